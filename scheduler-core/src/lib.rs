@@ -1,0 +1,3 @@
+//! The engine: a scheduled thread pool.
+
+pub mod trigger;

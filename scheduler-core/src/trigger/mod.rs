@@ -1,0 +1,96 @@
+//! Decides *when* a task fires next.
+//!
+//! # What this room is for
+//!
+//! A [`Trigger`] is a pure rule: given what happened so far (a [`TriggerContext`]) it names the next
+//! fire time, or none. It is Spring's `Trigger`, and the only way in which wall-clock time enters
+//! the engine: fixed rates and fixed delays live on the monotonic clock and need no trigger.
+//!
+//! # What it must never do
+//!
+//! Read a clock, sleep, lock, or know what a task or a pool is. Whatever a rule needs to know is in
+//! the context it is handed.
+//!
+//! # How a neighbour uses it
+//!
+//! The pool asks once when the task is scheduled and once after each run, on the thread that
+//! scheduled or ran it and never under a lock: a trigger is user code. An answer is an instant of
+//! the wall clock; the pool waits for that instant on whatever the wall clock then says.
+
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+
+/// A rule that gives the next fire time of a task from its past runs.
+///
+/// The answer must lie after [`TriggerContext::last_scheduled`]; a trigger that does not advance is
+/// a fault of that trigger and ends its task as failed.
+///
+/// Modelled on Spring's `org.springframework.scheduling.Trigger`.
+#[doc(alias = "nextExecution")]
+pub trait Trigger: fmt::Debug + Send + Sync {
+    /// Returns the next fire time, or `None` when the task shall never fire again.
+    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>>;
+}
+
+/// What a [`Trigger`] may look at: the wall clock and the previous run.
+///
+/// All but [`now`](Self::now) are absent before the first run. After Spring's `TriggerContext`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TriggerContext {
+    now: DateTime<Utc>,
+    last_scheduled: Option<DateTime<Utc>>,
+    last_started: Option<DateTime<Utc>>,
+    last_completed: Option<DateTime<Utc>>,
+}
+
+impl TriggerContext {
+    /// The context of a task that has not run yet, at wall-clock time `now`.
+    #[must_use]
+    pub fn first(now: DateTime<Utc>) -> Self {
+        Self { now, last_scheduled: None, last_started: None, last_completed: None }
+    }
+
+    /// The context after a run that was scheduled for, started at and completed at these instants.
+    #[must_use]
+    pub fn after_run(
+        now: DateTime<Utc>,
+        scheduled: DateTime<Utc>,
+        started: DateTime<Utc>,
+        completed: DateTime<Utc>,
+    ) -> Self {
+        Self {
+            now,
+            last_scheduled: Some(scheduled),
+            last_started: Some(started),
+            last_completed: Some(completed),
+        }
+    }
+
+    /// What the wall clock says as the question is asked.
+    #[must_use]
+    pub fn now(&self) -> DateTime<Utc> {
+        self.now
+    }
+
+    /// The fire time the trigger gave for the previous run.
+    #[must_use]
+    #[doc(alias = "lastScheduledExecution")]
+    pub fn last_scheduled(&self) -> Option<DateTime<Utc>> {
+        self.last_scheduled
+    }
+
+    /// When the previous run started.
+    #[must_use]
+    #[doc(alias = "lastActualExecution")]
+    pub fn last_started(&self) -> Option<DateTime<Utc>> {
+        self.last_started
+    }
+
+    /// When the previous run ended.
+    #[must_use]
+    #[doc(alias = "lastCompletion")]
+    pub fn last_completed(&self) -> Option<DateTime<Utc>> {
+        self.last_completed
+    }
+}

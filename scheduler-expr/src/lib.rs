@@ -1,0 +1,1 @@
+//! The words a person writes: cron expressions and durations.

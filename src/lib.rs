@@ -1,0 +1,1 @@
+//! Spring's `@Scheduled` for Rust.
