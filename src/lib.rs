@@ -1,1 +1,10 @@
 //! Spring's `@Scheduled` for Rust.
+
+mod entry;
+
+#[doc(hidden)]
+#[path = "private.rs"]
+pub mod __private;
+
+pub use entry::{Body, BoxFuture, Entry, Location, Rule, TaskError, TaskResult, TimeUnit, entries};
+pub use scheduler_macros::scheduled;
