@@ -21,7 +21,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-pub use scheduler_expr::DurationUnit as TimeUnit;
+use scheduler_expr::DurationUnit;
 
 /// What one run of a scheduled function came to.
 pub type TaskResult = Result<(), TaskError>;
@@ -40,7 +40,7 @@ pub struct Entry {
     location: Location,
     rule: Rule,
     initial_delay: Option<&'static str>,
-    time_unit: Option<TimeUnit>,
+    time_unit: Option<DurationUnit>,
     body: Body,
 }
 
@@ -71,7 +71,7 @@ impl Entry {
     /// The same entry with the unit of its bare numbers.
     #[doc(hidden)]
     #[must_use]
-    pub const fn with_time_unit(self, unit: TimeUnit) -> Self {
+    pub const fn with_time_unit(self, unit: DurationUnit) -> Self {
         Self { time_unit: Some(unit), ..self }
     }
 
@@ -114,7 +114,7 @@ impl Entry {
 
     /// The unit of a duration that is written as a bare number, if there is one.
     #[must_use]
-    pub fn time_unit(&self) -> Option<TimeUnit> {
+    pub fn time_unit(&self) -> Option<DurationUnit> {
         self.time_unit
     }
 
@@ -256,9 +256,10 @@ impl TaskError {
             .take(CAUSES_KEPT)
             .map(ToString::to_string)
             .collect();
-        let cause = causes.into_iter().rev().fold(None, |cause, message| {
-            Some(Box::new(Self { message: message.into(), cause }))
-        });
+        let cause = causes
+            .into_iter()
+            .rev()
+            .fold(None, |cause, message| Some(Box::new(Self { message: message.into(), cause })));
         Self { message: error.to_string().into(), cause }
     }
 }

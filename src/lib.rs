@@ -6,5 +6,6 @@ mod entry;
 #[path = "private.rs"]
 pub mod __private;
 
-pub use entry::{Body, BoxFuture, Entry, Location, Rule, TaskError, TaskResult, TimeUnit, entries};
+pub use entry::{Body, BoxFuture, Entry, Location, Rule, TaskError, TaskResult, entries};
+pub use scheduler_expr::DurationUnit;
 pub use scheduler_macros::scheduled;

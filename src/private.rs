@@ -21,8 +21,9 @@ use std::ops::Deref;
 pub use core::option::Option::{None, Some};
 pub use core::{file, line, module_path};
 pub use inventory::submit;
+pub use scheduler_expr::DurationUnit;
 
-pub use crate::entry::{Body, Entry, Origin, Rule, TimeUnit};
+pub use crate::entry::{Body, Entry, Origin, Rule};
 use crate::entry::{BoxFuture, TaskError, TaskResult};
 
 /// A type that a scheduled function may return.

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use hostile as _;
 use jobs as _;
-use scheduler::{Body, Entry, Rule, TaskResult, TimeUnit, entries, scheduled};
+use scheduler::{Body, DurationUnit, Entry, Rule, TaskResult, entries, scheduled};
 
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
@@ -20,7 +20,7 @@ fn tick() {
 fn with_unit() {}
 
 #[scheduled(fixed_rate = "1s")]
-#[scheduled(cron = "0 0 6 * * *",)]
+#[scheduled(cron = "0 0 6 * * *")]
 #[scheduler::scheduled(fixed_delay = "1m", name = "slowly")]
 #[cfg_attr(not(any()), scheduled(initial_delay = "3s"))]
 #[cfg_attr(any(), scheduled(initial_delay = "4s"))]
@@ -134,10 +134,12 @@ fn entry(module_path: &str, name: &str) -> &'static Entry {
 fn run(entry: &Entry) -> TaskResult {
     match entry.body() {
         Body::Sync(call) => call(),
-        Body::Async(begin) => match begin().as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(result) => result,
-            Poll::Pending => panic!("`{}` waits", entry.name()),
-        },
+        Body::Async(begin) => {
+            match begin().as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(result) => result,
+                Poll::Pending => panic!("`{}` waits", entry.name()),
+            }
+        }
     }
 }
 
@@ -194,7 +196,7 @@ fn an_entry_keeps_the_words_of_the_annotation() {
     let with_unit = entry("annotated", "with_unit");
     assert_eq!(with_unit.rule(), Rule::FixedRate { period: "250" });
     assert_eq!(with_unit.initial_delay(), Some("5"));
-    assert_eq!(with_unit.time_unit(), Some(TimeUnit::Milliseconds));
+    assert_eq!(with_unit.time_unit(), Some(DurationUnit::Milliseconds));
 
     let report = entry("jobs", "report");
     let cron = Rule::Cron { expression: "0 0 9 * * MON-FRI", zone: Some("Europe/Berlin") };
@@ -218,7 +220,7 @@ fn an_entry_knows_where_its_annotation_stands() {
     };
     let often = entry("annotated", "often-2");
     assert_eq!(often.location().file, file!());
-    assert_eq!(often.location().line, line_of(r#"#[scheduled(cron = "0 0 6 * * *",)]"#));
+    assert_eq!(often.location().line, line_of(r##"#[scheduled(cron = "0 0 6 * * *")]"##));
     assert_eq!(often.function(), "often");
     let from_macro = entry("annotated", "from_macro");
     let invocation = r#"every!("2s", #[inline(never)] from_macro -> Result<(), fmt::Error>);"#;

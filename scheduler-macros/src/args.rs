@@ -298,13 +298,14 @@ fn unknown(word: &str) -> String {
             std::iter::once(spec.name).chain(spec.aliases.iter().copied()).map(|n| (n, spec.name))
         })
         .collect();
+    let shown = diagnostic::shorten(word);
     let meant = diagnostic::nearest(word, named.iter().map(|(known, _)| *known))
         .and_then(|known| named.iter().find(|(name, _)| *name == known));
     match meant {
-        Some((_, name)) => format!("unknown option `{word}`; did you mean `{name}`?"),
+        Some((_, name)) => format!("unknown option `{shown}`; did you mean `{name}`?"),
         None => {
             let names: Vec<String> = offered().map(|spec| format!("`{}`", spec.name)).collect();
-            format!("unknown option `{word}`\nthe options are {}", names.join(", "))
+            format!("unknown option `{shown}`\nthe options are {}", names.join(", "))
         }
     }
 }

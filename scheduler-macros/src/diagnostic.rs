@@ -4,7 +4,7 @@
 //! follows a semicolon or stands on a line of its own, ready to be pasted. No fault is ever placed
 //! at `Span::call_site()`: rustc would then add a remark about the macro itself.
 
-use std::ops::Range;
+use std::fmt::Display;
 
 use quote::ToTokens;
 
@@ -16,7 +16,7 @@ pub(crate) struct Faults {
 
 impl Faults {
     /// Adds a fault that is seen at `tokens`.
-    pub(crate) fn push(&mut self, tokens: impl ToTokens, message: impl std::fmt::Display) {
+    pub(crate) fn push(&mut self, tokens: impl ToTokens, message: impl Display) {
         self.append(Self { all: Some(syn::Error::new_spanned(tokens, message)) });
     }
 
@@ -40,56 +40,31 @@ impl Faults {
     }
 }
 
-/// How many characters are shown on either side of the marked part of a long text.
-const CONTEXT: usize = 32;
-
-/// Repeats `text` on a line of its own and marks the bytes of `fault` on the next one.
+/// A message of several lines: what is wrong, the place inside of the text, and the remedy.
 ///
-/// Stable rustc cannot underline a part of a string literal. A long text is cut to the surroundings
-/// of the fault, and control characters are shown as in source code. An empty range marks the place
-/// where something is missing, and a range outside of the text is moved to its end.
-pub(crate) fn caret_lines(text: &str, fault: Range<usize>) -> String {
-    let start = floor_boundary(text, fault.start);
-    let end = floor_boundary(text, fault.end.max(start));
-    let (before, rest) = text.split_at(start);
-    let (marked, after) = rest.split_at(end - start);
-
-    let before = printable(before);
-    let marked = printable(marked);
-    let after = printable(after);
-
-    let mut line = String::new();
-    let skipped = before.chars().count().saturating_sub(CONTEXT);
-    if skipped > 0 {
-        line.push('…');
+/// Stable rustc cannot underline a part of a string literal, so `caret` repeats the text and marks
+/// the part below it. Rustc indents the lines of a message evenly, which keeps the two in line.
+pub(crate) fn remedy(fault: &impl Display, caret: Option<&str>, help: Option<&str>) -> String {
+    let mut message = fault.to_string();
+    for line in caret.into_iter().flat_map(str::lines) {
+        message.push_str("\n    ");
+        message.push_str(line);
     }
-    line.extend(before.chars().skip(skipped));
-    let indent = line.chars().count();
-    line.extend(marked.chars().take(2 * CONTEXT));
-    let width = line.chars().count() - indent;
-    if marked.chars().count() > width {
-        line.push('…');
-    } else {
-        line.extend(after.chars().take(CONTEXT));
-        if after.chars().count() > CONTEXT {
-            line.push('…');
-        }
+    if let Some(help) = help {
+        message.push('\n');
+        message.push_str(help);
     }
-    format!("    {line}\n    {}{}", " ".repeat(indent), "^".repeat(width.max(1)))
+    message
 }
 
-fn floor_boundary(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
-}
+/// How many characters of a word are repeated in a message.
+const WORD: usize = 40;
 
-fn printable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
+/// The word itself, or the beginning of a long one.
+pub(crate) fn shorten(word: &str) -> String {
+    let mut shown: String = word.chars().take(WORD).flat_map(char::escape_debug).collect();
+    if word.chars().nth(WORD).is_some() {
+        shown.push('…');
     }
     shown
 }
@@ -125,8 +100,7 @@ fn distance(a: &[char], b: &[char]) -> usize {
     for (i, ca) in a.iter().enumerate() {
         let mut row = vec![i + 1];
         for (j, cb) in b.iter().enumerate() {
-            let mut cost =
-                (last[j] + usize::from(ca != cb)).min(last[j + 1] + 1).min(row[j] + 1);
+            let mut cost = (last[j] + usize::from(ca != cb)).min(last[j + 1] + 1).min(row[j] + 1);
             if i > 0 && j > 0 && *ca == b[j - 1] && a[i - 1] == *cb {
                 cost = cost.min(before_last[j - 1] + 1);
             }
@@ -141,38 +115,19 @@ fn distance(a: &[char], b: &[char]) -> usize {
 mod tests {
     use super::*;
 
-    #[track_caller]
-    fn check_caret(text: &str, fault: Range<usize>, expected: [&str; 2]) {
-        let [text_line, caret_line] = expected;
-        assert_eq!(caret_lines(text, fault), format!("    {text_line}\n    {caret_line}"));
+    #[test]
+    fn puts_place_and_remedy_below_the_fault() {
+        assert_eq!(remedy(&"wrong", None, None), "wrong");
+        let message = remedy(&"wrong", Some("0 25\n  ^^ hour"), Some("write `0`"));
+        assert_eq!(message, "wrong\n    0 25\n      ^^ hour\nwrite `0`");
     }
 
     #[test]
-    fn marks_the_fault_below_the_text() {
-        check_caret("0 0 25 * * *", 4..6, ["0 0 25 * * *", "    ^^"]);
-        check_caret("5x", 1..2, ["5x", " ^"]);
-        check_caret("", 0..0, ["", "^"]);
-        check_caret("5", 1..1, ["5", " ^"]);
-        check_caret("ä25", 2..4, ["ä25", " ^^"]);
-        check_caret("a\tb\n", 2..3, ["a\\tb\\n", "   ^"]);
-    }
-
-    #[test]
-    fn survives_ranges_that_do_not_fit_the_text() {
-        check_caret("5", 7..9, ["5", " ^"]);
-        check_caret("ä", 1..1, ["ä", "^"]);
-        check_caret("abc", 2..usize::MAX, ["abc", "  ^"]);
-    }
-
-    #[test]
-    fn cuts_a_long_text() {
-        let long = format!("{}X{}", "a".repeat(5000), "b".repeat(5000));
-        let a = "a".repeat(CONTEXT);
-        let b = "b".repeat(CONTEXT);
-        let indent = " ".repeat(CONTEXT + 1);
-        check_caret(&long, 5000..5001, [&format!("…{a}X{b}…"), &format!("{indent}^")]);
-        let all = format!("{}…", "a".repeat(2 * CONTEXT));
-        check_caret(&long, 0..10_001, [&all, &"^".repeat(2 * CONTEXT)]);
+    fn shortens_a_long_word() {
+        assert_eq!(shorten("report"), "report");
+        assert_eq!(shorten(&"x".repeat(40)), "x".repeat(40));
+        assert_eq!(shorten(&"ä".repeat(10_000)), format!("{}…", "ä".repeat(40)));
+        assert_eq!(shorten("a\tb"), "a\\tb");
     }
 
     #[track_caller]

@@ -24,7 +24,7 @@ pub(crate) fn entry(function: &Function, plan: &Plan) -> TokenStream {
     let initial_delay = plan.initial_delay.iter().map(|text| quote!(.with_initial_delay(#text)));
     let time_unit = plan.time_unit.map(|unit| {
         let unit = format_ident!("{unit:?}");
-        quote!(.with_time_unit(#private::TimeUnit::#unit))
+        quote!(.with_time_unit(#private::DurationUnit::#unit))
     });
     let deprecated = function.attrs.iter().any(|attr| attr.path().is_ident("deprecated"));
     let deprecated = deprecated.then(|| quote!(#[allow(deprecated)]));
