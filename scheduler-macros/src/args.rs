@@ -5,6 +5,7 @@
 //! together is the business of [`check`](crate::check).
 
 use proc_macro2::{Delimiter, Ident, Punct, TokenStream, TokenTree};
+use scheduler_expr::{CronExpression, parse_duration};
 use syn::{Lit, LitInt, LitStr, Path};
 
 use crate::diagnostic::{self, Faults};
@@ -56,7 +57,7 @@ const fn option(
 
 #[rustfmt::skip]
 static OPTIONS: &[Spec] = &[
-    option(Key::Cron, "cron", Takes::Text, r#"cron = "0 0 9 * * MON-FRI""#, &["schedule", "expression"]),
+    option(Key::Cron, "cron", Takes::Text, r#"cron = "0 0 9 * * MON-FRI""#, &["expression"]),
     option(Key::FixedRate, "fixed_rate", Takes::TextOrNumber, r#"fixed_rate = "5s""#, &["fixed_rate_string", "every", "interval", "period", "rate"]),
     option(Key::FixedDelay, "fixed_delay", Takes::TextOrNumber, r#"fixed_delay = "5s""#, &["fixed_delay_string"]),
     option(Key::InitialDelay, "initial_delay", Takes::TextOrNumber, r#"initial_delay = "5s""#, &["initial_delay_string", "delay", "after"]),
@@ -276,13 +277,12 @@ fn read_value(takes: Takes, tokens: TokenStream) -> Option<Value> {
 fn wrong_kind(spec: &Spec, tokens: &TokenStream) -> String {
     let Spec { name, example, takes, .. } = spec;
     let found = tokens.to_string();
-    let is_plain = found.len() <= 40 && found.chars().all(|c| c.is_alphanumeric() || c == '.');
     match takes {
         Takes::Path => format!("`{name}` takes the path of the `scheduler` crate: `{example}`"),
         Takes::TextOrNumber if found.starts_with('-') => {
-            format!("`{name}` must not be negative: `{example}`")
+            format!("`{name}` must not be negative; write for example `{example}`")
         }
-        Takes::TextOrNumber if is_plain && found.starts_with(|c: char| c.is_ascii_digit()) => {
+        Takes::TextOrNumber if parse_duration(&found, None).is_ok() => {
             format!("`{name}` takes text or a whole number; write `{name} = \"{found}\"`")
         }
         Takes::Text | Takes::TextOrNumber | Takes::Number => {
@@ -312,17 +312,15 @@ fn unknown(word: &str) -> String {
 
 /// The message for a piece that does not begin with the name of an option.
 fn nameless(first: &TokenTree) -> String {
-    let text = syn::parse2::<LitStr>(first.clone().into()).map(|text| text.value());
-    let key = match &text {
-        Ok(text) if text.trim().contains(' ') || text.starts_with('@') => Key::Cron,
-        _ => Key::FixedRate,
+    let text =
+        syn::parse2::<LitStr>(first.clone().into()).map_or_else(|_| String::new(), |t| t.value());
+    let key = if CronExpression::parse(&text).is_ok() {
+        Key::Cron
+    } else if parse_duration(&text, None).is_ok() {
+        Key::FixedRate
+    } else {
+        return format!("expected an option, such as `{}`", Key::FixedRate.example());
     };
-    match text {
-        Ok(text) if text.len() <= 40 => format!(
-            "expected an option before the value; write `{} = {:?}`",
-            key.name(),
-            text.trim()
-        ),
-        _ => format!("expected an option, such as `{}`", key.example()),
-    }
+    let shown = diagnostic::shorten(&text);
+    format!("expected an option before the value; write `{} = \"{shown}\"`", key.name())
 }

@@ -5,7 +5,7 @@
 //! function through a closure. After a fault there is only the function, and nothing that could
 //! fail because of the fault.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ReturnType;
 use syn::ext::IdentExt;
@@ -16,11 +16,12 @@ use crate::item::Function;
 /// Generates the entry of a function; the function itself is not part of it.
 pub(crate) fn entry(function: &Function, plan: &Plan) -> TokenStream {
     let facade = &plan.facade;
-    let private = quote!(#facade::__private);
     let name = &plan.name;
     let function_name = function.sig.ident.unraw().to_string();
-    let rule = rule(&plan.rule, &private);
-    let body = body(function, &private);
+    let private = &other_than(&function_name, "scheduler_private");
+    let constant = other_than(&function_name, "SCHEDULED_ENTRY");
+    let rule = rule(&plan.rule, private);
+    let body = body(function, private);
     let initial_delay = plan.initial_delay.iter().map(|text| quote!(.with_initial_delay(#text)));
     let time_unit = plan.time_unit.map(|unit| {
         let unit = format_ident!("{unit:?}");
@@ -28,11 +29,10 @@ pub(crate) fn entry(function: &Function, plan: &Plan) -> TokenStream {
     });
     let deprecated = function.attrs.iter().any(|attr| attr.path().is_ident("deprecated"));
     let deprecated = deprecated.then(|| quote!(#[allow(deprecated)]));
-    // A longer word than the function's name, which therefore still means the function.
-    let constant = format_ident!("SCHEDULED_ENTRY_OF_{}", function_name.to_uppercase());
     quote! {
         #deprecated
         const _: () = {
+            use #facade::__private as #private;
             const #constant: #private::Entry = #private::Entry::new(
                 #name,
                 #private::Origin::new(
@@ -51,7 +51,12 @@ pub(crate) fn entry(function: &Function, plan: &Plan) -> TokenStream {
     }
 }
 
-fn rule(rule: &Rule, private: &TokenStream) -> TokenStream {
+/// A name that does not hide the function.
+fn other_than(function: &str, name: &str) -> Ident {
+    if function == name { format_ident!("{name}_") } else { format_ident!("{name}") }
+}
+
+fn rule(rule: &Rule, private: &Ident) -> TokenStream {
     match rule {
         Rule::Cron { expression, zone } => {
             let zone = match zone {
@@ -67,7 +72,7 @@ fn rule(rule: &Rule, private: &TokenStream) -> TokenStream {
 }
 
 /// How the function is called. Its result is judged at the return type, its future at its name.
-fn body(function: &Function, private: &TokenStream) -> TokenStream {
+fn body(function: &Function, private: &Ident) -> TokenStream {
     let ident = &function.sig.ident;
     let settle = quote! {
         |value| {

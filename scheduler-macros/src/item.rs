@@ -49,26 +49,35 @@ impl ToTokens for Function {
     }
 }
 
-/// What stands there instead of a function, and the word that shows it.
-pub(crate) fn name_of_other_item(item: &TokenStream) -> (&'static str, TokenStream) {
-    let mut tokens = item.clone().into_iter().peekable();
-    let mut first = None;
+/// What item stands there instead of a function, and the word that shows it; `None` if it is no
+/// item.
+pub(crate) fn name_of_other_item(item: &TokenStream) -> Option<(&'static str, TokenStream)> {
+    let mut tokens = item.clone().into_iter();
     while let Some(token) = tokens.next() {
-        let TokenTree::Ident(word) = &token else {
-            let is_hash = matches!(&token, TokenTree::Punct(hash) if hash.as_char() == '#');
-            if is_hash {
+        match &token {
+            TokenTree::Ident(word) => match noun(&word.to_string()) {
+                Some(noun) => return Some((noun, token.into())),
+                None if is_prefix(&word.to_string()) => {}
+                None => return is_bang(tokens.next()).then(|| ("a macro call", token.into())),
+            },
+            // Of an attribute, or of `pub(crate)`.
+            TokenTree::Punct(hash) if hash.as_char() == '#' => {
                 tokens.next();
-            } else {
-                first.get_or_insert(token);
             }
-            continue;
-        };
-        if let Some(noun) = noun(&word.to_string()) {
-            return (noun, token.into());
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis => {}
+            _ => return None,
         }
-        first.get_or_insert(token);
     }
-    ("something else", first.map_or_else(|| item.clone(), TokenStream::from))
+    None
+}
+
+fn is_bang(token: Option<TokenTree>) -> bool {
+    matches!(token, Some(TokenTree::Punct(bang)) if bang.as_char() == '!')
+}
+
+/// Whether the word may stand before the one that says what an item is.
+fn is_prefix(word: &str) -> bool {
+    matches!(word, "pub" | "crate" | "unsafe" | "async" | "safe" | "auto" | "default")
 }
 
 fn noun(keyword: &str) -> Option<&'static str> {

@@ -1,7 +1,8 @@
 //! What may be annotated: a free function that can be called without anything.
 
 use proc_macro2::TokenStream;
-use syn::{FnArg, ReturnType, Signature, Type};
+use quote::quote;
+use syn::{FnArg, ReturnType, Signature, Type, TypeImplTrait, TypeParamBound};
 
 use crate::diagnostic::Faults;
 use crate::item::{self, Function};
@@ -71,17 +72,48 @@ fn check_arguments(sig: &Signature, faults: &mut Faults) {
 }
 
 fn check_return(sig: &Signature, faults: &mut Faults) {
-    if let ReturnType::Type(_, ty) = &sig.output
-        && let Type::Never(never) = &**ty
-    {
-        let message = "a scheduled function has to return, or it would run only once\n\
-                       return `()`, and leave the repetition to the scheduler";
-        faults.push(never, message);
+    let ReturnType::Type(_, ty) = &sig.output else {
+        return;
+    };
+    match &**ty {
+        Type::Never(never) => {
+            let message = "a scheduled function has to return, or it would run only once\n\
+                           return `()`, and leave the repetition to the scheduler";
+            faults.push(never, message);
+        }
+        Type::ImplTrait(future) if is_future(future) => {
+            let message = "a scheduled function has to be `async` to give a future\n\
+                           write `async fn`, and return what the future gives";
+            faults.push(future, message);
+        }
+        _ => {}
     }
 }
 
-/// Reports an item that is no function.
-pub(crate) fn not_a_function(item: &TokenStream, faults: &mut Faults) {
-    let (noun, word) = item::name_of_other_item(item);
-    faults.push(word, format!("`#[scheduled]` goes on a free function, not on {noun}"));
+fn is_future(ty: &TypeImplTrait) -> bool {
+    ty.bounds.iter().any(|bound| match bound {
+        TypeParamBound::Trait(bound) => {
+            bound.path.segments.last().is_some_and(|word| word.ident == "Future")
+        }
+        _ => false,
+    })
+}
+
+/// Reports something that is no function, and gives it back together with the report.
+pub(crate) fn not_a_function(item: &TokenStream) -> TokenStream {
+    let mut faults = Faults::default();
+    let mut report = |noun, word: &TokenStream| {
+        faults.push(word, format!("`#[scheduled]` goes on a free function, not on {noun}"));
+        faults.to_tokens()
+    };
+    match item::name_of_other_item(item) {
+        Some((noun, word)) => {
+            let report = report(noun, &word);
+            quote!(#item #report)
+        }
+        None => {
+            let report = report("an expression", item);
+            quote!({ #report #item })
+        }
+    }
 }

@@ -41,7 +41,13 @@ pub(crate) enum Rule {
 }
 
 /// The options of which there is exactly one, unless [`Key::InitialDelay`] stands alone.
-const TRIGGERS: &[Key] = &[Key::Cron, Key::FixedRate, Key::FixedDelay];
+const TRIGGERS: &[Key] = &[Key::FixedRate, Key::FixedDelay, Key::Cron];
+
+/// The options that take a duration.
+const DURATIONS: &[Key] = &[Key::FixedRate, Key::FixedDelay, Key::InitialDelay];
+
+/// The options of which there is at least one.
+const TIMES: &[Key] = &[Key::FixedRate, Key::FixedDelay, Key::Cron, Key::InitialDelay];
 
 /// Judges an annotation; `None` if there was a fault.
 ///
@@ -70,7 +76,7 @@ fn check_options(args: &Args, function: &Ident, faults: &mut Faults) -> Option<D
     if let Some(zone) = args.text(Key::Zone) {
         words::zone(zone, faults);
     }
-    for given in args.among(&[Key::FixedRate, Key::FixedDelay, Key::InitialDelay]) {
+    for given in args.among(DURATIONS) {
         // A unit that cannot be read has been reported; any other one shows the remaining faults.
         let unit = time_unit.or(has_unit.then_some(DurationUnit::Milliseconds));
         words::duration(given, unit, faults);
@@ -100,8 +106,7 @@ fn check_triggers(args: &Args, function: &Ident, faults: &mut Faults) {
 }
 
 fn no_trigger() -> String {
-    let examples: Vec<String> =
-        TRIGGERS.iter().rev().map(|key| format!("`{}`", key.example())).collect();
+    let examples: Vec<String> = TRIGGERS.iter().map(|key| format!("`{}`", key.example())).collect();
     format!(
         "`#[scheduled]` needs a trigger\nadd one of: {}, or `{}` alone to run once",
         examples.join(", "),
@@ -116,7 +121,7 @@ fn check_companions(args: &Args, faults: &mut Faults) {
                        the expression alone says when the first run is; remove `initial_delay`";
         faults.push(&delay.word, message);
     }
-    if args.is_incomplete {
+    if args.is_incomplete || args.among(TIMES).next().is_none() {
         return;
     }
     if let (None, Some(zone)) = (args.get(Key::Cron), args.get(Key::Zone)) {
@@ -124,9 +129,7 @@ fn check_companions(args: &Args, faults: &mut Faults) {
                        reads the wall clock; remove `zone`";
         faults.push(&zone.word, message);
     }
-    let has_duration =
-        args.among(&[Key::FixedRate, Key::FixedDelay, Key::InitialDelay]).next().is_some();
-    if let (false, Some(unit)) = (has_duration, args.get(Key::TimeUnit)) {
+    if let (None, Some(unit)) = (args.among(DURATIONS).next(), args.get(Key::TimeUnit)) {
         let message = "`time_unit` is of no use here: it is the unit of the bare numbers in \
                        `fixed_rate`, `fixed_delay` and `initial_delay`; remove `time_unit`";
         faults.push(&unit.word, message);

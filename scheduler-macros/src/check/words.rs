@@ -5,7 +5,7 @@
 //! chrono-tz take on the machine where this was measured, in every fresh build of every user. A
 //! test of the engine holds the list and `chrono-tz` together.
 
-use scheduler_expr::{CronExpression, DurationUnit, ParseDurationError};
+use scheduler_expr::{CronExpression, DurationUnit, ParseDurationError, ParseDurationErrorKind};
 use scheduler_expr::{check_zone_name, parse_delay, parse_period};
 use syn::LitStr;
 
@@ -59,7 +59,15 @@ fn duration_message(key: Key, text: &str, error: &ParseDurationError) -> String 
     // Carets below the whole text would only repeat what rustc underlines.
     let is_part = error.span() != (0..text.len());
     let caret = is_part.then(|| error.caret());
-    let invalid = format!("invalid `{}`: {error}", key.name());
+    let name = key.name();
+    let invalid = format!("invalid `{name}`: {error}");
+    if error.kind() == ParseDurationErrorKind::NoUnit && text.len() < 20 {
+        let help = format!(
+            "write `{name} = \"{text}ms\"`, or add `time_unit = \"milliseconds\"`, \
+             which Spring's plain numbers are"
+        );
+        return remedy(&invalid, None, Some(&help));
+    }
     remedy(&invalid, caret.as_deref(), error.help())
 }
 

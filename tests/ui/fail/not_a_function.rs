@@ -26,9 +26,21 @@ static STATIC: fn() = || {};
 type Alias = fn();
 
 #[scheduled(fixed_rate = "5s")]
-use std::mem::drop as alias;
+pub use std::mem::drop as alias;
 
 #[scheduled(fixed_rate = "5s")]
 unsafe extern "C" {}
+
+macro_rules! nothing {
+    () => {};
+}
+
+#[scheduled(fixed_rate = "5s")]
+nothing! {}
+
+#[scheduled(fixed_rate = "5s")]
+macro_rules! anything {
+    () => {};
+}
 
 fn main() {}

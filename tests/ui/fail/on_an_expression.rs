@@ -1,9 +1,11 @@
 use scheduler::scheduled;
 
-fn outer() {
+fn main() {
     let closure = #[scheduled(fixed_rate = "5s")]
     || {};
     closure();
-}
 
-fn main() {}
+    #[scheduled(fixed_rate = "5s")]
+    let variable = 1;
+    drop(variable);
+}

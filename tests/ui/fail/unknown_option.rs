@@ -15,7 +15,4 @@ fn other_word() {}
 #[scheduled(fixed_rate = "5s", colour = "red")]
 fn nothing_like_it() {}
 
-#[scheduled(fixed_rate = "5s", r#crate = scheduler)]
-fn raw() {}
-
 fn main() {}

@@ -11,11 +11,6 @@ fn value_in_result() -> Result<u32, std::fmt::Error> {
 }
 
 #[scheduled(fixed_rate = "5s")]
-fn future() -> impl Future<Output = ()> {
-    async {}
-}
-
-#[scheduled(fixed_rate = "5s")]
 async fn names() -> Vec<String> {
     Vec::new()
 }

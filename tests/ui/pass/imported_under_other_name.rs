@@ -10,8 +10,24 @@ mod module {
     pub(super) fn tick() {}
 }
 
+mod library {
+    pub use scheduler;
+
+    macro_rules! every_minute {
+        ($name:ident) => {
+            #[$crate::library::scheduler::scheduled(
+                fixed_rate = "1m",
+                crate = $crate::library::scheduler
+            )]
+            fn $name() {}
+        };
+    }
+    pub(crate) use every_minute;
+}
+library::every_minute!(from_library);
+
 fn main() {
     let names: Vec<&str> = scheduler::entries().iter().map(|entry| entry.name()).collect();
-    assert_eq!(names, ["tick", "other"]);
+    assert_eq!(names, ["from_library", "tick", "other"]);
     module::tick();
 }

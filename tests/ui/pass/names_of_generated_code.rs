@@ -14,7 +14,7 @@ fn __INVENTORY() {}
 
 #[scheduled(fixed_rate = "1s")]
 #[allow(non_snake_case)]
-fn SCHEDULED_ENTRY_OF_() {}
+fn SCHEDULED_ENTRY() {}
 
 #[scheduled(fixed_rate = "1s")]
 fn __x() {}
@@ -23,7 +23,7 @@ fn __x() {}
 fn main2() {}
 
 #[scheduled(fixed_rate = "1s")]
-fn scheduled_() {}
+fn scheduler_private() {}
 
 #[scheduled(fixed_rate = "1s")]
 async fn async_value() {}
