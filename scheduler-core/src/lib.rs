@@ -1,3 +1,74 @@
-//! The engine: a scheduled thread pool.
+//! The engine of `scheduler`: a scheduled thread pool with the contract of the JDK's
+//! `ScheduledThreadPoolExecutor`.
+//!
+//! ```
+//! use scheduler_core::ScheduledThreadPool;
+//! use std::time::Duration;
+//!
+//! let pool = ScheduledThreadPool::new(2);
+//! let answer = pool.schedule(Duration::from_millis(5), || 6 * 7)?;
+//! let ticker = pool.schedule_at_fixed_rate(Duration::ZERO, Duration::from_secs(1), || {
+//!     // once a second
+//! })?;
+//! assert_eq!(answer.wait()?, 42);
+//! assert!(ticker.cancel());
+//! pool.close()?;
+//! # Ok::<(), scheduler_core::Error>(())
+//! ```
+//!
+//! The rooms, each using only those before it:
+//!
+//! | room | what belongs there |
+//! |---|---|
+//! | [`error`] | what can go wrong |
+//! | `sync` | locks and atomics |
+//! | [`time`] | the clock, and waiting |
+//! | [`trigger`] | *when* next |
+//! | `queue` | *what is first* |
+//! | [`task`] | what is to be run, its states and its handle |
+//! | [`observe`] | what happened |
+//! | [`pool`] | workers and policies |
 
+pub mod error;
+pub mod observe;
+pub mod pool;
+mod queue;
+mod sync;
+pub mod task;
+pub mod time;
 pub mod trigger;
+
+pub use error::Error;
+pub use error::Failure;
+pub use observe::Event;
+pub use observe::Listener;
+pub use observe::PoolStats;
+pub use pool::Begun;
+pub use pool::PoolBuilder;
+pub use pool::QueuedTask;
+pub use pool::RejectionHandler;
+pub use pool::RejectionPolicy;
+pub use pool::RunState;
+pub use pool::ScheduledThreadPool;
+pub use pool::ShutdownPolicy;
+pub use pool::Stepped;
+pub use pool::ThreadFactory;
+pub use pool::UnstartedTask;
+pub use pool::VirtualCrew;
+pub use pool::VirtualRun;
+pub use pool::WorkerThread;
+pub use task::Body;
+pub use task::OnError;
+pub use task::Run;
+pub use task::Task;
+pub use task::TaskHandle;
+pub use task::TaskId;
+pub use task::TaskReturn;
+pub use task::TaskState;
+pub use time::Clock;
+pub use time::ManualClock;
+pub use time::SystemClock;
+pub use time::Tick;
+pub use trigger::MisfirePolicy;
+pub use trigger::Trigger;
+pub use trigger::TriggerContext;

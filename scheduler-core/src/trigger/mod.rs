@@ -17,9 +17,14 @@
 //! scheduled or ran it and never under a lock: a trigger is user code. An answer is an instant of
 //! the wall clock; the pool waits for that instant on whatever the wall clock then says.
 
+mod misfire;
+
 use std::fmt;
 
-use chrono::{DateTime, Utc};
+use chrono::DateTime;
+use chrono::Utc;
+
+pub use misfire::MisfirePolicy;
 
 /// A rule that gives the next fire time of a task from its past runs.
 ///

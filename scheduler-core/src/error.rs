@@ -1,0 +1,282 @@
+//! What can go wrong in the engine: one opaque error, private kinds, plain data.
+//!
+//! # What this room is for
+//!
+//! [`Error`] is the answer of every fallible call of the engine: of a submission that is refused, of
+//! a wait that ends without a value, of an argument that cannot be used. Callers ask it questions
+//! ([`is_cancelled`](Error::is_cancelled), [`is_timeout`](Error::is_timeout), …) instead of matching
+//! on kinds, so that kinds can be added freely.
+//!
+//! # What it must never do
+//!
+//! Hold a type of another room: this room is the lowest one and its kinds are plain data.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Why a call of the engine did not succeed.
+///
+/// ```
+/// use scheduler_core::ScheduledThreadPool;
+/// use std::time::Duration;
+///
+/// let pool = ScheduledThreadPool::new(1);
+/// let handle = pool.schedule(Duration::from_secs(3600), || 42)?;
+/// assert!(handle.cancel());
+/// assert!(handle.wait().unwrap_err().is_cancelled());
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error {
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    Argument { what: &'static str, why: String },
+    Rejected { task: String, run_state: &'static str },
+    Cancelled,
+    Failed(Failure),
+    Timeout(Duration),
+    Interrupted,
+    WouldDeadlock { call: &'static str },
+    WrongState { wanted: &'static str, found: &'static str },
+    NoThread { message: String },
+}
+
+/// Why a run of a task failed: its panic, or the error it returned, as text.
+///
+/// The text of a panic is its message where it is a string, and otherwise says that it is not text.
+/// It is cut at a character boundary to at most [`Failure::MESSAGE_BYTES_MAX`] bytes. The panic
+/// payload itself is not kept: it belongs to the task, and dropping it is the task's code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    message: Arc<str>,
+    is_panic: bool,
+}
+
+impl Failure {
+    /// The longest message that is kept, in bytes.
+    pub const MESSAGE_BYTES_MAX: usize = 16 * 1024;
+
+    /// A failure by an error that the task returned.
+    #[must_use]
+    pub fn from_error(message: &str) -> Self {
+        Self { message: cut(message).into(), is_panic: false }
+    }
+
+    /// A failure by a panic with this message.
+    #[must_use]
+    pub fn from_panic(message: &str) -> Self {
+        Self { message: cut(message).into(), is_panic: true }
+    }
+
+    /// The text of the panic or of the returned error.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Whether the task panicked, rather than returned an error.
+    #[must_use]
+    pub fn is_panic(&self) -> bool {
+        self.is_panic
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_panic {
+            write!(f, "panicked: {}", self.message)
+        } else {
+            f.write_str(&self.message)
+        }
+    }
+}
+
+fn cut(message: &str) -> &str {
+    let mut end = message.len().min(Failure::MESSAGE_BYTES_MAX);
+    while !message.is_char_boundary(end) {
+        end -= 1;
+    }
+    &message[..end]
+}
+
+impl Error {
+    /// Whether the task was cancelled, or dropped before it could run.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self.kind, Kind::Cancelled)
+    }
+
+    /// Whether the task itself failed; [`failure`](Self::failure) says how.
+    #[must_use]
+    #[doc(alias = "ExecutionException")]
+    pub fn is_failed(&self) -> bool {
+        matches!(self.kind, Kind::Failed(_))
+    }
+
+    /// Whether a timed wait ran out of time.
+    #[must_use]
+    #[doc(alias = "TimeoutException")]
+    pub fn is_timeout(&self) -> bool {
+        matches!(self.kind, Kind::Timeout(_))
+    }
+
+    /// Whether the pool refused a task because it is shut down.
+    #[must_use]
+    #[doc(alias = "RejectedExecutionException")]
+    pub fn is_rejected(&self) -> bool {
+        matches!(self.kind, Kind::Rejected { .. })
+    }
+
+    /// Whether a wait inside a task ended early because that task was asked to stop.
+    #[must_use]
+    #[doc(alias = "InterruptedException")]
+    pub fn is_interrupted(&self) -> bool {
+        matches!(self.kind, Kind::Interrupted)
+    }
+
+    /// Whether an argument cannot be used, such as a period of zero.
+    #[must_use]
+    #[doc(alias = "IllegalArgumentException")]
+    pub fn is_argument(&self) -> bool {
+        matches!(self.kind, Kind::Argument { .. })
+    }
+
+    /// Whether the question does not fit the state of the task, such as asking a running task for
+    /// its value without waiting.
+    #[must_use]
+    #[doc(alias = "IllegalStateException")]
+    pub fn is_wrong_state(&self) -> bool {
+        matches!(self.kind, Kind::WrongState { .. })
+    }
+
+    /// Whether the call would have waited for the very task that made it.
+    #[must_use]
+    pub fn is_deadlock(&self) -> bool {
+        matches!(self.kind, Kind::WouldDeadlock { .. })
+    }
+
+    /// How the task failed, where [`is_failed`](Self::is_failed).
+    #[must_use]
+    pub fn failure(&self) -> Option<&Failure> {
+        match &self.kind {
+            Kind::Failed(failure) => Some(failure),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn argument(what: &'static str, why: impl Into<String>) -> Self {
+        Kind::Argument { what, why: why.into() }.into()
+    }
+
+    pub(crate) fn rejected(task: String, run_state: &'static str) -> Self {
+        Kind::Rejected { task, run_state }.into()
+    }
+
+    pub(crate) fn cancelled() -> Self {
+        Kind::Cancelled.into()
+    }
+
+    pub(crate) fn failed(failure: Failure) -> Self {
+        Kind::Failed(failure).into()
+    }
+
+    pub(crate) fn timeout(limit: Duration) -> Self {
+        Kind::Timeout(limit).into()
+    }
+
+    pub(crate) fn interrupted() -> Self {
+        Kind::Interrupted.into()
+    }
+
+    pub(crate) fn would_deadlock(call: &'static str) -> Self {
+        Kind::WouldDeadlock { call }.into()
+    }
+
+    pub(crate) fn wrong_state(wanted: &'static str, found: &'static str) -> Self {
+        Kind::WrongState { wanted, found }.into()
+    }
+
+    pub(crate) fn no_thread(message: String) -> Self {
+        Kind::NoThread { message }.into()
+    }
+}
+
+impl From<Kind> for Error {
+    fn from(kind: Kind) -> Self {
+        Self { kind }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::Argument { what, why } => write!(f, "invalid {what}: {why}"),
+            Kind::Rejected { task, run_state } => {
+                write!(f, "{task} was rejected: the pool is {run_state} and takes no new tasks")
+            }
+            Kind::Cancelled => f.write_str("the task was cancelled"),
+            Kind::Failed(failure) => write!(f, "the task failed: {failure}"),
+            Kind::Timeout(limit) => write!(f, "the task was not done within {limit:?}"),
+            Kind::Interrupted => {
+                f.write_str("the wait was interrupted: the waiting task was asked to stop")
+            }
+            Kind::WouldDeadlock { call } => {
+                write!(
+                    f,
+                    "`{call}` would wait for the very task that called it, which cannot end meanwhile"
+                )
+            }
+            Kind::WrongState { wanted, found } => {
+                write!(f, "the task is {found}, but only a {wanted} task can answer this")
+            }
+            Kind::NoThread { message } => write!(f, "no thread could be started: {message}"),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Error({self})")
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::{Error, Failure};
+
+    #[test]
+    fn a_long_message_is_cut_at_a_character_boundary() {
+        let long = "ä".repeat(Failure::MESSAGE_BYTES_MAX);
+        let odd = format!("x{long}");
+        assert_eq!(Failure::from_panic(&long).message().len(), Failure::MESSAGE_BYTES_MAX);
+        assert_eq!(Failure::from_panic(&odd).message().len(), Failure::MESSAGE_BYTES_MAX - 1);
+    }
+
+    #[test]
+    fn messages_name_what_why_and_state() {
+        let cases = [
+            (
+                Error::argument("period", "it must be longer than zero"),
+                "invalid period: it must be longer than zero",
+            ),
+            (
+                Error::rejected("task 7".into(), "shutting down"),
+                "task 7 was rejected: the pool is shutting down and takes no new tasks",
+            ),
+            (Error::failed(Failure::from_panic("boom")), "the task failed: panicked: boom"),
+            (
+                Error::wrong_state("completed", "running"),
+                "the task is running, but only a completed task can answer this",
+            ),
+        ];
+        for (error, expected) in cases {
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Says what happened, to whoever listens, and what is now, to whoever asks.
+//!
+//! # What this room is for
+//!
+//! The pool reports each of these [`Event`]s to its [`Listener`], on the thread on which it happens
+//! and with no lock held:
+//!
+//! | event | when | data |
+//! |---|---|---|
+//! | `RunStarted` | a worker is about to run a task | the run |
+//! | `RunFinished` | a run is over, whatever its outcome | the run, outcome, duration, next fire time |
+//! | `TaskEnded` | a task will not run again | identity, final state |
+//! | `WorkerStarted`, `WorkerStopped` | a worker's thread begins or ends | its number |
+//! | `WorkerRefused` | a thread could not be started | the reason |
+//! | `HookPanicked` | a hook, decorator or handler of the pool's owner panicked | which one, the panic |
+//!
+//! [`PoolStats`] are the pool's counters at one moment.
+//!
+//! # What it must never do
+//!
+//! Let a listener hurt a run: a panic of it is contained, and it is called outside every lock.
+
+mod stats;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::DateTime;
+use chrono::Utc;
+
+use crate::error::Failure;
+use crate::task::Run;
+use crate::task::TaskId;
+use crate::task::TaskState;
+use crate::task::unwind::catch;
+
+pub use stats::PoolStats;
+
+/// Something that happened in a pool.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// A worker is about to run a task.
+    RunStarted {
+        /// The run.
+        run: &'a Run,
+    },
+    /// A run is over.
+    RunFinished {
+        /// The run.
+        run: &'a Run,
+        /// What came of it; a failure is here whether or not the task goes on.
+        outcome: &'a Result<(), Failure>,
+        /// How long it took, by the monotonic clock.
+        duration: Duration,
+        /// When the task fires next; none when it has ended.
+        next: Option<DateTime<Utc>>,
+    },
+    /// A task will not run again: it completed, failed or was cancelled.
+    TaskEnded {
+        /// The number of the task.
+        id: TaskId,
+        /// The name of the task, where it has one.
+        name: Option<&'a str>,
+        /// How it ended.
+        state: TaskState,
+    },
+    /// A worker's thread has begun.
+    WorkerStarted {
+        /// The worker's number in its pool, from 1.
+        worker: u64,
+    },
+    /// A worker's thread is ending.
+    WorkerStopped {
+        /// The worker's number in its pool, from 1.
+        worker: u64,
+    },
+    /// A worker's thread could not be started; the pool goes on with those it has.
+    WorkerRefused {
+        /// The worker's number in its pool, from 1.
+        worker: u64,
+        /// What the thread factory or the system said.
+        reason: &'a str,
+    },
+    /// A hook of the pool's owner panicked; the pool goes on.
+    HookPanicked {
+        /// Which hook it was.
+        hook: &'static str,
+        /// The panic.
+        failure: &'a Failure,
+    },
+}
+
+/// Is told what happens in a pool.
+///
+/// Called on the thread on which it happens: what a listener does there, the worker waits for.
+pub trait Listener: Send + Sync {
+    /// Takes note of an event. A panic is contained and goes unreported.
+    fn on_event(&self, event: &Event<'_>);
+}
+
+impl<F: Fn(&Event<'_>) + Send + Sync> Listener for F {
+    fn on_event(&self, event: &Event<'_>) {
+        self(event);
+    }
+}
+
+/// Tells each event to the listener, where there is one.
+#[derive(Clone, Default)]
+pub(crate) struct Announcer {
+    listener: Option<Arc<dyn Listener>>,
+}
+
+impl Announcer {
+    pub(crate) fn new(listener: Option<Arc<dyn Listener>>) -> Self {
+        Self { listener }
+    }
+
+    pub(crate) fn is_heard(&self) -> bool {
+        self.listener.is_some()
+    }
+
+    pub(crate) fn announce(&self, event: &Event<'_>) {
+        if let Some(listener) = &self.listener {
+            drop(catch(|| listener.on_event(event)));
+        }
+    }
+}
+
+impl fmt::Debug for Announcer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Announcer").field("is_heard", &self.is_heard()).finish()
+    }
+}

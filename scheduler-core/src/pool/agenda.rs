@@ -1,0 +1,209 @@
+//! The queues of both clocks as one: what is due on the monotonic clock and what is due on the wall.
+//!
+//! Two queues, because a wall-clock instant stays one until it is reached. Each look compares it with
+//! what the wall clock says *then*, so a wall clock that is set, or that went on while the machine was
+//! suspended, needs no re-keying: the instant simply is reached sooner or later. The price is that a
+//! wait for a wall-clock instant has to be bounded, by [`WALL_CHECK`].
+
+use std::time::Duration;
+
+use crate::queue::DelayQueue;
+use crate::queue::HeapQueue;
+use crate::queue::Key;
+use crate::queue::Ticket;
+use crate::time::Due;
+use crate::time::Now;
+use crate::time::Tick;
+use crate::time::wall_nanos;
+
+/// After at most this long a wait for a wall-clock instant looks at the wall clock again.
+pub(crate) const WALL_CHECK: Duration = Duration::from_millis(500);
+
+/// Everything that waits to be run, in the order in which it is due.
+#[derive(Debug)]
+pub(crate) struct Agenda<T> {
+    ticks: HeapQueue<T>,
+    walls: HeapQueue<Wall<T>>,
+}
+
+/// An item due on the wall clock, with the instant in full: the queue's key saturates.
+#[derive(Debug)]
+struct Wall<T> {
+    due: chrono::DateTime<chrono::Utc>,
+    item: T,
+}
+
+impl<T> Agenda<T> {
+    pub(crate) fn new() -> Self {
+        Self { ticks: HeapQueue::new(), walls: HeapQueue::new() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ticks.len() + self.walls.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(crate) fn push(&mut self, due: Due, sequence: u64, item: T) -> Ticket {
+        match due {
+            Due::Tick(tick) => self.ticks.push(Key { due: tick.as_nanos(), sequence }, item),
+            Due::Wall(due) => {
+                let key = Key { due: wall_nanos(due), sequence };
+                self.walls.push(key, Wall { due, item }).marked()
+            }
+        }
+    }
+
+    pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<T> {
+        match ticket.unmarked() {
+            (ticket, false) => self.ticks.remove(ticket),
+            (ticket, true) => self.walls.remove(ticket).map(|wall| wall.item),
+        }
+    }
+
+    pub(crate) fn find(&self, ticket: Ticket) -> Option<&T> {
+        match ticket.unmarked() {
+            (ticket, false) => self.ticks.find(ticket),
+            (ticket, true) => self.walls.find(ticket).map(|wall| &wall.item),
+        }
+    }
+
+    /// Takes the first item that is due, of either clock.
+    pub(crate) fn pop_due(&mut self, now: Now) -> Option<T> {
+        let tick = self.ticks.first().filter(|key| is_due(key.due, now.tick));
+        let wall = self.walls.first().filter(|key| key.due <= wall_nanos(now.wall));
+        let is_wall_first = match (tick, wall) {
+            (None, None) => return None,
+            (Some(_), None) => false,
+            (None, Some(_)) => true,
+            (Some(tick), Some(wall)) => reached_at(wall, now) < tick,
+        };
+        if is_wall_first {
+            self.walls.pop().map(|(_, wall)| wall.item)
+        } else {
+            self.ticks.pop().map(|(_, item)| item)
+        }
+    }
+
+    /// When to look again, on the monotonic clock: when the first item is due, or may be.
+    pub(crate) fn next_look(&self, now: Now) -> Option<Tick> {
+        let tick = self.ticks.first().map(|key| Tick::from_nanos(key.due));
+        let wall = self.walls.first().map(|key| {
+            let left = key.due.saturating_sub(wall_nanos(now.wall));
+            now.tick + Duration::from_nanos(left).min(WALL_CHECK)
+        });
+        [tick, wall].into_iter().flatten().min()
+    }
+
+    /// Takes out what `leaves` picks; it is asked with whether the item is due.
+    pub(crate) fn extract(&mut self, now: Now, leaves: &mut dyn FnMut(bool, &T) -> bool) -> Vec<T> {
+        let ticks = self.ticks.extract(&mut |key, item| leaves(is_due(key.due, now.tick), item));
+        let walls = self
+            .walls
+            .extract(&mut |key, wall| leaves(key.due <= wall_nanos(now.wall), &wall.item));
+        let ticks = ticks.into_iter();
+        let walls = walls.into_iter().map(|(key, wall)| (reached_at(key, now), wall.item));
+        let mut out: Vec<(Key, T)> = ticks.chain(walls).collect();
+        out.sort_by_key(|(key, _)| *key);
+        out.into_iter().map(|(_, item)| item).collect()
+    }
+
+    pub(crate) fn for_each(&self, visit: &mut dyn FnMut(Due, &T)) {
+        self.ticks.for_each(&mut |key, item| visit(Due::Tick(Tick::from_nanos(key.due)), item));
+        self.walls.for_each(&mut |_, wall| visit(Due::Wall(wall.due), &wall.item));
+    }
+}
+
+/// The end of time is never reached, not even by a clock that has come to its own end.
+fn is_due(due: u64, now: Tick) -> bool {
+    due <= now.as_nanos() && due != Tick::MAX.as_nanos()
+}
+
+/// The key that a wall-clock item would have on the monotonic clock.
+fn reached_at(wall: Key, now: Now) -> Key {
+    let (due, wall_now) = (wall.due, wall_nanos(now.wall));
+    let tick = now.tick.as_nanos();
+    let due = if due >= wall_now {
+        tick.saturating_add(due - wall_now)
+    } else {
+        tick.saturating_sub(wall_now - due)
+    };
+    Key { due, sequence: wall.sequence }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chrono::DateTime;
+    use chrono::TimeDelta;
+
+    fn at(seconds: i64) -> Now {
+        let tick = Tick::from_nanos(u64::try_from(seconds).unwrap() * 1_000_000_000);
+        Now { tick, wall: DateTime::from_timestamp(1_000_000 + seconds, 0).unwrap() }
+    }
+
+    fn tick(seconds: i64) -> Due {
+        Due::Tick(at(seconds).tick)
+    }
+
+    fn wall(seconds: i64) -> Due {
+        Due::Wall(at(seconds).wall)
+    }
+
+    #[test]
+    fn items_of_both_clocks_leave_in_one_order() {
+        let mut agenda = Agenda::new();
+        for (sequence, due) in (0..).zip([wall(3), tick(2), wall(1), tick(3), wall(2), tick(9)]) {
+            agenda.push(due, sequence, sequence);
+        }
+        let order: Vec<u64> = std::iter::from_fn(|| agenda.pop_due(at(3))).collect();
+        assert_eq!(order, [2, 1, 4, 0, 3]);
+        assert_eq!(agenda.next_look(at(3)), Some(at(9).tick));
+        assert_eq!(agenda.len(), 1);
+    }
+
+    #[test]
+    fn a_wall_clock_that_is_set_moves_what_waits_for_it_and_nothing_else() {
+        let mut agenda = Agenda::new();
+        agenda.push(wall(100), 0, "wall");
+        agenda.push(tick(100), 1, "tick");
+        let mut now = at(1);
+        assert_eq!(agenda.pop_due(now), None);
+        now.wall += TimeDelta::seconds(99);
+        assert_eq!(agenda.pop_due(now), Some("wall"));
+        assert_eq!(agenda.pop_due(now), None);
+    }
+
+    #[test]
+    fn a_wait_for_the_wall_is_bounded_and_ends_at_the_instant() {
+        let mut agenda = Agenda::new();
+        agenda.push(wall(100), 0, ());
+        assert_eq!(agenda.next_look(at(1)), Some(at(1).tick + WALL_CHECK));
+        let mut now = at(100);
+        now.wall -= TimeDelta::milliseconds(3);
+        assert_eq!(agenda.next_look(now), Some(now.tick + Duration::from_millis(3)));
+    }
+
+    #[test]
+    fn tickets_of_the_two_clocks_are_not_mistaken_for_each_other() {
+        let mut agenda = Agenda::new();
+        let first = agenda.push(tick(5), 0, 'a');
+        let second = agenda.push(wall(5), 1, 'b');
+        assert_ne!(first, second);
+        assert_eq!((agenda.find(first), agenda.find(second)), (Some(&'a'), Some(&'b')));
+        assert_eq!(agenda.remove(second), Some('b'));
+        assert_eq!(agenda.remove(second), None);
+        assert_eq!(agenda.remove(first), Some('a'));
+        assert!(agenda.is_empty());
+    }
+
+    #[test]
+    fn what_is_due_at_the_end_of_time_never_is() {
+        let mut agenda = Agenda::new();
+        agenda.push(Due::Tick(Tick::MAX), 0, ());
+        let now = Now { tick: Tick::MAX, wall: at(0).wall };
+        assert_eq!(agenda.pop_due(now), None);
+    }
+}

@@ -1,0 +1,277 @@
+//! The settings of a pool before it exists.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Owner;
+use super::ScheduledThreadPool;
+use super::control::check_keep_alive;
+use super::core::Core;
+use super::crew::Crew;
+use super::crew::StdThreads;
+use super::crew::ThreadFactory;
+use super::crew::VirtualCrew;
+use super::hooks::Hooks;
+use super::rejection::RejectionPolicy;
+use super::roster::Roster;
+use super::shell::Parts;
+use super::shell::Shell;
+use super::shutdown::ShutdownPolicy;
+use crate::error::Error;
+use crate::error::Failure;
+use crate::observe::Announcer;
+use crate::observe::Listener;
+use crate::sync::AtomicU64;
+use crate::sync::Mutex;
+use crate::sync::Ordering;
+use crate::task::Run;
+use crate::task::TaskId;
+use crate::time::Clock;
+use crate::time::SystemClock;
+
+/// Builds a [`ScheduledThreadPool`].
+///
+/// ```
+/// use scheduler_core::ScheduledThreadPool;
+/// use std::time::Duration;
+///
+/// let pool = ScheduledThreadPool::builder()
+///     .core_size(4)
+///     .thread_name_prefix("reports-")
+///     .keep_alive(Duration::from_secs(30))
+///     .core_may_time_out(true)
+///     .build()?;
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
+#[must_use = "a builder does nothing until it builds"]
+pub struct PoolBuilder {
+    core_size: usize,
+    keep_alive: Duration,
+    core_may_time_out: bool,
+    remove_on_cancel: bool,
+    policy: ShutdownPolicy,
+    rejection: RejectionPolicy,
+    prefix: Option<String>,
+    stack_size: Option<usize>,
+    crew: Option<Crew>,
+    clock: Option<Arc<dyn Clock>>,
+    listener: Option<Arc<dyn Listener>>,
+    hooks: Hooks,
+}
+
+impl PoolBuilder {
+    pub(super) fn new() -> Self {
+        Self {
+            core_size: default_core_size(),
+            keep_alive: Duration::from_millis(10),
+            core_may_time_out: false,
+            remove_on_cancel: true,
+            policy: ShutdownPolicy::default(),
+            rejection: RejectionPolicy::default(),
+            prefix: None,
+            stack_size: None,
+            crew: None,
+            clock: None,
+            listener: None,
+            hooks: Hooks::default(),
+        }
+    }
+
+    /// How many workers the pool keeps; by default one per processor, at least 2 and at most 8.
+    ///
+    /// Threads are started on demand. With zero, one is started while tasks wait.
+    pub fn core_size(mut self, core_size: usize) -> Self {
+        self.core_size = core_size;
+        self
+    }
+
+    /// How long a worker beyond the core size stays idle before it leaves; 10 ms by default.
+    pub fn keep_alive(mut self, keep_alive: Duration) -> Self {
+        self.keep_alive = keep_alive;
+        self
+    }
+
+    /// Whether core workers, too, leave when they are idle; `false` by default.
+    #[doc(alias = "allowCoreThreadTimeOut")]
+    pub fn core_may_time_out(mut self, may: bool) -> Self {
+        self.core_may_time_out = may;
+        self
+    }
+
+    /// Whether a cancelled task leaves the queue at once; `true` by default (in the JDK `false`).
+    #[doc(alias = "setRemoveOnCancelPolicy")]
+    pub fn remove_on_cancel(mut self, remove: bool) -> Self {
+        self.remove_on_cancel = remove;
+        self
+    }
+
+    /// Which waiting tasks still run after a shutdown.
+    pub fn shutdown_policy(mut self, policy: ShutdownPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// What becomes of tasks that are submitted after a shutdown; an error by default.
+    pub fn rejection_policy(mut self, policy: RejectionPolicy) -> Self {
+        self.rejection = policy;
+        self
+    }
+
+    /// What the names of threads begin with, before the worker's number; `pool-1-worker-` for the
+    /// first pool by default.
+    ///
+    /// Linux shows the first 15 bytes of a thread's name.
+    pub fn thread_name_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = Some(prefix.into());
+        self
+    }
+
+    /// The stack size of workers' threads in bytes; the standard library's default if not set.
+    ///
+    /// A task that overflows its stack ends the process: Rust cannot contain that. No effect together
+    /// with [`thread_factory`](Self::thread_factory).
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// What starts the threads of workers; threads of the standard library by default.
+    pub fn thread_factory(mut self, factory: impl ThreadFactory + 'static) -> Self {
+        self.crew = Some(Crew::Threads(Arc::new(factory)));
+        self
+    }
+
+    /// Lets a test take the steps of the workers by hand instead of starting threads.
+    pub fn virtual_crew(mut self, crew: &VirtualCrew) -> Self {
+        self.crew = Some(Crew::Virtual(crew.clone()));
+        self
+    }
+
+    /// The clock by which everything goes; the operating system's by default.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Who is told what happens in the pool; nobody by default.
+    pub fn listener(mut self, listener: impl Listener + 'static) -> Self {
+        self.listener = Some(Arc::new(listener));
+        self
+    }
+
+    /// Calls `hook` on the worker's thread before each run.
+    ///
+    /// If it panics, the run does not start and counts as failed with that panic. (In the JDK the
+    /// worker dies, and the future stays pending for ever.)
+    #[doc(alias = "beforeExecute")]
+    pub fn before_run(mut self, hook: impl Fn(&Run) + Send + Sync + 'static) -> Self {
+        self.hooks.before = Some(Arc::new(hook));
+        self
+    }
+
+    /// Calls `hook` on the worker's thread after each run, with the run's outcome, before waiters are
+    /// told.
+    #[doc(alias = "afterExecute")]
+    pub fn after_run(
+        mut self,
+        hook: impl Fn(&Run, &Result<(), Failure>) + Send + Sync + 'static,
+    ) -> Self {
+        self.hooks.after = Some(Arc::new(hook));
+        self
+    }
+
+    /// Calls `hook` once, when nothing is left to run and before those who await the termination are
+    /// told.
+    #[doc(alias = "terminated")]
+    pub fn on_terminated(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
+        self.hooks.terminated = Some(Arc::new(hook));
+        self
+    }
+
+    /// Calls `decorate` once per submission, and runs each step of the task inside what it returns.
+    ///
+    /// What it returns is given the step as a closure and has to call it once. For a task that is a
+    /// future a step is one poll.
+    ///
+    /// ```
+    /// use scheduler_core::ScheduledThreadPool;
+    ///
+    /// let pool = ScheduledThreadPool::builder()
+    ///     .decorate_task(|id, _name| {
+    ///         Box::new(move |step: &mut dyn FnMut()| {
+    ///             let _span = format!("task {id}");
+    ///             step();
+    ///         })
+    ///     })
+    ///     .build()?;
+    /// assert_eq!(pool.submit(|| 7)?.wait()?, 7);
+    /// # Ok::<(), scheduler_core::Error>(())
+    /// ```
+    #[doc(alias = "decorateTask")]
+    pub fn decorate_task(
+        mut self,
+        decorate: impl Fn(TaskId, Option<&str>) -> Box<dyn FnMut(&mut dyn FnMut()) + Send>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        self.hooks.decorate = Some(Arc::new(decorate));
+        self
+    }
+
+    /// Builds the pool; no thread is started yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_argument`] when the thread-name prefix contains control characters, or when core
+    /// workers may time out with a keep-alive of zero.
+    pub fn build(self) -> Result<ScheduledThreadPool, Error> {
+        check_keep_alive(self.keep_alive, self.core_may_time_out)?;
+        if let Some(bad) = self.prefix.as_deref().and_then(|name| name.find(char::is_control)) {
+            return Err(Error::argument(
+                "thread-name prefix",
+                format!("it contains a control character at byte {bad}"),
+            ));
+        }
+        Ok(self.assemble())
+    }
+
+    pub(super) fn assemble(self) -> ScheduledThreadPool {
+        let roster = Roster::new(self.core_size, self.keep_alive, self.core_may_time_out);
+        let threads = StdThreads { stack_size: self.stack_size };
+        let shell = Shell::new(Parts {
+            clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock::new())),
+            hooks: self.hooks,
+            announcer: Announcer::new(self.listener),
+            thread_name_prefix: self.prefix.unwrap_or_else(default_prefix),
+            crew: self.crew.unwrap_or_else(|| Crew::Threads(Arc::new(threads))),
+            core: Core::new(roster, self.policy, self.remove_on_cancel),
+        });
+        ScheduledThreadPool {
+            owner: Arc::new(Owner { shell, rejection: Mutex::new(self.rejection) }),
+        }
+    }
+}
+
+impl fmt::Debug for PoolBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PoolBuilder")
+            .field("core_size", &self.core_size)
+            .field("keep_alive", &self.keep_alive)
+            .field("core_may_time_out", &self.core_may_time_out)
+            .field("shutdown_policy", &self.policy)
+            .finish_non_exhaustive()
+    }
+}
+
+fn default_core_size() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8)
+}
+
+fn default_prefix() -> String {
+    static POOLS: std::sync::OnceLock<AtomicU64> = std::sync::OnceLock::new();
+    // ORDERING: relaxed, the number only has to be unique.
+    let number = POOLS.get_or_init(|| AtomicU64::new(1)).fetch_add(1, Ordering::Relaxed);
+    format!("pool-{number}-worker-")
+}

@@ -1,0 +1,323 @@
+//! Everything one can ask of a pool and tell it while it lives: its end, its size, its queue.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::ScheduledThreadPool;
+use super::crew::Crew;
+use super::crew::ThreadFactory;
+use super::rejection::RejectionPolicy;
+use super::shutdown::RunState;
+use super::shutdown::ShutdownPolicy;
+use super::unstarted::UnstartedTask;
+use crate::error::Error;
+use crate::observe::PoolStats;
+use crate::task::AnyTask;
+use crate::task::Run;
+use crate::task::TaskHandle;
+use crate::task::TaskId;
+use crate::task::run::Interruptible;
+use crate::time::Due;
+use crate::time::Now;
+
+/// A task that waits in the queue, as a [snapshot](ScheduledThreadPool::queue) shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QueuedTask {
+    /// The number of the task.
+    pub id: TaskId,
+    /// The name of the task, where it has one.
+    pub name: Option<String>,
+    /// The time left until it is due; zero once it is.
+    pub delay: Duration,
+}
+
+/// The end of a pool.
+impl ScheduledThreadPool {
+    /// Takes no more tasks; those that wait run as far as the [`ShutdownPolicy`] lets them.
+    ///
+    /// By default recurring tasks are cancelled, and one-shot tasks still run at their time. Runs in
+    /// progress are not disturbed. Does not wait; a second call has no effect.
+    pub fn shutdown(&self) {
+        self.shell().shutdown();
+    }
+
+    /// Takes no more tasks, starts no more runs, asks those in progress to stop, and hands out the
+    /// tasks that wait, the next first.
+    ///
+    /// A run that does not heed the request goes on to its end and delivers. Does not wait.
+    #[doc(alias = "shutdownNow")]
+    pub fn shutdown_now(&self) -> Vec<UnstartedTask> {
+        let drained = self.shell().shutdown_now().into_iter();
+        drained.map(|task| UnstartedTask::new(task, Arc::clone(self.shell()))).collect()
+    }
+
+    /// Waits until the pool has terminated, at most for `limit`; zero asks without waiting.
+    ///
+    /// Returns whether it has. Returns `false` at once inside a task of this pool, which cannot
+    /// terminate before that task has ended, and early inside a task that is asked to stop.
+    #[doc(alias = "awaitTermination")]
+    #[must_use]
+    pub fn await_termination(&self, limit: Duration) -> bool {
+        let run = Run::current();
+        if run.as_ref().is_some_and(|run| self.shell().is_own(run)) {
+            return self.is_terminated();
+        }
+        let _interruptible = Interruptible::new(run.as_ref(), self.shell().termination_gate());
+        self.shell().await_termination(Some(limit), run.as_ref())
+    }
+
+    /// Shuts down and waits, without limit, until the pool has terminated.
+    ///
+    /// Inside a task of another pool that is asked to stop meanwhile, stops this pool as by
+    /// [`shutdown_now`](Self::shutdown_now), and goes on waiting.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_deadlock`], at once, inside a task of this pool; the pool is not shut down then.
+    pub fn close(&self) -> Result<(), Error> {
+        let run = Run::current();
+        if run.as_ref().is_some_and(|run| self.shell().is_own(run)) {
+            return Err(Error::would_deadlock("close"));
+        }
+        self.shutdown();
+        let interruptible = Interruptible::new(run.as_ref(), self.shell().termination_gate());
+        if !self.shell().await_termination(None, run.as_ref()) {
+            drop(interruptible);
+            drop(self.shutdown_now());
+            self.shell().await_termination(None, None);
+        }
+        Ok(())
+    }
+
+    /// How far the end of the pool has come.
+    #[must_use]
+    pub fn run_state(&self) -> RunState {
+        self.shell().state()
+    }
+
+    /// Whether the pool takes no more tasks.
+    #[must_use]
+    pub fn is_shutdown(&self) -> bool {
+        self.run_state() != RunState::Running
+    }
+
+    /// Whether the pool takes no more tasks, but has not terminated.
+    #[must_use]
+    pub fn is_terminating(&self) -> bool {
+        matches!(self.run_state(), RunState::ShuttingDown | RunState::Stopping)
+    }
+
+    /// Whether nothing runs any more, nor ever will.
+    #[must_use]
+    pub fn is_terminated(&self) -> bool {
+        self.run_state() == RunState::Terminated
+    }
+
+    /// Which waiting tasks still run after [`shutdown`](Self::shutdown).
+    #[must_use]
+    pub fn shutdown_policy(&self) -> ShutdownPolicy {
+        self.shell().look(super::core::Core::policy)
+    }
+
+    /// Changes which waiting tasks still run; after a shutdown, those that no longer may are cancelled
+    /// at once.
+    pub fn set_shutdown_policy(&self, policy: ShutdownPolicy) {
+        self.shell().step(|core, now, effects| core.set_policy(policy, now, effects));
+    }
+
+    /// What becomes of tasks that are submitted after a shutdown.
+    #[must_use]
+    pub fn rejection_policy(&self) -> RejectionPolicy {
+        self.owner.rejection.lock().clone()
+    }
+
+    /// Changes what becomes of tasks that are submitted after a shutdown.
+    pub fn set_rejection_policy(&self, policy: RejectionPolicy) {
+        let old = std::mem::replace(&mut *self.owner.rejection.lock(), policy);
+        drop(old);
+    }
+}
+
+/// Workers.
+impl ScheduledThreadPool {
+    /// How many workers the pool keeps.
+    #[must_use]
+    #[doc(alias = "getCorePoolSize")]
+    pub fn core_size(&self) -> usize {
+        self.stats().core_size
+    }
+
+    /// Changes how many workers the pool keeps.
+    ///
+    /// When it grows, workers are started at once for tasks that wait, and others as they are needed.
+    /// When it shrinks, idle workers leave after the keep-alive time, and busy ones after their run.
+    /// With zero, a worker is started for waiting tasks all the same.
+    #[doc(alias = "setCorePoolSize")]
+    pub fn set_core_size(&self, core_size: usize) {
+        self.shell().step(|core, _, effects| core.set_core_size(core_size, effects));
+    }
+
+    /// How long a worker beyond the core size stays idle before it leaves; 10 ms by default.
+    #[must_use]
+    #[doc(alias = "getKeepAliveTime")]
+    pub fn keep_alive(&self) -> Duration {
+        self.shell().look(|core| core.roster.keep_alive)
+    }
+
+    /// Changes how long a worker stays idle before it leaves.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_argument`] when it is zero while core workers may time out.
+    #[doc(alias = "setKeepAliveTime")]
+    pub fn set_keep_alive(&self, keep_alive: Duration) -> Result<(), Error> {
+        self.shell().step(|core, _, effects| {
+            check_keep_alive(keep_alive, core.roster.core_may_time_out)?;
+            core.roster.keep_alive = keep_alive;
+            core.reconsider_idle(effects);
+            Ok(())
+        })
+    }
+
+    /// Whether core workers, too, leave when they are idle; `false` by default.
+    #[must_use]
+    #[doc(alias = "allowsCoreThreadTimeOut")]
+    pub fn core_may_time_out(&self) -> bool {
+        self.shell().look(|core| core.roster.core_may_time_out)
+    }
+
+    /// Lets core workers, too, leave when they are idle, or not. One stays while tasks wait.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_argument`] when the keep-alive time is zero.
+    #[doc(alias = "allowCoreThreadTimeOut")]
+    pub fn set_core_may_time_out(&self, may: bool) -> Result<(), Error> {
+        self.shell().step(|core, _, effects| {
+            check_keep_alive(core.roster.keep_alive, may)?;
+            core.roster.core_may_time_out = may;
+            core.reconsider_idle(effects);
+            Ok(())
+        })
+    }
+
+    /// Starts a worker if there are fewer than the core size, and says whether it did.
+    #[doc(alias = "prestartCoreThread")]
+    pub fn prestart(&self) -> bool {
+        self.shell().step(|core, _, effects| core.prestart(effects))
+    }
+
+    /// Starts workers up to the core size, and says how many.
+    #[doc(alias = "prestartAllCoreThreads")]
+    pub fn prestart_all(&self) -> usize {
+        let mut started = 0;
+        while self.prestart() {
+            started += 1;
+        }
+        started
+    }
+
+    /// What starts the threads of workers; none for a virtual crew.
+    #[must_use]
+    pub fn thread_factory(&self) -> Option<Arc<dyn ThreadFactory>> {
+        match self.shell().crew() {
+            Crew::Threads(factory) => Some(factory),
+            Crew::Virtual(_) => None,
+        }
+    }
+
+    /// Changes what starts the threads of workers from now on. No effect on a virtual crew.
+    pub fn set_thread_factory(&self, factory: Arc<dyn ThreadFactory>) {
+        if matches!(self.shell().crew(), Crew::Threads(_)) {
+            self.shell().replace_crew(Crew::Threads(factory));
+        }
+    }
+
+    /// All counters at one moment.
+    #[must_use]
+    pub fn stats(&self) -> PoolStats {
+        self.shell().look(super::core::Core::stats)
+    }
+}
+
+/// The queue.
+impl ScheduledThreadPool {
+    /// The tasks that wait, in no particular order: a snapshot.
+    #[must_use]
+    #[doc(alias = "getQueue")]
+    pub fn queue(&self) -> Vec<QueuedTask> {
+        let mut waiting: Vec<(Due, Arc<dyn AnyTask>)> = Vec::new();
+        self.shell().look(|core| {
+            core.for_each(&mut |due, task| waiting.push((due, Arc::clone(task))));
+        });
+        let now = Now::read(&*self.shell().clock);
+        let described = waiting.iter().map(|(due, task)| QueuedTask {
+            id: task.header().id,
+            name: task.header().name.as_deref().map(str::to_owned),
+            delay: due.left(now),
+        });
+        described.collect()
+    }
+
+    /// Whether a task of this pool waits in its queue.
+    #[must_use]
+    pub fn is_queued<T: Send + Sync + 'static>(&self, handle: &TaskHandle<T>) -> bool {
+        let task = handle.task();
+        self.holds(&*task) && self.shell().look(|core| core.contains(task.header().ticket()))
+    }
+
+    /// Takes a task out of the queue, if it waits there.
+    ///
+    /// The task is not cancelled while the answer is held, and is when that is dropped. A task that
+    /// runs, or that has ended, is not in the queue.
+    #[must_use = "dropping the task cancels it"]
+    pub fn remove<T: Send + Sync + 'static>(
+        &self,
+        handle: &TaskHandle<T>,
+    ) -> Option<UnstartedTask> {
+        let task = handle.task();
+        if !self.holds(&*task) {
+            return None;
+        }
+        let removed =
+            self.shell().step(|core, _, effects| core.remove(task.header().ticket(), effects));
+        removed.map(|task| UnstartedTask::new(task, Arc::clone(self.shell())))
+    }
+
+    /// Drops every cancelled task from the queue; useful when `remove_on_cancel` is off.
+    pub fn purge(&self) {
+        self.shell().step(|core, now, effects| core.purge(now, effects));
+    }
+
+    /// Whether a cancelled task leaves the queue at once; `true` by default (in the JDK `false`).
+    #[must_use]
+    #[doc(alias = "getRemoveOnCancelPolicy")]
+    pub fn removes_on_cancel(&self) -> bool {
+        self.shell().look(|core| core.remove_on_cancel)
+    }
+
+    /// Lets cancelled tasks leave the queue at once, or stay until they are due or purged.
+    ///
+    /// Either way their bodies are dropped when they are cancelled.
+    #[doc(alias = "setRemoveOnCancelPolicy")]
+    pub fn set_remove_on_cancel(&self, remove: bool) {
+        self.shell().step(|core, _, _| core.remove_on_cancel = remove);
+    }
+
+    fn holds(&self, task: &dyn AnyTask) -> bool {
+        let home = task.header().home();
+        home.is_some_and(|home| std::ptr::addr_eq(Arc::as_ptr(&home), Arc::as_ptr(self.shell())))
+    }
+}
+
+/// Refuses a combination in which idle workers would leave and come in a loop.
+pub(super) fn check_keep_alive(keep_alive: Duration, core_may_time_out: bool) -> Result<(), Error> {
+    if core_may_time_out && keep_alive.is_zero() {
+        return Err(Error::argument(
+            "keep-alive time",
+            "it must be longer than zero while core workers may time out",
+        ));
+    }
+    Ok(())
+}

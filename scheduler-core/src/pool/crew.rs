@@ -1,0 +1,295 @@
+//! Where workers come from: threads of the operating system, or steps taken by hand.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::Weak;
+use std::thread;
+
+use super::roster::WorkerNumber;
+use super::shell::Shell;
+use super::worker;
+use crate::error::Error;
+use crate::sync::AtomicU64;
+use crate::sync::Mutex;
+use crate::sync::Ordering;
+use crate::task::unwind::catch;
+use crate::time::Tick;
+
+/// Starts the threads of a pool's workers.
+///
+/// A closure `Fn(WorkerThread) -> io::Result<()>` is a factory.
+///
+/// ```
+/// use scheduler_core::{ScheduledThreadPool, WorkerThread};
+///
+/// let pool = ScheduledThreadPool::builder()
+///     .thread_factory(|worker: WorkerThread| {
+///         let thread = std::thread::Builder::new().name(worker.name().to_owned());
+///         thread.spawn(move || worker.run()).map(drop)
+///     })
+///     .build()?;
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
+#[doc(alias = "java.util.concurrent.ThreadFactory")]
+pub trait ThreadFactory: Send + Sync {
+    /// Starts a thread that calls [`WorkerThread::run`].
+    ///
+    /// # Errors
+    ///
+    /// Whatever kept the thread from starting; the pool goes on with the workers it has, reports the
+    /// refusal, and tries again at the next submission. Dropping the worker without running it counts
+    /// as a refusal, too.
+    fn start(&self, worker: WorkerThread) -> io::Result<()>;
+}
+
+impl<F: Fn(WorkerThread) -> io::Result<()> + Send + Sync> ThreadFactory for F {
+    fn start(&self, worker: WorkerThread) -> io::Result<()> {
+        self(worker)
+    }
+}
+
+/// The work of one worker's thread, to be run on that thread.
+#[must_use = "a worker does nothing until it is run"]
+pub struct WorkerThread {
+    name: String,
+    number: WorkerNumber,
+    shell: Option<Arc<Shell>>,
+}
+
+impl WorkerThread {
+    pub(super) fn new(name: String, number: WorkerNumber, shell: Arc<Shell>) -> Self {
+        Self { name, number, shell: Some(shell) }
+    }
+
+    /// The name the thread is meant to have: the pool's prefix and the worker's number.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The worker's number in its pool, from 1.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Works until the pool has no more use for this worker.
+    pub fn run(mut self) {
+        if let Some(shell) = self.shell.take() {
+            worker::work(&shell, self.number);
+        }
+    }
+}
+
+/// A worker that is dropped without having been run does not count as one of its pool.
+impl Drop for WorkerThread {
+    fn drop(&mut self) {
+        if let Some(shell) = self.shell.take() {
+            shell.lose_worker(self.number, "the thread factory dropped the worker");
+        }
+    }
+}
+
+impl fmt::Debug for WorkerThread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerThread").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// The default factory: named threads of the standard library, with a stack of the given size.
+#[derive(Debug, Clone, Default)]
+pub(super) struct StdThreads {
+    pub(super) stack_size: Option<usize>,
+}
+
+impl ThreadFactory for StdThreads {
+    fn start(&self, worker: WorkerThread) -> io::Result<()> {
+        let mut thread = thread::Builder::new().name(worker.name().to_owned());
+        if let Some(size) = self.stack_size {
+            thread = thread.stack_size(size);
+        }
+        thread.spawn(move || worker.run()).map(drop)
+    }
+}
+
+/// Who works for a pool.
+#[derive(Clone)]
+pub(super) enum Crew {
+    Threads(Arc<dyn ThreadFactory>),
+    Virtual(VirtualCrew),
+}
+
+impl Crew {
+    /// Starts a worker; a panic of the factory is a refusal.
+    pub(super) fn start(&self, worker: WorkerThread) -> Result<(), Error> {
+        match self {
+            Self::Virtual(crew) => {
+                crew.join(worker);
+                Ok(())
+            }
+            Self::Threads(factory) => match catch(|| factory.start(worker)) {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(error)) => Err(Error::no_thread(error.to_string())),
+                Err(failure) => Err(Error::no_thread(failure.to_string())),
+            },
+        }
+    }
+}
+
+/// Workers without threads: a test takes each of their steps, one after the other.
+///
+/// With a [`ManualClock`](crate::ManualClock) this runs a whole pool on the thread of the test,
+/// deterministically.
+///
+/// ```
+/// use scheduler_core::{ManualClock, ScheduledThreadPool, VirtualCrew};
+/// use std::{sync::Arc, time::Duration};
+///
+/// let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
+/// let pool = ScheduledThreadPool::builder()
+///     .clock(Arc::new(clock.clone()))
+///     .virtual_crew(&crew)
+///     .build()?;
+/// let handle = pool.schedule(Duration::from_secs(60), || "a minute later")?;
+/// crew.run_until_idle();
+/// assert!(!handle.is_done());
+/// clock.advance(Duration::from_secs(60));
+/// crew.run_until_idle();
+/// assert_eq!(handle.result_now()?, "a minute later");
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct VirtualCrew {
+    /// Workers of a pool that exists; the pool owns them.
+    workers: Arc<Mutex<BTreeSet<WorkerNumber>>>,
+    shell: Arc<Mutex<Option<Weak<Shell>>>>,
+    steps: Arc<AtomicU64>,
+}
+
+/// What one step of a virtual worker led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stepped {
+    /// It ran a task.
+    Ran,
+    /// It has nothing to do before this time, or until it is given something.
+    Waits(Option<Tick>),
+    /// It has left the pool.
+    Left,
+}
+
+impl VirtualCrew {
+    /// A crew of nobody, to be given to one pool.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The numbers of the workers, smallest first.
+    #[must_use]
+    pub fn workers(&self) -> Vec<u64> {
+        self.workers.lock().iter().copied().collect()
+    }
+
+    /// Lets one worker do one thing: run a task, come to rest, or leave.
+    #[must_use]
+    pub fn step(&self, worker: u64) -> Stepped {
+        match self.begin(worker) {
+            Begun::Run(run) => {
+                run.finish();
+                Stepped::Ran
+            }
+            Begun::Waits(until) => Stepped::Waits(until),
+            Begun::Left => Stepped::Left,
+        }
+    }
+
+    /// Lets one worker take a task and execute its body, without making the outcome known yet.
+    ///
+    /// Until [`VirtualRun::finish`] the worker is busy and the task is running: so a run can be given
+    /// a virtual duration.
+    #[must_use]
+    pub fn begin(&self, worker: u64) -> Begun {
+        // ORDERING: relaxed, a mere counter.
+        self.steps.fetch_add(1, Ordering::Relaxed);
+        let shell = self.shell.lock().as_ref().and_then(Weak::upgrade);
+        let (Some(shell), true) = (shell, self.workers.lock().contains(&worker)) else {
+            return Begun::Left;
+        };
+        match worker::take(&shell, worker, None) {
+            worker::Taken::Executed(executed) => Begun::Run(VirtualRun { shell, executed }),
+            worker::Taken::Waits(until) => Begun::Waits(until),
+            worker::Taken::Leaves => {
+                self.workers.lock().remove(&worker);
+                shell.worker_left(worker);
+                Begun::Left
+            }
+        }
+    }
+
+    /// Steps every worker in turn until none has anything to do at this time.
+    ///
+    /// Does not return while a task keeps submitting tasks that are due at once.
+    pub fn run_until_idle(&self) {
+        let mut is_idle = false;
+        while !is_idle {
+            is_idle = true;
+            for worker in self.workers() {
+                is_idle &= matches!(self.step(worker), Stepped::Waits(_));
+            }
+        }
+    }
+
+    /// How many steps have been taken.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps.load(Ordering::Relaxed)
+    }
+
+    fn join(&self, mut worker: WorkerThread) {
+        if let Some(shell) = worker.shell.take() {
+            *self.shell.lock() = Some(Arc::downgrade(&shell));
+            self.workers.lock().insert(worker.number);
+            shell.worker_arrived(worker.number);
+        }
+    }
+}
+
+impl fmt::Debug for VirtualCrew {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VirtualCrew").field("workers", &self.workers()).finish_non_exhaustive()
+    }
+}
+
+/// The answer of a virtual worker that was asked to begin a run.
+#[derive(Debug)]
+pub enum Begun {
+    /// It has executed a task's body, whose outcome is not known yet.
+    Run(VirtualRun),
+    /// It has nothing to do before this time, or until it is given something.
+    Waits(Option<Tick>),
+    /// It has left the pool.
+    Left,
+}
+
+/// A run of a virtual worker between its beginning and its end.
+#[must_use = "the run is in progress until it is finished"]
+pub struct VirtualRun {
+    shell: Arc<Shell>,
+    executed: worker::Executed,
+}
+
+impl VirtualRun {
+    /// Ends the run: its outcome becomes known, and a recurring task is queued again.
+    pub fn finish(self) {
+        worker::finish(&self.shell, self.executed);
+    }
+}
+
+impl fmt::Debug for VirtualRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VirtualRun").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,206 @@
+//! Many tasks at once: all of them, or the first that succeeds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::ScheduledThreadPool;
+use crate::error::Error;
+use crate::sync::Mutex;
+use crate::task::Run;
+use crate::task::TaskHandle;
+use crate::task::TaskState;
+use crate::task::run::Interruptible;
+use crate::time::Clock;
+use crate::time::Gate;
+use crate::time::Tick;
+
+/// Handles that are cancelled when the call that made them ends early.
+struct Members<T: Send + Sync + 'static> {
+    handles: Vec<TaskHandle<T>>,
+}
+
+impl<T: Send + Sync + 'static> Drop for Members<T> {
+    fn drop(&mut self) {
+        for handle in &self.handles {
+            handle.cancel_now();
+        }
+    }
+}
+
+impl ScheduledThreadPool {
+    /// Runs all bodies, and returns their handles, in the same order, when all have ended.
+    ///
+    /// A body that panics does not fail the call: its handle has failed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_rejected`] when the pool takes no (more) tasks, and [`Error::is_interrupted`] when
+    /// the calling task is asked to stop; tasks submitted by then are cancelled.
+    #[doc(alias = "invokeAll")]
+    pub fn invoke_all<T, F>(
+        &self,
+        bodies: impl IntoIterator<Item = F>,
+    ) -> Result<Vec<TaskHandle<T>>, Error>
+    where
+        T: Send + Sync + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        let mut members = Members { handles: Vec::new() };
+        for body in bodies {
+            members.handles.push(self.submit(body)?);
+        }
+        for handle in &members.handles {
+            handle.wait_done()?;
+        }
+        Ok(std::mem::take(&mut members.handles))
+    }
+
+    /// As [`invoke_all`](Self::invoke_all), for at most `limit`: tasks that have not ended by then are
+    /// cancelled and asked to stop, so that all handles are done.
+    ///
+    /// # Errors
+    ///
+    /// As [`invoke_all`](Self::invoke_all).
+    #[doc(alias = "invokeAll")]
+    pub fn invoke_all_for<T, F>(
+        &self,
+        bodies: impl IntoIterator<Item = F>,
+        limit: Duration,
+    ) -> Result<Vec<TaskHandle<T>>, Error>
+    where
+        T: Send + Sync + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        let clock = &self.shell().clock;
+        let until = clock.now() + limit;
+        let mut members = Members { handles: Vec::new() };
+        for body in bodies {
+            members.handles.push(self.submit(body)?);
+        }
+        for handle in &members.handles {
+            if !handle.wait_done_for(until.since(clock.now()))? {
+                handle.cancel_now();
+            }
+        }
+        Ok(std::mem::take(&mut members.handles))
+    }
+
+    /// Runs the bodies until one succeeds, returns its value, and cancels the others.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_argument`] when there are no bodies; the failure of the last one to fail when all
+    /// fail; otherwise as [`invoke_all`](Self::invoke_all).
+    #[doc(alias = "invokeAny")]
+    pub fn invoke_any<T, F>(&self, bodies: impl IntoIterator<Item = F>) -> Result<T, Error>
+    where
+        T: Clone + Send + Sync + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        self.race(bodies, None)
+    }
+
+    /// As [`invoke_any`](Self::invoke_any), for at most `limit`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_timeout`] when no body has succeeded within `limit`; otherwise as
+    /// [`invoke_any`](Self::invoke_any).
+    #[doc(alias = "invokeAny")]
+    pub fn invoke_any_for<T, F>(
+        &self,
+        bodies: impl IntoIterator<Item = F>,
+        limit: Duration,
+    ) -> Result<T, Error>
+    where
+        T: Clone + Send + Sync + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        self.race(bodies, Some(limit))
+    }
+
+    /// Starts one body, and one more each time none has ended yet, as the JDK does.
+    fn race<T, F>(
+        &self,
+        bodies: impl IntoIterator<Item = F>,
+        limit: Option<Duration>,
+    ) -> Result<T, Error>
+    where
+        T: Clone + Send + Sync + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        let clock = &self.shell().clock;
+        let until = limit.map(|limit| clock.now() + limit);
+        let finish = Arc::new(Finish::default());
+        let mut members = Members { handles: Vec::new() };
+        let mut failed = 0;
+        let mut last = Error::argument("list of bodies", "it is empty");
+        let mut bodies = bodies.into_iter();
+        let run = Run::current();
+        let interruptible = Interruptible::new(run.as_ref(), &finish.gate);
+        loop {
+            let seen = finish.gate.epoch();
+            while let Some(index) = finish.pop() {
+                match members.handles[index].result_now() {
+                    Ok(value) => return Ok(value),
+                    Err(_) => last = failure_of(&members.handles[index]),
+                }
+                failed += 1;
+            }
+            if let Some(body) = bodies.next() {
+                members.handles.push(finish.watch(self.submit(body)?, members.handles.len()));
+                continue;
+            }
+            if failed == members.handles.len() {
+                return Err(last);
+            }
+            if interruptible.is_asked_to_stop() {
+                return Err(Error::interrupted());
+            }
+            if is_over(&**clock, until) {
+                return Err(Error::timeout(limit.unwrap_or_default()));
+            }
+            clock.wait(&finish.gate, seen, until);
+        }
+    }
+}
+
+fn is_over(clock: &dyn Clock, until: Option<Tick>) -> bool {
+    until.is_some_and(|until| clock.now() >= until)
+}
+
+fn failure_of<T: Send + Sync + 'static>(handle: &TaskHandle<T>) -> Error {
+    handle.failure_now().map_or_else(|_| Error::cancelled(), Error::failed)
+}
+
+/// The members of a race that have ended, in the order in which they did.
+struct Finish {
+    gate: Arc<Gate>,
+    ended: Mutex<Vec<usize>>,
+}
+
+impl Default for Finish {
+    fn default() -> Self {
+        Self { gate: Arc::new(Gate::new()), ended: Mutex::new(Vec::new()) }
+    }
+}
+
+impl Finish {
+    fn watch<T: Send + Sync + 'static>(
+        self: &Arc<Self>,
+        handle: TaskHandle<T>,
+        index: usize,
+    ) -> TaskHandle<T> {
+        let this = Arc::clone(self);
+        handle.on_done(move |_: TaskState| {
+            this.ended.lock().push(index);
+            this.gate.open();
+        });
+        handle
+    }
+
+    fn pop(&self) -> Option<usize> {
+        let mut ended = self.ended.lock();
+        if ended.is_empty() { None } else { Some(ended.remove(0)) }
+    }
+}

@@ -1,0 +1,311 @@
+//! The scheduled thread pool: a queue, workers and policies, and everything one can ask of them.
+//!
+//! # What this room is for
+//!
+//! [`ScheduledThreadPool`] is the JDK's `ScheduledThreadPoolExecutor`, row by row, with its defects
+//! mended. It has three layers, and a line belongs to exactly one:
+//!
+//! | layer | files | knows | never |
+//! |---|---|---|---|
+//! | core | `core`, `agenda`, `roster`, `shutdown`, `step` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
+//! | shell | `shell` | the lock; performs the core's effects after unlocking | decides anything |
+//! | edge | `worker`, `crew`, `hooks` | threads, user code | looks into the core |
+//!
+//! # The life of a pool
+//!
+//! `Running` → `ShuttingDown` → `Terminated`, or → `Stopping` → `Terminated`; never back. While it
+//! runs it takes tasks. Shutting down, it takes none and finishes what its [`ShutdownPolicy`] lets
+//! run. Stopping, it only waits for the runs in progress. It is terminated when nothing is queued and
+//! no worker is left.
+//!
+//! # Workers
+//!
+//! Each submission starts a worker while there are fewer than the core size, as in the JDK. Of those
+//! that wait, one leads: see `roster`.
+//!
+//! # What it must never do
+//!
+//! Run user code under its lock; lose an accepted task (it is run, cancelled or handed out); wait
+//! with anything but the clock.
+
+mod agenda;
+mod builder;
+mod control;
+mod core;
+mod crew;
+mod hooks;
+mod invoke;
+mod rejection;
+mod roster;
+mod shell;
+mod shutdown;
+mod step;
+mod unstarted;
+mod worker;
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use builder::PoolBuilder;
+pub use control::QueuedTask;
+pub use crew::Begun;
+pub use crew::Stepped;
+pub use crew::ThreadFactory;
+pub use crew::VirtualCrew;
+pub use crew::VirtualRun;
+pub use crew::WorkerThread;
+pub use rejection::RejectionHandler;
+pub use rejection::RejectionPolicy;
+pub use shutdown::RunState;
+pub use shutdown::ShutdownPolicy;
+pub use unstarted::UnstartedTask;
+
+use crate::error::Error;
+use crate::sync::Mutex;
+use crate::task::Body;
+use crate::task::Header;
+use crate::task::Home;
+use crate::task::Rhythm;
+use crate::task::Task;
+use crate::task::TaskHandle;
+use crate::task::TaskReturn;
+use crate::task::cell::TaskCell;
+use crate::task::cell::Work;
+use crate::task::unwind::catch;
+use crate::task::unwind::drop_contained;
+use crate::time::Due;
+use crate::time::Now;
+use crate::trigger::Trigger;
+use shell::AnyItem;
+use shell::Shell;
+use shutdown::Kind;
+
+/// A pool of threads that runs tasks at their time.
+///
+/// Tasks run in the exact order of (due time, order of submission). Runs of one task never overlap,
+/// and one run happens before the next, on whichever worker. Clones are ends of the same pool.
+///
+/// # Dropping
+///
+/// When the last end of a pool is dropped without having been [closed](Self::close), the pool stops
+/// as by [`shutdown_now`](Self::shutdown_now), and waits for nothing: waiting tasks are cancelled,
+/// running ones are asked to stop and deliver if they end. It may be dropped inside one of its tasks.
+///
+/// # Example
+///
+/// ```
+/// use scheduler_core::ScheduledThreadPool;
+/// use std::time::Duration;
+///
+/// let pool = ScheduledThreadPool::new(2);
+/// let answer = pool.schedule(Duration::from_millis(5), || 6 * 7)?;
+/// assert_eq!(answer.wait()?, 42);
+/// pool.close()?;
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
+#[derive(Clone)]
+#[doc(alias = "ScheduledThreadPoolExecutor")]
+#[doc(alias = "ScheduledExecutorService")]
+pub struct ScheduledThreadPool {
+    owner: Arc<Owner>,
+}
+
+/// The ends of a pool that its user holds; workers hold the shell only.
+struct Owner {
+    shell: Arc<Shell>,
+    rejection: Mutex<RejectionPolicy>,
+}
+
+impl ScheduledThreadPool {
+    /// A pool of `core_size` workers, with the default settings; no thread is started yet.
+    #[must_use]
+    pub fn new(core_size: usize) -> Self {
+        PoolBuilder::new().core_size(core_size).assemble()
+    }
+
+    /// A builder, for everything else.
+    pub fn builder() -> PoolBuilder {
+        PoolBuilder::new()
+    }
+
+    /// Runs a task as soon as possible, in one order with all other tasks.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_rejected`] when the pool is shut down, unless its [`RejectionPolicy`] says
+    /// otherwise.
+    pub fn execute(&self, body: impl FnOnce() + Send + 'static) -> Result<TaskHandle<()>, Error> {
+        self.submit(body)
+    }
+
+    /// Runs a task as soon as possible, and delivers its value through the handle.
+    ///
+    /// # Errors
+    ///
+    /// As [`execute`](Self::execute).
+    pub fn submit<T: Send + Sync + 'static>(
+        &self,
+        body: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<TaskHandle<T>, Error> {
+        self.submit_task(Task::once(body))
+    }
+
+    /// Runs a task once, `delay` from now and never earlier.
+    ///
+    /// A delay that is too long for the clock means never: the task waits until it is cancelled.
+    ///
+    /// # Errors
+    ///
+    /// As [`execute`](Self::execute).
+    pub fn schedule<T: Send + Sync + 'static>(
+        &self,
+        delay: Duration,
+        body: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<TaskHandle<T>, Error> {
+        self.submit_task(Task::once(body).initial_delay(delay))
+    }
+
+    /// Runs a future once, `delay` from now; while it is pending it holds no worker.
+    ///
+    /// # Errors
+    ///
+    /// As [`execute`](Self::execute).
+    pub fn schedule_async<T: Send + Sync + 'static>(
+        &self,
+        delay: Duration,
+        body: impl Future<Output = T> + Send + 'static,
+    ) -> Result<TaskHandle<T>, Error> {
+        self.submit_task(Task::once_async(body).initial_delay(delay))
+    }
+
+    /// Runs a task again and again, at fire times that lie `period` apart.
+    ///
+    /// The first is `initial_delay` from now. Runs never overlap; fire times that are missed because a
+    /// run took longer follow back to back, as in the JDK ([`Task::misfire`] has other choices). A
+    /// run that panics or returns an error ends the task.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_argument`] when `period` is zero; otherwise as [`execute`](Self::execute).
+    #[doc(alias = "scheduleAtFixedRate")]
+    pub fn schedule_at_fixed_rate<R: TaskReturn>(
+        &self,
+        initial_delay: Duration,
+        period: Duration,
+        body: impl FnMut() -> R + Send + 'static,
+    ) -> Result<TaskHandle<()>, Error> {
+        let task = Task::at_fixed_rate(period, Body::new(body));
+        self.submit_task(task.initial_delay(initial_delay))
+    }
+
+    /// Runs a task again and again, each time `delay` after the end of the run before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_argument`] when `delay` is zero; otherwise as [`execute`](Self::execute).
+    #[doc(alias = "scheduleWithFixedDelay")]
+    pub fn schedule_with_fixed_delay<R: TaskReturn>(
+        &self,
+        initial_delay: Duration,
+        delay: Duration,
+        body: impl FnMut() -> R + Send + 'static,
+    ) -> Result<TaskHandle<()>, Error> {
+        let task = Task::with_fixed_delay(delay, Body::new(body));
+        self.submit_task(task.initial_delay(initial_delay))
+    }
+
+    /// Runs a task whenever its trigger says: a one-shot that schedules itself anew after each run.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_argument`] when the trigger gives no fire time at all; [`Error::is_failed`] when it
+    /// panics at the first question; otherwise as [`execute`](Self::execute).
+    pub fn schedule_with_trigger<R: TaskReturn>(
+        &self,
+        trigger: impl Trigger + 'static,
+        body: impl FnMut() -> R + Send + 'static,
+    ) -> Result<TaskHandle<()>, Error> {
+        self.submit_task(Task::on_trigger(trigger, Body::new(body)))
+    }
+
+    /// Submits a task with all its options.
+    ///
+    /// # Errors
+    ///
+    /// As the short form that fits its rhythm.
+    pub fn submit_task<T: Send + Sync + 'static>(
+        &self,
+        task: Task<T>,
+    ) -> Result<TaskHandle<T>, Error> {
+        task.check()?;
+        let due = self.first_due(&task)?;
+        let kind = if task.rhythm.is_recurring() { Kind::Recurring } else { Kind::OneShot };
+        let cell = self.make_cell(task, due)?;
+        let handle = TaskHandle::new(cell);
+        match self.shell().admit(handle.task(), kind, due) {
+            Ok(()) => Ok(handle),
+            Err(refused) => self.reject(refused).map(|()| handle),
+        }
+    }
+
+    fn first_due<T>(&self, task: &Task<T>) -> Result<Due, Error> {
+        match &task.rhythm {
+            Rhythm::Trigger(trigger) => {
+                let now = Now::read(&*self.shell().clock);
+                let first = Rhythm::first(trigger.as_ref(), now).map_err(Error::failed)?;
+                first.ok_or_else(|| Error::argument("trigger", "it never fires"))
+            }
+            _ => Ok(Due::Tick(self.shell().clock.now() + task.initial_delay)),
+        }
+    }
+
+    fn make_cell<T: Send + Sync + 'static>(
+        &self,
+        task: Task<T>,
+        due: Due,
+    ) -> Result<Arc<TaskCell<T>>, Error> {
+        let shell = self.shell();
+        let home: Arc<dyn Home> = Arc::clone(shell) as Arc<dyn Home>;
+        let mut header = Header::new(shell.draw_id(), task.rhythm, Arc::downgrade(&home));
+        header.name = task.name;
+        header.on_error = task.on_error;
+        let around = match &shell.hooks.decorate {
+            None => None,
+            Some(decorate) => {
+                let around = catch(|| decorate(header.id, header.name.as_deref()));
+                Some(around.map_err(Error::failed)?)
+            }
+        };
+        Ok(TaskCell::new(header, Work { job: task.job, around }, due))
+    }
+
+    fn reject(&self, refused: AnyItem) -> Result<(), Error> {
+        let task = UnstartedTask::new(refused, Arc::clone(self.shell()));
+        self.rejection_policy().reject(task, self)
+    }
+
+    fn shell(&self) -> &Arc<Shell> {
+        &self.owner.shell
+    }
+}
+
+/// See "Dropping" at [`ScheduledThreadPool`].
+impl Drop for Owner {
+    fn drop(&mut self) {
+        for task in self.shell.shutdown_now() {
+            self.shell.cancel(&task);
+            drop_contained(task);
+        }
+    }
+}
+
+impl fmt::Debug for ScheduledThreadPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScheduledThreadPool")
+            .field("run_state", &self.run_state())
+            .field("stats", &self.stats())
+            .finish()
+    }
+}

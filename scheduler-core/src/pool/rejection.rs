@@ -1,0 +1,101 @@
+//! What becomes of a task that the pool does not take.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::ScheduledThreadPool;
+use super::unstarted::UnstartedTask;
+use crate::error::Error;
+use crate::task::unwind::catch;
+
+/// Decides what becomes of a task that is submitted to a pool that is shut down.
+///
+/// It is called once per rejected submission, on the submitting thread, before the submission
+/// returns. A closure `Fn(UnstartedTask, &ScheduledThreadPool) -> Result<(), Error>` is a handler.
+#[doc(alias = "RejectedExecutionHandler")]
+pub trait RejectionHandler: Send + Sync {
+    /// Does with the task what is to be done; dropping it cancels it.
+    ///
+    /// # Errors
+    ///
+    /// An error is what the submission then returns; otherwise it returns the task's handle.
+    fn reject(&self, task: UnstartedTask, pool: &ScheduledThreadPool) -> Result<(), Error>;
+}
+
+impl<F> RejectionHandler for F
+where
+    F: Fn(UnstartedTask, &ScheduledThreadPool) -> Result<(), Error> + Send + Sync,
+{
+    fn reject(&self, task: UnstartedTask, pool: &ScheduledThreadPool) -> Result<(), Error> {
+        self(task, pool)
+    }
+}
+
+/// What becomes of a task that the pool does not take.
+///
+/// The JDK's fourth policy, to discard the oldest waiting task and try again, has no meaning here: the
+/// queue is unbounded, so a task is only ever refused by a pool that is shut down.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub enum RejectionPolicy {
+    /// The submission returns an error ([`Error::is_rejected`]).
+    #[default]
+    #[doc(alias = "AbortPolicy")]
+    Abort,
+    /// The submitting thread runs the task itself, unless the pool is shut down; then it is discarded.
+    #[doc(alias = "CallerRunsPolicy")]
+    CallerRuns,
+    /// The task is cancelled; the submission returns its handle.
+    #[doc(alias = "DiscardPolicy")]
+    Discard,
+    /// A handler decides.
+    Custom(Arc<dyn RejectionHandler>),
+}
+
+impl RejectionPolicy {
+    /// Does with a task what this policy says, as if `pool` had rejected it.
+    ///
+    /// # Errors
+    ///
+    /// What the submission is to return: [`Error::is_rejected`] under [`Abort`](Self::Abort), or the
+    /// error of the handler.
+    pub fn reject(&self, task: UnstartedTask, pool: &ScheduledThreadPool) -> Result<(), Error> {
+        match self {
+            Self::Abort => Err(Error::rejected(task.label(), pool.run_state().name())),
+            Self::Discard => Ok(()),
+            Self::CallerRuns => {
+                if !pool.is_shutdown() {
+                    task.run();
+                }
+                Ok(())
+            }
+            Self::Custom(handler) => {
+                let label = task.label();
+                catch(|| handler.reject(task, pool)).unwrap_or_else(|failure| {
+                    let what = format!("{label} (whose rejection handler {failure})");
+                    Err(Error::rejected(what, pool.run_state().name()))
+                })
+            }
+        }
+    }
+
+    /// Whether both are the same policy; handlers are the same if they are one object.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Custom(one), Self::Custom(two)) => Arc::ptr_eq(one, two),
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+}
+
+impl fmt::Debug for RejectionPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Abort => "Abort",
+            Self::CallerRuns => "CallerRuns",
+            Self::Discard => "Discard",
+            Self::Custom(_) => "Custom",
+        })
+    }
+}

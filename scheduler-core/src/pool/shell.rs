@@ -1,0 +1,289 @@
+//! The core behind its lock: takes the lock, calls the core, unlocks, performs the effects.
+//!
+//! INVARIANT: nothing but the core runs under the lock — no clock, no thread start, no user code.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::Weak;
+use std::time::Duration;
+
+use super::core::Core;
+use super::crew::Crew;
+use super::crew::WorkerThread;
+use super::hooks::Hooks;
+use super::roster::WorkerNumber;
+use super::shutdown::Kind;
+use super::shutdown::RunState;
+use super::step::Done;
+use super::step::Effects;
+use super::step::Item;
+use super::step::Take;
+use crate::observe::Announcer;
+use crate::observe::Event;
+use crate::queue::Ticket;
+use crate::sync::AtomicU64;
+use crate::sync::Mutex;
+use crate::sync::Ordering;
+use crate::task::AnyTask;
+use crate::task::Home;
+use crate::task::Run;
+use crate::task::TaskId;
+use crate::task::TaskState;
+use crate::task::unwind::drop_contained;
+use crate::time::Clock;
+use crate::time::Due;
+use crate::time::Gate;
+use crate::time::Now;
+
+/// A task as the core sees it.
+pub(super) type AnyItem = Arc<dyn AnyTask>;
+
+impl Item for AnyItem {
+    fn sequence(&self) -> u64 {
+        self.header().id.0
+    }
+
+    fn set_ticket(&self, ticket: Ticket) {
+        self.header().set_ticket(ticket);
+    }
+
+    fn is_ended(&self) -> bool {
+        self.state().is_done()
+    }
+}
+
+/// What all ends of a pool share.
+pub(super) struct Shell {
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) hooks: Hooks,
+    pub(super) announcer: Announcer,
+    thread_name_prefix: String,
+    crew: Mutex<Crew>,
+    locked: Mutex<Locked>,
+    sequence: AtomicU64,
+    /// Opened when the pool has terminated.
+    termination: Arc<Gate>,
+    me: Weak<Shell>,
+}
+
+struct Locked {
+    core: Core<AnyItem>,
+    /// Where each worker waits; entered before its thread is started.
+    gates: BTreeMap<WorkerNumber, Arc<Gate>>,
+}
+
+/// What a shell is made of.
+pub(super) struct Parts {
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) hooks: Hooks,
+    pub(super) announcer: Announcer,
+    pub(super) thread_name_prefix: String,
+    pub(super) crew: Crew,
+    pub(super) core: Core<AnyItem>,
+}
+
+impl Shell {
+    pub(super) fn new(parts: Parts) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            clock: parts.clock,
+            hooks: parts.hooks,
+            announcer: parts.announcer,
+            thread_name_prefix: parts.thread_name_prefix,
+            crew: Mutex::new(parts.crew),
+            locked: Mutex::new(Locked { core: parts.core, gates: BTreeMap::new() }),
+            sequence: AtomicU64::new(0),
+            termination: Arc::new(Gate::new()),
+            me: Weak::clone(me),
+        })
+    }
+
+    /// Takes one step of the core under the lock, and performs what it asks for after unlocking.
+    pub(super) fn step<R>(
+        &self,
+        step: impl FnOnce(&mut Core<AnyItem>, Now, &mut Effects<AnyItem>) -> R,
+    ) -> R {
+        let now = Now::read(&*self.clock);
+        let mut effects = Effects::new();
+        let mut locked = self.locked.lock();
+        let result = step(&mut locked.core, now, &mut effects);
+        for worker in &effects.start {
+            locked.gates.insert(*worker, Arc::new(Gate::new()));
+        }
+        let wake: Vec<Arc<Gate>> =
+            effects.wake.iter().filter_map(|worker| locked.gates.get(worker).cloned()).collect();
+        drop(locked);
+        for gate in wake {
+            gate.open();
+        }
+        self.perform(effects);
+        result
+    }
+
+    /// Looks at the core; nothing follows from it.
+    pub(super) fn look<R>(&self, look: impl FnOnce(&Core<AnyItem>) -> R) -> R {
+        look(&self.locked.lock().core)
+    }
+
+    pub(super) fn next(&self, worker: WorkerNumber, done: Done<AnyItem>) -> Take<AnyItem> {
+        self.step(|core, now, effects| core.next(worker, done, now, effects))
+    }
+
+    pub(super) fn settle(&self, worker: WorkerNumber, done: Done<AnyItem>) {
+        self.step(|core, now, effects| core.settle(worker, done, now, effects));
+    }
+
+    pub(super) fn suspend(&self, worker: WorkerNumber, task: &AnyItem) {
+        self.step(|core, now, effects| {
+            core.settle(worker, Done::Suspended, now, effects);
+            core.suspend(task, effects);
+        });
+    }
+
+    pub(super) fn admit(&self, task: AnyItem, kind: Kind, due: Due) -> Result<(), AnyItem> {
+        self.step(|core, now, effects| core.admit(task, kind, due, now, effects))
+    }
+
+    /// The number of a new task.
+    pub(super) fn draw_id(&self) -> TaskId {
+        // ORDERING: relaxed is enough. Submissions that are causally ordered are ordered by
+        // coherence; concurrent ones have no order to respect.
+        TaskId(self.sequence.fetch_add(1, Ordering::Relaxed))
+    }
+
+    pub(super) fn state(&self) -> RunState {
+        self.look(Core::state)
+    }
+
+    pub(super) fn shutdown(&self) {
+        self.step(|core, now, effects| core.shutdown(now, effects));
+    }
+
+    pub(super) fn shutdown_now(&self) -> Vec<AnyItem> {
+        self.step(|core, now, effects| core.shutdown_now(now, effects))
+    }
+
+    /// Waits until the pool has terminated, `limit` has passed, or the calling run is asked to stop.
+    pub(super) fn await_termination(&self, limit: Option<Duration>, run: Option<&Run>) -> bool {
+        let until = limit.map(|limit| self.clock.now() + limit);
+        loop {
+            let seen = self.termination.epoch();
+            if self.state() == RunState::Terminated {
+                return true;
+            }
+            if until.is_some_and(|until| self.clock.now() >= until)
+                || run.is_some_and(Run::is_cancelled)
+            {
+                return false;
+            }
+            self.clock.wait(&self.termination, seen, until);
+        }
+    }
+
+    /// The gate that interruptible waits for the termination use.
+    pub(super) fn termination_gate(&self) -> &Arc<Gate> {
+        &self.termination
+    }
+
+    pub(super) fn crew(&self) -> Crew {
+        self.crew.lock().clone()
+    }
+
+    pub(super) fn replace_crew(&self, crew: Crew) {
+        let old = std::mem::replace(&mut *self.crew.lock(), crew);
+        drop_contained(old);
+    }
+
+    pub(super) fn gate(&self, worker: WorkerNumber) -> Option<Arc<Gate>> {
+        self.locked.lock().gates.get(&worker).cloned()
+    }
+
+    pub(super) fn worker_arrived(&self, worker: WorkerNumber) {
+        self.announcer.announce(&Event::WorkerStarted { worker });
+    }
+
+    pub(super) fn worker_left(&self, worker: WorkerNumber) {
+        self.locked.lock().gates.remove(&worker);
+        self.announcer.announce(&Event::WorkerStopped { worker });
+    }
+
+    /// Takes note that a worker did not start, or has died.
+    pub(super) fn lose_worker(&self, worker: WorkerNumber, reason: &str) {
+        self.locked.lock().gates.remove(&worker);
+        self.step(|core, now, effects| core.lose(worker, now, effects));
+        self.announcer.announce(&Event::WorkerRefused { worker, reason });
+    }
+
+    /// Cancels a task that the pool has let go of.
+    pub(super) fn cancel(&self, task: &AnyItem) {
+        if task.cancel().won {
+            self.announce_end(&**task, TaskState::Cancelled);
+        }
+    }
+
+    pub(super) fn announce_end(&self, task: &dyn AnyTask, state: TaskState) {
+        let header = task.header();
+        let (id, name) = (header.id, header.name.as_deref());
+        self.announcer.announce(&Event::TaskEnded { id, name, state });
+    }
+
+    /// Whether the calling thread executes a task of this pool.
+    pub(super) fn is_own(&self, run: &Run) -> bool {
+        let home = run.task().header().home();
+        home.is_some_and(|home| std::ptr::addr_eq(Arc::as_ptr(&home), self))
+    }
+
+    fn perform(&self, effects: Effects<AnyItem>) {
+        for worker in effects.start {
+            self.start_worker(worker);
+        }
+        for task in effects.cancel {
+            self.cancel(&task);
+        }
+        for task in effects.interrupt {
+            task.interrupt();
+        }
+        drop_contained(effects.release);
+        if effects.tidy {
+            self.hooks.terminated(&self.announcer);
+            self.locked.lock().core.terminate();
+            self.termination.open();
+        }
+    }
+
+    fn start_worker(&self, number: WorkerNumber) {
+        let Some(me) = self.me.upgrade() else { return };
+        let name = format!("{}{number}", self.thread_name_prefix);
+        let worker = WorkerThread::new(name, number, me);
+        if let Err(error) = self.crew().start(worker) {
+            self.announcer
+                .announce(&Event::WorkerRefused { worker: number, reason: &error.to_string() });
+        }
+    }
+}
+
+impl Home for Shell {
+    fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    fn withdraw(&self, task: &dyn AnyTask) {
+        let header = task.header();
+        self.step(|core, _, effects| core.withdraw(header.id.0, header.ticket(), effects));
+        self.announce_end(task, TaskState::Cancelled);
+    }
+
+    fn resume(&self, task: AnyItem) {
+        self.step(|core, now, effects| core.resume(task, now, effects));
+    }
+}
+
+/// Whatever is dropped unrun is cancelled, so that every handle resolves.
+impl Drop for Shell {
+    fn drop(&mut self) {
+        let now = Now::read(&*self.clock);
+        let left = self.locked.lock().core.drain(now);
+        for task in left {
+            self.cancel(&task);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! How a pool ends, and what still runs meanwhile: the whole policy in small pure functions.
+
+/// How far the end of a pool has come; it only moves forward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RunState {
+    /// Takes tasks and runs them.
+    Running,
+    /// Takes no tasks; runs those that the [`ShutdownPolicy`] lets run.
+    ShuttingDown,
+    /// Takes no tasks and starts no runs; waits for those in progress.
+    Stopping,
+    /// Nothing runs any more.
+    Terminated,
+}
+
+impl RunState {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::ShuttingDown => "shutting down",
+            Self::Stopping => "stopping",
+            Self::Terminated => "terminated",
+        }
+    }
+}
+
+/// Which waiting tasks still run after [`shutdown`](crate::ScheduledThreadPool::shutdown).
+///
+/// A task that is due already runs in any case, and a run in progress goes on to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShutdownPolicy {
+    /// Whether recurring tasks go on; `false` by default.
+    ///
+    /// A task with a trigger counts as recurring. (Spring's cron tasks are one-shots to the JDK, so
+    /// that a context may hang until the next fire time.)
+    #[doc(alias = "setContinueExistingPeriodicTasksAfterShutdownPolicy")]
+    pub continue_recurring: bool,
+    /// Whether one-shot tasks that are not due yet still run at their time; `true` by default.
+    #[doc(alias = "setExecuteExistingDelayedTasksAfterShutdownPolicy")]
+    pub execute_delayed: bool,
+}
+
+impl Default for ShutdownPolicy {
+    fn default() -> Self {
+        Self { continue_recurring: false, execute_delayed: true }
+    }
+}
+
+/// What the pool knows about an item of its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    OneShot,
+    Recurring,
+    /// A run in progress that wants to be polled on.
+    Resumed,
+}
+
+/// Whether an item may stay in the queue, or enter it, or leave it to be run.
+pub(crate) fn may_run(state: RunState, kind: Kind, is_due: bool, policy: ShutdownPolicy) -> bool {
+    match (state, kind) {
+        (RunState::Running, _) | (RunState::ShuttingDown, Kind::Resumed) => true,
+        (RunState::ShuttingDown, Kind::OneShot) => is_due || policy.execute_delayed,
+        (RunState::ShuttingDown, Kind::Recurring) => policy.continue_recurring,
+        (RunState::Stopping | RunState::Terminated, _) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Kind::{OneShot, Recurring, Resumed};
+    use super::RunState::{Running, ShuttingDown, Stopping, Terminated};
+    use super::*;
+
+    /// Every row: state, kind, due, continue_recurring, execute_delayed, and what follows.
+    #[test]
+    fn the_table_of_what_may_run() {
+        for bits in 0..8u8 {
+            let (is_due, continue_recurring, execute_delayed) =
+                (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
+            let policy = ShutdownPolicy { continue_recurring, execute_delayed };
+            for kind in [OneShot, Recurring, Resumed] {
+                assert!(may_run(Running, kind, is_due, policy));
+                assert!(!may_run(Stopping, kind, is_due, policy));
+                assert!(!may_run(Terminated, kind, is_due, policy));
+            }
+            assert_eq!(may_run(ShuttingDown, OneShot, is_due, policy), is_due || execute_delayed);
+            assert_eq!(may_run(ShuttingDown, Recurring, is_due, policy), continue_recurring);
+            assert!(may_run(ShuttingDown, Resumed, is_due, policy));
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The vocabulary of a step of the core: what it is told, what it answers, what it wants done.
+
+use super::roster::WorkerNumber;
+use crate::queue::Ticket;
+use crate::time::Due;
+use crate::time::Tick;
+
+/// What the core has to know of a task.
+pub(crate) trait Item: Clone {
+    fn sequence(&self) -> u64;
+    fn set_ticket(&self, ticket: Ticket);
+    /// Whether the task has ended, so that there is no point in keeping it.
+    fn is_ended(&self) -> bool;
+}
+
+/// What a worker is to do next.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Take<I> {
+    Run(I),
+    /// Wait to be woken, at most until this time.
+    Wait(Option<Tick>),
+    Leave,
+}
+
+/// What a worker has done since it last asked.
+#[derive(Debug)]
+pub(crate) enum Done<I> {
+    /// Nothing: it has just started, or has waited.
+    Nothing,
+    /// It found that its task had ended before.
+    Skipped,
+    /// It has run its task, which will not run again.
+    Ended,
+    /// It has run its task, which is due again.
+    Recurs(I, Due),
+    /// The future of the run is pending, and the task is among the suspended.
+    Suspended,
+}
+
+/// What is to be done after unlocking: waking, starting, telling, dropping.
+///
+/// The core can only ask for these things. So user code — destructors, wakers, callbacks — cannot
+/// run under the lock: there is no line in the core that could run it.
+#[derive(Debug)]
+#[must_use = "effects are to be performed after unlocking"]
+pub(crate) struct Effects<I> {
+    /// Workers to wake.
+    pub(crate) wake: Vec<WorkerNumber>,
+    /// Workers whose threads are to be started.
+    pub(crate) start: Vec<WorkerNumber>,
+    /// Tasks that will not run; their handles become cancelled.
+    pub(crate) cancel: Vec<I>,
+    /// Tasks whose runs are to be asked to stop.
+    pub(crate) interrupt: Vec<I>,
+    /// Tasks that have ended and that the core no longer holds.
+    pub(crate) release: Vec<I>,
+    /// Whether nothing is left, and the pool is to be declared terminated.
+    pub(crate) tidy: bool,
+}
+
+impl<I> Effects<I> {
+    pub(crate) fn new() -> Self {
+        Self {
+            wake: Vec::new(),
+            start: Vec::new(),
+            cancel: Vec::new(),
+            interrupt: Vec::new(),
+            release: Vec::new(),
+            tidy: false,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! A task that left its pool before it was run.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::shell::AnyItem;
+use super::shell::Shell;
+use super::worker;
+use crate::task::TaskHandle;
+use crate::task::TaskId;
+
+/// A task that left its pool before it could run: drained, removed or rejected.
+///
+/// While it is held, its handle is neither done nor cancelled. It can be run by hand, once. Dropping
+/// it cancels the task, so that nobody waits for it in vain. (The JDK leaves such futures pending for
+/// ever.)
+#[must_use = "dropping a task that has not been run cancels it"]
+pub struct UnstartedTask {
+    task: AnyItem,
+    shell: Arc<Shell>,
+}
+
+impl UnstartedTask {
+    pub(super) fn new(task: AnyItem, shell: Arc<Shell>) -> Self {
+        Self { task, shell }
+    }
+
+    /// The number of the task.
+    #[must_use]
+    pub fn id(&self) -> TaskId {
+        self.task.header().id
+    }
+
+    /// The name of the task, where it has one.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.task.header().name.as_deref()
+    }
+
+    /// Whether `handle` is an end of this task.
+    #[must_use]
+    pub fn belongs_to<T: Send + Sync + 'static>(&self, handle: &TaskHandle<T>) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.task), Arc::as_ptr(&handle.task()))
+    }
+
+    /// Runs the task once, here and now, on the calling thread.
+    ///
+    /// A one-shot delivers its value. A recurring task is run once and then cancelled, because it has
+    /// no pool to come back to; so is one whose future is pending after the first poll.
+    pub fn run(self) {
+        worker::run_outside(&self.shell, &self.task);
+    }
+
+    /// How messages call the task.
+    pub(super) fn label(&self) -> String {
+        self.task.header().label()
+    }
+}
+
+impl Drop for UnstartedTask {
+    fn drop(&mut self) {
+        self.shell.cancel(&self.task);
+    }
+}
+
+impl fmt::Debug for UnstartedTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("UnstartedTask").field(&self.label()).finish()
+    }
+}

@@ -1,0 +1,184 @@
+//! One worker's life: take, run, settle, again.
+//!
+//! The three steps of a run are functions of their own, because a virtual worker takes them one by
+//! one: [`take`] claims a task and executes its body, [`finish`] makes the outcome known.
+
+use std::sync::Arc;
+
+use super::roster::WorkerNumber;
+use super::shell::Shell;
+use super::step::Done;
+use super::step::Take;
+use crate::error::Failure;
+use crate::observe::Event;
+use crate::task::AnyTask;
+use crate::task::Home;
+use crate::task::Run;
+use crate::task::any;
+use crate::task::any::Verdict;
+use crate::task::state::Suspend;
+use crate::time::Now;
+use crate::time::Tick;
+
+/// What a worker got when it asked for something to do.
+pub(super) enum Taken {
+    Executed(Executed),
+    Waits(Option<Tick>),
+    Leaves,
+}
+
+/// A task whose body has been executed by a worker, and whose outcome is not known yet.
+pub(super) struct Executed {
+    worker: WorkerNumber,
+    run: Run,
+    result: any::Executed,
+}
+
+/// A run whose outcome is known, and what the pool is to be told of it.
+pub(super) struct Concluded {
+    done: Done<Arc<dyn AnyTask>>,
+    /// Keeps the task alive until the pool has let go of it: see `Core::settle`.
+    _run: Run,
+}
+
+/// The life of a worker on its own thread.
+pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
+    let presence = Presence { shell, worker, has_left: false };
+    let Some(gate) = shell.gate(worker) else { return };
+    shell.worker_arrived(worker);
+    let mut concluded = None;
+    loop {
+        let seen = gate.epoch();
+        match take(shell, worker, concluded.take()) {
+            Taken::Executed(executed) => concluded = Some(conclude(shell, executed)),
+            Taken::Waits(until) => shell.clock.wait(&gate, seen, until),
+            Taken::Leaves => break,
+        }
+    }
+    presence.leave();
+}
+
+/// Gives back what the worker has run, takes the next task that can be run, and executes its body.
+pub(super) fn take(
+    shell: &Arc<Shell>,
+    worker: WorkerNumber,
+    concluded: Option<Concluded>,
+) -> Taken {
+    let (mut done, mut _held) = match concluded {
+        Some(Concluded { done, _run }) => (done, Some(Arc::clone(_run.task()))),
+        None => (Done::Nothing, None),
+    };
+    loop {
+        let task = match shell.next(worker, done) {
+            Take::Wait(until) => return Taken::Waits(until),
+            Take::Leave => return Taken::Leaves,
+            Take::Run(task) => task,
+        };
+        if let Some(run) = begin(shell, &task) {
+            return Taken::Executed(execute(shell, worker, run));
+        }
+        (done, _held) = (Done::Skipped, Some(task));
+    }
+}
+
+/// Makes the outcome of a run known.
+pub(super) fn conclude(shell: &Arc<Shell>, executed: Executed) -> Concluded {
+    let Executed { worker, run, result } = executed;
+    let done = match result {
+        any::Executed::Pending => suspend(shell, worker, &run),
+        any::Executed::Over(outcome) => settle(shell, &run, &outcome),
+    };
+    Concluded { done, _run: run }
+}
+
+/// Makes the outcome of a virtual worker's run known, and gives the task back to the pool.
+pub(super) fn finish(shell: &Arc<Shell>, executed: Executed) {
+    let worker = executed.worker;
+    let Concluded { done, _run } = conclude(shell, executed);
+    shell.settle(worker, done);
+}
+
+fn begin(shell: &Arc<Shell>, task: &Arc<dyn AnyTask>) -> Option<Run> {
+    let now = Now::read(&*shell.clock);
+    Arc::clone(task).begin(now)
+}
+
+fn execute(shell: &Arc<Shell>, worker: WorkerNumber, run: Run) -> Executed {
+    let refused = if run.is_resumed() { None } else { announce_start(shell, &run) };
+    let result = Arc::clone(run.task()).execute(&run, refused);
+    Executed { worker, run, result }
+}
+
+fn announce_start(shell: &Arc<Shell>, run: &Run) -> Option<Failure> {
+    shell.announcer.announce(&Event::RunStarted { run });
+    shell.hooks.before_run(run, &shell.announcer)
+}
+
+fn settle(shell: &Arc<Shell>, run: &Run, outcome: &Result<(), Failure>) -> Done<Arc<dyn AnyTask>> {
+    shell.hooks.after_run(run, outcome, &shell.announcer);
+    let now = Now::read(&*shell.clock);
+    let verdict = Arc::clone(run.task()).settle(now);
+    if shell.announcer.is_heard() {
+        let next = match verdict {
+            Verdict::Requeue(due) => Some(due.as_wall(now)),
+            Verdict::Ended(_) => None,
+        };
+        let duration = run.elapsed(now.tick);
+        shell.announcer.announce(&Event::RunFinished { run, outcome, duration, next });
+    }
+    match verdict {
+        Verdict::Requeue(due) => Done::Recurs(Arc::clone(run.task()), due),
+        Verdict::Ended(state) => {
+            shell.announce_end(&**run.task(), state);
+            Done::Ended
+        }
+    }
+}
+
+/// Lets go of a run whose future is pending.
+///
+/// RACE: the waker may be called at any time. The pool lists the task among the suspended *before*
+/// the state says so, because from then on a wake puts the task back into the queue.
+fn suspend(shell: &Arc<Shell>, worker: WorkerNumber, run: &Run) -> Done<Arc<dyn AnyTask>> {
+    let task = run.task();
+    shell.suspend(worker, task);
+    match task.suspend() {
+        Suspend::Suspended => {}
+        Suspend::Woken => shell.resume(Arc::clone(task)),
+        Suspend::WasCancelled => shell.withdraw(&**task),
+    }
+    Done::Nothing
+}
+
+/// A worker's presence in its pool; if its thread unwinds, the pool loses it and replaces it.
+struct Presence<'a> {
+    shell: &'a Arc<Shell>,
+    worker: WorkerNumber,
+    has_left: bool,
+}
+
+impl Presence<'_> {
+    fn leave(mut self) {
+        self.has_left = true;
+        self.shell.worker_left(self.worker);
+    }
+}
+
+impl Drop for Presence<'_> {
+    fn drop(&mut self) {
+        if !self.has_left {
+            self.shell.lose_worker(self.worker, "the worker's thread has died");
+        }
+    }
+}
+
+/// Runs a task that is in no pool's queue on the calling thread, once.
+pub(super) fn run_outside(shell: &Arc<Shell>, task: &Arc<dyn AnyTask>) {
+    let Some(run) = begin(shell, task) else { return };
+    let result = Arc::clone(task).execute(&run, announce_start(shell, &run));
+    match result {
+        any::Executed::Over(outcome) => drop(settle(shell, &run, &outcome)),
+        any::Executed::Pending => drop(task.suspend()),
+    }
+    shell.cancel(task);
+}

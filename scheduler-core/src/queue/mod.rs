@@ -1,0 +1,90 @@
+//! Decides *what is first*: items ordered by due time, then by sequence.
+//!
+//! # What this room is for
+//!
+//! A [`DelayQueue`] keeps items until they are due and hands them out in the exact order of
+//! (due, sequence): by time, and first in, first out among equal times. Any item can be taken out
+//! again by the [`Ticket`] it was given, without a search.
+//!
+//! There is one contract and, for now, one implementation: [`HeapQueue`], an indexed 4-ary heap. It
+//! is simple enough to be obviously right and stays as the oracle of whatever is faster.
+//!
+//! # What it must never do
+//!
+//! Know what an item is, what time it is, or that there are threads: it is single-threaded, reads no
+//! clock and takes no lock. Its type parameter makes that ignorance checkable.
+//!
+//! # Invariants
+//!
+//! A due time is an unsigned number of nanoseconds and is compared as a value, never as a difference:
+//! the end of time is simply the greatest one. Equal (due, sequence) pairs do not occur among items
+//! whose sequences are distinct. A ticket of an item that has left is never mistaken for another.
+
+mod heap;
+
+pub(crate) use heap::HeapQueue;
+
+/// The order of an item: its due time, then its sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    pub(crate) due: u64,
+    pub(crate) sequence: u64,
+}
+
+/// Where an item stands in the queue; good until the item leaves it.
+///
+/// The highest bit is never set by a queue: it is free for an owner of two queues to tell them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket(u64);
+
+impl Ticket {
+    /// A ticket that no item ever has.
+    pub(crate) const NONE: Self = Self(u64::MAX);
+
+    const MARK: u64 = 1 << 63;
+
+    /// This ticket with the free bit set.
+    pub(crate) fn marked(self) -> Self {
+        Self(self.0 | Self::MARK)
+    }
+
+    /// This ticket without the free bit, and whether it was set.
+    pub(crate) fn unmarked(self) -> (Self, bool) {
+        (Self(self.0 & !Self::MARK), self.0 & Self::MARK != 0)
+    }
+
+    pub(crate) fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+}
+
+/// The contract of a delay queue.
+pub(crate) trait DelayQueue<T> {
+    /// Puts an item in and returns the ticket to take it out again.
+    fn push(&mut self, key: Key, item: T) -> Ticket;
+
+    /// The key of the first item, due or not.
+    fn first(&self) -> Option<Key>;
+
+    /// Takes the first item out, due or not.
+    fn pop(&mut self) -> Option<(Key, T)>;
+
+    /// Takes out the item with this ticket, if it is still here.
+    fn remove(&mut self, ticket: Ticket) -> Option<T>;
+
+    /// The item with this ticket, if it is still here.
+    fn find(&self, ticket: Ticket) -> Option<&T>;
+
+    /// Takes out all items for which `leaves` holds, in no particular order.
+    fn extract(&mut self, leaves: &mut dyn FnMut(Key, &T) -> bool) -> Vec<(Key, T)>;
+
+    /// Calls `visit` for each item, in no particular order.
+    fn for_each(&self, visit: &mut dyn FnMut(Key, &T));
+
+    /// How many items there are.
+    fn len(&self) -> usize;
+}

@@ -1,0 +1,68 @@
+//! A task whose value type does not matter: what queue, workers and runs know of it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::header::Header;
+use super::run::Run;
+use super::state::Suspend;
+use super::state::TaskState;
+use crate::error::Failure;
+use crate::time::Due;
+use crate::time::Gate;
+use crate::time::Now;
+
+/// A task whose value type does not matter: what queue and workers know of it.
+pub(crate) trait AnyTask: Send + Sync {
+    fn header(&self) -> &Header;
+    fn state(&self) -> TaskState;
+    fn due(&self) -> Due;
+    /// Claims the task for a run; none when it has ended.
+    fn begin(self: Arc<Self>, now: Now) -> Option<Run>;
+    /// Runs one step of the body of a claimed task, or notes why it was not run.
+    fn execute(self: Arc<Self>, run: &Run, refused: Option<Failure>) -> Executed;
+    /// Makes the outcome of the step known, and says what the pool is to do.
+    fn settle(self: Arc<Self>, now: Now) -> Verdict;
+    /// Moves a run whose future is pending out of its worker.
+    fn suspend(&self) -> Suspend;
+    fn cancel(&self) -> Cancelled;
+    /// Asks the present run to stop, if there is one.
+    fn interrupt(&self);
+    /// Adds a thread that waits inside the task, to be told when the run is asked to stop.
+    fn add_interruptible(&self, gate: &Arc<Gate>) -> u64;
+    fn remove_interruptible(&self, number: u64);
+}
+
+/// What executing one step has led to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Executed {
+    /// The run is over.
+    Over(Result<(), Failure>),
+    /// The run's future is pending.
+    Pending,
+}
+
+/// What the pool is to do with a task whose run is over.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Put it back into the queue.
+    Requeue(Due),
+    /// Nothing: it has ended.
+    Ended(TaskState),
+}
+
+/// The answer of a cancellation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cancelled {
+    /// Whether this call has ended the task.
+    pub(crate) won: bool,
+    /// Whether the pool may still hold the task, in its queue or among the suspended.
+    pub(crate) waits_in_pool: bool,
+}
+
+impl fmt::Debug for dyn AnyTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.header().label())
+    }
+}

@@ -1,0 +1,375 @@
+//! One task in the flesh: its state, its body, its value and those who wait for it, behind one lock.
+
+use std::fmt;
+use std::sync::Arc;
+use std::task::Wake;
+use std::task::Waker;
+
+use super::Header;
+use super::Home;
+use super::any::AnyTask;
+use super::any::Cancelled;
+use super::any::Executed;
+use super::any::Verdict;
+use super::job::Job;
+use super::job::Step;
+use super::rhythm::LastRun;
+use super::run::Run;
+use super::state::Begin;
+use super::state::Cancel;
+use super::state::End;
+use super::state::Settle;
+use super::state::StateMachine;
+use super::state::Suspend;
+use super::state::TaskState;
+use super::unwind::catch;
+use super::unwind::drop_contained;
+use super::waiters::Waiter;
+use super::waiters::Waiters;
+use super::waiters::tell;
+use crate::error::Error;
+use crate::error::Failure;
+use crate::sync::Mutex;
+use crate::time::Due;
+use crate::time::Gate;
+use crate::time::Now;
+
+/// What surrounds each step of a body; it has to call the step it is given.
+pub(crate) type Around = Box<dyn FnMut(&mut dyn FnMut()) + Send>;
+
+/// How a task has ended, for all who ask.
+pub(crate) type Outcome<T> = Result<T, Error>;
+
+/// A task whose value is of type `T`.
+///
+/// INVARIANT: the lock is the innermost of the engine; nothing is locked and no user code runs while
+/// it is held. Whatever a transition frees is handed out and dropped after unlocking.
+pub(crate) struct TaskCell<T> {
+    header: Header,
+    slot: Mutex<Slot<T>>,
+}
+
+struct Slot<T> {
+    state: StateMachine,
+    /// INVARIANT: absent while the task is executed, and after it has ended.
+    work: Option<Work<T>>,
+    /// What the last step led to, from its execution until it is settled.
+    step: Option<Result<Step<T>, Failure>>,
+    outcome: Option<Arc<Outcome<T>>>,
+    waiters: Waiters,
+    /// Opened when the run is asked to stop.
+    interruptible: Waiters,
+    due: Due,
+    runs: u64,
+    last: Option<LastRun>,
+}
+
+/// A body with what surrounds it.
+pub(crate) struct Work<T> {
+    pub(crate) job: Box<dyn Job<T>>,
+    pub(crate) around: Option<Around>,
+}
+
+/// What is to be done outside the lock when a task has ended.
+struct Farewell<T> {
+    work: Option<Work<T>>,
+    step: Option<Result<Step<T>, Failure>>,
+    waiters: Vec<(u64, Waiter)>,
+    state: TaskState,
+}
+
+impl<T> Farewell<T> {
+    fn say(self) {
+        tell(self.waiters, self.state);
+        drop_contained((self.work, self.step));
+    }
+}
+
+impl<T> Slot<T> {
+    fn farewell(&mut self, outcome: Outcome<T>) -> Farewell<T> {
+        self.outcome = Some(Arc::new(outcome));
+        Farewell {
+            work: self.work.take(),
+            step: self.step.take(),
+            waiters: self.waiters.take(),
+            state: self.state.visible(),
+        }
+    }
+}
+
+impl<T> TaskCell<T> {
+    pub(crate) fn remove_waiter(&self, number: u64) {
+        let removed = self.slot.lock().waiters.remove(number);
+        drop_contained(removed);
+    }
+}
+
+impl<T: Send + Sync + 'static> TaskCell<T> {
+    pub(crate) fn new(header: Header, work: Work<T>, due: Due) -> Arc<Self> {
+        let slot = Slot {
+            state: StateMachine::new(),
+            work: Some(work),
+            step: None,
+            outcome: None,
+            waiters: Waiters::default(),
+            interruptible: Waiters::default(),
+            due,
+            runs: 0,
+            last: None,
+        };
+        Arc::new(Self { header, slot: Mutex::new(slot) })
+    }
+
+    /// The outcome, or none while the task has not ended.
+    pub(crate) fn outcome(&self) -> Option<Arc<Outcome<T>>> {
+        self.slot.lock().outcome.clone()
+    }
+
+    /// Adds a waiter, or hands it back with the final state when the task has ended.
+    pub(crate) fn add_waiter(&self, waiter: Waiter) -> Result<u64, (Waiter, TaskState)> {
+        let mut slot = self.slot.lock();
+        if slot.state.is_ended() {
+            return Err((waiter, slot.state.visible()));
+        }
+        Ok(slot.waiters.add(waiter))
+    }
+
+    fn end(&self, end: End, outcome: Outcome<T>) -> Verdict {
+        let mut slot = self.slot.lock();
+        let farewell = match slot.state.end(end) {
+            Settle::Done => slot.farewell(outcome),
+            Settle::WasCancelled => return self.drop_body(slot, outcome),
+        };
+        drop(slot);
+        let state = farewell.state;
+        farewell.say();
+        Verdict::Ended(state)
+    }
+
+    /// What a worker does that finds its task cancelled: drops the body and the late outcome.
+    fn drop_body(
+        &self,
+        mut slot: crate::sync::MutexGuard<'_, Slot<T>>,
+        late: Outcome<T>,
+    ) -> Verdict {
+        let leftover = (slot.work.take(), slot.step.take());
+        drop(slot);
+        drop_contained((leftover, late));
+        Verdict::Ended(TaskState::Cancelled)
+    }
+
+    fn requeue(&self, next: Due) -> Verdict {
+        let mut slot = self.slot.lock();
+        match slot.state.requeue() {
+            Settle::Done => {
+                slot.due = next;
+                Verdict::Requeue(next)
+            }
+            Settle::WasCancelled => self.drop_body(slot, Err(Error::cancelled())),
+        }
+    }
+
+    /// Decides how a recurring task goes on after a run.
+    fn settle_recurring(&self, result: Result<(), Failure>, now: Now) -> Verdict {
+        let last = self.slot.lock().last;
+        let failed = match result {
+            Err(failure) if self.header.ends_on_failure() => Some(failure),
+            _ => None,
+        };
+        if let Some(failure) = failed {
+            return self.end(End::Failed, Err(Error::failed(failure)));
+        }
+        let next = last.map_or(Ok(None), |last| self.header.rhythm.next(last, now));
+        match next {
+            Ok(Some(next)) => self.requeue(next),
+            Ok(None) => self.end_without_next(),
+            Err(failure) => self.end(End::Failed, Err(Error::failed(failure))),
+        }
+    }
+
+    fn end_without_next(&self) -> Verdict {
+        let value = self.slot.lock().work.as_ref().and_then(|work| work.job.last_value());
+        match value {
+            Some(value) => self.end(End::Completed, Ok(value)),
+            None => self.end(End::Failed, Err(Error::cancelled())),
+        }
+    }
+
+    fn take_work(&self) -> Option<Work<T>> {
+        self.slot.lock().work.take()
+    }
+
+    fn put_back(&self, work: Work<T>, step: Result<Step<T>, Failure>) {
+        let mut slot = self.slot.lock();
+        slot.work = Some(work);
+        slot.step = Some(step);
+    }
+}
+
+impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
+    fn header(&self) -> &Header {
+        &self.header
+    }
+
+    fn state(&self) -> TaskState {
+        self.slot.lock().state.visible()
+    }
+
+    fn due(&self) -> Due {
+        self.slot.lock().due
+    }
+
+    fn begin(self: Arc<Self>, now: Now) -> Option<Run> {
+        let mut slot = self.slot.lock();
+        let begin = slot.state.begin();
+        match begin {
+            Begin::Ended => return None,
+            Begin::Resume => {}
+            Begin::Run => {
+                slot.runs += 1;
+                let due = slot.due;
+                let (scheduled, started) = (due.as_wall(now), now.wall);
+                slot.last = Some(LastRun { due, scheduled, started, started_tick: now.tick });
+            }
+        }
+        let (number, last) = (slot.runs, slot.last?);
+        drop(slot);
+        Some(Run::new(self, number, last, begin == Begin::Resume))
+    }
+
+    fn execute(self: Arc<Self>, run: &Run, refused: Option<Failure>) -> Executed {
+        let Some(mut work) = self.take_work() else { return Executed::Pending };
+        let step = match refused {
+            Some(failure) => Err(failure),
+            None => perform(&mut work, run, &Waker::from(Arc::clone(&self))),
+        };
+        if step.is_err() {
+            // A future that has panicked must not be polled again.
+            drop(catch(|| work.job.abandon_run()));
+        }
+        let executed = match &step {
+            Ok(Step::Pending) => Executed::Pending,
+            Ok(Step::Value(_)) => Executed::Over(Ok(())),
+            Ok(Step::Ran(result)) => Executed::Over(result.clone()),
+            Err(failure) => Executed::Over(Err(failure.clone())),
+        };
+        self.put_back(work, step);
+        executed
+    }
+
+    fn settle(self: Arc<Self>, now: Now) -> Verdict {
+        let step = self.slot.lock().step.take();
+        match step {
+            Some(Ok(Step::Value(value))) => self.end(End::Completed, Ok(value)),
+            Some(Ok(Step::Ran(result))) if self.header.rhythm.is_recurring() => {
+                self.settle_recurring(result, now)
+            }
+            Some(Ok(Step::Ran(Ok(())))) => self.end_without_next(),
+            Some(Err(failure)) if self.header.rhythm.is_recurring() => {
+                self.settle_recurring(Err(failure), now)
+            }
+            Some(Ok(Step::Ran(Err(failure))) | Err(failure)) => {
+                self.end(End::Failed, Err(Error::failed(failure)))
+            }
+            Some(Ok(Step::Pending)) | None => {
+                unreachable!("a pending run is suspended, not settled")
+            }
+        }
+    }
+
+    fn suspend(&self) -> Suspend {
+        let mut slot = self.slot.lock();
+        slot.step = None;
+        let answer = slot.state.suspend();
+        if answer == Suspend::WasCancelled {
+            let _ = self.drop_body(slot, Err(Error::cancelled()));
+        }
+        answer
+    }
+
+    fn cancel(&self) -> Cancelled {
+        let mut slot = self.slot.lock();
+        let answer = slot.state.cancel();
+        if answer == Cancel::Refused {
+            return Cancelled { won: false, waits_in_pool: false };
+        }
+        let mut farewell = slot.farewell(Err(Error::cancelled()));
+        if answer == Cancel::WhileRunning {
+            // The worker that executes the task owns both until it settles.
+            (slot.work, slot.step) = (farewell.work.take(), farewell.step.take());
+        }
+        drop(slot);
+        farewell.say();
+        Cancelled { won: true, waits_in_pool: answer == Cancel::WhileWaiting }
+    }
+
+    fn interrupt(&self) {
+        let waiters = {
+            let mut slot = self.slot.lock();
+            self.header.ask_to_stop();
+            slot.interruptible.take()
+        };
+        tell(waiters, TaskState::Running);
+    }
+
+    fn add_interruptible(&self, gate: &Arc<Gate>) -> u64 {
+        self.slot.lock().interruptible.add(Waiter::Thread(Arc::clone(gate)))
+    }
+
+    fn remove_interruptible(&self, number: u64) {
+        let removed = self.slot.lock().interruptible.remove(number);
+        drop(removed);
+    }
+}
+
+/// Runs one step of the body, inside what surrounds it.
+fn perform<T>(work: &mut Work<T>, run: &Run, waker: &Waker) -> Result<Step<T>, Failure> {
+    let Work { job, around } = work;
+    let mut result = None;
+    let outer = run.enter(|| match around {
+        None => catch(|| result = Some(job.step(waker))),
+        Some(around) => catch(|| around(&mut || result = Some(job.step(waker)))),
+    });
+    match (outer, result) {
+        (Err(failure), late) => {
+            drop_contained(late);
+            Err(failure)
+        }
+        (Ok(()), Some(step)) => Ok(step),
+        (Ok(()), None) => Err(Failure::from_error("the decorator did not run the task")),
+    }
+}
+
+/// The waker of a task's future puts the task back into the queue of its pool.
+impl<T: Send + Sync + 'static> Wake for TaskCell<T> {
+    fn wake(self: Arc<Self>) {
+        let answer = self.slot.lock().state.wake();
+        if answer == super::state::Wake::Resume
+            && let Some(home) = self.header.home()
+        {
+            Home::resume(&*home, self);
+        }
+    }
+}
+
+impl<T> Drop for TaskCell<T> {
+    fn drop(&mut self) {
+        let mut slot = self.slot.lock();
+        let body = (slot.work.take(), slot.step.take());
+        let rest = (slot.outcome.take(), slot.waiters.take());
+        drop(slot);
+        drop_contained(body);
+        drop_contained(rest);
+    }
+}
+
+impl<T> fmt::Debug for TaskCell<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let slot = self.slot.lock();
+        f.debug_struct("TaskCell")
+            .field("task", &self.header.label())
+            .field("state", &slot.state.visible())
+            .field("due", &slot.due)
+            .finish_non_exhaustive()
+    }
+}

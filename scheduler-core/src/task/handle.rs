@@ -1,0 +1,334 @@
+//! The caller's end of a task.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Context;
+use std::task::Poll;
+use std::time::Duration;
+
+use super::Home;
+use super::any::AnyTask;
+use super::cell::Outcome;
+use super::cell::TaskCell;
+use super::header::TaskId;
+use super::run::Interruptible;
+use super::run::Run;
+use super::state::TaskState;
+use super::unwind::catch;
+use super::unwind::drop_contained;
+use super::waiters::Waiter;
+use super::waiters::tell;
+use crate::error::Error;
+use crate::error::Failure;
+use crate::time::Gate;
+use crate::time::Now;
+use crate::time::Tick;
+
+/// The caller's end of a task: waits for it, looks at it, cancels it.
+///
+/// Clones are ends of the same task. Dropping a handle changes nothing: the task lives in its pool.
+/// A handle is also a future of the task's value.
+///
+/// Every handle resolves: a task that is dropped before it could run, in whatever way, is cancelled.
+/// (In the JDK some futures stay pending for ever: discarded ones, drained ones, and those whose
+/// before-hook throws.)
+#[doc(alias = "ScheduledFuture")]
+#[doc(alias = "FutureTask")]
+pub struct TaskHandle<T> {
+    cell: Arc<TaskCell<T>>,
+    /// The number under which this handle's waker is registered.
+    waker: Option<u64>,
+}
+
+impl<T: Send + Sync + 'static> TaskHandle<T> {
+    pub(crate) fn new(cell: Arc<TaskCell<T>>) -> Self {
+        Self { cell, waker: None }
+    }
+
+    pub(crate) fn task(&self) -> Arc<dyn AnyTask> {
+        Arc::clone(&self.cell) as Arc<dyn AnyTask>
+    }
+
+    /// The number of the task.
+    #[must_use]
+    pub fn id(&self) -> TaskId {
+        self.cell.header().id
+    }
+
+    /// The name of the task, where it has one.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.cell.header().name.as_deref()
+    }
+
+    /// What the task is at this moment.
+    #[must_use]
+    pub fn state(&self) -> TaskState {
+        self.cell.state()
+    }
+
+    /// Whether the task has ended: completed, failed or cancelled.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.state().is_done()
+    }
+
+    /// Whether the task was cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.state() == TaskState::Cancelled
+    }
+
+    /// Cancels the task: it will not start (again). A run in progress goes on undisturbed.
+    ///
+    /// Returns whether this call has ended the task; it is `false` when the task had ended before.
+    /// Waiters are told at once, even while the body still runs. A waiting task leaves the queue, and
+    /// its body is dropped before this returns.
+    ///
+    /// As `cancel(false)` of the JDK.
+    #[doc(alias = "cancel(false)")]
+    pub fn cancel(&self) -> bool {
+        let cancelled = self.cell.cancel();
+        if cancelled.waits_in_pool
+            && let Some(home) = self.cell.header().home()
+        {
+            home.withdraw(&*self.cell);
+        }
+        cancelled.won
+    }
+
+    /// Cancels the task, and asks a run in progress to stop.
+    ///
+    /// The run sees [`Run::is_cancelled`], and its interruptible waits end early. Otherwise as
+    /// [`cancel`](Self::cancel); as `cancel(true)` of the JDK.
+    #[doc(alias = "cancel(true)")]
+    #[doc(alias = "interrupt")]
+    pub fn cancel_now(&self) -> bool {
+        let won = self.cancel();
+        if won {
+            self.cell.interrupt();
+        }
+        won
+    }
+
+    /// The time left until the task is due; zero once it is.
+    ///
+    /// A task that waits for a wall-clock time answers as the wall clock stands.
+    #[must_use]
+    #[doc(alias = "getDelay")]
+    pub fn delay(&self) -> Duration {
+        let now = self.cell.header().home().map(|home| Now::read(&**home.clock()));
+        now.map_or(Duration::ZERO, |now| self.cell.due().left(now))
+    }
+
+    /// Orders two tasks as the queue does: by due time, then by order of submission.
+    ///
+    /// Equal only for two handles of one task. Tasks of different pools are compared by the readings
+    /// of their own clocks.
+    #[must_use]
+    #[doc(alias = "compareTo")]
+    pub fn compare<U: Send + Sync + 'static>(&self, other: &TaskHandle<U>) -> Ordering {
+        let key = |task: &dyn AnyTask| {
+            let now = task.header().home().map(|home| Now::read(&**home.clock()));
+            (now.map_or(Tick::MAX, |now| task.due().as_tick(now)), task.header().id)
+        };
+        key(&*self.cell).cmp(&key(&*other.cell))
+    }
+
+    /// Waits until the task has ended.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_interrupted`] when called inside a task that is asked to stop meanwhile;
+    /// [`Error::is_deadlock`] when the task waits for itself.
+    pub fn wait_done(&self) -> Result<(), Error> {
+        self.block(None).map(drop)
+    }
+
+    /// Whether the task has ended within this time; zero asks without waiting.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_done`](Self::wait_done).
+    pub fn wait_done_for(&self, limit: Duration) -> Result<bool, Error> {
+        match self.block(Some(limit)) {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_timeout() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The failure of a failed task, without waiting.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_wrong_state`] unless the task has failed.
+    #[doc(alias = "exceptionNow")]
+    pub fn failure_now(&self) -> Result<Failure, Error> {
+        match self.cell.outcome().as_deref() {
+            Some(Err(error)) if error.is_failed() => {
+                Ok(error.failure().cloned().unwrap_or_else(|| Failure::from_error("")))
+            }
+            _ => Err(Error::wrong_state("failed", self.state().name())),
+        }
+    }
+
+    /// Calls `callback` with the final state when the task has ended; at once where it has.
+    ///
+    /// It is called exactly once, by whoever ends the task, with no lock held: it may cancel, wait,
+    /// submit, or shut the pool down. A panic of it is contained.
+    #[doc(alias = "done")]
+    pub fn on_done(&self, callback: impl FnOnce(TaskState) + Send + 'static) {
+        if let Err((waiter, state)) = self.cell.add_waiter(Waiter::Callback(Box::new(callback))) {
+            tell(vec![(0, waiter)], state);
+        }
+    }
+
+    /// Blocks until the task has ended or the limit has passed.
+    fn block(&self, limit: Option<Duration>) -> Result<Arc<Outcome<T>>, Error> {
+        if let Some(outcome) = self.cell.outcome() {
+            return Ok(outcome);
+        }
+        let run = Run::current();
+        if run.as_ref().is_some_and(|run| self.is_task_of(run)) {
+            return Err(Error::would_deadlock("wait"));
+        }
+        let Some(home) = self.cell.header().home() else {
+            return self.cell.outcome().ok_or_else(Error::cancelled);
+        };
+        let gate = Arc::new(Gate::new());
+        match self.cell.add_waiter(Waiter::Thread(Arc::clone(&gate))) {
+            Err(_) => self.cell.outcome().ok_or_else(Error::cancelled),
+            Ok(number) => {
+                let outcome = self.block_at(&gate, &*home, run.as_ref(), limit);
+                self.cell.remove_waiter(number);
+                outcome
+            }
+        }
+    }
+
+    fn block_at(
+        &self,
+        gate: &Arc<Gate>,
+        home: &dyn Home,
+        run: Option<&Run>,
+        limit: Option<Duration>,
+    ) -> Result<Arc<Outcome<T>>, Error> {
+        let clock = home.clock();
+        let until = limit.map(|limit| clock.now() + limit);
+        let interruptible = Interruptible::new(run, gate);
+        loop {
+            let seen = gate.epoch();
+            if let Some(outcome) = self.cell.outcome() {
+                return Ok(outcome);
+            }
+            if interruptible.is_asked_to_stop() {
+                return Err(Error::interrupted());
+            }
+            if let Some(limit) = limit
+                && until.is_some_and(|until| clock.now() >= until)
+            {
+                return Err(Error::timeout(limit));
+            }
+            clock.wait(gate, seen, until);
+        }
+    }
+
+    fn is_task_of(&self, run: &Run) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(run.task()), Arc::as_ptr(&self.cell))
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
+    /// Waits until the task has ended, and gives its value.
+    ///
+    /// A recurring task delivers no value while it is healthy: the wait ends when it is cancelled,
+    /// fails, or its trigger gives no further fire time.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_cancelled`], [`Error::is_failed`], or as [`wait_done`](Self::wait_done).
+    #[doc(alias = "get")]
+    pub fn wait(&self) -> Result<T, Error> {
+        self.block(None).and_then(unwrap)
+    }
+
+    /// As [`wait`](Self::wait), for at most this long; zero asks without waiting.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_timeout`] when the task has not ended within `limit`, and not earlier than that;
+    /// otherwise as [`wait`](Self::wait).
+    #[doc(alias = "get")]
+    pub fn wait_for(&self, limit: Duration) -> Result<T, Error> {
+        self.block(Some(limit)).and_then(unwrap)
+    }
+
+    /// The value of a completed task, without waiting.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_wrong_state`] unless the task has completed.
+    #[doc(alias = "resultNow")]
+    pub fn result_now(&self) -> Result<T, Error> {
+        match self.cell.outcome() {
+            Some(outcome) if outcome.is_ok() => unwrap(outcome),
+            _ => Err(Error::wrong_state("completed", self.state().name())),
+        }
+    }
+}
+
+/// A clone of the shared value. The clone is made outside every lock: it is user code.
+fn unwrap<T: Clone>(outcome: Arc<Outcome<T>>) -> Result<T, Error> {
+    let value = (*outcome).clone();
+    drop_contained(outcome);
+    value
+}
+
+impl<T: Clone + Send + Sync + 'static> Future for TaskHandle<T> {
+    type Output = Result<T, Error>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        if let Some(outcome) = this.cell.outcome() {
+            return Poll::Ready(unwrap(outcome));
+        }
+        let waker = match catch(|| context.waker().clone()) {
+            Ok(waker) => waker,
+            Err(failure) => return Poll::Ready(Err(Error::failed(failure))),
+        };
+        if let Some(number) = this.waker.take() {
+            this.cell.remove_waiter(number);
+        }
+        match this.cell.add_waiter(Waiter::Future(waker)) {
+            Ok(number) => {
+                this.waker = Some(number);
+                Poll::Pending
+            }
+            Err(_) => Poll::Ready(this.cell.outcome().map_or(Err(Error::cancelled()), unwrap)),
+        }
+    }
+}
+
+impl<T> Drop for TaskHandle<T> {
+    fn drop(&mut self) {
+        if let Some(number) = self.waker.take() {
+            self.cell.remove_waiter(number);
+        }
+    }
+}
+
+impl<T> Clone for TaskHandle<T> {
+    fn clone(&self) -> Self {
+        Self { cell: Arc::clone(&self.cell), waker: None }
+    }
+}
+
+impl<T> fmt::Debug for TaskHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TaskHandle").field(&self.cell).finish()
+    }
+}

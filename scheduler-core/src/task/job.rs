@@ -1,0 +1,136 @@
+//! The body of a task, whatever its shape: a closure or a future, run once or again and again.
+
+use std::fmt::Display;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::Context;
+use std::task::Poll;
+use std::task::Waker;
+
+use crate::error::Failure;
+
+/// What a recurring body may return: `()`, or `Result<(), E>` where `E: Display`.
+#[diagnostic::on_unimplemented(
+    message = "a scheduled task cannot return `{Self}`",
+    label = "not a return type the scheduler understands",
+    note = "return `()`, or `Result<(), E>` where `E: std::fmt::Display`"
+)]
+pub trait TaskReturn {
+    /// The outcome of the run.
+    ///
+    /// # Errors
+    ///
+    /// The error that the body returned, as text.
+    fn into_result(self) -> Result<(), Failure>;
+}
+
+impl TaskReturn for () {
+    fn into_result(self) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+impl<E: Display> TaskReturn for Result<(), E> {
+    fn into_result(self) -> Result<(), Failure> {
+        self.map_err(|error| Failure::from_error(&error.to_string()))
+    }
+}
+
+/// What one step of a body led to.
+#[derive(Debug)]
+pub(crate) enum Step<T> {
+    /// A one-shot has its value.
+    Value(T),
+    /// A recurring body has made one run.
+    Ran(Result<(), Failure>),
+    /// The future of the run is pending.
+    Pending,
+}
+
+/// A body, as the task keeps it.
+pub(crate) trait Job<T>: Send {
+    /// Runs the body, or polls the future of the present run.
+    fn step(&mut self, waker: &Waker) -> Step<T>;
+
+    /// The value of a task that will never run again, where it has one.
+    fn last_value(&self) -> Option<T> {
+        None
+    }
+
+    /// Forgets the future of the present run, so that the next step begins a new one.
+    fn abandon_run(&mut self) {}
+}
+
+/// A closure that runs once and returns a value.
+pub(crate) struct Once<F>(pub(crate) Option<F>);
+
+impl<T, F: FnOnce() -> T + Send> Job<T> for Once<F> {
+    fn step(&mut self, _: &Waker) -> Step<T> {
+        let body = self.0.take().expect("a one-shot is run once");
+        Step::Value(body())
+    }
+}
+
+/// A future that yields a value once.
+pub(crate) struct OnceFuture<U>(pub(crate) Pin<Box<U>>);
+
+impl<T, U: Future<Output = T> + Send> Job<T> for OnceFuture<U> {
+    fn step(&mut self, waker: &Waker) -> Step<T> {
+        match self.0.as_mut().poll(&mut Context::from_waker(waker)) {
+            Poll::Ready(value) => Step::Value(value),
+            Poll::Pending => Step::Pending,
+        }
+    }
+}
+
+/// A closure that is run again and again.
+pub(crate) struct Repeat<F>(pub(crate) F);
+
+impl<R: TaskReturn, F: FnMut() -> R + Send> Job<()> for Repeat<F> {
+    fn step(&mut self, _: &Waker) -> Step<()> {
+        Step::Ran((self.0)().into_result())
+    }
+
+    fn last_value(&self) -> Option<()> {
+        Some(())
+    }
+}
+
+/// A closure that makes a future for each run.
+pub(crate) struct RepeatFuture<F, U> {
+    make: F,
+    present: Option<Pin<Box<U>>>,
+}
+
+impl<F, U> RepeatFuture<F, U> {
+    pub(crate) fn new(make: F) -> Self {
+        Self { make, present: None }
+    }
+}
+
+impl<R, U, F> Job<()> for RepeatFuture<F, U>
+where
+    R: TaskReturn,
+    U: Future<Output = R> + Send,
+    F: FnMut() -> U + Send,
+{
+    fn step(&mut self, waker: &Waker) -> Step<()> {
+        let present = self.present.get_or_insert_with(|| Box::pin((self.make)()));
+        match present.as_mut().poll(&mut Context::from_waker(waker)) {
+            Poll::Pending => Step::Pending,
+            Poll::Ready(outcome) => {
+                let result = outcome.into_result();
+                self.present = None;
+                Step::Ran(result)
+            }
+        }
+    }
+
+    fn last_value(&self) -> Option<()> {
+        Some(())
+    }
+
+    fn abandon_run(&mut self) {
+        self.present = None;
+    }
+}

@@ -1,0 +1,70 @@
+//! What is to be run: a task's identity, its body, its rhythm, its states, and the caller's end of it.
+//!
+//! # What this room is for
+//!
+//! A [`Task`] is described here ([`task`](Task)), kept here while it lives (`cell`), changes here
+//! (`state`) and is watched from here ([`TaskHandle`]). The pool above decides which task runs when
+//! and on which worker; it knows tasks only as `AnyTask`, without their value type.
+//!
+//! # What it must never do
+//!
+//! Know a queue or a pool: a task that has to leave its pool, or to come back into its queue, says so
+//! through `Home`. Run user code — bodies, destructors, wakers, callbacks — while its lock is held;
+//! transitions hand out what is to be told and dropped, and that is done after unlocking.
+//!
+//! # States
+//!
+//! See the table in `state`. In short: a task is `Scheduled` until a worker begins it, `Running`
+//! during a run (and while the run's future is pending), then either `Scheduled` again or ended:
+//! `Completed`, `Failed` or `Cancelled`. It ends once; whoever ends it tells all waiters, once.
+//!
+//! # The races, one by one
+//!
+//! * *Cancel against begin*: both take the lock; the first wins. A cancelled task that a worker has
+//!   already taken from the queue answers `begin` with none.
+//! * *Cancel against the end of a run*: the first wins. If the cancel does, waiters are told at once
+//!   and the outcome of the run is dropped by its worker.
+//! * *Cancel against re-queue*: the state becomes `Scheduled` before the pool puts the task into its
+//!   queue. A cancel in between finds nothing to take out of the queue, so the pool looks at the
+//!   state again, under its own lock, when it puts the task in.
+//! * *Wake against suspend*: a wake during a poll is noted and answers the suspend.
+
+pub(crate) mod any;
+pub(crate) mod cell;
+mod handle;
+mod header;
+mod job;
+mod rhythm;
+pub(crate) mod run;
+mod spec;
+pub(crate) mod state;
+pub(crate) mod unwind;
+pub(crate) mod waiters;
+
+use std::sync::Arc;
+
+pub(crate) use any::AnyTask;
+pub use handle::TaskHandle;
+pub(crate) use header::Header;
+pub use header::TaskId;
+pub use job::TaskReturn;
+pub(crate) use rhythm::Rhythm;
+pub use run::Run;
+pub use spec::Body;
+pub use spec::OnError;
+pub use spec::Task;
+pub use state::TaskState;
+
+use crate::time::Clock;
+
+/// What a task needs of the pool it lives in.
+pub(crate) trait Home: Send + Sync {
+    /// The clock by which the pool and the waits of its handles go.
+    fn clock(&self) -> &Arc<dyn Clock>;
+
+    /// Takes a task that has been cancelled out of the queue, where it is still in there.
+    fn withdraw(&self, task: &dyn AnyTask);
+
+    /// Puts a suspended run back into the queue, to be polled on.
+    fn resume(&self, task: Arc<dyn AnyTask>);
+}

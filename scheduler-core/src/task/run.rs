@@ -1,0 +1,180 @@
+//! One run of a task, as the body sees it from inside.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::DateTime;
+use chrono::Utc;
+
+use super::any::AnyTask;
+use super::header::TaskId;
+use super::rhythm::LastRun;
+use crate::error::Error;
+use crate::time::Gate;
+use crate::time::Tick;
+
+std::thread_local! {
+    /// The run that this thread executes.
+    static CURRENT: RefCell<Option<Run>> = const { RefCell::new(None) };
+}
+
+/// One run of a task: which one it is, when it was meant to start, and whether it shall stop.
+///
+/// ```
+/// use scheduler_core::{Run, ScheduledThreadPool};
+/// use std::time::Duration;
+///
+/// let pool = ScheduledThreadPool::new(1);
+/// let handle = pool.schedule(Duration::ZERO, || {
+///     let run = Run::current().expect("this is a task");
+///     assert!(!run.is_cancelled());
+///     run.number()
+/// })?;
+/// assert_eq!(handle.wait()?, 1);
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Run {
+    task: Arc<dyn AnyTask>,
+    number: u64,
+    last: LastRun,
+    is_resumed: bool,
+}
+
+impl Run {
+    /// The run that the calling thread executes; none outside a task.
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        CURRENT.with(|current| current.borrow().clone())
+    }
+
+    /// The number of the task.
+    #[must_use]
+    pub fn task_id(&self) -> TaskId {
+        self.task.header().id
+    }
+
+    /// The name of the task, where it has one.
+    #[must_use]
+    pub fn task_name(&self) -> Option<&str> {
+        self.task.header().name.as_deref()
+    }
+
+    /// The how-manieth run of its task this is; the first is 1.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The instant this run was meant to start at, as the wall clock tells it.
+    #[must_use]
+    pub fn fire_time(&self) -> DateTime<Utc> {
+        self.last.scheduled
+    }
+
+    /// When this run did start, as the wall clock told it.
+    #[must_use]
+    pub fn started_at(&self) -> DateTime<Utc> {
+        self.last.started
+    }
+
+    /// Whether this run was asked to stop, by [`TaskHandle::cancel_now`](super::TaskHandle::cancel_now)
+    /// or [`ScheduledThreadPool::shutdown_now`](crate::ScheduledThreadPool::shutdown_now).
+    ///
+    /// It stands for the interrupt of the JDK and, like it, is a request that the body may follow.
+    #[must_use]
+    #[doc(alias = "isInterrupted")]
+    pub fn is_cancelled(&self) -> bool {
+        self.task.header().is_asked_to_stop()
+    }
+
+    /// Blocks the worker for this long, or until the run is asked to stop.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_interrupted`] when the run was asked to stop, before or during the wait.
+    pub fn sleep(&self, duration: Duration) -> Result<(), Error> {
+        let Some(home) = self.task.header().home() else { return Err(Error::interrupted()) };
+        let clock = home.clock();
+        let until = clock.now() + duration;
+        let gate = Arc::new(Gate::new());
+        let _interruptible = Interruptible::new(Some(self), &gate);
+        loop {
+            let seen = gate.epoch();
+            if self.is_cancelled() {
+                return Err(Error::interrupted());
+            }
+            if clock.now() >= until {
+                return Ok(());
+            }
+            clock.wait(&gate, seen, Some(until));
+        }
+    }
+
+    pub(crate) fn new(
+        task: Arc<dyn AnyTask>,
+        number: u64,
+        last: LastRun,
+        is_resumed: bool,
+    ) -> Self {
+        Self { task, number, last, is_resumed }
+    }
+
+    /// Whether the run has begun before, and its future is polled on.
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.is_resumed
+    }
+
+    /// The run's task.
+    pub(crate) fn task(&self) -> &Arc<dyn AnyTask> {
+        &self.task
+    }
+
+    /// Calls `step` as part of this run.
+    pub(crate) fn enter<R>(&self, step: impl FnOnce() -> R) -> R {
+        let outer = CURRENT.with(|current| current.replace(Some(self.clone())));
+        let result = step();
+        CURRENT.with(|current| current.replace(outer));
+        result
+    }
+
+    /// How long this run has taken so far.
+    pub(crate) fn elapsed(&self, now: Tick) -> Duration {
+        now.since(self.last.started_tick)
+    }
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run")
+            .field("task", &self.task.header().label())
+            .field("number", &self.number)
+            .field("fire_time", &self.last.scheduled)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A wait inside a task that ends when the task is asked to stop.
+pub(crate) struct Interruptible<'a> {
+    registered: Option<(&'a Run, u64)>,
+}
+
+impl<'a> Interruptible<'a> {
+    pub(crate) fn new(run: Option<&'a Run>, gate: &Arc<Gate>) -> Self {
+        Self { registered: run.map(|run| (run, run.task.add_interruptible(gate))) }
+    }
+
+    pub(crate) fn is_asked_to_stop(&self) -> bool {
+        self.registered.is_some_and(|(run, _)| run.is_cancelled())
+    }
+}
+
+impl Drop for Interruptible<'_> {
+    fn drop(&mut self) {
+        if let Some((run, number)) = self.registered {
+            run.task.remove_interruptible(number);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The description of a task before it is submitted.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::job::Job;
+use super::job::Once;
+use super::job::OnceFuture;
+use super::job::Repeat;
+use super::job::RepeatFuture;
+use super::job::TaskReturn;
+use super::rhythm::Rhythm;
+use crate::error::Error;
+use crate::trigger::MisfirePolicy;
+use crate::trigger::Trigger;
+
+/// What becomes of a recurring task whose run has panicked or returned an error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnError {
+    /// The task ends as failed: the rule of the JDK.
+    #[default]
+    Stop,
+    /// The failure is reported, and the task runs again at its next time: the rule of Spring.
+    #[doc(alias = "LOG_AND_SUPPRESS_ERROR_HANDLER")]
+    Continue,
+}
+
+/// What a recurring task does in each run: a closure, or a closure that makes a future.
+///
+/// A future never holds a worker while it is pending: its waker puts the run back into the queue.
+///
+/// ```
+/// use scheduler_core::Body;
+///
+/// let closure = Body::new(|| println!("tick"));
+/// let fallible = Body::new(|| std::fs::write("/dev/null", "tick"));
+/// let future = Body::new_async(|| async { println!("tick") });
+/// ```
+pub struct Body {
+    job: Box<dyn Job<()>>,
+}
+
+impl Body {
+    /// A body that runs this closure each time.
+    pub fn new<R: TaskReturn>(body: impl FnMut() -> R + Send + 'static) -> Self {
+        Self { job: Box::new(Repeat(body)) }
+    }
+
+    /// A body that makes a future each time and polls it on the pool's workers until it is ready.
+    pub fn new_async<R, U>(make: impl FnMut() -> U + Send + 'static) -> Self
+    where
+        R: TaskReturn,
+        U: Future<Output = R> + Send + 'static,
+    {
+        Self { job: Box::new(RepeatFuture::new(make)) }
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Body").finish_non_exhaustive()
+    }
+}
+
+/// What is to be run, when, and under which name: the long form of a submission.
+///
+/// ```
+/// use scheduler_core::{Body, OnError, ScheduledThreadPool, Task};
+/// use std::time::Duration;
+///
+/// let pool = ScheduledThreadPool::new(2);
+/// let handle = pool.submit_task(
+///     Task::at_fixed_rate(Duration::from_secs(60), Body::new(|| Err::<(), _>("not today")))
+///         .name("report")
+///         .initial_delay(Duration::from_secs(5))
+///         .on_error(OnError::Continue),
+/// )?;
+/// assert_eq!(handle.name(), Some("report"));
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
+#[must_use = "a task does nothing until it is submitted to a pool"]
+pub struct Task<T> {
+    pub(crate) job: Box<dyn Job<T>>,
+    pub(crate) rhythm: Rhythm,
+    pub(crate) initial_delay: Duration,
+    pub(crate) name: Option<Arc<str>>,
+    pub(crate) on_error: OnError,
+}
+
+impl<T: Send + Sync + 'static> Task<T> {
+    /// A task that runs once and delivers the value of the closure.
+    pub fn once(body: impl FnOnce() -> T + Send + 'static) -> Self {
+        Self::with(Box::new(Once(Some(body))), Rhythm::Once)
+    }
+
+    /// A task that runs once and delivers the value of the future.
+    ///
+    /// The future is first polled when the task is due; while it is pending it holds no worker.
+    pub fn once_async(body: impl Future<Output = T> + Send + 'static) -> Self {
+        Self::with(Box::new(OnceFuture(Box::pin(body))), Rhythm::Once)
+    }
+
+    /// Waits this long before the first run; zero by default. No effect on a task with a trigger.
+    pub fn initial_delay(mut self, delay: Duration) -> Self {
+        self.initial_delay = delay;
+        self
+    }
+
+    /// Gives the task a name, for messages and events; it has none by default.
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    fn with(job: Box<dyn Job<T>>, rhythm: Rhythm) -> Self {
+        Self { job, rhythm, initial_delay: Duration::ZERO, name: None, on_error: OnError::Stop }
+    }
+}
+
+impl Task<()> {
+    /// A task that runs once; its body may return an error, which then is its failure.
+    pub fn once_fallible(body: Body) -> Self {
+        Self::with(body.job, Rhythm::Once)
+    }
+
+    /// A task whose fire times lie `period` apart, however long its runs take.
+    ///
+    /// Runs never overlap. `period` 5 s, a run takes 2 s: the next starts 3 s later. A run takes 7 s:
+    /// the next starts at once, and later ones are on the grid again; see [`misfire`](Self::misfire).
+    #[doc(alias = "scheduleAtFixedRate")]
+    pub fn at_fixed_rate(period: Duration, body: Body) -> Self {
+        let misfire = MisfirePolicy::default();
+        Self::with(body.job, Rhythm::FixedRate { period, misfire })
+    }
+
+    /// A task that runs again `delay` after each run has ended.
+    ///
+    /// `delay` 5 s, a run takes 2 s: the next starts 5 s later, 7 s after the start of this one.
+    #[doc(alias = "scheduleWithFixedDelay")]
+    pub fn with_fixed_delay(delay: Duration, body: Body) -> Self {
+        Self::with(body.job, Rhythm::FixedDelay { delay })
+    }
+
+    /// A task that fires when its trigger says, until the trigger says no more.
+    ///
+    /// It is a one-shot that schedules itself anew after each run, as Spring's `ReschedulingRunnable`
+    /// is, so its runs never overlap.
+    pub fn on_trigger(trigger: impl Trigger + 'static, body: Body) -> Self {
+        Self::with(body.job, Rhythm::Trigger(Box::new(trigger)))
+    }
+
+    /// What happens after a run that panicked or returned an error; [`OnError::Stop`] by default.
+    pub fn on_error(mut self, on_error: OnError) -> Self {
+        self.on_error = on_error;
+        self
+    }
+
+    /// What happens to missed fire times; [`MisfirePolicy::CatchUp`] by default, as in the JDK.
+    ///
+    /// It concerns tasks at a fixed rate only: a fixed delay misses nothing, and a trigger decides for
+    /// itself.
+    pub fn misfire(mut self, policy: MisfirePolicy) -> Self {
+        if let Rhythm::FixedRate { misfire, .. } = &mut self.rhythm {
+            *misfire = policy;
+        }
+        self
+    }
+}
+
+impl<T> Task<T> {
+    /// Refuses what cannot be scheduled.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let (what, length) = match &self.rhythm {
+            Rhythm::FixedRate { period, .. } => ("period", *period),
+            Rhythm::FixedDelay { delay } => ("delay", *delay),
+            Rhythm::Once | Rhythm::Trigger(_) => return Ok(()),
+        };
+        if length.is_zero() {
+            return Err(Error::argument(what, "it must be longer than zero"));
+        }
+        Ok(())
+    }
+}
+
+impl<T> fmt::Debug for Task<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task")
+            .field("name", &self.name)
+            .field("rhythm", &self.rhythm)
+            .field("initial_delay", &self.initial_delay)
+            .field("on_error", &self.on_error)
+            .finish_non_exhaustive()
+    }
+}

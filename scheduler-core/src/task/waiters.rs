@@ -1,0 +1,67 @@
+//! Who is told when a task ends: blocked threads, wakers of awaiting futures, callbacks.
+
+use std::fmt;
+use std::mem;
+use std::sync::Arc;
+use std::task::Waker;
+
+use super::state::TaskState;
+use super::unwind::catch;
+use crate::time::Gate;
+
+/// A callback that is told the final state of a task, once.
+pub(crate) type Callback = Box<dyn FnOnce(TaskState) + Send>;
+
+/// Those who wait for the end of one task.
+#[derive(Default)]
+pub(crate) struct Waiters {
+    next_number: u64,
+    list: Vec<(u64, Waiter)>,
+}
+
+/// One who waits for the end of a task.
+pub(crate) enum Waiter {
+    Thread(Arc<Gate>),
+    Future(Waker),
+    Callback(Callback),
+}
+
+impl Waiters {
+    /// Adds a waiter and returns the number under which it can leave again.
+    pub(crate) fn add(&mut self, waiter: Waiter) -> u64 {
+        let number = self.next_number;
+        self.next_number += 1;
+        self.list.push((number, waiter));
+        number
+    }
+
+    /// Takes a waiter out, if it is still here.
+    #[must_use = "dropping a waker runs user code, which must not happen under a lock"]
+    pub(crate) fn remove(&mut self, number: u64) -> Option<Waiter> {
+        let index = self.list.iter().position(|(each, _)| *each == number)?;
+        Some(self.list.swap_remove(index).1)
+    }
+
+    /// Takes all waiters out, in the order in which they came where none has left.
+    #[must_use = "those who wait are to be told"]
+    pub(crate) fn take(&mut self) -> Vec<(u64, Waiter)> {
+        mem::take(&mut self.list)
+    }
+}
+
+/// Tells everyone; a panic of a waker or a callback is contained and counted.
+pub(crate) fn tell(waiters: Vec<(u64, Waiter)>, state: TaskState) {
+    for (_, waiter) in waiters {
+        match waiter {
+            Waiter::Thread(gate) => gate.open(),
+            Waiter::Future(waker) => drop(catch(|| waker.wake())),
+            Waiter::Callback(callback) => drop(catch(|| callback(state))),
+        }
+    }
+}
+
+impl fmt::Debug for Waiters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waiters").field("count", &self.list.len()).finish()
+    }
+}

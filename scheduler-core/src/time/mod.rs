@@ -1,0 +1,63 @@
+//! The clock, and waiting: the only room that knows what time it is.
+//!
+//! # What this room is for
+//!
+//! Everything that depends on time reads it through a [`Clock`] and waits through a [`Clock`], so
+//! that one worker loop runs on the operating system's clock ([`SystemClock`]), on a clock that a
+//! test moves by hand ([`ManualClock`]) and under a model checker.
+//!
+//! There are two times. The *monotonic* one counts nanoseconds since the clock's epoch and never
+//! goes back ([`Tick`]): rates, delays and time-outs live on it. The *wall* time is what people read
+//! off a clock on the wall; it can be set, and it goes on while a machine is suspended: fire times of
+//! cron live on it.
+//!
+//! # Waiting
+//!
+//! A waiter reads the epoch of a [`Gate`], *then* looks at what it waits for, *then* waits for the
+//! epoch to change. Whoever changes something opens the gate. A wake-up between the look and the
+//! wait is therefore never lost, and there is no condition variable with a time-out outside
+//! [`SystemClock`].
+//!
+//! # What it must never do
+//!
+//! Return from a wait and claim that the time has come: a wait may end early for any reason, and the
+//! waiter looks again.
+
+mod due;
+mod gate;
+mod manual;
+mod system;
+mod tick;
+
+use std::fmt;
+use std::sync::Arc;
+
+use chrono::DateTime;
+use chrono::Utc;
+
+pub(crate) use due::Due;
+pub(crate) use due::Now;
+pub(crate) use due::wall_nanos;
+pub use gate::Epoch;
+pub use gate::Gate;
+pub use manual::ManualClock;
+pub use system::SystemClock;
+pub use tick::Tick;
+
+/// A source of time that can also be waited on.
+///
+/// Implementations must be monotonic in [`now`](Self::now) across all threads.
+pub trait Clock: fmt::Debug + Send + Sync {
+    /// The monotonic time, in nanoseconds since this clock's epoch.
+    fn now(&self) -> Tick;
+
+    /// The wall-clock time.
+    fn wall(&self) -> DateTime<Utc>;
+
+    /// Waits until the epoch of `gate` differs from `seen` or `until` is reached, and may return
+    /// earlier.
+    ///
+    /// `until` is a time of this clock; `None` waits for the gate alone. Never sleeps past an opening
+    /// of the gate that happened after `seen` was read.
+    fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>);
+}

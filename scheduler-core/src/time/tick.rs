@@ -1,0 +1,93 @@
+//! An instant of the monotonic clock.
+
+use std::fmt;
+use std::time::Duration;
+
+/// An instant of a [`Clock`](super::Clock)'s monotonic time: nanoseconds since its epoch.
+///
+/// Unsigned, saturating, and compared as a value: an instant that is too far away to be represented
+/// is [`Tick::MAX`], about 584 years after the epoch. (The JDK compares differences of signed
+/// nanoseconds, and a giant period can wrap and starve its queue.)
+///
+/// ```
+/// use scheduler_core::time::Tick;
+/// use std::time::Duration;
+///
+/// let tick = Tick::ZERO + Duration::from_millis(12);
+/// assert_eq!(tick.as_nanos(), 12_000_000);
+/// assert_eq!(tick.since(Tick::ZERO), Duration::from_millis(12));
+/// assert_eq!(tick + Duration::MAX, Tick::MAX);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Tick(u64);
+
+impl Tick {
+    /// The clock's epoch.
+    pub const ZERO: Self = Self(0);
+
+    /// The end of time; a task that is due then never runs.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// The instant this many nanoseconds after the epoch.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the epoch.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The time from `earlier` to this instant, or zero when `earlier` is later.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+/// Adds, saturating at [`Tick::MAX`].
+impl std::ops::Add<Duration> for Tick {
+    type Output = Self;
+
+    fn add(self, duration: Duration) -> Self {
+        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        Self(self.0.saturating_add(nanos))
+    }
+}
+
+impl fmt::Debug for Tick {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Self::MAX {
+            f.write_str("Tick(MAX)")
+        } else {
+            write!(f, "Tick({:?})", Duration::from_nanos(self.0))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Tick;
+    use std::time::Duration;
+
+    #[test]
+    fn addition_saturates_at_every_edge() {
+        let edges =
+            [0, 1, 999_999, i64::MAX as u64 - 1, i64::MAX as u64, i64::MAX as u64 + 1, u64::MAX];
+        for start in edges {
+            for nanos in edges {
+                let sum = Tick::from_nanos(start) + Duration::from_nanos(nanos);
+                assert_eq!(sum.as_nanos(), start.saturating_add(nanos));
+            }
+            assert_eq!(Tick::from_nanos(start) + Duration::MAX, Tick::MAX);
+        }
+    }
+
+    #[test]
+    fn the_time_since_a_later_instant_is_zero() {
+        assert_eq!(Tick::from_nanos(3).since(Tick::from_nanos(5)), Duration::ZERO);
+        assert_eq!(Tick::MAX.since(Tick::ZERO), Duration::from_nanos(u64::MAX));
+    }
+}
