@@ -213,6 +213,17 @@ inventory::collect!(Entry);
 /// Every entry linked into this binary, sorted by module path, line and name.
 ///
 /// The tasks of a crate that the binary never mentions are not linked: write `use jobs as _;`.
+///
+/// ```
+/// use scheduler::{Rule, entries, scheduled};
+///
+/// #[scheduled(fixed_rate = "1s")]
+/// fn tick() {}
+///
+/// let entries = entries();
+/// let tick = entries.iter().find(|entry| entry.name() == "tick").expect("it is linked");
+/// assert_eq!(tick.rule(), Rule::FixedRate { period: "1s" });
+/// ```
 #[must_use]
 pub fn entries() -> Vec<&'static Entry> {
     let mut entries: Vec<&'static Entry> = inventory::iter::<Entry>().collect();

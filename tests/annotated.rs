@@ -39,7 +39,7 @@ fn absent_too() {}
 /// Keeps its documentation, its visibility and its other attributes.
 #[deprecated = "kept"]
 #[scheduled(fixed_rate = "1s")]
-#[must_use]
+#[must_use = "kept too"]
 pub(crate) fn fails() -> Result<(), Outer> {
     Err(Outer)
 }
@@ -179,6 +179,7 @@ fn all_entries_are_found_in_a_fixed_order() {
         "hostile::__ctor",
         "hostile::value",
         "hostile::settle",
+        "hostile::checked",
         "hostile::new_year",
         "jobs::warm-up",
         "jobs::report",

@@ -55,6 +55,7 @@ const fn option(
     Spec { key, name, takes, example, aliases }
 }
 
+/// INVARIANT: the options stand in the order of [`Key`]; a test holds that.
 #[rustfmt::skip]
 static OPTIONS: &[Spec] = &[
     option(Key::Cron, "cron", Takes::Text, r#"cron = "0 0 9 * * MON-FRI""#, &["expression"]),
@@ -73,7 +74,7 @@ pub(crate) const NTH: &str = "__nth";
 
 impl Key {
     fn spec(self) -> &'static Spec {
-        OPTIONS.iter().find(|spec| spec.key == self).unwrap_or(&OPTIONS[0])
+        &OPTIONS[self as usize]
     }
 
     /// The option as it is written.
@@ -323,4 +324,26 @@ fn nameless(first: &TokenTree) -> String {
     };
     let shown = diagnostic::shorten(&text);
     format!("expected an option before the value; write `{} = \"{shown}\"`", key.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_stands_in_the_order_of_its_keys() {
+        for (index, spec) in OPTIONS.iter().enumerate() {
+            assert_eq!(spec.key as usize, index, "`{}`", spec.name);
+        }
+    }
+
+    #[test]
+    fn every_alias_leads_to_its_option() {
+        for spec in OPTIONS {
+            for alias in spec.aliases {
+                let expected = format!("did you mean `{}`?", spec.name);
+                assert!(unknown(alias).ends_with(&expected), "`{alias}`");
+            }
+        }
+    }
 }

@@ -239,16 +239,16 @@ use crate::item::Function;
 #[doc(alias = "initialDelay")]
 #[proc_macro_attribute]
 pub fn scheduled(options: TokenStream, item: TokenStream) -> TokenStream {
-    annotate(options.into(), item.into()).into()
+    annotate(options.into(), &item.into()).into()
 }
 
 /// The item as it was written, and after it its entry or else the faults.
 fn annotate(
     options: proc_macro2::TokenStream,
-    item: proc_macro2::TokenStream,
+    item: &proc_macro2::TokenStream,
 ) -> proc_macro2::TokenStream {
     let Ok(mut function) = syn::parse2::<Function>(item.clone()) else {
-        return check::not_a_function(&item);
+        return check::not_a_function(item);
     };
     let mut faults = Faults::default();
     let args = Args::parse(options, &mut faults);

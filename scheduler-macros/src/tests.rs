@@ -99,7 +99,7 @@ fn check(options: &str, item: &str) -> bool {
     let (Some(options_read), Some(item_read)) = (tokens(options), tokens(item)) else {
         return false;
     };
-    let out = annotate(options_read, item_read.clone()).to_string();
+    let out = annotate(options_read, &item_read).to_string();
     assert!(out.contains(&item_read.to_string()), "{item} with {options}: {out}");
     let has_entry = out.contains("Entry :: new");
     let has_fault = out.contains("compile_error");
@@ -149,7 +149,7 @@ fn giant_options_are_no_trouble() {
 #[test]
 fn the_words_of_the_annotation_reach_the_entry() {
     let options = "cron = \"0 0 9 * * *\", zone = \"UTC\", name = \"daily\", crate = my::path";
-    let out = annotate(tokens(options).unwrap(), tokens("fn report() {}").unwrap()).to_string();
+    let out = annotate(tokens(options).unwrap(), &tokens("fn report() {}").unwrap()).to_string();
     for part in ["\"daily\"", "\"0 0 9 * * *\"", "\"UTC\"", "use my :: path :: __private as"] {
         assert!(out.contains(part), "{out}");
     }
@@ -158,13 +158,43 @@ fn the_words_of_the_annotation_reach_the_entry() {
 #[test]
 fn only_the_first_annotation_numbers_the_others_and_judges_the_function() {
     let item = "#[a::scheduled(x)] #[scheduled(y,)] #[other(z)] #[scheduled()] fn f(a: u8) {}";
-    let first = annotate(tokens("fixed_rate = \"1s\"").unwrap(), tokens(item).unwrap()).to_string();
+    let first =
+        annotate(tokens("fixed_rate = \"1s\"").unwrap(), &tokens(item).unwrap()).to_string();
     let numbered = "#[a::scheduled(__nth = 2, x)] #[scheduled(__nth = 3, y,)] #[other(z)] \
                     #[scheduled(__nth = 4,)] fn f(a: u8) {}";
     assert!(first.contains(&tokens(numbered).unwrap().to_string()), "{first}");
     assert!(first.contains("takes no arguments"), "{first}");
 
     let options = "__nth = 2, fixed_rate = \"1s\"";
-    let second = annotate(tokens(options).unwrap(), tokens("fn f(a: u8) {}").unwrap()).to_string();
+    let second = annotate(tokens(options).unwrap(), &tokens("fn f(a: u8) {}").unwrap()).to_string();
     assert_eq!(second, tokens("fn f(a: u8) {}").unwrap().to_string());
+}
+
+/// The layers, lowest first: each may use those before it.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("diagnostic", &[include_str!("diagnostic.rs")]),
+    ("args", &[include_str!("args.rs")]),
+    ("item", &[include_str!("item.rs")]),
+    ("repeat", &[include_str!("repeat.rs")]),
+    (
+        "check",
+        &[
+            include_str!("check/mod.rs"),
+            include_str!("check/function.rs"),
+            include_str!("check/words.rs"),
+        ],
+    ),
+    ("expand", &[include_str!("expand.rs")]),
+];
+
+#[test]
+fn a_layer_uses_only_those_below_it() {
+    for (index, (layer, sources)) in LAYERS.iter().enumerate() {
+        for line in sources.iter().flat_map(|source| source.lines()) {
+            let Some((_, used)) = line.split_once("use crate::") else { continue };
+            let used = used.split([':', ';']).next().unwrap();
+            let is_below = LAYERS[..index].iter().any(|(below, _)| *below == used);
+            assert!(is_below, "`{layer}` may not use `{used}`: {line}");
+        }
+    }
 }
