@@ -22,6 +22,7 @@
 //!
 //! let cron: CronExpression = "0 0 9 * * mon-fri".parse()?;
 //! assert_eq!(cron.to_string(), "0 0 9 * * MON-FRI");
+//! assert_eq!(cron.describe(), "09:00, Monday to Friday");
 //!
 //! let error = "0 0 25 * * *".parse::<CronExpression>().unwrap_err();
 //! assert_eq!(error.to_string(), "invalid cron expression: hour `25` is out of range 0-23");

@@ -17,6 +17,7 @@ mod planned;
 use scheduler_core::trigger::Zone;
 
 pub(crate) use planned::Planned;
+pub(crate) use planned::Rhythm;
 
 use crate::entry::Entry;
 use crate::error::StartError;

@@ -35,7 +35,7 @@ pub(super) struct DaysOfWeek {
 impl DaysOfMonth {
     /// Every day.
     pub(super) const ALL: Self =
-        Self { plain: u32::MAX & !1, nearest_weekday: 0, before_last: 0, last_weekday: false };
+        Self { plain: !1, nearest_weekday: 0, before_last: 0, last_weekday: false };
 
     pub(super) fn is_all(self) -> bool {
         self.plain == Self::ALL.plain

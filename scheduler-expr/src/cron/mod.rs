@@ -169,6 +169,15 @@ impl CronExpression {
 
     /// Says in English when the expression fires: in words where they say exactly that, else field by
     /// field.
+    ///
+    /// ```
+    /// use scheduler_expr::CronExpression;
+    ///
+    /// let describe = |text| CronExpression::parse(text).map(|cron| cron.describe());
+    /// assert_eq!(describe("0 */15 * * * *")?, "every 15 minutes");
+    /// assert_eq!(describe("0 30 8 L * *")?, "08:30, on the last day of the month");
+    /// # Ok::<(), scheduler_expr::ParseCronError>(())
+    /// ```
     #[must_use]
     pub fn describe(&self) -> String {
         describe::describe(self)

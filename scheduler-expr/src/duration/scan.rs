@@ -90,10 +90,10 @@ impl<'a> Scanner<'a> {
     /// Reads digits, if any stand here. `None` as the value means that they are too many.
     fn number(&mut self, is_negative: bool) -> Option<Number> {
         let span = self.run(|byte| byte.is_ascii_digit());
-        let digits = self.text[span.clone()].bytes().map(|byte| i64::from(byte - b'0'));
+        let mut digits = self.text[span.clone()].bytes().map(|byte| i64::from(byte - b'0'));
         // Downwards, because there is one more negative number than there are positive ones.
-        let below_zero = digits
-            .fold(Some(0), |value: Option<i64>, digit| value?.checked_mul(10)?.checked_sub(digit));
+        let below_zero =
+            digits.try_fold(0_i64, |value, digit| value.checked_mul(10)?.checked_sub(digit));
         let value = if is_negative { below_zero } else { below_zero.and_then(i64::checked_neg) };
         (!span.is_empty()).then_some(Number { span, value, is_negative })
     }
