@@ -75,8 +75,8 @@ impl Entry {
         Self { time_unit: Some(unit), ..self }
     }
 
-    /// The task's name: `name = "…"`, or the function's name, with `-2`, `-3`… when the function
-    /// has more than one annotation.
+    /// The task's name: `name = "…"`, or else the function's path, such as `shop::jobs::report`,
+    /// with `-2`, `-3`… when the function has more than one annotation.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name

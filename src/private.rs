@@ -19,7 +19,7 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 
 pub use core::option::Option::{None, Some};
-pub use core::{file, line, module_path};
+pub use core::{concat, file, line, module_path};
 pub use inventory::submit;
 pub use scheduler_expr::DurationUnit;
 

@@ -10,16 +10,16 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ReturnType;
 use syn::ext::IdentExt;
 
-use crate::check::{Plan, Rule};
+use crate::check::{Name, Plan, Rule};
 use crate::item::Function;
 
 /// Generates the entry of a function; the function itself is not part of it.
 pub(crate) fn entry(function: &Function, plan: &Plan) -> TokenStream {
     let facade = &plan.facade;
-    let name = &plan.name;
     let function_name = function.sig.ident.unraw().to_string();
     let private = &other_than(&function_name, "scheduler_private");
     let constant = other_than(&function_name, "SCHEDULED_ENTRY");
+    let name = name(&plan.name, private);
     let rule = rule(&plan.rule, private);
     let body = body(function, private);
     let initial_delay = plan.initial_delay.iter().map(|text| quote!(.with_initial_delay(#text)));
@@ -54,6 +54,16 @@ pub(crate) fn entry(function: &Function, plan: &Plan) -> TokenStream {
 /// A name that does not hide the function.
 fn other_than(function: &str, name: &str) -> Ident {
     if function == name { format_ident!("{name}_") } else { format_ident!("{name}") }
+}
+
+fn name(name: &Name, private: &Ident) -> TokenStream {
+    match name {
+        Name::Given(name) => quote!(#name),
+        Name::InModule(name) => {
+            let name = format!("::{name}");
+            quote!(#private::concat!(#private::module_path!(), #name))
+        }
+    }
 }
 
 fn rule(rule: &Rule, private: &Ident) -> TokenStream {

@@ -164,9 +164,9 @@ use crate::item::Function;
 ///
 /// ## `name = "…"`
 ///
-/// What the task is called in messages and settings. Without it, it is called as the function, and
-/// the second annotation of `report` is called `report-2`. Names have to be unique in a program,
-/// which is checked when it starts.
+/// What the task is called in messages and settings. Without it, it is called by the path of the
+/// function, such as `shop::jobs::report`, and by its second annotation `shop::jobs::report-2`. Names
+/// have to be unique in a program, which is checked when it starts.
 ///
 /// ```
 /// # use scheduler::scheduled;

@@ -13,6 +13,8 @@
 
 mod name;
 mod planned;
+#[cfg(test)]
+mod tests;
 
 use scheduler_core::trigger::Zone;
 

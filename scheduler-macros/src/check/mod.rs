@@ -24,12 +24,20 @@ pub(crate) use function::not_a_function;
 
 /// An annotation that was found to be right.
 pub(crate) struct Plan {
-    pub(crate) name: String,
+    pub(crate) name: Name,
     pub(crate) rule: Rule,
     pub(crate) initial_delay: Option<String>,
     pub(crate) time_unit: Option<DurationUnit>,
     /// The facade, as the user's crate can name it.
     pub(crate) facade: Path,
+}
+
+/// What the task is called.
+pub(crate) enum Name {
+    /// As the annotation says.
+    Given(String),
+    /// By the path of the module, which only the compiler knows, and this.
+    InModule(String),
 }
 
 /// What makes the function run, in the words of the annotation.
@@ -149,7 +157,10 @@ fn plan(args: &Args, function: &Ident, time_unit: Option<DurationUnit>) -> Optio
         },
     };
     Some(Plan {
-        name: args.text(Key::Name).map_or_else(|| default_name(args, function), LitStr::value),
+        name: args.text(Key::Name).map_or_else(
+            || Name::InModule(default_name(args, function)),
+            |name| Name::Given(name.value()),
+        ),
         rule,
         initial_delay: args.get(Key::InitialDelay).and_then(value_text),
         time_unit,
