@@ -33,6 +33,7 @@
 //! A run that panics or returns an error is reported with the task's name, cause, place and next run,
 //! and the task runs again at its next time, as in Spring. With `panic = "abort"` in the profile a
 //! panic ends the process, and nobody can change that.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod entry;
 mod error;

@@ -169,32 +169,3 @@ fn only_the_first_annotation_numbers_the_others_and_judges_the_function() {
     let second = annotate(tokens(options).unwrap(), &tokens("fn f(a: u8) {}").unwrap()).to_string();
     assert_eq!(second, tokens("fn f(a: u8) {}").unwrap().to_string());
 }
-
-/// The layers, lowest first: each may use those before it.
-const LAYERS: &[(&str, &[&str])] = &[
-    ("diagnostic", &[include_str!("diagnostic.rs")]),
-    ("args", &[include_str!("args.rs")]),
-    ("item", &[include_str!("item.rs")]),
-    ("repeat", &[include_str!("repeat.rs")]),
-    (
-        "check",
-        &[
-            include_str!("check/mod.rs"),
-            include_str!("check/function.rs"),
-            include_str!("check/words.rs"),
-        ],
-    ),
-    ("expand", &[include_str!("expand.rs")]),
-];
-
-#[test]
-fn a_layer_uses_only_those_below_it() {
-    for (index, (layer, sources)) in LAYERS.iter().enumerate() {
-        for line in sources.iter().flat_map(|source| source.lines()) {
-            let Some((_, used)) = line.split_once("use crate::") else { continue };
-            let used = used.split([':', ';']).next().unwrap();
-            let is_below = LAYERS[..index].iter().any(|(below, _)| *below == used);
-            assert!(is_below, "`{layer}` may not use `{used}`: {line}");
-        }
-    }
-}

@@ -35,7 +35,7 @@ pub(crate) struct Planned {
 /// When the task fires, as planned.
 #[derive(Debug)]
 pub(crate) enum Rhythm {
-    Cron(CronTrigger),
+    Cron(Box<CronTrigger>),
     FixedRate { period: Duration, initial_delay: Duration },
     FixedDelay { delay: Duration, initial_delay: Duration },
     Once { delay: Duration },
@@ -68,7 +68,7 @@ impl Planned {
     pub(crate) fn task(&self) -> Task<()> {
         let body = body(self.body);
         let task = match &self.rhythm {
-            Rhythm::Cron(trigger) => Task::on_trigger(trigger.clone(), body),
+            Rhythm::Cron(trigger) => Task::on_trigger(CronTrigger::clone(trigger), body),
             Rhythm::FixedRate { period, initial_delay } => Task::at_fixed_rate(*period, body)
                 .initial_delay(*initial_delay)
                 .misfire(MisfirePolicy::RunOnce),
@@ -117,7 +117,7 @@ fn cron(expression: &str, zone: Option<&str>, default: Zone) -> Result<Rhythm, S
     if let Some(never) = expression.never_fires() {
         return Err(with_help("cron", &format!("{never}\n{}", never.caret()), None));
     }
-    Ok(Rhythm::Cron(CronTrigger::new(expression, zone)))
+    Ok(Rhythm::Cron(Box::new(CronTrigger::new(expression, zone))))
 }
 
 fn with_help(attribute: &str, error: &dyn fmt::Display, help: Option<&str>) -> String {
