@@ -221,7 +221,7 @@ inventory::collect!(Entry);
 /// fn tick() {}
 ///
 /// let entries = entries();
-/// let tick = entries.iter().find(|entry| entry.name() == "tick").expect("it is linked");
+/// let tick = entries.iter().find(|entry| entry.function() == "tick").expect("it is linked");
 /// assert_eq!(tick.rule(), Rule::FixedRate { period: "1s" });
 /// ```
 #[must_use]

@@ -35,6 +35,10 @@
 //! panic ends the process, and nobody can change that.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod entry;
 mod error;
 mod registrar;
