@@ -239,6 +239,10 @@ impl Shell {
         for task in effects.cancel {
             self.cancel(&task);
         }
+        for task in effects.renew {
+            let due = task.renew(Now::read(&*self.clock));
+            self.step(|core, now, effects| core.enter_again(task, due, now, effects));
+        }
         for task in effects.interrupt {
             task.interrupt();
         }

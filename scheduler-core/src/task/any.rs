@@ -23,6 +23,8 @@ pub(crate) trait AnyTask: Send + Sync {
     fn execute(self: Arc<Self>, run: &Run, refused: Option<Failure>) -> Executed;
     /// Makes the outcome of the step known, and says what the pool is to do.
     fn settle(self: Arc<Self>, now: Now) -> Verdict;
+    /// Asks the rhythm of a waiting task anew, after the wall clock was set back.
+    fn renew(&self, now: Now) -> Due;
     /// Moves a run whose future is pending out of its worker.
     fn suspend(&self) -> Suspend;
     fn cancel(&self) -> Cancelled;

@@ -11,6 +11,7 @@ use super::any::AnyTask;
 use super::any::Cancelled;
 use super::any::Executed;
 use super::any::Verdict;
+use super::history::FireHistory;
 use super::job::Job;
 use super::job::Step;
 use super::rhythm::LastRun;
@@ -62,6 +63,8 @@ struct Slot<T> {
     due: Due,
     runs: u64,
     last: Option<LastRun>,
+    /// What a task with a trigger has served; empty for others.
+    history: FireHistory,
 }
 
 /// A body with what surrounds it.
@@ -116,6 +119,7 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
             due,
             runs: 0,
             last: None,
+            history: FireHistory::default(),
         };
         Arc::new(Self { header, slot: Mutex::new(slot) })
     }
@@ -171,7 +175,6 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
 
     /// Decides how a recurring task goes on after a run.
     fn settle_recurring(&self, result: Result<(), Failure>, now: Now) -> Verdict {
-        let last = self.slot.lock().last;
         let failed = match result {
             Err(failure) if self.header.ends_on_failure() => Some(failure),
             _ => None,
@@ -179,7 +182,11 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
         if let Some(failure) = failed {
             return self.end(End::Failed, Err(Error::failed(failure)));
         }
-        let next = last.map_or(Ok(None), |last| self.header.rhythm.next(last, now));
+        let (last, history) = {
+            let slot = self.slot.lock();
+            (slot.last, slot.history.clone())
+        };
+        let next = last.map_or(Ok(None), |last| self.header.rhythm.next(last, &history, now));
         match next {
             Ok(Some(next)) => self.requeue(next),
             Ok(None) => self.end_without_next(),
@@ -230,6 +237,9 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
                 let due = slot.due;
                 let (scheduled, started) = (due.as_wall(now), now.wall);
                 slot.last = Some(LastRun { due, scheduled, started, started_tick: now.tick });
+                if matches!(due, Due::Wall(_)) {
+                    slot.history.note(scheduled, started);
+                }
             }
         }
         let (number, last) = (slot.runs, slot.last?);
@@ -275,6 +285,14 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
                 unreachable!("a pending run is suspended, not settled")
             }
         }
+    }
+
+    fn renew(&self, now: Now) -> Due {
+        let history = self.slot.lock().history.clone();
+        let renewed = self.header.rhythm.renew(&history, now);
+        let mut slot = self.slot.lock();
+        slot.due = renewed.unwrap_or(slot.due);
+        slot.due
     }
 
     fn suspend(&self) -> Suspend {

@@ -33,6 +33,7 @@ pub(crate) mod any;
 pub(crate) mod cell;
 mod handle;
 mod header;
+mod history;
 mod job;
 mod rhythm;
 pub(crate) mod run;
