@@ -1,7 +1,6 @@
 //! The banner: one line on the scheduler, one per task with its rule, its next run and its zone.
 
 use std::fmt;
-use std::fmt::Write;
 
 use chrono::DateTime;
 use chrono::Utc;
@@ -61,12 +60,7 @@ impl Banner<'_> {
     fn rule(&self, task: &Planned) -> String {
         let (rule, initial_delay) = match &task.rhythm {
             Rhythm::Cron(trigger) => {
-                let expression = trigger.expression();
-                let mut text = format!("{} ({})", expression.source(), expression.describe());
-                if trigger.zone() != self.plan.zone {
-                    let _ = write!(text, " in {}", trigger.zone().name());
-                }
-                return text;
+                return format!("{trigger} in {}", trigger.zone().name());
             }
             Rhythm::FixedRate { period, initial_delay } => {
                 (format!("every {}", duration(*period)), initial_delay)
