@@ -161,3 +161,6 @@ impl fmt::Display for CronTrigger {
         write!(f, "{} ({})", self.expression.source(), self.expression.describe())
     }
 }
+
+#[cfg(test)]
+mod tests;
