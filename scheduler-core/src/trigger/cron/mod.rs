@@ -72,7 +72,7 @@ pub struct CronTrigger {
     gap: DstGap,
     overlap: DstOverlap,
     calendar: Calendar,
-    /// When nothing fires any more, found out when it begins to matter.
+    /// A second after which nothing fires any more, once a search has found that out.
     silence: OnceLock<i64>,
 }
 
