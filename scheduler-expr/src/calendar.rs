@@ -10,6 +10,12 @@ const SHORTEST: u8 = 28;
 /// How many months the calendar takes to repeat itself: 400 years are a whole number of weeks.
 const MONTHS_OF_A_CYCLE: u32 = 400 * 12;
 
+/// From 0000-03-01, where the years of [`Month`] begin, to 1970-01-01.
+const DAYS_TO_1970: i64 = 719_468;
+
+/// Days of the 400 years after which the calendar repeats itself.
+const DAYS_OF_A_CYCLE: i64 = 146_097;
+
 /// The days on which a cron expression fires: its day-of-month, month and day-of-week fields
 /// together.
 ///
@@ -59,7 +65,7 @@ impl CalendarDays {
                 let offset = i64::from(days.trailing_zeros()) - 1;
                 return Some(month.first_day.saturating_add(offset));
             }
-            month = month.next();
+            month = month.next_of(self.months)?;
             days = self.days_of(month);
         }
         None
@@ -130,8 +136,9 @@ impl Month {
     /// After Howard Hinnant's `civil_from_days`: years are taken to begin in March, so that the leap
     /// day is the last of its year.
     fn of(day: i64) -> (Self, u8) {
-        let shifted = day.saturating_add(719_468);
-        let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+        let shifted = day.saturating_add(DAYS_TO_1970);
+        let (era, day_of_era) =
+            (shifted.div_euclid(DAYS_OF_A_CYCLE), shifted.rem_euclid(DAYS_OF_A_CYCLE));
         let year_of_era =
             (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
         let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
@@ -144,12 +151,22 @@ impl Month {
         (Self { year, month: month as u8, first_day }, day_of_month as u8)
     }
 
-    fn next(self) -> Self {
-        let first_day = self.first_day.saturating_add(i64::from(self.length()));
-        match self.month {
-            12 => Self { year: self.year + 1, month: 1, first_day },
-            month => Self { year: self.year, month: month + 1, first_day },
-        }
+    /// The next month whose bit is set.
+    fn next_of(self, months: u16) -> Option<Self> {
+        let later = months & (u16::MAX << self.month << 1);
+        let (year, months) = if later == 0 { (self.year + 1, months) } else { (self.year, later) };
+        let month = u8::try_from(months.trailing_zeros()).ok().filter(|month| *month <= 12)?;
+        Some(Self { year, month, first_day: Self::first_day(year, month) })
+    }
+
+    /// The day on which a month begins, after Howard Hinnant's `days_from_civil`.
+    fn first_day(year: i64, month: u8) -> i64 {
+        let year = year - i64::from(month <= 2);
+        let months_since_march = (i64::from(month) + 9) % 12;
+        let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+        let day_of_era = 365 * year_of_era + year_of_era / 4 - year_of_era / 100
+            + (153 * months_since_march + 2) / 5;
+        era.saturating_mul(DAYS_OF_A_CYCLE).saturating_add(day_of_era - DAYS_TO_1970)
     }
 
     fn length(self) -> u8 {
@@ -193,6 +210,7 @@ mod tests {
         for (day, year, month, of_month) in walk(1970, 146_097) {
             let (found, found_day) = Month::of(day);
             assert_eq!((found.year, found.month, found_day), (year, month, of_month));
+            assert_eq!(found.first_day, Month::first_day(year, month));
         }
     }
 

@@ -117,8 +117,18 @@ impl Zone {
     }
 
     /// The change in `(low, high]`, which must not be longer than [`CALM`].
-    pub(super) fn change_within(self, mut low: i64, mut high: i64) -> Option<ZoneChange> {
-        let (before, after) = (self.offset(low), self.offset(high));
+    pub(super) fn change_within(self, low: i64, high: i64) -> Option<ZoneChange> {
+        self.change_from(low, self.offset(low), high)
+    }
+
+    /// The same, with the offset at `low` already known.
+    pub(super) fn change_from(
+        self,
+        mut low: i64,
+        before: i64,
+        mut high: i64,
+    ) -> Option<ZoneChange> {
+        let after = self.offset(high);
         if before == after {
             return None;
         }

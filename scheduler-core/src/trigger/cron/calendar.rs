@@ -19,8 +19,10 @@ const DAY: i64 = 86_400;
 /// The days that the `cron` crate can search, counted from 1970-01-01: up to the end of 2099.
 const SEARCHABLE_DAYS: std::ops::Range<i64> = 0..47_482;
 
-/// Years that have every shape a year can have.
-const MODEL_YEARS: std::ops::Range<i32> = 2000..2028;
+/// A year for every shape that a year can have: common years and leap years, by the weekday of their
+/// first day, Monday first.
+const MODEL_YEARS: [[i32; 7]; 2] =
+    [[2001, 2002, 2003, 2009, 2010, 2005, 2006], [2024, 2008, 2020, 2004, 2016, 2000, 2012]];
 
 /// The wall-clock times at which an expression matches, as seconds since 1970-01-01T00:00 of that clock.
 #[derive(Clone, Debug)]
@@ -28,7 +30,10 @@ pub(super) struct Calendar {
     schedule: Schedule,
     days: CalendarDays,
     is_empty: bool,
+    /// Whether the crate finds the day by itself, and fast.
     is_direct: bool,
+    /// The last matching second of a matching day.
+    last_second: i64,
 }
 
 impl Calendar {
@@ -45,6 +50,7 @@ impl Calendar {
             is_empty: days.is_empty(),
             days,
             is_direct: expression.has_plain_days() && has_free_days,
+            last_second: last_second(expression),
         }
     }
 
@@ -61,11 +67,9 @@ impl Calendar {
                 return found;
             }
         }
-        if self.days.contains(day) {
-            let found = self.search_day(day, local.rem_euclid(DAY));
-            if found.is_some() {
-                return found;
-            }
+        let second = local.rem_euclid(DAY);
+        if second < self.last_second && self.days.contains(day) {
+            return self.search_day(day, second);
         }
         let day = self.days.next_from(day + 1)?;
         self.search_day(day, -1)
@@ -85,17 +89,20 @@ impl Calendar {
     }
 }
 
+/// The last second of a day whose hour, minute and second match.
+fn last_second(expression: &CronExpression) -> i64 {
+    let last = |field| expression.values(field).last().map_or(0, i64::from);
+    last(CronField::Hour) * 3_600 + last(CronField::Minute) * 60 + last(CronField::Second)
+}
+
 /// A day that can be searched in place of `day`: itself, or the same date in a year of the same shape.
 fn model_of(day: i64) -> Option<i64> {
     if SEARCHABLE_DAYS.contains(&day) {
         return Some(day);
     }
     let date = NaiveDate::from_epoch_days(i32::try_from(day).ok()?)?;
-    let shape = |year| {
-        let new_year = NaiveDate::from_ymd_opt(year, 1, 1)?;
-        Some((new_year.weekday(), new_year.leap_year()))
-    };
-    let year = MODEL_YEARS.into_iter().find(|year| shape(*year) == shape(date.year()))?;
+    let new_year = date.with_ordinal(1)?.weekday().num_days_from_monday();
+    let year = MODEL_YEARS[usize::from(date.leap_year())][new_year as usize];
     Some(date.with_year(year)?.to_epoch_days().into())
 }
 
@@ -157,6 +164,19 @@ mod tests {
                 let mut fields = ["*"; 6].map(str::to_owned);
                 fields[field] = value.to_string();
                 calendar(&fields.join(" "));
+            }
+        }
+    }
+
+    #[test]
+    fn model_years_have_their_shape() {
+        for (is_leap, years) in [false, true].into_iter().zip(MODEL_YEARS) {
+            for (weekday, year) in (0..).zip(years) {
+                let new_year = NaiveDate::from_ymd_opt(year, 1, 1).unwrap();
+                assert_eq!(
+                    (new_year.leap_year(), new_year.weekday().num_days_from_monday()),
+                    (is_leap, weekday)
+                );
             }
         }
     }

@@ -72,7 +72,7 @@ pub struct CronTrigger {
     gap: DstGap,
     overlap: DstOverlap,
     calendar: Calendar,
-    /// When nothing fires any more, found out when it begins to matter.
+    /// A second after which nothing fires any more, once a search has found that out.
     silence: OnceLock<i64>,
 }
 
@@ -161,3 +161,6 @@ impl fmt::Display for CronTrigger {
         write!(f, "{} ({})", self.expression.source(), self.expression.describe())
     }
 }
+
+#[cfg(test)]
+mod tests;

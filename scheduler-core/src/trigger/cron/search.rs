@@ -7,7 +7,7 @@ use crate::trigger::zone::{CALM, MAX_OFFSET, Zone, ZoneChange};
 /// than a day.
 const NEAR: i64 = 26 * 3_600;
 
-/// How many gaps in a row are skipped before asking whether anything fires at all any more.
+/// After how many gaps without a fire time between them it is asked whether anything fires at all.
 const PATIENCE: u32 = 3;
 
 /// The second from which on zones follow yearly rules only: 2100-01-01.
@@ -30,10 +30,18 @@ enum Place {
 impl CronTrigger {
     /// The first fire time after a second.
     pub(super) fn search(&self, after: i64) -> Option<i64> {
+        if self.silence.get().is_some_and(|silence| after >= *silence) {
+            return None;
+        }
         let mut gaps = 0;
         self.search_while(after, |at| {
             gaps += 1;
-            gaps <= PATIENCE || at < self.silence()
+            let goes_on = gaps != PATIENCE || self.fires_again(at);
+            if !goes_on {
+                // Whoever came first is right as well.
+                let _ = self.silence.set(after);
+            }
+            goes_on
         })
     }
 
@@ -81,25 +89,13 @@ impl CronTrigger {
         }
     }
 
-    /// The first second after which nothing fires, or the end of time.
+    /// Whether anything fires after a second, however far away.
     ///
     /// An expression may match only inside gaps, year after year: `0 30 2 ? 3 SUNL` in Berlin. If nothing
     /// fires in a whole cycle of the calendar under the final rules, nothing ever will.
-    fn silence(&self) -> i64 {
-        *self.silence.get_or_init(|| {
-            let fires_after = |second: i64, until: i64| {
-                self.search_while(second, |at| at < until).is_some_and(|at| at < until)
-            };
-            if fires_after(RULES_BEGIN, RULES_BEGIN + CYCLE) {
-                return i64::MAX;
-            }
-            let (mut fires, mut silent) = (-CYCLE, RULES_BEGIN);
-            while silent - fires > 1 {
-                let middle = fires + (silent - fires) / 2;
-                if fires_after(middle, RULES_BEGIN) { fires = middle } else { silent = middle }
-            }
-            silent
-        })
+    fn fires_again(&self, after: i64) -> bool {
+        let end = after.max(RULES_BEGIN) + CYCLE;
+        self.search_while(after, |at| at < end).is_some()
     }
 
     /// Whether local times that match are missing or come twice at a change.
@@ -115,7 +111,7 @@ fn place(zone: Zone, local: i64, from: i64, offset: i64) -> Place {
     let at = local - offset;
     let horizon = at.min(from + NEAR);
     // A change before the match moves it; one that lies near may repeat times that are earlier still.
-    if let Some(change) = zone.change_within(from, horizon) {
+    if let Some(change) = zone.change_from(from, offset, horizon) {
         return Place::Beyond(change);
     }
     if horizon == at {
