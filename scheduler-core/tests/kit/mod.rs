@@ -318,6 +318,7 @@ pub(crate) fn value_of<T: Clone + Send + Sync + 'static>(handle: &TaskHandle<T>)
 }
 
 /// Pseudo-random numbers from a seed: SplitMix64.
+#[derive(Debug)]
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
