@@ -88,8 +88,11 @@ impl<T> Agenda<T> {
     }
 
     /// When to look again, on the monotonic clock: when the first item is due, or may be.
+    ///
+    /// Nobody has to look for what is due at the end of time.
     pub(crate) fn next_look(&self, now: Now) -> Option<Tick> {
         let tick = self.ticks.first().map(|key| Tick::from_nanos(key.due));
+        let tick = tick.filter(|tick| *tick != Tick::MAX);
         let wall = self.walls.first().map(|key| {
             let left = key.due.saturating_sub(wall_nanos(now.wall));
             now.tick + Duration::from_nanos(left).min(WALL_CHECK)
@@ -205,5 +208,6 @@ mod tests {
         agenda.push(Due::Tick(Tick::MAX), 0, ());
         let now = Now { tick: Tick::MAX, wall: at(0).wall };
         assert_eq!(agenda.pop_due(now), None);
+        assert_eq!(agenda.next_look(now), None);
     }
 }

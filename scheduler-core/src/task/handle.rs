@@ -135,11 +135,16 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     #[must_use]
     #[doc(alias = "compareTo")]
     pub fn compare<U: Send + Sync + 'static>(&self, other: &TaskHandle<U>) -> Ordering {
-        let key = |task: &dyn AnyTask| {
-            let now = task.header().home().map(|home| Now::read(&**home.clock()));
-            (now.map_or(Tick::MAX, |now| task.due().as_tick(now)), task.header().id)
+        let read = |task: &dyn AnyTask| task.header().home().map(|home| Now::read(&**home.clock()));
+        let key = |task: &dyn AnyTask, now: Option<Now>| {
+            let due = now.map_or(Tick::MAX, |now| task.due().as_tick(now));
+            (due, task.header().id, task.header().home_address())
         };
-        key(&*self.cell).cmp(&key(&*other.cell))
+        let now = read(&*self.cell);
+        // One reading for both, or what is due on the wall would shift between two readings.
+        let is_same_pool = self.cell.header().home_address() == other.cell.header().home_address();
+        let other_now = if is_same_pool { now } else { read(&*other.cell) };
+        key(&*self.cell, now).cmp(&key(&*other.cell, other_now))
     }
 
     /// Waits until the task has ended.

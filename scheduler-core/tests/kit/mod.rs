@@ -1,0 +1,347 @@
+//! The kit of the contract tests: pools on a clock that is moved by hand, blockers, and capped waits.
+//!
+//! # What this room is for
+//!
+//! A test of the contract states what is queued, lets time pass, and looks at what ran. Two stages
+//! make that exact:
+//!
+//! * [`ManualPool`]: real threads on a [`ManualClock`]. For whatever is about threads: waits, waking,
+//!   sizes. The test moves the clock when the workers have come to rest.
+//! * [`VirtualPool`]: no threads at all; workers take their steps on the thread of the test. For
+//!   whatever is about order and instants. A body that takes time moves the clock itself.
+//!
+//! # What it must never do
+//!
+//! Sleep, or wait without an end: every wait is capped at [`CAP`] of real time, so that a fault of
+//! the engine fails a test instead of hanging it.
+#![allow(dead_code, reason = "each test file uses its own part of the kit")]
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::Condvar;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::sync::mpsc;
+use std::thread;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use scheduler_core::Clock;
+use scheduler_core::ManualClock;
+use scheduler_core::PoolBuilder;
+use scheduler_core::ScheduledThreadPool;
+use scheduler_core::Stepped;
+use scheduler_core::SystemClock;
+use scheduler_core::TaskHandle;
+use scheduler_core::Tick;
+use scheduler_core::VirtualCrew;
+
+/// How long any wait may take, in real time.
+pub(crate) const CAP: Duration = Duration::from_secs(10);
+
+pub(crate) const NANO: Duration = Duration::from_nanos(1);
+pub(crate) const HOUR: Duration = Duration::from_secs(3600);
+
+pub(crate) const fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+/// A pool of real threads on a clock that stands still until the test moves it.
+pub(crate) struct ManualPool {
+    pub(crate) pool: ScheduledThreadPool,
+    pub(crate) clock: ManualClock,
+}
+
+impl ManualPool {
+    pub(crate) fn new(core_size: usize) -> Self {
+        Self::build(ScheduledThreadPool::builder().core_size(core_size))
+    }
+
+    pub(crate) fn build(builder: PoolBuilder) -> Self {
+        let clock = ManualClock::new();
+        let pool = builder.clock(Arc::new(clock.clone())).build();
+        Self { pool: pool.expect("valid settings"), clock }
+    }
+
+    /// Waits until this many threads, workers and other waiters, rest on the clock.
+    pub(crate) fn await_parked(&self, count: usize) {
+        eventually("threads come to rest", || self.clock.parked() == count);
+    }
+
+    /// Waits until the pool has this many workers.
+    pub(crate) fn await_pool_size(&self, size: usize) {
+        await_pool_size(&self.pool, size);
+    }
+}
+
+/// A pool whose workers take their steps on the thread of the test.
+pub(crate) struct VirtualPool {
+    pub(crate) pool: ScheduledThreadPool,
+    pub(crate) clock: ManualClock,
+    pub(crate) crew: VirtualCrew,
+}
+
+impl VirtualPool {
+    pub(crate) fn new(core_size: usize) -> Self {
+        Self::build(ScheduledThreadPool::builder().core_size(core_size))
+    }
+
+    pub(crate) fn build(builder: PoolBuilder) -> Self {
+        let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
+        let builder = builder.clock(Arc::new(clock.clone())).virtual_crew(&crew);
+        Self { pool: builder.build().expect("valid settings"), clock, crew }
+    }
+
+    /// Runs whatever is due now, and says when a worker wants to look again.
+    pub(crate) fn run_due(&self) -> Option<Tick> {
+        loop {
+            let steps: Vec<Stepped> =
+                self.crew.workers().into_iter().map(|worker| self.crew.step(worker)).collect();
+            let waits: Option<Vec<Option<Tick>>> = steps
+                .into_iter()
+                .map(|step| if let Stepped::Waits(until) = step { Some(until) } else { None })
+                .collect();
+            if let Some(waits) = waits {
+                return waits.into_iter().flatten().min();
+            }
+        }
+    }
+
+    /// Lets this much time pass, stopping at every instant at which a worker wants to look.
+    pub(crate) fn run_for(&self, duration: Duration) {
+        let end = self.clock.now() + duration;
+        while let Some(next) = self.run_due().filter(|next| *next <= end) {
+            self.clock.advance_to(next);
+        }
+        self.clock.advance_to(end);
+        self.run_due();
+    }
+}
+
+/// A latch: closed, then open for ever.
+#[derive(Clone, Default)]
+pub(crate) struct Latch {
+    opened: Arc<(Mutex<bool>, Condvar)>,
+}
+
+impl Latch {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn open(&self) {
+        *lock(&self.opened.0) = true;
+        self.opened.1.notify_all();
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        *lock(&self.opened.0)
+    }
+
+    /// Waits until the latch is open; panics after [`CAP`].
+    pub(crate) fn wait(&self) {
+        let (flag, opened) = &*self.opened;
+        let waited = opened.wait_timeout_while(lock(flag), CAP, |is_open| !*is_open);
+        let (is_open, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        assert!(*is_open, "a latch was not opened within {CAP:?}");
+    }
+}
+
+/// A body that reports that it has started, and ends when the test lets it.
+///
+/// Dropping it lets the body end, so that a failed test leaves no thread behind.
+#[derive(Default)]
+pub(crate) struct Blocker {
+    started: Latch,
+    released: Latch,
+}
+
+impl Blocker {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// What to submit; may be called more than once, for a task that is run more than once.
+    pub(crate) fn body(&self) -> impl Fn() + Send + Sync + 'static {
+        let (started, released) = (self.started.clone(), self.released.clone());
+        move || {
+            started.open();
+            released.wait();
+        }
+    }
+
+    pub(crate) fn has_started(&self) -> bool {
+        self.started.is_open()
+    }
+
+    pub(crate) fn await_started(&self) {
+        self.started.wait();
+    }
+
+    pub(crate) fn release(&self) {
+        self.released.open();
+    }
+}
+
+impl Drop for Blocker {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+/// Every worker of a pool occupied; released on drop.
+pub(crate) struct Wedge {
+    blockers: Vec<(Blocker, TaskHandle<()>)>,
+}
+
+/// Occupies all core workers of an idle pool with blockers.
+pub(crate) fn wedge(pool: &ScheduledThreadPool) -> Wedge {
+    let workers = 0..pool.core_size();
+    let submit = |_| {
+        let blocker = Blocker::new();
+        let handle = pool.execute(blocker.body()).expect("the pool takes tasks");
+        (blocker, handle)
+    };
+    let blockers: Vec<(Blocker, TaskHandle<()>)> = workers.map(submit).collect();
+    for (blocker, _) in &blockers {
+        blocker.await_started();
+    }
+    Wedge { blockers }
+}
+
+impl Wedge {
+    /// Lets the workers go on.
+    pub(crate) fn release(self) {
+        drop(self);
+    }
+
+    /// The handle of the first blocker.
+    pub(crate) fn handle(&self) -> TaskHandle<()> {
+        self.blockers[0].1.clone()
+    }
+}
+
+/// What happened, in the order in which it did.
+pub(crate) struct Journal<T> {
+    entries: Arc<Mutex<Vec<T>>>,
+}
+
+impl<T> Clone for Journal<T> {
+    fn clone(&self) -> Self {
+        Self { entries: Arc::clone(&self.entries) }
+    }
+}
+
+impl<T: Clone + Send + 'static> Journal<T> {
+    pub(crate) fn new() -> Self {
+        Self { entries: Arc::default() }
+    }
+
+    pub(crate) fn note(&self, entry: T) {
+        lock(&self.entries).push(entry);
+    }
+
+    /// A body that notes this entry.
+    pub(crate) fn noting(&self, entry: T) -> impl Fn() + Send + 'static {
+        let this = self.clone();
+        move || this.note(entry.clone())
+    }
+
+    pub(crate) fn entries(&self) -> Vec<T> {
+        lock(&self.entries).clone()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        lock(&self.entries).len()
+    }
+
+    /// Waits until there are at least this many entries.
+    pub(crate) fn await_len(&self, count: usize) {
+        eventually("enough has happened", || self.len() >= count);
+    }
+}
+
+/// Waits for something that no latch announces; panics after [`CAP`].
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let clock = SystemClock::new();
+    while !holds() {
+        assert!(clock.now().since(Tick::ZERO) < CAP, "not within {CAP:?}: {what}");
+        thread::yield_now();
+    }
+}
+
+pub(crate) fn await_pool_size(pool: &ScheduledThreadPool, size: usize) {
+    eventually("the pool has the size", || pool.stats().pool_size == size);
+}
+
+/// Makes a call that may block, on a thread of its own; panics when it takes longer than [`CAP`].
+pub(crate) fn capped<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> T {
+    Pending::start(call).join()
+}
+
+/// A call in progress on a thread of its own.
+pub(crate) struct Pending<T> {
+    answer: mpsc::Receiver<T>,
+    thread: JoinHandle<()>,
+}
+
+impl<T: Send + 'static> Pending<T> {
+    pub(crate) fn start(call: impl FnOnce() -> T + Send + 'static) -> Self {
+        let (sender, answer) = mpsc::channel();
+        let thread = thread::Builder::new().spawn(move || drop(sender.send(call())));
+        Self { answer, thread: thread.expect("a thread can be started") }
+    }
+
+    /// Waits for the answer; a panic of the call goes on here.
+    pub(crate) fn join(self) -> T {
+        match self.answer.recv_timeout(CAP) {
+            Ok(answer) => answer,
+            Err(mpsc::RecvTimeoutError::Timeout) => panic!("a call took longer than {CAP:?}"),
+            Err(mpsc::RecvTimeoutError::Disconnected) => match self.thread.join() {
+                Err(panic) => resume_unwind(panic),
+                Ok(()) => unreachable!("the call ended without an answer"),
+            },
+        }
+    }
+
+    /// Whether there is no answer yet.
+    pub(crate) fn is_blocked(&self) -> bool {
+        !self.thread.is_finished()
+    }
+}
+
+/// The value of a task that is about to complete.
+pub(crate) fn value_of<T: Clone + Send + Sync + 'static>(handle: &TaskHandle<T>) -> T {
+    let handle = handle.clone();
+    capped(move || handle.wait()).expect("the task completes")
+}
+
+/// Pseudo-random numbers from a seed: SplitMix64.
+#[derive(Debug)]
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `limit`.
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for index in (1..items.len()).rev() {
+            let other = self.below(index as u64 + 1);
+            items.swap(index, usize::try_from(other).expect("an index"));
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
