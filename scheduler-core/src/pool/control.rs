@@ -205,7 +205,7 @@ impl ScheduledThreadPool {
     /// Starts a worker if there are fewer than the core size, and says whether it did.
     #[doc(alias = "prestartCoreThread")]
     pub fn prestart(&self) -> bool {
-        self.shell().step(|core, _, effects| core.prestart(effects))
+        self.shell().prestart()
     }
 
     /// Starts workers up to the core size, and says how many.

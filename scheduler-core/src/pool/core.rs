@@ -228,6 +228,10 @@ impl<I: Item> Core<I> {
     pub(crate) fn lose(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) {
         effects.release.extend(self.roster.dismiss(worker));
         self.see_to_the_queue(now, effects);
+        if self.state == RunState::ShuttingDown && self.roster.live() == 0 {
+            // Nobody is left to run what waits, and no submission will come that could start somebody.
+            effects.cancel.extend(self.drain(now));
+        }
         self.try_terminate(effects);
     }
 
@@ -275,7 +279,7 @@ impl<I: Item> Core<I> {
         }
     }
 
-    /// Everything the core holds, when the pool itself is dropped.
+    /// Everything the core holds, when nobody will ever run it.
     pub(crate) fn drain(&mut self, now: Now) -> Vec<I> {
         let queued = self.agenda.extract(now, &mut |_, _| true).into_iter();
         let suspended = std::mem::take(&mut self.suspended).into_values();
@@ -288,7 +292,7 @@ impl<I: Item> Core<I> {
             self.after_removal(effects);
             return;
         }
-        self.put(item, kind, due, now, effects);
+        self.put(item, kind, due.not_overtaking(now), now, effects);
         self.see_to_the_queue(now, effects);
     }
 
@@ -324,7 +328,7 @@ impl<I: Item> Core<I> {
         if let Done::Recurs(item, due) = done {
             // Nobody is woken for it: its worker is about to look at the queue.
             if may_run(self.state, Kind::Recurring, due.is_reached(now), self.policy) {
-                self.put(item, Kind::Recurring, due, now, effects);
+                self.put(item, Kind::Recurring, due.not_overtaking(now), now, effects);
             } else {
                 effects.cancel.push(item);
             }

@@ -167,7 +167,8 @@ impl Presence<'_> {
 impl Drop for Presence<'_> {
     fn drop(&mut self) {
         if !self.has_left {
-            self.shell.lose_worker(self.worker, "the worker's thread has died");
+            self.shell.lose_worker(self.worker);
+            self.shell.announce_refusal(self.worker, "the worker's thread has died");
         }
     }
 }

@@ -345,3 +345,19 @@ impl Random {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// Waits until a pool has terminated.
+pub(crate) fn await_terminated(pool: &ScheduledThreadPool) {
+    eventually("the pool terminates", || pool.is_terminated());
+}
+
+/// Closes a pool, within [`CAP`].
+pub(crate) fn close(pool: &ScheduledThreadPool) {
+    let pool = pool.clone();
+    capped(move || pool.close()).expect("no task of the pool closes it");
+}
+
+/// Waits until at least this many threads rest on a clock.
+pub(crate) fn await_parked(clock: &ManualClock, count: usize) {
+    eventually("threads come to rest", || clock.parked() >= count);
+}
