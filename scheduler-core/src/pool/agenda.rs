@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn a_wait_for_the_wall_is_bounded_and_ends_at_the_instant() {
         let mut agenda = Agenda::new();
-        agenda.push(wall(100), 0, ());
+        agenda.push(wall(100), 0, (), at(1));
         assert_eq!(agenda.next_look(at(1)), Some(at(1).tick + WALL_CHECK));
         let mut now = at(100);
         now.wall -= TimeDelta::milliseconds(3);
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn what_is_due_at_the_end_of_time_never_is() {
         let mut agenda = Agenda::new();
-        agenda.push(Due::Tick(Tick::MAX), 0, ());
+        agenda.push(Due::Tick(Tick::MAX), 0, (), at(0));
         let now = Now { tick: Tick::MAX, wall: at(0).wall };
         assert_eq!(agenda.pop_due(now), None);
         assert_eq!(agenda.next_look(now), None);

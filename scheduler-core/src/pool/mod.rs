@@ -72,7 +72,7 @@ use crate::task::Task;
 use crate::task::TaskHandle;
 use crate::task::TaskReturn;
 use crate::task::cell::TaskCell;
-use crate::task::cell::Work;
+use crate::task::slot::Work;
 use crate::task::unwind::catch;
 use crate::task::unwind::drop_contained;
 use crate::time::Due;

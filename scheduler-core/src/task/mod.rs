@@ -37,6 +37,7 @@ mod history;
 mod job;
 mod rhythm;
 pub(crate) mod run;
+pub(crate) mod slot;
 mod spec;
 pub(crate) mod state;
 pub(crate) mod unwind;
