@@ -10,7 +10,7 @@ fn often() {}
 
 fn main() {
     let entries = scheduler::entries();
-    let names: Vec<&str> = entries.iter().map(|entry| entry.name()).collect();
+    let names: Vec<&str> = entries.iter().map(|entry| entry.name().rsplit("::").next().unwrap()).collect();
     assert_eq!(names, ["often", "often-2", "once", "often-4"]);
     assert_eq!(entries[1].rule(), Rule::FixedDelay { delay: "2s" });
     assert!(entries.iter().all(|entry| entry.function() == "often"));
