@@ -52,7 +52,7 @@ impl Zone {
     /// Coordinated universal time.
     pub const UTC: Self = Self(Tz::UTC);
 
-    /// The zone that the operating system is set to.
+    /// The zone that the operating system is set to. The environment variable `TZ` is not looked at.
     ///
     /// # Errors
     ///
@@ -61,9 +61,8 @@ impl Zone {
         let name = iana_time_zone::get_timezone().map_err(|cause| SystemZoneError {
             reason: format!("the system does not tell its time zone: {cause}"),
         })?;
-        let zone = name.parse();
-        zone.map_err(|error: ParseZoneError| SystemZoneError {
-            reason: format!("the system has an {error}"),
+        name.parse().map_err(|error: ParseZoneError| SystemZoneError {
+            reason: format!("the system's time zone cannot be used: {error}"),
         })
     }
 
