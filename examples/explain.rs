@@ -26,7 +26,7 @@ const INSTANT: &str = "%a %Y-%m-%d %H:%M:%S %:z";
 const LOOKAHEAD: TimeDelta = TimeDelta::days(2 * 366);
 
 fn main() -> ExitCode {
-    match Question::read(std::env::args().skip(1)).and_then(|question| question.answer()) {
+    match Question::read(std::env::args().skip(1)).and_then(Question::answer) {
         Ok(answer) => {
             print!("{answer}");
             ExitCode::SUCCESS

@@ -52,6 +52,9 @@ fn any_policy() -> impl Strategy<Value = (DstGap, DstOverlap)> {
     (gaps, prop::sample::select(overlaps))
 }
 
+/// How many days before a fire time are searched for one that was missed.
+const MOST_DAYS: usize = 4_000;
+
 /// The length of a text drawn for a parser.
 const TEXT: &str = "(?s).{0,40}";
 
@@ -92,6 +95,23 @@ proptest! {
         if let Some(at) = trigger.next_after(from) {
             let between = (from + chrono::TimeDelta::nanoseconds(nanos)).min(at - chrono::TimeDelta::nanoseconds(1));
             prop_assert_eq!(trigger.next_after(between.max(from)), Some(at));
+        }
+    }
+
+    #[test]
+    fn no_matching_time_is_left_out(model in any_model(), from in any_instant()) {
+        let trigger = trigger(&model, Zone::UTC);
+        if let Some(at) = trigger.next_after(from) {
+            let second = |time: chrono::NaiveDateTime| time.num_seconds_from_midnight();
+            let (first, last) = (from.naive_utc(), at.naive_utc());
+            let days = std::iter::successors(Some(last.date()), chrono::NaiveDate::pred_opt);
+            let days = days.take_while(|day| *day >= first.date()).take(MOST_DAYS);
+            for day in days.filter(|day| model.matches_day(*day)) {
+                let begin = if day == first.date() { second(first) + 1 } else { 0 };
+                let end = if day == last.date() { second(last) } else { 86_400 };
+                let missed = (begin..end).find(|second| model.matches_second(*second));
+                prop_assert_eq!(missed, None, "{} on {} before {}", model.text, day, at);
+            }
         }
     }
 

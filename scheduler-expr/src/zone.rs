@@ -117,11 +117,9 @@ fn help_for(name: &str) -> String {
     if let Some(help) = offset_help(trimmed) {
         return help;
     }
+    let place = trimmed.replace(' ', "_");
     let is_city = |known: &&str| {
-        known
-            .rsplit('/')
-            .next()
-            .is_some_and(|city| city.eq_ignore_ascii_case(&trimmed.replace(' ', "_")))
+        known.rsplit('/').next().is_some_and(|city| city.eq_ignore_ascii_case(&place))
     };
     match zone_names().find(is_city) {
         Some(known) => format!("did you mean `{known}`?"),

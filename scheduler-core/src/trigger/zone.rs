@@ -21,8 +21,14 @@ pub(super) const CALM: i64 = 100 * 3_600;
 /// No zone has ever been farther from UTC than this, in seconds.
 pub(super) const MAX_OFFSET: i64 = 16 * 3_600;
 
+/// A second before the first change of any zone: 1800-01-01.
+const DATA_BEGIN: i64 = -5_364_662_400;
+
 /// The first second after the zone data: 2100-01-01.
 const DATA_END: i64 = 4_102_444_800;
+
+/// Long enough to hold every yearly change.
+const TWO_YEARS: i64 = 2 * 366 * 86_400;
 
 /// A time zone: UTC or a place of the IANA database.
 ///
@@ -52,7 +58,7 @@ impl Zone {
     /// Coordinated universal time.
     pub const UTC: Self = Self(Tz::UTC);
 
-    /// The zone that the operating system is set to.
+    /// The zone that the operating system is set to. The environment variable `TZ` is not looked at.
     ///
     /// # Errors
     ///
@@ -61,9 +67,8 @@ impl Zone {
         let name = iana_time_zone::get_timezone().map_err(|cause| SystemZoneError {
             reason: format!("the system does not tell its time zone: {cause}"),
         })?;
-        let zone = name.parse();
-        zone.map_err(|error: ParseZoneError| SystemZoneError {
-            reason: format!("the system has an {error}"),
+        name.parse().map_err(|error: ParseZoneError| SystemZoneError {
+            reason: format!("the system's time zone cannot be used: {error}"),
         })
     }
 
@@ -97,7 +102,9 @@ impl Zone {
     /// The first change of the offset after `from` and not after `until`.
     #[must_use]
     pub fn change_between(&self, from: DateTime<Utc>, until: DateTime<Utc>) -> Option<ZoneChange> {
-        let (mut low, until) = (from.timestamp(), until.timestamp());
+        let (mut low, until) = (from.timestamp().max(DATA_BEGIN), until.timestamp());
+        // After the data a year without a change is like all that follow.
+        let until = until.min(low.max(DATA_END).saturating_add(TWO_YEARS));
         while low < until {
             let high = (low + CALM).min(until);
             if let Some(change) = self.change_within(low, high) {
@@ -326,8 +333,15 @@ mod tests {
             (first.to_string(), end.to_string()),
             ("2026-03-29 02:00:00".into(), "2026-03-29 03:00:00".into())
         );
-        let utc_end = DateTime::from_timestamp(DATA_END * 2, 0).unwrap();
-        assert_eq!(Zone::UTC.change_between(from, utc_end), None);
+        assert_eq!(Zone::UTC.change_between(from, DateTime::<Utc>::MAX_UTC), None);
+        let first = zone.change_between(DateTime::<Utc>::MIN_UTC, DateTime::<Utc>::MAX_UTC);
+        assert_eq!(
+            first.map(|change| change.at().to_rfc3339()).as_deref(),
+            Some("1893-03-31T23:06:32+00:00")
+        );
+        let far = "9999-01-01T00:00:00Z".parse().unwrap();
+        let next = zone.change_between(far, DateTime::<Utc>::MAX_UTC).unwrap();
+        assert_eq!(next.at().to_rfc3339(), "9999-03-28T01:00:00+00:00");
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl ParseCronError {
         self.0.fault.span.clone()
     }
 
-    /// What is wrong, without saying that a cron expression is meant: `hour 25 is out of range 0-23`.
+    /// What is wrong, without saying that a cron expression is meant.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.0.fault.reason

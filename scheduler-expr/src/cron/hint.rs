@@ -118,10 +118,7 @@ fn surplus_help(whole: Word<'_>, found: usize) -> Option<String> {
         }
         _ if found == 7 => {
             let mut help = format!("remove the 7th field (year): {expression}");
-            if words(whole)
-                .nth(5)
-                .is_some_and(|weekday| weekday.text.bytes().any(|b| b.is_ascii_digit()))
-            {
+            if sixth.text.bytes().any(|byte| byte.is_ascii_digit()) {
                 help.push_str(" (Quartz counts weekdays from 1 = Sunday, here 1 is Monday)");
             }
             help

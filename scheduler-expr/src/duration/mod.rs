@@ -14,6 +14,7 @@
 //! not match, and texts without any number, which it reads as zero.
 
 mod error;
+mod hint;
 mod scan;
 
 use std::fmt;

@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use super::error::{Fault, ParseDurationErrorKind as Kind};
-use super::{DurationUnit, NANOS_PER_SECOND, SignedDuration};
-use crate::excerpt::{is_quotable, quoted};
+use super::error::Fault;
+use super::{DurationUnit, NANOS_PER_SECOND, SignedDuration, hint};
 
 /// How many letters the unit of the simple form has at most.
 const SIMPLE_UNIT_LETTERS: usize = 2;
@@ -22,8 +21,7 @@ pub(super) fn scan(
     default_unit: Option<DurationUnit>,
 ) -> Result<SignedDuration, Fault> {
     if text.trim().is_empty() {
-        let fault = Fault::new(Kind::Empty, 0..text.len(), "the duration is empty");
-        return Err(fault.help("write for example `30s`".to_owned()));
+        return Err(hint::empty(text));
     }
     let mut scanner = Scanner { text, at: 0 };
     let is_negative = scanner.sign();
@@ -36,7 +34,7 @@ pub(super) fn scan(
         }
     };
     let nanos = if is_negative { -nanos } else { nanos };
-    SignedDuration::from_nanos(nanos).ok_or_else(|| too_long(0..text.len(), text))
+    SignedDuration::from_nanos(nanos).ok_or_else(|| hint::too_long(text, 0..text.len()))
 }
 
 /// A place in a text.
@@ -111,11 +109,11 @@ impl<'a> Scanner<'a> {
             return None;
         }
         let unit = if letters.is_empty() {
-            default_unit.ok_or_else(|| no_unit(self.text))
+            default_unit.ok_or_else(|| hint::no_default_unit(self.text))
         } else {
             let suffix = self.text[letters.clone()].to_ascii_lowercase();
             DurationUnit::from_suffix(&suffix)
-                .ok_or_else(|| unknown_unit(self.text, &number, letters))
+                .ok_or_else(|| hint::unknown_unit(self.text, number.span.clone(), letters))
         };
         let nanos = unit.and_then(|unit| self.nanos_of(&number, unit));
         // The caller applies the sign to the whole.
@@ -133,11 +131,9 @@ impl<'a> Scanner<'a> {
             previous = Some(unit);
         }
         if has_parentheses && !self.takes(|byte| byte == b')') {
-            let fault =
-                Fault::new(Kind::Malformed, self.at..self.at, "the parenthesis is not closed");
-            return Err(fault.help("add `)` at the end".to_owned()));
+            return Err(hint::unclosed(self.at));
         }
-        if self.rest().is_empty() { Ok(total) } else { Err(self.unexpected()) }
+        if self.rest().is_empty() { Ok(total) } else { Err(hint::unexpected(self.text, self.at)) }
     }
 
     /// One number with its unit, which must be smaller than the `previous` one.
@@ -149,17 +145,15 @@ impl<'a> Scanner<'a> {
         if may_have_blank {
             self.takes(|byte| byte.is_ascii_whitespace());
         }
-        let number = self.number(false).ok_or_else(|| self.unexpected())?;
+        let number = self.number(false).ok_or_else(|| hint::unexpected(self.text, self.at))?;
         let letters = self.run(|byte| byte.is_ascii_alphabetic());
         if letters.is_empty() {
-            return Err(self.unit_missing(&number, previous));
+            return Err(hint::no_unit(self.text, number.span, previous.is_none()));
         }
         let unit = DurationUnit::from_suffix(&self.text[letters.clone()])
-            .ok_or_else(|| unknown_unit(self.text, &number, letters.clone()))?;
+            .ok_or_else(|| hint::unknown_unit(self.text, number.span.clone(), letters.clone()))?;
         if previous.is_some_and(|previous| previous <= unit) {
-            let reason = "units go from large to small, each at most once";
-            let fault = Fault::new(Kind::UnitOrder, number.span.start..letters.end, reason);
-            return Err(fault.help("write for example `1h30m`".to_owned()));
+            return Err(hint::unit_order(number.span.start..letters.end));
         }
         Ok((unit, self.nanos_of(&number, unit)?))
     }
@@ -172,11 +166,15 @@ impl<'a> Scanner<'a> {
             let time_start = self.at;
             total += self.iso_components(ISO_TIME)?;
             if self.at == time_start {
-                return Err(self.iso_malformed());
+                return Err(hint::malformed_iso(self.text, self.at));
             }
         }
         let is_bare = self.at == date_end && self.text[..date_end].ends_with(['P', 'p']);
-        if is_bare || !self.rest().is_empty() { Err(self.iso_malformed()) } else { Ok(total) }
+        if is_bare || !self.rest().is_empty() {
+            Err(hint::malformed_iso(self.text, self.at))
+        } else {
+            Ok(total)
+        }
     }
 
     /// The components that stand here, in their order.
@@ -219,95 +217,6 @@ impl<'a> Scanner<'a> {
     fn nanos_of(&self, number: &Number, unit: DurationUnit) -> Result<i128, Fault> {
         let nanos = number.value.map(|value| i128::from(value) * unit.nanos());
         let in_range = nanos.filter(|nanos| i64::try_from(nanos / NANOS_PER_SECOND).is_ok());
-        in_range.ok_or_else(|| too_long(number.span.clone(), &self.text[number.span.clone()]))
+        in_range.ok_or_else(|| hint::too_long(self.text, number.span.clone()))
     }
-
-    fn unit_missing(&self, number: &Number, previous: Option<DurationUnit>) -> Fault {
-        let written = &self.text[number.span.clone()];
-        if let Some(odd) = self.rest().chars().next().filter(|c| !matches!(c, ' ' | ')')) {
-            let fault = self.unexpected();
-            return match odd {
-                '.' | ',' => fault
-                    .help("use a smaller unit instead of a fraction, such as `1500ms`".to_owned()),
-                ':' => fault.help("write for example `1h30m`".to_owned()),
-                '_' => fault.help("write the digits without separators".to_owned()),
-                _ => fault,
-            };
-        }
-        if let Some(word) = self.rest().strip_prefix(' ').filter(|_| previous.is_none()) {
-            let letters = self.at + 1..self.text.len();
-            if !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic()) {
-                return unknown_unit(self.text, number, letters);
-            }
-        }
-        let fault = Fault::new(
-            Kind::NoUnit,
-            number.span.clone(),
-            format!("{} has no unit", quoted(written)),
-        );
-        fault.help("the units are `ns us ms s m h d`".to_owned())
-    }
-
-    fn unexpected(&self) -> Fault {
-        let Some(c) = self.rest().chars().next() else {
-            return Fault::new(Kind::Malformed, self.at..self.at, "a number is missing")
-                .help("write for example `30s`".to_owned());
-        };
-        let shown = quoted(c.encode_utf8(&mut [0; 4]));
-        let fault = Fault::new(
-            Kind::Malformed,
-            self.at..self.at + c.len_utf8(),
-            format!("{shown} has no meaning here"),
-        );
-        fault.help("write a duration like `500ms`, `1h30m` or `PT1H30M`".to_owned())
-    }
-
-    fn iso_malformed(&self) -> Fault {
-        let end = self.at + self.rest().chars().next().map_or(0, char::len_utf8);
-        let reason = "not an ISO-8601 duration of days, hours, minutes and seconds";
-        Fault::new(Kind::Malformed, self.at..end, reason)
-            .help("write for example `P1DT2H30M` or `PT1.5S`".to_owned())
-    }
-}
-
-fn no_unit(text: &str) -> Fault {
-    let reason = format!("{} has no unit", quoted(text));
-    let help = is_quotable(text).then(|| {
-        let whole_seconds =
-            text.strip_suffix("000").filter(|seconds| seconds.parse::<i64>().is_ok());
-        let seconds = whole_seconds.map_or(String::new(), |seconds| format!(" or `{seconds}s`"));
-        format!("write `{text}ms`{seconds} (Spring's plain numbers are milliseconds)")
-    });
-    Fault::new(Kind::NoUnit, 0..text.len(), reason).help(help)
-}
-
-fn unknown_unit(text: &str, number: &Number, letters: Range<usize>) -> Fault {
-    let (written, unit) = (&text[number.span.clone()], &text[letters.clone()]);
-    let lower = unit.to_ascii_lowercase();
-    let is_whole = number.span.start == 0 && letters.end == text.len() && is_quotable(text);
-    let meant = match lower.as_str() {
-        "n" | "nano" | "nanos" | "nanosecond" | "nanoseconds" => Some("ns"),
-        "u" | "micro" | "micros" | "microsecond" | "microseconds" => Some("us"),
-        "milli" | "millis" | "msec" | "msecs" | "millisecond" | "milliseconds" => Some("ms"),
-        "sec" | "secs" | "second" | "seconds" => Some("s"),
-        "min" | "mins" | "minute" | "minutes" => Some("m"),
-        "hr" | "hrs" | "hour" | "hours" => Some("h"),
-        "day" | "days" => Some("d"),
-        other => DurationUnit::from_suffix(other).map(DurationUnit::suffix),
-    };
-    let weeks =
-        matches!(lower.as_str(), "w" | "week" | "weeks").then(|| written.parse::<i64>().ok());
-    let help = match (meant, weeks.flatten().and_then(|weeks| weeks.checked_mul(7))) {
-        (Some(suffix), _) if is_whole => format!("write `{written}{suffix}`"),
-        (Some(suffix), _) => format!("write `{suffix}`"),
-        (None, Some(days)) => format!("write `{days}d`"),
-        (None, None) => "the units are `ns us ms s m h d`".to_owned(),
-    };
-    let reason = format!("{} is not a unit of time", quoted(unit));
-    Fault::new(Kind::UnknownUnit, letters, reason).help(help)
-}
-
-fn too_long(span: Range<usize>, text: &str) -> Fault {
-    let reason = format!("{} is too long a time", quoted(text));
-    Fault::new(Kind::TooLong, span, reason).help("the longest duration is 2⁶³ seconds".to_owned())
 }
