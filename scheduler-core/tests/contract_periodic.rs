@@ -222,16 +222,13 @@ fn ec_c6_the_state_of_a_body_goes_with_it_from_worker_to_worker() {
 fn check_failing_in_third_run(rhythm: Rhythm) {
     let stage = ManualPool::new(1);
     let (ran, others) = (Journal::new(), Journal::new());
-    let mut noted = {
-        let ran = ran.clone();
-        let mut number = 0;
-        move || {
-            number += 1;
-            ran.note(number);
-            assert!(number < 3, "the {number}rd run fails");
-        }
+    let (noted, mut number) = (ran.clone(), 0);
+    let body = move || {
+        number += 1;
+        noted.note(number);
+        assert!(number < 3, "the {number}rd run fails");
     };
-    let handle = rhythm.submit(&stage.pool, Duration::ZERO, ms(1), move || noted()).unwrap();
+    let handle = rhythm.submit(&stage.pool, Duration::ZERO, ms(1), body).unwrap();
     let other =
         stage.pool.schedule_at_fixed_rate(Duration::ZERO, ms(1), others.noting(())).unwrap();
     for run in 1..=3 {

@@ -317,6 +317,35 @@ pub(crate) fn value_of<T: Clone + Send + Sync + 'static>(handle: &TaskHandle<T>)
     capped(move || handle.wait()).expect("the task completes")
 }
 
+/// 1000 times, thread X executes a task, and only then tells thread Y, which executes another.
+pub(crate) fn submit_pairs(pool: &ScheduledThreadPool, ran: &Journal<(u32, char)>) {
+    let (tell, told) = mpsc::channel();
+    let (x, y) = (pool.clone(), pool.clone());
+    let (from_x, from_y) = (ran.clone(), ran.clone());
+    let first = Pending::start(move || {
+        for pair in 0..1000 {
+            x.execute(from_x.noting((pair, 'a'))).unwrap();
+            tell.send(pair).unwrap();
+        }
+    });
+    let second = Pending::start(move || {
+        for pair in told {
+            y.execute(from_y.noting((pair, 'b'))).unwrap();
+        }
+    });
+    first.join();
+    second.join();
+}
+
+/// Of each pair the first one has run first.
+pub(crate) fn check_pairs(ran: &[(u32, char)]) {
+    assert_eq!(ran.len(), 2000);
+    for pair in 0..1000 {
+        let place = |letter| ran.iter().position(|entry| *entry == (pair, letter)).unwrap();
+        assert!(place('a') < place('b'), "pair {pair}");
+    }
+}
+
 /// Pseudo-random numbers from a seed: SplitMix64.
 #[derive(Debug)]
 pub(crate) struct Random(pub(crate) u64);
