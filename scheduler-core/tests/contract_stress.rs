@@ -101,7 +101,7 @@ fn submit_until_rejected(seed: u64, pool: &ScheduledThreadPool) -> Vec<(TaskHand
     let (mut random, mut accepted) = (Random(seed), Vec::new());
     loop {
         let n = random.next();
-        let delay = if n % 3 == 0 { Duration::ZERO } else { ms(random.below(5)) };
+        let delay = if n.is_multiple_of(3) { Duration::ZERO } else { ms(random.below(5)) };
         match pool.schedule(delay, move || n) {
             Ok(handle) => accepted.push((handle, n)),
             Err(error) => {
@@ -125,7 +125,7 @@ fn race_with_shutdown(round: u64) -> (usize, usize) {
     let moment = random.below(40);
     eventually("the moment has come", || pool.stats().tasks >= moment);
     clock.advance(ms(random.below(3)));
-    if round % 2 == 0 {
+    if round.is_multiple_of(2) {
         pool.shutdown();
     } else {
         drop(pool.shutdown_now());
@@ -145,7 +145,10 @@ fn race_with_shutdown(round: u64) -> (usize, usize) {
     let stats = pool.stats();
     assert_eq!((stats.queued, stats.active, stats.suspended, stats.pool_size), (0, 0, 0, 0));
     assert_eq!(stats.completed, (accepted.len() - cancelled) as u64);
-    assert!(round % 2 == 1 || cancelled == 0, "what was accepted runs after a mere shutdown");
+    assert!(
+        !round.is_multiple_of(2) || cancelled == 0,
+        "what was accepted runs after a mere shutdown"
+    );
     (accepted.len(), cancelled)
 }
 

@@ -82,6 +82,11 @@ impl<I: Item> Core<I> {
         Ok(())
     }
 
+    /// Takes in the time limit of a task that was taken in before, whatever has become of the pool.
+    pub(crate) fn limit(&mut self, item: I, due: Due, now: Now, effects: &mut Effects<I>) {
+        self.enter(item, Kind::TimeLimit, due, now, effects);
+    }
+
     /// Settles what a worker has done, and gives it something to do.
     pub(crate) fn next(
         &mut self,
@@ -138,8 +143,8 @@ impl<I: Item> Core<I> {
 
     /// Forgets a task that was cancelled.
     pub(crate) fn withdraw(&mut self, sequence: u64, ticket: Ticket, effects: &mut Effects<I>) {
-        let is_resumed = self.agenda.find(ticket).is_some_and(|entry| entry.kind == Kind::Resumed);
-        if self.remove_on_cancel || is_resumed {
+        let is_internal = self.agenda.find(ticket).is_some_and(|entry| entry.kind.is_internal());
+        if self.remove_on_cancel || is_internal {
             effects.release.extend(self.agenda.remove(ticket).map(|entry| entry.item));
         }
         effects.release.extend(self.suspended.remove(&sequence));
@@ -148,8 +153,8 @@ impl<I: Item> Core<I> {
 
     /// Takes a task out of the queue, if it waits there.
     pub(crate) fn remove(&mut self, ticket: Ticket, effects: &mut Effects<I>) -> Option<I> {
-        let is_resumed = self.agenda.find(ticket).is_some_and(|entry| entry.kind == Kind::Resumed);
-        let removed = if is_resumed { None } else { self.agenda.remove(ticket) };
+        let is_internal = self.agenda.find(ticket).is_some_and(|entry| entry.kind.is_internal());
+        let removed = if is_internal { None } else { self.agenda.remove(ticket) };
         self.after_removal(effects);
         removed.map(|entry| entry.item)
     }
@@ -206,7 +211,7 @@ impl<I: Item> Core<I> {
         for entry in self.agenda.extract(now, &mut |_, _| true) {
             if entry.item.is_ended() {
                 effects.release.push(entry.item);
-            } else if entry.kind == Kind::Resumed {
+            } else if entry.kind.is_internal() {
                 effects.cancel.push(entry.item);
             } else {
                 drained.push(entry.item);

@@ -233,8 +233,13 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         let clock = home.clock();
         let until = limit.map(|limit| clock.now() + limit);
         let interruptible = Interruptible::new(run, gate);
-        let mut starves_at =
-            run.filter(|run| is_home_of(home, run)).map(|_| self.starves_at(clock));
+        // The deadline of a run of another pool is a time of another clock; that pool sees to it.
+        let neighbour = run.filter(|run| is_home_of(home, run));
+        let mut starves_at = neighbour.map(|_| self.starves_at(clock));
+        let deadlines = [
+            self.cell.header().deadline,
+            neighbour.map_or(Tick::MAX, |run| run.task().header().deadline),
+        ];
         loop {
             let seen = gate.epoch();
             if let Some(outcome) = self.cell.outcome() {
@@ -242,6 +247,10 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
             }
             if interruptible.is_asked_to_stop() {
                 return Err(Error::interrupted());
+            }
+            if self.cell.header().is_overdue(clock.now()) {
+                self.cancel_now();
+                continue;
             }
             if let Some(limit) = limit
                 && until.is_some_and(|until| clock.now() >= until)
@@ -254,7 +263,8 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
             {
                 home.wait_starves(run, self.cell.header());
             }
-            clock.wait(gate, seen, [until, starves_at].into_iter().flatten().min());
+            let looks = [until, starves_at].into_iter().flatten().chain(deadlines);
+            clock.wait(gate, seen, looks.min().filter(|look| *look != Tick::MAX));
         }
     }
 

@@ -60,7 +60,7 @@ impl ManualPool {
 
     pub(crate) fn build(builder: PoolBuilder) -> Self {
         let clock = ManualClock::new();
-        let pool = builder.clock(Arc::new(clock.clone())).build();
+        let pool = dressed(builder).clock(Arc::new(clock.clone())).build();
         Self { pool: pool.expect("valid settings"), clock }
     }
 
@@ -89,7 +89,7 @@ impl VirtualPool {
 
     pub(crate) fn build(builder: PoolBuilder) -> Self {
         let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
-        let builder = builder.clock(Arc::new(clock.clone())).virtual_crew(&crew);
+        let builder = dressed(builder).clock(Arc::new(clock.clone())).virtual_crew(&crew);
         Self { pool: builder.build().expect("valid settings"), clock, crew }
     }
 
@@ -389,4 +389,15 @@ pub(crate) fn close(pool: &ScheduledThreadPool) {
 /// Waits until at least this many threads rest on a clock.
 pub(crate) fn await_parked(clock: &ManualClock, count: usize) {
     eventually("threads come to rest", || clock.parked() >= count);
+}
+
+/// Decorates the tasks of a pool, where this kit is part of a section that `contract_decoration`
+/// mounts, to hold decorated tasks to all of that section.
+fn dressed(builder: PoolBuilder) -> PoolBuilder {
+    if is_mounted() { builder.decorate_task(|_, _| Box::new(|step| step())) } else { builder }
+}
+
+/// Whether this kit is part of a section that `contract_decoration` mounts.
+pub(crate) fn is_mounted() -> bool {
+    module_path!().contains("::ec_l1_")
 }
