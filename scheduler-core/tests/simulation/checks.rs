@@ -16,6 +16,7 @@ impl World {
         Invariant::ClockReads.holds(reads <= self.reads_max, || {
             format!("{reads} reads of the clock, where {} are enough", self.reads_max)
         })?;
+        self.check_hires()?;
         self.check_counts()?;
         let mut open = std::mem::take(&mut self.open);
         let mut verdict = Ok(());
@@ -176,9 +177,14 @@ impl World {
         is_timed && may_go && since.is_some_and(|since| now.tick - since >= limits.keep_alive)
     }
 
-    /// No more workers than the core size are started.
-    pub(crate) fn judge_hire(&self) -> Verdict {
-        Ok(())
+    /// Workers are started up to the core size, and by each submission as long as they are fewer.
+    fn check_hires(&self) -> Verdict {
+        let size = self.limits.core_size.max(1);
+        let is_allowed = self.hires == 0 || self.workers.len() <= size;
+        let is_missing = self.has_accepted && self.hires == 0 && self.workers.len() < size;
+        Invariant::Counts.holds(is_allowed && !is_missing, || {
+            format!("{} workers after {} hires, {:?}", self.workers.len(), self.hires, self.limits)
+        })
     }
 
     /// Nobody has a reason to act.

@@ -126,12 +126,8 @@ fn submit(stage: &Arc<Stage>, blueprint: &Blueprint) -> Answer {
 
 fn cancel(stage: &Arc<Stage>, pick: u64, interrupts: bool, me: Option<usize>) -> Answer {
     let Some((task, handle)) = find(stage, pick, me) else { return Answer::Nothing };
-    let won = match (stage.is_planted(Plant::LyingCancel), interrupts) {
-        (true, _) => !handle.is_done(),
-        (false, true) => handle.cancel_now(),
-        (false, false) => handle.cancel(),
-    };
-    Answer::Cancelled { task, won }
+    let won = if interrupts { handle.cancel_now() } else { handle.cancel() };
+    Answer::Cancelled { task, won: won || stage.is_planted(Plant::LyingCancel) }
 }
 
 fn remove(stage: &Arc<Stage>, pick: u64) -> Answer {

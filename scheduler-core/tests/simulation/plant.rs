@@ -3,7 +3,7 @@
 /// A part that lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plant {
-    /// The clock that the pool is given is ahead of the true time.
+    /// The clock that the pool is given runs twice as fast as the true time.
     FastClock,
     /// Each look at the clock counts as twenty.
     RestlessClock,
@@ -13,7 +13,7 @@ pub(crate) enum Plant {
     DoubleBody,
     /// The pool is told a delay that is a nanosecond too long.
     LateSubmit,
-    /// A cancellation is reported but does not happen.
+    /// A cancellation always claims to have won.
     LyingCancel,
     /// The pool is told a period that is a nanosecond too long.
     DriftingGrid,

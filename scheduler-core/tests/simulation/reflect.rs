@@ -43,12 +43,11 @@ impl World {
             }
             Note::Dropped { task } => self.tally(task).dropped += 1,
             Note::WorkerStarted => {
-                self.was_refused = false;
+                (self.was_refused, self.hires) = (false, self.hires + 1);
                 self.welcome();
-                return self.judge_hire();
             }
             Note::WorkerStopped => {}
-            Note::WorkerRefused => self.was_refused = true,
+            Note::WorkerRefused => (self.was_refused, self.hires) = (true, self.hires + 1),
             Note::Terminated => self.terminated += 1,
             Note::Wrong(what) => return wrong(what),
         }
@@ -134,6 +133,7 @@ impl World {
         self.tally(task).has_handle = rejected.is_none();
         self.open.push(task);
         let is_open = self.model.state == RunState::Running;
+        self.has_accepted |= is_open;
         let expected = (!is_open && !self.stage.discards).then_some(Rejected::ByPool);
         Invariant::Counts.holds(rejected == expected, || format!("task {task}: {rejected:?}"))
     }

@@ -56,6 +56,10 @@ pub(crate) struct World {
     pub(crate) limits: Limits,
     /// Whether the last worker that the pool wanted was refused.
     pub(crate) was_refused: bool,
+    /// How many workers the pool has wanted during this operation.
+    pub(crate) hires: usize,
+    /// Whether the pool has accepted a task during this operation.
+    pub(crate) has_accepted: bool,
     pub(crate) terminated: u64,
     pub(crate) runs: u64,
     /// What the step of a body that was executed last led to: its task, its outcome, its duration.
@@ -93,6 +97,8 @@ impl World {
                 core_may_time_out: settings.core_may_time_out,
             },
             was_refused: false,
+            hires: 0,
+            has_accepted: false,
             terminated: 0,
             runs: 0,
             stepped: None,
@@ -330,6 +336,7 @@ impl World {
         self.stage.clock.take_reads();
         self.reads_max = reads_max;
         self.stepped = None;
+        (self.hires, self.has_accepted) = (0, false);
     }
 
     /// Reads the diary.
