@@ -236,8 +236,10 @@ impl Shell {
     }
 
     /// Cancels a task that the pool has let go of.
+    ///
+    /// The end of a task that is being run is reported by whoever runs it.
     pub(super) fn cancel(&self, task: &AnyItem) {
-        if task.cancel().won {
+        if task.cancel().waits_in_pool {
             self.announce_end(&**task, TaskState::Cancelled);
         }
     }

@@ -1,0 +1,17 @@
+mod body;
+mod campaign;
+mod checks;
+mod client;
+mod clock;
+mod model;
+mod op;
+mod plan;
+mod plant;
+mod planted;
+mod prng;
+mod reflect;
+mod stage;
+mod tally;
+mod verdict;
+mod words;
+mod world;
