@@ -1,6 +1,7 @@
 //! Tells the model what was done to the pool, and compares the two answers.
 
 use super::client::{Answer, Rejected};
+use super::corners::Corner;
 use super::op::{Blueprint, ClientOp};
 use super::stage::Note;
 use super::tally::Tally;
@@ -20,9 +21,16 @@ impl World {
             Note::Stepped { task, outcome, lasts } => {
                 self.fold(&[4, task as u64, outcome as u64, lasts]);
                 self.stepped = Some((task, outcome, lasts));
+                if outcome == Outcome::Pending {
+                    self.reach(Corner::PolledOn);
+                }
             }
             Note::Did { op, answer } => {
                 self.reads_max += 8;
+                self.reach(Corner::DeedInBody);
+                if matches!(op, ClientOp::DropPool) {
+                    self.reach(Corner::PoolDroppedInBody);
+                }
                 return self.reflect(&op, answer);
             }
             Note::RunStarted { task } => self.tally(task).run_starts += 1,
@@ -47,7 +55,10 @@ impl World {
                 self.welcome();
             }
             Note::WorkerStopped => {}
-            Note::WorkerRefused => (self.was_refused, self.hires) = (true, self.hires + 1),
+            Note::WorkerRefused => {
+                (self.was_refused, self.hires) = (true, self.hires + 1);
+                self.reach(Corner::WorkerRefused);
+            }
             Note::Terminated => self.terminated += 1,
             Note::Wrong(what) => return wrong(what),
         }
@@ -63,6 +74,13 @@ impl World {
                 return self.submitted(blueprint, task, rejected);
             }
             (_, Answer::Cancelled { task, won }) => {
+                self.reach(match (won, self.model.tasks[task].place) {
+                    (false, _) => Corner::CancelTooLate,
+                    (_, Place::Worker) => Corner::CancelledOnWorker,
+                    (_, Place::Held) => Corner::CancelledHeld,
+                    (_, Place::Suspended) => Corner::CancelledSuspended,
+                    _ => Corner::CancelledInQueue,
+                });
                 let expected = self.model.cancel(task);
                 return Invariant::CancelMeansNoRun.holds(won == expected, || {
                     format!("cancelling task {task} answered {won}")
@@ -70,12 +88,18 @@ impl World {
             }
             (_, Answer::Removed { task, was_there }) => {
                 let expected = self.model.remove(task);
+                if was_there {
+                    self.reach(Corner::Removed);
+                }
                 return Invariant::Counts.holds(was_there == expected, || {
                     format!("removing task {task} answered {was_there}")
                 });
             }
             (_, Answer::Drained(drained)) => {
                 let expected = self.model.shutdown_now(now);
+                if !drained.is_empty() {
+                    self.reach(Corner::Drained);
+                }
                 return Invariant::Order.holds(drained == expected, || {
                     format!("drained {drained:?} instead of {expected:?}")
                 });
@@ -117,6 +141,7 @@ impl World {
         };
         let Some(due) = due else {
             self.tallies.truncate(task);
+            self.reach(Corner::RejectedByArgument);
             return Invariant::Counts.holds(rejected == Some(Rejected::ByArgument), || {
                 "a trigger that never fires was accepted".to_owned()
             });
@@ -134,6 +159,9 @@ impl World {
         self.open.push(task);
         let is_open = self.model.state == RunState::Running;
         self.has_accepted |= is_open;
+        if !is_open {
+            self.reach(Corner::RejectedByPool);
+        }
         let expected = (!is_open && !self.stage.discards).then_some(Rejected::ByPool);
         Invariant::Counts.holds(rejected == expected, || format!("task {task}: {rejected:?}"))
     }
@@ -148,6 +176,7 @@ impl World {
     fn ran_by_hand(&mut self, task: usize) -> Verdict {
         match self.stepped {
             Some((stepped, outcome, _)) if stepped == task => {
+                self.reach(Corner::RanByHand);
                 self.model.finish(task, outcome, self.now());
                 self.tallies[task].is_inside = false;
             }
@@ -187,6 +216,9 @@ impl World {
         let known = self.model.tasks[task];
         let is_held = known.place == Place::Held;
         let due = if is_held { known.due } else { known.fired };
+        if self.model.state == RunState::ShuttingDown {
+            self.reach(Corner::RanAfterShutdown);
+        }
         let tally = self.tally(task);
         tally.starts += 1;
         let (starts, was_inside) = (tally.starts, std::mem::replace(&mut tally.is_inside, true));
@@ -231,12 +263,24 @@ impl World {
 
     /// The event of a run's end says what became of it.
     pub(crate) fn judge_finish(
-        &self,
+        &mut self,
         task: usize,
         outcome: Outcome,
         now: super::words::Now,
     ) -> Verdict {
         let known = self.model.tasks[task];
+        match (known.rhythm, known.end, known.fired, known.due) {
+            (Rhythm::Rate(period, _), None, Due::Tick(fired), Due::Tick(due))
+                if due - fired > period =>
+            {
+                self.reach(Corner::Missed);
+            }
+            (Rhythm::Beat(_), Some(TaskState::Completed), ..) => self.reach(Corner::TriggerOver),
+            (Rhythm::Beat(_), Some(TaskState::Failed), ..) if outcome == Outcome::Ok => {
+                self.reach(Corner::StuckTrigger);
+            }
+            _ => {}
+        }
         let Some((finished, is_ok, next)) = self.finished else {
             return wrong(format!("the end of the run of task {task} was not reported"));
         };

@@ -2,6 +2,7 @@
 
 use super::client::perform;
 use super::clock::SimClock;
+use super::corners::{Corner, Corners};
 use super::model::Model;
 use super::op::{ClientOp, Op};
 use super::plan::{Plan, Settings, WALL_START};
@@ -69,6 +70,7 @@ pub(crate) struct World {
     /// How many clock reads this operation may cost.
     pub(crate) reads_max: u64,
     pub(crate) digest: u64,
+    pub(crate) corners: Corners,
     notes: Vec<Note>,
 }
 
@@ -105,6 +107,7 @@ impl World {
             finished: None,
             reads_max: 0,
             digest: 0,
+            corners: [0; Corner::Last as usize],
             notes: Vec::new(),
         }
     }
@@ -211,6 +214,7 @@ impl World {
         let (expected, surfaced) = self.model.take(now);
         self.reads_max += 4 * surfaced;
         if surfaced > 0 {
+            self.reach(Corner::DeadTaskSurfaced);
             // It had something in its hands, if only to throw it away.
             self.workers[index].idle_since = None;
         }
@@ -239,6 +243,9 @@ impl World {
             }
             Begun::Left => {
                 self.judge_leave(index, expected, now)?;
+                if self.model.state == RunState::Running {
+                    self.reach(Corner::WorkerTimedOut);
+                }
                 self.workers.remove(index);
                 self.absorb()
             }
@@ -354,6 +361,10 @@ impl World {
         for value in values {
             self.digest = hash(self.digest, *value);
         }
+    }
+
+    pub(crate) fn reach(&mut self, corner: Corner) {
+        self.corners[corner as usize] += 1;
     }
 
     pub(crate) fn idle_since(&self, index: usize) -> Option<u64> {
