@@ -88,13 +88,16 @@ impl<T> Agenda<T> {
     }
 
     /// When to look again, on the monotonic clock: when the first item is due, or may be.
+    ///
+    /// What is due at the end of time needs no look: a wait until then would spin on a clock that has
+    /// come there.
     pub(crate) fn next_look(&self, now: Now) -> Option<Tick> {
         let tick = self.ticks.first().map(|key| Tick::from_nanos(key.due));
         let wall = self.walls.first().map(|key| {
             let left = key.due.saturating_sub(wall_nanos(now.wall));
             now.tick + Duration::from_nanos(left).min(WALL_CHECK)
         });
-        [tick, wall].into_iter().flatten().min()
+        [tick, wall].into_iter().flatten().min().filter(|look| *look != Tick::MAX)
     }
 
     /// Takes out what `leaves` picks; it is asked with whether the item is due.
@@ -205,5 +208,6 @@ mod tests {
         agenda.push(Due::Tick(Tick::MAX), 0, ());
         let now = Now { tick: Tick::MAX, wall: at(0).wall };
         assert_eq!(agenda.pop_due(now), None);
+        assert_eq!(agenda.next_look(now), None);
     }
 }
