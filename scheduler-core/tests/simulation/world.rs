@@ -329,7 +329,7 @@ impl World {
             self.step(index)?;
         }
         self.settle()?;
-        while self.stage.props().held.first().is_some() {
+        while !self.stage.props().held.is_empty() {
             self.act(&ClientOp::DropHeld(0))?;
         }
         self.check_end()?;
