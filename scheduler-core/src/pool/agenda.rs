@@ -79,7 +79,7 @@ impl<T> Agenda<T> {
         }
     }
 
-    /// Takes out what waits for the wall clock, if that was set back since the last look.
+    /// Takes out what waits for a time ahead on the wall clock, if that was set back since the last look.
     ///
     /// A clock set forward needs nothing: what is due then is due. But a clock set back shows times
     /// again at which something could be due, and that nobody waits for.
@@ -92,8 +92,9 @@ impl<T> Agenda<T> {
         if last.is_none_or(|last| last - lead(now) <= SET_BACK_MIN) {
             return Vec::new();
         }
-        let walls = self.walls.extract(&mut |_, _| true);
-        walls.into_iter().map(|(_, wall)| wall.item).collect()
+        // What is due all the same keeps its turn.
+        let ahead = self.walls.extract(&mut |key, _| key.due > wall_nanos(now.wall));
+        ahead.into_iter().map(|(_, wall)| wall.item).collect()
     }
 
     /// Takes the first item that is due, of either clock.
@@ -115,15 +116,15 @@ impl<T> Agenda<T> {
 
     /// When to look again, on the monotonic clock: when the first item is due, or may be.
     ///
-    /// Nobody has to look for what is due at the end of time.
+    /// What is due at the end of time needs no look: a wait until then would spin on a clock that has
+    /// come there.
     pub(crate) fn next_look(&self, now: Now) -> Option<Tick> {
         let tick = self.ticks.first().map(|key| Tick::from_nanos(key.due));
-        let tick = tick.filter(|tick| *tick != Tick::MAX);
         let wall = self.walls.first().map(|key| {
             let left = key.due.saturating_sub(wall_nanos(now.wall));
             now.tick + Duration::from_nanos(left).min(WALL_CHECK)
         });
-        [tick, wall].into_iter().flatten().min()
+        [tick, wall].into_iter().flatten().min().filter(|look| *look != Tick::MAX)
     }
 
     /// Takes out what `leaves` picks; it is asked with whether the item is due.

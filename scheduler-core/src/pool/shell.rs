@@ -260,8 +260,11 @@ impl Shell {
     fn perform(&self, effects: Effects<AnyItem>, farewells: Vec<Option<Farewell>>) -> usize {
         let started = effects.start.into_iter().filter(|worker| self.start_worker(*worker)).count();
         for (task, farewell) in effects.cancel.into_iter().zip(farewells) {
+            let was_waiting = farewell.as_ref().is_some_and(|farewell| farewell.was_waiting);
             if let Some(farewell) = farewell {
-                farewell();
+                (farewell.say)();
+            }
+            if was_waiting {
                 self.announce_end(&*task, TaskState::Cancelled);
             }
         }

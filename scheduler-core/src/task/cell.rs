@@ -248,8 +248,12 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
     }
 
     fn end_as_cancelled(self: Arc<Self>) -> Option<any::Farewell> {
-        let (_, farewell) = self.slot.lock().cancel();
-        farewell.map(|farewell| Box::new(move || farewell.say(&self.header)) as any::Farewell)
+        let (answer, farewell) = self.slot.lock().cancel();
+        let farewell = farewell?;
+        Some(any::Farewell {
+            say: Box::new(move || farewell.say(&self.header)),
+            was_waiting: answer == Cancel::WhileWaiting,
+        })
     }
 
     fn interrupt(&self) {

@@ -58,11 +58,9 @@ pub(crate) fn build(blueprint: &Blueprint, stage: &Arc<Stage>, task: usize) -> T
         (Rhythm::Once, Shape::Closure) => Task::once(move || {
             let _ = guard.0.run();
         }),
-        (Rhythm::Once, Shape::Future) => {
-            Task::once_async(async move {
-                let _ = Scene::new(&guard.0).await;
-            })
-        }
+        (Rhythm::Once, Shape::Future) => Task::once_async(async move {
+            let _ = Scene::new(&guard.0).await;
+        }),
         (rhythm, shape) => recurring(rhythm, body(shape, guard)),
     };
     let on_error = if blueprint.survives_failure { OnError::Continue } else { OnError::Stop };
@@ -120,7 +118,7 @@ impl Role {
             self.stage.note(Note::Entered { task, number, fire_time, at });
         }
         if let Some(op) = &self.script.deed
-            && hash(self.script.seed, number) % 2 == 0
+            && hash(self.script.seed, number).is_multiple_of(2)
         {
             let answer = perform(&self.stage, op, Some(task));
             self.stage.note(Note::Did { op: op.clone(), answer });
@@ -194,7 +192,7 @@ impl Future for Scene {
         props.wakers.push((*task, context.waker().clone()));
         drop(props);
         self.role.stepped(Outcome::Pending, chance);
-        if chance % 4 == 0 {
+        if chance.is_multiple_of(4) {
             let op = super::op::ClientOp::Wake { pick: super::op::MYSELF, keeps_waker: true };
             let answer = perform(stage, &op, Some(*task));
             stage.note(Note::Did { op, answer });

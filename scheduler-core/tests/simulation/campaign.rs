@@ -28,16 +28,21 @@ pub(crate) struct Played {
     pub(crate) ops: u64,
 }
 
-/// Plays one plan.
+/// Plays one plan, and says what it did.
 pub(crate) fn play(plan: &Plan, plant: Option<Plant>) -> Result<Played, Box<Violation>> {
+    played_world(plan, plant).map(|world| Played {
+        digest: world.digest,
+        tasks: world.tallies.len() as u64,
+        runs: world.runs,
+        ops: plan.ops.len() as u64,
+    })
+}
+
+/// Plays one plan; a panic that comes out of the engine is a violation, too.
+pub(crate) fn played_world(plan: &Plan, plant: Option<Plant>) -> Result<World, Box<Violation>> {
     let played = catch_unwind(AssertUnwindSafe(|| {
         let mut world = World::new(&plan.settings, plant);
-        world.play(plan).map(|()| Played {
-            digest: world.digest,
-            tasks: world.tallies.len() as u64,
-            runs: world.runs,
-            ops: plan.ops.len() as u64,
-        })
+        world.play(plan).map(|()| world)
     }));
     played.unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<String>().cloned();

@@ -12,6 +12,10 @@ const WALL_CHECK: u64 = 500_000_000;
 impl World {
     /// Everything that holds after each operation.
     pub(crate) fn check(&mut self) -> Verdict {
+        let is_refused = self.was_refused && self.hires > 0 && self.workers.is_empty();
+        if is_refused && self.model.state == RunState::ShuttingDown {
+            self.model.abandon();
+        }
         let reads = self.stage.clock.take_reads();
         Invariant::ClockReads.holds(reads <= self.reads_max, || {
             format!("{reads} reads of the clock, where {} are enough", self.reads_max)
@@ -95,9 +99,10 @@ impl World {
             || is_on_worker && tally.ends == 0;
         let is_told = !tally.has_handle
             || tally.told == u64::from(has_ended) && tally.told_state == known.end;
-        Invariant::Events.holds(is_reported && is_told && tally.run_starts == tally.starts, || {
-            format!("task {task}, {known:?}, but heard was {tally:?}")
-        })?;
+        Invariant::Events
+            .holds(is_reported && is_told && tally.run_starts == tally.starts, || {
+                format!("task {task}, {known:?}, but heard was {tally:?}")
+            })?;
         let is_dropped = match (has_ended, is_on_worker) {
             (true, false) => tally.dropped == 1,
             (false, false) => tally.dropped == 0,
@@ -116,10 +121,10 @@ impl World {
         let live = self.model.tasks.iter().filter(|task| task.is_queued() && task.end.is_none());
         let dues: Vec<Due> = live.map(|task| task.due).collect();
         let now = self.now();
-        Invariant::Liveness.holds(
-            dues.is_empty() || !self.workers.is_empty() || self.was_refused,
-            || "tasks wait, and there is no worker".to_owned(),
-        )?;
+        Invariant::Liveness
+            .holds(dues.is_empty() || !self.workers.is_empty() || self.was_refused, || {
+                "tasks wait, and there is no worker".to_owned()
+            })?;
         let is_parked = |mode: &Mode| matches!(mode, Mode::Parked(_));
         let rests = self.workers.iter().any(|worker| is_parked(&worker.mode))
             && !self.workers.iter().any(|worker| self.is_ready(worker, now));
@@ -212,9 +217,8 @@ impl World {
     /// Everything that holds when the pool has come to its end.
     pub(crate) fn check_end(&mut self) -> Verdict {
         self.check()?;
-        Invariant::NothingLeft.holds(self.open.is_empty(), || {
-            format!("tasks {:?} have not ended", self.open)
-        })?;
+        Invariant::NothingLeft
+            .holds(self.open.is_empty(), || format!("tasks {:?} have not ended", self.open))?;
         if self.stage.pool().is_some() {
             let is_over = self.model.state == RunState::Terminated && self.workers.is_empty();
             Invariant::NothingLeft.holds(is_over && self.terminated == 1, || {
@@ -224,9 +228,10 @@ impl World {
         for (task, tally) in self.tallies.iter().enumerate() {
             let known = self.model.tasks[task];
             let state = self.stage.handle(task).map(|handle| handle.state());
-            Invariant::StateForward.holds(state.is_none_or(|state| Some(state) == known.end), || {
-                format!("task {task} has ended as {:?} and is {state:?}", known.end)
-            })?;
+            Invariant::StateForward
+                .holds(state.is_none_or(|state| Some(state) == known.end), || {
+                    format!("task {task} has ended as {:?} and is {state:?}", known.end)
+                })?;
             let is_once = matches!(known.rhythm, Rhythm::Once);
             let ran = known.end != Some(TaskState::Cancelled);
             let ends_once = !is_once || tally.starts <= 1 && (!ran || tally.starts == 1);

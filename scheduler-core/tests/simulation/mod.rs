@@ -3,6 +3,7 @@ mod campaign;
 mod checks;
 mod client;
 mod clock;
+mod corners;
 mod model;
 mod op;
 mod plan;

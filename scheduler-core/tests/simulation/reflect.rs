@@ -1,11 +1,12 @@
 //! Tells the model what was done to the pool, and compares the two answers.
 
 use super::client::{Answer, Rejected};
+use super::corners::Corner;
 use super::op::{Blueprint, ClientOp};
 use super::stage::Note;
 use super::tally::Tally;
 use super::verdict::{Invariant, Verdict};
-use super::words::{Due, Outcome, Place, Rhythm, Task};
+use super::words::{Due, Outcome, Place, Rhythm, Served, Task};
 use super::world::{World, wrong};
 use scheduler_core::{RunState, TaskState};
 
@@ -20,9 +21,16 @@ impl World {
             Note::Stepped { task, outcome, lasts } => {
                 self.fold(&[4, task as u64, outcome as u64, lasts]);
                 self.stepped = Some((task, outcome, lasts));
+                if outcome == Outcome::Pending {
+                    self.reach(Corner::PolledOn);
+                }
             }
             Note::Did { op, answer } => {
                 self.reads_max += 8;
+                self.reach(Corner::DeedInBody);
+                if matches!(op, ClientOp::DropPool) {
+                    self.reach(Corner::PoolDroppedInBody);
+                }
                 return self.reflect(&op, answer);
             }
             Note::RunStarted { task } => self.tally(task).run_starts += 1,
@@ -42,12 +50,23 @@ impl World {
                 tally.told_state = Some(state);
             }
             Note::Dropped { task } => self.tally(task).dropped += 1,
+            Note::Burst { task } => {
+                let tally = self.tally(task);
+                tally.bursts += 1;
+                let bursts = tally.bursts;
+                return Invariant::Events.holds(bursts == 1, || {
+                    format!("the destructor of task {task} is said to have panicked {bursts} times")
+                });
+            }
             Note::WorkerStarted => {
                 (self.was_refused, self.hires) = (false, self.hires + 1);
                 self.welcome();
             }
             Note::WorkerStopped => {}
-            Note::WorkerRefused => (self.was_refused, self.hires) = (true, self.hires + 1),
+            Note::WorkerRefused => {
+                (self.was_refused, self.hires) = (true, self.hires + 1);
+                self.reach(Corner::WorkerRefused);
+            }
             Note::Terminated => self.terminated += 1,
             Note::Wrong(what) => return wrong(what),
         }
@@ -63,19 +82,31 @@ impl World {
                 return self.submitted(blueprint, task, rejected);
             }
             (_, Answer::Cancelled { task, won }) => {
-                let expected = self.model.cancel(task);
-                return Invariant::CancelMeansNoRun.holds(won == expected, || {
-                    format!("cancelling task {task} answered {won}")
+                self.reach(match (won, self.model.tasks[task].place) {
+                    (false, _) => Corner::CancelTooLate,
+                    (_, Place::Worker) => Corner::CancelledOnWorker,
+                    (_, Place::Held) => Corner::CancelledHeld,
+                    (_, Place::Suspended) => Corner::CancelledSuspended,
+                    _ => Corner::CancelledInQueue,
                 });
+                let expected = self.model.cancel(task);
+                return Invariant::CancelMeansNoRun
+                    .holds(won == expected, || format!("cancelling task {task} answered {won}"));
             }
             (_, Answer::Removed { task, was_there }) => {
                 let expected = self.model.remove(task);
+                if was_there {
+                    self.reach(Corner::Removed);
+                }
                 return Invariant::Counts.holds(was_there == expected, || {
                     format!("removing task {task} answered {was_there}")
                 });
             }
             (_, Answer::Drained(drained)) => {
                 let expected = self.model.shutdown_now(now);
+                if !drained.is_empty() {
+                    self.reach(Corner::Drained);
+                }
                 return Invariant::Order.holds(drained == expected, || {
                     format!("drained {drained:?} instead of {expected:?}")
                 });
@@ -117,23 +148,30 @@ impl World {
         };
         let Some(due) = due else {
             self.tallies.truncate(task);
+            self.reach(Corner::RejectedByArgument);
             return Invariant::Counts.holds(rejected == Some(Rejected::ByArgument), || {
                 "a trigger that never fires was accepted".to_owned()
             });
         };
-        self.model.submit(Task {
+        let task_in_model = Task {
             due,
+            turn: due,
             fired: due,
             rhythm: blueprint.rhythm,
+            served: Served::default(),
             survives_failure: blueprint.survives_failure,
             place: Place::Queue,
             end: None,
             was_woken: false,
-        });
+        };
+        self.model.submit(task_in_model, now);
         self.tally(task).has_handle = rejected.is_none();
         self.open.push(task);
         let is_open = self.model.state == RunState::Running;
         self.has_accepted |= is_open;
+        if !is_open {
+            self.reach(Corner::RejectedByPool);
+        }
         let expected = (!is_open && !self.stage.discards).then_some(Rejected::ByPool);
         Invariant::Counts.holds(rejected == expected, || format!("task {task}: {rejected:?}"))
     }
@@ -148,6 +186,7 @@ impl World {
     fn ran_by_hand(&mut self, task: usize) -> Verdict {
         match self.stepped {
             Some((stepped, outcome, _)) if stepped == task => {
+                self.reach(Corner::RanByHand);
                 self.model.finish(task, outcome, self.now());
                 self.tallies[task].is_inside = false;
             }
@@ -187,10 +226,14 @@ impl World {
         let known = self.model.tasks[task];
         let is_held = known.place == Place::Held;
         let due = if is_held { known.due } else { known.fired };
+        if self.model.state == RunState::ShuttingDown {
+            self.reach(Corner::RanAfterShutdown);
+        }
         let tally = self.tally(task);
         tally.starts += 1;
         let (starts, was_inside) = (tally.starts, std::mem::replace(&mut tally.is_inside, true));
-        let last = std::mem::replace(&mut tally.last_fire_time, fire_time);
+        let is_wall = matches!(known.rhythm, Rhythm::Beat(_));
+        let is_first = !is_wall || tally.fire_times.insert(fire_time);
         Invariant::NeverEarly.holds(is_held || due.is_reached(at), || {
             format!("task {task}, due at {due:?}, started at {at:?}")
         })?;
@@ -198,13 +241,11 @@ impl World {
             .holds(!was_inside, || format!("task {task} was started during its run"))?;
         let is_once = matches!(known.rhythm, Rhythm::Once);
         Invariant::OneEnd.holds(!is_once || starts == 1, || format!("task {task} ran twice"))?;
-        let is_wall = matches!(known.rhythm, Rhythm::Beat(_));
         let invariant = if is_wall { Invariant::WallForward } else { Invariant::FireTimes };
         let expected = i64::try_from(due.wall(at)).unwrap_or(i64::MAX);
-        invariant.holds(
-            expected == fire_time && (!is_wall || fire_time > last),
-            || format!("task {task}, due at {due:?}, fired for {fire_time} after {last}"),
-        )
+        invariant.holds(expected == fire_time && is_first, || {
+            format!("task {task}, due at {due:?}, fired for {fire_time}; first: {is_first}")
+        })
     }
 
     /// What a worker has taken is what the model takes.
@@ -221,7 +262,7 @@ impl World {
         let invariant = match known {
             Some(known) if known.end.is_some() => Invariant::CancelMeansNoRun,
             Some(known) if known.place == Place::Worker => Invariant::NoOverlap,
-            Some(known) if !known.due.is_reached(now) => Invariant::NeverEarly,
+            Some(known) if !known.turn.is_reached(now) => Invariant::NeverEarly,
             _ => Invariant::Order,
         };
         invariant.holds(false, || {
@@ -231,12 +272,24 @@ impl World {
 
     /// The event of a run's end says what became of it.
     pub(crate) fn judge_finish(
-        &self,
+        &mut self,
         task: usize,
         outcome: Outcome,
         now: super::words::Now,
     ) -> Verdict {
         let known = self.model.tasks[task];
+        match (known.rhythm, known.end, known.fired, known.due) {
+            (Rhythm::Rate(period, _), None, Due::Tick(fired), Due::Tick(due))
+                if due - fired > period =>
+            {
+                self.reach(Corner::Missed);
+            }
+            (Rhythm::Beat(_), Some(TaskState::Completed), ..) => self.reach(Corner::TriggerOver),
+            (Rhythm::Beat(_), Some(TaskState::Failed), ..) if outcome == Outcome::Ok => {
+                self.reach(Corner::StuckTrigger);
+            }
+            _ => {}
+        }
         let Some((finished, is_ok, next)) = self.finished else {
             return wrong(format!("the end of the run of task {task} was not reported"));
         };
@@ -249,8 +302,11 @@ impl World {
             _ if known.end == Some(TaskState::Cancelled) => next,
             _ => None,
         };
-        let invariant =
-            if matches!(known.due, Due::Wall(_)) { Invariant::WallForward } else { Invariant::FireTimes };
+        let invariant = if matches!(known.due, Due::Wall(_)) {
+            Invariant::WallForward
+        } else {
+            Invariant::FireTimes
+        };
         invariant.holds(next == expected, || {
             format!("task {task} is due at {:?}, but {next:?} was reported", known.due)
         })

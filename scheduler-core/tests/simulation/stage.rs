@@ -15,18 +15,48 @@ use std::task::Waker;
 #[derive(Debug)]
 pub(crate) enum Note {
     /// A body was entered for a new run, at this true time.
-    Entered { task: usize, number: u64, fire_time: i64, at: Now },
+    Entered {
+        task: usize,
+        number: u64,
+        fire_time: i64,
+        at: Now,
+    },
     /// A step of a body has ended, and keeps its worker busy for so long.
-    Stepped { task: usize, outcome: Outcome, lasts: u64 },
+    Stepped {
+        task: usize,
+        outcome: Outcome,
+        lasts: u64,
+    },
     /// A body has done something to the pool.
-    Did { op: ClientOp, answer: Answer },
-    RunStarted { task: usize },
-    RunFinished { task: usize, is_ok: bool, next: Option<i64> },
-    Ended { task: usize, state: TaskState },
+    Did {
+        op: ClientOp,
+        answer: Answer,
+    },
+    RunStarted {
+        task: usize,
+    },
+    RunFinished {
+        task: usize,
+        is_ok: bool,
+        next: Option<i64>,
+    },
+    Ended {
+        task: usize,
+        state: TaskState,
+    },
     /// A callback of a handle was called.
-    Told { task: usize, state: TaskState },
+    Told {
+        task: usize,
+        state: TaskState,
+    },
     /// A body was dropped.
-    Dropped { task: usize },
+    Dropped {
+        task: usize,
+    },
+    /// The destructor of a body panicked.
+    Burst {
+        task: usize,
+    },
     WorkerStarted,
     WorkerStopped,
     WorkerRefused,
@@ -97,6 +127,7 @@ impl Stage {
             Event::WorkerStarted { .. } => Note::WorkerStarted,
             Event::WorkerStopped { .. } => Note::WorkerStopped,
             Event::WorkerRefused { .. } => Note::WorkerRefused,
+            Event::DropPanicked { id, .. } => Note::Burst { task: id.as_u64() as usize },
             other => Note::Wrong(format!("an event that nothing here causes: {other:?}")),
         };
         self.note(note);

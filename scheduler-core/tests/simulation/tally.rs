@@ -1,6 +1,7 @@
 //! What the driver has heard of each task.
 
 use scheduler_core::TaskState;
+use std::collections::BTreeSet;
 
 /// What was heard of one task, from its body, its handle and the events.
 #[derive(Debug)]
@@ -15,7 +16,9 @@ pub(crate) struct Tally {
     pub(crate) told: u64,
     pub(crate) told_state: Option<TaskState>,
     pub(crate) dropped: u64,
-    pub(crate) last_fire_time: i64,
+    pub(crate) bursts: u64,
+    /// The wall-clock instants for which it was run, where it waits for such.
+    pub(crate) fire_times: BTreeSet<i64>,
     /// What its handle said last.
     pub(crate) state: TaskState,
 }
@@ -32,7 +35,8 @@ impl Tally {
             told: 0,
             told_state: None,
             dropped: 0,
-            last_fire_time: i64::MIN,
+            bursts: 0,
+            fire_times: BTreeSet::new(),
             state: TaskState::Scheduled,
         }
     }

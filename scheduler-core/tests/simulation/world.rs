@@ -2,6 +2,7 @@
 
 use super::client::perform;
 use super::clock::SimClock;
+use super::corners::{Corner, Corners};
 use super::model::Model;
 use super::op::{ClientOp, Op};
 use super::plan::{Plan, Settings, WALL_START};
@@ -69,6 +70,7 @@ pub(crate) struct World {
     /// How many clock reads this operation may cost.
     pub(crate) reads_max: u64,
     pub(crate) digest: u64,
+    pub(crate) corners: Corners,
     notes: Vec<Note>,
 }
 
@@ -87,6 +89,7 @@ impl World {
                 policy: settings.policy,
                 removes_on_cancel: settings.removes_on_cancel,
                 completed: 0,
+                lead: None,
             },
             workers: Vec::new(),
             tallies: Vec::new(),
@@ -105,6 +108,7 @@ impl World {
             finished: None,
             reads_max: 0,
             digest: 0,
+            corners: [0; Corner::Last as usize],
             notes: Vec::new(),
         }
     }
@@ -122,7 +126,9 @@ impl World {
         match op {
             Op::Client(op) => self.act(op),
             Op::Work(pick) => self.work(*pick),
-            Op::SpuriousStep(pick) => self.step_somebody(*pick, |mode| matches!(mode, Mode::Parked(_))),
+            Op::SpuriousStep(pick) => {
+                self.step_somebody(*pick, |mode| matches!(mode, Mode::Parked(_)))
+            }
             Op::FinishEarly(pick) => {
                 self.step_somebody(*pick, |mode| matches!(mode, Mode::Busy { .. }))
             }
@@ -208,9 +214,10 @@ impl World {
         let (number, now) = (self.workers[index].number, self.now());
         let begun = self.crew.begin(number);
         self.fold(&[1, number]);
-        let (expected, surfaced) = self.model.take(now);
-        self.reads_max += 4 * surfaced;
+        let (expected, surfaced, asked) = self.model.take(now);
+        self.reads_max += 4 * (surfaced + asked);
         if surfaced > 0 {
+            self.reach(Corner::DeadTaskSurfaced);
             // It had something in its hands, if only to throw it away.
             self.workers[index].idle_since = None;
         }
@@ -239,6 +246,9 @@ impl World {
             }
             Begun::Left => {
                 self.judge_leave(index, expected, now)?;
+                if self.model.state == RunState::Running {
+                    self.reach(Corner::WorkerTimedOut);
+                }
                 self.workers.remove(index);
                 self.absorb()
             }
@@ -270,7 +280,8 @@ impl World {
 
     /// Steps whoever has a reason to, until nobody has; runs stay in progress.
     fn settle(&mut self) -> Verdict {
-        let steps_max = 20 + 4 * (self.workers.len() + self.limits.core_size) + self.model.tasks.len();
+        let steps_max =
+            20 + 4 * (self.workers.len() + self.limits.core_size) + self.model.tasks.len();
         for _ in 0..steps_max {
             let now = self.now();
             match (0..self.workers.len()).find(|index| self.is_ready(&self.workers[*index], now)) {
@@ -278,7 +289,8 @@ impl World {
                 None => return self.check_settled(),
             }
         }
-        Invariant::Liveness.holds(false, || format!("the workers do not rest after {steps_max} steps"))
+        Invariant::Liveness
+            .holds(false, || format!("the workers do not rest after {steps_max} steps"))
     }
 
     fn advance(&mut self, nanos: u64) -> Verdict {
@@ -290,16 +302,17 @@ impl World {
     fn jump(&mut self) -> Verdict {
         let now = self.now();
         let queued = self.model.tasks.iter().filter(|task| task.is_queued());
-        let dues = queued.filter(|task| task.due != Due::Tick(u64::MAX)).filter_map(|task| {
-            u64::try_from(task.due.key(now)).ok()
-        });
+        let dues = queued
+            .filter(|task| task.due != Due::Tick(u64::MAX))
+            .filter_map(|task| u64::try_from(task.turn.key(now)).ok());
         let untils = self.workers.iter().filter_map(|worker| match &worker.mode {
             Mode::Ready => None,
             Mode::Parked(until) => *until,
             Mode::Busy { until, .. } => Some(*until),
         });
         let end_of_time = u64::MAX / 2;
-        let next = dues.chain(untils).filter(|next| (now.tick + 1..end_of_time).contains(next)).min();
+        let next =
+            dues.chain(untils).filter(|next| (now.tick + 1..end_of_time).contains(next)).min();
         self.advance(next.map_or(0, |next| next - now.tick))
     }
 
@@ -322,7 +335,7 @@ impl World {
             self.step(index)?;
         }
         self.settle()?;
-        while self.stage.props().held.first().is_some() {
+        while !self.stage.props().held.is_empty() {
             self.act(&ClientOp::DropHeld(0))?;
         }
         self.check_end()?;
@@ -354,6 +367,10 @@ impl World {
         for value in values {
             self.digest = hash(self.digest, *value);
         }
+    }
+
+    pub(crate) fn reach(&mut self, corner: Corner) {
+        self.corners[corner as usize] += 1;
     }
 
     pub(crate) fn idle_since(&self, index: usize) -> Option<u64> {
