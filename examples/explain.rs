@@ -1,4 +1,5 @@
-//! Explains a cron expression: what it means, when it runs next, and what changes of the clock do to it.
+//! Explains a cron expression: what it means, when it runs next, and what changes of the clock do
+//! to it.
 //!
 //! ```text
 //! cargo run --example explain -- "0 30 2 * * *" --zone Europe/Berlin --from 2026-03-28T00:00:00Z
@@ -150,8 +151,8 @@ fn values(expression: &CronExpression, field: CronField) -> String {
     expression.values(field).map(|value| value.to_string()).collect::<Vec<_>>().join(" ")
 }
 
-/// Adds a line for each change of the clock between two runs that touches a run, or is the only one. Says
-/// whether any touches a run.
+/// Adds a line for each change of the clock between two runs that touches a run, or is the only
+/// one. Says whether any touches a run.
 fn add_changes(
     answer: &mut String,
     trigger: &CronTrigger,

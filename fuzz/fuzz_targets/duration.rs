@@ -1,4 +1,5 @@
-//! Reads any text as a duration: no panic, a brief error, and a text that reads back as the same length.
+//! Reads any text as a duration: no panic, a brief error, and a text that reads back as the same
+//! length.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Asks any expression, in any zone, from any instant: fire times increase, and no question takes long.
+//! Asks any expression, in any zone, from any instant: fire times increase, and no question takes
+//! long.
 //!
 //! Input: eight bytes of seconds, two that choose a zone, one for the policies, and the expression.
 #![no_main]

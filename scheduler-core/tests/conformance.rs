@@ -1,4 +1,5 @@
-//! Answers the conformance data: Spring's own results, and the wall-clock rule where Spring breaks it.
+//! Answers the conformance data: Spring's own results, and the wall-clock rule where Spring breaks
+//! it.
 //!
 //! Reads `tests/data`, or the directory in `SCHEDULER_CONFORMANCE`, and prints one line per file.
 
@@ -24,8 +25,8 @@ struct Outcome {
     notes: Vec<String>,
 }
 
-/// Runs `judge` on each line of a file and fails unless all lines pass. A judge returns a note, or why
-/// the line failed.
+/// Runs `judge` on each line of a file and fails unless all lines pass. A judge returns a note, or
+/// why the line failed.
 fn check_file(name: &str, judge: impl Fn(&Value) -> Result<Option<String>, String>) {
     let directory = std::env::var_os("SCHEDULER_CONFORMANCE").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data")),
@@ -69,8 +70,8 @@ fn has_tag(line: &Value, tag: &str) -> bool {
     line["tags"].as_array().is_some_and(|tags| tags.iter().any(|found| found == tag))
 }
 
-/// Compares the fire times after `from`, offsets included, with the expected ones; fewer than six mean
-/// that nothing follows.
+/// Compares the fire times after `from`, offsets included, with the expected ones; fewer than six
+/// mean that nothing follows.
 fn check_fire_times(line: &Value, expected: &[Value]) -> Result<(), String> {
     let expression =
         CronExpression::parse(text(line, "expr")).map_err(|error| error.to_string())?;

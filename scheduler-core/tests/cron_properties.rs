@@ -1,8 +1,8 @@
 //! What must hold for every cron expression, zone and instant.
 //!
-//! Expressions are drawn together with their meaning (`model.rs`), which is written down without the
-//! parser; fire times are compared with a walk over every single second (`stepper.rs`); descriptions are
-//! read back into a meaning (`words.rs`).
+//! Expressions are drawn together with their meaning (`model.rs`), which is written down without
+//! the parser; fire times are compared with a walk over every single second (`stepper.rs`);
+//! descriptions are read back into a meaning (`words.rs`).
 
 #[path = "cron_properties/model.rs"]
 mod model;

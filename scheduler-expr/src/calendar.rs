@@ -1,8 +1,8 @@
 //! Which days match: plain arithmetic on the Gregorian calendar.
 //!
-//! A day is named by its distance from 1970-01-01. Whether it matches depends only on its month, the
-//! length of that month and the weekday of the month's first day: 28 cases, all of which occur, so a
-//! table of them decides every question exactly and for every year.
+//! A day is named by its distance from 1970-01-01. Whether it matches depends only on its month,
+//! the length of that month and the weekday of the month's first day: 28 cases, all of which occur,
+//! so a table of them decides every question exactly and for every year.
 
 /// The shortest length of a month, and the first row of the table.
 const SHORTEST: u8 = 28;
@@ -54,8 +54,8 @@ impl CalendarDays {
         self.days_of(month) & (1 << day_of_month) != 0
     }
 
-    /// The first matching day that is not before `day`, counted from 1970-01-01; none when no day of
-    /// any year matches.
+    /// The first matching day that is not before `day`, counted from 1970-01-01; none when no day
+    /// of any year matches.
     #[must_use]
     pub fn next_from(&self, day: i64) -> Option<i64> {
         let (mut month, day_of_month) = Month::of(day);
@@ -133,8 +133,8 @@ struct Month {
 impl Month {
     /// The month that a day lies in, and the day's number in it.
     ///
-    /// After Howard Hinnant's `civil_from_days`: years are taken to begin in March, so that the leap
-    /// day is the last of its year.
+    /// After Howard Hinnant's `civil_from_days`: years are taken to begin in March, so that the
+    /// leap day is the last of its year.
     fn of(day: i64) -> (Self, u8) {
         let shifted = day.saturating_add(DAYS_TO_1970);
         let (era, day_of_era) =

@@ -1,8 +1,8 @@
 //! Quotes a text and points at a part of it, whatever the text is.
 //!
-//! A person may hand a megabyte, control characters, or letters that print on top of each other. What
-//! is shown is at most [`LIMIT`] characters around the fault, on one line, with everything invisible
-//! written as an escape.
+//! A person may hand a megabyte, control characters, or letters that print on top of each other.
+//! What is shown is at most [`LIMIT`] characters around the fault, on one line, with everything
+//! invisible written as an escape.
 
 use std::ops::Range;
 

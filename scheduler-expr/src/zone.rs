@@ -1,8 +1,8 @@
 //! The names of time zones.
 //!
 //! Only the names: what a zone's offsets are is known to the engine. The list is that of the IANA
-//! database which the engine carries; a test of the engine holds the two together. No file is opened
-//! to judge a name.
+//! database which the engine carries; a test of the engine holds the two together. No file is
+//! opened to judge a name.
 
 use std::error::Error;
 use std::fmt;
@@ -12,8 +12,8 @@ use crate::excerpt::{Excerpt, quoted};
 /// The names, sorted by their bytes, one per line.
 const ZONES: &str = include_str!("zones.txt");
 
-/// The three-letter zones that Java still knows, after `java.time.ZoneId.SHORT_IDS`, unless IANA knows
-/// them as well.
+/// The three-letter zones that Java still knows, after `java.time.ZoneId.SHORT_IDS`, unless IANA
+/// knows them as well.
 const JAVA_ZONES: [(&str, &str); 24] = [
     ("ACT", "Australia/Darwin"),
     ("AET", "Australia/Sydney"),
@@ -61,8 +61,8 @@ pub struct ParseZoneError {
 ///
 /// # Errors
 ///
-/// When it is not. Java's abbreviations (`PST`) and custom offsets (`GMT+2`), which Spring accepts, are
-/// refused with the name to write instead.
+/// When it is not. Java's abbreviations (`PST`) and custom offsets (`GMT+2`), which Spring accepts,
+/// are refused with the name to write instead.
 pub fn check_zone_name(name: &str) -> Result<(), ParseZoneError> {
     if is_known(name) {
         return Ok(());
@@ -127,7 +127,8 @@ fn help_for(name: &str) -> String {
     }
 }
 
-/// Help for a fixed offset such as `GMT+2` or `+02:00`: IANA has whole hours, with the sign reversed.
+/// Help for a fixed offset such as `GMT+2` or `+02:00`: IANA has whole hours, with the sign
+/// reversed.
 fn offset_help(text: &str) -> Option<String> {
     let prefixes = ["UTC", "GMT", "UT", ""];
     let offset = prefixes.iter().find_map(|prefix| text.strip_prefix(prefix))?;

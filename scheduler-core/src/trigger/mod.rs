@@ -2,9 +2,9 @@
 //!
 //! # What this room is for
 //!
-//! A [`Trigger`] is a pure rule: given what happened so far (a [`TriggerContext`]) it names the next
-//! fire time, or none. It is Spring's `Trigger`, and the only way in which wall-clock time enters
-//! the engine: fixed rates and fixed delays live on the monotonic clock and need no trigger.
+//! A [`Trigger`] is a pure rule: given what happened so far (a [`TriggerContext`]) it names the
+//! next fire time, or none. It is Spring's `Trigger`, and the only way in which wall-clock time
+//! enters the engine: fixed rates and fixed delays live on the monotonic clock and need no trigger.
 //!
 //! # What it must never do
 //!

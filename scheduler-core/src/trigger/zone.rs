@@ -1,8 +1,8 @@
 //! Time zones: which offset holds when, and where it changes.
 //!
-//! The data are those of `chrono-tz`, which end with the year 2099. Later years follow the rules that
-//! hold by then: see [`RuleYears`]. Offsets are searched, not listed, because `chrono-tz` does not tell
-//! its changes.
+//! The data are those of `chrono-tz`, which end with the year 2099. Later years follow the rules
+//! that hold by then: see [`RuleYears`]. Offsets are searched, not listed, because `chrono-tz` does
+//! not tell its changes.
 
 use std::error::Error;
 use std::fmt;
@@ -14,8 +14,8 @@ use scheduler_expr::{ParseZoneError, check_zone_name};
 
 /// The seconds within which a zone changes at most once.
 ///
-/// INVARIANT: no two changes of any zone lie closer together; the closest are 167 hours apart (Gaza in
-/// 2040). A test scans the whole database for it.
+/// INVARIANT: no two changes of any zone lie closer together; the closest are 167 hours apart (Gaza
+/// in 2040). A test scans the whole database for it.
 pub(super) const CALM: i64 = 100 * 3_600;
 
 /// No zone has ever been farther from UTC than this, in seconds.
@@ -32,8 +32,8 @@ const TWO_YEARS: i64 = 2 * 366 * 86_400;
 
 /// A time zone: UTC or a place of the IANA database.
 ///
-/// Names are spelled as in the database. Java's custom offsets and abbreviations (`GMT+2`, `PST`) are
-/// refused, with the name to write instead.
+/// Names are spelled as in the database. Java's custom offsets and abbreviations (`GMT+2`, `PST`)
+/// are refused, with the name to write instead.
 ///
 /// ```
 /// use scheduler_core::trigger::Zone;
@@ -58,7 +58,8 @@ impl Zone {
     /// Coordinated universal time.
     pub const UTC: Self = Self(Tz::UTC);
 
-    /// The zone that the operating system is set to. The environment variable `TZ` is not looked at.
+    /// The zone that the operating system is set to. The environment variable `TZ` is not looked
+    /// at.
     ///
     /// # Errors
     ///
@@ -166,14 +167,15 @@ impl ZoneChange {
         fixed(self.after)
     }
 
-    /// Whether clocks go forward, so that local times are missing; else they go back and local times
-    /// come twice.
+    /// Whether clocks go forward, so that local times are missing; else they go back and local
+    /// times come twice.
     #[must_use]
     pub fn is_gap(&self) -> bool {
         self.after > self.before
     }
 
-    /// The local times that are missing or come twice: from the first, up to but without the second.
+    /// The local times that are missing or come twice: from the first, up to but without the
+    /// second.
     #[must_use]
     pub fn local_times(&self) -> (NaiveDateTime, NaiveDateTime) {
         let local = |offset: i64| {
@@ -191,9 +193,9 @@ impl ZoneChange {
 
 /// The years whose rules go on for ever.
 ///
-/// From 2088 on no zone has anything but yearly rules, such as "the last Sunday of October", between
-/// March and December. What such a rule means depends only on the weekday with which March begins, and
-/// these twelve years have all seven. Tests hold both against the data.
+/// From 2088 on no zone has anything but yearly rules, such as "the last Sunday of October",
+/// between March and December. What such a rule means depends only on the weekday with which March
+/// begins, and these twelve years have all seven. Tests hold both against the data.
 struct RuleYears;
 
 impl RuleYears {
@@ -225,7 +227,8 @@ impl FromStr for Zone {
 
     fn from_str(name: &str) -> Result<Self, ParseZoneError> {
         check_zone_name(name)?;
-        // INVARIANT: every name that passes the check is one that the data know; a test compares them.
+        // INVARIANT: every name that passes the check is one that the data know; a test compares
+        // them.
         Ok(Self(name.parse().unwrap_or(Tz::UTC)))
     }
 }

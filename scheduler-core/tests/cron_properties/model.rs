@@ -44,7 +44,8 @@ enum DayOfWeek {
 type Drawn<T> = (String, Vec<T>);
 
 impl Model {
-    /// The model of an expression of numbers, lists, ranges, `*`, `*/n` and the `L` of day-of-month.
+    /// The model of an expression of numbers, lists, ranges, `*`, `*/n` and the `L` of
+    /// day-of-month.
     pub(crate) fn of_plain(text: &str) -> Self {
         let fields: Vec<&str> = text.split(' ').collect();
         let set = |field: usize, min: u32, max: u32| read_plain(fields[field], min, max);

@@ -12,8 +12,8 @@ use scheduler_core::trigger::{DstGap, DstOverlap, Zone};
 
 use crate::model::Model;
 
-/// Zones and instants at which their clocks change: whole hours, half hours, quarters, double changes,
-/// changes at midnight and a minute after it, a day left out, and a day that came twice.
+/// Zones and instants at which their clocks change: whole hours, half hours, quarters, double
+/// changes, changes at midnight and a minute after it, a day left out, and a day that came twice.
 pub(crate) const STRETCHES: [(&str, &str); 26] = [
     ("Europe/Berlin", "2026-03-29T01:00:00Z"),
     ("Europe/Berlin", "2026-10-25T01:00:00Z"),
@@ -144,8 +144,8 @@ impl Stretch {
     }
 }
 
-/// A second at which the data, which end with 2099, have what the rules say for a second of 2126: that
-/// year and 2097 have the same calendar.
+/// A second at which the data, which end with 2099, have what the rules say for a second of 2126:
+/// that year and 2097 have the same calendar.
 fn second_of_data(second: i64) -> i64 {
     const DATA_END: i64 = 4_102_444_800;
     const TWENTY_NINE_YEARS: i64 = 10_591 * 86_400;

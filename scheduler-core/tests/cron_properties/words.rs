@@ -1,7 +1,7 @@
 //! Reads a description back and compares what it means with the expression.
 //!
-//! The reader knows nothing of how descriptions are made; it knows English. Parts that are written field
-//! by field must be the fields of the canonical text.
+//! The reader knows nothing of how descriptions are made; it knows English. Parts that are written
+//! field by field must be the fields of the canonical text.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,8 @@
 //! Writes the one canonical text of an expression.
 //!
-//! A full field is `*`, an even pattern from the start of its field is `*/n`, three or more numbers in
-//! a row are a range, weekdays and months have names. The text reads back as an equal expression.
+//! A full field is `*`, an even pattern from the start of its field is `*/n`, three or more numbers
+//! in a row are a range, weekdays and months have names. The text reads back as an equal
+//! expression.
 
 use std::fmt;
 

@@ -119,7 +119,8 @@ impl fmt::Display for ParseCronError {
 
 impl Error for ParseCronError {}
 
-/// A fault on its way from the place where it was found to the caller, still without the whole text.
+/// A fault on its way from the place where it was found to the caller, still without the whole
+/// text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) kind: ParseCronErrorKind,

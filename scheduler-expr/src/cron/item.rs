@@ -24,8 +24,8 @@ pub(super) fn read(field: CronField, item: Word<'_>) -> Result<u64, Fault> {
     Ok((start..=end).step_by(step).fold(0, |set, number| set | 1 << number))
 }
 
-/// Reads what stands before the step: `*`, a number, or a range. A number alone reaches to the end of
-/// its field when a step follows.
+/// Reads what stands before the step: `*`, a number, or a range. A number alone reaches to the end
+/// of its field when a step follows.
 fn read_range(field: CronField, base: Word<'_>, has_step: bool) -> Result<(u32, u32), Fault> {
     if base.text == "*" {
         return Ok((field.star_min(), field.max()));

@@ -11,21 +11,22 @@
 //!   day-of-week also:   ?  dL  d#n
 //! ```
 //!
-//! Months and weekdays have three-letter names in any letter case. Weekdays count from 1 = Monday to
-//! 7 = Sunday, 0 being Sunday too; `*/2` therefore means Monday, Wednesday, Friday, Sunday. A range
-//! that begins with Sunday begins the week with it (`SUN-FRI`, and `SUN-SUN` is the whole week). Blanks
-//! of any kind around the expression are ignored; inside it only spaces separate.
+//! Months and weekdays have three-letter names in any letter case. Weekdays count from 1 = Monday
+//! to 7 = Sunday, 0 being Sunday too; `*/2` therefore means Monday, Wednesday, Friday, Sunday. A
+//! range that begins with Sunday begins the week with it (`SUN-FRI`, and `SUN-SUN` is the whole
+//! week). Blanks of any kind around the expression are ignored; inside it only spaces separate.
 //!
 //! # What it means
 //!
-//! All six fields must match: a day-of-month *and* a day-of-week, unlike Unix cron. `0 0 0 13 * FRI`
-//! is Friday the 13th.
+//! All six fields must match: a day-of-month *and* a day-of-week, unlike Unix cron. `0 0 0 13 *
+//! FRI` is Friday the 13th.
 //!
 //! # Where Spring is lenient and this is not
 //!
-//! Signs (`+5`), digits other than 0 to 9, `?` inside a list, names run together (`JANFEB`), leading
-//! zeros before `L` and `#`. One oddity is kept because schedules may rest on it: a name right after
-//! digits stands for its number's digits, so `0TUE` is Tuesday and `1FEB` the 12th month.
+//! Signs (`+5`), digits other than 0 to 9, `?` inside a list, names run together (`JANFEB`),
+//! leading zeros before `L` and `#`. One oddity is kept because schedules may rest on it: a name
+//! right after digits stands for its number's digits, so `0TUE` is Tuesday and `1FEB` the 12th
+//! month.
 
 mod days;
 mod describe;
@@ -48,9 +49,9 @@ use crate::calendar::CalendarDays;
 
 /// A parsed cron expression.
 ///
-/// Two expressions are equal when each of their fields means the same, however it is written:
-/// `0 0 0 ? * 0` equals `0  0  0  *  *  SUN`. [`Display`](std::fmt::Display) writes one text for all
-/// of them, which reads back as an equal expression; [`source`](Self::source) is what was written.
+/// Two expressions are equal when each of their fields means the same, however it is written: `0 0
+/// 0 ? * 0` equals `0  0  0  *  *  SUN`. [`Display`](std::fmt::Display) writes one text for all of
+/// them, which reads back as an equal expression; [`source`](Self::source) is what was written.
 ///
 /// ```
 /// use scheduler_expr::CronExpression;
@@ -86,8 +87,8 @@ impl CronExpression {
     ///
     /// # Errors
     ///
-    /// When the text is not a cron expression. The error names the field, the bytes at fault and the
-    /// remedy. An expression that can never match is no error here: see
+    /// When the text is not a cron expression. The error names the field, the bytes at fault and
+    /// the remedy. An expression that can never match is no error here: see
     /// [`never_fires`](Self::never_fires).
     pub fn parse(text: &str) -> Result<Self, ParseCronError> {
         let fields = parse::parse(text)?;
@@ -146,8 +147,8 @@ impl CronExpression {
         days::calendar_days(days_of_month, months, days_of_week)
     }
 
-    /// Whether any wall-clock time of any year matches. This is decided exactly, not by searching up
-    /// to a horizon.
+    /// Whether any wall-clock time of any year matches. This is decided exactly, not by searching
+    /// up to a horizon.
     #[must_use]
     pub fn may_fire(&self) -> bool {
         !self.days().is_empty()
@@ -167,8 +168,8 @@ impl CronExpression {
         if self.may_fire() { None } else { Some(NeverFires::explain(self)) }
     }
 
-    /// Says in English when the expression fires: in words where they say exactly that, else field by
-    /// field.
+    /// Says in English when the expression fires: in words where they say exactly that, else field
+    /// by field.
     ///
     /// ```
     /// use scheduler_expr::CronExpression;

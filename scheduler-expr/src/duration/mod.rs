@@ -10,8 +10,8 @@
 //!
 //! Units: `ns us ms s m h d`. Fractions exist only in the seconds of the ISO form.
 //!
-//! What Spring's composite form accepts by accident is refused: blanks around it, parentheses that do
-//! not match, and texts without any number, which it reads as zero.
+//! What Spring's composite form accepts by accident is refused: blanks around it, parentheses that
+//! do not match, and texts without any number, which it reads as zero.
 
 mod error;
 mod hint;
@@ -28,8 +28,8 @@ use error::Fault;
 /// Nanoseconds in a second.
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
 
-/// An exact length of time that may be negative: whole nanoseconds, up to 2⁶³ seconds either way, as
-/// `java.time.Duration`.
+/// An exact length of time that may be negative: whole nanoseconds, up to 2⁶³ seconds either way,
+/// as `java.time.Duration`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SignedDuration {
     nanos: i128,

@@ -96,7 +96,8 @@ impl<'a> Scanner<'a> {
         (!span.is_empty()).then_some(Number { span, value, is_negative })
     }
 
-    /// A number and at most two letters up to the end of the text; `None` when this is another form.
+    /// A number and at most two letters up to the end of the text; `None` when this is another
+    /// form.
     fn simple(
         &self,
         is_negative: bool,

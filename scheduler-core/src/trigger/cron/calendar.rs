@@ -1,10 +1,10 @@
 //! Searches the calendar for the next matching wall-clock time, without knowing of zones.
 //!
 //! The only file that knows the `cron` crate. What the crate is given is not the user's text but a
-//! normalised one, with every number listed and weekdays counted its way, and wall-clock times dressed
-//! as UTC, so that its own treatment of zones never runs. What it does not know is added here: the days
-//! of `L`, `W` and `#`, and years before 1970 and after 2100. Those are searched in a year of the same
-//! shape, with the same leap day and the same weekdays.
+//! normalised one, with every number listed and weekdays counted its way, and wall-clock times
+//! dressed as UTC, so that its own treatment of zones never runs. What it does not know is added
+//! here: the days of `L`, `W` and `#`, and years before 1970 and from 2100 on. Those are searched in
+//! a year of the same shape, with the same leap day and the same weekdays.
 
 use std::fmt::Write;
 use std::str::FromStr;
@@ -19,12 +19,13 @@ const DAY: i64 = 86_400;
 /// The days that the `cron` crate can search, counted from 1970-01-01: up to the end of 2099.
 const SEARCHABLE_DAYS: std::ops::Range<i64> = 0..47_482;
 
-/// A year for every shape that a year can have: common years and leap years, by the weekday of their
-/// first day, Monday first.
+/// A year for every shape that a year can have: common years and leap years, by the weekday of
+/// their first day, Monday first.
 const MODEL_YEARS: [[i32; 7]; 2] =
     [[2001, 2002, 2003, 2009, 2010, 2005, 2006], [2024, 2008, 2020, 2004, 2016, 2000, 2012]];
 
-/// The wall-clock times at which an expression matches, as seconds since 1970-01-01T00:00 of that clock.
+/// The wall-clock times at which an expression matches, as seconds since 1970-01-01T00:00 of that
+/// clock.
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
     schedule: Schedule,
@@ -40,7 +41,8 @@ impl Calendar {
     pub(super) fn new(expression: &CronExpression) -> Self {
         let days = expression.days();
         let text = normalized(expression);
-        // INVARIANT: lists of numbers in range always parse; a test tries every field at its limits.
+        // INVARIANT: lists of numbers in range always parse; a test tries every field at its
+        // limits.
         let schedule = Schedule::from_str(&text)
             .unwrap_or_else(|error| unreachable!("`{text}` is normalised: {error}"));
         let has_free_days =
@@ -54,8 +56,8 @@ impl Calendar {
         }
     }
 
-    /// The first matching time after `local`; none when no time ever matches, or none that chrono can
-    /// express.
+    /// The first matching time after `local`; none when no time ever matches, or none that chrono
+    /// can express.
     pub(super) fn next_after(&self, local: i64) -> Option<i64> {
         if self.is_empty {
             return None;
@@ -95,7 +97,8 @@ fn last_second(expression: &CronExpression) -> i64 {
     last(CronField::Hour) * 3_600 + last(CronField::Minute) * 60 + last(CronField::Second)
 }
 
-/// A day that can be searched in place of `day`: itself, or the same date in a year of the same shape.
+/// A day that can be searched in place of `day`: itself, or the same date in a year of the same
+/// shape.
 fn model_of(day: i64) -> Option<i64> {
     if SEARCHABLE_DAYS.contains(&day) {
         return Some(day);

@@ -2,17 +2,17 @@
 //!
 //! # The rule
 //!
-//! The fire times are exactly the instants whose local wall-clock time matches all six fields. Local
-//! times that a change of the clock leaves out do not exist and do not fire; local times that come
-//! twice fire twice. This is what Spring does wherever it agrees with itself. Per trigger, two other
-//! answers can be chosen: [`DstGap`] and [`DstOverlap`].
+//! The fire times are exactly the instants whose local wall-clock time matches all six fields.
+//! Local times that a change of the clock leaves out do not exist and do not fire; local times that
+//! come twice fire twice. This is what Spring does wherever it agrees with itself. Per trigger, two
+//! other answers can be chosen: [`DstGap`] and [`DstOverlap`].
 //!
 //! # How the next fire time is found
 //!
-//! The next matching local time is searched in the calendar (`calendar.rs`) as if the offset of now held
-//! for ever, and then placed on the time line. If the clock changes in between, the search starts again
-//! right at the change, with the new offset. A zone changes at most once in four days, which makes this
-//! exact.
+//! The next matching local time is searched in the calendar (`calendar.rs`) as if the offset of now
+//! held for ever, and then placed on the time line. If the clock changes in between, the search
+//! starts again right at the change, with the new offset. A zone changes at most once in four days,
+//! which makes this exact.
 
 mod calendar;
 mod search;
@@ -63,8 +63,8 @@ pub enum DstOverlap {
 /// ```
 ///
 /// As a [`Trigger`] it follows Spring's `CronTrigger`: the next fire time lies after the last
-/// completion, or after the last fire time if that is later. Fire times that pass during a run are left
-/// out, and none is given twice, even when the clock is set back.
+/// completion, or after the last fire time if that is later. Fire times that pass during a run are
+/// left out, and none is given twice, even when the clock is set back.
 #[derive(Clone, Debug)]
 pub struct CronTrigger {
     expression: CronExpression,

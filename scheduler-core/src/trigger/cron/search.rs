@@ -3,8 +3,8 @@
 use super::{CronTrigger, DstGap, DstOverlap};
 use crate::trigger::zone::{CALM, MAX_OFFSET, Zone, ZoneChange};
 
-/// How far around an instant a change can make local times come twice: no change has ever been wider
-/// than a day.
+/// How far around an instant a change can make local times come twice: no change has ever been
+/// wider than a day.
 const NEAR: i64 = 26 * 3_600;
 
 /// After how many gaps without a fire time between them it is asked whether anything fires at all.
@@ -91,8 +91,8 @@ impl CronTrigger {
 
     /// Whether anything fires after a second, however far away.
     ///
-    /// An expression may match only inside gaps, year after year: `0 30 2 ? 3 SUNL` in Berlin. If nothing
-    /// fires in a whole cycle of the calendar under the final rules, nothing ever will.
+    /// An expression may match only inside gaps, year after year: `0 30 2 ? 3 SUNL` in Berlin. If
+    /// nothing fires in a whole cycle of the calendar under the final rules, nothing ever will.
     fn fires_again(&self, after: i64) -> bool {
         let end = after.max(RULES_BEGIN) + CYCLE;
         self.search_while(after, |at| at < end).is_some()
@@ -110,7 +110,8 @@ impl CronTrigger {
 fn place(zone: Zone, local: i64, from: i64, offset: i64) -> Place {
     let at = local - offset;
     let horizon = at.min(from + NEAR);
-    // A change before the match moves it; one that lies near may repeat times that are earlier still.
+    // A change before the match moves it; one that lies near may repeat times that are earlier
+    // still.
     if let Some(change) = zone.change_from(from, offset, horizon) {
         return Place::Beyond(change);
     }

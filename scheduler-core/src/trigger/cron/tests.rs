@@ -16,7 +16,8 @@ fn check(trigger: &CronTrigger, from: &str, expected: &[&str]) {
     assert_eq!(found, expected, "{trigger} {:?} {:?}", trigger.gap, trigger.overlap);
 }
 
-/// The next fire time after a run that was scheduled for and completed at these times of 2026-06-01.
+/// The next fire time after a run that was scheduled for and completed at these times of
+/// 2026-06-01.
 #[track_caller]
 fn check_after_run(scheduled: &str, completed: &str, expected: &str) {
     let at = |time: &str| instant(&format!("2026-06-01T{time}Z"));

@@ -7,8 +7,8 @@ use crate::cron::never::join;
 
 const ORDINALS: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];
 
-/// The last day that every month has with a day after it: the weekday nearest to a later one is missing
-/// in some months, which words do not say.
+/// The last day that every month has with a day after it: the weekday nearest to a later one is
+/// missing in some months, which words do not say.
 const LAST_SURE_DAY: u8 = 27;
 
 /// The days in words, empty when they are all days.

@@ -1,11 +1,12 @@
 //! Says in English when an expression fires.
 //!
 //! Words are produced only for shapes that they describe exactly. A part that has no such words is
-//! written field by field, in its canonical text. A test reads the words back and compares what they
-//! mean with the expression.
+//! written field by field, in its canonical text. A test reads the words back and compares what
+//! they mean with the expression.
 //!
-//! What the words mean: "every 15 minutes" counts from the full hour, "every 2 hours" from midnight;
-//! "from 09:00 to 17:45" names the first and the last time; "weekday" is Monday to Friday.
+//! What the words mean: "every 15 minutes" counts from the full hour, "every 2 hours" from
+//! midnight; "from 09:00 to 17:45" names the first and the last time; "weekday" is Monday to
+//! Friday.
 
 mod day;
 mod time;
@@ -17,7 +18,8 @@ use super::{CronExpression, CronField};
 /// How many items are listed in words at most.
 const LONGEST_LIST: usize = 8;
 
-/// Words for the time of day, and whether they are bare times: "09:00", which need a day beside them.
+/// Words for the time of day, and whether they are bare times: "09:00", which need a day beside
+/// them.
 struct TimeWords {
     words: String,
     are_bare: bool,

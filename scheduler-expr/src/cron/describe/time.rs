@@ -91,7 +91,7 @@ impl Clock {
             (Shape::Every(n), Shape::One(0)) => (every(n, "minute"), (0, 0), (60 - n, 0)),
             (Shape::Every(1), Shape::Every(n)) => (every(n, "second"), (0, 0), (59, 60 - n)),
             (Shape::One(minute), Shape::Every(n)) if self.hours.len() <= MOST_STRETCHES => {
-                return self.minute_stretches(minute, n);
+                return Some(self.minute_stretches(minute, n));
             }
             _ => return None,
         };
@@ -112,7 +112,7 @@ impl Clock {
     }
 
     /// An interval of seconds during one minute of some hours.
-    fn minute_stretches(&self, minute: u8, step: u8) -> Option<String> {
+    fn minute_stretches(&self, minute: u8, step: u8) -> String {
         let stretch = |hour: &u8| {
             format!(
                 "from {} to {}",
@@ -121,7 +121,7 @@ impl Clock {
             )
         };
         let stretches: Vec<_> = self.hours.iter().map(stretch).collect();
-        Some(format!("{} {}", every(step, "second"), join(&stretches, "and")))
+        format!("{} {}", every(step, "second"), join(&stretches, "and"))
     }
 }
 
