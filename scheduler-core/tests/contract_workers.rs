@@ -86,6 +86,52 @@ fn ec_f3_prestart_all_starts_what_is_missing() {
 }
 
 #[test]
+fn ec_f3_refused_threads_are_not_counted() {
+    let attempts = AtomicUsize::new(0);
+    let factory = move |worker: WorkerThread| -> io::Result<()> {
+        if attempts.fetch_add(1, Ordering::SeqCst) % 2 == 0 {
+            return Err(io::Error::other("no thread for the test"));
+        }
+        thread::Builder::new().spawn(move || worker.run()).map(drop)
+    };
+    let stage = ManualPool::build(sized(5).thread_factory(factory));
+    assert!(!stage.pool.prestart());
+    assert!(stage.pool.prestart());
+    let pool = stage.pool.clone();
+    assert_eq!(capped(move || pool.prestart_all()), 2);
+    assert_eq!(stage.pool.stats().pool_size, 3);
+
+    let refusing = |_: WorkerThread| Err(io::Error::other("no thread for the test"));
+    let stage = ManualPool::build(sized(5).thread_factory(refusing));
+    let pool = stage.pool.clone();
+    assert_eq!(capped(move || pool.prestart_all()), 0);
+    assert_eq!(stage.pool.stats().pool_size, 0);
+}
+
+#[test]
+fn ec_f3_a_pool_that_is_shut_down_starts_workers_for_waiting_tasks_only() {
+    let stage = ManualPool::new(4);
+    let blocker = Blocker::new();
+    stage.pool.execute(blocker.body()).unwrap();
+    blocker.await_started();
+    stage.pool.shutdown();
+    let pool = stage.pool.clone();
+    assert_eq!(capped(move || (pool.prestart(), pool.prestart_all())), (false, 0));
+    assert_eq!(stage.pool.stats().pool_size, 1);
+
+    let stage = ManualPool::new(4);
+    schedule_far(&stage.pool, 1);
+    stage.pool.shutdown();
+    let missing = 4 - stage.pool.stats().pool_size;
+    assert!(stage.pool.prestart());
+    assert_eq!((stage.pool.prestart_all(), stage.pool.stats().pool_size), (missing - 1, 4));
+    drop(stage.pool.shutdown_now());
+    let pool = stage.pool.clone();
+    assert!(capped(move || pool.await_termination(CAP)));
+    assert_eq!((stage.pool.prestart(), stage.pool.prestart_all()), (false, 0));
+}
+
+#[test]
 fn ec_f4_each_submission_starts_a_worker_until_there_are_enough() {
     let stage = ManualPool::new(4);
     for expected in [1, 2, 3] {

@@ -203,19 +203,17 @@ impl ScheduledThreadPool {
     }
 
     /// Starts a worker if there are fewer than the core size, and says whether it did.
+    ///
+    /// It did not if the thread factory refused, or if the pool is shut down and nothing waits.
     #[doc(alias = "prestartCoreThread")]
     pub fn prestart(&self) -> bool {
-        self.shell().step(|core, _, effects| core.prestart(effects))
+        self.shell().prestart(1) == 1
     }
 
-    /// Starts workers up to the core size, and says how many.
+    /// Starts workers up to the core size, and says how many; otherwise as [`prestart`](Self::prestart).
     #[doc(alias = "prestartAllCoreThreads")]
     pub fn prestart_all(&self) -> usize {
-        let mut started = 0;
-        while self.prestart() {
-            started += 1;
-        }
-        started
+        self.shell().prestart(usize::MAX)
     }
 
     /// What starts the threads of workers; none for a virtual crew.

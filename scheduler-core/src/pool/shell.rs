@@ -102,6 +102,14 @@ impl Shell {
         &self,
         step: impl FnOnce(&mut Core<AnyItem>, Now, &mut Effects<AnyItem>) -> R,
     ) -> R {
+        self.step_and_count(step).0
+    }
+
+    /// As [`step`](Self::step), and says how many workers were started.
+    fn step_and_count<R>(
+        &self,
+        step: impl FnOnce(&mut Core<AnyItem>, Now, &mut Effects<AnyItem>) -> R,
+    ) -> (R, usize) {
         let now = Now::read(&*self.clock);
         let mut effects = Effects::new();
         let mut locked = self.locked.lock();
@@ -115,8 +123,7 @@ impl Shell {
         for gate in wake {
             gate.open();
         }
-        self.perform(effects);
-        result
+        (result, self.perform(effects))
     }
 
     /// Looks at the core; nothing follows from it.
@@ -126,6 +133,11 @@ impl Shell {
 
     pub(super) fn next(&self, worker: WorkerNumber, done: Done<AnyItem>) -> Take<AnyItem> {
         self.step(|core, now, effects| core.next(worker, done, now, effects))
+    }
+
+    /// Starts workers up to the core size, at most `limit`, and says how many.
+    pub(super) fn prestart(&self, limit: usize) -> usize {
+        self.step_and_count(|core, _, effects| core.prestart(limit, effects)).1
     }
 
     pub(super) fn settle(&self, worker: WorkerNumber, done: Done<AnyItem>) {
@@ -232,10 +244,10 @@ impl Shell {
         home.is_some_and(|home| std::ptr::addr_eq(Arc::as_ptr(&home), self))
     }
 
-    fn perform(&self, effects: Effects<AnyItem>) {
-        for worker in effects.start {
-            self.start_worker(worker);
-        }
+    /// Performs what a step asks for, and says how many workers were started.
+    fn perform(&self, effects: Effects<AnyItem>) -> usize {
+        let starts = effects.start.into_iter().map(|worker| self.start_worker(worker));
+        let started = starts.filter(|is_started| *is_started).count();
         for task in effects.cancel {
             self.cancel(&task);
         }
@@ -248,16 +260,19 @@ impl Shell {
             self.locked.lock().core.terminate();
             self.termination.open();
         }
+        started
     }
 
-    fn start_worker(&self, number: WorkerNumber) {
-        let Some(me) = self.me.upgrade() else { return };
+    fn start_worker(&self, number: WorkerNumber) -> bool {
+        let Some(me) = self.me.upgrade() else { return false };
         let name = format!("{}{number}", self.thread_name_prefix);
         let worker = WorkerThread::new(name, number, me);
-        if let Err(error) = self.crew().start(worker) {
+        let start = self.crew().start(worker);
+        if let Err(error) = &start {
             self.announcer
                 .announce(&Event::WorkerRefused { worker: number, reason: &error.to_string() });
         }
+        start.is_ok()
     }
 }
 
