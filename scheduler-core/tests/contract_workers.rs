@@ -122,9 +122,8 @@ fn ec_f3_a_pool_that_is_shut_down_starts_workers_for_waiting_tasks_only() {
     let stage = ManualPool::new(4);
     schedule_far(&stage.pool, 1);
     stage.pool.shutdown();
-    let missing = 4 - stage.pool.stats().pool_size;
     assert!(stage.pool.prestart());
-    assert_eq!((stage.pool.prestart_all(), stage.pool.stats().pool_size), (missing - 1, 4));
+    assert_eq!((stage.pool.prestart_all(), stage.pool.stats().pool_size), (2, 4));
     drop(stage.pool.shutdown_now());
     let pool = stage.pool.clone();
     assert!(capped(move || pool.await_termination(CAP)));
@@ -431,6 +430,22 @@ fn ec_f10_sizes_count_live_workers() {
     capped(move || pool.close()).unwrap();
     assert!(stage.pool.is_terminated());
     assert_eq!(sizes(), (0, 3));
+}
+
+#[test]
+fn ec_f10_a_shutdown_starts_no_worker_beside_those_that_there_are() {
+    let (builder, started) = counted(4);
+    let stage = ManualPool::build(builder);
+    let handles = schedule_far(&stage.pool, 2);
+    stage.await_parked(2);
+    stage.pool.shutdown();
+    stage.await_parked(2);
+    assert_eq!(stage.pool.stats().pool_size, 2);
+    stage.clock.advance(HOUR);
+    handles.iter().for_each(value_of);
+    let pool = stage.pool.clone();
+    assert!(capped(move || pool.await_termination(CAP)));
+    assert_eq!(started.load(Ordering::SeqCst), 2);
 }
 
 #[test]

@@ -177,7 +177,7 @@ impl<I: Item> Core<I> {
         }
         self.state = RunState::ShuttingDown;
         self.sweep(now, effects);
-        if !self.agenda.is_empty() {
+        if self.roster.live() == 0 && !self.agenda.is_empty() {
             self.hire_if_missing(effects);
         }
         effects.wake.extend(self.roster.everyone_waiting());

@@ -95,7 +95,9 @@ impl VirtualPool {
 
     /// Runs whatever is due now, and says when a worker wants to look again.
     pub(crate) fn run_due(&self) -> Option<Tick> {
+        let watch = Watch::start();
         loop {
+            watch.check("no task is due any more");
             let steps: Vec<Stepped> =
                 self.crew.workers().into_iter().map(|worker| self.crew.step(worker)).collect();
             let waits: Option<Vec<Option<Tick>>> = steps
@@ -111,7 +113,9 @@ impl VirtualPool {
     /// Lets this much time pass, stopping at every instant at which a worker wants to look.
     pub(crate) fn run_for(&self, duration: Duration) {
         let end = self.clock.now() + duration;
+        let watch = Watch::start();
         while let Some(next) = self.run_due().filter(|next| *next <= end) {
+            watch.check("time has passed");
             self.clock.advance_to(next);
         }
         self.clock.advance_to(end);
@@ -264,10 +268,24 @@ impl<T: Clone + Send + 'static> Journal<T> {
 
 /// Waits for something that no latch announces; panics after [`CAP`].
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let clock = SystemClock::new();
+    let watch = Watch::start();
     while !holds() {
-        assert!(clock.now().since(Tick::ZERO) < CAP, "not within {CAP:?}: {what}");
+        watch.check(what);
         thread::yield_now();
+    }
+}
+
+/// Measures the real time that a loop takes.
+struct Watch(SystemClock);
+
+impl Watch {
+    fn start() -> Self {
+        Self(SystemClock::new())
+    }
+
+    /// Panics when it has taken longer than [`CAP`].
+    fn check(&self, what: &str) {
+        assert!(self.0.now().since(Tick::ZERO) < CAP, "not within {CAP:?}: {what}");
     }
 }
 
