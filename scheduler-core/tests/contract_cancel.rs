@@ -113,6 +113,18 @@ fn ec_e2_only_a_waiting_task_can_be_removed() {
 }
 
 #[test]
+fn ec_e2_a_removed_task_can_still_be_cancelled() {
+    let stage = VirtualPool::new(1);
+    let handle = stage.pool.schedule(ms(1), || ()).unwrap();
+    let removed = stage.pool.remove(&handle).expect("it waits");
+    stage.run_for(ms(1));
+    assert_eq!(handle.state(), TaskState::Scheduled);
+    assert!(handle.cancel() && !handle.cancel());
+    removed.run();
+    assert_eq!((handle.state(), stage.pool.stats().completed), (TaskState::Cancelled, 0));
+}
+
+#[test]
 fn ec_e2_a_pool_gives_away_only_its_own_tasks() {
     let (one, two) = (VirtualPool::new(1), VirtualPool::new(1));
     let mine = one.pool.schedule(HOUR, || ()).unwrap();
