@@ -372,3 +372,30 @@ fn dressed(builder: PoolBuilder) -> PoolBuilder {
 pub(crate) fn is_mounted() -> bool {
     module_path!().contains("::ec_l1_")
 }
+
+/// Holds that a pool is healthy after whatever it went through: it runs 100 fresh tasks, its counters
+/// are right, and it can be ended.
+pub(crate) fn check_healthy(pool: &ScheduledThreadPool) {
+    eventually("the pool is at rest", || pool.stats().active == 0);
+    let before = pool.stats();
+    let handles: Vec<TaskHandle<u64>> =
+        (0..100).map(|n| pool.submit(move || n).expect("the pool takes tasks")).collect();
+    for (n, handle) in (0..).zip(&handles) {
+        assert_eq!(value_of(handle), n);
+    }
+    eventually("all are counted", || pool.stats().completed == before.completed + 100);
+    let after = pool.stats();
+    assert_eq!((after.active, after.queued, after.suspended), (0, before.queued, 0));
+    assert!(after.pool_size >= 1 && after.pool_size <= after.core_size.max(1));
+    drop(pool.shutdown_now());
+    await_terminated(pool);
+    assert_eq!(pool.stats().pool_size, 0);
+}
+
+/// The names of this process's threads that begin like this, as the system shows them.
+pub(crate) fn threads_named(prefix: &str) -> Vec<Vec<u8>> {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("a Linux system");
+    let names = tasks.filter_map(|task| std::fs::read(task.ok()?.path().join("comm")).ok());
+    let names = names.map(|name| name.strip_suffix(b"\n").map(<[u8]>::to_vec).unwrap_or(name));
+    names.filter(|name| name.starts_with(prefix.as_bytes())).collect()
+}
