@@ -12,6 +12,8 @@
 //! | `TaskEnded` | a task will not run again | identity, final state |
 //! | `WorkerStarted`, `WorkerStopped` | a worker's thread begins or ends | its number |
 //! | `WorkerRefused` | a thread could not be started | the reason |
+//! | `DropPanicked` | the destructor of a task's body or value panicked | identity, the panic |
+//! | `WaitStarved` | a task waits for one of its pool that finds no worker | the run, identity |
 //! | `HookPanicked` | a hook, decorator or handler of the pool's owner panicked | which one, the panic |
 //!
 //! [`PoolStats`] are the pool's counters at one moment.
@@ -82,6 +84,26 @@ pub enum Event<'a> {
         worker: u64,
         /// What the thread factory or the system said.
         reason: &'a str,
+    },
+    /// The destructor of something that belonged to a task panicked; the pool goes on.
+    DropPanicked {
+        /// The number of the task.
+        id: TaskId,
+        /// The name of the task, where it has one.
+        name: Option<&'a str>,
+        /// The panic.
+        failure: &'a Failure,
+    },
+    /// A run has waited for a task of its own pool that has been due for a second and finds no worker.
+    ///
+    /// If all workers wait like this one, the pool stands still until one of them gives up.
+    WaitStarved {
+        /// The run that waits.
+        run: &'a Run,
+        /// The number of the task it waits for.
+        id: TaskId,
+        /// The name of the task it waits for, where it has one.
+        name: Option<&'a str>,
     },
     /// A hook of the pool's owner panicked; the pool goes on.
     HookPanicked {

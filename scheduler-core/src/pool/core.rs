@@ -79,6 +79,11 @@ impl<I: Item> Core<I> {
         Ok(())
     }
 
+    /// Takes in the time limit of a task that was taken in before, whatever has become of the pool.
+    pub(crate) fn limit(&mut self, item: I, due: Due, now: Now, effects: &mut Effects<I>) {
+        self.enter(item, Kind::TimeLimit, due, now, effects);
+    }
+
     /// Settles what a worker has done, and gives it something to do.
     pub(crate) fn next(
         &mut self,
@@ -126,8 +131,8 @@ impl<I: Item> Core<I> {
 
     /// Forgets a task that was cancelled.
     pub(crate) fn withdraw(&mut self, sequence: u64, ticket: Ticket, effects: &mut Effects<I>) {
-        let is_resumed = self.agenda.find(ticket).is_some_and(|entry| entry.kind == Kind::Resumed);
-        if self.remove_on_cancel || is_resumed {
+        let is_internal = self.agenda.find(ticket).is_some_and(|entry| entry.kind.is_internal());
+        if self.remove_on_cancel || is_internal {
             effects.release.extend(self.agenda.remove(ticket).map(|entry| entry.item));
         }
         effects.release.extend(self.suspended.remove(&sequence));
@@ -136,8 +141,8 @@ impl<I: Item> Core<I> {
 
     /// Takes a task out of the queue, if it waits there.
     pub(crate) fn remove(&mut self, ticket: Ticket, effects: &mut Effects<I>) -> Option<I> {
-        let is_resumed = self.agenda.find(ticket).is_some_and(|entry| entry.kind == Kind::Resumed);
-        let removed = if is_resumed { None } else { self.agenda.remove(ticket) };
+        let is_internal = self.agenda.find(ticket).is_some_and(|entry| entry.kind.is_internal());
+        let removed = if is_internal { None } else { self.agenda.remove(ticket) };
         self.after_removal(effects);
         removed.map(|entry| entry.item)
     }
@@ -194,7 +199,7 @@ impl<I: Item> Core<I> {
         for entry in self.agenda.extract(now, &mut |_, _| true) {
             if entry.item.is_ended() {
                 effects.release.push(entry.item);
-            } else if entry.kind == Kind::Resumed {
+            } else if entry.kind.is_internal() {
                 effects.cancel.push(entry.item);
             } else {
                 drained.push(entry.item);
@@ -216,6 +221,10 @@ impl<I: Item> Core<I> {
     pub(crate) fn lose(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) {
         effects.release.extend(self.roster.dismiss(worker));
         self.see_to_the_queue(now, effects);
+        if self.state == RunState::ShuttingDown && self.roster.live() == 0 {
+            // Nobody is left to run what waits, and no submission will come that could start somebody.
+            effects.cancel.extend(self.drain(now));
+        }
         self.try_terminate(effects);
     }
 
@@ -262,7 +271,7 @@ impl<I: Item> Core<I> {
         }
     }
 
-    /// Everything the core holds, when the pool itself is dropped.
+    /// Everything the core holds, when nobody will ever run it.
     pub(crate) fn drain(&mut self, now: Now) -> Vec<I> {
         let queued = self.agenda.extract(now, &mut |_, _| true).into_iter();
         let suspended = std::mem::take(&mut self.suspended).into_values();
@@ -275,7 +284,7 @@ impl<I: Item> Core<I> {
             self.after_removal(effects);
             return;
         }
-        self.put(item, kind, due, effects);
+        self.put(item, kind, due.not_overtaking(now), effects);
         self.see_to_the_queue(now, effects);
     }
 
@@ -311,7 +320,7 @@ impl<I: Item> Core<I> {
         if let Done::Recurs(item, due) = done {
             // Nobody is woken for it: its worker is about to look at the queue.
             if may_run(self.state, Kind::Recurring, due.is_reached(now), self.policy) {
-                self.put(item, Kind::Recurring, due, effects);
+                self.put(item, Kind::Recurring, due.not_overtaking(now), effects);
             } else {
                 effects.cancel.push(item);
             }

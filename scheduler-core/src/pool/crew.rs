@@ -11,6 +11,7 @@ use super::roster::WorkerNumber;
 use super::shell::Shell;
 use super::worker;
 use crate::error::Error;
+use crate::sync::AtomicBool;
 use crate::sync::AtomicU64;
 use crate::sync::Mutex;
 use crate::sync::Ordering;
@@ -56,11 +57,13 @@ pub struct WorkerThread {
     name: String,
     number: WorkerNumber,
     shell: Option<Arc<Shell>>,
+    /// Set by the start and by the dropping of the worker: the later of the two reports a refusal.
+    is_over: Arc<AtomicBool>,
 }
 
 impl WorkerThread {
     pub(super) fn new(name: String, number: WorkerNumber, shell: Arc<Shell>) -> Self {
-        Self { name, number, shell: Some(shell) }
+        Self { name, number, shell: Some(shell), is_over: Arc::new(AtomicBool::new(false)) }
     }
 
     /// The name the thread is meant to have: the pool's prefix and the worker's number.
@@ -87,10 +90,17 @@ impl WorkerThread {
 impl Drop for WorkerThread {
     fn drop(&mut self) {
         if let Some(shell) = self.shell.take() {
-            shell.lose_worker(self.number, "the thread factory dropped the worker");
+            shell.lose_worker(self.number);
+            // ORDERING: relaxed, the swap alone decides who is the later one.
+            if self.is_over.swap(true, Ordering::Relaxed) {
+                shell.announce_refusal(self.number, DROPPED);
+            }
         }
     }
 }
+
+/// Why a worker that was dropped without having been run does not work.
+const DROPPED: &str = "the thread factory dropped the worker";
 
 impl fmt::Debug for WorkerThread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -122,18 +132,23 @@ pub(super) enum Crew {
 }
 
 impl Crew {
-    /// Starts a worker; a panic of the factory is a refusal.
+    /// Starts a worker; a panic of the factory is a refusal, and so is a dropped worker.
     pub(super) fn start(&self, worker: WorkerThread) -> Result<(), Error> {
-        match self {
+        let is_over = Arc::clone(&worker.is_over);
+        let answer = match self {
             Self::Virtual(crew) => {
                 crew.join(worker);
-                Ok(())
+                Ok(Ok(()))
             }
-            Self::Threads(factory) => match catch(|| factory.start(worker)) {
-                Ok(Ok(())) => Ok(()),
-                Ok(Err(error)) => Err(Error::no_thread(error.to_string())),
-                Err(failure) => Err(Error::no_thread(failure.to_string())),
-            },
+            Self::Threads(factory) => catch(|| factory.start(worker)),
+        };
+        // ORDERING: relaxed, see `WorkerThread::drop`.
+        let was_dropped = is_over.swap(true, Ordering::Relaxed);
+        match answer {
+            Ok(Ok(())) if was_dropped => Err(Error::no_thread(DROPPED.to_owned())),
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(Error::no_thread(error.to_string())),
+            Err(failure) => Err(Error::no_thread(failure.to_string())),
         }
     }
 }

@@ -28,6 +28,15 @@ pub(super) struct Hooks {
 }
 
 impl Hooks {
+    /// Asks the decorator, where there is one, for what surrounds the steps of one task.
+    pub(super) fn decorate(
+        &self,
+        id: TaskId,
+        name: Option<&str>,
+    ) -> Result<Option<Around>, Failure> {
+        self.decorate.as_ref().map(|decorate| catch(|| decorate(id, name))).transpose()
+    }
+
     /// Calls the before-hook; a panic of it is the failure of the run, which then does not start.
     pub(super) fn before_run(&self, run: &Run, announcer: &Announcer) -> Option<Failure> {
         let hook = self.before.as_ref()?;

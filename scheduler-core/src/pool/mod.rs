@@ -40,6 +40,7 @@ mod roster;
 mod shell;
 mod shutdown;
 mod step;
+mod time_limit;
 mod unstarted;
 mod worker;
 
@@ -70,14 +71,15 @@ use crate::task::Home;
 use crate::task::Rhythm;
 use crate::task::Task;
 use crate::task::TaskHandle;
+use crate::task::TaskId;
 use crate::task::TaskReturn;
 use crate::task::cell::TaskCell;
 use crate::task::cell::Work;
-use crate::task::unwind::catch;
 use crate::task::unwind::drop_contained;
 use crate::time::Due;
 use crate::time::Now;
 use crate::trigger::Trigger;
+use hooks::Around;
 use shell::AnyItem;
 use shell::Shell;
 use shutdown::Kind;
@@ -242,8 +244,9 @@ impl ScheduledThreadPool {
         task.check()?;
         let due = self.first_due(&task)?;
         let kind = if task.rhythm.is_recurring() { Kind::Recurring } else { Kind::OneShot };
-        let cell = self.make_cell(task, due)?;
-        let handle = TaskHandle::new(cell);
+        let (id, name) = (self.shell().draw_id(), task.name.as_deref());
+        let around = self.shell().hooks.decorate(id, name).map_err(Error::failed)?;
+        let handle = TaskHandle::new(self.make_cell(id, task, around, due));
         match self.shell().admit(handle.task(), kind, due) {
             Ok(()) => Ok(handle),
             Err(refused) => self.reject(refused).map(|()| handle),
@@ -263,22 +266,17 @@ impl ScheduledThreadPool {
 
     fn make_cell<T: Send + Sync + 'static>(
         &self,
+        id: TaskId,
         task: Task<T>,
+        around: Option<Around>,
         due: Due,
-    ) -> Result<Arc<TaskCell<T>>, Error> {
-        let shell = self.shell();
-        let home: Arc<dyn Home> = Arc::clone(shell) as Arc<dyn Home>;
-        let mut header = Header::new(shell.draw_id(), task.rhythm, Arc::downgrade(&home));
+    ) -> Arc<TaskCell<T>> {
+        let home: Arc<dyn Home> = Arc::clone(self.shell()) as Arc<dyn Home>;
+        let mut header = Header::new(id, task.rhythm, Arc::downgrade(&home));
         header.name = task.name;
         header.on_error = task.on_error;
-        let around = match &shell.hooks.decorate {
-            None => None,
-            Some(decorate) => {
-                let around = catch(|| decorate(header.id, header.name.as_deref()));
-                Some(around.map_err(Error::failed)?)
-            }
-        };
-        Ok(TaskCell::new(header, Work { job: task.job, around }, due))
+        header.deadline = task.deadline;
+        TaskCell::new(header, Work { job: task.job, around }, due)
     }
 
     fn reject(&self, refused: AnyItem) -> Result<(), Error> {

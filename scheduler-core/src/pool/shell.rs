@@ -1,6 +1,8 @@
 //! The core behind its lock: takes the lock, calls the core, unlocks, performs the effects.
 //!
 //! INVARIANT: nothing but the core runs under the lock — no clock, no thread start, no user code.
+//! Tasks that the core cancels change their state under it, too, so that no handle is unresolved when
+//! another thread sees the pool terminated; those who wait for them are told after unlocking.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,6 +20,7 @@ use super::step::Done;
 use super::step::Effects;
 use super::step::Item;
 use super::step::Take;
+use crate::error::Failure;
 use crate::observe::Announcer;
 use crate::observe::Event;
 use crate::queue::Ticket;
@@ -25,10 +28,12 @@ use crate::sync::AtomicU64;
 use crate::sync::Mutex;
 use crate::sync::Ordering;
 use crate::task::AnyTask;
+use crate::task::Header;
 use crate::task::Home;
 use crate::task::Run;
 use crate::task::TaskId;
 use crate::task::TaskState;
+use crate::task::any::Farewell;
 use crate::task::unwind::drop_contained;
 use crate::time::Clock;
 use crate::time::Due;
@@ -119,11 +124,13 @@ impl Shell {
         }
         let wake: Vec<Arc<Gate>> =
             effects.wake.iter().filter_map(|worker| locked.gates.get(worker).cloned()).collect();
+        let farewells: Vec<Option<Farewell>> =
+            effects.cancel.iter().map(|task| Arc::clone(task).end_as_cancelled()).collect();
         drop(locked);
         for gate in wake {
             gate.open();
         }
-        (result, self.perform(effects))
+        (result, self.perform(effects, farewells))
     }
 
     /// Looks at the core; nothing follows from it.
@@ -219,9 +226,12 @@ impl Shell {
     }
 
     /// Takes note that a worker did not start, or has died.
-    pub(super) fn lose_worker(&self, worker: WorkerNumber, reason: &str) {
+    pub(super) fn lose_worker(&self, worker: WorkerNumber) {
         self.locked.lock().gates.remove(&worker);
         self.step(|core, now, effects| core.lose(worker, now, effects));
+    }
+
+    pub(super) fn announce_refusal(&self, worker: WorkerNumber, reason: &str) {
         self.announcer.announce(&Event::WorkerRefused { worker, reason });
     }
 
@@ -244,12 +254,14 @@ impl Shell {
         home.is_some_and(|home| std::ptr::addr_eq(Arc::as_ptr(&home), self))
     }
 
-    /// Performs what a step asks for, and says how many workers were started.
-    fn perform(&self, effects: Effects<AnyItem>) -> usize {
-        let starts = effects.start.into_iter().map(|worker| self.start_worker(worker));
-        let started = starts.filter(|is_started| *is_started).count();
-        for task in effects.cancel {
-            self.cancel(&task);
+    /// Performs what a step asked for, and says how many workers were started.
+    fn perform(&self, effects: Effects<AnyItem>, farewells: Vec<Option<Farewell>>) -> usize {
+        let started = effects.start.into_iter().filter(|worker| self.start_worker(*worker)).count();
+        for (task, farewell) in effects.cancel.into_iter().zip(farewells) {
+            if let Some(farewell) = farewell {
+                farewell();
+                self.announce_end(&*task, TaskState::Cancelled);
+            }
         }
         for task in effects.interrupt {
             task.interrupt();
@@ -263,16 +275,15 @@ impl Shell {
         started
     }
 
+    /// Starts a worker's thread, and says whether that worked.
     fn start_worker(&self, number: WorkerNumber) -> bool {
         let Some(me) = self.me.upgrade() else { return false };
         let name = format!("{}{number}", self.thread_name_prefix);
-        let worker = WorkerThread::new(name, number, me);
-        let start = self.crew().start(worker);
-        if let Err(error) = &start {
-            self.announcer
-                .announce(&Event::WorkerRefused { worker: number, reason: &error.to_string() });
+        let started = self.crew().start(WorkerThread::new(name, number, me));
+        if let Err(error) = &started {
+            self.announce_refusal(number, &error.to_string());
         }
-        start.is_ok()
+        started.is_ok()
     }
 }
 
@@ -285,6 +296,16 @@ impl Home for Shell {
         let header = task.header();
         self.step(|core, _, effects| core.withdraw(header.id.0, header.ticket(), effects));
         self.announce_end(task, TaskState::Cancelled);
+    }
+
+    fn drop_panicked(&self, header: &Header, failure: &Failure) {
+        let (id, name) = (header.id, header.name.as_deref());
+        self.announcer.announce(&Event::DropPanicked { id, name, failure });
+    }
+
+    fn wait_starves(&self, run: &Run, awaited: &Header) {
+        let (id, name) = (awaited.id, awaited.name.as_deref());
+        self.announcer.announce(&Event::WaitStarved { run, id, name });
     }
 
     fn resume(&self, task: AnyItem) {

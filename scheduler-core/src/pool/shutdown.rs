@@ -53,12 +53,21 @@ pub(crate) enum Kind {
     Recurring,
     /// A run in progress that wants to be polled on.
     Resumed,
+    /// The time limit of a task; it leaves the queue together with its task, at the latest.
+    TimeLimit,
+}
+
+impl Kind {
+    /// Whether the pool made the item, so that it never is in the hands of a user.
+    pub(crate) fn is_internal(self) -> bool {
+        matches!(self, Self::Resumed | Self::TimeLimit)
+    }
 }
 
 /// Whether an item may stay in the queue, or enter it, or leave it to be run.
 pub(crate) fn may_run(state: RunState, kind: Kind, is_due: bool, policy: ShutdownPolicy) -> bool {
     match (state, kind) {
-        (RunState::Running, _) | (RunState::ShuttingDown, Kind::Resumed) => true,
+        (RunState::Running, _) | (RunState::ShuttingDown, Kind::Resumed | Kind::TimeLimit) => true,
         (RunState::ShuttingDown, Kind::OneShot) => is_due || policy.execute_delayed,
         (RunState::ShuttingDown, Kind::Recurring) => policy.continue_recurring,
         (RunState::Stopping | RunState::Terminated, _) => false,
@@ -67,7 +76,7 @@ pub(crate) fn may_run(state: RunState, kind: Kind, is_due: bool, policy: Shutdow
 
 #[cfg(test)]
 mod tests {
-    use super::Kind::{OneShot, Recurring, Resumed};
+    use super::Kind::{OneShot, Recurring, Resumed, TimeLimit};
     use super::RunState::{Running, ShuttingDown, Stopping, Terminated};
     use super::*;
 
@@ -78,7 +87,7 @@ mod tests {
             let (is_due, continue_recurring, execute_delayed) =
                 (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
             let policy = ShutdownPolicy { continue_recurring, execute_delayed };
-            for kind in [OneShot, Recurring, Resumed] {
+            for kind in [OneShot, Recurring, Resumed, TimeLimit] {
                 assert!(may_run(Running, kind, is_due, policy));
                 assert!(!may_run(Stopping, kind, is_due, policy));
                 assert!(!may_run(Terminated, kind, is_due, policy));
@@ -86,6 +95,7 @@ mod tests {
             assert_eq!(may_run(ShuttingDown, OneShot, is_due, policy), is_due || execute_delayed);
             assert_eq!(may_run(ShuttingDown, Recurring, is_due, policy), continue_recurring);
             assert!(may_run(ShuttingDown, Resumed, is_due, policy));
+            assert!(may_run(ShuttingDown, TimeLimit, is_due, policy));
         }
     }
 }

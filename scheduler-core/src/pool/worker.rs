@@ -100,6 +100,9 @@ pub(super) fn finish(shell: &Arc<Shell>, executed: Executed) {
 
 fn begin(shell: &Arc<Shell>, task: &Arc<dyn AnyTask>) -> Option<Run> {
     let now = Now::read(&*shell.clock);
+    if task.header().is_overdue(now.tick) {
+        shell.cancel(task);
+    }
     Arc::clone(task).begin(now)
 }
 
@@ -117,6 +120,9 @@ fn announce_start(shell: &Arc<Shell>, run: &Run) -> Option<Failure> {
 fn settle(shell: &Arc<Shell>, run: &Run, outcome: &Result<(), Failure>) -> Done<Arc<dyn AnyTask>> {
     shell.hooks.after_run(run, outcome, &shell.announcer);
     let now = Now::read(&*shell.clock);
+    if run.task().header().is_overdue(now.tick) {
+        run.task().cancel();
+    }
     let verdict = Arc::clone(run.task()).settle(now);
     if shell.announcer.is_heard() {
         let next = match verdict {
@@ -167,7 +173,8 @@ impl Presence<'_> {
 impl Drop for Presence<'_> {
     fn drop(&mut self) {
         if !self.has_left {
-            self.shell.lose_worker(self.worker, "the worker's thread has died");
+            self.shell.lose_worker(self.worker);
+            self.shell.announce_refusal(self.worker, "the worker's thread has died");
         }
     }
 }

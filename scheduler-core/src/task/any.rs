@@ -26,12 +26,18 @@ pub(crate) trait AnyTask: Send + Sync {
     /// Moves a run whose future is pending out of its worker.
     fn suspend(&self) -> Suspend;
     fn cancel(&self) -> Cancelled;
+    /// The first half of a cancellation, which runs no user code; the answer is the second half, to be
+    /// called with no lock held. None when the task had ended before.
+    fn end_as_cancelled(self: Arc<Self>) -> Option<Farewell>;
     /// Asks the present run to stop, if there is one.
     fn interrupt(&self);
     /// Adds a thread that waits inside the task, to be told when the run is asked to stop.
     fn add_interruptible(&self, gate: &Arc<Gate>) -> u64;
     fn remove_interruptible(&self, number: u64);
 }
+
+/// Tells all who wait for a task that it has ended, and drops what is left of its body.
+pub(crate) type Farewell = Box<dyn FnOnce() + Send>;
 
 /// What executing one step has led to.
 #[derive(Clone, Debug, PartialEq, Eq)]

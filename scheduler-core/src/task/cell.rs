@@ -7,6 +7,7 @@ use std::task::Waker;
 
 use super::Header;
 use super::Home;
+use super::any;
 use super::any::AnyTask;
 use super::any::Cancelled;
 use super::any::Executed;
@@ -23,6 +24,7 @@ use super::state::StateMachine;
 use super::state::Suspend;
 use super::state::TaskState;
 use super::unwind::catch;
+use super::unwind::catch_drop;
 use super::unwind::drop_contained;
 use super::waiters::Waiter;
 use super::waiters::Waiters;
@@ -79,9 +81,18 @@ struct Farewell<T> {
 }
 
 impl<T> Farewell<T> {
-    fn say(self) {
+    fn say(self, header: &Header) {
         tell(self.waiters, self.state);
-        drop_contained((self.work, self.step));
+        discard(header, (self.work, self.step));
+    }
+}
+
+/// Drops what a task no longer needs; a panic of its destructors is reported and goes no further.
+fn discard<V>(header: &Header, leftover: V) {
+    if let Err(failure) = catch_drop(leftover)
+        && let Some(home) = header.home()
+    {
+        home.drop_panicked(header, &failure);
     }
 }
 
@@ -94,6 +105,19 @@ impl<T> Slot<T> {
             waiters: self.waiters.take(),
             state: self.state.visible(),
         }
+    }
+
+    fn cancel(&mut self) -> (Cancel, Option<Farewell<T>>) {
+        let answer = self.state.cancel();
+        if answer == Cancel::Refused {
+            return (answer, None);
+        }
+        let mut farewell = self.farewell(Err(Error::cancelled()));
+        if answer == Cancel::WhileRunning {
+            // The worker that executes the task owns both until it settles.
+            (self.work, self.step) = (farewell.work.take(), farewell.step.take());
+        }
+        (answer, Some(farewell))
     }
 }
 
@@ -142,7 +166,7 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
         };
         drop(slot);
         let state = farewell.state;
-        farewell.say();
+        farewell.say(&self.header);
         Verdict::Ended(state)
     }
 
@@ -154,7 +178,7 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
     ) -> Verdict {
         let leftover = (slot.work.take(), slot.step.take());
         drop(slot);
-        drop_contained((leftover, late));
+        discard(&self.header, (leftover, late));
         Verdict::Ended(TaskState::Cancelled)
     }
 
@@ -288,19 +312,17 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
     }
 
     fn cancel(&self) -> Cancelled {
-        let mut slot = self.slot.lock();
-        let answer = slot.state.cancel();
-        if answer == Cancel::Refused {
-            return Cancelled { won: false, waits_in_pool: false };
+        let (answer, farewell) = self.slot.lock().cancel();
+        let won = farewell.is_some();
+        if let Some(farewell) = farewell {
+            farewell.say(&self.header);
         }
-        let mut farewell = slot.farewell(Err(Error::cancelled()));
-        if answer == Cancel::WhileRunning {
-            // The worker that executes the task owns both until it settles.
-            (slot.work, slot.step) = (farewell.work.take(), farewell.step.take());
-        }
-        drop(slot);
-        farewell.say();
-        Cancelled { won: true, waits_in_pool: answer == Cancel::WhileWaiting }
+        Cancelled { won, waits_in_pool: answer == Cancel::WhileWaiting }
+    }
+
+    fn end_as_cancelled(self: Arc<Self>) -> Option<any::Farewell> {
+        let (_, farewell) = self.slot.lock().cancel();
+        farewell.map(|farewell| Box::new(move || farewell.say(&self.header)) as any::Farewell)
     }
 
     fn interrupt(&self) {
@@ -358,8 +380,8 @@ impl<T> Drop for TaskCell<T> {
         let body = (slot.work.take(), slot.step.take());
         let rest = (slot.outcome.take(), slot.waiters.take());
         drop(slot);
-        drop_contained(body);
-        drop_contained(rest);
+        discard(&self.header, body);
+        discard(&self.header, rest);
     }
 }
 

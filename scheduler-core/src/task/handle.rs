@@ -23,9 +23,13 @@ use super::waiters::Waiter;
 use super::waiters::tell;
 use crate::error::Error;
 use crate::error::Failure;
+use crate::time::Clock;
 use crate::time::Gate;
 use crate::time::Now;
 use crate::time::Tick;
+
+/// How long a task may be due without a worker before another that waits for it is reported.
+const STARVED_AFTER: Duration = Duration::from_secs(1);
 
 /// The caller's end of a task: waits for it, looks at it, cancels it.
 ///
@@ -145,6 +149,10 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
 
     /// Waits until the task has ended.
     ///
+    /// Inside a task this holds the worker. If the awaited task is of the same pool and finds no other
+    /// worker, the wait may be in vain: it is reported after a second as
+    /// [`Event::WaitStarved`](crate::Event::WaitStarved).
+    ///
     /// # Errors
     ///
     /// [`Error::is_interrupted`] when called inside a task that is asked to stop meanwhile;
@@ -225,6 +233,13 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         let clock = home.clock();
         let until = limit.map(|limit| clock.now() + limit);
         let interruptible = Interruptible::new(run, gate);
+        // The deadline of a run of another pool is a time of another clock; that pool sees to it.
+        let neighbour = run.filter(|run| is_home_of(home, run));
+        let mut starves_at = neighbour.map(|_| self.starves_at(clock));
+        let deadlines = [
+            self.cell.header().deadline,
+            neighbour.map_or(Tick::MAX, |run| run.task().header().deadline),
+        ];
         loop {
             let seen = gate.epoch();
             if let Some(outcome) = self.cell.outcome() {
@@ -233,13 +248,30 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
             if interruptible.is_asked_to_stop() {
                 return Err(Error::interrupted());
             }
+            if self.cell.header().is_overdue(clock.now()) {
+                self.cancel_now();
+                continue;
+            }
             if let Some(limit) = limit
                 && until.is_some_and(|until| clock.now() >= until)
             {
                 return Err(Error::timeout(limit));
             }
-            clock.wait(gate, seen, until);
+            if let Some(run) = run
+                && starves_at.take_if(|at| clock.now() >= *at).is_some()
+                && self.state() == TaskState::Scheduled
+            {
+                home.wait_starves(run, self.cell.header());
+            }
+            let looks = [until, starves_at].into_iter().flatten().chain(deadlines);
+            clock.wait(gate, seen, looks.min().filter(|look| *look != Tick::MAX));
         }
+    }
+
+    /// When a wait inside a task of the same pool, whose worker it holds, is to be reported.
+    fn starves_at(&self, clock: &Arc<dyn Clock>) -> Tick {
+        let now = Now::read(&**clock);
+        self.cell.due().as_tick(now).max(now.tick) + STARVED_AFTER
     }
 
     fn is_task_of(&self, run: &Run) -> bool {
@@ -284,6 +316,10 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
             _ => Err(Error::wrong_state("completed", self.state().name())),
         }
     }
+}
+
+fn is_home_of(home: &dyn Home, run: &Run) -> bool {
+    run.task().header().home().is_some_and(|other| std::ptr::addr_eq(Arc::as_ptr(&other), home))
 }
 
 /// A clone of the shared value. The clone is made outside every lock: it is user code.

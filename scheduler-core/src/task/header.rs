@@ -11,6 +11,7 @@ use crate::queue::Ticket;
 use crate::sync::AtomicBool;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering;
+use crate::time::Tick;
 
 /// The number of a task, unique in its pool and growing in the order of submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,6 +37,8 @@ pub(crate) struct Header {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) rhythm: Rhythm,
     pub(crate) on_error: OnError,
+    /// When the task is to have ended; [`Tick::MAX`] for no such time.
+    pub(crate) deadline: Tick,
     home: Weak<dyn Home>,
     /// Where the task stands in its pool's queue; written and read under the pool's lock.
     ticket: AtomicU64,
@@ -50,6 +53,7 @@ impl Header {
             name: None,
             rhythm,
             on_error: OnError::default(),
+            deadline: Tick::MAX,
             home,
             ticket: AtomicU64::new(Ticket::NONE.to_bits()),
             stop_asked: AtomicBool::new(false),
@@ -91,6 +95,11 @@ impl Header {
     pub(crate) fn ask_to_stop(&self) {
         // ORDERING: release, so that a body that sees the request sees what its canceller did before.
         self.stop_asked.store(true, Ordering::Release);
+    }
+
+    /// Whether the task should have ended.
+    pub(crate) fn is_overdue(&self, now: Tick) -> bool {
+        self.deadline != Tick::MAX && now >= self.deadline
     }
 
     pub(crate) fn is_asked_to_stop(&self) -> bool {

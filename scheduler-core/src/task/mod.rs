@@ -55,6 +55,7 @@ pub use spec::OnError;
 pub use spec::Task;
 pub use state::TaskState;
 
+use crate::error::Failure;
 use crate::time::Clock;
 
 /// What a task needs of the pool it lives in.
@@ -64,6 +65,12 @@ pub(crate) trait Home: Send + Sync {
 
     /// Takes a task that has been cancelled out of the queue, where it is still in there.
     fn withdraw(&self, task: &dyn AnyTask);
+
+    /// Reports that a destructor of something that belonged to a task has panicked.
+    fn drop_panicked(&self, header: &Header, failure: &Failure);
+
+    /// Reports that `run` waits for a task of its own pool that is due and finds no worker.
+    fn wait_starves(&self, run: &Run, awaited: &Header);
 
     /// Puts a suspended run back into the queue, to be polled on.
     fn resume(&self, task: Arc<dyn AnyTask>);

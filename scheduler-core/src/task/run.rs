@@ -81,13 +81,18 @@ impl Run {
     }
 
     /// Whether this run was asked to stop, by [`TaskHandle::cancel_now`](super::TaskHandle::cancel_now)
-    /// or [`ScheduledThreadPool::shutdown_now`](crate::ScheduledThreadPool::shutdown_now).
+    /// or [`ScheduledThreadPool::shutdown_now`](crate::ScheduledThreadPool::shutdown_now), or because
+    /// its time is over
+    /// ([`submit_with_timeout`](crate::ScheduledThreadPool::submit_with_timeout)).
     ///
     /// It stands for the interrupt of the JDK and, like it, is a request that the body may follow.
     #[must_use]
     #[doc(alias = "isInterrupted")]
     pub fn is_cancelled(&self) -> bool {
-        self.task.header().is_asked_to_stop()
+        let header = self.task.header();
+        header.is_asked_to_stop()
+            || header.deadline != Tick::MAX
+                && header.home().is_none_or(|home| header.is_overdue(home.clock().now()))
     }
 
     /// Blocks the worker for this long, or until the run is asked to stop.
@@ -99,6 +104,7 @@ impl Run {
         let Some(home) = self.task.header().home() else { return Err(Error::interrupted()) };
         let clock = home.clock();
         let until = clock.now() + duration;
+        let look = until.min(self.task.header().deadline);
         let gate = Arc::new(Gate::new());
         let _interruptible = Interruptible::new(Some(self), &gate);
         loop {
@@ -109,7 +115,7 @@ impl Run {
             if clock.now() >= until {
                 return Ok(());
             }
-            clock.wait(&gate, seen, Some(until));
+            clock.wait(&gate, seen, Some(look));
         }
     }
 

@@ -13,6 +13,7 @@ use super::job::RepeatFuture;
 use super::job::TaskReturn;
 use super::rhythm::Rhythm;
 use crate::error::Error;
+use crate::time::Tick;
 use crate::trigger::MisfirePolicy;
 use crate::trigger::Trigger;
 
@@ -87,6 +88,8 @@ pub struct Task<T> {
     pub(crate) initial_delay: Duration,
     pub(crate) name: Option<Arc<str>>,
     pub(crate) on_error: OnError,
+    /// When the task is to have ended; [`Tick::MAX`] for no such time.
+    pub(crate) deadline: Tick,
 }
 
 impl<T: Send + Sync + 'static> Task<T> {
@@ -115,7 +118,20 @@ impl<T: Send + Sync + 'static> Task<T> {
     }
 
     fn with(job: Box<dyn Job<T>>, rhythm: Rhythm) -> Self {
-        Self { job, rhythm, initial_delay: Duration::ZERO, name: None, on_error: OnError::Stop }
+        Self {
+            job,
+            rhythm,
+            initial_delay: Duration::ZERO,
+            name: None,
+            on_error: OnError::Stop,
+            deadline: Tick::MAX,
+        }
+    }
+
+    /// Cancels the task if it has not ended by then.
+    pub(crate) fn deadline(mut self, deadline: Tick) -> Self {
+        self.deadline = deadline;
+        self
     }
 }
 

@@ -1,7 +1,7 @@
 //! All panic policy: how user code is entered, and what becomes of its panics.
 //!
 //! Every call into user code — a body, a destructor, a waker, a callback, a trigger, a hook — goes
-//! through [`catch`] or [`drop_contained`]. Both first make sure that no lock is held.
+//! through [`catch`] or [`catch_drop`]. Both first make sure that no lock is held.
 
 use std::any::Any;
 use std::mem;
@@ -24,13 +24,20 @@ pub(crate) fn catch<R>(call: impl FnOnce() -> R) -> Result<R, Failure> {
     })
 }
 
-/// Drops a value of user code; a panic of its destructor goes no further.
-pub(crate) fn drop_contained<V>(value: V) {
+/// Drops a value of user code; a panic of its destructor becomes a [`Failure`].
+pub(crate) fn catch_drop<V>(value: V) -> Result<(), Failure> {
     assert_unlocked();
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+    catch_unwind(AssertUnwindSafe(|| drop(value))).map_err(|payload| {
+        let failure = Failure::from_panic(&describe(payload.as_ref()));
         // The payload of that panic could panic in its own destructor, and so on: it is leaked.
         mem::forget(payload);
-    }
+        failure
+    })
+}
+
+/// Drops a value of user code; a panic of its destructor goes no further, and nobody is told.
+pub(crate) fn drop_contained<V>(value: V) {
+    drop(catch_drop(value));
 }
 
 fn describe(payload: &(dyn Any + Send)) -> String {

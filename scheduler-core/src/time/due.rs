@@ -44,6 +44,18 @@ impl Due {
         self.left(now).is_zero()
     }
 
+    /// Where a task with this fire time enters the queue at `now`.
+    ///
+    /// A trigger may answer with an instant long past, again and again. It counts as now there, so that
+    /// such a task takes turns with others that are due, and cannot starve them. A tick is kept: missed
+    /// fire times of a fixed rate come in their exact order.
+    pub(crate) fn not_overtaking(self, now: Now) -> Self {
+        match self {
+            Self::Tick(_) => self,
+            Self::Wall(wall) => Self::Wall(wall.max(now.wall)),
+        }
+    }
+
     /// This instant on the monotonic clock, as far as the present reading tells.
     pub(crate) fn as_tick(self, now: Now) -> Tick {
         match self {

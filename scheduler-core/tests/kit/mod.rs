@@ -60,7 +60,7 @@ impl ManualPool {
 
     pub(crate) fn build(builder: PoolBuilder) -> Self {
         let clock = ManualClock::new();
-        let pool = builder.clock(Arc::new(clock.clone())).build();
+        let pool = dressed(builder).clock(Arc::new(clock.clone())).build();
         Self { pool: pool.expect("valid settings"), clock }
     }
 
@@ -89,7 +89,7 @@ impl VirtualPool {
 
     pub(crate) fn build(builder: PoolBuilder) -> Self {
         let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
-        let builder = builder.clock(Arc::new(clock.clone())).virtual_crew(&crew);
+        let builder = dressed(builder).clock(Arc::new(clock.clone())).virtual_crew(&crew);
         Self { pool: builder.build().expect("valid settings"), clock, crew }
     }
 
@@ -373,4 +373,58 @@ impl Random {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits until a pool has terminated.
+pub(crate) fn await_terminated(pool: &ScheduledThreadPool) {
+    eventually("the pool terminates", || pool.is_terminated());
+}
+
+/// Closes a pool, within [`CAP`].
+pub(crate) fn close(pool: &ScheduledThreadPool) {
+    let pool = pool.clone();
+    capped(move || pool.close()).expect("no task of the pool closes it");
+}
+
+/// Waits until at least this many threads rest on a clock.
+pub(crate) fn await_parked(clock: &ManualClock, count: usize) {
+    eventually("threads come to rest", || clock.parked() >= count);
+}
+
+/// Decorates the tasks of a pool, where this kit is part of a section that `contract_decoration`
+/// mounts, to hold decorated tasks to all of that section.
+fn dressed(builder: PoolBuilder) -> PoolBuilder {
+    if is_mounted() { builder.decorate_task(|_, _| Box::new(|step| step())) } else { builder }
+}
+
+/// Whether this kit is part of a section that `contract_decoration` mounts.
+pub(crate) fn is_mounted() -> bool {
+    module_path!().contains("::ec_l1_")
+}
+
+/// Holds that a pool is healthy after whatever it went through: it runs 100 fresh tasks, its counters
+/// are right, and it can be ended.
+pub(crate) fn check_healthy(pool: &ScheduledThreadPool) {
+    eventually("the pool is at rest", || pool.stats().active == 0);
+    let before = pool.stats();
+    let handles: Vec<TaskHandle<u64>> =
+        (0..100).map(|n| pool.submit(move || n).expect("the pool takes tasks")).collect();
+    for (n, handle) in (0..).zip(&handles) {
+        assert_eq!(value_of(handle), n);
+    }
+    eventually("all are counted", || pool.stats().completed == before.completed + 100);
+    let after = pool.stats();
+    assert_eq!((after.active, after.queued, after.suspended), (0, before.queued, 0));
+    assert!(after.pool_size >= 1 && after.pool_size <= after.core_size.max(1));
+    drop(pool.shutdown_now());
+    await_terminated(pool);
+    assert_eq!(pool.stats().pool_size, 0);
+}
+
+/// The names of this process's threads that begin like this, as the system shows them.
+pub(crate) fn threads_named(prefix: &str) -> Vec<Vec<u8>> {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("a Linux system");
+    let names = tasks.filter_map(|task| std::fs::read(task.ok()?.path().join("comm")).ok());
+    let names = names.map(|name| name.strip_suffix(b"\n").map(<[u8]>::to_vec).unwrap_or(name));
+    names.filter(|name| name.starts_with(prefix.as_bytes())).collect()
 }

@@ -1,0 +1,65 @@
+//! Tasks that are cancelled when they take too long.
+
+use std::time::Duration;
+
+use super::ScheduledThreadPool;
+use crate::error::Error;
+use crate::task::Task;
+use crate::task::TaskHandle;
+use crate::time::Due;
+use crate::time::Tick;
+
+impl ScheduledThreadPool {
+    /// Runs a task as soon as possible, and cancels it if it has not ended within `limit`.
+    ///
+    /// The limit counts from the submission. A run in progress is asked to stop, as by
+    /// [`TaskHandle::cancel_now`]; a task that has not begun by then, never does; a value that comes
+    /// later is dropped. As `submitWithTimeout` of the JDK's `ForkJoinPool`.
+    ///
+    /// The body and blocked waits see the end of the time at once. Callbacks and futures that await the
+    /// handle are told by a worker: where all are busy, when the first of them is free. For that the
+    /// limit waits in the queue, which it leaves when the task has ended.
+    ///
+    /// ```
+    /// use scheduler_core::{Run, ScheduledThreadPool};
+    /// use std::time::Duration;
+    ///
+    /// let pool = ScheduledThreadPool::new(2);
+    /// let handle = pool.submit_with_timeout(Duration::from_millis(5), || {
+    ///     Run::current().expect("this is a task").sleep(Duration::from_secs(3600))
+    /// })?;
+    /// assert!(handle.wait().unwrap_err().is_cancelled());
+    /// # Ok::<(), scheduler_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`execute`](Self::execute).
+    #[doc(alias = "submitWithTimeout")]
+    pub fn submit_with_timeout<T: Send + Sync + 'static>(
+        &self,
+        limit: Duration,
+        body: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<TaskHandle<T>, Error> {
+        let deadline = self.shell().clock.now() + limit;
+        let handle = self.submit_task(Task::once(body).deadline(deadline))?;
+        if !handle.is_done() {
+            self.cancel_at(deadline, &handle);
+        }
+        Ok(handle)
+    }
+
+    fn cancel_at<T: Send + Sync + 'static>(&self, deadline: Tick, handle: &TaskHandle<T>) {
+        let limited = handle.clone();
+        let cancel = Task::once(move || {
+            limited.cancel_now();
+        });
+        let due = Due::Tick(deadline);
+        let limit = TaskHandle::new(self.make_cell(self.shell().draw_id(), cancel, None, due));
+        let task = limit.task();
+        self.shell().step(|core, now, effects| core.limit(task, due, now, effects));
+        handle.on_done(move |_| {
+            limit.cancel();
+        });
+    }
+}
