@@ -5,6 +5,7 @@ mod kit;
 use std::fs;
 use std::hint::spin_loop;
 use std::sync::Arc;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
@@ -26,6 +27,7 @@ use kit::ms;
 use kit::value_of;
 use kit::wedge;
 use scheduler_core::Begun;
+use scheduler_core::Event;
 use scheduler_core::PoolBuilder;
 use scheduler_core::Run;
 use scheduler_core::ScheduledThreadPool;
@@ -373,6 +375,42 @@ fn ec_e8_cancel_and_run_exclude_each_other_exactly() {
 #[test]
 fn ec_e8_so_do_they_where_cancelled_tasks_stay_in_the_queue() {
     check_random_cancellation(keeping_cancelled(2), 80);
+}
+
+/// Cancels a recurring task when it counts as scheduled again, and is not in the queue yet.
+fn check_cancel_before_requeue(builder: PoolBuilder) -> VirtualPool {
+    let (tell, told) = mpsc::channel::<TaskHandle<()>>();
+    let told = Mutex::new(told);
+    let builder = builder.listener(move |event: &Event<'_>| {
+        if let Event::RunFinished { next: Some(_), .. } = event {
+            let handle = told.lock().unwrap().recv_timeout(CAP).unwrap();
+            assert_eq!(handle.state(), TaskState::Scheduled);
+            assert!(handle.cancel());
+        }
+    });
+    let stage = VirtualPool::build(builder);
+    let kept = Arc::new(());
+    let body = Arc::clone(&kept);
+    let handle = stage.pool.schedule_at_fixed_rate(Duration::ZERO, HOUR, move || {
+        assert_eq!(Arc::strong_count(&body), 2);
+    });
+    let handle = handle.unwrap();
+    tell.send(handle.clone()).unwrap();
+    stage.run_due();
+    assert_eq!(handle.state(), TaskState::Cancelled);
+    assert_eq!(Arc::strong_count(&kept), 1, "the body is given up");
+    stage
+}
+
+#[test]
+fn ec_e8_a_cancel_between_run_and_requeue_leaves_nothing_in_the_queue() {
+    let stage = check_cancel_before_requeue(removing_cancelled(1));
+    assert_eq!((stage.pool.stats().queued, stage.pool.stats().completed), (0, 1));
+
+    let stage = check_cancel_before_requeue(keeping_cancelled(1));
+    assert_eq!(stage.pool.stats().queued, 1);
+    stage.run_for(HOUR);
+    assert_eq!((stage.pool.stats().queued, stage.pool.stats().completed), (0, 1));
 }
 
 #[test]

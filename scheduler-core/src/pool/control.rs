@@ -207,13 +207,19 @@ impl ScheduledThreadPool {
     /// It did not if the thread factory refused, or if the pool is shut down and nothing waits.
     #[doc(alias = "prestartCoreThread")]
     pub fn prestart(&self) -> bool {
-        self.shell().prestart(1) == 1
+        self.shell().prestart()
     }
 
-    /// Starts workers up to the core size, and says how many; otherwise as [`prestart`](Self::prestart).
+    /// Starts workers up to the core size or until one is refused, and says how many.
+    ///
+    /// Otherwise as [`prestart`](Self::prestart).
     #[doc(alias = "prestartAllCoreThreads")]
     pub fn prestart_all(&self) -> usize {
-        self.shell().prestart(usize::MAX)
+        let mut started = 0;
+        while self.prestart() {
+            started += 1;
+        }
+        started
     }
 
     /// What starts the threads of workers; none for a virtual crew.

@@ -142,9 +142,9 @@ impl Shell {
         self.step(|core, now, effects| core.next(worker, done, now, effects))
     }
 
-    /// Starts workers up to the core size, at most `limit`, and says how many.
-    pub(super) fn prestart(&self, limit: usize) -> usize {
-        self.step_and_count(|core, _, effects| core.prestart(limit, effects)).1
+    /// Starts a worker if there are fewer than core, and says whether it did.
+    pub(super) fn prestart(&self) -> bool {
+        self.step_and_count(|core, _, effects| core.prestart(1, effects)).1 > 0
     }
 
     pub(super) fn settle(&self, worker: WorkerNumber, done: Done<AnyItem>) {
