@@ -436,6 +436,17 @@ fn ec_f10_sizes_count_live_workers() {
 }
 
 #[test]
+fn ec_f10_the_largest_size_is_remembered() {
+    let stage = VirtualPool::build(sized(3).core_may_time_out(true));
+    let sizes = || (stage.pool.stats().pool_size, stage.pool.stats().largest_pool_size);
+    assert_eq!((stage.pool.prestart_all(), sizes()), (3, (3, 3)));
+    stage.run_for(stage.pool.keep_alive());
+    assert_eq!(sizes(), (0, 3));
+    stage.pool.submit(|| ()).unwrap();
+    assert_eq!(sizes(), (1, 3));
+}
+
+#[test]
 fn ec_f10_a_shutdown_starts_no_worker_beside_those_that_there_are() {
     let (builder, started) = counted(4);
     let stage = ManualPool::build(builder);
