@@ -168,7 +168,7 @@ fn ec_e4_ten_million_cancellations_leave_nothing_behind() {
     /// A fifth of what the bodies alone would take if they were kept. Other tests of this process
     /// need some, too.
     const GROWTH_MAX: u64 = 256 << 20;
-    let pool = ScheduledThreadPool::new(1);
+    let ManualPool { pool, .. } = ManualPool::new(1);
     let drops = Arc::new(());
     let before = resident_bytes();
     let ahead = Duration::from_secs(600);
@@ -185,7 +185,8 @@ fn ec_e4_ten_million_cancellations_leave_nothing_behind() {
         assert!(growth < GROWTH_MAX, "the process has grown by {growth} bytes");
     }
     pool.shutdown();
-    assert!(pool.await_termination(CAP), "an empty pool terminates at once");
+    let awaited = pool.clone();
+    assert!(capped(move || awaited.await_termination(CAP)), "an empty pool terminates at once");
     let stats = pool.stats();
     assert_eq!((stats.tasks, stats.completed, stats.queued), (0, 0, 0));
     assert!(pool.queue().is_empty());
@@ -306,7 +307,7 @@ struct Trial {
 
 fn check_random_cancellation(builder: PoolBuilder, seed: u64) {
     const COUNT: usize = 100_000;
-    let pool = builder.build().unwrap();
+    let ManualPool { pool, .. } = ManualPool::build(builder);
     let (give, take) = mpsc::sync_channel::<(TaskHandle<()>, Arc<AtomicU8>)>(256);
     let canceller = Pending::start(move || {
         let mut random = Random(seed);
@@ -331,8 +332,8 @@ fn check_random_cancellation(builder: PoolBuilder, seed: u64) {
     }
     drop(give);
     let trials = canceller.join();
-    pool.shutdown();
-    assert!(pool.await_termination(CAP));
+    let closing = pool.clone();
+    capped(move || closing.close()).unwrap();
 
     let mut seen = [0_u32; 3];
     for (number, Trial { handle, runs, won }) in trials.iter().enumerate() {
@@ -364,13 +365,15 @@ fn ec_e8_so_do_they_where_cancelled_tasks_stay_in_the_queue() {
 
 #[test]
 fn ec_e8_recurring_tasks_are_left_in_no_queue_by_a_race_with_their_requeue() {
-    let pool = ScheduledThreadPool::new(2);
+    let ManualPool { pool, clock } = ManualPool::new(2);
     let mut random = Random(88);
     for round in 0..2000 {
         let runs = Arc::new(AtomicU64::new(0));
-        let counter = Arc::clone(&runs);
+        let (counter, clock) = (Arc::clone(&runs), clock.clone());
+        // Each run makes the next one due, so the task is re-queued all the time.
         let handle = pool.schedule_at_fixed_rate(Duration::ZERO, NANO, move || {
             counter.fetch_add(1, Ordering::SeqCst);
+            clock.advance(NANO);
         });
         let handle = handle.unwrap();
         eventually("it runs", || runs.load(Ordering::SeqCst) > 0);

@@ -356,38 +356,6 @@ fn ec_d8_the_error_names_both_states() {
     );
 }
 
-/// Submits a blocker, sees its wait time out, and lets it end.
-fn check_facade(name: &str, submit: impl FnOnce(Box<dyn Fn() + Send>) -> TaskHandle<()>) {
-    let blocker = Blocker::new();
-    let handle = submit(Box::new(blocker.body()));
-    blocker.await_started();
-    assert!(handle.wait_for(NANO).unwrap_err().is_timeout(), "{name}");
-    blocker.release();
-    assert_eq!(handle.wait_for(CAP), Ok(()), "{name}");
-    assert!(handle.is_done() && !handle.is_cancelled(), "{name}");
-}
-
-#[test]
-fn ec_d9_every_facade_of_the_pool_is_the_pool() {
-    // On the system's clock, because it is the test itself that waits in `wait_for`.
-    let pool = ScheduledThreadPool::new(2);
-    check_facade("plain", |body| pool.submit(body).unwrap());
-    let reference = &pool;
-    check_facade("reference", |body| reference.submit(body).unwrap());
-    let clone = pool.clone();
-    check_facade("clone", move |body| clone.submit(body).unwrap());
-    let shared = Arc::new(pool.clone());
-    check_facade("shared", |body| Arc::clone(&shared).submit(body).unwrap());
-    // The pool's generic methods make no object-safe trait; what can be passed around as an object is a
-    // closure over an end of the pool, on any thread.
-    type Submit = dyn Fn(Box<dyn Fn() + Send>) -> Result<TaskHandle<()>, Error> + Send + Sync;
-    let end = pool.clone();
-    let object: Arc<Submit> = Arc::new(move |body| end.submit(body));
-    check_facade("object", |body| capped(move || object(body)).unwrap());
-    assert_eq!(pool.stats().largest_pool_size, 2);
-    assert_eq!(pool.stats().completed, 5);
-}
-
 #[test]
 fn ec_d10_a_recurring_task_has_no_outcome_while_it_is_healthy() {
     let stage = VirtualPool::new(1);

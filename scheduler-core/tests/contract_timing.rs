@@ -11,6 +11,7 @@ use std::time::Duration;
 use chrono::DateTime;
 use chrono::TimeDelta;
 use chrono::Utc;
+use kit::Blocker;
 use kit::CAP;
 use kit::HOUR;
 use kit::Journal;
@@ -19,8 +20,10 @@ use kit::NANO;
 use kit::Pending;
 use kit::Random;
 use kit::VirtualPool;
+use kit::check_pairs;
 use kit::eventually;
 use kit::ms;
+use kit::submit_pairs;
 use kit::value_of;
 use kit::wedge;
 use scheduler_core::Body;
@@ -225,6 +228,19 @@ fn ec_a6_a_task_at_the_end_of_time_neither_runs_nor_blocks_another() {
 }
 
 #[test]
+fn ec_a6_a_worker_that_looks_at_the_end_of_time_finds_nothing() {
+    for kind in KINDS {
+        let stage = VirtualPool::new(1);
+        let ran = Journal::new();
+        let cancel = submit_kind(&stage.pool, kind, Duration::MAX, ran.noting(())).unwrap();
+        stage.clock.advance(Duration::MAX);
+        assert_eq!(stage.run_due(), None);
+        assert_eq!(ran.len(), 0, "{kind:?}");
+        assert!(cancel(), "{kind:?} is still there to be cancelled");
+    }
+}
+
+#[test]
 fn ec_a6_a_giant_period_does_not_overtake_a_late_task() {
     // The defect of the JDK: the next fire time wraps, sorts first, and starves the queue.
     for giant in [Duration::MAX, Duration::from_nanos(u64::MAX), Duration::from_nanos(1 << 63)] {
@@ -334,6 +350,38 @@ fn ec_a8_no_random_delay_is_cut_short() {
     }
 }
 
+#[test]
+fn ec_a8_tasks_that_are_due_at_once_run_on_all_workers_that_wait() {
+    let stage = ManualPool::new(3);
+    assert_eq!(stage.pool.prestart_all(), 3);
+    stage.await_parked(3);
+    let blockers = [(); 3].map(|()| Blocker::new());
+    for blocker in &blockers {
+        stage.pool.schedule(ms(12), blocker.body()).unwrap();
+    }
+    stage.await_parked(3);
+    stage.clock.advance(ms(12));
+    // Each worker that takes a task sees to it that another one looks at the rest.
+    blockers.iter().for_each(Blocker::await_started);
+}
+
+#[test]
+fn ec_a8_a_nearer_task_is_not_kept_waiting_by_a_farther_one() {
+    let stage = ManualPool::new(2);
+    let ran = Journal::new();
+    for (number, delay) in (0..).zip([HOUR, ms(20), ms(50), ms(10), ms(30), ms(10)]) {
+        stage.pool.schedule(delay, ran.noting(number)).unwrap();
+        stage.await_parked(2.min(stage.pool.stats().pool_size));
+    }
+    for (at, expected) in [(10, 2), (20, 3), (30, 4), (50, 5)] {
+        stage.clock.advance_to(Tick::ZERO + ms(at));
+        ran.await_len(expected);
+        stage.await_parked(2);
+        assert_eq!(ran.len(), expected);
+    }
+    assert_eq!(ran.entries()[2..], [1, 4, 2]);
+}
+
 // B. Order
 
 #[test]
@@ -410,46 +458,15 @@ fn ec_b4_all_entry_points_are_one_ordering_domain() {
     assert_eq!((invoking.join(), racing.join()), (Ok(1), Ok(())));
 }
 
-/// Thread X executes a task, and only then tells thread Y, which executes the next.
-fn submit_pairs(pool: &ScheduledThreadPool, ran: &Journal<(u32, char)>) {
-    let (tell, told) = mpsc::channel();
-    let (x, y) = (pool.clone(), pool.clone());
-    let (from_x, from_y) = (ran.clone(), ran.clone());
-    let first = Pending::start(move || {
-        for pair in 0..1000 {
-            x.execute(from_x.noting((pair, 'a'))).unwrap();
-            tell.send(pair).unwrap();
-        }
-    });
-    let second = Pending::start(move || {
-        for pair in told {
-            y.execute(from_y.noting((pair, 'b'))).unwrap();
-        }
-    });
-    first.join();
-    second.join();
-}
-
-fn check_pairs(ran: &[(u32, char)]) {
-    assert_eq!(ran.len(), 2000);
-    for pair in 0..1000 {
-        let place = |letter| ran.iter().position(|entry| *entry == (pair, letter)).unwrap();
-        assert!(place('a') < place('b'), "pair {pair}");
-    }
-}
-
 #[test]
 fn ec_b5_causal_order_across_threads_is_respected() {
-    // With the clock at rest all due times are equal, so the sequence alone has to tell. With the
-    // system's clock the due times tell.
-    let manual = ManualPool::new(1);
-    let system = ScheduledThreadPool::new(1);
-    for pool in [&manual.pool, &system] {
-        let wedge = wedge(pool);
-        let ran = Journal::new();
-        submit_pairs(pool, &ran);
-        wedge.release();
-        ran.await_len(2000);
-        check_pairs(&ran.entries());
-    }
+    // With the clock at rest all due times are equal, so the sequence alone has to tell. Where the
+    // due times tell is in `contract_real_clock.rs`.
+    let stage = ManualPool::new(1);
+    let wedge = wedge(&stage.pool);
+    let ran = Journal::new();
+    submit_pairs(&stage.pool, &ran);
+    wedge.release();
+    ran.await_len(2000);
+    check_pairs(&ran.entries());
 }

@@ -95,7 +95,9 @@ impl VirtualPool {
 
     /// Runs whatever is due now, and says when a worker wants to look again.
     pub(crate) fn run_due(&self) -> Option<Tick> {
+        let watch = Watch::start();
         loop {
+            watch.check("no task is due any more");
             let steps: Vec<Stepped> =
                 self.crew.workers().into_iter().map(|worker| self.crew.step(worker)).collect();
             let waits: Option<Vec<Option<Tick>>> = steps
@@ -111,7 +113,9 @@ impl VirtualPool {
     /// Lets this much time pass, stopping at every instant at which a worker wants to look.
     pub(crate) fn run_for(&self, duration: Duration) {
         let end = self.clock.now() + duration;
+        let watch = Watch::start();
         while let Some(next) = self.run_due().filter(|next| *next <= end) {
+            watch.check("time has passed");
             self.clock.advance_to(next);
         }
         self.clock.advance_to(end);
@@ -264,10 +268,24 @@ impl<T: Clone + Send + 'static> Journal<T> {
 
 /// Waits for something that no latch announces; panics after [`CAP`].
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let clock = SystemClock::new();
+    let watch = Watch::start();
     while !holds() {
-        assert!(clock.now().since(Tick::ZERO) < CAP, "not within {CAP:?}: {what}");
+        watch.check(what);
         thread::yield_now();
+    }
+}
+
+/// Measures the real time that a loop takes.
+struct Watch(SystemClock);
+
+impl Watch {
+    fn start() -> Self {
+        Self(SystemClock::new())
+    }
+
+    /// Panics when it has taken longer than [`CAP`].
+    fn check(&self, what: &str) {
+        assert!(self.0.now().since(Tick::ZERO) < CAP, "not within {CAP:?}: {what}");
     }
 }
 
@@ -315,6 +333,35 @@ impl<T: Send + 'static> Pending<T> {
 pub(crate) fn value_of<T: Clone + Send + Sync + 'static>(handle: &TaskHandle<T>) -> T {
     let handle = handle.clone();
     capped(move || handle.wait()).expect("the task completes")
+}
+
+/// 1000 times, thread X executes a task, and only then tells thread Y, which executes another.
+pub(crate) fn submit_pairs(pool: &ScheduledThreadPool, ran: &Journal<(u32, char)>) {
+    let (tell, told) = mpsc::channel();
+    let (x, y) = (pool.clone(), pool.clone());
+    let (from_x, from_y) = (ran.clone(), ran.clone());
+    let first = Pending::start(move || {
+        for pair in 0..1000 {
+            x.execute(from_x.noting((pair, 'a'))).unwrap();
+            tell.send(pair).unwrap();
+        }
+    });
+    let second = Pending::start(move || {
+        for pair in told {
+            y.execute(from_y.noting((pair, 'b'))).unwrap();
+        }
+    });
+    first.join();
+    second.join();
+}
+
+/// Of each pair the first one has run first.
+pub(crate) fn check_pairs(ran: &[(u32, char)]) {
+    assert_eq!(ran.len(), 2000);
+    for pair in 0..1000 {
+        let place = |letter| ran.iter().position(|entry| *entry == (pair, letter)).unwrap();
+        assert!(place('a') < place('b'), "pair {pair}");
+    }
 }
 
 /// Pseudo-random numbers from a seed: SplitMix64.
