@@ -71,7 +71,7 @@ impl ManualPool {
 
     /// Waits until the pool has this many workers.
     pub(crate) fn await_pool_size(&self, size: usize) {
-        await_pool_size(&self.pool, size);
+        eventually("the pool has the size", || self.pool.stats().pool_size == size);
     }
 }
 
@@ -175,10 +175,6 @@ impl Blocker {
         }
     }
 
-    pub(crate) fn has_started(&self) -> bool {
-        self.started.is_open()
-    }
-
     pub(crate) fn await_started(&self) {
         self.started.wait();
     }
@@ -196,33 +192,23 @@ impl Drop for Blocker {
 
 /// Every worker of a pool occupied; released on drop.
 pub(crate) struct Wedge {
-    blockers: Vec<(Blocker, TaskHandle<()>)>,
+    blockers: Vec<Blocker>,
 }
 
 /// Occupies all core workers of an idle pool with blockers.
 pub(crate) fn wedge(pool: &ScheduledThreadPool) -> Wedge {
-    let workers = 0..pool.core_size();
-    let submit = |_| {
-        let blocker = Blocker::new();
-        let handle = pool.execute(blocker.body()).expect("the pool takes tasks");
-        (blocker, handle)
-    };
-    let blockers: Vec<(Blocker, TaskHandle<()>)> = workers.map(submit).collect();
-    for (blocker, _) in &blockers {
-        blocker.await_started();
+    let blockers: Vec<Blocker> = (0..pool.core_size()).map(|_| Blocker::new()).collect();
+    for blocker in &blockers {
+        pool.execute(blocker.body()).expect("the pool takes tasks");
     }
+    blockers.iter().for_each(Blocker::await_started);
     Wedge { blockers }
 }
 
 impl Wedge {
     /// Lets the workers go on.
     pub(crate) fn release(self) {
-        drop(self);
-    }
-
-    /// The handle of the first blocker.
-    pub(crate) fn handle(&self) -> TaskHandle<()> {
-        self.blockers[0].1.clone()
+        drop(self.blockers);
     }
 }
 
@@ -287,10 +273,6 @@ impl Watch {
     fn check(&self, what: &str) {
         assert!(self.0.now().since(Tick::ZERO) < CAP, "not within {CAP:?}: {what}");
     }
-}
-
-pub(crate) fn await_pool_size(pool: &ScheduledThreadPool, size: usize) {
-    eventually("the pool has the size", || pool.stats().pool_size == size);
 }
 
 /// Makes a call that may block, on a thread of its own; panics when it takes longer than [`CAP`].
