@@ -278,6 +278,5 @@ fn ec_d9_every_facade_of_the_pool_is_the_pool() {
     let object: Arc<Submit> = Arc::new(move |body| end.submit(body));
     check_facade("object", |body| capped(move || object(body)).unwrap());
     assert_eq!(pool.stats().largest_pool_size, 2);
-    // A waiter may be told before the pool has counted.
-    eventually("all five are counted", || pool.stats().completed == 5);
+    eventually("all are counted", || pool.stats().completed == 5);
 }
