@@ -5,6 +5,7 @@ mod kit;
 use std::fs;
 use std::hint::spin_loop;
 use std::sync::Arc;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
@@ -26,6 +27,7 @@ use kit::ms;
 use kit::value_of;
 use kit::wedge;
 use scheduler_core::Begun;
+use scheduler_core::Event;
 use scheduler_core::PoolBuilder;
 use scheduler_core::Run;
 use scheduler_core::ScheduledThreadPool;
@@ -110,6 +112,18 @@ fn ec_e2_only_a_waiting_task_can_be_removed() {
     assert_eq!(ran.entries(), [0, 2, 1]);
     assert_eq!(queued[1].state(), TaskState::Completed);
     assert_eq!(running.state(), TaskState::Completed);
+}
+
+#[test]
+fn ec_e2_a_removed_task_can_still_be_cancelled() {
+    let stage = VirtualPool::new(1);
+    let handle = stage.pool.schedule(ms(1), || ()).unwrap();
+    let removed = stage.pool.remove(&handle).expect("it waits");
+    stage.run_for(ms(1));
+    assert_eq!(handle.state(), TaskState::Scheduled);
+    assert!(handle.cancel() && !handle.cancel());
+    removed.run();
+    assert_eq!((handle.state(), stage.pool.stats().completed), (TaskState::Cancelled, 0));
 }
 
 #[test]
@@ -363,11 +377,47 @@ fn ec_e8_so_do_they_where_cancelled_tasks_stay_in_the_queue() {
     check_random_cancellation(keeping_cancelled(2), 80);
 }
 
+/// Cancels a recurring task when it counts as scheduled again, and is not in the queue yet.
+fn check_cancel_before_requeue(builder: PoolBuilder) -> VirtualPool {
+    let (tell, told) = mpsc::channel::<TaskHandle<()>>();
+    let told = Mutex::new(told);
+    let builder = builder.listener(move |event: &Event<'_>| {
+        if let Event::RunFinished { next: Some(_), .. } = event {
+            let handle = told.lock().unwrap().recv_timeout(CAP).unwrap();
+            assert_eq!(handle.state(), TaskState::Scheduled);
+            assert!(handle.cancel());
+        }
+    });
+    let stage = VirtualPool::build(builder);
+    let kept = Arc::new(());
+    let body = Arc::clone(&kept);
+    let handle = stage.pool.schedule_at_fixed_rate(Duration::ZERO, HOUR, move || {
+        assert_eq!(Arc::strong_count(&body), 2);
+    });
+    let handle = handle.unwrap();
+    tell.send(handle.clone()).unwrap();
+    stage.run_due();
+    assert_eq!(handle.state(), TaskState::Cancelled);
+    assert_eq!(Arc::strong_count(&kept), 1, "the body is given up");
+    stage
+}
+
+#[test]
+fn ec_e8_a_cancel_between_run_and_requeue_leaves_nothing_in_the_queue() {
+    let stage = check_cancel_before_requeue(removing_cancelled(1));
+    assert_eq!((stage.pool.stats().queued, stage.pool.stats().completed), (0, 1));
+
+    let stage = check_cancel_before_requeue(keeping_cancelled(1));
+    assert_eq!(stage.pool.stats().queued, 1);
+    stage.run_for(HOUR);
+    assert_eq!((stage.pool.stats().queued, stage.pool.stats().completed), (0, 1));
+}
+
 #[test]
 fn ec_e8_recurring_tasks_are_left_in_no_queue_by_a_race_with_their_requeue() {
     let ManualPool { pool, clock } = ManualPool::new(2);
     let mut random = Random(88);
-    for round in 0..2000 {
+    for round in 0..500 {
         let runs = Arc::new(AtomicU64::new(0));
         let (counter, clock) = (Arc::clone(&runs), clock.clone());
         // Each run makes the next one due, so the task is re-queued all the time.

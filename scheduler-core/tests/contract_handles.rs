@@ -294,7 +294,10 @@ fn ec_d7_cancelling_without_an_interrupt_leaves_the_run_undisturbed() {
     assert!(!handle.cancel_now());
     blocker.release();
     stage.await_parked(1);
-    stage.clock.advance(ms(12));
+    stage.clock.advance(ms(12) - NANO);
+    stage.await_parked(1);
+    assert!(told.try_recv().is_err());
+    stage.clock.advance(NANO);
     assert_eq!(told.recv_timeout(CAP), Ok((false, Ok(()), false)));
     value_of(&stage.pool.submit(|| ()).unwrap());
     assert!(handle.is_cancelled() && handle.wait().unwrap_err().is_cancelled());

@@ -139,6 +139,29 @@ fn ec_j3_members_that_are_not_done_in_time_are_cancelled_and_asked_to_stop() {
 }
 
 #[test]
+fn ec_j3_no_member_begins_while_the_others_are_being_cancelled() {
+    let ManualPool { pool, clock } = ManualPool::new(1);
+    let stopped = Journal::new();
+    let bodies: Vec<Boxed<()>> = (0..100)
+        .map(|_| {
+            let stopped = stopped.clone();
+            boxed(move || {
+                stopped.note(Run::current().expect("inside a run").sleep(kit::HOUR).is_err());
+            })
+        })
+        .collect();
+    let call = Pending::start({
+        let pool = pool.clone();
+        move || pool.invoke_all_for(bodies, ms(30))
+    });
+    await_parked(&clock, 2);
+    clock.advance(ms(30));
+    assert!(call.join().unwrap().iter().all(TaskHandle::is_cancelled));
+    eventually("the worker is free", || pool.stats().active == 0);
+    assert_eq!(stopped.entries(), [true], "only the one that ran was interrupted");
+}
+
+#[test]
 fn ec_j3_members_that_are_drained_do_not_hold_up_the_call() {
     // The JDK's caller hangs here for ever.
     let ManualPool { pool, .. } = ManualPool::new(1);

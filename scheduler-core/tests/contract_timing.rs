@@ -228,6 +228,19 @@ fn ec_a6_a_task_at_the_end_of_time_neither_runs_nor_blocks_another() {
 }
 
 #[test]
+fn ec_a6_a_worker_that_looks_at_the_end_of_time_finds_nothing() {
+    for kind in KINDS {
+        let stage = VirtualPool::new(1);
+        let ran = Journal::new();
+        let cancel = submit_kind(&stage.pool, kind, Duration::MAX, ran.noting(())).unwrap();
+        stage.clock.advance(Duration::MAX);
+        assert_eq!(stage.run_due(), None);
+        assert_eq!(ran.len(), 0, "{kind:?}");
+        assert!(cancel(), "{kind:?} is still there to be cancelled");
+    }
+}
+
+#[test]
 fn ec_a6_a_giant_period_does_not_overtake_a_late_task() {
     // The defect of the JDK: the next fire time wraps, sorts first, and starves the queue.
     for giant in [Duration::MAX, Duration::from_nanos(u64::MAX), Duration::from_nanos(1 << 63)] {

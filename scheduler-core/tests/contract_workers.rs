@@ -86,6 +86,54 @@ fn ec_f3_prestart_all_starts_what_is_missing() {
 }
 
 #[test]
+fn ec_f3_refused_threads_are_not_counted() {
+    let attempts = AtomicUsize::new(0);
+    let factory = move |worker: WorkerThread| -> io::Result<()> {
+        if attempts.fetch_add(1, Ordering::SeqCst).is_multiple_of(2) {
+            return Err(io::Error::other("no thread for the test"));
+        }
+        thread::Builder::new().spawn(move || worker.run()).map(drop)
+    };
+    let stage = ManualPool::build(sized(5).thread_factory(factory));
+    assert!(!stage.pool.prestart());
+    assert!(stage.pool.prestart());
+    // As in the JDK, the first refusal is the last attempt; so even a huge core size has an end.
+    for (started, size) in [(0, 1), (1, 2), (1, 3)] {
+        let pool = stage.pool.clone();
+        assert_eq!(capped(move || pool.prestart_all()), started);
+        assert_eq!(stage.pool.stats().pool_size, size);
+    }
+
+    let refusing = |_: WorkerThread| Err(io::Error::other("no thread for the test"));
+    let stage = ManualPool::build(sized(usize::MAX).thread_factory(refusing));
+    let pool = stage.pool.clone();
+    assert_eq!(capped(move || pool.prestart_all()), 0);
+    assert_eq!(stage.pool.stats().pool_size, 0);
+}
+
+#[test]
+fn ec_f3_a_pool_that_is_shut_down_starts_workers_for_waiting_tasks_only() {
+    let stage = ManualPool::new(4);
+    let blocker = Blocker::new();
+    stage.pool.execute(blocker.body()).unwrap();
+    blocker.await_started();
+    stage.pool.shutdown();
+    let pool = stage.pool.clone();
+    assert_eq!(capped(move || (pool.prestart(), pool.prestart_all())), (false, 0));
+    assert_eq!(stage.pool.stats().pool_size, 1);
+
+    let stage = ManualPool::new(4);
+    schedule_far(&stage.pool, 1);
+    stage.pool.shutdown();
+    assert!(stage.pool.prestart());
+    assert_eq!((stage.pool.prestart_all(), stage.pool.stats().pool_size), (2, 4));
+    drop(stage.pool.shutdown_now());
+    let pool = stage.pool.clone();
+    assert!(capped(move || pool.await_termination(CAP)));
+    assert_eq!((stage.pool.prestart(), stage.pool.prestart_all()), (false, 0));
+}
+
+#[test]
 fn ec_f4_each_submission_starts_a_worker_until_there_are_enough() {
     let stage = ManualPool::new(4);
     for expected in [1, 2, 3] {
@@ -385,6 +433,33 @@ fn ec_f10_sizes_count_live_workers() {
     capped(move || pool.close()).unwrap();
     assert!(stage.pool.is_terminated());
     assert_eq!(sizes(), (0, 3));
+}
+
+#[test]
+fn ec_f10_the_largest_size_is_remembered() {
+    let stage = VirtualPool::build(sized(3).core_may_time_out(true));
+    let sizes = || (stage.pool.stats().pool_size, stage.pool.stats().largest_pool_size);
+    assert_eq!((stage.pool.prestart_all(), sizes()), (3, (3, 3)));
+    stage.run_for(stage.pool.keep_alive());
+    assert_eq!(sizes(), (0, 3));
+    stage.pool.submit(|| ()).unwrap();
+    assert_eq!(sizes(), (1, 3));
+}
+
+#[test]
+fn ec_f10_a_shutdown_starts_no_worker_beside_those_that_there_are() {
+    let (builder, started) = counted(4);
+    let stage = ManualPool::build(builder);
+    let handles = schedule_far(&stage.pool, 2);
+    stage.await_parked(2);
+    stage.pool.shutdown();
+    stage.await_parked(2);
+    assert_eq!(stage.pool.stats().pool_size, 2);
+    stage.clock.advance(HOUR);
+    handles.iter().for_each(value_of);
+    let pool = stage.pool.clone();
+    assert!(capped(move || pool.await_termination(CAP)));
+    assert_eq!(started.load(Ordering::SeqCst), 2);
 }
 
 #[test]

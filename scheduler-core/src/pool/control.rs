@@ -203,12 +203,16 @@ impl ScheduledThreadPool {
     }
 
     /// Starts a worker if there are fewer than the core size, and says whether it did.
+    ///
+    /// It did not if the thread factory refused, or if the pool is shut down and nothing waits.
     #[doc(alias = "prestartCoreThread")]
     pub fn prestart(&self) -> bool {
         self.shell().prestart()
     }
 
-    /// Starts workers up to the core size, and says how many.
+    /// Starts workers up to the core size or until one is refused, and says how many.
+    ///
+    /// Otherwise as [`prestart`](Self::prestart).
     #[doc(alias = "prestartAllCoreThreads")]
     pub fn prestart_all(&self) -> usize {
         let mut started = 0;

@@ -194,7 +194,7 @@ impl<I: Item> Core<I> {
         }
         self.state = RunState::ShuttingDown;
         self.sweep(now, effects);
-        if !self.agenda.is_empty() {
+        if self.roster.live() == 0 && !self.agenda.is_empty() {
             self.hire_if_missing(effects);
         }
         effects.wake.extend(self.roster.everyone_waiting());
@@ -240,24 +240,24 @@ impl<I: Item> Core<I> {
         self.try_terminate(effects);
     }
 
-    /// Starts a worker if there are fewer than core, and says whether it did.
-    pub(crate) fn prestart(&mut self, effects: &mut Effects<I>) -> bool {
-        let is_missing =
-            self.state <= RunState::ShuttingDown && self.roster.live() < self.roster.core_size;
-        if is_missing {
-            effects.start.push(self.roster.hire());
-        }
-        is_missing
+    /// Starts workers up to the core size, at most `limit`.
+    ///
+    /// A pool that is shut down starts none that would leave at once.
+    pub(crate) fn prestart(&mut self, limit: usize, effects: &mut Effects<I>) {
+        let has_work = match self.state {
+            RunState::Running => true,
+            RunState::ShuttingDown => !self.is_exhausted(),
+            RunState::Stopping | RunState::Terminated => false,
+        };
+        let missing = self.roster.core_size.saturating_sub(self.roster.live());
+        let hired = if has_work { missing.min(limit) } else { 0 };
+        effects.start.extend((0..hired).map(|_| self.roster.hire()));
     }
 
     pub(crate) fn set_core_size(&mut self, core_size: usize, effects: &mut Effects<I>) {
         let grows_by = core_size.saturating_sub(self.roster.core_size);
         self.roster.core_size = core_size;
-        for _ in 0..grows_by.min(self.agenda.len()) {
-            if !self.prestart(effects) {
-                break;
-            }
-        }
+        self.prestart(grows_by.min(self.agenda.len()), effects);
         self.reconsider_idle(effects);
     }
 

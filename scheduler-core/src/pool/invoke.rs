@@ -19,11 +19,19 @@ struct Members<T: Send + Sync + 'static> {
     handles: Vec<TaskHandle<T>>,
 }
 
-impl<T: Send + Sync + 'static> Drop for Members<T> {
-    fn drop(&mut self) {
-        for handle in &self.handles {
+impl<T: Send + Sync + 'static> Members<T> {
+    /// Cancels those that have not ended, the last first: a worker that becomes free meanwhile does not
+    /// begin another.
+    fn cancel(&self) {
+        for handle in self.handles.iter().rev() {
             handle.cancel_now();
         }
+    }
+}
+
+impl<T: Send + Sync + 'static> Drop for Members<T> {
+    fn drop(&mut self) {
+        self.cancel();
     }
 }
 
@@ -79,7 +87,8 @@ impl ScheduledThreadPool {
         }
         for handle in &members.handles {
             if !handle.wait_done_for(until.since(clock.now()))? {
-                handle.cancel_now();
+                members.cancel();
+                break;
             }
         }
         Ok(std::mem::take(&mut members.handles))

@@ -110,11 +110,6 @@ impl Shell {
         self.step_and_count(step).0
     }
 
-    /// Starts a worker if there are fewer than core, and says whether it did.
-    pub(super) fn prestart(&self) -> bool {
-        self.step_and_count(|core, _, effects| core.prestart(effects)).1 > 0
-    }
-
     /// As [`step`](Self::step), and says how many workers were started.
     fn step_and_count<R>(
         &self,
@@ -145,6 +140,11 @@ impl Shell {
 
     pub(super) fn next(&self, worker: WorkerNumber, done: Done<AnyItem>) -> Take<AnyItem> {
         self.step(|core, now, effects| core.next(worker, done, now, effects))
+    }
+
+    /// Starts a worker if there are fewer than core, and says whether it did.
+    pub(super) fn prestart(&self) -> bool {
+        self.step_and_count(|core, _, effects| core.prestart(1, effects)).1 > 0
     }
 
     pub(super) fn settle(&self, worker: WorkerNumber, done: Done<AnyItem>) {

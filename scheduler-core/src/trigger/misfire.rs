@@ -30,7 +30,8 @@ impl MisfirePolicy {
     /// The fire time after `due`, asked at `now`, of a task with this period.
     pub(crate) fn next_at_fixed_rate(self, due: Tick, period: Duration, now: Tick) -> Tick {
         let next = due + period;
-        if next > now || self == Self::CatchUp {
+        // The end of time is never reached, not even by a clock that stands there.
+        if next > now || next == Tick::MAX || self == Self::CatchUp {
             return next;
         }
         let period_nanos = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX).max(1);
@@ -70,6 +71,8 @@ mod tests {
             check(policy, 20, 10, 29, 30);
             check(policy, 20, 10, 30, 30);
             check(policy, 20, u64::MAX, 30, u64::MAX);
+            check(policy, u64::MAX - 5, 10, u64::MAX, u64::MAX);
+            check(policy, u64::MAX, 10, u64::MAX, u64::MAX);
         }
     }
 

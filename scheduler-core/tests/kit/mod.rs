@@ -71,7 +71,7 @@ impl ManualPool {
 
     /// Waits until the pool has this many workers.
     pub(crate) fn await_pool_size(&self, size: usize) {
-        await_pool_size(&self.pool, size);
+        eventually("the pool has the size", || self.pool.stats().pool_size == size);
     }
 }
 
@@ -95,7 +95,9 @@ impl VirtualPool {
 
     /// Runs whatever is due now, and says when a worker wants to look again.
     pub(crate) fn run_due(&self) -> Option<Tick> {
+        let watch = Watch::start();
         loop {
+            watch.check("no task is due any more");
             let steps: Vec<Stepped> =
                 self.crew.workers().into_iter().map(|worker| self.crew.step(worker)).collect();
             let waits: Option<Vec<Option<Tick>>> = steps
@@ -111,7 +113,9 @@ impl VirtualPool {
     /// Lets this much time pass, stopping at every instant at which a worker wants to look.
     pub(crate) fn run_for(&self, duration: Duration) {
         let end = self.clock.now() + duration;
+        let watch = Watch::start();
         while let Some(next) = self.run_due().filter(|next| *next <= end) {
+            watch.check("time has passed");
             self.clock.advance_to(next);
         }
         self.clock.advance_to(end);
@@ -171,10 +175,6 @@ impl Blocker {
         }
     }
 
-    pub(crate) fn has_started(&self) -> bool {
-        self.started.is_open()
-    }
-
     pub(crate) fn await_started(&self) {
         self.started.wait();
     }
@@ -192,33 +192,23 @@ impl Drop for Blocker {
 
 /// Every worker of a pool occupied; released on drop.
 pub(crate) struct Wedge {
-    blockers: Vec<(Blocker, TaskHandle<()>)>,
+    blockers: Vec<Blocker>,
 }
 
 /// Occupies all core workers of an idle pool with blockers.
 pub(crate) fn wedge(pool: &ScheduledThreadPool) -> Wedge {
-    let workers = 0..pool.core_size();
-    let submit = |_| {
-        let blocker = Blocker::new();
-        let handle = pool.execute(blocker.body()).expect("the pool takes tasks");
-        (blocker, handle)
-    };
-    let blockers: Vec<(Blocker, TaskHandle<()>)> = workers.map(submit).collect();
-    for (blocker, _) in &blockers {
-        blocker.await_started();
+    let blockers: Vec<Blocker> = (0..pool.core_size()).map(|_| Blocker::new()).collect();
+    for blocker in &blockers {
+        pool.execute(blocker.body()).expect("the pool takes tasks");
     }
+    blockers.iter().for_each(Blocker::await_started);
     Wedge { blockers }
 }
 
 impl Wedge {
     /// Lets the workers go on.
     pub(crate) fn release(self) {
-        drop(self);
-    }
-
-    /// The handle of the first blocker.
-    pub(crate) fn handle(&self) -> TaskHandle<()> {
-        self.blockers[0].1.clone()
+        drop(self.blockers);
     }
 }
 
@@ -264,15 +254,25 @@ impl<T: Clone + Send + 'static> Journal<T> {
 
 /// Waits for something that no latch announces; panics after [`CAP`].
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let clock = SystemClock::new();
+    let watch = Watch::start();
     while !holds() {
-        assert!(clock.now().since(Tick::ZERO) < CAP, "not within {CAP:?}: {what}");
+        watch.check(what);
         thread::yield_now();
     }
 }
 
-pub(crate) fn await_pool_size(pool: &ScheduledThreadPool, size: usize) {
-    eventually("the pool has the size", || pool.stats().pool_size == size);
+/// Measures the real time that a loop takes.
+struct Watch(SystemClock);
+
+impl Watch {
+    fn start() -> Self {
+        Self(SystemClock::new())
+    }
+
+    /// Panics when it has taken longer than [`CAP`].
+    fn check(&self, what: &str) {
+        assert!(self.0.now().since(Tick::ZERO) < CAP, "not within {CAP:?}: {what}");
+    }
 }
 
 /// Makes a call that may block, on a thread of its own; panics when it takes longer than [`CAP`].
@@ -400,4 +400,31 @@ fn dressed(builder: PoolBuilder) -> PoolBuilder {
 /// Whether this kit is part of a section that `contract_decoration` mounts.
 pub(crate) fn is_mounted() -> bool {
     module_path!().contains("::ec_l1_")
+}
+
+/// Holds that a pool is healthy after whatever it went through: it runs 100 fresh tasks, its counters
+/// are right, and it can be ended.
+pub(crate) fn check_healthy(pool: &ScheduledThreadPool) {
+    eventually("the pool is at rest", || pool.stats().active == 0);
+    let before = pool.stats();
+    let handles: Vec<TaskHandle<u64>> =
+        (0..100).map(|n| pool.submit(move || n).expect("the pool takes tasks")).collect();
+    for (n, handle) in (0..).zip(&handles) {
+        assert_eq!(value_of(handle), n);
+    }
+    eventually("all are counted", || pool.stats().completed == before.completed + 100);
+    let after = pool.stats();
+    assert_eq!((after.active, after.queued, after.suspended), (0, before.queued, 0));
+    assert!(after.pool_size >= 1 && after.pool_size <= after.core_size.max(1));
+    drop(pool.shutdown_now());
+    await_terminated(pool);
+    assert_eq!(pool.stats().pool_size, 0);
+}
+
+/// The names of this process's threads that begin like this, as the system shows them.
+pub(crate) fn threads_named(prefix: &str) -> Vec<Vec<u8>> {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("a Linux system");
+    let names = tasks.filter_map(|task| std::fs::read(task.ok()?.path().join("comm")).ok());
+    let names = names.map(|name| name.strip_suffix(b"\n").map(<[u8]>::to_vec).unwrap_or(name));
+    names.filter(|name| name.starts_with(prefix.as_bytes())).collect()
 }

@@ -1,0 +1,338 @@
+//! Faults of user code that panics, and of bad triggers (F-PA).
+
+mod kit;
+
+use std::fmt;
+use std::panic::panic_any;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use chrono::DateTime;
+use chrono::TimeDelta;
+use chrono::Utc;
+use kit::HOUR;
+use kit::Journal;
+use kit::Latch;
+use kit::ManualPool;
+use kit::VirtualPool;
+use kit::await_parked;
+use kit::capped;
+use kit::check_healthy;
+use kit::eventually;
+use kit::ms;
+use scheduler_core::Clock;
+use scheduler_core::Event;
+use scheduler_core::Failure;
+use scheduler_core::ScheduledThreadPool;
+use scheduler_core::TaskHandle;
+use scheduler_core::Trigger;
+use scheduler_core::TriggerContext;
+use scheduler_core::WorkerThread;
+
+/// A value that panics when it is dropped, with a payload that does so, too.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic_any(Bomb);
+    }
+}
+
+/// A pool of one worker that counts the threads it is given.
+fn counting_pool() -> (ScheduledThreadPool, Arc<AtomicU64>) {
+    let threads = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&threads);
+    let builder =
+        ScheduledThreadPool::builder().core_size(1).thread_factory(move |worker: WorkerThread| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            thread::Builder::new().spawn(move || worker.run()).map(drop)
+        });
+    (ManualPool::build(builder).pool, threads)
+}
+
+fn await_done<T: Send + Sync + 'static>(handle: &TaskHandle<T>) {
+    let handle = handle.clone();
+    capped(move || handle.wait_done()).expect("the wait is not interrupted");
+}
+
+fn check_bombs(times: u32, blow: impl Fn(&ScheduledThreadPool)) {
+    let (pool, threads) = counting_pool();
+    for _ in 0..times {
+        blow(&pool);
+    }
+    assert_eq!(threads.load(Ordering::SeqCst), 1);
+    check_healthy(&pool);
+    assert_eq!(threads.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn f_pa1_a_payload_that_panics_when_dropped_costs_no_thread() {
+    check_bombs(100, |pool| {
+        let handle = pool.submit(|| panic_any(Bomb)).unwrap();
+        let handle: TaskHandle<()> = handle;
+        await_done(&handle);
+        let failure = handle.failure_now().unwrap();
+        assert!(failure.is_panic());
+        assert_eq!(failure.message(), "non-text panic payload");
+    });
+}
+
+#[test]
+fn f_pa1_a_value_that_panics_when_dropped_unread_stays_inside() {
+    check_bombs(100, |pool| {
+        let handle = pool.submit(|| Bomb).unwrap();
+        await_done(&handle);
+        // The handle is the last to hold the value, or else the worker is.
+        drop(handle);
+    });
+}
+
+#[test]
+fn f_pa1_a_late_value_of_a_cancelled_task_that_panics_when_dropped_stays_inside() {
+    check_bombs(100, |pool| {
+        let own: Journal<TaskHandle<Bomb>> = Journal::new();
+        let known = own.clone();
+        let handle = pool
+            .submit(move || {
+                known.await_len(1);
+                assert!(known.entries()[0].cancel());
+                Bomb
+            })
+            .unwrap();
+        own.note(handle.clone());
+        await_done(&handle);
+        assert!(handle.is_cancelled());
+    });
+}
+
+#[test]
+fn f_pa1_a_capture_that_panics_when_dropped_fails_the_task() {
+    check_bombs(100, |pool| {
+        let bomb = Bomb;
+        let handle = pool
+            .submit(move || {
+                let _captured = &bomb;
+            })
+            .unwrap();
+        await_done(&handle);
+        assert!(handle.failure_now().unwrap().is_panic());
+    });
+}
+
+#[test]
+fn f_pa1_a_recurring_task_that_fails_with_a_bomb_in_it_is_failed() {
+    check_bombs(100, |pool| {
+        let bomb = Bomb;
+        let handle = pool
+            .schedule_at_fixed_rate(Duration::ZERO, HOUR, move || {
+                let _captured = &bomb;
+                Err::<(), _>("on its own account")
+            })
+            .unwrap();
+        await_done(&handle);
+        assert_eq!(handle.failure_now().unwrap().message(), "on its own account");
+    });
+}
+
+/// The failure of a task that panics like this.
+fn failure_of(pool: &ScheduledThreadPool, panics: impl FnOnce() + Send + 'static) -> Failure {
+    let handle = pool.submit(panics).unwrap();
+    await_done(&handle);
+    handle.failure_now().unwrap()
+}
+
+#[test]
+fn f_pa2_a_panic_says_its_text_or_that_it_has_none() {
+    let ManualPool { pool, .. } = ManualPool::new(1);
+    let said = |panics: fn()| failure_of(&pool, panics).message().to_owned();
+    assert_eq!(said(|| panic_any("a text")), "a text");
+    assert_eq!(said(|| panic!("a text with {}", 1)), "a text with 1");
+    assert_eq!(said(|| panic_any(String::from("a string"))), "a string");
+    assert_eq!(said(|| panic_any(fmt::Error)), "non-text panic payload");
+    assert_eq!(said(|| panic_any(7_i32)), "non-text panic payload");
+    let is_panic = |panics: fn()| failure_of(&pool, panics).is_panic();
+    assert!(is_panic(|| panic!("a panic")));
+    check_healthy(&pool);
+}
+
+#[test]
+fn f_pa2_a_long_message_is_cut_at_a_character() {
+    const LIMIT: usize = Failure::MESSAGE_BYTES_MAX;
+    const { assert!(LIMIT <= 64 * 1024) };
+    let ManualPool { pool, .. } = ManualPool::new(1);
+    for (start, expected) in [("", LIMIT), ("x", LIMIT - 3), ("xx", LIMIT - 2), ("xxx", LIMIT - 1)]
+    {
+        // Characters of four bytes, up to a mebibyte.
+        let long = format!("{start}{}", "🕐".repeat((1 << 18) - 1));
+        let failure = failure_of(&pool, move || panic_any(long));
+        assert_eq!(failure.message().len(), expected);
+        assert!(failure.message().ends_with('🕐'));
+    }
+    check_healthy(&pool);
+}
+
+/// A trigger that is a closure.
+struct Rule<F>(F);
+
+impl<F> fmt::Debug for Rule<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Rule")
+    }
+}
+
+impl<F: Fn(&TriggerContext) -> Option<DateTime<Utc>> + Send + Sync> Trigger for Rule<F> {
+    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
+        (self.0)(context)
+    }
+}
+
+#[test]
+fn f_pa4_a_trigger_that_panics_fails_its_task_alone() {
+    let stage = VirtualPool::new(1);
+    let panics = Rule(|_: &TriggerContext| panic!("at once"));
+    let refused = stage.pool.schedule_with_trigger(panics, || ());
+    assert_eq!(refused.unwrap_err().failure().unwrap().message(), "at once");
+
+    let healthy = Journal::new();
+    stage.pool.schedule_at_fixed_rate(ms(10), ms(10), healthy.noting(())).unwrap();
+    let ran = Journal::new();
+    let rule = Rule(|context: &TriggerContext| {
+        assert!(context.last_scheduled().is_none(), "the second time");
+        Some(context.now() + ms(5))
+    });
+    let bad = stage.pool.schedule_with_trigger(rule, ran.noting(())).unwrap();
+    stage.run_for(ms(100));
+    assert_eq!(bad.failure_now().unwrap().message(), "the second time");
+    assert_eq!((ran.len(), healthy.len()), (1, 10));
+    assert_eq!(stage.pool.stats().queued, 1);
+}
+
+#[test]
+fn f_pa4_a_trigger_that_does_not_advance_is_refused() {
+    let start = VirtualPool::new(1).clock.wall();
+    let cases: [(&str, TimeDelta); 4] = [
+        ("the past", TimeDelta::hours(-1)),
+        ("the present", TimeDelta::zero()),
+        ("the future", TimeDelta::milliseconds(5)),
+        ("the beginning of time", TimeDelta::MIN),
+    ];
+    for (name, ahead) in cases {
+        let stage = VirtualPool::new(1);
+        let (healthy, ran) = (Journal::new(), Journal::new());
+        let instant = start.checked_add_signed(ahead).unwrap_or(DateTime::<Utc>::MIN_UTC);
+        stage.pool.schedule_at_fixed_rate(ms(10), ms(10), healthy.noting(())).unwrap();
+        let rule = Rule(move |_: &TriggerContext| Some(instant));
+        let bad = stage.pool.schedule_with_trigger(rule, ran.noting(())).unwrap();
+        stage.run_for(ms(100));
+        let failure = bad.failure_now().expect(name);
+        assert!(failure.message().starts_with("the trigger did not advance"), "{name}: {failure}");
+        assert_eq!((ran.len(), healthy.len()), (1, 10), "{name}");
+    }
+}
+
+#[test]
+fn f_pa4_a_trigger_that_always_names_past_instants_takes_turns() {
+    // It advances, an hour behind, and fires again as soon as it can; each run takes a while.
+    let stage = VirtualPool::new(1);
+    let (healthy, ran) = (Journal::new(), Journal::new());
+    let (clock, noted) = (stage.clock.clone(), healthy.clone());
+    stage.pool.schedule_at_fixed_rate(ms(10), ms(10), move || noted.note(clock.now())).unwrap();
+    let rule = Rule(|context: &TriggerContext| Some(context.now() - TimeDelta::hours(1)));
+    let (clock, noted) = (stage.clock.clone(), ran.clone());
+    let bad = stage
+        .pool
+        .schedule_with_trigger(rule, move || {
+            clock.advance(ms(3));
+            noted.note(());
+            assert!(noted.len() < 100, "enough");
+        })
+        .unwrap();
+    stage.run_due();
+    assert!(bad.failure_now().unwrap().message().contains("enough"));
+    assert_eq!(ran.len(), 100);
+    // 300 ms have passed: no firing of the healthy one was missed, or later than one run of the other.
+    assert_eq!(healthy.len(), 30);
+    for (firing, at) in (1..).zip(healthy.entries()) {
+        let late = at.as_nanos() - firing * 10_000_000;
+        assert!(late < 3_000_000, "firing {firing} was {late} ns late");
+    }
+}
+
+#[test]
+fn f_pa4_a_slow_trigger_holds_up_nobody_else() {
+    let ManualPool { pool, clock } = ManualPool::new(2);
+    let healthy = Journal::new();
+    pool.schedule_at_fixed_rate(ms(10), ms(10), healthy.noting(())).unwrap();
+    let (asked, answer) = (Latch::new(), Latch::new());
+    let (is_asked, answers) = (asked.clone(), answer.clone());
+    let rule = Rule(move |context: &TriggerContext| {
+        if context.last_scheduled().is_some() {
+            is_asked.open();
+            answers.wait();
+        }
+        Some(context.now() + Duration::from_secs(1))
+    });
+    let slow = pool.schedule_with_trigger(rule, || ()).unwrap();
+    await_parked(&clock, 2);
+    clock.advance(Duration::from_secs(1));
+    asked.wait();
+    healthy.await_len(100);
+    // The trigger takes 200 ms, and the other worker goes on.
+    for firing in 101..=120 {
+        await_parked(&clock, 1);
+        clock.advance(ms(10));
+        healthy.await_len(firing);
+        assert_eq!(healthy.len(), firing);
+    }
+    drop((pool.stats(), pool.queue()));
+    answer.open();
+    eventually("it waits again", || pool.is_queued(&slow));
+    assert!(slow.cancel());
+}
+
+#[test]
+fn f_pa4_a_trigger_calls_its_pool() {
+    let ManualPool { pool, clock } = ManualPool::new(1);
+    let (submitted, inside) = (Arc::new(Mutex::new(Vec::new())), pool.clone());
+    let kept = Arc::clone(&submitted);
+    let rule = Rule(move |context: &TriggerContext| {
+        inside.purge();
+        drop((inside.stats(), inside.queue()));
+        kept.lock().unwrap().push(inside.submit(|| 7).expect("the pool takes tasks"));
+        Some(context.now() + ms(10))
+    });
+    let scheduling = pool.clone();
+    let handle = capped(move || scheduling.schedule_with_trigger(rule, || ())).unwrap();
+    for run in 1..=5 {
+        eventually("it was asked", || submitted.lock().unwrap().len() == run);
+        eventually("it waits", || pool.is_queued(&handle));
+        clock.advance(ms(10));
+    }
+    eventually("it was asked", || submitted.lock().unwrap().len() == 6);
+    handle.cancel();
+    for submitted in submitted.lock().unwrap().drain(..) {
+        assert_eq!(kit::value_of(&submitted), 7);
+    }
+    check_healthy(&pool);
+}
+
+#[test]
+fn f_pa4_the_failure_of_a_trigger_is_an_event() {
+    let ended = Journal::new();
+    let noted = ended.clone();
+    let builder = ScheduledThreadPool::builder().core_size(1).listener(move |event: &Event<'_>| {
+        if let Event::TaskEnded { id, state, .. } = event {
+            noted.note((*id, *state));
+        }
+    });
+    let stage = VirtualPool::build(builder);
+    let first = stage.clock.wall();
+    let rule = Rule(move |_: &TriggerContext| Some(first));
+    let bad = stage.pool.schedule_with_trigger(rule, || ()).unwrap();
+    stage.run_due();
+    assert_eq!(ended.entries(), [(bad.id(), scheduler_core::TaskState::Failed)]);
+}

@@ -1,0 +1,281 @@
+//! Faults of the queue (F-QU): destructors that call back, and destructors that panic.
+
+mod kit;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kit::HOUR;
+use kit::Journal;
+use kit::ManualPool;
+use kit::await_terminated;
+use kit::capped;
+use kit::check_healthy;
+use kit::eventually;
+use kit::value_of;
+use scheduler_core::Event;
+use scheduler_core::RejectionPolicy;
+use scheduler_core::ScheduledThreadPool;
+use scheduler_core::TaskHandle;
+use scheduler_core::TaskId;
+
+/// A value whose destructor makes calls, and notes that they have returned.
+struct CallsBack {
+    /// None where the pool is to be dropped: a task that holds an end of its pool keeps it alive.
+    pool: Option<ScheduledThreadPool>,
+    other: TaskHandle<()>,
+    returned: Journal<()>,
+}
+
+impl Drop for CallsBack {
+    fn drop(&mut self) {
+        if let Some(pool) = &self.pool {
+            match pool.schedule(HOUR, || ()) {
+                Ok(fresh) if pool.is_shutdown() => assert!(fresh.is_cancelled(), "discarded"),
+                Ok(fresh) => assert!(pool.is_queued(&fresh) && fresh.cancel()),
+                Err(error) => assert!(error.is_rejected() && pool.is_shutdown()),
+            }
+            pool.purge();
+            let stats = pool.stats();
+            assert!(stats.active <= stats.pool_size + 1);
+            drop(pool.queue());
+            pool.set_rejection_policy(RejectionPolicy::Abort);
+            pool.set_core_size(pool.core_size());
+        }
+        self.other.cancel();
+        assert!(self.other.is_cancelled() && self.other.wait().unwrap_err().is_cancelled());
+        self.other.on_done(|_| ());
+        self.returned.note(());
+    }
+}
+
+/// A pool with a worker that has started, something to be cancelled, and who has called back.
+struct Scene {
+    pool: ScheduledThreadPool,
+    other: TaskHandle<()>,
+    returned: Journal<()>,
+}
+
+impl Scene {
+    fn set(removes_on_cancel: bool) -> Self {
+        let builder =
+            ScheduledThreadPool::builder().core_size(2).remove_on_cancel(removes_on_cancel);
+        let ManualPool { pool, .. } = ManualPool::build(builder);
+        let other = pool.schedule(HOUR, || ()).unwrap();
+        Self { pool, other, returned: Journal::new() }
+    }
+
+    fn value(&self) -> CallsBack {
+        let pool = Some(self.pool.clone());
+        CallsBack { pool, other: self.other.clone(), returned: self.returned.clone() }
+    }
+
+    fn queue(&self) -> TaskHandle<()> {
+        let value = self.value();
+        self.pool.schedule(HOUR, move || drop(value)).unwrap()
+    }
+}
+
+#[test]
+fn f_qu1_destructors_call_back_from_a_cancelled_task() {
+    for removes in [true, false] {
+        let scene = Scene::set(removes);
+        let handle = scene.queue();
+        assert!(capped(move || handle.cancel()));
+        assert_eq!(scene.returned.len(), 1, "the body is dropped at the cancel");
+        scene.pool.purge();
+        assert_eq!(scene.pool.stats().queued, 0);
+        check_healthy(&scene.pool);
+    }
+}
+
+#[test]
+fn f_qu1_destructors_call_back_from_a_drained_list() {
+    let scene = Scene::set(true);
+    scene.queue();
+    scene.queue();
+    let pool = scene.pool.clone();
+    let returned = capped(move || pool.shutdown_now());
+    assert_eq!((returned.len(), scene.returned.len()), (3, 0));
+    capped(move || drop(returned));
+    assert_eq!(scene.returned.len(), 2);
+    await_terminated(&scene.pool);
+}
+
+#[test]
+fn f_qu1_destructors_call_back_from_a_removed_task() {
+    let scene = Scene::set(true);
+    let handle = scene.queue();
+    let removed = scene.pool.remove(&handle).expect("it waits");
+    assert_eq!(scene.returned.len(), 0);
+    capped(move || drop(removed));
+    assert!(handle.is_cancelled());
+    assert_eq!(scene.returned.len(), 1);
+    check_healthy(&scene.pool);
+}
+
+#[test]
+fn f_qu1_destructors_call_back_from_a_rejected_task() {
+    for policy in [RejectionPolicy::Abort, RejectionPolicy::Discard, RejectionPolicy::CallerRuns] {
+        let scene = Scene::set(true);
+        scene.pool.set_rejection_policy(policy.clone());
+        scene.pool.shutdown();
+        let (pool, value) = (scene.pool.clone(), scene.value());
+        let answer = capped(move || pool.submit(move || drop(value)));
+        assert_eq!(answer.is_err(), policy.is_same(&RejectionPolicy::Abort));
+        assert_eq!(scene.returned.len(), 1);
+        await_terminated(&scene.pool);
+    }
+}
+
+#[test]
+fn f_qu1_destructors_call_back_from_a_completed_task_and_its_value() {
+    let scene = Scene::set(true);
+    let captured = scene.value();
+    let ran = scene.pool.submit(move || {
+        let _used = &captured;
+    });
+    value_of(&ran.unwrap());
+    assert_eq!(scene.returned.len(), 1);
+
+    let value = scene.value();
+    let keeps = scene.pool.submit(move || Arc::new(value)).unwrap();
+    eventually("it is done", || keeps.is_done());
+    assert_eq!(scene.returned.len(), 1, "the handle holds the value");
+    capped(move || drop(keeps));
+    eventually("the value is dropped", || scene.returned.len() == 2);
+
+    let fails = scene.value();
+    let failed =
+        scene.pool.schedule_at_fixed_rate(Duration::ZERO, HOUR, move || -> Result<(), &str> {
+            let _used = &fails;
+            Err("the task ends, and is dropped by its worker")
+        });
+    eventually("it has failed", || failed.as_ref().is_ok_and(TaskHandle::is_done));
+    scene.returned.await_len(3);
+    check_healthy(&scene.pool);
+}
+
+#[test]
+fn f_qu1_destructors_call_back_from_a_pool_that_is_dropped() {
+    let Scene { pool, other, returned } = Scene::set(true);
+    for _ in 0..10 {
+        let value = CallsBack { pool: None, other: other.clone(), returned: returned.clone() };
+        pool.schedule(HOUR, move || drop(value)).unwrap();
+    }
+    capped(move || drop(pool));
+    assert_eq!(returned.len(), 10);
+}
+
+#[test]
+fn f_qu1_destructors_call_back_from_a_policy_and_a_factory_that_are_replaced() {
+    let scene = Scene::set(true);
+    let (value, other) = (scene.value(), scene.value());
+    scene.pool.set_rejection_policy(RejectionPolicy::Custom(Arc::new(
+        move |_: scheduler_core::UnstartedTask, _: &ScheduledThreadPool| {
+            let _kept = &value;
+            Ok(())
+        },
+    )));
+    scene.pool.set_thread_factory(Arc::new(move |worker: scheduler_core::WorkerThread| {
+        let _kept = &other;
+        drop(worker);
+        Ok(())
+    }));
+    let pool = scene.pool.clone();
+    capped(move || {
+        pool.set_rejection_policy(RejectionPolicy::Discard);
+        pool.set_thread_factory(Arc::new(|worker: scheduler_core::WorkerThread| {
+            std::thread::Builder::new().spawn(move || worker.run()).map(drop)
+        }));
+    });
+    assert_eq!(scene.returned.len(), 2);
+    check_healthy(&scene.pool);
+}
+
+/// A value that panics when it is dropped, if it is armed.
+struct Bomb {
+    is_armed: bool,
+}
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        assert!(!self.is_armed, "the bomb went off");
+    }
+}
+
+type Clear = fn(&ScheduledThreadPool, &[TaskHandle<()>]);
+
+/// Queues 100 tasks of which every tenth panics when dropped, clears them away, and looks around.
+fn check_bombs(clear: Clear, is_over: bool) {
+    let reports: Journal<(TaskId, String)> = Journal::new();
+    let noted = reports.clone();
+    let builder = ScheduledThreadPool::builder().core_size(2).listener(move |event: &Event<'_>| {
+        if let Event::DropPanicked { id, failure, .. } = event {
+            noted.note((*id, failure.message().to_owned()));
+        }
+    });
+    let ManualPool { pool, .. } = ManualPool::build(builder);
+    let handles: Vec<TaskHandle<()>> = (0..100)
+        .map(|n| {
+            let bomb = Bomb { is_armed: n % 10 == 0 };
+            pool.schedule(HOUR, move || drop(bomb)).unwrap()
+        })
+        .collect();
+    let (clearing, cleared) = (pool.clone(), handles.clone());
+    // Nothing may leave the call: a panic in there would go on here.
+    capped(move || clear(&clearing, &cleared));
+    assert!(handles.iter().all(TaskHandle::is_cancelled));
+    assert_eq!(pool.stats().queued, 0);
+    let expected: Vec<_> = handles.iter().step_by(10).map(TaskHandle::id).collect();
+    let mut reported = reports.entries();
+    reported.sort_by_key(|(id, _)| *id);
+    assert_eq!(reported.iter().map(|(id, _)| *id).collect::<Vec<_>>(), expected);
+    assert!(reported.iter().all(|(_, message)| message == "the bomb went off"));
+    if is_over {
+        await_terminated(&pool);
+    } else {
+        check_healthy(&pool);
+    }
+}
+
+fn cancel_all(_: &ScheduledThreadPool, handles: &[TaskHandle<()>]) {
+    assert!(handles.iter().all(TaskHandle::cancel));
+}
+
+#[test]
+fn f_qu2_destructors_panic_in_a_cancel() {
+    check_bombs(cancel_all, false);
+}
+
+#[test]
+fn f_qu2_destructors_panic_before_a_purge() {
+    // The body of a cancelled task goes at once, so that a purge has nothing of the user's to drop.
+    check_bombs(
+        |pool, handles| {
+            pool.set_remove_on_cancel(false);
+            cancel_all(pool, handles);
+            assert_eq!(pool.stats().queued, 100);
+            pool.purge();
+        },
+        false,
+    );
+}
+
+#[test]
+fn f_qu2_destructors_panic_in_a_drained_list() {
+    check_bombs(|pool, _| drop(pool.shutdown_now()), true);
+}
+
+#[test]
+fn f_qu2_destructors_panic_in_a_shutdown_that_sweeps() {
+    check_bombs(
+        |pool, _| {
+            let policy =
+                scheduler_core::ShutdownPolicy { execute_delayed: false, ..pool.shutdown_policy() };
+            pool.set_shutdown_policy(policy);
+            pool.shutdown();
+        },
+        true,
+    );
+}

@@ -1,0 +1,334 @@
+//! Faults of time (F-TI): the edges of every number that a public function takes.
+
+mod kit;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use chrono::DateTime;
+use chrono::TimeDelta;
+use chrono::Utc;
+use kit::HOUR;
+use kit::Journal;
+use kit::ManualPool;
+use kit::Pending;
+use kit::VirtualPool;
+use kit::capped;
+use kit::close;
+use kit::eventually;
+use kit::value_of;
+use scheduler_core::Body;
+use scheduler_core::Clock;
+use scheduler_core::ManualClock;
+use scheduler_core::MisfirePolicy;
+use scheduler_core::Run;
+use scheduler_core::ScheduledThreadPool;
+use scheduler_core::SystemClock;
+use scheduler_core::Task;
+use scheduler_core::Tick;
+use scheduler_core::Trigger;
+use scheduler_core::TriggerContext;
+use scheduler_core::time::Gate;
+
+const DURATIONS: [Duration; 12] = [
+    Duration::ZERO,
+    Duration::from_nanos(1),
+    Duration::from_nanos(999_999),
+    Duration::from_nanos(i64::MAX as u64 - 1),
+    Duration::from_nanos(i64::MAX as u64),
+    Duration::from_nanos(i64::MAX as u64 + 1),
+    Duration::from_nanos(u64::MAX - 1),
+    Duration::from_nanos(u64::MAX),
+    Duration::from_nanos(u64::MAX).saturating_add(Duration::from_nanos(1)),
+    Duration::from_secs(i64::MAX as u64),
+    Duration::from_secs(u64::MAX),
+    Duration::MAX,
+];
+
+/// Later than anything that is reached: what is due then counts as never.
+const FAR: Duration = Duration::from_nanos(i64::MAX as u64 - 1);
+
+/// A start of the clock, near the beginning or the end of its range.
+fn starts() -> [Tick; 5] {
+    [0, 1, i64::MAX as u64, u64::MAX - 1_000_000, u64::MAX].map(Tick::from_nanos)
+}
+
+fn stage_at(start: Tick) -> VirtualPool {
+    let stage = VirtualPool::new(2);
+    stage.clock.advance_to(start);
+    stage
+}
+
+/// Makes a call with every edge, on a clock at every edge.
+fn at_every_edge(mut call: impl FnMut(&VirtualPool, Duration)) {
+    for start in starts() {
+        for duration in DURATIONS {
+            call(&stage_at(start), duration);
+        }
+    }
+}
+
+#[test]
+fn f_ti1_one_shots_at_every_edge() {
+    at_every_edge(|stage, delay| {
+        let handle = stage.pool.schedule(delay, || 7).unwrap();
+        let left = stage.clock.now() + delay;
+        assert_eq!(handle.delay(), left.since(stage.clock.now()));
+        assert_eq!(stage.pool.queue()[0].delay, handle.delay());
+        stage.run_due();
+        // The end of time is never reached.
+        let is_due = left <= stage.clock.now() && left != Tick::MAX;
+        assert_eq!(handle.is_done(), is_due, "{delay:?} from {:?}", stage.clock.now());
+        stage.clock.advance(Duration::MAX);
+        stage.run_due();
+        assert_eq!(handle.is_done(), left != Tick::MAX);
+        drop((handle.compare(&handle), stage.pool.shutdown_now()));
+    });
+}
+
+#[test]
+fn f_ti1_recurring_tasks_at_every_edge() {
+    for misfire in [MisfirePolicy::CatchUp, MisfirePolicy::RunOnce, MisfirePolicy::Skip] {
+        at_every_edge(|stage, duration| {
+            let ran = Journal::new();
+            let rate = Task::at_fixed_rate(duration, Body::new(ran.noting(()))).misfire(misfire);
+            let delay = Task::with_fixed_delay(duration, Body::new(ran.noting(())));
+            for task in [rate.initial_delay(duration), delay] {
+                match stage.pool.submit_task(task) {
+                    Ok(_) => assert!(!duration.is_zero()),
+                    Err(error) => assert!(error.is_argument() && duration.is_zero()),
+                }
+            }
+            stage.run_due();
+            // Short periods would have a whole clock to catch up with.
+            stage.clock.advance(if duration < HOUR { duration } else { Duration::MAX });
+            stage.run_due();
+            assert!(ran.len() <= 4);
+        });
+    }
+}
+
+#[test]
+fn f_ti1_settings_at_every_edge() {
+    at_every_edge(|stage, duration| {
+        let pool = &stage.pool;
+        pool.set_keep_alive(duration).unwrap();
+        assert_eq!(pool.keep_alive(), duration);
+        assert_eq!(pool.set_core_may_time_out(true).is_ok(), !duration.is_zero());
+        pool.prestart_all();
+        stage.run_due();
+        stage.clock.advance(Duration::from_nanos(1));
+        stage.run_due();
+        let built =
+            ScheduledThreadPool::builder().keep_alive(duration).core_may_time_out(true).build();
+        assert_eq!(built.is_ok(), !duration.is_zero());
+    });
+    for size in [0, 1, usize::MAX - 1, usize::MAX] {
+        let stage = VirtualPool::build(ScheduledThreadPool::builder().core_size(size));
+        stage.pool.schedule(HOUR, || ()).unwrap();
+        for next in [usize::MAX, 0, size, 1] {
+            stage.pool.set_core_size(next);
+            assert_eq!(stage.pool.core_size(), next);
+            stage.pool.submit(|| ()).unwrap();
+            stage.run_due();
+        }
+        assert!(stage.pool.stats().pool_size <= 10);
+    }
+}
+
+#[test]
+fn f_ti1_a_stack_of_any_size_is_given_or_refused() {
+    for size in [0, 1, usize::MAX / 2, usize::MAX - 4095, usize::MAX - 1, usize::MAX] {
+        let refusals = Journal::new();
+        let noted = refusals.clone();
+        let builder = ScheduledThreadPool::builder().core_size(1).stack_size(size).listener(
+            move |event: &scheduler_core::Event<'_>| {
+                if let scheduler_core::Event::WorkerRefused { reason, .. } = event {
+                    noted.note((*reason).to_owned());
+                }
+            },
+        );
+        match builder.build() {
+            Err(error) => assert!(error.is_argument(), "{size}: {error}"),
+            Ok(pool) if pool.prestart() => {
+                assert!(size <= 1, "{size}");
+                assert_eq!(value_of(&pool.submit(|| 7).unwrap()), 7);
+                close(&pool);
+            }
+            Ok(_) => {
+                assert_eq!(refusals.len(), 1);
+                assert!(
+                    !refusals.entries()[0].contains("panicked"),
+                    "{size}: {:?}",
+                    refusals.entries()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn f_ti1_waits_at_every_edge() {
+    for start in starts() {
+        for limit in DURATIONS {
+            let ManualPool { pool, clock } = ManualPool::new(1);
+            clock.advance_to(start);
+            let handle = pool.schedule(Duration::MAX, || 7).unwrap();
+            let (waiting, ending) = (handle.clone(), pool.clone());
+            let wait =
+                Pending::start(move || (waiting.wait_for(limit), waiting.wait_done_for(limit)));
+            let end = Pending::start(move || ending.await_termination(limit));
+            let until = clock.now() + limit;
+            if until > clock.now() {
+                // Nobody goes on before the limit, however far away that is.
+                kit::await_parked(&clock, 3);
+                assert!(wait.is_blocked() && end.is_blocked());
+            }
+            clock.advance(Duration::MAX);
+            if until != Tick::MAX || start == Tick::MAX {
+                eventually("the wait is over", || !end.is_blocked());
+            }
+            handle.cancel();
+            drop(pool.shutdown_now());
+            let (first, _) = wait.join();
+            assert!(first.unwrap_err().to_string().contains("the task was"));
+            end.join();
+        }
+    }
+}
+
+#[test]
+fn f_ti1_limits_at_every_edge() {
+    for limit in DURATIONS {
+        let ManualPool { pool, .. } = ManualPool::new(2);
+        let calling = pool.clone();
+        let all = capped(move || calling.invoke_all_for([|| 1, || 2], limit)).unwrap();
+        assert!(all.iter().all(scheduler_core::TaskHandle::is_done));
+        let calling = pool.clone();
+        match capped(move || calling.invoke_any_for([|| 1, || 2], limit)) {
+            Ok(value) => assert!([1, 2].contains(&value)),
+            Err(error) => assert!(error.is_timeout() && limit.is_zero(), "{limit:?}: {error}"),
+        }
+        let limited = pool.submit_with_timeout(limit, || 7).unwrap();
+        let waiting = limited.clone();
+        match capped(move || waiting.wait()) {
+            Ok(value) => assert!(value == 7 && !limit.is_zero()),
+            Err(error) => assert!(error.is_cancelled() && limit.is_zero(), "{limit:?}: {error}"),
+        }
+        let sleeping = pool.submit(move || Run::current().expect("a run").sleep(limit)).unwrap();
+        let asleep = sleeping.clone();
+        if limit.is_zero() {
+            assert!(capped(move || asleep.wait()).unwrap().is_ok());
+        } else {
+            assert!(sleeping.wait_for(Duration::ZERO).is_err() && sleeping.cancel_now());
+        }
+        close(&pool);
+    }
+}
+
+#[test]
+fn f_ti1_waits_on_the_clock_of_the_system_at_every_edge() {
+    let clock = SystemClock::new();
+    for limit in DURATIONS {
+        let gate = Arc::new(Gate::new());
+        let (seen, waiting) = (gate.epoch(), Arc::clone(&gate));
+        let wait = Pending::start(move || clock.wait(&waiting, seen, Some(clock.now() + limit)));
+        gate.open();
+        wait.join();
+    }
+    let pool = ScheduledThreadPool::new(1);
+    for delay in DURATIONS.into_iter().filter(|delay| *delay >= FAR) {
+        let handle = pool.schedule(delay, || ()).unwrap();
+        let waiting = handle.clone();
+        let wait = Pending::start(move || waiting.wait_for(delay));
+        assert!(handle.delay() > Duration::from_secs(100 * 365 * 86_400));
+        assert!(handle.cancel());
+        assert!(wait.join().unwrap_err().is_cancelled());
+    }
+    close(&pool);
+}
+
+/// A trigger that names these instants, one after the other.
+struct Instants(Mutex<Vec<DateTime<Utc>>>);
+
+impl fmt::Debug for Instants {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Instants")
+    }
+}
+
+impl Trigger for Instants {
+    fn next_fire_time(&self, _: &TriggerContext) -> Option<DateTime<Utc>> {
+        self.0.lock().unwrap().pop()
+    }
+}
+
+/// The edges of the wall clock, first to last.
+fn instants() -> Vec<DateTime<Utc>> {
+    let at = |seconds| DateTime::from_timestamp(seconds, 0).expect("in range");
+    let (first, last) = (DateTime::<Utc>::MIN_UTC, DateTime::<Utc>::MAX_UTC);
+    let end_of_nanos = DateTime::from_timestamp_nanos(i64::MAX);
+    let nano = TimeDelta::nanoseconds(1);
+    vec![first, first + nano, at(-1), at(0), at(1), end_of_nanos, end_of_nanos + nano, last]
+}
+
+#[test]
+fn f_ti1_instants_of_triggers_and_of_the_wall_clock_at_every_edge() {
+    for wall in instants() {
+        for start in starts() {
+            let clock = ManualClock::at(wall);
+            clock.advance_to(start);
+            check_triggers(&clock);
+        }
+    }
+}
+
+/// An instant as the queue counts it: what is before 1970 or after 2554 counts as the nearest of these.
+fn counted(instant: DateTime<Utc>) -> DateTime<Utc> {
+    let last =
+        DateTime::UNIX_EPOCH + TimeDelta::nanoseconds(i64::MAX) * 2 + TimeDelta::nanoseconds(1);
+    instant.clamp(DateTime::UNIX_EPOCH, last)
+}
+
+fn check_triggers(clock: &ManualClock) {
+    let crew = scheduler_core::VirtualCrew::new();
+    let builder = ScheduledThreadPool::builder().core_size(1).clock(Arc::new(clock.clone()));
+    let pool = builder.virtual_crew(&crew).build().unwrap();
+    let mut reversed = instants();
+    reversed.reverse();
+    let ran = Journal::new();
+    let trigger = Instants(Mutex::new(reversed));
+    let handle = pool.schedule_with_trigger(trigger, ran.noting(())).unwrap();
+    let other = pool.schedule(HOUR, || ()).unwrap();
+    let reached = instants().iter().filter(|at| counted(**at) <= counted(clock.wall())).count();
+    crew.run_until_idle();
+    assert_eq!(ran.len(), reached, "at {}", clock.wall());
+    drop((handle.delay(), handle.compare(&other), pool.queue()));
+    for step in [TimeDelta::MIN, TimeDelta::MAX, TimeDelta::zero()] {
+        clock.step_wall(step);
+        crew.run_until_idle();
+        drop((handle.delay(), handle.compare(&other), pool.queue()));
+    }
+    clock.suspend(Duration::MAX);
+    clock.advance(Duration::MAX);
+    crew.run_until_idle();
+    drop(pool.shutdown_now());
+}
+
+#[test]
+fn f_ti1_clocks_and_ticks_at_every_edge() {
+    for wall in instants() {
+        for duration in DURATIONS {
+            let clock = ManualClock::at(wall);
+            for _ in 0..3 {
+                clock.advance(duration);
+                clock.suspend(duration);
+            }
+            let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+            assert_eq!(clock.now().as_nanos(), nanos.saturating_mul(3));
+            assert!(clock.wall() >= wall);
+        }
+    }
+}
