@@ -28,6 +28,7 @@
 //! | [`task`] | what is to be run, its states and its handle |
 //! | [`observe`] | what happened |
 //! | [`pool`] | workers and policies |
+#![warn(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod error;
 pub mod observe;

@@ -1,1 +1,44 @@
-//! The words a person writes: cron expressions and durations.
+//! The words a person writes: cron expressions, durations and the names of time zones.
+//!
+//! # What this crate is for
+//!
+//! The rule of a scheduled task is text: in an annotation, in a settings file, in an environment
+//! variable. This crate turns the text into values and says, when it cannot, what is wrong, where,
+//! and what to write instead. The annotation uses it while the program is compiled and the engine
+//! uses it while the program runs, so that both judge by the same code.
+//!
+//! * [`CronExpression`]: Spring's six fields, strictly read. It knows which days match, what the
+//!   expression says in English, and whether it can ever match at all.
+//! * [`parse_duration`]: Spring's simple, composite and ISO-8601 forms, exactly.
+//! * [`check_zone_name`]: whether a name is one of the IANA time zones.
+//!
+//! # What it must never do
+//!
+//! Read a clock, know what a zone's offsets are, or depend on another crate. The calendar here is
+//! plain arithmetic on local dates.
+//!
+//! ```
+//! use scheduler_expr::CronExpression;
+//!
+//! let cron: CronExpression = "0 0 9 * * mon-fri".parse()?;
+//! assert_eq!(cron.to_string(), "0 0 9 * * MON-FRI");
+//! assert_eq!(cron.describe(), "09:00, Monday to Friday");
+//!
+//! let error = "0 0 25 * * *".parse::<CronExpression>().unwrap_err();
+//! assert_eq!(error.to_string(), "invalid cron expression: hour `25` is out of range 0-23");
+//! assert_eq!(error.caret(), "0 0 25 * * *\n    ^^ hour");
+//! # Ok::<(), scheduler_expr::ParseCronError>(())
+//! ```
+
+mod calendar;
+mod cron;
+mod duration;
+mod excerpt;
+mod zone;
+
+pub use calendar::CalendarDays;
+pub use cron::ParseCronErrorKind;
+pub use cron::{CronExpression, CronField, FieldValues, NeverFires, ParseCronError};
+pub use duration::{DurationUnit, ParseDurationError, ParseDurationErrorKind, SignedDuration};
+pub use duration::{parse_delay, parse_duration, parse_period};
+pub use zone::{ParseZoneError, check_zone_name, zone_names};

@@ -128,6 +128,12 @@ impl<F: Fn(&Event<'_>) + Send + Sync> Listener for F {
     }
 }
 
+impl<L: Listener + ?Sized> Listener for Arc<L> {
+    fn on_event(&self, event: &Event<'_>) {
+        (**self).on_event(event);
+    }
+}
+
 /// Tells each event to the listener, where there is one.
 #[derive(Clone, Default)]
 pub(crate) struct Announcer {

@@ -19,11 +19,18 @@ use crate::time::wall_nanos;
 /// After at most this long a wait for a wall-clock instant looks at the wall clock again.
 pub(crate) const WALL_CHECK: Duration = Duration::from_millis(500);
 
+/// By how much the wall clock has to be set back to be noticed, in nanoseconds. Within less than that
+/// the fire times have been served.
+const SET_BACK_MIN: i128 = 500_000_000;
+
 /// Everything that waits to be run, in the order in which it is due.
 #[derive(Debug)]
 pub(crate) struct Agenda<T> {
     ticks: HeapQueue<T>,
     walls: HeapQueue<Wall<T>>,
+    /// By how much the wall clock was ahead of the monotonic one at the last look, in nanoseconds;
+    /// none while nothing waits for it.
+    lead: Option<i128>,
 }
 
 /// An item due on the wall clock, with the instant in full: the queue's key saturates.
@@ -35,7 +42,7 @@ struct Wall<T> {
 
 impl<T> Agenda<T> {
     pub(crate) fn new() -> Self {
-        Self { ticks: HeapQueue::new(), walls: HeapQueue::new() }
+        Self { ticks: HeapQueue::new(), walls: HeapQueue::new(), lead: None }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -46,10 +53,12 @@ impl<T> Agenda<T> {
         self.len() == 0
     }
 
-    pub(crate) fn push(&mut self, due: Due, sequence: u64, item: T) -> Ticket {
+    /// Puts an item in. The lead of the wall clock is noted when it begins to matter.
+    pub(crate) fn push(&mut self, due: Due, sequence: u64, item: T, now: Now) -> Ticket {
         match due {
             Due::Tick(tick) => self.ticks.push(Key { due: tick.as_nanos(), sequence }, item),
             Due::Wall(due) => {
+                self.lead.get_or_insert(lead(now));
                 let key = Key { due: wall_nanos(due), sequence };
                 self.walls.push(key, Wall { due, item }).marked()
             }
@@ -68,6 +77,24 @@ impl<T> Agenda<T> {
             (ticket, false) => self.ticks.find(ticket),
             (ticket, true) => self.walls.find(ticket).map(|wall| &wall.item),
         }
+    }
+
+    /// Takes out what waits for a time ahead on the wall clock, if that was set back since the last look.
+    ///
+    /// A clock set forward needs nothing: what is due then is due. But a clock set back shows times
+    /// again at which something could be due, and that nobody waits for.
+    pub(crate) fn extract_if_set_back(&mut self, now: Now) -> Vec<T> {
+        if self.walls.len() == 0 {
+            self.lead = None;
+            return Vec::new();
+        }
+        let last = self.lead.replace(lead(now));
+        if last.is_none_or(|last| last - lead(now) <= SET_BACK_MIN) {
+            return Vec::new();
+        }
+        // What is due all the same keeps its turn.
+        let ahead = self.walls.extract(&mut |key, _| key.due > wall_nanos(now.wall));
+        ahead.into_iter().map(|(_, wall)| wall.item).collect()
     }
 
     /// Takes the first item that is due, of either clock.
@@ -89,15 +116,15 @@ impl<T> Agenda<T> {
 
     /// When to look again, on the monotonic clock: when the first item is due, or may be.
     ///
-    /// Nobody has to look for what is due at the end of time.
+    /// What is due at the end of time needs no look: a wait until then would spin on a clock that has
+    /// come there.
     pub(crate) fn next_look(&self, now: Now) -> Option<Tick> {
         let tick = self.ticks.first().map(|key| Tick::from_nanos(key.due));
-        let tick = tick.filter(|tick| *tick != Tick::MAX);
         let wall = self.walls.first().map(|key| {
             let left = key.due.saturating_sub(wall_nanos(now.wall));
             now.tick + Duration::from_nanos(left).min(WALL_CHECK)
         });
-        [tick, wall].into_iter().flatten().min()
+        [tick, wall].into_iter().flatten().min().filter(|look| *look != Tick::MAX)
     }
 
     /// Takes out what `leaves` picks; it is asked with whether the item is due.
@@ -122,6 +149,10 @@ impl<T> Agenda<T> {
 /// The end of time is never reached, not even by a clock that has come to its own end.
 fn is_due(due: u64, now: Tick) -> bool {
     due <= now.as_nanos() && due != Tick::MAX.as_nanos()
+}
+
+fn lead(now: Now) -> i128 {
+    i128::from(wall_nanos(now.wall)) - i128::from(now.tick.as_nanos())
 }
 
 /// The key that a wall-clock item would have on the monotonic clock.
@@ -159,7 +190,7 @@ mod tests {
     fn items_of_both_clocks_leave_in_one_order() {
         let mut agenda = Agenda::new();
         for (sequence, due) in (0..).zip([wall(3), tick(2), wall(1), tick(3), wall(2), tick(9)]) {
-            agenda.push(due, sequence, sequence);
+            agenda.push(due, sequence, sequence, at(0));
         }
         let order: Vec<u64> = std::iter::from_fn(|| agenda.pop_due(at(3))).collect();
         assert_eq!(order, [2, 1, 4, 0, 3]);
@@ -170,8 +201,8 @@ mod tests {
     #[test]
     fn a_wall_clock_that_is_set_moves_what_waits_for_it_and_nothing_else() {
         let mut agenda = Agenda::new();
-        agenda.push(wall(100), 0, "wall");
-        agenda.push(tick(100), 1, "tick");
+        agenda.push(wall(100), 0, "wall", at(0));
+        agenda.push(tick(100), 1, "tick", at(0));
         let mut now = at(1);
         assert_eq!(agenda.pop_due(now), None);
         now.wall += TimeDelta::seconds(99);
@@ -182,7 +213,7 @@ mod tests {
     #[test]
     fn a_wait_for_the_wall_is_bounded_and_ends_at_the_instant() {
         let mut agenda = Agenda::new();
-        agenda.push(wall(100), 0, ());
+        agenda.push(wall(100), 0, (), at(1));
         assert_eq!(agenda.next_look(at(1)), Some(at(1).tick + WALL_CHECK));
         let mut now = at(100);
         now.wall -= TimeDelta::milliseconds(3);
@@ -190,10 +221,26 @@ mod tests {
     }
 
     #[test]
+    fn only_a_wall_clock_that_is_set_back_gives_its_items_back() {
+        let mut agenda = Agenda::new();
+        agenda.push(wall(100), 0, "wall", at(0));
+        agenda.push(tick(100), 1, "tick", at(0));
+        let mut now = at(10);
+        assert_eq!(agenda.extract_if_set_back(now), Vec::<&str>::new());
+        now.wall += TimeDelta::seconds(5);
+        assert_eq!(agenda.extract_if_set_back(now), Vec::<&str>::new());
+        now.wall -= TimeDelta::milliseconds(400);
+        assert_eq!(agenda.extract_if_set_back(now), Vec::<&str>::new());
+        now.wall -= TimeDelta::milliseconds(600);
+        assert_eq!(agenda.extract_if_set_back(now), ["wall"]);
+        assert_eq!(agenda.len(), 1);
+    }
+
+    #[test]
     fn tickets_of_the_two_clocks_are_not_mistaken_for_each_other() {
         let mut agenda = Agenda::new();
-        let first = agenda.push(tick(5), 0, 'a');
-        let second = agenda.push(wall(5), 1, 'b');
+        let first = agenda.push(tick(5), 0, 'a', at(0));
+        let second = agenda.push(wall(5), 1, 'b', at(0));
         assert_ne!(first, second);
         assert_eq!((agenda.find(first), agenda.find(second)), (Some(&'a'), Some(&'b')));
         assert_eq!(agenda.remove(second), Some('b'));
@@ -205,7 +252,7 @@ mod tests {
     #[test]
     fn what_is_due_at_the_end_of_time_never_is() {
         let mut agenda = Agenda::new();
-        agenda.push(Due::Tick(Tick::MAX), 0, ());
+        agenda.push(Due::Tick(Tick::MAX), 0, (), at(0));
         let now = Now { tick: Tick::MAX, wall: at(0).wall };
         assert_eq!(agenda.pop_due(now), None);
         assert_eq!(agenda.next_look(now), None);

@@ -27,6 +27,8 @@ pub(crate) struct Core<I> {
     agenda: Agenda<Entry<I>>,
     /// Tasks whose run waits for its waker, by sequence.
     suspended: BTreeMap<u64, I>,
+    /// How many tasks have left the agenda to ask for a new fire time, and will be back.
+    in_transit: usize,
     pub(super) roster: Roster<I>,
     state: RunState,
     is_tidying: bool,
@@ -46,6 +48,7 @@ impl<I: Item> Core<I> {
         Self {
             agenda: Agenda::new(),
             suspended: BTreeMap::new(),
+            in_transit: 0,
             roster,
             state: RunState::Running,
             is_tidying: false,
@@ -97,6 +100,9 @@ impl<I: Item> Core<I> {
         if self.state >= RunState::Stopping {
             return self.leave(worker, now, effects);
         }
+        let set_back = self.agenda.extract_if_set_back(now);
+        self.in_transit += set_back.len();
+        effects.renew.extend(set_back.into_iter().map(|entry| entry.item));
         if let Some(entry) = self.agenda.pop_due(now) {
             self.roster.occupy(worker, entry.item.clone());
             self.see_to_the_queue(now, effects);
@@ -127,6 +133,12 @@ impl<I: Item> Core<I> {
         };
         effects.release.push(kept);
         self.enter(item, Kind::Resumed, Due::Tick(now.tick), now, effects);
+    }
+
+    /// Takes a task back in that has asked for a new fire time.
+    pub(crate) fn enter_again(&mut self, item: I, due: Due, now: Now, effects: &mut Effects<I>) {
+        self.in_transit -= 1;
+        self.enter(item, Kind::Recurring, due, now, effects);
     }
 
     /// Forgets a task that was cancelled.
@@ -263,11 +275,12 @@ impl<I: Item> Core<I> {
             pool_size: live,
             largest_pool_size: self.roster.largest(),
             active: self.roster.busy(),
-            queued: self.agenda.len(),
+            queued: self.agenda.len() + self.in_transit,
             suspended: self.suspended.len(),
             completed: self.completed,
             tasks: self.completed
-                + (self.roster.busy() + self.agenda.len() + self.suspended.len()) as u64,
+                + (self.roster.busy() + self.agenda.len() + self.suspended.len() + self.in_transit)
+                    as u64,
         }
     }
 
@@ -284,13 +297,13 @@ impl<I: Item> Core<I> {
             self.after_removal(effects);
             return;
         }
-        self.put(item, kind, due.not_overtaking(now), effects);
+        self.put(item, kind, due.not_overtaking(now), now, effects);
         self.see_to_the_queue(now, effects);
     }
 
     /// Puts a task into the queue. Nobody is woken.
-    fn put(&mut self, item: I, kind: Kind, due: Due, effects: &mut Effects<I>) {
-        let ticket = self.agenda.push(due, item.sequence(), Entry { kind, item });
+    fn put(&mut self, item: I, kind: Kind, due: Due, now: Now, effects: &mut Effects<I>) {
+        let ticket = self.agenda.push(due, item.sequence(), Entry { kind, item }, now);
         let Some(entry) = self.agenda.find(ticket) else { return };
         entry.item.set_ticket(ticket);
         // RACE: a cancel between the task becoming `Scheduled` again and this push has found nothing
@@ -320,7 +333,7 @@ impl<I: Item> Core<I> {
         if let Done::Recurs(item, due) = done {
             // Nobody is woken for it: its worker is about to look at the queue.
             if may_run(self.state, Kind::Recurring, due.is_reached(now), self.policy) {
-                self.put(item, Kind::Recurring, due.not_overtaking(now), effects);
+                self.put(item, Kind::Recurring, due.not_overtaking(now), now, effects);
             } else {
                 effects.cancel.push(item);
             }
@@ -361,7 +374,7 @@ impl<I: Item> Core<I> {
 
     /// Whether nothing waits to be run.
     fn is_exhausted(&self) -> bool {
-        self.agenda.is_empty() && self.suspended.is_empty()
+        self.agenda.is_empty() && self.suspended.is_empty() && self.in_transit == 0
     }
 
     /// Lets workers leave for whom there is nothing more to do.

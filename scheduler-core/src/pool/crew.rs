@@ -1,6 +1,6 @@
 //! Where workers come from: threads of the operating system, or steps taken by hand.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -16,6 +16,8 @@ use crate::sync::AtomicU64;
 use crate::sync::Mutex;
 use crate::sync::Ordering;
 use crate::task::unwind::catch;
+use crate::time::Epoch;
+use crate::time::Gate;
 use crate::time::Tick;
 
 /// Starts the threads of a pool's workers.
@@ -178,9 +180,17 @@ impl Crew {
 #[derive(Clone, Default)]
 pub struct VirtualCrew {
     /// Workers of a pool that exists; the pool owns them.
-    workers: Arc<Mutex<BTreeSet<WorkerNumber>>>,
+    workers: Arc<Mutex<BTreeMap<WorkerNumber, Rest>>>,
     shell: Arc<Mutex<Option<Weak<Shell>>>>,
     steps: Arc<AtomicU64>,
+    refusals: Arc<AtomicU64>,
+}
+
+/// Where a virtual worker waits to be woken, and what it saw there before its last step.
+struct Rest {
+    gate: Arc<Gate>,
+    /// None before the first step.
+    seen: Option<Epoch>,
 }
 
 /// What one step of a virtual worker led to.
@@ -205,7 +215,24 @@ impl VirtualCrew {
     /// The numbers of the workers, smallest first.
     #[must_use]
     pub fn workers(&self) -> Vec<u64> {
-        self.workers.lock().iter().copied().collect()
+        self.workers.lock().keys().copied().collect()
+    }
+
+    /// Whether the pool has woken this worker since its last step, or it has not taken a step yet.
+    ///
+    /// A worker that waits has to be stepped when it is woken and when the time is reached until which
+    /// it waits. It may be stepped at any other time, too.
+    #[must_use]
+    pub fn is_woken(&self, worker: u64) -> bool {
+        let workers = self.workers.lock();
+        workers.get(&worker).is_some_and(|rest| rest.seen != Some(rest.gate.epoch()))
+    }
+
+    /// Refuses the next `count` workers that the pool wants to start, as a system does that has no
+    /// threads left.
+    pub fn refuse(&self, count: u64) {
+        // ORDERING: relaxed, a mere counter.
+        self.refusals.store(count, Ordering::Relaxed);
     }
 
     /// Lets one worker do one thing: run a task, come to rest, or leave.
@@ -230,9 +257,7 @@ impl VirtualCrew {
         // ORDERING: relaxed, a mere counter.
         self.steps.fetch_add(1, Ordering::Relaxed);
         let shell = self.shell.lock().as_ref().and_then(Weak::upgrade);
-        let (Some(shell), true) = (shell, self.workers.lock().contains(&worker)) else {
-            return Begun::Left;
-        };
+        let (Some(shell), true) = (shell, self.notice(worker)) else { return Begun::Left };
         match worker::take(&shell, worker, None) {
             worker::Taken::Executed(executed) => Begun::Run(VirtualRun { shell, executed }),
             worker::Taken::Waits(until) => Begun::Waits(until),
@@ -263,12 +288,25 @@ impl VirtualCrew {
         self.steps.load(Ordering::Relaxed)
     }
 
+    /// Notes what a worker sees before it looks for work, and says whether there is such a worker.
+    fn notice(&self, worker: WorkerNumber) -> bool {
+        let mut workers = self.workers.lock();
+        let Some(rest) = workers.get_mut(&worker) else { return false };
+        rest.seen = Some(rest.gate.epoch());
+        true
+    }
+
     fn join(&self, mut worker: WorkerThread) {
-        if let Some(shell) = worker.shell.take() {
-            *self.shell.lock() = Some(Arc::downgrade(&shell));
-            self.workers.lock().insert(worker.number);
-            shell.worker_arrived(worker.number);
+        // ORDERING: relaxed, a mere counter.
+        let one_less = |count: u64| count.checked_sub(1);
+        if self.refusals.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
+            return;
         }
+        let Some(shell) = worker.shell.take() else { return };
+        let Some(gate) = shell.gate(worker.number) else { return };
+        *self.shell.lock() = Some(Arc::downgrade(&shell));
+        self.workers.lock().insert(worker.number, Rest { gate, seen: None });
+        shell.worker_arrived(worker.number);
     }
 }
 

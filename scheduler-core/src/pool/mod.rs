@@ -74,7 +74,7 @@ use crate::task::TaskHandle;
 use crate::task::TaskId;
 use crate::task::TaskReturn;
 use crate::task::cell::TaskCell;
-use crate::task::cell::Work;
+use crate::task::slot::Work;
 use crate::task::unwind::drop_contained;
 use crate::time::Due;
 use crate::time::Now;

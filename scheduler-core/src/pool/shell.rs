@@ -236,8 +236,10 @@ impl Shell {
     }
 
     /// Cancels a task that the pool has let go of.
+    ///
+    /// The end of a task that is being run is reported by whoever runs it.
     pub(super) fn cancel(&self, task: &AnyItem) {
-        if task.cancel().won {
+        if task.cancel().waits_in_pool {
             self.announce_end(&**task, TaskState::Cancelled);
         }
     }
@@ -258,10 +260,17 @@ impl Shell {
     fn perform(&self, effects: Effects<AnyItem>, farewells: Vec<Option<Farewell>>) -> usize {
         let started = effects.start.into_iter().filter(|worker| self.start_worker(*worker)).count();
         for (task, farewell) in effects.cancel.into_iter().zip(farewells) {
+            let was_waiting = farewell.as_ref().is_some_and(|farewell| farewell.was_waiting);
             if let Some(farewell) = farewell {
-                farewell();
+                (farewell.say)();
+            }
+            if was_waiting {
                 self.announce_end(&*task, TaskState::Cancelled);
             }
+        }
+        for task in effects.renew {
+            let due = task.renew(Now::read(&*self.clock));
+            self.step(|core, now, effects| core.enter_again(task, due, now, effects));
         }
         for task in effects.interrupt {
             task.interrupt();

@@ -51,6 +51,8 @@ pub(crate) struct Effects<I> {
     pub(crate) start: Vec<WorkerNumber>,
     /// Tasks that will not run; their handles become cancelled.
     pub(crate) cancel: Vec<I>,
+    /// Tasks whose fire times are to be asked anew, and that then enter again.
+    pub(crate) renew: Vec<I>,
     /// Tasks whose runs are to be asked to stop.
     pub(crate) interrupt: Vec<I>,
     /// Tasks that have ended and that the core no longer holds.
@@ -65,6 +67,7 @@ impl<I> Effects<I> {
             wake: Vec::new(),
             start: Vec::new(),
             cancel: Vec::new(),
+            renew: Vec::new(),
             interrupt: Vec::new(),
             release: Vec::new(),
             tidy: false,

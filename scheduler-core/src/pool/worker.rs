@@ -14,6 +14,7 @@ use crate::observe::Event;
 use crate::task::AnyTask;
 use crate::task::Home;
 use crate::task::Run;
+use crate::task::TaskState;
 use crate::task::any;
 use crate::task::any::Verdict;
 use crate::task::state::Suspend;
@@ -185,7 +186,10 @@ pub(super) fn run_outside(shell: &Arc<Shell>, task: &Arc<dyn AnyTask>) {
     let result = Arc::clone(task).execute(&run, announce_start(shell, &run));
     match result {
         any::Executed::Over(outcome) => drop(settle(shell, &run, &outcome)),
-        any::Executed::Pending => drop(task.suspend()),
+        any::Executed::Pending if task.suspend() == Suspend::WasCancelled => {
+            shell.announce_end(&**task, TaskState::Cancelled);
+        }
+        any::Executed::Pending => {}
     }
     shell.cancel(task);
 }

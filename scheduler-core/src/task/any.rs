@@ -23,6 +23,8 @@ pub(crate) trait AnyTask: Send + Sync {
     fn execute(self: Arc<Self>, run: &Run, refused: Option<Failure>) -> Executed;
     /// Makes the outcome of the step known, and says what the pool is to do.
     fn settle(self: Arc<Self>, now: Now) -> Verdict;
+    /// Asks the rhythm of a waiting task anew, after the wall clock was set back.
+    fn renew(&self, now: Now) -> Due;
     /// Moves a run whose future is pending out of its worker.
     fn suspend(&self) -> Suspend;
     fn cancel(&self) -> Cancelled;
@@ -36,8 +38,13 @@ pub(crate) trait AnyTask: Send + Sync {
     fn remove_interruptible(&self, number: u64);
 }
 
-/// Tells all who wait for a task that it has ended, and drops what is left of its body.
-pub(crate) type Farewell = Box<dyn FnOnce() + Send>;
+/// The second half of a cancellation.
+pub(crate) struct Farewell {
+    /// Tells all who wait for the task that it has ended, and drops what is left of its body.
+    pub(crate) say: Box<dyn FnOnce() + Send>,
+    /// Whether the task was waiting. The end of one that is being run is reported by its worker.
+    pub(crate) was_waiting: bool,
+}
 
 /// What executing one step has led to.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! One task in the flesh: its state, its body, its value and those who wait for it, behind one lock.
+//! One task in the flesh: what it is made of, behind one lock, and what workers and cancellers do to it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use super::any::AnyTask;
 use super::any::Cancelled;
 use super::any::Executed;
 use super::any::Verdict;
-use super::job::Job;
 use super::job::Step;
 use super::rhythm::LastRun;
 use super::run::Run;
+use super::slot::Outcome;
+use super::slot::Slot;
+use super::slot::Work;
+use super::slot::discard;
 use super::state::Begin;
 use super::state::Cancel;
 use super::state::End;
 use super::state::Settle;
-use super::state::StateMachine;
 use super::state::Suspend;
 use super::state::TaskState;
 use super::unwind::catch;
-use super::unwind::catch_drop;
 use super::unwind::drop_contained;
 use super::waiters::Waiter;
-use super::waiters::Waiters;
 use super::waiters::tell;
 use crate::error::Error;
 use crate::error::Failure;
@@ -36,12 +36,6 @@ use crate::time::Due;
 use crate::time::Gate;
 use crate::time::Now;
 
-/// What surrounds each step of a body; it has to call the step it is given.
-pub(crate) type Around = Box<dyn FnMut(&mut dyn FnMut()) + Send>;
-
-/// How a task has ended, for all who ask.
-pub(crate) type Outcome<T> = Result<T, Error>;
-
 /// A task whose value is of type `T`.
 ///
 /// INVARIANT: the lock is the innermost of the engine; nothing is locked and no user code runs while
@@ -49,76 +43,6 @@ pub(crate) type Outcome<T> = Result<T, Error>;
 pub(crate) struct TaskCell<T> {
     header: Header,
     slot: Mutex<Slot<T>>,
-}
-
-struct Slot<T> {
-    state: StateMachine,
-    /// INVARIANT: absent while the task is executed, and after it has ended.
-    work: Option<Work<T>>,
-    /// What the last step led to, from its execution until it is settled.
-    step: Option<Result<Step<T>, Failure>>,
-    outcome: Option<Arc<Outcome<T>>>,
-    waiters: Waiters,
-    /// Opened when the run is asked to stop.
-    interruptible: Waiters,
-    due: Due,
-    runs: u64,
-    last: Option<LastRun>,
-}
-
-/// A body with what surrounds it.
-pub(crate) struct Work<T> {
-    pub(crate) job: Box<dyn Job<T>>,
-    pub(crate) around: Option<Around>,
-}
-
-/// What is to be done outside the lock when a task has ended.
-struct Farewell<T> {
-    work: Option<Work<T>>,
-    step: Option<Result<Step<T>, Failure>>,
-    waiters: Vec<(u64, Waiter)>,
-    state: TaskState,
-}
-
-impl<T> Farewell<T> {
-    fn say(self, header: &Header) {
-        tell(self.waiters, self.state);
-        discard(header, (self.work, self.step));
-    }
-}
-
-/// Drops what a task no longer needs; a panic of its destructors is reported and goes no further.
-fn discard<V>(header: &Header, leftover: V) {
-    if let Err(failure) = catch_drop(leftover)
-        && let Some(home) = header.home()
-    {
-        home.drop_panicked(header, &failure);
-    }
-}
-
-impl<T> Slot<T> {
-    fn farewell(&mut self, outcome: Outcome<T>) -> Farewell<T> {
-        self.outcome = Some(Arc::new(outcome));
-        Farewell {
-            work: self.work.take(),
-            step: self.step.take(),
-            waiters: self.waiters.take(),
-            state: self.state.visible(),
-        }
-    }
-
-    fn cancel(&mut self) -> (Cancel, Option<Farewell<T>>) {
-        let answer = self.state.cancel();
-        if answer == Cancel::Refused {
-            return (answer, None);
-        }
-        let mut farewell = self.farewell(Err(Error::cancelled()));
-        if answer == Cancel::WhileRunning {
-            // The worker that executes the task owns both until it settles.
-            (self.work, self.step) = (farewell.work.take(), farewell.step.take());
-        }
-        (answer, Some(farewell))
-    }
 }
 
 impl<T> TaskCell<T> {
@@ -130,18 +54,7 @@ impl<T> TaskCell<T> {
 
 impl<T: Send + Sync + 'static> TaskCell<T> {
     pub(crate) fn new(header: Header, work: Work<T>, due: Due) -> Arc<Self> {
-        let slot = Slot {
-            state: StateMachine::new(),
-            work: Some(work),
-            step: None,
-            outcome: None,
-            waiters: Waiters::default(),
-            interruptible: Waiters::default(),
-            due,
-            runs: 0,
-            last: None,
-        };
-        Arc::new(Self { header, slot: Mutex::new(slot) })
+        Arc::new(Self { header, slot: Mutex::new(Slot::new(work, due)) })
     }
 
     /// The outcome, or none while the task has not ended.
@@ -195,7 +108,6 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
 
     /// Decides how a recurring task goes on after a run.
     fn settle_recurring(&self, result: Result<(), Failure>, now: Now) -> Verdict {
-        let last = self.slot.lock().last;
         let failed = match result {
             Err(failure) if self.header.ends_on_failure() => Some(failure),
             _ => None,
@@ -203,7 +115,11 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
         if let Some(failure) = failed {
             return self.end(End::Failed, Err(Error::failed(failure)));
         }
-        let next = last.map_or(Ok(None), |last| self.header.rhythm.next(last, now));
+        let (last, history) = {
+            let slot = self.slot.lock();
+            (slot.last, slot.history.clone())
+        };
+        let next = last.map_or(Ok(None), |last| self.header.rhythm.next(last, &history, now));
         match next {
             Ok(Some(next)) => self.requeue(next),
             Ok(None) => self.end_without_next(),
@@ -254,6 +170,9 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
                 let due = slot.due;
                 let (scheduled, started) = (due.as_wall(now), now.wall);
                 slot.last = Some(LastRun { due, scheduled, started, started_tick: now.tick });
+                if matches!(due, Due::Wall(_)) {
+                    slot.history.note(scheduled, started);
+                }
             }
         }
         let (number, last) = (slot.runs, slot.last?);
@@ -301,6 +220,14 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
         }
     }
 
+    fn renew(&self, now: Now) -> Due {
+        let history = self.slot.lock().history.clone();
+        let renewed = self.header.rhythm.renew(&history, now);
+        let mut slot = self.slot.lock();
+        slot.due = renewed.unwrap_or(slot.due);
+        slot.due
+    }
+
     fn suspend(&self) -> Suspend {
         let mut slot = self.slot.lock();
         slot.step = None;
@@ -321,8 +248,12 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
     }
 
     fn end_as_cancelled(self: Arc<Self>) -> Option<any::Farewell> {
-        let (_, farewell) = self.slot.lock().cancel();
-        farewell.map(|farewell| Box::new(move || farewell.say(&self.header)) as any::Farewell)
+        let (answer, farewell) = self.slot.lock().cancel();
+        let farewell = farewell?;
+        Some(any::Farewell {
+            say: Box::new(move || farewell.say(&self.header)),
+            was_waiting: answer == Cancel::WhileWaiting,
+        })
     }
 
     fn interrupt(&self) {

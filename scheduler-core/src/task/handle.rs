@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use super::Home;
 use super::any::AnyTask;
-use super::cell::Outcome;
 use super::cell::TaskCell;
 use super::header::TaskId;
 use super::run::Interruptible;
 use super::run::Run;
+use super::slot::Outcome;
 use super::state::TaskState;
 use super::unwind::catch;
 use super::unwind::drop_contained;

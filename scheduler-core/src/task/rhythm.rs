@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::DateTime;
 use chrono::Utc;
 
+use super::history::FireHistory;
 use super::unwind::catch;
 use crate::error::Failure;
 use crate::time::Due;
@@ -46,7 +47,12 @@ impl Rhythm {
     }
 
     /// The fire time after a run that has just ended, or none when the task is over.
-    pub(crate) fn next(&self, last: LastRun, now: Now) -> Result<Option<Due>, Failure> {
+    pub(crate) fn next(
+        &self,
+        last: LastRun,
+        history: &FireHistory,
+        now: Now,
+    ) -> Result<Option<Due>, Failure> {
         match self {
             Self::Once => Ok(None),
             Self::FixedRate { period, misfire } => {
@@ -54,19 +60,59 @@ impl Rhythm {
                 Ok(Some(Due::Tick(misfire.next_at_fixed_rate(due, *period, now.tick))))
             }
             Self::FixedDelay { delay } => Ok(Some(Due::Tick(now.tick + *delay))),
-            Self::Trigger(trigger) => ask(trigger.as_ref(), last, now),
+            Self::Trigger(trigger) if now.wall < last.scheduled => {
+                ask_anew(trigger.as_ref(), history, now)
+            }
+            Self::Trigger(trigger) => {
+                let context =
+                    TriggerContext::after_run(now.wall, last.scheduled, last.started, now.wall);
+                ask(trigger.as_ref(), context, last.scheduled, history)
+            }
+        }
+    }
+
+    /// The fire time of a waiting task after the wall clock was set back; none to leave it as it is.
+    ///
+    /// The trigger is asked as if the task were new, so that the task is not silent until the clock
+    /// has come again to where it was. What has fired does not fire again.
+    pub(crate) fn renew(&self, history: &FireHistory, now: Now) -> Option<Due> {
+        match self {
+            Self::Trigger(trigger) => ask_anew(trigger.as_ref(), history, now).ok().flatten(),
+            _ => None,
         }
     }
 }
 
-fn ask(trigger: &dyn Trigger, last: LastRun, now: Now) -> Result<Option<Due>, Failure> {
-    let context = TriggerContext::after_run(now.wall, last.scheduled, last.started, now.wall);
-    match catch(|| trigger.next_fire_time(&context))? {
-        Some(next) if next <= last.scheduled => Err(Failure::from_error(&format!(
-            "the trigger did not advance: after the fire time {} it gave {next}",
-            last.scheduled
-        ))),
-        next => Ok(next.map(Due::Wall)),
+fn ask_anew(
+    trigger: &dyn Trigger,
+    history: &FireHistory,
+    now: Now,
+) -> Result<Option<Due>, Failure> {
+    let before = now.wall - chrono::TimeDelta::nanoseconds(1);
+    ask(trigger, TriggerContext::first(now.wall), before, history)
+}
+
+/// Asks the trigger, and again from the end of each stretch that has been served already.
+fn ask(
+    trigger: &dyn Trigger,
+    mut context: TriggerContext,
+    mut floor: DateTime<Utc>,
+    history: &FireHistory,
+) -> Result<Option<Due>, Failure> {
+    loop {
+        let Some(next) = catch(|| trigger.next_fire_time(&context))? else { return Ok(None) };
+        if next <= floor {
+            return Err(Failure::from_error(&format!(
+                "the trigger did not advance: after {floor} it gave {next}"
+            )));
+        }
+        match history.end_of_served(next) {
+            None => return Ok(Some(Due::Wall(next))),
+            Some(served) => {
+                context = TriggerContext::after_run(served, served, served, served);
+                floor = served;
+            }
+        }
     }
 }
 

@@ -17,14 +17,18 @@
 //! scheduled or ran it and never under a lock: a trigger is user code. An answer is an instant of
 //! the wall clock; the pool waits for that instant on whatever the wall clock then says.
 
+mod cron;
 mod misfire;
+mod zone;
 
 use std::fmt;
 
 use chrono::DateTime;
 use chrono::Utc;
 
+pub use cron::{CronTrigger, DstGap, DstOverlap};
 pub use misfire::MisfirePolicy;
+pub use zone::{SystemZoneError, Zone, ZoneChange};
 
 /// A rule that gives the next fire time of a task from its past runs.
 ///

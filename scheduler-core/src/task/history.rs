@@ -1,0 +1,134 @@
+//! The fire times that a task with a trigger has had, so that none is given twice.
+//!
+//! A wall clock that is set back shows the same times again. Those that have fired must not fire a
+//! second time; those that have not — because the clock had jumped over them, or had been wrong —
+//! are as good as any. So the past is kept as stretches of the wall clock in which fire times were
+//! served without a jump, the latest last.
+
+use chrono::DateTime;
+use chrono::TimeDelta;
+use chrono::Utc;
+
+/// How many stretches are kept; when there are more, the two oldest become one.
+const STRETCHES_MAX: usize = 8;
+
+/// What may lie between two starts beyond their distance on the wall clock without being a jump.
+const TOLERANCE: TimeDelta = TimeDelta::milliseconds(500);
+
+/// The fire times of a task, as stretches.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FireHistory {
+    stretches: Vec<Stretch>,
+    /// When the last run started, by the wall clock.
+    last_start: Option<DateTime<Utc>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stretch {
+    first: DateTime<Utc>,
+    last: DateTime<Utc>,
+}
+
+impl FireHistory {
+    /// Takes note of a run that was scheduled for one instant and started at another.
+    pub(crate) fn note(&mut self, scheduled: DateTime<Utc>, started: DateTime<Utc>) {
+        let passed = self.last_start.replace(started).map(|last| started - last);
+        match (self.stretches.last_mut(), passed) {
+            (Some(stretch), Some(passed)) if stretch.is_followed_by(scheduled, passed) => {
+                stretch.last = scheduled;
+            }
+            _ => self.stretches.push(Stretch { first: scheduled, last: scheduled }),
+        }
+        if self.stretches.len() > STRETCHES_MAX {
+            let oldest = self.stretches.remove(0);
+            let next = &mut self.stretches[0];
+            *next =
+                Stretch { first: next.first.min(oldest.first), last: next.last.max(oldest.last) };
+        }
+    }
+
+    /// The end of what has been served around an instant, or none when it has not been served.
+    pub(crate) fn end_of_served(&self, instant: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        let around = self.stretches.iter().filter(|stretch| stretch.contains(instant));
+        around.map(|stretch| stretch.last).max()
+    }
+}
+
+impl Stretch {
+    fn contains(&self, instant: DateTime<Utc>) -> bool {
+        self.first <= instant && instant <= self.last
+    }
+
+    /// Whether a fire time goes on from here: later, and no farther than time has passed.
+    fn is_followed_by(&self, scheduled: DateTime<Utc>, passed: TimeDelta) -> bool {
+        let distance = scheduled - self.last;
+        distance >= TimeDelta::zero() && distance <= passed + TOLERANCE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(second, 0).unwrap()
+    }
+
+    fn history(runs: &[(i64, i64)]) -> FireHistory {
+        let mut history = FireHistory::default();
+        for (scheduled, started) in runs {
+            history.note(at(*scheduled), at(*started));
+        }
+        history
+    }
+
+    #[track_caller]
+    fn check(history: &FireHistory, instant: i64, expected: Option<i64>) {
+        assert_eq!(history.end_of_served(at(instant)), expected.map(at), "{instant}");
+    }
+
+    #[test]
+    fn runs_in_time_are_one_stretch() {
+        let history = history(&[(100, 100), (160, 160), (220, 221)]);
+        for (instant, expected) in [(99, None), (100, Some(220)), (200, Some(220)), (221, None)] {
+            check(&history, instant, expected);
+        }
+    }
+
+    #[test]
+    fn a_jump_forward_leaves_what_it_jumped_over_unserved() {
+        let history = history(&[(100, 100), (101, 3_701), (3_702, 3_702), (3_703, 3_703)]);
+        check(&history, 101, Some(101));
+        check(&history, 102, None);
+        check(&history, 3_701, None);
+        check(&history, 3_702, Some(3_703));
+    }
+
+    #[test]
+    fn a_clock_set_back_starts_a_stretch_and_the_old_ones_stay_served() {
+        let history = history(&[(5_000, 5_000), (5_001, 5_001), (1_000, 1_000), (1_001, 1_001)]);
+        check(&history, 1_000, Some(1_001));
+        check(&history, 1_002, None);
+        check(&history, 5_000, Some(5_001));
+    }
+
+    #[test]
+    fn what_an_overrun_left_out_counts_as_served() {
+        let history = history(&[(0, 0), (600, 600)]);
+        check(&history, 300, Some(600));
+    }
+
+    #[test]
+    fn many_jumps_take_bounded_memory_and_never_forget_a_fire_time() {
+        let runs: Vec<(i64, i64)> = (0..100).map(|jump| (jump * 1_000, jump * 1_000 + 7)).collect();
+        let mut history = FireHistory::default();
+        for (scheduled, started) in &runs {
+            history.note(at(*scheduled), at(*started));
+            history.note(at(*scheduled), at(*started - 500));
+        }
+        assert!(history.stretches.len() <= STRETCHES_MAX);
+        for (scheduled, _) in &runs {
+            assert!(history.end_of_served(at(*scheduled)).is_some());
+        }
+    }
+}

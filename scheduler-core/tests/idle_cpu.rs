@@ -1,0 +1,100 @@
+//! An idle pool costs nothing: its workers sleep until something is due, however much is pending.
+//!
+//! The one test that waits on the real clock, and a process of its own: it reads the time that all of
+//! this process's threads have spent on a processor.
+#![cfg(target_os = "linux")]
+
+use chrono::DateTime;
+use chrono::TimeDelta;
+use chrono::Utc;
+use scheduler_core::Body;
+use scheduler_core::ScheduledThreadPool;
+use scheduler_core::Task;
+use scheduler_core::TaskHandle;
+use scheduler_core::Trigger;
+use scheduler_core::TriggerContext;
+use std::fs;
+use std::time::Duration;
+
+const WORKERS: usize = 8;
+const TASKS: u64 = 10_000;
+const IDLE: Duration = Duration::from_secs(5);
+const ALLOWED: Duration = Duration::from_millis(10);
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// Fires an hour after it is asked for the first time, and each hour after that.
+#[derive(Debug)]
+struct Hourly;
+
+impl Trigger for Hourly {
+    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
+        let last = context.last_scheduled().unwrap_or_else(|| context.now());
+        last.checked_add_signed(TimeDelta::hours(1))
+    }
+}
+
+/// The processor time of all threads that this process has now.
+fn processor_time() -> Duration {
+    let tasks = fs::read_dir("/proc/self/task").expect("the threads of this process");
+    let nanos = tasks.map(|task| {
+        let path = task.expect("a thread").path().join("schedstat");
+        let text = fs::read_to_string(path).expect("the statistics of a thread");
+        let on_processor = text.split_whitespace().next().expect("the time on a processor");
+        on_processor.parse::<u64>().expect("nanoseconds")
+    });
+    Duration::from_nanos(nanos.sum())
+}
+
+/// A pool of eight workers, all of them started, with all the tasks pending.
+fn pool(submit: impl Fn(&ScheduledThreadPool, u64) -> TaskHandle<()>) -> ScheduledThreadPool {
+    let pool = ScheduledThreadPool::builder().core_size(WORKERS).build().expect("valid settings");
+    for number in 0..TASKS {
+        submit(&pool, number);
+    }
+    pool.prestart_all();
+    let stats = pool.stats();
+    assert_eq!((stats.pool_size, stats.queued as u64), (WORKERS, TASKS));
+    pool
+}
+
+/// Waits, through the pool, until its workers have come to rest, and then for the time to be judged.
+fn idle_time(pool: &ScheduledThreadPool) -> Duration {
+    let never = pool.schedule(Duration::MAX, || {}).expect("the pool takes tasks");
+    assert!(never.wait_for(Duration::from_millis(300)).expect_err("too early").is_timeout());
+    let before = processor_time();
+    assert!(never.wait_for(IDLE).expect_err("too early").is_timeout());
+    let spent = processor_time() - before;
+    drop(pool.shutdown_now());
+    assert!(pool.await_termination(Duration::from_secs(60)), "the workers leave");
+    spent
+}
+
+/// A meter that stands still would allow everything.
+fn see_that_the_meter_runs() {
+    let before = processor_time();
+    let looks = (0..1_000_000).find(|_| processor_time() >= before + ALLOWED);
+    assert!(looks.is_some(), "looking at the processor time a million times took none");
+}
+
+/// Both cases, one after the other: together they would be judged for each other's time.
+#[test]
+fn an_idle_pool_with_many_tasks_pending_uses_no_processor() {
+    see_that_the_meter_runs();
+
+    let delayed = pool(|pool, number| {
+        let delay = HOUR + Duration::from_millis(number);
+        pool.schedule(delay, || {}).expect("the pool takes tasks")
+    });
+    let spent = idle_time(&delayed);
+    assert!(spent < ALLOWED, "{TASKS} delayed tasks cost {spent:?} in {IDLE:?}");
+
+    // A wait for the wall clock looks at it twice a second.
+    let mixed = pool(|pool, number| match number % 2 {
+        0 => pool.schedule(HOUR, || {}).expect("the pool takes tasks"),
+        _ => pool
+            .submit_task(Task::on_trigger(Hourly, Body::new(|| {})))
+            .expect("the pool takes tasks"),
+    });
+    let spent = idle_time(&mixed);
+    assert!(spent < ALLOWED, "{TASKS} tasks, half with triggers, cost {spent:?} in {IDLE:?}");
+}

@@ -1,0 +1,4 @@
+//! The seeded simulation of the engine.
+
+#[path = "simulation/mod.rs"]
+mod simulated;

@@ -1,0 +1,251 @@
+//! The invariants that are looked at after each operation.
+
+use super::plant::Plant;
+use super::verdict::{Invariant, Verdict};
+use super::words::{Due, Now, Place, Rhythm};
+use super::world::{Mode, World};
+use scheduler_core::{RunState, TaskState};
+
+/// How long a wait for the wall clock may last, by the engine's promise.
+const WALL_CHECK: u64 = 500_000_000;
+
+impl World {
+    /// Everything that holds after each operation.
+    pub(crate) fn check(&mut self) -> Verdict {
+        let is_refused = self.was_refused && self.hires > 0 && self.workers.is_empty();
+        if is_refused && self.model.state == RunState::ShuttingDown {
+            self.model.abandon();
+        }
+        let reads = self.stage.clock.take_reads();
+        Invariant::ClockReads.holds(reads <= self.reads_max, || {
+            format!("{reads} reads of the clock, where {} are enough", self.reads_max)
+        })?;
+        self.check_hires()?;
+        self.check_counts()?;
+        let mut open = std::mem::take(&mut self.open);
+        let mut verdict = Ok(());
+        open.retain(|task| {
+            if verdict.is_err() {
+                return true;
+            }
+            verdict = self.check_task(*task);
+            let known = self.model.tasks[*task];
+            known.end.is_none() || known.place != Place::Gone
+        });
+        self.open = open;
+        verdict?;
+        self.check_liveness()
+    }
+
+    fn check_counts(&mut self) -> Verdict {
+        let Some(pool) = self.stage.pool() else { return Ok(()) };
+        let (stats, state) = (pool.stats(), pool.run_state());
+        self.stage.clock.take_reads();
+        if state == RunState::Terminated && self.model.state != RunState::Terminated {
+            let is_over = self.model.state > RunState::Running
+                && self.model.is_exhausted()
+                && self.workers.is_empty();
+            Invariant::NothingLeft.holds(is_over && self.terminated == 1, || {
+                format!("terminated with {stats:?}, {} calls of the hook", self.terminated)
+            })?;
+            self.model.state = state;
+        }
+        Invariant::StateForward.holds(state == self.model.state, || {
+            format!("the pool is {state:?} instead of {:?}", self.model.state)
+        })?;
+        let queued = self.model.count(&[Place::Queue, Place::Resumed]);
+        Invariant::Memory.holds(stats.queued <= queued, || {
+            format!("{} tasks are kept in the queue instead of {queued}", stats.queued)
+        })?;
+        let is_busy = |mode: &Mode| matches!(mode, Mode::Busy { .. });
+        let busy = self.workers.iter().filter(|worker| is_busy(&worker.mode)).count();
+        let suspended = self.model.count(&[Place::Suspended]);
+        let completed = self.model.completed;
+        let counted = (stats.queued, stats.suspended, stats.active, stats.completed);
+        Invariant::Counts.holds(counted == (queued, suspended, busy, completed), || {
+            format!("{stats:?} instead of {:?}", (queued, suspended, busy, completed))
+        })?;
+        let tasks = completed + (queued + suspended + busy) as u64;
+        let is_right = stats.tasks == tasks && stats.core_size == self.limits.core_size;
+        let pool_size = if state == RunState::Terminated { 0 } else { self.workers.len() };
+        Invariant::Counts.holds(is_right && stats.pool_size == pool_size, || {
+            format!("{stats:?} with {pool_size} workers")
+        })
+    }
+
+    /// What a task's handle, its events, its callback and its body say is what the model says.
+    fn check_task(&mut self, task: usize) -> Verdict {
+        let known = self.model.tasks[task];
+        let is_on_worker = known.place == Place::Worker;
+        let has_ended = known.end.is_some();
+        let expected = match (known.end, known.place) {
+            (Some(end), _) => end,
+            (None, Place::Queue | Place::Held) => TaskState::Scheduled,
+            (None, _) => TaskState::Running,
+        };
+        let forgets = self.stage.is_planted(Plant::ForgetfulHandle) && task % 4 == 3;
+        let state = self.stage.handle(task).map_or(expected, |handle| handle.state());
+        let tally = &mut self.tallies[task];
+        let last = std::mem::replace(&mut tally.state, state);
+        let state = if forgets && is_final(last) { TaskState::Scheduled } else { state };
+        Invariant::StateForward.holds(!is_final(last) || state == last, || {
+            format!("task {task} was {last:?} and is {state:?}")
+        })?;
+        Invariant::OneEnd.holds(state == expected, || {
+            format!("task {task} is {state:?} instead of {expected:?}")
+        })?;
+        // The end of a task that was cancelled during its run is reported when the run has ended.
+        let is_reported = tally.ends == u64::from(has_ended) && tally.end == known.end
+            || is_on_worker && tally.ends == 0;
+        let is_told = !tally.has_handle
+            || tally.told == u64::from(has_ended) && tally.told_state == known.end;
+        Invariant::Events
+            .holds(is_reported && is_told && tally.run_starts == tally.starts, || {
+                format!("task {task}, {known:?}, but heard was {tally:?}")
+            })?;
+        let is_dropped = match (has_ended, is_on_worker) {
+            (true, false) => tally.dropped == 1,
+            (false, false) => tally.dropped == 0,
+            (_, true) => tally.dropped <= 1,
+        };
+        Invariant::NothingLeft.holds(is_dropped, || {
+            format!("the body of task {task}, {known:?}, was dropped {} times", tally.dropped)
+        })
+    }
+
+    /// Whoever has to act next is told, or waits for the right time.
+    fn check_liveness(&self) -> Verdict {
+        if self.model.state >= RunState::Stopping {
+            return Ok(());
+        }
+        let live = self.model.tasks.iter().filter(|task| task.is_queued() && task.end.is_none());
+        let dues: Vec<Due> = live.map(|task| task.due).collect();
+        let now = self.now();
+        Invariant::Liveness
+            .holds(dues.is_empty() || !self.workers.is_empty() || self.was_refused, || {
+                "tasks wait, and there is no worker".to_owned()
+            })?;
+        let is_parked = |mode: &Mode| matches!(mode, Mode::Parked(_));
+        let rests = self.workers.iter().any(|worker| is_parked(&worker.mode))
+            && !self.workers.iter().any(|worker| self.is_ready(worker, now));
+        let untils = self.workers.iter().filter_map(|worker| match worker.mode {
+            Mode::Parked(until) => until,
+            _ => None,
+        });
+        let first_look = untils.min().unwrap_or(u64::MAX);
+        let latest = |due: &Due| match due {
+            Due::Tick(tick) => *tick,
+            Due::Wall(_) => now.tick.saturating_add(WALL_CHECK),
+        };
+        let is_forgotten = |due: &&Due| rests && first_look > latest(due);
+        Invariant::Liveness.holds(dues.iter().find(is_forgotten).is_none(), || {
+            format!("at {now:?} all who rest do so until {first_look}; waiting are {dues:?}")
+        })
+    }
+
+    /// A worker rests: nothing is due, and it will not wake up in vain.
+    pub(crate) fn judge_rest(
+        &self,
+        expected: Option<usize>,
+        until: Option<u64>,
+        now: Now,
+    ) -> Verdict {
+        Invariant::Liveness.holds(expected.is_none(), || {
+            format!("a worker rests at {now:?}, though {expected:?} is due")
+        })?;
+        // Without a keep-alive time a surplus worker looks once more, and leaves.
+        let may_look = self.limits.keep_alive == 0;
+        let will_rest = until.is_none_or(|until| until > now.tick);
+        Invariant::ClockReads.holds(will_rest || may_look, || {
+            format!("a worker waits until {until:?} at {now:?}, and so spins")
+        })
+    }
+
+    /// A worker leaves: there is no more use for it.
+    pub(crate) fn judge_leave(&self, index: usize, expected: Option<usize>, now: Now) -> Verdict {
+        Invariant::Liveness.holds(expected.is_none(), || {
+            format!("a worker leaves at {now:?}, though {expected:?} is due")
+        })?;
+        let may_leave = match self.model.state {
+            RunState::Running => self.has_timed_out(index, now),
+            RunState::ShuttingDown => self.model.is_exhausted() || self.has_timed_out(index, now),
+            _ => true,
+        };
+        Invariant::Liveness.holds(may_leave, || format!("a worker leaves at {now:?} too early"))
+    }
+
+    fn has_timed_out(&self, index: usize, now: Now) -> bool {
+        let limits = self.limits;
+        let is_timed = limits.core_may_time_out || self.workers.len() > limits.core_size;
+        let may_go = self.workers.len() > 1 || self.model.is_exhausted();
+        let since = self.idle_since(index);
+        is_timed && may_go && since.is_some_and(|since| now.tick - since >= limits.keep_alive)
+    }
+
+    /// Workers are started up to the core size, and by each submission as long as they are fewer.
+    fn check_hires(&self) -> Verdict {
+        let size = self.limits.core_size.max(1);
+        let is_allowed = self.hires == 0 || self.workers.len() <= size;
+        let is_missing = self.has_accepted && self.hires == 0 && self.workers.len() < size;
+        Invariant::Counts.holds(is_allowed && !is_missing, || {
+            format!("{} workers after {} hires, {:?}", self.workers.len(), self.hires, self.limits)
+        })
+    }
+
+    /// Nobody has a reason to act.
+    pub(crate) fn check_settled(&self) -> Verdict {
+        let is_busy = self.workers.iter().any(|worker| matches!(worker.mode, Mode::Busy { .. }));
+        let is_over = match self.model.state {
+            RunState::Running | RunState::Terminated => false,
+            RunState::ShuttingDown => self.model.is_exhausted() && !is_busy,
+            _ => !is_busy,
+        };
+        Invariant::NothingLeft.holds(!is_over || self.stage.pool().is_none(), || {
+            format!("nothing is left to do, but the pool is {:?}", self.model.state)
+        })?;
+        let now = self.now();
+        let is_stale = (0..self.workers.len()).any(|index| self.has_timed_out(index, now));
+        // The worker that kept itself ready for the queue may stay, and another leave in its place.
+        let by = now.tick.saturating_add(self.limits.keep_alive);
+        let looks = |mode: &Mode| matches!(mode, Mode::Parked(Some(until)) if *until <= by);
+        let somebody_looks = self.workers.iter().any(|worker| looks(&worker.mode));
+        Invariant::Liveness.holds(is_busy || !is_stale || somebody_looks, || {
+            format!("at {now:?} nobody leaves, though {:?}", self.limits)
+        })
+    }
+
+    /// Everything that holds when the pool has come to its end.
+    pub(crate) fn check_end(&mut self) -> Verdict {
+        self.check()?;
+        Invariant::NothingLeft
+            .holds(self.open.is_empty(), || format!("tasks {:?} have not ended", self.open))?;
+        if self.stage.pool().is_some() {
+            let is_over = self.model.state == RunState::Terminated && self.workers.is_empty();
+            Invariant::NothingLeft.holds(is_over && self.terminated == 1, || {
+                format!("at the end the pool is {:?}", self.model.state)
+            })?;
+        }
+        for (task, tally) in self.tallies.iter().enumerate() {
+            let known = self.model.tasks[task];
+            let state = self.stage.handle(task).map(|handle| handle.state());
+            Invariant::StateForward
+                .holds(state.is_none_or(|state| Some(state) == known.end), || {
+                    format!("task {task} has ended as {:?} and is {state:?}", known.end)
+                })?;
+            let is_once = matches!(known.rhythm, Rhythm::Once);
+            let ran = known.end != Some(TaskState::Cancelled);
+            let ends_once = !is_once || tally.starts <= 1 && (!ran || tally.starts == 1);
+            Invariant::OneEnd.holds(ends_once && tally.ends == 1, || {
+                format!("task {task}, {known:?}, has {tally:?}")
+            })?;
+            Invariant::NothingLeft.holds(tally.dropped == 1, || {
+                format!("the body of task {task} was dropped {} times", tally.dropped)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn is_final(state: TaskState) -> bool {
+    matches!(state, TaskState::Completed | TaskState::Failed | TaskState::Cancelled)
+}

@@ -1,0 +1,185 @@
+//! The client's side of an operation: does it to the real pool, and says what came of it.
+
+use super::body::build;
+use super::op::{Blueprint, ClientOp, MYSELF};
+use super::plant::Plant;
+use super::stage::{Note, Stage, rejected};
+use scheduler_core::{ShutdownPolicy, TaskHandle};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What came of an operation, to be compared with the model.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// There was nothing to do it to.
+    Nothing,
+    Done,
+    /// Which task it was done to.
+    To(usize),
+    Submitted {
+        task: usize,
+        rejected: Option<Rejected>,
+    },
+    Cancelled {
+        task: usize,
+        won: bool,
+    },
+    Removed {
+        task: usize,
+        was_there: bool,
+    },
+    Drained(Vec<usize>),
+    Accepted(bool),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Rejected {
+    ByPool,
+    ByArgument,
+}
+
+/// Does an operation to the pool; `me` is the task whose body does it.
+pub(crate) fn perform(stage: &Arc<Stage>, op: &ClientOp, me: Option<usize>) -> Answer {
+    match op {
+        ClientOp::Cancel { pick, interrupts } => cancel(stage, *pick, *interrupts, me),
+        ClientOp::Wake { pick, keeps_waker } => wake(stage, *pick, *keeps_waker, me),
+        ClientOp::DropHeld(pick) => {
+            take_held(stage, *pick).map_or(Answer::Nothing, |(task, held)| {
+                drop(held);
+                Answer::To(task)
+            })
+        }
+        ClientOp::RunHeld(pick) => {
+            take_held(stage, *pick).map_or(Answer::Nothing, |(task, held)| {
+                held.run();
+                Answer::To(task)
+            })
+        }
+        ClientOp::DropPool => {
+            let pool = stage.props().pool.take();
+            if pool.is_some() { Answer::Done } else { Answer::Nothing }
+        }
+        op => ask_pool(stage, op),
+    }
+}
+
+fn ask_pool(stage: &Arc<Stage>, op: &ClientOp) -> Answer {
+    let Some(pool) = stage.pool() else { return Answer::Nothing };
+    match op {
+        ClientOp::Submit(blueprint) => return submit(stage, blueprint),
+        ClientOp::Remove(pick) => return remove(stage, *pick),
+        ClientOp::ShutdownNow => {
+            let drained = pool.shutdown_now().into_iter();
+            let drained: Vec<_> = drained.map(|task| (task.id().as_u64() as usize, task)).collect();
+            let tasks = drained.iter().map(|(task, _)| *task).collect();
+            stage.props().held.extend(drained);
+            return Answer::Drained(tasks);
+        }
+        ClientOp::SetKeepAlive(nanos) => {
+            return Answer::Accepted(pool.set_keep_alive(Duration::from_nanos(*nanos)).is_ok());
+        }
+        ClientOp::SetCoreMayTimeOut(may) => {
+            return Answer::Accepted(pool.set_core_may_time_out(*may).is_ok());
+        }
+        ClientOp::Prestart => return Answer::Accepted(pool.prestart()),
+        ClientOp::SetCoreSize(size) => pool.set_core_size(*size),
+        ClientOp::SetRemoveOnCancel(removes) => pool.set_remove_on_cancel(*removes),
+        ClientOp::SetPolicy(policy) => {
+            let ShutdownPolicy { continue_recurring, execute_delayed } = *policy;
+            pool.set_shutdown_policy(ShutdownPolicy { continue_recurring, execute_delayed });
+        }
+        ClientOp::Purge => pool.purge(),
+        ClientOp::Shutdown => pool.shutdown(),
+        ClientOp::Cancel { .. }
+        | ClientOp::Wake { .. }
+        | ClientOp::DropHeld(_)
+        | ClientOp::RunHeld(_)
+        | ClientOp::DropPool => return Answer::Nothing,
+    }
+    Answer::Done
+}
+
+fn submit(stage: &Arc<Stage>, blueprint: &Blueprint) -> Answer {
+    let Some(pool) = stage.pool() else { return Answer::Nothing };
+    let task = stage.props().handles.len();
+    let mut blueprint = blueprint.clone();
+    if stage.is_planted(Plant::LateSubmit) {
+        blueprint.delay = blueprint.delay.saturating_add(task as u64 % 2);
+    }
+    if let (true, super::words::Rhythm::Rate(period, _)) =
+        (stage.is_planted(Plant::DriftingGrid), &mut blueprint.rhythm)
+    {
+        *period = period.saturating_add(1);
+    }
+    // A body may be rejected and dropped, or run, before the submission returns.
+    stage.props().handles.push(None);
+    let handle = match pool.submit_task(build(&blueprint, stage, task)) {
+        Ok(handle) => handle,
+        Err(error) => {
+            let rejected = rejected(&error);
+            if rejected == Rejected::ByArgument {
+                // No number was drawn.
+                stage.props().handles.pop();
+            }
+            return Answer::Submitted { task, rejected: Some(rejected) };
+        }
+    };
+    if handle.id().as_u64() as usize != task {
+        stage.note(Note::Wrong(format!("task {task} got the number {}", handle.id())));
+    }
+    if stage.is_planted(Plant::LosingPool) && task % 4 == 3 {
+        handle.cancel();
+    }
+    let callback_stage = Arc::clone(stage);
+    handle.on_done(move |state| callback_stage.note(Note::Told { task, state }));
+    stage.props().handles[task] = Some(handle);
+    Answer::Submitted { task, rejected: None }
+}
+
+fn cancel(stage: &Arc<Stage>, pick: u64, interrupts: bool, me: Option<usize>) -> Answer {
+    let Some((task, handle)) = find(stage, pick, me) else { return Answer::Nothing };
+    let won = if interrupts { handle.cancel_now() } else { handle.cancel() };
+    Answer::Cancelled { task, won: won || stage.is_planted(Plant::LyingCancel) }
+}
+
+fn remove(stage: &Arc<Stage>, pick: u64) -> Answer {
+    let (Some((task, handle)), Some(pool)) = (find(stage, pick, None), stage.pool()) else {
+        return Answer::Nothing;
+    };
+    let removed = pool.remove(&handle);
+    let was_there = removed.is_some();
+    stage.props().held.extend(removed.map(|removed| (task, removed)));
+    Answer::Removed { task, was_there }
+}
+
+fn wake(stage: &Arc<Stage>, pick: u64, keeps_waker: bool, me: Option<usize>) -> Answer {
+    let (task, waker) = {
+        let mut props = stage.props();
+        let index = match (pick, me) {
+            (MYSELF, Some(me)) => props.wakers.iter().position(|(task, _)| *task == me),
+            (_, _) if props.wakers.is_empty() => None,
+            _ => Some((pick % props.wakers.len() as u64) as usize),
+        };
+        let Some(index) = index else { return Answer::Nothing };
+        if keeps_waker { props.wakers[index].clone() } else { props.wakers.swap_remove(index) }
+    };
+    waker.wake();
+    Answer::To(task)
+}
+
+/// A task that has a handle, out of those that were accepted last.
+fn find(stage: &Stage, pick: u64, me: Option<usize>) -> Option<(usize, TaskHandle<()>)> {
+    let count = stage.props().handles.len();
+    let task = match (pick, me) {
+        (MYSELF, Some(me)) => me,
+        (_, _) if count == 0 => return None,
+        _ => (pick % count as u64) as usize,
+    };
+    stage.handle(task).map(|handle| (task, handle))
+}
+
+fn take_held(stage: &Stage, pick: u64) -> Option<(usize, scheduler_core::UnstartedTask)> {
+    let mut props = stage.props();
+    let index = (pick % props.held.len().max(1) as u64) as usize;
+    (index < props.held.len()).then(|| props.held.swap_remove(index))
+}

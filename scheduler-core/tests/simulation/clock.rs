@@ -1,0 +1,70 @@
+//! The clock that the pool is given: a manual one that counts how often it is read.
+
+use super::plant::Plant;
+use super::words::Now;
+use chrono::{DateTime, Utc};
+use scheduler_core::time::{Clock, Epoch, Gate};
+use scheduler_core::{ManualClock, Tick};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Far enough from the epoch that no wall-clock time of a simulation lies before it: there the engine
+/// saturates, and the model does not.
+const TICK_START: u64 = 1 << 51;
+
+#[derive(Debug)]
+pub(crate) struct SimClock {
+    truth: ManualClock,
+    reads: AtomicU64,
+    plant: Option<Plant>,
+}
+
+impl SimClock {
+    pub(crate) fn new(wall: DateTime<Utc>, plant: Option<Plant>) -> Self {
+        let start = Duration::from_nanos(TICK_START);
+        let truth = ManualClock::at(wall - start);
+        truth.advance(start);
+        Self { truth, reads: AtomicU64::new(0), plant }
+    }
+
+    /// What time it is, whatever the pool is told.
+    pub(crate) fn truth(&self) -> Now {
+        let wall = self.truth.wall().timestamp_nanos_opt().unwrap_or(i64::MAX);
+        Now { tick: self.truth.now().as_nanos(), wall }
+    }
+
+    pub(crate) fn hand(&self) -> &ManualClock {
+        &self.truth
+    }
+
+    /// How often the pool has looked since this was last asked.
+    pub(crate) fn take_reads(&self) -> u64 {
+        self.reads.swap(0, Ordering::Relaxed)
+    }
+
+    fn count(&self) {
+        let reads = if self.plant == Some(Plant::RestlessClock) { 20 } else { 1 };
+        self.reads.fetch_add(reads, Ordering::Relaxed);
+    }
+}
+
+impl Clock for SimClock {
+    fn now(&self) -> Tick {
+        self.count();
+        let now = self.truth.now();
+        if self.plant != Some(Plant::FastClock) {
+            return now;
+        }
+        now + now.since(Tick::from_nanos(TICK_START))
+    }
+
+    fn wall(&self) -> DateTime<Utc> {
+        self.count();
+        self.truth.wall()
+    }
+
+    fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
+        self.truth.wait(gate, seen, until);
+    }
+}

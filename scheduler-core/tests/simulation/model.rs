@@ -1,0 +1,220 @@
+//! The reference model: what a scheduled thread pool does, obviously right and slow.
+//!
+//! A vector of tasks in the order of submission, searched from end to end for each question. It
+//! knows no worker, no waiting and no code of the engine; time is handed in.
+
+use super::words::{Due, Next, Now, Outcome, Place, Rhythm, Task};
+use scheduler_core::{RunState, ShutdownPolicy, TaskState};
+
+#[derive(Debug)]
+pub(crate) struct Model {
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) state: RunState,
+    pub(crate) policy: ShutdownPolicy,
+    pub(crate) removes_on_cancel: bool,
+    pub(crate) completed: u64,
+    /// By how much the wall clock was ahead when a worker last looked, while a task waits for it.
+    pub(crate) lead: Option<i128>,
+}
+
+impl Model {
+    pub(crate) fn submit(&mut self, mut task: Task, now: Now) {
+        if self.state != RunState::Running {
+            (task.place, task.end) = (Place::Gone, Some(TaskState::Cancelled));
+        }
+        self.tasks.push(task);
+        self.queued(self.tasks.len() - 1, now);
+    }
+
+    /// The lead of the wall clock is noted when a task begins to wait for it.
+    fn queued(&mut self, id: usize, now: Now) {
+        let task = &mut self.tasks[id];
+        task.enter(task.due, now);
+        if task.place == Place::Queue && matches!(task.due, Due::Wall(_)) {
+            self.lead.get_or_insert(now.lead());
+        }
+    }
+
+    /// A worker looks: if the wall clock was set back, what waits for a time ahead is asked anew.
+    fn look(&mut self, now: Now) {
+        let is_wall = |task: &Task| task.is_queued() && matches!(task.turn, Due::Wall(_));
+        let waits = self.tasks.iter().any(is_wall);
+        let last = self.lead.take().filter(|_| waits);
+        self.lead = waits.then_some(now.lead());
+        if last.is_some_and(|last| last - now.lead() > 500_000_000) {
+            let is_ahead = |task: &&mut Task| is_wall(task) && !task.turn.is_reached(now);
+            self.tasks.iter_mut().filter(is_ahead).for_each(|task| task.place = Place::Asking);
+        }
+    }
+
+    /// What has asked for a new fire time is back, and how much that is.
+    fn come_back(&mut self, now: Now) -> u64 {
+        let mut asked = 0;
+        for task in self.tasks.iter_mut().filter(|task| task.place == Place::Asking) {
+            let due = if let Next::At(due) = task.next_anew(now) { due } else { task.due };
+            task.enter(due, now);
+            let leaves = task.end.is_some() && self.removes_on_cancel;
+            task.place = if leaves { Place::Gone } else { Place::Queue };
+            asked += 1;
+        }
+        asked
+    }
+
+    pub(crate) fn count(&self, places: &[Place]) -> usize {
+        self.tasks.iter().filter(|task| places.contains(&task.place)).count()
+    }
+
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.count(&[Place::Queue, Place::Resumed, Place::Suspended]) == 0
+    }
+
+    /// What a worker gets to run, and on its way there: how many ended tasks have surfaced, and how
+    /// many have asked for a new fire time.
+    pub(crate) fn take(&mut self, now: Now) -> (Option<usize>, u64, u64) {
+        let (mut surfaced, mut asked) = (0, 0);
+        while self.state <= RunState::ShuttingDown {
+            self.look(now);
+            let is_due = |task: &Task| task.is_queued() && task.turn.is_reached(now);
+            let due = (0..self.tasks.len()).filter(|id| is_due(&self.tasks[*id]));
+            let first = due.min_by_key(|id| (self.tasks[*id].turn.key(now), *id));
+            asked += self.come_back(now);
+            let Some(id) = first else { break };
+            let task = &mut self.tasks[id];
+            if task.end.is_none() {
+                if task.place == Place::Queue {
+                    task.fire(now);
+                }
+                (task.place, task.was_woken) = (Place::Worker, false);
+                return (Some(id), surfaced, asked);
+            }
+            task.place = Place::Gone;
+            surfaced += 1;
+        }
+        (None, surfaced, asked)
+    }
+
+    /// A step of a body has ended: on a worker, or by the hand of the client.
+    pub(crate) fn finish(&mut self, id: usize, outcome: Outcome, now: Now) {
+        let (state, policy) = (self.state, self.policy);
+        let task = &mut self.tasks[id];
+        let is_held = task.place == Place::Held;
+        if is_held {
+            task.fire(now);
+        }
+        let is_last = is_held || state >= RunState::Stopping;
+        let counts = !is_held && outcome != Outcome::Pending;
+        self.completed += u64::from(counts);
+        task.place = Place::Gone;
+        if task.end.is_some() {
+            return;
+        }
+        if outcome == Outcome::Pending {
+            match (is_last, task.was_woken) {
+                (true, _) => task.end = Some(TaskState::Cancelled),
+                (false, true) => {
+                    task.place = Place::Resumed;
+                    task.enter(Due::Tick(now.tick), now);
+                }
+                (false, false) => task.place = Place::Suspended,
+            }
+            return;
+        }
+        let recurs = !matches!(task.rhythm, Rhythm::Once);
+        let goes_on = state != RunState::ShuttingDown || policy.continue_recurring;
+        match task.next(now) {
+            _ if outcome == Outcome::Failed && !(recurs && task.survives_failure) => {
+                task.end = Some(TaskState::Failed);
+            }
+            Next::Over => task.end = Some(TaskState::Completed),
+            Next::Stuck => task.end = Some(TaskState::Failed),
+            _ if is_last || !goes_on => task.end = Some(TaskState::Cancelled),
+            Next::At(next) => (task.place, task.due) = (Place::Queue, next),
+        }
+        self.queued(id, now);
+    }
+
+    pub(crate) fn wake(&mut self, id: usize, now: Now) {
+        let task = &mut self.tasks[id];
+        task.was_woken |= task.place == Place::Worker;
+        if task.place == Place::Suspended {
+            task.place = Place::Resumed;
+            task.enter(Due::Tick(now.tick), now);
+        }
+    }
+
+    pub(crate) fn cancel(&mut self, id: usize) -> bool {
+        let task = &mut self.tasks[id];
+        let wins = task.end.is_none();
+        task.end = task.end.or(Some(TaskState::Cancelled));
+        let leaves = matches!(task.place, Place::Suspended | Place::Resumed)
+            || task.place == Place::Queue && self.removes_on_cancel;
+        if wins && leaves {
+            task.place = Place::Gone;
+        }
+        wins
+    }
+
+    /// Takes a task out for the client, unless it is a run that wants to be polled on.
+    pub(crate) fn remove(&mut self, id: usize) -> bool {
+        let is_there = self.tasks[id].place == Place::Queue;
+        if is_there {
+            self.tasks[id].place = Place::Held;
+        }
+        is_there
+    }
+
+    pub(crate) fn purge(&mut self) {
+        self.drop_where(|task| task.is_queued() && task.end.is_some());
+    }
+
+    pub(crate) fn shutdown(&mut self, now: Now) {
+        if self.state == RunState::Running {
+            self.state = RunState::ShuttingDown;
+            self.sweep(now);
+        }
+    }
+
+    pub(crate) fn set_policy(&mut self, policy: ShutdownPolicy, now: Now) {
+        self.policy = policy;
+        if self.state == RunState::ShuttingDown {
+            self.sweep(now);
+        }
+    }
+
+    fn sweep(&mut self, now: Now) {
+        let ShutdownPolicy { continue_recurring, execute_delayed, .. } = self.policy;
+        let may_stay = |task: &Task| match task.rhythm {
+            Rhythm::Once => execute_delayed || task.due.is_reached(now),
+            _ => continue_recurring,
+        };
+        self.purge();
+        self.drop_where(|task| task.place == Place::Queue && !may_stay(task));
+    }
+
+    /// Hands out what waits, the first due first; what is in progress but on no worker is dropped.
+    pub(crate) fn shutdown_now(&mut self, now: Now) -> Vec<usize> {
+        if self.state >= RunState::Stopping {
+            return Vec::new();
+        }
+        self.state = RunState::Stopping;
+        self.purge();
+        self.drop_where(|task| matches!(task.place, Place::Resumed | Place::Suspended));
+        let ids = 0..self.tasks.len();
+        let mut out: Vec<usize> = ids.filter(|id| self.tasks[*id].is_queued()).collect();
+        out.sort_by_key(|id| (self.tasks[*id].turn.key(now), *id));
+        out.iter().for_each(|id| self.tasks[*id].place = Place::Held);
+        out
+    }
+
+    /// Nobody is left to run what waits, and nobody can be started.
+    pub(crate) fn abandon(&mut self) {
+        self.drop_where(|task| task.is_queued() || task.place == Place::Suspended);
+    }
+
+    fn drop_where(&mut self, goes: impl Fn(&Task) -> bool) {
+        for task in self.tasks.iter_mut().filter(|task| goes(task)) {
+            task.place = Place::Gone;
+            task.end = task.end.or(Some(TaskState::Cancelled));
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What can be done to a pool, as data: a seed becomes a list of these, and a list can be shortened.
+//!
+//! Whatever an operation picks, it picks by a number modulo what there is, so that it still means
+//! something when operations before it are left out.
+
+use super::words::{Rhythm, Shape};
+use scheduler_core::ShutdownPolicy;
+
+/// The pick that means the task whose body does this.
+pub(crate) const MYSELF: u64 = u64::MAX;
+
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    Client(ClientOp),
+    /// A worker that is ready takes a step, or one that has been busy for long enough ends its run;
+    /// if there is none, time jumps to the next event.
+    Work(u64),
+    /// A worker that nobody has woken takes a step.
+    SpuriousStep(u64),
+    /// A run ends before its drawn instant.
+    FinishEarly(u64),
+    /// Every worker that is ready takes steps until none is.
+    Settle,
+    Advance(u64),
+    /// To the next due time, deadline or end of a run.
+    JumpToNext,
+    StepWall(i64),
+    Suspend(u64),
+    /// The next workers that the pool wants are refused.
+    Refuse(u64),
+}
+
+/// What a client does; a body can do it, too.
+#[derive(Clone, Debug)]
+pub(crate) enum ClientOp {
+    Submit(Box<Blueprint>),
+    Cancel { pick: u64, interrupts: bool },
+    Wake { pick: u64, keeps_waker: bool },
+    Remove(u64),
+    Purge,
+    DropHeld(u64),
+    RunHeld(u64),
+    SetCoreSize(usize),
+    SetKeepAlive(u64),
+    SetCoreMayTimeOut(bool),
+    SetRemoveOnCancel(bool),
+    SetPolicy(ShutdownPolicy),
+    Prestart,
+    Shutdown,
+    ShutdownNow,
+    DropPool,
+}
+
+/// A task before it is submitted.
+#[derive(Clone, Debug)]
+pub(crate) struct Blueprint {
+    pub(crate) shape: Shape,
+    pub(crate) rhythm: Rhythm,
+    /// Nanoseconds; the greatest means never.
+    pub(crate) delay: u64,
+    pub(crate) survives_failure: bool,
+    pub(crate) script: Script,
+}
+
+/// What a body does in its runs, each a function of the seed and the run's number.
+#[derive(Clone, Debug)]
+pub(crate) struct Script {
+    pub(crate) seed: u64,
+    pub(crate) panics_percent: u64,
+    pub(crate) errors_percent: u64,
+    /// How often a run's future is pending, at most.
+    pub(crate) polls_max: u64,
+    /// Whether the destructor of the body panics.
+    pub(crate) is_bomb: bool,
+    /// What some runs do to the pool from inside.
+    pub(crate) deed: Option<ClientOp>,
+}

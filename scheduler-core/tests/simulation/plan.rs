@@ -1,0 +1,281 @@
+//! The plan of one seed: the pool's settings and the operations, drawn in advance.
+//!
+//! Each seed draws a mix first: how often each kind of operation comes, and which never do (a swarm
+//! of narrow tests finds more than one broad one), how tasks behave and how far apart times lie.
+
+use super::op::{Blueprint, ClientOp, MYSELF, Op, Script};
+use super::prng::Prng;
+use super::words::{Beat, Rhythm, Shape};
+use scheduler_core::{MisfirePolicy, ShutdownPolicy};
+
+pub(crate) const NEAR: u64 = 1_000;
+pub(crate) const EQUAL: u64 = 1_000_000;
+pub(crate) const FAR: u64 = 3_600_000_000_000;
+const SECOND: i64 = 1_000_000_000;
+
+/// What the wall clock reads at first: 2026-01-01.
+pub(crate) const WALL_START: i64 = 1_767_225_600 * SECOND;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) settings: Settings,
+    pub(crate) ops: Vec<Op>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) core_size: usize,
+    pub(crate) keep_alive: u64,
+    pub(crate) core_may_time_out: bool,
+    pub(crate) removes_on_cancel: bool,
+    pub(crate) policy: ShutdownPolicy,
+    /// Whether what a pool refuses is discarded instead of an error.
+    pub(crate) discards: bool,
+    /// Whether the pool ends by being dropped.
+    pub(crate) ends_by_drop: bool,
+}
+
+/// How often each kind of operation comes, relative to the others.
+struct Mix {
+    weights: [u64; KINDS.len()],
+    percent: Percent,
+    /// The delays of this seed, and how time moves.
+    delays: Vec<u64>,
+    strides: Vec<u64>,
+}
+
+struct Percent {
+    panics: u64,
+    errors: u64,
+    polls_max: u64,
+    deeds: u64,
+    bombs: u64,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Work,
+    OneShot,
+    Recurring,
+    OnTrigger,
+    Cancel,
+    Wake,
+    Queue,
+    Held,
+    Size,
+    Policy,
+    Time,
+    Wall,
+    Settle,
+    Spurious,
+    Refuse,
+    Shutdown,
+    End,
+}
+
+const KINDS: [(Kind, u64); 17] = [
+    (Kind::Work, 400),
+    (Kind::OneShot, 120),
+    (Kind::Recurring, 50),
+    (Kind::OnTrigger, 30),
+    (Kind::Cancel, 60),
+    (Kind::Wake, 60),
+    (Kind::Queue, 25),
+    (Kind::Held, 20),
+    (Kind::Size, 25),
+    (Kind::Policy, 15),
+    (Kind::Time, 80),
+    (Kind::Wall, 30),
+    (Kind::Settle, 30),
+    (Kind::Spurious, 20),
+    (Kind::Refuse, 8),
+    (Kind::Shutdown, 6),
+    (Kind::End, 3),
+];
+
+impl Plan {
+    pub(crate) fn draw(seed: u64) -> Self {
+        let mut prng = Prng::new(seed);
+        let prng = &mut prng;
+        let settings = Settings::draw(prng);
+        let mix = Mix::draw(prng);
+        let length = 30 + prng.below(60);
+        let ops = (0..length).map(|_| mix.op(prng)).collect();
+        Self { settings, ops }
+    }
+}
+
+impl Settings {
+    fn draw(prng: &mut Prng) -> Self {
+        Self {
+            core_size: prng.below(9) as usize,
+            keep_alive: prng.pick(&[1, NEAR, EQUAL, FAR]),
+            core_may_time_out: prng.chance(25),
+            removes_on_cancel: prng.chance(70),
+            policy: policy(prng),
+            discards: prng.chance(30),
+            ends_by_drop: prng.chance(20),
+        }
+    }
+}
+
+impl Mix {
+    fn draw(prng: &mut Prng) -> Self {
+        let mut weights = KINDS.map(|(_, weight)| weight);
+        for weight in &mut weights[1..] {
+            // Off, rare, as usual, or often.
+            *weight = *weight * prng.pick(&[0, 1, 4, 4, 8]) / 4;
+        }
+        let percent = Percent {
+            panics: prng.pick(&[0, 0, 5, 30]),
+            errors: prng.pick(&[0, 0, 5, 30]),
+            polls_max: prng.pick(&[0, 1, 3]),
+            deeds: prng.pick(&[0, 0, 10, 40]),
+            bombs: prng.pick(&[0, 0, 0, 20]),
+        };
+        let delays = some(prng);
+        // A simulation that has come to the end of time has nothing more to show.
+        let strides = some(prng).into_iter().map(|stride| stride.min(24 * FAR)).collect();
+        Self { weights, percent, delays, strides }
+    }
+
+    fn op(&self, prng: &mut Prng) -> Op {
+        let mut left = prng.below(self.weights.iter().sum());
+        let mut kinds = KINDS.iter().zip(self.weights);
+        let kind = kinds.find_map(|((kind, _), weight)| {
+            let is_it = left < weight;
+            left = left.wrapping_sub(weight);
+            is_it.then_some(*kind)
+        });
+        match kind.unwrap_or(Kind::Work) {
+            Kind::Work => Op::Work(prng.draw()),
+            Kind::Time if prng.chance(40) => Op::JumpToNext,
+            Kind::Time => Op::Advance(prng.pick(&self.strides)),
+            Kind::Wall if prng.chance(40) => Op::Suspend(prng.below(2 * FAR)),
+            Kind::Wall => Op::StepWall(wall_step(prng)),
+            Kind::Settle => Op::Settle,
+            Kind::Spurious if prng.chance(30) => Op::FinishEarly(prng.draw()),
+            Kind::Spurious => Op::SpuriousStep(prng.draw()),
+            Kind::Refuse => Op::Refuse(1 + prng.below(3)),
+            kind => Op::Client(self.client_op(kind, prng, true)),
+        }
+    }
+
+    fn client_op(&self, kind: Kind, prng: &mut Prng, may_nest: bool) -> ClientOp {
+        match kind {
+            Kind::Recurring | Kind::OnTrigger | Kind::OneShot => {
+                ClientOp::Submit(Box::new(self.blueprint(kind, prng, may_nest)))
+            }
+            Kind::Cancel => ClientOp::Cancel { pick: prng.draw(), interrupts: prng.chance(30) },
+            Kind::Wake => ClientOp::Wake { pick: prng.draw(), keeps_waker: prng.chance(50) },
+            Kind::Queue if prng.chance(60) => ClientOp::Remove(prng.draw()),
+            Kind::Queue => ClientOp::Purge,
+            Kind::Held if prng.chance(50) && may_nest => ClientOp::RunHeld(prng.draw()),
+            Kind::Held => ClientOp::DropHeld(prng.draw()),
+            Kind::Size => size_op(prng),
+            Kind::Policy if prng.chance(50) => ClientOp::SetRemoveOnCancel(prng.chance(50)),
+            Kind::Policy => ClientOp::SetPolicy(policy(prng)),
+            Kind::End if prng.chance(60) => ClientOp::ShutdownNow,
+            Kind::End => ClientOp::DropPool,
+            _ => ClientOp::Shutdown,
+        }
+    }
+
+    fn blueprint(&self, kind: Kind, prng: &mut Prng, may_nest: bool) -> Blueprint {
+        let shapes = [Shape::Closure, Shape::Fallible, Shape::FallibleFuture, Shape::Future];
+        let is_once = matches!(kind, Kind::OneShot);
+        let shape = prng.pick(if is_once { &shapes } else { &shapes[1..3] });
+        let period = prng.pick(&[1, NEAR, EQUAL, EQUAL, FAR, u64::MAX]);
+        let rhythm = match kind {
+            Kind::OnTrigger => Rhythm::Beat(beat(prng)),
+            Kind::Recurring if prng.chance(50) => Rhythm::Delay(period),
+            Kind::Recurring => Rhythm::Rate(period, misfire(prng)),
+            _ => Rhythm::Once,
+        };
+        let mut script = self.script(shape, prng, may_nest);
+        if matches!(rhythm, Rhythm::Beat(beat) if beat.until < i64::MAX) {
+            // It may be refused as an argument, and then drops its body in the client's hands.
+            script.is_bomb = false;
+        }
+        let (delay, survives_failure) = (prng.pick(&self.delays), prng.chance(50));
+        Blueprint { shape, rhythm, delay, survives_failure, script }
+    }
+
+    fn script(&self, shape: Shape, prng: &mut Prng, may_nest: bool) -> Script {
+        let is_fallible = matches!(shape, Shape::Fallible | Shape::FallibleFuture);
+        let is_future = matches!(shape, Shape::Future | Shape::FallibleFuture);
+        let does_deed = may_nest && prng.chance(self.percent.deeds);
+        let kinds = [
+            (Kind::Cancel, 5),
+            (Kind::OneShot, 5),
+            (Kind::Wake, 2),
+            (Kind::Queue, 2),
+            (Kind::Held, 1),
+            (Kind::Size, 2),
+            (Kind::Policy, 2),
+            (Kind::Shutdown, 1),
+            (Kind::End, 1),
+        ];
+        let kinds: Vec<Kind> =
+            kinds.iter().flat_map(|(kind, weight)| vec![*kind; *weight]).collect();
+        let deed = does_deed.then(|| match self.client_op(prng.pick(&kinds), prng, false) {
+            ClientOp::Cancel { interrupts, .. } if prng.chance(50) => {
+                ClientOp::Cancel { pick: MYSELF, interrupts }
+            }
+            other => other,
+        });
+        Script {
+            seed: prng.draw(),
+            panics_percent: self.percent.panics,
+            errors_percent: if is_fallible { self.percent.errors } else { 0 },
+            polls_max: if is_future { self.percent.polls_max } else { 0 },
+            is_bomb: is_fallible && prng.chance(self.percent.bombs),
+            deed,
+        }
+    }
+}
+
+/// One to four of the times of interest.
+fn some(prng: &mut Prng) -> Vec<u64> {
+    let near = 1 + prng.below(NEAR);
+    let all = [0, 1, near, NEAR, EQUAL, EQUAL, 2 * EQUAL, FAR, u64::MAX];
+    let count = 1 + prng.below(4);
+    let mut some: Vec<u64> = (0..count).map(|_| prng.pick(&all)).collect();
+    some.push(EQUAL);
+    some
+}
+
+fn policy(prng: &mut Prng) -> ShutdownPolicy {
+    ShutdownPolicy { continue_recurring: prng.chance(40), execute_delayed: prng.chance(60) }
+}
+
+fn misfire(prng: &mut Prng) -> MisfirePolicy {
+    prng.pick(&[MisfirePolicy::CatchUp, MisfirePolicy::RunOnce, MisfirePolicy::Skip])
+}
+
+fn beat(prng: &mut Prng) -> Beat {
+    let step = prng.pick(&[1, 1_000_000, SECOND, 60 * SECOND]);
+    let end = WALL_START + prng.pick(&[0, 5, 10_000_000]) * step;
+    let stuck = WALL_START + 3 * step;
+    Beat {
+        step,
+        skips_missed: prng.chance(60),
+        until: if prng.chance(30) { end } else { i64::MAX },
+        stuck_from: if prng.chance(5) { stuck } else { i64::MAX },
+    }
+}
+
+fn wall_step(prng: &mut Prng) -> i64 {
+    let size = prng.pick(&[1, 1_000_000, SECOND, 3_600 * SECOND]);
+    let by = prng.below(2 * size as u64 + 1) as i64;
+    if prng.chance(50) { by } else { -by }
+}
+
+fn size_op(prng: &mut Prng) -> ClientOp {
+    match prng.below(10) {
+        0..5 => ClientOp::SetCoreSize(prng.below(9) as usize),
+        5..7 => ClientOp::SetKeepAlive(prng.pick(&[0, 1, NEAR, EQUAL, FAR])),
+        7 => ClientOp::SetCoreMayTimeOut(prng.chance(50)),
+        _ => ClientOp::Prestart,
+    }
+}

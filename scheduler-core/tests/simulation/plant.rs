@@ -1,0 +1,32 @@
+//! Planted bugs: each makes one part lie, so that the simulation can be seen to fail.
+
+/// A part that lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Plant {
+    /// The clock that the pool is given runs twice as fast as the true time.
+    FastClock,
+    /// Each look at the clock counts as twenty.
+    RestlessClock,
+    /// A task is cancelled behind the client's back.
+    LosingPool,
+    /// A body runs twice in one run.
+    DoubleBody,
+    /// The pool is told a delay that is a nanosecond too long.
+    LateSubmit,
+    /// A cancellation always claims to have won.
+    LyingCancel,
+    /// The pool is told a period that is a nanosecond too long.
+    DriftingGrid,
+    /// A wake-up is lost.
+    DeafWorker,
+    /// A body is never dropped.
+    LeakyBody,
+    /// All runs claim the same fire time.
+    LateDiary,
+    /// A handle forgets that its task has ended.
+    ForgetfulHandle,
+    /// Cancelled tasks stay in the queue.
+    HoardingQueue,
+    /// An event is lost.
+    DeafListener,
+}

@@ -1,0 +1,314 @@
+//! Tells the model what was done to the pool, and compares the two answers.
+
+use super::client::{Answer, Rejected};
+use super::corners::Corner;
+use super::op::{Blueprint, ClientOp};
+use super::stage::Note;
+use super::tally::Tally;
+use super::verdict::{Invariant, Verdict};
+use super::words::{Due, Outcome, Place, Rhythm, Served, Task};
+use super::world::{World, wrong};
+use scheduler_core::{RunState, TaskState};
+
+impl World {
+    /// One entry of the diary.
+    pub(crate) fn read(&mut self, note: Note) -> Verdict {
+        match note {
+            Note::Entered { task, number, fire_time, at } => {
+                self.fold(&[3, task as u64, number, fire_time as u64, at.tick, at.wall as u64]);
+                return self.judge_entry(task, fire_time, at);
+            }
+            Note::Stepped { task, outcome, lasts } => {
+                self.fold(&[4, task as u64, outcome as u64, lasts]);
+                self.stepped = Some((task, outcome, lasts));
+                if outcome == Outcome::Pending {
+                    self.reach(Corner::PolledOn);
+                }
+            }
+            Note::Did { op, answer } => {
+                self.reads_max += 8;
+                self.reach(Corner::DeedInBody);
+                if matches!(op, ClientOp::DropPool) {
+                    self.reach(Corner::PoolDroppedInBody);
+                }
+                return self.reflect(&op, answer);
+            }
+            Note::RunStarted { task } => self.tally(task).run_starts += 1,
+            Note::RunFinished { task, is_ok, next } => {
+                self.fold(&[5, task as u64, u64::from(is_ok), next.unwrap_or(0) as u64]);
+                self.finished = Some((task, is_ok, next));
+            }
+            Note::Ended { task, state } => {
+                self.fold(&[6, task as u64, state as u64]);
+                let tally = self.tally(task);
+                tally.ends += 1;
+                tally.end = Some(state);
+            }
+            Note::Told { task, state } => {
+                let tally = self.tally(task);
+                tally.told += 1;
+                tally.told_state = Some(state);
+            }
+            Note::Dropped { task } => self.tally(task).dropped += 1,
+            Note::Burst { task } => {
+                let tally = self.tally(task);
+                tally.bursts += 1;
+                let bursts = tally.bursts;
+                return Invariant::Events.holds(bursts == 1, || {
+                    format!("the destructor of task {task} is said to have panicked {bursts} times")
+                });
+            }
+            Note::WorkerStarted => {
+                (self.was_refused, self.hires) = (false, self.hires + 1);
+                self.welcome();
+            }
+            Note::WorkerStopped => {}
+            Note::WorkerRefused => {
+                (self.was_refused, self.hires) = (true, self.hires + 1);
+                self.reach(Corner::WorkerRefused);
+            }
+            Note::Terminated => self.terminated += 1,
+            Note::Wrong(what) => return wrong(what),
+        }
+        Ok(())
+    }
+
+    /// Does to the model what was done to the pool.
+    pub(crate) fn reflect(&mut self, op: &ClientOp, answer: Answer) -> Verdict {
+        let now = self.now();
+        match (op, answer) {
+            (_, Answer::Nothing) => {}
+            (ClientOp::Submit(blueprint), Answer::Submitted { task, rejected }) => {
+                return self.submitted(blueprint, task, rejected);
+            }
+            (_, Answer::Cancelled { task, won }) => {
+                self.reach(match (won, self.model.tasks[task].place) {
+                    (false, _) => Corner::CancelTooLate,
+                    (_, Place::Worker) => Corner::CancelledOnWorker,
+                    (_, Place::Held) => Corner::CancelledHeld,
+                    (_, Place::Suspended) => Corner::CancelledSuspended,
+                    _ => Corner::CancelledInQueue,
+                });
+                let expected = self.model.cancel(task);
+                return Invariant::CancelMeansNoRun
+                    .holds(won == expected, || format!("cancelling task {task} answered {won}"));
+            }
+            (_, Answer::Removed { task, was_there }) => {
+                let expected = self.model.remove(task);
+                if was_there {
+                    self.reach(Corner::Removed);
+                }
+                return Invariant::Counts.holds(was_there == expected, || {
+                    format!("removing task {task} answered {was_there}")
+                });
+            }
+            (_, Answer::Drained(drained)) => {
+                let expected = self.model.shutdown_now(now);
+                if !drained.is_empty() {
+                    self.reach(Corner::Drained);
+                }
+                return Invariant::Order.holds(drained == expected, || {
+                    format!("drained {drained:?} instead of {expected:?}")
+                });
+            }
+            (ClientOp::Wake { .. }, Answer::To(task)) => self.model.wake(task, now),
+            (ClientOp::DropHeld(_), Answer::To(task)) => self.let_go(task),
+            (ClientOp::RunHeld(_), Answer::To(task)) => return self.ran_by_hand(task),
+            (ClientOp::DropPool, _) => {
+                for task in self.model.shutdown_now(now) {
+                    self.let_go(task);
+                }
+            }
+            (ClientOp::SetPolicy(policy), _) => self.model.set_policy(*policy, now),
+            (ClientOp::SetRemoveOnCancel(removes), _) => self.model.removes_on_cancel = *removes,
+            (ClientOp::Purge, _) => self.model.purge(),
+            (ClientOp::Shutdown, _) => self.model.shutdown(now),
+            (op, answer) => return self.resized(op, &answer),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn tally(&mut self, task: usize) -> &mut Tally {
+        while self.tallies.len() <= task {
+            self.tallies.push(Tally::new());
+        }
+        &mut self.tallies[task]
+    }
+
+    fn submitted(
+        &mut self,
+        blueprint: &Blueprint,
+        task: usize,
+        rejected: Option<Rejected>,
+    ) -> Verdict {
+        let now = self.now();
+        let due = match blueprint.rhythm {
+            Rhythm::Beat(beat) => beat.next(now.wall, None).map(Due::Wall),
+            _ => Some(Due::Tick(now.tick.saturating_add(blueprint.delay))),
+        };
+        let Some(due) = due else {
+            self.tallies.truncate(task);
+            self.reach(Corner::RejectedByArgument);
+            return Invariant::Counts.holds(rejected == Some(Rejected::ByArgument), || {
+                "a trigger that never fires was accepted".to_owned()
+            });
+        };
+        let task_in_model = Task {
+            due,
+            turn: due,
+            fired: due,
+            rhythm: blueprint.rhythm,
+            served: Served::default(),
+            survives_failure: blueprint.survives_failure,
+            place: Place::Queue,
+            end: None,
+            was_woken: false,
+        };
+        self.model.submit(task_in_model, now);
+        self.tally(task).has_handle = rejected.is_none();
+        self.open.push(task);
+        let is_open = self.model.state == RunState::Running;
+        self.has_accepted |= is_open;
+        if !is_open {
+            self.reach(Corner::RejectedByPool);
+        }
+        let expected = (!is_open && !self.stage.discards).then_some(Rejected::ByPool);
+        Invariant::Counts.holds(rejected == expected, || format!("task {task}: {rejected:?}"))
+    }
+
+    /// A task that the client held was dropped, or run by hand.
+    fn let_go(&mut self, task: usize) {
+        let task = &mut self.model.tasks[task];
+        task.place = Place::Gone;
+        task.end = task.end.or(Some(TaskState::Cancelled));
+    }
+
+    fn ran_by_hand(&mut self, task: usize) -> Verdict {
+        match self.stepped {
+            Some((stepped, outcome, _)) if stepped == task => {
+                self.reach(Corner::RanByHand);
+                self.model.finish(task, outcome, self.now());
+                self.tallies[task].is_inside = false;
+            }
+            _ => {
+                let has_ended = self.model.tasks[task].end.is_some();
+                Invariant::OneEnd.holds(has_ended, || format!("held task {task} did not run"))?;
+            }
+        }
+        self.let_go(task);
+        Ok(())
+    }
+
+    fn resized(&mut self, op: &ClientOp, answer: &Answer) -> Verdict {
+        let limits = &mut self.limits;
+        let expected = match op {
+            ClientOp::SetKeepAlive(nanos) => *nanos > 0 || !limits.core_may_time_out,
+            ClientOp::SetCoreMayTimeOut(may) => !may || limits.keep_alive > 0,
+            _ => true,
+        };
+        match op {
+            ClientOp::SetCoreSize(size) => limits.core_size = *size,
+            ClientOp::SetKeepAlive(nanos) if expected => limits.keep_alive = *nanos,
+            ClientOp::SetCoreMayTimeOut(may) if expected => limits.core_may_time_out = *may,
+            ClientOp::Prestart => return Ok(()),
+            _ => {}
+        }
+        match answer {
+            Answer::Accepted(accepted) => Invariant::Counts
+                .holds(*accepted == expected, || format!("{op:?} answered {accepted}")),
+            _ => Ok(()),
+        }
+    }
+
+    /// A body was entered: not early, not twice at a time, not after its end.
+    fn judge_entry(&mut self, task: usize, fire_time: i64, at: super::words::Now) -> Verdict {
+        self.runs += 1;
+        let known = self.model.tasks[task];
+        let is_held = known.place == Place::Held;
+        let due = if is_held { known.due } else { known.fired };
+        if self.model.state == RunState::ShuttingDown {
+            self.reach(Corner::RanAfterShutdown);
+        }
+        let tally = self.tally(task);
+        tally.starts += 1;
+        let (starts, was_inside) = (tally.starts, std::mem::replace(&mut tally.is_inside, true));
+        let is_wall = matches!(known.rhythm, Rhythm::Beat(_));
+        let is_first = !is_wall || tally.fire_times.insert(fire_time);
+        Invariant::NeverEarly.holds(is_held || due.is_reached(at), || {
+            format!("task {task}, due at {due:?}, started at {at:?}")
+        })?;
+        Invariant::NoOverlap
+            .holds(!was_inside, || format!("task {task} was started during its run"))?;
+        let is_once = matches!(known.rhythm, Rhythm::Once);
+        Invariant::OneEnd.holds(!is_once || starts == 1, || format!("task {task} ran twice"))?;
+        let invariant = if is_wall { Invariant::WallForward } else { Invariant::FireTimes };
+        let expected = i64::try_from(due.wall(at)).unwrap_or(i64::MAX);
+        invariant.holds(expected == fire_time && is_first, || {
+            format!("task {task}, due at {due:?}, fired for {fire_time}; first: {is_first}")
+        })
+    }
+
+    /// What a worker has taken is what the model takes.
+    pub(crate) fn judge_take(
+        &self,
+        task: usize,
+        expected: Option<usize>,
+        now: super::words::Now,
+    ) -> Verdict {
+        if Some(task) == expected {
+            return Ok(());
+        }
+        let known = self.model.tasks.get(task);
+        let invariant = match known {
+            Some(known) if known.end.is_some() => Invariant::CancelMeansNoRun,
+            Some(known) if known.place == Place::Worker => Invariant::NoOverlap,
+            Some(known) if !known.turn.is_reached(now) => Invariant::NeverEarly,
+            _ => Invariant::Order,
+        };
+        invariant.holds(false, || {
+            format!("task {task} ({known:?}) was taken at {now:?} instead of {expected:?}")
+        })
+    }
+
+    /// The event of a run's end says what became of it.
+    pub(crate) fn judge_finish(
+        &mut self,
+        task: usize,
+        outcome: Outcome,
+        now: super::words::Now,
+    ) -> Verdict {
+        let known = self.model.tasks[task];
+        match (known.rhythm, known.end, known.fired, known.due) {
+            (Rhythm::Rate(period, _), None, Due::Tick(fired), Due::Tick(due))
+                if due - fired > period =>
+            {
+                self.reach(Corner::Missed);
+            }
+            (Rhythm::Beat(_), Some(TaskState::Completed), ..) => self.reach(Corner::TriggerOver),
+            (Rhythm::Beat(_), Some(TaskState::Failed), ..) if outcome == Outcome::Ok => {
+                self.reach(Corner::StuckTrigger);
+            }
+            _ => {}
+        }
+        let Some((finished, is_ok, next)) = self.finished else {
+            return wrong(format!("the end of the run of task {task} was not reported"));
+        };
+        Invariant::Events.holds(finished == task && is_ok == (outcome == Outcome::Ok), || {
+            format!("of task {task} was reported {:?}", self.finished)
+        })?;
+        let expected = match known.place {
+            Place::Queue => i64::try_from(known.due.wall(now)).ok(),
+            // Announced as due again, and then cancelled because the pool shuts down.
+            _ if known.end == Some(TaskState::Cancelled) => next,
+            _ => None,
+        };
+        let invariant = if matches!(known.due, Due::Wall(_)) {
+            Invariant::WallForward
+        } else {
+            Invariant::FireTimes
+        };
+        invariant.holds(next == expected, || {
+            format!("task {task} is due at {:?}, but {next:?} was reported", known.due)
+        })
+    }
+}

@@ -1,0 +1,140 @@
+//! The stage on which bodies, listener and client act, and the diary of what they noticed.
+//!
+//! Everything here runs inside the engine, called by it; the driver reads the diary after each step.
+
+use super::client::{Answer, Rejected};
+use super::clock::SimClock;
+use super::op::ClientOp;
+use super::plant::Plant;
+use super::words::{Now, Outcome};
+use scheduler_core::{Event, ScheduledThreadPool, TaskHandle, TaskState, UnstartedTask};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+/// What was noticed, in the order in which it happened.
+#[derive(Debug)]
+pub(crate) enum Note {
+    /// A body was entered for a new run, at this true time.
+    Entered {
+        task: usize,
+        number: u64,
+        fire_time: i64,
+        at: Now,
+    },
+    /// A step of a body has ended, and keeps its worker busy for so long.
+    Stepped {
+        task: usize,
+        outcome: Outcome,
+        lasts: u64,
+    },
+    /// A body has done something to the pool.
+    Did {
+        op: ClientOp,
+        answer: Answer,
+    },
+    RunStarted {
+        task: usize,
+    },
+    RunFinished {
+        task: usize,
+        is_ok: bool,
+        next: Option<i64>,
+    },
+    Ended {
+        task: usize,
+        state: TaskState,
+    },
+    /// A callback of a handle was called.
+    Told {
+        task: usize,
+        state: TaskState,
+    },
+    /// A body was dropped.
+    Dropped {
+        task: usize,
+    },
+    /// The destructor of a body panicked.
+    Burst {
+        task: usize,
+    },
+    WorkerStarted,
+    WorkerStopped,
+    WorkerRefused,
+    Terminated,
+    /// Something was noticed that is wrong by itself.
+    Wrong(String),
+}
+
+/// What the client and the bodies can lay their hands on.
+pub(crate) struct Stage {
+    pub(crate) clock: Arc<SimClock>,
+    pub(crate) plant: Option<Plant>,
+    pub(crate) discards: bool,
+    props: Mutex<Props>,
+}
+
+#[derive(Default)]
+pub(crate) struct Props {
+    pub(crate) pool: Option<ScheduledThreadPool>,
+    /// By task; none where the pool has refused it.
+    pub(crate) handles: Vec<Option<TaskHandle<()>>>,
+    pub(crate) held: Vec<(usize, UnstartedTask)>,
+    pub(crate) wakers: Vec<(usize, Waker)>,
+    pub(crate) notes: Vec<Note>,
+}
+
+impl Stage {
+    pub(crate) fn new(clock: Arc<SimClock>, plant: Option<Plant>, discards: bool) -> Arc<Self> {
+        Arc::new(Self { clock, plant, discards, props: Mutex::default() })
+    }
+
+    /// The props, for a moment: nothing of the engine is called meanwhile.
+    pub(crate) fn props(&self) -> MutexGuard<'_, Props> {
+        self.props.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn note(&self, note: Note) {
+        self.props().notes.push(note);
+    }
+
+    pub(crate) fn pool(&self) -> Option<ScheduledThreadPool> {
+        self.props().pool.clone()
+    }
+
+    pub(crate) fn handle(&self, task: usize) -> Option<TaskHandle<()>> {
+        self.props().handles.get(task).cloned().flatten()
+    }
+
+    pub(crate) fn is_planted(&self, plant: Plant) -> bool {
+        self.plant == Some(plant)
+    }
+
+    /// The listener of the pool.
+    pub(crate) fn hear(&self, event: &Event<'_>) {
+        let note = match event {
+            Event::RunStarted { run } => Note::RunStarted { task: run.task_id().as_u64() as usize },
+            Event::RunFinished { run, outcome, next, .. } => Note::RunFinished {
+                task: run.task_id().as_u64() as usize,
+                is_ok: outcome.is_ok(),
+                next: next.and_then(|next| next.timestamp_nanos_opt()),
+            },
+            Event::TaskEnded { id, state, .. } => {
+                if self.is_planted(Plant::DeafListener) && id.as_u64() % 4 == 3 {
+                    return;
+                }
+                Note::Ended { task: id.as_u64() as usize, state: *state }
+            }
+            Event::WorkerStarted { .. } => Note::WorkerStarted,
+            Event::WorkerStopped { .. } => Note::WorkerStopped,
+            Event::WorkerRefused { .. } => Note::WorkerRefused,
+            Event::DropPanicked { id, .. } => Note::Burst { task: id.as_u64() as usize },
+            other => Note::Wrong(format!("an event that nothing here causes: {other:?}")),
+        };
+        self.note(note);
+    }
+}
+
+/// Why a submission gave no handle.
+pub(crate) fn rejected(error: &scheduler_core::Error) -> Rejected {
+    if error.is_rejected() { Rejected::ByPool } else { Rejected::ByArgument }
+}

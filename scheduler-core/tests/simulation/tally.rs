@@ -1,0 +1,43 @@
+//! What the driver has heard of each task.
+
+use scheduler_core::TaskState;
+use std::collections::BTreeSet;
+
+/// What was heard of one task, from its body, its handle and the events.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    pub(crate) has_handle: bool,
+    pub(crate) starts: u64,
+    /// Whether a run has begun that has not ended.
+    pub(crate) is_inside: bool,
+    pub(crate) run_starts: u64,
+    pub(crate) ends: u64,
+    pub(crate) end: Option<TaskState>,
+    pub(crate) told: u64,
+    pub(crate) told_state: Option<TaskState>,
+    pub(crate) dropped: u64,
+    pub(crate) bursts: u64,
+    /// The wall-clock instants for which it was run, where it waits for such.
+    pub(crate) fire_times: BTreeSet<i64>,
+    /// What its handle said last.
+    pub(crate) state: TaskState,
+}
+
+impl Tally {
+    pub(crate) fn new() -> Self {
+        Self {
+            has_handle: false,
+            starts: 0,
+            is_inside: false,
+            run_starts: 0,
+            ends: 0,
+            end: None,
+            told: 0,
+            told_state: None,
+            dropped: 0,
+            bursts: 0,
+            fire_times: BTreeSet::new(),
+            state: TaskState::Scheduled,
+        }
+    }
+}

@@ -1,0 +1,416 @@
+//! The driver: takes one operation after the other to the real pool and to the model.
+
+use super::client::perform;
+use super::clock::SimClock;
+use super::corners::{Corner, Corners};
+use super::model::Model;
+use super::op::{ClientOp, Op};
+use super::plan::{Plan, Settings, WALL_START};
+use super::plant::Plant;
+use super::prng::hash;
+use super::stage::{Note, Stage};
+use super::tally::Tally;
+use super::verdict::{Invariant, Verdict};
+use super::words::{Due, Now, Outcome};
+use chrono::{DateTime, TimeDelta};
+use scheduler_core::{Begun, RunState, ScheduledThreadPool, VirtualCrew, VirtualRun};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a worker does, as its thread would.
+pub(crate) struct Worker {
+    pub(crate) number: u64,
+    pub(crate) mode: Mode,
+    /// Since when it has had nothing to run.
+    idle_since: Option<u64>,
+}
+
+pub(crate) enum Mode {
+    /// Has just started, or has ended a run: it looks for work.
+    Ready,
+    /// Waits to be woken, at most until then.
+    Parked(Option<u64>),
+    Busy {
+        run: VirtualRun,
+        task: usize,
+        outcome: Outcome,
+        until: u64,
+    },
+}
+
+/// The limits of the crew, as the client has set them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) core_size: usize,
+    pub(crate) keep_alive: u64,
+    pub(crate) core_may_time_out: bool,
+}
+
+pub(crate) struct World {
+    pub(crate) stage: Arc<Stage>,
+    pub(crate) crew: VirtualCrew,
+    pub(crate) model: Model,
+    pub(crate) workers: Vec<Worker>,
+    pub(crate) tallies: Vec<Tally>,
+    /// Tasks of which something is still expected.
+    pub(crate) open: Vec<usize>,
+    pub(crate) limits: Limits,
+    /// Whether the last worker that the pool wanted was refused.
+    pub(crate) was_refused: bool,
+    /// How many workers the pool has wanted during this operation.
+    pub(crate) hires: usize,
+    /// Whether the pool has accepted a task during this operation.
+    pub(crate) has_accepted: bool,
+    pub(crate) terminated: u64,
+    pub(crate) runs: u64,
+    /// What the step of a body that was executed last led to: its task, its outcome, its duration.
+    pub(crate) stepped: Option<(usize, Outcome, u64)>,
+    /// The event of the run that has ended last: its task, its success, the next fire time.
+    pub(crate) finished: Option<(usize, bool, Option<i64>)>,
+    /// How many clock reads this operation may cost.
+    pub(crate) reads_max: u64,
+    pub(crate) digest: u64,
+    pub(crate) corners: Corners,
+    notes: Vec<Note>,
+}
+
+impl World {
+    pub(crate) fn new(settings: &Settings, plant: Option<Plant>) -> Self {
+        let clock = Arc::new(SimClock::new(DateTime::from_timestamp_nanos(WALL_START), plant));
+        let stage = Stage::new(Arc::clone(&clock), plant, settings.discards);
+        let crew = VirtualCrew::new();
+        stage.props().pool = Some(settings.pool(&stage, &crew));
+        Self {
+            stage,
+            crew,
+            model: Model {
+                tasks: Vec::new(),
+                state: RunState::Running,
+                policy: settings.policy,
+                removes_on_cancel: settings.removes_on_cancel,
+                completed: 0,
+                lead: None,
+            },
+            workers: Vec::new(),
+            tallies: Vec::new(),
+            open: Vec::new(),
+            limits: Limits {
+                core_size: settings.core_size,
+                keep_alive: settings.keep_alive,
+                core_may_time_out: settings.core_may_time_out,
+            },
+            was_refused: false,
+            hires: 0,
+            has_accepted: false,
+            terminated: 0,
+            runs: 0,
+            stepped: None,
+            finished: None,
+            reads_max: 0,
+            digest: 0,
+            corners: [0; Corner::Last as usize],
+            notes: Vec::new(),
+        }
+    }
+
+    /// Runs a whole plan, then brings the pool to its end.
+    pub(crate) fn play(&mut self, plan: &Plan) -> Verdict {
+        for op in &plan.ops {
+            self.take(op)?;
+        }
+        self.end(plan.settings.ends_by_drop)
+    }
+
+    /// One operation, and everything that can be checked after it.
+    pub(crate) fn take(&mut self, op: &Op) -> Verdict {
+        match op {
+            Op::Client(op) => self.act(op),
+            Op::Work(pick) => self.work(*pick),
+            Op::SpuriousStep(pick) => {
+                self.step_somebody(*pick, |mode| matches!(mode, Mode::Parked(_)))
+            }
+            Op::FinishEarly(pick) => {
+                self.step_somebody(*pick, |mode| matches!(mode, Mode::Busy { .. }))
+            }
+            Op::Settle => self.settle(),
+            Op::Advance(nanos) => self.advance(*nanos),
+            Op::JumpToNext => self.jump(),
+            Op::StepWall(nanos) => {
+                self.stage.clock.hand().step_wall(TimeDelta::nanoseconds(*nanos));
+                self.check()
+            }
+            Op::Suspend(nanos) => {
+                self.stage.clock.hand().suspend(Duration::from_nanos(*nanos));
+                self.check()
+            }
+            Op::Refuse(count) => {
+                self.crew.refuse(*count);
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn now(&self) -> Now {
+        self.stage.clock.truth()
+    }
+
+    /// Whether a worker has a reason to take a step, so that its thread would.
+    pub(crate) fn is_ready(&self, worker: &Worker, now: Now) -> bool {
+        match &worker.mode {
+            Mode::Ready => true,
+            Mode::Parked(Some(until)) if *until <= now.tick => true,
+            Mode::Parked(_) => {
+                let is_deaf = self.stage.is_planted(Plant::DeafWorker) && worker.number % 2 == 1;
+                self.crew.is_woken(worker.number) && !is_deaf
+            }
+            Mode::Busy { .. } => false,
+        }
+    }
+
+    fn act(&mut self, op: &ClientOp) -> Verdict {
+        self.open_step(8);
+        let answer = perform(&self.stage, op, None);
+        self.absorb()?;
+        self.reflect(op, answer)?;
+        self.check()
+    }
+
+    fn work(&mut self, pick: u64) -> Verdict {
+        let now = self.now();
+        let may_act = |worker: &Worker| match &worker.mode {
+            Mode::Busy { until, .. } => *until <= now.tick,
+            _ => self.is_ready(worker, now),
+        };
+        let count = self.workers.iter().filter(|worker| may_act(worker)).count() as u64;
+        if count == 0 {
+            return self.jump();
+        }
+        let nth = (pick % count) as usize;
+        let index = self.workers.iter().enumerate().filter(|(_, worker)| may_act(worker)).nth(nth);
+        let Some(index) = index.map(|(index, _)| index) else { return Ok(()) };
+        self.step(index)
+    }
+
+    fn step_somebody(&mut self, pick: u64, may: fn(&Mode) -> bool) -> Verdict {
+        let indices = (0..self.workers.len()).filter(|index| may(&self.workers[*index].mode));
+        let indices: Vec<usize> = indices.collect();
+        match indices.len() {
+            0 => Ok(()),
+            count => self.step(indices[(pick % count as u64) as usize]),
+        }
+    }
+
+    /// One worker takes one step.
+    fn step(&mut self, index: usize) -> Verdict {
+        self.open_step(8);
+        match std::mem::replace(&mut self.workers[index].mode, Mode::Ready) {
+            Mode::Busy { run, task, outcome, .. } => self.finish(run, task, outcome)?,
+            _ => self.begin(index)?,
+        }
+        self.check()
+    }
+
+    fn begin(&mut self, index: usize) -> Verdict {
+        let (number, now) = (self.workers[index].number, self.now());
+        let begun = self.crew.begin(number);
+        self.fold(&[1, number]);
+        let (expected, surfaced, asked) = self.model.take(now);
+        self.reads_max += 4 * (surfaced + asked);
+        if surfaced > 0 {
+            self.reach(Corner::DeadTaskSurfaced);
+            // It had something in its hands, if only to throw it away.
+            self.workers[index].idle_since = None;
+        }
+        match begun {
+            Begun::Run(run) => {
+                let task = self.taken();
+                self.judge_take(task, expected, now)?;
+                self.absorb()?;
+                let (outcome, lasts) = match self.stepped {
+                    Some((stepped, outcome, lasts)) if stepped == task => (outcome, lasts),
+                    other => return wrong(format!("task {task} ran, but {other:?} took a step")),
+                };
+                let until = now.tick.saturating_add(lasts);
+                let worker = &mut self.workers[index];
+                worker.mode = Mode::Busy { run, task, outcome, until };
+                worker.idle_since = None;
+                Ok(())
+            }
+            Begun::Waits(until) => {
+                let until = until.map(scheduler_core::Tick::as_nanos);
+                self.judge_rest(expected, until, now)?;
+                let worker = &mut self.workers[index];
+                worker.mode = Mode::Parked(until);
+                worker.idle_since.get_or_insert(now.tick);
+                self.absorb()
+            }
+            Begun::Left => {
+                self.judge_leave(index, expected, now)?;
+                if self.model.state == RunState::Running {
+                    self.reach(Corner::WorkerTimedOut);
+                }
+                self.workers.remove(index);
+                self.absorb()
+            }
+        }
+    }
+
+    /// The task whose body was entered or polled on by the step just taken.
+    fn taken(&self) -> usize {
+        let props = self.stage.props();
+        let first = props.notes.iter().find_map(|note| match note {
+            Note::Entered { task, .. } | Note::Stepped { task, .. } => Some(*task),
+            _ => None,
+        });
+        first.unwrap_or(usize::MAX)
+    }
+
+    fn finish(&mut self, run: VirtualRun, task: usize, outcome: Outcome) -> Verdict {
+        let now = self.now();
+        run.finish();
+        self.fold(&[2, task as u64]);
+        self.finished = None;
+        self.model.finish(task, outcome, now);
+        if outcome != Outcome::Pending || self.model.tasks[task].end.is_some() {
+            self.tallies[task].is_inside = false;
+        }
+        self.absorb()?;
+        if outcome == Outcome::Pending { Ok(()) } else { self.judge_finish(task, outcome, now) }
+    }
+
+    /// Steps whoever has a reason to, until nobody has; runs stay in progress.
+    fn settle(&mut self) -> Verdict {
+        let steps_max =
+            20 + 4 * (self.workers.len() + self.limits.core_size) + self.model.tasks.len();
+        for _ in 0..steps_max {
+            let now = self.now();
+            match (0..self.workers.len()).find(|index| self.is_ready(&self.workers[*index], now)) {
+                Some(index) => self.step(index)?,
+                None => return self.check_settled(),
+            }
+        }
+        Invariant::Liveness
+            .holds(false, || format!("the workers do not rest after {steps_max} steps"))
+    }
+
+    fn advance(&mut self, nanos: u64) -> Verdict {
+        self.stage.clock.hand().advance(Duration::from_nanos(nanos));
+        self.check()
+    }
+
+    /// Time goes to the next instant at which something is to happen.
+    fn jump(&mut self) -> Verdict {
+        let now = self.now();
+        let queued = self.model.tasks.iter().filter(|task| task.is_queued());
+        let dues = queued
+            .filter(|task| task.due != Due::Tick(u64::MAX))
+            .filter_map(|task| u64::try_from(task.turn.key(now)).ok());
+        let untils = self.workers.iter().filter_map(|worker| match &worker.mode {
+            Mode::Ready => None,
+            Mode::Parked(until) => *until,
+            Mode::Busy { until, .. } => Some(*until),
+        });
+        let end_of_time = u64::MAX / 2;
+        let next =
+            dues.chain(untils).filter(|next| (now.tick + 1..end_of_time).contains(next)).min();
+        self.advance(next.map_or(0, |next| next - now.tick))
+    }
+
+    /// Shuts the pool down, lets it run out for a while, stops it, and looks at what is left.
+    fn end(&mut self, by_drop: bool) -> Verdict {
+        if by_drop {
+            self.act(&ClientOp::DropPool)?;
+        } else {
+            self.act(&ClientOp::Shutdown)?;
+            for pick in 0..20 {
+                self.work(pick)?;
+            }
+            self.settle()?;
+            self.act(&ClientOp::ShutdownNow)?;
+        }
+        self.settle()?;
+        while let Some(index) =
+            self.workers.iter().position(|worker| matches!(worker.mode, Mode::Busy { .. }))
+        {
+            self.step(index)?;
+        }
+        self.settle()?;
+        while !self.stage.props().held.is_empty() {
+            self.act(&ClientOp::DropHeld(0))?;
+        }
+        self.check_end()?;
+        let props = std::mem::take(&mut *self.stage.props());
+        drop(props);
+        Ok(())
+    }
+
+    /// Begins an operation that may read the clock so often.
+    fn open_step(&mut self, reads_max: u64) {
+        self.stage.clock.take_reads();
+        self.reads_max = reads_max;
+        self.stepped = None;
+        (self.hires, self.has_accepted) = (0, false);
+    }
+
+    /// Reads the diary.
+    fn absorb(&mut self) -> Verdict {
+        let mut notes = std::mem::take(&mut self.notes);
+        std::mem::swap(&mut notes, &mut self.stage.props().notes);
+        for note in notes.drain(..) {
+            self.read(note)?;
+        }
+        self.notes = notes;
+        Ok(())
+    }
+
+    pub(crate) fn fold(&mut self, values: &[u64]) {
+        for value in values {
+            self.digest = hash(self.digest, *value);
+        }
+    }
+
+    pub(crate) fn reach(&mut self, corner: Corner) {
+        self.corners[corner as usize] += 1;
+    }
+
+    pub(crate) fn idle_since(&self, index: usize) -> Option<u64> {
+        self.workers[index].idle_since
+    }
+
+    /// Takes note of workers that have joined.
+    pub(crate) fn welcome(&mut self) {
+        let known = self.workers.last().map_or(0, |worker| worker.number);
+        let new = self.crew.workers().into_iter().filter(|number| *number > known);
+        let new = new.map(|number| Worker { number, mode: Mode::Ready, idle_since: None });
+        self.workers.extend(new);
+    }
+}
+
+/// Something is wrong that no invariant has a name for.
+pub(crate) fn wrong(detail: String) -> Verdict {
+    Invariant::Events.holds(false, || detail)
+}
+
+impl Settings {
+    fn pool(&self, stage: &Arc<Stage>, crew: &VirtualCrew) -> ScheduledThreadPool {
+        let hook = Arc::clone(stage);
+        let ear = Arc::clone(stage);
+        let builder = ScheduledThreadPool::builder()
+            .core_size(self.core_size)
+            .keep_alive(Duration::from_nanos(self.keep_alive))
+            .core_may_time_out(self.core_may_time_out)
+            .remove_on_cancel(self.removes_on_cancel && !stage.is_planted(Plant::HoardingQueue))
+            .shutdown_policy(self.policy)
+            .thread_name_prefix("w")
+            .clock(Arc::clone(&stage.clock) as Arc<dyn scheduler_core::Clock>)
+            .virtual_crew(crew)
+            .on_terminated(move || hook.note(Note::Terminated))
+            .listener(move |event: &scheduler_core::Event<'_>| ear.hear(event));
+        let builder = if self.discards {
+            builder.rejection_policy(scheduler_core::RejectionPolicy::Discard)
+        } else {
+            builder
+        };
+        builder.build().expect("the drawn settings are valid")
+    }
+}

@@ -1,0 +1,188 @@
+//! Cron tasks under a wall clock that is set, and on a machine that was suspended.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use chrono::DateTime;
+use chrono::TimeDelta;
+use chrono::Utc;
+use scheduler_core::Clock;
+use scheduler_core::ManualClock;
+use scheduler_core::Run;
+use scheduler_core::ScheduledThreadPool;
+use scheduler_core::Task;
+use scheduler_core::VirtualCrew;
+use scheduler_core::trigger::CronTrigger;
+use scheduler_core::trigger::Zone;
+
+/// A pool on a clock moved by hand, and the runs of its tasks: when meant, when started.
+struct House {
+    clock: ManualClock,
+    crew: VirtualCrew,
+    pool: ScheduledThreadPool,
+}
+
+type Runs = Arc<Mutex<Vec<(DateTime<Utc>, DateTime<Utc>)>>>;
+
+impl House {
+    fn at(wall: &str) -> Self {
+        let (clock, crew) = (ManualClock::at(instant(wall)), VirtualCrew::new());
+        let builder = ScheduledThreadPool::builder().core_size(2).clock(Arc::new(clock.clone()));
+        let pool = builder.virtual_crew(&crew).build().unwrap();
+        Self { clock, crew, pool }
+    }
+
+    fn cron(&self, expression: &str) -> Runs {
+        let runs = Runs::default();
+        let noted = Arc::clone(&runs);
+        let trigger = CronTrigger::new(expression.parse().unwrap(), Zone::UTC);
+        let body = scheduler_core::Body::new(move || {
+            let run = Run::current().unwrap();
+            noted.lock().unwrap().push((run.fire_time(), run.started_at()));
+        });
+        self.pool.submit_task(Task::on_trigger(trigger, body)).unwrap();
+        self.crew.run_until_idle();
+        runs
+    }
+
+    /// Lets time pass in steps of 100 ms, in each of which the workers come to rest.
+    fn pass(&self, seconds: u64) {
+        for _ in 0..seconds * 10 {
+            self.clock.advance(Duration::from_millis(100));
+            self.crew.run_until_idle();
+        }
+    }
+}
+
+fn instant(text: &str) -> DateTime<Utc> {
+    text.parse().unwrap()
+}
+
+fn fire_times(runs: &Runs) -> Vec<DateTime<Utc>> {
+    runs.lock().unwrap().iter().map(|(fire_time, _)| *fire_time).collect()
+}
+
+#[track_caller]
+fn check(runs: &Runs, expected: &[&str]) {
+    let found: Vec<String> =
+        fire_times(runs).iter().map(|time| time.format("%d %H:%M:%S").to_string()).collect();
+    assert_eq!(found, expected);
+}
+
+/// Fault row F-TI2.
+#[test]
+fn f_ti2_a_stepped_wall_clock_moves_cron_and_leaves_rates_alone() {
+    let house = House::at("2026-01-01T12:00:00.5Z");
+    let every_second = house.cron("* * * * * *");
+    let rate = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&rate);
+    let second = Duration::from_secs(1);
+    let body = move || *counted.lock().unwrap() += 1;
+    house.pool.schedule_at_fixed_rate(Duration::ZERO, second, body).unwrap();
+    house.crew.run_until_idle();
+
+    house.pass(20);
+    assert_eq!(every_second.lock().unwrap().len(), 20);
+    house.clock.step_wall(TimeDelta::hours(1));
+    house.pass(20);
+    let runs = every_second.lock().unwrap().len();
+    assert!((40..=41).contains(&runs), "one run makes up for the skipped hour, not {runs}");
+    house.clock.step_wall(TimeDelta::hours(-2));
+    house.pass(20);
+    let times = fire_times(&every_second);
+    assert!(times.len() >= 59, "it is not silent after the step back: {}", times.len());
+    assert_eq!(*rate.lock().unwrap(), 61, "0 to 60 s of monotonic time");
+
+    let mut sorted = times.clone();
+    sorted.sort();
+    sorted.dedup();
+    assert_eq!(sorted.len(), times.len(), "no second fires twice");
+}
+
+#[test]
+fn a_second_pass_over_served_time_fires_nothing_until_it_is_over() {
+    let house = House::at("2026-01-01T12:00:00.5Z");
+    let runs = house.cron("*/10 * * * * *");
+    house.pass(60);
+    let served = fire_times(&runs);
+    assert_eq!(served.len(), 6);
+    house.clock.step_wall(TimeDelta::seconds(-35));
+    house.pass(35);
+    assert_eq!(fire_times(&runs), served, "12:00:30 to 12:01:00 have fired");
+    house.pass(10);
+    check(
+        &runs,
+        &[
+            "01 12:00:10",
+            "01 12:00:20",
+            "01 12:00:30",
+            "01 12:00:40",
+            "01 12:00:50",
+            "01 12:01:00",
+            "01 12:01:10",
+        ],
+    );
+}
+
+#[test]
+fn a_clock_that_was_years_ahead_does_not_silence_a_daily_task() {
+    let house = House::at("2036-05-05T08:59:59Z");
+    let runs = house.cron("0 0 9 * * *");
+    house.pass(2);
+    house.clock.step_wall(instant("2026-01-01T08:59:50Z") - house.clock.wall());
+    house.pass(15);
+    check(&runs, &["05 09:00:00", "01 09:00:00"]);
+    assert_eq!(fire_times(&runs)[1], instant("2026-01-01T09:00:00Z"));
+}
+
+#[test]
+fn after_a_step_the_task_is_at_its_new_right_instant_within_a_second() {
+    let house = House::at("2026-01-01T06:00:00Z");
+    let runs = house.cron("0 0 9 * * *");
+    house.pass(3);
+    house.clock.step_wall(TimeDelta::hours(4));
+    house.pass(1);
+    let (fire_time, started) = runs.lock().unwrap()[0];
+    assert_eq!(fire_time, instant("2026-01-01T09:00:00Z"));
+    assert!(started <= instant("2026-01-01T10:00:04Z"), "within a second: {started}");
+    house.clock.step_wall(TimeDelta::hours(-2));
+    house.pass(3_600);
+    assert_eq!(runs.lock().unwrap().len(), 1, "nine o'clock has fired already");
+}
+
+/// Fault row F-TI3.
+#[test]
+fn f_ti3_a_suspended_machine_runs_what_it_missed_once_and_does_not_burst() {
+    let house = House::at("2026-01-01T23:00:00Z");
+    let nightly = house.cron("0 0 3 * * *");
+    let later = house.pool.schedule(Duration::from_secs(36_000), || ()).unwrap();
+    let rate = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&rate);
+    let minute = Duration::from_secs(60);
+    let body = move || *counted.lock().unwrap() += 1;
+    house.pool.schedule_at_fixed_rate(minute, minute, body).unwrap();
+    house.pass(1);
+    house.clock.suspend(Duration::from_secs(8 * 3_600));
+    house.pass(1);
+    check(&nightly, &["02 03:00:00"]);
+    house.pass(61);
+    assert_eq!(nightly.lock().unwrap().len(), 1);
+    assert_eq!(*rate.lock().unwrap(), 1, "rates go by the monotonic clock, which stood still");
+    assert!(later.delay() > Duration::from_secs(35_000));
+}
+
+#[test]
+fn a_cancelled_cron_task_stays_cancelled_through_a_step() {
+    let house = House::at("2026-01-01T12:00:00.5Z");
+    let runs = house.cron("* * * * * *");
+    house.pass(2);
+    house.clock.step_wall(TimeDelta::hours(-1));
+    house.pass(2);
+    let before = runs.lock().unwrap().len();
+    house.pool.shutdown();
+    house.crew.run_until_idle();
+    assert!(house.pool.is_terminated());
+    house.pass(2);
+    assert_eq!(runs.lock().unwrap().len(), before);
+}

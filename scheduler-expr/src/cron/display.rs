@@ -1,0 +1,90 @@
+//! Writes the one canonical text of an expression.
+//!
+//! A full field is `*`, an even pattern from the start of its field is `*/n`, three or more numbers in
+//! a row are a range, weekdays and months have names. The text reads back as an equal expression.
+
+use std::fmt;
+
+use super::days::bits;
+use super::field::{CronField, short_name};
+use super::{CronExpression, Fields};
+
+impl fmt::Display for CronExpression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&CronField::ALL.map(|field| field_text(self, field)).join(" "))
+    }
+}
+
+/// The canonical text of one field.
+pub(super) fn field_text(cron: &CronExpression, field: CronField) -> String {
+    if cron.is_any(field) {
+        return "*".to_owned();
+    }
+    let values: Vec<u8> = cron.values(field).collect();
+    let mut items = match step_from_start(field, &values) {
+        Some(step) => vec![format!("*/{step}")],
+        None => runs(&values).map(|(first, last)| run_text(field, first, last)).collect(),
+    };
+    items.extend(specials(&cron.fields, field));
+    if items.is_empty() {
+        // Every item of the field lies beyond the length of a month.
+        return if field == CronField::DayOfMonth { "L-31" } else { "MON#6" }.to_owned();
+    }
+    items.join(",")
+}
+
+/// The step `n` of which `*/n` means these values.
+fn step_from_start(field: CronField, values: &[u8]) -> Option<u32> {
+    let (first, second) = (u32::from(*values.first()?), u32::from(*values.get(1)?));
+    let step = second - first;
+    let expected = (field.star_min()..=field.max()).step_by(step as usize);
+    (step > 1 && expected.eq(values.iter().copied().map(u32::from))).then_some(step)
+}
+
+/// The values as runs of consecutive numbers; a run has one number or at least three.
+fn runs(values: &[u8]) -> impl Iterator<Item = (u8, u8)> {
+    let runs = values.chunk_by(|a, b| a + 1 == *b);
+    runs.flat_map(|run| match *run {
+        [a, b] => vec![(a, a), (b, b)],
+        [first, .., last] => vec![(first, last)],
+        [only] => vec![(only, only)],
+        [] => Vec::new(),
+    })
+}
+
+fn run_text(field: CronField, first: u8, last: u8) -> String {
+    let (start, end) = (value_text(field, first), value_text(field, last));
+    if first == last { start } else { format!("{start}-{end}") }
+}
+
+fn value_text(field: CronField, value: u8) -> String {
+    match field.names().get(usize::from(value).wrapping_sub(1)) {
+        Some(name) => short_name(name),
+        None => value.to_string(),
+    }
+}
+
+/// The items of a day field that are not plain values.
+fn specials(fields: &Fields, field: CronField) -> Vec<String> {
+    match field {
+        CronField::DayOfMonth => {
+            let days = fields.days_of_month;
+            let nearest = bits(days.nearest_weekday).map(|day| format!("{day}W"));
+            let last_weekday = days.last_weekday.then(|| "LW".to_owned());
+            let before_last = bits(days.before_last).map(|n| match n {
+                0 => "L".to_owned(),
+                n => format!("L-{n}"),
+            });
+            nearest.chain(last_weekday).chain(before_last).collect()
+        }
+        CronField::DayOfWeek => {
+            let days = fields.days_of_week;
+            let name = |day: u8| value_text(field, day + 1);
+            let nth = (1..).zip(days.nth).flat_map(|(n, set)| {
+                bits(set.into()).map(move |day| format!("{}#{n}", value_text(field, day + 1)))
+            });
+            nth.chain(bits(days.last.into()).map(|day| format!("{}L", name(day)))).collect()
+        }
+        _ => Vec::new(),
+    }
+}

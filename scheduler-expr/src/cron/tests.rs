@@ -1,0 +1,295 @@
+use super::*;
+
+/// The canonical text of an expression, which must read back as an equal one.
+#[track_caller]
+fn check(text: &str, canonical: &str) {
+    let cron = CronExpression::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    assert_eq!(cron.to_string(), canonical);
+    let again = CronExpression::parse(canonical).unwrap();
+    assert_eq!((again.to_string().as_str(), &again), (canonical, &cron));
+}
+
+/// The reason and the help of an error, and the text that its span covers.
+#[track_caller]
+fn refuse(text: &str, fault: &str, reason: &str, help: &str) {
+    let error = CronExpression::parse(text).expect_err(text);
+    assert_eq!(error.reason(), reason);
+    assert_eq!(error.help().unwrap_or(""), help);
+    assert_eq!(&text[error.span()], fault);
+    let caret = error.caret();
+    assert!(caret.lines().count() == 2 && caret.contains('^'), "{caret}");
+}
+
+#[test]
+fn writes_one_text_for_one_meaning() {
+    check("* * * ? * ?", "* * * * * *");
+    check("0-59 */1 0/1 1/1 JAN-DEC 0-6", "* * * * * *");
+    check("0 0/15 9,10,11,12 * * 1-5", "0 */15 9-12 * * MON-FRI");
+    check("00 05,06 08 * 1,2,3,12 7", "0 5,6 8 * JAN-MAR,DEC SUN");
+    check("*/100 0 0 1-31 2/20 sun,0,7", "0 0 0 * FEB SUN");
+    check("0 0 0 */2 * */2", "0 0 0 */2 * */2");
+    check("@MidNight", "0 0 0 * * *");
+    check("\t 0   0 0 1 1 *\r\n", "0 0 0 1 JAN *");
+}
+
+#[test]
+fn counts_weekdays_as_spring_does() {
+    check("0 0 0 * * 1", "0 0 0 * * MON");
+    check("0 0 0 * * */2", "0 0 0 * * */2");
+    check("0 0 0 * * 1,3,5,7", "0 0 0 * * */2");
+    check("0 0 0 * * 0/2", "0 0 0 * * TUE,THU,SAT,SUN");
+    check("0 0 0 * * SUN/3", "0 0 0 * * SUN");
+    check("0 0 0 * * SUN-TUE", "0 0 0 * * MON,TUE,SUN");
+    check("0 0 0 * * 7-0", "0 0 0 * * SUN");
+    check("0 0 0 * * SUN-SUN", "0 0 0 * * *");
+    check("0 0 0 * * FRI-SUN", "0 0 0 * * FRI-SUN");
+}
+
+#[test]
+fn reads_the_specials_of_the_day_fields() {
+    check("0 0 0 L,LW,15W,3,L-3 * *", "0 0 0 3,15W,LW,L,L-3 * *");
+    check("0 0 0 *,L * *", "0 0 0 * * *");
+    check("0 0 0 01W * *", "0 0 0 1W * *");
+    check("0 0 0 * * thul,2#1,FRI", "0 0 0 * * FRI,TUE#1,THUL");
+    check("0 0 0 * * FRI,FRIL,5#2", "0 0 0 * * FRI");
+    check("0 0 0 L-400 * *", "0 0 0 L-31 * *");
+    check("0 0 0 * * SUN#100", "0 0 0 * * MON#6");
+}
+
+#[test]
+fn keeps_springs_names_after_digits() {
+    check("0 0 0 * 1FEB 0TUE", "0 0 0 * DEC TUE");
+}
+
+#[test]
+fn equality_is_by_meaning() {
+    let parse = |text| CronExpression::parse(text).unwrap();
+    assert_eq!(parse("0 0 0 ? * SUN"), parse("0  0 0 * * 7"));
+    assert_ne!(parse("0 0 0 ? * SUN"), parse("0 0 0 ? * SAT"));
+    assert_ne!(parse("0 0 0 15 * *"), parse("0 0 0 15W * *"));
+}
+
+#[test]
+fn refuses_a_wrong_number_of_fields() {
+    const ORDER: &str = "but 6 are needed: second minute hour day-of-month month day-of-week";
+    let count = |n| format!("{n} fields, {ORDER}");
+    let unix = "this looks like a Unix crontab line; add the second in front: ";
+    refuse("0 9 * * MON-FRI", "0 9 * * MON-FRI", &count(5), &format!("{unix}`0 0 9 * * MON-FRI`"));
+    refuse(
+        "0 9 13 * FRI",
+        "0 9 13 * FRI",
+        &count(5),
+        &format!("{unix}`0 0 9 13 * FRI` (here both day fields must match, not either of them)"),
+    );
+    refuse("0 0 12 * * ? 2024", "2024", &count(7), "remove the 7th field (year): `0 0 12 * * ?`");
+    refuse(
+        "0 0 12 ? * 2 *",
+        "*",
+        &count(7),
+        "remove the 7th field (year): `0 0 12 ? * 2` (Quartz counts weekdays from 1 = Sunday, here 1 is Monday)",
+    );
+    refuse("a b", "a b", &count(2), "");
+    refuse(
+        "0 0 9 * * * Europe/Berlin",
+        "Europe/Berlin",
+        &count(7),
+        "the zone is an attribute: `zone = \"…\"`; write `0 0 9 * * *`",
+    );
+    refuse("daily", "daily", &format!("1 field, {ORDER}"), "write `@daily`");
+    refuse(
+        "30s",
+        "30s",
+        &format!("1 field, {ORDER}"),
+        "this is a duration; use `fixed_rate = \"30s\"`",
+    );
+    let order = ORDER.replace("6 are", "6 fields are");
+    refuse("", "", &format!("the text is empty, {order}"), "write for example `0 0 9 * * MON-FRI`");
+}
+
+#[test]
+fn refuses_macros_it_does_not_know() {
+    let interval = "a fixed interval is no cron expression; use `fixed_rate = \"5s\"`";
+    refuse("@every 5s", "@every 5s", "`@every` is not a macro", interval);
+    let once = "to run once when the program starts, use `initial_delay = \"0s\"` alone";
+    refuse("@reboot", "@reboot", "`@reboot` is not a macro", once);
+    refuse(
+        "@daily *",
+        "@daily *",
+        "the macro `@daily` stands alone, without fields",
+        "write `@daily`",
+    );
+}
+
+#[test]
+fn refuses_blanks_other_than_spaces() {
+    let tab = "fields are separated by spaces, but here stands a tab";
+    refuse("0\t0 0 * * *", "\t", tab, "write a space instead");
+    let wide = "fields are separated by spaces, but here stands the blank U+00A0";
+    refuse("0 0 0 * *\u{a0}*", "\u{a0}", wide, "write a space instead");
+}
+
+#[test]
+fn refuses_wrong_items() {
+    refuse("0 0 25 * * *", "25", "hour `25` is out of range 0-23", "midnight is hour 0");
+    refuse(
+        "0 0 0 * * 8",
+        "8",
+        "day-of-week `8` is out of range 0-7",
+        "1 is Monday, 7 and 0 are Sunday",
+    );
+    refuse("1,,2 0 0 * * *", "", "the second list has an empty item", "remove the surplus comma");
+    refuse("*/0 0 0 * * *", "0", "the second step is zero", "the smallest step is 1");
+    refuse("0-0-0 0 0 * * *", "0-0", "second `0-0` is not a number", "");
+    refuse("+5 0 0 * * *", "+5", "second `+5` is not a number", "write the number without a sign");
+    let digits = "write numbers with the digits 0 to 9";
+    refuse("٠ 0 0 * * *", "٠", "second `٠` is not a number", digits);
+    refuse(
+        "\u{feff}0 0 0 * * *",
+        "\u{feff}0",
+        "second `\\u{feff}0` is not a number",
+        "remove the character U+FEFF",
+    );
+    let neither = "day-of-week `Thurs` is neither a number nor a name such as `MON`";
+    refuse("0 0 0 * * Thurs", "Thurs", neither, "names have three letters: write `THU`");
+    let neither = "month `MONDAY` is neither a number nor a name such as `JAN`";
+    refuse("0 0 0 * MONDAY *", "MONDAY", neither, "this belongs into day-of-week, the 6th field");
+    let neither = "month `JANFEB` is neither a number nor a name such as `JAN`";
+    refuse("0 0 0 * JANFEB *", "JANFEB", neither, "");
+}
+
+#[test]
+fn refuses_ranges_that_run_backwards() {
+    let cases = [
+        ("0 0 22-2 * * *", "hour range `22-2`", "22-23,0-2"),
+        ("0 59-0 0 * * *", "minute range `59-0`", "59,0"),
+        ("0 0 0 20-10/2 * *", "day-of-month range `20-10`", "20-31,1-10"),
+        ("0 0 0 * nov-feb *", "month range `nov-feb`", "nov-DEC,JAN-feb"),
+        ("0 0 0 * * FRI-MON", "day-of-week range `FRI-MON`", "FRI-SUN,MON"),
+        ("0 0 0 * * 5-0", "day-of-week range `5-0`", "5-7"),
+    ];
+    for (text, range, instead) in cases {
+        let error = CronExpression::parse(text).unwrap_err();
+        assert_eq!(error.reason(), format!("{range} runs backwards"));
+        assert_eq!(error.help(), Some(format!("write `{instead}`").as_str()));
+        assert_eq!(error.kind(), ParseCronErrorKind::ReversedRange);
+        CronExpression::parse(&text.replace(&text[error.span()], instead).replace("/2", ""))
+            .unwrap();
+    }
+}
+
+#[test]
+fn refuses_specials_where_they_mean_nothing() {
+    let cases = [
+        "0 0 0 * * L",
+        "0 0 0 1W/2 * *",
+        "0 0 0 L-0 * *",
+        "0 0 0 l * *",
+        "0 0 0 15w * *",
+        "0 L 0 * * *",
+        "0 ? 0 * * *",
+        "0 0 0 L,? * *",
+        "0 0 0 1L * *",
+        "0 0 0 * * 1-5L",
+        "0 0 0 * * 05L",
+        "0 0 0 * * MON#0",
+        "0 0 0 * * #1",
+        "0 0 0 * * MON#+2",
+        "0 0 0 +1W * *",
+        "0 0 0 W * *",
+        "0 0 0 LL * *",
+    ];
+    for text in cases {
+        let error = CronExpression::parse(text).expect_err(text);
+        assert_eq!(error.kind(), ParseCronErrorKind::MisplacedSpecial, "{text}");
+        assert!(error.help().is_some(), "{text}");
+    }
+}
+
+#[test]
+fn answers_bombs_briefly() {
+    let texts = [
+        "9".repeat(1 << 20),
+        "*".repeat(1 << 20),
+        " ".repeat(1 << 20),
+        "0 ".repeat(1 << 19),
+        format!("{} 0 0 * * *", ",".repeat(100_000)),
+        format!("0 0 0 * * {}", "MON,".repeat(1 << 18)),
+        format!("0 0 0 * * {}L", "\u{301}".repeat(1 << 18)),
+        format!("@{}", "\0".repeat(1 << 20)),
+        format!("0 0 0 {}-1 * *", "0".repeat(1 << 20)),
+    ];
+    for text in texts {
+        let error = CronExpression::parse(&text).unwrap_err();
+        for shown in [error.to_string(), error.help().unwrap_or("").to_owned()] {
+            assert!(shown.chars().count() <= 240, "{shown}");
+        }
+        for line in error.caret().lines() {
+            assert!(line.trim_start().chars().count() <= 220, "{line}");
+        }
+        assert!(!error.to_string().chars().any(char::is_control));
+    }
+    let long = format!("{} 0 0 * * *", vec!["1"; 100_000].join(","));
+    assert_eq!(CronExpression::parse(&long).unwrap().to_string(), "1 0 0 * * *");
+}
+
+#[test]
+fn explains_what_never_fires() {
+    let cases = [
+        ("0 0 0 30 2 *", "February has no day 30"),
+        ("0 0 0 30,31 2 *", "February has no day 30 or 31"),
+        ("0 0 0 31 4,6 *", "April and June have no day 31"),
+        ("0 0 0 30W 2 ?", "February has no day `30W`: the month has 29 days at most"),
+        ("0 0 0 L-31 * *", "no month has a day `L-31`"),
+        ("0 0 0 ? * MON#6", "no month has `MON#6`: a weekday comes 5 times at most"),
+        (
+            "0 0 0 1-7 * MON#2",
+            "no day of any month matches both day-of-month `1-7` and day-of-week `MON#2`",
+        ),
+        (
+            "0 0 0 L-25 6,9 6#4",
+            "no day in June or September matches both day-of-month `L-25` and day-of-week `6#4`",
+        ),
+    ];
+    for (text, reason) in cases {
+        let cron = CronExpression::parse(text).unwrap();
+        assert_eq!(cron.never_fires().as_ref().map(NeverFires::reason), Some(reason), "{text}");
+        assert!(!cron.may_fire());
+    }
+    for text in
+        ["0 0 0 29 2 *", "0 0 0 29 2 MON#5", "0 0 0 L-30 * *", "0 0 0 31W * *", "0 0 0 L-28 2 *"]
+    {
+        assert_eq!(CronExpression::parse(text).unwrap().never_fires(), None, "{text}");
+    }
+}
+
+#[test]
+fn describes_in_words() {
+    let cases = [
+        ("0 0 9 * * MON-FRI", "09:00, Monday to Friday"),
+        ("0 */15 * * * *", "every 15 minutes"),
+        ("0 */7 * * * *", "minute */7, second 0"),
+        ("* * * * * *", "every second"),
+        ("*/10 * 9 * * *", "every 10 seconds from 09:00:00 to 09:59:50"),
+        ("30 * * * * *", "every minute at second 30"),
+        ("@hourly", "every hour"),
+        ("0 5 */6 * * SAT,SUN", "every 6 hours at minute 5, Saturday and Sunday"),
+        ("@daily", "00:00, every day"),
+        ("@yearly", "00:00, on 1 January"),
+        ("0 0 6,18 * JUN-AUG,DEC *", "06:00 and 18:00, every day in June to August and December"),
+        ("0 0/30 8-10,14 * * *", "every 30 minutes from 08:00 to 10:30 and from 14:00 to 14:30"),
+        ("0 5 8-18 * * ?", "every hour from 08:05 to 18:05"),
+        ("0 30 8 L * *", "08:30, on the last day of the month"),
+        (
+            "0 0 0 L-3,LW,15W * *",
+            "00:00, on the weekday nearest to day 15, the last weekday and the day 3 days before the last day of the month",
+        ),
+        ("0 0 0 1,15 * *", "00:00, on days 1 and 15 of the month"),
+        ("0 0 0 13 * FRI", "00:00, on day 13 of the month, only if it is Friday"),
+        ("0 0 0 * * FRIL,TUE#2", "00:00, on the second Tuesday and the last Friday of the month"),
+        ("0 0 0 31W * *", "00:00, day-of-month 31W"),
+        ("0 0 0 30 2 *", "never: February has no day 30"),
+    ];
+    for (text, words) in cases {
+        assert_eq!(CronExpression::parse(text).unwrap().describe(), words, "{text}");
+    }
+}

@@ -1,0 +1,127 @@
+//! What can be wrong with a duration.
+
+use std::error::Error;
+use std::fmt;
+use std::ops::Range;
+
+use crate::excerpt::{Excerpt, quoted};
+
+/// Why a text is not a duration, or not one that is allowed.
+///
+/// ```
+/// use scheduler_expr::parse_duration;
+///
+/// let error = parse_duration("10 sec", None).unwrap_err();
+/// assert_eq!(error.to_string(), "`sec` is not a unit of time");
+/// assert_eq!(error.span(), 3..6);
+/// assert_eq!(error.caret(), "10 sec\n   ^^^");
+/// assert_eq!(error.help(), Some("write `10s`"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseDurationError(Box<Details>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Details {
+    fault: Fault,
+    excerpt: Excerpt,
+}
+
+/// The kinds of [`ParseDurationError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ParseDurationErrorKind {
+    /// There is no text, or nothing but blanks.
+    Empty,
+    /// A number has no unit and none is given.
+    NoUnit,
+    /// A unit is not one of `ns us ms s m h d`, or is in upper case among several.
+    UnknownUnit,
+    /// The units do not go from large to small.
+    UnitOrder,
+    /// A character stands where it has no meaning.
+    Malformed,
+    /// The duration is longer than 2⁶³ seconds, or a number in it greater than 2⁶³.
+    TooLong,
+    /// The duration is zero or negative where it must be longer than zero.
+    NotPositive,
+    /// The duration is negative where it must not be.
+    Negative,
+}
+
+/// A fault on its way from the place where it was found, still without the whole text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    kind: ParseDurationErrorKind,
+    span: Range<usize>,
+    reason: String,
+    help: Option<String>,
+}
+
+impl ParseDurationError {
+    pub(super) fn new(text: &str, fault: Fault) -> Self {
+        let excerpt = Excerpt::new(text, &fault.span);
+        Self(Box::new(Details { fault, excerpt }))
+    }
+
+    /// What is wrong, for a program to look at.
+    #[must_use]
+    pub fn kind(&self) -> ParseDurationErrorKind {
+        self.0.fault.kind
+    }
+
+    /// The bytes of the given text that are at fault.
+    #[must_use]
+    pub fn span(&self) -> Range<usize> {
+        self.0.fault.span.clone()
+    }
+
+    /// What to write instead.
+    #[must_use]
+    pub fn help(&self) -> Option<&str> {
+        self.0.fault.help.as_deref()
+    }
+
+    /// Two lines: the text, and carets below the fault.
+    ///
+    /// Of a long text at most 200 characters around the fault are shown; what cannot be printed is
+    /// escaped.
+    #[must_use]
+    pub fn caret(&self) -> String {
+        self.0.excerpt.caret(None)
+    }
+}
+
+impl fmt::Display for ParseDurationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0.fault.reason)
+    }
+}
+
+impl Error for ParseDurationError {}
+
+impl Fault {
+    pub(super) fn new(
+        kind: ParseDurationErrorKind,
+        span: Range<usize>,
+        reason: impl Into<String>,
+    ) -> Self {
+        Self { kind, span, reason: reason.into(), help: None }
+    }
+
+    pub(super) fn help(mut self, help: impl Into<Option<String>>) -> Self {
+        self.help = help.into();
+        self
+    }
+
+    /// The whole text is a duration that is zero or negative.
+    pub(super) fn not_positive(text: &str) -> Self {
+        let reason = format!("{} must be longer than zero", quoted(text));
+        Self::new(ParseDurationErrorKind::NotPositive, 0..text.len(), reason)
+    }
+
+    /// The whole text is a duration that is negative.
+    pub(super) fn negative(text: &str) -> Self {
+        let reason = format!("{} must not be negative", quoted(text));
+        Self::new(ParseDurationErrorKind::Negative, 0..text.len(), reason)
+    }
+}

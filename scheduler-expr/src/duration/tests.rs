@@ -1,0 +1,157 @@
+use super::*;
+
+const MS: Option<DurationUnit> = Some(DurationUnit::Milliseconds);
+
+/// The length, and its canonical text, which must read back as the same.
+#[track_caller]
+fn check(text: &str, nanos: i128, canonical: &str) {
+    let duration = parse_duration(text, MS).unwrap_or_else(|error| panic!("{text}: {error}"));
+    assert_eq!(duration.as_nanos(), nanos, "{text}");
+    assert_eq!(duration.to_string(), canonical);
+    assert_eq!(canonical.parse(), Ok(duration));
+}
+
+/// The error in words, the text that its span covers, and the help.
+#[track_caller]
+fn refuse(text: &str, fault: &str, reason: &str, help: &str) {
+    let error = parse_duration(text, None).expect_err(text);
+    assert_eq!(error.to_string(), reason);
+    assert_eq!(error.help().unwrap_or(""), help);
+    assert_eq!(&text[error.span()], fault);
+}
+
+#[test]
+fn reads_the_simple_form() {
+    check("250", 250_000_000, "250ms");
+    check("+10S", 10_000_000_000, "10s");
+    check("-5Ms", -5_000_000, "-5ms");
+    check("7M", 420_000_000_000, "7m");
+    check("-0d", 0, "0s");
+    check("90m", 5_400_000_000_000, "1h30m");
+}
+
+#[test]
+fn reads_the_composite_form() {
+    check("1d2h3m4s5ms6us7ns", 93_784_005_006_007, "1d2h3m4s5ms6us7ns");
+    check("1h 30m", 5_400_000_000_000, "1h30m");
+    check("-(1m 30s)", -90_000_000_000, "-1m30s");
+    check("90m30s", 5_430_000_000_000, "1h30m30s");
+}
+
+#[test]
+fn reads_the_iso_form() {
+    check("pt1h30m", 5_400_000_000_000, "1h30m");
+    check("-P1DT-2H", -79_200_000_000_000, "-22h");
+    check("PT-0,5S", -500_000_000, "-500ms");
+    check("P0D", 0, "0s");
+    check("PT1.000000001S", 1_000_000_001, "1s1ns");
+}
+
+#[test]
+fn is_exact_to_the_ends_of_its_range() {
+    let seconds = i128::from(i64::MAX);
+    check("9223372036854775807s", seconds * 1_000_000_000, "106751991167300d15h30m7s");
+    check(
+        "PT9223372036854775807.999999999S",
+        seconds * 1_000_000_000 + 999_999_999,
+        "106751991167300d15h30m7s999ms999us999ns",
+    );
+    check("-9223372036854775808s", -(seconds + 1) * 1_000_000_000, "-106751991167300d15h30m8s");
+    for text in [
+        "9223372036854775808s",
+        "106751991167301d",
+        "99999999999999999999999999",
+        "-9223372036854775808m",
+    ] {
+        assert_eq!(
+            parse_duration(text, MS).unwrap_err().kind(),
+            ParseDurationErrorKind::TooLong,
+            "{text}"
+        );
+    }
+    assert_eq!(SignedDuration::from_nanos(i128::MAX), None);
+    assert_eq!(SignedDuration::from_nanos(i128::MIN), None);
+}
+
+#[test]
+fn says_what_is_wrong() {
+    let units = "the units are `ns us ms s m h d`";
+    refuse(
+        "1000",
+        "1000",
+        "`1000` has no unit",
+        "write `1000ms` or `1s` (Spring's plain numbers are milliseconds)",
+    );
+    refuse(
+        "250",
+        "250",
+        "`250` has no unit",
+        "write `250ms` (Spring's plain numbers are milliseconds)",
+    );
+    refuse("10sec", "sec", "`sec` is not a unit of time", "write `10s`");
+    refuse("10 seconds", "seconds", "`seconds` is not a unit of time", "write `10s`");
+    refuse("2weeks", "weeks", "`weeks` is not a unit of time", "write `14d`");
+    refuse("1y", "y", "`y` is not a unit of time", units);
+    refuse("1h30", "30", "`30` has no unit", units);
+    refuse("1M30S", "M", "`M` is not a unit of time", "write `m`");
+    refuse(
+        "1s1h",
+        "1h",
+        "units go from large to small, each at most once",
+        "write for example `1h30m`",
+    );
+    refuse(
+        "1.5s",
+        ".",
+        "`.` has no meaning here",
+        "use a smaller unit instead of a fraction, such as `1500ms`",
+    );
+    refuse("00:01:30", ":", "`:` has no meaning here", "write for example `1h30m`");
+    refuse("(1m 30s", "", "the parenthesis is not closed", "add `)` at the end");
+    refuse("", "", "the duration is empty", "write for example `30s`");
+    let iso = "write for example `P1DT2H30M` or `PT1.5S`";
+    refuse("P1Y", "1", "not an ISO-8601 duration of days, hours, minutes and seconds", iso);
+    refuse("PT", "", "not an ISO-8601 duration of days, hours, minutes and seconds", iso);
+}
+
+#[test]
+fn refuses_what_spring_accepts_by_accident() {
+    for text in ["-", "+", "(", ")", "()", " 10s", "10s ", "1m30s)", "- 1m30s", "\n10s"] {
+        assert!(parse_duration(text, MS).is_err(), "{text:?}");
+    }
+}
+
+#[test]
+fn judges_the_sign_where_it_matters() {
+    assert_eq!(parse_period("0", MS).unwrap_err().kind(), ParseDurationErrorKind::NotPositive);
+    assert_eq!(
+        parse_period("-5s", None).unwrap_err().to_string(),
+        "`-5s` must be longer than zero"
+    );
+    assert_eq!(parse_delay("-1ns", None).unwrap_err().kind(), ParseDurationErrorKind::Negative);
+    assert_eq!(parse_delay("PT0S", None), Ok(Duration::ZERO));
+    assert_eq!(
+        parse_period("9223372036854775807s", None),
+        Ok(Duration::from_secs(i64::MAX as u64))
+    );
+}
+
+#[test]
+fn answers_bombs_briefly() {
+    let texts = [
+        "9".repeat(1 << 20),
+        "(".repeat(1 << 20),
+        "1h".repeat(1 << 19),
+        format!("PT{}S", "9".repeat(1 << 20)),
+        format!("PT1.{}S", "9".repeat(1 << 20)),
+        "\u{301}".repeat(1 << 18),
+        format!("5{}", "s".repeat(1 << 20)),
+    ];
+    for text in texts {
+        let error = parse_duration(&text, None).unwrap_err();
+        for shown in [error.to_string(), error.help().unwrap_or("").to_owned()] {
+            assert!(shown.chars().count() <= 200, "{shown}");
+        }
+        assert!(!error.to_string().chars().any(char::is_control));
+    }
+}

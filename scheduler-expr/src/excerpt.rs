@@ -1,0 +1,203 @@
+//! Quotes a text and points at a part of it, whatever the text is.
+//!
+//! A person may hand a megabyte, control characters, or letters that print on top of each other. What
+//! is shown is at most [`LIMIT`] characters around the fault, on one line, with everything invisible
+//! written as an escape.
+
+use std::ops::Range;
+
+/// How many characters of a text are quoted at most.
+const LIMIT: usize = 200;
+
+/// How many characters of a single word are quoted at most.
+const WORD_LIMIT: usize = 40;
+
+/// How many characters before the fault are quoted at most when the text is too long.
+const LEAD: usize = 60;
+
+/// Stands where a part of the text was left out.
+const ELLIPSIS: char = '…';
+
+/// One line of quoted text and the columns of the fault in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Excerpt {
+    line: String,
+    column: usize,
+    width: usize,
+}
+
+impl Excerpt {
+    /// Quotes `text` around the bytes of `span`.
+    pub(crate) fn new(text: &str, span: &Range<usize>) -> Self {
+        let start = floor_boundary(text, span.start);
+        let end = floor_boundary(text, span.end).max(start);
+        let mut quote = Quote::default();
+        quote.lead(&text[..start], text.len() <= LIMIT);
+        let column = quote.columns;
+        quote.push_all(&text[start..end]);
+        let width = (quote.columns - column).max(1);
+        quote.push_all(&text[end..]);
+        Self { line: quote.line, column, width }
+    }
+
+    /// The quoted line, and below it the caret with a `label` behind it.
+    pub(crate) fn caret(&self, label: Option<&str>) -> String {
+        let mut out =
+            format!("{}\n{}{}", self.line, " ".repeat(self.column), "^".repeat(self.width));
+        if let Some(label) = label {
+            out.push(' ');
+            out.push_str(label);
+        }
+        out
+    }
+}
+
+/// Quotes a word for use inside a sentence: in backticks, escaped, at most forty characters.
+pub(crate) fn quoted(word: &str) -> String {
+    let mut quote = Quote { room: WORD_LIMIT, ..Quote::default() };
+    quote.push_all(word);
+    format!("`{}`", quote.line)
+}
+
+/// Whether a suggestion may repeat `text` whole.
+pub(crate) fn is_quotable(text: &str) -> bool {
+    text.len() <= LIMIT / 2 && text.chars().all(|c| c == ' ' || c.is_ascii_graphic())
+}
+
+/// The last character boundary at or before `index`.
+fn floor_boundary(text: &str, index: usize) -> usize {
+    let mut index = index.min(text.len());
+    while !text.is_char_boundary(index) {
+        index -= 1;
+    }
+    index
+}
+
+/// A line under construction.
+struct Quote {
+    line: String,
+    columns: usize,
+    room: usize,
+}
+
+impl Default for Quote {
+    fn default() -> Self {
+        Self { line: String::new(), columns: 0, room: LIMIT }
+    }
+}
+
+impl Quote {
+    /// Quotes what stands before the fault, from its end when it is too long.
+    fn lead(&mut self, before: &str, is_short: bool) {
+        let skipped = before.chars().count().saturating_sub(LEAD);
+        if is_short || skipped == 0 {
+            self.push_all(before);
+            return;
+        }
+        self.push_char(ELLIPSIS);
+        let kept = before.char_indices().nth(skipped).map_or("", |(index, _)| &before[index..]);
+        self.push_all(kept);
+    }
+
+    fn push_all(&mut self, text: &str) {
+        for c in text.chars() {
+            if self.room == 0 {
+                return;
+            }
+            if !self.push_escaped(c) {
+                self.room = 0;
+                self.line.push(ELLIPSIS);
+                self.columns += 1;
+                return;
+            }
+        }
+    }
+
+    /// Appends one character, or returns false when there is no room for it and an ellipsis.
+    fn push_escaped(&mut self, c: char) -> bool {
+        if matches!(c, '"' | '\'' | '\\') {
+            return self.room > 1 && self.push_char(c);
+        }
+        let escape = c.escape_debug();
+        if escape.len() >= self.room {
+            return false;
+        }
+        escape.for_each(|c| {
+            self.push_char(c);
+        });
+        true
+    }
+
+    fn push_char(&mut self, c: char) -> bool {
+        self.line.push(c);
+        self.columns += columns_of(c);
+        self.room = self.room.saturating_sub(1);
+        true
+    }
+}
+
+/// How many columns of a terminal a character takes: two for East Asian wide letters and emoji.
+fn columns_of(c: char) -> usize {
+    match u32::from(c) {
+        0x1100..=0x115F
+        | 0x2E80..=0xA4CF
+        | 0xAC00..=0xD7A3
+        | 0xF900..=0xFAFF
+        | 0xFE30..=0xFE6F
+        | 0xFF00..=0xFF60
+        | 0xFFE0..=0xFFE6
+        | 0x1F300..=0x1FAFF
+        | 0x20000..=0x3FFFD => 2,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, span: Range<usize>, expected: &str) {
+        assert_eq!(Excerpt::new(text, &span).caret(Some("here")), expected);
+    }
+
+    #[test]
+    fn points_at_the_bytes_of_the_span() {
+        check("0 0 25 * * *", 4..6, "0 0 25 * * *\n    ^^ here");
+        check("abc", 3..3, "abc\n   ^ here");
+        check("", 0..0, "\n^ here");
+    }
+
+    #[test]
+    fn escapes_what_cannot_be_seen() {
+        check("0\t0", 1..2, "0\\t0\n ^^ here");
+        check("a\0b", 2..3, "a\\0b\n   ^ here");
+        check("\u{feff}1", 3..4, "\\u{feff}1\n        ^ here");
+        check("e\u{301}x", 3..4, "e\\u{301}x\n        ^ here");
+        check("say \"hi\"", 4..8, "say \"hi\"\n    ^^^^ here");
+    }
+
+    #[test]
+    fn counts_columns_not_bytes() {
+        check("é 1", 3..4, "é 1\n  ^ here");
+        check("日 1", 4..5, "日 1\n   ^ here");
+    }
+
+    #[test]
+    fn survives_a_span_that_is_no_boundary() {
+        check("日", 1..2, "日\n^ here");
+        check("a", 5..9, "a\n ^ here");
+    }
+
+    #[test]
+    fn quotes_at_most_the_limit() {
+        for text in ["x".repeat(1 << 20), "\u{1}".repeat(1 << 16), "日".repeat(1 << 16)] {
+            for at in [0, text.len() / 2, text.len()] {
+                let excerpt = Excerpt::new(&text, &(at..text.len()));
+                assert!(excerpt.line.chars().count() <= LIMIT, "{}", excerpt.line);
+                assert!(excerpt.column + excerpt.width <= 2 * LIMIT);
+            }
+        }
+        assert_eq!(quoted(&"x".repeat(50)).chars().count(), WORD_LIMIT + 2);
+    }
+}

@@ -1,0 +1,206 @@
+//! The names of time zones.
+//!
+//! Only the names: what a zone's offsets are is known to the engine. The list is that of the IANA
+//! database which the engine carries; a test of the engine holds the two together. No file is opened
+//! to judge a name.
+
+use std::error::Error;
+use std::fmt;
+
+use crate::excerpt::{Excerpt, quoted};
+
+/// The names, sorted by their bytes, one per line.
+const ZONES: &str = include_str!("zones.txt");
+
+/// The three-letter zones that Java still knows, after `java.time.ZoneId.SHORT_IDS`, unless IANA knows
+/// them as well.
+const JAVA_ZONES: [(&str, &str); 24] = [
+    ("ACT", "Australia/Darwin"),
+    ("AET", "Australia/Sydney"),
+    ("AGT", "America/Argentina/Buenos_Aires"),
+    ("ART", "Africa/Cairo"),
+    ("AST", "America/Anchorage"),
+    ("BET", "America/Sao_Paulo"),
+    ("BST", "Asia/Dhaka` or `Europe/London"),
+    ("CAT", "Africa/Harare"),
+    ("CNT", "America/St_Johns"),
+    ("CST", "America/Chicago"),
+    ("CTT", "Asia/Shanghai"),
+    ("EAT", "Africa/Addis_Ababa"),
+    ("ECT", "Europe/Paris"),
+    ("IET", "America/Indiana/Indianapolis"),
+    ("IST", "Asia/Kolkata"),
+    ("JST", "Asia/Tokyo"),
+    ("MIT", "Pacific/Apia"),
+    ("NET", "Asia/Yerevan"),
+    ("NST", "Pacific/Auckland"),
+    ("PLT", "Asia/Karachi"),
+    ("PNT", "America/Phoenix"),
+    ("PST", "America/Los_Angeles"),
+    ("SST", "Pacific/Guadalcanal"),
+    ("VST", "Asia/Ho_Chi_Minh"),
+];
+
+/// Why a text is not the name of a time zone.
+///
+/// ```
+/// use scheduler_expr::check_zone_name;
+///
+/// let error = check_zone_name("europe/berlin").unwrap_err();
+/// assert_eq!(error.to_string(), "unknown time zone `europe/berlin`");
+/// assert_eq!(error.help(), Some("did you mean `Europe/Berlin`?"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseZoneError {
+    reason: String,
+    help: String,
+    excerpt: Excerpt,
+}
+
+/// Checks that `name` is an IANA time zone, in its exact spelling.
+///
+/// # Errors
+///
+/// When it is not. Java's abbreviations (`PST`) and custom offsets (`GMT+2`), which Spring accepts, are
+/// refused with the name to write instead.
+pub fn check_zone_name(name: &str) -> Result<(), ParseZoneError> {
+    if is_known(name) {
+        return Ok(());
+    }
+    let reason = match name {
+        "" => "the time zone is empty".to_owned(),
+        _ => format!("unknown time zone {}", quoted(name)),
+    };
+    let excerpt = Excerpt::new(name, &(0..name.len()));
+    Err(ParseZoneError { reason, help: help_for(name), excerpt })
+}
+
+/// The names of all time zones, sorted.
+pub fn zone_names() -> impl Iterator<Item = &'static str> {
+    ZONES.lines()
+}
+
+impl ParseZoneError {
+    /// What to write instead.
+    #[must_use]
+    pub fn help(&self) -> Option<&str> {
+        Some(&self.help)
+    }
+
+    /// Two lines: the name, and carets below it. What cannot be printed is escaped.
+    #[must_use]
+    pub fn caret(&self) -> String {
+        self.excerpt.caret(None)
+    }
+}
+
+impl fmt::Display for ParseZoneError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.reason)
+    }
+}
+
+impl Error for ParseZoneError {}
+
+fn is_known(name: &str) -> bool {
+    zone_names().any(|known| known == name)
+}
+
+fn help_for(name: &str) -> String {
+    let trimmed = name.trim();
+    if let Some(known) = zone_names().find(|known| known.eq_ignore_ascii_case(trimmed)) {
+        return format!("did you mean `{known}`?");
+    }
+    if let Some((_, zone)) = JAVA_ZONES.iter().find(|(java, _)| *java == trimmed) {
+        return format!("an abbreviation is no time zone; write `{zone}`");
+    }
+    if let Some(help) = offset_help(trimmed) {
+        return help;
+    }
+    let place = trimmed.replace(' ', "_");
+    let is_city = |known: &&str| {
+        known.rsplit('/').next().is_some_and(|city| city.eq_ignore_ascii_case(&place))
+    };
+    match zone_names().find(is_city) {
+        Some(known) => format!("did you mean `{known}`?"),
+        None => "write a name of the IANA database, such as `Europe/Berlin` or `UTC`".to_owned(),
+    }
+}
+
+/// Help for a fixed offset such as `GMT+2` or `+02:00`: IANA has whole hours, with the sign reversed.
+fn offset_help(text: &str) -> Option<String> {
+    let prefixes = ["UTC", "GMT", "UT", ""];
+    let offset = prefixes.iter().find_map(|prefix| text.strip_prefix(prefix))?;
+    let (sign, hours) = match offset.as_bytes().first()? {
+        b'+' => ('-', &offset[1..]),
+        b'-' => ('+', &offset[1..]),
+        _ => return None,
+    };
+    let hours = hours.strip_suffix(":00").unwrap_or(hours).trim_start_matches('0');
+    let name = format!("Etc/GMT{sign}{hours}");
+    Some(match is_known(&name) {
+        true => format!(
+            "write `{name}` (the sign is reversed), or better a place such as `Europe/Berlin`"
+        ),
+        false => "a fixed offset is no time zone; write a place such as `Europe/Berlin`, or `UTC`"
+            .to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, expected: &str) {
+        let help = check_zone_name(name).err().map_or(String::new(), |error| error.help);
+        assert!(help.contains(expected), "{name:?}: {help}");
+        assert_eq!(help.is_empty(), expected.is_empty(), "{name:?}: {help}");
+    }
+
+    #[test]
+    fn accepts_the_names_of_the_database_only() {
+        for name in
+            ["UTC", "Europe/Berlin", "America/Argentina/Ushuaia", "EST", "Etc/GMT+2", "GMT0"]
+        {
+            check(name, "");
+        }
+        for name in ["", "../../etc/passwd", "Europe/Berlin\0", "UTC+25", "Foo/Bar", "\u{feff}UTC"]
+        {
+            check(name, "such as `Europe/Berlin`");
+        }
+        check(&"A".repeat(10 << 10), "IANA");
+    }
+
+    #[test]
+    fn suggests_the_name_that_is_meant() {
+        check("europe/berlin", "`Europe/Berlin`");
+        check(" UTC", "did you mean `UTC`?");
+        check("Berlin", "`Europe/Berlin`");
+        check("new york", "`America/New_York`");
+        check("PST", "`America/Los_Angeles`");
+        check("GMT+2", "`Etc/GMT-2`");
+        check("UTC-05:00", "`Etc/GMT+5`");
+        check("+05:30", "fixed offset");
+    }
+
+    #[test]
+    fn quotes_a_long_name_in_part() {
+        let error = check_zone_name(&"A".repeat(10 << 10)).unwrap_err();
+        assert!(error.to_string().chars().count() < 80);
+        assert!(error.caret().lines().all(|line| line.chars().count() <= 200));
+    }
+
+    #[test]
+    fn java_names_lead_to_names_of_the_database() {
+        for (java, zone) in JAVA_ZONES {
+            assert!(!is_known(java), "{java}");
+            assert!(zone.split("` or `").all(is_known), "{zone}");
+        }
+    }
+
+    #[test]
+    fn names_are_sorted() {
+        assert!(zone_names().is_sorted());
+    }
+}

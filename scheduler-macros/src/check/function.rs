@@ -1,0 +1,119 @@
+//! What may be annotated: a free function that can be called without anything.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{FnArg, ReturnType, Signature, Type, TypeImplTrait, TypeParamBound};
+
+use crate::diagnostic::Faults;
+use crate::item::{self, Function};
+
+/// Reports whatever keeps the scheduler from calling the function.
+pub(crate) fn check(function: &Function, faults: &mut Faults) {
+    let sig = &function.sig;
+    if !function.has_body() {
+        let message = "`#[scheduled]` goes on a free function with a body, \
+                       not on a declaration in a trait or an `extern` block";
+        faults.push(&sig.ident, message);
+        return;
+    }
+    check_qualifiers(sig, faults);
+    check_generics(sig, faults);
+    check_arguments(sig, faults);
+    check_return(sig, faults);
+}
+
+fn check_qualifiers(sig: &Signature, faults: &mut Faults) {
+    if let Some(word) = &sig.constness {
+        let message = "a scheduled function cannot be `const`, \
+                       because it is called only while the program runs; remove `const`";
+        faults.push(word, message);
+    }
+    if let Some(word) = &sig.unsafety {
+        let message = "a scheduled function cannot be `unsafe`, because nobody vouches for the call\n\
+                       remove `unsafe`, and write an `unsafe` block in the body";
+        faults.push(word, message);
+    }
+    if let Some(abi) = &sig.abi {
+        let message = "a scheduled function cannot be `extern`, \
+                       because the scheduler calls it from Rust; remove the `extern`";
+        faults.push(abi, message);
+    }
+}
+
+fn check_generics(sig: &Signature, faults: &mut Faults) {
+    if !sig.generics.params.is_empty() {
+        let message = format!(
+            "a scheduled function cannot be generic, \
+             because nothing says for which types it is to run\n\
+             schedule a function without parameters that calls `{}` with the right types",
+            sig.ident
+        );
+        faults.push(&sig.generics, message);
+    }
+}
+
+fn check_arguments(sig: &Signature, faults: &mut Faults) {
+    match sig.inputs.first() {
+        None => {}
+        Some(FnArg::Receiver(receiver)) => {
+            let message = "`#[scheduled]` goes on a free function, not on a method, \
+                           because the scheduler has no value to call it on\n\
+                           move the function out of the `impl` block, \
+                           and keep the value in a `static`";
+            faults.push(receiver, message);
+        }
+        Some(FnArg::Typed(_)) => {
+            let message = "a scheduled function takes no arguments, \
+                           because the scheduler has none to give it\n\
+                           keep what it needs in a `static`, such as a `std::sync::OnceLock`";
+            faults.push(&sig.inputs, message);
+        }
+    }
+}
+
+fn check_return(sig: &Signature, faults: &mut Faults) {
+    let ReturnType::Type(_, ty) = &sig.output else {
+        return;
+    };
+    match &**ty {
+        Type::Never(never) => {
+            let message = "a scheduled function has to return, or it would run only once\n\
+                           return `()`, and leave the repetition to the scheduler";
+            faults.push(never, message);
+        }
+        Type::ImplTrait(future) if is_future(future) => {
+            let message = "a scheduled function has to be `async` to give a future\n\
+                           write `async fn`, and return what the future gives";
+            faults.push(future, message);
+        }
+        _ => {}
+    }
+}
+
+fn is_future(ty: &TypeImplTrait) -> bool {
+    ty.bounds.iter().any(|bound| match bound {
+        TypeParamBound::Trait(bound) => {
+            bound.path.segments.last().is_some_and(|word| word.ident == "Future")
+        }
+        _ => false,
+    })
+}
+
+/// Reports something that is no function, and gives it back together with the report.
+pub(crate) fn not_a_function(item: &TokenStream) -> TokenStream {
+    let mut faults = Faults::default();
+    let mut report = |noun, word: &TokenStream| {
+        faults.push(word, format!("`#[scheduled]` goes on a free function, not on {noun}"));
+        faults.to_tokens()
+    };
+    match item::name_of_other_item(item) {
+        Some((noun, word)) => {
+            let report = report(noun, &word);
+            quote!(#item #report)
+        }
+        None => {
+            let report = report("an expression", item);
+            quote!({ #report #item })
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Several `#[scheduled]` on one function.
+//!
+//! Each attribute is expanded by itself, the first one first, and only the first one sees them all.
+//! It numbers the others by writing `__nth = 2,` and so on in front of their options, from which
+//! they know their default name and that the function has been judged already.
+//!
+//! An attribute is recognised by the last word of its path. One that was imported under another
+//! name is not, and two such need a `name = "…"`. `cfg_attr` is no matter: rustc resolves it first.
+
+use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::quote_spanned;
+use syn::{Attribute, Meta};
+
+use crate::args::NTH;
+
+/// Numbers the further annotations among `attrs`, from 2.
+pub(crate) fn number(attrs: &mut [Attribute]) {
+    let repeated = attrs.iter_mut().filter_map(|attr| match &mut attr.meta {
+        Meta::List(list) => Some(list),
+        Meta::Path(_) | Meta::NameValue(_) => None,
+    });
+    let repeated = repeated
+        .filter(|list| list.path.segments.last().is_some_and(|word| word.ident == "scheduled"));
+    for (nth, list) in (2..).zip(repeated) {
+        list.tokens = numbered(&list.tokens, nth);
+    }
+}
+
+fn numbered(options: &TokenStream, nth: usize) -> TokenStream {
+    let first = options.clone().into_iter().next();
+    let span = first.map_or_else(Span::mixed_site, |token| token.span());
+    let word = Ident::new(NTH, span);
+    let nth = Literal::usize_unsuffixed(nth);
+    quote_spanned!(span=> #word = #nth, #options)
+}

@@ -1,0 +1,171 @@
+//! Promises that hold for whatever stands between the parentheses, and on whatever item.
+
+use proc_macro2::TokenStream;
+
+use super::annotate;
+
+const ITEMS: &[&str] = &[
+    "fn plain() {}",
+    "/// Documented.\n#[inline] pub(crate) async fn r#async() -> Result<(), String> { Ok(()) }",
+    "fn unfinished() { let x = ; 5 5 }",
+    "fn argument(a: u8) {}",
+    "unsafe extern \"C\" fn generic<T>(self) -> ! where T: Sized;",
+    "pub struct Struct { field: u8 }",
+    "impl Struct {}",
+    "some_macro! { anything }",
+    "|| {}",
+    "fn",
+    "fn broken(",
+    "# ! ? 5",
+    "",
+];
+
+const OPTIONS: &[&str] = &[
+    "cron",
+    "zone",
+    "fixed_rate",
+    "fixed_delay",
+    "initial_delay",
+    "name",
+    "time_unit",
+    "crate",
+    "fixedRate",
+    "unknown",
+    "r#type",
+];
+
+const VALUES: &[&str] = &[
+    "\"5s\"",
+    "\"0s\"",
+    "\"-5s\"",
+    "\"5\"",
+    "\"\"",
+    "\"0 0 9 * * *\"",
+    "\"0 0 25 * * *\"",
+    "\"UTC\"",
+    "\"Nowhere\"",
+    "\"seconds\"",
+    "\"ü\\n\\u{0}\"",
+    "r#\"5s\"#",
+    "b\"5s\"",
+    "c\"5s\"",
+    "'5'",
+    "5",
+    "5s",
+    "5.5",
+    "-1",
+    "99999999999999999999",
+    "0xFF",
+    "true",
+    "path::to",
+    "(5)",
+    "[5]",
+    "{}",
+    "concat!(\"5\", \"s\")",
+    "#",
+    "$",
+    "'a",
+    "=",
+    "==",
+    "::",
+    ":",
+    "-",
+    ",",
+];
+
+/// A small generator of numbers (Knuth's MMIX), so that a failure can be repeated.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit
+    }
+
+    fn pick(&mut self, texts: &[&'static str]) -> &'static str {
+        texts[self.below(texts.len())]
+    }
+}
+
+fn tokens(text: &str) -> Option<TokenStream> {
+    text.parse().ok()
+}
+
+/// The item comes back as it was, whatever else is said; an entry and a fault never come together.
+/// Says whether there is an entry.
+#[track_caller]
+fn check(options: &str, item: &str) -> bool {
+    let (Some(options_read), Some(item_read)) = (tokens(options), tokens(item)) else {
+        return false;
+    };
+    let out = annotate(options_read, &item_read).to_string();
+    assert!(out.contains(&item_read.to_string()), "{item} with {options}: {out}");
+    let has_entry = out.contains("Entry :: new");
+    let has_fault = out.contains("compile_error");
+    assert!(has_entry != has_fault, "{item} with {options}: {out}");
+    has_entry
+}
+
+/// Options that are mostly not too far from right ones.
+fn options(numbers: &mut Numbers) -> String {
+    let mut pieces = Vec::new();
+    for _ in 0..numbers.below(4) {
+        let (option, value) = (numbers.pick(OPTIONS), numbers.pick(VALUES));
+        pieces.push(match numbers.below(8) {
+            0 => value.to_owned(),
+            1 => format!("{option} {value}"),
+            2 => format!("{option} = {value} {value}"),
+            _ => format!("{option} = {value}"),
+        });
+    }
+    pieces.join(", ")
+}
+
+#[test]
+fn the_item_survives_everything() {
+    let mut numbers = Numbers(1);
+    let mut entries = 0;
+    for round in 0..20_000 {
+        // Half of the rounds on the one item that may have an entry.
+        let item = if round % 2 == 0 { ITEMS[0] } else { numbers.pick(ITEMS) };
+        entries += usize::from(check(&options(&mut numbers), item));
+    }
+    assert!(entries > 30, "only {entries} annotations were right");
+}
+
+#[test]
+fn giant_options_are_no_trouble() {
+    for text in ["0 ".repeat(5_000), "1".repeat(10_000), "ü".repeat(10_000), "\\0".repeat(10_000)]
+    {
+        for option in ["cron", "fixed_rate", "zone", "name", "time_unit"] {
+            check(&format!("{option} = \"{text}\""), "fn plain() {}");
+        }
+    }
+    check(&"x".repeat(10_000), "fn plain() {}");
+    check(&"fixed_rate = \"5s\",".repeat(1_000), "fn plain() {}");
+}
+
+#[test]
+fn the_words_of_the_annotation_reach_the_entry() {
+    let options = "cron = \"0 0 9 * * *\", zone = \"UTC\", name = \"daily\", crate = my::path";
+    let out = annotate(tokens(options).unwrap(), &tokens("fn report() {}").unwrap()).to_string();
+    for part in ["\"daily\"", "\"0 0 9 * * *\"", "\"UTC\"", "use my :: path :: __private as"] {
+        assert!(out.contains(part), "{out}");
+    }
+}
+
+#[test]
+fn only_the_first_annotation_numbers_the_others_and_judges_the_function() {
+    let item = "#[a::scheduled(x)] #[scheduled(y,)] #[other(z)] #[scheduled()] fn f(a: u8) {}";
+    let first =
+        annotate(tokens("fixed_rate = \"1s\"").unwrap(), &tokens(item).unwrap()).to_string();
+    let numbered = "#[a::scheduled(__nth = 2, x)] #[scheduled(__nth = 3, y,)] #[other(z)] \
+                    #[scheduled(__nth = 4,)] fn f(a: u8) {}";
+    assert!(first.contains(&tokens(numbered).unwrap().to_string()), "{first}");
+    assert!(first.contains("takes no arguments"), "{first}");
+
+    let options = "__nth = 2, fixed_rate = \"1s\"";
+    let second = annotate(tokens(options).unwrap(), &tokens("fn f(a: u8) {}").unwrap()).to_string();
+    assert_eq!(second, tokens("fn f(a: u8) {}").unwrap().to_string());
+}

@@ -1,0 +1,158 @@
+//! Why the scheduler did not start, or did not stop cleanly.
+
+use std::fmt;
+
+/// Why [`start`](crate::start) or [`spawn`](crate::Builder::spawn) failed.
+///
+/// Everything that is wrong is in one error, and nothing has run. `Debug` shows the same text as
+/// `Display`, so that `fn main() -> Result<(), scheduler::StartError>` prints it for people.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StartError {
+    kind: Kind,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+enum Kind {
+    /// Faults of scheduled functions, each with its place.
+    Tasks(Vec<String>),
+    /// The default time zone cannot be used.
+    Zone(String),
+    AlreadyRunning,
+    InsideTask,
+    Signals(String),
+    Pool(String),
+    NotDrained(StopError),
+}
+
+/// Tasks that were still running when the time to stop was over.
+///
+/// They were asked to stop then; whatever still runs ends with the process.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StopError {
+    limit: String,
+    running: Vec<String>,
+}
+
+impl StopError {
+    /// The names of the tasks that had not ended.
+    #[must_use]
+    pub fn running(&self) -> &[String] {
+        &self.running
+    }
+
+    pub(crate) fn new(limit: String, running: Vec<String>) -> Self {
+        Self { limit, running }
+    }
+}
+
+impl fmt::Display for StopError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "stopped after waiting {}: ", self.limit)?;
+        match self.running.len() {
+            1 => write!(f, "1 task had not ended: {}", self.running[0]),
+            count => write!(f, "{count} tasks had not ended: {}", self.running.join(", ")),
+        }
+    }
+}
+
+impl fmt::Debug for StopError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for StopError {}
+
+impl From<StopError> for StartError {
+    fn from(error: StopError) -> Self {
+        Self { kind: Kind::NotDrained(error) }
+    }
+}
+
+impl StartError {
+    /// Whether another scheduler of this process waits for the signals.
+    #[must_use]
+    pub fn is_already_running(&self) -> bool {
+        matches!(self.kind, Kind::AlreadyRunning)
+    }
+
+    /// Whether the scheduler ran, but tasks were still running when the time to stop was over.
+    #[must_use]
+    pub fn is_not_drained(&self) -> bool {
+        matches!(self.kind, Kind::NotDrained(_))
+    }
+
+    pub(crate) fn tasks(faults: Vec<String>) -> Self {
+        Self { kind: Kind::Tasks(faults) }
+    }
+
+    pub(crate) fn zone(reason: impl fmt::Display) -> Self {
+        Self { kind: Kind::Zone(reason.to_string()) }
+    }
+
+    pub(crate) fn already_running() -> Self {
+        Self { kind: Kind::AlreadyRunning }
+    }
+
+    pub(crate) fn inside_task() -> Self {
+        Self { kind: Kind::InsideTask }
+    }
+
+    pub(crate) fn signals(reason: impl fmt::Display) -> Self {
+        Self { kind: Kind::Signals(reason.to_string()) }
+    }
+
+    pub(crate) fn pool(reason: impl fmt::Display) -> Self {
+        Self { kind: Kind::Pool(reason.to_string()) }
+    }
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::Tasks(faults) => list(f, faults),
+            Kind::Zone(reason) => {
+                write!(f, "cannot start: {reason}\n  help: name a zone: ")?;
+                f.write_str("Scheduler::builder().zone(\"Europe/Berlin\")")
+            }
+            Kind::AlreadyRunning => f.write_str(
+                "cannot start: a scheduler of this process is already running\n  \
+                 help: `start` is for the one that ends with Ctrl-C; \
+                 use Scheduler::builder().spawn() for others",
+            ),
+            Kind::InsideTask => f.write_str(
+                "cannot start: `start` was called inside a task, which would wait for itself\n  \
+                 help: call it in main",
+            ),
+            Kind::Signals(reason) => write!(
+                f,
+                "cannot start: no handler for Ctrl-C and SIGTERM can be installed: {reason}\n  \
+                 help: if the program has one of its own, use Scheduler::builder().spawn() and \
+                 call shutdown() there"
+            ),
+            Kind::Pool(reason) => write!(f, "cannot start: {reason}"),
+            Kind::NotDrained(error) => error.fmt(f),
+        }
+    }
+}
+
+fn list(f: &mut fmt::Formatter<'_>, faults: &[String]) -> fmt::Result {
+    match faults.len() {
+        1 => f.write_str("cannot start: 1 scheduled function could not be registered")?,
+        count => write!(f, "cannot start: {count} scheduled functions could not be registered")?,
+    }
+    for fault in faults {
+        for (index, line) in fault.lines().enumerate() {
+            write!(f, "\n{}{line}", if index == 0 { "  - " } else { "    " })?;
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Debug for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for StartError {}

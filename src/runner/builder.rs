@@ -1,0 +1,199 @@
+//! The settings of a scheduler before it runs.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use scheduler_core::Clock;
+use scheduler_core::Run;
+use scheduler_core::ScheduledThreadPool;
+use scheduler_core::ShutdownPolicy;
+use scheduler_core::SystemClock;
+
+use super::Scheduler;
+use super::signals::Signals;
+use super::zone::default_zone;
+use crate::entry::entries;
+use crate::error::StartError;
+use crate::registrar::Plan;
+use crate::registrar::plan;
+use crate::speech::Banner;
+use crate::speech::Reporter;
+use crate::speech::Voice;
+
+/// Configures a [`Scheduler`].
+///
+/// ```
+/// use scheduler::Scheduler;
+/// use std::time::Duration;
+///
+/// let scheduler = Scheduler::builder()
+///     .pool_size(4)
+///     .zone("Europe/Berlin")
+///     .await_termination(Duration::from_secs(10))
+///     .spawn()?;
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a builder does nothing until it starts"]
+pub struct Builder {
+    pool_size: usize,
+    prefix: String,
+    zone: Option<String>,
+    limit: Duration,
+    clock: Option<Arc<dyn Clock>>,
+    voice: Voice,
+}
+
+impl Builder {
+    pub(super) fn new() -> Self {
+        Self {
+            pool_size: default_pool_size(),
+            prefix: "scheduling-".to_owned(),
+            zone: None,
+            limit: Duration::from_secs(30),
+            clock: None,
+            voice: Voice::stderr(),
+        }
+    }
+
+    /// How many threads run tasks; by default one per processor, at least 2 and at most 8.
+    ///
+    /// (Spring: `spring.task.scheduling.pool.size`, by default 1, so that one slow task delays all
+    /// others.)
+    pub fn pool_size(mut self, threads: usize) -> Self {
+        self.pool_size = threads;
+        self
+    }
+
+    /// What the names of threads begin with; `scheduling-` by default, as in Spring Boot.
+    #[doc(alias = "threadNamePrefix")]
+    pub fn thread_name_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// The time zone of cron expressions that name none, such as `Europe/Berlin`.
+    ///
+    /// By default the one in the variable `TZ`, or else the system's.
+    pub fn zone(mut self, name: impl Into<String>) -> Self {
+        self.zone = Some(name.into());
+        self
+    }
+
+    /// How long to wait for running tasks when stopping; 30 seconds by default.
+    ///
+    /// After that they are asked to stop, and futures are dropped at their next await.
+    #[doc(alias = "awaitTerminationSeconds")]
+    pub fn await_termination(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// The clock by which everything goes; the operating system's by default.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Where the scheduler's own words go — the banner, failures, warnings; stderr by default.
+    ///
+    /// A text may have several lines; it does not end with a line break.
+    pub fn messages(mut self, say: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.voice = Voice::new(say);
+        self
+    }
+
+    /// Starts all annotated tasks, blocks until Ctrl-C or SIGTERM, and lets running tasks finish.
+    ///
+    /// # Errors
+    ///
+    /// When nothing could be started, with everything that is wrong in one error; or when tasks had
+    /// not ended within the [limit](Self::await_termination) ([`StartError::is_not_drained`]).
+    pub fn start(self) -> Result<(), StartError> {
+        let signals = self.take_signals()?;
+        let scheduler = self.spawn()?;
+        signals.first().wait();
+        scheduler.stop("Ctrl-C again to quit now").map_err(StartError::from)
+    }
+
+    /// As [`start`](Self::start), inside an async `main`: holds no thread of the runtime.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub async fn start_async(self) -> Result<(), StartError> {
+        let signals = self.take_signals()?;
+        let scheduler = self.spawn()?;
+        signals.first().await;
+        scheduler.stop_async("Ctrl-C again to quit now").await.map_err(StartError::from)
+    }
+
+    /// Starts all annotated tasks and returns; installs no signal handler.
+    ///
+    /// Keep the answer: dropping it stops the tasks.
+    ///
+    /// # Errors
+    ///
+    /// When a task cannot be started; then none is, and everything that is wrong is in the error.
+    pub fn spawn(self) -> Result<Scheduler, StartError> {
+        let zone = default_zone(self.zone.as_deref(), &self.voice)?;
+        let plan = plan(&entries(), zone)?;
+        let clock = self.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
+        let reporter = Arc::new(Reporter::new(&plan, self.voice.clone()));
+        let pool = self.pool(Arc::clone(&clock), &reporter)?;
+        let threads = self.pool_size.max(1);
+        let banner = Banner { plan: &plan, now: clock.wall(), threads, prefix: &self.prefix };
+        self.voice.say(&banner.to_string());
+        submit(&pool, &plan)?;
+        Ok(Scheduler::new(pool, reporter, self.voice, self.limit))
+    }
+
+    fn take_signals(&self) -> Result<Signals, StartError> {
+        if Run::current().is_some() {
+            return Err(StartError::inside_task());
+        }
+        Signals::take()
+    }
+
+    fn pool(
+        &self,
+        clock: Arc<dyn Clock>,
+        reporter: &Arc<Reporter>,
+    ) -> Result<ScheduledThreadPool, StartError> {
+        let reporter = Arc::clone(reporter);
+        // After a shutdown nothing new is started: a one-time task an hour ahead would hold it up.
+        let policy = ShutdownPolicy { continue_recurring: false, execute_delayed: false };
+        ScheduledThreadPool::builder()
+            .core_size(self.pool_size)
+            .thread_name_prefix(self.prefix.as_str())
+            .shutdown_policy(policy)
+            .clock(clock)
+            .listener(reporter)
+            .build()
+            .map_err(StartError::pool)
+    }
+}
+
+fn submit(pool: &ScheduledThreadPool, plan: &Plan) -> Result<(), StartError> {
+    for task in &plan.tasks {
+        let submitted = pool.submit_task(task.task());
+        submitted
+            .map_err(|error| StartError::tasks(vec![format!("{}: {error}", task.location)]))?;
+    }
+    Ok(())
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("pool_size", &self.pool_size)
+            .field("zone", &self.zone)
+            .field("await_termination", &self.limit)
+            .finish_non_exhaustive()
+    }
+}
+
+fn default_pool_size() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8)
+}

@@ -1,0 +1,65 @@
+//! Ctrl-C and SIGTERM: the first asks the scheduler to stop, the second ends the process.
+
+use std::process;
+use std::sync::Mutex;
+use std::sync::OnceLock;
+use std::sync::PoisonError;
+
+use super::notice::Notice;
+use crate::error::StartError;
+
+/// The exit code of a process that was ended by Ctrl-C, as shells have it: 128 + SIGINT.
+const EXIT_INTERRUPTED: i32 = 130;
+
+/// Who is to be told of the first signal.
+static WAITING: Mutex<Option<Notice<()>>> = Mutex::new(None);
+
+/// Whether the handler could be installed; it stays for the life of the process.
+static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
+
+/// The process's signals, held by the one scheduler that ends with them.
+#[derive(Debug)]
+pub(super) struct Signals {
+    notice: Notice<()>,
+}
+
+impl Signals {
+    /// Takes the signals, if no other scheduler holds them.
+    pub(super) fn take() -> Result<Self, StartError> {
+        let notice = Notice::new();
+        {
+            let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
+            if waiting.is_some() {
+                return Err(StartError::already_running());
+            }
+            *waiting = Some(notice.clone());
+        }
+        let signals = Self { notice };
+        let installed =
+            INSTALLED.get_or_init(|| ctrlc::try_set_handler(on_signal).map_err(|e| e.to_string()));
+        match installed {
+            Ok(()) => Ok(signals),
+            Err(reason) => Err(StartError::signals(reason)),
+        }
+    }
+
+    /// What is given at the first signal.
+    pub(super) fn first(&self) -> Notice<()> {
+        self.notice.clone()
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        *WAITING.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// Runs on a thread of its own, so that the second signal works even if every worker is stuck.
+fn on_signal() {
+    let waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let is_first = waiting.is_some_and(|notice| notice.give(()));
+    if !is_first {
+        process::exit(EXIT_INTERRUPTED);
+    }
+}

@@ -1,0 +1,6 @@
+//! The order of the house: what the source files of all crates keep to. Rules that are not checked
+//! drift.
+
+mod layers;
+mod sources;
+mod tidy;

@@ -1,0 +1,35 @@
+//! The source files of the workspace, for tests that read them.
+
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+
+/// A source file.
+pub(crate) struct Source {
+    pub(crate) file: PathBuf,
+    /// From the root of the workspace.
+    pub(crate) path: String,
+    /// From the folder in which it was looked for.
+    pub(crate) inside: PathBuf,
+}
+
+/// All Rust files below a folder of the workspace.
+pub(crate) fn of(folder: &str) -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = root.join(folder);
+    let sources = rust_files(&folder).into_iter().map(|file| Source {
+        path: file.strip_prefix(root).expect("below the root").display().to_string(),
+        inside: file.strip_prefix(&folder).expect("below the folder").to_owned(),
+        file,
+    });
+    sources.collect()
+}
+
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a readable folder");
+    let paths = entries.map(|entry| entry.expect("a readable entry").path());
+    paths
+        .flat_map(|path| if path.is_dir() { rust_files(&path) } else { vec![path] })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .collect()
+}

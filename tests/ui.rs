@@ -1,0 +1,34 @@
+//! What the compiler says about an annotation: one file per message, named after the mistake.
+//!
+//! The words of rustc change from release to release, so messages are compared with one version
+//! only. To accept new ones, run `TRYBUILD=overwrite cargo test --test ui` and read the difference.
+
+use std::io::Write as _;
+use std::process::Command;
+
+/// The release of rustc whose messages are in the `.stderr` files.
+const PINNED: &str = "rustc 1.95.";
+
+#[test]
+fn mistakes_have_their_messages() {
+    let version = rustc_version();
+    if version.starts_with(PINNED) {
+        trybuild::TestCases::new().compile_fail("tests/ui/fail/*.rs");
+    } else {
+        // Not `eprintln!`, which is hidden when a test passes.
+        let line = format!("skipped: messages are compared with {PINNED}x, not with {version}\n");
+        std::io::stderr().write_all(line.as_bytes()).expect("stderr is open");
+    }
+}
+
+#[test]
+fn correct_annotations_compile_and_run() {
+    trybuild::TestCases::new().pass("tests/ui/pass/*.rs");
+}
+
+/// The compiler that trybuild will use: rustup and cargo agree on it for this process.
+fn rustc_version() -> String {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc).arg("--version").output().expect("rustc runs");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}

@@ -1,0 +1,9 @@
+use scheduler::scheduled;
+
+#[scheduled(fixed_rate = "1000")]
+fn text() {}
+
+#[scheduled(fixed_delay = 1000)]
+fn number() {}
+
+fn main() {}

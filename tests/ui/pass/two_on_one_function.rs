@@ -1,0 +1,17 @@
+use scheduler::{Rule, scheduled};
+
+#[scheduled(fixed_rate = "1s")]
+/// Documentation in between.
+#[scheduler::scheduled(fixed_delay = "2s",)]
+#[inline]
+#[scheduled(initial_delay = "3s", name = "once")]
+#[scheduled(cron = "0 0 6 * * *")]
+fn often() {}
+
+fn main() {
+    let entries = scheduler::entries();
+    let names: Vec<&str> = entries.iter().map(|entry| entry.name().rsplit("::").next().unwrap()).collect();
+    assert_eq!(names, ["often", "often-2", "once", "often-4"]);
+    assert_eq!(entries[1].rule(), Rule::FixedDelay { delay: "2s" });
+    assert!(entries.iter().all(|entry| entry.function() == "often"));
+}
