@@ -58,11 +58,9 @@ pub(crate) fn build(blueprint: &Blueprint, stage: &Arc<Stage>, task: usize) -> T
         (Rhythm::Once, Shape::Closure) => Task::once(move || {
             let _ = guard.0.run();
         }),
-        (Rhythm::Once, Shape::Future) => {
-            Task::once_async(async move {
-                let _ = Scene::new(&guard.0).await;
-            })
-        }
+        (Rhythm::Once, Shape::Future) => Task::once_async(async move {
+            let _ = Scene::new(&guard.0).await;
+        }),
         (rhythm, shape) => recurring(rhythm, body(shape, guard)),
     };
     let on_error = if blueprint.survives_failure { OnError::Continue } else { OnError::Stop };

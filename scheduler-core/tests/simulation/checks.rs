@@ -2,9 +2,9 @@
 
 use super::plant::Plant;
 use super::verdict::{Invariant, Verdict};
-use super::words::{Due, Now, Place, Rhythm};
+use super::words::{Due, Now, Place, Rhythm, Task};
 use super::world::{Mode, World};
-use scheduler_core::{RunState, TaskState};
+use scheduler_core::{RunState, TaskHandle, TaskState};
 
 /// How long a wait for the wall clock may last, by the engine's promise.
 const WALL_CHECK: u64 = 500_000_000;
@@ -18,19 +18,19 @@ impl World {
         })?;
         self.check_hires()?;
         self.check_counts()?;
-        let mut open = std::mem::take(&mut self.open);
-        let mut verdict = Ok(());
-        open.retain(|task| {
-            if verdict.is_err() {
-                return true;
-            }
-            verdict = self.check_task(*task);
-            let known = self.model.tasks[*task];
-            known.end.is_none() || known.place != Place::Gone
-        });
-        self.open = open;
-        verdict?;
+        for (task, state) in self.states() {
+            self.check_task(task, state)?;
+        }
+        let is_open = |task: &Task| task.end.is_none() || task.place != Place::Gone;
+        self.open.retain(|task| is_open(&self.model.tasks[*task]));
         self.check_liveness()
+    }
+
+    /// What the handles say of the tasks of which something is still expected.
+    fn states(&self) -> Vec<(usize, Option<TaskState>)> {
+        let props = self.stage.props();
+        let state = |task: usize| props.handles[task].as_ref().map(TaskHandle::state);
+        self.open.iter().map(|task| (*task, state(*task))).collect()
     }
 
     fn check_counts(&mut self) -> Verdict {
@@ -39,7 +39,7 @@ impl World {
         self.stage.clock.take_reads();
         if state == RunState::Terminated && self.model.state != RunState::Terminated {
             let is_over = self.model.state > RunState::Running
-                && self.model.is_exhausted()
+                && self.is_exhausted()
                 && self.workers.is_empty();
             Invariant::NothingLeft.holds(is_over && self.terminated == 1, || {
                 format!("terminated with {stats:?}, {} calls of the hook", self.terminated)
@@ -70,7 +70,7 @@ impl World {
     }
 
     /// What a task's handle, its events, its callback and its body say is what the model says.
-    fn check_task(&mut self, task: usize) -> Verdict {
+    fn check_task(&mut self, task: usize, state: Option<TaskState>) -> Verdict {
         let known = self.model.tasks[task];
         let is_on_worker = known.place == Place::Worker;
         let has_ended = known.end.is_some();
@@ -80,7 +80,7 @@ impl World {
             (None, _) => TaskState::Running,
         };
         let forgets = self.stage.is_planted(Plant::ForgetfulHandle) && task % 4 == 3;
-        let state = self.stage.handle(task).map_or(expected, |handle| handle.state());
+        let state = state.unwrap_or(expected);
         let tally = &mut self.tallies[task];
         let last = std::mem::replace(&mut tally.state, state);
         let state = if forgets && is_final(last) { TaskState::Scheduled } else { state };
@@ -95,9 +95,10 @@ impl World {
             || is_on_worker && tally.ends == 0;
         let is_told = !tally.has_handle
             || tally.told == u64::from(has_ended) && tally.told_state == known.end;
-        Invariant::Events.holds(is_reported && is_told && tally.run_starts == tally.starts, || {
-            format!("task {task}, {known:?}, but heard was {tally:?}")
-        })?;
+        Invariant::Events
+            .holds(is_reported && is_told && tally.run_starts == tally.starts, || {
+                format!("task {task}, {known:?}, but heard was {tally:?}")
+            })?;
         let is_dropped = match (has_ended, is_on_worker) {
             (true, false) => tally.dropped == 1,
             (false, false) => tally.dropped == 0,
@@ -116,10 +117,10 @@ impl World {
         let live = self.model.tasks.iter().filter(|task| task.is_queued() && task.end.is_none());
         let dues: Vec<Due> = live.map(|task| task.due).collect();
         let now = self.now();
-        Invariant::Liveness.holds(
-            dues.is_empty() || !self.workers.is_empty() || self.was_refused,
-            || "tasks wait, and there is no worker".to_owned(),
-        )?;
+        Invariant::Liveness
+            .holds(dues.is_empty() || !self.workers.is_empty() || self.was_refused, || {
+                "tasks wait, and there is no worker".to_owned()
+            })?;
         let is_parked = |mode: &Mode| matches!(mode, Mode::Parked(_));
         let rests = self.workers.iter().any(|worker| is_parked(&worker.mode))
             && !self.workers.iter().any(|worker| self.is_ready(worker, now));
@@ -163,7 +164,7 @@ impl World {
         })?;
         let may_leave = match self.model.state {
             RunState::Running => self.has_timed_out(index, now),
-            RunState::ShuttingDown => self.model.is_exhausted() || self.has_timed_out(index, now),
+            RunState::ShuttingDown => self.is_exhausted() || self.has_timed_out(index, now),
             _ => true,
         };
         Invariant::Liveness.holds(may_leave, || format!("a worker leaves at {now:?} too early"))
@@ -172,7 +173,7 @@ impl World {
     fn has_timed_out(&self, index: usize, now: Now) -> bool {
         let limits = self.limits;
         let is_timed = limits.core_may_time_out || self.workers.len() > limits.core_size;
-        let may_go = self.workers.len() > 1 || self.model.is_exhausted();
+        let may_go = self.workers.len() > 1 || self.is_exhausted();
         let since = self.idle_since(index);
         is_timed && may_go && since.is_some_and(|since| now.tick - since >= limits.keep_alive)
     }
@@ -187,12 +188,17 @@ impl World {
         })
     }
 
+    /// Whether nothing waits to be run, now or later.
+    fn is_exhausted(&self) -> bool {
+        self.model.count(&[Place::Queue, Place::Resumed, Place::Suspended]) == 0
+    }
+
     /// Nobody has a reason to act.
     pub(crate) fn check_settled(&self) -> Verdict {
         let is_busy = self.workers.iter().any(|worker| matches!(worker.mode, Mode::Busy { .. }));
         let is_over = match self.model.state {
             RunState::Running | RunState::Terminated => false,
-            RunState::ShuttingDown => self.model.is_exhausted() && !is_busy,
+            RunState::ShuttingDown => self.is_exhausted() && !is_busy,
             _ => !is_busy,
         };
         Invariant::NothingLeft.holds(!is_over || self.stage.pool().is_none(), || {
@@ -212,9 +218,8 @@ impl World {
     /// Everything that holds when the pool has come to its end.
     pub(crate) fn check_end(&mut self) -> Verdict {
         self.check()?;
-        Invariant::NothingLeft.holds(self.open.is_empty(), || {
-            format!("tasks {:?} have not ended", self.open)
-        })?;
+        Invariant::NothingLeft
+            .holds(self.open.is_empty(), || format!("tasks {:?} have not ended", self.open))?;
         if self.stage.pool().is_some() {
             let is_over = self.model.state == RunState::Terminated && self.workers.is_empty();
             Invariant::NothingLeft.holds(is_over && self.terminated == 1, || {
@@ -224,9 +229,10 @@ impl World {
         for (task, tally) in self.tallies.iter().enumerate() {
             let known = self.model.tasks[task];
             let state = self.stage.handle(task).map(|handle| handle.state());
-            Invariant::StateForward.holds(state.is_none_or(|state| Some(state) == known.end), || {
-                format!("task {task} has ended as {:?} and is {state:?}", known.end)
-            })?;
+            Invariant::StateForward
+                .holds(state.is_none_or(|state| Some(state) == known.end), || {
+                    format!("task {task} has ended as {:?} and is {state:?}", known.end)
+                })?;
             let is_once = matches!(known.rhythm, Rhythm::Once);
             let ran = known.end != Some(TaskState::Cancelled);
             let ends_once = !is_once || tally.starts <= 1 && (!ran || tally.starts == 1);

@@ -16,9 +16,18 @@ pub(crate) enum Answer {
     Done,
     /// Which task it was done to.
     To(usize),
-    Submitted { task: usize, rejected: Option<Rejected> },
-    Cancelled { task: usize, won: bool },
-    Removed { task: usize, was_there: bool },
+    Submitted {
+        task: usize,
+        rejected: Option<Rejected>,
+    },
+    Cancelled {
+        task: usize,
+        won: bool,
+    },
+    Removed {
+        task: usize,
+        was_there: bool,
+    },
     Drained(Vec<usize>),
     Accepted(bool),
 }
@@ -34,14 +43,18 @@ pub(crate) fn perform(stage: &Arc<Stage>, op: &ClientOp, me: Option<usize>) -> A
     match op {
         ClientOp::Cancel { pick, interrupts } => cancel(stage, *pick, *interrupts, me),
         ClientOp::Wake { pick, keeps_waker } => wake(stage, *pick, *keeps_waker, me),
-        ClientOp::DropHeld(pick) => take_held(stage, *pick).map_or(Answer::Nothing, |(task, held)| {
-            drop(held);
-            Answer::To(task)
-        }),
-        ClientOp::RunHeld(pick) => take_held(stage, *pick).map_or(Answer::Nothing, |(task, held)| {
-            held.run();
-            Answer::To(task)
-        }),
+        ClientOp::DropHeld(pick) => {
+            take_held(stage, *pick).map_or(Answer::Nothing, |(task, held)| {
+                drop(held);
+                Answer::To(task)
+            })
+        }
+        ClientOp::RunHeld(pick) => {
+            take_held(stage, *pick).map_or(Answer::Nothing, |(task, held)| {
+                held.run();
+                Answer::To(task)
+            })
+        }
         ClientOp::DropPool => {
             let pool = stage.props().pool.take();
             if pool.is_some() { Answer::Done } else { Answer::Nothing }
@@ -57,8 +70,7 @@ fn ask_pool(stage: &Arc<Stage>, op: &ClientOp) -> Answer {
         ClientOp::Remove(pick) => return remove(stage, *pick),
         ClientOp::ShutdownNow => {
             let drained = pool.shutdown_now().into_iter();
-            let drained: Vec<_> =
-                drained.map(|task| (task.id().as_u64() as usize, task)).collect();
+            let drained: Vec<_> = drained.map(|task| (task.id().as_u64() as usize, task)).collect();
             let tasks = drained.iter().map(|(task, _)| *task).collect();
             stage.props().held.extend(drained);
             return Answer::Drained(tasks);

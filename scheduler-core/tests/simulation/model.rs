@@ -1,7 +1,6 @@
 //! The reference model: what a scheduled thread pool does, obviously right and slow.
 //!
-//! A vector of tasks in the order of submission, searched from end to end for each question. It
-//! knows no worker, no waiting and no code of the engine; time is handed in.
+//! A vector of tasks, searched from end to end for each question; no worker, no waiting, no clock.
 
 use super::words::{Due, Now, Outcome, Place, Rhythm, Task};
 use scheduler_core::{RunState, ShutdownPolicy, TaskState};
@@ -27,11 +26,7 @@ impl Model {
         self.tasks.iter().filter(|task| places.contains(&task.place)).count()
     }
 
-    pub(crate) fn is_exhausted(&self) -> bool {
-        self.count(&[Place::Queue, Place::Resumed, Place::Suspended]) == 0
-    }
-
-    /// What a worker gets to run, and how many ended tasks have surfaced before it.
+    /// What a worker gets to run, and how many ended tasks surfaced before it.
     pub(crate) fn take(&mut self, now: Now) -> (Option<usize>, u64) {
         let mut surfaced = 0;
         while self.state <= RunState::ShuttingDown {
@@ -57,31 +52,25 @@ impl Model {
         let task = &mut self.tasks[id];
         let is_held = task.place == Place::Held;
         task.fired = if is_held { task.due } else { task.fired };
-        let is_last = is_held || state >= RunState::Stopping;
-        let counts = !is_held && outcome != Outcome::Pending;
-        self.completed += u64::from(counts);
         task.place = Place::Gone;
-        if task.end.is_some() {
-            return;
-        }
-        if outcome == Outcome::Pending {
-            match (is_last, task.was_woken) {
-                (true, _) => task.end = Some(TaskState::Cancelled),
-                (false, true) => (task.place, task.due) = (Place::Resumed, Due::Tick(now.tick)),
-                (false, false) => task.place = Place::Suspended,
-            }
-            return;
-        }
+        self.completed += u64::from(!is_held && outcome != Outcome::Pending);
+        let is_last = is_held || state >= RunState::Stopping;
         let recurs = !matches!(task.rhythm, Rhythm::Once);
-        let goes_on = state != RunState::ShuttingDown || policy.continue_recurring;
-        match task.rhythm.next(task.fired, now) {
-            _ if outcome == Outcome::Failed && !(recurs && task.survives_failure) => {
+        let survives = state != RunState::ShuttingDown || policy.continue_recurring;
+        match (outcome, task.rhythm.next(task.fired, now)) {
+            _ if task.end.is_some() => {}
+            (Outcome::Pending, _) if is_last => task.end = Some(TaskState::Cancelled),
+            (Outcome::Pending, _) if task.was_woken => task.resume(now),
+            (Outcome::Pending, _) => task.place = Place::Suspended,
+            (Outcome::Failed, _) if !(recurs && task.survives_failure) => {
                 task.end = Some(TaskState::Failed);
             }
-            None => task.end = Some(TaskState::Completed),
-            Some(next @ Due::Wall(_)) if next == task.fired => task.end = Some(TaskState::Failed),
-            _ if is_last || !goes_on => task.end = Some(TaskState::Cancelled),
-            Some(next) => (task.place, task.due) = (Place::Queue, next),
+            (_, None) => task.end = Some(TaskState::Completed),
+            (_, Some(Due::Wall(next))) if Due::Wall(next) == task.fired => {
+                task.end = Some(TaskState::Failed);
+            }
+            _ if is_last || !survives => task.end = Some(TaskState::Cancelled),
+            (_, Some(next)) => (task.place, task.due) = (Place::Queue, next),
         }
     }
 
@@ -89,7 +78,7 @@ impl Model {
         let task = &mut self.tasks[id];
         task.was_woken |= task.place == Place::Worker;
         if task.place == Place::Suspended {
-            (task.place, task.due) = (Place::Resumed, Due::Tick(now.tick));
+            task.resume(now);
         }
     }
 
@@ -121,25 +110,20 @@ impl Model {
     pub(crate) fn shutdown(&mut self, now: Now) {
         if self.state == RunState::Running {
             self.state = RunState::ShuttingDown;
-            self.sweep(now);
+            self.set_policy(self.policy, now);
         }
     }
 
     pub(crate) fn set_policy(&mut self, policy: ShutdownPolicy, now: Now) {
         self.policy = policy;
-        if self.state == RunState::ShuttingDown {
-            self.sweep(now);
-        }
-    }
-
-    fn sweep(&mut self, now: Now) {
-        let ShutdownPolicy { continue_recurring, execute_delayed, .. } = self.policy;
         let may_stay = |task: &Task| match task.rhythm {
-            Rhythm::Once => execute_delayed || task.due.is_reached(now),
-            _ => continue_recurring,
+            Rhythm::Once => policy.execute_delayed || task.due.is_reached(now),
+            _ => policy.continue_recurring,
         };
-        self.purge();
-        self.drop_where(|task| task.place == Place::Queue && !may_stay(task));
+        if self.state == RunState::ShuttingDown {
+            self.purge();
+            self.drop_where(|task| task.place == Place::Queue && !may_stay(task));
+        }
     }
 
     /// Hands out what waits, the first due first; what is in progress but on no worker is dropped.

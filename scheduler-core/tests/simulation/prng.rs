@@ -44,5 +44,8 @@ fn scramble(mut z: u64) -> u64 {
 fn the_stream_is_that_of_splitmix64() {
     let mut prng = Prng::new(1_234_567);
     let drawn = [prng.draw(), prng.draw(), prng.draw()];
-    assert_eq!(drawn, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+    assert_eq!(
+        drawn,
+        [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
+    );
 }

@@ -82,9 +82,8 @@ impl World {
                     _ => Corner::CancelledInQueue,
                 });
                 let expected = self.model.cancel(task);
-                return Invariant::CancelMeansNoRun.holds(won == expected, || {
-                    format!("cancelling task {task} answered {won}")
-                });
+                return Invariant::CancelMeansNoRun
+                    .holds(won == expected, || format!("cancelling task {task} answered {won}"));
             }
             (_, Answer::Removed { task, was_there }) => {
                 let expected = self.model.remove(task);
@@ -233,10 +232,9 @@ impl World {
         let is_wall = matches!(known.rhythm, Rhythm::Beat(_));
         let invariant = if is_wall { Invariant::WallForward } else { Invariant::FireTimes };
         let expected = i64::try_from(due.wall(at)).unwrap_or(i64::MAX);
-        invariant.holds(
-            expected == fire_time && (!is_wall || fire_time > last),
-            || format!("task {task}, due at {due:?}, fired for {fire_time} after {last}"),
-        )
+        invariant.holds(expected == fire_time && (!is_wall || fire_time > last), || {
+            format!("task {task}, due at {due:?}, fired for {fire_time} after {last}")
+        })
     }
 
     /// What a worker has taken is what the model takes.
@@ -293,8 +291,11 @@ impl World {
             _ if known.end == Some(TaskState::Cancelled) => next,
             _ => None,
         };
-        let invariant =
-            if matches!(known.due, Due::Wall(_)) { Invariant::WallForward } else { Invariant::FireTimes };
+        let invariant = if matches!(known.due, Due::Wall(_)) {
+            Invariant::WallForward
+        } else {
+            Invariant::FireTimes
+        };
         invariant.holds(next == expected, || {
             format!("task {task} is due at {:?}, but {next:?} was reported", known.due)
         })

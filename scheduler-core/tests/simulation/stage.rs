@@ -5,28 +5,59 @@
 use super::client::{Answer, Rejected};
 use super::clock::SimClock;
 use super::op::ClientOp;
+use super::plan::Settings;
 use super::plant::Plant;
 use super::words::{Now, Outcome};
-use scheduler_core::{Event, ScheduledThreadPool, TaskHandle, TaskState, UnstartedTask};
+use scheduler_core::{
+    Clock, Event, RejectionPolicy, ScheduledThreadPool, TaskHandle, TaskState, UnstartedTask,
+    VirtualCrew,
+};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
+use std::time::Duration;
 
 /// What was noticed, in the order in which it happened.
 #[derive(Debug)]
 pub(crate) enum Note {
     /// A body was entered for a new run, at this true time.
-    Entered { task: usize, number: u64, fire_time: i64, at: Now },
+    Entered {
+        task: usize,
+        number: u64,
+        fire_time: i64,
+        at: Now,
+    },
     /// A step of a body has ended, and keeps its worker busy for so long.
-    Stepped { task: usize, outcome: Outcome, lasts: u64 },
+    Stepped {
+        task: usize,
+        outcome: Outcome,
+        lasts: u64,
+    },
     /// A body has done something to the pool.
-    Did { op: ClientOp, answer: Answer },
-    RunStarted { task: usize },
-    RunFinished { task: usize, is_ok: bool, next: Option<i64> },
-    Ended { task: usize, state: TaskState },
+    Did {
+        op: ClientOp,
+        answer: Answer,
+    },
+    RunStarted {
+        task: usize,
+    },
+    RunFinished {
+        task: usize,
+        is_ok: bool,
+        next: Option<i64>,
+    },
+    Ended {
+        task: usize,
+        state: TaskState,
+    },
     /// A callback of a handle was called.
-    Told { task: usize, state: TaskState },
+    Told {
+        task: usize,
+        state: TaskState,
+    },
     /// A body was dropped.
-    Dropped { task: usize },
+    Dropped {
+        task: usize,
+    },
     WorkerStarted,
     WorkerStopped,
     WorkerRefused,
@@ -79,8 +110,29 @@ impl Stage {
         self.plant == Some(plant)
     }
 
+    /// Opens the pool that the seed has drawn.
+    pub(crate) fn open_pool(self: &Arc<Self>, settings: &Settings, crew: &VirtualCrew) {
+        let (hook, ear) = (Arc::clone(self), Arc::clone(self));
+        let hoards = self.is_planted(Plant::HoardingQueue);
+        let policy = if self.discards { RejectionPolicy::Discard } else { RejectionPolicy::Abort };
+        let pool = ScheduledThreadPool::builder()
+            .core_size(settings.core_size)
+            .keep_alive(Duration::from_nanos(settings.keep_alive))
+            .core_may_time_out(settings.core_may_time_out)
+            .remove_on_cancel(settings.removes_on_cancel && !hoards)
+            .shutdown_policy(settings.policy)
+            .rejection_policy(policy)
+            .thread_name_prefix("w")
+            .clock(Arc::clone(&self.clock) as Arc<dyn Clock>)
+            .virtual_crew(crew)
+            .on_terminated(move || hook.note(Note::Terminated))
+            .listener(move |event: &Event<'_>| ear.hear(event))
+            .build();
+        self.props().pool = Some(pool.expect("the drawn settings are valid"));
+    }
+
     /// The listener of the pool.
-    pub(crate) fn hear(&self, event: &Event<'_>) {
+    fn hear(&self, event: &Event<'_>) {
         let note = match event {
             Event::RunStarted { run } => Note::RunStarted { task: run.task_id().as_u64() as usize },
             Event::RunFinished { run, outcome, next, .. } => Note::RunFinished {

@@ -117,6 +117,11 @@ impl Task {
     pub(crate) fn is_queued(&self) -> bool {
         matches!(self.place, Place::Queue | Place::Resumed)
     }
+
+    /// Puts a run that was woken into the queue, to be polled on.
+    pub(crate) fn resume(&mut self, now: Now) {
+        (self.place, self.due) = (Place::Resumed, Due::Tick(now.tick));
+    }
 }
 
 /// What came of one step of a body.

@@ -13,7 +13,7 @@ use super::tally::Tally;
 use super::verdict::{Invariant, Verdict};
 use super::words::{Due, Now, Outcome};
 use chrono::{DateTime, TimeDelta};
-use scheduler_core::{Begun, RunState, ScheduledThreadPool, VirtualCrew, VirtualRun};
+use scheduler_core::{Begun, RunState, VirtualCrew, VirtualRun};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ impl World {
         let clock = Arc::new(SimClock::new(DateTime::from_timestamp_nanos(WALL_START), plant));
         let stage = Stage::new(Arc::clone(&clock), plant, settings.discards);
         let crew = VirtualCrew::new();
-        stage.props().pool = Some(settings.pool(&stage, &crew));
+        stage.open_pool(settings, &crew);
         Self {
             stage,
             crew,
@@ -125,7 +125,9 @@ impl World {
         match op {
             Op::Client(op) => self.act(op),
             Op::Work(pick) => self.work(*pick),
-            Op::SpuriousStep(pick) => self.step_somebody(*pick, |mode| matches!(mode, Mode::Parked(_))),
+            Op::SpuriousStep(pick) => {
+                self.step_somebody(*pick, |mode| matches!(mode, Mode::Parked(_)))
+            }
             Op::FinishEarly(pick) => {
                 self.step_somebody(*pick, |mode| matches!(mode, Mode::Busy { .. }))
             }
@@ -277,7 +279,8 @@ impl World {
 
     /// Steps whoever has a reason to, until nobody has; runs stay in progress.
     fn settle(&mut self) -> Verdict {
-        let steps_max = 20 + 4 * (self.workers.len() + self.limits.core_size) + self.model.tasks.len();
+        let steps_max =
+            20 + 4 * (self.workers.len() + self.limits.core_size) + self.model.tasks.len();
         for _ in 0..steps_max {
             let now = self.now();
             match (0..self.workers.len()).find(|index| self.is_ready(&self.workers[*index], now)) {
@@ -285,7 +288,8 @@ impl World {
                 None => return self.check_settled(),
             }
         }
-        Invariant::Liveness.holds(false, || format!("the workers do not rest after {steps_max} steps"))
+        Invariant::Liveness
+            .holds(false, || format!("the workers do not rest after {steps_max} steps"))
     }
 
     fn advance(&mut self, nanos: u64) -> Verdict {
@@ -297,16 +301,17 @@ impl World {
     fn jump(&mut self) -> Verdict {
         let now = self.now();
         let queued = self.model.tasks.iter().filter(|task| task.is_queued());
-        let dues = queued.filter(|task| task.due != Due::Tick(u64::MAX)).filter_map(|task| {
-            u64::try_from(task.due.key(now)).ok()
-        });
+        let dues = queued
+            .filter(|task| task.due != Due::Tick(u64::MAX))
+            .filter_map(|task| u64::try_from(task.due.key(now)).ok());
         let untils = self.workers.iter().filter_map(|worker| match &worker.mode {
             Mode::Ready => None,
             Mode::Parked(until) => *until,
             Mode::Busy { until, .. } => Some(*until),
         });
         let end_of_time = u64::MAX / 2;
-        let next = dues.chain(untils).filter(|next| (now.tick + 1..end_of_time).contains(next)).min();
+        let next =
+            dues.chain(untils).filter(|next| (now.tick + 1..end_of_time).contains(next)).min();
         self.advance(next.map_or(0, |next| next - now.tick))
     }
 
@@ -383,28 +388,4 @@ impl World {
 /// Something is wrong that no invariant has a name for.
 pub(crate) fn wrong(detail: String) -> Verdict {
     Invariant::Events.holds(false, || detail)
-}
-
-impl Settings {
-    fn pool(&self, stage: &Arc<Stage>, crew: &VirtualCrew) -> ScheduledThreadPool {
-        let hook = Arc::clone(stage);
-        let ear = Arc::clone(stage);
-        let builder = ScheduledThreadPool::builder()
-            .core_size(self.core_size)
-            .keep_alive(Duration::from_nanos(self.keep_alive))
-            .core_may_time_out(self.core_may_time_out)
-            .remove_on_cancel(self.removes_on_cancel && !stage.is_planted(Plant::HoardingQueue))
-            .shutdown_policy(self.policy)
-            .thread_name_prefix("w")
-            .clock(Arc::clone(&stage.clock) as Arc<dyn scheduler_core::Clock>)
-            .virtual_crew(crew)
-            .on_terminated(move || hook.note(Note::Terminated))
-            .listener(move |event: &scheduler_core::Event<'_>| ear.hear(event));
-        let builder = if self.discards {
-            builder.rejection_policy(scheduler_core::RejectionPolicy::Discard)
-        } else {
-            builder
-        };
-        builder.build().expect("the drawn settings are valid")
-    }
 }
