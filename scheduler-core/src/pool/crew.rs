@@ -367,9 +367,9 @@ mod tests {
     fn a_refused_worker_is_wanted_again_at_the_next_submission() {
         let (pool, crew) = pool();
         crew.refuse(1);
-        let first = pool.schedule(SECOND * 0, || {}).unwrap();
+        let first = pool.schedule(Duration::ZERO, || {}).unwrap();
         assert_eq!((crew.workers().len(), pool.stats().pool_size), (0, 0));
-        let second = pool.schedule(SECOND * 0, || {}).unwrap();
+        let second = pool.schedule(Duration::ZERO, || {}).unwrap();
         crew.run_until_idle();
         assert!(first.is_done() && second.is_done());
     }

@@ -139,38 +139,7 @@ impl World {
         })
     }
 
-    /// A worker rests: nothing is due, and it will not wake up in vain.
-    pub(crate) fn judge_rest(
-        &self,
-        expected: Option<usize>,
-        until: Option<u64>,
-        now: Now,
-    ) -> Verdict {
-        Invariant::Liveness.holds(expected.is_none(), || {
-            format!("a worker rests at {now:?}, though {expected:?} is due")
-        })?;
-        // Without a keep-alive time a surplus worker looks once more, and leaves.
-        let may_look = self.limits.keep_alive == 0;
-        let will_rest = until.is_none_or(|until| until > now.tick);
-        Invariant::ClockReads.holds(will_rest || may_look, || {
-            format!("a worker waits until {until:?} at {now:?}, and so spins")
-        })
-    }
-
-    /// A worker leaves: there is no more use for it.
-    pub(crate) fn judge_leave(&self, index: usize, expected: Option<usize>, now: Now) -> Verdict {
-        Invariant::Liveness.holds(expected.is_none(), || {
-            format!("a worker leaves at {now:?}, though {expected:?} is due")
-        })?;
-        let may_leave = match self.model.state {
-            RunState::Running => self.has_timed_out(index, now),
-            RunState::ShuttingDown => self.is_exhausted() || self.has_timed_out(index, now),
-            _ => true,
-        };
-        Invariant::Liveness.holds(may_leave, || format!("a worker leaves at {now:?} too early"))
-    }
-
-    fn has_timed_out(&self, index: usize, now: Now) -> bool {
+    pub(crate) fn has_timed_out(&self, index: usize, now: Now) -> bool {
         let limits = self.limits;
         let is_timed = limits.core_may_time_out || self.workers.len() > limits.core_size;
         let may_go = self.workers.len() > 1 || self.is_exhausted();
@@ -189,7 +158,7 @@ impl World {
     }
 
     /// Whether nothing waits to be run, now or later.
-    fn is_exhausted(&self) -> bool {
+    pub(crate) fn is_exhausted(&self) -> bool {
         self.model.count(&[Place::Queue, Place::Resumed, Place::Suspended]) == 0
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Everything here runs inside the engine, called by it; the driver reads the diary after each step.
 
-use super::client::{Answer, Rejected};
+use super::client::Answer;
 use super::clock::SimClock;
 use super::op::ClientOp;
 use super::plan::Settings;
@@ -153,9 +153,4 @@ impl Stage {
         };
         self.note(note);
     }
-}
-
-/// Why a submission gave no handle.
-pub(crate) fn rejected(error: &scheduler_core::Error) -> Rejected {
-    if error.is_rejected() { Rejected::ByPool } else { Rejected::ByArgument }
 }
