@@ -46,7 +46,8 @@ use crate::time::SystemClock;
 /// ```
 #[must_use = "a builder does nothing until it builds"]
 pub struct PoolBuilder {
-    core_size: usize,
+    /// None for the default, which takes some looking up.
+    core_size: Option<usize>,
     keep_alive: Duration,
     core_may_time_out: bool,
     remove_on_cancel: bool,
@@ -63,7 +64,7 @@ pub struct PoolBuilder {
 impl PoolBuilder {
     pub(super) fn new() -> Self {
         Self {
-            core_size: default_core_size(),
+            core_size: None,
             keep_alive: Duration::from_millis(10),
             core_may_time_out: false,
             remove_on_cancel: true,
@@ -82,7 +83,7 @@ impl PoolBuilder {
     ///
     /// Threads are started on demand. With zero, one is started while tasks wait.
     pub fn core_size(mut self, core_size: usize) -> Self {
-        self.core_size = core_size;
+        self.core_size = Some(core_size);
         self
     }
 
@@ -238,7 +239,8 @@ impl PoolBuilder {
     }
 
     pub(super) fn assemble(self) -> ScheduledThreadPool {
-        let roster = Roster::new(self.core_size, self.keep_alive, self.core_may_time_out);
+        let core_size = self.core_size.unwrap_or_else(default_core_size);
+        let roster = Roster::new(core_size, self.keep_alive, self.core_may_time_out);
         let threads = StdThreads { stack_size: self.stack_size };
         let shell = Shell::new(Parts {
             clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock::new())),

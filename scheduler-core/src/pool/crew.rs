@@ -346,3 +346,46 @@ impl fmt::Debug for VirtualRun {
         f.debug_struct("VirtualRun").finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::ManualClock;
+    use crate::ScheduledThreadPool;
+    use std::time::Duration;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn pool() -> (ScheduledThreadPool, VirtualCrew) {
+        let crew = VirtualCrew::new();
+        let clock = Arc::new(ManualClock::new());
+        let builder = ScheduledThreadPool::builder().core_size(1).clock(clock);
+        (builder.virtual_crew(&crew).build().unwrap(), crew)
+    }
+
+    #[test]
+    fn a_worker_is_woken_by_a_nearer_task_and_until_its_first_step() {
+        let (pool, crew) = pool();
+        pool.schedule(SECOND * 10, || {}).unwrap();
+        assert!(crew.is_woken(1));
+        assert_eq!(crew.step(1), Stepped::Waits(Some(Tick::ZERO + SECOND * 10)));
+        pool.schedule(SECOND * 20, || {}).unwrap();
+        assert!(!crew.is_woken(1));
+        pool.schedule(SECOND * 5, || {}).unwrap();
+        assert!(crew.is_woken(1));
+        assert_eq!(crew.step(1), Stepped::Waits(Some(Tick::ZERO + SECOND * 5)));
+        assert!(!crew.is_woken(1));
+        assert!(!crew.is_woken(2));
+    }
+
+    #[test]
+    fn a_refused_worker_is_wanted_again_at_the_next_submission() {
+        let (pool, crew) = pool();
+        crew.refuse(1);
+        let first = pool.schedule(Duration::ZERO, || {}).unwrap();
+        assert_eq!((crew.workers().len(), pool.stats().pool_size), (0, 0));
+        let second = pool.schedule(Duration::ZERO, || {}).unwrap();
+        crew.run_until_idle();
+        assert!(first.is_done() && second.is_done());
+    }
+}

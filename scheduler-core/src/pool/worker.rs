@@ -193,3 +193,61 @@ pub(super) fn run_outside(shell: &Arc<Shell>, task: &Arc<dyn AnyTask>) {
     }
     shell.cancel(task);
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use crate::Begun;
+    use crate::Event;
+    use crate::Run;
+    use crate::ScheduledThreadPool;
+    use crate::TaskHandle;
+    use crate::TaskState;
+    use crate::VirtualCrew;
+    use std::sync::Arc;
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    type Ends = Arc<Mutex<Vec<TaskState>>>;
+
+    fn pool() -> (ScheduledThreadPool, VirtualCrew, Ends) {
+        let (crew, ends) = (VirtualCrew::new(), Ends::default());
+        let heard = Arc::clone(&ends);
+        let pool = ScheduledThreadPool::builder()
+            .virtual_crew(&crew)
+            .listener(move |event: &Event<'_>| {
+                if let Event::TaskEnded { state, .. } = event {
+                    heard.lock().unwrap().push(*state);
+                }
+            })
+            .build();
+        (pool.unwrap(), crew, ends)
+    }
+
+    #[test]
+    fn the_end_of_a_task_that_the_pool_cancels_during_a_poll_is_reported_once() {
+        let (pool, crew, ends) = pool();
+        let handle = pool.schedule_async(Duration::ZERO, std::future::pending::<()>()).unwrap();
+        let Begun::Run(run) = crew.begin(1) else { panic!("the task is due") };
+        drop(pool.shutdown_now());
+        run.finish();
+        assert!(handle.is_cancelled());
+        assert_eq!(*ends.lock().unwrap(), [TaskState::Cancelled]);
+    }
+
+    #[test]
+    fn the_end_of_a_task_that_cancels_itself_while_it_is_run_by_hand_is_reported_once() {
+        let (pool, _crew, ends) = pool();
+        let own: Arc<Mutex<Option<TaskHandle<()>>>> = Arc::default();
+        let inside = Arc::clone(&own);
+        let body = std::future::poll_fn(move |_| {
+            assert!(Run::current().is_some());
+            assert!(inside.lock().unwrap().as_ref().unwrap().cancel());
+            std::task::Poll::Pending
+        });
+        let handle = pool.schedule_async(Duration::from_secs(1), body).unwrap();
+        *own.lock().unwrap() = Some(handle.clone());
+        pool.remove(&handle).unwrap().run();
+        assert!(handle.is_cancelled());
+        assert_eq!(*ends.lock().unwrap(), [TaskState::Cancelled]);
+    }
+}

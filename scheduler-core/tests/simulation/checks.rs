@@ -2,9 +2,9 @@
 
 use super::plant::Plant;
 use super::verdict::{Invariant, Verdict};
-use super::words::{Due, Now, Place, Rhythm};
+use super::words::{Due, Now, Place, Rhythm, Task};
 use super::world::{Mode, World};
-use scheduler_core::{RunState, TaskState};
+use scheduler_core::{RunState, TaskHandle, TaskState};
 
 /// How long a wait for the wall clock may last, by the engine's promise.
 const WALL_CHECK: u64 = 500_000_000;
@@ -22,19 +22,19 @@ impl World {
         })?;
         self.check_hires()?;
         self.check_counts()?;
-        let mut open = std::mem::take(&mut self.open);
-        let mut verdict = Ok(());
-        open.retain(|task| {
-            if verdict.is_err() {
-                return true;
-            }
-            verdict = self.check_task(*task);
-            let known = self.model.tasks[*task];
-            known.end.is_none() || known.place != Place::Gone
-        });
-        self.open = open;
-        verdict?;
+        for (task, state) in self.states() {
+            self.check_task(task, state)?;
+        }
+        let is_open = |task: &Task| task.end.is_none() || task.place != Place::Gone;
+        self.open.retain(|task| is_open(&self.model.tasks[*task]));
         self.check_liveness()
+    }
+
+    /// What the handles say of the tasks of which something is still expected.
+    fn states(&self) -> Vec<(usize, Option<TaskState>)> {
+        let props = self.stage.props();
+        let state = |task: usize| props.handles[task].as_ref().map(TaskHandle::state);
+        self.open.iter().map(|task| (*task, state(*task))).collect()
     }
 
     fn check_counts(&mut self) -> Verdict {
@@ -43,7 +43,7 @@ impl World {
         self.stage.clock.take_reads();
         if state == RunState::Terminated && self.model.state != RunState::Terminated {
             let is_over = self.model.state > RunState::Running
-                && self.model.is_exhausted()
+                && self.is_exhausted()
                 && self.workers.is_empty();
             Invariant::NothingLeft.holds(is_over && self.terminated == 1, || {
                 format!("terminated with {stats:?}, {} calls of the hook", self.terminated)
@@ -74,7 +74,7 @@ impl World {
     }
 
     /// What a task's handle, its events, its callback and its body say is what the model says.
-    fn check_task(&mut self, task: usize) -> Verdict {
+    fn check_task(&mut self, task: usize, state: Option<TaskState>) -> Verdict {
         let known = self.model.tasks[task];
         let is_on_worker = known.place == Place::Worker;
         let has_ended = known.end.is_some();
@@ -84,7 +84,7 @@ impl World {
             (None, _) => TaskState::Running,
         };
         let forgets = self.stage.is_planted(Plant::ForgetfulHandle) && task % 4 == 3;
-        let state = self.stage.handle(task).map_or(expected, |handle| handle.state());
+        let state = state.unwrap_or(expected);
         let tally = &mut self.tallies[task];
         let last = std::mem::replace(&mut tally.state, state);
         let state = if forgets && is_final(last) { TaskState::Scheduled } else { state };
@@ -143,41 +143,10 @@ impl World {
         })
     }
 
-    /// A worker rests: nothing is due, and it will not wake up in vain.
-    pub(crate) fn judge_rest(
-        &self,
-        expected: Option<usize>,
-        until: Option<u64>,
-        now: Now,
-    ) -> Verdict {
-        Invariant::Liveness.holds(expected.is_none(), || {
-            format!("a worker rests at {now:?}, though {expected:?} is due")
-        })?;
-        // Without a keep-alive time a surplus worker looks once more, and leaves.
-        let may_look = self.limits.keep_alive == 0;
-        let will_rest = until.is_none_or(|until| until > now.tick);
-        Invariant::ClockReads.holds(will_rest || may_look, || {
-            format!("a worker waits until {until:?} at {now:?}, and so spins")
-        })
-    }
-
-    /// A worker leaves: there is no more use for it.
-    pub(crate) fn judge_leave(&self, index: usize, expected: Option<usize>, now: Now) -> Verdict {
-        Invariant::Liveness.holds(expected.is_none(), || {
-            format!("a worker leaves at {now:?}, though {expected:?} is due")
-        })?;
-        let may_leave = match self.model.state {
-            RunState::Running => self.has_timed_out(index, now),
-            RunState::ShuttingDown => self.model.is_exhausted() || self.has_timed_out(index, now),
-            _ => true,
-        };
-        Invariant::Liveness.holds(may_leave, || format!("a worker leaves at {now:?} too early"))
-    }
-
-    fn has_timed_out(&self, index: usize, now: Now) -> bool {
+    pub(crate) fn has_timed_out(&self, index: usize, now: Now) -> bool {
         let limits = self.limits;
         let is_timed = limits.core_may_time_out || self.workers.len() > limits.core_size;
-        let may_go = self.workers.len() > 1 || self.model.is_exhausted();
+        let may_go = self.workers.len() > 1 || self.is_exhausted();
         let since = self.idle_since(index);
         is_timed && may_go && since.is_some_and(|since| now.tick - since >= limits.keep_alive)
     }
@@ -192,12 +161,17 @@ impl World {
         })
     }
 
+    /// Whether nothing waits to be run, now or later.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.model.count(&[Place::Queue, Place::Resumed, Place::Suspended]) == 0
+    }
+
     /// Nobody has a reason to act.
     pub(crate) fn check_settled(&self) -> Verdict {
         let is_busy = self.workers.iter().any(|worker| matches!(worker.mode, Mode::Busy { .. }));
         let is_over = match self.model.state {
             RunState::Running | RunState::Terminated => false,
-            RunState::ShuttingDown => self.model.is_exhausted() && !is_busy,
+            RunState::ShuttingDown => self.is_exhausted() && !is_busy,
             _ => !is_busy,
         };
         Invariant::NothingLeft.holds(!is_over || self.stage.pool().is_none(), || {

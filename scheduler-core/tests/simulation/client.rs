@@ -3,8 +3,9 @@
 use super::body::build;
 use super::op::{Blueprint, ClientOp, MYSELF};
 use super::plant::Plant;
-use super::stage::{Note, Stage, rejected};
-use scheduler_core::{ShutdownPolicy, TaskHandle};
+use super::stage::{Note, Stage};
+use super::words::Rhythm;
+use scheduler_core::{Error, TaskHandle, UnstartedTask};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -84,10 +85,7 @@ fn ask_pool(stage: &Arc<Stage>, op: &ClientOp) -> Answer {
         ClientOp::Prestart => return Answer::Accepted(pool.prestart()),
         ClientOp::SetCoreSize(size) => pool.set_core_size(*size),
         ClientOp::SetRemoveOnCancel(removes) => pool.set_remove_on_cancel(*removes),
-        ClientOp::SetPolicy(policy) => {
-            let ShutdownPolicy { continue_recurring, execute_delayed } = *policy;
-            pool.set_shutdown_policy(ShutdownPolicy { continue_recurring, execute_delayed });
-        }
+        ClientOp::SetPolicy(policy) => pool.set_shutdown_policy(*policy),
         ClientOp::Purge => pool.purge(),
         ClientOp::Shutdown => pool.shutdown(),
         ClientOp::Cancel { .. }
@@ -102,18 +100,11 @@ fn ask_pool(stage: &Arc<Stage>, op: &ClientOp) -> Answer {
 fn submit(stage: &Arc<Stage>, blueprint: &Blueprint) -> Answer {
     let Some(pool) = stage.pool() else { return Answer::Nothing };
     let task = stage.props().handles.len();
-    let mut blueprint = blueprint.clone();
-    if stage.is_planted(Plant::LateSubmit) {
-        blueprint.delay = blueprint.delay.saturating_add(task as u64 % 2);
-    }
-    if let (true, super::words::Rhythm::Rate(period, _)) =
-        (stage.is_planted(Plant::DriftingGrid), &mut blueprint.rhythm)
-    {
-        *period = period.saturating_add(1);
-    }
+    let told = misquoted(blueprint, stage, task);
+    let built = build(told.as_ref().unwrap_or(blueprint), stage, task);
     // A body may be rejected and dropped, or run, before the submission returns.
     stage.props().handles.push(None);
-    let handle = match pool.submit_task(build(&blueprint, stage, task)) {
+    let handle = match pool.submit_task(built) {
         Ok(handle) => handle,
         Err(error) => {
             let rejected = rejected(&error);
@@ -134,6 +125,22 @@ fn submit(stage: &Arc<Stage>, blueprint: &Blueprint) -> Answer {
     handle.on_done(move |state| callback_stage.note(Note::Told { task, state }));
     stage.props().handles[task] = Some(handle);
     Answer::Submitted { task, rejected: None }
+}
+
+/// What the pool is told instead, where a bug is planted in the telling.
+fn misquoted(blueprint: &Blueprint, stage: &Stage, task: usize) -> Option<Blueprint> {
+    let mut told = blueprint.clone();
+    match (stage.plant?, &mut told.rhythm) {
+        (Plant::LateSubmit, _) => told.delay = told.delay.saturating_add(task as u64 % 2),
+        (Plant::DriftingGrid, Rhythm::Rate(period, _)) => *period = period.saturating_add(1),
+        _ => return None,
+    }
+    Some(told)
+}
+
+/// Why a submission gave no handle.
+fn rejected(error: &Error) -> Rejected {
+    if error.is_rejected() { Rejected::ByPool } else { Rejected::ByArgument }
 }
 
 fn cancel(stage: &Arc<Stage>, pick: u64, interrupts: bool, me: Option<usize>) -> Answer {
@@ -167,7 +174,7 @@ fn wake(stage: &Arc<Stage>, pick: u64, keeps_waker: bool, me: Option<usize>) -> 
     Answer::To(task)
 }
 
-/// A task that has a handle, out of those that were accepted last.
+/// A task that has a handle.
 fn find(stage: &Stage, pick: u64, me: Option<usize>) -> Option<(usize, TaskHandle<()>)> {
     let count = stage.props().handles.len();
     let task = match (pick, me) {
@@ -178,7 +185,7 @@ fn find(stage: &Stage, pick: u64, me: Option<usize>) -> Option<(usize, TaskHandl
     stage.handle(task).map(|handle| (task, handle))
 }
 
-fn take_held(stage: &Stage, pick: u64) -> Option<(usize, scheduler_core::UnstartedTask)> {
+fn take_held(stage: &Stage, pick: u64) -> Option<(usize, UnstartedTask)> {
     let mut props = stage.props();
     let index = (pick % props.held.len().max(1) as u64) as usize;
     (index < props.held.len()).then(|| props.held.swap_remove(index))

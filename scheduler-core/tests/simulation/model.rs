@@ -1,9 +1,8 @@
 //! The reference model: what a scheduled thread pool does, obviously right and slow.
 //!
-//! A vector of tasks in the order of submission, searched from end to end for each question. It
-//! knows no worker, no waiting and no code of the engine; time is handed in.
+//! A vector of tasks, searched from end to end for each question; no worker, no waiting, no clock.
 
-use super::words::{Due, Next, Now, Outcome, Place, Rhythm, Task};
+use super::words::{Next, Now, Outcome, Place, Rhythm, Task};
 use scheduler_core::{RunState, ShutdownPolicy, TaskState};
 
 #[derive(Debug)]
@@ -13,7 +12,7 @@ pub(crate) struct Model {
     pub(crate) policy: ShutdownPolicy,
     pub(crate) removes_on_cancel: bool,
     pub(crate) completed: u64,
-    /// By how much the wall clock was ahead when a worker last looked, while a task waits for it.
+    /// By how much the wall clock was ahead when a worker looked, while a task waits for it.
     pub(crate) lead: Option<i128>,
 }
 
@@ -26,50 +25,11 @@ impl Model {
         self.queued(self.tasks.len() - 1, now);
     }
 
-    /// The lead of the wall clock is noted when a task begins to wait for it.
-    fn queued(&mut self, id: usize, now: Now) {
-        let task = &mut self.tasks[id];
-        task.enter(task.due, now);
-        if task.place == Place::Queue && matches!(task.due, Due::Wall(_)) {
-            self.lead.get_or_insert(now.lead());
-        }
-    }
-
-    /// A worker looks: if the wall clock was set back, what waits for a time ahead is asked anew.
-    fn look(&mut self, now: Now) {
-        let is_wall = |task: &Task| task.is_queued() && matches!(task.turn, Due::Wall(_));
-        let waits = self.tasks.iter().any(is_wall);
-        let last = self.lead.take().filter(|_| waits);
-        self.lead = waits.then_some(now.lead());
-        if last.is_some_and(|last| last - now.lead() > 500_000_000) {
-            let is_ahead = |task: &&mut Task| is_wall(task) && !task.turn.is_reached(now);
-            self.tasks.iter_mut().filter(is_ahead).for_each(|task| task.place = Place::Asking);
-        }
-    }
-
-    /// What has asked for a new fire time is back, and how much that is.
-    fn come_back(&mut self, now: Now) -> u64 {
-        let mut asked = 0;
-        for task in self.tasks.iter_mut().filter(|task| task.place == Place::Asking) {
-            let due = if let Next::At(due) = task.next_anew(now) { due } else { task.due };
-            task.enter(due, now);
-            let leaves = task.end.is_some() && self.removes_on_cancel;
-            task.place = if leaves { Place::Gone } else { Place::Queue };
-            asked += 1;
-        }
-        asked
-    }
-
     pub(crate) fn count(&self, places: &[Place]) -> usize {
         self.tasks.iter().filter(|task| places.contains(&task.place)).count()
     }
 
-    pub(crate) fn is_exhausted(&self) -> bool {
-        self.count(&[Place::Queue, Place::Resumed, Place::Suspended]) == 0
-    }
-
-    /// What a worker gets to run, and on its way there: how many ended tasks have surfaced, and how
-    /// many have asked for a new fire time.
+    /// What a worker gets to run, and before it: how many ended tasks surfaced, how many asked anew.
     pub(crate) fn take(&mut self, now: Now) -> (Option<usize>, u64, u64) {
         let (mut surfaced, mut asked) = (0, 0);
         while self.state <= RunState::ShuttingDown {
@@ -101,34 +61,23 @@ impl Model {
         if is_held {
             task.fire(now);
         }
-        let is_last = is_held || state >= RunState::Stopping;
-        let counts = !is_held && outcome != Outcome::Pending;
-        self.completed += u64::from(counts);
         task.place = Place::Gone;
-        if task.end.is_some() {
-            return;
-        }
-        if outcome == Outcome::Pending {
-            match (is_last, task.was_woken) {
-                (true, _) => task.end = Some(TaskState::Cancelled),
-                (false, true) => {
-                    task.place = Place::Resumed;
-                    task.enter(Due::Tick(now.tick), now);
-                }
-                (false, false) => task.place = Place::Suspended,
-            }
-            return;
-        }
+        self.completed += u64::from(!is_held && outcome != Outcome::Pending);
+        let is_last = is_held || state >= RunState::Stopping;
         let recurs = !matches!(task.rhythm, Rhythm::Once);
-        let goes_on = state != RunState::ShuttingDown || policy.continue_recurring;
-        match task.next(now) {
-            _ if outcome == Outcome::Failed && !(recurs && task.survives_failure) => {
+        let survives = state != RunState::ShuttingDown || policy.continue_recurring;
+        match (outcome, task.next(now)) {
+            _ if task.end.is_some() => {}
+            (Outcome::Pending, _) if is_last => task.end = Some(TaskState::Cancelled),
+            (Outcome::Pending, _) if task.was_woken => task.resume(now),
+            (Outcome::Pending, _) => task.place = Place::Suspended,
+            (Outcome::Failed, _) if !(recurs && task.survives_failure) => {
                 task.end = Some(TaskState::Failed);
             }
-            Next::Over => task.end = Some(TaskState::Completed),
-            Next::Stuck => task.end = Some(TaskState::Failed),
-            _ if is_last || !goes_on => task.end = Some(TaskState::Cancelled),
-            Next::At(next) => (task.place, task.due) = (Place::Queue, next),
+            (_, Next::Over) => task.end = Some(TaskState::Completed),
+            (_, Next::Stuck) => task.end = Some(TaskState::Failed),
+            _ if is_last || !survives => task.end = Some(TaskState::Cancelled),
+            (_, Next::At(next)) => (task.place, task.due) = (Place::Queue, next),
         }
         self.queued(id, now);
     }
@@ -137,8 +86,7 @@ impl Model {
         let task = &mut self.tasks[id];
         task.was_woken |= task.place == Place::Worker;
         if task.place == Place::Suspended {
-            task.place = Place::Resumed;
-            task.enter(Due::Tick(now.tick), now);
+            task.resume(now);
         }
     }
 
@@ -170,25 +118,20 @@ impl Model {
     pub(crate) fn shutdown(&mut self, now: Now) {
         if self.state == RunState::Running {
             self.state = RunState::ShuttingDown;
-            self.sweep(now);
+            self.set_policy(self.policy, now);
         }
     }
 
     pub(crate) fn set_policy(&mut self, policy: ShutdownPolicy, now: Now) {
         self.policy = policy;
-        if self.state == RunState::ShuttingDown {
-            self.sweep(now);
-        }
-    }
-
-    fn sweep(&mut self, now: Now) {
-        let ShutdownPolicy { continue_recurring, execute_delayed, .. } = self.policy;
         let may_stay = |task: &Task| match task.rhythm {
-            Rhythm::Once => execute_delayed || task.due.is_reached(now),
-            _ => continue_recurring,
+            Rhythm::Once => policy.execute_delayed || task.due.is_reached(now),
+            _ => policy.continue_recurring,
         };
-        self.purge();
-        self.drop_where(|task| task.place == Place::Queue && !may_stay(task));
+        if self.state == RunState::ShuttingDown {
+            self.purge();
+            self.drop_where(|task| task.place == Place::Queue && !may_stay(task));
+        }
     }
 
     /// Hands out what waits, the first due first; what is in progress but on no worker is dropped.

@@ -2,14 +2,19 @@
 //!
 //! Everything here runs inside the engine, called by it; the driver reads the diary after each step.
 
-use super::client::{Answer, Rejected};
+use super::client::Answer;
 use super::clock::SimClock;
 use super::op::ClientOp;
+use super::plan::Settings;
 use super::plant::Plant;
 use super::words::{Now, Outcome};
-use scheduler_core::{Event, ScheduledThreadPool, TaskHandle, TaskState, UnstartedTask};
+use scheduler_core::{
+    Clock, Event, RejectionPolicy, ScheduledThreadPool, TaskHandle, TaskState, UnstartedTask,
+    VirtualCrew,
+};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
+use std::time::Duration;
 
 /// What was noticed, in the order in which it happened.
 #[derive(Debug)]
@@ -109,8 +114,29 @@ impl Stage {
         self.plant == Some(plant)
     }
 
+    /// Opens the pool that the seed has drawn.
+    pub(crate) fn open_pool(self: &Arc<Self>, settings: &Settings, crew: &VirtualCrew) {
+        let (hook, ear) = (Arc::clone(self), Arc::clone(self));
+        let hoards = self.is_planted(Plant::HoardingQueue);
+        let policy = if self.discards { RejectionPolicy::Discard } else { RejectionPolicy::Abort };
+        let pool = ScheduledThreadPool::builder()
+            .core_size(settings.core_size)
+            .keep_alive(Duration::from_nanos(settings.keep_alive))
+            .core_may_time_out(settings.core_may_time_out)
+            .remove_on_cancel(settings.removes_on_cancel && !hoards)
+            .shutdown_policy(settings.policy)
+            .rejection_policy(policy)
+            .thread_name_prefix("w")
+            .clock(Arc::clone(&self.clock) as Arc<dyn Clock>)
+            .virtual_crew(crew)
+            .on_terminated(move || hook.note(Note::Terminated))
+            .listener(move |event: &Event<'_>| ear.hear(event))
+            .build();
+        self.props().pool = Some(pool.expect("the drawn settings are valid"));
+    }
+
     /// The listener of the pool.
-    pub(crate) fn hear(&self, event: &Event<'_>) {
+    fn hear(&self, event: &Event<'_>) {
         let note = match event {
             Event::RunStarted { run } => Note::RunStarted { task: run.task_id().as_u64() as usize },
             Event::RunFinished { run, outcome, next, .. } => Note::RunFinished {
@@ -132,9 +158,4 @@ impl Stage {
         };
         self.note(note);
     }
-}
-
-/// Why a submission gave no handle.
-pub(crate) fn rejected(error: &scheduler_core::Error) -> Rejected {
-    if error.is_rejected() { Rejected::ByPool } else { Rejected::ByArgument }
 }

@@ -1,7 +1,7 @@
 //! The words in which the model, the client and the bodies speak of tasks and times.
 
-use scheduler_core::MisfirePolicy;
-use scheduler_core::TaskState;
+use super::walls::Served;
+use scheduler_core::{MisfirePolicy, TaskState};
 
 /// One reading of both clocks, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,7 +73,7 @@ pub(crate) enum Rhythm {
 
 impl Rhythm {
     /// When a task without a trigger is due after a run that was due at `due` and has ended now.
-    fn next(self, due: Due, now: Now) -> Option<Due> {
+    pub(crate) fn next(self, due: Due, now: Now) -> Option<Due> {
         match (self, due) {
             (Self::Rate(period, misfire), Due::Tick(due)) => {
                 let behind = now.tick.saturating_sub(due);
@@ -87,43 +87,6 @@ impl Rhythm {
             (Self::Delay(delay), _) => Some(Due::Tick(now.tick.saturating_add(delay))),
             _ => None,
         }
-    }
-}
-
-/// The fire times of a trigger that have been served, as stretches of the wall clock.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Served {
-    stretches: [(i64, i64); 9],
-    count: usize,
-    last_start: Option<i64>,
-}
-
-impl Served {
-    /// A run goes on with the last stretch unless the clock has jumped since the run before.
-    pub(crate) fn note(&mut self, fire_time: i64, start: i64) {
-        let passed = self.last_start.replace(start).map(|last| start - last);
-        let end = self.count.checked_sub(1).map(|last| self.stretches[last].1);
-        let goes_on = passed.zip(end).is_some_and(|(passed, end)| {
-            fire_time >= end && fire_time - end <= passed + 500_000_000
-        });
-        if goes_on {
-            self.stretches[self.count - 1].1 = fire_time;
-            return;
-        }
-        self.stretches[self.count] = (fire_time, fire_time);
-        self.count += 1;
-        if self.count > 8 {
-            let [one, two, ..] = self.stretches;
-            self.stretches[1] = (one.0.min(two.0), one.1.max(two.1));
-            self.stretches.copy_within(1.., 0);
-            self.count -= 1;
-        }
-    }
-
-    fn end_around(&self, fire_time: i64) -> Option<i64> {
-        let stretches = self.stretches[..self.count].iter();
-        let around = stretches.filter(|(first, last)| (*first..=*last).contains(&fire_time));
-        around.map(|(_, last)| *last).max()
     }
 }
 
@@ -180,48 +143,14 @@ impl Task {
         };
     }
 
-    /// A run begins: its fire time is served.
-    pub(crate) fn fire(&mut self, now: Now) {
-        self.fired = self.due;
-        if let Due::Wall(fire_time) = self.due {
-            self.served.note(fire_time, now.wall);
-        }
-    }
-
-    /// When the task is due after the run that has ended now.
-    pub(crate) fn next(&self, now: Now) -> Next {
-        match (self.rhythm, self.fired) {
-            (Rhythm::Beat(_), Due::Wall(last)) if now.wall < last => self.next_anew(now),
-            (Rhythm::Beat(beat), Due::Wall(last)) => {
-                self.first_unserved(beat, beat.next(now.wall, Some(last)), last)
-            }
-            (rhythm, fired) => rhythm.next(fired, now).map_or(Next::Over, Next::At),
-        }
-    }
-
-    /// When the task is due if it is asked as a new one, because the wall clock was set back.
-    pub(crate) fn next_anew(&self, now: Now) -> Next {
-        match self.rhythm {
-            Rhythm::Beat(beat) => {
-                self.first_unserved(beat, beat.next(now.wall, None), now.wall - 1)
-            }
-            _ => Next::Over,
-        }
-    }
-
-    fn first_unserved(&self, beat: Beat, next: Option<i64>, floor: i64) -> Next {
-        match next {
-            None => Next::Over,
-            Some(next) if next <= floor => Next::Stuck,
-            Some(next) => match self.served.end_around(next) {
-                None => Next::At(Due::Wall(next)),
-                Some(end) => self.first_unserved(beat, beat.next(end, Some(end)), end),
-            },
-        }
-    }
-
     pub(crate) fn is_queued(&self) -> bool {
         matches!(self.place, Place::Queue | Place::Resumed)
+    }
+
+    /// Puts a run that was woken into the queue, to be polled on.
+    pub(crate) fn resume(&mut self, now: Now) {
+        self.place = Place::Resumed;
+        self.enter(Due::Tick(now.tick), now);
     }
 }
 

@@ -13,7 +13,7 @@ use super::tally::Tally;
 use super::verdict::{Invariant, Verdict};
 use super::words::{Due, Now, Outcome};
 use chrono::{DateTime, TimeDelta};
-use scheduler_core::{Begun, RunState, ScheduledThreadPool, VirtualCrew, VirtualRun};
+use scheduler_core::{Begun, RunState, VirtualCrew, VirtualRun};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ impl World {
         let clock = Arc::new(SimClock::new(DateTime::from_timestamp_nanos(WALL_START), plant));
         let stage = Stage::new(Arc::clone(&clock), plant, settings.discards);
         let crew = VirtualCrew::new();
-        stage.props().pool = Some(settings.pool(&stage, &crew));
+        stage.open_pool(settings, &crew);
         Self {
             stage,
             crew,
@@ -389,28 +389,4 @@ impl World {
 /// Something is wrong that no invariant has a name for.
 pub(crate) fn wrong(detail: String) -> Verdict {
     Invariant::Events.holds(false, || detail)
-}
-
-impl Settings {
-    fn pool(&self, stage: &Arc<Stage>, crew: &VirtualCrew) -> ScheduledThreadPool {
-        let hook = Arc::clone(stage);
-        let ear = Arc::clone(stage);
-        let builder = ScheduledThreadPool::builder()
-            .core_size(self.core_size)
-            .keep_alive(Duration::from_nanos(self.keep_alive))
-            .core_may_time_out(self.core_may_time_out)
-            .remove_on_cancel(self.removes_on_cancel && !stage.is_planted(Plant::HoardingQueue))
-            .shutdown_policy(self.policy)
-            .thread_name_prefix("w")
-            .clock(Arc::clone(&stage.clock) as Arc<dyn scheduler_core::Clock>)
-            .virtual_crew(crew)
-            .on_terminated(move || hook.note(Note::Terminated))
-            .listener(move |event: &scheduler_core::Event<'_>| ear.hear(event));
-        let builder = if self.discards {
-            builder.rejection_policy(scheduler_core::RejectionPolicy::Discard)
-        } else {
-            builder
-        };
-        builder.build().expect("the drawn settings are valid")
-    }
 }

@@ -1,0 +1,122 @@
+//! The judgement of single moments: a body is entered, a task taken, a run ended, a worker rests.
+
+use super::corners::Corner;
+use super::verdict::{Invariant, Verdict};
+use super::words::{Due, Now, Outcome, Place, Rhythm};
+use super::world::{World, wrong};
+use scheduler_core::{RunState, TaskState};
+
+impl World {
+    /// A body was entered: not early, not twice at a time, not after its end.
+    pub(crate) fn judge_entry(&mut self, task: usize, fire_time: i64, at: Now) -> Verdict {
+        self.runs += 1;
+        let known = self.model.tasks[task];
+        let is_held = known.place == Place::Held;
+        let due = if is_held { known.due } else { known.fired };
+        if self.model.state == RunState::ShuttingDown {
+            self.reach(Corner::RanAfterShutdown);
+        }
+        let tally = self.tally(task);
+        tally.starts += 1;
+        let (starts, was_inside) = (tally.starts, std::mem::replace(&mut tally.is_inside, true));
+        let is_wall = matches!(known.rhythm, Rhythm::Beat(_));
+        let is_first = !is_wall || tally.fire_times.insert(fire_time);
+        Invariant::NeverEarly.holds(is_held || due.is_reached(at), || {
+            format!("task {task}, due at {due:?}, started at {at:?}")
+        })?;
+        Invariant::NoOverlap
+            .holds(!was_inside, || format!("task {task} was started during its run"))?;
+        let is_once = matches!(known.rhythm, Rhythm::Once);
+        Invariant::OneEnd.holds(!is_once || starts == 1, || format!("task {task} ran twice"))?;
+        let invariant = if is_wall { Invariant::WallForward } else { Invariant::FireTimes };
+        let expected = i64::try_from(due.wall(at)).unwrap_or(i64::MAX);
+        invariant.holds(expected == fire_time && is_first, || {
+            format!("task {task}, due at {due:?}, fired for {fire_time}; first: {is_first}")
+        })
+    }
+
+    /// What a worker has taken is what the model takes.
+    pub(crate) fn judge_take(&self, task: usize, expected: Option<usize>, now: Now) -> Verdict {
+        if Some(task) == expected {
+            return Ok(());
+        }
+        let known = self.model.tasks.get(task);
+        let invariant = match known {
+            Some(known) if known.end.is_some() => Invariant::CancelMeansNoRun,
+            Some(known) if known.place == Place::Worker => Invariant::NoOverlap,
+            Some(known) if !known.turn.is_reached(now) => Invariant::NeverEarly,
+            _ => Invariant::Order,
+        };
+        invariant.holds(false, || {
+            format!("task {task} ({known:?}) was taken at {now:?} instead of {expected:?}")
+        })
+    }
+
+    /// The event of a run's end says what became of it.
+    pub(crate) fn judge_finish(&mut self, task: usize, outcome: Outcome, now: Now) -> Verdict {
+        let known = self.model.tasks[task];
+        match (known.rhythm, known.end, known.fired, known.due) {
+            (Rhythm::Rate(period, _), None, Due::Tick(fired), Due::Tick(due))
+                if due - fired > period =>
+            {
+                self.reach(Corner::Missed);
+            }
+            (Rhythm::Beat(_), Some(TaskState::Completed), ..) => self.reach(Corner::TriggerOver),
+            (Rhythm::Beat(_), Some(TaskState::Failed), ..) if outcome == Outcome::Ok => {
+                self.reach(Corner::StuckTrigger);
+            }
+            _ => {}
+        }
+        let Some((finished, is_ok, next)) = self.finished else {
+            return wrong(format!("the end of the run of task {task} was not reported"));
+        };
+        Invariant::Events.holds(finished == task && is_ok == (outcome == Outcome::Ok), || {
+            format!("of task {task} was reported {:?}", self.finished)
+        })?;
+        let expected = match known.place {
+            Place::Queue => i64::try_from(known.due.wall(now)).ok(),
+            // Announced as due again, and then cancelled because the pool shuts down.
+            _ if known.end == Some(TaskState::Cancelled) => next,
+            _ => None,
+        };
+        let invariant = if matches!(known.due, Due::Wall(_)) {
+            Invariant::WallForward
+        } else {
+            Invariant::FireTimes
+        };
+        invariant.holds(next == expected, || {
+            format!("task {task} is due at {:?}, but {next:?} was reported", known.due)
+        })
+    }
+
+    /// A worker rests: nothing is due, and it will not wake up in vain.
+    pub(crate) fn judge_rest(
+        &self,
+        expected: Option<usize>,
+        until: Option<u64>,
+        now: Now,
+    ) -> Verdict {
+        Invariant::Liveness.holds(expected.is_none(), || {
+            format!("a worker rests at {now:?}, though {expected:?} is due")
+        })?;
+        // Without a keep-alive time a surplus worker looks once more, and leaves.
+        let may_look = self.limits.keep_alive == 0;
+        let will_rest = until.is_none_or(|until| until > now.tick);
+        Invariant::ClockReads.holds(will_rest || may_look, || {
+            format!("a worker waits until {until:?} at {now:?}, and so spins")
+        })
+    }
+
+    /// A worker leaves: there is no more use for it.
+    pub(crate) fn judge_leave(&self, index: usize, expected: Option<usize>, now: Now) -> Verdict {
+        Invariant::Liveness.holds(expected.is_none(), || {
+            format!("a worker leaves at {now:?}, though {expected:?} is due")
+        })?;
+        let may_leave = match self.model.state {
+            RunState::Running => self.has_timed_out(index, now),
+            RunState::ShuttingDown => self.is_exhausted() || self.has_timed_out(index, now),
+            _ => true,
+        };
+        Invariant::Liveness.holds(may_leave, || format!("a worker leaves at {now:?} too early"))
+    }
+}
