@@ -24,23 +24,23 @@ use crate::time::Now;
 /// The state of a pool.
 #[derive(Debug)]
 pub(crate) struct Core<I> {
-    agenda: Agenda<Entry<I>>,
+    pub(super) agenda: Agenda<Entry<I>>,
     /// Tasks whose run waits for its waker, by sequence.
-    suspended: BTreeMap<u64, I>,
+    pub(super) suspended: BTreeMap<u64, I>,
     /// How many tasks have left the agenda to ask for a new fire time, and will be back.
     in_transit: usize,
     pub(super) roster: Roster<I>,
-    state: RunState,
-    is_tidying: bool,
-    policy: ShutdownPolicy,
+    pub(super) state: RunState,
+    pub(super) is_tidying: bool,
+    pub(super) policy: ShutdownPolicy,
     pub(super) remove_on_cancel: bool,
     completed: u64,
 }
 
 #[derive(Debug)]
-struct Entry<I> {
-    kind: Kind,
-    item: I,
+pub(super) struct Entry<I> {
+    pub(super) kind: Kind,
+    pub(super) item: I,
 }
 
 impl<I: Item> Core<I> {
@@ -138,7 +138,13 @@ impl<I: Item> Core<I> {
     /// Takes a task back in that has asked for a new fire time.
     pub(crate) fn enter_again(&mut self, item: I, due: Due, now: Now, effects: &mut Effects<I>) {
         self.in_transit -= 1;
-        self.enter(item, Kind::Recurring, due, now, effects);
+        if may_run(self.state, Kind::Recurring, due.is_reached(now), self.policy) {
+            self.put(item, Kind::Recurring, due.not_overtaking(now), now, effects);
+            self.see_to_the_queue(now, effects);
+        } else {
+            effects.cancel.push(item);
+            self.after_removal(effects);
+        }
     }
 
     /// Forgets a task that was cancelled.
@@ -174,70 +180,24 @@ impl<I: Item> Core<I> {
         self.agenda.for_each(&mut |due, entry| visit(due, &entry.item));
     }
 
-    pub(crate) fn set_policy(
-        &mut self,
-        policy: ShutdownPolicy,
-        now: Now,
-        effects: &mut Effects<I>,
-    ) {
-        self.policy = policy;
-        if self.state == RunState::ShuttingDown {
-            self.sweep(now, effects);
-            self.after_removal(effects);
-        }
-    }
-
-    /// Takes no more tasks, and drops those that shall not run any more.
-    pub(crate) fn shutdown(&mut self, now: Now, effects: &mut Effects<I>) {
-        if self.state != RunState::Running {
-            return;
-        }
-        self.state = RunState::ShuttingDown;
-        self.sweep(now, effects);
-        if self.roster.live() == 0 && !self.agenda.is_empty() {
-            self.hire_if_missing(effects);
-        }
-        effects.wake.extend(self.roster.everyone_waiting());
-        self.try_terminate(effects);
-    }
-
-    /// Takes no more tasks, starts no more runs, and hands out the tasks that wait, the next first.
-    pub(crate) fn shutdown_now(&mut self, now: Now, effects: &mut Effects<I>) -> Vec<I> {
-        if self.state >= RunState::Stopping {
-            return Vec::new();
-        }
-        self.state = RunState::Stopping;
-        let mut drained = Vec::new();
-        for entry in self.agenda.extract(now, &mut |_, _| true) {
-            if entry.item.is_ended() {
-                effects.release.push(entry.item);
-            } else if entry.kind.is_internal() {
-                effects.cancel.push(entry.item);
-            } else {
-                drained.push(entry.item);
-            }
-        }
-        effects.cancel.extend(std::mem::take(&mut self.suspended).into_values());
-        effects.interrupt.extend(self.roster.running().cloned());
-        effects.wake.extend(self.roster.everyone_waiting());
-        self.try_terminate(effects);
-        drained
-    }
-
-    /// Declares the pool terminated.
-    pub(crate) fn terminate(&mut self) {
-        self.state = RunState::Terminated;
-    }
-
-    /// Removes a worker whose thread did not start or has died.
+    /// Removes a worker whose thread did not start.
     pub(crate) fn lose(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) {
-        effects.release.extend(self.roster.dismiss(worker));
+        // What a dead worker was running will not come to an end by itself.
+        effects.cancel.extend(self.roster.dismiss(worker));
         self.see_to_the_queue(now, effects);
         if self.state == RunState::ShuttingDown && self.roster.live() == 0 {
             // Nobody is left to run what waits, and no submission will come that could start somebody.
             effects.cancel.extend(self.drain(now));
         }
         self.try_terminate(effects);
+    }
+
+    /// Removes a worker whose thread has died, and starts another in its place if there is work.
+    pub(crate) fn replace(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) {
+        if self.state <= RunState::ShuttingDown && !self.is_exhausted() {
+            effects.start.push(self.roster.hire());
+        }
+        self.lose(worker, now, effects);
     }
 
     /// Starts workers up to the core size, at most `limit`.
@@ -284,13 +244,6 @@ impl<I: Item> Core<I> {
         }
     }
 
-    /// Everything the core holds, when nobody will ever run it.
-    pub(crate) fn drain(&mut self, now: Now) -> Vec<I> {
-        let queued = self.agenda.extract(now, &mut |_, _| true).into_iter();
-        let suspended = std::mem::take(&mut self.suspended).into_values();
-        queued.map(|entry| entry.item).chain(suspended).collect()
-    }
-
     fn enter(&mut self, item: I, kind: Kind, due: Due, now: Now, effects: &mut Effects<I>) {
         if !may_run(self.state, kind, due.is_reached(now), self.policy) {
             effects.cancel.push(item);
@@ -298,6 +251,7 @@ impl<I: Item> Core<I> {
             return;
         }
         self.put(item, kind, due.not_overtaking(now), now, effects);
+        self.hire_if_missing(effects);
         self.see_to_the_queue(now, effects);
     }
 
@@ -312,7 +266,6 @@ impl<I: Item> Core<I> {
             effects.release.extend(self.agenda.remove(ticket).map(|entry| entry.item));
             self.after_removal(effects);
         }
-        self.hire_if_missing(effects);
     }
 
     /// Takes note of what a worker has done since it last asked.
@@ -334,6 +287,7 @@ impl<I: Item> Core<I> {
             // Nobody is woken for it: its worker is about to look at the queue.
             if may_run(self.state, Kind::Recurring, due.is_reached(now), self.policy) {
                 self.put(item, Kind::Recurring, due.not_overtaking(now), now, effects);
+                self.hire_if_missing(effects);
             } else {
                 effects.cancel.push(item);
             }
@@ -347,7 +301,7 @@ impl<I: Item> Core<I> {
         }
     }
 
-    fn hire_if_missing(&mut self, effects: &mut Effects<I>) {
+    pub(super) fn hire_if_missing(&mut self, effects: &mut Effects<I>) {
         if self.roster.live() < self.roster.core_size.max(1) {
             effects.start.push(self.roster.hire());
         }
@@ -364,21 +318,13 @@ impl<I: Item> Core<I> {
         Take::Leave
     }
 
-    fn sweep(&mut self, now: Now, effects: &mut Effects<I>) {
-        let (state, policy) = (self.state, self.policy);
-        let swept = self.agenda.extract(now, &mut |is_due, entry| {
-            !may_run(state, entry.kind, is_due, policy) || entry.item.is_ended()
-        });
-        effects.cancel.extend(swept.into_iter().map(|entry| entry.item));
-    }
-
     /// Whether nothing waits to be run.
-    fn is_exhausted(&self) -> bool {
+    pub(super) fn is_exhausted(&self) -> bool {
         self.agenda.is_empty() && self.suspended.is_empty() && self.in_transit == 0
     }
 
     /// Lets workers leave for whom there is nothing more to do.
-    fn after_removal(&mut self, effects: &mut Effects<I>) {
+    pub(super) fn after_removal(&mut self, effects: &mut Effects<I>) {
         if !self.is_exhausted() {
             return;
         }
@@ -387,18 +333,6 @@ impl<I: Item> Core<I> {
             self.try_terminate(effects);
         } else {
             self.reconsider_idle(effects);
-        }
-    }
-
-    fn try_terminate(&mut self, effects: &mut Effects<I>) {
-        let is_over = match self.state {
-            RunState::Running | RunState::Terminated => false,
-            RunState::ShuttingDown => self.is_exhausted(),
-            RunState::Stopping => true,
-        };
-        if is_over && self.roster.live() == 0 && !self.is_tidying {
-            self.is_tidying = true;
-            effects.tidy = true;
         }
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! | layer | files | knows | never |
 //! |---|---|---|---|
-//! | core | `core`, `agenda`, `roster`, `shutdown`, `step` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
+//! | core | `core`, `ending`, `agenda`, `roster`, `shutdown`, `step` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
 //! | shell | `shell` | the lock; performs the core's effects after unlocking | decides anything |
 //! | edge | `worker`, `crew`, `hooks` | threads, user code | looks into the core |
 //!
@@ -33,6 +33,7 @@ mod builder;
 mod control;
 mod core;
 mod crew;
+mod ending;
 mod hooks;
 mod invoke;
 mod rejection;

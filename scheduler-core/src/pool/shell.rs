@@ -225,10 +225,16 @@ impl Shell {
         self.announcer.announce(&Event::WorkerStopped { worker });
     }
 
-    /// Takes note that a worker did not start, or has died.
+    /// Takes note that a worker did not start.
     pub(super) fn lose_worker(&self, worker: WorkerNumber) {
         self.locked.lock().gates.remove(&worker);
         self.step(|core, now, effects| core.lose(worker, now, effects));
+    }
+
+    /// Takes note that a worker's thread has died.
+    pub(super) fn replace_worker(&self, worker: WorkerNumber) {
+        self.locked.lock().gates.remove(&worker);
+        self.step(|core, now, effects| core.replace(worker, now, effects));
     }
 
     pub(super) fn announce_refusal(&self, worker: WorkerNumber, reason: &str) {

@@ -174,7 +174,7 @@ impl Presence<'_> {
 impl Drop for Presence<'_> {
     fn drop(&mut self) {
         if !self.has_left {
-            self.shell.lose_worker(self.worker);
+            self.shell.replace_worker(self.worker);
             self.shell.announce_refusal(self.worker, "the worker's thread has died");
         }
     }

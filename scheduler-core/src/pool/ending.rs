@@ -1,0 +1,96 @@
+//! How the core ends: what is dropped, what is handed out, and when nothing is left.
+
+use super::core::Core;
+use super::shutdown::RunState;
+use super::shutdown::ShutdownPolicy;
+use super::shutdown::may_run;
+use super::step::Effects;
+use super::step::Item;
+use crate::time::Now;
+
+impl<I: Item> Core<I> {
+    /// Changes what may still run.
+    pub(crate) fn set_policy(
+        &mut self,
+        policy: ShutdownPolicy,
+        now: Now,
+        effects: &mut Effects<I>,
+    ) {
+        self.policy = policy;
+        if self.state == RunState::ShuttingDown {
+            self.sweep(now, effects);
+            self.after_removal(effects);
+        }
+    }
+
+    /// Takes no more tasks, and drops those that shall not run any more.
+    pub(crate) fn shutdown(&mut self, now: Now, effects: &mut Effects<I>) {
+        if self.state != RunState::Running {
+            return;
+        }
+        self.state = RunState::ShuttingDown;
+        self.sweep(now, effects);
+        if self.roster.live() == 0 && !self.agenda.is_empty() {
+            self.hire_if_missing(effects);
+        }
+        effects.wake.extend(self.roster.everyone_waiting());
+        self.try_terminate(effects);
+    }
+
+    /// Takes no more tasks, starts no more runs, and hands out the tasks that wait, the next first.
+    pub(crate) fn shutdown_now(&mut self, now: Now, effects: &mut Effects<I>) -> Vec<I> {
+        if self.state >= RunState::Stopping {
+            return Vec::new();
+        }
+        self.state = RunState::Stopping;
+        let mut drained = Vec::new();
+        for entry in self.agenda.extract(now, &mut |_, _| true) {
+            if entry.item.is_ended() {
+                effects.release.push(entry.item);
+            } else if entry.kind.is_internal() {
+                effects.cancel.push(entry.item);
+            } else {
+                drained.push(entry.item);
+            }
+        }
+        effects.cancel.extend(std::mem::take(&mut self.suspended).into_values());
+        effects.interrupt.extend(self.roster.running().cloned());
+        effects.wake.extend(self.roster.everyone_waiting());
+        self.try_terminate(effects);
+        drained
+    }
+
+    /// Declares the pool terminated.
+    pub(crate) fn terminate(&mut self) {
+        self.state = RunState::Terminated;
+    }
+
+    /// Everything the core holds, when nobody will ever run it.
+    pub(crate) fn drain(&mut self, now: Now) -> Vec<I> {
+        let queued = self.agenda.extract(now, &mut |_, _| true).into_iter();
+        let suspended = std::mem::take(&mut self.suspended).into_values();
+        queued.map(|entry| entry.item).chain(suspended).collect()
+    }
+
+    /// Drops what may not run any more.
+    fn sweep(&mut self, now: Now, effects: &mut Effects<I>) {
+        let (state, policy) = (self.state, self.policy);
+        let swept = self.agenda.extract(now, &mut |is_due, entry| {
+            !may_run(state, entry.kind, is_due, policy) || entry.item.is_ended()
+        });
+        effects.cancel.extend(swept.into_iter().map(|entry| entry.item));
+    }
+
+    /// Declares the end if nothing is left to run, and nobody to run it.
+    pub(super) fn try_terminate(&mut self, effects: &mut Effects<I>) {
+        let is_over = match self.state {
+            RunState::Running | RunState::Terminated => false,
+            RunState::ShuttingDown => self.is_exhausted(),
+            RunState::Stopping => true,
+        };
+        if is_over && self.roster.live() == 0 && !self.is_tidying {
+            self.is_tidying = true;
+            effects.tidy = true;
+        }
+    }
+}
