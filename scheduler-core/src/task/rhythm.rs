@@ -88,7 +88,8 @@ fn ask_anew(
     history: &FireHistory,
     now: Now,
 ) -> Result<Option<Due>, Failure> {
-    let before = now.wall - chrono::TimeDelta::nanoseconds(1);
+    let nano = chrono::TimeDelta::nanoseconds(1);
+    let before = now.wall.checked_sub_signed(nano).unwrap_or(DateTime::<Utc>::MIN_UTC);
     ask(trigger, TriggerContext::first(now.wall), before, history)
 }
 
