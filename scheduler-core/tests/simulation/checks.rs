@@ -143,12 +143,17 @@ impl World {
         })
     }
 
-    pub(crate) fn has_timed_out(&self, index: usize, now: Now) -> bool {
+    /// Whether a worker that has been idle for long enough leaves.
+    pub(crate) fn may_time_out(&self) -> bool {
         let limits = self.limits;
         let is_timed = limits.core_may_time_out || self.workers.len() > limits.core_size;
-        let may_go = self.workers.len() > 1 || self.is_exhausted();
+        is_timed && (self.workers.len() > 1 || self.is_exhausted())
+    }
+
+    pub(crate) fn has_timed_out(&self, index: usize, now: Now) -> bool {
+        let keep_alive = self.limits.keep_alive;
         let since = self.idle_since(index);
-        is_timed && may_go && since.is_some_and(|since| now.tick - since >= limits.keep_alive)
+        self.may_time_out() && since.is_some_and(|since| now.tick - since >= keep_alive)
     }
 
     /// Workers are started up to the core size, and by each submission as long as they are fewer.

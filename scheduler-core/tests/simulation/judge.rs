@@ -107,6 +107,16 @@ impl World {
         })
     }
 
+    /// A worker that may leave for being idle rests no longer than its keep-alive time in all.
+    pub(crate) fn judge_patience(&self, index: usize, until: Option<u64>, now: Now) -> Verdict {
+        let since = self.idle_since(index).unwrap_or(now.tick);
+        let limit = since.saturating_add(self.limits.keep_alive);
+        let is_patient = until.is_none_or(|until| until > limit);
+        Invariant::Liveness.holds(!(is_patient && self.may_time_out()), || {
+            format!("a worker that is idle since {since} rests until {until:?} at {now:?}")
+        })
+    }
+
     /// A worker leaves: there is no more use for it.
     pub(crate) fn judge_leave(&self, index: usize, expected: Option<usize>, now: Now) -> Verdict {
         Invariant::Liveness.holds(expected.is_none(), || {

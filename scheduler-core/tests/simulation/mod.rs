@@ -47,7 +47,7 @@
 //! A failing seed prints its shortened operations and the command:
 //!
 //! ```text
-//! SCHEDULER_SIM_SEED=9 cargo test -p scheduler-core --release --test simulation -- --nocapture
+//! SCHEDULER_SIM_SEED=11 cargo test -p scheduler-core --release --test simulation -- --nocapture
 //! ```
 //!
 //! Add the seed to `tests/seeds.txt`, which runs first. `SCHEDULER_SIM_SEEDS` is how many seeds run,

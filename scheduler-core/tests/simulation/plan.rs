@@ -4,7 +4,7 @@
 //! of narrow tests finds more than one broad one), how tasks behave and how far apart times lie.
 
 use super::op::{Blueprint, ClientOp, MYSELF, Op, Script};
-use super::prng::Prng;
+use super::prng::{Prng, hash};
 use super::words::{Beat, Rhythm, Shape};
 use scheduler_core::{MisfirePolicy, ShutdownPolicy};
 
@@ -33,6 +33,8 @@ pub(crate) struct Settings {
     pub(crate) discards: bool,
     /// Whether the pool ends by being dropped.
     pub(crate) ends_by_drop: bool,
+    /// Whether, at the end, everything is cancelled before the pool is stopped.
+    pub(crate) cancels_at_end: bool,
 }
 
 /// How often each kind of operation comes, relative to the others.
@@ -97,7 +99,8 @@ impl Plan {
     pub(crate) fn draw(seed: u64) -> Self {
         let mut prng = Prng::new(seed);
         let prng = &mut prng;
-        let settings = Settings::draw(prng);
+        let settings =
+            Settings { cancels_at_end: hash(seed, 1).is_multiple_of(2), ..Settings::draw(prng) };
         let mix = Mix::draw(prng);
         let length = 30 + prng.below(60);
         let ops = (0..length).map(|_| mix.op(prng)).collect();
@@ -115,6 +118,7 @@ impl Settings {
             policy: policy(prng),
             discards: prng.chance(30),
             ends_by_drop: prng.chance(20),
+            cancels_at_end: false,
         }
     }
 }

@@ -118,7 +118,7 @@ impl World {
         for op in &plan.ops {
             self.take(op)?;
         }
-        self.end(plan.settings.ends_by_drop)
+        self.end(&plan.settings)
     }
 
     /// One operation, and everything that can be checked after it.
@@ -239,6 +239,7 @@ impl World {
             Begun::Waits(until) => {
                 let until = until.map(scheduler_core::Tick::as_nanos);
                 self.judge_rest(expected, until, now)?;
+                self.judge_patience(index, until, now)?;
                 let worker = &mut self.workers[index];
                 worker.mode = Mode::Parked(until);
                 worker.idle_since.get_or_insert(now.tick);
@@ -317,8 +318,8 @@ impl World {
     }
 
     /// Shuts the pool down, lets it run out for a while, stops it, and looks at what is left.
-    fn end(&mut self, by_drop: bool) -> Verdict {
-        if by_drop {
+    fn end(&mut self, settings: &Settings) -> Verdict {
+        if settings.ends_by_drop {
             self.act(&ClientOp::DropPool)?;
         } else {
             self.act(&ClientOp::Shutdown)?;
@@ -326,6 +327,9 @@ impl World {
                 self.work(pick)?;
             }
             self.settle()?;
+            if settings.cancels_at_end {
+                self.cancel_everything()?;
+            }
             self.act(&ClientOp::ShutdownNow)?;
         }
         self.settle()?;
@@ -342,6 +346,15 @@ impl World {
         let props = std::mem::take(&mut *self.stage.props());
         drop(props);
         Ok(())
+    }
+
+    /// Cancels whatever waits and lets purges: a pool with no run in progress has to terminate by itself.
+    fn cancel_everything(&mut self) -> Verdict {
+        for task in 0..self.model.tasks.len() as u64 {
+            self.act(&ClientOp::Cancel { pick: task, interrupts: false })?;
+        }
+        self.act(&ClientOp::Purge)?;
+        self.settle()
     }
 
     /// Begins an operation that may read the clock so often.
