@@ -239,7 +239,10 @@ impl World {
             Begun::Waits(until) => {
                 let until = until.map(scheduler_core::Tick::as_nanos);
                 self.judge_rest(expected, until, now)?;
-                self.judge_patience(index, until, now)?;
+                // One that was woken while it was about to rest looks again.
+                if !self.crew.is_woken(number) {
+                    self.judge_patience(index, until, now)?;
+                }
                 let worker = &mut self.workers[index];
                 worker.mode = Mode::Parked(until);
                 worker.idle_since.get_or_insert(now.tick);
