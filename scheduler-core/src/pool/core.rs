@@ -224,7 +224,7 @@ impl<I: Item> Core<I> {
         let is_missing =
             self.state <= RunState::ShuttingDown && self.roster.live() < self.roster.core_size;
         if is_missing {
-            effects.start.push(self.roster.hire());
+            self.hire(effects);
         }
         is_missing
     }
@@ -327,8 +327,15 @@ impl<I: Item> Core<I> {
 
     fn hire_if_missing(&mut self, effects: &mut Effects<I>) {
         if self.roster.live() < self.roster.core_size.max(1) {
-            effects.start.push(self.roster.hire());
+            self.hire(effects);
         }
+    }
+
+    /// Wants one more worker. One that had to stay because it was the only one now may leave, and is
+    /// told: it waits without a limit.
+    fn hire(&mut self, effects: &mut Effects<I>) {
+        effects.start.push(self.roster.hire());
+        self.reconsider_idle(effects);
     }
 
     fn leave(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) -> Take<I> {
