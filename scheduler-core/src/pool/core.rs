@@ -195,7 +195,7 @@ impl<I: Item> Core<I> {
     /// Removes a worker whose thread has died, and starts another in its place if there is work.
     pub(crate) fn replace(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) {
         if self.state <= RunState::ShuttingDown && !self.is_exhausted() {
-            effects.start.push(self.roster.hire());
+            self.hire(effects);
         }
         self.lose(worker, now, effects);
     }
@@ -211,7 +211,9 @@ impl<I: Item> Core<I> {
         };
         let missing = self.roster.core_size.saturating_sub(self.roster.live());
         let hired = if has_work { missing.min(limit) } else { 0 };
-        effects.start.extend((0..hired).map(|_| self.roster.hire()));
+        for _ in 0..hired {
+            self.hire(effects);
+        }
     }
 
     pub(crate) fn set_core_size(&mut self, core_size: usize, effects: &mut Effects<I>) {
@@ -303,8 +305,15 @@ impl<I: Item> Core<I> {
 
     pub(super) fn hire_if_missing(&mut self, effects: &mut Effects<I>) {
         if self.roster.live() < self.roster.core_size.max(1) {
-            effects.start.push(self.roster.hire());
+            self.hire(effects);
         }
+    }
+
+    /// Wants one more worker. One that had to stay because it was the only one now may leave, and is
+    /// told: it waits without a limit.
+    fn hire(&mut self, effects: &mut Effects<I>) {
+        effects.start.push(self.roster.hire());
+        self.reconsider_idle(effects);
     }
 
     fn leave(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) -> Take<I> {

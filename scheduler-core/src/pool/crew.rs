@@ -379,6 +379,27 @@ mod tests {
     }
 
     #[test]
+    fn a_worker_that_stayed_as_the_only_one_leaves_when_it_is_no_longer() {
+        let (crew, clock) = (VirtualCrew::new(), ManualClock::new());
+        let builder = ScheduledThreadPool::builder().core_size(2).keep_alive(SECOND);
+        let builder = builder.core_may_time_out(true).clock(Arc::new(clock.clone()));
+        let pool = builder.virtual_crew(&crew).build().unwrap();
+        let pending = pool.schedule(SECOND * 60, || {}).unwrap();
+        assert_eq!(crew.step(1), Stepped::Waits(Some(Tick::ZERO + SECOND * 60)));
+        let short = pool.schedule(Duration::ZERO, || {}).unwrap();
+        assert_eq!(crew.step(2), Stepped::Ran);
+        assert!(short.is_done() && crew.is_woken(1));
+        assert_eq!(crew.step(1), Stepped::Waits(Some(Tick::ZERO + SECOND)));
+        clock.advance(SECOND);
+        assert_eq!(crew.step(1), Stepped::Left);
+        assert!(pending.cancel());
+        crew.run_until_idle();
+        clock.advance(SECOND);
+        crew.run_until_idle();
+        assert_eq!(crew.workers(), []);
+    }
+
+    #[test]
     fn a_refused_worker_is_wanted_again_at_the_next_submission() {
         let (pool, crew) = pool();
         crew.refuse(1);

@@ -183,13 +183,17 @@ impl World {
             format!("nothing is left to do, but the pool is {:?}", self.model.state)
         })?;
         let now = self.now();
-        let is_stale = (0..self.workers.len()).any(|index| self.has_timed_out(index, now));
-        // The worker that kept itself ready for the queue may stay, and another leave in its place.
-        let by = now.tick.saturating_add(self.limits.keep_alive);
-        let looks = |mode: &Mode| matches!(mode, Mode::Parked(Some(until)) if *until <= by);
-        let somebody_looks = self.workers.iter().any(|worker| looks(&worker.mode));
-        Invariant::Liveness.holds(is_busy || !is_stale || somebody_looks, || {
-            format!("at {now:?} nobody leaves, though {:?}", self.limits)
+        let may_time_out = self.may_time_out();
+        let keep_alive = self.limits.keep_alive;
+        let lingers = |index: &usize| match (&self.workers[*index].mode, self.idle_since(*index)) {
+            (Mode::Parked(until), Some(since)) => {
+                may_time_out && until.is_none_or(|until| until > since.saturating_add(keep_alive))
+            }
+            _ => false,
+        };
+        let lingering = (0..self.workers.len()).find(lingers);
+        Invariant::Liveness.holds(lingering.is_none(), || {
+            format!("at {now:?} worker {lingering:?} has no time to leave, {:?}", self.limits)
         })
     }
 
