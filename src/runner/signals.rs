@@ -1,9 +1,18 @@
 //! Ctrl-C and SIGTERM: the first asks the scheduler to stop, the second ends the process.
 
+#[cfg(unix)]
+use std::io;
 use std::process;
 use std::sync::Mutex;
 use std::sync::OnceLock;
 use std::sync::PoisonError;
+#[cfg(unix)]
+use std::thread;
+
+#[cfg(unix)]
+use signal_hook::consts::SIGINT;
+#[cfg(unix)]
+use signal_hook::consts::SIGTERM;
 
 use super::notice::Notice;
 use crate::error::StartError;
@@ -35,9 +44,7 @@ impl Signals {
             *waiting = Some(notice.clone());
         }
         let signals = Self { notice };
-        let installed =
-            INSTALLED.get_or_init(|| ctrlc::try_set_handler(on_signal).map_err(|e| e.to_string()));
-        match installed {
+        match INSTALLED.get_or_init(|| install().map_err(|error| error.to_string())) {
             Ok(()) => Ok(signals),
             Err(reason) => Err(StartError::signals(reason)),
         }
@@ -53,6 +60,21 @@ impl Drop for Signals {
     fn drop(&mut self) {
         *WAITING.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
+}
+
+/// Adds to the handlers that there are. Also where a signal is ignored, as a shell has it for
+/// `program &` in a script: whoever sends it nevertheless wants the program to end. Hang-up is left
+/// alone, for the sake of `nohup`.
+#[cfg(unix)]
+fn install() -> io::Result<()> {
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    let thread = thread::Builder::new().name("scheduler-signals".to_owned());
+    thread.spawn(move || signals.forever().for_each(|_| on_signal())).map(drop)
+}
+
+#[cfg(not(unix))]
+fn install() -> Result<(), ctrlc::Error> {
+    ctrlc::try_set_handler(on_signal)
 }
 
 /// Runs on a thread of its own, so that the second signal works even if every worker is stuck.
