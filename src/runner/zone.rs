@@ -12,7 +12,7 @@ use crate::speech::Voice;
 pub(super) fn default_zone(asked: Option<&str>, voice: &Voice) -> Result<Zone, StartError> {
     if let Some(name) = asked {
         return name.parse().map_err(|error: scheduler_expr::ParseZoneError| {
-            StartError::zone(format!("the scheduler's zone: {error}"))
+            StartError::zone(&error, error.help().unwrap_or_default())
         });
     }
     if let Some(value) = env::var_os("TZ").filter(|value| !value.is_empty()) {
