@@ -54,12 +54,18 @@ const THREADS: usize = 2;
 fn builder() -> (Builder, ManualClock, Said) {
     let clock = ManualClock::at("2026-03-27T07:59:00Z".parse().unwrap());
     let said = Said::default();
-    let heard = said.clone();
+    let (heard, hands) = (said.clone(), clock.clone());
     let builder = Scheduler::builder()
         .pool_size(THREADS)
         .zone("UTC")
         .clock(Arc::new(clock.clone()))
-        .messages(move |text| heard.0.lock().unwrap().push(text.to_owned()));
+        .messages(move |text| {
+            heard.0.lock().unwrap().push(text.to_owned());
+            if text.contains("no new runs") {
+                // What has been said has to be true, however long the saying takes.
+                hands.advance(Duration::from_secs(120));
+            }
+        });
     (builder, clock, said)
 }
 
