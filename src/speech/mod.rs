@@ -8,8 +8,7 @@
 //! # What it must never do
 //!
 //! Decide anything, or fail: if stderr is closed, or the given function panics, the words are lost and
-//! all goes on. Let a text
-//! of a task forge a line: control characters are shown escaped.
+//! all goes on. Let a text of a task forge a line: control characters are shown escaped.
 
 mod banner;
 mod reporter;
