@@ -63,6 +63,13 @@ pub fn start() -> Result<(), StartError> {
 
 /// As [`start`], inside an async `main`: holds no thread of the runtime.
 ///
+/// ```no_run
+/// #[tokio::main]
+/// async fn main() -> Result<(), scheduler::StartError> {
+///     scheduler::start_async().await
+/// }
+/// ```
+///
 /// # Errors
 ///
 /// As [`Builder::start`].
