@@ -27,7 +27,7 @@ async fn greet() {
     println!("hello, {name}");
 }
 
-/// Fails now and then; the failure is reported, and the task goes on.
+/// Fails each time, which is reported, and the task goes on.
 #[scheduled(fixed_rate = "5s", initial_delay = "4s")]
 fn import() -> Result<(), std::io::Error> {
     std::fs::read("/no/such/file").map(drop)

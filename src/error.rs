@@ -15,8 +15,8 @@ pub struct StartError {
 enum Kind {
     /// Faults of scheduled functions, each with its place.
     Tasks(Vec<String>),
-    /// The default time zone cannot be used.
-    Zone(String),
+    /// The scheduler's time zone cannot be used: why, and the remedy.
+    Zone(String, String),
     AlreadyRunning,
     InsideTask,
     Signals(String),
@@ -86,8 +86,8 @@ impl StartError {
         Self { kind: Kind::Tasks(faults) }
     }
 
-    pub(crate) fn zone(reason: impl fmt::Display) -> Self {
-        Self { kind: Kind::Zone(reason.to_string()) }
+    pub(crate) fn zone(reason: impl fmt::Display, help: &str) -> Self {
+        Self { kind: Kind::Zone(reason.to_string(), help.to_owned()) }
     }
 
     pub(crate) fn already_running() -> Self {
@@ -111,9 +111,8 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
             Kind::Tasks(faults) => list(f, faults),
-            Kind::Zone(reason) => {
-                write!(f, "cannot start: {reason}\n  help: name a zone: ")?;
-                f.write_str("Scheduler::builder().zone(\"Europe/Berlin\")")
+            Kind::Zone(reason, help) => {
+                write!(f, "cannot start: the scheduler's zone: {reason}\n  help: {help}")
             }
             Kind::AlreadyRunning => f.write_str(
                 "cannot start: a scheduler of this process is already running\n  \

@@ -98,7 +98,8 @@ impl Builder {
 
     /// Where the scheduler's own words go — the banner, failures, warnings; stderr by default.
     ///
-    /// A text may have several lines; it does not end with a line break.
+    /// A text may have several lines; it does not end with a line break. The words of a call that
+    /// panics are lost, and the scheduler goes on.
     pub fn messages(mut self, say: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.voice = Voice::new(say);
         self

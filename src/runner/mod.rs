@@ -63,6 +63,13 @@ pub fn start() -> Result<(), StartError> {
 
 /// As [`start`], inside an async `main`: holds no thread of the runtime.
 ///
+/// ```no_run
+/// #[tokio::main]
+/// async fn main() -> Result<(), scheduler::StartError> {
+///     scheduler::start_async().await
+/// }
+/// ```
+///
 /// # Errors
 ///
 /// As [`Builder::start`].
@@ -127,8 +134,9 @@ impl Scheduler {
 
     fn stop(mut self, hint: &str) -> Result<(), StopError> {
         self.is_stopped = true;
-        self.announce_stop(hint);
+        // First of all, because saying so may take its time: a pipe is full, or a function slow.
         self.pool.shutdown();
+        self.announce_stop(hint);
         if self.pool.await_termination(self.limit) {
             self.announce_end();
             return Ok(());
@@ -190,5 +198,17 @@ impl Drop for Scheduler {
                 );
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Scheduler;
+
+    #[test]
+    fn words_that_cannot_be_said_do_not_keep_it_from_stopping() {
+        let builder = Scheduler::builder().messages(|text| panic!("`{text}` cannot be said"));
+        let scheduler = builder.spawn().expect("it starts");
+        scheduler.shutdown().expect("it stops");
     }
 }

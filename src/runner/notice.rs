@@ -74,7 +74,10 @@ impl<T: Clone> Future for Notice<T> {
         if let Some(value) = &state.value {
             return Poll::Ready(value.clone());
         }
-        state.wakers.push(waker);
+        // Polled often, as beside other futures in a `select!`, it keeps one waker of each task.
+        if !state.wakers.iter().any(|known| known.will_wake(&waker)) {
+            state.wakers.push(waker);
+        }
         Poll::Pending
     }
 }
@@ -94,6 +97,8 @@ mod tests {
         let mut future = pin!(notice.clone());
         let mut context = Context::from_waker(Waker::noop());
         assert_eq!(future.as_mut().poll(&mut context), Poll::Pending);
+        assert_eq!(future.as_mut().poll(&mut context), Poll::Pending);
+        assert_eq!(notice.lock().wakers.len(), 1, "one for each task, however often it polls");
         assert!(notice.give(1));
         assert!(!notice.give(2));
         assert_eq!(future.poll(&mut context), Poll::Ready(1));

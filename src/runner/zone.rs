@@ -12,12 +12,11 @@ use crate::speech::Voice;
 pub(super) fn default_zone(asked: Option<&str>, voice: &Voice) -> Result<Zone, StartError> {
     if let Some(name) = asked {
         return name.parse().map_err(|error: scheduler_expr::ParseZoneError| {
-            StartError::zone(format!("the scheduler's zone: {error}"))
+            StartError::zone(&error, error.help().unwrap_or_default())
         });
     }
-    if let Some(value) = env::var_os("TZ").filter(|value| !value.is_empty()) {
-        let text = value.to_string_lossy();
-        let name = text.trim_start_matches(':');
+    let value = env::var_os("TZ").unwrap_or_default();
+    if let Some(name) = name_in_variable(&value.to_string_lossy()) {
         return name.parse().or_else(|error: scheduler_expr::ParseZoneError| {
             warn(voice, &format!("the variable TZ: {error}"));
             Ok(Zone::UTC)
@@ -29,9 +28,37 @@ pub(super) fn default_zone(asked: Option<&str>, voice: &Voice) -> Result<Zone, S
     })
 }
 
+/// The zone that a value of `TZ` names, by itself or by its file; none if that is the system's.
+fn name_in_variable(value: &str) -> Option<&str> {
+    let path = value.trim_start_matches(':');
+    let name = path.strip_prefix("/usr/share/zoneinfo/").unwrap_or(path);
+    (!matches!(name, "" | "/etc/localtime")).then_some(name)
+}
+
 fn warn(voice: &Voice, reason: &str) {
     voice.say(&format!(
         "WARN  {reason}; cron expressions without a zone go by UTC\n      \
          help: name a zone: Scheduler::builder().zone(\"Europe/Berlin\"), or set TZ=Europe/Berlin"
     ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name_in_variable;
+
+    #[test]
+    fn the_variable_names_a_zone_or_its_file() {
+        let check = |value: &str, expected: Option<&str>| {
+            assert_eq!(name_in_variable(value), expected, "`{value}`");
+        };
+        check("Europe/Berlin", Some("Europe/Berlin"));
+        check(":Europe/Berlin", Some("Europe/Berlin"));
+        check("/usr/share/zoneinfo/Europe/Berlin", Some("Europe/Berlin"));
+        check(":/usr/share/zoneinfo/UTC", Some("UTC"));
+        check("CET-1CEST,M3.5.0,M10.5.0/3", Some("CET-1CEST,M3.5.0,M10.5.0/3"));
+        check(":/etc/localtime", None);
+        check("/etc/localtime", None);
+        check(":", None);
+        check("", None);
+    }
 }

@@ -7,8 +7,8 @@
 //!
 //! # What it must never do
 //!
-//! Decide anything, or fail: if stderr is closed, the words are lost and the tasks run on. Let a text
-//! of a task forge a line: control characters are shown escaped.
+//! Decide anything, or fail: if stderr is closed, or the given function panics, the words are lost and
+//! all goes on. Let a text of a task forge a line: control characters are shown escaped.
 
 mod banner;
 mod reporter;
@@ -17,6 +17,8 @@ mod words;
 use std::fmt;
 use std::io;
 use std::io::Write;
+use std::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
 use std::sync::Arc;
 
 pub(crate) use banner::Banner;
@@ -39,7 +41,8 @@ impl Voice {
     }
 
     pub(crate) fn say(&self, text: &str) {
-        (self.say)(text);
+        // The panic hook has told of it already.
+        let _ = catch_unwind(AssertUnwindSafe(|| (self.say)(text)));
     }
 }
 

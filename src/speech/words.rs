@@ -43,7 +43,8 @@ pub(crate) fn instant(at: DateTime<Utc>, zone: Zone) -> String {
 pub(crate) fn on_one_line(text: &str) -> String {
     let is_hostile = |c: char| {
         c.is_control()
-            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+            || matches!(c, '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}')
+            || matches!(c, '\u{2066}'..='\u{2069}')
     };
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
@@ -91,6 +92,10 @@ mod tests {
         assert_eq!(
             on_one_line("a\nERROR forged\x1b[2J\u{202E}b"),
             r"a\nERROR forged\u{1b}[2J\u{202e}b"
+        );
+        assert_eq!(
+            on_one_line("a\u{061C}\u{200E}\u{200F}\u{2069}b"),
+            r"a\u{61c}\u{200e}\u{200f}\u{2069}b"
         );
         assert_eq!(on_one_line("täglich 🕐"), "täglich 🕐");
     }
