@@ -257,9 +257,14 @@ impl VirtualCrew {
         // ORDERING: relaxed, a mere counter.
         self.steps.fetch_add(1, Ordering::Relaxed);
         let shell = self.shell.lock().as_ref().and_then(Weak::upgrade);
-        let (Some(shell), true) = (shell, self.notice(worker)) else { return Begun::Left };
+        let (Some(shell), true) = (shell, self.notice(worker)) else {
+            self.workers.lock().remove(&worker);
+            return Begun::Left;
+        };
         match worker::take(&shell, worker, None) {
-            worker::Taken::Executed(executed) => Begun::Run(VirtualRun { shell, executed }),
+            worker::Taken::Executed(executed) => {
+                Begun::Run(VirtualRun { shell, executed: Some(executed) })
+            }
             worker::Taken::Waits(until) => Begun::Waits(until),
             worker::Taken::Leaves => {
                 self.workers.lock().remove(&worker);
@@ -285,6 +290,7 @@ impl VirtualCrew {
     /// How many steps have been taken.
     #[must_use]
     pub fn steps(&self) -> u64 {
+        // ORDERING: relaxed, a mere counter.
         self.steps.load(Ordering::Relaxed)
     }
 
@@ -328,16 +334,27 @@ pub enum Begun {
 }
 
 /// A run of a virtual worker between its beginning and its end.
+///
+/// Dropping it ends the run, too, so that nobody waits for it in vain.
 #[must_use = "the run is in progress until it is finished"]
 pub struct VirtualRun {
     shell: Arc<Shell>,
-    executed: worker::Executed,
+    /// None after the end.
+    executed: Option<worker::Executed>,
 }
 
 impl VirtualRun {
     /// Ends the run: its outcome becomes known, and a recurring task is queued again.
     pub fn finish(self) {
-        worker::finish(&self.shell, self.executed);
+        drop(self);
+    }
+}
+
+impl Drop for VirtualRun {
+    fn drop(&mut self) {
+        if let Some(executed) = self.executed.take() {
+            worker::finish(&self.shell, executed);
+        }
     }
 }
 
@@ -408,5 +425,27 @@ mod tests {
         let second = pool.schedule(Duration::ZERO, || {}).unwrap();
         crew.run_until_idle();
         assert!(first.is_done() && second.is_done());
+    }
+
+    #[test]
+    fn the_workers_of_a_pool_that_is_gone_have_left() {
+        let (pool, crew) = pool();
+        let handle = pool.schedule(SECOND, || {}).unwrap();
+        drop(pool);
+        crew.run_until_idle();
+        assert_eq!(crew.workers(), []);
+        assert!(handle.is_cancelled());
+    }
+
+    #[test]
+    fn a_run_that_is_dropped_has_ended() {
+        let (pool, crew) = pool();
+        let handle = pool.submit(|| 42).unwrap();
+        let Begun::Run(run) = crew.begin(1) else { panic!("the task is due") };
+        assert!(!handle.is_done());
+        drop(run);
+        assert_eq!(handle.result_now().unwrap(), 42);
+        crew.run_until_idle();
+        assert_eq!(pool.stats().active, 0);
     }
 }
