@@ -1,5 +1,6 @@
 //! Cron tasks under a wall clock that is set, and on a machine that was suspended.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -11,7 +12,10 @@ use scheduler_core::Clock;
 use scheduler_core::ManualClock;
 use scheduler_core::Run;
 use scheduler_core::ScheduledThreadPool;
+use scheduler_core::Stepped;
 use scheduler_core::Task;
+use scheduler_core::Trigger;
+use scheduler_core::TriggerContext;
 use scheduler_core::VirtualCrew;
 use scheduler_core::trigger::CronTrigger;
 use scheduler_core::trigger::Zone;
@@ -185,4 +189,47 @@ fn a_cancelled_cron_task_stays_cancelled_through_a_step() {
     assert!(house.pool.is_terminated());
     house.pass(2);
     assert_eq!(runs.lock().unwrap().len(), before);
+}
+
+/// A trigger that does something when it is asked again.
+struct Meddler<F>(DateTime<Utc>, F);
+
+impl<F> fmt::Debug for Meddler<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Meddler")
+    }
+}
+
+impl<F: Fn() + Send + Sync> Trigger for Meddler<F> {
+    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
+        if context.now() < self.0 {
+            (self.1)();
+        }
+        Some(self.0 + TimeDelta::seconds(100))
+    }
+}
+
+#[test]
+fn a_pool_does_not_terminate_before_a_task_that_is_asked_for_its_new_time() {
+    let House { clock, crew, pool } = House::at("2026-01-01T00:00:00Z");
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let meddle = {
+        let (crew, pool, seen) = (crew.clone(), pool.clone(), Arc::clone(&seen));
+        move || {
+            drop(pool.shutdown_now());
+            let other = crew.step(2);
+            seen.lock().unwrap().push((other, pool.is_terminated()));
+        }
+    };
+    let handle = pool.schedule_with_trigger(Meddler(clock.wall(), meddle), || ()).unwrap();
+    assert!(pool.prestart());
+    crew.run_until_idle();
+    pool.set_core_size(1);
+    crew.run_until_idle();
+    // One worker is to leave now, and is the one that notices the clock set back.
+    clock.advance(pool.keep_alive());
+    clock.step_wall(TimeDelta::seconds(-2));
+    crew.run_until_idle();
+    assert_eq!(*seen.lock().unwrap(), [(Stepped::Left, false)]);
+    assert!(handle.is_cancelled() && pool.is_terminated());
 }

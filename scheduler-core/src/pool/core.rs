@@ -28,7 +28,7 @@ pub(crate) struct Core<I> {
     /// Tasks whose run waits for its waker, by sequence.
     pub(super) suspended: BTreeMap<u64, I>,
     /// How many tasks have left the agenda to ask for a new fire time, and will be back.
-    in_transit: usize,
+    pub(super) in_transit: usize,
     pub(super) roster: Roster<I>,
     pub(super) state: RunState,
     pub(super) is_tidying: bool,
@@ -144,6 +144,7 @@ impl<I: Item> Core<I> {
         } else {
             effects.cancel.push(item);
             self.after_removal(effects);
+            self.try_terminate(effects);
         }
     }
 

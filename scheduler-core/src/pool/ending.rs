@@ -86,7 +86,8 @@ impl<I: Item> Core<I> {
         let is_over = match self.state {
             RunState::Running | RunState::Terminated => false,
             RunState::ShuttingDown => self.is_exhausted(),
-            RunState::Stopping => true,
+            // Tasks in transit are not resolved yet, though their worker may have left.
+            RunState::Stopping => self.in_transit == 0,
         };
         if is_over && self.roster.live() == 0 && !self.is_tidying {
             self.is_tidying = true;
