@@ -9,6 +9,7 @@ use kit::Journal;
 use kit::ManualPool;
 use kit::NANO;
 use kit::Pending;
+use kit::VirtualPool;
 use kit::await_parked;
 use kit::await_terminated;
 use kit::capped;
@@ -159,6 +160,22 @@ fn ec_j3_no_member_begins_while_the_others_are_being_cancelled() {
     assert!(call.join().unwrap().iter().all(TaskHandle::is_cancelled));
     eventually("the worker is free", || pool.stats().active == 0);
     assert_eq!(stopped.entries(), [true], "only the one that ran was interrupted");
+}
+
+#[test]
+fn ec_j3_no_member_is_submitted_when_the_time_is_over() {
+    let VirtualPool { pool, clock, crew } = VirtualPool::new(1);
+    let ran = Journal::new();
+    let bodies = (0..3).map(|member| {
+        clock.advance(ms(20));
+        crew.run_until_idle();
+        ran.noting(member)
+    });
+    let handles = pool.invoke_all_for(bodies, ms(30)).unwrap();
+    crew.run_until_idle();
+    let states: Vec<TaskState> = handles.iter().map(TaskHandle::state).collect();
+    assert_eq!(states, [TaskState::Completed, TaskState::Cancelled, TaskState::Cancelled]);
+    assert_eq!(ran.entries(), [0]);
 }
 
 #[test]

@@ -7,10 +7,12 @@ use super::ScheduledThreadPool;
 use crate::error::Error;
 use crate::sync::Mutex;
 use crate::task::Run;
+use crate::task::Task;
 use crate::task::TaskHandle;
 use crate::task::TaskState;
 use crate::task::run::Interruptible;
 use crate::time::Clock;
+use crate::time::Due;
 use crate::time::Gate;
 use crate::time::Tick;
 
@@ -66,6 +68,8 @@ impl ScheduledThreadPool {
     /// As [`invoke_all`](Self::invoke_all), for at most `limit`: tasks that have not ended by then are
     /// cancelled and asked to stop, so that all handles are done.
     ///
+    /// A body that comes when the time is over is not submitted; with a limit of zero none is.
+    ///
     /// # Errors
     ///
     /// As [`invoke_all`](Self::invoke_all).
@@ -83,7 +87,9 @@ impl ScheduledThreadPool {
         let until = clock.now() + limit;
         let mut members = Members { handles: Vec::new() };
         for body in bodies {
-            members.handles.push(self.submit(body)?);
+            let is_over = clock.now() >= until;
+            let handle = if is_over { self.withhold(body) } else { self.submit(body)? };
+            members.handles.push(handle);
         }
         for handle in &members.handles {
             if !handle.wait_done_for(until.since(clock.now()))? {
@@ -126,6 +132,18 @@ impl ScheduledThreadPool {
         F: FnOnce() -> T + Send + 'static,
     {
         self.race(bodies, Some(limit))
+    }
+
+    /// A cancelled handle of a body that is not submitted.
+    fn withhold<T, F>(&self, body: F) -> TaskHandle<T>
+    where
+        T: Send + Sync + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        let (id, due) = (self.shell().draw_id(), Due::Tick(self.shell().clock.now()));
+        let handle = TaskHandle::new(self.make_cell(id, Task::once(body), None, due));
+        handle.cancel();
+        handle
     }
 
     /// Starts one body, and one more each time none has ended yet, as the JDK does.
