@@ -181,11 +181,13 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     /// [`Error::is_wrong_state`] unless the task has failed.
     #[doc(alias = "exceptionNow")]
     pub fn failure_now(&self) -> Result<Failure, Error> {
+        // RACE: the state is read first. Read later, it could be the very one that is asked for.
+        let state = self.state();
         match self.cell.outcome().as_deref() {
             Some(Err(error)) if error.is_failed() => {
                 Ok(error.failure().cloned().unwrap_or_else(|| Failure::from_error("")))
             }
-            _ => Err(Error::wrong_state("failed", self.state().name())),
+            _ => Err(Error::wrong_state("failed", state.name())),
         }
     }
 
@@ -311,9 +313,11 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
     /// [`Error::is_wrong_state`] unless the task has completed.
     #[doc(alias = "resultNow")]
     pub fn result_now(&self) -> Result<T, Error> {
+        // RACE: the state is read first, as in `failure_now`.
+        let state = self.state();
         match self.cell.outcome() {
             Some(outcome) if outcome.is_ok() => unwrap(outcome),
-            _ => Err(Error::wrong_state("completed", self.state().name())),
+            _ => Err(Error::wrong_state("completed", state.name())),
         }
     }
 }
