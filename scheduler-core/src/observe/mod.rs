@@ -16,6 +16,11 @@
 //! | `WaitStarved` | a task waits for one of its pool that finds no worker | the run, identity |
 //! | `HookPanicked` | a hook, decorator or handler of the pool's owner panicked | which one, the panic |
 //!
+//! A run that is cancelled while its future is pending is over without a `RunFinished`: nothing came of
+//! it, and the `TaskEnded` of its task says so. The limit of a
+//! [`submit_with_timeout`](crate::ScheduledThreadPool::submit_with_timeout) is a task of the pool's own,
+//! with a number and events like any other.
+//!
 //! [`PoolStats`] are the pool's counters at one moment.
 //!
 //! # What it must never do
@@ -48,7 +53,7 @@ pub enum Event<'a> {
         /// The run.
         run: &'a Run,
     },
-    /// A run is over.
+    /// A run is over, other than by a cancellation while its future is pending.
     RunFinished {
         /// The run.
         run: &'a Run,
