@@ -139,6 +139,20 @@ fn f_pa1_a_recurring_task_that_fails_with_a_bomb_in_it_is_failed() {
 }
 
 /// The failure of a task that panics like this.
+#[test]
+fn f_pa1_a_trigger_that_panics_when_dropped_costs_no_thread() {
+    check_bombs(100, |pool| {
+        let bomb = Bomb;
+        let once = Rule(move |context: &TriggerContext| {
+            let _captured = &bomb;
+            context.last_scheduled().is_none().then(|| context.now())
+        });
+        let handle = pool.schedule_with_trigger(once, || ()).unwrap();
+        await_done(&handle);
+        drop(handle);
+    });
+}
+
 fn failure_of(pool: &ScheduledThreadPool, panics: impl FnOnce() + Send + 'static) -> Failure {
     let handle = pool.submit(panics).unwrap();
     await_done(&handle);

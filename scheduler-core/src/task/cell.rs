@@ -1,6 +1,7 @@
 //! One task in the flesh: what it is made of, behind one lock, and what workers and cancellers do to it.
 
 use std::fmt;
+use std::mem;
 use std::sync::Arc;
 use std::task::Wake;
 use std::task::Waker;
@@ -14,6 +15,7 @@ use super::any::Executed;
 use super::any::Verdict;
 use super::job::Step;
 use super::rhythm::LastRun;
+use super::rhythm::Rhythm;
 use super::run::Run;
 use super::slot::Outcome;
 use super::slot::Slot;
@@ -311,8 +313,11 @@ impl<T> Drop for TaskCell<T> {
         let body = (slot.work.take(), slot.step.take());
         let rest = (slot.outcome.take(), slot.waiters.take());
         drop(slot);
+        // The trigger of a rhythm is user code, too.
+        let rhythm = mem::replace(&mut self.header.rhythm, Rhythm::Once);
         discard(&self.header, body);
         discard(&self.header, rest);
+        discard(&self.header, rhythm);
     }
 }
 
