@@ -31,6 +31,7 @@ use kit::value_of;
 use kit::wedge;
 use scheduler_core::Body;
 use scheduler_core::Error;
+use scheduler_core::Failure;
 use scheduler_core::ManualClock;
 use scheduler_core::Run;
 use scheduler_core::ScheduledThreadPool;
@@ -560,4 +561,51 @@ fn ec_d11_only_the_latest_waker_is_called_and_a_dropped_future_leaves_none() {
     assert_eq!((Arc::strong_count(&old), Arc::strong_count(&gone)), (1, 1));
     stage.run_due();
     assert_eq!((old.count(), new.count(), gone.count()), (0, 1, 0));
+}
+
+/// What a thread-local waits for when its thread ends.
+struct LastWait(TaskHandle<u32>, mpsc::Sender<Error>);
+
+impl Drop for LastWait {
+    fn drop(&mut self) {
+        self.1.send(self.0.wait_for(Duration::ZERO).unwrap_err()).expect("the test listens");
+    }
+}
+
+#[test]
+fn ec_d2_a_thread_that_is_ending_may_wait() {
+    std::thread_local! {
+        static LAST: std::cell::RefCell<Option<LastWait>> = const { std::cell::RefCell::new(None) };
+    }
+    let stage = VirtualPool::new(1);
+    let handle = stage.pool.schedule(HOUR, || 42).unwrap();
+    let (sender, receiver) = mpsc::channel();
+    capped(move || {
+        LAST.set(Some(LastWait(handle.clone(), sender)));
+        // A wait before, so that what the engine keeps for this thread is gone before `LAST` is.
+        assert!(handle.wait_for(Duration::ZERO).unwrap_err().is_timeout());
+    });
+    assert!(receiver.recv_timeout(CAP).unwrap().is_timeout());
+}
+
+#[test]
+fn ec_d11_hooks_and_callbacks_of_a_run_cannot_wait_for_its_end() {
+    let (own, heard) = (Journal::<TaskHandle<u32>>::new(), Journal::new());
+    let (known, heard_in_hook, heard_in_callback) = (own.clone(), heard.clone(), heard.clone());
+    let hook = move |_: &Run, _: &Result<(), Failure>| {
+        known.await_len(1);
+        heard_in_hook.note(known.entries()[0].wait().map(drop));
+    };
+    let stage = ManualPool::build(ScheduledThreadPool::builder().core_size(1).after_run(hook));
+    let blocker = Blocker::new();
+    let body = blocker.body();
+    let handle = stage.pool.submit(move || (body(), 42).1).unwrap();
+    let pool = stage.pool.clone();
+    handle.on_done(move |_| heard_in_callback.note(pool.close()));
+    own.note(handle.clone());
+    blocker.release();
+    assert_eq!(value_of(&handle), 42);
+    heard.await_len(2);
+    assert!(heard.entries().iter().all(|answer| answer.as_ref().unwrap_err().is_deadlock()));
+    assert!(!stage.pool.is_shutdown());
 }

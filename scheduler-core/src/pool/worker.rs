@@ -87,7 +87,7 @@ pub(super) fn conclude(shell: &Arc<Shell>, executed: Executed) -> Concluded {
     let Executed { worker, run, result } = executed;
     let done = match result {
         any::Executed::Pending => suspend(shell, worker, &run),
-        any::Executed::Over(outcome) => settle(shell, &run, &outcome),
+        any::Executed::Over(outcome) => run.enter(|| settle(shell, &run, &outcome)),
     };
     Concluded { done, _run: run }
 }
@@ -108,8 +108,10 @@ fn begin(shell: &Arc<Shell>, task: &Arc<dyn AnyTask>) -> Option<Run> {
 }
 
 fn execute(shell: &Arc<Shell>, worker: WorkerNumber, run: Run) -> Executed {
-    let refused = if run.is_resumed() { None } else { announce_start(shell, &run) };
-    let result = Arc::clone(run.task()).execute(&run, refused);
+    let result = run.enter(|| {
+        let refused = if run.is_resumed() { None } else { announce_start(shell, &run) };
+        Arc::clone(run.task()).execute(refused)
+    });
     Executed { worker, run, result }
 }
 
@@ -183,9 +185,9 @@ impl Drop for Presence<'_> {
 /// Runs a task that is in no pool's queue on the calling thread, once.
 pub(super) fn run_outside(shell: &Arc<Shell>, task: &Arc<dyn AnyTask>) {
     let Some(run) = begin(shell, task) else { return };
-    let result = Arc::clone(task).execute(&run, announce_start(shell, &run));
+    let result = run.enter(|| Arc::clone(task).execute(announce_start(shell, &run)));
     match result {
-        any::Executed::Over(outcome) => drop(settle(shell, &run, &outcome)),
+        any::Executed::Over(outcome) => drop(run.enter(|| settle(shell, &run, &outcome))),
         any::Executed::Pending if task.suspend() == Suspend::WasCancelled => {
             shell.announce_end(&**task, TaskState::Cancelled);
         }

@@ -19,8 +19,9 @@ pub(crate) trait AnyTask: Send + Sync {
     fn due(&self) -> Due;
     /// Claims the task for a run; none when it has ended.
     fn begin(self: Arc<Self>, now: Now) -> Option<Run>;
-    /// Runs one step of the body of a claimed task, or notes why it was not run.
-    fn execute(self: Arc<Self>, run: &Run, refused: Option<Failure>) -> Executed;
+    /// Runs one step of the body of a claimed task, or notes why it was not run. To be called inside
+    /// the run.
+    fn execute(self: Arc<Self>, refused: Option<Failure>) -> Executed;
     /// Makes the outcome of the step known, and says what the pool is to do.
     fn settle(self: Arc<Self>, now: Now) -> Verdict;
     /// Asks the rhythm of a waiting task anew, after the wall clock was set back.

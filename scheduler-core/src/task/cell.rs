@@ -182,11 +182,11 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
         Some(Run::new(self, number, last, begin == Begin::Resume))
     }
 
-    fn execute(self: Arc<Self>, run: &Run, refused: Option<Failure>) -> Executed {
+    fn execute(self: Arc<Self>, refused: Option<Failure>) -> Executed {
         let Some(mut work) = self.take_work() else { return Executed::Pending };
         let step = match refused {
             Some(failure) => Err(failure),
-            None => perform(&mut work, run, &Waker::from(Arc::clone(&self))),
+            None => perform(&mut work, &Waker::from(Arc::clone(&self))),
         };
         if step.is_err() {
             // A future that has panicked must not be polled again.
@@ -278,13 +278,13 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
 }
 
 /// Runs one step of the body, inside what surrounds it.
-fn perform<T>(work: &mut Work<T>, run: &Run, waker: &Waker) -> Result<Step<T>, Failure> {
+fn perform<T>(work: &mut Work<T>, waker: &Waker) -> Result<Step<T>, Failure> {
     let Work { job, around } = work;
     let mut result = None;
-    let outer = run.enter(|| match around {
+    let outer = match around {
         None => catch(|| result = Some(job.step(waker))),
         Some(around) => catch(|| around(&mut || result = Some(job.step(waker)))),
-    });
+    };
     match (outer, result) {
         (Err(failure), late) => {
             drop_contained(late);

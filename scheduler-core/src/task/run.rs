@@ -45,9 +45,12 @@ pub struct Run {
 
 impl Run {
     /// The run that the calling thread executes; none outside a task.
+    ///
+    /// Hooks, listeners and callbacks that a worker calls for a run are part of it.
     #[must_use]
     pub fn current() -> Option<Self> {
-        CURRENT.with(|current| current.borrow().clone())
+        // A thread that is ending may have no thread-locals any more, and executes no task.
+        CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
     }
 
     /// The number of the task.
@@ -140,9 +143,11 @@ impl Run {
 
     /// Calls `step` as part of this run.
     pub(crate) fn enter<R>(&self, step: impl FnOnce() -> R) -> R {
-        let outer = CURRENT.with(|current| current.replace(Some(self.clone())));
+        let outer = CURRENT.try_with(|current| current.replace(Some(self.clone())));
         let result = step();
-        CURRENT.with(|current| current.replace(outer));
+        if let Ok(outer) = outer {
+            drop(CURRENT.try_with(|current| current.replace(outer)));
+        }
         result
     }
 
