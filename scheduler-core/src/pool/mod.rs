@@ -277,7 +277,7 @@ impl ScheduledThreadPool {
         header.name = task.name;
         header.on_error = task.on_error;
         header.deadline = task.deadline;
-        TaskCell::new(header, Work { job: task.job, around }, due)
+        TaskCell::new(header, Work { body: task.body, around }, due)
     }
 
     fn reject(&self, refused: AnyItem) -> Result<(), Error> {

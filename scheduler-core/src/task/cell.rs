@@ -13,7 +13,6 @@ use super::any::AnyTask;
 use super::any::Cancelled;
 use super::any::Executed;
 use super::any::Verdict;
-use super::job::Step;
 use super::rhythm::LastRun;
 use super::rhythm::Rhythm;
 use super::run::Run;
@@ -27,6 +26,7 @@ use super::state::End;
 use super::state::Settle;
 use super::state::Suspend;
 use super::state::TaskState;
+use super::steps::Step;
 use super::unwind::catch;
 use super::unwind::drop_contained;
 use super::waiters::Waiter;
@@ -130,7 +130,7 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
     }
 
     fn end_without_next(&self) -> Verdict {
-        let value = self.slot.lock().work.as_ref().and_then(|work| work.job.last_value());
+        let value = self.slot.lock().work.as_ref().and_then(|work| work.body.last_value());
         match value {
             Some(value) => self.end(End::Completed, Ok(value)),
             None => self.end(End::Failed, Err(Error::cancelled())),
@@ -190,7 +190,7 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
         };
         if step.is_err() {
             // A future that has panicked must not be polled again.
-            drop(catch(|| work.job.abandon_run()));
+            drop(catch(|| work.body.abandon_run()));
         }
         let executed = match &step {
             Ok(Step::Pending) => Executed::Pending,
@@ -279,11 +279,11 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
 
 /// Runs one step of the body, inside what surrounds it.
 fn perform<T>(work: &mut Work<T>, waker: &Waker) -> Result<Step<T>, Failure> {
-    let Work { job, around } = work;
+    let Work { body, around } = work;
     let mut result = None;
     let outer = match around {
-        None => catch(|| result = Some(job.step(waker))),
-        Some(around) => catch(|| around(&mut || result = Some(job.step(waker)))),
+        None => catch(|| result = Some(body.step(waker))),
+        Some(around) => catch(|| around(&mut || result = Some(body.step(waker)))),
     };
     match (outer, result) {
         (Err(failure), late) => {

@@ -34,12 +34,12 @@ pub(crate) mod cell;
 mod handle;
 mod header;
 mod history;
-mod job;
 mod rhythm;
 pub(crate) mod run;
 pub(crate) mod slot;
 mod spec;
 pub(crate) mod state;
+mod steps;
 pub(crate) mod unwind;
 pub(crate) mod waiters;
 
@@ -49,13 +49,13 @@ pub(crate) use any::AnyTask;
 pub use handle::TaskHandle;
 pub(crate) use header::Header;
 pub use header::TaskId;
-pub use job::TaskReturn;
 pub(crate) use rhythm::Rhythm;
 pub use run::Run;
 pub use spec::Body;
 pub use spec::OnError;
 pub use spec::Task;
 pub use state::TaskState;
+pub use steps::TaskReturn;
 
 use crate::error::Failure;
 use crate::time::Clock;

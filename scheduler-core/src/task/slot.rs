@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::Header;
 use super::history::FireHistory;
-use super::job::Job;
-use super::job::Step;
 use super::rhythm::LastRun;
 use super::state::Cancel;
 use super::state::StateMachine;
 use super::state::TaskState;
+use super::steps::Step;
+use super::steps::Steps;
 use super::unwind::catch_drop;
 use super::waiters::Waiter;
 use super::waiters::Waiters;
@@ -44,7 +44,7 @@ pub(super) struct Slot<T> {
 
 /// A body with what surrounds it.
 pub(crate) struct Work<T> {
-    pub(crate) job: Box<dyn Job<T>>,
+    pub(crate) body: Box<dyn Steps<T>>,
     pub(crate) around: Option<Around>,
 }
 

@@ -5,13 +5,13 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::job::Job;
-use super::job::Once;
-use super::job::OnceFuture;
-use super::job::Repeat;
-use super::job::RepeatFuture;
-use super::job::TaskReturn;
 use super::rhythm::Rhythm;
+use super::steps::Once;
+use super::steps::OnceFuture;
+use super::steps::Repeat;
+use super::steps::RepeatFuture;
+use super::steps::Steps;
+use super::steps::TaskReturn;
 use crate::error::Error;
 use crate::time::Tick;
 use crate::trigger::MisfirePolicy;
@@ -40,13 +40,13 @@ pub enum OnError {
 /// let future = Body::new_async(|| async { println!("tick") });
 /// ```
 pub struct Body {
-    job: Box<dyn Job<()>>,
+    body: Box<dyn Steps<()>>,
 }
 
 impl Body {
     /// A body that runs this closure each time.
     pub fn new<R: TaskReturn>(body: impl FnMut() -> R + Send + 'static) -> Self {
-        Self { job: Box::new(Repeat(body)) }
+        Self { body: Box::new(Repeat(body)) }
     }
 
     /// A body that makes a future each time and polls it on the pool's workers until it is ready.
@@ -55,7 +55,7 @@ impl Body {
         R: TaskReturn,
         U: Future<Output = R> + Send + 'static,
     {
-        Self { job: Box::new(RepeatFuture::new(make)) }
+        Self { body: Box::new(RepeatFuture::new(make)) }
     }
 }
 
@@ -83,7 +83,7 @@ impl fmt::Debug for Body {
 /// ```
 #[must_use = "a task does nothing until it is submitted to a pool"]
 pub struct Task<T> {
-    pub(crate) job: Box<dyn Job<T>>,
+    pub(crate) body: Box<dyn Steps<T>>,
     pub(crate) rhythm: Rhythm,
     pub(crate) initial_delay: Duration,
     pub(crate) name: Option<Arc<str>>,
@@ -117,9 +117,9 @@ impl<T: Send + Sync + 'static> Task<T> {
         self
     }
 
-    fn with(job: Box<dyn Job<T>>, rhythm: Rhythm) -> Self {
+    fn with(body: Box<dyn Steps<T>>, rhythm: Rhythm) -> Self {
         Self {
-            job,
+            body,
             rhythm,
             initial_delay: Duration::ZERO,
             name: None,
@@ -138,7 +138,7 @@ impl<T: Send + Sync + 'static> Task<T> {
 impl Task<()> {
     /// A task that runs once; its body may return an error, which then is its failure.
     pub fn once_fallible(body: Body) -> Self {
-        Self::with(body.job, Rhythm::Once)
+        Self::with(body.body, Rhythm::Once)
     }
 
     /// A task whose fire times lie `period` apart, however long its runs take.
@@ -148,7 +148,7 @@ impl Task<()> {
     #[doc(alias = "scheduleAtFixedRate")]
     pub fn at_fixed_rate(period: Duration, body: Body) -> Self {
         let misfire = MisfirePolicy::default();
-        Self::with(body.job, Rhythm::FixedRate { period, misfire })
+        Self::with(body.body, Rhythm::FixedRate { period, misfire })
     }
 
     /// A task that runs again `delay` after each run has ended.
@@ -156,7 +156,7 @@ impl Task<()> {
     /// `delay` 5 s, a run takes 2 s: the next starts 5 s later, 7 s after the start of this one.
     #[doc(alias = "scheduleWithFixedDelay")]
     pub fn with_fixed_delay(delay: Duration, body: Body) -> Self {
-        Self::with(body.job, Rhythm::FixedDelay { delay })
+        Self::with(body.body, Rhythm::FixedDelay { delay })
     }
 
     /// A task that fires when its trigger says, until the trigger says no more.
@@ -164,7 +164,7 @@ impl Task<()> {
     /// It is a one-shot that schedules itself anew after each run, as Spring's `ReschedulingRunnable`
     /// is, so its runs never overlap.
     pub fn on_trigger(trigger: impl Trigger + 'static, body: Body) -> Self {
-        Self::with(body.job, Rhythm::Trigger(Box::new(trigger)))
+        Self::with(body.body, Rhythm::Trigger(Box::new(trigger)))
     }
 
     /// What happens after a run that panicked or returned an error; [`OnError::Stop`] by default.

@@ -48,7 +48,7 @@ pub(crate) enum Step<T> {
 }
 
 /// A body, as the task keeps it.
-pub(crate) trait Job<T>: Send {
+pub(crate) trait Steps<T>: Send {
     /// Runs the body, or polls the future of the present run.
     fn step(&mut self, waker: &Waker) -> Step<T>;
 
@@ -64,7 +64,7 @@ pub(crate) trait Job<T>: Send {
 /// A closure that runs once and returns a value.
 pub(crate) struct Once<F>(pub(crate) Option<F>);
 
-impl<T, F: FnOnce() -> T + Send> Job<T> for Once<F> {
+impl<T, F: FnOnce() -> T + Send> Steps<T> for Once<F> {
     fn step(&mut self, _: &Waker) -> Step<T> {
         let body = self.0.take().expect("a one-shot is run once");
         Step::Value(body())
@@ -74,7 +74,7 @@ impl<T, F: FnOnce() -> T + Send> Job<T> for Once<F> {
 /// A future that yields a value once.
 pub(crate) struct OnceFuture<U>(pub(crate) Pin<Box<U>>);
 
-impl<T, U: Future<Output = T> + Send> Job<T> for OnceFuture<U> {
+impl<T, U: Future<Output = T> + Send> Steps<T> for OnceFuture<U> {
     fn step(&mut self, waker: &Waker) -> Step<T> {
         match self.0.as_mut().poll(&mut Context::from_waker(waker)) {
             Poll::Ready(value) => Step::Value(value),
@@ -86,7 +86,7 @@ impl<T, U: Future<Output = T> + Send> Job<T> for OnceFuture<U> {
 /// A closure that is run again and again.
 pub(crate) struct Repeat<F>(pub(crate) F);
 
-impl<R: TaskReturn, F: FnMut() -> R + Send> Job<()> for Repeat<F> {
+impl<R: TaskReturn, F: FnMut() -> R + Send> Steps<()> for Repeat<F> {
     fn step(&mut self, _: &Waker) -> Step<()> {
         Step::Ran((self.0)().into_result())
     }
@@ -108,7 +108,7 @@ impl<F, U> RepeatFuture<F, U> {
     }
 }
 
-impl<R, U, F> Job<()> for RepeatFuture<F, U>
+impl<R, U, F> Steps<()> for RepeatFuture<F, U>
 where
     R: TaskReturn,
     U: Future<Output = R> + Send,
