@@ -253,8 +253,9 @@ impl<I: Item> Core<I> {
             self.after_removal(effects);
             return;
         }
-        self.put(item, kind, due.not_overtaking(now), now, effects);
+        // First, so that a pool that finds the task ended does not declare its end beside the start.
         self.hire_if_missing(effects);
+        self.put(item, kind, due.not_overtaking(now), now, effects);
         self.see_to_the_queue(now, effects);
     }
 
