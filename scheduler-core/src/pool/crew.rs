@@ -1,24 +1,18 @@
 //! Where workers come from: threads of the operating system, or steps taken by hand.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::sync::Weak;
 use std::thread;
 
 use super::roster::WorkerNumber;
 use super::shell::Shell;
+use super::virtual_crew::VirtualCrew;
 use super::worker;
 use crate::error::Error;
 use crate::sync::AtomicBool;
-use crate::sync::AtomicU64;
-use crate::sync::Mutex;
 use crate::sync::Ordering;
 use crate::task::unwind::catch;
-use crate::time::Epoch;
-use crate::time::Gate;
-use crate::time::Tick;
 
 /// Starts the threads of a pool's workers.
 ///
@@ -57,8 +51,8 @@ impl<F: Fn(WorkerThread) -> io::Result<()> + Send + Sync> ThreadFactory for F {
 #[must_use = "a worker does nothing until it is run"]
 pub struct WorkerThread {
     name: String,
-    number: WorkerNumber,
-    shell: Option<Arc<Shell>>,
+    pub(super) number: WorkerNumber,
+    pub(super) shell: Option<Arc<Shell>>,
     /// Set by the start and by the dropping of the worker: the later of the two reports a refusal.
     is_over: Arc<AtomicBool>,
 }
@@ -152,300 +146,5 @@ impl Crew {
             Ok(Err(error)) => Err(Error::no_thread(error.to_string())),
             Err(failure) => Err(Error::no_thread(failure.to_string())),
         }
-    }
-}
-
-/// Workers without threads: a test takes each of their steps, one after the other.
-///
-/// With a [`ManualClock`](crate::ManualClock) this runs a whole pool on the thread of the test,
-/// deterministically.
-///
-/// ```
-/// use scheduler_core::{ManualClock, ScheduledThreadPool, VirtualCrew};
-/// use std::{sync::Arc, time::Duration};
-///
-/// let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
-/// let pool = ScheduledThreadPool::builder()
-///     .clock(Arc::new(clock.clone()))
-///     .virtual_crew(&crew)
-///     .build()?;
-/// let handle = pool.schedule(Duration::from_secs(60), || "a minute later")?;
-/// crew.run_until_idle();
-/// assert!(!handle.is_done());
-/// clock.advance(Duration::from_secs(60));
-/// crew.run_until_idle();
-/// assert_eq!(handle.result_now()?, "a minute later");
-/// # Ok::<(), scheduler_core::Error>(())
-/// ```
-#[derive(Clone, Default)]
-pub struct VirtualCrew {
-    /// Workers of a pool that exists; the pool owns them.
-    workers: Arc<Mutex<BTreeMap<WorkerNumber, Rest>>>,
-    shell: Arc<Mutex<Option<Weak<Shell>>>>,
-    steps: Arc<AtomicU64>,
-    refusals: Arc<AtomicU64>,
-}
-
-/// Where a virtual worker waits to be woken, and what it saw there before its last step.
-struct Rest {
-    gate: Arc<Gate>,
-    /// None before the first step.
-    seen: Option<Epoch>,
-}
-
-/// What one step of a virtual worker led to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Stepped {
-    /// It ran a task.
-    Ran,
-    /// It has nothing to do before this time, or until it is given something.
-    Waits(Option<Tick>),
-    /// It has left the pool.
-    Left,
-}
-
-impl VirtualCrew {
-    /// A crew of nobody, to be given to one pool.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The numbers of the workers, smallest first.
-    #[must_use]
-    pub fn workers(&self) -> Vec<u64> {
-        self.workers.lock().keys().copied().collect()
-    }
-
-    /// Whether the pool has woken this worker since its last step, or it has not taken a step yet.
-    ///
-    /// A worker that waits has to be stepped when it is woken and when the time is reached until which
-    /// it waits. It may be stepped at any other time, too.
-    #[must_use]
-    pub fn is_woken(&self, worker: u64) -> bool {
-        let workers = self.workers.lock();
-        workers.get(&worker).is_some_and(|rest| rest.seen != Some(rest.gate.epoch()))
-    }
-
-    /// Refuses the next `count` workers that the pool wants to start, as a system does that has no
-    /// threads left.
-    pub fn refuse(&self, count: u64) {
-        // ORDERING: relaxed, a mere counter.
-        self.refusals.store(count, Ordering::Relaxed);
-    }
-
-    /// Lets one worker do one thing: run a task, come to rest, or leave.
-    #[must_use]
-    pub fn step(&self, worker: u64) -> Stepped {
-        match self.begin(worker) {
-            Begun::Run(run) => {
-                run.finish();
-                Stepped::Ran
-            }
-            Begun::Waits(until) => Stepped::Waits(until),
-            Begun::Left => Stepped::Left,
-        }
-    }
-
-    /// Lets one worker take a task and execute its body, without making the outcome known yet.
-    ///
-    /// Until [`VirtualRun::finish`] the worker is busy and the task is running: so a run can be given
-    /// a virtual duration.
-    #[must_use]
-    pub fn begin(&self, worker: u64) -> Begun {
-        // ORDERING: relaxed, a mere counter.
-        self.steps.fetch_add(1, Ordering::Relaxed);
-        let shell = self.shell.lock().as_ref().and_then(Weak::upgrade);
-        let (Some(shell), true) = (shell, self.notice(worker)) else {
-            self.workers.lock().remove(&worker);
-            return Begun::Left;
-        };
-        match worker::take(&shell, worker, None) {
-            worker::Taken::Executed(executed) => {
-                Begun::Run(VirtualRun { shell, executed: Some(executed) })
-            }
-            worker::Taken::Waits(until) => Begun::Waits(until),
-            worker::Taken::Leaves => {
-                self.workers.lock().remove(&worker);
-                shell.worker_left(worker);
-                Begun::Left
-            }
-        }
-    }
-
-    /// Steps every worker in turn until none has anything to do at this time.
-    ///
-    /// Does not return while a task keeps submitting tasks that are due at once.
-    pub fn run_until_idle(&self) {
-        let mut is_idle = false;
-        while !is_idle {
-            is_idle = true;
-            for worker in self.workers() {
-                is_idle &= matches!(self.step(worker), Stepped::Waits(_));
-            }
-        }
-    }
-
-    /// How many steps have been taken.
-    #[must_use]
-    pub fn steps(&self) -> u64 {
-        // ORDERING: relaxed, a mere counter.
-        self.steps.load(Ordering::Relaxed)
-    }
-
-    /// Notes what a worker sees before it looks for work, and says whether there is such a worker.
-    fn notice(&self, worker: WorkerNumber) -> bool {
-        let mut workers = self.workers.lock();
-        let Some(rest) = workers.get_mut(&worker) else { return false };
-        rest.seen = Some(rest.gate.epoch());
-        true
-    }
-
-    fn join(&self, mut worker: WorkerThread) {
-        // ORDERING: relaxed, a mere counter.
-        let one_less = |count: u64| count.checked_sub(1);
-        if self.refusals.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
-            return;
-        }
-        let Some(shell) = worker.shell.take() else { return };
-        let Some(gate) = shell.gate(worker.number) else { return };
-        *self.shell.lock() = Some(Arc::downgrade(&shell));
-        self.workers.lock().insert(worker.number, Rest { gate, seen: None });
-        shell.worker_arrived(worker.number);
-    }
-}
-
-impl fmt::Debug for VirtualCrew {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VirtualCrew").field("workers", &self.workers()).finish_non_exhaustive()
-    }
-}
-
-/// The answer of a virtual worker that was asked to begin a run.
-#[derive(Debug)]
-pub enum Begun {
-    /// It has executed a task's body, whose outcome is not known yet.
-    Run(VirtualRun),
-    /// It has nothing to do before this time, or until it is given something.
-    Waits(Option<Tick>),
-    /// It has left the pool.
-    Left,
-}
-
-/// A run of a virtual worker between its beginning and its end.
-///
-/// Dropping it ends the run, too, so that nobody waits for it in vain.
-#[must_use = "the run is in progress until it is finished"]
-pub struct VirtualRun {
-    shell: Arc<Shell>,
-    /// None after the end.
-    executed: Option<worker::Executed>,
-}
-
-impl VirtualRun {
-    /// Ends the run: its outcome becomes known, and a recurring task is queued again.
-    pub fn finish(self) {
-        drop(self);
-    }
-}
-
-impl Drop for VirtualRun {
-    fn drop(&mut self) {
-        if let Some(executed) = self.executed.take() {
-            worker::finish(&self.shell, executed);
-        }
-    }
-}
-
-impl fmt::Debug for VirtualRun {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VirtualRun").finish_non_exhaustive()
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::ManualClock;
-    use crate::ScheduledThreadPool;
-    use std::time::Duration;
-
-    const SECOND: Duration = Duration::from_secs(1);
-
-    fn pool() -> (ScheduledThreadPool, VirtualCrew) {
-        let crew = VirtualCrew::new();
-        let clock = Arc::new(ManualClock::new());
-        let builder = ScheduledThreadPool::builder().core_size(1).clock(clock);
-        (builder.virtual_crew(&crew).build().unwrap(), crew)
-    }
-
-    #[test]
-    fn a_worker_is_woken_by_a_nearer_task_and_until_its_first_step() {
-        let (pool, crew) = pool();
-        pool.schedule(SECOND * 10, || {}).unwrap();
-        assert!(crew.is_woken(1));
-        assert_eq!(crew.step(1), Stepped::Waits(Some(Tick::ZERO + SECOND * 10)));
-        pool.schedule(SECOND * 20, || {}).unwrap();
-        assert!(!crew.is_woken(1));
-        pool.schedule(SECOND * 5, || {}).unwrap();
-        assert!(crew.is_woken(1));
-        assert_eq!(crew.step(1), Stepped::Waits(Some(Tick::ZERO + SECOND * 5)));
-        assert!(!crew.is_woken(1));
-        assert!(!crew.is_woken(2));
-    }
-
-    #[test]
-    fn a_worker_that_stayed_as_the_only_one_leaves_when_it_is_no_longer() {
-        let (crew, clock) = (VirtualCrew::new(), ManualClock::new());
-        let builder = ScheduledThreadPool::builder().core_size(2).keep_alive(SECOND);
-        let builder = builder.core_may_time_out(true).clock(Arc::new(clock.clone()));
-        let pool = builder.virtual_crew(&crew).build().unwrap();
-        let pending = pool.schedule(SECOND * 60, || {}).unwrap();
-        assert_eq!(crew.step(1), Stepped::Waits(Some(Tick::ZERO + SECOND * 60)));
-        let short = pool.schedule(Duration::ZERO, || {}).unwrap();
-        assert_eq!(crew.step(2), Stepped::Ran);
-        assert!(short.is_done() && crew.is_woken(1));
-        assert_eq!(crew.step(1), Stepped::Waits(Some(Tick::ZERO + SECOND)));
-        clock.advance(SECOND);
-        assert_eq!(crew.step(1), Stepped::Left);
-        assert!(pending.cancel());
-        crew.run_until_idle();
-        clock.advance(SECOND);
-        crew.run_until_idle();
-        assert_eq!(crew.workers(), []);
-    }
-
-    #[test]
-    fn a_refused_worker_is_wanted_again_at_the_next_submission() {
-        let (pool, crew) = pool();
-        crew.refuse(1);
-        let first = pool.schedule(Duration::ZERO, || {}).unwrap();
-        assert_eq!((crew.workers().len(), pool.stats().pool_size), (0, 0));
-        let second = pool.schedule(Duration::ZERO, || {}).unwrap();
-        crew.run_until_idle();
-        assert!(first.is_done() && second.is_done());
-    }
-
-    #[test]
-    fn the_workers_of_a_pool_that_is_gone_have_left() {
-        let (pool, crew) = pool();
-        let handle = pool.schedule(SECOND, || {}).unwrap();
-        drop(pool);
-        crew.run_until_idle();
-        assert_eq!(crew.workers(), []);
-        assert!(handle.is_cancelled());
-    }
-
-    #[test]
-    fn a_run_that_is_dropped_has_ended() {
-        let (pool, crew) = pool();
-        let handle = pool.submit(|| 42).unwrap();
-        let Begun::Run(run) = crew.begin(1) else { panic!("the task is due") };
-        assert!(!handle.is_done());
-        drop(run);
-        assert_eq!(handle.result_now().unwrap(), 42);
-        crew.run_until_idle();
-        assert_eq!(pool.stats().active, 0);
     }
 }

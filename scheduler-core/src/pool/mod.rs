@@ -9,7 +9,7 @@
 //! |---|---|---|---|
 //! | core | `core`, `ending`, `agenda`, `roster`, `shutdown`, `step` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
 //! | shell | `shell` | the lock; performs the core's effects after unlocking | decides anything |
-//! | edge | `worker`, `crew`, `hooks` | threads, user code | looks into the core |
+//! | edge | `worker`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
 //!
 //! # The life of a pool
 //!
@@ -43,6 +43,7 @@ mod shutdown;
 mod step;
 mod time_limit;
 mod unstarted;
+mod virtual_crew;
 mod worker;
 
 use std::fmt;
@@ -52,17 +53,17 @@ use std::time::Duration;
 
 pub use builder::PoolBuilder;
 pub use control::QueuedTask;
-pub use crew::Begun;
-pub use crew::Stepped;
 pub use crew::ThreadFactory;
-pub use crew::VirtualCrew;
-pub use crew::VirtualRun;
 pub use crew::WorkerThread;
 pub use rejection::RejectionHandler;
 pub use rejection::RejectionPolicy;
 pub use shutdown::RunState;
 pub use shutdown::ShutdownPolicy;
 pub use unstarted::UnstartedTask;
+pub use virtual_crew::Begun;
+pub use virtual_crew::Stepped;
+pub use virtual_crew::VirtualCrew;
+pub use virtual_crew::VirtualRun;
 
 use crate::error::Error;
 use crate::sync::Mutex;
