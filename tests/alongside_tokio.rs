@@ -1,5 +1,7 @@
 //! The scheduler next to a Tokio `main`.
 
+use std::sync::Arc;
+use std::sync::Mutex;
 use std::sync::OnceLock;
 
 use scheduler::Scheduler;
@@ -31,12 +33,24 @@ async fn future() {
 async fn tasks_run_while_the_runtime_does_and_end_before_shutdown_returns() {
     let (sender, mut runs) = unbounded_channel();
     RUNS.set(sender).expect("the only test");
-    let scheduler = Scheduler::builder().pool_size(2).messages(|_| {}).spawn().unwrap();
+    let said = Arc::new(Mutex::new(String::new()));
+    let last = Arc::clone(&said);
+    let builder = Scheduler::builder().pool_size(2);
+    let builder = builder.messages(move |text| text.clone_into(&mut last.lock().unwrap()));
+    let scheduler = builder.spawn().unwrap();
+    let mut count = 0;
     for task in ["plain", "future", "plain", "future"] {
-        while runs.recv().await != Some(task) {}
+        loop {
+            count += 1;
+            if runs.recv().await == Some(task) {
+                break;
+            }
+        }
     }
     scheduler.shutdown_async().await.unwrap();
-    while runs.try_recv().is_ok() {}
-    tokio::task::yield_now().await;
-    assert!(runs.try_recv().is_err(), "nothing runs after the shutdown");
+    while runs.try_recv().is_ok() {
+        count += 1;
+    }
+    let expected = format!("INFO  stopped: {count} runs, 0 failures");
+    assert_eq!(*said.lock().unwrap(), expected, "all runs had ended, and none came later");
 }

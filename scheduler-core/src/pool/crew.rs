@@ -1,4 +1,4 @@
-//! Where workers come from: threads of the operating system, or steps taken by hand.
+//! Where workers come from: threads that a factory starts, or a virtual crew.
 
 use std::fmt;
 use std::io;
