@@ -30,12 +30,14 @@
 //! # Ok::<(), scheduler_expr::ParseCronError>(())
 //! ```
 
+mod attribute;
 mod calendar;
 mod cron;
 mod duration;
 mod excerpt;
 mod zone;
 
+pub use attribute::Attribute;
 pub use calendar::CalendarDays;
 pub use cron::ParseCronErrorKind;
 pub use cron::{CronExpression, CronField, FieldValues, NeverFires, ParseCronError};
