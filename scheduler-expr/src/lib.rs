@@ -11,6 +11,7 @@
 //!   expression says in English, and whether it can ever match at all.
 //! * [`parse_duration`]: Spring's simple, composite and ISO-8601 forms, exactly.
 //! * [`check_zone_name`]: whether a name is one of the IANA time zones.
+//! * [`Template`]: `${key:default}` placeholders inside a text.
 //!
 //! # What it must never do
 //!
@@ -35,6 +36,8 @@ mod calendar;
 mod cron;
 mod duration;
 mod excerpt;
+mod nearest;
+mod placeholder;
 mod zone;
 
 pub use attribute::Attribute;
@@ -43,4 +46,8 @@ pub use cron::ParseCronErrorKind;
 pub use cron::{CronExpression, CronField, FieldValues, NeverFires, ParseCronError};
 pub use duration::{DurationUnit, ParseDurationError, ParseDurationErrorKind, SignedDuration};
 pub use duration::{parse_delay, parse_duration, parse_period};
+pub use excerpt::quoted;
+pub use nearest::nearest;
+pub use placeholder::{ParseTemplateError, ParseTemplateErrorKind};
+pub use placeholder::{ResolveTemplateError, ResolveTemplateErrorKind, Template};
 pub use zone::{ParseZoneError, check_zone_name, zone_names};
