@@ -44,6 +44,7 @@ mod error;
 mod notice;
 mod registrar;
 mod runner;
+mod settings;
 mod speech;
 
 #[doc(hidden)]
