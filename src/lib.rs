@@ -41,8 +41,10 @@ struct Readme;
 
 mod entry;
 mod error;
+mod inject;
 mod notice;
 mod registrar;
+mod run;
 mod runner;
 mod speech;
 
@@ -50,10 +52,12 @@ mod speech;
 #[path = "private.rs"]
 pub mod __private;
 
-pub use entry::{Body, BoxFuture, Entry, Location, Rule, TaskError, TaskResult, entries};
+pub use entry::{Entry, Location, entries};
 pub use error::{StartError, StopError};
+pub use inject::{Call, Extract, Managed, State, Wiring};
+pub use run::{BoxFuture, Cause, Run, Shutdown, TaskError, TaskResult};
 pub use runner::{Builder, Scheduler, start, start_async};
 pub use scheduler_core as engine;
 pub use scheduler_core::{Clock, ManualClock, SystemClock};
-pub use scheduler_expr::DurationUnit;
+pub use scheduler_expr::Attribute;
 pub use scheduler_macros::scheduled;

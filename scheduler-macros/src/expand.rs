@@ -20,13 +20,9 @@ pub(crate) fn entry(function: &Function, plan: &Plan) -> TokenStream {
     let private = &other_than(&function_name, "scheduler_private");
     let constant = other_than(&function_name, "SCHEDULED_ENTRY");
     let name = name(&plan.name, private);
-    let rule = rule(&plan.rule, private);
-    let body = body(function, private);
-    let initial_delay = plan.initial_delay.iter().map(|text| quote!(.with_initial_delay(#text)));
-    let time_unit = plan.time_unit.map(|unit| {
-        let unit = format_ident!("{unit:?}");
-        quote!(.with_time_unit(#private::DurationUnit::#unit))
-    });
+    let attributes = attributes(plan, private);
+    let wire = wire(function, private);
+    let ident = &function.sig.ident;
     let deprecated = function.attrs.iter().any(|attr| attr.path().is_ident("deprecated"));
     let deprecated = deprecated.then(|| quote!(#[allow(deprecated)]));
     quote! {
@@ -38,14 +34,12 @@ pub(crate) fn entry(function: &Function, plan: &Plan) -> TokenStream {
                 #private::Origin::new(
                     #function_name,
                     #private::module_path!(),
-                    #private::file!(),
-                    #private::line!(),
+                    #private::Location { file: #private::file!(), line: #private::line!() },
+                    || #private::FunctionId::of(&#ident),
                 ),
-                #rule,
-                #body,
-            )
-            #(#initial_delay)*
-            #time_unit;
+                &[#(#attributes),*],
+                #wire,
+            );
             #private::submit! { #constant }
         };
     }
@@ -66,23 +60,30 @@ fn name(name: &Name, private: &Ident) -> TokenStream {
     }
 }
 
-fn rule(rule: &Rule, private: &Ident) -> TokenStream {
-    match rule {
+/// The texts of the annotation.
+fn attributes(plan: &Plan, private: &Ident) -> Vec<TokenStream> {
+    let mut texts: Vec<(&str, String)> = Vec::new();
+    match &plan.rule {
         Rule::Cron { expression, zone } => {
-            let zone = match zone {
-                Some(zone) => quote!(#private::Some(#zone)),
-                None => quote!(#private::None),
-            };
-            quote!(#private::Rule::Cron { expression: #expression, zone: #zone })
+            texts.push(("Cron", expression.clone()));
+            texts.extend(zone.iter().map(|zone| ("Zone", zone.clone())));
         }
-        Rule::FixedRate { period } => quote!(#private::Rule::FixedRate { period: #period }),
-        Rule::FixedDelay { delay } => quote!(#private::Rule::FixedDelay { delay: #delay }),
-        Rule::Once => quote!(#private::Rule::Once),
+        Rule::FixedRate { period } => texts.push(("FixedRate", period.clone())),
+        Rule::FixedDelay { delay } => texts.push(("FixedDelay", delay.clone())),
+        Rule::Once => {}
     }
+    texts.extend(plan.initial_delay.iter().map(|text| ("InitialDelay", text.clone())));
+    let unit = plan.time_unit.map(|unit| format!("{unit:?}").to_lowercase());
+    texts.extend(unit.map(|unit| ("TimeUnit", unit)));
+    let pairs = texts.into_iter().map(|(key, text)| {
+        let key = format_ident!("{key}");
+        quote!((#private::Attribute::#key, #text))
+    });
+    pairs.collect()
 }
 
 /// How the function is called. Its result is judged at the return type, its future at its name.
-fn body(function: &Function, private: &Ident) -> TokenStream {
+fn wire(function: &Function, private: &Ident) -> TokenStream {
     let ident = &function.sig.ident;
     let settle = quote! {
         |value| {
@@ -94,10 +95,10 @@ fn body(function: &Function, private: &Ident) -> TokenStream {
         let begin = place(quote!(#private::begin), &function.sig.output);
         let settle = place(settle, &function.sig.output);
         let future = quote_spanned!(ident.span()=> #ident());
-        quote!(#private::Body::Async(|| #begin(#future, #settle)))
+        quote!(|_| #private::async_call(|_| #begin(#future, #settle)))
     } else {
-        let call = place(quote!(#private::call), &function.sig.output);
-        quote!(#private::Body::Sync(|| #call(#ident, #settle)))
+        let call = place(quote!(#private::settle), &function.sig.output);
+        quote!(|_| #private::sync_call(|_| #call(#ident(), #settle)))
     }
 }
 
