@@ -17,16 +17,30 @@
 //! An event that is of interest to everybody is made and given to the bus as it is; one that is made
 //! for each run is made only if somebody hears every event.
 
+mod bus;
+mod contain;
 mod event;
 mod failure;
+mod history;
+mod listener;
+mod queue;
 mod record;
+#[cfg(test)]
+mod tests;
 
+pub(crate) use bus::Bus;
+pub(crate) use bus::BusBuilder;
+pub(crate) use contain::catch;
+pub(crate) use contain::watch_panics;
 pub use event::Event;
 pub use event::Longest;
 pub use event::StopReason;
 pub use failure::Failure;
 pub use failure::Outcome;
 pub use failure::PanicPlace;
+pub(crate) use history::History;
+pub(crate) use history::Recorded;
+pub use listener::Listener;
 pub use record::Counters;
 pub use record::RuleKind;
 pub use record::RunRecord;
