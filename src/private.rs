@@ -21,7 +21,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 pub use core::option::Option::{self, None, Some};
-pub use core::{concat, file, line, module_path};
+pub use core::{concat, file, line, module_path, stringify};
 pub use inventory::submit;
 pub use scheduler_expr::Attribute;
 
