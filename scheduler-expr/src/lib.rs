@@ -11,6 +11,7 @@
 //!   expression says in English, and whether it can ever match at all.
 //! * [`parse_duration`]: Spring's simple, composite and ISO-8601 forms, exactly.
 //! * [`check_zone_name`]: whether a name is one of the IANA time zones.
+//! * [`nearest`]: what was probably meant by a word that is not known.
 //!
 //! # What it must never do
 //!
@@ -34,6 +35,7 @@ mod calendar;
 mod cron;
 mod duration;
 mod excerpt;
+mod nearest;
 mod zone;
 
 pub use calendar::CalendarDays;
@@ -41,4 +43,5 @@ pub use cron::ParseCronErrorKind;
 pub use cron::{CronExpression, CronField, FieldValues, NeverFires, ParseCronError};
 pub use duration::{DurationUnit, ParseDurationError, ParseDurationErrorKind, SignedDuration};
 pub use duration::{parse_delay, parse_duration, parse_period};
+pub use nearest::nearest;
 pub use zone::{ParseZoneError, check_zone_name, zone_names};
