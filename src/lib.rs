@@ -41,6 +41,7 @@ struct Readme;
 
 mod entry;
 mod error;
+mod notice;
 mod registrar;
 mod runner;
 mod speech;

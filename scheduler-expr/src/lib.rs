@@ -31,6 +31,7 @@
 //! # Ok::<(), scheduler_expr::ParseCronError>(())
 //! ```
 
+mod attribute;
 mod calendar;
 mod cron;
 mod duration;
@@ -38,6 +39,7 @@ mod excerpt;
 mod nearest;
 mod zone;
 
+pub use attribute::Attribute;
 pub use calendar::CalendarDays;
 pub use cron::ParseCronErrorKind;
 pub use cron::{CronExpression, CronField, FieldValues, NeverFires, ParseCronError};

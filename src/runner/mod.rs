@@ -16,7 +16,6 @@
 //! in progress; after the limit it asks them to stop and gives them [`GRACE`] to do so.
 
 mod builder;
-mod notice;
 mod signals;
 mod zone;
 
@@ -24,8 +23,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use crate::notice::Notice;
 pub use builder::Builder;
-use notice::Notice;
 use scheduler_core::ScheduledThreadPool;
 
 use crate::error::StartError;

@@ -13,7 +13,24 @@ const CRATES: [(&str, &[&str]); 3] = [
         &["error", "sync", "time", "trigger", "queue", "task", "observe", "pool"],
     ),
     ("scheduler-macros/src", &["diagnostic", "args", "item", "repeat", "check", "expand"]),
-    ("src", &["error", "entry", "registrar", "speech", "runner", "private"]),
+    (
+        "src",
+        &[
+            "error",
+            "notice",
+            "run",
+            "inject",
+            "entry",
+            "settings",
+            "observe",
+            "conduct",
+            "registrar",
+            "speech",
+            "runner",
+            "testing",
+            "private",
+        ],
+    ),
 ];
 
 #[test]

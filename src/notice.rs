@@ -13,7 +13,7 @@ use std::task::Waker;
 
 /// A value that is given once; clones share it.
 #[derive(Debug)]
-pub(super) struct Notice<T> {
+pub(crate) struct Notice<T> {
     state: Arc<(Mutex<State<T>>, Condvar)>,
 }
 
@@ -24,13 +24,13 @@ struct State<T> {
 }
 
 impl<T: Clone> Notice<T> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let state = State { value: None, wakers: Vec::new() };
         Self { state: Arc::new((Mutex::new(state), Condvar::new())) }
     }
 
     /// Gives the value, and says whether this was the first time; later values are dropped.
-    pub(super) fn give(&self, value: T) -> bool {
+    pub(crate) fn give(&self, value: T) -> bool {
         let mut state = self.lock();
         if state.value.is_some() {
             return false;
@@ -44,7 +44,7 @@ impl<T: Clone> Notice<T> {
     }
 
     /// Blocks until the value is given.
-    pub(super) fn wait(&self) -> T {
+    pub(crate) fn wait(&self) -> T {
         let mut state = self.lock();
         loop {
             if let Some(value) = &state.value {
