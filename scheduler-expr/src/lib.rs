@@ -14,6 +14,7 @@
 //! * [`check_name`]: whether a task or a pool can be called so.
 //! * [`Attribute`]: everything about a task that is a text, its name and what it may say.
 //! * [`nearest`]: what was probably meant by a word that is not known.
+//! * [`Template`]: `${key:default}` placeholders inside a text.
 //!
 //! # What it must never do
 //!
@@ -40,6 +41,7 @@ mod duration;
 mod excerpt;
 mod name;
 mod nearest;
+mod placeholder;
 mod zone;
 
 pub use attribute::{Attribute, AttributeError};
@@ -48,6 +50,9 @@ pub use cron::ParseCronErrorKind;
 pub use cron::{CronExpression, CronField, FieldValues, NeverFires, ParseCronError};
 pub use duration::{DurationUnit, ParseDurationError, ParseDurationErrorKind, SignedDuration};
 pub use duration::{parse_delay, parse_duration, parse_period};
+pub use excerpt::quoted;
 pub use name::{ParseNameError, check_name};
 pub use nearest::nearest;
+pub use placeholder::{ParseTemplateError, ParseTemplateErrorKind};
+pub use placeholder::{ResolveTemplateError, ResolveTemplateErrorKind, Template};
 pub use zone::{ParseZoneError, check_zone_name, zone_names};

@@ -80,4 +80,10 @@ mod tests {
         check("", None);
         check(&"x".repeat(10_000), None);
     }
+
+    #[test]
+    fn never_compares_long_candidates() {
+        let long = "x".repeat(10_000);
+        assert_eq!(nearest("xxx", [long.as_str(), "xxxx"]), Some("xxxx"));
+    }
 }
