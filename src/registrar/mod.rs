@@ -11,6 +11,7 @@
 //! Start anything. A plan is complete before the first task is submitted, so with one bad function
 //! among a hundred nothing has run.
 
+mod definition;
 mod name;
 mod planned;
 #[cfg(test)]

@@ -16,6 +16,8 @@
 //! in progress; after the limit it asks them to stop and gives them [`GRACE`] to do so.
 
 mod builder;
+mod context;
+mod pools;
 mod signals;
 mod zone;
 
