@@ -22,6 +22,7 @@ use std::sync::Arc;
 use scheduler_core::Clock;
 use scheduler_core::trigger::Zone;
 
+pub use definition::Registrar;
 pub(crate) use planned::Planned;
 pub(crate) use planned::Rhythm;
 

@@ -27,6 +27,7 @@ use std::time::Duration;
 
 use crate::notice::Notice;
 pub use builder::Builder;
+pub use pools::Pool;
 use scheduler_core::ScheduledThreadPool;
 
 use crate::error::StartError;
