@@ -48,21 +48,24 @@ mod observe;
 mod registrar;
 mod run;
 mod runner;
+mod schedule;
 mod speech;
 
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
 
-pub use entry::{Entry, Location, entries};
+pub use entry::{Entry, Location, TaskList, entries};
 pub use error::{StartError, StopError};
-pub use inject::{Call, Extract, Managed, State, Wiring};
+pub use inject::{Call, Extract, Managed, State, TaskOutput, Wiring};
 pub use observe::{
     Counters, Event, Failure, Listener, Longest, Outcome, PanicPlace, RuleKind, RunRecord,
 };
 pub use observe::{SkipReason, StopReason, TaskFacts, TaskSnapshot, TaskState};
+pub use registrar::Registrar;
 pub use run::{BoxFuture, Cause, Run, Shutdown, TaskError, TaskResult};
-pub use runner::{Builder, Scheduler, start, start_async};
+pub use runner::{Builder, Pool, Scheduler, start, start_async};
+pub use schedule::{Length, Schedule};
 pub use scheduler_core as engine;
 pub use scheduler_core::{Clock, ManualClock, SystemClock};
 pub use scheduler_expr::Attribute;

@@ -22,11 +22,18 @@ mod contain;
 mod event;
 mod failure;
 mod history;
+mod level;
 mod listener;
+#[cfg_attr(not(feature = "log"), path = "log_off.rs")]
+mod log;
+#[cfg_attr(not(feature = "metrics"), path = "metrics_off.rs")]
+mod metrics;
 mod queue;
 mod record;
 #[cfg(test)]
 mod tests;
+#[cfg_attr(not(feature = "tracing"), path = "tracing_off.rs")]
+mod tracing;
 
 pub(crate) use bus::Bus;
 pub(crate) use bus::BusBuilder;
@@ -40,7 +47,10 @@ pub use failure::Outcome;
 pub use failure::PanicPlace;
 pub(crate) use history::History;
 pub(crate) use history::Recorded;
+pub(crate) use level::Level;
+pub(crate) use level::Log;
 pub use listener::Listener;
+pub(crate) use metrics::meter;
 pub use record::Counters;
 pub use record::RuleKind;
 pub use record::RunRecord;
@@ -48,3 +58,4 @@ pub use record::SkipReason;
 pub use record::TaskFacts;
 pub use record::TaskSnapshot;
 pub use record::TaskState;
+pub(crate) use tracing::Span;
