@@ -21,6 +21,10 @@ enum Kind {
     InsideTask,
     Signals(String),
     Pool(String),
+    #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "only Tokio has runtimes"))]
+    Runtime(String),
+    #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "only Tokio has runtimes"))]
+    BlocksRuntime,
     NotDrained(StopError),
 }
 
@@ -102,6 +106,16 @@ impl StartError {
         Self { kind: Kind::Signals(reason.to_string()) }
     }
 
+    #[cfg(feature = "tokio")]
+    pub(crate) fn runtime(reason: impl fmt::Display) -> Self {
+        Self { kind: Kind::Runtime(reason.to_string()) }
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn blocks_runtime() -> Self {
+        Self { kind: Kind::BlocksRuntime }
+    }
+
     pub(crate) fn pool(reason: impl fmt::Display) -> Self {
         Self { kind: Kind::Pool(reason.to_string()) }
     }
@@ -128,6 +142,14 @@ impl fmt::Display for StartError {
                 "cannot start: no handler for Ctrl-C and SIGTERM can be installed: {reason}\n  \
                  help: if the program has one of its own, use Scheduler::builder().spawn() and \
                  call shutdown() there"
+            ),
+            Kind::Runtime(reason) => {
+                write!(f, "cannot start: no Tokio runtime can be built for async tasks: {reason}")
+            }
+            Kind::BlocksRuntime => f.write_str(
+                "cannot start: `start` would block the only thread of this Tokio runtime, \
+                 so that async tasks could never go on\n  \
+                 help: write `scheduler::start_async().await`",
             ),
             Kind::Pool(reason) => write!(f, "cannot start: {reason}"),
             Kind::NotDrained(error) => error.fmt(f),
