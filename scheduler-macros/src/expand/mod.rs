@@ -76,10 +76,11 @@ struct Names {
 }
 
 impl Names {
-    /// Names that hide nothing that the function's signature mentions.
+    /// Names that hide nothing that the function's signature or its `impl` mentions.
     fn unlike(task: &Task<'_>) -> Self {
         let sig = &task.function.sig;
-        let taken = quote!(#sig).to_string();
+        let owner = task.owner.map(|owner| &owner.ty);
+        let taken = quote!(#sig #owner).to_string();
         let free = |name: &str| {
             let mut name = name.to_owned();
             while taken.contains(&name) {
