@@ -109,7 +109,7 @@ fn rhythm(entry: &Entry, zone: Zone) -> Result<Rhythm, String> {
 }
 
 fn unit(word: &str) -> Option<DurationUnit> {
-    DurationUnit::ALL.into_iter().find(|unit| format!("{unit:?}").to_lowercase() == word)
+    Attribute::parse_unit(word).ok()
 }
 
 fn cron(expression: &str, zone: Option<&str>, default: Zone) -> Result<Rhythm, String> {

@@ -1,5 +1,8 @@
 //! Which attributes mean something beside which others.
 
+use std::fmt;
+use std::time::Duration;
+
 use super::{Attribute, AttributeError};
 use crate::duration::DurationUnit;
 
@@ -99,7 +102,7 @@ impl Together<'_> {
         self.text(attribute).is_some()
     }
 
-    fn duration(&self, attribute: Attribute) -> Option<std::time::Duration> {
+    fn duration(&self, attribute: Attribute) -> Option<Duration> {
         attribute.parse_duration(self.text(attribute)?, self.unit).ok()
     }
 
@@ -118,7 +121,7 @@ impl Together<'_> {
         };
         let why = (companion.why)(rule);
         let reason = format!("`{attribute}` is of no use {beside}: {why}");
-        Some(AttributeError::new(attribute, reason).with_help(Some(remove(attribute))))
+        Some(useless(attribute, reason))
     }
 
     fn check_initial_delay(&self) -> Option<AttributeError> {
@@ -128,7 +131,7 @@ impl Together<'_> {
         }
         let reason = "`initial_delay` cannot be combined with `cron`: \
                       the expression alone says when the first run is";
-        Some(AttributeError::new(attribute, reason).with_help(Some(remove(attribute))))
+        Some(useless(attribute, reason))
     }
 
     fn check_time_unit(&self) -> Option<AttributeError> {
@@ -138,7 +141,7 @@ impl Together<'_> {
         }
         let reason = "`time_unit` is of no use here: it is the unit of durations that are bare \
                       numbers, and there is no duration";
-        Some(AttributeError::new(attribute, reason).with_help(Some(remove(attribute))))
+        Some(useless(attribute, reason))
     }
 
     fn check_jitter(&self) -> Option<AttributeError> {
@@ -161,7 +164,8 @@ impl Together<'_> {
             return None;
         }
         let reason = format!("`{part}` is of no use without `retry.max`: nothing is tried again");
-        Some(AttributeError::new(*part, reason).with_help(Some("add for example `max = 3`")))
+        let fault = AttributeError::new(*part, reason).about_presence();
+        Some(fault.with_help(Some("add for example `max = 3`")))
     }
 
     fn check_retry_base(&self) -> Option<AttributeError> {
@@ -180,6 +184,8 @@ impl Together<'_> {
     }
 }
 
-fn remove(attribute: Attribute) -> String {
-    format!("remove `{attribute}`")
+/// The fault of an attribute that should not be there.
+fn useless(attribute: Attribute, reason: impl fmt::Display) -> AttributeError {
+    let help = format!("remove `{attribute}`");
+    AttributeError::new(attribute, reason).with_help(Some(help)).about_presence()
 }
