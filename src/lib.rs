@@ -49,6 +49,7 @@ mod registrar;
 mod run;
 mod runner;
 mod schedule;
+mod settings;
 mod speech;
 
 #[doc(hidden)]
