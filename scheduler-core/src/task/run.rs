@@ -80,12 +80,13 @@ impl Run {
     /// When this run did start, as the wall clock told it.
     #[must_use]
     pub fn started_at(&self) -> DateTime<Utc> {
-        self.last.started
+        self.last.started.wall
     }
 
-    /// Whether this run was asked to stop, by [`TaskHandle::cancel_now`](super::TaskHandle::cancel_now)
-    /// or [`ScheduledThreadPool::shutdown_now`](crate::ScheduledThreadPool::shutdown_now), or because
-    /// its time is over
+    /// Whether this run was asked to stop, by [`TaskHandle::cancel_now`](super::TaskHandle::cancel_now),
+    /// [`TaskHandle::ask_to_stop`](super::TaskHandle::ask_to_stop) or
+    /// [`ScheduledThreadPool::shutdown_now`](crate::ScheduledThreadPool::shutdown_now), or because its
+    /// time is over
     /// ([`submit_with_timeout`](crate::ScheduledThreadPool::submit_with_timeout)).
     ///
     /// It stands for the interrupt of the JDK and, like it, is a request that the body may follow.
@@ -93,7 +94,7 @@ impl Run {
     #[doc(alias = "isInterrupted")]
     pub fn is_cancelled(&self) -> bool {
         let header = self.task.header();
-        header.is_asked_to_stop()
+        header.is_asked_to_stop(self.number)
             || header.deadline != Tick::MAX
                 && header.home().is_none_or(|home| header.is_overdue(home.clock().now()))
     }
@@ -153,7 +154,7 @@ impl Run {
 
     /// How long this run has taken so far.
     pub(crate) fn elapsed(&self, now: Tick) -> Duration {
-        now.since(self.last.started_tick)
+        now.since(self.last.started.tick)
     }
 }
 
