@@ -39,6 +39,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod conduct;
 mod entry;
 mod error;
 mod inject;
@@ -53,6 +54,7 @@ mod speech;
 #[path = "private.rs"]
 pub mod __private;
 
+pub use conduct::{Misfire, OnError, Overlap, Retry};
 pub use entry::{Entry, Location, entries};
 pub use error::{StartError, StopError};
 pub use inject::{Call, Extract, Managed, State, Wiring};
