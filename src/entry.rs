@@ -211,7 +211,55 @@ pub fn entries() -> Vec<&'static Entry> {
     entries
 }
 
-/// The entries of one function, in the order of its annotations.
-pub(crate) fn entries_of(function: FunctionId) -> Vec<&'static Entry> {
-    entries().into_iter().filter(|entry| entry.is_of(function)).collect()
+/// Annotated functions that were named in code: see [`tasks!`](crate::tasks).
+#[derive(Clone, Debug, Default)]
+#[must_use = "a list does nothing until a builder has it"]
+pub struct TaskList {
+    pub(crate) entries: Vec<&'static Entry>,
+    /// Functions without an annotation, as they were named.
+    pub(crate) strangers: Vec<&'static str>,
+}
+
+impl TaskList {
+    #[doc(hidden)]
+    pub fn from_functions(functions: &[(&'static str, FunctionId)]) -> Self {
+        let all = entries();
+        let mut list = Self::default();
+        for (named, function) in functions {
+            let mut own = all.iter().filter(|entry| entry.is_of(*function)).peekable();
+            if own.peek().is_none() {
+                list.strangers.push(named);
+            }
+            list.entries.extend(own);
+        }
+        list
+    }
+}
+
+/// Names annotated functions, for [`Builder::tasks`](crate::Builder::tasks).
+///
+/// A function that is named is linked, whatever crate it is in.
+///
+/// ```
+/// use scheduler::{Scheduler, scheduled, tasks};
+///
+/// mod jobs {
+///     #[scheduler::scheduled(fixed_rate = "1h")]
+///     pub fn report() {}
+/// }
+///
+/// #[scheduled(fixed_rate = "1s")]
+/// fn tick() {}
+///
+/// let scheduler = Scheduler::builder().tasks(tasks![tick, jobs::report]).spawn()?;
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[macro_export]
+macro_rules! tasks {
+    ($($function:path),* $(,)?) => {
+        $crate::TaskList::from_functions(&[
+            $(($crate::__private::stringify!($function), $crate::__private::FunctionId::of(&$function))),*
+        ])
+    };
 }

@@ -21,8 +21,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 pub use core::option::Option::{self, None, Some};
-pub use core::{concat, file, line, module_path};
+pub use core::{concat, file, line, module_path, stringify};
 pub use inventory::submit;
+use scheduler_core::Clock;
+use scheduler_core::ManualClock;
 pub use scheduler_expr::Attribute;
 
 pub use crate::entry::Entry;
@@ -33,9 +35,11 @@ pub use crate::entry::Receiver;
 pub use crate::inject::Call;
 use crate::inject::Extract;
 use crate::inject::Managed;
+use crate::inject::States;
 pub use crate::inject::Wiring;
 use crate::run::BoxFuture;
 pub use crate::run::Run;
+use crate::run::Shutdown;
 use crate::run::TaskError;
 use crate::run::TaskResult;
 
@@ -175,4 +179,13 @@ where
     R: TaskReturn + 'static,
 {
     Box::pin(async move { settle(future.await) })
+}
+
+/// The call of an entry that needs nothing managed, and a run to call it with.
+#[must_use]
+pub fn alone(entry: &Entry) -> (Option<Call>, Run) {
+    let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
+    let (states, shutdown) = (States::default(), Shutdown::new());
+    let call = entry.wire(&mut Wiring::new(&states, &clock, &shutdown));
+    (call, Run::detached(entry.name()))
 }

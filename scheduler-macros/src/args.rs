@@ -5,7 +5,7 @@
 //! together is the business of [`check`](crate::check).
 
 use proc_macro2::{Delimiter, Ident, Punct, TokenStream, TokenTree};
-use scheduler_expr::{CronExpression, parse_duration};
+use scheduler_expr::{CronExpression, nearest, parse_duration};
 use syn::{Lit, LitInt, LitStr, Path};
 
 use crate::diagnostic::{self, Faults};
@@ -300,7 +300,7 @@ fn unknown(word: &str) -> String {
         })
         .collect();
     let shown = diagnostic::shorten(word);
-    let meant = diagnostic::nearest(word, named.iter().map(|(known, _)| *known))
+    let meant = nearest(word, named.iter().map(|(known, _)| *known))
         .and_then(|known| named.iter().find(|(name, _)| *name == known));
     match meant {
         Some((_, name)) => format!("unknown option `{shown}`; did you mean `{name}`?"),

@@ -7,7 +7,7 @@
 //!
 //! | layer | does |
 //! |---|---|
-//! | `diagnostic` | collects faults, words them, finds what was meant |
+//! | `diagnostic` | collects faults and words them |
 //! | `args` | reads the options, by one table |
 //! | `item` | reads the function, as far as its signature |
 //! | `repeat` | numbers several annotations of one function |

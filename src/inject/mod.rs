@@ -26,6 +26,7 @@ pub(crate) use state::States;
 pub(crate) use wiring::Missing;
 
 pub use call::Call;
+pub use call::TaskOutput;
 pub use extract::Extract;
 pub use extract::State;
 pub use state::Managed;

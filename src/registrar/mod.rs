@@ -11,6 +11,7 @@
 //! Start anything. A plan is complete before the first task is submitted, so with one bad function
 //! among a hundred nothing has run.
 
+mod definition;
 mod name;
 mod planned;
 #[cfg(test)]
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use scheduler_core::Clock;
 use scheduler_core::trigger::Zone;
 
+pub use definition::Registrar;
 pub(crate) use planned::Planned;
 pub(crate) use planned::Rhythm;
 
@@ -64,6 +66,6 @@ pub(crate) fn plan(entries: &[&'static Entry], given: Given<'_>) -> Result<Plan,
     if faults.is_empty() {
         Ok(Plan { tasks, zone: given.zone })
     } else {
-        Err(StartError::tasks(faults))
+        Err(StartError::of_faults(faults))
     }
 }

@@ -70,6 +70,21 @@ impl Run {
         Self { facts: Arc::new(facts) }
     }
 
+    /// A run outside of any scheduler.
+    pub(crate) fn detached(task: &str) -> Self {
+        let at = DateTime::UNIX_EPOCH;
+        let (fire_time, started_at) = (at, at);
+        let facts = Facts {
+            task: task.into(),
+            number: 1,
+            attempt: 1,
+            cause: Cause::Manual,
+            fire_time,
+            started_at,
+        };
+        Self::new(facts)
+    }
+
     /// The name of the task.
     #[must_use]
     pub fn task_name(&self) -> &str {

@@ -21,6 +21,7 @@ const CRATES: [(&str, &[&str]); 3] = [
             "run",
             "inject",
             "entry",
+            "schedule",
             "settings",
             "observe",
             "conduct",
