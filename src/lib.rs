@@ -39,6 +39,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod conduct;
 mod entry;
 mod error;
 mod inject;
@@ -56,6 +57,7 @@ mod speech;
 #[path = "private.rs"]
 pub mod __private;
 
+pub use conduct::{Misfire, OnError, Overlap, Retry};
 pub use entry::{Entry, Location, TaskList, entries};
 pub use error::{StartError, StopError};
 pub use inject::{Call, Extract, Managed, State, TaskOutput, Wiring};
