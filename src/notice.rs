@@ -1,5 +1,6 @@
 //! Something that happens once, and that threads and futures can wait for.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,19 +15,22 @@ use std::task::Waker;
 /// A value that is given once; clones share it.
 #[derive(Debug)]
 pub(crate) struct Notice<T> {
-    state: Arc<(Mutex<State<T>>, Condvar)>,
+    shared: Arc<(Mutex<State<T>>, Condvar)>,
+    /// Under which number this end has left its waker.
+    number: Option<u64>,
 }
 
 #[derive(Debug)]
 struct State<T> {
     value: Option<T>,
-    wakers: Vec<Waker>,
+    wakers: BTreeMap<u64, Waker>,
+    last: u64,
 }
 
-impl<T: Clone> Notice<T> {
+impl<T> Notice<T> {
     pub(crate) fn new() -> Self {
-        let state = State { value: None, wakers: Vec::new() };
-        Self { state: Arc::new((Mutex::new(state), Condvar::new())) }
+        let state = State { value: None, wakers: BTreeMap::new(), last: 0 };
+        Self { shared: Arc::new((Mutex::new(state), Condvar::new())), number: None }
     }
 
     /// Gives the value, and says whether this was the first time; later values are dropped.
@@ -38,11 +42,17 @@ impl<T: Clone> Notice<T> {
         state.value = Some(value);
         let wakers = std::mem::take(&mut state.wakers);
         drop(state);
-        self.state.1.notify_all();
-        wakers.into_iter().for_each(Waker::wake);
+        self.shared.1.notify_all();
+        wakers.into_values().for_each(Waker::wake);
         true
     }
 
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.shared.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Clone> Notice<T> {
     /// Blocks until the value is given.
     pub(crate) fn wait(&self) -> T {
         let mut state = self.lock();
@@ -50,34 +60,40 @@ impl<T: Clone> Notice<T> {
             if let Some(value) = &state.value {
                 return value.clone();
             }
-            state = self.state.1.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.shared.1.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T> Clone for Notice<T> {
     fn clone(&self) -> Self {
-        Self { state: Arc::clone(&self.state) }
+        Self { shared: Arc::clone(&self.shared), number: None }
+    }
+}
+
+/// An end that is no longer awaited leaves no waker behind.
+impl<T> Drop for Notice<T> {
+    fn drop(&mut self) {
+        let left = self.number.and_then(|number| self.lock().wakers.remove(&number));
+        drop(left);
     }
 }
 
 impl<T: Clone> Future for Notice<T> {
     type Output = T;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         let waker = context.waker().clone();
         let mut state = self.lock();
         if let Some(value) = &state.value {
             return Poll::Ready(value.clone());
         }
-        // Polled often, as beside other futures in a `select!`, it keeps one waker of each task.
-        if !state.wakers.iter().any(|known| known.will_wake(&waker)) {
-            state.wakers.push(waker);
-        }
+        let number = self.number.unwrap_or(state.last + 1);
+        state.last = state.last.max(number);
+        let old = state.wakers.insert(number, waker);
+        drop(state);
+        drop(old);
+        self.number = Some(number);
         Poll::Pending
     }
 }
@@ -98,10 +114,21 @@ mod tests {
         let mut context = Context::from_waker(Waker::noop());
         assert_eq!(future.as_mut().poll(&mut context), Poll::Pending);
         assert_eq!(future.as_mut().poll(&mut context), Poll::Pending);
-        assert_eq!(notice.lock().wakers.len(), 1, "one for each task, however often it polls");
+        assert_eq!(notice.lock().wakers.len(), 1, "one for each end, however often it polls");
         assert!(notice.give(1));
         assert!(!notice.give(2));
         assert_eq!(future.poll(&mut context), Poll::Ready(1));
         assert_eq!(notice.wait(), 1);
+    }
+
+    #[test]
+    fn an_end_that_is_dropped_leaves_no_waker_behind() {
+        let notice = Notice::<()>::new();
+        let mut context = Context::from_waker(Waker::noop());
+        for _ in 0..3 {
+            let mut end = Box::pin(notice.clone());
+            assert_eq!(end.as_mut().poll(&mut context), Poll::Pending);
+        }
+        assert!(notice.lock().wakers.is_empty());
     }
 }

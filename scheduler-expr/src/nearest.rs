@@ -1,30 +1,30 @@
-//! The known word that an unknown one was probably meant to be.
+//! What a person probably meant when a word is not known: options, keys, names of tasks.
 
-/// Words longer than this are not compared: nobody mistypes one into another.
-const LETTERS_MAX: usize = 64;
+/// How long a word may be to be compared at all.
+const LENGTH_MAX: usize = 128;
 
-/// The candidate that `word` was probably meant to be.
+/// Finds the candidate that `word` was probably meant to be.
 ///
-/// Case, underscores, hyphens and blanks do not count, so Spring's `fixedRate` finds `fixed_rate`;
-/// after that, one wrong, missing, additional or exchanged letter in three is forgiven.
+/// Case, underscores, hyphens and spaces do not count, so Spring's `fixedRate` finds `fixed_rate`;
+/// after that, up to one wrong, missing, additional or exchanged letter in three is forgiven. Of
+/// several that are equally near, the first is taken.
 ///
 /// ```
 /// use scheduler_expr::nearest;
 ///
-/// let names = ["daily_report", "purge"];
-/// assert_eq!(nearest("daily-reprot", names), Some("daily_report"));
-/// assert_eq!(nearest("weekly", names), None);
+/// assert_eq!(nearest("fixedRate", ["cron", "fixed_rate"]), Some("fixed_rate"));
+/// assert_eq!(nearest("corn", ["cron", "fixed_rate"]), Some("cron"));
+/// assert_eq!(nearest("colour", ["cron", "fixed_rate"]), None);
 /// ```
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let word = letters(word);
-    if word.len() > LETTERS_MAX {
+    if word.len() > LENGTH_MAX {
         return None;
     }
+    let word = letters(word);
     candidates
         .into_iter()
-        .map(|candidate| (letters(candidate), candidate))
-        .filter(|(letters, _)| letters.len() <= 2 * LETTERS_MAX)
-        .map(|(letters, candidate)| (distance(&word, &letters), candidate))
+        .filter(|candidate| candidate.len() <= 2 * LENGTH_MAX)
+        .map(|candidate| (distance(&word, &letters(candidate)), candidate))
         .filter(|(distance, _)| *distance <= word.len() / 3)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
@@ -54,7 +54,7 @@ fn distance(a: &[char], b: &[char]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::*;
 
     #[track_caller]
     fn check(word: &str, expected: Option<&str>) {
@@ -70,6 +70,10 @@ mod tests {
         check("corn", Some("cron"));
         check("nmae", Some("name"));
         check("zon", Some("zone"));
+    }
+
+    #[test]
+    fn finds_nothing_when_nothing_is_near() {
         check("fxd_dly", None);
         check("colour", None);
         check("c", None);

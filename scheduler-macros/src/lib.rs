@@ -7,7 +7,7 @@
 //!
 //! | layer | does |
 //! |---|---|
-//! | `diagnostic` | collects faults, words them, finds what was meant |
+//! | `diagnostic` | collects faults and words them |
 //! | `args` | reads the options, by one table |
 //! | `item` | reads the function, as far as its signature |
 //! | `repeat` | numbers several annotations of one function |
@@ -28,12 +28,14 @@ mod expand;
 mod item;
 mod repeat;
 
-use proc_macro::TokenStream;
-use quote::ToTokens;
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
 
 use crate::args::Args;
+use crate::check::Owner;
 use crate::diagnostic::Faults;
-use crate::item::Function;
+use crate::expand::Task;
+use crate::item::{Annotation, Block, Function, Member};
 
 /// Schedules a function: at a fixed rate, with a fixed delay, by a cron expression, or once.
 ///
@@ -238,29 +240,100 @@ use crate::item::Function;
 #[doc(alias = "fixedDelay")]
 #[doc(alias = "initialDelay")]
 #[proc_macro_attribute]
-pub fn scheduled(options: TokenStream, item: TokenStream) -> TokenStream {
+pub fn scheduled(
+    options: proc_macro::TokenStream,
+    item: proc_macro::TokenStream,
+) -> proc_macro::TokenStream {
     annotate(options.into(), &item.into()).into()
 }
 
-/// The item as it was written, and after it its entry or else the faults.
-fn annotate(
-    options: proc_macro2::TokenStream,
-    item: &proc_macro2::TokenStream,
-) -> proc_macro2::TokenStream {
-    let Ok(mut function) = syn::parse2::<Function>(item.clone()) else {
-        return check::not_a_function(item);
-    };
+/// The item as it was written, and after it its entries or else the faults.
+fn annotate(options: TokenStream, item: &TokenStream) -> TokenStream {
+    if let Ok(function) = syn::parse2::<Function>(item.clone()) {
+        return annotate_function(options, function);
+    }
+    match syn::parse2::<Block>(item.clone()) {
+        Ok(block) => annotate_block(options, block),
+        Err(_) => check::not_a_function(item),
+    }
+}
+
+/// One annotation of a function. The function itself is judged, and its faults reported, with its
+/// first annotation only.
+fn annotate_function(options: TokenStream, mut function: Function) -> TokenStream {
     let mut faults = Faults::default();
     let args = Args::parse(options, &mut faults);
-    let plan = check::check(&args, &function, &mut faults);
+    let mut of_function = Faults::default();
+    let arguments = check::function(&function, None, &mut of_function);
+    let plan = check::annotation(&args, &function, None, &mut faults);
     if !check::is_repeated(&args) {
+        faults.append(of_function);
         repeat::number(&mut function.attrs);
     }
-    let added = match plan {
-        Some(plan) => expand::entry(&function, &plan),
-        None => faults.to_tokens(),
+    let added = match (plan, arguments) {
+        (Some(plan), Some(arguments)) if faults.is_empty() => expand::entry(&Task {
+            function: &function,
+            arguments: &arguments,
+            plan: &plan,
+            owner: None,
+            conditions: &[],
+            span: Span::call_site(),
+        }),
+        _ => faults.to_tokens(),
     };
-    [function.into_token_stream(), added].into_iter().collect()
+    quote!(#function #added)
+}
+
+/// All annotations of the methods in an `impl` block. A fault in one method does not keep the others
+/// from their entries.
+fn annotate_block(options: TokenStream, mut block: Block) -> TokenStream {
+    let mut faults = Faults::default();
+    let args = Args::parse(options, &mut faults);
+    let owner = check::block(&args, &block, &mut faults);
+    let mut entries = TokenStream::new();
+    let mut is_annotated = false;
+    for member in &mut block.members {
+        let Member::Function(function) = member else { continue };
+        let annotations = item::take_annotations(&mut function.attrs);
+        is_annotated |= !annotations.is_empty();
+        if let (Some(owner), false) = (&owner, annotations.is_empty()) {
+            entries.extend(annotate_method(&annotations, function, owner, &mut faults));
+        }
+    }
+    if owner.is_some() && !is_annotated {
+        check::nothing_annotated(&block, &mut faults);
+    }
+    let faults = faults.to_tokens();
+    quote!(#block #entries #faults)
+}
+
+/// The entries of a method.
+fn annotate_method(
+    annotations: &[Annotation],
+    method: &Function,
+    owner: &Owner,
+    faults: &mut Faults,
+) -> TokenStream {
+    let arguments = check::function(method, Some(owner), faults);
+    let mut entries = TokenStream::new();
+    for (index, annotation) in annotations.iter().enumerate() {
+        let mut of_annotation = Faults::default();
+        let options = repeat::numbered(&annotation.options, index + 1);
+        let args = Args::parse(options, &mut of_annotation);
+        let plan = check::annotation(&args, method, Some(owner), &mut of_annotation);
+        if let (Some(plan), Some(arguments), true) = (&plan, &arguments, of_annotation.is_empty()) {
+            entries.extend(expand::entry(&Task {
+                function: method,
+                arguments,
+                plan,
+                owner: Some(owner),
+                conditions: &annotation.conditions,
+                span: annotation.span,
+            }));
+        }
+        faults.append(of_annotation);
+    }
+    entries
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::fmt::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::DateTime;
@@ -13,15 +14,19 @@ use scheduler_core::OnError;
 use scheduler_core::Task;
 use scheduler_core::trigger::CronTrigger;
 use scheduler_core::trigger::Zone;
+use scheduler_expr::Attribute;
 use scheduler_expr::CronExpression;
+use scheduler_expr::DurationUnit;
 use scheduler_expr::parse_delay;
 use scheduler_expr::parse_period;
 
-use crate::entry;
 use crate::entry::Entry;
 use crate::entry::Location;
-use crate::entry::Rule;
-use crate::entry::TaskError;
+use crate::inject::Call;
+use crate::run::Cause;
+use crate::run::Facts;
+use crate::run::Run;
+use crate::run::TaskError;
 
 /// A task that can be submitted, with the facts that the banner and messages show.
 #[derive(Debug)]
@@ -29,7 +34,7 @@ pub(crate) struct Planned {
     pub(crate) name: &'static str,
     pub(crate) location: Location,
     pub(crate) rhythm: Rhythm,
-    body: entry::Body,
+    call: Call,
 }
 
 /// When the task fires, as planned.
@@ -42,12 +47,12 @@ pub(crate) enum Rhythm {
 }
 
 impl Planned {
-    pub(super) fn from_entry(entry: &Entry, zone: Zone) -> Result<Self, String> {
+    pub(super) fn new(entry: &Entry, call: Call, zone: Zone) -> Result<Self, String> {
         Ok(Self {
             name: entry.name(),
             location: entry.location(),
             rhythm: rhythm(entry, zone)?,
-            body: entry.body(),
+            call,
         })
     }
 
@@ -66,7 +71,7 @@ impl Planned {
 
     /// The task for the pool. A failed run is reported, and the schedule goes on: Spring's rule.
     pub(crate) fn task(&self) -> Task<()> {
-        let body = body(self.body);
+        let body = body(self.name.into(), self.call.clone());
         let task = match &self.rhythm {
             Rhythm::Cron(trigger) => Task::on_trigger(CronTrigger::clone(trigger), body),
             Rhythm::FixedRate { period, initial_delay } => Task::at_fixed_rate(*period, body)
@@ -82,25 +87,29 @@ impl Planned {
 }
 
 fn rhythm(entry: &Entry, zone: Zone) -> Result<Rhythm, String> {
-    let unit = entry.time_unit();
+    let unit = entry.attribute(Attribute::TimeUnit).and_then(unit);
     let initial_delay = || {
-        let text = entry.initial_delay().unwrap_or("0s");
+        let text = entry.attribute(Attribute::InitialDelay).unwrap_or("0s");
         parse_delay(text, unit).map_err(|error| with_help("initial_delay", &error, error.help()))
     };
-    match entry.rule() {
-        Rule::Cron { expression, zone: name } => cron(expression, name, zone),
-        Rule::FixedRate { period } => {
-            let period = parse_period(period, unit)
-                .map_err(|error| with_help("fixed_rate", &error, error.help()))?;
-            Ok(Rhythm::FixedRate { period, initial_delay: initial_delay()? })
-        }
-        Rule::FixedDelay { delay } => {
-            let delay = parse_period(delay, unit)
-                .map_err(|error| with_help("fixed_delay", &error, error.help()))?;
-            Ok(Rhythm::FixedDelay { delay, initial_delay: initial_delay()? })
-        }
-        Rule::Once => Ok(Rhythm::Once { delay: initial_delay()? }),
+    if let Some(expression) = entry.attribute(Attribute::Cron) {
+        return cron(expression, entry.attribute(Attribute::Zone), zone);
     }
+    if let Some(period) = entry.attribute(Attribute::FixedRate) {
+        let period = parse_period(period, unit)
+            .map_err(|error| with_help("fixed_rate", &error, error.help()))?;
+        return Ok(Rhythm::FixedRate { period, initial_delay: initial_delay()? });
+    }
+    if let Some(delay) = entry.attribute(Attribute::FixedDelay) {
+        let delay = parse_period(delay, unit)
+            .map_err(|error| with_help("fixed_delay", &error, error.help()))?;
+        return Ok(Rhythm::FixedDelay { delay, initial_delay: initial_delay()? });
+    }
+    Ok(Rhythm::Once { delay: initial_delay()? })
+}
+
+fn unit(word: &str) -> Option<DurationUnit> {
+    Attribute::parse_unit(word).ok()
 }
 
 fn cron(expression: &str, zone: Option<&str>, default: Zone) -> Result<Rhythm, String> {
@@ -128,14 +137,24 @@ fn with_help(attribute: &str, error: &dyn fmt::Display, help: Option<&str>) -> S
     text
 }
 
-fn body(body: entry::Body) -> Body {
-    match body {
-        entry::Body::Sync(call) => Body::new(move || call().map_err(Chain)),
-        entry::Body::Async(begin) => Body::new_async(move || {
-            let run = begin();
+fn body(task: Arc<str>, call: Call) -> Body {
+    match call {
+        Call::Sync(call) => Body::new(move || call(&present_run(&task)).map_err(Chain)),
+        Call::Async(begin) => Body::new_async(move || {
+            let run = begin(&present_run(&task));
             async move { run.await.map_err(Chain) }
         }),
     }
+}
+
+fn present_run(task: &Arc<str>) -> Run {
+    let run = scheduler_core::Run::current();
+    let (number, fire_time, started_at) = run.map_or_else(
+        || (0, DateTime::UNIX_EPOCH, DateTime::UNIX_EPOCH),
+        |run| (run.number(), run.fire_time(), run.started_at()),
+    );
+    let (task, cause) = (Arc::clone(task), Cause::Schedule);
+    Run::new(Facts { task, number, attempt: 1, cause, fire_time, started_at })
 }
 
 /// An error shown with its causes, in one line.

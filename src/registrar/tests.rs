@@ -2,19 +2,39 @@
 
 use scheduler_core::trigger::Zone;
 
-use super::plan;
-use crate::entry::Body;
+use std::sync::Arc;
+
+use scheduler_core::Clock;
+use scheduler_core::ManualClock;
+use scheduler_expr::Attribute;
+
+use super::Given;
+use super::Plan;
 use crate::entry::Entry;
+use crate::entry::FunctionId;
+use crate::entry::Location;
 use crate::entry::Origin;
-use crate::entry::Rule;
+use crate::error::StartError;
+use crate::inject::Call;
+use crate::inject::States;
+use crate::run::Shutdown;
 
-const BODY: Body = Body::Sync(|| Ok(()));
+type Words = &'static [(Attribute, &'static str)];
 
-const fn entry(name: &'static str, function: &'static str, line: u32, rule: Rule) -> Entry {
-    Entry::new(name, Origin::new(function, "shop::jobs", "src/jobs.rs", line), rule, BODY)
+const fn entry(name: &'static str, function: &'static str, line: u32, words: Words) -> Entry {
+    let location = Location { file: "src/jobs.rs", line };
+    let origin = Origin::new(function, "shop::jobs", location, || FunctionId::of(&()));
+    Entry::new(name, origin, words, |_| Some(Call::Sync(Arc::new(|_| Ok(())))))
 }
 
-const RATE: Rule = Rule::FixedRate { period: "1s" };
+const RATE: Words = &[(Attribute::FixedRate, "1s")];
+
+fn plan(entries: &[&'static Entry], zone: Zone) -> Result<Plan, StartError> {
+    let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
+    let given =
+        Given { states: &States::default(), clock: &clock, shutdown: &Shutdown::new(), zone };
+    super::plan(entries, given)
+}
 
 fn check(entries: &[&'static Entry], expected: &str) {
     let error = plan(entries, Zone::UTC).expect_err("the plan is refused");
@@ -38,7 +58,7 @@ fn two_tasks_of_one_name_are_refused_with_both_places() {
     ];
     check(
         &[&ENTRIES[0], &ENTRIES[1], &ENTRIES[2]],
-        "cannot start: 1 scheduled function could not be registered
+        "cannot start: 1 fault was found, and nothing has run
   - 2 tasks are named `report`
       shop::jobs::billing (src/jobs.rs:10)
       shop::jobs::sales (src/jobs.rs:22)
@@ -49,14 +69,14 @@ fn two_tasks_of_one_name_are_refused_with_both_places() {
 #[test]
 fn all_bad_entries_are_reported_together_each_with_its_place() {
     static ENTRIES: [Entry; 4] = [
-        entry("one", "one", 1, Rule::FixedRate { period: "0s" }),
-        entry("two", "two", 2, Rule::Cron { expression: "0 0 25 * * *", zone: None }),
+        entry("one", "one", 1, &[(Attribute::FixedRate, "0s")]),
+        entry("two", "two", 2, &[(Attribute::Cron, "0 0 25 * * *")]),
         entry("three", "three", 3, RATE),
-        entry("four", "four", 4, Rule::Cron { expression: "@daily", zone: Some("Mars/Base") }),
+        entry("four", "four", 4, &[(Attribute::Cron, "@daily"), (Attribute::Zone, "Mars/Base")]),
     ];
     let all: Vec<&'static Entry> = ENTRIES.iter().collect();
     let text = plan(&all, Zone::UTC).expect_err("the plan is refused").to_string();
-    assert!(text.starts_with("cannot start: 3 scheduled functions could not be registered\n"));
+    assert!(text.starts_with("cannot start: 3 faults were found, and nothing has run\n"));
     for part in [
         "- src/jobs.rs:1: `one`: `fixed_rate`: `0s` must be longer than zero",
         "- src/jobs.rs:2: `two`: `cron`: ",
@@ -70,8 +90,7 @@ fn all_bad_entries_are_reported_together_each_with_its_place() {
 
 #[test]
 fn a_cron_expression_that_never_fires_is_refused() {
-    static ENTRY: Entry =
-        entry("never", "never", 1, Rule::Cron { expression: "0 0 0 30 2 *", zone: None });
+    static ENTRY: Entry = entry("never", "never", 1, &[(Attribute::Cron, "0 0 0 30 2 *")]);
     let text = plan(&[&ENTRY], Zone::UTC).expect_err("the plan is refused").to_string();
     assert!(text.contains("February"), "{text}");
 }

@@ -15,8 +15,12 @@ use super::signals::Signals;
 use super::zone::default_zone;
 use crate::entry::entries;
 use crate::error::StartError;
+use crate::inject::Managed;
+use crate::inject::States;
+use crate::registrar::Given;
 use crate::registrar::Plan;
 use crate::registrar::plan;
+use crate::run::Shutdown;
 use crate::speech::Banner;
 use crate::speech::Reporter;
 use crate::speech::Voice;
@@ -42,6 +46,7 @@ pub struct Builder {
     zone: Option<String>,
     limit: Duration,
     clock: Option<Arc<dyn Clock>>,
+    states: States,
     voice: Voice,
 }
 
@@ -53,6 +58,7 @@ impl Builder {
             zone: None,
             limit: Duration::from_secs(30),
             clock: None,
+            states: States::default(),
             voice: Voice::stderr(),
         }
     }
@@ -87,6 +93,46 @@ impl Builder {
     #[doc(alias = "awaitTerminationSeconds")]
     pub fn await_termination(mut self, limit: Duration) -> Self {
         self.limit = limit;
+        self
+    }
+
+    /// Keeps a value for the tasks that take `&T` or [`State<T>`](crate::State), and for methods of
+    /// its type that are scheduled.
+    ///
+    /// ```
+    /// use scheduler::{Scheduler, scheduled};
+    ///
+    /// struct Greeting(String);
+    ///
+    /// #[scheduled(fixed_rate = "1h")]
+    /// fn greet(greeting: &Greeting) {
+    ///     println!("{}", greeting.0);
+    /// }
+    ///
+    /// let scheduler = Scheduler::builder().manage(Greeting("hello".to_owned())).spawn()?;
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "bean")]
+    pub fn manage<T: Managed>(self, value: T) -> Self {
+        self.manage_shared(Arc::new(value))
+    }
+
+    /// As [`manage`](Self::manage), for a value that is shared with other parts of the program.
+    ///
+    /// With `Arc<dyn Trait>` it serves tasks that take `&dyn Trait`, and a test can give a fake.
+    pub fn manage_shared<T: ?Sized + Managed>(mut self, value: Arc<T>) -> Self {
+        self.states.insert(None, value);
+        self
+    }
+
+    /// As [`manage`](Self::manage), for one of several values of a type.
+    ///
+    /// The scheduled methods of the type run once for each value, as tasks of their own: the task
+    /// `shop::Reports::sweep` of the value `eu` is named `shop::Reports::sweep[eu]`. Tasks that take
+    /// `&T` get the value without a name. (Spring: several beans of one class.)
+    pub fn manage_named<T: Managed>(mut self, name: &str, value: T) -> Self {
+        self.states.insert(Some(name), Arc::new(value));
         self
     }
 
@@ -139,8 +185,10 @@ impl Builder {
     /// When a task cannot be started; then none is, and everything that is wrong is in the error.
     pub fn spawn(self) -> Result<Scheduler, StartError> {
         let zone = default_zone(self.zone.as_deref(), &self.voice)?;
-        let plan = plan(&entries(), zone)?;
         let clock = self.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
+        let shutdown = Shutdown::new();
+        let given = Given { states: &self.states, clock: &clock, shutdown: &shutdown, zone };
+        let plan = plan(&entries(), given)?;
         let reporter = Arc::new(Reporter::new(&plan, self.voice.clone()));
         let pool = self.pool(Arc::clone(&clock), &reporter)?;
         let threads = self.pool_size.max(1);
@@ -180,7 +228,7 @@ fn submit(pool: &ScheduledThreadPool, plan: &Plan) -> Result<(), StartError> {
     for task in &plan.tasks {
         let submitted = pool.submit_task(task.task());
         submitted
-            .map_err(|error| StartError::tasks(vec![format!("{}: {error}", task.location)]))?;
+            .map_err(|error| StartError::of_faults(vec![format!("{}: {error}", task.location)]))?;
     }
     Ok(())
 }

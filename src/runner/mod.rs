@@ -16,6 +16,8 @@
 //! in progress; after the limit it asks them to stop and gives them [`GRACE`] to do so.
 
 mod builder;
+mod context;
+mod pools;
 mod signals;
 mod zone;
 
@@ -25,6 +27,7 @@ use std::time::Duration;
 
 use crate::notice::Notice;
 pub use builder::Builder;
+pub use pools::Pool;
 use scheduler_core::ScheduledThreadPool;
 
 use crate::error::StartError;

@@ -1,7 +1,25 @@
 //! The attributes of a scheduled task: everything about it that is a text, under one name in the
 //! annotation, in a settings file and in the environment.
+//!
+//! What this room is for: to name them, to read the text of each, and to judge texts that stand
+//! together. The annotation does so when a program is compiled, and again when it starts, with what
+//! the settings say instead.
+//!
+//! What it must never do: resolve a placeholder, or know where a text comes from.
+//!
+//! A new attribute is a variant, its line in [`Attribute::ALL`] and [`Attribute::name`], and the kind
+//! of its text in [`Attribute::check`]; one that does not go with every rule has a line in
+//! `companions`.
+
+mod companions;
+mod error;
+mod parse;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
+
+pub use error::AttributeError;
 
 /// An attribute of a scheduled task that a person can write, in an annotation or in settings.
 ///
@@ -100,6 +118,42 @@ impl Attribute {
         }
     }
 
+    /// The last word of the name, as it stands before `=`: `max` of `retry.max`.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        let name = self.name();
+        name.rsplit('.').next().unwrap_or(name)
+    }
+
+    /// Whether its text is a duration, so that `time_unit` matters to it.
+    #[must_use]
+    pub const fn is_duration(self) -> bool {
+        matches!(
+            self,
+            Self::FixedRate
+                | Self::FixedDelay
+                | Self::InitialDelay
+                | Self::Jitter
+                | Self::Timeout
+                | Self::RetryBase
+                | Self::RetryCap
+        )
+    }
+
+    /// The words of which its text is one, that of the default first; none for other attributes.
+    #[must_use]
+    pub const fn words(self) -> &'static [&'static str] {
+        match self {
+            Self::Enabled => &["true", "false"],
+            Self::Overlap => &["skip", "queue_one", "allow"],
+            Self::Misfire => &["run_once", "skip", "catch_up"],
+            Self::OnError => &["continue", "stop"],
+            Self::DstGap => &["skip", "run_after"],
+            Self::DstOverlap => &["both", "first", "last"],
+            _ => &[],
+        }
+    }
+
     /// The attribute of this name; `-` and `_` are the same, as in settings files.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
@@ -111,20 +165,5 @@ impl Attribute {
 impl fmt::Display for Attribute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Attribute;
-
-    #[test]
-    fn every_name_leads_back_to_its_attribute() {
-        for attribute in Attribute::ALL.iter().copied() {
-            assert_eq!(Attribute::from_name(attribute.name()), Some(attribute));
-            let dashed = attribute.name().replace('_', "-");
-            assert_eq!(Attribute::from_name(&dashed), Some(attribute));
-        }
-        assert_eq!(Attribute::from_name("fixedRate"), None);
     }
 }
