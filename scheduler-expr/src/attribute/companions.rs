@@ -180,7 +180,8 @@ impl Together<'_> {
         let reason = format!(
             "invalid `retry.base`: it is longer than `retry.cap`, which is `{text}`{default}"
         );
-        Some(AttributeError::new(attribute, reason).with_help(Some("make `cap` at least as long")))
+        let help = format!("write for example `cap = \"{}\"`", self.text(attribute)?);
+        Some(AttributeError::new(attribute, reason).with_help(Some(help)))
     }
 }
 

@@ -161,7 +161,8 @@ fn check_value(ty: &Type) -> Result<Argument, String> {
     match ty {
         Type::TraitObject(_) => {
             let shown = shown(ty);
-            return Err(format!("a trait object is taken by reference; write `&{shown}`"));
+            let object = object(shown.trim_start_matches("dyn "));
+            return Err(format!("a trait object is taken by reference; write `{object}`"));
         }
         Type::Ptr(pointer) => {
             let shown = shown(&pointer.elem);
@@ -185,14 +186,14 @@ fn check_value(ty: &Type) -> Result<Argument, String> {
             }
         };
     }
-    if let Some(inner) = inside_of(ty, "Arc").map(bare) {
-        if !matches!(inner, Type::TraitObject(_)) {
-            let shown = shown(inner);
-            return Err(format!(
-                "managed state is shared by the scheduler\n\
+    if let Some(inner) = inside_of(ty, "Arc").map(bare)
+        && !matches!(inner, Type::TraitObject(_))
+    {
+        let shown = shown(inner);
+        return Err(format!(
+            "managed state is shared by the scheduler\n\
                  write `&{shown}`, or `State<{shown}>` to keep it"
-            ));
-        }
+        ));
     }
     Ok(Argument::Extracted(ty.clone()))
 }
@@ -205,16 +206,25 @@ fn check_named(ty: &Type) -> Result<(), String> {
                 .bounds
                 .iter()
                 .filter(|bound| matches!(bound, TypeParamBound::Trait(_)))
-                .map(|bound| shown(bound))
+                .map(shown)
                 .collect();
             let bounds = bounds.join(" + ");
             Err(format!(
                 "nothing says which type `impl {bounds}` is to be\n\
-                 write the type itself, or `&dyn {bounds}`"
+                 write the type itself, or `{}`",
+                object(&bounds)
             ))
         }
         Type::Infer(_) => Err("nothing says which type this is; write it".to_owned()),
         _ => Ok(()),
+    }
+}
+
+/// A trait object behind a reference, as it is written.
+fn object(bounds: &str) -> String {
+    match bounds.contains('+') {
+        true => format!("&(dyn {bounds})"),
+        false => format!("&dyn {bounds}"),
     }
 }
 
