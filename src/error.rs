@@ -13,8 +13,8 @@ pub struct StartError {
 
 #[derive(Clone, PartialEq, Eq)]
 enum Kind {
-    /// Faults of scheduled functions, each with its place.
-    Tasks(Vec<String>),
+    /// Faults of tasks and settings, each with its place.
+    Faults(Vec<String>),
     /// The scheduler's time zone cannot be used: why, and the remedy.
     Zone(String, String),
     AlreadyRunning,
@@ -86,8 +86,17 @@ impl StartError {
         matches!(self.kind, Kind::NotDrained(_))
     }
 
-    pub(crate) fn tasks(faults: Vec<String>) -> Self {
-        Self { kind: Kind::Tasks(faults) }
+    /// Everything that is wrong, one text for each fault.
+    #[must_use]
+    pub fn faults(&self) -> &[String] {
+        match &self.kind {
+            Kind::Faults(faults) => faults,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn of_faults(faults: Vec<String>) -> Self {
+        Self { kind: Kind::Faults(faults) }
     }
 
     pub(crate) fn zone(reason: impl fmt::Display, help: &str) -> Self {
@@ -124,7 +133,7 @@ impl StartError {
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
-            Kind::Tasks(faults) => list(f, faults),
+            Kind::Faults(faults) => list(f, faults),
             Kind::Zone(reason, help) => {
                 write!(f, "cannot start: the scheduler's zone: {reason}\n  help: {help}")
             }
@@ -159,8 +168,8 @@ impl fmt::Display for StartError {
 
 fn list(f: &mut fmt::Formatter<'_>, faults: &[String]) -> fmt::Result {
     match faults.len() {
-        1 => f.write_str("cannot start: 1 scheduled function could not be registered")?,
-        count => write!(f, "cannot start: {count} scheduled functions could not be registered")?,
+        1 => f.write_str("cannot start: 1 fault was found, and nothing has run")?,
+        count => write!(f, "cannot start: {count} faults were found, and nothing has run")?,
     }
     for fault in faults {
         for (index, line) in fault.lines().enumerate() {

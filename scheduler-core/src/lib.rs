@@ -22,6 +22,7 @@
 //! |---|---|
 //! | [`error`] | what can go wrong |
 //! | `sync` | locks and atomics |
+//! | `unwind` | how user code is entered, and what becomes of its panics |
 //! | [`time`] | the clock, and waiting |
 //! | [`trigger`] | *when* next |
 //! | `queue` | *what is first* |
@@ -38,6 +39,7 @@ mod sync;
 pub mod task;
 pub mod time;
 pub mod trigger;
+mod unwind;
 
 pub use error::Error;
 pub use error::Failure;
@@ -58,8 +60,11 @@ pub use pool::UnstartedTask;
 pub use pool::VirtualCrew;
 pub use pool::VirtualRun;
 pub use pool::WorkerThread;
+pub use task::Asked;
 pub use task::Body;
+pub use task::Occasion;
 pub use task::OnError;
+pub use task::Pace;
 pub use task::Run;
 pub use task::Task;
 pub use task::TaskHandle;
@@ -67,7 +72,9 @@ pub use task::TaskId;
 pub use task::TaskReturn;
 pub use task::TaskState;
 pub use time::Clock;
+pub use time::Due;
 pub use time::ManualClock;
+pub use time::Now;
 pub use time::SystemClock;
 pub use time::Tick;
 pub use trigger::MisfirePolicy;

@@ -183,13 +183,14 @@ impl Counters {
     /// Runs that failed: by an error, a panic or a timeout.
     #[must_use]
     pub fn failures(&self) -> u64 {
-        self.errors + self.panics + self.timeouts
+        self.errors.saturating_add(self.panics).saturating_add(self.timeouts)
     }
 
     /// Fire times that passed without a run, for whatever reason.
     #[must_use]
     pub fn skipped(&self) -> u64 {
-        self.skipped_overlap + self.skipped_paused + self.skipped_misfire
+        let skipped = self.skipped_overlap.saturating_add(self.skipped_paused);
+        skipped.saturating_add(self.skipped_misfire)
     }
 }
 
@@ -217,6 +218,8 @@ pub struct TaskSnapshot {
     pub last_runs: Vec<RunRecord>,
     /// How many runs in a row have failed.
     pub streak: u64,
+    /// When the last run that succeeded ended.
+    pub last_success: Option<DateTime<Utc>>,
     /// How often what happened.
     pub counters: Counters,
 }

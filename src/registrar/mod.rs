@@ -66,6 +66,6 @@ pub(crate) fn plan(entries: &[&'static Entry], given: Given<'_>) -> Result<Plan,
     if faults.is_empty() {
         Ok(Plan { tasks, zone: given.zone })
     } else {
-        Err(StartError::tasks(faults))
+        Err(StartError::of_faults(faults))
     }
 }

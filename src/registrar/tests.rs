@@ -58,7 +58,7 @@ fn two_tasks_of_one_name_are_refused_with_both_places() {
     ];
     check(
         &[&ENTRIES[0], &ENTRIES[1], &ENTRIES[2]],
-        "cannot start: 1 scheduled function could not be registered
+        "cannot start: 1 fault was found, and nothing has run
   - 2 tasks are named `report`
       shop::jobs::billing (src/jobs.rs:10)
       shop::jobs::sales (src/jobs.rs:22)
@@ -76,7 +76,7 @@ fn all_bad_entries_are_reported_together_each_with_its_place() {
     ];
     let all: Vec<&'static Entry> = ENTRIES.iter().collect();
     let text = plan(&all, Zone::UTC).expect_err("the plan is refused").to_string();
-    assert!(text.starts_with("cannot start: 3 scheduled functions could not be registered\n"));
+    assert!(text.starts_with("cannot start: 3 faults were found, and nothing has run\n"));
     for part in [
         "- src/jobs.rs:1: `one`: `fixed_rate`: `0s` must be longer than zero",
         "- src/jobs.rs:2: `two`: `cron`: ",

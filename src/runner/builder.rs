@@ -228,7 +228,7 @@ fn submit(pool: &ScheduledThreadPool, plan: &Plan) -> Result<(), StartError> {
     for task in &plan.tasks {
         let submitted = pool.submit_task(task.task());
         submitted
-            .map_err(|error| StartError::tasks(vec![format!("{}: {error}", task.location)]))?;
+            .map_err(|error| StartError::of_faults(vec![format!("{}: {error}", task.location)]))?;
     }
     Ok(())
 }

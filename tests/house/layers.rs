@@ -10,7 +10,7 @@ use crate::sources::Source;
 const CRATES: [(&str, &[&str]); 3] = [
     (
         "scheduler-core/src",
-        &["error", "sync", "time", "trigger", "queue", "task", "observe", "pool"],
+        &["error", "sync", "unwind", "time", "trigger", "queue", "task", "observe", "pool"],
     ),
     ("scheduler-macros/src", &["diagnostic", "args", "item", "repeat", "check", "expand"]),
     (

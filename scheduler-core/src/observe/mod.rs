@@ -40,7 +40,7 @@ use crate::error::Failure;
 use crate::task::Run;
 use crate::task::TaskId;
 use crate::task::TaskState;
-use crate::task::unwind::catch;
+use crate::unwind::catch;
 
 pub use stats::PoolStats;
 

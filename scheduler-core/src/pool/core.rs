@@ -27,7 +27,7 @@ pub(crate) struct Core<I> {
     pub(super) agenda: Agenda<Entry<I>>,
     /// Tasks whose run waits for its waker, by sequence.
     pub(super) suspended: BTreeMap<u64, I>,
-    /// How many tasks have left the agenda to ask for a new fire time, and will be back.
+    /// How many tasks have left the agenda to ask for a new due time, and will be back or end.
     pub(super) in_transit: usize,
     pub(super) roster: Roster<I>,
     pub(super) state: RunState,
@@ -100,9 +100,7 @@ impl<I: Item> Core<I> {
         if self.state >= RunState::Stopping {
             return self.leave(worker, now, effects);
         }
-        let set_back = self.agenda.extract_if_set_back(now);
-        self.in_transit += set_back.len();
-        effects.renew.extend(set_back.into_iter().map(|entry| entry.item));
+        self.renew_if_set_back(now, effects);
         if let Some(entry) = self.agenda.pop_due(now) {
             self.roster.occupy(worker, entry.item.clone());
             self.see_to_the_queue(now, effects);
@@ -133,19 +131,6 @@ impl<I: Item> Core<I> {
         };
         effects.release.push(kept);
         self.enter(item, Kind::Resumed, Due::Tick(now.tick), now, effects);
-    }
-
-    /// Takes a task back in that has asked for a new fire time.
-    pub(crate) fn enter_again(&mut self, item: I, due: Due, now: Now, effects: &mut Effects<I>) {
-        self.in_transit -= 1;
-        if may_run(self.state, Kind::Recurring, due.is_reached(now), self.policy) {
-            self.put(item, Kind::Recurring, due.not_overtaking(now), now, effects);
-            self.see_to_the_queue(now, effects);
-        } else {
-            effects.cancel.push(item);
-            self.after_removal(effects);
-            self.try_terminate(effects);
-        }
     }
 
     /// Forgets a task that was cancelled.
@@ -260,7 +245,14 @@ impl<I: Item> Core<I> {
     }
 
     /// Puts a task into the queue. Nobody is woken.
-    fn put(&mut self, item: I, kind: Kind, due: Due, now: Now, effects: &mut Effects<I>) {
+    pub(super) fn put(
+        &mut self,
+        item: I,
+        kind: Kind,
+        due: Due,
+        now: Now,
+        effects: &mut Effects<I>,
+    ) {
         let ticket = self.agenda.push(due, item.sequence(), Entry { kind, item }, now);
         let Some(entry) = self.agenda.find(ticket) else { return };
         entry.item.set_ticket(ticket);
@@ -289,17 +281,21 @@ impl<I: Item> Core<I> {
         }
         if let Done::Recurs(item, due) = done {
             // Nobody is woken for it: its worker is about to look at the queue.
-            if may_run(self.state, Kind::Recurring, due.is_reached(now), self.policy) {
-                self.put(item, Kind::Recurring, due.not_overtaking(now), now, effects);
-                self.hire_if_missing(effects);
-            } else {
+            if !may_run(self.state, Kind::Recurring, due.is_reached(now), self.policy) {
                 effects.cancel.push(item);
+                return;
             }
+            if item.wants_renewal() && !item.is_ended() {
+                self.send_off(item, effects);
+            } else {
+                self.put(item, Kind::Recurring, due.not_overtaking(now), now, effects);
+            }
+            self.hire_if_missing(effects);
         }
     }
 
     /// Sees to it that somebody looks at the queue when its first task is due.
-    fn see_to_the_queue(&mut self, now: Now, effects: &mut Effects<I>) {
+    pub(super) fn see_to_the_queue(&mut self, now: Now, effects: &mut Effects<I>) {
         if let Some(next_look) = self.agenda.next_look(now) {
             effects.wake.extend(self.roster.appoint(next_look));
         }
@@ -313,7 +309,7 @@ impl<I: Item> Core<I> {
 
     /// Wants one more worker. One that had to stay because it was the only one now may leave, and is
     /// told: it waits without a limit.
-    fn hire(&mut self, effects: &mut Effects<I>) {
+    pub(super) fn hire(&mut self, effects: &mut Effects<I>) {
         effects.start.push(self.roster.hire());
         self.reconsider_idle(effects);
     }

@@ -12,7 +12,7 @@ use super::worker;
 use crate::error::Error;
 use crate::sync::AtomicBool;
 use crate::sync::Ordering;
-use crate::task::unwind::catch;
+use crate::unwind::catch;
 
 /// Starts the threads of a pool's workers.
 ///

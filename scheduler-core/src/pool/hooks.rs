@@ -8,7 +8,7 @@ use crate::observe::Announcer;
 use crate::observe::Event;
 use crate::task::Run;
 use crate::task::TaskId;
-use crate::task::unwind::catch;
+use crate::unwind::catch;
 
 /// Wraps each step of one task: it has to call the closure it is given.
 pub(super) type Around = Box<dyn FnMut(&mut dyn FnMut()) + Send>;

@@ -7,7 +7,7 @@
 //!
 //! | layer | files | knows | never |
 //! |---|---|---|---|
-//! | core | `core`, `ending`, `agenda`, `roster`, `shutdown`, `step` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
+//! | core | `core`, `ending`, `renewal`, `agenda`, `roster`, `shutdown`, `step` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
 //! | shell | `shell` | the lock; performs the core's effects after unlocking | decides anything |
 //! | edge | `worker`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
 //!
@@ -37,6 +37,7 @@ mod ending;
 mod hooks;
 mod invoke;
 mod rejection;
+mod renewal;
 mod roster;
 mod shell;
 mod shutdown;
@@ -77,10 +78,10 @@ use crate::task::TaskId;
 use crate::task::TaskReturn;
 use crate::task::cell::TaskCell;
 use crate::task::slot::Work;
-use crate::task::unwind::drop_contained;
 use crate::time::Due;
 use crate::time::Now;
 use crate::trigger::Trigger;
+use crate::unwind::drop_contained;
 use hooks::Around;
 use shell::AnyItem;
 use shell::Shell;
@@ -256,14 +257,10 @@ impl ScheduledThreadPool {
     }
 
     fn first_due<T>(&self, task: &Task<T>) -> Result<Due, Error> {
-        match &task.rhythm {
-            Rhythm::Trigger(trigger) => {
-                let now = Now::read(&*self.shell().clock);
-                let first = Rhythm::first(trigger.as_ref(), now).map_err(Error::failed)?;
-                first.ok_or_else(|| Error::argument("trigger", "it never fires"))
-            }
-            _ => Ok(Due::Tick(self.shell().clock.now() + task.initial_delay)),
-        }
+        let now = Now::read(&*self.shell().clock);
+        let first = task.rhythm.first(task.initial_delay, now).map_err(Error::failed)?;
+        let what = if matches!(task.rhythm, Rhythm::Paced(_)) { "pace" } else { "trigger" };
+        first.ok_or_else(|| Error::argument(what, "it never fires"))
     }
 
     fn make_cell<T: Send + Sync + 'static>(

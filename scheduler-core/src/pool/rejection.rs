@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::ScheduledThreadPool;
 use super::unstarted::UnstartedTask;
 use crate::error::Error;
-use crate::task::unwind::catch;
+use crate::unwind::catch;
 
 /// Decides what becomes of a task that is submitted to a pool that is shut down.
 ///

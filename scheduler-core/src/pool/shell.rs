@@ -34,11 +34,12 @@ use crate::task::Run;
 use crate::task::TaskId;
 use crate::task::TaskState;
 use crate::task::any::Farewell;
-use crate::task::unwind::drop_contained;
+use crate::task::any::Verdict;
 use crate::time::Clock;
 use crate::time::Due;
 use crate::time::Gate;
 use crate::time::Now;
+use crate::unwind::drop_contained;
 
 /// A task as the core sees it.
 pub(super) type AnyItem = Arc<dyn AnyTask>;
@@ -54,6 +55,14 @@ impl Item for AnyItem {
 
     fn is_ended(&self) -> bool {
         self.state().is_done()
+    }
+
+    fn note_renewal(&self) {
+        self.header().note_renewal();
+    }
+
+    fn wants_renewal(&self) -> bool {
+        self.header().wants_renewal()
     }
 }
 
@@ -275,8 +284,7 @@ impl Shell {
             }
         }
         for task in effects.renew {
-            let due = task.renew(Now::read(&*self.clock));
-            self.step(|core, now, effects| core.enter_again(task, due, now, effects));
+            self.ask_anew(&task);
         }
         for task in effects.interrupt {
             task.interrupt();
@@ -288,6 +296,23 @@ impl Shell {
             self.termination.open();
         }
         started
+    }
+
+    /// Asks a task that is in transit when it is due, until the answer is one to go by.
+    fn ask_anew(&self, task: &AnyItem) {
+        loop {
+            let verdict = task.renew(Now::read(&*self.clock));
+            if let Verdict::Ended(state) = verdict {
+                self.announce_end(&**task, state);
+            }
+            let is_settled = self.step(|core, now, effects| match verdict {
+                Verdict::Requeue(due) => core.enter_again(task, due, now, effects),
+                Verdict::Ended(_) => core.retire(effects),
+            });
+            if is_settled {
+                return;
+            }
+        }
     }
 
     /// Starts a worker's thread, and says whether that worked.
@@ -325,6 +350,10 @@ impl Home for Shell {
 
     fn resume(&self, task: AnyItem) {
         self.step(|core, now, effects| core.resume(task, now, effects));
+    }
+
+    fn renew(&self, task: &AnyItem) {
+        self.step(|core, _, effects| core.renew(task, task.header().ticket(), effects));
     }
 }
 

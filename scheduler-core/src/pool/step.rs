@@ -11,6 +11,10 @@ pub(crate) trait Item: Clone {
     fn set_ticket(&self, ticket: Ticket);
     /// Whether the task has ended, so that there is no point in keeping it.
     fn is_ended(&self) -> bool;
+    /// Notes that the due time the task is about to come with may be too old.
+    fn note_renewal(&self);
+    /// Whether the due time with which the task comes may be too old.
+    fn wants_renewal(&self) -> bool;
 }
 
 /// What a worker is to do next.
@@ -51,7 +55,7 @@ pub(crate) struct Effects<I> {
     pub(crate) start: Vec<WorkerNumber>,
     /// Tasks that will not run; their handles become cancelled.
     pub(crate) cancel: Vec<I>,
-    /// Tasks whose fire times are to be asked anew, and that then enter again.
+    /// Tasks that are to ask anew when they are due, and that then enter again, or have ended.
     pub(crate) renew: Vec<I>,
     /// Tasks whose runs are to be asked to stop.
     pub(crate) interrupt: Vec<I>,

@@ -12,6 +12,7 @@ use super::worker;
 use crate::sync::AtomicU64;
 use crate::sync::Mutex;
 use crate::sync::Ordering;
+use crate::task::TaskId;
 use crate::time::Epoch;
 use crate::time::Gate;
 use crate::time::Tick;
@@ -206,9 +207,33 @@ pub struct VirtualRun {
 }
 
 impl VirtualRun {
-    /// Ends the run: its outcome becomes known, and a recurring task is queued again.
+    /// The number of the task that is run.
+    #[must_use]
+    pub fn task_id(&self) -> TaskId {
+        self.executed().run().task_id()
+    }
+
+    /// The name of the task that is run, where it has one.
+    #[must_use]
+    pub fn task_name(&self) -> Option<&str> {
+        self.executed().run().task_name()
+    }
+
+    /// Whether the run's future is pending: then [`finish`](Self::finish) does not end the run, but
+    /// suspends it until its waker is called.
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        self.executed().is_pending()
+    }
+
+    /// Ends the run, or the step of a run that is pending: its outcome becomes known, and a recurring
+    /// task is queued again.
     pub fn finish(self) {
         drop(self);
+    }
+
+    fn executed(&self) -> &worker::Executed {
+        self.executed.as_ref().expect("only the drop takes it")
     }
 }
 
@@ -222,7 +247,7 @@ impl Drop for VirtualRun {
 
 impl fmt::Debug for VirtualRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VirtualRun").finish_non_exhaustive()
+        f.debug_struct("VirtualRun").field("executed", &self.executed).finish_non_exhaustive()
     }
 }
 

@@ -29,10 +29,22 @@ pub(super) enum Taken {
 }
 
 /// A task whose body has been executed by a worker, and whose outcome is not known yet.
+#[derive(Debug)]
 pub(super) struct Executed {
     worker: WorkerNumber,
     run: Run,
     result: any::Executed,
+}
+
+impl Executed {
+    pub(super) fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Whether the future of the run is pending.
+    pub(super) fn is_pending(&self) -> bool {
+        self.result == any::Executed::Pending
+    }
 }
 
 /// A run whose outcome is known, and what the pool is to be told of it.

@@ -24,16 +24,18 @@ pub(crate) trait AnyTask: Send + Sync {
     fn execute(self: Arc<Self>, refused: Option<Failure>) -> Executed;
     /// Makes the outcome of the step known, and says what the pool is to do.
     fn settle(self: Arc<Self>, now: Now) -> Verdict;
-    /// Asks the rhythm of a waiting task anew, after the wall clock was set back.
-    fn renew(&self, now: Now) -> Due;
+    /// Asks the rhythm of a waiting task anew. The pool holds the task, but not in its queue.
+    fn renew(&self, now: Now) -> Verdict;
     /// Moves a run whose future is pending out of its worker.
     fn suspend(&self) -> Suspend;
     fn cancel(&self) -> Cancelled;
     /// The first half of a cancellation, which runs no user code; the answer is the second half, to be
     /// called with no lock held. None when the task had ended before.
     fn end_as_cancelled(self: Arc<Self>) -> Option<Farewell>;
-    /// Asks the present run to stop, if there is one.
+    /// Asks the present run to stop, if there is one, and every later one.
     fn interrupt(&self);
+    /// Asks the present run to stop, if there is one, and lets its future look at that.
+    fn ask_to_stop(self: Arc<Self>, run: Option<u64>);
     /// Adds a thread that waits inside the task, to be told when the run is asked to stop.
     fn add_interruptible(&self, gate: &Arc<Gate>) -> u64;
     fn remove_interruptible(&self, number: u64);
@@ -56,7 +58,7 @@ pub(crate) enum Executed {
     Pending,
 }
 
-/// What the pool is to do with a task whose run is over.
+/// What the pool is to do with a task whose run is over, or that was asked anew.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {

@@ -13,6 +13,7 @@ use super::any::AnyTask;
 use super::any::Cancelled;
 use super::any::Executed;
 use super::any::Verdict;
+use super::header::EVERY_RUN;
 use super::rhythm::LastRun;
 use super::rhythm::Rhythm;
 use super::run::Run;
@@ -20,6 +21,7 @@ use super::slot::Outcome;
 use super::slot::Slot;
 use super::slot::Work;
 use super::slot::discard;
+use super::state;
 use super::state::Begin;
 use super::state::Cancel;
 use super::state::End;
@@ -27,8 +29,6 @@ use super::state::Settle;
 use super::state::Suspend;
 use super::state::TaskState;
 use super::steps::Step;
-use super::unwind::catch;
-use super::unwind::drop_contained;
 use super::waiters::Waiter;
 use super::waiters::tell;
 use crate::error::Error;
@@ -37,6 +37,8 @@ use crate::sync::Mutex;
 use crate::time::Due;
 use crate::time::Gate;
 use crate::time::Now;
+use crate::unwind::catch;
+use crate::unwind::drop_contained;
 
 /// A task whose value is of type `T`.
 ///
@@ -109,19 +111,15 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
     }
 
     /// Decides how a recurring task goes on after a run.
-    fn settle_recurring(&self, result: Result<(), Failure>, now: Now) -> Verdict {
-        let failed = match result {
-            Err(failure) if self.header.ends_on_failure() => Some(failure),
-            _ => None,
-        };
-        if let Some(failure) = failed {
-            return self.end(End::Failed, Err(Error::failed(failure)));
+    fn settle_recurring(&self, outcome: &Result<(), Failure>, now: Now) -> Verdict {
+        if self.header.ends_on_failure()
+            && let Err(failure) = outcome
+        {
+            return self.end(End::Failed, Err(Error::failed(failure.clone())));
         }
-        let (last, history) = {
-            let slot = self.slot.lock();
-            (slot.last, slot.history.clone())
-        };
-        let next = last.map_or(Ok(None), |last| self.header.rhythm.next(last, &history, now));
+        let last = self.slot.lock().last;
+        self.header.begin_question();
+        let next = last.map_or(Ok(None), |last| self.header.rhythm.next(last, outcome, now));
         match next {
             Ok(Some(next)) => self.requeue(next),
             Ok(None) => self.end_without_next(),
@@ -130,10 +128,45 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
     }
 
     fn end_without_next(&self) -> Verdict {
+        let (end, outcome) = self.last_outcome();
+        self.end(end, outcome)
+    }
+
+    /// How a task ends that has no further due time.
+    fn last_outcome(&self) -> (End, Outcome<T>) {
         let value = self.slot.lock().work.as_ref().and_then(|work| work.body.last_value());
         match value {
-            Some(value) => self.end(End::Completed, Ok(value)),
-            None => self.end(End::Failed, Err(Error::cancelled())),
+            Some(value) => (End::Completed, Ok(value)),
+            None => (End::Failed, Err(Error::cancelled())),
+        }
+    }
+
+    /// Ends a task that waits.
+    ///
+    /// RACE: one that was cancelled meanwhile goes back into the queue, where the pool treats it as any
+    /// that was cancelled there; its canceller has told of its end.
+    fn retire(&self, end: End, outcome: Outcome<T>) -> Verdict {
+        let mut slot = self.slot.lock();
+        let farewell = match slot.state.retire(end) {
+            Settle::Done => slot.farewell(outcome),
+            Settle::WasCancelled => {
+                let due = slot.due;
+                drop(slot);
+                discard(&self.header, outcome);
+                return Verdict::Requeue(due);
+            }
+        };
+        drop(slot);
+        let state = farewell.state;
+        farewell.say(&self.header);
+        Verdict::Ended(state)
+    }
+
+    fn resume_if(self: Arc<Self>, answer: state::Wake) {
+        if answer == state::Wake::Resume
+            && let Some(home) = self.header.home()
+        {
+            Home::resume(&*home, self);
         }
     }
 
@@ -170,11 +203,7 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
             Begin::Run => {
                 slot.runs += 1;
                 let due = slot.due;
-                let (scheduled, started) = (due.as_wall(now), now.wall);
-                slot.last = Some(LastRun { due, scheduled, started, started_tick: now.tick });
-                if matches!(due, Due::Wall(_)) {
-                    slot.history.note(scheduled, started);
-                }
+                slot.last = Some(LastRun { due, scheduled: due.as_wall(now), started: now });
             }
         }
         let (number, last) = (slot.runs, slot.last?);
@@ -207,11 +236,11 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
         match step {
             Some(Ok(Step::Value(value))) => self.end(End::Completed, Ok(value)),
             Some(Ok(Step::Ran(result))) if self.header.rhythm.is_recurring() => {
-                self.settle_recurring(result, now)
+                self.settle_recurring(&result, now)
             }
             Some(Ok(Step::Ran(Ok(())))) => self.end_without_next(),
             Some(Err(failure)) if self.header.rhythm.is_recurring() => {
-                self.settle_recurring(Err(failure), now)
+                self.settle_recurring(&Err(failure), now)
             }
             Some(Ok(Step::Ran(Err(failure))) | Err(failure)) => {
                 self.end(End::Failed, Err(Error::failed(failure)))
@@ -222,12 +251,26 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
         }
     }
 
-    fn renew(&self, now: Now) -> Due {
-        let history = self.slot.lock().history.clone();
-        let renewed = self.header.rhythm.renew(&history, now);
-        let mut slot = self.slot.lock();
-        slot.due = renewed.unwrap_or(slot.due);
-        slot.due
+    fn renew(&self, now: Now) -> Verdict {
+        let due = {
+            let slot = self.slot.lock();
+            if slot.state.is_ended() {
+                return Verdict::Requeue(slot.due);
+            }
+            slot.due
+        };
+        self.header.begin_question();
+        match self.header.rhythm.renew(due, now) {
+            Ok(Some(next)) => {
+                self.slot.lock().due = next;
+                Verdict::Requeue(next)
+            }
+            Ok(None) => {
+                let (end, outcome) = self.last_outcome();
+                self.retire(end, outcome)
+            }
+            Err(failure) => self.retire(End::Failed, Err(Error::failed(failure))),
+        }
     }
 
     fn suspend(&self) -> Suspend {
@@ -261,10 +304,26 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
     fn interrupt(&self) {
         let waiters = {
             let mut slot = self.slot.lock();
-            self.header.ask_to_stop();
+            self.header.ask_to_stop(EVERY_RUN);
             slot.interruptible.take()
         };
         tell(waiters, TaskState::Running);
+    }
+
+    fn ask_to_stop(self: Arc<Self>, run: Option<u64>) {
+        let (waiters, wake) = {
+            let mut slot = self.slot.lock();
+            // RACE: under the lock, so that the request is for the run that is in progress now, and
+            // never for the next.
+            let is_over = run.is_some_and(|run| run != slot.runs);
+            if is_over || slot.state.visible() == TaskState::Scheduled {
+                return;
+            }
+            self.header.ask_to_stop(slot.runs);
+            (slot.interruptible.take(), slot.state.wake())
+        };
+        tell(waiters, TaskState::Running);
+        self.resume_if(wake);
     }
 
     fn add_interruptible(&self, gate: &Arc<Gate>) -> u64 {
@@ -299,11 +358,7 @@ fn perform<T>(work: &mut Work<T>, waker: &Waker) -> Result<Step<T>, Failure> {
 impl<T: Send + Sync + 'static> Wake for TaskCell<T> {
     fn wake(self: Arc<Self>) {
         let answer = self.slot.lock().state.wake();
-        if answer == super::state::Wake::Resume
-            && let Some(home) = self.header.home()
-        {
-            Home::resume(&*home, self);
-        }
+        self.resume_if(answer);
     }
 }
 

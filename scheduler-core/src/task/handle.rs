@@ -17,8 +17,6 @@ use super::run::Interruptible;
 use super::run::Run;
 use super::slot::Outcome;
 use super::state::TaskState;
-use super::unwind::catch;
-use super::unwind::drop_contained;
 use super::waiters::Waiter;
 use super::waiters::tell;
 use crate::error::Error;
@@ -27,6 +25,8 @@ use crate::time::Clock;
 use crate::time::Gate;
 use crate::time::Now;
 use crate::time::Tick;
+use crate::unwind::catch;
+use crate::unwind::drop_contained;
 
 /// How long a task may be due without a worker before another that waits for it is reported.
 const STARVED_AFTER: Duration = Duration::from_secs(1);
@@ -42,7 +42,7 @@ const STARVED_AFTER: Duration = Duration::from_secs(1);
 #[doc(alias = "ScheduledFuture")]
 #[doc(alias = "FutureTask")]
 pub struct TaskHandle<T> {
-    cell: Arc<TaskCell<T>>,
+    pub(super) cell: Arc<TaskCell<T>>,
     /// The number under which this handle's waker is registered.
     waker: Option<u64>,
 }
@@ -84,38 +84,6 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.state() == TaskState::Cancelled
-    }
-
-    /// Cancels the task: it will not start (again). A run in progress goes on undisturbed.
-    ///
-    /// Returns whether this call has ended the task; it is `false` when the task had ended before.
-    /// Waiters are told at once, even while the body still runs. A waiting task leaves the queue, and
-    /// its body is dropped before this returns.
-    ///
-    /// As `cancel(false)` of the JDK.
-    #[doc(alias = "cancel(false)")]
-    pub fn cancel(&self) -> bool {
-        let cancelled = self.cell.cancel();
-        if cancelled.waits_in_pool
-            && let Some(home) = self.cell.header().home()
-        {
-            home.withdraw(&*self.cell);
-        }
-        cancelled.won
-    }
-
-    /// Cancels the task, and asks a run in progress to stop.
-    ///
-    /// The run sees [`Run::is_cancelled`], and its interruptible waits end early. Otherwise as
-    /// [`cancel`](Self::cancel); as `cancel(true)` of the JDK.
-    #[doc(alias = "cancel(true)")]
-    #[doc(alias = "interrupt")]
-    pub fn cancel_now(&self) -> bool {
-        let won = self.cancel();
-        if won {
-            self.cell.interrupt();
-        }
-        won
     }
 
     /// The time left until the task is due; zero once it is.

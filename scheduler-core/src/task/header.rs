@@ -1,4 +1,4 @@
-//! The facts of a task that never change, and the two marks that others leave on it.
+//! The facts of a task that never change, and the marks that others leave on it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,6 +31,9 @@ impl fmt::Display for TaskId {
     }
 }
 
+/// Stands for all runs of a task, the present and those to come. No run has this number.
+pub(crate) const EVERY_RUN: u64 = u64::MAX;
+
 /// What a task is, for its whole life.
 pub(crate) struct Header {
     pub(crate) id: TaskId,
@@ -42,8 +45,10 @@ pub(crate) struct Header {
     home: Weak<dyn Home>,
     /// Where the task stands in its pool's queue; written and read under the pool's lock.
     ticket: AtomicU64,
-    /// Whether the task has been asked to stop; never taken back.
-    stop_asked: AtomicBool,
+    /// The number of the last run that was asked to stop, or [`EVERY_RUN`]; zero for none.
+    stop_asked: AtomicU64,
+    /// Whether the task is to ask anew when it is due, since the last question has begun.
+    renewal_asked: AtomicBool,
 }
 
 impl Header {
@@ -56,7 +61,8 @@ impl Header {
             deadline: Tick::MAX,
             home,
             ticket: AtomicU64::new(Ticket::NONE.to_bits()),
-            stop_asked: AtomicBool::new(false),
+            stop_asked: AtomicU64::new(0),
+            renewal_asked: AtomicBool::new(false),
         }
     }
 
@@ -71,7 +77,7 @@ impl Header {
     }
 
     pub(crate) fn ends_on_failure(&self) -> bool {
-        self.on_error == OnError::Stop
+        self.on_error == OnError::Stop && !self.rhythm.decides_on_failure()
     }
 
     /// How messages call the task: by its name, or else by its number.
@@ -92,9 +98,11 @@ impl Header {
         self.ticket.store(ticket.to_bits(), Ordering::Relaxed);
     }
 
-    pub(crate) fn ask_to_stop(&self) {
+    /// Asks one run to stop, or [`EVERY_RUN`]. A request is never taken back; it means nothing to the
+    /// runs that come after.
+    pub(crate) fn ask_to_stop(&self, run: u64) {
         // ORDERING: release, so that a body that sees the request sees what its canceller did before.
-        self.stop_asked.store(true, Ordering::Release);
+        self.stop_asked.fetch_max(run, Ordering::Release);
     }
 
     /// Whether the task should have ended.
@@ -102,8 +110,30 @@ impl Header {
         self.deadline != Tick::MAX && now >= self.deadline
     }
 
-    pub(crate) fn is_asked_to_stop(&self) -> bool {
+    pub(crate) fn is_asked_to_stop(&self, run: u64) -> bool {
         // ORDERING: acquire, see `ask_to_stop`.
-        self.stop_asked.load(Ordering::Acquire)
+        let asked = self.stop_asked.load(Ordering::Acquire);
+        asked == run || asked == EVERY_RUN
+    }
+
+    /// Notes that the task is to ask anew when it is due; called under the pool's lock.
+    pub(crate) fn note_renewal(&self) {
+        // ORDERING: release, so that the question that takes the note off sees what led to it.
+        self.renewal_asked.store(true, Ordering::Release);
+    }
+
+    /// Takes the note off, because a question begins.
+    pub(crate) fn begin_question(&self) {
+        // ORDERING: acquire, see `note_renewal`. The plain load saves a run that nobody renews the
+        // exchange; what it does not see yet stays noted, and is asked for once more.
+        if self.renewal_asked.load(Ordering::Relaxed) {
+            self.renewal_asked.swap(false, Ordering::Acquire);
+        }
+    }
+
+    /// Whether the last answer may be too old; called under the pool's lock.
+    pub(crate) fn wants_renewal(&self) -> bool {
+        // ORDERING: relaxed is enough, the pool's lock orders it after `note_renewal`.
+        self.renewal_asked.load(Ordering::Relaxed)
     }
 }

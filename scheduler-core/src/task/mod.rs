@@ -28,19 +28,26 @@
 //!   queue. A cancel in between finds nothing to take out of the queue, so the pool looks at the
 //!   state again, under its own lock, when it puts the task in.
 //! * *Wake against suspend*: a wake during a poll is noted and answers the suspend.
+//! * *Renew against begin, the end of a run, and another renew*: a task that waits in the queue is taken
+//!   out of it by one of them only. One that is not in the queue is marked; the mark is taken off when a
+//!   question to its pace or trigger begins. A task that comes (back) to the queue with a mark has an
+//!   answer that may be older than the renewal, and is asked once more.
+//! * *Renew against cancel*: a task that is being asked is in no queue. The cancel changes its state
+//!   and finds nothing to take out; the pool sees it when the task comes back, as with the end of a run.
+//! * *Renew that ends the task against cancel*: both take the lock; the first wins.
 
 pub(crate) mod any;
 pub(crate) mod cell;
+mod control;
 mod handle;
 mod header;
-mod history;
+mod pace;
 mod rhythm;
 pub(crate) mod run;
 pub(crate) mod slot;
 mod spec;
 pub(crate) mod state;
 mod steps;
-pub(crate) mod unwind;
 pub(crate) mod waiters;
 
 use std::sync::Arc;
@@ -49,6 +56,9 @@ pub(crate) use any::AnyTask;
 pub use handle::TaskHandle;
 pub(crate) use header::Header;
 pub use header::TaskId;
+pub use pace::Asked;
+pub use pace::Occasion;
+pub use pace::Pace;
 pub(crate) use rhythm::Rhythm;
 pub use run::Run;
 pub use spec::Body;
@@ -76,4 +86,7 @@ pub(crate) trait Home: Send + Sync {
 
     /// Puts a suspended run back into the queue, to be polled on.
     fn resume(&self, task: Arc<dyn AnyTask>);
+
+    /// Has a waiting task ask anew when it is due, or sees to it that it does when it next can.
+    fn renew(&self, task: &Arc<dyn AnyTask>);
 }

@@ -1,4 +1,4 @@
-//! When a task fires again: once only, on a grid, after a pause, or when its trigger says.
+//! When a task fires again: once only, on a grid, after a pause, when its trigger or its pace says.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,22 +6,23 @@ use std::time::Duration;
 use chrono::DateTime;
 use chrono::Utc;
 
-use super::history::FireHistory;
-use super::unwind::catch;
+use super::pace::Asked;
+use super::pace::Occasion;
+use super::pace::Pace;
 use crate::error::Failure;
 use crate::time::Due;
 use crate::time::Now;
-use crate::time::Tick;
+use crate::trigger::FireTimes;
 use crate::trigger::MisfirePolicy;
-use crate::trigger::Trigger;
-use crate::trigger::TriggerContext;
+use crate::unwind::catch;
 
 /// The rule by which a task fires again.
 pub(crate) enum Rhythm {
     Once,
     FixedRate { period: Duration, misfire: MisfirePolicy },
     FixedDelay { delay: Duration },
-    Trigger(Box<dyn Trigger>),
+    Trigger(FireTimes),
+    Paced(Box<dyn Pace>),
 }
 
 /// The run after which the next fire time is asked.
@@ -29,8 +30,7 @@ pub(crate) enum Rhythm {
 pub(crate) struct LastRun {
     pub(crate) due: Due,
     pub(crate) scheduled: DateTime<Utc>,
-    pub(crate) started: DateTime<Utc>,
-    pub(crate) started_tick: Tick,
+    pub(crate) started: Now,
 }
 
 impl Rhythm {
@@ -39,18 +39,32 @@ impl Rhythm {
         !matches!(self, Self::Once)
     }
 
-    /// The first fire time of a trigger; triggers are user code.
-    pub(crate) fn first(trigger: &dyn Trigger, now: Now) -> Result<Option<Due>, Failure> {
-        let context = TriggerContext::first(now.wall);
-        let next = catch(|| trigger.next_fire_time(&context))?;
-        Ok(next.map(Due::Wall))
+    /// Whether a waiting task may ask anew when it is due.
+    pub(crate) fn is_renewable(&self) -> bool {
+        matches!(self, Self::Trigger(_) | Self::Paced(_))
     }
 
-    /// The fire time after a run that has just ended, or none when the task is over.
+    /// Whether it decides by itself what becomes of a task whose run has failed.
+    pub(crate) fn decides_on_failure(&self) -> bool {
+        matches!(self, Self::Paced(_))
+    }
+
+    /// The first due time, or none when there is none.
+    pub(crate) fn first(&self, delay: Duration, now: Now) -> Result<Option<Due>, Failure> {
+        match self {
+            Self::Trigger(times) => Ok(times.first(now.wall)?.map(Due::Wall)),
+            Self::Paced(pace) => ask(&**pace, Occasion::First, now),
+            Self::Once | Self::FixedRate { .. } | Self::FixedDelay { .. } => {
+                Ok(Some(Due::Tick(now.tick + delay)))
+            }
+        }
+    }
+
+    /// The due time after a run that has just ended, or none when the task is over.
     pub(crate) fn next(
         &self,
         last: LastRun,
-        history: &FireHistory,
+        outcome: &Result<(), Failure>,
         now: Now,
     ) -> Result<Option<Due>, Failure> {
         match self {
@@ -60,61 +74,35 @@ impl Rhythm {
                 Ok(Some(Due::Tick(misfire.next_at_fixed_rate(due, *period, now.tick))))
             }
             Self::FixedDelay { delay } => Ok(Some(Due::Tick(now.tick + *delay))),
-            Self::Trigger(trigger) if now.wall < last.scheduled => {
-                ask_anew(trigger.as_ref(), history, now)
+            Self::Trigger(times) => {
+                let next = times.after_run(last.scheduled, last.started.wall, now.wall)?;
+                Ok(next.map(Due::Wall))
             }
-            Self::Trigger(trigger) => {
-                let context =
-                    TriggerContext::after_run(now.wall, last.scheduled, last.started, now.wall);
-                ask(trigger.as_ref(), context, last.scheduled, history)
+            Self::Paced(pace) => {
+                let LastRun { due, started, .. } = last;
+                ask(&**pace, Occasion::RunEnded { due, started, outcome }, now)
             }
         }
     }
 
-    /// The fire time of a waiting task after the wall clock was set back; none to leave it as it is.
+    /// The due time of a waiting task that is asked anew, or none when the task is over.
     ///
-    /// The trigger is asked as if the task were new, so that the task is not silent until the clock
-    /// has come again to where it was. What has fired does not fire again.
-    pub(crate) fn renew(&self, history: &FireHistory, now: Now) -> Option<Due> {
+    /// A trigger that has no answer, or fails, leaves the task as it is.
+    pub(crate) fn renew(&self, due: Due, now: Now) -> Result<Option<Due>, Failure> {
         match self {
-            Self::Trigger(trigger) => ask_anew(trigger.as_ref(), history, now).ok().flatten(),
-            _ => None,
-        }
-    }
-}
-
-fn ask_anew(
-    trigger: &dyn Trigger,
-    history: &FireHistory,
-    now: Now,
-) -> Result<Option<Due>, Failure> {
-    let nano = chrono::TimeDelta::nanoseconds(1);
-    let before = now.wall.checked_sub_signed(nano).unwrap_or(DateTime::<Utc>::MIN_UTC);
-    ask(trigger, TriggerContext::first(now.wall), before, history)
-}
-
-/// Asks the trigger, and again from the end of each stretch that has been served already.
-fn ask(
-    trigger: &dyn Trigger,
-    mut context: TriggerContext,
-    mut floor: DateTime<Utc>,
-    history: &FireHistory,
-) -> Result<Option<Due>, Failure> {
-    loop {
-        let Some(next) = catch(|| trigger.next_fire_time(&context))? else { return Ok(None) };
-        if next <= floor {
-            return Err(Failure::from_error(&format!(
-                "the trigger did not advance: after {floor} it gave {next}"
-            )));
-        }
-        match history.end_of_served(next) {
-            None => return Ok(Some(Due::Wall(next))),
-            Some(served) => {
-                context = TriggerContext::after_run(served, served, served, served);
-                floor = served;
+            Self::Trigger(times) => {
+                let renewed = times.renew(now.wall).ok().flatten();
+                Ok(Some(renewed.map_or(due, Due::Wall)))
             }
+            Self::Paced(pace) => ask(&**pace, Occasion::Renewed, now),
+            Self::Once | Self::FixedRate { .. } | Self::FixedDelay { .. } => Ok(Some(due)),
         }
     }
+}
+
+/// Asks a pace, which is user code.
+fn ask(pace: &dyn Pace, occasion: Occasion<'_>, now: Now) -> Result<Option<Due>, Failure> {
+    catch(|| pace.next(&Asked { occasion, now }))
 }
 
 impl fmt::Debug for Rhythm {
@@ -124,6 +112,7 @@ impl fmt::Debug for Rhythm {
             Self::FixedRate { period, .. } => write!(f, "FixedRate({period:?})"),
             Self::FixedDelay { delay } => write!(f, "FixedDelay({delay:?})"),
             Self::Trigger(_) => f.write_str("Trigger"),
+            Self::Paced(_) => f.write_str("Paced"),
         }
     }
 }

@@ -13,6 +13,7 @@ use super::header::TaskId;
 use super::rhythm::LastRun;
 use crate::error::Error;
 use crate::time::Gate;
+use crate::time::Now;
 use crate::time::Tick;
 
 std::thread_local! {
@@ -80,12 +81,25 @@ impl Run {
     /// When this run did start, as the wall clock told it.
     #[must_use]
     pub fn started_at(&self) -> DateTime<Utc> {
+        self.last.started.wall
+    }
+
+    /// When this run did start, on both clocks.
+    #[must_use]
+    pub fn started(&self) -> Now {
         self.last.started
     }
 
-    /// Whether this run was asked to stop, by [`TaskHandle::cancel_now`](super::TaskHandle::cancel_now)
-    /// or [`ScheduledThreadPool::shutdown_now`](crate::ScheduledThreadPool::shutdown_now), or because
-    /// its time is over
+    /// Asks this run to stop, as [`TaskHandle::ask_to_stop`](super::TaskHandle::ask_to_stop) does the
+    /// present one. No effect when it is over.
+    pub fn ask_to_stop(&self) {
+        Arc::clone(&self.task).ask_to_stop(Some(self.number));
+    }
+
+    /// Whether this run was asked to stop, by [`TaskHandle::cancel_now`](super::TaskHandle::cancel_now),
+    /// [`TaskHandle::ask_to_stop`](super::TaskHandle::ask_to_stop) or
+    /// [`ScheduledThreadPool::shutdown_now`](crate::ScheduledThreadPool::shutdown_now), or because its
+    /// time is over
     /// ([`submit_with_timeout`](crate::ScheduledThreadPool::submit_with_timeout)).
     ///
     /// It stands for the interrupt of the JDK and, like it, is a request that the body may follow.
@@ -93,7 +107,7 @@ impl Run {
     #[doc(alias = "isInterrupted")]
     pub fn is_cancelled(&self) -> bool {
         let header = self.task.header();
-        header.is_asked_to_stop()
+        header.is_asked_to_stop(self.number)
             || header.deadline != Tick::MAX
                 && header.home().is_none_or(|home| header.is_overdue(home.clock().now()))
     }
@@ -153,7 +167,7 @@ impl Run {
 
     /// How long this run has taken so far.
     pub(crate) fn elapsed(&self, now: Tick) -> Duration {
-        now.since(self.last.started_tick)
+        now.since(self.last.started.tick)
     }
 }
 

@@ -3,20 +3,19 @@
 use std::sync::Arc;
 
 use super::Header;
-use super::history::FireHistory;
 use super::rhythm::LastRun;
 use super::state::Cancel;
 use super::state::StateMachine;
 use super::state::TaskState;
 use super::steps::Step;
 use super::steps::Steps;
-use super::unwind::catch_drop;
 use super::waiters::Waiter;
 use super::waiters::Waiters;
 use super::waiters::tell;
 use crate::error::Error;
 use crate::error::Failure;
 use crate::time::Due;
+use crate::unwind::catch_drop;
 
 /// What surrounds each step of a body; it has to call the step it is given.
 pub(crate) type Around = Box<dyn FnMut(&mut dyn FnMut()) + Send>;
@@ -38,8 +37,6 @@ pub(super) struct Slot<T> {
     pub(super) due: Due,
     pub(super) runs: u64,
     pub(super) last: Option<LastRun>,
-    /// What a task with a trigger has served; empty for others.
-    pub(super) history: FireHistory,
 }
 
 /// A body with what surrounds it.
@@ -85,7 +82,6 @@ impl<T> Slot<T> {
             due,
             runs: 0,
             last: None,
-            history: FireHistory::default(),
         }
     }
 

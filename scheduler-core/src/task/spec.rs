@@ -5,6 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::pace::Pace;
 use super::rhythm::Rhythm;
 use super::steps::Once;
 use super::steps::OnceFuture;
@@ -14,6 +15,7 @@ use super::steps::Steps;
 use super::steps::TaskReturn;
 use crate::error::Error;
 use crate::time::Tick;
+use crate::trigger::FireTimes;
 use crate::trigger::MisfirePolicy;
 use crate::trigger::Trigger;
 
@@ -164,10 +166,20 @@ impl Task<()> {
     /// It is a one-shot that schedules itself anew after each run, as Spring's `ReschedulingRunnable`
     /// is, so its runs never overlap.
     pub fn on_trigger(trigger: impl Trigger + 'static, body: Body) -> Self {
-        Self::with(body.body, Rhythm::Trigger(Box::new(trigger)))
+        Self::with(body.body, Rhythm::Trigger(FireTimes::new(trigger)))
+    }
+
+    /// A task whose due times are decided by a [`Pace`], asked before the first run and after each.
+    ///
+    /// It counts as recurring for the shutdown policy, and its runs never overlap. Initial delay, misfire
+    /// policy and `on_error` are the pace's own affair: they have no effect here.
+    pub fn paced(pace: impl Pace + 'static, body: Body) -> Self {
+        Self::with(body.body, Rhythm::Paced(Box::new(pace)))
     }
 
     /// What happens after a run that panicked or returned an error; [`OnError::Stop`] by default.
+    ///
+    /// No effect on a task with a pace, which decides itself.
     pub fn on_error(mut self, on_error: OnError) -> Self {
         self.on_error = on_error;
         self
@@ -191,7 +203,7 @@ impl<T> Task<T> {
         let (what, length) = match &self.rhythm {
             Rhythm::FixedRate { period, .. } => ("period", *period),
             Rhythm::FixedDelay { delay } => ("delay", *delay),
-            Rhythm::Once | Rhythm::Trigger(_) => return Ok(()),
+            Rhythm::Once | Rhythm::Trigger(_) | Rhythm::Paced(_) => return Ok(()),
         };
         if length.is_zero() {
             return Err(Error::argument(what, "it must be longer than zero"));

@@ -3,6 +3,7 @@
 //! | from | by | to |
 //! |---|---|---|
 //! | queued | a worker begins a run | running |
+//! | queued | its pace, asked anew, has no more due times | ended: completed or failed |
 //! | running | the run ends, and the task recurs | queued |
 //! | running | the run ends, and the task does not recur | ended: completed or failed |
 //! | running | the run's future is pending | suspended, or woken if it was woken meanwhile |
@@ -89,13 +90,13 @@ pub(crate) enum Begin {
     Ended,
 }
 
-/// The answer to a worker that has run the task.
+/// The answer to a worker that has run the task, or to whoever has asked its pace.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Settle {
     /// The transition took place.
     Done,
-    /// The task was cancelled during the run: its body is to be dropped.
+    /// The task was cancelled meanwhile; after a run its body is to be dropped.
     WasCancelled,
 }
 
@@ -113,7 +114,7 @@ pub(crate) enum Suspend {
 
 /// The answer to a waker.
 #[must_use]
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wake {
     /// The run is to be put into the queue.
     Resume,
@@ -172,6 +173,12 @@ impl StateMachine {
         self.leave_running(Phase::Ended(end))
     }
 
+    /// Ends a task that waits, because its pace says so. It is in no queue meanwhile, so that nobody
+    /// can begin it.
+    pub(crate) fn retire(&mut self, end: End) -> Settle {
+        self.leave(Phase::Queued, Phase::Ended(end))
+    }
+
     pub(crate) fn suspend(&mut self) -> Suspend {
         let (next, answer) = if self.was_woken {
             (Phase::Woken, Suspend::Woken)
@@ -209,13 +216,17 @@ impl StateMachine {
     }
 
     fn leave_running(&mut self, next: Phase) -> Settle {
+        self.leave(Phase::Running, next)
+    }
+
+    fn leave(&mut self, from: Phase, next: Phase) -> Settle {
         match self.phase {
-            Phase::Running => {
+            phase if phase == from => {
                 self.phase = next;
                 Settle::Done
             }
             Phase::Ended(End::Cancelled) => Settle::WasCancelled,
-            phase => unreachable!("a run is settled once, by its worker; the task is {phase:?}"),
+            phase => unreachable!("only its holder changes a task from {from:?}; it is {phase:?}"),
         }
     }
 }
@@ -274,6 +285,17 @@ mod tests {
         assert_eq!(state.requeue(), Settle::WasCancelled);
         assert_eq!(state.end(End::Completed), Settle::WasCancelled);
         assert_eq!(state.suspend(), Suspend::WasCancelled);
+        assert_eq!(state.visible(), TaskState::Cancelled);
+    }
+
+    #[test]
+    fn a_task_that_waits_is_retired_unless_it_was_cancelled() {
+        let mut state = StateMachine::new();
+        assert_eq!(state.retire(End::Completed), Settle::Done);
+        assert_eq!(state.visible(), TaskState::Completed);
+        let mut state = StateMachine::new();
+        assert_eq!(state.cancel(), Cancel::WhileWaiting);
+        assert_eq!(state.retire(End::Failed), Settle::WasCancelled);
         assert_eq!(state.visible(), TaskState::Cancelled);
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use super::state::TaskState;
-use super::unwind::catch;
 use crate::time::Gate;
+use crate::unwind::catch;
 
 /// A callback that is told the final state of a task, once.
 pub(crate) type Callback = Box<dyn FnOnce(TaskState) + Send>;

@@ -10,13 +10,17 @@ use super::Tick;
 
 /// One reading of both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Now {
-    pub(crate) tick: Tick,
-    pub(crate) wall: DateTime<Utc>,
+pub struct Now {
+    /// The monotonic time.
+    pub tick: Tick,
+    /// The wall-clock time.
+    pub wall: DateTime<Utc>,
 }
 
 impl Now {
-    pub(crate) fn read(clock: &dyn Clock) -> Self {
+    /// Reads both clocks, the monotonic one first.
+    #[must_use]
+    pub fn read(clock: &dyn Clock) -> Self {
         Self { tick: clock.now(), wall: clock.wall() }
     }
 }
@@ -25,22 +29,43 @@ impl Now {
 ///
 /// A wall-clock instant stays one until it is reached: if the wall clock is set meanwhile, the
 /// instant is reached sooner or later accordingly.
+///
+/// ```
+/// use scheduler_core::{Clock, Due, ManualClock, Now};
+/// use std::time::Duration;
+///
+/// let clock = ManualClock::new();
+/// let due = Due::Wall(clock.wall() + Duration::from_secs(60));
+/// clock.suspend(Duration::from_secs(20));
+/// let now = Now::read(&clock);
+/// assert_eq!(due.left(now), Duration::from_secs(40));
+/// assert_eq!(due.as_tick(now), clock.now() + Duration::from_secs(40));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Due {
+pub enum Due {
+    /// An instant of the monotonic clock: for rates, delays and time-outs.
     Tick(Tick),
+    /// An instant of the wall clock: for the fire times of cron.
     Wall(DateTime<Utc>),
 }
 
 impl Due {
+    /// An instant that is never reached, and that nobody wakes up for.
+    pub const NEVER: Self = Self::Tick(Tick::MAX);
+
     /// The time left, or zero when the instant has been reached.
-    pub(crate) fn left(self, now: Now) -> Duration {
+    #[must_use]
+    pub fn left(self, now: Now) -> Duration {
         match self {
             Self::Tick(tick) => tick.since(now.tick),
             Self::Wall(wall) => (wall - now.wall).to_std().unwrap_or(Duration::ZERO),
         }
     }
 
-    pub(crate) fn is_reached(self, now: Now) -> bool {
+    /// Whether the instant has been reached; [`NEVER`](Self::NEVER) is only by a clock at its own end,
+    /// and a task that is due then does not run even so.
+    #[must_use]
+    pub fn is_reached(self, now: Now) -> bool {
         self.left(now).is_zero()
     }
 
@@ -57,7 +82,8 @@ impl Due {
     }
 
     /// This instant on the monotonic clock, as far as the present reading tells.
-    pub(crate) fn as_tick(self, now: Now) -> Tick {
+    #[must_use]
+    pub fn as_tick(self, now: Now) -> Tick {
         match self {
             Self::Tick(tick) => tick,
             Self::Wall(wall) if wall >= now.wall => now.tick + self.left(now),
@@ -69,7 +95,8 @@ impl Due {
     }
 
     /// This instant on the wall clock, as far as the present reading tells.
-    pub(crate) fn as_wall(self, now: Now) -> DateTime<Utc> {
+    #[must_use]
+    pub fn as_wall(self, now: Now) -> DateTime<Utc> {
         match self {
             Self::Wall(wall) => wall,
             Self::Tick(tick) => {

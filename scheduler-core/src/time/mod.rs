@@ -35,8 +35,8 @@ use std::sync::Arc;
 use chrono::DateTime;
 use chrono::Utc;
 
-pub(crate) use due::Due;
-pub(crate) use due::Now;
+pub use due::Due;
+pub use due::Now;
 pub(crate) use due::wall_nanos;
 pub use gate::Epoch;
 pub use gate::Gate;

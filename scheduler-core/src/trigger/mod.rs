@@ -8,16 +8,22 @@
 //!
 //! # What it must never do
 //!
-//! Read a clock, sleep, lock, or know what a task or a pool is. Whatever a rule needs to know is in
-//! the context it is handed.
+//! Read a clock, sleep, or know what a task or a pool is. Whatever a rule needs to know is in the
+//! context it is handed. Lock while a trigger is asked: [`FireTimes`] has a lock of its own around what
+//! it remembers, and lets go of it before.
 //!
 //! # How a neighbour uses it
+//!
+//! A [`Trigger`] alone may name a fire time twice, when the wall clock is set back. So it is asked through
+//! [`FireTimes`], which remembers what was served.
 //!
 //! The pool asks once when the task is scheduled and once after each run, on the thread that
 //! scheduled or ran it and never under a lock: a trigger is user code. An answer is an instant of
 //! the wall clock; the pool waits for that instant on whatever the wall clock then says.
 
 mod cron;
+mod fire_times;
+mod history;
 mod misfire;
 mod zone;
 
@@ -27,6 +33,7 @@ use chrono::DateTime;
 use chrono::Utc;
 
 pub use cron::{CronTrigger, DstGap, DstOverlap};
+pub use fire_times::FireTimes;
 pub use misfire::MisfirePolicy;
 pub use zone::{SystemZoneError, Zone, ZoneChange};
 

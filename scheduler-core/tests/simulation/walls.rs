@@ -112,7 +112,10 @@ impl Model {
     pub(crate) fn come_back(&mut self, now: Now) -> u64 {
         let mut asked = 0;
         for task in self.tasks.iter_mut().filter(|task| task.place == Place::Asking) {
-            let due = if let Next::At(due) = task.next_anew(now) { due } else { task.due };
+            let due = match task.next_anew(now) {
+                Next::At(due) if task.end.is_none() => due,
+                _ => task.due,
+            };
             task.enter(due, now);
             let leaves = task.end.is_some() && self.removes_on_cancel;
             task.place = if leaves { Place::Gone } else { Place::Queue };

@@ -1,7 +1,14 @@
 //! All panic policy: how user code is entered, and what becomes of its panics.
 //!
-//! Every call into user code — a body, a destructor, a waker, a callback, a trigger, a hook — goes
-//! through [`catch`] or [`catch_drop`]. Both first make sure that no lock is held.
+//! # What this room is for
+//!
+//! Every call into user code — a body, a destructor, a waker, a callback, a trigger, a pace, a hook —
+//! goes through [`catch`] or [`catch_drop`]. Both first make sure that no lock is held.
+//!
+//! # What it must never do
+//!
+//! Let a panic of user code go on into the engine, or print it: the panic hook of the process has done
+//! that already.
 
 use std::any::Any;
 use std::mem;

@@ -1,0 +1,64 @@
+//! What the caller's end can tell a task: to end, to stop its run, to ask anew when it is due.
+
+use super::any::AnyTask;
+use super::handle::TaskHandle;
+
+impl<T: Send + Sync + 'static> TaskHandle<T> {
+    /// Cancels the task: it will not start (again). A run in progress goes on undisturbed.
+    ///
+    /// Returns whether this call has ended the task; it is `false` when the task had ended before.
+    /// Waiters are told at once, even while the body still runs. A waiting task leaves the queue, and
+    /// its body is dropped before this returns.
+    ///
+    /// As `cancel(false)` of the JDK.
+    #[doc(alias = "cancel(false)")]
+    pub fn cancel(&self) -> bool {
+        let cancelled = self.cell.cancel();
+        if cancelled.waits_in_pool
+            && let Some(home) = self.cell.header().home()
+        {
+            home.withdraw(&*self.cell);
+        }
+        cancelled.won
+    }
+
+    /// Cancels the task, and asks a run in progress to stop.
+    ///
+    /// The run sees [`Run::is_cancelled`](crate::Run::is_cancelled), and its interruptible waits end
+    /// early. Otherwise as [`cancel`](Self::cancel); as `cancel(true)` of the JDK.
+    #[doc(alias = "cancel(true)")]
+    #[doc(alias = "interrupt")]
+    pub fn cancel_now(&self) -> bool {
+        let won = self.cancel();
+        if won {
+            self.cell.interrupt();
+        }
+        won
+    }
+
+    /// Asks only the present run to stop; the task itself goes on, and its next run begins unasked.
+    ///
+    /// The run sees [`Run::is_cancelled`](crate::Run::is_cancelled), and its interruptible waits end
+    /// early. A future that is pending is polled once more, so that it can look. Without a run in
+    /// progress it has no effect.
+    pub fn ask_to_stop(&self) {
+        self.task().ask_to_stop(None);
+    }
+
+    /// Asks anew when a waiting task is due: its [`Pace`](crate::Pace), or its trigger.
+    ///
+    /// The pace is asked before this returns, on this thread, unless another thread is asking it or
+    /// running the task at this moment; then that thread asks. In any case it is asked after the call
+    /// began, so an answer never stays that was made before it. A task that is being run is not disturbed:
+    /// its pace is asked at the end of the run anyway. No effect on a task that has ended, or that has
+    /// neither pace nor trigger.
+    ///
+    /// A pace that renews its own task each time it is asked is asked for ever.
+    pub fn renew(&self) {
+        if self.cell.header().rhythm.is_renewable()
+            && let Some(home) = self.cell.header().home()
+        {
+            home.renew(&self.task());
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! A trigger together with what it has served, so that no fire time is given twice.
+
+use chrono::DateTime;
+use chrono::TimeDelta;
+use chrono::Utc;
+
+use super::Trigger;
+use super::TriggerContext;
+use super::history::FireHistory;
+use crate::error::Failure;
+use crate::sync::Mutex;
+use crate::unwind::catch;
+
+/// A trigger together with what it has served: gives each fire time once, on a wall clock that may be
+/// set.
+///
+/// A task with a [`Trigger`] has one of these in the engine; whoever paces a task from outside, by
+/// [`Pace`](crate::Pace), may have one of his own. An answer is an instant of the wall clock; `None`
+/// means that the trigger fires no more.
+///
+/// A wall clock that is set back shows times again that were served: those are passed over. Times that
+/// it had jumped over are as good as any.
+///
+/// ```
+/// use chrono::{DateTime, TimeDelta, Utc};
+/// use scheduler_core::trigger::{CronTrigger, FireTimes, Zone};
+///
+/// let times = FireTimes::new(CronTrigger::new("0 0 9 * * *".parse()?, Zone::UTC));
+/// let eight: DateTime<Utc> = "2026-01-01T08:00:00Z".parse()?;
+/// let nine = times.first(eight).unwrap().unwrap();
+/// assert_eq!(nine, eight + TimeDelta::hours(1));
+/// let tomorrow = times.after_run(nine, nine, nine + TimeDelta::seconds(5)).unwrap();
+/// assert_eq!(tomorrow, Some(nine + TimeDelta::days(1)));
+/// // The clock is set back to eight, but nine o'clock has been served.
+/// assert_eq!(times.renew(eight).unwrap(), tomorrow);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct FireTimes {
+    trigger: Box<dyn Trigger>,
+    /// INVARIANT: never locked while the trigger is asked, which is user code.
+    history: Mutex<FireHistory>,
+}
+
+impl FireTimes {
+    /// The fire times of a trigger that has served nothing.
+    #[must_use]
+    pub fn new(trigger: impl Trigger + 'static) -> Self {
+        Self { trigger: Box::new(trigger), history: Mutex::default() }
+    }
+
+    /// The trigger.
+    #[must_use]
+    pub fn trigger(&self) -> &dyn Trigger {
+        &*self.trigger
+    }
+
+    /// Gives the first fire time of a new task.
+    ///
+    /// # Errors
+    ///
+    /// The panic of the trigger.
+    pub fn first(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, Failure> {
+        let context = TriggerContext::first(now);
+        catch(|| self.trigger.next_fire_time(&context))
+    }
+
+    /// Gives the fire time after a run that was scheduled for one instant, started at another and has
+    /// ended `now`. The instant it was scheduled for counts as served from now on.
+    ///
+    /// When the wall clock was set back meanwhile, so that the instant lies ahead again, this asks as
+    /// [`renew`](Self::renew) does.
+    ///
+    /// # Errors
+    ///
+    /// The panic of the trigger, or that it did not advance.
+    pub fn after_run(
+        &self,
+        scheduled: DateTime<Utc>,
+        started: DateTime<Utc>,
+        now: DateTime<Utc>,
+    ) -> Result<Option<DateTime<Utc>>, Failure> {
+        self.serve(scheduled, started);
+        if now < scheduled {
+            return self.renew(now);
+        }
+        self.ask(TriggerContext::after_run(now, scheduled, started, now), scheduled)
+    }
+
+    /// Gives the fire time after another, whatever time it is: for going through fire times that were
+    /// missed, one by one. Nothing counts as served.
+    ///
+    /// # Errors
+    ///
+    /// As [`after_run`](Self::after_run).
+    pub fn following(&self, fire_time: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, Failure> {
+        self.ask(following(fire_time), fire_time)
+    }
+
+    /// Gives the fire time of a waiting task anew, because the wall clock was set back: as if the task
+    /// were new, so that it is not silent until the clock has come again to where it was.
+    ///
+    /// # Errors
+    ///
+    /// As [`after_run`](Self::after_run).
+    pub fn renew(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, Failure> {
+        let before = now.checked_sub_signed(TimeDelta::nanoseconds(1));
+        self.ask(TriggerContext::first(now), before.unwrap_or(DateTime::<Utc>::MIN_UTC))
+    }
+
+    /// Takes note of a fire time that was used, at this reading of the wall clock, without asking for
+    /// the next: one that was skipped, or whose run is in progress still.
+    pub fn serve(&self, fire_time: DateTime<Utc>, at: DateTime<Utc>) {
+        self.history.lock().note(fire_time, at);
+    }
+
+    /// Asks the trigger, and again from the end of each stretch that has been served already.
+    fn ask(
+        &self,
+        mut context: TriggerContext,
+        mut floor: DateTime<Utc>,
+    ) -> Result<Option<DateTime<Utc>>, Failure> {
+        loop {
+            let next = catch(|| self.trigger.next_fire_time(&context))?;
+            let Some(next) = next else { return Ok(None) };
+            if next <= floor {
+                return Err(Failure::from_error(&format!(
+                    "the trigger did not advance: after {floor} it gave {next}"
+                )));
+            }
+            let served = self.history.lock().end_of_served(next);
+            let Some(served) = served else { return Ok(Some(next)) };
+            (context, floor) = (following(served), served);
+        }
+    }
+}
+
+/// The context of a run that took no time.
+fn following(fire_time: DateTime<Utc>) -> TriggerContext {
+    TriggerContext::after_run(fire_time, fire_time, fire_time, fire_time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trigger::CronTrigger;
+    use crate::trigger::Zone;
+
+    fn every_ten_seconds() -> FireTimes {
+        FireTimes::new(CronTrigger::new("*/10 * * * * *".parse().unwrap(), Zone::UTC))
+    }
+
+    fn at(second: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(second, 0).unwrap()
+    }
+
+    #[test]
+    fn a_run_that_took_long_leaves_fire_times_out_and_following_does_not() {
+        let times = every_ten_seconds();
+        assert_eq!(times.first(at(1)).unwrap(), Some(at(10)));
+        assert_eq!(times.following(at(10)).unwrap(), Some(at(20)));
+        assert_eq!(times.after_run(at(10), at(10), at(35)).unwrap(), Some(at(40)));
+    }
+
+    #[test]
+    fn what_was_served_is_passed_over_by_whichever_question() {
+        let times = every_ten_seconds();
+        times.serve(at(10), at(10));
+        times.serve(at(20), at(20));
+        assert_eq!(times.renew(at(5)).unwrap(), Some(at(30)));
+        assert_eq!(times.following(at(5)).unwrap(), Some(at(30)));
+        // The clock is set back during the run of 30.
+        assert_eq!(times.after_run(at(30), at(30), at(9)).unwrap(), Some(at(40)));
+    }
+
+    #[derive(Debug)]
+    struct Faulty(bool);
+
+    impl Trigger for Faulty {
+        fn next_fire_time(&self, _: &TriggerContext) -> Option<DateTime<Utc>> {
+            assert!(self.0, "no idea");
+            Some(at(10))
+        }
+    }
+
+    #[test]
+    fn a_trigger_that_panics_or_stands_still_is_a_failure() {
+        assert_eq!(FireTimes::new(Faulty(false)).first(at(1)).unwrap_err().message(), "no idea");
+        let stuck = FireTimes::new(Faulty(true)).after_run(at(10), at(10), at(11)).unwrap_err();
+        assert!(stuck.message().contains("did not advance"), "{stuck}");
+    }
+}
