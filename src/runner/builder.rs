@@ -11,19 +11,31 @@ use scheduler_core::ShutdownPolicy;
 use scheduler_core::SystemClock;
 
 use super::Scheduler;
+use super::pools::DEFAULT;
 use super::signals::Signals;
+use super::watch::Watch;
+use super::watch::facts;
 use super::zone::default_zone;
 use crate::entry::entries;
 use crate::error::StartError;
 use crate::inject::Managed;
 use crate::inject::States;
+use crate::observe::Bus;
+use crate::observe::BusBuilder;
+use crate::observe::Event;
+use crate::observe::Listener;
+use crate::observe::meter;
+use crate::observe::watch_panics;
 use crate::registrar::Given;
 use crate::registrar::Plan;
 use crate::registrar::plan;
 use crate::run::Shutdown;
 use crate::speech::Banner;
+use crate::speech::PoolWords;
 use crate::speech::Reporter;
+use crate::speech::TaskWords;
 use crate::speech::Voice;
+use crate::speech::panics_abort;
 
 /// Configures a [`Scheduler`].
 ///
@@ -48,6 +60,7 @@ pub struct Builder {
     clock: Option<Arc<dyn Clock>>,
     states: States,
     voice: Voice,
+    listeners: Vec<Arc<dyn Listener>>,
 }
 
 impl Builder {
@@ -59,7 +72,8 @@ impl Builder {
             limit: Duration::from_secs(30),
             clock: None,
             states: States::default(),
-            voice: Voice::stderr(),
+            voice: Voice::standard(),
+            listeners: Vec::new(),
         }
     }
 
@@ -151,6 +165,27 @@ impl Builder {
         self
     }
 
+    /// Has a listener told of everything that happens, on a thread of its own.
+    ///
+    /// ```
+    /// use scheduler::{Event, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder()
+    ///     .listener(|event: &Event| {
+    ///         if let Event::RunFinished { run, outcome, .. } = event {
+    ///             println!("{}: {}", run.task_name(), outcome.name());
+    ///         }
+    ///     })
+    ///     .spawn()?;
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "ApplicationListener")]
+    pub fn listener(mut self, listener: impl Listener + 'static) -> Self {
+        self.listeners.push(Arc::new(listener));
+        self
+    }
+
     /// Starts all annotated tasks, blocks until Ctrl-C or SIGTERM, and lets running tasks finish.
     ///
     /// # Errors
@@ -189,13 +224,41 @@ impl Builder {
         let shutdown = Shutdown::new();
         let given = Given { states: &self.states, clock: &clock, shutdown: &shutdown, zone };
         let plan = plan(&entries(), given)?;
-        let reporter = Arc::new(Reporter::new(&plan, self.voice.clone()));
-        let pool = self.pool(Arc::clone(&clock), &reporter)?;
-        let threads = self.pool_size.max(1);
-        let banner = Banner { plan: &plan, now: clock.wall(), threads, prefix: &self.prefix };
-        self.voice.say(&banner.to_string());
+        watch_panics();
+        let bus = Arc::new(self.bus(&clock)?);
+        let watch = Arc::new(Watch::new(bus, Arc::clone(&clock), !plan.tasks.is_empty()));
+        let pool = self.pool(Arc::clone(&clock), &watch)?;
+        self.introduce(&plan, &watch);
         submit(&pool, &plan)?;
-        Ok(Scheduler::new(pool, reporter, self.voice, self.limit))
+        Ok(Scheduler::new(pool, watch, self.voice, self.limit))
+    }
+
+    fn bus(&self, clock: &Arc<dyn Clock>) -> Result<Bus, StartError> {
+        let reporter = Reporter::new(self.voice.clone());
+        let mut builder = BusBuilder::new().every_event(reporter.wants_every_event());
+        builder = meter().into_iter().fold(builder, BusBuilder::in_place);
+        builder = self.listeners.iter().cloned().fold(builder, BusBuilder::listener);
+        builder.reporter(Arc::new(reporter)).build(Arc::clone(clock)).map_err(StartError::pool)
+    }
+
+    /// Says the banner, and tells the listeners of the tasks.
+    fn introduce(&self, plan: &Plan, watch: &Watch) {
+        let now = watch.now();
+        let words = |task| TaskWords {
+            facts: Arc::new(facts(plan, task)),
+            next: task.first_fire_time(now),
+        };
+        let tasks: Vec<TaskWords> = plan.tasks.iter().map(words).collect();
+        let (threads, prefix) = (self.pool_size.max(1), self.prefix.clone());
+        let pools = [PoolWords { name: DEFAULT.to_owned(), threads, prefix }];
+        let banner = Banner { tasks: &tasks, pools: &pools, zone: plan.zone, now, remarks: &[] };
+        self.voice.announce(&banner.to_string());
+        let warnings = [banner.no_tasks(), panics_abort()];
+        warnings.iter().flatten().for_each(|warning| self.voice.say(warning));
+        for task in &tasks {
+            watch.bus().emit(Event::TaskAdded { task: Arc::clone(&task.facts), at: now });
+        }
+        watch.bus().emit(Event::SchedulerStarted { at: now, tasks: tasks.len() });
     }
 
     fn take_signals(&self) -> Result<Signals, StartError> {
@@ -208,9 +271,8 @@ impl Builder {
     fn pool(
         &self,
         clock: Arc<dyn Clock>,
-        reporter: &Arc<Reporter>,
+        watch: &Arc<Watch>,
     ) -> Result<ScheduledThreadPool, StartError> {
-        let reporter = Arc::clone(reporter);
         // After a shutdown nothing new is started: a one-time task an hour ahead would hold it up.
         let policy = ShutdownPolicy { continue_recurring: false, execute_delayed: false };
         ScheduledThreadPool::builder()
@@ -218,7 +280,7 @@ impl Builder {
             .thread_name_prefix(self.prefix.as_str())
             .shutdown_policy(policy)
             .clock(clock)
-            .listener(reporter)
+            .listener(Arc::clone(watch))
             .build()
             .map_err(StartError::pool)
     }

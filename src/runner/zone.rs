@@ -5,6 +5,7 @@ use std::env;
 use scheduler_core::trigger::Zone;
 
 use crate::error::StartError;
+use crate::speech::Message;
 use crate::speech::Voice;
 
 /// Finds the default zone. What the person asked for must be right; what the system says may be
@@ -36,9 +37,9 @@ fn name_in_variable(value: &str) -> Option<&str> {
 }
 
 fn warn(voice: &Voice, reason: &str) {
-    voice.say(&format!(
-        "WARN  {reason}; cron expressions without a zone go by UTC\n      \
-         help: name a zone: Scheduler::builder().zone(\"Europe/Berlin\"), or set TZ=Europe/Berlin"
+    let text = format!("{reason}; cron expressions without a zone go by UTC");
+    voice.say(&Message::warn(text).note(
+        "help: name a zone: Scheduler::builder().zone(\"Europe/Berlin\"), or set TZ=Europe/Berlin",
     ));
 }
 

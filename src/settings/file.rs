@@ -288,6 +288,7 @@ mod tests {
 
     #[test]
     fn what_no_setting_takes_keeps_its_line() {
+        check("\u{FEFF}[a]\r\nb = 1\r\n", &["s.toml:2 a|b=1"]);
         check(
             "[scheduler]\na = 1.5\nb = []\nc = 1979-05-27\n[scheduler.d]\n",
             &[

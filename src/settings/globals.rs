@@ -1,5 +1,6 @@
 //! The settings of the scheduler as a whole and of its named pools, read and judged.
 
+use std::fmt;
 use std::time::Duration;
 
 use scheduler_expr::check_zone_name;
@@ -110,7 +111,7 @@ struct Wrong {
     help: Option<String>,
 }
 
-fn wrong<T>(reason: impl ToString, help: Option<&str>) -> Result<T, Wrong> {
+fn wrong<T>(reason: &dyn fmt::Display, help: Option<&str>) -> Result<T, Wrong> {
     Err(Wrong { reason: reason.to_string(), help: help.map(str::to_owned) })
 }
 
@@ -154,10 +155,10 @@ fn zone(text: &str) -> Result<String, Wrong> {
 fn size(text: &str) -> Result<usize, Wrong> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse::<usize>() {
-        Ok(0) => wrong("`0` threads can run nothing", None),
+        Ok(0) => wrong(&"`0` threads can run nothing", None),
         Ok(size) if is_number => Ok(size),
-        Err(_) if is_number => wrong(format!("{} is too large a number", word(text)), None),
-        _ => wrong(format!("{} is not a whole number of threads", word(text)), None),
+        Err(_) if is_number => wrong(&format!("{} is too large a number", word(text)), None),
+        _ => wrong(&format!("{} is not a whole number of threads", word(text)), None),
     }
 }
 
@@ -165,7 +166,7 @@ fn flag(text: &str) -> Result<bool, Wrong> {
     match text {
         "true" => Ok(true),
         "false" => Ok(false),
-        _ => wrong(format!("{} is neither `true` nor `false`", word(text)), None),
+        _ => wrong(&format!("{} is neither `true` nor `false`", word(text)), None),
     }
 }
 
@@ -176,10 +177,10 @@ fn period(text: &str) -> Result<Duration, Wrong> {
 /// The name of a thread is handed to the operating system, which takes no NUL.
 fn prefix(text: &str) -> Result<String, Wrong> {
     if text.is_empty() {
-        return wrong("the prefix is empty", None);
+        return wrong(&"the prefix is empty", None);
     }
     if text.chars().any(char::is_control) {
-        return wrong(format!("{} has characters that cannot be printed", word(text)), None);
+        return wrong(&format!("{} has characters that cannot be printed", word(text)), None);
     }
     Ok(text.to_owned())
 }

@@ -28,6 +28,7 @@ pub(crate) struct Effective {
     name: String,
     place: String,
     values: BTreeMap<Attribute, Valued>,
+    is_complete: bool,
 }
 
 /// Why a parser refused a text.
@@ -46,6 +47,12 @@ impl Effective {
     /// File and line of the annotation.
     pub(crate) fn place(&self) -> &str {
         &self.place
+    }
+
+    /// Whether each text that was written is among the values. Where it is not there is a fault
+    /// already, and what seems to be missing is not.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.is_complete
     }
 
     /// What the attribute is set to, if anybody set it.
@@ -97,6 +104,7 @@ pub(super) fn merge(
         remark(reading, short, &places, replaced.as_ref());
     }
     let mut values = BTreeMap::new();
+    let mut is_complete = is_certain;
     for attribute in Attribute::ALL.iter().copied() {
         let Some(raw) = places.iter().find_map(|place| place.get(&attribute)) else { continue };
         let subject = Subject {
@@ -104,11 +112,14 @@ pub(super) fn merge(
             owner: format!("task {}", word(task.name)),
             example: schema::example(attribute),
         };
-        if let Some(valued) = reading.resolve(raw, &subject) {
-            values.insert(attribute, valued);
+        match reading.resolve(raw, &subject) {
+            Some(valued) => {
+                values.insert(attribute, valued);
+            }
+            None => is_complete = false,
         }
     }
-    Effective { name: task.name.to_owned(), place: task.place.clone(), values }
+    Effective { name: task.name.to_owned(), place: task.place.clone(), values, is_complete }
 }
 
 fn annotation(task: &TaskWords<'_>) -> Words {
@@ -135,21 +146,24 @@ fn two_triggers(task: &str, place: &Words) -> Option<Fault> {
 }
 
 /// Takes away, below the highest place that has a trigger, all that belongs to other triggers.
-/// Returns the trigger that was replaced.
+/// Returns the trigger that was replaced; of a one-time task that is its initial delay.
 fn replace_trigger(places: &mut [Words]) -> Option<(Attribute, Raw)> {
     let highest = places.iter().position(|place| triggers(place).next().is_some())?;
     let (trigger, _) = triggers(&places[highest]).next()?;
     let mut replaced = None;
+    let mut delay = None;
     for place in &mut places[highest + 1..] {
         for (attribute, raw) in std::mem::take(place) {
             if !schema::is_foreign_to(attribute, trigger) {
                 place.insert(attribute, raw);
             } else if schema::TRIGGERS.contains(&attribute) {
                 replaced.get_or_insert((attribute, raw));
+            } else if attribute == Attribute::InitialDelay {
+                delay.get_or_insert((attribute, raw));
             }
         }
     }
-    replaced
+    replaced.or(delay)
 }
 
 /// Says what settings changed. The last of `places` is the annotation.
@@ -159,13 +173,13 @@ fn remark(
     places: &[Words],
     replaced: Option<&(Attribute, Raw)>,
 ) {
-    for attribute in Attribute::ALL.iter().copied() {
-        let mut texts = places.iter().filter_map(|place| place.get(&attribute));
+    for attribute in Attribute::ALL {
+        let mut texts = places.iter().filter_map(|place| place.get(attribute));
         let Some(raw) = texts.next() else { continue };
         if matches!(raw.source, Source::Annotation(_)) {
             continue;
         }
-        let other = replaced.filter(|_| schema::TRIGGERS.contains(&attribute));
+        let other = replaced.filter(|_| schema::TRIGGERS.contains(attribute));
         let was = match (texts.next(), other) {
             (Some(lower), _) => Some(format!("\"{}\"", visible(&lower.text))),
             (None, Some((trigger, lower))) => {

@@ -11,15 +11,16 @@
 //! # What it must never do
 //!
 //! Judge the attributes of tasks (the registrar does, with the parsers of `scheduler_expr`), start
-//! anything, or read a place twice. A key under `[scheduler]` that nothing reads is never passed over.
+//! anything, or read a place twice. It never passes over a key under `[scheduler]` that nothing
+//! reads.
 //!
 //! # States and invariants
 //!
 //! * Each fault names the key, the place, and the remedy; all faults come back together.
-//! * In keys `-` and `_` are the same. A task is meant by its full name or by a tail of its path that
-//!   is no other task's (`names`).
-//! * Variables are never split into keys, because `A_B_C` has no one meaning: a variable is compared
-//!   with those of all keys that exist.
+//! * In keys `-` and `_` are the same. A task is meant by its full name or by a tail of its path
+//!   that is no other task's (`names`).
+//! * Variables are never split into keys, because `A_B_C` has no one meaning: a variable is
+//!   compared with those of all keys that exist.
 //! * Two meanings are a fault: of a variable, of a short name, or of two spellings in one place.
 //! * Texts of other people are shown on one line, escaped, and shortened.
 //!
@@ -130,7 +131,9 @@ impl Given {
 }
 
 impl Settings {
-    /// Reads all places. Faults are those of the places as such: a file that is missing, or no TOML.
+    /// Reads all places.
+    ///
+    /// The faults are those of the places as such: a file that is missing, or is no TOML.
     pub(crate) fn load(given: Given) -> Result<Self, Vec<Fault>> {
         let mut faults = Vec::new();
         let mut files = Vec::new();

@@ -1,8 +1,8 @@
 //! Which task is meant by a name.
 //!
-//! A task is called by its full name, `shop::jobs::report`, or by a tail of its path that belongs to
-//! no other task: `report`, `jobs::report`. A full name wins over a tail, and an exact spelling over
-//! one that differs in `-` and `_`.
+//! A task is called by its full name, `shop::jobs::report`, or by a tail of its path that belongs
+//! to no other task: `report`, `jobs::report`. A full name wins over a tail, and an exact spelling
+//! over one that differs in `-` and `_`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

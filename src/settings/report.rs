@@ -18,8 +18,8 @@ struct Block {
     rows: Vec<[String; 3]>,
 }
 
-/// The text of the dry run. `defaults` are the values of settings that nobody set, by the key behind
-/// `scheduler.`.
+/// The text of the dry run. `defaults` are the values of settings that nobody set, by the key
+/// behind `scheduler.`.
 pub(crate) fn report(applied: &Applied, defaults: &[(&str, String)]) -> String {
     let mut blocks = vec![globals(applied, defaults)];
     let mut tasks: Vec<&Effective> = applied.tasks.iter().collect();

@@ -200,7 +200,7 @@ fn all_of(names: &[&str]) -> Option<String> {
     }
 }
 
-/// The variables of all names and tails: what would be generated for each task, the other way round.
+/// The variables of all names and tails: what would be generated for each task, turned round.
 struct Variables {
     full: BTreeMap<String, Vec<usize>>,
     tails: BTreeMap<String, Vec<usize>>,

@@ -104,6 +104,7 @@ fn the_annotation_counts_when_nothing_else_is_said() {
     check_value(report, Attribute::Zone, "Europe/Berlin", "src/jobs.rs:12");
     check_value(purge, Attribute::InitialDelay, "1m", "src/purge.rs:3");
     assert_eq!(report.attributes().count(), 2);
+    assert!(report.is_complete());
     assert!(applied.faults.is_empty() && applied.remarks.is_empty());
 }
 
@@ -187,6 +188,14 @@ fn another_kind_of_trigger_replaces_the_annotated_one() {
         ["purge: cron overridden by env SCHEDULER_TASKS_PURGE_CRON (was fixed_delay = \"5s\")"]
     );
 
+    let words = [task("once", &[(Attribute::InitialDelay, "5s")])];
+    let settings = env(&[("SCHEDULER_TASKS_ONCE_CRON", "-")]).load().expect("readable");
+    let applied = settings.apply(&Known { tasks: &words, pools: &[] });
+    assert_eq!(
+        applied.remarks[0].text,
+        "once: cron overridden by env SCHEDULER_TASKS_ONCE_CRON (was initial_delay = \"5s\")"
+    );
+
     let applied = toml("[scheduler.tasks.report]\nfixed-rate = \"1s\"\n").apply();
     assert_eq!(applied.tasks[0].attributes().count(), 1);
     check_value(&applied.tasks[0], Attribute::FixedRate, "1s", "scheduler.toml:2");
@@ -217,7 +226,8 @@ fn the_highest_trigger_replaces_those_of_all_places_below() {
     assert_eq!(applied.remarks[0].level, Level::Note);
     assert_eq!(
         applied.remarks[0].text,
-        "purge: fixed_rate overridden by builder.set(\"tasks.purge.fixed_rate\") (was cron = \"@daily\")"
+        "purge: fixed_rate overridden by builder.set(\"tasks.purge.fixed_rate\") \
+         (was cron = \"@daily\")"
     );
 }
 
@@ -267,7 +277,8 @@ fn numbers_flags_and_parts_of_retry_are_read_from_toml() {
 #[test]
 fn unknown_keys_of_a_file_are_all_refused_with_what_was_meant() {
     toml(
-        "reports.cron = \"-\"\n[scheduler]\nzoen = \"UTC\"\ncolour = 1\n[scheduler.pool]\nsizes = 1\n\
+        "reports.cron = \"-\"\n[scheduler]\nzoen = \"UTC\"\ncolour = 1\n\
+         [scheduler.pool]\nsizes = 1\n\
          [scheduler.tasks.reprot]\ncron = \"-\"\nzone = \"UTC\"\n[scheduler.tasks.weekly]\n\
          [scheduler.tasks.purge]\ncorn = \"-\"\nretry = 3\nflavour = \"x\"\n\
          [scheduler.pools.io]\nsize = 1\nsiez = 2\n",
@@ -276,7 +287,8 @@ fn unknown_keys_of_a_file_are_all_refused_with_what_was_meant() {
         "scheduler.toml:8: no task named `reprot`; did you mean `report`?",
         "scheduler.toml:10: no task named `weekly`",
         "scheduler.toml:12: unknown attribute `corn` of task `shop::purge`; did you mean `cron`?",
-        "scheduler.toml:13: unknown attribute `retry` of task `shop::purge`; did you mean `retry.max`?",
+        "scheduler.toml:13: unknown attribute `retry` of task `shop::purge`; \
+         did you mean `retry.max`?",
         "scheduler.toml:14: unknown attribute `flavour` of task `shop::purge`",
         "scheduler.toml:3: unknown setting `scheduler.zoen`; did you mean `zone`?",
         "scheduler.toml:4: unknown setting `scheduler.colour`",
@@ -304,7 +316,8 @@ fn a_value_where_a_table_belongs_is_refused() {
             "scheduler.toml:2: `scheduler.tasks.purge.cron` is set to an array",
         ],
     );
-    let fine = "[scheduler]\n[scheduler.tasks]\n[scheduler.tasks.purge.retry]\n[scheduler.pools.io]\n\
+    let fine = "[scheduler]\n[scheduler.tasks]\n[scheduler.tasks.purge.retry]\n\
+                [scheduler.pools.io]\n\
                 [scheduler.pool]\n[scheduler.shutdown]\n";
     toml(fine).check_first_lines(&[]);
 }
@@ -317,7 +330,8 @@ fn keys_of_the_builder_are_as_strict_but_others_are_its_own() {
     };
     places.check_first_lines(&[
         "builder.set(\"tasks.prge.cron\"): no task named `prge`; did you mean `purge`?",
-        "builder.set(\"scheduler.pol.size\"): unknown setting `scheduler.pol.size`; did you mean `pool.size`?",
+        "builder.set(\"scheduler.pol.size\"): unknown setting `scheduler.pol.size`; \
+         did you mean `pool.size`?",
     ]);
 }
 
@@ -420,8 +434,10 @@ fn placeholders_find_values_in_all_places() {
     let places = Places {
         set: &[("tasks.report.cron", "${reports.cron}"), ("first", "1")],
         env: &[("REPORTS_MINUTE", "30"), ("MY_HOUR", "8"), ("FIRST", "2")],
-        toml: "third = 3\n[reports]\ncron = \"${first} ${reports.minute} ${MY_HOUR} ${days.of-month} * *\"\n\
-               [days]\nof_month = 3\n[scheduler.tasks.purge]\nfixed-delay = \"${PURGE_EVERY:7s}\"\n",
+        toml: "third = 3\n[reports]\n\
+               cron = \"${first} ${reports.minute} ${MY_HOUR} ${days.of-month} * *\"\n\
+               [days]\nof_month = 3\n\
+               [scheduler.tasks.purge]\nfixed-delay = \"${PURGE_EVERY:7s}\"\n",
     };
     let applied = places.apply();
     assert_eq!(applied.faults, []);
@@ -461,6 +477,7 @@ fn a_placeholder_without_value_is_told_with_three_remedies() {
         ]
     );
     assert_eq!(applied.tasks[0].get(Attribute::Cron), None);
+    assert!(!applied.tasks[0].is_complete());
 }
 
 #[test]
@@ -470,7 +487,8 @@ fn f_cf1_placeholder_traps_name_the_key_the_chain_and_the_places() {
     let nested = "${a:".repeat(10_000) + &"}".repeat(10_000);
     let text = format!(
         "{doubling}k30 = \"\"\na = \"${{b}}\"\nb = \"${{a}}\"\nbad = \"${{x\"\n\
-         [scheduler.tasks.purge]\njitter = \"${{a}}\"\ntimeout = \"${{k0}}\"\nfixed-delay = \"${{\"\n\
+         [scheduler.tasks.purge]\njitter = \"${{a}}\"\ntimeout = \"${{k0}}\"\n\
+         fixed-delay = \"${{\"\n\
          overlap = \"${{}}\"\nmisfire = \"${{bad}}\"\ninitial-delay = \"{nested}\"\n\
          scheduler = \"${{x:${{y:${{z}}}}}}\""
     );
@@ -478,12 +496,14 @@ fn f_cf1_placeholder_traps_name_the_key_the_chain_and_the_places() {
     let first: Vec<&str> = faults.iter().filter_map(|fault| fault.lines().next()).collect();
     let expected = [
         "scheduler.toml:38: `shop::purge`: `fixed_delay`: the placeholder is not closed",
-        "scheduler.toml:41: `shop::purge`: `initial_delay`: placeholders are nested more than 32 levels deep",
+        "scheduler.toml:41: `shop::purge`: `initial_delay`: placeholders are nested \
+         more than 32 levels deep",
         "`${z}` in task `shop::purge` (scheduler.toml:42) is not set: x -> y -> z",
         "scheduler.toml:36: `shop::purge`: `jitter`: `${a}` leads back to itself: a -> b -> a",
         "scheduler.toml:37: `shop::purge`: `timeout`: more than 4096 values are needed",
         "scheduler.toml:39: `shop::purge`: `overlap`: the placeholder has no key",
-        "scheduler.toml:40: `shop::purge`: `misfire`: the value of `${bad}`: the placeholder is not closed",
+        "scheduler.toml:40: `shop::purge`: `misfire`: the value of `${bad}`: \
+         the placeholder is not closed",
     ];
     assert_eq!(first.len(), expected.len(), "{first:#?}");
     for (line, expected) in first.iter().zip(expected) {
