@@ -167,9 +167,11 @@ fn the_item_survives_everything() {
 fn giant_options_are_no_trouble() {
     for text in ["0 ".repeat(5_000), "1".repeat(10_000), "ü".repeat(10_000), "\\0".repeat(10_000)]
     {
-        for option in ["cron", "fixed_rate", "zone", "name", "time_unit"] {
+        for option in OPTIONS {
             check(&format!("{option} = \"{text}\""), "fn plain() {}");
+            check(&format!("{option} = \"${{a:{text}}}\", fixed_rate = 5"), "fn plain() {}");
         }
+        check(&format!("retry(max = \"{text}\", base = \"{text}\")"), "fn plain() {}");
     }
     check(&"x".repeat(10_000), "fn plain() {}");
     check(&"fixed_rate = \"5s\",".repeat(1_000), "fn plain() {}");

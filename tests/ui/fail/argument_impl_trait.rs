@@ -6,4 +6,7 @@ fn one(_: impl std::fmt::Display) {}
 #[scheduled(fixed_rate = "5s")]
 fn two(_: &(impl Send + Sync), _: Option<&impl Iterator<Item = u8>>) {}
 
+#[scheduled(fixed_rate = "5s")]
+fn three(_: scheduler::State<impl Send>) {}
+
 fn main() {}
