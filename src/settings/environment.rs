@@ -31,6 +31,12 @@ impl Environment {
         })
     }
 
+    /// A variable that is not ours, such as `TZ`; empty where it is not set.
+    pub(crate) fn foreign(&self, variable: &str) -> String {
+        let value = self.variables.get(variable);
+        value.map(|value| value.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
     /// The variables whose names begin so, sorted.
     pub(super) fn names_with(&self, prefix: &str) -> impl Iterator<Item = &str> {
         let names = self.variables.range(prefix.to_owned()..).map(|(name, _)| name.as_str());

@@ -69,8 +69,10 @@ impl Effective {
     pub(crate) fn fault(&self, attribute: Attribute, refusal: &Refusal<'_>) -> Fault {
         let valued = self.get(attribute);
         let place = valued.map_or_else(|| self.place.clone(), |valued| valued.source.to_string());
-        let mut fault =
-            Fault::new(format!("{place}: {}: `{attribute}`: {}", word(&self.name), refusal.reason));
+        let reason = refusal.reason.to_string();
+        let about = format!("`{attribute}`");
+        let about = if reason.contains(&about) { String::new() } else { format!("{about}: ") };
+        let mut fault = Fault::new(format!("{place}: {}: {about}{reason}", word(&self.name)));
         if let Some(caret) = &refusal.caret {
             fault = fault.note(caret.as_str());
         }

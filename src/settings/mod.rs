@@ -58,7 +58,7 @@ use std::io;
 use std::path::Path;
 
 pub(crate) use environment::Environment;
-pub(crate) use fault::{Fault, Level, Remark};
+pub(crate) use fault::{Fault, Level, Remark, word};
 pub(crate) use globals::{Globals, PoolSettings, Set};
 pub(crate) use merge::{Effective, Refusal};
 pub(crate) use report::report;
@@ -171,6 +171,10 @@ impl Settings {
     /// Whether the effective values shall be printed, and nothing be started.
     pub(crate) fn is_dry_run(&self) -> bool {
         self.is_dry_run
+    }
+
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.environment
     }
 
     /// Says what counts for the scheduler, its pools and each task.
