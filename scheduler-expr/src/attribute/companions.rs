@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{Attribute, AttributeError};
 use crate::duration::DurationUnit;
+use crate::excerpt::{is_quotable, quoted};
 
 /// The longest wait before an attempt when `retry.cap` is not given.
 const RETRY_CAP: &str = "1m";
@@ -149,9 +150,9 @@ impl Together<'_> {
         if self.duration(jitter)? < self.duration(period)? {
             return None;
         }
-        let period = self.text(period)?;
+        let period = quoted(self.text(period)?);
         let reason = format!(
-            "invalid `jitter`: it has to be shorter than `fixed_rate`, which is `{period}`, \
+            "invalid `jitter`: it has to be shorter than `fixed_rate`, which is {period}, \
              or a run could be due after the next one"
         );
         Some(AttributeError::new(jitter, reason))
@@ -178,9 +179,12 @@ impl Together<'_> {
         }
         let default = if given.is_some() { "" } else { " unless it is given" };
         let reason = format!(
-            "invalid `retry.base`: it is longer than `retry.cap`, which is `{text}`{default}"
+            "invalid `retry.base`: it is longer than `retry.cap`, which is {}{default}",
+            quoted(text)
         );
-        Some(AttributeError::new(attribute, reason).with_help(Some("make `cap` at least as long")))
+        let base = self.text(attribute).filter(|base| is_quotable(base));
+        let help = base.map(|base| format!("write for example `cap = \"{base}\"`"));
+        Some(AttributeError::new(attribute, reason).with_help(help))
     }
 }
 

@@ -153,6 +153,7 @@ impl Reader<'_> {
             }
             Some((TokenTree::Punct(sign), value)) if sign.as_char() == '=' => value,
             Some(_) => {
+                self.args.is_incomplete = true;
                 let message = format!("expected `=` after `{name}`: `{example}`");
                 self.faults.push(stream(rest), message);
                 return None;

@@ -4,6 +4,7 @@
 //! Only the form of a type is judged here. Whether a type can be extracted, or be shared between
 //! threads, is known to rustc alone.
 
+use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, FnArg, GenericArgument, PatType, PathArguments, PathSegment, Receiver};
@@ -157,44 +158,36 @@ fn foreign(shown: &str, example: &str, argument: &str) -> String {
 }
 
 fn check_value(ty: &Type) -> Result<Argument, String> {
-    check_named(ty)?;
-    match ty {
-        Type::TraitObject(_) => {
-            let shown = shown(ty);
-            return Err(format!("a trait object is taken by reference; write `&{shown}`"));
-        }
-        Type::Ptr(pointer) => {
-            let shown = shown(&pointer.elem);
-            return Err(format!(
-                "a scheduled function cannot take a raw pointer, \
-                 because nobody vouches for what it points at; write `&{shown}`"
-            ));
-        }
-        _ => {}
-    }
-    if let Some(inner) = inside_of(ty, "Option") {
-        return match bare(inner) {
+    if let Some(inner) = inside_of(ty, "Option").map(bare) {
+        return match inner {
             Type::Reference(reference) => check_reference(reference).map(Argument::OptionalState),
             other if inside_of(other, "State").is_some() => Ok(Argument::Extracted(ty.clone())),
-            other => {
-                let shown = shown(other);
-                Err(format!(
-                    "an argument that may be missing is managed state\n\
-                     write `Option<&{shown}>`, or `Option<State<{shown}>>` to keep it"
-                ))
-            }
+            other => Err(format!(
+                "an argument that may be missing is managed state\n\
+                 write `Option<&{0}>`, or `Option<State<{0}>>` to keep it",
+                shown(other)
+            )),
         };
     }
-    if let Some(inner) = inside_of(ty, "Arc").map(bare) {
-        if !matches!(inner, Type::TraitObject(_)) {
-            let shown = shown(inner);
-            return Err(format!(
-                "managed state is shared by the scheduler\n\
-                 write `&{shown}`, or `State<{shown}>` to keep it"
-            ));
+    check_named(ty)?;
+    match (ty, inside_of(ty, "Arc").map(bare)) {
+        (Type::TraitObject(_), _) => {
+            let shown = shown(ty);
+            let object = object(shown.trim_start_matches("dyn "));
+            Err(format!("a trait object is taken by reference; write `{object}`"))
         }
+        (Type::Ptr(pointer), _) => Err(format!(
+            "a scheduled function cannot take a raw pointer, \
+             because nobody vouches for what it points at; write `&{}`",
+            shown(&pointer.elem)
+        )),
+        (_, None | Some(Type::TraitObject(_))) => Ok(Argument::Extracted(ty.clone())),
+        (_, Some(inner)) => Err(format!(
+            "managed state is shared by the scheduler\n\
+             write `&{0}`, or `State<{0}>` to keep it",
+            shown(inner)
+        )),
     }
-    Ok(Argument::Extracted(ty.clone()))
 }
 
 /// Whether generated code can name the type.
@@ -205,16 +198,37 @@ fn check_named(ty: &Type) -> Result<(), String> {
                 .bounds
                 .iter()
                 .filter(|bound| matches!(bound, TypeParamBound::Trait(_)))
-                .map(|bound| shown(bound))
+                .map(shown)
                 .collect();
             let bounds = bounds.join(" + ");
             Err(format!(
                 "nothing says which type `impl {bounds}` is to be\n\
-                 write the type itself, or `&dyn {bounds}`"
+                 write the type itself, or `{}`",
+                object(&bounds)
             ))
         }
         Type::Infer(_) => Err("nothing says which type this is; write it".to_owned()),
+        _ if mentions_impl(ty.to_token_stream()) => {
+            Err("nothing says which type the `impl` in this is to be; write the type itself"
+                .to_owned())
+        }
         _ => Ok(()),
+    }
+}
+
+fn mentions_impl(tokens: TokenStream) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(word) => word == "impl",
+        TokenTree::Group(group) => mentions_impl(group.stream()),
+        _ => false,
+    })
+}
+
+/// A trait object behind a reference, as it is written.
+fn object(bounds: &str) -> String {
+    match bounds.contains('+') {
+        true => format!("&(dyn {bounds})"),
+        false => format!("&dyn {bounds}"),
     }
 }
 

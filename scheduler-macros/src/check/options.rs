@@ -58,10 +58,10 @@ fn check_together(args: &Args, texts: &[words::Text], faults: &mut Faults) {
         texts.iter().map(|text| (text.attribute, text.judged.as_str())).collect();
     // An option whose value could not be read is there all the same.
     for option in args.iter() {
-        if let Key::Attribute(attribute) = option.key {
-            if given.iter().all(|(known, _)| *known != attribute) {
-                given.push((attribute, ""));
-            }
+        if let Key::Attribute(attribute) = option.key
+            && given.iter().all(|(known, _)| *known != attribute)
+        {
+            given.push((attribute, ""));
         }
     }
     let has_rule = args.among(TIMES).next().is_some();

@@ -44,8 +44,9 @@ pub(crate) fn entry(task: &Task<'_>) -> TokenStream {
     let own_type = wire::own_type(task, names);
     let wire = wire::wire(task, names);
     let attrs = attrs(task);
-    // Not on the user's tokens: lints would look at them, and blame the user.
-    let line = quote_spanned!(task.span=> #private::line!());
+    // Rustc takes the line of the whole call, so that all of it has to stand there.
+    let here = Ident::new(&private.to_string(), task.span);
+    let line = quote_spanned!(task.span=> #here::line!());
     quote! {
         #attrs
         const _: () = {

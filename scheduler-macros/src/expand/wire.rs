@@ -16,7 +16,7 @@ pub(super) fn wire(task: &Task<'_>, names: &Names) -> TokenStream {
     let run = local("run");
     let found: Vec<Ident> = (0..task.arguments.len()).map(|n| local(&format!("a{n}"))).collect();
     let sources: Vec<TokenStream> =
-        task.arguments.iter().map(|argument| source(argument, task, names)).collect();
+        task.arguments.iter().map(|argument| source(argument, task, names, &wiring)).collect();
     let call = if task.function.sig.asyncness.is_some() {
         async_call(task, names, &run, &found)
     } else {
@@ -27,7 +27,7 @@ pub(super) fn wire(task: &Task<'_>, names: &Names) -> TokenStream {
     }
     quote! {
         |#wiring| {
-            #(let #found = #sources(#wiring);)*
+            #(let #found = #sources;)*
             let (#(#private::Some(#found),)*) = (#(#found,)*) else {
                 return #private::None;
             };
@@ -41,40 +41,27 @@ fn local(name: &str) -> Ident {
     Ident::new(&format!("scheduled_{name}"), Span::mixed_site())
 }
 
-/// The function that looks up what an argument is made of. Rustc reports a type that does not do
-/// where it stands in the signature.
-fn source(argument: &Argument, task: &Task<'_>, names: &Names) -> TokenStream {
-    let private = &names.private;
-    match argument {
-        Argument::Receiver => {
-            let ty = task.owner.map(|owner| &owner.ty);
-            quote!(#private::receiver::<#ty>)
-        }
-        Argument::State(ty) => {
-            let ty = named(ty, names);
-            quote!(#private::state::<#ty>)
-        }
-        Argument::OptionalState(ty) => {
-            let ty = named(ty, names);
-            quote!(#private::optional_state::<#ty>)
-        }
-        Argument::Extracted(ty) => {
-            let ty = named(ty, names);
-            quote!(#private::resolve::<#ty>)
-        }
-    }
+/// Looks up what an argument is made of.
+fn source(argument: &Argument, task: &Task<'_>, names: &Names, wiring: &Ident) -> TokenStream {
+    let (function, ty) = match argument {
+        Argument::Receiver => ("receiver", task.owner.map(|owner| owner.ty.to_token_stream())),
+        Argument::State(ty) => ("state", Some(named(ty, names))),
+        Argument::OptionalState(ty) => ("optional_state", Some(named(ty, names))),
+        Argument::Extracted(ty) => ("resolve", Some(named(ty, names))),
+    };
+    let ty = ty.unwrap_or_default();
+    call_at(&ty, names, function, Some(&ty), quote!(#wiring))
 }
 
 /// The argument of one run, made of what was looked up.
 fn argument(argument: &Argument, found: &Ident, names: &Names) -> TokenStream {
-    let private = &names.private;
     match argument {
         Argument::Receiver | Argument::State(_) => quote!(&*#found),
         Argument::OptionalState(_) => quote!(#found.as_deref()),
         Argument::Extracted(ty) => {
             let ty = named(ty, names);
             let run = local("run");
-            quote!(#private::extract::<#ty>(&#found, #run))
+            call_at(&ty, names, "extract", Some(&ty), quote!(&#found, #run))
         }
     }
 }
@@ -85,7 +72,7 @@ fn sync_call(task: &Task<'_>, names: &Names, run: &Ident, found: &[Ident]) -> To
     let path = super::path(task);
     let arguments = task.arguments.iter().zip(found);
     let arguments = arguments.map(|(each, found)| argument(each, found, names));
-    let settle = settle(quote!(#path(#(#arguments),*)), task, names);
+    let settle = settle(&quote!((#path)(#(#arguments),*)), task, names);
     quote!(#private::sync_call(move |#run| #settle))
 }
 
@@ -106,20 +93,22 @@ fn async_call(task: &Task<'_>, names: &Names, run: &Ident, found: &[Ident]) -> T
         Argument::Extracted(_) => quote!(#found),
         _ => argument(each, found, names),
     });
-    let settle = settle(quote!(#path(#(#passed),*).await), task, names);
+    let settle = settle(&quote!((#path)(#(#passed),*).await), task, names);
     let mut body = Group::new(Delimiter::Brace, settle);
     body.set_span(ident_span);
     let future = quote_spanned!(ident_span=> async move #body);
+    let ident = task.function.sig.ident.to_token_stream();
+    let begin = call_at(&ident, names, "begin", None, future);
     quote! {
         #private::async_call(move |#run| {
             #(#given)*
-            #private::begin(#future)
+            #begin
         })
     }
 }
 
 /// Judges what the function returned, at its return type.
-fn settle(returned: TokenStream, task: &Task<'_>, names: &Names) -> TokenStream {
+fn settle(returned: &TokenStream, task: &Task<'_>, names: &Names) -> TokenStream {
     let private = &names.private;
     let output = &task.function.sig.output;
     let value = local("value");
@@ -129,29 +118,35 @@ fn settle(returned: TokenStream, task: &Task<'_>, names: &Names) -> TokenStream 
             (&&&&#private::Returns::of(&#value)).settle(#value)
         }
     };
-    let function = place(quote!(#private::settle), output);
-    quote!(#function(#returned, #how))
+    let ty = match output {
+        ReturnType::Default => TokenStream::new(),
+        ReturnType::Type(_, ty) => ty.to_token_stream(),
+    };
+    call_at(&ty, names, "settle", None, quote!(#returned, #how))
 }
 
-/// Moves the tokens to where the return type stands, from its first token to its last.
+/// A call that is seen where a type of the signature stands, from its first token to its last.
 ///
-/// Rustc reports an unfulfilled bound at the path of the function that has it, and a path reaches
-/// from its first token to its last.
-fn place(path: TokenStream, output: &ReturnType) -> TokenStream {
-    let ReturnType::Type(_, ty) = output else {
-        return path;
-    };
-    let mut spans = ty.to_token_stream().into_iter().map(|token| token.span());
-    let Some(first) = spans.next() else {
-        return path;
-    };
+/// Rustc reports an unfulfilled bound at the path of the function that has it, at the type that it
+/// is given, or at the call, and all three are then the same place.
+fn call_at(
+    ty: &TokenStream,
+    names: &Names,
+    function: &str,
+    generic: Option<&TokenStream>,
+    arguments: TokenStream,
+) -> TokenStream {
+    let mut spans = ty.clone().into_iter().map(|token| token.span());
+    let first = spans.next().unwrap_or_else(Span::call_site);
     let last = spans.last().unwrap_or(first);
-    let length = path.clone().into_iter().count();
-    let placed = path.into_iter().enumerate().map(|(index, mut token)| {
-        token.set_span(if index + 1 == length { last } else { first });
-        token
-    });
-    placed.collect()
+    let private = Ident::new(&names.private.to_string(), first);
+    let function = Ident::new(function, if generic.is_some() { first } else { last });
+    let open = generic.map(|_| quote_spanned!(first=> ::<));
+    let close = generic.map(|_| quote_spanned!(last=> >));
+    let mut parentheses = Group::new(Delimiter::Parenthesis, arguments);
+    parentheses.set_span(last);
+    let path = quote_spanned!(first=> #private:: #function);
+    quote!(#path #open #generic #close #parentheses)
 }
 
 /// The type of an argument, outside of the `impl` block.

@@ -47,7 +47,7 @@ fn take(meta: &Meta, conditions: &[TokenStream], taken: &mut Vec<Annotation>) ->
     let Some((condition, metas)) = conditional(meta) else {
         return Some(meta.clone());
     };
-    let conditions = [conditions, &[condition.clone()]].concat();
+    let conditions = [conditions, std::slice::from_ref(&condition)].concat();
     let before = taken.len();
     let rest: Vec<Meta> = metas.iter().filter_map(|meta| take(meta, &conditions, taken)).collect();
     if taken.len() == before {
