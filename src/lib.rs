@@ -65,7 +65,7 @@ pub use observe::{
 };
 pub use observe::{SkipReason, StopReason, TaskFacts, TaskSnapshot, TaskState};
 pub use registrar::Registrar;
-pub use run::{BoxFuture, Cause, Run, Shutdown, TaskError, TaskResult};
+pub use run::{BoxFuture, Cause, Run, Shutdown, Stopped, TaskError, TaskResult};
 pub use runner::{Builder, Pool, Scheduler, start, start_async};
 pub use schedule::{Length, Schedule};
 pub use scheduler_core as engine;

@@ -261,8 +261,9 @@ impl Timetable {
     /// Goes on near the limit, when there are too many fire times to go through.
     fn leap_on_calendar(&self, passed: &mut Passed, limit: Limit) {
         let (Times::Calendar { trigger, .. }, Some(next)) = (&self.times, passed.next) else { return };
-        let until = limit.now().wall;
-        let mut back = TimeDelta::from_std(self.jitter).unwrap_or_default() + TimeDelta::seconds(2);
+        let jitter = TimeDelta::from_std(self.jitter).unwrap_or_default();
+        let Some(until) = limit.now().wall.checked_sub_signed(jitter) else { return };
+        let mut back = TimeDelta::seconds(2);
         while let Some(from) = until.checked_sub_signed(back).filter(|from| *from > wall_of(next)) {
             if let Some(at) = trigger.next_after(from).filter(|at| *at < until) {
                 passed.next = Some(self.on_wall(at));
