@@ -56,7 +56,7 @@ mod speech;
 #[path = "private.rs"]
 pub mod __private;
 
-pub use conduct::{Misfire, OnError, Overlap, Retry};
+pub use conduct::{ControlError, Misfire, OnError, Overlap, Retry};
 pub use entry::{Entry, Location, TaskList, entries};
 pub use error::{StartError, StopError};
 pub use inject::{Call, Extract, Managed, State, TaskOutput, Wiring};

@@ -194,19 +194,18 @@ impl Conductor {
         let timetable = Timetable::new(&rule, self.policy.jitter, self.chance);
         let mut judge = Box::new(Judge::new(timetable, &self.policy, from));
         drop(state);
-        let first = judge.first(from);
+        let (first, text) = (judge.first(from), rule.to_string());
         state = self.lock();
         let old = state.judge.replace(judge);
-        tale.drop_judge_later(old);
         let facts = TaskFacts {
             kind: rule.kind(),
-            rule: rule.to_string().into(),
+            rule: text.into(),
             period: rule.period(),
             zone: rule.zone().unwrap_or(state.facts.zone),
             ..TaskFacts::clone(&state.facts)
         };
         state.facts = Arc::new(facts);
-        state.rule = rule;
+        tale.drop_rule_later(old, std::mem::replace(&mut state.rule, rule));
         // What has come since then, while the last run was in progress, is judged as such.
         let judged = |judge: &mut Judge| first.and_then(|()| judge.ended_beside(from, now));
         state = self.judged(state, tale, now, judged);

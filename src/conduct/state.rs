@@ -8,7 +8,7 @@ use scheduler_core::Now;
 use scheduler_core::TaskHandle;
 use scheduler_core::Tick;
 
-use super::alarm::Alarm;
+use scheduler_core::Alarm;
 use super::judge::Judge;
 use super::rule::Rule;
 use super::timetable::FireTime;
@@ -75,10 +75,11 @@ pub(super) enum Present {
 pub(super) struct Course {
     /// As its present attempt sees it, or the last one while it waits.
     pub(super) run: Run,
-    pub(super) fire: FireTime,
     pub(super) began: Now,
     /// When the next attempt is due, where it waits for that.
     pub(super) again_at: Option<Tick>,
+    /// When the time of the present attempt is over.
+    pub(super) deadline: Option<Tick>,
     /// Why the present attempt, or the last one, failed.
     pub(super) failure: Option<Failure>,
     /// Ends the present attempt when its time is over.

@@ -6,9 +6,10 @@ use std::time::Duration;
 use scheduler_core::Due;
 use scheduler_core::Now;
 
-use super::alarm::Alarm;
+use scheduler_core::Alarm;
 use super::judge::Judge;
 use super::judge::Skip;
+use super::rule::Rule;
 use super::state::State;
 use crate::observe::Bus;
 use crate::observe::Event;
@@ -24,7 +25,8 @@ pub(super) struct Tale {
     /// Told before the end of the task, which it may lead to, with the next due time.
     finished: Option<Finished>,
     ended: Option<Event>,
-    dropped: (Option<Alarm>, Option<Run>, Option<Box<Judge>>),
+    dropped: (Option<Alarm>, Option<Run>),
+    dropped_rules: Vec<(Option<Box<Judge>>, Rule)>,
 }
 
 struct Finished {
@@ -48,8 +50,8 @@ impl Tale {
         self.dropped.1 = run.or(self.dropped.1.take());
     }
 
-    pub(super) fn drop_judge_later(&mut self, judge: Option<Box<Judge>>) {
-        self.dropped.2 = judge;
+    pub(super) fn drop_rule_later(&mut self, judge: Option<Box<Judge>>, rule: Rule) {
+        self.dropped_rules.push((judge, rule));
     }
 
     /// Counts and tells fire times that are passed over.
@@ -88,6 +90,6 @@ impl Tale {
         if let Some(ended) = self.ended {
             bus.emit(ended);
         }
-        drop(self.dropped);
+        drop((self.dropped, self.dropped_rules));
     }
 }

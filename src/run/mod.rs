@@ -34,7 +34,9 @@ use std::time::Duration;
 
 use chrono::DateTime;
 use chrono::Utc;
+use scheduler_core::Clock;
 use scheduler_core::ScheduledThreadPool;
+use scheduler_core::Tick;
 
 pub use shutdown::Shutdown;
 use stop::Stop;
@@ -114,6 +116,9 @@ pub(crate) struct Stage {
     pub(crate) engine: scheduler_core::Run,
     /// RACE: weak, because a run may be kept by its task, and must not keep the pool from ending.
     pub(crate) pool: Weak<ScheduledThreadPool>,
+    /// When the time of this attempt is over, and the clock that says so: all workers may be busy when
+    /// it is, and then nobody asks the run to stop.
+    pub(crate) deadline: Option<(Tick, Arc<dyn Clock>)>,
 }
 
 impl Run {
@@ -124,6 +129,7 @@ impl Run {
             due,
             engine,
             pool: Weak::new(),
+            deadline: None,
         });
         Self::with(facts, due, stage)
     }
@@ -253,9 +259,9 @@ impl Run {
     #[must_use]
     #[doc(alias = "isInterrupted")]
     pub fn is_cancelled(&self) -> bool {
-        let attempt = &self.attempt;
-        attempt.stop.is_asked()
-            || attempt.stage.as_ref().is_some_and(|stage| stage.engine.is_cancelled())
+        let stage = self.attempt.stage.as_ref();
+        self.attempt.stop.is_asked()
+            || stage.is_some_and(|stage| stage.engine.is_cancelled() || stage.left().is_zero())
     }
 
     /// Blocks the calling thread for this long on the scheduler's clock, or until the run is asked to
@@ -283,9 +289,42 @@ impl Run {
             return Err(Stopped);
         }
         match &self.attempt.stage {
-            Some(stage) => stage.engine.sleep(duration).map_err(|_| Stopped),
+            Some(stage) => {
+                let left = stage.left();
+                stage.engine.sleep(duration.min(left)).map_err(|_| Stopped)?;
+                if duration < left { Ok(()) } else { Err(Stopped) }
+            }
             // Outside of any scheduler there is no clock to wait on.
             None => Ok(()),
+        }
+    }
+
+    /// Waits for this long on the scheduler's clock, and holds no thread meanwhile.
+    ///
+    /// The future needs no runtime. (When the run is asked to stop, the future of its task is dropped
+    /// where it awaits, and this one with it.)
+    ///
+    /// ```
+    /// use scheduler::{Run, scheduled};
+    /// use std::time::Duration;
+    ///
+    /// #[scheduled(fixed_delay = "1h")]
+    /// async fn poll(run: Run) {
+    ///     while !std::path::Path::new("ready").exists() {
+    ///         run.sleep_async(Duration::from_secs(5)).await;
+    ///     }
+    /// }
+    /// ```
+    pub fn sleep_async(
+        &self,
+        duration: Duration,
+    ) -> impl Future<Output = ()> + Send + 'static + use<> {
+        let stage = self.attempt.stage.as_ref();
+        let sleep = stage.and_then(|stage| stage.pool.upgrade()).map(|pool| pool.sleep(duration));
+        async move {
+            if let Some(sleep) = sleep {
+                sleep.await;
+            }
         }
     }
 
@@ -342,6 +381,10 @@ impl Run {
         self.attempt.stop.cause()
     }
 
+    pub(crate) fn is_same_attempt(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.attempt, &other.attempt)
+    }
+
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.attempt.facts.task
     }
@@ -355,6 +398,14 @@ impl Run {
     /// Gives a new attempt the notes of the one before.
     pub(crate) fn keep_notes(&self, kept: Vec<Box<str>>) {
         *self.attempt.notes.lock().unwrap_or_else(PoisonError::into_inner) = kept;
+    }
+}
+
+impl Stage {
+    /// How long this attempt may take still.
+    fn left(&self) -> Duration {
+        let deadline = self.deadline.as_ref();
+        deadline.map_or(Duration::MAX, |(deadline, clock)| deadline.since(clock.now()))
     }
 }
 
