@@ -57,7 +57,7 @@ mod speech;
 #[path = "private.rs"]
 pub mod __private;
 
-pub use conduct::{Misfire, OnError, Overlap, Retry};
+pub use conduct::{ControlError, Misfire, OnError, Overlap, Retry};
 pub use entry::{Entry, Location, TaskList, entries};
 pub use error::{StartError, StopError};
 pub use inject::{Call, Extract, Managed, State, TaskOutput, Wiring};
@@ -66,8 +66,8 @@ pub use observe::{
 };
 pub use observe::{SkipReason, StopReason, TaskFacts, TaskSnapshot, TaskState};
 pub use registrar::Registrar;
-pub use run::{BoxFuture, Cause, Run, Shutdown, TaskError, TaskResult};
-pub use runner::{Builder, Pool, Scheduler, Tasks, start, start_async};
+pub use run::{BoxFuture, Cause, Run, Shutdown, Stopped, TaskError, TaskResult};
+pub use runner::{Builder, Pause, Pool, Scheduler, TaskControl, Tasks, start, start_async};
 pub use schedule::{Length, Schedule};
 pub use scheduler_core as engine;
 pub use scheduler_core::{Clock, ManualClock, SystemClock};
