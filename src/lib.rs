@@ -44,7 +44,6 @@ mod entry;
 mod error;
 mod inject;
 mod notice;
-#[allow(dead_code, reason = "the conductors of tasks are not yet part of the crate")]
 mod observe;
 mod registrar;
 mod run;
@@ -58,7 +57,7 @@ mod speech;
 pub mod __private;
 
 pub use conduct::{ControlError, Misfire, OnError, Overlap, Retry};
-pub use entry::{Entry, Location, TaskList, entries};
+pub use entry::{Entry, Location, TaskList, Wire, entries};
 pub use error::{StartError, StopError};
 pub use inject::{Call, Extract, Managed, State, TaskOutput, Wiring};
 pub use observe::{
