@@ -113,10 +113,25 @@ fn the_annotated_functions_run_at_their_times() {
         r"ERROR task `running::sweep` failed after 0ns: nothing\nto sweep
       at tests/running.rs:{line}   next run Fri 2026-03-27 08:00:05 +00:00"
     );
-    assert_eq!(texts[1], failure);
+    let first = |task: &str, how: &str| format!("INFO  task `{task}` {how}");
+    let expected = [
+        first("running::tick", "finished its first run in 0ns; further successes are not reported"),
+        failure,
+        first("warm-up", "finished its run in 0ns"),
+        first(
+            "running::report",
+            "finished its first run in 0ns; further successes are not reported",
+        ),
+        first(
+            "running::sweep",
+            "succeeded for the first time, in 0ns; further successes are not reported",
+        ),
+    ];
+    assert_eq!(texts[1..], expected);
     scheduler.shutdown().unwrap();
-    let last: Vec<String> = said.texts().split_off(2);
-    assert_eq!(last, ["INFO  stopping: no new runs", "INFO  stopped: 11 runs, 1 failure"]);
+    let last: Vec<String> = said.texts().split_off(texts.len());
+    let stopped = "INFO  stopped after 2m: 11 runs, 1 failure";
+    assert_eq!(last, ["INFO  stopping: no new runs", stopped]);
     assert_eq!(clock.parked(), 0, "no worker is left");
 }
 
