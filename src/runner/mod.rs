@@ -40,6 +40,7 @@ use crate::notice::Notice;
 use crate::observe::Event;
 use crate::speech::NotStopped;
 use crate::speech::StillRunning;
+use crate::speech::StillWaiting;
 use crate::speech::Stopped;
 use crate::speech::Stopping;
 use crate::speech::Voice;
@@ -49,6 +50,9 @@ use crate::speech::on_one_line;
 
 /// How long tasks have to end after they were asked to stop.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// How often the stop says for whom it waits.
+const REMINDER: Duration = Duration::from_secs(10);
 
 /// How long listeners have to hear the last events.
 const FLUSH: Duration = Duration::from_secs(1);
@@ -151,7 +155,7 @@ impl Scheduler {
         self.watch.bus().emit(Event::SchedulerStopping { at: begun });
         let (running, limit) = (self.watch.running(), self.limit);
         self.voice.say(&Stopping { running: &running, limit, hint }.message());
-        let stopped = if self.pool.await_termination(self.limit) {
+        let stopped = if self.await_runs() {
             Ok(())
         } else {
             let running = self.watch.running();
@@ -165,6 +169,23 @@ impl Scheduler {
         };
         self.announce_end(begun);
         stopped
+    }
+
+    /// Waits for the runs in progress, and says now and then for which.
+    fn await_runs(&self) -> bool {
+        let mut left = self.limit;
+        loop {
+            let step = left.min(REMINDER);
+            if self.pool.await_termination(step) {
+                return true;
+            }
+            left -= step;
+            if left.is_zero() {
+                return false;
+            }
+            let running = self.watch.running();
+            self.voice.say(&StillWaiting { running: &running, left }.message());
+        }
     }
 
     /// Stops on a thread of its own: the waiting is done by the pool's clock, which no runtime drives.

@@ -163,6 +163,19 @@ fn errors_that_take_turns_are_told_apart() {
 }
 
 #[test]
+fn nothing_is_kept_of_a_task_that_has_ended() {
+    let desk = Desk::new("poll");
+    let (task, state) = ("poll".into(), TaskState::Cancelled);
+    desk.tell(Event::TaskEnded { task, state, at: at(0) });
+    desk.said();
+    desk.tell(finished(run("poll", 1, 1), error("too late").into(), 1, 1));
+    desk.says("ERROR task `poll` failed after 12ms: too late\n      next run Fri 2026-03-27 09:00:00 +00:00");
+    desk.tell(finished(run("poll", 2, 1), Outcome::Success, 0, 2));
+    desk.says("");
+    assert!(format!("{:?}", desk.reporter).contains("tasks: {}"));
+}
+
+#[test]
 fn a_success_after_failures_is_told_if_the_last_failure_was() {
     let desk = Desk::new("poll");
     desk.tell(finished(run("poll", 1, 1), Outcome::Success, 0, 0));
