@@ -51,6 +51,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod conduct;
 mod entry;
 mod error;
 mod inject;
@@ -65,12 +66,14 @@ mod registrar;
 mod run;
 mod runner;
 mod schedule;
+mod settings;
 mod speech;
 
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
 
+pub use conduct::{Misfire, OnError, Overlap, Retry};
 pub use entry::{Entry, Location, TaskList, entries};
 pub use error::{StartError, StopError};
 pub use inject::{Call, Extract, Managed, State, TaskOutput, Wiring};
@@ -80,7 +83,7 @@ pub use observe::{
 pub use observe::{SkipReason, StopReason, TaskFacts, TaskSnapshot, TaskState};
 pub use registrar::Registrar;
 pub use run::{BoxFuture, Cause, Run, Shutdown, TaskError, TaskResult};
-pub use runner::{Builder, Pool, Scheduler, start, start_async};
+pub use runner::{Builder, Pool, Scheduler, Tasks, start, start_async};
 pub use schedule::{Length, Schedule};
 pub use scheduler_core as engine;
 pub use scheduler_core::{Clock, ManualClock, SystemClock};

@@ -17,8 +17,12 @@
 
 mod builder;
 mod context;
+mod launch;
 mod pools;
+mod prepare;
 mod signals;
+mod start;
+mod tasks;
 mod watch;
 mod zone;
 
@@ -29,8 +33,11 @@ use std::time::Duration;
 pub use builder::Builder;
 use chrono::DateTime;
 use chrono::Utc;
+use context::Context;
 pub use pools::Pool;
-use scheduler_core::ScheduledThreadPool;
+use pools::Pools;
+use scheduler_core::Clock;
+pub use tasks::Tasks;
 use watch::Totals;
 use watch::Watch;
 
@@ -38,6 +45,7 @@ use crate::error::StartError;
 use crate::error::StopError;
 use crate::notice::Notice;
 use crate::observe::Event;
+use crate::run::Shutdown;
 use crate::speech::NotStopped;
 use crate::speech::StillRunning;
 use crate::speech::StillWaiting;
@@ -112,11 +120,22 @@ pub async fn start_async() -> Result<(), StartError> {
 #[must_use = "dropping it stops all tasks; keep it, or use `scheduler::start()` to run until Ctrl-C"]
 #[derive(Debug)]
 pub struct Scheduler {
-    pool: ScheduledThreadPool,
+    running: Running,
+    is_stopped: bool,
+}
+
+/// What a running scheduler is made of.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pools: Pools,
     watch: Arc<Watch>,
     voice: Voice,
     limit: Duration,
-    is_stopped: bool,
+    clock: Arc<dyn Clock>,
+    shutdown: Shutdown,
+    tasks: Tasks,
+    /// Dropped when the scheduler is: a runtime that was built for it ends then.
+    _context: Option<Context>,
 }
 
 impl Scheduler {
@@ -143,27 +162,34 @@ impl Scheduler {
         self.stop_async("").await
     }
 
-    fn new(pool: ScheduledThreadPool, watch: Arc<Watch>, voice: Voice, limit: Duration) -> Self {
-        Self { pool, watch, voice, limit, is_stopped: false }
+    /// The tasks, to be looked at and controlled.
+    #[must_use]
+    pub fn tasks(&self) -> Tasks {
+        self.running.tasks.clone()
+    }
+
+    fn new(running: Running) -> Self {
+        Self { running, is_stopped: false }
     }
 
     fn stop(mut self, hint: &str) -> Result<(), StopError> {
         self.is_stopped = true;
         // First of all, because saying so may take its time: a pipe is full, or a function slow.
-        self.pool.shutdown();
-        let begun = self.watch.now();
-        self.watch.bus().emit(Event::SchedulerStopping { at: begun });
-        let (running, limit) = (self.watch.running(), self.limit);
-        self.voice.say(&Stopping { running: &running, limit, hint }.message());
+        self.running.pools.shutdown();
+        self.running.shutdown.request();
+        let begun = self.running.watch.now();
+        self.running.watch.bus().emit(Event::SchedulerStopping { at: begun });
+        let (running, limit) = (self.running.watch.running(), self.running.limit);
+        self.running.voice.say(&Stopping { running: &running, limit, hint }.message());
         let stopped = if self.await_runs() {
             Ok(())
         } else {
-            let running = self.watch.running();
-            drop(self.pool.shutdown_now());
-            let _ = self.pool.await_termination(GRACE);
-            let left = self.watch.running();
+            let running = self.running.watch.running();
+            self.running.pools.shutdown_now();
+            let _ = self.await_end(GRACE);
+            let left = self.running.watch.running();
             if !left.is_empty() {
-                self.voice.say(&NotStopped { running: &left, limit }.message());
+                self.running.voice.say(&NotStopped { running: &left, limit }.message());
             }
             Err(StopError::new(duration(limit), names(&running)))
         };
@@ -173,26 +199,30 @@ impl Scheduler {
 
     /// Waits for the runs in progress, and says now and then for which.
     fn await_runs(&self) -> bool {
-        let mut left = self.limit;
+        let mut left = self.running.limit;
         loop {
             let step = left.min(REMINDER);
-            if self.pool.await_termination(step) {
+            if self.await_end(step) {
                 return true;
             }
             left -= step;
             if left.is_zero() {
                 return false;
             }
-            let running = self.watch.running();
-            self.voice.say(&StillWaiting { running: &running, left }.message());
+            let running = self.running.watch.running();
+            self.running.voice.say(&StillWaiting { running: &running, left }.message());
         }
+    }
+
+    fn await_end(&self, limit: Duration) -> bool {
+        self.running.pools.await_termination(&*self.running.clock, limit)
     }
 
     /// Stops on a thread of its own: the waiting is done by the pool's clock, which no runtime drives.
     async fn stop_async(self, hint: &'static str) -> Result<(), StopError> {
         let outcome = Notice::new();
         let given = outcome.clone();
-        let (limit, watch) = (self.limit, Arc::clone(&self.watch));
+        let (limit, watch) = (self.running.limit, Arc::clone(&self.running.watch));
         let thread = thread::Builder::new().name("scheduler-stop".to_owned());
         match thread.spawn(move || given.give(self.stop(hint))) {
             Ok(_) => outcome.await,
@@ -202,12 +232,12 @@ impl Scheduler {
     }
 
     fn announce_end(&self, begun: DateTime<Utc>) {
-        let at = self.watch.now();
+        let at = self.running.watch.now();
         let took = (at - begun).to_std().unwrap_or_default();
-        let Totals { runs, failures, skipped } = self.watch.totals();
-        self.watch.bus().emit(Event::SchedulerStopped { at, took });
-        self.watch.bus().flush(FLUSH);
-        self.voice.say(&Stopped { took, runs, failures, skipped }.message());
+        let Totals { runs, failures, skipped } = self.running.watch.totals();
+        self.running.watch.bus().emit(Event::SchedulerStopped { at, took });
+        self.running.watch.bus().flush(FLUSH);
+        self.running.voice.say(&Stopped { took, runs, failures, skipped }.message());
     }
 }
 
@@ -219,9 +249,9 @@ fn names(running: &[StillRunning]) -> Vec<String> {
 impl Drop for Scheduler {
     fn drop(&mut self) {
         if !self.is_stopped {
-            drop(self.pool.shutdown_now());
-            if self.watch.totals().runs == 0 && self.watch.has_tasks() {
-                self.voice.say(&dropped_too_early());
+            self.running.pools.shutdown_now();
+            if self.running.watch.totals().runs == 0 && self.running.watch.has_tasks() {
+                self.running.voice.say(&dropped_too_early());
             }
         }
     }

@@ -19,17 +19,11 @@ use crate::observe::Event;
 use crate::observe::Failure;
 use crate::observe::History;
 use crate::observe::Outcome;
-use crate::observe::RuleKind;
 use crate::observe::RunRecord;
-use crate::observe::TaskFacts;
-use crate::registrar::Plan;
-use crate::registrar::Planned;
-use crate::registrar::Rhythm;
 use crate::run::Cause;
 use crate::run::Facts;
 use crate::run::Run;
 use crate::speech::StillRunning;
-use crate::speech::duration;
 
 /// Listens to the pool.
 #[derive(Debug)]
@@ -166,39 +160,6 @@ fn of_engine(run: &scheduler_core::Run) -> Run {
     })
 }
 
-/// What people are told of a planned task.
-pub(super) fn facts(plan: &Plan, task: &Planned) -> TaskFacts {
-    let (kind, period, zone) = match &task.rhythm {
-        Rhythm::Cron(trigger) => (RuleKind::Cron, None, trigger.zone()),
-        Rhythm::FixedRate { period, .. } => (RuleKind::FixedRate, Some(*period), plan.zone),
-        Rhythm::FixedDelay { delay, .. } => (RuleKind::FixedDelay, Some(*delay), plan.zone),
-        Rhythm::Once { .. } => (RuleKind::Once, None, plan.zone),
-    };
-    TaskFacts {
-        name: task.name.into(),
-        function: None,
-        kind,
-        rule: rule(&task.rhythm).into(),
-        period,
-        zone,
-        pool: DEFAULT.into(),
-        location: Some(task.location),
-    }
-}
-
-fn rule(rhythm: &Rhythm) -> String {
-    let (rule, initial_delay) = match rhythm {
-        Rhythm::Cron(trigger) => return format!("{trigger} in {}", trigger.zone().name()),
-        Rhythm::FixedRate { period, initial_delay } => {
-            (format!("every {}", duration(*period)), initial_delay)
-        }
-        Rhythm::FixedDelay { delay, initial_delay } => {
-            (format!("{} after each run", duration(*delay)), initial_delay)
-        }
-        Rhythm::Once { delay } => return format!("once, after {}", duration(*delay)),
-    };
-    if initial_delay.is_zero() {
-        return rule;
-    }
-    format!("{rule}, first after {}", duration(*initial_delay))
+pub(super) fn present(task: &Arc<str>) -> Run {
+    scheduler_core::Run::current().map_or_else(|| Run::detached(task), |run| of_engine(&run))
 }
