@@ -72,6 +72,9 @@ pub(super) fn launch(builder: Builder, prepared: Prepared) -> Result<Scheduler, 
     }))
 }
 
+/// What polls async tasks where there is no Tokio runtime: the pools themselves.
+const BUILT_IN_EXECUTOR: &str = "built-in executor (no Tokio)";
+
 /// Says the banner, and tells the listeners of the tasks.
 fn introduce(prepared: &Prepared, context: Option<&Context>, voice: &Voice, watch: &Watch) {
     let now = watch.now();
@@ -88,7 +91,10 @@ fn introduce(prepared: &Prepared, context: Option<&Context>, voice: &Voice, watc
     let tasks: Vec<TaskWords> = prepared.plan.tasks.iter().map(words).collect();
     let pools: Vec<PoolWords> = prepared.pools.iter().map(PoolPlan::words).collect();
     let mut remarks: Vec<String> = Vec::new();
-    remarks.extend(context.map(|context| format!("async tasks: {}", context.describe())));
+    let has_async = prepared.plan.tasks.iter().any(|task| matches!(task.call, Call::Async(_)));
+    let executor = context.map(|context| context.describe().to_owned());
+    let executor = executor.or_else(|| has_async.then(|| BUILT_IN_EXECUTOR.to_owned()));
+    remarks.extend(executor.map(|executor| format!("async tasks: {executor}")));
     let off = &prepared.plan.off;
     remarks.extend((!off.is_empty()).then(|| format!("switched off: {}", off.join(", "))));
     let zone = prepared.zone;
