@@ -33,6 +33,18 @@
 //! A run that panics or returns an error is reported with the task's name, cause, place and next run,
 //! and the task runs again at its next time, as in Spring. With `panic = "abort"` in the profile a
 //! panic ends the process, and nobody can change that.
+//!
+//! # What it says, and to whom
+//!
+//! The banner, the first success of each task, failures and warnings go to stderr, or to the function
+//! given to [`Builder::messages`]. What repeats itself is summed up once a minute. Everything that
+//! happens can be had as an [`Event`] by a [listener](Builder::listener). The features:
+//!
+//! | feature | what comes with it |
+//! |---|---|
+//! | `tracing` | a span for each run with OpenTelemetry's names; where a subscriber is installed, the scheduler's words are events at target `scheduler` instead |
+//! | `log` | where a logger is installed, the scheduler's words are records at target `scheduler` instead |
+//! | `metrics` | counters, histograms and gauges for each task through the `metrics` facade, in native names and as Spring's `tasks.scheduled.execution` |
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 #[cfg(doctest)]

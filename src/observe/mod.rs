@@ -32,6 +32,8 @@ mod metrics;
 mod queue;
 mod record;
 #[cfg(test)]
+pub(crate) mod sample;
+#[cfg(test)]
 mod tests;
 #[cfg_attr(not(feature = "tracing"), path = "tracing_off.rs")]
 mod tracing;

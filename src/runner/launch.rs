@@ -32,6 +32,9 @@ use crate::speech::TaskWords;
 use crate::speech::Voice;
 use crate::speech::panics_abort;
 
+/// What polls async tasks where there is no Tokio runtime: the pools themselves.
+const BUILT_IN_EXECUTOR: &str = "built-in executor (no Tokio)";
+
 /// Starts all planned tasks; if one cannot be, none is left running.
 pub(super) fn launch(builder: Builder, prepared: Prepared) -> Result<Scheduler, StartError> {
     watch_panics();
@@ -94,7 +97,9 @@ fn introduce(prepared: &Prepared, context: Option<&Context>, voice: &Voice) {
     let tasks: Vec<TaskWords> = prepared.plan.tasks.iter().map(words).collect();
     let pools: Vec<PoolWords> = prepared.pools.iter().map(PoolPlan::words).collect();
     let mut remarks: Vec<String> = Vec::new();
-    remarks.extend(context.map(|context| format!("async tasks: {}", context.describe())));
+    let has_async = prepared.plan.tasks.iter().any(|task| matches!(task.call, Call::Async(_)));
+    let executor = context.map(Context::describe).or(has_async.then_some(BUILT_IN_EXECUTOR));
+    remarks.extend(executor.map(|executor| format!("async tasks: {executor}")));
     let off = &prepared.plan.off;
     remarks.extend((!off.is_empty()).then(|| format!("switched off: {}", off.join(", "))));
     let zone = prepared.zone;

@@ -31,8 +31,8 @@ use crate::speech::on_one_line;
 /// How long tasks have to end after they were asked to stop.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long a person is left without a word about what is being waited for.
-const SILENCE: Duration = Duration::from_secs(5);
+/// How often the stop says for whom it waits.
+const REMINDER: Duration = Duration::from_secs(10);
 
 /// How long listeners have to hear of what is left when everything else has ended.
 const FLUSH: Duration = Duration::from_secs(1);
@@ -87,18 +87,21 @@ impl Running {
         stopped
     }
 
-    /// Waits for the runs in progress, and says so where it takes long.
+    /// Waits for the runs in progress, and says now and then for which.
     fn await_runs(&self) -> bool {
-        if self.await_end(self.limit.min(SILENCE)) {
-            return true;
+        let mut left = self.limit;
+        loop {
+            let step = left.min(REMINDER);
+            if self.await_end(step) {
+                return true;
+            }
+            left -= step;
+            if left.is_zero() {
+                return false;
+            }
+            let running = self.tasks.running(self.clock.wall());
+            self.voice.say(&StillWaiting { running: &running, left }.message());
         }
-        let left = self.limit.saturating_sub(SILENCE);
-        if left.is_zero() {
-            return false;
-        }
-        let running = self.tasks.running(self.clock.wall());
-        self.voice.say(&StillWaiting { running: &running, left }.message());
-        self.await_end(left)
     }
 
     /// Asks the runs in progress to stop.
