@@ -140,6 +140,13 @@ impl<T> Agenda<T> {
         out.into_iter().map(|(_, item)| item).collect()
     }
 
+    /// Takes out everything, in no particular order.
+    pub(crate) fn clear(&mut self) -> Vec<T> {
+        let ticks = self.ticks.extract(&mut |_, _| true).into_iter().map(|(_, item)| item);
+        let walls = self.walls.extract(&mut |_, _| true).into_iter().map(|(_, wall)| wall.item);
+        ticks.chain(walls).collect()
+    }
+
     pub(crate) fn for_each(&self, visit: &mut dyn FnMut(Due, &T)) {
         self.ticks.for_each(&mut |key, item| visit(Due::Tick(Tick::from_nanos(key.due)), item));
         self.walls.for_each(&mut |_, wall| visit(Due::Wall(wall.due), &wall.item));

@@ -29,6 +29,7 @@
 //! with anything but the clock.
 
 mod agenda;
+mod alarm;
 mod builder;
 mod control;
 mod core;
@@ -52,6 +53,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use alarm::Alarm;
+pub use alarm::Sleep;
 pub use builder::PoolBuilder;
 pub use control::QueuedTask;
 pub use crew::ThreadFactory;
@@ -275,6 +278,7 @@ impl ScheduledThreadPool {
         header.name = task.name;
         header.on_error = task.on_error;
         header.deadline = task.deadline;
+        header.is_alarm = task.is_alarm;
         TaskCell::new(header, Work { body: task.body, around }, due)
     }
 

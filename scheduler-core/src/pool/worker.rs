@@ -128,11 +128,18 @@ fn execute(shell: &Arc<Shell>, worker: WorkerNumber, run: Run) -> Executed {
 }
 
 fn announce_start(shell: &Arc<Shell>, run: &Run) -> Option<Failure> {
+    if run.task().header().is_alarm {
+        return None;
+    }
     shell.announcer.announce(&Event::RunStarted { run });
     shell.hooks.before_run(run, &shell.announcer)
 }
 
 fn settle(shell: &Arc<Shell>, run: &Run, outcome: &Result<(), Failure>) -> Done<Arc<dyn AnyTask>> {
+    if run.task().header().is_alarm {
+        let _ = Arc::clone(run.task()).settle(Now::read(&*shell.clock));
+        return Done::Ended;
+    }
     shell.hooks.after_run(run, outcome, &shell.announcer);
     let now = Now::read(&*shell.clock);
     if run.task().header().is_overdue(now.tick) {
