@@ -75,16 +75,21 @@ impl Scheduler {
 
 impl Running {
     fn stop(&self, hint: &str) -> Result<(), StopError> {
-        // First of all, because saying so may take its time: a pipe is full, or a function slow.
-        self.pools.shutdown();
-        self.shutdown.request();
         let begun = self.clock.wall();
-        self.bus.emit(Event::SchedulerStopping { at: begun });
+        self.begin_stop(begun);
         let (running, limit) = (self.tasks.running(begun), self.limit);
         self.voice.say(&Stopping { running: &running, limit, hint }.message());
         let stopped = if self.await_runs() { Ok(()) } else { Err(self.stop_runs()) };
         self.announce_end(begun);
         stopped
+    }
+
+    /// Starts no new runs: first of all, because saying so may take its time, where a pipe is full, or a
+    /// function slow.
+    fn begin_stop(&self, at: DateTime<Utc>) {
+        self.bus.emit(Event::SchedulerStopping { at });
+        self.pools.shutdown();
+        self.shutdown.request();
     }
 
     /// Waits for the runs in progress, and says now and then for which.
@@ -138,7 +143,7 @@ fn names(running: &[StillRunning]) -> Vec<String> {
 impl Drop for Scheduler {
     fn drop(&mut self) {
         if !self.is_stopped {
-            self.running.shutdown.request();
+            self.running.begin_stop(self.running.clock.wall());
             self.running.pools.shutdown_now();
             let tasks = &self.running.tasks;
             if tasks.totals().runs == 0 && !tasks.controls().is_empty() {
