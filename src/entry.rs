@@ -3,8 +3,8 @@
 //! # What this room is for
 //!
 //! `#[scheduled]` leaves one [`Entry`] per annotation in the binary: the words of the annotation as
-//! they were written, the place where they stand, and a way to call the function. [`entries`] reads
-//! them all, in an order that does not depend on the linker.
+//! they were written, the place where they stand, and a way to get the function's arguments and call
+//! it. [`entries`] reads them all, in an order that does not depend on the linker.
 //!
 //! # What it must never do
 //!
@@ -13,21 +13,20 @@
 //!
 //! # How a neighbour uses it
 //!
-//! The registrar walks [`entries`], turns each [`Rule`] into a trigger or a period, and hands the
-//! [`Body`] to the pool. Only generated code makes entries.
+//! The registrar walks [`entries`], asks settings for the effective texts, and lets the entry's wire
+//! function make a [`Call`]. Only generated code makes entries.
 
-use std::error::Error;
+use std::any::TypeId;
+use std::any::type_name;
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 
-use scheduler_expr::DurationUnit;
+use scheduler_expr::Attribute;
 
-/// What one run of a scheduled function came to.
-pub type TaskResult = Result<(), TaskError>;
+use crate::inject::Call;
+use crate::inject::Wiring;
 
-/// The run of an async scheduled function, ready to be polled.
-pub type BoxFuture = Pin<Box<dyn Future<Output = TaskResult> + Send>>;
+/// Looks up the arguments of a function; none if one of them is missing, which the wiring has noted.
+pub type Wire = fn(&mut Wiring<'_>) -> Option<Call>;
 
 /// Static facts of one `#[scheduled]` annotation.
 ///
@@ -35,44 +34,30 @@ pub type BoxFuture = Pin<Box<dyn Future<Output = TaskResult> + Send>>;
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     name: &'static str,
-    function: &'static str,
-    module_path: &'static str,
-    location: Location,
-    rule: Rule,
-    initial_delay: Option<&'static str>,
-    time_unit: Option<DurationUnit>,
-    body: Body,
+    origin: Origin,
+    attributes: &'static [(Attribute, &'static str)],
+    receiver: Option<Receiver>,
+    wire: Wire,
 }
 
 impl Entry {
-    /// Makes the entry of an annotation that has neither an initial delay nor a time unit.
+    /// Makes the entry of an annotation on a function without `self`.
     #[doc(hidden)]
     #[must_use]
-    pub const fn new(name: &'static str, origin: Origin, rule: Rule, body: Body) -> Self {
-        Self {
-            name,
-            function: origin.function,
-            module_path: origin.module_path,
-            location: origin.location,
-            rule,
-            initial_delay: None,
-            time_unit: None,
-            body,
-        }
+    pub const fn new(
+        name: &'static str,
+        origin: Origin,
+        attributes: &'static [(Attribute, &'static str)],
+        wire: Wire,
+    ) -> Self {
+        Self { name, origin, attributes, receiver: None, wire }
     }
 
-    /// The same entry with the text of `initial_delay`.
+    /// The same entry for a method, which is called on managed values.
     #[doc(hidden)]
     #[must_use]
-    pub const fn with_initial_delay(self, text: &'static str) -> Self {
-        Self { initial_delay: Some(text), ..self }
-    }
-
-    /// The same entry with the unit of its bare numbers.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn with_time_unit(self, unit: DurationUnit) -> Self {
-        Self { time_unit: Some(unit), ..self }
+    pub const fn with_receiver(self, receiver: Receiver) -> Self {
+        Self { receiver: Some(receiver), ..self }
     }
 
     /// The task's name: `name = "…"`, or else the function's path, such as `shop::jobs::report`,
@@ -82,60 +67,65 @@ impl Entry {
         self.name
     }
 
-    /// The function's own name, without `r#`.
+    /// The function's own name, without `r#`; that of a method with its type, `Reports::sweep`.
     #[must_use]
     pub fn function(&self) -> &'static str {
-        self.function
+        self.origin.function
     }
 
     /// The path of the module in which the function stands, such as `shop::jobs`.
     #[must_use]
     pub fn module_path(&self) -> &'static str {
-        self.module_path
+        self.origin.module_path
     }
 
     /// Where the annotation stands.
     #[must_use]
     pub fn location(&self) -> Location {
-        self.location
+        self.origin.location
     }
 
-    /// What makes the function run.
+    /// The text of an attribute, as the annotation has it.
     #[must_use]
-    pub fn rule(&self) -> Rule {
-        self.rule
+    pub fn attribute(&self, attribute: Attribute) -> Option<&'static str> {
+        self.attributes.iter().find(|(known, _)| *known == attribute).map(|(_, text)| *text)
     }
 
-    /// The text of `initial_delay`, if there is one.
+    /// All attributes of the annotation with their texts.
     #[must_use]
-    pub fn initial_delay(&self) -> Option<&'static str> {
-        self.initial_delay
+    pub fn attributes(&self) -> &'static [(Attribute, &'static str)] {
+        self.attributes
     }
 
-    /// The unit of a duration that is written as a bare number, if there is one.
-    #[must_use]
-    pub fn time_unit(&self) -> Option<DurationUnit> {
-        self.time_unit
+    /// The managed type that a method is called on; none for a free function.
+    pub(crate) fn receiver(&self) -> Option<Receiver> {
+        self.receiver
     }
 
-    /// How the function is called.
-    #[must_use]
-    pub fn body(&self) -> Body {
-        self.body
+    /// Looks up the function's arguments.
+    pub(crate) fn wire(&self, wiring: &mut Wiring<'_>) -> Option<Call> {
+        (self.wire)(wiring)
+    }
+
+    /// Whether this is an annotation of that function.
+    pub(crate) fn is_of(&self, function: FunctionId) -> bool {
+        (self.origin.id)() == function
     }
 
     fn order(&self) -> impl Ord + use<> {
-        (self.module_path, self.location.line, self.name, self.location.file)
+        let Location { file, line } = self.origin.location;
+        (self.origin.module_path, line, self.name, file)
     }
 }
 
-/// Where an annotated function comes from.
+/// Where an annotated function comes from, and which one it is.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
     function: &'static str,
     module_path: &'static str,
     location: Location,
+    id: fn() -> FunctionId,
 }
 
 impl Origin {
@@ -144,10 +134,42 @@ impl Origin {
     pub const fn new(
         function: &'static str,
         module_path: &'static str,
-        file: &'static str,
-        line: u32,
+        location: Location,
+        id: fn() -> FunctionId,
     ) -> Self {
-        Self { function, module_path, location: Location { file, line } }
+        Self { function, module_path, location, id }
+    }
+}
+
+/// Tells functions apart: each has a type of its own.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FunctionId(TypeId);
+
+impl FunctionId {
+    /// That of a function, given by its name.
+    pub fn of<F: 'static>(_function: &F) -> Self {
+        Self(TypeId::of::<F>())
+    }
+}
+
+/// The type on whose managed values a method is called.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Receiver {
+    id: fn() -> TypeId,
+    name: fn() -> &'static str,
+}
+
+impl Receiver {
+    /// That of `&self` in an `impl` block of `T`.
+    #[must_use]
+    pub const fn of<T: 'static>() -> Self {
+        Self { id: TypeId::of::<T>, name: type_name::<T> }
+    }
+
+    pub(crate) fn type_id(self) -> TypeId {
+        (self.id)()
     }
 }
 
@@ -166,48 +188,6 @@ impl fmt::Display for Location {
     }
 }
 
-/// What makes an annotated function run, in the words of the annotation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Rule {
-    /// `cron = "…"`, in the zone of `zone = "…"` or else the scheduler's.
-    Cron {
-        /// The cron expression.
-        expression: &'static str,
-        /// The name of the time zone.
-        zone: Option<&'static str>,
-    },
-    /// `fixed_rate = "…"`.
-    FixedRate {
-        /// From one fire time to the next.
-        period: &'static str,
-    },
-    /// `fixed_delay = "…"`.
-    FixedDelay {
-        /// From the end of a run to the start of the next.
-        delay: &'static str,
-    },
-    /// `initial_delay = "…"` alone: a one-time task.
-    Once,
-}
-
-/// How an annotated function is called.
-#[derive(Clone, Copy)]
-pub enum Body {
-    /// A plain function: the call is the run.
-    Sync(fn() -> TaskResult),
-    /// An `async fn`: the call only makes the future, polling it is the run.
-    Async(fn() -> BoxFuture),
-}
-
-impl fmt::Debug for Body {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Sync(_) => "Sync",
-            Self::Async(_) => "Async",
-        })
-    }
-}
-
 inventory::collect!(Entry);
 
 /// Every entry linked into this binary, sorted by module path, line and name.
@@ -215,14 +195,14 @@ inventory::collect!(Entry);
 /// The tasks of a crate that the binary never mentions are not linked: write `use jobs as _;`.
 ///
 /// ```
-/// use scheduler::{Rule, entries, scheduled};
+/// use scheduler::{Attribute, entries, scheduled};
 ///
 /// #[scheduled(fixed_rate = "1s")]
 /// fn tick() {}
 ///
 /// let entries = entries();
 /// let tick = entries.iter().find(|entry| entry.function() == "tick").expect("it is linked");
-/// assert_eq!(tick.rule(), Rule::FixedRate { period: "1s" });
+/// assert_eq!(tick.attribute(Attribute::FixedRate), Some("1s"));
 /// ```
 #[must_use]
 pub fn entries() -> Vec<&'static Entry> {
@@ -231,58 +211,55 @@ pub fn entries() -> Vec<&'static Entry> {
     entries
 }
 
-/// How many causes of an error are kept: `Error::source` may lead round in a circle.
-const CAUSES_KEPT: usize = 32;
+/// Annotated functions that were named in code: see [`tasks!`](crate::tasks).
+#[derive(Clone, Debug, Default)]
+#[must_use = "a list does nothing until a builder has it"]
+pub struct TaskList {
+    pub(crate) entries: Vec<&'static Entry>,
+    /// Functions without an annotation, as they were named.
+    pub(crate) strangers: Vec<&'static str>,
+}
 
-/// Why a run failed: the text of the error that the function returned, and of its causes.
+impl TaskList {
+    #[doc(hidden)]
+    pub fn from_functions(functions: &[(&'static str, FunctionId)]) -> Self {
+        let all = entries();
+        let mut list = Self::default();
+        for (named, function) in functions {
+            let mut own = all.iter().filter(|entry| entry.is_of(*function)).peekable();
+            if own.peek().is_none() {
+                list.strangers.push(named);
+            }
+            list.entries.extend(own);
+        }
+        list
+    }
+}
+
+/// Names annotated functions, for [`Builder::tasks`](crate::Builder::tasks).
 ///
-/// The original error is not kept, so that it need not be `Send`, `Sync` or `'static`. The causes
-/// are found through [`Error::source`], which again gives a `TaskError`.
+/// A function that is named is linked, whatever crate it is in.
 ///
 /// ```
-/// use scheduler::TaskError;
-/// use std::error::Error;
+/// use scheduler::{Scheduler, scheduled, tasks};
 ///
-/// let error = TaskError::from_error(&"x".parse::<u8>().unwrap_err());
-/// assert_eq!(error.to_string(), "invalid digit found in string");
-/// assert!(error.source().is_none());
+/// mod jobs {
+///     #[scheduler::scheduled(fixed_rate = "1h")]
+///     pub fn report() {}
+/// }
+///
+/// #[scheduled(fixed_rate = "1s")]
+/// fn tick() {}
+///
+/// let scheduler = Scheduler::builder().tasks(tasks![tick, jobs::report]).spawn()?;
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TaskError {
-    message: Box<str>,
-    cause: Option<Box<TaskError>>,
-}
-
-impl TaskError {
-    /// Keeps the text of something that can only be shown and has no causes.
-    #[must_use]
-    pub fn from_display(error: &(impl fmt::Display + ?Sized)) -> Self {
-        Self { message: error.to_string().into(), cause: None }
-    }
-
-    /// Keeps the text of an error and of its causes, at most 32 of them.
-    #[must_use]
-    pub fn from_error(error: &(impl Error + ?Sized)) -> Self {
-        let causes: Vec<String> = std::iter::successors(error.source(), |&cause| cause.source())
-            .take(CAUSES_KEPT)
-            .map(ToString::to_string)
-            .collect();
-        let cause = causes
-            .into_iter()
-            .rev()
-            .fold(None, |cause, message| Some(Box::new(Self { message: message.into(), cause })));
-        Self { message: error.to_string().into(), cause }
-    }
-}
-
-impl fmt::Display for TaskError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl Error for TaskError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.cause.as_deref().map(|cause| cause as &(dyn Error + 'static))
-    }
+#[macro_export]
+macro_rules! tasks {
+    ($($function:path),* $(,)?) => {
+        $crate::TaskList::from_functions(&[
+            $(($crate::__private::stringify!($function), $crate::__private::FunctionId::of(&$function))),*
+        ])
+    };
 }

@@ -13,14 +13,18 @@ pub struct StartError {
 
 #[derive(Clone, PartialEq, Eq)]
 enum Kind {
-    /// Faults of scheduled functions, each with its place.
-    Tasks(Vec<String>),
+    /// Faults of tasks and settings, each with its place.
+    Faults(Vec<String>),
     /// The scheduler's time zone cannot be used: why, and the remedy.
     Zone(String, String),
     AlreadyRunning,
     InsideTask,
     Signals(String),
     Pool(String),
+    #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "only Tokio has runtimes"))]
+    Runtime(String),
+    #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "only Tokio has runtimes"))]
+    BlocksRuntime,
     NotDrained(StopError),
 }
 
@@ -82,8 +86,17 @@ impl StartError {
         matches!(self.kind, Kind::NotDrained(_))
     }
 
-    pub(crate) fn tasks(faults: Vec<String>) -> Self {
-        Self { kind: Kind::Tasks(faults) }
+    /// Everything that is wrong, one text for each fault.
+    #[must_use]
+    pub fn faults(&self) -> &[String] {
+        match &self.kind {
+            Kind::Faults(faults) => faults,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn of_faults(faults: Vec<String>) -> Self {
+        Self { kind: Kind::Faults(faults) }
     }
 
     pub(crate) fn zone(reason: impl fmt::Display, help: &str) -> Self {
@@ -102,6 +115,16 @@ impl StartError {
         Self { kind: Kind::Signals(reason.to_string()) }
     }
 
+    #[cfg(feature = "tokio")]
+    pub(crate) fn runtime(reason: impl fmt::Display) -> Self {
+        Self { kind: Kind::Runtime(reason.to_string()) }
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn blocks_runtime() -> Self {
+        Self { kind: Kind::BlocksRuntime }
+    }
+
     pub(crate) fn pool(reason: impl fmt::Display) -> Self {
         Self { kind: Kind::Pool(reason.to_string()) }
     }
@@ -110,7 +133,7 @@ impl StartError {
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
-            Kind::Tasks(faults) => list(f, faults),
+            Kind::Faults(faults) => list(f, faults),
             Kind::Zone(reason, help) => {
                 write!(f, "cannot start: the scheduler's zone: {reason}\n  help: {help}")
             }
@@ -129,6 +152,14 @@ impl fmt::Display for StartError {
                  help: if the program has one of its own, use Scheduler::builder().spawn() and \
                  call shutdown() there"
             ),
+            Kind::Runtime(reason) => {
+                write!(f, "cannot start: no Tokio runtime can be built for async tasks: {reason}")
+            }
+            Kind::BlocksRuntime => f.write_str(
+                "cannot start: `start` would block the only thread of this Tokio runtime, \
+                 so that async tasks could never go on\n  \
+                 help: write `scheduler::start_async().await`",
+            ),
             Kind::Pool(reason) => write!(f, "cannot start: {reason}"),
             Kind::NotDrained(error) => error.fmt(f),
         }
@@ -137,8 +168,8 @@ impl fmt::Display for StartError {
 
 fn list(f: &mut fmt::Formatter<'_>, faults: &[String]) -> fmt::Result {
     match faults.len() {
-        1 => f.write_str("cannot start: 1 scheduled function could not be registered")?,
-        count => write!(f, "cannot start: {count} scheduled functions could not be registered")?,
+        1 => f.write_str("cannot start: 1 fault was found, and nothing has run")?,
+        count => write!(f, "cannot start: {count} faults were found, and nothing has run")?,
     }
     for fault in faults {
         for (index, line) in fault.lines().enumerate() {

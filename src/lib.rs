@@ -39,20 +39,37 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod conduct;
 mod entry;
 mod error;
+mod inject;
+mod notice;
+#[allow(dead_code, reason = "the conductors of tasks are not yet part of the crate")]
+mod observe;
 mod registrar;
+mod run;
 mod runner;
+mod schedule;
+mod settings;
 mod speech;
 
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
 
-pub use entry::{Body, BoxFuture, Entry, Location, Rule, TaskError, TaskResult, entries};
+pub use conduct::{Misfire, OnError, Overlap, Retry};
+pub use entry::{Entry, Location, TaskList, entries};
 pub use error::{StartError, StopError};
-pub use runner::{Builder, Scheduler, start, start_async};
+pub use inject::{Call, Extract, Managed, State, TaskOutput, Wiring};
+pub use observe::{
+    Counters, Event, Failure, Listener, Longest, Outcome, PanicPlace, RuleKind, RunRecord,
+};
+pub use observe::{SkipReason, StopReason, TaskFacts, TaskSnapshot, TaskState};
+pub use registrar::Registrar;
+pub use run::{BoxFuture, Cause, Run, Shutdown, TaskError, TaskResult};
+pub use runner::{Builder, Pool, Scheduler, Tasks, start, start_async};
+pub use schedule::{Length, Schedule};
 pub use scheduler_core as engine;
 pub use scheduler_core::{Clock, ManualClock, SystemClock};
-pub use scheduler_expr::DurationUnit;
+pub use scheduler_expr::Attribute;
 pub use scheduler_macros::scheduled;

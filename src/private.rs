@@ -18,13 +18,30 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-pub use core::option::Option::{None, Some};
-pub use core::{concat, file, line, module_path};
-pub use inventory::submit;
-pub use scheduler_expr::DurationUnit;
+use std::sync::Arc;
 
-pub use crate::entry::{Body, Entry, Origin, Rule};
-use crate::entry::{BoxFuture, TaskError, TaskResult};
+pub use core::option::Option::{self, None, Some};
+pub use core::{concat, file, line, module_path, stringify};
+pub use inventory::submit;
+use scheduler_core::Clock;
+use scheduler_core::ManualClock;
+pub use scheduler_expr::Attribute;
+
+pub use crate::entry::Entry;
+pub use crate::entry::FunctionId;
+pub use crate::entry::Location;
+pub use crate::entry::Origin;
+pub use crate::entry::Receiver;
+pub use crate::inject::Call;
+use crate::inject::Extract;
+use crate::inject::Managed;
+use crate::inject::States;
+pub use crate::inject::Wiring;
+use crate::run::BoxFuture;
+pub use crate::run::Run;
+use crate::run::Shutdown;
+use crate::run::TaskError;
+use crate::run::TaskResult;
 
 /// A type that a scheduled function may return.
 #[diagnostic::on_unimplemented(
@@ -115,16 +132,64 @@ impl<T> FromAny<T> for Returns<T> {
     }
 }
 
-/// Calls a plain function.
-pub fn call<R: TaskReturn>(function: fn() -> R, settle: fn(R) -> TaskResult) -> TaskResult {
-    settle(function())
+/// The managed value behind a parameter `&T`.
+pub fn state<T: ?Sized + Managed>(wiring: &mut Wiring<'_>) -> Option<Arc<T>> {
+    wiring.state::<T>()
 }
 
-/// Makes the future of an `async fn`.
-pub fn begin<F, R>(future: F, settle: fn(R) -> TaskResult) -> BoxFuture
+/// The managed value behind a parameter `Option<&T>`, which is never missing.
+pub fn optional_state<T: ?Sized + Managed>(wiring: &mut Wiring<'_>) -> Option<Option<Arc<T>>> {
+    Some(wiring.optional_state::<T>())
+}
+
+/// The managed value behind `&self`.
+pub fn receiver<T: ?Sized + Managed>(wiring: &mut Wiring<'_>) -> Option<Arc<T>> {
+    wiring.receiver::<T>()
+}
+
+/// What a parameter that is taken by value is made of.
+pub fn resolve<A: Extract>(wiring: &mut Wiring<'_>) -> Option<A::Source> {
+    A::resolve(wiring)
+}
+
+/// A parameter that is taken by value, for one run.
+pub fn extract<A: Extract>(source: &A::Source, run: &Run) -> A {
+    A::extract(source, run)
+}
+
+/// A plain function with its arguments.
+pub fn sync_call(call: impl Fn(&Run) -> TaskResult + Send + Sync + 'static) -> Option<Call> {
+    Some(Call::Sync(Arc::new(call)))
+}
+
+/// An async function with its arguments.
+pub fn async_call(call: impl Fn(&Run) -> BoxFuture + Send + Sync + 'static) -> Option<Call> {
+    Some(Call::Async(Arc::new(call)))
+}
+
+/// Judges what a plain function returned.
+pub fn settle<R: TaskReturn>(returned: R, settle: fn(R) -> TaskResult) -> TaskResult {
+    settle(returned)
+}
+
+/// Another owner of a value, for one run.
+pub fn share<T: Clone>(value: &T) -> T {
+    value.clone()
+}
+
+/// Keeps the future of one run.
+pub fn begin<F>(future: F) -> BoxFuture
 where
-    F: Future<Output = R> + Send + 'static,
-    R: TaskReturn + 'static,
+    F: Future<Output = TaskResult> + Send + 'static,
 {
-    Box::pin(async move { settle(future.await) })
+    Box::pin(future)
+}
+
+/// The call of an entry that needs nothing managed, and a run to call it with.
+#[must_use]
+pub fn alone(entry: &Entry) -> (Option<Call>, Run) {
+    let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
+    let (states, shutdown) = (States::default(), Shutdown::new());
+    let call = entry.wire(&mut Wiring::new(&states, &clock, &shutdown));
+    (call, Run::detached(entry.name()))
 }

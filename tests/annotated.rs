@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use hostile as _;
 use jobs as _;
-use scheduler::{Body, DurationUnit, Entry, Rule, TaskResult, entries, scheduled};
+use scheduler::{Attribute, Call, Entry, TaskResult, entries, scheduled};
 
 static TICKS: AtomicU32 = AtomicU32::new(0);
 static WAITS: AtomicU32 = AtomicU32::new(0);
@@ -134,10 +134,11 @@ fn entry(module_path: &str, name: &str) -> &'static Entry {
 
 /// Runs the body to its end; the futures here never wait.
 fn run(entry: &Entry) -> TaskResult {
-    match entry.body() {
-        Body::Sync(call) => call(),
-        Body::Async(begin) => {
-            match begin().as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+    let (call, run) = scheduler::__private::alone(entry);
+    match call.expect("it takes no arguments") {
+        Call::Sync(call) => call(&run),
+        Call::Async(begin) => {
+            match begin(&run).as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(result) => result,
                 Poll::Pending => panic!("`{}` waits", entry.name()),
             }
@@ -179,6 +180,10 @@ fn all_entries_are_found_in_a_fixed_order() {
         "hostile::settle",
         "hostile::checked",
         "hostile::new_year",
+        "hostile::arguments",
+        "hostile::a0",
+        "hostile::Cache::sweep",
+        "hostile::Cache::flush",
         "warm-up",
         "jobs::report",
         "jobs::nested::sweep",
@@ -188,26 +193,27 @@ fn all_entries_are_found_in_a_fixed_order() {
 
 #[test]
 fn an_entry_keeps_the_words_of_the_annotation() {
-    let tick = entry("annotated", "tick");
-    assert_eq!(tick.rule(), Rule::FixedRate { period: "1s" });
-    assert_eq!(tick.initial_delay(), None);
-    assert_eq!(tick.time_unit(), None);
-
-    let with_unit = entry("annotated", "with_unit");
-    assert_eq!(with_unit.rule(), Rule::FixedRate { period: "250" });
-    assert_eq!(with_unit.initial_delay(), Some("5"));
-    assert_eq!(with_unit.time_unit(), Some(DurationUnit::Milliseconds));
-
-    let report = entry("jobs", "report");
-    let cron = Rule::Cron { expression: "0 0 9 * * MON-FRI", zone: Some("Europe/Berlin") };
-    assert_eq!(report.rule(), cron);
-
-    let sweep = entry("jobs::nested", "sweep");
-    assert_eq!(sweep.rule(), Rule::FixedDelay { delay: "30s" });
-    assert_eq!(sweep.initial_delay(), Some("1m"));
-
+    let texts = |module: &str, name: &str| entry(module, name).attributes();
+    assert_eq!(texts("annotated", "tick"), [(Attribute::FixedRate, "1s")]);
+    assert_eq!(
+        texts("annotated", "with_unit"),
+        [
+            (Attribute::FixedRate, "250"),
+            (Attribute::InitialDelay, "5"),
+            (Attribute::TimeUnit, "milliseconds"),
+        ]
+    );
+    assert_eq!(
+        texts("jobs", "report"),
+        [(Attribute::Cron, "0 0 9 * * MON-FRI"), (Attribute::Zone, "Europe/Berlin")]
+    );
+    assert_eq!(
+        texts("jobs::nested", "sweep"),
+        [(Attribute::FixedDelay, "30s"), (Attribute::InitialDelay, "1m")]
+    );
     let warm_up = entry("jobs", "warm-up");
-    assert_eq!((warm_up.rule(), warm_up.initial_delay()), (Rule::Once, Some("5s")));
+    assert_eq!(warm_up.attributes(), [(Attribute::InitialDelay, "5s")]);
+    assert_eq!(warm_up.attribute(Attribute::Cron), None);
     assert_eq!(warm_up.function(), "warm_cache");
 }
 
@@ -239,11 +245,11 @@ fn a_plain_function_runs_when_it_is_called() {
 
 #[test]
 fn an_async_function_runs_when_it_is_polled() {
-    let Body::Async(begin) = entry("annotated", "waits").body() else {
+    let (call, run) = scheduler::__private::alone(entry("annotated", "waits"));
+    let Some(Call::Async(begin)) = call else {
         panic!("`waits` is async");
     };
-    let future = begin();
-    drop(future);
+    drop(begin(&run));
     assert_eq!(WAITS.load(Ordering::Relaxed), 0);
     assert_eq!(chain(entry("annotated", "waits")), ["outer", &fmt::Error.to_string()]);
     assert_eq!(WAITS.load(Ordering::Relaxed), 1);

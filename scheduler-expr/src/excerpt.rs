@@ -53,7 +53,16 @@ impl Excerpt {
 }
 
 /// Quotes a word for use inside a sentence: in backticks, escaped, at most forty characters.
-pub(crate) fn quoted(word: &str) -> String {
+///
+/// ```
+/// use scheduler_expr::quoted;
+///
+/// assert_eq!(quoted("report"), "`report`");
+/// assert_eq!(quoted("a\nb"), "`a\\nb`");
+/// assert_eq!(quoted(&"x".repeat(100)).chars().count(), 42);
+/// ```
+#[must_use]
+pub fn quoted(word: &str) -> String {
     let mut quote = Quote { room: WORD_LIMIT, ..Quote::default() };
     quote.push_all(word);
     format!("`{}`", quote.line)

@@ -11,6 +11,10 @@
 //!   expression says in English, and whether it can ever match at all.
 //! * [`parse_duration`]: Spring's simple, composite and ISO-8601 forms, exactly.
 //! * [`check_zone_name`]: whether a name is one of the IANA time zones.
+//! * [`check_name`]: whether a task or a pool can be called so.
+//! * [`Attribute`]: everything about a task that is a text, its name and what it may say.
+//! * [`nearest`]: what was probably meant by a word that is not known.
+//! * [`Template`]: `${key:default}` placeholders inside a text.
 //!
 //! # What it must never do
 //!
@@ -30,15 +34,25 @@
 //! # Ok::<(), scheduler_expr::ParseCronError>(())
 //! ```
 
+mod attribute;
 mod calendar;
 mod cron;
 mod duration;
 mod excerpt;
+mod name;
+mod nearest;
+mod placeholder;
 mod zone;
 
+pub use attribute::{Attribute, AttributeError};
 pub use calendar::CalendarDays;
 pub use cron::ParseCronErrorKind;
 pub use cron::{CronExpression, CronField, FieldValues, NeverFires, ParseCronError};
 pub use duration::{DurationUnit, ParseDurationError, ParseDurationErrorKind, SignedDuration};
 pub use duration::{parse_delay, parse_duration, parse_period};
+pub use excerpt::quoted;
+pub use name::{ParseNameError, check_name};
+pub use nearest::nearest;
+pub use placeholder::{ParseTemplateError, ParseTemplateErrorKind};
+pub use placeholder::{ResolveTemplateError, ResolveTemplateErrorKind, Template};
 pub use zone::{ParseZoneError, check_zone_name, zone_names};

@@ -69,48 +69,6 @@ pub(crate) fn shorten(word: &str) -> String {
     shown
 }
 
-/// The candidate that `word` was probably meant to be.
-///
-/// Case, underscores and hyphens do not count, so Spring's `fixedRate` finds `fixed_rate`; after
-/// that, up to one wrong, missing, additional or exchanged letter in three is forgiven.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
-    let word = letters(word);
-    if word.len() > 64 {
-        return None;
-    }
-    candidates
-        .into_iter()
-        .map(|candidate| (distance(&word, &letters(candidate)), candidate))
-        .filter(|(distance, _)| *distance <= word.len() / 3)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
-
-fn letters(word: &str) -> Vec<char> {
-    word.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
-}
-
-/// The number of edits from `a` to `b`; an exchange of neighbours counts as one.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before_last: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, cb) in b.iter().enumerate() {
-            let mut cost = (last[j] + usize::from(ca != cb)).min(last[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && *ca == b[j - 1] && a[i - 1] == *cb {
-                cost = cost.min(before_last[j - 1] + 1);
-            }
-            row.push(cost);
-        }
-        before_last = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,26 +86,5 @@ mod tests {
         assert_eq!(shorten(&"x".repeat(40)), "x".repeat(40));
         assert_eq!(shorten(&"ä".repeat(10_000)), format!("{}…", "ä".repeat(40)));
         assert_eq!(shorten("a\tb"), "a\\tb");
-    }
-
-    #[track_caller]
-    fn check_nearest(word: &str, expected: Option<&str>) {
-        let candidates = ["cron", "zone", "fixed_rate", "fixed_delay", "initial_delay", "name"];
-        assert_eq!(nearest(word, candidates), expected);
-    }
-
-    #[test]
-    fn finds_what_was_meant() {
-        check_nearest("fixedRate", Some("fixed_rate"));
-        check_nearest("FIXED-DELAY", Some("fixed_delay"));
-        check_nearest("fixed_rte", Some("fixed_rate"));
-        check_nearest("corn", Some("cron"));
-        check_nearest("nmae", Some("name"));
-        check_nearest("zon", Some("zone"));
-        check_nearest("fxd_dly", None);
-        check_nearest("colour", None);
-        check_nearest("c", None);
-        check_nearest("", None);
-        check_nearest(&"x".repeat(10_000), None);
     }
 }

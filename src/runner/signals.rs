@@ -14,8 +14,8 @@ use signal_hook::consts::SIGINT;
 #[cfg(unix)]
 use signal_hook::consts::SIGTERM;
 
-use super::notice::Notice;
 use crate::error::StartError;
+use crate::notice::Notice;
 
 /// The exit code of a process that was ended by Ctrl-C, as shells have it: 128 + SIGINT.
 const EXIT_INTERRUPTED: i32 = 130;

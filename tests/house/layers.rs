@@ -13,7 +13,25 @@ const CRATES: [(&str, &[&str]); 3] = [
         &["error", "sync", "unwind", "time", "trigger", "queue", "task", "observe", "pool"],
     ),
     ("scheduler-macros/src", &["diagnostic", "args", "item", "repeat", "check", "expand"]),
-    ("src", &["error", "entry", "registrar", "speech", "runner", "private"]),
+    (
+        "src",
+        &[
+            "error",
+            "notice",
+            "run",
+            "inject",
+            "entry",
+            "schedule",
+            "settings",
+            "observe",
+            "conduct",
+            "registrar",
+            "speech",
+            "runner",
+            "testing",
+            "private",
+        ],
+    ),
 ];
 
 #[test]

@@ -317,12 +317,13 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
         tell(waiters, TaskState::Running);
     }
 
-    fn ask_to_stop(self: Arc<Self>) {
+    fn ask_to_stop(self: Arc<Self>, run: Option<u64>) {
         let (waiters, wake) = {
             let mut slot = self.slot.lock();
             // RACE: under the lock, so that the request is for the run that is in progress now, and
             // never for the next.
-            if slot.state.visible() == TaskState::Scheduled {
+            let is_over = run.is_some_and(|run| run != slot.runs);
+            if is_over || slot.state.visible() == TaskState::Scheduled {
                 return;
             }
             self.header.ask_to_stop(slot.runs);

@@ -42,7 +42,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     /// early. A future that is pending is polled once more, so that it can look. Without a run in
     /// progress it has no effect.
     pub fn ask_to_stop(&self) {
-        self.task().ask_to_stop();
+        self.task().ask_to_stop(None);
     }
 
     /// Asks anew when a waiting task is due: its [`Pace`](crate::Pace), or its trigger.

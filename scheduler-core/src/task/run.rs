@@ -13,6 +13,7 @@ use super::header::TaskId;
 use super::rhythm::LastRun;
 use crate::error::Error;
 use crate::time::Gate;
+use crate::time::Now;
 use crate::time::Tick;
 
 std::thread_local! {
@@ -81,6 +82,18 @@ impl Run {
     #[must_use]
     pub fn started_at(&self) -> DateTime<Utc> {
         self.last.started.wall
+    }
+
+    /// When this run did start, on both clocks.
+    #[must_use]
+    pub fn started(&self) -> Now {
+        self.last.started
+    }
+
+    /// Asks this run to stop, as [`TaskHandle::ask_to_stop`](super::TaskHandle::ask_to_stop) does the
+    /// present one. No effect when it is over.
+    pub fn ask_to_stop(&self) {
+        Arc::clone(&self.task).ask_to_stop(Some(self.number));
     }
 
     /// Whether this run was asked to stop, by [`TaskHandle::cancel_now`](super::TaskHandle::cancel_now),

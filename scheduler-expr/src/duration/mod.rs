@@ -199,6 +199,20 @@ impl DurationUnit {
         Self::Nanoseconds,
     ];
 
+    /// The unit as Java names it, in lower case.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "nanoseconds",
+            Self::Microseconds => "microseconds",
+            Self::Milliseconds => "milliseconds",
+            Self::Seconds => "seconds",
+            Self::Minutes => "minutes",
+            Self::Hours => "hours",
+            Self::Days => "days",
+        }
+    }
+
     /// How the unit is written behind a number.
     #[must_use]
     pub fn suffix(self) -> &'static str {

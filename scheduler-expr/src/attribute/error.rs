@@ -1,0 +1,85 @@
+//! What can be wrong with the text of an attribute.
+
+use std::error::Error;
+use std::fmt;
+
+use super::Attribute;
+
+/// Why the text of an attribute is not one that it can take.
+///
+/// ```
+/// use scheduler_expr::Attribute;
+///
+/// let error = Attribute::Overlap.check("skpi", None).unwrap_err();
+/// assert_eq!(error.to_string(), "invalid `overlap`: unknown word `skpi`");
+/// assert_eq!(error.help(), Some("did you mean `skip`?"));
+///
+/// let error = Attribute::Cron.check("0 0 25 * * *", None).unwrap_err();
+/// assert_eq!(error.caret().as_deref(), Some("0 0 25 * * *\n    ^^ hour"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttributeError(Box<Details>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Details {
+    attribute: Attribute,
+    reason: String,
+    caret: Option<String>,
+    help: Option<String>,
+    is_about_text: bool,
+}
+
+impl AttributeError {
+    pub(super) fn new(attribute: Attribute, reason: impl fmt::Display) -> Self {
+        let reason = reason.to_string();
+        Self(Box::new(Details { attribute, reason, caret: None, help: None, is_about_text: true }))
+    }
+
+    pub(super) fn with_caret(mut self, caret: impl Into<Option<String>>) -> Self {
+        self.0.caret = caret.into();
+        self
+    }
+
+    pub(super) fn with_help(mut self, help: Option<impl Into<String>>) -> Self {
+        self.0.help = help.map(Into::into);
+        self
+    }
+
+    /// The fault is that the attribute is there at all.
+    pub(super) fn about_presence(mut self) -> Self {
+        self.0.is_about_text = false;
+        self
+    }
+
+    /// Whether the attribute could stay with another text.
+    #[must_use]
+    pub fn is_about_text(&self) -> bool {
+        self.0.is_about_text
+    }
+
+    /// The attribute whose text is at fault.
+    #[must_use]
+    pub fn attribute(&self) -> Attribute {
+        self.0.attribute
+    }
+
+    /// What to write instead.
+    #[must_use]
+    pub fn help(&self) -> Option<&str> {
+        self.0.help.as_deref()
+    }
+
+    /// Two lines: the text, and carets below the fault; none when the whole text is at fault.
+    #[must_use]
+    pub fn caret(&self) -> Option<String> {
+        self.0.caret.clone()
+    }
+}
+
+impl fmt::Display for AttributeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0.reason)
+    }
+}
+
+impl Error for AttributeError {}

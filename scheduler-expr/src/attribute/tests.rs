@@ -1,0 +1,158 @@
+//! What each attribute takes, alone and beside others.
+
+use super::Attribute;
+use crate::duration::DurationUnit;
+
+/// Checks `text`, and that the message and the help contain the expected words; none if it is right.
+#[track_caller]
+fn check(attribute: Attribute, text: &str, expected: &str) {
+    let found = match attribute.check(text, None) {
+        Ok(()) => String::new(),
+        Err(error) => {
+            assert_eq!(error.attribute(), attribute);
+            format!("{error}; {}", error.help().unwrap_or_default())
+        }
+    };
+    assert!(found.contains(expected), "{attribute} {text:?}: {found}");
+    assert_eq!(found.is_empty(), expected.is_empty(), "{attribute} {text:?}: {found}");
+}
+
+#[test]
+fn every_name_leads_back_to_its_attribute() {
+    for attribute in Attribute::ALL.iter().copied() {
+        assert_eq!(Attribute::from_name(attribute.name()), Some(attribute));
+        let dashed = attribute.name().replace('_', "-");
+        assert_eq!(Attribute::from_name(&dashed), Some(attribute));
+    }
+    assert_eq!(Attribute::from_name("fixedRate"), None);
+}
+
+#[test]
+fn a_cron_expression_has_a_fire_time_or_is_off() {
+    check(Attribute::Cron, "0 0 9 * * *", "");
+    check(Attribute::Cron, "-", "");
+    assert_eq!(Attribute::parse_cron("-"), Ok(None));
+    check(Attribute::Cron, "", "the text is empty");
+    check(Attribute::Cron, " -", "1 field");
+    check(Attribute::Cron, "0 0 25 * * *", "midnight is hour 0");
+    check(Attribute::Cron, "0 0 0 30 2 *", "never matches");
+}
+
+#[test]
+fn a_delay_may_be_zero_and_other_durations_may_not() {
+    for attribute in Attribute::ALL.iter().copied().filter(|attribute| attribute.is_duration()) {
+        check(attribute, "1h30m", "");
+        check(
+            attribute,
+            "-1s",
+            if attribute == Attribute::InitialDelay { "negative" } else { "longer" },
+        );
+        check(attribute, "5x", "not a unit of time; the units are");
+        check(attribute, "5", &format!("write `{} = \"5ms\"`", attribute.key()));
+        check(attribute, "", "empty");
+        assert_eq!(attribute.check("5", Some(DurationUnit::Seconds)), Ok(()));
+    }
+    check(Attribute::InitialDelay, "0s", "");
+    check(Attribute::FixedRate, "0s", "invalid `fixed_rate`: `0s` must be longer than zero");
+    check(Attribute::Jitter, "0s", "longer than zero");
+    check(Attribute::RetryBase, "0s", "invalid `retry.base`");
+}
+
+#[test]
+fn a_choice_is_one_of_its_words() {
+    let choices = Attribute::ALL.iter().copied().filter(|each| !each.words().is_empty());
+    for attribute in choices {
+        for word in attribute.words() {
+            assert_eq!(attribute.parse_choice(word), Ok(*word));
+        }
+        check(attribute, "", "the text is empty");
+        check(attribute, "colourful", "; the words are `");
+        check(attribute, attribute.words()[0].to_uppercase().as_str(), "did you mean");
+    }
+    check(Attribute::Overlap, "queue-one", "did you mean `queue_one`?");
+    check(Attribute::Misfire, "runonce", "unknown word `runonce`; did you mean `run_once`?");
+    check(Attribute::Enabled, "yes", "did you mean `true`?");
+    check(Attribute::Enabled, "OFF", "did you mean `false`?");
+    check(Attribute::OnError, "on", "the words are `continue`, `stop`");
+}
+
+#[test]
+fn attributes_that_are_not_durations_nor_choices() {
+    check(Attribute::RetryMax, "0", "");
+    check(Attribute::RetryMax, "3", "");
+    check(Attribute::RetryMax, "-1", "is not a whole number");
+    check(Attribute::RetryMax, "+3", "not a whole number");
+    check(Attribute::RetryMax, "4294967296", "is too many");
+    check(Attribute::RetryMax, "", "not a whole number");
+    check(Attribute::Scheduler, "io", "");
+    check(Attribute::Scheduler, "", "`scheduler` is empty");
+    check(Attribute::Scheduler, "io ", "write `io`");
+    check(Attribute::Zone, "Europe/Berlin", "");
+    check(Attribute::Zone, "berlin", "did you mean `Europe/Berlin`?");
+    check(Attribute::TimeUnit, "SECONDS", "");
+    check(Attribute::TimeUnit, "secs", "did you mean `seconds`?");
+    check(Attribute::TimeUnit, "ms", "did you mean `milliseconds`?");
+    check(Attribute::TimeUnit, "miliseconds", "did you mean `milliseconds`?");
+    check(Attribute::TimeUnit, "fortnights", "the units are `days`, `hours`");
+}
+
+/// Checks which attributes are found to be at fault beside others.
+#[track_caller]
+fn check_together(given: &[(Attribute, &str)], expected: &[(Attribute, &str)]) {
+    let faults = Attribute::check_together(given, None);
+    assert_eq!(faults.len(), expected.len(), "{given:?}: {faults:?}");
+    for (fault, (attribute, words)) in faults.iter().zip(expected) {
+        assert_eq!(fault.attribute(), *attribute, "{given:?}");
+        assert!(fault.to_string().contains(words), "{given:?}: {fault}");
+    }
+}
+
+#[test]
+fn an_attribute_means_something_beside_its_rules() {
+    use Attribute::*;
+    let cron = (Cron, "0 0 9 * * *");
+    let (rate, delay, first) = ((FixedRate, "1s"), (FixedDelay, "1s"), (InitialDelay, "1s"));
+    for each in [(Zone, "UTC"), (DstGap, "skip"), (DstOverlap, "both")] {
+        check_together(&[cron, each], &[]);
+        for rule in [rate, delay, first] {
+            check_together(&[rule, each], &[(each.0, "without `cron`: only a cron expression")]);
+        }
+    }
+    for each in [(Overlap, "skip"), (Misfire, "skip")] {
+        check_together(&[cron, each], &[]);
+        check_together(&[rate, each, first], &[]);
+        check_together(&[delay, each], &[(each.0, "beside `fixed_delay`: the delay begins")]);
+        check_together(&[first, each], &[(each.0, "beside `initial_delay` alone: a one-time")]);
+    }
+    for rule in [cron, rate, delay] {
+        check_together(&[rule, (OnError, "stop"), (Timeout, "1s"), (RetryMax, "1")], &[]);
+    }
+    check_together(&[first, (OnError, "stop")], &[(OnError, "one-time task ends")]);
+    check_together(&[cron, first], &[(InitialDelay, "cannot be combined with `cron`")]);
+    check_together(&[delay, cron, (Overlap, "skip")], &[]);
+}
+
+#[test]
+fn durations_are_compared_with_each_other() {
+    use Attribute::*;
+    check_together(&[(FixedRate, "1m"), (Jitter, "59s")], &[]);
+    check_together(&[(FixedRate, "1m"), (Jitter, "60s")], &[(Jitter, "which is `1m`")]);
+    check_together(&[(FixedDelay, "1m"), (Jitter, "2m")], &[]);
+    check_together(&[(FixedRate, "${p}"), (Jitter, "60s")], &[]);
+    let rate = (FixedRate, "1m");
+    check_together(&[rate, (RetryMax, "1"), (RetryBase, "5s"), (RetryCap, "5s")], &[]);
+    let base = (RetryBase, "6s");
+    check_together(&[rate, (RetryMax, "1"), base, (RetryCap, "5s")], &[(RetryBase, "is `5s`")]);
+    let base = (RetryBase, "61s");
+    check_together(&[rate, (RetryMax, "1"), base], &[(RetryBase, "is `1m` unless it is given")]);
+    check_together(&[rate, (RetryCap, "1s")], &[(RetryCap, "without `retry.max`")]);
+}
+
+#[test]
+fn a_unit_needs_a_duration() {
+    use Attribute::*;
+    let unit = (TimeUnit, "seconds");
+    check_together(&[(Cron, "@daily"), unit], &[(TimeUnit, "there is no duration")]);
+    check_together(&[(Cron, "@daily"), unit, (Jitter, "5")], &[]);
+    check_together(&[(FixedRate, "5"), unit], &[]);
+}

@@ -1,0 +1,165 @@
+//! Parameters that are taken by value.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use scheduler_core::Clock;
+
+use super::state::Managed;
+use super::wiring::Wiring;
+use crate::run::Run;
+use crate::run::Shutdown;
+
+/// A type that a scheduled function can take by value.
+///
+/// It has two steps: what can be looked up once is [resolved](Self::resolve) when the scheduler
+/// starts; each run then [extracts](Self::extract) its argument from that.
+///
+/// ```
+/// use scheduler::{Extract, Run, Wiring, scheduled};
+/// use std::sync::Arc;
+///
+/// struct Config {
+///     verbose: bool,
+/// }
+///
+/// /// Whether to say much.
+/// struct Verbose(bool);
+///
+/// impl Extract for Verbose {
+///     type Source = Arc<Config>;
+///
+///     fn resolve(wiring: &mut Wiring<'_>) -> Option<Self::Source> {
+///         wiring.state::<Config>()
+///     }
+///
+///     fn extract(config: &Self::Source, _run: &Run) -> Self {
+///         Self(config.verbose)
+///     }
+/// }
+///
+/// #[scheduled(fixed_rate = "1m")]
+/// fn sweep(verbose: Verbose) {
+///     if verbose.0 {
+///         println!("sweeping");
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a parameter of a scheduled function",
+    label = "not a task parameter",
+    note = "task parameters are: `&T` (a value given to `.manage(…)`), `Option<&T>`, `State<T>`, \
+            `Run`, `Shutdown`, `Arc<dyn Clock>`",
+    note = "to pass a value of your own, write `&{Self}` and call `.manage(value)` before the start"
+)]
+pub trait Extract: Sized {
+    /// What is looked up once.
+    type Source: Send + Sync + 'static;
+
+    /// Looks up what is needed; none when it is missing, which the wiring then has noted.
+    fn resolve(wiring: &mut Wiring<'_>) -> Option<Self::Source>;
+
+    /// The argument for one run.
+    fn extract(source: &Self::Source, run: &Run) -> Self;
+}
+
+impl Extract for Run {
+    type Source = ();
+
+    fn resolve(_wiring: &mut Wiring<'_>) -> Option<()> {
+        Some(())
+    }
+
+    fn extract((): &(), run: &Run) -> Self {
+        run.clone()
+    }
+}
+
+impl Extract for Shutdown {
+    type Source = Self;
+
+    fn resolve(wiring: &mut Wiring<'_>) -> Option<Self> {
+        Some(wiring.shutdown())
+    }
+
+    fn extract(source: &Self, _run: &Run) -> Self {
+        source.clone()
+    }
+}
+
+/// The clock by which the scheduler goes, so that a test's time reaches the task, too.
+impl Extract for Arc<dyn Clock> {
+    type Source = Self;
+
+    fn resolve(wiring: &mut Wiring<'_>) -> Option<Self> {
+        Some(wiring.clock())
+    }
+
+    fn extract(source: &Self, _run: &Run) -> Self {
+        Self::clone(source)
+    }
+}
+
+/// A managed value that can be kept and moved, for instance into a thread or a spawned future.
+///
+/// For mere use `&T` is shorter.
+///
+/// ```
+/// use scheduler::{State, scheduled};
+///
+/// struct Mailer;
+///
+/// #[scheduled(fixed_rate = "1h")]
+/// fn remind(mailer: State<Mailer>) {
+///     std::thread::spawn(move || {
+///         let _mailer: &Mailer = &mailer;
+///     });
+/// }
+/// ```
+#[derive(Debug)]
+pub struct State<T: ?Sized>(Arc<T>);
+
+impl<T: ?Sized> Clone for State<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T: ?Sized> Deref for State<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: ?Sized + fmt::Display> fmt::Display for State<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<T: ?Sized + Managed> Extract for State<T> {
+    type Source = Arc<T>;
+
+    fn resolve(wiring: &mut Wiring<'_>) -> Option<Arc<T>> {
+        wiring.state::<T>()
+    }
+
+    fn extract(source: &Arc<T>, _run: &Run) -> Self {
+        Self(Arc::clone(source))
+    }
+}
+
+impl<T: ?Sized + Managed> Extract for Option<State<T>> {
+    type Source = Option<Arc<T>>;
+
+    fn resolve(wiring: &mut Wiring<'_>) -> Option<Option<Arc<T>>> {
+        Some(wiring.optional_state::<T>())
+    }
+
+    fn extract(source: &Option<Arc<T>>, _run: &Run) -> Self {
+        source.clone().map(State)
+    }
+}

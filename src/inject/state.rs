@@ -1,0 +1,208 @@
+//! The values that the builder manages, by their types.
+
+use std::any::Any;
+use std::any::TypeId;
+use std::any::type_name;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// A type whose values a scheduler can keep for its tasks.
+///
+/// Several tasks may run at the same time, so it has to be possible to share the value between
+/// threads. All types that can be are `Managed`; there is nothing to implement.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be managed state: tasks on several threads would share it",
+    label = "cannot be shared between threads",
+    note = "managed state is `Send`, `Sync` and `'static`; put what is not `Sync` into a `Mutex`"
+)]
+pub trait Managed: Send + Sync + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: ?Sized + Send + Sync + 'static> Managed for T {}
+
+/// The key of a managed value: its type, and its name where there are several of the type.
+type Key = (TypeId, Option<String>);
+
+/// All managed values of a scheduler.
+#[derive(Clone, Default)]
+pub(crate) struct States {
+    values: BTreeMap<Key, Kept>,
+    /// The types of which two values without a name, or with the same one, were given.
+    doubled: Vec<String>,
+}
+
+#[derive(Clone)]
+struct Kept {
+    type_name: &'static str,
+    /// An `Arc<T>`.
+    value: Arc<dyn Any + Send + Sync>,
+}
+
+impl States {
+    /// Keeps a value.
+    pub(crate) fn insert<T: ?Sized + Managed>(&mut self, name: Option<&str>, value: Arc<T>) {
+        let key = (TypeId::of::<T>(), name.map(str::to_owned));
+        let kept = Kept { type_name: type_name::<T>(), value: Arc::new(value) };
+        if self.values.insert(key, kept).is_some() {
+            self.doubled.push(described(type_name::<T>(), name));
+        }
+    }
+
+    /// The value of a type and name.
+    pub(crate) fn find<T: ?Sized + Managed>(&self, name: Option<&str>) -> Option<Arc<T>> {
+        let kept = self.values.get(&(TypeId::of::<T>(), name.map(str::to_owned)))?;
+        kept.value.downcast_ref::<Arc<T>>().cloned()
+    }
+
+    /// The names of all values of a type; none for the one without a name, which comes first.
+    pub(crate) fn names_of(&self, type_id: TypeId) -> Vec<Option<&str>> {
+        let keys = self.values.keys().filter(|(kept, _)| *kept == type_id);
+        keys.map(|(_, name)| name.as_deref()).collect()
+    }
+
+    /// What was given twice, in words.
+    pub(crate) fn doubled(&self) -> &[String] {
+        &self.doubled
+    }
+
+    /// All managed values, in words, sorted.
+    pub(crate) fn described(&self) -> Vec<String> {
+        let mut all: Vec<String> = self
+            .values
+            .iter()
+            .map(|((_, name), kept)| described(kept.type_name, name.as_deref()))
+            .collect();
+        all.sort();
+        all
+    }
+
+    /// The type of a managed value that was probably meant to be `wanted`, and why it is not.
+    pub(crate) fn near_miss(&self, wanted: &str) -> Option<NearMiss> {
+        let mut kept: Vec<&'static str> = self.values.values().map(|kept| kept.type_name).collect();
+        kept.sort_unstable();
+        kept.into_iter().find_map(|found| NearMiss::between(wanted, found))
+    }
+}
+
+fn described(type_name: &str, name: Option<&str>) -> String {
+    match name {
+        None => shown(type_name),
+        Some(name) => format!("{} named `{name}`", shown(type_name)),
+    }
+}
+
+/// The name of a type without the paths of the standard library's pointers.
+pub(crate) fn shown(type_name: &str) -> String {
+    let mut text = type_name.to_owned();
+    for (path, short) in POINTERS {
+        text = text.replace(path, short);
+    }
+    text
+}
+
+const POINTERS: [(&str, &str); 4] = [
+    ("alloc::sync::Arc<", "Arc<"),
+    ("alloc::rc::Rc<", "Rc<"),
+    ("alloc::boxed::Box<", "Box<"),
+    ("core::option::Option<", "Option<"),
+];
+
+/// A managed value that is almost of the wanted type.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NearMiss {
+    /// `Arc<T>`, `Box<T>` or another wrapper of the standard library was given for `T`.
+    Wrapped(String),
+    /// `T` was given, and `Arc<T>` or the like is wanted.
+    Bare(String),
+    /// A type of the same name from another path, such as another version of a crate.
+    Namesake(String),
+}
+
+impl NearMiss {
+    fn between(wanted: &str, found: &'static str) -> Option<Self> {
+        if is_wrapper(found, wanted) {
+            return Some(Self::Wrapped(shown(found)));
+        }
+        if is_wrapper(wanted, found) {
+            return Some(Self::Bare(shown(found)));
+        }
+        (last_segment(wanted) == last_segment(found)).then(|| Self::Namesake(shown(found)))
+    }
+}
+
+/// Whether `outer` is a pointer to, or an option of, `inner`.
+fn is_wrapper(outer: &str, inner: &str) -> bool {
+    if outer.strip_prefix('&').is_some_and(|rest| rest == inner) {
+        return true;
+    }
+    let pointed = POINTERS.iter().find_map(|(path, _)| outer.strip_prefix(path));
+    pointed.and_then(|rest| rest.strip_suffix('>')) == Some(inner)
+}
+
+fn last_segment(type_name: &str) -> &str {
+    let path = type_name.split('<').next().unwrap_or_default();
+    path.rsplit("::").next().unwrap_or_default()
+}
+
+impl fmt::Debug for States {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.described()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    trait Mail: Send + Sync {
+        fn address(&self) -> &str;
+    }
+
+    impl Mail for String {
+        fn address(&self) -> &str {
+            self
+        }
+    }
+
+    #[test]
+    fn a_value_is_found_by_its_type_and_name_only() {
+        let mut states = States::default();
+        states.insert(None, Arc::new(7_u8));
+        states.insert(Some("eu"), Arc::new(8_u8));
+        states.insert::<dyn Mail>(None, Arc::new(String::from("a@b")));
+        assert_eq!(states.find::<u8>(None).as_deref(), Some(&7));
+        assert_eq!(states.find::<u8>(Some("eu")).as_deref(), Some(&8));
+        assert_eq!(states.find::<u8>(Some("us")), None);
+        assert_eq!(states.find::<String>(None), None);
+        assert_eq!(states.find::<dyn Mail>(None).expect("it is there").address(), "a@b");
+        assert_eq!(states.names_of(TypeId::of::<u8>()), [None, Some("eu")]);
+        assert!(states.doubled().is_empty());
+    }
+
+    #[test]
+    fn a_second_value_of_a_type_is_remembered_as_a_fault() {
+        let mut states = States::default();
+        states.insert(None, Arc::new(7_u8));
+        states.insert(Some("eu"), Arc::new(7_u8));
+        states.insert(Some("eu"), Arc::new(7_u8));
+        states.insert(None, Arc::new(7_u8));
+        assert_eq!(states.doubled(), ["u8 named `eu`", "u8"]);
+    }
+
+    #[test]
+    fn what_was_probably_meant_is_found() {
+        struct Pool;
+        let wanted = type_name::<Pool>();
+        let mut states = States::default();
+        assert_eq!(states.near_miss(wanted), None);
+        states.insert(None, Arc::new(Arc::new(Pool)));
+        let path = wanted.to_owned();
+        assert_eq!(states.near_miss(wanted), Some(NearMiss::Wrapped(format!("Arc<{path}>"))));
+        let mut states = States::default();
+        states.insert(None, Arc::new(Pool));
+        assert_eq!(states.near_miss(type_name::<Arc<Pool>>()), Some(NearMiss::Bare(path.clone())));
+        assert_eq!(states.near_miss("other::v2::Pool"), Some(NearMiss::Namesake(path)));
+        assert_eq!(states.near_miss("other::Pond"), None);
+    }
+}

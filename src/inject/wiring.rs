@@ -1,0 +1,154 @@
+//! Looks up the arguments of one task, and notes those that are missing.
+
+use std::any::type_name;
+use std::fmt;
+use std::sync::Arc;
+
+use scheduler_core::Clock;
+
+use super::state::Managed;
+use super::state::NearMiss;
+use super::state::States;
+use super::state::shown;
+use crate::run::Shutdown;
+
+/// What the arguments of one task are made of: managed values, the clock, the wish to stop.
+///
+/// An implementation of [`Extract`](super::Extract) is handed one.
+#[derive(Debug)]
+pub struct Wiring<'a> {
+    states: &'a States,
+    clock: &'a Arc<dyn Clock>,
+    shutdown: &'a Shutdown,
+    /// The name of the value that `&self` is, where several are managed.
+    instance: Option<&'a str>,
+    missing: Vec<Missing>,
+}
+
+/// A value that no argument can be made of, because nobody gave it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Missing {
+    type_name: &'static str,
+    near_miss: Option<NearMiss>,
+}
+
+impl<'a> Wiring<'a> {
+    pub(crate) fn new(
+        states: &'a States,
+        clock: &'a Arc<dyn Clock>,
+        shutdown: &'a Shutdown,
+    ) -> Self {
+        Self { states, clock, shutdown, instance: None, missing: Vec::new() }
+    }
+
+    pub(crate) fn with_instance(self, instance: Option<&'a str>) -> Self {
+        Self { instance, ..self }
+    }
+
+    /// The managed value of this type; where there is none, that is noted and keeps the scheduler
+    /// from starting.
+    pub fn state<T: ?Sized + Managed>(&mut self) -> Option<Arc<T>> {
+        let found = self.states.find(None);
+        self.note(found)
+    }
+
+    /// The managed value of this type, if there is one.
+    #[must_use]
+    pub fn optional_state<T: ?Sized + Managed>(&self) -> Option<Arc<T>> {
+        self.states.find(None)
+    }
+
+    /// The clock by which the scheduler goes.
+    #[must_use]
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(self.clock)
+    }
+
+    /// The scheduler's wish to stop.
+    #[must_use]
+    pub fn shutdown(&self) -> Shutdown {
+        self.shutdown.clone()
+    }
+
+    /// The value that `&self` is for the task.
+    pub(crate) fn receiver<T: ?Sized + Managed>(&mut self) -> Option<Arc<T>> {
+        let found = self.states.find(self.instance);
+        self.note(found)
+    }
+
+    /// What was not found.
+    pub(crate) fn into_missing(self) -> Vec<Missing> {
+        self.missing
+    }
+
+    fn note<T: ?Sized + Managed>(&mut self, found: Option<Arc<T>>) -> Option<Arc<T>> {
+        if found.is_none() {
+            let type_name = type_name::<T>();
+            let near_miss = self.states.near_miss(type_name);
+            let missing = Missing { type_name, near_miss };
+            if !self.missing.contains(&missing) {
+                self.missing.push(missing);
+            }
+        }
+        found
+    }
+}
+
+/// What is wanted, and what to do if something near it is there.
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let wanted = shown(self.type_name);
+        write!(f, "wants `&{wanted}`, which is not managed")?;
+        match &self.near_miss {
+            None => Ok(()),
+            Some(NearMiss::Wrapped(found)) => write!(
+                f,
+                "\nnote: `{found}` is: give the `{wanted}` itself, `manage` shares it; \
+                 or an `Arc` of it to `manage_shared`"
+            ),
+            Some(NearMiss::Bare(found)) => {
+                write!(f, "\nnote: `{found}` is: write `&{found}` as the parameter")
+            }
+            Some(NearMiss::Namesake(found)) => {
+                write!(f, "\nnote: `{found}` is, which is another type of that name")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scheduler_core::ManualClock;
+
+    #[test]
+    fn everything_that_is_missing_is_noted_once_and_with_what_is_near() {
+        let mut states = States::default();
+        states.insert(None, Arc::new(Arc::new(7_u32)));
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
+        let shutdown = Shutdown::new();
+        let mut wiring = Wiring::new(&states, &clock, &shutdown);
+        assert_eq!(wiring.state::<u8>(), None);
+        assert_eq!(wiring.state::<u8>(), None);
+        assert_eq!(wiring.state::<u32>(), None);
+        assert_eq!(wiring.optional_state::<u64>(), None);
+        assert!(wiring.state::<Arc<u32>>().is_some());
+        let texts: Vec<String> = wiring.into_missing().iter().map(ToString::to_string).collect();
+        assert_eq!(texts.len(), 2);
+        assert_eq!(texts[0], "wants `&u8`, which is not managed");
+        assert!(texts[1].contains("note: `Arc<u32>` is: give the `u32` itself"), "{}", texts[1]);
+    }
+
+    #[test]
+    fn a_receiver_is_the_named_instance_and_other_arguments_are_not() {
+        let mut states = States::default();
+        states.insert(None, Arc::new("default"));
+        states.insert(Some("eu"), Arc::new("eu"));
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
+        let shutdown = Shutdown::new();
+        let mut wiring = Wiring::new(&states, &clock, &shutdown).with_instance(Some("eu"));
+        assert_eq!(wiring.receiver::<&str>().as_deref(), Some(&"eu"));
+        assert_eq!(wiring.state::<&str>().as_deref(), Some(&"default"));
+        assert!(wiring.into_missing().is_empty());
+    }
+}

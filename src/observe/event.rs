@@ -1,0 +1,246 @@
+//! The events: what happened, in words of ours, each with its time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::DateTime;
+use chrono::Utc;
+
+use super::Failure;
+use super::Outcome;
+use super::SkipReason;
+use super::TaskFacts;
+use super::TaskState;
+use crate::run::Run;
+
+/// Something that happened in a scheduler: owned data, cheap to clone.
+///
+/// Times are read from the wall clock of the scheduler. New kinds of events can come with any
+/// version, so a listener has to ignore those it does not know.
+///
+/// ```
+/// use scheduler::Event;
+///
+/// fn listen(event: &Event) {
+///     match event {
+///         Event::RunFinished { run, outcome, took, .. } => {
+///             println!("{} {} after {took:?}", run.task_name(), outcome.name());
+///         }
+///         Event::Skipped { task, reason, count, .. } => {
+///             println!("{task} was skipped {count} times: {}", reason.name());
+///         }
+///         _ => {}
+///     }
+/// }
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// The scheduler has started: its tasks are waiting for their first fire times.
+    SchedulerStarted {
+        /// When.
+        at: DateTime<Utc>,
+        /// How many tasks it has.
+        tasks: usize,
+    },
+    /// A run, or a further attempt of it, is about to begin.
+    RunStarted {
+        /// The run; [`Run::started_at`] says when, [`Run::attempt`] which attempt it is.
+        run: Run,
+        /// How long after it was due.
+        late: Duration,
+    },
+    /// An attempt failed, and there will be another one.
+    AttemptFailed {
+        /// The run.
+        run: Run,
+        /// Why it failed.
+        failure: Failure,
+        /// The how-manieth attempt it was, from 1.
+        attempt: u32,
+        /// How long until the next attempt.
+        next_attempt_in: Duration,
+        /// When it failed.
+        at: DateTime<Utc>,
+    },
+    /// A run in progress was asked to stop.
+    StopAsked {
+        /// The run.
+        run: Run,
+        /// Why.
+        why: StopReason,
+        /// When.
+        at: DateTime<Utc>,
+    },
+    /// A run is over, after its last attempt.
+    RunFinished {
+        /// The run, as its last attempt saw it.
+        run: Run,
+        /// What came of it.
+        outcome: Outcome,
+        /// How long it took, by the monotonic clock, with the waits between attempts.
+        took: Duration,
+        /// When the task is due next; none when it has ended.
+        next: Option<DateTime<Utc>>,
+        /// How many runs of the task in a row have failed, this one included; 0 after a success.
+        streak: u64,
+        /// When it ended.
+        at: DateTime<Utc>,
+    },
+    /// Fire times passed without a run.
+    Skipped {
+        /// The name of the task.
+        task: Arc<str>,
+        /// Why.
+        reason: SkipReason,
+        /// The fire time, or the latest of them.
+        fire_time: DateTime<Utc>,
+        /// How many.
+        count: u64,
+        /// When this was decided.
+        at: DateTime<Utc>,
+    },
+    /// A task was paused: no run starts until it is resumed.
+    Paused {
+        /// The name of the task.
+        task: Arc<str>,
+        /// What whoever paused it noted.
+        note: Option<Arc<str>>,
+        /// When it goes on by itself.
+        until: Option<DateTime<Utc>>,
+        /// When.
+        at: DateTime<Utc>,
+    },
+    /// A paused task goes on.
+    Resumed {
+        /// The name of the task.
+        task: Arc<str>,
+        /// When.
+        at: DateTime<Utc>,
+    },
+    /// A task was given another rule.
+    Rescheduled {
+        /// The name of the task.
+        task: Arc<str>,
+        /// The new rule, as people read it.
+        rule: Arc<str>,
+        /// When it is due next.
+        next: Option<DateTime<Utc>>,
+        /// When.
+        at: DateTime<Utc>,
+    },
+    /// A task was added: at the start, or at run time.
+    TaskAdded {
+        /// What is known of it.
+        task: Arc<TaskFacts>,
+        /// When.
+        at: DateTime<Utc>,
+    },
+    /// A task will not run again.
+    TaskEnded {
+        /// The name of the task.
+        task: Arc<str>,
+        /// How it ended: completed, failed or cancelled.
+        state: TaskState,
+        /// When.
+        at: DateTime<Utc>,
+    },
+    /// A run began late because no thread of its pool was free.
+    Starved {
+        /// The name of the task.
+        task: Arc<str>,
+        /// The pool's name.
+        pool: Arc<str>,
+        /// How long after it was due the run began.
+        late: Duration,
+        /// How many threads the pool has, all of them busy.
+        busy: usize,
+        /// The run that had been in progress for longest.
+        longest: Option<Longest>,
+        /// When the run began.
+        at: DateTime<Utc>,
+    },
+    /// The scheduler is stopping: no new runs start.
+    SchedulerStopping {
+        /// When.
+        at: DateTime<Utc>,
+    },
+    /// The scheduler has stopped.
+    SchedulerStopped {
+        /// When.
+        at: DateTime<Utc>,
+        /// How long the stop took.
+        took: Duration,
+    },
+    /// Events were dropped, because the listeners are slower than the tasks.
+    Lost {
+        /// How many.
+        count: u64,
+    },
+    /// A worker's thread could not be started; its pool goes on with those it has.
+    WorkerRefused {
+        /// The pool's name.
+        pool: Arc<str>,
+        /// What the system said.
+        reason: Arc<str>,
+        /// When.
+        at: DateTime<Utc>,
+    },
+    /// The destructor of something that belonged to a task panicked.
+    DropPanicked {
+        /// The name of the task.
+        task: Arc<str>,
+        /// The panic.
+        failure: Failure,
+        /// When.
+        at: DateTime<Utc>,
+    },
+    /// A hook panicked; the scheduler goes on.
+    HookPanicked {
+        /// Which hook it was.
+        hook: &'static str,
+        /// The panic.
+        failure: Failure,
+        /// When.
+        at: DateTime<Utc>,
+    },
+    /// A run waits for a task of its own pool, which has been due for a second and finds no thread.
+    WaitStarved {
+        /// The name of the task that waits.
+        task: Arc<str>,
+        /// The pool's name.
+        pool: Arc<str>,
+        /// The name of the task it waits for.
+        awaited: Arc<str>,
+        /// When.
+        at: DateTime<Utc>,
+    },
+}
+
+/// Why a run in progress was asked to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StopReason {
+    /// Its `timeout` is over.
+    Timeout,
+    /// Somebody cancelled it.
+    Cancelled,
+    /// The scheduler stops, and has waited for it long enough.
+    Shutdown,
+}
+
+/// The run in progress that has kept a thread for longest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Longest {
+    /// The name of its task.
+    pub task: Arc<str>,
+    /// How long it has been in progress.
+    pub running_for: Duration,
+}
+
+impl Longest {
+    pub(crate) fn new(task: Arc<str>, running_for: Duration) -> Self {
+        Self { task, running_for }
+    }
+}

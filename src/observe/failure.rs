@@ -1,0 +1,204 @@
+//! What came of a run, and why it failed.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::run::TaskError;
+
+/// What came of a run, after its last attempt.
+///
+/// ```
+/// use scheduler::{Event, Outcome};
+///
+/// fn listen(event: &Event) {
+///     if let Event::RunFinished { run, outcome: Outcome::Panic(failure), .. } = event {
+///         println!("{} panicked: {}", run.task_name(), failure.message());
+///     }
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// It ended well.
+    Success,
+    /// The function returned an error.
+    Error(Failure),
+    /// The function panicked.
+    Panic(Failure),
+    /// It did not end within the task's `timeout`.
+    Timeout(Failure),
+    /// It was cancelled, by somebody or because the scheduler stopped.
+    Cancelled,
+}
+
+impl Outcome {
+    /// Whether the run ended well.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        matches!(self, Self::Success)
+    }
+
+    /// Whether the run failed: by an error, a panic or a timeout.
+    #[must_use]
+    pub fn is_failure(&self) -> bool {
+        self.failure().is_some()
+    }
+
+    /// Why the run failed, where it did.
+    #[must_use]
+    pub fn failure(&self) -> Option<&Failure> {
+        match self {
+            Self::Error(failure) | Self::Panic(failure) | Self::Timeout(failure) => Some(failure),
+            Self::Success | Self::Cancelled => None,
+        }
+    }
+
+    /// The outcome in one word: `success`, `error`, `panic`, `timeout` or `cancelled`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Error(_) => "error",
+            Self::Panic(_) => "panic",
+            Self::Timeout(_) => "timeout",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl From<Failure> for Outcome {
+    fn from(failure: Failure) -> Self {
+        match failure.kind {
+            Kind::Error => Self::Error(failure),
+            Kind::Panic => Self::Panic(failure),
+            Kind::Timeout => Self::Timeout(failure),
+        }
+    }
+}
+
+/// Why a run, or one attempt of it, failed: texts only, cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    kind: Kind,
+    message: Arc<str>,
+    causes: Arc<[Box<str>]>,
+    place: Option<PanicPlace>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Error,
+    Panic,
+    Timeout,
+}
+
+impl Failure {
+    /// The text of the error or of the panic.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What the error says are its causes, the nearest first; at most 32.
+    pub fn causes(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.causes.iter().map(|cause| &**cause)
+    }
+
+    /// Whether the function panicked.
+    #[must_use]
+    pub fn is_panic(&self) -> bool {
+        self.kind == Kind::Panic
+    }
+
+    /// Whether the function did not end within the task's `timeout`.
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        self.kind == Kind::Timeout
+    }
+
+    /// The kind of failure in one word: `error`, `panic` or `timeout`.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self.kind {
+            Kind::Error => "error",
+            Kind::Panic => "panic",
+            Kind::Timeout => "timeout",
+        }
+    }
+
+    /// Where in the source the panic began; unknown where the program has a panic hook of its own.
+    #[must_use]
+    pub fn place(&self) -> Option<&PanicPlace> {
+        self.place.as_ref()
+    }
+
+    /// An error that the function returned.
+    pub(crate) fn from_error(error: &TaskError) -> Self {
+        let causes = std::iter::successors(error.source(), |&cause| cause.source());
+        Self {
+            kind: Kind::Error,
+            message: cut(&error.to_string()).into(),
+            causes: causes.map(|cause| cut(&cause.to_string()).into()).collect(),
+            place: None,
+        }
+    }
+
+    /// A panic with this text.
+    pub(crate) fn from_panic(message: &str, place: Option<PanicPlace>) -> Self {
+        Self { place, ..Self::bare(Kind::Panic, message) }
+    }
+
+    /// An attempt that was still in progress when its time was over.
+    pub(crate) fn from_timeout(limit: Duration) -> Self {
+        Self::bare(Kind::Timeout, &format!("it did not end within {limit:?}"))
+    }
+
+    /// What the engine knows of a failure: of a trigger, or of a destructor.
+    pub(crate) fn from_engine(failure: &scheduler_core::Failure) -> Self {
+        let kind = if failure.is_panic() { Kind::Panic } else { Kind::Error };
+        Self::bare(kind, failure.message())
+    }
+
+    fn bare(kind: Kind, message: &str) -> Self {
+        Self { kind, message: cut(message).into(), causes: Arc::default(), place: None }
+    }
+}
+
+/// The text without causes; a panic and a timeout say so themselves.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_panic() {
+            f.write_str("panicked: ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+/// Where in the source a panic began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PanicPlace {
+    /// The file, as the compiler was given it.
+    pub file: Arc<str>,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1.
+    pub column: u32,
+}
+
+impl fmt::Display for PanicPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// The beginning of a text, at most as long as the engine keeps it.
+fn cut(text: &str) -> &str {
+    let mut end = text.len().min(scheduler_core::Failure::MESSAGE_BYTES_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}

@@ -1,0 +1,233 @@
+//! What is known of a task: its facts, its state, its last runs, its counters. Plain data.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::DateTime;
+use chrono::Utc;
+use scheduler_core::trigger::Zone;
+
+use super::Outcome;
+use crate::entry::Location;
+use crate::run::Cause;
+
+/// What is known of a task whatever it does: its name, its rule, its place in the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TaskFacts {
+    /// The name of the task.
+    pub name: Arc<str>,
+    /// The path of its function, such as `shop::jobs::report`; none for a closure.
+    pub function: Option<Arc<str>>,
+    /// What kind of rule it has.
+    pub kind: RuleKind,
+    /// The rule as people read it, such as `every 1s` or `0 0 9 * * MON-FRI in Europe/Berlin`.
+    pub rule: Arc<str>,
+    /// How long from one fire time to the next, where the rule says that.
+    pub period: Option<Duration>,
+    /// The zone in which its times are shown; that of its cron expression.
+    pub zone: Zone,
+    /// The name of its pool.
+    pub pool: Arc<str>,
+    /// Where it stands in the source.
+    pub location: Option<Location>,
+}
+
+/// The kinds of rules by which a task fires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RuleKind {
+    /// By a cron expression.
+    Cron,
+    /// At a fixed rate.
+    FixedRate,
+    /// After a fixed delay.
+    FixedDelay,
+    /// Once.
+    Once,
+    /// By a trigger of the program's own.
+    Custom,
+}
+
+impl RuleKind {
+    /// The kind in one word, as in the annotation: `cron`, `fixed_rate`, `fixed_delay`, `once`, `custom`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cron => "cron",
+            Self::FixedRate => "fixed_rate",
+            Self::FixedDelay => "fixed_delay",
+            Self::Once => "once",
+            Self::Custom => "custom",
+        }
+    }
+}
+
+/// Why a fire time passed without a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum SkipReason {
+    /// A run of the task was in progress (`overlap`).
+    Overlap,
+    /// The task was paused.
+    Paused,
+    /// It was missed: no thread was free, or the process was suspended (`misfire`).
+    Misfire,
+}
+
+impl SkipReason {
+    /// All reasons.
+    pub const ALL: [Self; 3] = [Self::Overlap, Self::Paused, Self::Misfire];
+
+    /// The reason in one word: `overlap`, `paused` or `misfire`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Overlap => "overlap",
+            Self::Paused => "paused",
+            Self::Misfire => "misfire",
+        }
+    }
+}
+
+/// What a task is doing, as people see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TaskState {
+    /// It waits for its next fire time.
+    Waiting,
+    /// A run is in progress.
+    Running,
+    /// An attempt failed; the run goes on with the next one.
+    Retrying,
+    /// It is paused, and no run is in progress.
+    Paused,
+    /// It has no further fire time.
+    Completed,
+    /// A run failed, and `on_error = "stop"` ended it.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl TaskState {
+    /// Whether the task will not run again.
+    #[must_use]
+    pub fn is_ended(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+
+    /// The state in one word: `waiting`, `running`, `retrying`, `paused`, `completed`, `failed` or
+    /// `cancelled`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Running => "running",
+            Self::Retrying => "retrying",
+            Self::Paused => "paused",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// A run that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RunRecord {
+    /// The how-manieth run of its task it was, from 1.
+    pub number: u64,
+    /// Why it happened.
+    pub cause: Cause,
+    /// The instant that the task's rule asked for.
+    pub fire_time: DateTime<Utc>,
+    /// When its first attempt began.
+    pub started_at: DateTime<Utc>,
+    /// How long it took, with the waits between attempts.
+    pub took: Duration,
+    /// How many attempts it had.
+    pub attempts: u32,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// How often what happened to a task, since it was added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counters {
+    /// Runs that are over.
+    pub runs: u64,
+    /// Runs that ended well.
+    pub successes: u64,
+    /// Runs whose last attempt returned an error.
+    pub errors: u64,
+    /// Runs whose last attempt panicked.
+    pub panics: u64,
+    /// Runs whose last attempt did not end in time.
+    pub timeouts: u64,
+    /// Runs that were cancelled.
+    pub cancelled: u64,
+    /// Attempts of all runs that are over.
+    pub attempts: u64,
+    /// Fire times that passed because a run was in progress.
+    pub skipped_overlap: u64,
+    /// Fire times that passed because the task was paused.
+    pub skipped_paused: u64,
+    /// Fire times that were missed.
+    pub skipped_misfire: u64,
+}
+
+impl Counters {
+    /// Runs that failed: by an error, a panic or a timeout.
+    #[must_use]
+    pub fn failures(&self) -> u64 {
+        self.errors.saturating_add(self.panics).saturating_add(self.timeouts)
+    }
+
+    /// Fire times that passed without a run, for whatever reason.
+    #[must_use]
+    pub fn skipped(&self) -> u64 {
+        let skipped = self.skipped_overlap.saturating_add(self.skipped_paused);
+        skipped.saturating_add(self.skipped_misfire)
+    }
+}
+
+/// A task at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TaskSnapshot {
+    /// What is known of it whatever it does; the rule is the present one.
+    pub facts: Arc<TaskFacts>,
+    /// What it is doing.
+    pub state: TaskState,
+    /// Whether it is paused; a run that was in progress then goes on.
+    pub is_paused: bool,
+    /// What whoever paused it noted.
+    pub pause_note: Option<Arc<str>>,
+    /// When it goes on by itself, where it is paused until then.
+    pub paused_until: Option<DateTime<Utc>>,
+    /// When the next run starts; none while it is paused without an end, and when it has ended.
+    pub next: Option<DateTime<Utc>>,
+    /// How many runs are in progress.
+    pub running: usize,
+    /// When the run in progress began, the oldest of them.
+    pub running_since: Option<DateTime<Utc>>,
+    /// The last runs, the latest first; at most 20.
+    pub last_runs: Vec<RunRecord>,
+    /// How many runs in a row have failed.
+    pub streak: u64,
+    /// When the last run that succeeded ended.
+    pub last_success: Option<DateTime<Utc>>,
+    /// How often what happened.
+    pub counters: Counters,
+}
+
+impl TaskSnapshot {
+    /// The name of the task.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.facts.name
+    }
+}

@@ -1,0 +1,161 @@
+//! A task as somebody defined it, by an annotation or in code, before settings had their say.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use scheduler_core::Trigger;
+use scheduler_expr::Attribute;
+
+use super::Given;
+use crate::entry::Entry;
+use crate::entry::Location;
+use crate::inject::Call;
+use crate::inject::TaskOutput;
+use crate::inject::Wiring;
+use crate::run::Run;
+use crate::schedule::Schedule;
+
+/// A task as it was defined.
+#[derive(Clone)]
+pub(crate) struct Definition {
+    pub(crate) name: String,
+    /// The path of the function; none for a closure.
+    pub(crate) function: Option<String>,
+    pub(crate) location: Location,
+    pub(crate) texts: Vec<(Attribute, String)>,
+    pub(crate) trigger: Option<Arc<dyn Trigger>>,
+    pub(crate) call: Call,
+}
+
+impl Definition {
+    /// The tasks of an annotation: one, or one for each managed value that a method is called on.
+    /// What is missing is added to `faults`.
+    pub(super) fn of_entry(
+        entry: &Entry,
+        given: &Given<'_>,
+        faults: &mut Vec<String>,
+    ) -> Vec<Self> {
+        let instances = match entry.receiver() {
+            None => vec![None],
+            Some(receiver) => given.states.names_of(receiver.type_id()),
+        };
+        // Without a value there still is a task, which then misses its value.
+        let instances = if instances.is_empty() { vec![None] } else { instances };
+        let tasks = instances.into_iter().filter_map(|instance| {
+            let name = match instance {
+                None => entry.name().to_owned(),
+                Some(instance) => format!("{}[{instance}]", entry.name()),
+            };
+            let wiring = Wiring::new(given.states, given.clock, given.shutdown);
+            let mut wiring = wiring.with_instance(instance);
+            let call = entry.wire(&mut wiring);
+            let missing = wiring.into_missing();
+            let place = format!("{}: `{name}`", entry.location());
+            faults.extend(missing.iter().map(|missing| format!("{place} {missing}")));
+            Some(Self {
+                name,
+                function: Some(format!("{}::{}", entry.module_path(), entry.function())),
+                location: entry.location(),
+                texts: owned(entry.attributes()),
+                trigger: None,
+                call: call?,
+            })
+        });
+        tasks.collect()
+    }
+
+    /// The attributes with their texts.
+    pub(crate) fn words(&self) -> Vec<(Attribute, &str)> {
+        self.texts.iter().map(|(attribute, text)| (*attribute, text.as_str())).collect()
+    }
+
+    pub(crate) fn in_code(
+        name: String,
+        schedule: &Schedule,
+        call: Call,
+        location: Location,
+    ) -> Self {
+        Self {
+            name,
+            function: None,
+            location,
+            texts: schedule.texts().to_vec(),
+            trigger: schedule.trigger().cloned(),
+            call,
+        }
+    }
+}
+
+fn owned(texts: &[(Attribute, &str)]) -> Vec<(Attribute, String)> {
+    texts.iter().map(|(attribute, text)| (*attribute, (*text).to_owned())).collect()
+}
+
+impl fmt::Debug for Definition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Definition")
+            .field("name", &self.name)
+            .field("location", &self.location)
+            .field("texts", &self.texts)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Takes the tasks that are defined in code.
+///
+/// ```
+/// use scheduler::{Schedule, Scheduler};
+///
+/// let regions = ["eu", "us"];
+/// let scheduler = Scheduler::builder()
+///     .configure(move |tasks| {
+///         for region in regions {
+///             tasks.add(&format!("sync-{region}"), Schedule::fixed_rate("1h"), move |_| {
+///                 println!("{region} is in sync");
+///             });
+///         }
+///     })
+///     .spawn()?;
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Default)]
+#[doc(alias = "ScheduledTaskRegistrar")]
+pub struct Registrar {
+    pub(crate) defined: Vec<Definition>,
+}
+
+impl Registrar {
+    /// Adds a task that is a closure.
+    #[track_caller]
+    pub fn add<R: TaskOutput>(
+        &mut self,
+        name: &str,
+        schedule: Schedule,
+        body: impl Fn(&Run) -> R + Send + Sync + 'static,
+    ) -> &mut Self {
+        self.define(name, &schedule, Call::of(body))
+    }
+
+    /// Adds a task that is a closure which makes a future.
+    #[track_caller]
+    pub fn add_async<F>(
+        &mut self,
+        name: &str,
+        schedule: Schedule,
+        body: impl Fn(Run) -> F + Send + Sync + 'static,
+    ) -> &mut Self
+    where
+        F: Future<Output: TaskOutput> + Send + 'static,
+    {
+        self.define(name, &schedule, Call::of_async(body))
+    }
+
+    #[track_caller]
+    fn define(&mut self, name: &str, schedule: &Schedule, call: Call) -> &mut Self {
+        let caller = std::panic::Location::caller();
+        let location = Location { file: caller.file(), line: caller.line() };
+        self.defined.push(Definition::in_code(name.to_owned(), schedule, call, location));
+        self
+    }
+}

@@ -1,0 +1,62 @@
+//! The scheduler's wish to stop, as tasks see it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+
+use crate::notice::Notice;
+
+/// Tells a task that the scheduler is stopping: no new runs begin, and it waits for this one.
+///
+/// A task that takes long asks now and then, or lets it end a wait; a task that does not ask is
+/// waited for all the same.
+///
+/// ```
+/// use scheduler::{Shutdown, scheduled};
+///
+/// #[scheduled(fixed_delay = "1m")]
+/// fn import(shutdown: Shutdown) {
+///     for part in 0..1_000 {
+///         if shutdown.is_requested() {
+///             return; // the rest comes with the next run
+///         }
+///         println!("part {part}");
+///     }
+/// }
+/// ```
+#[derive(Clone)]
+pub struct Shutdown {
+    is_requested: Arc<AtomicBool>,
+    notice: Notice<()>,
+}
+
+impl Shutdown {
+    pub(crate) fn new() -> Self {
+        Self { is_requested: Arc::default(), notice: Notice::new() }
+    }
+
+    /// Whether the scheduler is stopping.
+    #[must_use]
+    pub fn is_requested(&self) -> bool {
+        // ORDERING: acquire, so that a task sees what was done before the stop.
+        self.is_requested.load(Ordering::Acquire)
+    }
+
+    /// Waits, without holding a thread, until the scheduler is stopping.
+    pub async fn requested(&self) {
+        self.notice.clone().await;
+    }
+
+    pub(crate) fn request(&self) {
+        // ORDERING: release, see `is_requested`.
+        self.is_requested.store(true, Ordering::Release);
+        self.notice.give(());
+    }
+}
+
+impl fmt::Debug for Shutdown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shutdown").field("is_requested", &self.is_requested()).finish()
+    }
+}

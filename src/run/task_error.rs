@@ -1,0 +1,60 @@
+//! Why a run failed, as text.
+
+use std::error::Error;
+use std::fmt;
+
+/// How many causes of an error are kept: `Error::source` may lead round in a circle.
+const CAUSES_KEPT: usize = 32;
+
+/// Why a run failed: the text of the error that the function returned, and of its causes.
+///
+/// The original error is not kept, so that it need not be `Send`, `Sync` or `'static`. The causes
+/// are found through [`Error::source`], which again gives a `TaskError`.
+///
+/// ```
+/// use scheduler::TaskError;
+/// use std::error::Error;
+///
+/// let error = TaskError::from_error(&"x".parse::<u8>().unwrap_err());
+/// assert_eq!(error.to_string(), "invalid digit found in string");
+/// assert!(error.source().is_none());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskError {
+    message: Box<str>,
+    cause: Option<Box<TaskError>>,
+}
+
+impl TaskError {
+    /// Keeps the text of something that can only be shown and has no causes.
+    #[must_use]
+    pub fn from_display(error: &(impl fmt::Display + ?Sized)) -> Self {
+        Self { message: error.to_string().into(), cause: None }
+    }
+
+    /// Keeps the text of an error and of its causes, at most 32 of them.
+    #[must_use]
+    pub fn from_error(error: &(impl Error + ?Sized)) -> Self {
+        let causes: Vec<String> = std::iter::successors(error.source(), |&cause| cause.source())
+            .take(CAUSES_KEPT)
+            .map(ToString::to_string)
+            .collect();
+        let cause = causes
+            .into_iter()
+            .rev()
+            .fold(None, |cause, message| Some(Box::new(Self { message: message.into(), cause })));
+        Self { message: error.to_string().into(), cause }
+    }
+}
+
+impl fmt::Display for TaskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for TaskError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.cause.as_deref().map(|cause| cause as &(dyn Error + 'static))
+    }
+}

@@ -1,0 +1,117 @@
+//! The pools of a scheduler: the default one, and those that tasks choose by name.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use scheduler_core::Clock;
+use scheduler_core::ScheduledThreadPool;
+
+use crate::speech::PoolWords;
+
+/// The name of the pool that runs tasks which choose none.
+pub(crate) const DEFAULT: &str = "default";
+
+/// Configures a pool of threads that tasks choose by `scheduler = "name"`.
+///
+/// ```
+/// use scheduler::{Pool, Scheduler};
+///
+/// let scheduler = Scheduler::builder()
+///     .pool("io", Pool::new().size(16).thread_name_prefix("io-"))
+///     .spawn()?;
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use = "a pool does nothing until a builder has it"]
+#[doc(alias = "ThreadPoolTaskScheduler")]
+pub struct Pool {
+    pub(super) size: Option<usize>,
+    pub(super) prefix: Option<String>,
+}
+
+impl Pool {
+    /// A pool with the default settings: one thread per processor, at least 2 and at most 8.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many threads run its tasks.
+    #[doc(alias = "setPoolSize")]
+    pub fn size(self, threads: usize) -> Self {
+        Self { size: Some(threads), ..self }
+    }
+
+    /// What the names of its threads begin with; the pool's name and `-` by default.
+    #[doc(alias = "threadNamePrefix")]
+    pub fn thread_name_prefix(self, prefix: impl Into<String>) -> Self {
+        Self { prefix: Some(prefix.into()), ..self }
+    }
+}
+
+/// A pool as it will be: all of its settings are known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PoolPlan {
+    pub(crate) name: String,
+    pub(crate) size: usize,
+    pub(crate) prefix: String,
+}
+
+impl PoolPlan {
+    /// What the banner says of it.
+    pub(crate) fn words(&self) -> PoolWords {
+        let (name, threads, prefix) = (self.name.clone(), self.size, self.prefix.clone());
+        PoolWords { name, threads, prefix }
+    }
+}
+
+/// How many threads a pool has by default.
+pub(crate) fn default_size() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8)
+}
+
+/// The pools that run, by name.
+#[derive(Clone)]
+pub(crate) struct Pools {
+    by_name: BTreeMap<String, ScheduledThreadPool>,
+}
+
+impl Pools {
+    pub(crate) fn new(by_name: BTreeMap<String, ScheduledThreadPool>) -> Self {
+        Self { by_name }
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&ScheduledThreadPool> {
+        self.by_name.get(name)
+    }
+
+    /// Starts no new runs.
+    pub(crate) fn shutdown(&self) {
+        self.by_name.values().for_each(ScheduledThreadPool::shutdown);
+    }
+
+    /// Asks the runs in progress to stop, too.
+    pub(crate) fn shutdown_now(&self) {
+        for pool in self.by_name.values() {
+            drop(pool.shutdown_now());
+        }
+    }
+
+    /// Waits until all runs have ended, for at most `limit` altogether.
+    pub(crate) fn await_termination(&self, clock: &dyn Clock, limit: Duration) -> bool {
+        let until = clock.now() + limit;
+        // Each is asked, also when no time is left: it may have ended.
+        let ended = self.by_name.values().map(|pool| {
+            let left = until.since(clock.now());
+            pool.await_termination(left)
+        });
+        ended.fold(true, |all, ended| all & ended)
+    }
+}
+
+impl fmt::Debug for Pools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(&self.by_name).finish()
+    }
+}

@@ -1,0 +1,198 @@
+//! The schedule of a task that is written in code, rather than in an annotation.
+//!
+//! # What this room is for
+//!
+//! [`Schedule`] says in code what the attributes of `#[scheduled]` say in an annotation: a rule, and
+//! what is special about it. It serves tasks that are closures, and a change of a task's schedule
+//! while the scheduler runs.
+//!
+//! # What it must never do
+//!
+//! Judge. It keeps the same texts that an annotation keeps, so that placeholders, overrides by
+//! settings and messages are the same for both; the registrar judges them all in one place.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use scheduler_core::Trigger;
+use scheduler_expr::Attribute;
+use scheduler_expr::SignedDuration;
+
+/// When a task that is written in code runs, and by which rules.
+///
+/// Every text may hold placeholders, `${key:default}`, and settings can override all of it by the
+/// task's name, just as those of an annotation.
+///
+/// ```
+/// use scheduler::{Schedule, Scheduler};
+/// use std::time::Duration;
+///
+/// let scheduler = Scheduler::builder()
+///     .task("purge", Schedule::fixed_delay("30s").initial_delay(Duration::from_secs(5)), |_| {
+///         println!("purging");
+///     })
+///     .task("report", Schedule::cron("0 0 9 * * MON-FRI").zone("Europe/Berlin"), |run| {
+///         println!("the report of {}", run.fire_time());
+///     })
+///     .spawn()?;
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+#[must_use = "a schedule does nothing until a task has it"]
+pub struct Schedule {
+    texts: Vec<(Attribute, String)>,
+    trigger: Option<Arc<dyn Trigger>>,
+}
+
+impl Schedule {
+    /// Whenever the wall clock matches a cron expression.
+    pub fn cron(expression: impl Into<String>) -> Self {
+        Self::with(Attribute::Cron, expression.into())
+    }
+
+    /// At fire times that lie a period apart, however long the runs take.
+    #[doc(alias = "scheduleAtFixedRate")]
+    pub fn fixed_rate(period: impl Length) -> Self {
+        Self::with(Attribute::FixedRate, period.into_text())
+    }
+
+    /// Again and again, each time after a delay from the end of the run before.
+    #[doc(alias = "scheduleWithFixedDelay")]
+    pub fn fixed_delay(delay: impl Length) -> Self {
+        Self::with(Attribute::FixedDelay, delay.into_text())
+    }
+
+    /// Once, after a delay.
+    pub fn once(delay: impl Length) -> Self {
+        Self::with(Attribute::InitialDelay, delay.into_text())
+    }
+
+    /// Whenever a trigger of one's own says.
+    pub fn on_trigger(trigger: impl Trigger + 'static) -> Self {
+        Self { texts: Vec::new(), trigger: Some(Arc::new(trigger)) }
+    }
+
+    /// Waits this long before the first run.
+    pub fn initial_delay(self, delay: impl Length) -> Self {
+        self.set(Attribute::InitialDelay, delay.into_text())
+    }
+
+    /// The time zone of the cron expression, such as `Europe/Berlin`.
+    pub fn zone(self, name: impl Into<String>) -> Self {
+        self.set(Attribute::Zone, name)
+    }
+
+    /// Starts each run later by a random part of this, which is the same in every process.
+    pub fn jitter(self, length: impl Length) -> Self {
+        self.set(Attribute::Jitter, length.into_text())
+    }
+
+    /// How long an attempt may take.
+    pub fn timeout(self, limit: impl Length) -> Self {
+        self.set(Attribute::Timeout, limit.into_text())
+    }
+
+    /// Repeats a failed run, at most `max` times, after a random part of `base`, twice `base` and so
+    /// on, but never more than `cap`.
+    pub fn retry(self, max: u32, base: impl Length, cap: impl Length) -> Self {
+        self.set(Attribute::RetryMax, max.to_string())
+            .set(Attribute::RetryBase, base.into_text())
+            .set(Attribute::RetryCap, cap.into_text())
+    }
+
+    /// The pool that runs the task, by its name.
+    pub fn on_pool(self, name: impl Into<String>) -> Self {
+        self.set(Attribute::Scheduler, name)
+    }
+
+    /// Any attribute, by the text that an annotation would have for it.
+    ///
+    /// ```
+    /// use scheduler::{Attribute, Schedule};
+    ///
+    /// let schedule = Schedule::fixed_rate("5s").set(Attribute::Overlap, "queue_one");
+    /// ```
+    pub fn set(mut self, attribute: Attribute, text: impl Into<String>) -> Self {
+        self.texts.retain(|(known, _)| *known != attribute);
+        self.texts.push((attribute, text.into()));
+        self
+    }
+
+    pub(crate) fn texts(&self) -> &[(Attribute, String)] {
+        &self.texts
+    }
+
+    pub(crate) fn trigger(&self) -> Option<&Arc<dyn Trigger>> {
+        self.trigger.as_ref()
+    }
+
+    fn with(attribute: Attribute, text: String) -> Self {
+        Self { texts: vec![(attribute, text)], trigger: None }
+    }
+}
+
+impl fmt::Debug for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut map = f.debug_map();
+        map.entries(self.texts.iter().map(|(attribute, text)| (attribute.name(), text)));
+        map.entries(self.trigger.iter().map(|trigger| ("trigger", trigger)));
+        map.finish()
+    }
+}
+
+/// A length of time, as a [`Duration`] or as the text of one, such as `"1h30m"`.
+pub trait Length {
+    /// The text that an annotation would have.
+    #[doc(hidden)]
+    fn into_text(self) -> String;
+}
+
+impl Length for Duration {
+    fn into_text(self) -> String {
+        let nanos = i128::try_from(self.as_nanos()).ok().and_then(SignedDuration::from_nanos);
+        nanos.map_or_else(|| format!("{}s", self.as_secs()), |length| length.to_string())
+    }
+}
+
+impl Length for &str {
+    fn into_text(self) -> String {
+        self.to_owned()
+    }
+}
+
+impl Length for String {
+    fn into_text(self) -> String {
+        self
+    }
+}
+
+impl Length for Cow<'_, str> {
+    fn into_text(self) -> String {
+        self.into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_become_texts_that_read_back() {
+        let lengths = [Duration::from_millis(1_500), Duration::from_nanos(7), Duration::ZERO];
+        for length in lengths {
+            let text = length.into_text();
+            assert_eq!(scheduler_expr::parse_delay(&text, None), Ok(length), "{text}");
+        }
+        assert!(scheduler_expr::parse_delay(&Duration::MAX.into_text(), None).is_err());
+    }
+
+    #[test]
+    fn what_is_set_twice_has_the_later_text() {
+        let schedule = Schedule::once("1s").initial_delay("2s").zone("UTC");
+        let texts = [(Attribute::InitialDelay, "2s".into()), (Attribute::Zone, "UTC".into())];
+        assert_eq!(schedule.texts(), texts);
+    }
+}
