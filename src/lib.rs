@@ -50,6 +50,7 @@ mod registrar;
 mod run;
 mod runner;
 mod schedule;
+mod settings;
 mod speech;
 
 #[doc(hidden)]
@@ -66,7 +67,7 @@ pub use observe::{
 pub use observe::{SkipReason, StopReason, TaskFacts, TaskSnapshot, TaskState};
 pub use registrar::Registrar;
 pub use run::{BoxFuture, Cause, Run, Shutdown, Stopped, TaskError, TaskResult};
-pub use runner::{Builder, Pool, Scheduler, start, start_async};
+pub use runner::{Builder, Pool, Scheduler, Tasks, start, start_async};
 pub use schedule::{Length, Schedule};
 pub use scheduler_core as engine;
 pub use scheduler_core::{Clock, ManualClock, SystemClock};

@@ -13,6 +13,7 @@ mod future;
 mod judge;
 mod policy;
 mod rule;
+<<<<<<< HEAD
 mod snapshot;
 mod start;
 mod state;
@@ -30,4 +31,8 @@ pub use policy::OnError;
 pub use policy::Overlap;
 pub(crate) use policy::Policy;
 pub use policy::Retry;
+=======
+pub(crate) use policy::Policy;
+pub use policy::{Misfire, OnError, Overlap, Retry};
+>>>>>>> main
 pub(crate) use rule::Rule;

@@ -57,12 +57,13 @@ pub(crate) struct BusBuilder {
     in_place: Vec<Arc<dyn Listener>>,
     listeners: Vec<Arc<dyn Listener>>,
     is_synchronous: bool,
+    is_heard: bool,
 }
 
 impl BusBuilder {
     pub(crate) fn new() -> Self {
         let (in_place, listeners) = (Vec::new(), Vec::new());
-        Self { reporter: None, in_place, listeners, is_synchronous: false }
+        Self { reporter: None, in_place, listeners, is_synchronous: false, is_heard: false }
     }
 
     /// Who is told what everybody should know; for him alone, no event is made for each run.
@@ -83,6 +84,12 @@ impl BusBuilder {
         self
     }
 
+    /// Whether the reporter wants to hear of every run, too.
+    pub(crate) fn every_event(mut self, is_wanted: bool) -> Self {
+        self.is_heard = is_wanted;
+        self
+    }
+
     /// Has the program's listeners called by whoever tells an event, in order.
     pub(crate) fn synchronous(mut self) -> Self {
         self.is_synchronous = true;
@@ -92,7 +99,7 @@ impl BusBuilder {
     /// Makes the bus; an error when the thread for listeners cannot be started.
     pub(crate) fn build(self, clock: Arc<dyn Clock>) -> io::Result<Bus> {
         let in_place: Vec<_> = self.in_place.into_iter().map(Guarded::new).collect();
-        let is_heard = !in_place.is_empty() || !self.listeners.is_empty();
+        let is_heard = self.is_heard || !in_place.is_empty() || !self.listeners.is_empty();
         let delivery = if self.listeners.is_empty() {
             Delivery::Nobody
         } else {

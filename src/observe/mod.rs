@@ -19,6 +19,7 @@
 
 mod bus;
 mod contain;
+mod engine;
 mod event;
 mod failure;
 mod history;
@@ -39,6 +40,7 @@ pub(crate) use bus::Bus;
 pub(crate) use bus::BusBuilder;
 pub(crate) use contain::catch;
 pub(crate) use contain::watch_panics;
+pub(crate) use engine::EngineTrouble;
 pub use event::Event;
 pub use event::Longest;
 pub use event::StopReason;

@@ -20,7 +20,8 @@ use crate::schedule::Schedule;
 #[derive(Clone)]
 pub(crate) struct Definition {
     pub(crate) name: String,
-    pub(crate) function: String,
+    /// The path of the function; none for a closure.
+    pub(crate) function: Option<String>,
     pub(crate) location: Location,
     pub(crate) texts: Vec<(Attribute, String)>,
     pub(crate) trigger: Option<Arc<dyn Trigger>>,
@@ -54,7 +55,7 @@ impl Definition {
             faults.extend(missing.iter().map(|missing| format!("{place} {missing}")));
             Some(Self {
                 name,
-                function: format!("{}::{}", entry.module_path(), entry.function()),
+                function: Some(format!("{}::{}", entry.module_path(), entry.function())),
                 location: entry.location(),
                 texts: owned(entry.attributes()),
                 trigger: None,
@@ -64,10 +65,20 @@ impl Definition {
         tasks.collect()
     }
 
-    fn in_code(name: String, schedule: &Schedule, call: Call, location: Location) -> Self {
+    /// The attributes with their texts.
+    pub(crate) fn words(&self) -> Vec<(Attribute, &str)> {
+        self.texts.iter().map(|(attribute, text)| (*attribute, text.as_str())).collect()
+    }
+
+    pub(crate) fn in_code(
+        name: String,
+        schedule: &Schedule,
+        call: Call,
+        location: Location,
+    ) -> Self {
         Self {
-            function: name.clone(),
             name,
+            function: None,
             location,
             texts: schedule.texts().to_vec(),
             trigger: schedule.trigger().cloned(),

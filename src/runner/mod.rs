@@ -17,27 +17,49 @@
 
 mod builder;
 mod context;
+mod launch;
 mod pools;
+mod prepare;
 mod signals;
+mod start;
+mod tasks;
+mod watch;
 mod zone;
 
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::notice::Notice;
 pub use builder::Builder;
+use chrono::DateTime;
+use chrono::Utc;
+use context::Context;
 pub use pools::Pool;
-use scheduler_core::ScheduledThreadPool;
+use pools::Pools;
+use scheduler_core::Clock;
+pub use tasks::Tasks;
+use watch::Totals;
+use watch::Watch;
 
 use crate::error::StartError;
 use crate::error::StopError;
-use crate::speech::Reporter;
+use crate::notice::Notice;
+use crate::observe::Event;
+use crate::run::Shutdown;
+use crate::speech::NotStopped;
+use crate::speech::StillRunning;
+use crate::speech::Stopped;
+use crate::speech::Stopping;
 use crate::speech::Voice;
+use crate::speech::dropped_too_early;
 use crate::speech::duration;
+use crate::speech::on_one_line;
 
 /// How long tasks have to end after they were asked to stop.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// How long listeners have to hear the last events.
+const FLUSH: Duration = Duration::from_secs(1);
 
 /// Starts all annotated tasks, blocks until Ctrl-C or SIGTERM, and lets running tasks finish.
 ///
@@ -94,11 +116,22 @@ pub async fn start_async() -> Result<(), StartError> {
 #[must_use = "dropping it stops all tasks; keep it, or use `scheduler::start()` to run until Ctrl-C"]
 #[derive(Debug)]
 pub struct Scheduler {
-    pool: ScheduledThreadPool,
-    reporter: Arc<Reporter>,
+    running: Running,
+    is_stopped: bool,
+}
+
+/// What a running scheduler is made of.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pools: Pools,
+    watch: Arc<Watch>,
     voice: Voice,
     limit: Duration,
-    is_stopped: bool,
+    clock: Arc<dyn Clock>,
+    shutdown: Shutdown,
+    tasks: Tasks,
+    /// Dropped when the scheduler is: a runtime that was built for it ends then.
+    _context: Option<Context>,
 }
 
 impl Scheduler {
@@ -125,79 +158,79 @@ impl Scheduler {
         self.stop_async("").await
     }
 
-    fn new(
-        pool: ScheduledThreadPool,
-        reporter: Arc<Reporter>,
-        voice: Voice,
-        limit: Duration,
-    ) -> Self {
-        Self { pool, reporter, voice, limit, is_stopped: false }
+    /// The tasks, to be looked at and controlled.
+    #[must_use]
+    pub fn tasks(&self) -> Tasks {
+        self.running.tasks.clone()
+    }
+
+    fn new(running: Running) -> Self {
+        Self { running, is_stopped: false }
     }
 
     fn stop(mut self, hint: &str) -> Result<(), StopError> {
         self.is_stopped = true;
         // First of all, because saying so may take its time: a pipe is full, or a function slow.
-        self.pool.shutdown();
-        self.announce_stop(hint);
-        if self.pool.await_termination(self.limit) {
-            self.announce_end();
-            return Ok(());
-        }
-        let running = self.reporter.running();
-        drop(self.pool.shutdown_now());
-        let _ = self.pool.await_termination(GRACE);
-        Err(StopError::new(duration(self.limit), running))
+        self.running.pools.shutdown();
+        self.running.shutdown.request();
+        let begun = self.running.watch.now();
+        self.running.watch.bus().emit(Event::SchedulerStopping { at: begun });
+        let (running, limit) = (self.running.watch.running(), self.running.limit);
+        self.running.voice.say(&Stopping { running: &running, limit, hint }.message());
+        let stopped = if self.await_end(limit) {
+            Ok(())
+        } else {
+            let running = self.running.watch.running();
+            self.running.pools.shutdown_now();
+            let _ = self.await_end(GRACE);
+            let left = self.running.watch.running();
+            if !left.is_empty() {
+                self.running.voice.say(&NotStopped { running: &left, limit }.message());
+            }
+            Err(StopError::new(duration(limit), names(&running)))
+        };
+        self.announce_end(begun);
+        stopped
+    }
+
+    fn await_end(&self, limit: Duration) -> bool {
+        self.running.pools.await_termination(&*self.running.clock, limit)
     }
 
     /// Stops on a thread of its own: the waiting is done by the pool's clock, which no runtime drives.
     async fn stop_async(self, hint: &'static str) -> Result<(), StopError> {
         let outcome = Notice::new();
         let given = outcome.clone();
-        let (limit, reporter) = (self.limit, Arc::clone(&self.reporter));
+        let (limit, watch) = (self.running.limit, Arc::clone(&self.running.watch));
         let thread = thread::Builder::new().name("scheduler-stop".to_owned());
         match thread.spawn(move || given.give(self.stop(hint))) {
             Ok(_) => outcome.await,
             // Without a thread to wait on, dropping has stopped the pool.
-            Err(_) => Err(StopError::new(duration(limit), reporter.running())),
+            Err(_) => Err(StopError::new(duration(limit), names(&watch.running()))),
         }
     }
 
-    fn announce_stop(&self, hint: &str) {
-        let running = self.reporter.running();
-        let mut text = "INFO  stopping: no new runs".to_owned();
-        if !running.is_empty() {
-            let (limit, tasks) = (duration(self.limit), running.join(", "));
-            text.push_str(&format!("; waiting up to {limit} for {tasks}"));
-            if !hint.is_empty() {
-                text.push_str(&format!(" — {hint}"));
-            }
-        }
-        self.voice.say(&text);
+    fn announce_end(&self, begun: DateTime<Utc>) {
+        let at = self.running.watch.now();
+        let took = (at - begun).to_std().unwrap_or_default();
+        let Totals { runs, failures, skipped } = self.running.watch.totals();
+        self.running.watch.bus().emit(Event::SchedulerStopped { at, took });
+        self.running.watch.bus().flush(FLUSH);
+        self.running.voice.say(&Stopped { took, runs, failures, skipped }.message());
     }
+}
 
-    fn announce_end(&self) {
-        let tally = self.reporter.tally();
-        let plural = |count: u64| if count == 1 { "" } else { "s" };
-        self.voice.say(&format!(
-            "INFO  stopped: {} run{}, {} failure{}",
-            tally.runs,
-            plural(tally.runs),
-            tally.failures,
-            plural(tally.failures)
-        ));
-    }
+/// The names of tasks, in backticks.
+fn names(running: &[StillRunning]) -> Vec<String> {
+    running.iter().map(|each| format!("`{}`", on_one_line(&each.task))).collect()
 }
 
 impl Drop for Scheduler {
     fn drop(&mut self) {
         if !self.is_stopped {
-            drop(self.pool.shutdown_now());
-            if self.reporter.tally().runs == 0 && self.reporter.has_tasks() {
-                self.voice.say(
-                    "WARN  the scheduler was dropped before any task ran\n      \
-                     help: keep it: `let scheduler = Scheduler::builder().spawn()?;`, \
-                     or use scheduler::start() to run until Ctrl-C",
-                );
+            self.running.pools.shutdown_now();
+            if self.running.watch.totals().runs == 0 && self.running.watch.has_tasks() {
+                self.running.voice.say(&dropped_too_early());
             }
         }
     }

@@ -7,6 +7,8 @@ use std::time::Duration;
 use scheduler_core::Clock;
 use scheduler_core::ScheduledThreadPool;
 
+use crate::speech::PoolWords;
+
 /// The name of the pool that runs tasks which choose none.
 pub(crate) const DEFAULT: &str = "default";
 
@@ -54,6 +56,14 @@ pub(crate) struct PoolPlan {
     pub(crate) name: String,
     pub(crate) size: usize,
     pub(crate) prefix: String,
+}
+
+impl PoolPlan {
+    /// What the banner says of it.
+    pub(crate) fn words(&self) -> PoolWords {
+        let (name, threads, prefix) = (self.name.clone(), self.size, self.prefix.clone());
+        PoolWords { name, threads, prefix }
+    }
 }
 
 /// How many threads a pool has by default.

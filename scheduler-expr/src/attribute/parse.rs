@@ -164,7 +164,7 @@ impl Attribute {
         let (reason, help) = match text.parse() {
             Ok(count) if is_number => return Ok(count),
             _ if is_number => ("is too many", "write at most `4294967295`"),
-            _ => ("is not a whole number from 0", "write for example `3`"),
+            _ => ("is not a whole number", "write for example `3`"),
         };
         let reason = format!("invalid `{self}`: {} {reason}", quoted(text));
         Err(AttributeError::new(self, reason).with_help(Some(help)))
@@ -205,7 +205,8 @@ impl Attribute {
 
     fn check_label(self, text: &str) -> Result<(), AttributeError> {
         check_name(text).map_err(|error| {
-            AttributeError::new(self, format!("`{self}` {error}")).with_help(error.help())
+            let help = error.help().unwrap_or("write the name of a pool, such as `io`");
+            AttributeError::new(self, format!("`{self}` {error}")).with_help(Some(help))
         })
     }
 }

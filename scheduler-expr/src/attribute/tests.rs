@@ -80,7 +80,7 @@ fn a_choice_is_one_of_its_words() {
 fn attributes_that_are_not_durations_nor_choices() {
     check(Attribute::RetryMax, "0", "");
     check(Attribute::RetryMax, "3", "");
-    check(Attribute::RetryMax, "-1", "not a whole number from 0");
+    check(Attribute::RetryMax, "-1", "is not a whole number");
     check(Attribute::RetryMax, "+3", "not a whole number");
     check(Attribute::RetryMax, "4294967296", "is too many");
     check(Attribute::RetryMax, "", "not a whole number");

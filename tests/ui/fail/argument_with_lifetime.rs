@@ -1,9 +1,11 @@
 use scheduler::scheduled;
 
-#[scheduled(fixed_rate = "5s")]
-fn one(_inbox: &str) {}
+struct Database;
 
 #[scheduled(fixed_rate = "5s")]
-async fn two(_: u8, (_b, _c): (u8, u8)) {}
+async fn lent<'a>(_database: Option<&Database>) {}
+
+#[scheduled(fixed_rate = "5s")]
+fn named<'a, 'b: 'a>() {}
 
 fn main() {}

@@ -1,53 +1,6 @@
-//! The item that the attribute stands on, read no deeper than needed.
-//!
-//! The body stays a bag of tokens: a function whose body does not parse yet is given back as it
-//! is, so that an editor keeps working and rustc reports the mistake in its own words.
+//! What stands there when it is neither a function nor an `impl` block.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
-use quote::ToTokens;
-use syn::parse::{Parse, ParseStream};
-use syn::{Attribute, Signature, Visibility};
-
-/// A function: attributes, visibility and signature, and the rest as it stands.
-pub(crate) struct Function {
-    pub(crate) attrs: Vec<Attribute>,
-    vis: Visibility,
-    pub(crate) sig: Signature,
-    /// The body in braces, or the semicolon of a function without one.
-    rest: TokenStream,
-}
-
-impl Function {
-    /// Whether there is a body, as there is not in a trait or an `extern` block.
-    pub(crate) fn has_body(&self) -> bool {
-        matches!(
-            self.rest.clone().into_iter().next(),
-            Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace
-        )
-    }
-}
-
-impl Parse for Function {
-    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        Ok(Self {
-            attrs: input.call(Attribute::parse_outer)?,
-            vis: input.parse()?,
-            sig: input.parse()?,
-            rest: input.parse()?,
-        })
-    }
-}
-
-impl ToTokens for Function {
-    fn to_tokens(&self, tokens: &mut TokenStream) {
-        for attr in &self.attrs {
-            attr.to_tokens(tokens);
-        }
-        self.vis.to_tokens(tokens);
-        self.sig.to_tokens(tokens);
-        self.rest.to_tokens(tokens);
-    }
-}
 
 /// What item stands there instead of a function, and the word that shows it; `None` if it is no
 /// item.
@@ -86,7 +39,7 @@ fn noun(keyword: &str) -> Option<&'static str> {
         "enum" => "an enum",
         "union" => "a union",
         "trait" => "a trait",
-        "impl" => "an `impl` block",
+        "impl" => "an `impl` block that cannot be read",
         "mod" => "a module",
         "const" => "a constant",
         "static" => "a static",

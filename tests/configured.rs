@@ -1,0 +1,191 @@
+//! Settings and pools, as a user of the builder meets them.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+use scheduler::Builder;
+use scheduler::ManualClock;
+use scheduler::Pool;
+use scheduler::Schedule;
+use scheduler::Scheduler;
+use scheduler::scheduled;
+use scheduler::tasks;
+
+type Said = Arc<Mutex<Vec<String>>>;
+
+#[scheduled(fixed_rate = "${report.every:10s}", name = "report")]
+fn report(runs: &Runs) {
+    runs.note();
+}
+
+#[scheduled(cron = "${nightly.cron:-}")]
+fn nightly(runs: &Runs) {
+    runs.note();
+}
+
+#[scheduled(fixed_delay = "5s", scheduler = "io", enabled = "${import.enabled:true}")]
+fn import(runs: &Runs) {
+    runs.note();
+}
+
+/// The names of the threads that have run a task, in order.
+#[derive(Clone, Default)]
+struct Runs(Arc<Mutex<Vec<String>>>);
+
+impl Runs {
+    fn note(&self) {
+        let name = thread::current().name().unwrap_or_default().to_owned();
+        self.0.lock().unwrap().push(name);
+    }
+
+    fn count(&self) -> usize {
+        self.0.lock().unwrap().len()
+    }
+}
+
+fn builder() -> (Builder, ManualClock, Runs, Said) {
+    let clock = ManualClock::at("2026-03-27T07:59:00Z".parse().unwrap());
+    let (runs, said) = (Runs::default(), Said::default());
+    let heard = Arc::clone(&said);
+    let builder = Scheduler::builder()
+        .pool_size(1)
+        .zone("UTC")
+        .environment([("HOME", "/")])
+        .settings("none.toml", "")
+        .manage(runs.clone())
+        .clock(Arc::new(clock.clone()))
+        .messages(move |text| heard.lock().unwrap().push(text.to_owned()));
+    (builder, clock, runs, said)
+}
+
+#[track_caller]
+fn fault_of(builder: Builder, parts: &[&str]) {
+    let text = builder.spawn().expect_err("it is refused").to_string();
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+}
+
+#[test]
+fn a_task_runs_on_the_pool_it_names() {
+    let (builder, clock, runs, _said) = builder();
+    let scheduler = builder
+        .pool("io", Pool::new().size(1).thread_name_prefix("disk-"))
+        .tasks(tasks![import])
+        .task("here", Schedule::once("0s"), {
+            let runs = runs.clone();
+            move |_| runs.note()
+        })
+        .spawn()
+        .unwrap();
+    clock.await_parked(2);
+    let mut names = runs.0.lock().unwrap().clone();
+    names.sort();
+    assert_eq!(names, ["disk-1", "scheduling-1"]);
+    scheduler.shutdown().unwrap();
+}
+
+#[test]
+fn a_pool_that_nobody_configures_is_refused() {
+    let (builder, ..) = builder();
+    let builder = builder.pool("IO", Pool::new()).tasks(tasks![import]);
+    fault_of(builder, &["there is no pool `io`", "tests/configured.rs:", "did you mean `IO`?"]);
+}
+
+#[test]
+fn settings_make_and_size_pools() {
+    let (builder, ..) = builder();
+    let toml = "[scheduler]\npool.size = 3\n[scheduler.pools.io]\nsize = 7\n";
+    let report = builder.settings("app.toml", toml).tasks(tasks![import]).dry_run().unwrap();
+    for part in ["scheduler.pool.size", "3", "app.toml:2", "scheduler.pools.io.size", "7"] {
+        assert!(report.contains(part), "`{part}` is not in:\n{report}");
+    }
+}
+
+#[test]
+fn what_is_set_higher_up_wins() {
+    let toml = "[scheduler.tasks.report]\nfixed-rate = \"20s\"\n";
+    let check = |builder: Builder, source: &str, value: &str| {
+        let report = builder.tasks(tasks![report]).dry_run().unwrap();
+        let line = report.lines().find(|line| line.contains("fixed_rate")).unwrap().to_owned();
+        assert!(line.contains(value) && line.contains(source), "{line}");
+    };
+    check(builder().0, "tests/configured.rs:", "10s");
+    check(builder().0.set("report.every", "15s"), "tests/configured.rs:", "15s");
+    check(builder().0.settings("app.toml", toml), "app.toml:2", "20s");
+    let environment = [("SCHEDULER_TASKS_REPORT_FIXED_RATE", "30s")];
+    let with_environment = || builder().0.settings("app.toml", toml).environment(environment);
+    check(with_environment(), "env SCHEDULER_TASKS_REPORT_FIXED_RATE", "30s");
+    let set = with_environment().set("scheduler.tasks.report.fixed-rate", "40s");
+    check(set, "builder.set", "40s");
+}
+
+#[test]
+fn an_override_has_its_effect_and_is_told() {
+    let (builder, clock, runs, said) = builder();
+    let scheduler = builder
+        .environment([("SCHEDULER_TASKS_REPORT_CRON", "0 0 8 * * *")])
+        .tasks(tasks![report])
+        .spawn()
+        .unwrap();
+    clock.await_parked(1);
+    assert_eq!(runs.count(), 0, "not at a fixed rate");
+    clock.advance(Duration::from_secs(60));
+    clock.await_parked(1);
+    assert_eq!(runs.count(), 1, "at eight");
+    scheduler.shutdown().unwrap();
+    let said = said.lock().unwrap();
+    let note = "cron overridden by env SCHEDULER_TASKS_REPORT_CRON (was fixed_rate = ";
+    assert!(said.iter().any(|text| text.contains(note)), "{said:#?}");
+}
+
+#[test]
+fn tasks_can_be_switched_off() {
+    let (builder, clock, runs, said) = builder();
+    let scheduler = builder
+        .set("import.enabled", "false")
+        .pool("io", Pool::new().size(1))
+        .tasks(tasks![nightly, import])
+        .spawn()
+        .unwrap();
+    clock.advance(Duration::from_secs(3_600));
+    assert_eq!(runs.count(), 0);
+    scheduler.shutdown().unwrap();
+    let banner = said.lock().unwrap()[0].clone();
+    assert!(banner.contains("switched off: configured::nightly, configured::import"), "{banner}");
+    assert!(!said.lock().unwrap().iter().any(|text| text.contains("no scheduled tasks")));
+}
+
+#[test]
+fn all_mistakes_in_settings_are_told_together() {
+    let (builder, ..) = builder();
+    let toml = "[scheduler]\npool.sise = 3\n[scheduler.tasks.reprot]\ncron = \"@daily\"\n";
+    let builder = builder
+        .settings("app.toml", toml)
+        .environment([("SCHEDULER_TASKS_REPORT_FIXED_RATE", "5 parsecs")])
+        .tasks(tasks![report]);
+    fault_of(
+        builder,
+        &[
+            "3 faults were found",
+            "app.toml:2",
+            "did you mean `pool.size`",
+            "app.toml:4: no task named `reprot`; did you mean `report`?",
+            "env SCHEDULER_TASKS_REPORT_FIXED_RATE: `report`: invalid `fixed_rate`: ",
+        ],
+    );
+}
+
+#[test]
+fn a_variable_that_nothing_reads_is_a_warning() {
+    let (builder, _clock, _runs, said) = builder();
+    let builder = builder.environment([("SCHEDULER_TASKS_REPROT_CRON", "-")]);
+    let scheduler = builder.tasks(tasks![report]).spawn().unwrap();
+    scheduler.shutdown().unwrap();
+    let said = said.lock().unwrap();
+    let warning = said.iter().find(|text| text.contains("SCHEDULER_TASKS_REPROT_CRON"));
+    let warning = warning.expect("it is told");
+    assert!(warning.starts_with("WARN") && warning.contains("SCHEDULER_TASKS_REPORT_CRON"));
+}
