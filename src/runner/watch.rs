@@ -112,6 +112,7 @@ impl Watch {
             took: *took,
             attempts: 1,
             outcome: outcome.clone(),
+            notes: Vec::new(),
         };
         let mut progress = self.progress();
         progress.running.remove(&run.1);

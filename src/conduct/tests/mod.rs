@@ -3,5 +3,7 @@
 //! A log reads `start 1.5 (1)`: a run started 1.5 s after the beginning, for the fire time of second 1.
 //! `overlap 3 x2`: two fire times were skipped, the later of them that of second 3.
 
+mod attempts;
+mod operations;
 mod overlap_misfire;
 mod stage;

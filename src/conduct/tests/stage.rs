@@ -84,7 +84,7 @@ impl Stage {
     }
 
     pub(super) fn with_workers(workers: usize) -> Self {
-        let (clock, crew) = (ManualClock::starting_at(start()), VirtualCrew::new());
+        let (clock, crew) = (ManualClock::at(start()), VirtualCrew::new());
         let builder = ScheduledThreadPool::builder().core_size(workers);
         let pool = builder.clock(Arc::new(clock.clone())).virtual_crew(&crew).build();
         let pool = Arc::new(pool.expect("valid settings"));
