@@ -11,6 +11,8 @@ use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
 use crate::conduct::Rule;
+use crate::conduct::chance::Chance;
+use crate::conduct::chance::Draw;
 use crate::inject::Call;
 use crate::observe::Event;
 use crate::observe::Outcome;
@@ -112,13 +114,14 @@ fn a_run_between_two_attempts_is_in_progress() {
     let play = |overlap| {
         let mut stage = Stage::new();
         let retry = Retry::new(1).base(s(3)).cap(s(3));
-        let policy = Policy { overlap, retry, ..Policy::default() };
+        let wait = |seed| Chance::new(seed, "task").part_of(s(3), Draw::Retry(1, 1));
+        let seed = (0..).find(|seed| (s(1)..s(2)).contains(&wait(*seed))).unwrap();
+        let policy = Policy { overlap, retry, seed, ..Policy::default() };
         let _control = stage.task(rate(1_000), policy, |run| {
             if run.number() == 1 && run.attempt() == 1 { fails(0) } else { ok(0) }
         });
         stage.until(10);
-        let wait = waits(&stage)[0];
-        assert!(wait > s(1) && wait < s(2), "the draw of this name and seed: {wait:?}");
+        assert_eq!(waits(&stage), [wait(seed)]);
         stage.until(2_100);
         stage.heard()
     };
@@ -195,6 +198,19 @@ fn the_limit_is_that_of_one_attempt_and_a_timeout_is_tried_again() {
     assert_eq!(stage.heard().matches("stop").count(), 2);
 }
 
+#[test]
+fn a_run_that_timed_out_and_waits_for_its_next_attempt_can_be_cancelled() {
+    let mut stage = Stage::new();
+    let retry = Retry::new(3).base(s(9)).cap(s(9));
+    let policy = Policy { timeout: Some(ms(500)), retry, ..Policy::default() };
+    let control = stage.task(rate(60_000), policy, |_| ok(800));
+    stage.until(801);
+    assert_eq!(control.snapshot().state, TaskState::Retrying);
+    control.cancel_run().unwrap();
+    stage.until(59_000);
+    assert_eq!(stage.heard(), "start 0 | stop 0.5 | cancelled 0.801");
+}
+
 fn waits_for_ever() -> (Call, Arc<Mutex<Vec<&'static str>>>) {
     struct Bell(Arc<Mutex<Vec<&'static str>>>);
     impl Drop for Bell {
@@ -223,13 +239,13 @@ fn a_future_that_takes_too_long_or_is_cancelled_is_dropped_where_it_awaits() {
         let policy = Policy { timeout: Some(ms(500)), overlap, ..Policy::default() };
         let control = stage.start(rate(2_000), policy, call);
         stage.until(1_000);
-        assert_eq!(stage.heard(), "start 0 | timeout 0.5 | stop 0.5");
+        assert_eq!(stage.heard(), "start 0 | stop 0.5 | timeout 0.5");
         stage.until(2_250);
         assert_eq!(*log.lock().unwrap(), ["dropped inside"]);
         control.cancel_run().unwrap();
         stage.until(2_250);
         assert_eq!(log.lock().unwrap().len(), 2);
-        assert_eq!(stage.heard(), "start 2 | cancelled 2.25 | stop 2.25");
+        assert_eq!(stage.heard(), "start 2 | stop 2.25 | cancelled 2.25");
         assert_eq!(control.snapshot().state, TaskState::Waiting);
     }
 }

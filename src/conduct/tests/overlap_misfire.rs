@@ -138,8 +138,8 @@ fn missed_fire_times_that_are_caught_up_by_runs_that_take_long() {
     );
     play(
         Overlap::QueueOne,
-        "start 0 | start 3.5 (1) | start 5 (2) | start 6.5 (3) | start 8 (4) | start 9.5 (5) | \
-         start 9.5 (6) | start 9.5 (7) | overlap 8 | start 9.5 (9)",
+        "start 0 | start 3.5 (1) | start 5 (2) | start 6.5 (3) | overlap 4 | start 8 (5) | \
+         start 9.5 (6) | overlap 7 | start 9.5 (8) | start 9.5 (9)",
     );
     play(
         Overlap::Allow,
