@@ -17,7 +17,8 @@ pub struct ControlError {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
-    Unknown { near: Option<String> },
+    NotFound { why: String },
+    Refused { why: String },
     Ended(TaskState),
     Running(Duration),
     AlreadyAsked,
@@ -27,10 +28,14 @@ enum Kind {
 }
 
 impl ControlError {
-    /// No task has this name; `near` is one that was probably meant.
-    pub(crate) fn unknown(name: &str, near: Option<&str>) -> Self {
-        let near = near.map(str::to_owned);
-        Self { task: name.into(), kind: Kind::Unknown { near } }
+    /// No task, or no single one, has this name.
+    pub(crate) fn not_found(name: &str, why: &str) -> Self {
+        Self { task: name.into(), kind: Kind::NotFound { why: why.to_owned() } }
+    }
+
+    /// The task cannot be given what it was to be given.
+    pub(crate) fn refused(name: &str, why: &str) -> Self {
+        Self { task: name.into(), kind: Kind::Refused { why: why.to_owned() } }
     }
 
     pub(super) fn ended(task: &Arc<str>, state: TaskState) -> Self {
@@ -63,10 +68,10 @@ impl ControlError {
         &self.task
     }
 
-    /// Whether there is no task of that name.
+    /// Whether there is no task of that name, or several that may be meant.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
-        matches!(self.kind, Kind::Unknown { .. })
+        matches!(self.kind, Kind::NotFound { .. })
     }
 
     /// Whether the task has ended.
@@ -104,10 +109,8 @@ impl fmt::Display for ControlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let task = &self.task;
         match &self.kind {
-            Kind::Unknown { near: None } => write!(f, "no task is named `{task}`"),
-            Kind::Unknown { near: Some(near) } => {
-                write!(f, "no task is named `{task}`; did you mean `{near}`?")
-            }
+            Kind::NotFound { why } => f.write_str(why),
+            Kind::Refused { why } => write!(f, "task `{task}`: {why}"),
             Kind::Ended(state) => write!(f, "task `{task}` has ended: it is {}", state.name()),
             Kind::Running(length) => write!(
                 f,
@@ -134,11 +137,8 @@ mod tests {
         let task: Arc<str> = "report".into();
         let second = Duration::from_secs(1);
         let cases = [
-            (ControlError::unknown("reprot", None), "no task is named `reprot`"),
-            (
-                ControlError::unknown("reprot", Some("report")),
-                "no task is named `reprot`; did you mean `report`?",
-            ),
+            (ControlError::not_found("reprot", "no task named `reprot`"), "no task named `reprot`"),
+            (ControlError::refused("report", "it is too late"), "task `report`: it is too late"),
             (
                 ControlError::ended(&task, TaskState::Cancelled),
                 "task `report` has ended: it is cancelled",

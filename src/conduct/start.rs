@@ -1,12 +1,12 @@
 //! How a run begins, on a worker's thread: what it is, and what is called.
 
-use std::sync::Arc;
 use chrono::DateTime;
 use chrono::Utc;
 use scheduler_core::Body;
 use scheduler_core::Due;
 use scheduler_core::Now;
 use scheduler_core::Tick;
+use std::sync::Arc;
 
 use super::conductor::Conductor;
 use super::conductor::Guard;

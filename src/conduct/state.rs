@@ -8,7 +8,6 @@ use scheduler_core::Now;
 use scheduler_core::TaskHandle;
 use scheduler_core::Tick;
 
-use scheduler_core::Alarm;
 use super::judge::Judge;
 use super::rule::Rule;
 use super::timetable::FireTime;
@@ -18,6 +17,7 @@ use crate::observe::TaskFacts;
 use crate::observe::TaskState;
 use crate::run::Cause;
 use crate::run::Run;
+use scheduler_core::Alarm;
 
 /// The state of a task.
 ///

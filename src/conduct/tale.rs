@@ -6,7 +6,6 @@ use std::time::Duration;
 use scheduler_core::Due;
 use scheduler_core::Now;
 
-use scheduler_core::Alarm;
 use super::judge::Judge;
 use super::judge::Skip;
 use super::rule::Rule;
@@ -16,6 +15,7 @@ use crate::observe::Event;
 use crate::observe::Outcome;
 use crate::observe::TaskState;
 use crate::run::Run;
+use scheduler_core::Alarm;
 
 /// What a step under the lock leaves to be done after it: events in their order, and what is to be
 /// dropped.

@@ -192,7 +192,8 @@ impl Timetable {
             Times::Calendar { times, .. } => {
                 let at = wall_of(of);
                 times.serve(at, started.wall);
-                let next = if ended.wall < at { times.renew(ended.wall) } else { times.following(at) };
+                let next =
+                    if ended.wall < at { times.renew(ended.wall) } else { times.following(at) };
                 Ok(next?.map(|at| self.on_wall(at)))
             }
             Times::Trigger(times) => {
@@ -234,7 +235,9 @@ impl Timetable {
         let next = match &self.times {
             Times::Rate { .. } => self.after_tick(of),
             // Fire times of cron are at least a second apart.
-            Times::Calendar { .. } if self.jitter.is_zero() && late < Duration::from_secs(1) => None,
+            Times::Calendar { .. } if self.jitter.is_zero() && late < Duration::from_secs(1) => {
+                None
+            }
             Times::Calendar { times, .. } => {
                 times.following(wall_of(of))?.map(|at| self.on_wall(at))
             }
@@ -294,7 +297,9 @@ impl Timetable {
         let (Times::Rate { period, .. }, Some(first)) = (&self.times, passed.next) else { return };
         let (first, period) = (tick_of(first).as_nanos(), nanos(*period).max(1));
         let room = limit.now().tick.as_nanos().saturating_sub(first);
-        let Some(count) = room.saturating_sub(nanos(self.jitter)).checked_div(period) else { return };
+        let Some(count) = room.saturating_sub(nanos(self.jitter)).checked_div(period) else {
+            return;
+        };
         if count == 0 {
             return;
         }
@@ -307,7 +312,9 @@ impl Timetable {
 
     /// Goes on near the limit, when there are too many fire times to go through.
     fn leap_on_calendar(&self, passed: &mut Passed, limit: Limit) {
-        let (Times::Calendar { trigger, .. }, Some(next)) = (&self.times, passed.next) else { return };
+        let (Times::Calendar { trigger, .. }, Some(next)) = (&self.times, passed.next) else {
+            return;
+        };
         let jitter = TimeDelta::from_std(self.jitter).unwrap_or_default();
         let Some(until) = limit.now().wall.checked_sub_signed(jitter) else { return };
         let mut back = TimeDelta::seconds(2);
