@@ -22,6 +22,7 @@ use super::chance::Chance;
 use super::control::Control;
 use super::judge::Judge;
 use super::judge::Skip;
+use super::neighbours::Neighbours;
 use super::policy::Policy;
 use super::rule::Rule;
 use super::state::Present;
@@ -47,6 +48,8 @@ pub(crate) struct Parts {
     /// The clock of that pool.
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) bus: Arc<Bus>,
+    /// The other tasks of the scheduler.
+    pub(crate) neighbours: Neighbours,
 }
 
 /// Conducts one task: decides when it is due, starts its runs, knows what became of them.
@@ -59,6 +62,7 @@ pub(crate) struct Conductor {
     /// RACE: weak, because the pool keeps its tasks and a task its conductor.
     pub(super) pool: Weak<ScheduledThreadPool>,
     pub(super) bus: Arc<Bus>,
+    pub(super) neighbours: Neighbours,
     state: Mutex<State>,
 }
 
@@ -73,13 +77,14 @@ impl Conductor {
     pub(crate) fn start(parts: Parts) -> Result<Control, Error> {
         let pool = Arc::clone(&parts.pool);
         let conductor = Self::new(parts);
+        conductor.neighbours.enter(&conductor);
         let handle = pool.submit_task(conductor.task())?;
         conductor.attach(handle);
         Ok(Control::new(conductor))
     }
 
     fn new(parts: Parts) -> Arc<Self> {
-        let Parts { facts, rule, policy, call, pool, clock, bus } = parts;
+        let Parts { facts, rule, policy, call, pool, clock, bus, neighbours } = parts;
         let chance = Chance::new(policy.seed, &facts.name);
         let timetable = Timetable::new(&rule, policy.jitter, chance);
         let judge = Judge::new(timetable, &policy, Now::read(&*clock));
@@ -91,6 +96,7 @@ impl Conductor {
             clock,
             pool: Arc::downgrade(&pool),
             bus,
+            neighbours,
             state: Mutex::new(State::new(Arc::new(facts), rule, judge)),
         })
     }

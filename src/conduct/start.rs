@@ -237,9 +237,13 @@ impl Conductor {
     }
 
     fn tell_start(&self, opening: Option<&Opening>, tale: &mut Tale) {
-        if let Some(Opening { run, .. }) = opening
-            && self.bus.is_heard()
+        let Some(Opening { run, .. }) = opening else { return };
+        if run.cause() == Cause::Schedule
+            && let Some(event) = self.neighbours.starved(self, run)
         {
+            tale.tell(event);
+        }
+        if self.bus.is_heard() {
             tale.tell(Event::RunStarted { run: run.clone(), late: run.lateness() });
         }
     }

@@ -20,6 +20,7 @@ use scheduler_core::trigger::Zone;
 
 use super::stage::cron;
 use crate::conduct::Conductor;
+use crate::conduct::Neighbours;
 use crate::conduct::Parts;
 use crate::conduct::Policy;
 use crate::conduct::Rule;
@@ -61,7 +62,9 @@ impl Bench {
         });
         let bus = Arc::new(BusBuilder::new().build(Arc::clone(&clock)).unwrap());
         let (policy, pool) = (Policy::default(), Arc::clone(&self.pool));
-        Conductor::start(Parts { facts, rule, policy, call, pool, clock, bus }).unwrap();
+        let neighbours = Neighbours::default();
+        Conductor::start(Parts { facts, rule, policy, call, pool, clock, bus, neighbours })
+            .unwrap();
     }
 
     /// The shortest time per run of several rounds.

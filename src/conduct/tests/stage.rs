@@ -22,6 +22,7 @@ use scheduler_core::trigger::Zone;
 
 use crate::conduct::Conductor;
 use crate::conduct::Control;
+use crate::conduct::Neighbours;
 use crate::conduct::Parts;
 use crate::conduct::Policy;
 use crate::conduct::Rule;
@@ -131,6 +132,7 @@ impl Stage {
             pool: Arc::clone(&self.pool),
             clock,
             bus: Arc::new(bus),
+            neighbours: Neighbours::default(),
         })
     }
 
