@@ -22,7 +22,6 @@ use super::chance::Chance;
 use super::control::Control;
 use super::judge::Judge;
 use super::judge::Skip;
-use super::neighbours::Neighbours;
 use super::policy::Policy;
 use super::rule::Rule;
 use super::state::Present;
@@ -48,8 +47,6 @@ pub(crate) struct Parts {
     /// The clock of that pool.
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) bus: Arc<Bus>,
-    /// The other tasks of the scheduler.
-    pub(crate) neighbours: Neighbours,
 }
 
 /// Conducts one task: decides when it is due, starts its runs, knows what became of them.
@@ -62,7 +59,6 @@ pub(crate) struct Conductor {
     /// RACE: weak, because the pool keeps its tasks and a task its conductor.
     pub(super) pool: Weak<ScheduledThreadPool>,
     pub(super) bus: Arc<Bus>,
-    pub(super) neighbours: Neighbours,
     state: Mutex<State>,
 }
 
@@ -77,14 +73,13 @@ impl Conductor {
     pub(crate) fn start(parts: Parts) -> Result<Control, Error> {
         let pool = Arc::clone(&parts.pool);
         let conductor = Self::new(parts);
-        conductor.neighbours.enter(&conductor);
         let handle = pool.submit_task(conductor.task())?;
         conductor.attach(handle);
         Ok(Control::new(conductor))
     }
 
     fn new(parts: Parts) -> Arc<Self> {
-        let Parts { facts, rule, policy, call, pool, clock, bus, neighbours } = parts;
+        let Parts { facts, rule, policy, call, pool, clock, bus } = parts;
         let chance = Chance::new(policy.seed, &facts.name);
         let timetable = Timetable::new(&rule, policy.jitter, chance);
         let judge = Judge::new(timetable, &policy, Now::read(&*clock));
@@ -96,7 +91,6 @@ impl Conductor {
             clock,
             pool: Arc::downgrade(&pool),
             bus,
-            neighbours,
             state: Mutex::new(State::new(Arc::new(facts), rule, judge)),
         })
     }

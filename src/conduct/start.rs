@@ -237,13 +237,9 @@ impl Conductor {
     }
 
     fn tell_start(&self, opening: Option<&Opening>, tale: &mut Tale) {
-        let Some(Opening { run, .. }) = opening else { return };
-        if run.cause() == Cause::Schedule
-            && let Some(event) = self.neighbours.starved(self, run)
+        if let Some(Opening { run, .. }) = opening
+            && self.bus.is_heard()
         {
-            tale.tell(event);
-        }
-        if self.bus.is_heard() {
             tale.tell(Event::RunStarted { run: run.clone(), late: run.lateness() });
         }
     }

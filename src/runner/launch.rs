@@ -14,7 +14,6 @@ use super::pools::PoolPlan;
 use super::pools::Pools;
 use super::prepare::Prepared;
 use super::tasks::Launcher;
-use crate::conduct::Neighbours;
 use crate::error::StartError;
 use crate::inject::Call;
 use crate::observe::Bus;
@@ -51,7 +50,6 @@ pub(super) fn launch(builder: Builder, prepared: Prepared) -> Result<Scheduler, 
         seed,
         clock: Arc::clone(&clock),
         bus: Arc::clone(&bus),
-        neighbours: Neighbours::default(),
         names: names.into_iter().map(|pool| pool.name).collect(),
         pools: pools.weak(),
     });

@@ -22,7 +22,6 @@ use super::task_control::TaskControl;
 use crate::conduct::Conductor;
 use crate::conduct::Control;
 use crate::conduct::ControlError;
-use crate::conduct::Neighbours;
 use crate::conduct::Parts;
 use crate::conduct::Rule;
 use crate::entry::Location;
@@ -90,7 +89,6 @@ pub(super) struct Launcher {
     pub(super) seed: u64,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) bus: Arc<Bus>,
-    pub(super) neighbours: Neighbours,
     /// The names of the pools, the default one first.
     pub(super) names: Vec<String>,
     /// RACE: weak, because a pool keeps its tasks, and a task may keep the end of all tasks.
@@ -333,8 +331,7 @@ impl Launcher {
         self.bus.emit(Event::TaskAdded { task: Arc::new(facts.clone()), at });
         let Planned { rule, policy, call, .. } = planned;
         let (clock, bus) = (Arc::clone(&self.clock), Arc::clone(&self.bus));
-        let neighbours = self.neighbours.clone();
-        let parts = Parts { facts, rule, policy, call, pool, clock, bus, neighbours };
+        let parts = Parts { facts, rule, policy, call, pool, clock, bus };
         Conductor::start(parts)
             .map_err(|error| StartError::of_faults(vec![format!("{place}: {error}")]))
     }

@@ -20,7 +20,6 @@ use scheduler_core::trigger::Zone;
 
 use super::stage::cron;
 use crate::conduct::Conductor;
-use crate::conduct::Neighbours;
 use crate::conduct::Parts;
 use crate::conduct::Policy;
 use crate::conduct::Rule;
@@ -62,9 +61,7 @@ impl Bench {
         });
         let bus = Arc::new(BusBuilder::new().build(Arc::clone(&clock)).unwrap());
         let (policy, pool) = (Policy::default(), Arc::clone(&self.pool));
-        let neighbours = Neighbours::default();
-        Conductor::start(Parts { facts, rule, policy, call, pool, clock, bus, neighbours })
-            .unwrap();
+        Conductor::start(Parts { facts, rule, policy, call, pool, clock, bus }).unwrap();
     }
 
     /// The shortest time per run of several rounds.

@@ -22,7 +22,6 @@ use scheduler_core::trigger::Zone;
 
 use crate::conduct::Conductor;
 use crate::conduct::Control;
-use crate::conduct::Neighbours;
 use crate::conduct::Parts;
 use crate::conduct::Policy;
 use crate::conduct::Rule;
@@ -132,7 +131,6 @@ impl Stage {
             pool: Arc::clone(&self.pool),
             clock,
             bus: Arc::new(bus),
-            neighbours: Neighbours::default(),
         })
     }
 
