@@ -56,11 +56,6 @@ mod entry;
 mod error;
 mod inject;
 mod notice;
-#[allow(
-    dead_code,
-    unused_imports,
-    reason = "the conductors of tasks are not yet part of the crate"
-)]
 mod observe;
 mod registrar;
 mod run;
@@ -73,8 +68,8 @@ mod speech;
 #[path = "private.rs"]
 pub mod __private;
 
-pub use conduct::{Misfire, OnError, Overlap, Retry};
-pub use entry::{Entry, Location, TaskList, entries};
+pub use conduct::{ControlError, Misfire, OnError, Overlap, Retry};
+pub use entry::{Entry, Location, TaskList, Wire, entries};
 pub use error::{StartError, StopError};
 pub use inject::{Call, Extract, Managed, State, TaskOutput, Wiring};
 pub use observe::{
@@ -82,8 +77,8 @@ pub use observe::{
 };
 pub use observe::{SkipReason, StopReason, TaskFacts, TaskSnapshot, TaskState};
 pub use registrar::Registrar;
-pub use run::{BoxFuture, Cause, Run, Shutdown, TaskError, TaskResult};
-pub use runner::{Builder, Pool, Scheduler, Tasks, start, start_async};
+pub use run::{BoxFuture, Cause, Run, Shutdown, Stopped, TaskError, TaskResult};
+pub use runner::{Builder, Pause, Pool, Scheduler, TaskControl, Tasks, start, start_async};
 pub use schedule::{Length, Schedule};
 pub use scheduler_core as engine;
 pub use scheduler_core::{Clock, ManualClock, SystemClock};

@@ -98,6 +98,11 @@ impl Judge {
         self.pending
     }
 
+    /// Its timetable, for a look ahead.
+    pub(super) fn sketch(&self) -> Timetable {
+        self.timetable.sketch()
+    }
+
     /// Takes a task up.
     pub(super) fn first(&mut self, now: Now) -> Result<(), Failure> {
         self.seen = now;

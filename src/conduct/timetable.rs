@@ -104,6 +104,53 @@ impl Timetable {
         Self { times, jitter, chance }
     }
 
+    /// The same timetable for a look ahead, which knows nothing of what was served. It asks no trigger of
+    /// the user's.
+    pub(super) fn sketch(&self) -> Self {
+        let times = match &self.times {
+            Times::Rate { period, initial_delay, first } => {
+                Times::Rate { period: *period, initial_delay: *initial_delay, first: *first }
+            }
+            Times::Delay { delay, initial_delay, number } => {
+                Times::Delay { delay: *delay, initial_delay: *initial_delay, number: *number }
+            }
+            Times::Calendar { trigger, .. } => Times::Calendar {
+                trigger: Arc::clone(trigger),
+                times: FireTimes::new(Held(Arc::clone(trigger))),
+            },
+            Times::Once { .. } | Times::Trigger(_) => Times::Once { delay: Duration::ZERO },
+        };
+        Self { times, ..*self }
+    }
+
+    /// The first fire time from `pending` on that is due at `now` or later, as far as the rule tells.
+    pub(super) fn upcoming(&self, pending: FireTime, now: Now) -> Option<FireTime> {
+        if pending.due.left(now) > Duration::ZERO {
+            return Some(pending);
+        }
+        match &self.times {
+            Times::Rate { .. } => self.pass(pending, Limit::Before(now)).ok()?.next,
+            Times::Calendar { trigger, .. } => {
+                let jitter = TimeDelta::from_std(self.jitter).ok()?;
+                let from = now.wall.checked_sub_signed(jitter + TimeDelta::nanoseconds(1))?;
+                let fires = trigger.upcoming(from).map(|at| self.on_wall(at));
+                fires.take(1_000).find(|fire| !Limit::Before(now).is_after(fire.due))
+            }
+            Times::Delay { .. } | Times::Once { .. } | Times::Trigger(_) => None,
+        }
+    }
+
+    /// The fire time after one, of a timetable for a look ahead.
+    pub(super) fn following_sketch(&self, of: FireTime) -> Option<FireTime> {
+        match &self.times {
+            Times::Rate { .. } => self.after_tick(of),
+            Times::Calendar { trigger, .. } => {
+                trigger.next_after(wall_of(of)).map(|at| self.on_wall(at))
+            }
+            Times::Delay { .. } | Times::Once { .. } | Times::Trigger(_) => None,
+        }
+    }
+
     /// Whether its answers come from a trigger, which is not to be asked under a lock.
     pub(super) fn asks(&self) -> bool {
         matches!(self.times, Times::Calendar { .. } | Times::Trigger(_))
@@ -145,7 +192,8 @@ impl Timetable {
             Times::Calendar { times, .. } => {
                 let at = wall_of(of);
                 times.serve(at, started.wall);
-                let next = if ended.wall < at { times.renew(ended.wall) } else { times.following(at) };
+                let next =
+                    if ended.wall < at { times.renew(ended.wall) } else { times.following(at) };
                 Ok(next?.map(|at| self.on_wall(at)))
             }
             Times::Trigger(times) => {
@@ -187,7 +235,9 @@ impl Timetable {
         let next = match &self.times {
             Times::Rate { .. } => self.after_tick(of),
             // Fire times of cron are at least a second apart.
-            Times::Calendar { .. } if self.jitter.is_zero() && late < Duration::from_secs(1) => None,
+            Times::Calendar { .. } if self.jitter.is_zero() && late < Duration::from_secs(1) => {
+                None
+            }
             Times::Calendar { times, .. } => {
                 times.following(wall_of(of))?.map(|at| self.on_wall(at))
             }
@@ -247,7 +297,9 @@ impl Timetable {
         let (Times::Rate { period, .. }, Some(first)) = (&self.times, passed.next) else { return };
         let (first, period) = (tick_of(first).as_nanos(), nanos(*period).max(1));
         let room = limit.now().tick.as_nanos().saturating_sub(first);
-        let Some(count) = room.saturating_sub(nanos(self.jitter)).checked_div(period) else { return };
+        let Some(count) = room.saturating_sub(nanos(self.jitter)).checked_div(period) else {
+            return;
+        };
         if count == 0 {
             return;
         }
@@ -260,15 +312,18 @@ impl Timetable {
 
     /// Goes on near the limit, when there are too many fire times to go through.
     fn leap_on_calendar(&self, passed: &mut Passed, limit: Limit) {
-        let (Times::Calendar { trigger, .. }, Some(next)) = (&self.times, passed.next) else { return };
-        let until = limit.now().wall;
-        let mut back = TimeDelta::from_std(self.jitter).unwrap_or_default() + TimeDelta::seconds(2);
+        let (Times::Calendar { trigger, .. }, Some(next)) = (&self.times, passed.next) else {
+            return;
+        };
+        let jitter = TimeDelta::from_std(self.jitter).unwrap_or_default();
+        let Some(until) = limit.now().wall.checked_sub_signed(jitter) else { return };
+        let mut back = TimeDelta::seconds(2);
         while let Some(from) = until.checked_sub_signed(back).filter(|from| *from > wall_of(next)) {
             if let Some(at) = trigger.next_after(from).filter(|at| *at < until) {
                 passed.next = Some(self.on_wall(at));
                 return;
             }
-            back *= 2;
+            back = back * 2;
         }
     }
 

@@ -105,7 +105,16 @@ mod tests {
         let started_at = DateTime::UNIX_EPOCH + Duration::from_secs(number);
         let (fire_time, took) = (started_at, Duration::from_secs(5));
         let cause = Cause::Schedule;
-        RunRecord { number, cause, fire_time, started_at, took, attempts, outcome }
+        RunRecord {
+            number,
+            cause,
+            fire_time,
+            started_at,
+            took,
+            attempts,
+            outcome,
+            notes: Vec::new(),
+        }
     }
 
     fn panicked() -> Outcome {

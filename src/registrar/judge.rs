@@ -49,9 +49,12 @@ pub(crate) fn judge(
     words: &Effective,
     ground: Ground<'_>,
 ) -> Result<Judged, Vec<Fault>> {
+    if words.is_off() {
+        return Ok(Judged::Off);
+    }
     let mut judge = Judge { definition, words, ground, unit: None, faults: Vec::new() };
     judge.unit = judge.read(Attribute::TimeUnit, Attribute::parse_unit);
-    let is_enabled = judge.choice(Attribute::Enabled).is_none_or(|word| word == "true");
+    judge.choice(Attribute::Enabled);
     judge.check_together();
     let rule = judge.rule();
     let policy = judge.policy();
@@ -60,7 +63,7 @@ pub(crate) fn judge(
         return Err(judge.faults);
     }
     Ok(match rule {
-        Some(rule) if is_enabled => Judged::Planned(Box::new(Planned {
+        Some(rule) => Judged::Planned(Box::new(Planned {
             name: definition.name.as_str().into(),
             function: definition.function.as_deref().map(Arc::from),
             location: definition.location,
@@ -70,7 +73,7 @@ pub(crate) fn judge(
             pool,
             call: definition.call.clone(),
         })),
-        _ => Judged::Off,
+        None => Judged::Off,
     })
 }
 
@@ -162,7 +165,7 @@ impl Judge<'_> {
     }
 
     fn miss_rule(&mut self) {
-        if self.faults.is_empty() {
+        if self.faults.is_empty() && self.words.is_complete() {
             let help = "set one of `cron`, `fixed_rate`, `fixed_delay`, or `initial_delay` alone";
             let refusal =
                 Refusal { reason: &"the task has no rule", caret: None, help: Some(help) };

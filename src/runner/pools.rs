@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
+use std::sync::Weak;
 use std::time::Duration;
 
 use scheduler_core::Clock;
@@ -74,21 +76,22 @@ pub(crate) fn default_size() -> usize {
 /// The pools that run, by name.
 #[derive(Clone)]
 pub(crate) struct Pools {
-    by_name: BTreeMap<String, ScheduledThreadPool>,
+    by_name: BTreeMap<String, Arc<ScheduledThreadPool>>,
 }
 
 impl Pools {
-    pub(crate) fn new(by_name: BTreeMap<String, ScheduledThreadPool>) -> Self {
+    pub(crate) fn new(by_name: BTreeMap<String, Arc<ScheduledThreadPool>>) -> Self {
         Self { by_name }
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&ScheduledThreadPool> {
-        self.by_name.get(name)
+    /// The pools for those that must not keep them.
+    pub(crate) fn weak(&self) -> BTreeMap<String, Weak<ScheduledThreadPool>> {
+        self.by_name.iter().map(|(name, pool)| (name.clone(), Arc::downgrade(pool))).collect()
     }
 
     /// Starts no new runs.
     pub(crate) fn shutdown(&self) {
-        self.by_name.values().for_each(ScheduledThreadPool::shutdown);
+        self.by_name.values().for_each(|pool| pool.shutdown());
     }
 
     /// Asks the runs in progress to stop, too.

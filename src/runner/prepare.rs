@@ -14,8 +14,6 @@ use super::pools::PoolPlan;
 use super::tasks::Tasks;
 use super::zone::default_zone;
 use crate::error::StartError;
-use crate::inject::States;
-use crate::observe::Listener;
 use crate::registrar::Definition;
 use crate::registrar::Given;
 use crate::registrar::Ground;
@@ -47,9 +45,9 @@ pub(crate) struct Prepared {
     pub(crate) limit: Duration,
     pub(crate) seed: u64,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) states: States,
     pub(crate) shutdown: Shutdown,
     pub(crate) tasks: Tasks,
+    pub(crate) settings: Settings,
     pub(crate) remarks: Vec<Remark>,
     /// Every value that counts, and where it comes from.
     pub(crate) report: String,
@@ -91,9 +89,9 @@ pub(crate) fn prepare(builder: &mut Builder) -> Result<Prepared, StartError> {
         limit,
         seed,
         clock,
-        states,
         shutdown,
         tasks,
+        settings,
         remarks,
         report,
         is_dry_run,
