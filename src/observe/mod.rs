@@ -33,6 +33,7 @@ mod queue;
 mod record;
 #[cfg(test)]
 pub(crate) mod sample;
+mod starvation;
 #[cfg(test)]
 mod tests;
 #[cfg_attr(not(feature = "tracing"), path = "tracing_off.rs")]
@@ -61,4 +62,6 @@ pub use record::SkipReason;
 pub use record::TaskFacts;
 pub use record::TaskSnapshot;
 pub use record::TaskState;
+pub(crate) use starvation::LATE;
+pub(crate) use starvation::LateStart;
 pub(crate) use tracing::Span;
