@@ -141,7 +141,7 @@ impl Tasks {
     }
 
     /// Pauses all tasks that have not ended; see [`TaskControl::pause_with`].
-    pub fn pause_all(&self, pause: Pause) {
+    pub fn pause_all(&self, pause: &Pause) {
         for control in self.controls().clone() {
             // One that has ended meanwhile needs no pause.
             let _ = control.pause(pause.note_text(), pause.end());
@@ -168,7 +168,7 @@ impl Tasks {
         schedule: Schedule,
         body: impl Fn(&Run) -> R + Send + Sync + 'static,
     ) -> Result<TaskControl, StartError> {
-        self.define(name, &schedule, Call::of(body))
+        self.define(name, schedule, Call::of(body))
     }
 
     /// Adds a task whose body makes a future; see [`add`](Self::add).
@@ -186,7 +186,7 @@ impl Tasks {
     where
         F: Future<Output: TaskOutput> + Send + 'static,
     {
-        self.define(name, &schedule, Call::of_async(body))
+        self.define(name, schedule, Call::of_async(body))
     }
 
     /// Cancels a task and forgets it, so that its name is free.
@@ -210,7 +210,7 @@ impl Tasks {
     fn define(
         &self,
         name: &str,
-        schedule: &Schedule,
+        schedule: Schedule,
         call: Call,
     ) -> Result<TaskControl, StartError> {
         let caller = std::panic::Location::caller();
@@ -243,7 +243,7 @@ impl Tasks {
     }
 
     /// The rule of a schedule for a task that is there; settings do not count, placeholders do.
-    pub(super) fn rule(&self, name: &str, schedule: &Schedule) -> Result<Rule, ControlError> {
+    pub(super) fn rule(&self, name: &str, schedule: Schedule) -> Result<Rule, ControlError> {
         let stopping = || ControlError::refused(name, "the scheduler is not running");
         let launcher = self.board.launcher.get().ok_or_else(stopping)?;
         let location = Location { file: "reschedule", line: 0 };
