@@ -62,6 +62,4 @@ pub use record::SkipReason;
 pub use record::TaskFacts;
 pub use record::TaskSnapshot;
 pub use record::TaskState;
-pub(crate) use starvation::LATE;
-pub(crate) use starvation::LateStart;
 pub(crate) use tracing::Span;
