@@ -110,7 +110,7 @@ impl Conductor {
             }
         }
         let is_called_off = state.end.is_some()
-            || state.course(seat).is_some_and(|course| course.run.stop_cause().is_some());
+            || state.course(seat).is_some_and(|course| course.is_called_off);
         if is_called_off {
             state = self.give_up(state, seat, &mut tale, now);
         }

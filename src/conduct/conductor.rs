@@ -150,7 +150,7 @@ impl Conductor {
         loop {
             if let Present::Run(course) = &state.present {
                 let again_at = course.again_at;
-                if state.end.is_none() && course.run.stop_cause().is_none() {
+                if state.end.is_none() && !course.is_called_off {
                     let paused = state.wishes.paused_until().filter(|until| !until.is_reached(now));
                     return (state, paused.or(again_at.map(Due::Tick)));
                 }

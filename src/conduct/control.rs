@@ -162,10 +162,14 @@ impl Control {
         Ok(())
     }
 
-    fn stop_runs(&self, state: Guard<'_>) {
-        let asked = |run: &Run| run.request_stop(StopCause::Cancelled);
-        let runs: Vec<Run> =
-            state.courses().map(|course| &course.run).filter(|run| asked(run)).cloned().collect();
+    fn stop_runs(&self, mut state: Guard<'_>) {
+        let mut runs: Vec<Run> = Vec::new();
+        for course in state.courses_mut() {
+            course.is_called_off = true;
+            if course.run.request_stop(StopCause::Cancelled) {
+                runs.push(course.run.clone());
+            }
+        }
         let handles = state.handles();
         drop(state);
         let at = self.now().wall;

@@ -55,7 +55,7 @@ impl Conductor {
     ) -> Guard<'a> {
         let Some(mut course) = state.take_course(seat) else { return state };
         let (began, cause) = (course.began, course.run.cause());
-        let failure = course.failure.take().filter(|_| course.run.stop_cause().is_none());
+        let failure = course.failure.take().filter(|_| !course.is_called_off);
         let outcome = failure.map_or(Outcome::Cancelled, Outcome::from);
         self.finish(&mut state, course, outcome, (tale, now));
         match seat {
@@ -79,7 +79,8 @@ impl Conductor {
         }
         let outcome = self.outcome_of(&mut course);
         let attempt = course.run.attempt();
-        let failure = outcome.failure().filter(|_| attempt <= self.policy.retry.max);
+        let may_go_on = attempt <= self.policy.retry.max && !course.is_called_off;
+        let failure = outcome.failure().filter(|_| may_go_on);
         let (Some(failure), None) = (failure, state.end) else {
             self.finish(state, course, outcome, (tale, now));
             return None;

@@ -137,7 +137,7 @@ impl Conductor {
         let is_paused = state.wishes.pause.is_some();
         if let Present::Run(course) = &state.present {
             let is_due = course.again_at.is_some_and(|at| at <= now.tick);
-            let may_go_on = state.end.is_none() && course.run.stop_cause().is_none();
+            let may_go_on = state.end.is_none() && !course.is_called_off;
             let course = (is_due && may_go_on && !is_paused).then(|| state.take_course(Seat::Lead));
             let choice = course.flatten().map_or(Choice::Nothing, Choice::Again);
             return (state, choice);
@@ -177,7 +177,7 @@ impl Conductor {
         let choice = match &beside.course {
             None if is_paused && beside.cause == Cause::Schedule => Choice::Nothing,
             None => Choice::Start(beside.fire, beside.cause),
-            Some(course) if is_paused || course.run.stop_cause().is_some() => Choice::Nothing,
+            Some(course) if is_paused || course.is_called_off => Choice::Nothing,
             Some(_) => beside.course.take().map_or(Choice::Nothing, Choice::Again),
         };
         (state, choice)
@@ -199,8 +199,15 @@ impl Conductor {
             started_at: now.wall,
         };
         let run = Run::on_stage(facts, self.stage(fire.due.as_wall(now), engine, now));
-        let deadline = self.deadline(now);
-        Course { run, began: now, again_at: None, deadline, failure: None, alarm: None }
+        Course {
+            run,
+            began: now,
+            again_at: None,
+            is_called_off: false,
+            deadline: self.deadline(now),
+            failure: None,
+            alarm: None,
+        }
     }
 
     fn next_attempt(&self, course: Course, engine: scheduler_core::Run, now: Now) -> Course {
@@ -216,8 +223,8 @@ impl Conductor {
         let due = course.again_at.map_or(now.wall, |at| Due::Tick(at).as_wall(now));
         let run = Run::on_stage(facts, self.stage(due, engine, now));
         run.keep_notes(last.take_notes());
-        let (began, deadline) = (course.began, self.deadline(now));
-        Course { run, began, again_at: None, deadline, failure: None, alarm: None }
+        let deadline = self.deadline(now);
+        Course { run, again_at: None, deadline, failure: None, alarm: None, ..course }
     }
 
     fn stage(&self, due: DateTime<Utc>, engine: scheduler_core::Run, now: Now) -> Stage {

@@ -78,6 +78,8 @@ pub(super) struct Course {
     pub(super) began: Now,
     /// When the next attempt is due, where it waits for that.
     pub(super) again_at: Option<Tick>,
+    /// Whether somebody cancelled it: there is no further attempt.
+    pub(super) is_called_off: bool,
     /// When the time of the present attempt is over.
     pub(super) deadline: Option<Tick>,
     /// Why the present attempt, or the last one, failed.
@@ -128,6 +130,15 @@ impl State {
             },
             Seat::Beside(number) => self.beside_mut(number)?.course.as_mut(),
         }
+    }
+
+    /// All runs in progress, to be cancelled.
+    pub(super) fn courses_mut(&mut self) -> impl Iterator<Item = &mut Course> {
+        let lead = match &mut self.present {
+            Present::Run(course) => Some(course),
+            Present::Nothing | Present::Started(_) => None,
+        };
+        lead.into_iter().chain(self.beside.iter_mut().filter_map(|beside| beside.course.as_mut()))
     }
 
     /// Takes a run out that is over, or about to be looked at.

@@ -23,7 +23,7 @@ use super::chance::Draw;
 use super::rule::Rule;
 
 /// How many fire times of a cron expression are gone through one by one, and so counted exactly.
-const CALENDAR_WALK_MAX: u64 = 100_000;
+const CALENDAR_WALK_MAX: u64 = 10_000;
 
 /// How many answers of a trigger of the user's are gone through at once.
 const TRIGGER_WALK_MAX: u64 = 1_000;

@@ -1,1 +1,10 @@
-//! wip
+//! Every policy, alone and where two meet, on a virtual clock: the table of the documentation.
+//!
+//! A log reads `start 1.5 (1)`: a run started 1.5 s after the beginning, for the fire time of second 1.
+//! `overlap 3 x2`: two fire times were skipped, the later of them that of second 3.
+
+mod attempts;
+mod cost;
+mod operations;
+mod overlap_misfire;
+mod stage;
