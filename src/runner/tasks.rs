@@ -125,6 +125,12 @@ impl Tasks {
         controls.iter().map(Control::snapshot).collect()
     }
 
+    /// As [`list`](Self::list), for one whom the tasks keep: it keeps none of them.
+    pub(super) fn lister(&self) -> impl Fn() -> Vec<TaskSnapshot> + Send + Sync + use<> {
+        let board = Arc::downgrade(&self.board);
+        move || board.upgrade().map_or_else(Vec::new, |board| Self { board }.list())
+    }
+
     /// A task by its name: the full one, or an unambiguous end of its path, such as `report` for
     /// `shop::jobs::report`.
     ///
