@@ -41,7 +41,8 @@ impl LateStart {
     pub(crate) fn explain(&self, tasks: &[TaskSnapshot]) -> Option<Event> {
         let due = self.at - self.late;
         let others = tasks.iter().filter(|task| task.facts.pool == self.pool);
-        let others = others.filter(|task| task.facts.name != self.task);
+        // The future of an async task may have waited all the time, without a thread.
+        let others = others.filter(|task| task.facts.name != self.task && !task.facts.is_async);
         let mut busy = 0;
         let mut longest: Option<Longest> = None;
         for task in others {
@@ -116,6 +117,15 @@ mod tests {
         assert_eq!(explain(1, &tasks), Some((1, longest("import", 12))));
         assert_eq!(explain(2, &tasks), Some((2, longest("import", 12))));
         assert_eq!(explain(3, &tasks), None, "a thread was free when it was due");
+    }
+
+    #[test]
+    fn futures_hold_no_thread() {
+        let mut fetch = task("fetch", &[], Some(2));
+        let mut facts = fetch.facts.as_ref().clone();
+        facts.is_async = true;
+        fetch.facts = Arc::new(facts);
+        assert_eq!(explain(1, &[fetch]), None);
     }
 
     #[test]
