@@ -21,7 +21,7 @@ use crate::schedule::Schedule;
 ///     .task("import", Schedule::fixed_rate("1h").initial_delay("1h"), |_| {})
 ///     .spawn()?;
 /// let import = scheduler.tasks().get("import")?;
-/// import.pause_with(Pause::new().note("migration"))?;
+/// import.pause_with(&Pause::new().note("migration"))?;
 /// assert_eq!(import.snapshot().next, None);
 /// import.resume()?;
 /// import.reschedule(Schedule::fixed_rate("5m"))?;
@@ -72,7 +72,7 @@ impl TaskControl {
     ///
     /// When the task has ended.
     pub fn pause(&self) -> Result<(), ControlError> {
-        self.pause_with(Pause::new())
+        self.pause_with(&Pause::new())
     }
 
     /// As [`pause`](Self::pause), with a note, or until an instant.
@@ -80,7 +80,7 @@ impl TaskControl {
     /// # Errors
     ///
     /// When the task has ended.
-    pub fn pause_with(&self, pause: Pause) -> Result<(), ControlError> {
+    pub fn pause_with(&self, pause: &Pause) -> Result<(), ControlError> {
         self.control.pause(pause.note_text(), pause.end())
     }
 
@@ -102,7 +102,7 @@ impl TaskControl {
     ///
     /// When the task has ended, or the schedule is faulty.
     pub fn reschedule(&self, schedule: Schedule) -> Result<(), ControlError> {
-        let rule = self.tasks.rule(self.name(), &schedule)?;
+        let rule = self.tasks.rule(self.name(), schedule)?;
         self.control.reschedule(rule)
     }
 

@@ -125,6 +125,12 @@ impl Tasks {
         controls.iter().map(Control::snapshot).collect()
     }
 
+    /// As [`list`](Self::list), for one whom the tasks keep: it keeps none of them.
+    pub(super) fn lister(&self) -> impl Fn() -> Vec<TaskSnapshot> + Send + Sync + use<> {
+        let board = Arc::downgrade(&self.board);
+        move || board.upgrade().map_or_else(Vec::new, |board| Self { board }.list())
+    }
+
     /// A task by its name: the full one, or an unambiguous end of its path, such as `report` for
     /// `shop::jobs::report`.
     ///
@@ -141,7 +147,7 @@ impl Tasks {
     }
 
     /// Pauses all tasks that have not ended; see [`TaskControl::pause_with`].
-    pub fn pause_all(&self, pause: Pause) {
+    pub fn pause_all(&self, pause: &Pause) {
         for control in self.controls().clone() {
             // One that has ended meanwhile needs no pause.
             let _ = control.pause(pause.note_text(), pause.end());
@@ -168,7 +174,7 @@ impl Tasks {
         schedule: Schedule,
         body: impl Fn(&Run) -> R + Send + Sync + 'static,
     ) -> Result<TaskControl, StartError> {
-        self.define(name, &schedule, Call::of(body))
+        self.define(name, schedule, Call::of(body))
     }
 
     /// Adds a task whose body makes a future; see [`add`](Self::add).
@@ -186,7 +192,7 @@ impl Tasks {
     where
         F: Future<Output: TaskOutput> + Send + 'static,
     {
-        self.define(name, &schedule, Call::of_async(body))
+        self.define(name, schedule, Call::of_async(body))
     }
 
     /// Cancels a task and forgets it, so that its name is free.
@@ -210,7 +216,7 @@ impl Tasks {
     fn define(
         &self,
         name: &str,
-        schedule: &Schedule,
+        schedule: Schedule,
         call: Call,
     ) -> Result<TaskControl, StartError> {
         let caller = std::panic::Location::caller();
@@ -243,7 +249,7 @@ impl Tasks {
     }
 
     /// The rule of a schedule for a task that is there; settings do not count, placeholders do.
-    pub(super) fn rule(&self, name: &str, schedule: &Schedule) -> Result<Rule, ControlError> {
+    pub(super) fn rule(&self, name: &str, schedule: Schedule) -> Result<Rule, ControlError> {
         let stopping = || ControlError::refused(name, "the scheduler is not running");
         let launcher = self.board.launcher.get().ok_or_else(stopping)?;
         let location = Location { file: "reschedule", line: 0 };

@@ -54,6 +54,7 @@ impl Bench {
             period: None,
             zone: Zone::UTC,
             pool: "default".into(),
+            is_async: false,
             location: None,
         };
         let call = Call::of(|run: &Run| {
