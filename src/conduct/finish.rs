@@ -173,7 +173,7 @@ impl Conductor {
         } else {
             drop(state);
         }
-        tale.out(&self.bus, None, now);
+        tale.out(self, None, now);
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod attempts;
 mod cost;
+mod histories;
 mod operations;
 mod overlap_misfire;
 mod stage;
