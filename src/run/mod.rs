@@ -73,7 +73,7 @@ pub enum Cause {
 /// [`fire_time`](Self::fire_time), and its [`attempt`](Self::attempt) grows. Clones are the same run;
 /// they may outlive it, and be sent to other threads.
 ///
-/// ```
+/// ```standalone_crate
 /// use scheduler::{Run, scheduled};
 ///
 /// #[scheduled(cron = "0 0 9 * * MON-FRI", zone = "Europe/Berlin")]
@@ -213,7 +213,7 @@ impl Run {
 
     /// How much later than it was [`due`](Self::due) this attempt started.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use scheduler::{Run, scheduled};
     /// use std::time::Duration;
     ///
@@ -238,7 +238,7 @@ impl Run {
     /// dropped where it awaits.) What [`Shutdown`] tells comes earlier: no new runs start, and this one
     /// may finish.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use scheduler::{Run, scheduled};
     ///
     /// #[scheduled(fixed_delay = "1h")]
@@ -263,7 +263,7 @@ impl Run {
     /// Leaves a note that is kept with the record of this run: at most 16 of them, each of at most
     /// 1,024 bytes.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use scheduler::{Run, scheduled};
     ///
     /// #[scheduled(fixed_delay = "1h")]

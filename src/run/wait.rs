@@ -12,7 +12,7 @@ impl Run {
     /// stop. In a simulation it is the virtual clock, and the thread of the simulation: give a task
     /// that shall take virtual time an async body and [`sleep_async`](Self::sleep_async).
     ///
-    /// ```
+    /// ```standalone_crate
     /// use scheduler::{Run, Stopped, scheduled};
     /// use std::time::Duration;
     ///
@@ -48,7 +48,7 @@ impl Run {
     /// The future needs no runtime. (When the run is asked to stop, the future of its task is dropped
     /// where it awaits, and this one with it.)
     ///
-    /// ```
+    /// ```standalone_crate
     /// use scheduler::{Run, scheduled};
     /// use std::time::Duration;
     ///
