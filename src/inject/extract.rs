@@ -50,7 +50,7 @@ use crate::run::Shutdown;
     message = "`{Self}` cannot be a parameter of a scheduled function",
     label = "not a task parameter",
     note = "task parameters are: `&T` (a value given to `.manage(…)`), `Option<&T>`, `State<T>`, \
-            `Run`, `Shutdown`, `Arc<dyn Clock>`",
+            `Run`, `Shutdown`, `Tasks`, `Arc<dyn Clock>`",
     note = "to pass a value of your own, write `&{Self}` and call `.manage(value)` before the start"
 )]
 pub trait Extract: Sized {
