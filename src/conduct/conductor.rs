@@ -74,7 +74,7 @@ impl Conductor {
         let pool = Arc::clone(&parts.pool);
         let conductor = Self::new(parts);
         let handle = pool.submit_task(conductor.task())?;
-        conductor.attach(handle);
+        conductor.attach(&handle);
         Ok(Control::new(conductor))
     }
 
@@ -101,7 +101,7 @@ impl Conductor {
     }
 
     /// Takes the engine's task, which may be running already.
-    fn attach(self: &Arc<Self>, handle: TaskHandle<()>) {
+    fn attach(self: &Arc<Self>, handle: &TaskHandle<()>) {
         self.lock().handle = Some(handle.clone());
         let conductor = Arc::clone(self);
         handle.on_done(move |_| conductor.engine_has_ended());

@@ -115,7 +115,7 @@ impl Conductor {
                 beside = Some(fire);
                 None
             }
-            Choice::Again(course) => Some(self.next_attempt(course, engine, now)),
+            Choice::Again(course) => Some(self.next_attempt(&course, engine, now)),
             Choice::Start(fire, cause) => {
                 let number = match seat {
                     Seat::Lead => state.draw_number(),
@@ -229,7 +229,7 @@ impl Conductor {
         }
     }
 
-    fn next_attempt(&self, course: Course, engine: scheduler_core::Run, now: Now) -> Course {
+    fn next_attempt(&self, course: &Course, engine: scheduler_core::Run, now: Now) -> Course {
         let last = &course.run;
         let facts = Facts {
             task: Arc::clone(&self.name),
@@ -243,7 +243,8 @@ impl Conductor {
         let run = Run::on_stage(facts, self.stage(due, engine, now));
         run.keep_notes(last.take_notes());
         let deadline = self.deadline(now);
-        Course { run, again_at: None, deadline, failure: None, alarm: None, ..course }
+        let (began, is_called_off) = (course.began, course.is_called_off);
+        Course { run, began, again_at: None, is_called_off, deadline, failure: None, alarm: None }
     }
 
     fn stage(&self, due: DateTime<Utc>, engine: scheduler_core::Run, now: Now) -> Stage {

@@ -74,7 +74,10 @@ fn rule() -> impl Strategy<Value = (Rule, i64)> {
 
 /// How long each run takes, one after the other, in milliseconds; every fourth fails.
 fn plays() -> impl Strategy<Value = Vec<u64>> {
-    prop::collection::vec(prop_oneof![3 => Just(0_u64), 2 => 1..1_500_u64, 1 => 1_500..5_000_u64], 7)
+    prop::collection::vec(
+        prop_oneof![3 => Just(0_u64), 2 => 1..1_500_u64, 1 => 1_500..5_000_u64],
+        7,
+    )
 }
 
 fn perform(stage: &mut Stage, control: &Control, act: Act) {
@@ -162,7 +165,7 @@ proptest! {
             let mut step = step.lock().unwrap();
             *step += 1;
             let takes = plays[*step % plays.len()];
-            if *step % 4 == 0 { fails(takes) } else { ok(takes) }
+            if step.is_multiple_of(4) { fails(takes) } else { ok(takes) }
         });
         stage.settle();
         for act in acts {
