@@ -53,7 +53,7 @@ use crate::speech::StillRunning;
 /// [`Scheduler::tasks`](crate::Scheduler::tasks) gives it, and a task can take it as a parameter.
 /// Clones are ends of the same scheduler.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{Schedule, Scheduler};
 ///
 /// let scheduler = Scheduler::builder()
