@@ -22,7 +22,7 @@ use crate::speech::Voice;
 /// Defines tasks in code, at the start.
 pub(super) type Configurer = Box<dyn FnOnce(&mut Registrar) + Send>;
 
-/// Configures a [`Scheduler`].
+/// Configures a [`Scheduler`](crate::Scheduler).
 ///
 /// What is said here counts as the annotations do: settings override it, unless it is said with
 /// [`set`](Self::set), which overrides all settings.

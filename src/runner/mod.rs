@@ -62,7 +62,7 @@ pub fn start() -> Result<(), StartError> {
     Scheduler::builder().start()
 }
 
-/// As [`start`], inside an async `main`: holds no thread of the runtime.
+/// As [`start`](start()), inside an async `main`: holds no thread of the runtime.
 ///
 /// ```no_run
 /// #[tokio::main]
