@@ -150,5 +150,6 @@ impl Drop for Scheduler {
                 self.running.voice.say(&dropped_too_early());
             }
         }
+        self.running.tasks.forget_all();
     }
 }
