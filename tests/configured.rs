@@ -95,6 +95,33 @@ fn a_pool_that_nobody_configures_is_refused() {
 }
 
 #[test]
+fn pools_that_cannot_be_are_refused_together() {
+    let (builder, ..) = builder();
+    let builder = builder
+        .tasks(tasks![])
+        .pool_size(0)
+        .pool("default", Pool::new().size(7))
+        .pool("a\nb", Pool::new())
+        .pool("", Pool::new().size(0))
+        .pool("io", Pool::new().thread_name_prefix("a\0b"));
+    fault_of(
+        builder,
+        &[
+            "6 faults were found",
+            "the pool `default` has `0` threads",
+            "the pool `default` is the one of tasks that name none",
+            "the name `a\\nb` of a pool has a control character in it",
+            "the name `` of a pool is empty",
+            "the pool `` has `0` threads",
+            "the thread-name prefix `a\\0b` of the pool `io` has a control character in it",
+        ],
+    );
+    let toml = "[scheduler.pools.default]\nsize = 7\n";
+    let builder = self::builder().0.tasks(tasks![]).settings("app.toml", toml);
+    fault_of(builder, &["1 fault was found", "the pool `default` is the one"]);
+}
+
+#[test]
 fn settings_make_and_size_pools() {
     let (builder, ..) = builder();
     let toml = "[scheduler]\npool.size = 3\n[scheduler.pools.io]\nsize = 7\n";

@@ -75,3 +75,14 @@ fn what_tasks_keep_is_dropped_when_the_scheduler_is_dropped() {
     drop(scheduler);
     assert!(weak.upgrade().is_none(), "it is still kept");
 }
+
+#[test]
+fn a_stop_that_shall_wait_for_nothing_succeeds_when_nothing_runs() {
+    for _ in 0..20 {
+        let (builder, clock) = builder();
+        let builder = builder.set("shutdown.await-termination", "false");
+        let scheduler = builder.tasks(tasks![]).task("idle", Schedule::once("1h"), |_| {}).spawn();
+        clock.await_parked(1);
+        scheduler.unwrap().shutdown().unwrap();
+    }
+}
