@@ -144,6 +144,11 @@ impl fmt::Debug for Schedule {
 }
 
 /// A length of time, as a [`Duration`] or as the text of one, such as `"1h30m"`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a length of time",
+    label = "neither a `Duration` nor a text",
+    note = "write a text with a unit, such as `\"5s\"` or `\"1h30m\"`, or a `std::time::Duration`"
+)]
 pub trait Length {
     /// The text that an annotation would have.
     #[doc(hidden)]
