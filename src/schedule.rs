@@ -129,6 +129,24 @@ impl Schedule {
         (self.texts, self.trigger)
     }
 
+    /// The first of its attributes that says how a task is run, and not when it fires.
+    pub(crate) fn policy(&self) -> Option<Attribute> {
+        let is_policy = |attribute: &Attribute| {
+            !matches!(
+                attribute,
+                Attribute::Cron
+                    | Attribute::Zone
+                    | Attribute::DstGap
+                    | Attribute::DstOverlap
+                    | Attribute::FixedRate
+                    | Attribute::FixedDelay
+                    | Attribute::InitialDelay
+                    | Attribute::TimeUnit
+            )
+        };
+        self.texts.iter().map(|(attribute, _)| *attribute).find(is_policy)
+    }
+
     fn with(attribute: Attribute, text: String) -> Self {
         Self { texts: vec![(attribute, text)], trigger: None }
     }
