@@ -63,6 +63,8 @@ mod runner;
 mod schedule;
 mod settings;
 mod speech;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 #[doc(hidden)]
 #[path = "private.rs"]

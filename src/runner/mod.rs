@@ -21,6 +21,7 @@ mod launch;
 mod pools;
 mod prepare;
 mod signals;
+mod simulation;
 mod start;
 mod stop;
 mod task_control;
@@ -29,6 +30,8 @@ mod zone;
 
 pub use builder::Builder;
 pub use pools::Pool;
+#[cfg(feature = "testing")]
+pub(crate) use simulation::Simulation;
 use stop::Running;
 pub use task_control::Pause;
 pub use task_control::TaskControl;

@@ -17,6 +17,7 @@ use scheduler_core::ScheduledThreadPool;
 use scheduler_core::trigger::Zone;
 use scheduler_expr::Attribute;
 
+use super::simulation::Simulation;
 use super::task_control::Pause;
 use super::task_control::TaskControl;
 use crate::conduct::Conductor;
@@ -93,6 +94,7 @@ pub(super) struct Launcher {
     pub(super) names: Vec<String>,
     /// RACE: weak, because a pool keeps its tasks, and a task may keep the end of all tasks.
     pub(super) pools: BTreeMap<String, Weak<ScheduledThreadPool>>,
+    pub(super) simulation: Option<Arc<dyn Simulation>>,
 }
 
 /// What runs came to, as far as the last words need it.
@@ -330,6 +332,10 @@ impl Launcher {
         let place = format!("{}: `{}`", planned.location, planned.name);
         self.bus.emit(Event::TaskAdded { task: Arc::new(facts.clone()), at });
         let Planned { rule, policy, call, .. } = planned;
+        let call = match &self.simulation {
+            Some(simulation) => simulation.stand_in(&facts.name, call),
+            None => call,
+        };
         let (clock, bus) = (Arc::clone(&self.clock), Arc::clone(&self.bus));
         let parts = Parts { facts, rule, policy, call, pool, clock, bus };
         Conductor::start(parts)
