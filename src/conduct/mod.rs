@@ -93,6 +93,7 @@ mod tale;
 #[cfg(test)]
 mod tests;
 mod timetable;
+mod watch;
 
 pub(crate) use conductor::Conductor;
 pub(crate) use conductor::Parts;
@@ -104,3 +105,7 @@ pub use policy::Overlap;
 pub(crate) use policy::Policy;
 pub use policy::Retry;
 pub(crate) use rule::Rule;
+pub use watch::Until;
+pub use watch::failures;
+pub use watch::runs;
+pub use watch::successes;

@@ -9,6 +9,7 @@ use std::sync::MutexGuard;
 use std::sync::OnceLock;
 use std::sync::PoisonError;
 use std::sync::Weak;
+use std::time::Duration;
 
 use chrono::DateTime;
 use chrono::Utc;
@@ -25,6 +26,7 @@ use crate::conduct::Control;
 use crate::conduct::ControlError;
 use crate::conduct::Parts;
 use crate::conduct::Rule;
+use crate::conduct::Until;
 use crate::entry::Location;
 use crate::error::StartError;
 use crate::inject::Call;
@@ -140,6 +142,20 @@ impl Tasks {
             Ok(index) => Ok(TaskControl::new(controls[index].clone(), self.clone())),
             Err(error) => Err(ControlError::not_found(name, &error.to_string())),
         }
+    }
+
+    /// Blocks until a task has had so many runs: see [`TaskControl::wait_for`].
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get) and [`TaskControl::wait_for`].
+    pub fn wait_for(
+        &self,
+        name: &str,
+        until: Until,
+        limit: Duration,
+    ) -> Result<(), ControlError> {
+        self.get(name)?.wait_for(until, limit)
     }
 
     /// Pauses all tasks that have not ended; see [`TaskControl::pause_with`].

@@ -28,7 +28,7 @@ use crate::runner::TaskControl;
 use crate::runner::Tasks;
 
 /// After how many runs a simulation without a limit gives up.
-const RUNS_MAX: u64 = 100_000;
+const RUNS_MAX: u64 = 10_000;
 
 /// A scheduler on one thread, whose time is moved by the test.
 ///
@@ -109,7 +109,7 @@ impl Sim {
     ///
     /// # Panics
     ///
-    /// After 100,000 runs, because a task recurs: give [a limit](Self::run_until_idle_or).
+    /// After 10,000 runs, because a task recurs: give [a limit](Self::run_until_idle_or).
     #[track_caller]
     pub fn run_until_idle(&mut self) {
         let (world, record) = (self.world(), &self.play().cast.record);

@@ -30,7 +30,7 @@ use crate::run::BoxFuture;
 
 /// How often one run may wait on the clock, which stands still for all others meanwhile: it may wait for
 /// something that cannot happen.
-const WAITS_MAX: u64 = 100_000;
+const WAITS_MAX: u64 = 10_000;
 
 /// For how long a simulation without a limit waits for a future that nothing of ours wakes.
 const PATIENCE: Duration = Duration::from_secs(366 * 86_400);
