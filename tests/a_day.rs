@@ -40,44 +40,80 @@ async fn fetch() {}
 #[scheduled(cron = "0 0 */2 * * *", zone = "Europe/Berlin")]
 fn sweep() {}
 
-fn play() -> String {
-    let mut sim = Sim::at("2026-03-29T00:00[Europe/Berlin]")
+/// The event log, with a heading for each part of the day.
+#[derive(Default)]
+struct Diary {
+    text: String,
+    lines: usize,
+}
+
+impl Diary {
+    fn chapter(&mut self, sim: &Sim, heading: &str) {
+        let log = sim.event_log();
+        self.text.push_str(&format!("{heading}\n"));
+        for line in log.lines().skip(self.lines) {
+            self.text.push_str(&format!("  {line}\n"));
+        }
+        self.lines = log.lines().count();
+    }
+}
+
+fn set_up() -> Sim {
+    Sim::at("2026-03-29T00:00[Europe/Berlin]")
         .task(backup)
         .task(report)
         .task(import)
         .task(export)
         .task(fetch)
         .task(sweep)
-        .define("warm-up", Schedule::once("10s").set(Attribute::OnError, "stop"), |_| {})
+        .define("warm-up", Schedule::fixed_rate("1h").set(Attribute::OnError, "stop"), |_| {})
         .pool("io", Pool::new().size(1))
-        .seed(7);
+        .seed(7)
+}
+
+fn play() -> String {
+    let (mut sim, mut diary) = (set_up(), Diary::default());
     sim.panic_next("warm-up", "no cache");
+    sim.advance(hours(1));
+    diary.chapter(&sim, "The start: a task panics, and ends, because it says `on_error = \"stop\"`");
+
     sim.takes("backup", minutes(20));
     sim.advance_to("2026-03-29T08:30[Europe/Berlin]");
+    diary.chapter(&sim, "The night: from 02:00 to 03:00 clocks are set forward");
 
     sim.fail_next("report", "connection refused");
     sim.fail_next("report", "connection refused");
+    sim.advance_to("2026-03-29T09:30[Europe/Berlin]");
+    diary.chapter(&sim, "The report fails twice, and is tried again");
+
     sim.takes_each("import", [minutes(90)]);
+    sim.advance_to("2026-03-29T12:30[Europe/Berlin]");
+    diary.chapter(&sim, "The import overruns its next fire time, and keeps the only worker of its pool");
+
     sim.takes_each("fetch", [minutes(30)]);
     sim.advance_to("2026-03-29T13:30[Europe/Berlin]");
+    diary.chapter(&sim, "The fetch takes longer than its timeout");
 
-    let note = Pause::new().note("migration").until(
-        moment("2026-03-29T17:00[Europe/Berlin]").instant(),
-    );
-    sim.control("sweep").pause_with(&note).expect("it has not ended");
-    sim.advance_to("2026-03-29T18:00[Europe/Berlin]");
+    let end = moment("2026-03-29T17:00[Europe/Berlin]").instant();
+    let pause = Pause::new().note("migration").until(end);
+    sim.control("sweep").pause_with(&pause).expect("it has not ended");
+    sim.advance_to("2026-03-29T18:05[Europe/Berlin]");
+    diary.chapter(&sim, "The sweep is paused for a while");
 
-    // Set back across 18:00, which has been served.
-    sim.advance(minutes(5));
     sim.jump_wall_back(minutes(10));
     sim.run_now("report");
     sim.advance_to("2026-03-29T20:30[Europe/Berlin]");
+    diary.chapter(&sim, "At 18:05 the clock is set back by 10 minutes: nothing runs twice");
 
-    // The lid is closed for three hours.
     sim.suspend(hours(3));
-    sim.advance_to("2026-03-30T00:00[Europe/Berlin]");
-    sim.shutdown().expect("nothing is in progress");
-    sim.event_log()
+    sim.advance_to("2026-03-30T00:05[Europe/Berlin]");
+    diary.chapter(&sim, "At 20:30 the machine is suspended for three hours");
+
+    sim.takes("sweep", secs(12));
+    sim.run_now("sweep");
+    sim.shutdown().expect("it is given the time");
+    diary.chapter(&sim, "The stop waits for the run in progress");
+    diary.text
 }
 
 #[test]

@@ -41,8 +41,11 @@ impl<'a> EventText<'a> {
         match event {
             Event::SchedulerStarted { tasks, .. } => scheduler(format!("started; tasks: {tasks}")),
             Event::SchedulerStopping { .. } => scheduler("is stopping".to_owned()),
+            Event::SchedulerStopped { took, .. } if took.is_zero() => {
+                scheduler("has stopped".to_owned())
+            }
             Event::SchedulerStopped { took, .. } => {
-                scheduler(format!("stopped after {}", speech::duration(*took)))
+                scheduler(format!("has stopped after {}", speech::duration(*took)))
             }
             Event::Lost { count } => scheduler(format!("{count} events were lost")),
             Event::WorkerRefused { pool, reason, .. } => {

@@ -34,8 +34,7 @@ impl Sim {
     #[must_use]
     #[track_caller]
     pub fn at(start: impl IntoMoment) -> Self {
-        let setup = Setup::new(moment(start));
-        Self { setup: RefCell::new(Some(setup)), play: OnceCell::new() }
+        Self::of(Setup::new(moment(start)))
     }
 
     /// Plays an annotated function, by the schedule of its annotations.
@@ -76,7 +75,9 @@ impl Sim {
         schedule: Schedule,
         body: impl Fn(&Run) -> R + Send + Sync + 'static,
     ) -> Self {
-        self.builder(|builder| builder.task(name, schedule, body))
+        // Not in a closure, so that messages name the caller's place.
+        let setup = self.take_setup();
+        Self::of(Setup { builder: setup.builder.task(name, schedule, body), ..setup })
     }
 
     /// Plays a task that is a closure which makes a future.
@@ -91,7 +92,8 @@ impl Sim {
     where
         F: Future<Output: TaskOutput> + Send + 'static,
     {
-        self.builder(|builder| builder.task_async(name, schedule, body))
+        let setup = self.take_setup();
+        Self::of(Setup { builder: setup.builder.task_async(name, schedule, body), ..setup })
     }
 
     /// Keeps a value for the tasks, such as a fake database: see [`Builder::manage`]. [`get`](Self::get)
@@ -153,14 +155,17 @@ impl Sim {
     #[track_caller]
     pub fn builder(self, change: impl FnOnce(Builder) -> Builder) -> Self {
         let setup = self.take_setup();
-        let setup = Setup { builder: change(setup.builder), ..setup };
-        Self { setup: RefCell::new(Some(setup)), play: OnceCell::new() }
+        Self::of(Setup { builder: change(setup.builder), ..setup })
     }
 
     #[track_caller]
     fn change(self, change: impl FnOnce(&mut Setup)) -> Self {
         let mut setup = self.take_setup();
         change(&mut setup);
+        Self::of(setup)
+    }
+
+    fn of(setup: Setup) -> Self {
         Self { setup: RefCell::new(Some(setup)), play: OnceCell::new() }
     }
 
