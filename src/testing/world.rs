@@ -46,10 +46,18 @@ pub(super) enum Step {
     Rests,
 }
 
+/// What a world has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Happened,
+    At(Tick),
+    Never,
+}
+
 /// A scheduler's surroundings, without the scheduler.
 pub(super) struct World {
     clock: ManualClock,
-    crews: Mutex<Vec<VirtualCrew>>,
+    crews: Mutex<Arc<Vec<VirtualCrew>>>,
     /// Runs whose bodies have been executed, by the end of their time, and then by their order.
     busy: Mutex<BTreeMap<(Tick, u64), Busy>>,
     order: AtomicU64,
@@ -102,7 +110,7 @@ impl World {
     /// Workers for one more pool.
     pub(super) fn new_crew(&self) -> VirtualCrew {
         let crew = VirtualCrew::new();
-        lock(&self.crews).push(crew.clone());
+        Arc::make_mut(&mut *lock(&self.crews)).push(crew.clone());
         crew
     }
 
@@ -129,15 +137,16 @@ impl World {
 
     /// Takes one step, at most up to a limit.
     pub(super) fn step(&self, limit: Tick) -> Step {
-        let was_set = self.was_set.swap(false, RELAXED);
-        if self.finish_one() || self.work_once(was_set) {
+        if self.finish_one() || self.was_set.load(RELAXED) && self.look_at_the_wall() {
             return Step::Happened;
         }
-        if self.driver.settle() && self.work_once(false) {
-            return Step::Happened;
+        let mut next = self.work_once();
+        if next != Next::Happened && self.driver.settle() {
+            next = self.work_once();
         }
-        match self.next_event() {
-            Some(next) if next <= limit => self.move_to(next),
+        match next {
+            Next::Happened => Step::Happened,
+            Next::At(next) if next <= limit => self.move_to(next),
             _ if limit == Tick::MAX => self.wait_for_futures(),
             _ => self.move_to(limit),
         }
@@ -150,7 +159,8 @@ impl World {
 
     /// Whether nothing is in progress, and nothing waits.
     pub(super) fn is_idle(&self) -> bool {
-        self.next_event().is_none() && !self.driver.has_pending()
+        let is_empty = |crew: &VirtualCrew| crew.next_due().is_none();
+        lock(&self.busy).is_empty() && self.crews().iter().all(is_empty) && !self.driver.has_pending()
     }
 
     /// Sets the wall clock; whoever waits for it sees that when time goes on.
@@ -175,28 +185,46 @@ impl World {
         true
     }
 
-    /// Has a worker run a task that is due, or do what it was woken for; or, if `all` shall look,
-    /// each that is free whatever there is to do.
-    fn work_once(&self, all: bool) -> bool {
+    /// Has a free worker run a task that is due; or says when something happens next: a run ends, or a
+    /// task is due for which somebody is free.
+    fn work_once(&self) -> Next {
+        let (now, crews) = (self.clock.now(), self.crews());
+        let mut next = lock(&self.busy).keys().next().map(|(end, _)| *end);
+        for (index, crew) in crews.iter().enumerate() {
+            let Some(due) = crew.next_due() else { continue };
+            let Some(worker) = self.free_worker(index, crew) else { continue };
+            if due <= now && self.begin(crew, index, worker) {
+                return Next::Happened;
+            }
+            next = Some(next.map_or(due, |next| next.min(due)));
+        }
+        next.map_or(Next::Never, Next::At)
+    }
+
+    /// Has each free worker look once, also for whether it may leave, and says whether one did something.
+    fn work_all(&self) -> bool {
         let mut has_happened = false;
-        let count = lock(&self.crews).len();
-        for index in 0..count {
-            let crew = lock(&self.crews)[index].clone();
-            let is_due = crew.next_due().is_some_and(|due| due <= self.clock.now());
+        for (index, crew) in self.crews().iter().enumerate() {
             for worker in crew.workers() {
-                let has_work = all || is_due || crew.is_woken(worker);
-                if !has_work || self.is_busy(index, worker) {
-                    continue;
-                }
-                if self.begin(&crew, index, worker) {
-                    has_happened = true;
-                    if !all {
-                        return true;
-                    }
-                }
+                has_happened |= !self.is_busy(index, worker) && self.begin(crew, index, worker);
             }
         }
         has_happened
+    }
+
+    /// Has everybody look at the wall clock, who is free: in each pool one has to.
+    fn look_at_the_wall(&self) -> bool {
+        let is_everybody_free = lock(&self.busy).is_empty();
+        self.was_set.store(!is_everybody_free, RELAXED);
+        self.work_all()
+    }
+
+    fn free_worker(&self, index: usize, crew: &VirtualCrew) -> Option<u64> {
+        crew.workers().into_iter().find(|worker| !self.is_busy(index, *worker))
+    }
+
+    fn crews(&self) -> Arc<Vec<VirtualCrew>> {
+        Arc::clone(&lock(&self.crews))
     }
 
     fn begin(&self, crew: &VirtualCrew, index: usize, worker: u64) -> bool {
@@ -218,19 +246,6 @@ impl World {
 
     fn is_busy(&self, crew: usize, worker: u64) -> bool {
         lock(&self.busy).values().any(|busy| busy.crew == crew && busy.worker == worker)
-    }
-
-    /// When something happens next: a run ends, or a task is due for which somebody is free.
-    fn next_event(&self) -> Option<Tick> {
-        let (crews, busy) = (lock(&self.crews), lock(&self.busy));
-        let is_free = |(index, crew): &(usize, &VirtualCrew)| {
-            let occupied = busy.values().filter(|busy| busy.crew == *index).count();
-            crew.workers().len() > occupied
-        };
-        let due = crews.iter().enumerate().filter(is_free);
-        let due = due.filter_map(|(_, crew)| crew.next_due());
-        let ends = busy.keys().next().map(|(end, _)| *end);
-        due.chain(ends).min()
     }
 
     /// Lets time go on to `to`, or until a future is woken.
@@ -261,7 +276,7 @@ impl World {
     fn play_until(&self, gate: &Gate, seen: Epoch, until: Option<Tick>) {
         let limit = until.unwrap_or(Tick::MAX);
         while gate.epoch() == seen && self.clock.now() < limit {
-            if self.work_once(true) {
+            if self.work_all() {
                 continue;
             }
             let step = self.step(limit);
