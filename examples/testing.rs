@@ -57,8 +57,7 @@ mod tests {
 
     #[test]
     fn sessions_are_purged_five_seconds_after_the_end_of_each_purge() {
-        let mut sim =
-            Sim::at("2026-01-01T00:00:00Z").manage(Sessions::default()).task(purge);
+        let mut sim = Sim::at("2026-01-01T00:00:00Z").manage(Sessions::default()).task(purge);
         sim.takes("purge", secs(3));
         sim.advance(secs(20));
         assert_eq!(sim.starts("purge"), [0, 8, 16].map(secs));

@@ -17,11 +17,7 @@ use scheduler::testing::*;
 fn backup() {}
 
 /// Fails in the morning, and is tried again.
-#[scheduled(
-    cron = "0 0 9 * * *",
-    zone = "Europe/Berlin",
-    retry(max = 2, base = "10s", cap = "1m")
-)]
+#[scheduled(cron = "0 0 9 * * *", zone = "Europe/Berlin", retry(max = 2, base = "10s", cap = "1m"))]
 fn report() -> Result<(), String> {
     Ok(())
 }
@@ -75,7 +71,8 @@ fn play() -> String {
     let (mut sim, mut diary) = (set_up(), Diary::default());
     sim.panic_next("warm-up", "no cache");
     sim.advance(hours(1));
-    diary.chapter(&sim, "The start: a task panics, and ends, because it says `on_error = \"stop\"`");
+    diary
+        .chapter(&sim, "The start: a task panics, and ends, because it says `on_error = \"stop\"`");
 
     sim.takes("backup", minutes(20));
     sim.advance_to("2026-03-29T08:30[Europe/Berlin]");
@@ -88,7 +85,10 @@ fn play() -> String {
 
     sim.takes_each("import", [minutes(90)]);
     sim.advance_to("2026-03-29T12:30[Europe/Berlin]");
-    diary.chapter(&sim, "The import overruns its next fire time, and keeps the only worker of its pool");
+    diary.chapter(
+        &sim,
+        "The import overruns its next fire time, and keeps the only worker of its pool",
+    );
 
     sim.takes_each("fetch", [minutes(30)]);
     sim.advance_to("2026-03-29T13:30[Europe/Berlin]");

@@ -39,7 +39,8 @@ fn closure(schedule: Schedule) -> Sim {
 
 #[track_caller]
 fn panics(expected: &str, act: impl FnOnce()) {
-    let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(act)).expect_err("it panics");
+    let payload =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(act)).expect_err("it panics");
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or_default();
     assert!(text.contains(expected), "{text}");
@@ -114,7 +115,9 @@ where
 
 #[test]
 fn what_has_no_schedule_is_refused() {
-    panics("`testing::not_annotated` has no `#[scheduled(…)]`", || drop(schedule_of(not_annotated)));
+    panics("`testing::not_annotated` has no `#[scheduled(…)]`", || {
+        drop(schedule_of(not_annotated))
+    });
     panics("has no `#[scheduled(…)]`", || {
         Sim::at("2026-01-01T00:00Z").task(not_annotated).advance(secs(1));
     });
@@ -149,7 +152,10 @@ fn a_pool_that_is_too_small_lets_tasks_wait_and_miss_fire_times() {
     // One run for the latest of the fire times that were missed: 00:02:02.
     assert_eq!(sim.starts("quick"), [181, 182, 242].map(secs));
     assert_eq!(sim.snapshot("quick").counters.skipped_misfire, 2);
-    assert_eq!(sim.snapshot("quick").last_runs[2].fire_time, moment("2026-01-01T00:02:02Z").instant());
+    assert_eq!(
+        sim.snapshot("quick").last_runs[2].fire_time,
+        moment("2026-01-01T00:02:02Z").instant()
+    );
 }
 
 #[test]
@@ -217,9 +223,8 @@ fn a_plain_run_that_sleeps_lasts_longer_by_that_and_by_no_more_than_its_timeout(
 
 #[test]
 fn a_plain_run_that_polls_for_ever_is_ended_with_a_hint() {
-    let mut sim = Sim::at("2026-01-01T00:00:00Z").define("poll", Schedule::once("0s"), |run| {
-        while run.sleep(secs(1)).is_ok() {}
-    });
+    let mut sim = Sim::at("2026-01-01T00:00:00Z")
+        .define("poll", Schedule::once("0s"), |run| while run.sleep(secs(1)).is_ok() {});
     sim.advance(secs(1));
     sim.run_until_idle();
     let log = sim.event_log();
@@ -257,9 +262,12 @@ fn a_wrong_outcome_is_shown_beside_what_was_expected() {
     let mut sim = closure(Schedule::fixed_rate("1s"));
     sim.fail_next("work", "disk full");
     sim.advance(secs(1));
-    panics("\n    1  Error(\"disk full\") / Error(\"disk full\")\n!   2  Error(\"x\") / Success", move || {
-        assert_outcomes!(sim, "work", [Error("disk full"), Error("x")]);
-    });
+    panics(
+        "\n    1  Error(\"disk full\") / Error(\"disk full\")\n!   2  Error(\"x\") / Success",
+        move || {
+            assert_outcomes!(sim, "work", [Error("disk full"), Error("x")]);
+        },
+    );
 }
 
 #[test]
@@ -370,7 +378,8 @@ fn nothing_is_read_that_a_test_does_not_give() {
 #[test]
 fn managed_values_come_back_to_the_test() {
     let shared: Arc<str> = "text".into();
-    let sim = Sim::at("2026-01-01T00:00Z").manage(7_u32).manage_named("b", 8_u32).manage_shared(shared);
+    let sim =
+        Sim::at("2026-01-01T00:00Z").manage(7_u32).manage_named("b", 8_u32).manage_shared(shared);
     assert_eq!((*sim.get::<u32>(), *sim.get_named::<u32>("b"), &*sim.get::<str>()), (7, 8, "text"));
     panics("no `u64` is managed, but: ", move || drop(sim.get::<u64>()));
 }

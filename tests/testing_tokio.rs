@@ -74,11 +74,9 @@ fn the_clocks_of_the_simulation_and_of_tokio_agree() {
 
 #[test]
 fn a_task_that_waits_for_what_never_comes_ends_with_the_test() {
-    let mut sim = Sim::at("2026-01-01T00:00:00Z").define_async(
-        "stuck",
-        Schedule::once("0s"),
-        |_| std::future::pending::<()>(),
-    );
+    let mut sim =
+        Sim::at("2026-01-01T00:00:00Z")
+            .define_async("stuck", Schedule::once("0s"), |_| std::future::pending::<()>());
     sim.advance(days(400));
     assert_eq!(sim.snapshot("stuck").running, 1);
     sim.run_until_idle();

@@ -109,8 +109,8 @@ impl Conductor {
                 return None;
             }
         }
-        let is_called_off = state.end.is_some()
-            || state.course(seat).is_some_and(|course| course.is_called_off);
+        let is_called_off =
+            state.end.is_some() || state.course(seat).is_some_and(|course| course.is_called_off);
         if is_called_off {
             state = self.give_up(state, seat, &mut tale, now);
         }

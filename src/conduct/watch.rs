@@ -129,8 +129,10 @@ impl Control {
     fn too_late(&self, until: Until, limit: Duration) -> ControlError {
         let counters = self.conductor.lock().history.counters();
         let (runs, failed) = (counters.runs, counters.failures());
-        ControlError::too_late(&self.conductor.name, limit, format!(
-            "{until} were waited for; there were {runs}, {failed} of them failed"
-        ))
+        ControlError::too_late(
+            &self.conductor.name,
+            limit,
+            format!("{until} were waited for; there were {runs}, {failed} of them failed"),
+        )
     }
 }

@@ -138,12 +138,7 @@ impl Scheduler {
     /// # Errors
     ///
     /// As [`Tasks::wait_for`].
-    pub fn wait_for(
-        &self,
-        name: &str,
-        until: Until,
-        limit: Duration,
-    ) -> Result<(), ControlError> {
+    pub fn wait_for(&self, name: &str, until: Until, limit: Duration) -> Result<(), ControlError> {
         self.running.tasks.wait_for(name, until, limit)
     }
 

@@ -149,12 +149,7 @@ impl Tasks {
     /// # Errors
     ///
     /// As [`get`](Self::get) and [`TaskControl::wait_for`].
-    pub fn wait_for(
-        &self,
-        name: &str,
-        until: Until,
-        limit: Duration,
-    ) -> Result<(), ControlError> {
+    pub fn wait_for(&self, name: &str, until: Until, limit: Duration) -> Result<(), ControlError> {
         self.get(name)?.wait_for(until, limit)
     }
 

@@ -77,7 +77,8 @@ impl<'a> EventText<'a> {
     fn of_task(&self, event: &Event) -> (String, String) {
         let (task, what) = match event {
             Event::Skipped { task, reason, fire_time, count, .. } => {
-                let (times, time) = (if *count == 1 { "time" } else { "times" }, self.time(*fire_time));
+                let (times, time) =
+                    (if *count == 1 { "time" } else { "times" }, self.time(*fire_time));
                 let last = if *count == 1 { "of" } else { "up to" };
                 (task, format!("skipped {count} fire {times} {last} {time}: {}", reason.name()))
             }

@@ -27,7 +27,6 @@ mod setup;
 mod sim;
 mod world;
 
-
 pub use crate::assert_outcomes;
 pub use lengths::days;
 pub use lengths::hours;

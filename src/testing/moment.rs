@@ -71,7 +71,8 @@ impl Moment {
     pub fn local(&self) -> String {
         let local = self.zone.local(self.at);
         let has_seconds = self.at.timestamp_subsec_nanos() > 0 || local.timestamp() % 60 != 0;
-        let format = if has_seconds { "%a %Y-%m-%d %H:%M:%S%.f%:z" } else { "%a %Y-%m-%d %H:%M%:z" };
+        let format =
+            if has_seconds { "%a %Y-%m-%d %H:%M:%S%.f%:z" } else { "%a %Y-%m-%d %H:%M%:z" };
         local.format(format).to_string()
     }
 }
@@ -182,7 +183,8 @@ fn split_offset(time: &str) -> Option<(&str, Option<FixedOffset>)> {
 }
 
 fn parse_local(text: &str) -> Option<NaiveDateTime> {
-    let formats = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M"];
+    let formats =
+        ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M"];
     let times = formats.iter().find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
     times.or_else(|| NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?.and_hms_opt(0, 0, 0))
 }
@@ -236,10 +238,16 @@ mod tests {
     #[test]
     fn all_usual_forms_are_read_and_written_back() {
         check("2026-03-27T09:00[Europe/Berlin]", "2026-03-27T09:00:00+01:00[Europe/Berlin]");
-        check("2026-03-30T09:00:01.5[Europe/Berlin]", "2026-03-30T09:00:01.500+02:00[Europe/Berlin]");
+        check(
+            "2026-03-30T09:00:01.5[Europe/Berlin]",
+            "2026-03-30T09:00:01.500+02:00[Europe/Berlin]",
+        );
         check("2026-03-30 09:00[Europe/Berlin]", "2026-03-30T09:00:00+02:00[Europe/Berlin]");
         check("2026-03-30[Europe/Berlin]", "2026-03-30T00:00:00+02:00[Europe/Berlin]");
-        check("2026-03-30T09:00:00+02:00[Europe/Berlin]", "2026-03-30T09:00:00+02:00[Europe/Berlin]");
+        check(
+            "2026-03-30T09:00:00+02:00[Europe/Berlin]",
+            "2026-03-30T09:00:00+02:00[Europe/Berlin]",
+        );
         check("2026-03-30T09:00:00+02:00", "2026-03-30T07:00:00Z");
         check("2026-03-30T09:00-03:30", "2026-03-30T12:30:00Z");
         check("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z");

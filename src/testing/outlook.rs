@@ -281,7 +281,9 @@ pub(super) fn fire_times(
             Box::new(rule.first_fire_time(start).filter(|at| *at >= from).into_iter())
         }
         Rule::FixedRate { period, .. } | Rule::FixedDelay { delay: period, .. } => {
-            let Ok(period) = TimeDelta::from_std(period) else { return Box::new(rule.first_fire_time(start).into_iter()) };
+            let Ok(period) = TimeDelta::from_std(period) else {
+                return Box::new(rule.first_fire_time(start).into_iter());
+            };
             let first = rule.first_fire_time(start);
             let first = first.and_then(|first| on_grid(first, period, from));
             Box::new(std::iter::successors(first, move |at| at.checked_add_signed(period)))

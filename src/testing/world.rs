@@ -160,7 +160,9 @@ impl World {
     /// Whether nothing is in progress, and nothing waits.
     pub(super) fn is_idle(&self) -> bool {
         let is_empty = |crew: &VirtualCrew| crew.next_due().is_none();
-        lock(&self.busy).is_empty() && self.crews().iter().all(is_empty) && !self.driver.has_pending()
+        lock(&self.busy).is_empty()
+            && self.crews().iter().all(is_empty)
+            && !self.driver.has_pending()
     }
 
     /// Sets the wall clock; whoever waits for it sees that when time goes on.

@@ -64,10 +64,7 @@ fn a_pause_until_an_instant_ends_by_itself() {
     assert_eq!(snapshot.next.map(seconds), Some(3.0));
     assert_eq!(snapshot.would_run_at.map(seconds), Some(1.0));
     stage.until(4_500);
-    assert_eq!(
-        stage.heard(),
-        "start 0 | paused 0.5 | resumed 3 | paused 2 x2 | start 3 | start 4"
-    );
+    assert_eq!(stage.heard(), "start 0 | paused 0.5 | resumed 3 | paused 2 x2 | start 3 | start 4");
     assert!(control.resume().unwrap_err().is_not_paused());
 }
 
@@ -153,7 +150,11 @@ fn a_fire_time_that_comes_during_a_manual_run() {
     };
     play(rate(1_000), Overlap::Skip, "start 0 | manual 0.5 | overlap 1 | start 2 | start 3");
     play(rate(1_000), Overlap::QueueOne, "start 0 | manual 0.5 | overlap 1 | start 2 | start 3");
-    play(rate(700), Overlap::QueueOne, "start 0 | manual 0.5 | overlap 0.7 | start 2 (1.4) | start 2.1 | start 2.8");
+    play(
+        rate(700),
+        Overlap::QueueOne,
+        "start 0 | manual 0.5 | overlap 0.7 | start 2 (1.4) | start 2.1 | start 2.8",
+    );
     play(rate(1_000), Overlap::Allow, "start 0 | manual 0.5 | start 1 | start 2 | start 3");
     play(delay(1_000), Overlap::Skip, "start 0 | manual 0.5 | overlap 1 | start 3");
     play(delay(1_000), Overlap::QueueOne, "start 0 | manual 0.5 | start 2 (1) | start 3");
@@ -189,19 +190,15 @@ fn a_new_rule_counts_from_the_call() {
 fn a_new_rule_during_a_run_lets_overlap_decide_about_what_comes_before_its_end() {
     let play = |how, expected: &str| {
         let mut stage = Stage::new();
-        let control = stage.task(rate(60_000), overlap(how), |run| {
-            ok(if run.number() == 1 { 5_500 } else { 0 })
-        });
+        let control = stage
+            .task(rate(60_000), overlap(how), |run| ok(if run.number() == 1 { 5_500 } else { 0 }));
         stage.until(1_500);
         control.reschedule(rate(2_000)).unwrap();
         stage.until(8_000);
         assert_eq!(stage.heard(), expected, "{how:?}");
     };
     play(Overlap::Skip, "start 0 | overlap 3.5 | rescheduled 5.5 | start 5.5 | start 7.5");
-    play(
-        Overlap::QueueOne,
-        "start 0 | overlap 3.5 | rescheduled 5.5 | start 5.5 | start 7.5",
-    );
+    play(Overlap::QueueOne, "start 0 | overlap 3.5 | rescheduled 5.5 | start 5.5 | start 7.5");
     play(Overlap::Allow, "start 0 | rescheduled 1.5 | start 3.5 | start 5.5 | start 7.5");
 }
 

@@ -92,7 +92,13 @@ fn fire_times_that_pass_while_nothing_can_start() {
     for overlap in OVERLAPS {
         let run_once = "start 0 | misfire 3 x3 | start 4.5 (4) | start 5 | start 6";
         check(rate(1_000), policy(overlap, Misfire::RunOnce), act, 0, run_once);
-        check(rate(1_000), policy(overlap, Misfire::Skip), act, 0, "start 0 | misfire 4 x4 | start 5 | start 6");
+        check(
+            rate(1_000),
+            policy(overlap, Misfire::Skip),
+            act,
+            0,
+            "start 0 | misfire 4 x4 | start 5 | start 6",
+        );
         let catch_up = "start 0 | start 4.5 (1) | start 4.5 (2) | start 4.5 (3) | start 4.5 (4) | start 5 | start 6";
         check(rate(1_000), policy(overlap, Misfire::CatchUp), act, 0, catch_up);
     }
@@ -153,14 +159,18 @@ fn a_fire_time_behind_a_run_that_then_finds_no_thread_is_judged_by_misfire() {
     let play = |misfire, expected: &str| {
         let mut stage = Stage::with_workers(1);
         let queue_one = policy(Overlap::QueueOne, misfire);
-        let _task = stage.task(rate(1_000), queue_one, |run| ok(if run.number() == 1 { 1_500 } else { 0 }));
+        let _task =
+            stage.task(rate(1_000), queue_one, |run| ok(if run.number() == 1 { 1_500 } else { 0 }));
         // It is due just before the first run ends, and holds the only thread from then on.
         let other = Policy::default();
         let _other = stage.task(once(900), other, |_| ok(3_000));
         stage.until(5_200);
         assert_eq!(stage.heard(), expected);
     };
-    play(Misfire::RunOnce, "start 0 | start 1.5 (0.9) | completed 4.5 | misfire 3 x3 | start 4.5 (4) | start 5");
+    play(
+        Misfire::RunOnce,
+        "start 0 | start 1.5 (0.9) | completed 4.5 | misfire 3 x3 | start 4.5 (4) | start 5",
+    );
     play(Misfire::Skip, "start 0 | start 1.5 (0.9) | completed 4.5 | misfire 4 x4 | start 5");
     play(
         Misfire::CatchUp,
@@ -350,7 +360,9 @@ fn a_grid_that_was_not_looked_at_for_very_long_is_gone_over_at_once() {
     let _control = stage.task(rate(1), Policy::default(), |_| ok(0));
     stage.until(0);
     stage.stall_until(365 * 86_400_000);
-    assert!(stage.heard().starts_with("start 0 | misfire 31535999.999 x31535999999 | start 31536000"));
+    assert!(
+        stage.heard().starts_with("start 0 | misfire 31535999.999 x31535999999 | start 31536000")
+    );
 }
 
 #[test]
@@ -361,5 +373,8 @@ fn a_calendar_that_was_not_looked_at_for_very_long_is_gone_over_in_little_time()
     stage.step_wall(365 * 86_400);
     let heard = stage.heard();
     let latest = "start 31536001";
-    assert!(heard.starts_with("start 1 | misfire 31536000 x") && heard.ends_with(latest), "{heard}");
+    assert!(
+        heard.starts_with("start 1 | misfire 31536000 x") && heard.ends_with(latest),
+        "{heard}"
+    );
 }
