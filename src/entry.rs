@@ -192,7 +192,7 @@ inventory::collect!(Entry);
 ///
 /// The tasks of a crate that the binary never mentions are not linked: write `use jobs as _;`.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{Attribute, entries, scheduled};
 ///
 /// #[scheduled(fixed_rate = "1s")]
@@ -238,7 +238,7 @@ impl TaskList {
 ///
 /// A function that is named is linked, whatever crate it is in.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{Scheduler, scheduled, tasks};
 ///
 /// mod jobs {

@@ -116,7 +116,7 @@ where
 #[test]
 fn what_has_no_schedule_is_refused() {
     panics("`testing::not_annotated` has no `#[scheduled(…)]`", || {
-        drop(schedule_of(not_annotated))
+        drop(schedule_of(not_annotated));
     });
     panics("has no `#[scheduled(…)]`", || {
         Sim::at("2026-01-01T00:00Z").task(not_annotated).advance(secs(1));

@@ -78,7 +78,7 @@ impl Conductor {
             None => state.take_beside(number),
         };
         drop(state);
-        tale.out(&self.bus, None, now);
+        tale.out(self, None, now);
         drop(left);
     }
 
@@ -101,7 +101,7 @@ impl Conductor {
                 let left = state.take_beside(number);
                 let lead = state.end.and(state.handle.clone());
                 drop(state);
-                tale.out(&self.bus, None, now);
+                tale.out(self, None, now);
                 drop(left);
                 if let Some(lead) = lead {
                     lead.renew();
@@ -125,7 +125,7 @@ impl Conductor {
             },
         };
         drop(state);
-        tale.out(&self.bus, due, now);
+        tale.out(self, due, now);
         due
     }
 }

@@ -74,7 +74,7 @@ impl Conductor {
         let pool = Arc::clone(&parts.pool);
         let conductor = Self::new(parts);
         let handle = pool.submit_task(conductor.task())?;
-        conductor.attach(handle);
+        conductor.attach(&handle);
         Ok(Control::new(conductor))
     }
 
@@ -101,7 +101,7 @@ impl Conductor {
     }
 
     /// Takes the engine's task, which may be running already.
-    fn attach(self: &Arc<Self>, handle: TaskHandle<()>) {
+    fn attach(self: &Arc<Self>, handle: &TaskHandle<()>) {
         self.lock().handle = Some(handle.clone());
         let conductor = Arc::clone(self);
         handle.on_done(move |_| conductor.engine_has_ended());
@@ -156,7 +156,7 @@ impl Conductor {
                 }
                 state = self.give_up(state, Seat::Lead, tale, now);
             } else if let Some(end) = state.end {
-                tale.end(&mut state, end, now);
+                tale.end(&mut state, end);
                 return (state, None);
             } else if let Some((rule, from)) = state.wishes.rule.take() {
                 state = self.take_rule(state, rule, from, tale, now);
@@ -238,7 +238,7 @@ impl Conductor {
         };
         let (state, due) = self.plan(state, &mut tale, now);
         drop(state);
-        tale.out(&self.bus, due, now);
+        tale.out(self, due, now);
         due
     }
 
@@ -251,9 +251,9 @@ impl Conductor {
         if state.course(Seat::Lead).is_some_and(|course| course.again_at.is_some()) {
             state = self.give_up(state, Seat::Lead, &mut tale, now);
         }
-        tale.end(&mut state, end, now);
+        tale.end(&mut state, end);
         drop(state);
-        tale.out(&self.bus, None, now);
+        tale.out(self, None, now);
         drop(handle);
     }
 }

@@ -174,7 +174,7 @@ impl Conductor {
         } else {
             drop(state);
         }
-        tale.out(&self.bus, None, now);
+        tale.out(self, None, now);
     }
 }
 

@@ -34,7 +34,22 @@ use crate::run::TaskResult;
 /// A run that begins.
 pub(super) struct Opening {
     pub(super) run: Run,
-    pub(super) facts: Arc<TaskFacts>,
+    /// What a span tells of the task, where there are spans.
+    facts: Option<Arc<TaskFacts>>,
+}
+
+impl Opening {
+    pub(super) fn span(&self) -> Option<Span> {
+        self.facts.as_ref().map(|facts| Span::of_run(&self.run, facts))
+    }
+}
+
+/// Calls, inside a span where there is one.
+pub(super) fn in_scope<R>(span: Option<&Span>, call: impl FnOnce() -> R) -> R {
+    match span {
+        Some(span) => span.in_scope(call),
+        None => call(),
+    }
 }
 
 /// What a worker that is there is to do.
@@ -65,12 +80,12 @@ impl Conductor {
         seat: Seat,
         call: &(dyn Fn(&Run) -> TaskResult + Send + Sync),
     ) -> Result<(), Failure> {
-        let Some(Opening { run, facts }) = self.begin(seat) else { return Ok(()) };
-        let span = Span::of_run(&run, &facts);
-        let result = run.enter(|| span.in_scope(|| catch(|| call(&run))));
+        let Some(opening) = self.begin(seat) else { return Ok(()) };
+        let (span, run) = (opening.span(), opening.run);
+        let result = run.enter(|| in_scope(span.as_ref(), || catch(|| call(&run))));
         let result = flat(result);
         if let Err(failure) = &result {
-            span.fail(failure);
+            span.iter().for_each(|span| span.fail(failure));
             self.note_failure(seat, &run, failure);
         }
         result
@@ -100,7 +115,7 @@ impl Conductor {
                 beside = Some(fire);
                 None
             }
-            Choice::Again(course) => Some(self.next_attempt(course, engine, now)),
+            Choice::Again(course) => Some(self.next_attempt(&course, engine, now)),
             Choice::Start(fire, cause) => {
                 let number = match seat {
                     Seat::Lead => state.draw_number(),
@@ -110,13 +125,14 @@ impl Conductor {
             }
         };
         let opening = course.map(|course| {
-            let opening = Opening { run: course.run.clone(), facts: Arc::clone(&state.facts) };
+            let facts = cfg!(feature = "tracing").then(|| Arc::clone(&state.facts));
+            let opening = Opening { run: course.run.clone(), facts };
             state.put_course(seat, course);
             opening
         });
         drop(state);
         self.tell_start(opening.as_ref(), &mut tale);
-        tale.out(&self.bus, None, now);
+        tale.out(self, None, now);
         if let Some(fire) = beside {
             // A pool that is shut down takes none, and will not run this one again either.
             drop(self.start_beside(fire, Cause::Schedule));
@@ -190,15 +206,18 @@ impl Conductor {
         engine: scheduler_core::Run,
         now: Now,
     ) -> Course {
+        // The engine has converted the same instant already, as a rule.
+        let is_same = fire.due == engine.due();
+        let due = if is_same { engine.fire_time() } else { fire.due.as_wall(now) };
         let facts = Facts {
             task: Arc::clone(&self.name),
             number,
             attempt: 1,
             cause,
-            fire_time: fire.at.as_wall(now),
+            fire_time: if fire.at == fire.due { due } else { fire.at.as_wall(now) },
             started_at: now.wall,
         };
-        let run = Run::on_stage(facts, self.stage(fire.due.as_wall(now), engine, now));
+        let run = Run::on_stage(facts, self.stage(due, engine, now));
         Course {
             run,
             began: now,
@@ -210,7 +229,7 @@ impl Conductor {
         }
     }
 
-    fn next_attempt(&self, course: Course, engine: scheduler_core::Run, now: Now) -> Course {
+    fn next_attempt(&self, course: &Course, engine: scheduler_core::Run, now: Now) -> Course {
         let last = &course.run;
         let facts = Facts {
             task: Arc::clone(&self.name),
@@ -224,7 +243,8 @@ impl Conductor {
         let run = Run::on_stage(facts, self.stage(due, engine, now));
         run.keep_notes(last.take_notes());
         let deadline = self.deadline(now);
-        Course { run, again_at: None, deadline, failure: None, alarm: None, ..course }
+        let (began, is_called_off) = (course.began, course.is_called_off);
+        Course { run, began, again_at: None, is_called_off, deadline, failure: None, alarm: None }
     }
 
     fn stage(&self, due: DateTime<Utc>, engine: scheduler_core::Run, now: Now) -> Stage {

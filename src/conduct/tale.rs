@@ -7,11 +7,11 @@ use std::time::Duration;
 use scheduler_core::Due;
 use scheduler_core::Now;
 
+use super::conductor::Conductor;
 use super::judge::Judge;
 use super::judge::Skip;
 use super::rule::Rule;
 use super::state::State;
-use crate::observe::Bus;
 use crate::observe::Event;
 use crate::observe::Outcome;
 use crate::observe::TaskState;
@@ -24,11 +24,12 @@ use scheduler_core::Alarm;
 pub(super) struct Tale {
     events: Vec<Event>,
     /// Told before the end of the task, which it may lead to, with the next due time.
-    finished: Option<Finished>,
-    ended: Option<Event>,
+    finished: Option<Box<Finished>>,
+    ended: Option<TaskState>,
     /// Who waits for the end of a run.
     woken: Vec<Waker>,
     dropped: (Option<Alarm>, Option<Run>),
+    /// The rule that was replaced, which may be the user's trigger.
     dropped_rules: Vec<(Option<Box<Judge>>, Rule)>,
 }
 
@@ -45,7 +46,7 @@ impl Tale {
     }
 
     pub(super) fn finish(&mut self, run: Run, outcome: Outcome, took: Duration, streak: u64) {
-        self.finished = Some(Finished { run, outcome, took, streak });
+        self.finished = Some(Box::new(Finished { run, outcome, took, streak }));
     }
 
     /// Has those told who wait for the end of a run.
@@ -77,29 +78,28 @@ impl Tale {
     }
 
     /// Tells the end of the task, once.
-    pub(super) fn end(&mut self, state: &mut State, end: TaskState, now: Now) {
+    pub(super) fn end(&mut self, state: &mut State, end: TaskState) {
         if !state.is_end_told {
             state.is_end_told = true;
             self.wake(state);
-            let task = Arc::clone(&state.facts.name);
-            self.ended = Some(Event::TaskEnded { task, state: end, at: now.wall });
+            self.ended = Some(end);
         }
     }
 
     /// Tells everything, and drops what is left. Not to be called under the lock.
-    pub(super) fn out(self, bus: &Bus, next: Option<Due>, now: Now) {
-        if let Some(Finished { run, outcome, took, streak }) = self.finished {
+    pub(super) fn out(&mut self, conductor: &Conductor, next: Option<Due>, now: Now) {
+        let (bus, at) = (&conductor.bus, now.wall);
+        if let Some(finished) = self.finished.take() {
+            let Finished { run, outcome, took, streak } = *finished;
             let next = next.filter(|due| *due != Due::NEVER).map(|due| due.as_wall(now));
-            let at = now.wall;
             bus.emit(Event::RunFinished { run, outcome, took, next, streak, at });
         }
-        for event in self.events {
+        for event in self.events.drain(..) {
             bus.emit(event);
         }
-        if let Some(ended) = self.ended {
-            bus.emit(ended);
+        if let Some(state) = self.ended.take() {
+            bus.emit(Event::TaskEnded { task: Arc::clone(&conductor.name), state, at });
         }
-        drop((self.dropped, self.dropped_rules));
-        self.woken.into_iter().for_each(Waker::wake);
+        self.woken.drain(..).for_each(Waker::wake);
     }
 }

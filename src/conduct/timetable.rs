@@ -61,13 +61,13 @@ pub(super) type Answer = Result<Option<FireTime>, Failure>;
 /// The fire times of one rule.
 #[derive(Debug)]
 pub(super) struct Timetable {
-    times: Times,
-    jitter: Duration,
-    chance: Chance,
+    pub(super) times: Times,
+    pub(super) jitter: Duration,
+    pub(super) chance: Chance,
 }
 
 #[derive(Debug)]
-enum Times {
+pub(super) enum Times {
     Rate { period: Duration, initial_delay: Duration, first: Tick },
     Delay { delay: Duration, initial_delay: Duration, number: u64 },
     Once { delay: Duration },
@@ -77,7 +77,7 @@ enum Times {
 
 /// A trigger that others hold, too.
 #[derive(Debug)]
-struct Held<T: ?Sized>(Arc<T>);
+pub(super) struct Held<T: ?Sized>(pub(super) Arc<T>);
 
 impl<T: Trigger + ?Sized> Trigger for Held<T> {
     fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
@@ -102,53 +102,6 @@ impl Timetable {
             Rule::Custom(trigger) => Times::Trigger(FireTimes::new(Held(Arc::clone(trigger)))),
         };
         Self { times, jitter, chance }
-    }
-
-    /// The same timetable for a look ahead, which knows nothing of what was served. It asks no trigger of
-    /// the user's.
-    pub(super) fn sketch(&self) -> Self {
-        let times = match &self.times {
-            Times::Rate { period, initial_delay, first } => {
-                Times::Rate { period: *period, initial_delay: *initial_delay, first: *first }
-            }
-            Times::Delay { delay, initial_delay, number } => {
-                Times::Delay { delay: *delay, initial_delay: *initial_delay, number: *number }
-            }
-            Times::Calendar { trigger, .. } => Times::Calendar {
-                trigger: Arc::clone(trigger),
-                times: FireTimes::new(Held(Arc::clone(trigger))),
-            },
-            Times::Once { .. } | Times::Trigger(_) => Times::Once { delay: Duration::ZERO },
-        };
-        Self { times, ..*self }
-    }
-
-    /// The first fire time from `pending` on that is due at `now` or later, as far as the rule tells.
-    pub(super) fn upcoming(&self, pending: FireTime, now: Now) -> Option<FireTime> {
-        if pending.due.left(now) > Duration::ZERO {
-            return Some(pending);
-        }
-        match &self.times {
-            Times::Rate { .. } => self.pass(pending, Limit::Before(now)).ok()?.next,
-            Times::Calendar { trigger, .. } => {
-                let jitter = TimeDelta::from_std(self.jitter).ok()?;
-                let from = now.wall.checked_sub_signed(jitter + TimeDelta::nanoseconds(1))?;
-                let fires = trigger.upcoming(from).map(|at| self.on_wall(at));
-                fires.take(1_000).find(|fire| !Limit::Before(now).is_after(fire.due))
-            }
-            Times::Delay { .. } | Times::Once { .. } | Times::Trigger(_) => None,
-        }
-    }
-
-    /// The fire time after one, of a timetable for a look ahead.
-    pub(super) fn following_sketch(&self, of: FireTime) -> Option<FireTime> {
-        match &self.times {
-            Times::Rate { .. } => self.after_tick(of),
-            Times::Calendar { trigger, .. } => {
-                trigger.next_after(wall_of(of)).map(|at| self.on_wall(at))
-            }
-            Times::Delay { .. } | Times::Once { .. } | Times::Trigger(_) => None,
-        }
     }
 
     /// Whether its answers come from a trigger, which is not to be asked under a lock.
@@ -328,7 +281,7 @@ impl Timetable {
     }
 
     /// The next point of a grid; the end of time is never reached.
-    fn after_tick(&self, of: FireTime) -> Option<FireTime> {
+    pub(super) fn after_tick(&self, of: FireTime) -> Option<FireTime> {
         let Times::Rate { period, .. } = &self.times else { return None };
         Some(self.on_tick(tick_of(of) + *period))
     }
@@ -349,7 +302,7 @@ impl Timetable {
         self.chance.part_of(self.jitter, Draw::Jitter(number, 0))
     }
 
-    fn on_wall(&self, at: DateTime<Utc>) -> FireTime {
+    pub(super) fn on_wall(&self, at: DateTime<Utc>) -> FireTime {
         let jitter = if self.jitter.is_zero() {
             Duration::ZERO
         } else {
@@ -375,7 +328,7 @@ impl Limit {
         }
     }
 
-    fn is_after(self, due: Due) -> bool {
+    pub(super) fn is_after(self, due: Due) -> bool {
         match (self, due) {
             (_, Due::NEVER) => false,
             (Self::Before(now), Due::Tick(tick)) => tick < now.tick,
@@ -392,7 +345,7 @@ fn tick_of(fire: FireTime) -> Tick {
     }
 }
 
-fn wall_of(fire: FireTime) -> DateTime<Utc> {
+pub(super) fn wall_of(fire: FireTime) -> DateTime<Utc> {
     match fire.at {
         Due::Wall(wall) => wall,
         Due::Tick(_) => DateTime::<Utc>::MAX_UTC,

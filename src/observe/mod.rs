@@ -33,6 +33,7 @@ mod queue;
 mod record;
 #[cfg(test)]
 pub(crate) mod sample;
+mod starvation;
 #[cfg(test)]
 mod tests;
 #[cfg_attr(not(feature = "tracing"), path = "tracing_off.rs")]

@@ -21,6 +21,7 @@ mod current;
 mod shutdown;
 mod stop;
 mod task_error;
+mod wait;
 
 use std::fmt;
 use std::future::Future;
@@ -72,7 +73,7 @@ pub enum Cause {
 /// [`fire_time`](Self::fire_time), and its [`attempt`](Self::attempt) grows. Clones are the same run;
 /// they may outlive it, and be sent to other threads.
 ///
-/// ```
+/// ```standalone_crate
 /// use scheduler::{Run, scheduled};
 ///
 /// #[scheduled(cron = "0 0 9 * * MON-FRI", zone = "Europe/Berlin")]
@@ -122,16 +123,11 @@ pub(crate) struct Stage {
 }
 
 impl Run {
-    /// A run of an engine's task that has no conductor.
+    /// A run that takes place nowhere, for tests of code that is told of runs.
+    #[cfg(test)]
     pub(crate) fn new(facts: Facts) -> Self {
         let due = facts.fire_time;
-        let stage = scheduler_core::Run::current().map(|engine| Stage {
-            due,
-            engine,
-            pool: Weak::new(),
-            deadline: None,
-        });
-        Self::with(facts, due, stage)
+        Self::with(facts, due, None)
     }
 
     /// An attempt of a run that begins now.
@@ -217,7 +213,7 @@ impl Run {
 
     /// How much later than it was [`due`](Self::due) this attempt started.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use scheduler::{Run, scheduled};
     /// use std::time::Duration;
     ///
@@ -242,7 +238,7 @@ impl Run {
     /// dropped where it awaits.) What [`Shutdown`] tells comes earlier: no new runs start, and this one
     /// may finish.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use scheduler::{Run, scheduled};
     ///
     /// #[scheduled(fixed_delay = "1h")]
@@ -264,74 +260,10 @@ impl Run {
             || stage.is_some_and(|stage| stage.engine.is_cancelled() || stage.left().is_zero())
     }
 
-    /// Blocks the calling thread for this long on the scheduler's clock, or until the run is asked to
-    /// stop. In a simulation it is the virtual clock, and the thread of the simulation: give a task
-    /// that shall take virtual time an async body and [`sleep_async`](Self::sleep_async).
-    ///
-    /// ```
-    /// use scheduler::{Run, Stopped, scheduled};
-    /// use std::time::Duration;
-    ///
-    /// #[scheduled(fixed_delay = "1h")]
-    /// fn poll(run: Run) -> Result<(), Stopped> {
-    ///     while !std::path::Path::new("ready").exists() {
-    ///         run.sleep(Duration::from_secs(5))?;
-    ///     }
-    ///     Ok(())
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`Stopped`] when the run was asked to stop, before or during the wait.
-    pub fn sleep(&self, duration: Duration) -> Result<(), Stopped> {
-        if self.is_cancelled() {
-            return Err(Stopped);
-        }
-        match &self.attempt.stage {
-            Some(stage) => {
-                let left = stage.left();
-                stage.engine.sleep(duration.min(left)).map_err(|_| Stopped)?;
-                if duration < left { Ok(()) } else { Err(Stopped) }
-            }
-            // Outside of any scheduler there is no clock to wait on.
-            None => Ok(()),
-        }
-    }
-
-    /// Waits for this long on the scheduler's clock, and holds no thread meanwhile.
-    ///
-    /// The future needs no runtime. (When the run is asked to stop, the future of its task is dropped
-    /// where it awaits, and this one with it.)
-    ///
-    /// ```
-    /// use scheduler::{Run, scheduled};
-    /// use std::time::Duration;
-    ///
-    /// #[scheduled(fixed_delay = "1h")]
-    /// async fn poll(run: Run) {
-    ///     while !std::path::Path::new("ready").exists() {
-    ///         run.sleep_async(Duration::from_secs(5)).await;
-    ///     }
-    /// }
-    /// ```
-    pub fn sleep_async(
-        &self,
-        duration: Duration,
-    ) -> impl Future<Output = ()> + Send + 'static + use<> {
-        let stage = self.attempt.stage.as_ref();
-        let sleep = stage.and_then(|stage| stage.pool.upgrade()).map(|pool| pool.sleep(duration));
-        async move {
-            if let Some(sleep) = sleep {
-                sleep.await;
-            }
-        }
-    }
-
     /// Leaves a note that is kept with the record of this run: at most 16 of them, each of at most
     /// 1,024 bytes.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use scheduler::{Run, scheduled};
     ///
     /// #[scheduled(fixed_delay = "1h")]
@@ -398,14 +330,6 @@ impl Run {
     /// Gives a new attempt the notes of the one before.
     pub(crate) fn keep_notes(&self, kept: Vec<Box<str>>) {
         *self.attempt.notes.lock().unwrap_or_else(PoisonError::into_inner) = kept;
-    }
-}
-
-impl Stage {
-    /// How long this attempt may take still.
-    fn left(&self) -> Duration {
-        let deadline = self.deadline.as_ref();
-        deadline.map_or(Duration::MAX, |(deadline, clock)| deadline.since(clock.now()))
     }
 }
 

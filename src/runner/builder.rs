@@ -23,12 +23,12 @@ use crate::speech::Voice;
 /// Defines tasks in code, at the start.
 pub(super) type Configurer = Box<dyn FnOnce(&mut Registrar) + Send>;
 
-/// Configures a [`Scheduler`].
+/// Configures a [`Scheduler`](crate::Scheduler).
 ///
 /// What is said here counts as the annotations do: settings override it, unless it is said with
 /// [`set`](Self::set), which overrides all settings.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::Scheduler;
 /// use std::time::Duration;
 ///
@@ -151,7 +151,7 @@ impl Builder {
     /// Keeps a value for the tasks that take `&T` or [`State<T>`](crate::State), and for methods of
     /// its type that are scheduled.
     ///
-    /// ```
+    /// ```rust,standalone_crate
     /// use scheduler::{Scheduler, scheduled};
     ///
     /// struct Greeting(String);
@@ -211,7 +211,7 @@ impl Builder {
 
     /// Adds a task that is a closure which makes a future.
     ///
-    /// ```
+    /// ```rust,standalone_crate
     /// use scheduler::{Schedule, Scheduler};
     ///
     /// let scheduler = Scheduler::builder()
@@ -257,7 +257,7 @@ impl Builder {
 
     /// Sets a setting, above the environment and all files.
     ///
-    /// ```
+    /// ```rust,standalone_crate
     /// use scheduler::{Schedule, Scheduler};
     ///
     /// let scheduler = Scheduler::builder()

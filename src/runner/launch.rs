@@ -126,7 +126,8 @@ fn pools(
     let mut by_name = BTreeMap::new();
     for plan in &prepared.pools {
         let clock = Arc::clone(&prepared.clock);
-        let trouble = EngineTrouble::new(&plan.name, Arc::clone(&clock), Arc::clone(bus));
+        let (pool, tasks) = ((&*plan.name, plan.size.max(1)), prepared.tasks.lister());
+        let trouble = EngineTrouble::new(pool, tasks, Arc::clone(&clock), Arc::clone(bus));
         let builder = ScheduledThreadPool::builder()
             .core_size(plan.size)
             .thread_name_prefix(plan.prefix.as_str())

@@ -68,7 +68,7 @@ pub fn start() -> Result<(), StartError> {
     Scheduler::builder().start()
 }
 
-/// As [`start`], inside an async `main`: holds no thread of the runtime.
+/// As [`start`](start()), inside an async `main`: holds no thread of the runtime.
 ///
 /// ```no_run
 /// #[tokio::main]
@@ -88,7 +88,7 @@ pub async fn start_async() -> Result<(), StartError> {
 ///
 /// It installs no signal handler. Dropping it stops all tasks and waits for none.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::Scheduler;
 ///
 /// let scheduler = Scheduler::builder().spawn()?;

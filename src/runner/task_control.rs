@@ -16,7 +16,7 @@ use crate::schedule::Schedule;
 /// One task of a running scheduler, to be looked at and controlled: see
 /// [`Tasks::get`](super::Tasks::get).
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{Pause, Schedule, Scheduler};
 ///
 /// let scheduler = Scheduler::builder()

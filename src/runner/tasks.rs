@@ -56,7 +56,7 @@ use crate::speech::StillRunning;
 /// [`Scheduler::tasks`](crate::Scheduler::tasks) gives it, and a task can take it as a parameter.
 /// Clones are ends of the same scheduler.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{Schedule, Scheduler};
 ///
 /// let scheduler = Scheduler::builder()
@@ -127,6 +127,12 @@ impl Tasks {
     pub fn list(&self) -> Vec<TaskSnapshot> {
         let controls = self.controls().clone();
         controls.iter().map(Control::snapshot).collect()
+    }
+
+    /// As [`list`](Self::list), for one whom the tasks keep: it keeps none of them.
+    pub(super) fn lister(&self) -> impl Fn() -> Vec<TaskSnapshot> + Send + Sync + use<> {
+        let board = Arc::downgrade(&self.board);
+        move || board.upgrade().map_or_else(Vec::new, |board| Self { board }.list())
     }
 
     /// A task by its name: the full one, or an unambiguous end of its path, such as `report` for

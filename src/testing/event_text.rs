@@ -52,11 +52,11 @@ impl<'a> EventText<'a> {
                 scheduler(format!("pool {pool} got no worker: {reason}"))
             }
             Event::HookPanicked { hook, failure, .. } => scheduler(format!("the {hook} {failure}")),
-            Event::RunStarted { run, late } => self.of_run(run, started(run, *late)),
+            Event::RunStarted { run, late } => self.of_run(run, &started(run, *late)),
             Event::AttemptFailed { run, failure, attempt, next_attempt_in, .. } => {
                 let wait = speech::duration(*next_attempt_in);
                 let text = format!("attempt {attempt} failed: {failure}; the next one in {wait}");
-                self.of_run(run, text)
+                self.of_run(run, &text)
             }
             Event::StopAsked { run, why, .. } => {
                 let why = match why {
@@ -64,10 +64,10 @@ impl<'a> EventText<'a> {
                     StopReason::Cancelled => "it was cancelled",
                     StopReason::Shutdown => "the scheduler stops",
                 };
-                self.of_run(run, format!("is asked to stop: {why}"))
+                self.of_run(run, &format!("is asked to stop: {why}"))
             }
             Event::RunFinished { run, outcome, took, next, streak, .. } => {
-                self.of_run(run, self.finished(outcome, (*took, *streak), *next))
+                self.of_run(run, &self.finished(outcome, (*took, *streak), *next))
             }
             other => self.of_task(other),
         }
@@ -112,7 +112,7 @@ impl<'a> EventText<'a> {
         (self.name(task), what)
     }
 
-    fn of_run(&self, run: &Run, what: String) -> (String, String) {
+    fn of_run(&self, run: &Run, what: &str) -> (String, String) {
         (self.name(run.task_name()), format!("run {} {what}", run.number()))
     }
 

@@ -1,5 +1,3 @@
-#![doc = include_str!("../../docs/testing.md")]
-//!
 //! # Of this room
 //!
 //! *What it is for*: what a program writes in its tests of its tasks. It plays the real scheduler — the

@@ -51,8 +51,8 @@ use crate::settings::TaskWords;
 /// # Panics
 ///
 /// When the function has no `#[scheduled(…)]`.
-#[must_use]
 #[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "functions are given by their names")]
 pub fn schedule_of<S: 'static>(task: S) -> ScheduleOf {
     if let Some(schedule) = (&task as &dyn Any).downcast_ref::<Schedule>() {
         return ScheduleOf::new(vec![Definition::in_code(
@@ -83,7 +83,6 @@ pub fn schedule_of<S: 'static>(task: S) -> ScheduleOf {
 ///     .next_after("2026-03-27T09:00[Europe/Berlin]");
 /// assert_eq!(next.local(), "Mon 2026-03-30 09:00+02:00");
 /// ```
-#[must_use]
 pub fn schedule(cron: &str) -> ScheduleOf {
     schedule_of(Schedule::cron(cron))
 }

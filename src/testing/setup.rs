@@ -31,7 +31,6 @@ impl Sim {
     /// # Panics
     ///
     /// When this is no instant: see [`moment`].
-    #[must_use]
     #[track_caller]
     pub fn at(start: impl IntoMoment) -> Self {
         Self::of(Setup::new(moment(start)))
@@ -42,15 +41,14 @@ impl Sim {
     /// # Panics
     ///
     /// At the first step, when it has none.
-    #[must_use]
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "functions are given by their names")]
     pub fn task<F: 'static>(self, function: F) -> Self {
         let named = type_name::<F>();
         self.tasks(TaskList::from_functions(&[(named, FunctionId::of(&function))]))
     }
 
     /// Plays annotated functions: see [`tasks!`](crate::tasks).
-    #[must_use]
     #[track_caller]
     pub fn tasks(self, list: TaskList) -> Self {
         self.change(|setup| {
@@ -60,14 +58,12 @@ impl Sim {
     }
 
     /// Plays all annotated functions that are linked.
-    #[must_use]
     #[track_caller]
     pub fn discovered(self) -> Self {
         self.change(|setup| setup.is_discovered = true)
     }
 
     /// Plays a task that is a closure.
-    #[must_use]
     #[track_caller]
     pub fn define<R: TaskOutput>(
         self,
@@ -81,7 +77,6 @@ impl Sim {
     }
 
     /// Plays a task that is a closure which makes a future.
-    #[must_use]
     #[track_caller]
     pub fn define_async<F>(
         self,
@@ -98,21 +93,18 @@ impl Sim {
 
     /// Keeps a value for the tasks, such as a fake database: see [`Builder::manage`]. [`get`](Self::get)
     /// gives it back to the test.
-    #[must_use]
     #[track_caller]
     pub fn manage<T: Managed>(self, value: T) -> Self {
         self.builder(|builder| builder.manage(value))
     }
 
     /// As [`manage`](Self::manage), for a value that the test holds too, or for an `Arc<dyn Trait>`.
-    #[must_use]
     #[track_caller]
     pub fn manage_shared<T: ?Sized + Managed>(self, value: Arc<T>) -> Self {
         self.builder(|builder| builder.manage_shared(value))
     }
 
     /// As [`manage`](Self::manage), for one of several values of a type.
-    #[must_use]
     #[track_caller]
     pub fn manage_named<T: Managed>(self, name: &str, value: T) -> Self {
         self.builder(|builder| builder.manage_named(name, value))
@@ -120,28 +112,24 @@ impl Sim {
 
     /// Sets a setting: see [`Builder::set`]. No other settings count: neither the environment nor
     /// `scheduler.toml` is read.
-    #[must_use]
     #[track_caller]
     pub fn set(self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.builder(|builder| builder.set(key, value))
     }
 
     /// How many workers the default pool has; 4 by default, on each machine.
-    #[must_use]
     #[track_caller]
     pub fn pool_size(self, workers: usize) -> Self {
         self.builder(|builder| builder.pool_size(workers))
     }
 
     /// Adds a pool that tasks choose by `scheduler = "name"`.
-    #[must_use]
     #[track_caller]
     pub fn pool(self, name: impl Into<String>, pool: Pool) -> Self {
         self.builder(|builder| builder.pool(name, pool))
     }
 
     /// The seed of all that is random: the same seed leads to the same simulation.
-    #[must_use]
     #[track_caller]
     pub fn seed(self, seed: u64) -> Self {
         self.builder(|builder| builder.seed(seed))
@@ -151,7 +139,6 @@ impl Sim {
     /// `.builder(|builder| builder.settings("prod.toml", include_str!("../prod.toml")))`.
     ///
     /// Its clock and its Tokio runtime are those of the simulation, and listeners are called in place.
-    #[must_use]
     #[track_caller]
     pub fn builder(self, change: impl FnOnce(Builder) -> Builder) -> Self {
         let setup = self.take_setup();

@@ -187,6 +187,10 @@ impl Sim {
 /// Controls tasks, as a person at the running scheduler does.
 impl Sim {
     /// Pauses a task.
+    ///
+    /// # Panics
+    ///
+    /// When it has ended.
     #[track_caller]
     pub fn pause(&mut self, task: &str) {
         let paused = self.control(task).pause();
@@ -194,6 +198,10 @@ impl Sim {
     }
 
     /// Lets a paused task go on.
+    ///
+    /// # Panics
+    ///
+    /// When it is not paused, or has ended.
     #[track_caller]
     pub fn resume(&mut self, task: &str) {
         let resumed = self.control(task).resume();
@@ -201,6 +209,10 @@ impl Sim {
     }
 
     /// Runs a task now, beside its schedule.
+    ///
+    /// # Panics
+    ///
+    /// When it is running already, and its `overlap` is `skip`; or when it has ended.
     #[track_caller]
     pub fn run_now(&mut self, task: &str) {
         let asked = self.control(task).run_now();
@@ -209,6 +221,10 @@ impl Sim {
     }
 
     /// All other controls of a task: pausing with a note, rescheduling, cancelling.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such task.
     #[must_use]
     #[track_caller]
     pub fn control(&self, task: &str) -> TaskControl {

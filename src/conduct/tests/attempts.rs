@@ -310,8 +310,7 @@ fn jitter_is_stable_and_does_not_move_the_schedule() {
                 ok(0)
             });
             stage.until(100_000);
-            let runs = runs.lock().unwrap().clone();
-            runs
+            std::mem::take(&mut *runs.lock().unwrap())
         };
         let runs = play(0);
         assert_eq!(runs, play(0));

@@ -1,7 +1,7 @@
 //! What a conductor costs beyond the bare engine, for a run that does nothing and that nobody listens to.
 //!
 //! Run by hand, because a timed assertion says nothing on a busy machine:
-//! `cargo test --release --lib conduct::tests::cost -- --ignored --nocapture`
+//! `cargo test --release --lib conduct::tests::cost -- --ignored --nocapture --test-threads 1`
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -54,6 +54,7 @@ impl Bench {
             period: None,
             zone: Zone::UTC,
             pool: "default".into(),
+            is_async: false,
             location: None,
         };
         let call = Call::of(|run: &Run| {
@@ -79,30 +80,49 @@ impl Bench {
     }
 }
 
+#[expect(clippy::print_stdout, reason = "a measurement is for people")]
+fn say(what: &str, cost: Duration) {
+    println!("{what}: {cost:?}");
+}
+
+const STEP: Duration = Duration::from_millis(1);
+
+fn body() -> Body {
+    Body::new(|| {
+        black_box(scheduler_core::Run::current());
+    })
+}
+
 #[test]
 #[ignore = "a measurement"]
-#[expect(clippy::print_stdout, reason = "a measurement is for people")]
-fn a_run_that_does_nothing() {
-    let step = Duration::from_millis(1);
-    let bare = Bench::new();
-    let body = || {
-        black_box(scheduler_core::Run::current());
-    };
-    let task = Task::at_fixed_rate(step, Body::new(body)).on_error(OnError::Continue);
-    bare.pool.submit_task(task.initial_delay(step)).unwrap();
-    let bare = bare.measure(step);
-    let conducted = Bench::new();
-    conducted.conduct(Rule::FixedRate { period: step, initial_delay: step });
-    let conducted = conducted.measure(step);
-    let second = Duration::from_secs(1);
-    let bare_cron = Bench::new();
+fn fixed_rate_bare() {
+    let bench = Bench::new();
+    let task = Task::at_fixed_rate(STEP, body()).on_error(OnError::Continue);
+    bench.pool.submit_task(task.initial_delay(STEP)).unwrap();
+    say("fixed rate, engine", bench.measure(STEP));
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn fixed_rate_conducted() {
+    let bench = Bench::new();
+    bench.conduct(Rule::FixedRate { period: STEP, initial_delay: STEP });
+    say("fixed rate, conducted", bench.measure(STEP));
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn cron_bare() {
+    let bench = Bench::new();
     let Rule::Cron(trigger) = cron("* * * * * *") else { unreachable!("it is cron") };
-    let task = Task::on_trigger((*trigger).clone(), Body::new(body));
-    bare_cron.pool.submit_task(task).unwrap();
-    let bare_cron = bare_cron.measure(second);
-    let conducted_cron = Bench::new();
-    conducted_cron.conduct(cron("* * * * * *"));
-    let conducted_cron = conducted_cron.measure(second);
-    println!("fixed rate: engine {bare:?}, conducted {conducted:?}");
-    println!("cron: engine {bare_cron:?}, conducted {conducted_cron:?}");
+    bench.pool.submit_task(Task::on_trigger((*trigger).clone(), body())).unwrap();
+    say("cron, engine", bench.measure(STEP * 1_000));
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn cron_conducted() {
+    let bench = Bench::new();
+    bench.conduct(cron("* * * * * *"));
+    say("cron, conducted", bench.measure(STEP * 1_000));
 }

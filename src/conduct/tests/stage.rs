@@ -287,6 +287,7 @@ fn facts(rule: &Rule) -> TaskFacts {
         period: rule.period(),
         zone: rule.zone().unwrap_or(Zone::UTC),
         pool: "default".into(),
+        is_async: false,
         location: None,
     }
 }
