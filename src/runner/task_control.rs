@@ -133,7 +133,7 @@ impl TaskControl {
     /// Blocks until the task has had so many runs, at most for `limit` on the scheduler's clock: for
     /// tests of a whole program in real time. Nothing is polled.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use scheduler::{Schedule, Scheduler, runs};
     /// use std::time::Duration;
     ///

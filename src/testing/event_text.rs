@@ -99,7 +99,7 @@ impl<'a> EventText<'a> {
             Event::TaskEnded { task, state, .. } => (task, format!("ended: {}", state.name())),
             Event::Starved { task, pool, late, busy, .. } => {
                 let late = speech::duration(*late);
-                (task, format!("starved: {late} late, {busy} threads of pool {pool} are busy"))
+                (task, format!("starved: {late} late; busy threads of pool {pool}: {busy}"))
             }
             Event::DropPanicked { task, failure, .. } => {
                 (task, format!("a destructor {}", speech::on_one_line(&failure.to_string())))

@@ -27,7 +27,7 @@ const FIRE_TIMES: usize = 5;
 /// each machine; give them with [`Builder::environment`] and [`Builder::settings`], for example by
 /// `include_str!`. Without a zone of the builder's, UTC counts.
 ///
-/// ```
+/// ```standalone_crate
 /// use scheduler::{Scheduler, scheduled};
 /// use scheduler::testing::check_wiring;
 ///
@@ -54,7 +54,7 @@ pub fn check_wiring(builder: Builder) -> Result<(), StartError> {
 ///
 /// What is read, and what not, is said at [`check_wiring`].
 ///
-/// ```
+/// ```standalone_crate
 /// use scheduler::{Schedule, Scheduler};
 /// use scheduler::testing::plan;
 ///
