@@ -63,12 +63,15 @@ mod runner;
 mod schedule;
 mod settings;
 mod speech;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
 
 pub use conduct::{ControlError, Misfire, OnError, Overlap, Retry};
+pub use conduct::{Until, failures, runs, successes};
 pub use entry::{Entry, Location, TaskList, Wire, entries};
 pub use error::{StartError, StopError};
 pub use inject::{Call, Extract, Managed, State, TaskOutput, Wiring};
