@@ -10,6 +10,7 @@ use scheduler_expr::Attribute;
 
 use super::builder::Builder;
 use super::pools;
+use super::pools::Pool;
 use super::pools::PoolPlan;
 use super::tasks::Tasks;
 use super::zone::default_zone;
@@ -64,13 +65,16 @@ pub(crate) fn prepare(builder: &mut Builder) -> Result<Prepared, StartError> {
     states.insert(None, Arc::new(tasks.clone()));
     let mut faults = Vec::new();
     let given = Given { states: &states, clock: &clock, shutdown: &shutdown };
-    let in_code = in_code(builder);
-    let definitions = define(builder.listed.as_ref(), in_code, given, &mut faults);
+    let defined = in_code(builder);
+    let definitions = define(builder.listed.as_ref(), defined, given, &mut faults);
     let applied = apply(&settings, builder, &definitions);
     faults.extend(applied.faults.iter().map(ToString::to_string));
     let variable = settings.environment().foreign("TZ");
     let zone = zone(builder, &applied, &variable, &mut faults);
     let pools = pools(builder, &applied);
+    let in_code = std::iter::once((pools::DEFAULT, &builder.pool)).chain(named(builder));
+    faults.extend(in_code.flat_map(|(name, pool)| pool.faults(name)));
+    faults.extend(pools[1..].iter().filter_map(PoolPlan::fault));
     let names: Vec<String> = pools.iter().map(|pool| pool.name.clone()).collect();
     let ground = Ground { zone, pools: &names, seed: builder.seed };
     let plan = plan(&definitions, &applied.tasks, ground, &mut faults);
@@ -130,7 +134,7 @@ fn apply(settings: &Settings, builder: &Builder, definitions: &[Definition]) -> 
             attributes,
         })
         .collect();
-    let pools: Vec<&str> = builder.pools.keys().map(String::as_str).collect();
+    let pools: Vec<&str> = named(builder).map(|(name, _)| name).collect();
     settings.apply(&Known { tasks: &words, pools: &pools })
 }
 
@@ -143,6 +147,11 @@ fn zone(builder: &Builder, applied: &Applied, variable: &str, faults: &mut Vec<S
             Zone::UTC
         }
     }
+}
+
+/// The pools of the builder but the default one.
+fn named(builder: &Builder) -> impl Iterator<Item = (&str, &Pool)> {
+    builder.pools.iter().map(|(name, pool)| (name.as_str(), pool))
 }
 
 fn pools(builder: &Builder, applied: &Applied) -> Vec<PoolPlan> {

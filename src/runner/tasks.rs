@@ -54,7 +54,7 @@ use crate::speech::StillRunning;
 /// The tasks of a running scheduler, to be looked at and controlled while it runs.
 ///
 /// [`Scheduler::tasks`](crate::Scheduler::tasks) gives it, and a task can take it as a parameter.
-/// Clones are ends of the same scheduler.
+/// Clones are ends of the same scheduler; when it has stopped, or was dropped, there are no tasks.
 ///
 /// ```rust,standalone_crate
 /// use scheduler::{Schedule, Scheduler};
@@ -317,6 +317,13 @@ impl Tasks {
     pub(super) fn totals(&self) -> Totals {
         let gone = *self.board.gone.lock().unwrap_or_else(PoisonError::into_inner);
         self.list().iter().fold(gone, |totals, task| totals.and(&task.counters))
+    }
+
+    /// Lets go of all tasks: those that keep an end of them would keep themselves, and their values,
+    /// for ever.
+    pub(super) fn forget_all(&self) {
+        let controls = std::mem::take(&mut *self.controls());
+        drop(controls);
     }
 
     pub(super) fn controls(&self) -> MutexGuard<'_, Vec<Control>> {
