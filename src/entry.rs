@@ -180,6 +180,15 @@ pub struct Location {
     pub line: u32,
 }
 
+impl Location {
+    /// The place of the call of a function that tracks its caller.
+    #[track_caller]
+    pub(crate) fn caller() -> Self {
+        let caller = std::panic::Location::caller();
+        Self { file: caller.file(), line: caller.line() }
+    }
+}
+
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)

@@ -147,6 +147,8 @@ fn what_is_set_higher_up_wins() {
     };
     check(builder().0, "tests/configured.rs:", "10s");
     check(builder().0.set("report.every", "15s"), "tests/configured.rs:", "15s");
+    let placeholder = builder().0.environment([("REPORT_EVERY", "16s")]);
+    check(placeholder, "written `${report.every:10s}`; report.every: env REPORT_EVERY", "16s");
     check(builder().0.settings("app.toml", toml), "app.toml:2", "20s");
     let environment = [("SCHEDULER_TASKS_REPORT_FIXED_RATE", "30s")];
     let with_environment = || builder().0.settings("app.toml", toml).environment(environment);

@@ -86,3 +86,47 @@ fn a_stop_that_shall_wait_for_nothing_succeeds_when_nothing_runs() {
         scheduler.unwrap().shutdown().unwrap();
     }
 }
+
+#[test]
+fn a_task_that_cannot_be_added_or_rescheduled_is_told_where_and_why() {
+    let (builder, _clock) = builder();
+    let scheduler = builder
+        .tasks(tasks![])
+        .task("idle", Schedule::once("1h"), |_| {})
+        .set("scheduler.tasks.idle.jitter", "1s")
+        .spawn()
+        .unwrap();
+    let tasks = scheduler.tasks();
+    let line = line!() + 1;
+    let error =
+        tasks.add("new", Schedule::fixed_rate("5 parsecs").jitter("x"), |_| {}).unwrap_err();
+    let text = error.to_string();
+    assert!(text.starts_with("cannot add the task: 2 faults were found\n"), "{text}");
+    assert!(text.contains(&format!("tests/controlled.rs:{line}: `new`: invalid `fix")), "{text}");
+    let taken = tasks.add("idle", Schedule::once("1h"), |_| {}).unwrap_err();
+    assert_eq!(taken.faults(), ["there is a task named `idle` already"]);
+    let line = line!() + 1;
+    let error = tasks.get("idle").unwrap().reschedule(Schedule::fixed_rate("0s")).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains(&format!("tests/controlled.rs:{line}: `idle`: invalid `fix")), "{text}");
+    scheduler.shutdown().unwrap();
+    let error = tasks.add("late", Schedule::once("1s"), |_| {}).unwrap_err();
+    assert!(error.to_string().ends_with("- the scheduler is not running"), "{error}");
+}
+
+#[test]
+fn settings_may_speak_of_tasks_that_are_gone_or_off_when_one_is_added() {
+    let (builder, _clock) = builder();
+    let toml = "[scheduler.tasks.off]\nenabled = false\n[scheduler.tasks.gone]\njitter = \"1s\"\n";
+    let scheduler = builder
+        .tasks(tasks![])
+        .task("off", Schedule::once("1h"), |_| {})
+        .task("gone", Schedule::once("1h"), |_| {})
+        .settings("app.toml", toml)
+        .spawn()
+        .unwrap();
+    let tasks = scheduler.tasks();
+    tasks.remove("gone").unwrap();
+    tasks.add("new", Schedule::once("1h"), |_| {}).unwrap();
+    scheduler.shutdown().unwrap();
+}

@@ -163,19 +163,17 @@ impl Judge<'_> {
             (None, []) => return,
         };
         for other in others.to_vec() {
-            let reason = format!("`{other}` conflicts with {first}: a task has exactly one trigger");
+            let reason =
+                format!("`{other}` conflicts with {first}: a task has exactly one trigger");
             self.refuse(other, &reason);
         }
     }
 
     /// A trigger of the task's own says all about when the task fires.
     fn check_beside_trigger(&mut self) {
-        for attribute in [
-            Attribute::InitialDelay,
-            Attribute::Zone,
-            Attribute::DstGap,
-            Attribute::DstOverlap,
-        ] {
+        for attribute in
+            [Attribute::InitialDelay, Attribute::Zone, Attribute::DstGap, Attribute::DstOverlap]
+        {
             if self.words.get(attribute).is_some() {
                 let reason = format!("`{attribute}` is of no use beside a trigger of its own");
                 self.refuse(attribute, &reason);

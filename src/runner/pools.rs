@@ -59,7 +59,8 @@ impl Pool {
         if self.size == Some(0) {
             faults.push(format!("the pool {} has `0` threads, which can run nothing", word(name)));
         }
-        if let Some(prefix) = self.prefix.as_deref().filter(|prefix| prefix.contains(char::is_control))
+        if let Some(prefix) =
+            self.prefix.as_deref().filter(|prefix| prefix.contains(char::is_control))
         {
             let (prefix, name) = (word(prefix), word(name));
             faults.push(format!(

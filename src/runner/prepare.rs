@@ -62,7 +62,7 @@ pub(crate) fn prepare(builder: &mut Builder) -> Result<Prepared, StartError> {
     let clock = builder.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
     let (shutdown, tasks) = (Shutdown::new(), Tasks::new());
     let mut states = builder.states.clone();
-    states.insert(None, Arc::new(tasks.clone()));
+    states.insert_own(tasks.clone());
     let mut faults = Vec::new();
     let given = Given { states: &states, clock: &clock, shutdown: &shutdown };
     let defined = in_code(builder);

@@ -103,6 +103,7 @@ impl TaskControl {
     /// # Errors
     ///
     /// When the task has ended, or the schedule is faulty.
+    #[track_caller]
     pub fn reschedule(&self, schedule: Schedule) -> Result<(), ControlError> {
         let rule = self.tasks.rule(self.name(), schedule)?;
         self.control.reschedule(rule)

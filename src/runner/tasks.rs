@@ -232,14 +232,16 @@ impl Tasks {
         schedule: Schedule,
         call: Call,
     ) -> Result<TaskControl, StartError> {
-        let caller = std::panic::Location::caller();
-        let location = Location { file: caller.file(), line: caller.line() };
-        let definition = Definition::in_code(name.to_owned(), schedule, call, location);
-        let launcher = self.board.launcher.get().ok_or_else(StartError::not_running)?;
-        let planned = self.plan(launcher, &definition)?;
-        let control = launcher.start(planned)?;
-        self.keep(control.clone())?;
+        let definition = Definition::in_code(name.to_owned(), schedule, call, Location::caller());
+        let control = self.add_task(&definition).map_err(StartError::of_addition)?;
         Ok(TaskControl::new(control, self.clone()))
+    }
+
+    fn add_task(&self, definition: &Definition) -> Result<Control, StartError> {
+        let launcher = self.board.launcher.get().ok_or_else(StartError::not_running)?;
+        let control = launcher.start(self.plan(launcher, definition)?)?;
+        self.keep(control.clone())?;
+        Ok(control)
     }
 
     fn plan(&self, launcher: &Launcher, task: &Definition) -> Result<Planned, StartError> {
@@ -262,12 +264,12 @@ impl Tasks {
     }
 
     /// The rule of a schedule for a task that is there; settings do not count, placeholders do.
+    #[track_caller]
     pub(super) fn rule(&self, name: &str, schedule: Schedule) -> Result<Rule, ControlError> {
         let stopping = || ControlError::refused(name, "the scheduler is not running");
         let launcher = self.board.launcher.get().ok_or_else(stopping)?;
-        let location = Location { file: "reschedule", line: 0 };
         let call = Call::of(|_| ());
-        let definition = Definition::in_code(name.to_owned(), schedule, call, location);
+        let definition = Definition::in_code(name.to_owned(), schedule, call, Location::caller());
         let texts = definition.words();
         let effective = launcher.settings.resolve(&words(&definition, &texts));
         match launcher.judge(&definition, effective) {
