@@ -115,6 +115,9 @@ impl<I: Item> Core<I> {
         effects: &mut Effects<I>,
     ) -> Take<I> {
         self.settle(worker, done, now, effects);
+        if !effects.cancel.is_empty() && !planted("L10 late") {
+            return Take::Again;
+        }
         self.roster.arrive(worker);
         if self.state >= RunState::Stopping {
             return self.leave(worker, now, effects);

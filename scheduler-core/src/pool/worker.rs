@@ -86,6 +86,10 @@ pub(super) fn take(
         let task = match shell.next(worker, done) {
             Take::Wait(until) => return Taken::Waits(until),
             Take::Leave => return Taken::Leaves,
+            Take::Again => {
+                done = Done::Nothing;
+                continue;
+            }
             Take::Run(task) => task,
         };
         if let Some(run) = begin(shell, &task) {
