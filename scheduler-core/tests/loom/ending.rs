@@ -60,7 +60,9 @@ fn drain() {
 fn late_requeue() {
     let (dropped, called, pool) = (Counter::default(), Counter::default(), pool(2));
     let token = dropped.on_drop();
-    let body = move || drop(Some(&token));
+    let body = move || {
+        let _held = &token;
+    };
     let handle = pool.schedule_at_fixed_rate(Duration::ZERO, HOUR, body).unwrap();
     let count = called.clone();
     handle.on_done(move |_| count.add());
