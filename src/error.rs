@@ -15,8 +15,6 @@ pub struct StartError {
 enum Kind {
     /// Faults of tasks and settings, each with its place.
     Faults(Vec<String>),
-    /// The scheduler's time zone cannot be used: why, and the remedy.
-    Zone(String, String),
     AlreadyRunning,
     InsideTask,
     Signals(String),
@@ -99,10 +97,6 @@ impl StartError {
         Self { kind: Kind::Faults(faults) }
     }
 
-    pub(crate) fn zone(reason: impl fmt::Display, help: &str) -> Self {
-        Self { kind: Kind::Zone(reason.to_string(), help.to_owned()) }
-    }
-
     pub(crate) fn already_running() -> Self {
         Self { kind: Kind::AlreadyRunning }
     }
@@ -125,6 +119,20 @@ impl StartError {
         Self { kind: Kind::BlocksRuntime }
     }
 
+    /// A task is to be added to a scheduler that does not run.
+    pub(crate) fn not_running() -> Self {
+        Self::of_faults(vec!["the scheduler is not running".to_owned()])
+    }
+
+    pub(crate) fn name_taken(name: &str) -> Self {
+        Self::of_faults(vec![format!("there is a task named `{name}` already")])
+    }
+
+    pub(crate) fn switched_off(name: &str) -> Self {
+        let fault = format!("`{name}` is switched off, by `enabled = false` or the cron `-`");
+        Self::of_faults(vec![fault])
+    }
+
     pub(crate) fn pool(reason: impl fmt::Display) -> Self {
         Self { kind: Kind::Pool(reason.to_string()) }
     }
@@ -134,9 +142,6 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
             Kind::Faults(faults) => list(f, faults),
-            Kind::Zone(reason, help) => {
-                write!(f, "cannot start: the scheduler's zone: {reason}\n  help: {help}")
-            }
             Kind::AlreadyRunning => f.write_str(
                 "cannot start: a scheduler of this process is already running\n  \
                  help: `start` is for the one that ends with Ctrl-C; \

@@ -33,6 +33,18 @@
 //! A run that panics or returns an error is reported with the task's name, cause, place and next run,
 //! and the task runs again at its next time, as in Spring. With `panic = "abort"` in the profile a
 //! panic ends the process, and nobody can change that.
+//!
+//! # What it says, and to whom
+//!
+//! The banner, the first success of each task, failures and warnings go to stderr, or to the function
+//! given to [`Builder::messages`]. What repeats itself is summed up once a minute. Everything that
+//! happens can be had as an [`Event`] by a [listener](Builder::listener). The features:
+//!
+//! | feature | what comes with it |
+//! |---|---|
+//! | `tracing` | a span for each run with OpenTelemetry's names; where a subscriber is installed, the scheduler's words are events at target `scheduler` instead |
+//! | `log` | where a logger is installed, the scheduler's words are records at target `scheduler` instead |
+//! | `metrics` | counters, histograms and gauges for each task through the `metrics` facade, in native names and as Spring's `tasks.scheduled.execution` |
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 #[cfg(doctest)]
@@ -44,7 +56,6 @@ mod entry;
 mod error;
 mod inject;
 mod notice;
-#[allow(dead_code, reason = "the conductors of tasks are not yet part of the crate")]
 mod observe;
 mod registrar;
 mod run;
@@ -52,13 +63,16 @@ mod runner;
 mod schedule;
 mod settings;
 mod speech;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
 
-pub use conduct::{Misfire, OnError, Overlap, Retry};
-pub use entry::{Entry, Location, TaskList, entries};
+pub use conduct::{ControlError, Misfire, OnError, Overlap, Retry};
+pub use conduct::{Until, failures, runs, successes};
+pub use entry::{Entry, Location, TaskList, Wire, entries};
 pub use error::{StartError, StopError};
 pub use inject::{Call, Extract, Managed, State, TaskOutput, Wiring};
 pub use observe::{
@@ -66,8 +80,8 @@ pub use observe::{
 };
 pub use observe::{SkipReason, StopReason, TaskFacts, TaskSnapshot, TaskState};
 pub use registrar::Registrar;
-pub use run::{BoxFuture, Cause, Run, Shutdown, TaskError, TaskResult};
-pub use runner::{Builder, Pool, Scheduler, Tasks, start, start_async};
+pub use run::{BoxFuture, Cause, Run, Shutdown, Stopped, TaskError, TaskResult};
+pub use runner::{Builder, Pause, Pool, Scheduler, TaskControl, Tasks, start, start_async};
 pub use schedule::{Length, Schedule};
 pub use scheduler_core as engine;
 pub use scheduler_core::{Clock, ManualClock, SystemClock};

@@ -20,12 +20,15 @@ use scheduler_core::Trigger;
 use scheduler_expr::Attribute;
 use scheduler_expr::SignedDuration;
 
+/// Attributes with their texts, as an annotation has them.
+type Texts = Vec<(Attribute, String)>;
+
 /// When a task that is written in code runs, and by which rules.
 ///
 /// Every text may hold placeholders, `${key:default}`, and settings can override all of it by the
 /// task's name, just as those of an annotation.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{Schedule, Scheduler};
 /// use std::time::Duration;
 ///
@@ -43,7 +46,7 @@ use scheduler_expr::SignedDuration;
 #[derive(Clone)]
 #[must_use = "a schedule does nothing until a task has it"]
 pub struct Schedule {
-    texts: Vec<(Attribute, String)>,
+    texts: Texts,
     trigger: Option<Arc<dyn Trigger>>,
 }
 
@@ -121,12 +124,9 @@ impl Schedule {
         self
     }
 
-    pub(crate) fn texts(&self) -> &[(Attribute, String)] {
-        &self.texts
-    }
-
-    pub(crate) fn trigger(&self) -> Option<&Arc<dyn Trigger>> {
-        self.trigger.as_ref()
+    /// The texts of its attributes, and the trigger of its own.
+    pub(crate) fn into_parts(self) -> (Texts, Option<Arc<dyn Trigger>>) {
+        (self.texts, self.trigger)
     }
 
     fn with(attribute: Attribute, text: String) -> Self {
@@ -193,6 +193,6 @@ mod tests {
     fn what_is_set_twice_has_the_later_text() {
         let schedule = Schedule::once("1s").initial_delay("2s").zone("UTC");
         let texts = [(Attribute::InitialDelay, "2s".into()), (Attribute::Zone, "UTC".into())];
-        assert_eq!(schedule.texts(), texts);
+        assert_eq!(schedule.into_parts().0, texts);
     }
 }

@@ -3,8 +3,10 @@
 mod kit;
 
 use std::future::Future;
+use std::mem;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::Mutex;
 use std::task::Context;
 use std::task::Poll;
 use std::task::Wake;
@@ -171,6 +173,22 @@ fn a_pool_that_has_ended_drops_the_call() {
     assert!(stage.pool.is_terminated());
     assert_eq!(Arc::strong_count(&held), 1);
     drop(left);
+}
+
+#[test]
+fn an_alarm_that_is_set_at_the_very_end_starts_nobody() {
+    let (own, held) = (Arc::new(Mutex::new(None)), Arc::new(()));
+    let (mine, inside) = (Arc::clone(&own), Arc::clone(&held));
+    let builder = ScheduledThreadPool::builder().core_size(1).on_terminated(move || {
+        let pool: ScheduledThreadPool = mine.lock().unwrap().take().unwrap();
+        let inside = Arc::clone(&inside);
+        mem::forget(pool.call_at(Tick::ZERO, move || drop(inside)));
+    });
+    let stage = VirtualPool::build(builder);
+    *own.lock().unwrap() = Some(stage.pool.clone());
+    stage.pool.shutdown();
+    assert!(stage.pool.is_terminated());
+    assert_eq!((stage.crew.workers(), Arc::strong_count(&held)), (vec![], 2));
 }
 
 #[test]

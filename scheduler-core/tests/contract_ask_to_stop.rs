@@ -44,6 +44,18 @@ fn a_task_that_waits_is_not_asked() {
 }
 
 #[test]
+fn a_run_that_is_over_is_not_asked() {
+    let stage = VirtualPool::new(1);
+    let runs = Journal::new();
+    let noted = runs.clone();
+    let body = Body::new(move || noted.note(current()));
+    let handle = stage.pool.submit_task(Task::at_fixed_rate(ms(10), body)).unwrap();
+    stage.run_due();
+    handle.ask_to_stop();
+    assert!(!runs.entries()[0].is_cancelled());
+}
+
+#[test]
 fn only_the_present_run_is_asked() {
     let stage = VirtualPool::new(1);
     let (runs, kept) = (Arc::new(Mutex::new(Vec::new())), Journal::new());

@@ -276,6 +276,7 @@ fn a_shutdown_cancels_a_parked_task_unless_recurring_tasks_go_on() {
     assert!(!handle.is_done() && !stage.pool.is_terminated());
     score.set(None);
     handle.renew();
+    assert!(stage.crew.is_woken(1), "its worker has nothing to stay for");
     stage.run_due();
     assert_eq!(handle.state(), TaskState::Completed);
     assert!(stage.pool.is_terminated());

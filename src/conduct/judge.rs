@@ -98,6 +98,11 @@ impl Judge {
         self.pending
     }
 
+    /// Its timetable, for a look ahead.
+    pub(super) fn sketch(&self) -> Timetable {
+        self.timetable.sketch()
+    }
+
     /// Takes a task up.
     pub(super) fn first(&mut self, now: Now) -> Result<(), Failure> {
         self.seen = now;
@@ -213,13 +218,15 @@ impl Judge {
             let busy = next.and_then(|fire| self.busy.iter().find(|busy| busy.contains(fire.due)));
             let (Some(fire), Some(busy)) = (next, busy) else { break };
             let to = busy.to;
-            let passed = self.timetable.pass(fire, Limit::Before(to))?;
             if self.overlap == Overlap::QueueOne {
+                // One that comes just as the run ends is the latest, too.
+                let passed = self.timetable.pass(fire, Limit::UpTo(to))?;
                 let earlier = passed.count.saturating_sub(1);
                 skips.extend(skipped(SkipReason::Overlap, earlier, passed.last_but_one));
                 (next, self.waits_since) = (passed.last, Some(to));
                 break;
             }
+            let passed = self.timetable.pass(fire, Limit::Before(to))?;
             skips.extend(skipped(SkipReason::Overlap, passed.count, passed.last));
             next = passed.next;
         }

@@ -23,7 +23,7 @@ use super::chance::Draw;
 use super::rule::Rule;
 
 /// How many fire times of a cron expression are gone through one by one, and so counted exactly.
-const CALENDAR_WALK_MAX: u64 = 100_000;
+const CALENDAR_WALK_MAX: u64 = 10_000;
 
 /// How many answers of a trigger of the user's are gone through at once.
 const TRIGGER_WALK_MAX: u64 = 1_000;
@@ -61,13 +61,13 @@ pub(super) type Answer = Result<Option<FireTime>, Failure>;
 /// The fire times of one rule.
 #[derive(Debug)]
 pub(super) struct Timetable {
-    times: Times,
-    jitter: Duration,
-    chance: Chance,
+    pub(super) times: Times,
+    pub(super) jitter: Duration,
+    pub(super) chance: Chance,
 }
 
 #[derive(Debug)]
-enum Times {
+pub(super) enum Times {
     Rate { period: Duration, initial_delay: Duration, first: Tick },
     Delay { delay: Duration, initial_delay: Duration, number: u64 },
     Once { delay: Duration },
@@ -77,7 +77,7 @@ enum Times {
 
 /// A trigger that others hold, too.
 #[derive(Debug)]
-struct Held<T: ?Sized>(Arc<T>);
+pub(super) struct Held<T: ?Sized>(pub(super) Arc<T>);
 
 impl<T: Trigger + ?Sized> Trigger for Held<T> {
     fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
@@ -145,7 +145,8 @@ impl Timetable {
             Times::Calendar { times, .. } => {
                 let at = wall_of(of);
                 times.serve(at, started.wall);
-                let next = if ended.wall < at { times.renew(ended.wall) } else { times.following(at) };
+                let next =
+                    if ended.wall < at { times.renew(ended.wall) } else { times.following(at) };
                 Ok(next?.map(|at| self.on_wall(at)))
             }
             Times::Trigger(times) => {
@@ -187,7 +188,9 @@ impl Timetable {
         let next = match &self.times {
             Times::Rate { .. } => self.after_tick(of),
             // Fire times of cron are at least a second apart.
-            Times::Calendar { .. } if self.jitter.is_zero() && late < Duration::from_secs(1) => None,
+            Times::Calendar { .. } if self.jitter.is_zero() && late < Duration::from_secs(1) => {
+                None
+            }
             Times::Calendar { times, .. } => {
                 times.following(wall_of(of))?.map(|at| self.on_wall(at))
             }
@@ -247,7 +250,9 @@ impl Timetable {
         let (Times::Rate { period, .. }, Some(first)) = (&self.times, passed.next) else { return };
         let (first, period) = (tick_of(first).as_nanos(), nanos(*period).max(1));
         let room = limit.now().tick.as_nanos().saturating_sub(first);
-        let Some(count) = room.saturating_sub(nanos(self.jitter)).checked_div(period) else { return };
+        let Some(count) = room.saturating_sub(nanos(self.jitter)).checked_div(period) else {
+            return;
+        };
         if count == 0 {
             return;
         }
@@ -260,20 +265,23 @@ impl Timetable {
 
     /// Goes on near the limit, when there are too many fire times to go through.
     fn leap_on_calendar(&self, passed: &mut Passed, limit: Limit) {
-        let (Times::Calendar { trigger, .. }, Some(next)) = (&self.times, passed.next) else { return };
-        let until = limit.now().wall;
-        let mut back = TimeDelta::from_std(self.jitter).unwrap_or_default() + TimeDelta::seconds(2);
+        let (Times::Calendar { trigger, .. }, Some(next)) = (&self.times, passed.next) else {
+            return;
+        };
+        let jitter = TimeDelta::from_std(self.jitter).unwrap_or_default();
+        let Some(until) = limit.now().wall.checked_sub_signed(jitter) else { return };
+        let mut back = TimeDelta::seconds(2);
         while let Some(from) = until.checked_sub_signed(back).filter(|from| *from > wall_of(next)) {
             if let Some(at) = trigger.next_after(from).filter(|at| *at < until) {
                 passed.next = Some(self.on_wall(at));
                 return;
             }
-            back *= 2;
+            back = back * 2;
         }
     }
 
     /// The next point of a grid; the end of time is never reached.
-    fn after_tick(&self, of: FireTime) -> Option<FireTime> {
+    pub(super) fn after_tick(&self, of: FireTime) -> Option<FireTime> {
         let Times::Rate { period, .. } = &self.times else { return None };
         Some(self.on_tick(tick_of(of) + *period))
     }
@@ -294,7 +302,7 @@ impl Timetable {
         self.chance.part_of(self.jitter, Draw::Jitter(number, 0))
     }
 
-    fn on_wall(&self, at: DateTime<Utc>) -> FireTime {
+    pub(super) fn on_wall(&self, at: DateTime<Utc>) -> FireTime {
         let jitter = if self.jitter.is_zero() {
             Duration::ZERO
         } else {
@@ -320,7 +328,7 @@ impl Limit {
         }
     }
 
-    fn is_after(self, due: Due) -> bool {
+    pub(super) fn is_after(self, due: Due) -> bool {
         match (self, due) {
             (_, Due::NEVER) => false,
             (Self::Before(now), Due::Tick(tick)) => tick < now.tick,
@@ -337,7 +345,7 @@ fn tick_of(fire: FireTime) -> Tick {
     }
 }
 
-fn wall_of(fire: FireTime) -> DateTime<Utc> {
+pub(super) fn wall_of(fire: FireTime) -> DateTime<Utc> {
     match fire.at {
         Due::Wall(wall) => wall,
         Due::Tick(_) => DateTime::<Utc>::MAX_UTC,

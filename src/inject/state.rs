@@ -115,6 +115,8 @@ pub(crate) enum NearMiss {
     Wrapped(String),
     /// `T` was given, and `Arc<T>` or the like is wanted.
     Bare(String),
+    /// What is wanted is a parameter, but by value.
+    ByValue(String),
     /// A type of the same name from another path, such as another version of a crate.
     Namesake(String),
 }

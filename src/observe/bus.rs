@@ -91,6 +91,7 @@ impl BusBuilder {
     }
 
     /// Has the program's listeners called by whoever tells an event, in order.
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn synchronous(mut self) -> Self {
         self.is_synchronous = true;
         self

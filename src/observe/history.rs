@@ -1,8 +1,10 @@
 //! What a task remembers of its runs: the last of them, counters, and how many failed in a row.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use chrono::DateTime;
+use chrono::TimeDelta;
 use chrono::Utc;
 
 use super::Counters;
@@ -20,7 +22,8 @@ pub(crate) struct History {
     runs: VecDeque<RunRecord>,
     counters: Counters,
     streak: u64,
-    last_success: Option<DateTime<Utc>>,
+    /// When it began, and how long it took: added up only for those who ask.
+    last_success: Option<(DateTime<Utc>, Duration)>,
 }
 
 /// What a run that is over means for its task.
@@ -51,8 +54,7 @@ impl History {
         let is_success = run.outcome.is_success();
         if is_success {
             self.streak = 0;
-            let took = chrono::TimeDelta::from_std(run.took).unwrap_or_default();
-            self.last_success = run.started_at.checked_add_signed(took);
+            self.last_success = Some((run.started_at, run.took));
         } else if run.outcome.is_failure() {
             self.streak += 1;
         }
@@ -88,7 +90,8 @@ impl History {
 
     /// When the last run that succeeded ended.
     pub(crate) fn last_success(&self) -> Option<DateTime<Utc>> {
-        self.last_success
+        let (started_at, took) = self.last_success?;
+        started_at.checked_add_signed(TimeDelta::from_std(took).ok()?)
     }
 }
 
@@ -97,13 +100,21 @@ mod tests {
     use super::*;
     use crate::observe::Failure;
     use crate::run::Cause;
-    use std::time::Duration;
 
     fn run(number: u64, attempts: u32, outcome: Outcome) -> RunRecord {
         let started_at = DateTime::UNIX_EPOCH + Duration::from_secs(number);
         let (fire_time, took) = (started_at, Duration::from_secs(5));
         let cause = Cause::Schedule;
-        RunRecord { number, cause, fire_time, started_at, took, attempts, outcome }
+        RunRecord {
+            number,
+            cause,
+            fire_time,
+            started_at,
+            took,
+            attempts,
+            outcome,
+            notes: Vec::new(),
+        }
     }
 
     fn panicked() -> Outcome {

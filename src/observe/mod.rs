@@ -32,6 +32,9 @@ mod metrics;
 mod queue;
 mod record;
 #[cfg(test)]
+pub(crate) mod sample;
+mod starvation;
+#[cfg(test)]
 mod tests;
 #[cfg_attr(not(feature = "tracing"), path = "tracing_off.rs")]
 mod tracing;
@@ -48,7 +51,6 @@ pub use failure::Failure;
 pub use failure::Outcome;
 pub use failure::PanicPlace;
 pub(crate) use history::History;
-pub(crate) use history::Recorded;
 pub(crate) use level::Level;
 pub(crate) use level::Log;
 pub use listener::Listener;

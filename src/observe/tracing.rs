@@ -72,3 +72,103 @@ pub(crate) fn say(level: Level, text: &str) {
         Level::Debug => tracing::debug!(target: "scheduler", "{text}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::sample;
+    use std::fmt;
+    use std::fmt::Write;
+    use std::sync::Arc;
+    use std::sync::Mutex;
+    use tracing::Event;
+    use tracing::Metadata;
+    use tracing::Subscriber;
+    use tracing::field::Field;
+    use tracing::field::Visit;
+    use tracing::span::Attributes;
+    use tracing::span::Id;
+    use tracing::span::Record;
+
+    /// Writes down what it is told, a line each.
+    #[derive(Clone, Default)]
+    struct Notes(Arc<Mutex<String>>);
+
+    impl Notes {
+        fn add(&self, what: &str, fields: impl FnOnce(&mut Fields)) {
+            let mut line = Fields(what.to_owned());
+            fields(&mut line);
+            *self.0.lock().unwrap() += &format!("{}\n", line.0);
+        }
+    }
+
+    struct Fields(String);
+
+    impl Visit for Fields {
+        fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+            write!(self.0, " {}={value:?}", field.name()).unwrap();
+        }
+    }
+
+    impl Subscriber for Notes {
+        fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+            metadata.target() == "scheduler" && *metadata.level() <= tracing::Level::INFO
+        }
+
+        fn new_span(&self, span: &Attributes<'_>) -> Id {
+            let name = format!("new {} root={}", span.metadata().name(), span.is_root());
+            self.add(&name, |fields| span.record(fields));
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, values: &Record<'_>) {
+            self.add("record", |fields| values.record(fields));
+        }
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn event(&self, event: &Event<'_>) {
+            self.add(&format!("event {}", event.metadata().level()), |fields| event.record(fields));
+        }
+
+        fn enter(&self, _: &Id) {
+            self.add("enter", |_| {});
+        }
+
+        fn exit(&self, _: &Id) {
+            self.add("exit", |_| {});
+        }
+    }
+
+    #[test]
+    fn a_run_has_a_span_with_the_names_of_opentelemetry() {
+        let notes = Notes::default();
+        tracing::subscriber::with_default(notes.clone(), || {
+            let span = Span::of_run(&sample::run("tick", 3, 2), &sample::facts("tick"));
+            span.in_scope(|| say(Level::Warn, "inside"));
+            span.fail(&sample::error("no"));
+        });
+        let expected = "\
+new task root=true otel.name=task tick otel.kind=\"internal\" code.function.name=\"shop::jobs::work\" \
+scheduler.task.name=\"tick\" scheduler.trigger=\"fixed_rate\" scheduler.schedule=\"every 1s\" \
+scheduler.scheduled_time=2026-03-27T08:00:00Z scheduler.run_id=3 scheduler.attempt=2
+enter
+event WARN message=inside
+exit
+record otel.status_code=\"ERROR\"
+record error.type=\"error\"
+";
+        assert_eq!(*notes.0.lock().unwrap(), expected);
+    }
+
+    #[test]
+    fn a_subscriber_is_noticed_and_asked_for_its_levels() {
+        assert!(!is_enabled(Level::Error), "nobody listens");
+        tracing::subscriber::with_default(Notes::default(), || {
+            assert!(is_installed());
+            assert!(is_enabled(Level::Info));
+            assert!(!is_enabled(Level::Debug));
+        });
+        assert!(!is_installed());
+    }
+}

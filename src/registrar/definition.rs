@@ -72,18 +72,12 @@ impl Definition {
 
     pub(crate) fn in_code(
         name: String,
-        schedule: &Schedule,
+        schedule: Schedule,
         call: Call,
         location: Location,
     ) -> Self {
-        Self {
-            name,
-            function: None,
-            location,
-            texts: schedule.texts().to_vec(),
-            trigger: schedule.trigger().cloned(),
-            call,
-        }
+        let (texts, trigger) = schedule.into_parts();
+        Self { name, function: None, location, texts, trigger, call }
     }
 }
 
@@ -103,7 +97,7 @@ impl fmt::Debug for Definition {
 
 /// Takes the tasks that are defined in code.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{Schedule, Scheduler};
 ///
 /// let regions = ["eu", "us"];
@@ -134,7 +128,7 @@ impl Registrar {
         schedule: Schedule,
         body: impl Fn(&Run) -> R + Send + Sync + 'static,
     ) -> &mut Self {
-        self.define(name, &schedule, Call::of(body))
+        self.define(name, schedule, Call::of(body))
     }
 
     /// Adds a task that is a closure which makes a future.
@@ -148,11 +142,11 @@ impl Registrar {
     where
         F: Future<Output: TaskOutput> + Send + 'static,
     {
-        self.define(name, &schedule, Call::of_async(body))
+        self.define(name, schedule, Call::of_async(body))
     }
 
     #[track_caller]
-    fn define(&mut self, name: &str, schedule: &Schedule, call: Call) -> &mut Self {
+    fn define(&mut self, name: &str, schedule: Schedule, call: Call) -> &mut Self {
         let caller = std::panic::Location::caller();
         let location = Location { file: caller.file(), line: caller.line() };
         self.defined.push(Definition::in_code(name.to_owned(), schedule, call, location));

@@ -33,6 +33,7 @@ pub use definition::Registrar;
 pub(crate) use judge::Ground;
 pub(crate) use judge::Judged;
 pub(crate) use judge::judge;
+pub(crate) use name::faults as name_faults;
 pub(crate) use planned::Planned;
 
 use crate::entry::TaskList;

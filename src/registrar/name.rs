@@ -10,7 +10,7 @@ use crate::settings::word;
 const NAME_BYTES_MAX: usize = 200;
 
 /// One fault for each name that is empty, hard to read, or that several tasks have.
-pub(super) fn faults(definitions: &[Definition]) -> Vec<String> {
+pub(crate) fn faults(definitions: &[Definition]) -> Vec<String> {
     let mut by_name: BTreeMap<&str, Vec<&Definition>> = BTreeMap::new();
     for definition in definitions {
         by_name.entry(&definition.name).or_default().push(definition);

@@ -9,6 +9,7 @@ use std::time::Duration;
 use scheduler_core::Clock;
 
 use super::pools::Pool;
+use super::simulation::Simulation;
 use crate::entry::TaskList;
 use crate::inject::Managed;
 use crate::inject::States;
@@ -22,12 +23,12 @@ use crate::speech::Voice;
 /// Defines tasks in code, at the start.
 pub(super) type Configurer = Box<dyn FnOnce(&mut Registrar) + Send>;
 
-/// Configures a [`Scheduler`].
+/// Configures a [`Scheduler`](crate::Scheduler).
 ///
 /// What is said here counts as the annotations do: settings override it, unless it is said with
 /// [`set`](Self::set), which overrides all settings.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::Scheduler;
 /// use std::time::Duration;
 ///
@@ -56,6 +57,8 @@ pub struct Builder {
     pub(super) file: Option<(String, String)>,
     pub(super) listeners: Vec<Arc<dyn Listener>>,
     pub(super) seed: u64,
+    /// Who plays the scheduler; none where it is real.
+    pub(super) simulation: Option<Arc<dyn Simulation>>,
     #[cfg(feature = "tokio")]
     pub(super) runtime: Option<tokio::runtime::Handle>,
     pub(super) voice: Voice,
@@ -79,6 +82,7 @@ impl Builder {
             file: None,
             listeners: Vec::new(),
             seed: 0,
+            simulation: None,
             #[cfg(feature = "tokio")]
             runtime: None,
             voice: Voice::standard(),
@@ -147,7 +151,7 @@ impl Builder {
     /// Keeps a value for the tasks that take `&T` or [`State<T>`](crate::State), and for methods of
     /// its type that are scheduled.
     ///
-    /// ```
+    /// ```rust,standalone_crate
     /// use scheduler::{Scheduler, scheduled};
     ///
     /// struct Greeting(String);
@@ -207,7 +211,7 @@ impl Builder {
 
     /// Adds a task that is a closure which makes a future.
     ///
-    /// ```
+    /// ```rust,standalone_crate
     /// use scheduler::{Schedule, Scheduler};
     ///
     /// let scheduler = Scheduler::builder()
@@ -253,7 +257,7 @@ impl Builder {
 
     /// Sets a setting, above the environment and all files.
     ///
-    /// ```
+    /// ```rust,standalone_crate
     /// use scheduler::{Schedule, Scheduler};
     ///
     /// let scheduler = Scheduler::builder()

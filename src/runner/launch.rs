@@ -1,17 +1,10 @@
-//! Starts what was prepared: pools, conductors, the banner.
+//! Starts what was prepared: the bus, the pools, the conductors of all tasks; and says the banner.
 
 use std::collections::BTreeMap;
-use std::error::Error;
-use std::fmt;
 use std::sync::Arc;
 
-use scheduler_core::Body;
-use scheduler_core::MisfirePolicy;
-use scheduler_core::OnError;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::ShutdownPolicy;
-use scheduler_core::Task;
-use scheduler_core::trigger::CronTrigger;
 
 use super::Running;
 use super::Scheduler;
@@ -20,16 +13,17 @@ use super::context::Context;
 use super::pools::PoolPlan;
 use super::pools::Pools;
 use super::prepare::Prepared;
-use super::watch::Watch;
-use crate::conduct::Rule;
+use super::simulation::Simulation;
+use super::tasks::Launcher;
 use crate::error::StartError;
 use crate::inject::Call;
+use crate::observe::Bus;
 use crate::observe::BusBuilder;
+use crate::observe::EngineTrouble;
 use crate::observe::Event;
 use crate::observe::meter;
 use crate::observe::watch_panics;
 use crate::registrar::Planned;
-use crate::run::TaskError;
 use crate::settings::Level;
 use crate::speech::Banner;
 use crate::speech::Message;
@@ -39,42 +33,64 @@ use crate::speech::TaskWords;
 use crate::speech::Voice;
 use crate::speech::panics_abort;
 
+/// What polls async tasks where there is no Tokio runtime: the pools themselves.
+const BUILT_IN_EXECUTOR: &str = "built-in executor (no Tokio)";
+
 /// Starts all planned tasks; if one cannot be, none is left running.
 pub(super) fn launch(builder: Builder, prepared: Prepared) -> Result<Scheduler, StartError> {
     watch_panics();
+    let context = context(&builder, &prepared)?;
+    let voice = builder.voice.clone();
+    let simulation = builder.simulation.clone();
+    let bus = Arc::new(bus(builder, &prepared)?);
+    let pools = pools(&prepared, (context.as_ref(), simulation.as_deref()), &bus)?;
+    introduce(&prepared, context.as_ref(), &voice);
+    let Prepared { plan, pools: names, tasks, clock, shutdown, limit, zone, seed, .. } = prepared;
+    tasks.launch_with(Launcher {
+        settings: prepared.settings,
+        zone,
+        seed,
+        clock: Arc::clone(&clock),
+        bus: Arc::clone(&bus),
+        names: names.into_iter().map(|pool| pool.name).collect(),
+        pools: pools.weak(),
+        simulation,
+    });
+    let running = Running { pools, bus, voice, limit, clock, shutdown, tasks, _context: context };
+    let count = plan.tasks.len();
+    // From here on dropping the scheduler stops whatever has been started.
+    let scheduler = Scheduler::new(running);
+    scheduler.start(plan.tasks)?;
+    let at = scheduler.running.clock.wall();
+    scheduler.running.bus.emit(Event::SchedulerStarted { at, tasks: count });
+    Ok(scheduler)
+}
+
+fn context(builder: &Builder, prepared: &Prepared) -> Result<Option<Context>, StartError> {
     let has_async = prepared.plan.tasks.iter().any(|task| matches!(task.call, Call::Async(_)));
     #[cfg(feature = "tokio")]
     let runtime = builder.runtime.as_ref();
     #[cfg(not(feature = "tokio"))]
-    let runtime = None;
-    let context = Context::find(runtime, has_async)?;
-    let voice = builder.voice;
-    let clock = Arc::clone(&prepared.clock);
-    let reporter = Reporter::new(voice.clone());
-    let bus = BusBuilder::new().every_event(reporter.wants_every_event());
-    let bus = meter().into_iter().fold(bus, BusBuilder::in_place);
-    let bus = builder.listeners.into_iter().fold(bus, BusBuilder::listener);
-    let bus = bus.reporter(Arc::new(reporter)).build(Arc::clone(&clock));
-    let bus = Arc::new(bus.map_err(StartError::pool)?);
-    let watch = Arc::new(Watch::new(bus, clock, !prepared.plan.tasks.is_empty()));
-    let pools = pools(&prepared, context.as_ref(), &watch)?;
-    introduce(&prepared, context.as_ref(), &voice, &watch);
-    submit(&pools, &prepared)?;
-    Ok(Scheduler::new(Running {
-        pools,
-        watch,
-        voice,
-        limit: prepared.limit,
-        clock: prepared.clock,
-        shutdown: prepared.shutdown,
-        tasks: prepared.tasks,
-        _context: context,
-    }))
+    let (runtime, _) = (None, builder);
+    Context::find(runtime, has_async)
 }
 
-/// Says the banner, and tells the listeners of the tasks.
-fn introduce(prepared: &Prepared, context: Option<&Context>, voice: &Voice, watch: &Watch) {
-    let now = watch.now();
+fn bus(builder: Builder, prepared: &Prepared) -> Result<Bus, StartError> {
+    let reporter = Reporter::new(builder.voice);
+    let bus = BusBuilder::new().every_event(reporter.wants_every_event());
+    let bus = match &builder.simulation {
+        Some(simulation) => bus.in_place(simulation.listener()).synchronous(),
+        None => bus,
+    };
+    let bus = meter().into_iter().fold(bus, BusBuilder::in_place);
+    let bus = builder.listeners.into_iter().fold(bus, BusBuilder::listener);
+    let bus = bus.reporter(Arc::new(reporter)).build(Arc::clone(&prepared.clock));
+    bus.map_err(StartError::pool)
+}
+
+/// Says the banner, and what is to be known before the first run.
+fn introduce(prepared: &Prepared, context: Option<&Context>, voice: &Voice) {
+    let now = prepared.clock.wall();
     for remark in &prepared.remarks {
         voice.say(&match remark.level {
             Level::Note => Message::info(&remark.text),
@@ -88,7 +104,9 @@ fn introduce(prepared: &Prepared, context: Option<&Context>, voice: &Voice, watc
     let tasks: Vec<TaskWords> = prepared.plan.tasks.iter().map(words).collect();
     let pools: Vec<PoolWords> = prepared.pools.iter().map(PoolPlan::words).collect();
     let mut remarks: Vec<String> = Vec::new();
-    remarks.extend(context.map(|context| format!("async tasks: {}", context.describe())));
+    let has_async = prepared.plan.tasks.iter().any(|task| matches!(task.call, Call::Async(_)));
+    let executor = context.map(Context::describe).or(has_async.then_some(BUILT_IN_EXECUTOR));
+    remarks.extend(executor.map(|executor| format!("async tasks: {executor}")));
     let off = &prepared.plan.off;
     remarks.extend((!off.is_empty()).then(|| format!("switched off: {}", off.join(", "))));
     let zone = prepared.zone;
@@ -96,81 +114,36 @@ fn introduce(prepared: &Prepared, context: Option<&Context>, voice: &Voice, watc
     voice.announce(&banner.to_string());
     let nothing = if off.is_empty() { banner.no_tasks() } else { None };
     [nothing, panics_abort()].iter().flatten().for_each(|warning| voice.say(warning));
-    for task in &tasks {
-        watch.bus().emit(Event::TaskAdded { task: Arc::clone(&task.facts), at: now });
-    }
-    watch.bus().emit(Event::SchedulerStarted { at: now, tasks: tasks.len() });
 }
 
 fn pools(
     prepared: &Prepared,
-    context: Option<&Context>,
-    watch: &Arc<Watch>,
+    (context, simulation): (Option<&Context>, Option<&dyn Simulation>),
+    bus: &Arc<Bus>,
 ) -> Result<Pools, StartError> {
     // After a shutdown nothing new is started: a one-time task an hour ahead would hold it up.
     let policy = ShutdownPolicy { continue_recurring: false, execute_delayed: false };
     let mut by_name = BTreeMap::new();
     for plan in &prepared.pools {
+        let clock = Arc::clone(&prepared.clock);
+        let (pool, tasks) = ((&*plan.name, plan.size.max(1)), prepared.tasks.lister());
+        let trouble = EngineTrouble::new(pool, tasks, Arc::clone(&clock), Arc::clone(bus));
         let builder = ScheduledThreadPool::builder()
             .core_size(plan.size)
             .thread_name_prefix(plan.prefix.as_str())
             .shutdown_policy(policy)
-            .clock(Arc::clone(&prepared.clock))
-            .listener(Arc::clone(watch));
+            .clock(clock)
+            .listener(trouble);
         let builder = match context {
             Some(context) => context.surround(builder),
             None => builder,
         };
-        by_name.insert(plan.name.clone(), builder.build().map_err(StartError::pool)?);
+        let builder = match simulation {
+            Some(simulation) => builder.virtual_crew(&simulation.crew()),
+            None => builder,
+        };
+        let pool = builder.build().map_err(StartError::pool)?;
+        by_name.insert(plan.name.clone(), Arc::new(pool));
     }
     Ok(Pools::new(by_name))
-}
-
-fn submit(pools: &Pools, prepared: &Prepared) -> Result<(), StartError> {
-    for task in &prepared.plan.tasks {
-        let Some(pool) = pools.get(&task.pool) else { continue };
-        pool.submit_task(engine_task(task)).map_err(|error| {
-            StartError::of_faults(vec![format!("{}: `{}`: {error}", task.location, task.name)])
-        })?;
-    }
-    Ok(())
-}
-
-fn engine_task(planned: &Planned) -> Task<()> {
-    let call = planned.call.clone();
-    let name = Arc::clone(&planned.name);
-    let body = match call {
-        Call::Sync(call) => Body::new(move || call(&super::watch::present(&name)).map_err(Chain)),
-        Call::Async(begin) => Body::new_async(move || {
-            let run = begin(&super::watch::present(&name));
-            async move { run.await.map_err(Chain) }
-        }),
-    };
-    let task = match &planned.rule {
-        Rule::Cron(trigger) => Task::on_trigger(CronTrigger::clone(trigger), body),
-        Rule::FixedRate { period, initial_delay } => Task::at_fixed_rate(*period, body)
-            .initial_delay(*initial_delay)
-            .misfire(MisfirePolicy::RunOnce),
-        Rule::FixedDelay { delay, initial_delay } => {
-            Task::with_fixed_delay(*delay, body).initial_delay(*initial_delay)
-        }
-        Rule::Once { delay } => Task::once_fallible(body).initial_delay(*delay),
-        Rule::Custom(_) => Task::once_fallible(body),
-    };
-    task.name(Arc::clone(&planned.name)).on_error(OnError::Continue)
-}
-
-/// An error shown with its causes, in one line.
-struct Chain(TaskError);
-
-impl fmt::Display for Chain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)?;
-        let mut source = self.0.source();
-        while let Some(cause) = source {
-            write!(f, "; caused by: {cause}")?;
-            source = cause.source();
-        }
-        Ok(())
-    }
 }

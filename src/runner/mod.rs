@@ -2,8 +2,8 @@
 //!
 //! # What this room is for
 //!
-//! [`Builder`] collects settings; starting it plans all entries, speaks the banner, and submits the
-//! tasks to a pool. [`Scheduler`] is the running thing: it is shut down, or stops when it is dropped.
+//! [`Builder`] collects what the program says; starting it prepares everything (`prepare`), speaks the
+//! banner, and starts the pools and the conductor of each task (`launch`). [`Scheduler`] is the running thing: it is shut down, or stops when it is dropped.
 //!
 //! # What it must never do
 //!
@@ -13,7 +13,7 @@
 //! # States
 //!
 //! A scheduler runs from `spawn` until it is stopped. Stopping starts no new runs and waits for those
-//! in progress; after the limit it asks them to stop and gives them [`GRACE`] to do so.
+//! in progress; after the limit it asks them to stop and gives them a second to do so.
 
 mod builder;
 mod context;
@@ -21,45 +21,28 @@ mod launch;
 mod pools;
 mod prepare;
 mod signals;
+mod simulation;
 mod start;
+mod stop;
+mod task_control;
 mod tasks;
-mod watch;
 mod zone;
 
-use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
-
 pub use builder::Builder;
-use chrono::DateTime;
-use chrono::Utc;
-use context::Context;
 pub use pools::Pool;
-use pools::Pools;
-use scheduler_core::Clock;
+#[cfg(feature = "testing")]
+pub(crate) use simulation::Simulation;
+use std::time::Duration;
+use stop::Running;
+pub use task_control::Pause;
+pub use task_control::TaskControl;
 pub use tasks::Tasks;
-use watch::Totals;
-use watch::Watch;
 
+use crate::conduct::ControlError;
+use crate::conduct::Until;
 use crate::error::StartError;
 use crate::error::StopError;
-use crate::notice::Notice;
-use crate::observe::Event;
-use crate::run::Shutdown;
-use crate::speech::NotStopped;
-use crate::speech::StillRunning;
-use crate::speech::Stopped;
-use crate::speech::Stopping;
-use crate::speech::Voice;
-use crate::speech::dropped_too_early;
-use crate::speech::duration;
-use crate::speech::on_one_line;
-
-/// How long tasks have to end after they were asked to stop.
-const GRACE: Duration = Duration::from_secs(1);
-
-/// How long listeners have to hear the last events.
-const FLUSH: Duration = Duration::from_secs(1);
+use crate::registrar::Planned;
 
 /// Starts all annotated tasks, blocks until Ctrl-C or SIGTERM, and lets running tasks finish.
 ///
@@ -85,7 +68,7 @@ pub fn start() -> Result<(), StartError> {
     Scheduler::builder().start()
 }
 
-/// As [`start`], inside an async `main`: holds no thread of the runtime.
+/// As [`start`](start()), inside an async `main`: holds no thread of the runtime.
 ///
 /// ```no_run
 /// #[tokio::main]
@@ -105,7 +88,7 @@ pub async fn start_async() -> Result<(), StartError> {
 ///
 /// It installs no signal handler. Dropping it stops all tasks and waits for none.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::Scheduler;
 ///
 /// let scheduler = Scheduler::builder().spawn()?;
@@ -118,20 +101,6 @@ pub async fn start_async() -> Result<(), StartError> {
 pub struct Scheduler {
     running: Running,
     is_stopped: bool,
-}
-
-/// What a running scheduler is made of.
-#[derive(Debug)]
-pub(crate) struct Running {
-    pools: Pools,
-    watch: Arc<Watch>,
-    voice: Voice,
-    limit: Duration,
-    clock: Arc<dyn Clock>,
-    shutdown: Shutdown,
-    tasks: Tasks,
-    /// Dropped when the scheduler is: a runtime that was built for it ends then.
-    _context: Option<Context>,
 }
 
 impl Scheduler {
@@ -164,75 +133,21 @@ impl Scheduler {
         self.running.tasks.clone()
     }
 
+    /// Blocks until a task has had so many runs: see [`TaskControl::wait_for`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Tasks::wait_for`].
+    pub fn wait_for(&self, name: &str, until: Until, limit: Duration) -> Result<(), ControlError> {
+        self.running.tasks.wait_for(name, until, limit)
+    }
+
     fn new(running: Running) -> Self {
         Self { running, is_stopped: false }
     }
 
-    fn stop(mut self, hint: &str) -> Result<(), StopError> {
-        self.is_stopped = true;
-        // First of all, because saying so may take its time: a pipe is full, or a function slow.
-        self.running.pools.shutdown();
-        self.running.shutdown.request();
-        let begun = self.running.watch.now();
-        self.running.watch.bus().emit(Event::SchedulerStopping { at: begun });
-        let (running, limit) = (self.running.watch.running(), self.running.limit);
-        self.running.voice.say(&Stopping { running: &running, limit, hint }.message());
-        let stopped = if self.await_end(limit) {
-            Ok(())
-        } else {
-            let running = self.running.watch.running();
-            self.running.pools.shutdown_now();
-            let _ = self.await_end(GRACE);
-            let left = self.running.watch.running();
-            if !left.is_empty() {
-                self.running.voice.say(&NotStopped { running: &left, limit }.message());
-            }
-            Err(StopError::new(duration(limit), names(&running)))
-        };
-        self.announce_end(begun);
-        stopped
-    }
-
-    fn await_end(&self, limit: Duration) -> bool {
-        self.running.pools.await_termination(&*self.running.clock, limit)
-    }
-
-    /// Stops on a thread of its own: the waiting is done by the pool's clock, which no runtime drives.
-    async fn stop_async(self, hint: &'static str) -> Result<(), StopError> {
-        let outcome = Notice::new();
-        let given = outcome.clone();
-        let (limit, watch) = (self.running.limit, Arc::clone(&self.running.watch));
-        let thread = thread::Builder::new().name("scheduler-stop".to_owned());
-        match thread.spawn(move || given.give(self.stop(hint))) {
-            Ok(_) => outcome.await,
-            // Without a thread to wait on, dropping has stopped the pool.
-            Err(_) => Err(StopError::new(duration(limit), names(&watch.running()))),
-        }
-    }
-
-    fn announce_end(&self, begun: DateTime<Utc>) {
-        let at = self.running.watch.now();
-        let took = (at - begun).to_std().unwrap_or_default();
-        let Totals { runs, failures, skipped } = self.running.watch.totals();
-        self.running.watch.bus().emit(Event::SchedulerStopped { at, took });
-        self.running.watch.bus().flush(FLUSH);
-        self.running.voice.say(&Stopped { took, runs, failures, skipped }.message());
-    }
-}
-
-/// The names of tasks, in backticks.
-fn names(running: &[StillRunning]) -> Vec<String> {
-    running.iter().map(|each| format!("`{}`", on_one_line(&each.task))).collect()
-}
-
-impl Drop for Scheduler {
-    fn drop(&mut self) {
-        if !self.is_stopped {
-            self.running.pools.shutdown_now();
-            if self.running.watch.totals().runs == 0 && self.running.watch.has_tasks() {
-                self.running.voice.say(&dropped_too_early());
-            }
-        }
+    fn start(&self, tasks: Vec<Planned>) -> Result<(), StartError> {
+        tasks.into_iter().try_for_each(|task| self.running.tasks.start(task))
     }
 }
 

@@ -10,12 +10,11 @@ use scheduler_expr::Attribute;
 
 use super::builder::Builder;
 use super::pools;
+use super::pools::Pool;
 use super::pools::PoolPlan;
 use super::tasks::Tasks;
 use super::zone::default_zone;
 use crate::error::StartError;
-use crate::inject::States;
-use crate::observe::Listener;
 use crate::registrar::Definition;
 use crate::registrar::Given;
 use crate::registrar::Ground;
@@ -47,9 +46,9 @@ pub(crate) struct Prepared {
     pub(crate) limit: Duration,
     pub(crate) seed: u64,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) states: States,
     pub(crate) shutdown: Shutdown,
     pub(crate) tasks: Tasks,
+    pub(crate) settings: Settings,
     pub(crate) remarks: Vec<Remark>,
     /// Every value that counts, and where it comes from.
     pub(crate) report: String,
@@ -66,13 +65,16 @@ pub(crate) fn prepare(builder: &mut Builder) -> Result<Prepared, StartError> {
     states.insert(None, Arc::new(tasks.clone()));
     let mut faults = Vec::new();
     let given = Given { states: &states, clock: &clock, shutdown: &shutdown };
-    let in_code = in_code(builder);
-    let definitions = define(builder.listed.as_ref(), in_code, given, &mut faults);
+    let defined = in_code(builder);
+    let definitions = define(builder.listed.as_ref(), defined, given, &mut faults);
     let applied = apply(&settings, builder, &definitions);
     faults.extend(applied.faults.iter().map(ToString::to_string));
     let variable = settings.environment().foreign("TZ");
     let zone = zone(builder, &applied, &variable, &mut faults);
     let pools = pools(builder, &applied);
+    let in_code = std::iter::once((pools::DEFAULT, &builder.pool)).chain(named(builder));
+    faults.extend(in_code.flat_map(|(name, pool)| pool.faults(name)));
+    faults.extend(pools[1..].iter().filter_map(PoolPlan::fault));
     let names: Vec<String> = pools.iter().map(|pool| pool.name.clone()).collect();
     let ground = Ground { zone, pools: &names, seed: builder.seed };
     let plan = plan(&definitions, &applied.tasks, ground, &mut faults);
@@ -91,9 +93,9 @@ pub(crate) fn prepare(builder: &mut Builder) -> Result<Prepared, StartError> {
         limit,
         seed,
         clock,
-        states,
         shutdown,
         tasks,
+        settings,
         remarks,
         report,
         is_dry_run,
@@ -132,7 +134,7 @@ fn apply(settings: &Settings, builder: &Builder, definitions: &[Definition]) -> 
             attributes,
         })
         .collect();
-    let pools: Vec<&str> = builder.pools.keys().map(String::as_str).collect();
+    let pools: Vec<&str> = named(builder).map(|(name, _)| name).collect();
     settings.apply(&Known { tasks: &words, pools: &pools })
 }
 
@@ -147,14 +149,23 @@ fn zone(builder: &Builder, applied: &Applied, variable: &str, faults: &mut Vec<S
     }
 }
 
+/// The pools of the builder but the default one.
+fn named(builder: &Builder) -> impl Iterator<Item = (&str, &Pool)> {
+    builder.pools.iter().map(|(name, pool)| (name.as_str(), pool))
+}
+
 fn pools(builder: &Builder, applied: &Applied) -> Vec<PoolPlan> {
     let globals = &applied.globals;
     let size = globals.pool_size.as_ref().map(|set| set.value).or(builder.pool.size);
     let prefix = globals.thread_name_prefix.as_ref().map(|set| set.value.clone());
     let prefix = prefix.or_else(|| builder.pool.prefix.clone());
+    let default_size = || match &builder.simulation {
+        Some(simulation) => simulation.pool_size(),
+        None => pools::default_size(),
+    };
     let default = PoolPlan {
         name: pools::DEFAULT.to_owned(),
-        size: size.unwrap_or_else(pools::default_size).max(1),
+        size: size.unwrap_or_else(default_size).max(1),
         prefix: prefix.unwrap_or_else(|| "scheduling-".to_owned()),
     };
     let others = applied.pools.iter().map(|settings| {
@@ -163,7 +174,7 @@ fn pools(builder: &Builder, applied: &Applied) -> Vec<PoolPlan> {
         let prefix = settings.thread_name_prefix.as_ref().map(|set| set.value.clone());
         PoolPlan {
             name: settings.name.clone(),
-            size: size.unwrap_or_else(pools::default_size).max(1),
+            size: size.unwrap_or_else(default_size).max(1),
             prefix: prefix.or(given.prefix).unwrap_or_else(|| format!("{}-", settings.name)),
         }
     });

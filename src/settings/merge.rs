@@ -22,6 +22,9 @@ use super::source::Valued;
 use super::tasks::TaskWords;
 use super::tasks::Words;
 
+/// The word that switches a task off.
+const OFF: &str = "false";
+
 /// What counts for a task.
 #[derive(Clone, Debug)]
 pub(crate) struct Effective {
@@ -42,6 +45,11 @@ impl Effective {
     /// The full name.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether somebody has switched the task off.
+    pub(crate) fn is_off(&self) -> bool {
+        self.get(Attribute::Enabled).is_some_and(|enabled| enabled.text == OFF)
     }
 
     /// File and line of the annotation.
@@ -107,6 +115,7 @@ pub(super) fn merge(
     }
     let mut values = BTreeMap::new();
     let mut is_complete = is_certain;
+    let resolved_from = reading.faults.len();
     for attribute in Attribute::ALL.iter().copied() {
         let Some(raw) = places.iter().find_map(|place| place.get(&attribute)) else { continue };
         let subject = Subject {
@@ -120,6 +129,10 @@ pub(super) fn merge(
             }
             None => is_complete = false,
         }
+    }
+    if values.get(&Attribute::Enabled).is_some_and(|enabled| enabled.text == OFF) {
+        // Whoever switches a task off need not configure it.
+        reading.faults.truncate(resolved_from);
     }
     Effective { name: task.name.to_owned(), place: task.place.clone(), values, is_complete }
 }

@@ -189,6 +189,27 @@ impl Settings {
         Applied { globals, pools, tasks, faults, remarks }
     }
 
+    /// Says what counts for a task that is added later, beside others that are there.
+    pub(crate) fn apply_to(
+        &self,
+        task: &TaskWords<'_>,
+        others: &[&str],
+    ) -> Result<Effective, Vec<Fault>> {
+        let mut reading = Reading::new(self);
+        let silent = |name| TaskWords { name, place: String::new(), attributes: &[] };
+        let mut all: Vec<TaskWords<'_>> = others.iter().copied().map(silent).collect();
+        all.push(TaskWords { name: task.name, place: task.place.clone(), ..*task });
+        let effective = tasks::tasks(&mut reading, &all).pop();
+        effective.filter(|_| reading.faults.is_empty()).ok_or(reading.faults)
+    }
+
+    /// Replaces the placeholders in the words of a task; what settings say of it does not count.
+    pub(crate) fn resolve(&self, task: &TaskWords<'_>) -> Result<Effective, Vec<Fault>> {
+        let mut reading = Reading::new(self);
+        let effective = merge::merge(&mut reading, task, task.name, Vec::new());
+        if reading.faults.is_empty() { Ok(effective) } else { Err(reading.faults) }
+    }
+
     /// The places that are made of lines, from high to low; the environment is after the first.
     fn layers(&self) -> impl Iterator<Item = &Layer> {
         std::iter::once(&self.builder).chain(&self.files)

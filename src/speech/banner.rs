@@ -123,3 +123,63 @@ impl PoolWords {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::sample;
+
+    fn pool(name: &str, threads: usize) -> PoolWords {
+        PoolWords { name: name.to_owned(), threads, prefix: format!("{name}-") }
+    }
+
+    fn task(name: &str, next: Option<u64>) -> TaskWords {
+        TaskWords { facts: sample::facts(name), next: next.map(sample::at) }
+    }
+
+    fn banner<'a>(tasks: &'a [TaskWords], pools: &'a [PoolWords]) -> Banner<'a> {
+        Banner { tasks, pools, zone: Zone::UTC, now: sample::at(0), remarks: &[] }
+    }
+
+    #[test]
+    fn each_task_has_a_line_with_its_rule_and_its_next_run() {
+        let tasks = [task("tick", Some(0)), task("report", Some(90_000)), task("old", None)];
+        let pools = [pool("scheduling", 4)];
+        let remarks = ["no config file".to_owned(), "async tasks: built-in executor".to_owned()];
+        let banner = Banner { remarks: &remarks, ..banner(&tasks, &pools) };
+        let expected = "scheduler 0.1.0  3 tasks · 4 threads (scheduling-1 … scheduling-4) · zone UTC (UTC+00:00) · no config file · async tasks: built-in executor
+  tick    every 1s  next: now
+  report  every 1s  next: Fri 2026-03-27 09:01:30 +01:00, in 1m 30s
+  old     every 1s  next: never";
+        assert_eq!(banner.to_string(), expected);
+        assert_eq!(banner.no_tasks(), None);
+    }
+
+    #[test]
+    fn several_pools_have_a_line_each() {
+        let (tasks, pools) = ([task("tick", None)], [pool("default", 4), pool("io", 1)]);
+        let expected = "scheduler 0.1.0  1 task · 5 threads in 2 pools · zone UTC (UTC+00:00)
+  pool default: 4 threads (default-1 … default-4)
+  pool io: 1 thread (io-1)
+  tick  every 1s  next: never";
+        assert_eq!(banner(&tasks, &pools).to_string(), expected);
+    }
+
+    #[test]
+    fn a_hostile_name_forges_no_line_and_a_long_one_widens_no_other() {
+        let long = "x".repeat(10 * 1024);
+        let tasks = [task("a\n  b  every 1s", None), task(&long, None)];
+        let text = banner(&tasks, &[pool("p\nq", 1), pool("r", 1)]).to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 5, "{text}");
+        assert_eq!(lines[1], r"  pool p\nq: 1 thread (p\nq-1)");
+        assert!(lines[3].starts_with(r"  a\n  b  every 1s "), "{text}");
+        assert!(lines[3].len() < 120, "{text}");
+    }
+
+    #[test]
+    fn a_scheduler_without_tasks_says_what_may_be_missing() {
+        let warning = banner(&[], &[pool("default", 1)]).no_tasks().expect("there is none");
+        assert!(warning.to_string().starts_with("WARN  no scheduled tasks found\n      note: "));
+    }
+}

@@ -114,3 +114,56 @@ fn list(running: &[StillRunning], so_far: &str) -> String {
     }
     format!("{} ({})", plural(running.len() as u64, "running task"), named.join("; "))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn running(task: &str, millis: u64) -> StillRunning {
+        StillRunning { task: task.to_owned(), running_for: Duration::from_millis(millis) }
+    }
+
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    #[test]
+    fn a_stop_says_for_whom_it_waits_the_longest_first() {
+        let idle = Stopping { running: &[], limit: LIMIT, hint: "Ctrl-C again to quit now" };
+        assert_eq!(idle.message().to_string(), "INFO  stopping: no new runs");
+        let running = [running("tick", 20), running("import", 12_000)];
+        let busy = Stopping { running: &running, ..idle };
+        assert_eq!(
+            busy.message().to_string(),
+            "INFO  stopping: no new runs; waiting up to 30s for 2 running tasks \
+             (`import`, 12s so far; `tick`, 20ms so far) — Ctrl-C again to quit now"
+        );
+        let waiting = StillWaiting { running: &running[..1], left: Duration::from_secs(16) };
+        assert_eq!(
+            waiting.message().to_string(),
+            "INFO  still waiting for 1 running task (`tick`, 20ms so far); up to 16s more"
+        );
+    }
+
+    #[test]
+    fn who_did_not_stop_is_named_and_many_are_counted() {
+        let many: Vec<_> = (0..12).map(|number| running(&format!("t{number}"), number)).collect();
+        let text = NotStopped { running: &many, limit: LIMIT }.message().to_string();
+        let head = "ERROR not stopped within 30s: 12 running tasks (`t11`, 11ms; `t10`, 10ms; ";
+        assert!(text.starts_with(head), "{text}");
+        assert!(text.contains("`t2`, 2ms; and 2 more)\n      asked to stop"), "{text}");
+        let hostile = [running("a\nERROR forged", 1)];
+        let text = NotStopped { running: &hostile, limit: LIMIT }.message().to_string();
+        assert!(text.contains(r"`a\nERROR forged`"), "{text}");
+    }
+
+    #[test]
+    fn the_last_words_count_what_happened() {
+        let took = Duration::from_millis(1);
+        let stopped = Stopped { took, runs: 61, failures: 0, skipped: 0 };
+        assert_eq!(stopped.message().to_string(), "INFO  stopped after 1ms: 61 runs, 0 failures");
+        let stopped = Stopped { runs: 1, failures: 1, skipped: 3, ..stopped };
+        assert_eq!(
+            stopped.message().to_string(),
+            "INFO  stopped after 1ms: 1 run, 1 failure, 3 skipped"
+        );
+    }
+}

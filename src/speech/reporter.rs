@@ -82,13 +82,13 @@ impl Reporter {
             Outcome::Error(failure) | Outcome::Panic(failure) | Outcome::Timeout(failure) => {
                 let (attempts, at) = (run.attempt(), *at);
                 let what = What::Run { took: *took, attempts, streak: *streak, next: *next };
-                let mut desk = self.desk();
-                let card = desk.card(task);
-                let facts = card.facts.as_ref();
-                let said = card.repeats.report(&Failed { task, facts, failure, at, what });
-                card.streak = *streak;
-                card.is_streak_said = said.is_some();
-                said
+                self.desk().with_card(task, |card| {
+                    let facts = card.facts.as_ref();
+                    let said = card.repeats.report(&Failed { task, facts, failure, at, what });
+                    card.streak = *streak;
+                    card.is_streak_said = said.is_some();
+                    said
+                })
             }
         }
     }
@@ -97,7 +97,7 @@ impl Reporter {
         let is_debug_wanted = self.voice.wants_debug();
         let (task, number) = (run.task_name(), run.number());
         let mut desk = self.desk();
-        let card = desk.card(task);
+        let card = desk.tasks.get_mut(task)?;
         let streak = std::mem::take(&mut card.streak);
         if !std::mem::replace(&mut card.has_succeeded, true) {
             let kind = card.facts.as_ref().map(|facts| facts.kind);
@@ -107,9 +107,10 @@ impl Reporter {
         if streak > 0 && card.is_streak_said {
             return Some(failures::recovered(task, took, streak));
         }
-        let took = duration(took);
-        is_debug_wanted
-            .then(|| Message::debug(format!("task `{task}` finished run {number} in {took}")))
+        is_debug_wanted.then(|| {
+            let took = duration(took);
+            Message::debug(format!("task `{task}` finished run {number} in {took}"))
+        })
     }
 
     fn words(&self, event: &Event) -> Option<Message> {
@@ -119,10 +120,10 @@ impl Reporter {
             Event::AttemptFailed { run, failure, attempt, next_attempt_in, at } => {
                 let what = What::Attempt { number: *attempt, next_in: *next_attempt_in };
                 let task = run.task_name();
-                let mut desk = self.desk();
-                let card = desk.card(task);
-                let (facts, at) = (card.facts.as_ref(), *at);
-                card.repeats.report(&Failed { task, facts, failure, at, what })
+                self.desk().with_card(task, |card| {
+                    let (facts, at) = (card.facts.as_ref(), *at);
+                    card.repeats.report(&Failed { task, facts, failure, at, what })
+                })
             }
             _ => self.desk().note(event),
         }
@@ -130,9 +131,12 @@ impl Reporter {
 }
 
 impl Desk {
-    /// The card of a task; a new one where none is known.
-    fn card(&mut self, task: &str) -> &mut Card {
-        self.tasks.entry(task.into()).or_default()
+    /// Works on the card of a task; a run that outlives its task finds an empty one.
+    fn with_card<R>(&mut self, task: &str, work: impl FnOnce(&mut Card) -> R) -> R {
+        match self.tasks.get_mut(task) {
+            Some(card) => work(card),
+            None => work(&mut Card::default()),
+        }
     }
 
     fn zone(&self, task: &str) -> Zone {
@@ -144,7 +148,8 @@ impl Desk {
             Event::SchedulerStarted { .. } => self.is_started = true,
             Event::SchedulerStopping { .. } => self.is_stopping = true,
             Event::TaskAdded { task, .. } => {
-                self.card(&task.name).facts = Some(Arc::clone(task));
+                let card = Card { facts: Some(Arc::clone(task)), ..Card::default() };
+                self.tasks.insert(Arc::clone(&task.name), card);
                 return self.is_started.then(|| control::added(&task.name, &task.rule));
             }
             Event::TaskEnded { task, .. } => {

@@ -26,15 +26,12 @@ impl Trouble {
     /// What is to be said of an event, if anything; `zone` is that of its task.
     pub(super) fn report(&mut self, event: &Event, zone: Zone) -> Option<Message> {
         match event {
-            Event::Starved { task, pool, late, at, .. } => {
+            Event::Starved { pool, at, .. } => {
                 let message = starved(event)?;
-                let late = duration(*late);
                 self.limited(("starved", pool), *at, 1, |count, within| match within {
                     None => message,
-                    Some(within) => message.note(format!(
-                        "{count} runs of this pool were late within {within}; this one, of `{task}`, \
-                         by {late}"
-                    )),
+                    Some(within) => message
+                        .note(format!("{count} runs of this pool started late within {within}")),
                 })
             }
             Event::Skipped { task, reason, fire_time, count, at } => {

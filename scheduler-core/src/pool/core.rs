@@ -21,6 +21,7 @@ use crate::queue::Ticket;
 use crate::sync::planted;
 use crate::time::Due;
 use crate::time::Now;
+use crate::time::Tick;
 
 /// The state of a pool.
 #[derive(Debug)]
@@ -246,6 +247,11 @@ impl<I: Item> Core<I> {
         if self.roster.is_timed() {
             effects.wake.extend(self.roster.everyone_waiting());
         }
+    }
+
+    /// When the first of what waits is due, as both clocks go now.
+    pub(crate) fn first_due(&self, now: Now) -> Option<Tick> {
+        self.agenda.first_due(now)
     }
 
     pub(crate) fn stats(&self) -> PoolStats {

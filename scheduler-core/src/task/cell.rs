@@ -112,13 +112,17 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
     }
 
     /// Decides how a recurring task goes on after a run.
-    fn settle_recurring(&self, outcome: &Result<(), Failure>, now: Now) -> Verdict {
+    fn settle_recurring(
+        &self,
+        last: Option<LastRun>,
+        outcome: &Result<(), Failure>,
+        now: Now,
+    ) -> Verdict {
         if self.header.ends_on_failure()
             && let Err(failure) = outcome
         {
             return self.end(End::Failed, Err(Error::failed(failure.clone())));
         }
-        let last = self.slot.lock().last;
         self.header.begin_question();
         let next = last.map_or(Ok(None), |last| self.header.rhythm.next(last, outcome, now));
         match next {
@@ -233,15 +237,18 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
     }
 
     fn settle(self: Arc<Self>, now: Now) -> Verdict {
-        let step = self.slot.lock().step.take();
+        let (step, last) = {
+            let mut slot = self.slot.lock();
+            (slot.step.take(), slot.last)
+        };
         match step {
             Some(Ok(Step::Value(value))) => self.end(End::Completed, Ok(value)),
             Some(Ok(Step::Ran(result))) if self.header.rhythm.is_recurring() => {
-                self.settle_recurring(&result, now)
+                self.settle_recurring(last, &result, now)
             }
             Some(Ok(Step::Ran(Ok(())))) => self.end_without_next(),
             Some(Err(failure)) if self.header.rhythm.is_recurring() => {
-                self.settle_recurring(&Err(failure), now)
+                self.settle_recurring(last, &Err(failure), now)
             }
             Some(Ok(Step::Ran(Err(failure))) | Err(failure)) => {
                 self.end(End::Failed, Err(Error::failed(failure)))

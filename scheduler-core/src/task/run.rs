@@ -13,6 +13,7 @@ use super::header::TaskId;
 use super::rhythm::LastRun;
 use crate::error::Error;
 use crate::sync::local;
+use crate::time::Due;
 use crate::time::Gate;
 use crate::time::Now;
 use crate::time::Tick;
@@ -83,6 +84,12 @@ impl Run {
     #[must_use]
     pub fn started_at(&self) -> DateTime<Utc> {
         self.last.started.wall
+    }
+
+    /// The instant this run was due at, on its own clock; see [`fire_time`](Self::fire_time).
+    #[must_use]
+    pub fn due(&self) -> Due {
+        self.last.due
     }
 
     /// When this run did start, on both clocks.

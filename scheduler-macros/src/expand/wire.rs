@@ -13,7 +13,7 @@ use crate::check::Argument;
 pub(super) fn wire(task: &Task<'_>, names: &Names) -> TokenStream {
     let private = &names.private;
     let wiring = local("wiring");
-    let run = local("run");
+    let run = run_parameter(task.arguments);
     let found: Vec<Ident> = (0..task.arguments.len()).map(|n| local(&format!("a{n}"))).collect();
     let sources: Vec<TokenStream> =
         task.arguments.iter().map(|argument| source(argument, task, names, &wiring)).collect();
@@ -41,6 +41,12 @@ fn local(name: &str) -> Ident {
     Ident::new(&format!("scheduled_{name}"), Span::mixed_site())
 }
 
+/// How the run is named, if anything is extracted from it.
+fn run_parameter(arguments: &[Argument]) -> TokenStream {
+    let is_used = arguments.iter().any(|each| matches!(each, Argument::Extracted(_)));
+    if is_used { local("run").to_token_stream() } else { quote!(_) }
+}
+
 /// Looks up what an argument is made of.
 fn source(argument: &Argument, task: &Task<'_>, names: &Names, wiring: &Ident) -> TokenStream {
     let (function, ty) = match argument {
@@ -50,7 +56,7 @@ fn source(argument: &Argument, task: &Task<'_>, names: &Names, wiring: &Ident) -
         Argument::Extracted(ty) => ("resolve", Some(named(ty, names))),
     };
     let ty = ty.unwrap_or_default();
-    call_at(&ty, names, function, Some(&ty), quote!(#wiring))
+    FacadeCall { function, generic: Some(&ty), arguments: quote!(#wiring) }.seen_at(&ty, names)
 }
 
 /// The argument of one run, made of what was looked up.
@@ -61,13 +67,14 @@ fn argument(argument: &Argument, found: &Ident, names: &Names) -> TokenStream {
         Argument::Extracted(ty) => {
             let ty = named(ty, names);
             let run = local("run");
-            call_at(&ty, names, "extract", Some(&ty), quote!(&#found, #run))
+            let arguments = quote!(&#found, #run);
+            FacadeCall { function: "extract", generic: Some(&ty), arguments }.seen_at(&ty, names)
         }
     }
 }
 
 /// Calls a plain function.
-fn sync_call(task: &Task<'_>, names: &Names, run: &Ident, found: &[Ident]) -> TokenStream {
+fn sync_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident]) -> TokenStream {
     let private = &names.private;
     let path = super::path(task);
     let arguments = task.arguments.iter().zip(found);
@@ -78,7 +85,7 @@ fn sync_call(task: &Task<'_>, names: &Names, run: &Ident, found: &[Ident]) -> To
 
 /// Begins the future of an async function. What it borrows goes into the future, which is judged at
 /// the function's name.
-fn async_call(task: &Task<'_>, names: &Names, run: &Ident, found: &[Ident]) -> TokenStream {
+fn async_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident]) -> TokenStream {
     let private = &names.private;
     let path = super::path(task);
     let ident_span = task.function.sig.ident.span();
@@ -98,7 +105,8 @@ fn async_call(task: &Task<'_>, names: &Names, run: &Ident, found: &[Ident]) -> T
     body.set_span(ident_span);
     let future = quote_spanned!(ident_span=> async move #body);
     let ident = task.function.sig.ident.to_token_stream();
-    let begin = call_at(&ident, names, "begin", None, future);
+    let begin = FacadeCall { function: "begin", generic: None, arguments: future };
+    let begin = begin.seen_at(&ident, names);
     quote! {
         #private::async_call(move |#run| {
             #(#given)*
@@ -122,31 +130,36 @@ fn settle(returned: &TokenStream, task: &Task<'_>, names: &Names) -> TokenStream
         ReturnType::Default => TokenStream::new(),
         ReturnType::Type(_, ty) => ty.to_token_stream(),
     };
-    call_at(&ty, names, "settle", None, quote!(#returned, #how))
+    let arguments = quote!(#returned, #how);
+    FacadeCall { function: "settle", generic: None, arguments }.seen_at(&ty, names)
 }
 
-/// A call that is seen where a type of the signature stands, from its first token to its last.
-///
-/// Rustc reports an unfulfilled bound at the path of the function that has it, at the type that it
-/// is given, or at the call, and all three are then the same place.
-fn call_at(
-    ty: &TokenStream,
-    names: &Names,
-    function: &str,
-    generic: Option<&TokenStream>,
+/// A call of a function of the facade.
+struct FacadeCall<'a> {
+    function: &'a str,
+    generic: Option<&'a TokenStream>,
     arguments: TokenStream,
-) -> TokenStream {
-    let mut spans = ty.clone().into_iter().map(|token| token.span());
-    let first = spans.next().unwrap_or_else(Span::call_site);
-    let last = spans.last().unwrap_or(first);
-    let private = Ident::new(&names.private.to_string(), first);
-    let function = Ident::new(function, if generic.is_some() { first } else { last });
-    let open = generic.map(|_| quote_spanned!(first=> ::<));
-    let close = generic.map(|_| quote_spanned!(last=> >));
-    let mut parentheses = Group::new(Delimiter::Parenthesis, arguments);
-    parentheses.set_span(last);
-    let path = quote_spanned!(first=> #private:: #function);
-    quote!(#path #open #generic #close #parentheses)
+}
+
+impl FacadeCall<'_> {
+    /// The call, seen where a part of the signature stands, from its first token to its last.
+    ///
+    /// Rustc reports an unfulfilled bound at the path of the function that has it, at the type that
+    /// it is given, or at the call; all three are then the same place, and it reports it once.
+    fn seen_at(self, part: &TokenStream, names: &Names) -> TokenStream {
+        let Self { function, generic, arguments } = self;
+        let mut spans = part.clone().into_iter().map(|token| token.span());
+        let first = spans.next().unwrap_or_else(Span::call_site);
+        let last = spans.last().unwrap_or(first);
+        let private = Ident::new(&names.private.to_string(), first);
+        let function = Ident::new(function, if generic.is_some() { first } else { last });
+        let open = generic.map(|_| quote_spanned!(first=> ::<));
+        let close = generic.map(|_| quote_spanned!(last=> >));
+        let mut parentheses = Group::new(Delimiter::Parenthesis, arguments);
+        parentheses.set_span(last);
+        let path = quote_spanned!(first=> #private:: #function);
+        quote!(#path #open #generic #close #parentheses)
+    }
 }
 
 /// The type of an argument, outside of the `impl` block.
