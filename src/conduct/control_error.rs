@@ -25,6 +25,7 @@ enum Kind {
     NotPaused,
     NotRunning,
     Stopping,
+    TooLate { limit: Duration, what: String },
 }
 
 impl ControlError {
@@ -60,6 +61,10 @@ impl ControlError {
 
     pub(super) fn stopping(task: &Arc<str>) -> Self {
         Self { task: Arc::clone(task), kind: Kind::Stopping }
+    }
+
+    pub(super) fn too_late(task: &Arc<str>, limit: Duration, what: String) -> Self {
+        Self { task: Arc::clone(task), kind: Kind::TooLate { limit, what } }
     }
 
     /// The name that was given.
@@ -103,6 +108,12 @@ impl ControlError {
     pub fn is_stopping(&self) -> bool {
         matches!(self.kind, Kind::Stopping)
     }
+
+    /// Whether what was waited for had not happened when the time was over.
+    #[must_use]
+    pub fn is_too_late(&self) -> bool {
+        matches!(self.kind, Kind::TooLate { .. })
+    }
 }
 
 impl fmt::Display for ControlError {
@@ -121,6 +132,9 @@ impl fmt::Display for ControlError {
             Kind::AlreadyAsked => write!(f, "task `{task}` is about to be run already"),
             Kind::NotPaused => write!(f, "task `{task}` is not paused"),
             Kind::NotRunning => write!(f, "no run of task `{task}` is in progress"),
+            Kind::TooLate { limit, what } => {
+                write!(f, "task `{task}`: within {}, {what}", Length(*limit))
+            }
             Kind::Stopping => write!(f, "task `{task}` cannot be run: the scheduler is stopping"),
         }
     }

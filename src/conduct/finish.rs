@@ -132,6 +132,7 @@ impl Conductor {
             outcome: outcome.clone(),
             notes: run.take_notes(),
         });
+        tale.wake(state);
         if recorded.is_news || self.bus.is_heard() {
             tale.finish(run, outcome, took, recorded.streak);
             tale.drop_later(alarm, None);

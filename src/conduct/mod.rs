@@ -94,6 +94,7 @@ mod tale;
 #[cfg(test)]
 mod tests;
 mod timetable;
+mod watch;
 
 pub(crate) use conductor::Conductor;
 pub(crate) use conductor::Parts;
@@ -105,3 +106,7 @@ pub use policy::Overlap;
 pub(crate) use policy::Policy;
 pub use policy::Retry;
 pub(crate) use rule::Rule;
+pub use watch::Until;
+pub use watch::failures;
+pub use watch::runs;
+pub use watch::successes;

@@ -1,6 +1,7 @@
 //! What a conductor keeps behind its lock: the wishes of others, the runs in progress, the past.
 
 use std::sync::Arc;
+use std::task::Waker;
 
 use chrono::DateTime;
 use chrono::Utc;
@@ -39,6 +40,8 @@ pub(super) struct State {
     pub(super) end: Option<TaskState>,
     pub(super) is_end_told: bool,
     pub(super) history: History,
+    /// Who waits for the end of a run.
+    pub(super) watchers: Vec<Waker>,
     /// The engine's task; absent before it is attached, and after its end.
     pub(super) handle: Option<TaskHandle<()>>,
 }
@@ -118,6 +121,7 @@ impl State {
             end: None,
             is_end_told: false,
             history: History::default(),
+            watchers: Vec::new(),
             handle: None,
         }
     }

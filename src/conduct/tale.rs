@@ -1,6 +1,7 @@
 //! What is to be told and dropped once the lock is open again.
 
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Duration;
 
 use scheduler_core::Due;
@@ -25,6 +26,8 @@ pub(super) struct Tale {
     /// Told before the end of the task, which it may lead to, with the next due time.
     finished: Option<Box<Finished>>,
     ended: Option<TaskState>,
+    /// Who waits for the end of a run.
+    woken: Vec<Waker>,
     dropped: (Option<Alarm>, Option<Run>),
     /// The rule that was replaced, which may be the user's trigger.
     dropped_rules: Vec<(Option<Box<Judge>>, Rule)>,
@@ -44,6 +47,11 @@ impl Tale {
 
     pub(super) fn finish(&mut self, run: Run, outcome: Outcome, took: Duration, streak: u64) {
         self.finished = Some(Box::new(Finished { run, outcome, took, streak }));
+    }
+
+    /// Has those told who wait for the end of a run.
+    pub(super) fn wake(&mut self, state: &mut State) {
+        self.woken.append(&mut state.watchers);
     }
 
     pub(super) fn drop_later(&mut self, alarm: Option<Alarm>, run: Option<Run>) {
@@ -73,6 +81,7 @@ impl Tale {
     pub(super) fn end(&mut self, state: &mut State, end: TaskState) {
         if !state.is_end_told {
             state.is_end_told = true;
+            self.wake(state);
             self.ended = Some(end);
         }
     }
@@ -91,5 +100,6 @@ impl Tale {
         if let Some(state) = self.ended.take() {
             bus.emit(Event::TaskEnded { task: Arc::clone(&conductor.name), state, at });
         }
+        self.woken.drain(..).for_each(Waker::wake);
     }
 }

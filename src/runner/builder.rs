@@ -9,6 +9,7 @@ use std::time::Duration;
 use scheduler_core::Clock;
 
 use super::pools::Pool;
+use super::simulation::Simulation;
 use crate::entry::TaskList;
 use crate::inject::Managed;
 use crate::inject::States;
@@ -56,6 +57,8 @@ pub struct Builder {
     pub(super) file: Option<(String, String)>,
     pub(super) listeners: Vec<Arc<dyn Listener>>,
     pub(super) seed: u64,
+    /// Who plays the scheduler; none where it is real.
+    pub(super) simulation: Option<Arc<dyn Simulation>>,
     #[cfg(feature = "tokio")]
     pub(super) runtime: Option<tokio::runtime::Handle>,
     pub(super) voice: Voice,
@@ -79,6 +82,7 @@ impl Builder {
             file: None,
             listeners: Vec::new(),
             seed: 0,
+            simulation: None,
             #[cfg(feature = "tokio")]
             runtime: None,
             voice: Voice::standard(),

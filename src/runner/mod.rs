@@ -21,6 +21,7 @@ mod launch;
 mod pools;
 mod prepare;
 mod signals;
+mod simulation;
 mod start;
 mod stop;
 mod task_control;
@@ -29,11 +30,16 @@ mod zone;
 
 pub use builder::Builder;
 pub use pools::Pool;
+#[cfg(feature = "testing")]
+pub(crate) use simulation::Simulation;
+use std::time::Duration;
 use stop::Running;
 pub use task_control::Pause;
 pub use task_control::TaskControl;
 pub use tasks::Tasks;
 
+use crate::conduct::ControlError;
+use crate::conduct::Until;
 use crate::error::StartError;
 use crate::error::StopError;
 use crate::registrar::Planned;
@@ -128,6 +134,15 @@ impl Scheduler {
     #[must_use]
     pub fn tasks(&self) -> Tasks {
         self.running.tasks.clone()
+    }
+
+    /// Blocks until a task has had so many runs: see [`TaskControl::wait_for`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Tasks::wait_for`].
+    pub fn wait_for(&self, name: &str, until: Until, limit: Duration) -> Result<(), ControlError> {
+        self.running.tasks.wait_for(name, until, limit)
     }
 
     fn new(running: Running) -> Self {

@@ -159,9 +159,13 @@ fn pools(builder: &Builder, applied: &Applied) -> Vec<PoolPlan> {
     let size = globals.pool_size.as_ref().map(|set| set.value).or(builder.pool.size);
     let prefix = globals.thread_name_prefix.as_ref().map(|set| set.value.clone());
     let prefix = prefix.or_else(|| builder.pool.prefix.clone());
+    let default_size = || match &builder.simulation {
+        Some(simulation) => simulation.pool_size(),
+        None => pools::default_size(),
+    };
     let default = PoolPlan {
         name: pools::DEFAULT.to_owned(),
-        size: size.unwrap_or_else(pools::default_size).max(1),
+        size: size.unwrap_or_else(default_size).max(1),
         prefix: prefix.unwrap_or_else(|| "scheduling-".to_owned()),
     };
     let others = applied.pools.iter().map(|settings| {
@@ -170,7 +174,7 @@ fn pools(builder: &Builder, applied: &Applied) -> Vec<PoolPlan> {
         let prefix = settings.thread_name_prefix.as_ref().map(|set| set.value.clone());
         PoolPlan {
             name: settings.name.clone(),
-            size: size.unwrap_or_else(pools::default_size).max(1),
+            size: size.unwrap_or_else(default_size).max(1),
             prefix: prefix.or(given.prefix).unwrap_or_else(|| format!("{}-", settings.name)),
         }
     });

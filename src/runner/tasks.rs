@@ -9,6 +9,7 @@ use std::sync::MutexGuard;
 use std::sync::OnceLock;
 use std::sync::PoisonError;
 use std::sync::Weak;
+use std::time::Duration;
 
 use chrono::DateTime;
 use chrono::Utc;
@@ -17,6 +18,7 @@ use scheduler_core::ScheduledThreadPool;
 use scheduler_core::trigger::Zone;
 use scheduler_expr::Attribute;
 
+use super::simulation::Simulation;
 use super::task_control::Pause;
 use super::task_control::TaskControl;
 use crate::conduct::Conductor;
@@ -24,6 +26,7 @@ use crate::conduct::Control;
 use crate::conduct::ControlError;
 use crate::conduct::Parts;
 use crate::conduct::Rule;
+use crate::conduct::Until;
 use crate::entry::Location;
 use crate::error::StartError;
 use crate::inject::Call;
@@ -93,6 +96,7 @@ pub(super) struct Launcher {
     pub(super) names: Vec<String>,
     /// RACE: weak, because a pool keeps its tasks, and a task may keep the end of all tasks.
     pub(super) pools: BTreeMap<String, Weak<ScheduledThreadPool>>,
+    pub(super) simulation: Option<Arc<dyn Simulation>>,
 }
 
 /// What runs came to, as far as the last words need it.
@@ -144,6 +148,15 @@ impl Tasks {
             Ok(index) => Ok(TaskControl::new(controls[index].clone(), self.clone())),
             Err(error) => Err(ControlError::not_found(name, &error.to_string())),
         }
+    }
+
+    /// Blocks until a task has had so many runs: see [`TaskControl::wait_for`].
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get) and [`TaskControl::wait_for`].
+    pub fn wait_for(&self, name: &str, until: Until, limit: Duration) -> Result<(), ControlError> {
+        self.get(name)?.wait_for(until, limit)
     }
 
     /// Pauses all tasks that have not ended; see [`TaskControl::pause_with`].
@@ -349,6 +362,10 @@ impl Launcher {
         let place = format!("{}: `{}`", planned.location, planned.name);
         self.bus.emit(Event::TaskAdded { task: Arc::new(facts.clone()), at });
         let Planned { rule, policy, call, .. } = planned;
+        let call = match &self.simulation {
+            Some(simulation) => simulation.stand_in(&facts.name, call),
+            None => call,
+        };
         let (clock, bus) = (Arc::clone(&self.clock), Arc::clone(&self.bus));
         let parts = Parts { facts, rule, policy, call, pool, clock, bus };
         Conductor::start(parts)
