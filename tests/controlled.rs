@@ -98,9 +98,9 @@ fn a_task_that_cannot_be_added_or_rescheduled_is_told_where_and_why() {
         .spawn()
         .unwrap();
     let tasks = scheduler.tasks();
+    let wrong = Schedule::fixed_rate("5 parsecs").jitter("x");
     let line = line!() + 1;
-    let error =
-        tasks.add("new", Schedule::fixed_rate("5 parsecs").jitter("x"), |_| {}).unwrap_err();
+    let error = tasks.add("new", wrong, |_| {}).unwrap_err();
     let text = error.to_string();
     assert!(text.starts_with("cannot add the task: 2 faults were found\n"), "{text}");
     assert!(text.contains(&format!("tests/controlled.rs:{line}: `new`: invalid `fix")), "{text}");
