@@ -17,6 +17,7 @@ const THREADS: usize = 2;
 /// Something that tasks keep.
 struct Kept(#[expect(dead_code, reason = "it is only kept")] Arc<()>);
 
+#[expect(clippy::needless_pass_by_value, reason = "that is how it is taken")]
 #[scheduled(fixed_rate = "10s", name = "watch")]
 fn watch(tasks: Tasks, _kept: &Kept) {
     tasks.resume_all();
@@ -109,6 +110,8 @@ fn a_task_that_cannot_be_added_or_rescheduled_is_told_where_and_why() {
     let error = tasks.get("idle").unwrap().reschedule(Schedule::fixed_rate("0s")).unwrap_err();
     let text = error.to_string();
     assert!(text.contains(&format!("tests/controlled.rs:{line}: `idle`: invalid `fix")), "{text}");
+    let error = tasks.get("idle").unwrap().reschedule(Schedule::once("5s").timeout("3s"));
+    assert!(error.unwrap_err().to_string().contains("`timeout` is no part of a rule"));
     scheduler.shutdown().unwrap();
     let error = tasks.add("late", Schedule::once("1s"), |_| {}).unwrap_err();
     assert!(error.to_string().ends_with("- the scheduler is not running"), "{error}");

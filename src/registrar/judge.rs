@@ -162,7 +162,7 @@ impl Judge<'_> {
             (None, [first, others @ ..]) => (format!("`{first}`"), others),
             (None, []) => return,
         };
-        for other in others.to_vec() {
+        for other in others.iter().copied() {
             let reason =
                 format!("`{other}` conflicts with {first}: a task has exactly one trigger");
             self.refuse(other, &reason);

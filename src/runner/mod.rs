@@ -111,6 +111,9 @@ impl Scheduler {
 
     /// Starts no new runs, and waits until those in progress have ended.
     ///
+    /// It blocks the calling thread. In async code write [`shutdown_async`](Self::shutdown_async): a
+    /// task that waits for a timer of a runtime whose only thread is blocked does not end.
+    ///
     /// # Errors
     ///
     /// When tasks had not ended within the [limit](Builder::await_termination).

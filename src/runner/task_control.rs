@@ -102,7 +102,7 @@ impl TaskControl {
     ///
     /// # Errors
     ///
-    /// When the task has ended, or the schedule is faulty.
+    /// When the task has ended, or the schedule is faulty or has more in it than a rule.
     #[track_caller]
     pub fn reschedule(&self, schedule: Schedule) -> Result<(), ControlError> {
         let rule = self.tasks.rule(self.name(), schedule)?;

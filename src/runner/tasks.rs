@@ -268,6 +268,10 @@ impl Tasks {
     pub(super) fn rule(&self, name: &str, schedule: Schedule) -> Result<Rule, ControlError> {
         let stopping = || ControlError::refused(name, "the scheduler is not running");
         let launcher = self.board.launcher.get().ok_or_else(stopping)?;
+        if let Some(policy) = schedule.policy() {
+            let why = format!("`{policy}` is no part of a rule; only the rule can be changed");
+            return Err(ControlError::refused(name, &why));
+        }
         let call = Call::of(|_| ());
         let definition = Definition::in_code(name.to_owned(), schedule, call, Location::caller());
         let texts = definition.words();
