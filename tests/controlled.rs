@@ -98,7 +98,7 @@ fn a_task_that_cannot_be_added_or_rescheduled_is_told_where_and_why() {
         .spawn()
         .unwrap();
     let tasks = scheduler.tasks();
-    let line = line!() + 1;
+    let line = line!() + 2;
     let error =
         tasks.add("new", Schedule::fixed_rate("5 parsecs").jitter("x"), |_| {}).unwrap_err();
     let text = error.to_string();
