@@ -15,7 +15,9 @@ use crate::observe::Listener;
 use crate::runner::Builder;
 use crate::runner::Scheduler;
 use crate::runner::Simulation;
+use crate::runner::TaskControl;
 use crate::runner::Tasks;
+use crate::settings::names::Names;
 
 /// How many workers a pool has of which nobody says it.
 const POOL_SIZE: usize = 4;
@@ -45,6 +47,8 @@ pub(super) struct Play {
     /// None after its shutdown.
     pub(super) scheduler: Option<Scheduler>,
     pub(super) tasks: Tasks,
+    /// The tasks at the shutdown, which forgets them.
+    pub(super) kept: Vec<TaskControl>,
     pub(super) states: States,
     pub(super) start: Moment,
 }
@@ -75,7 +79,28 @@ impl Setup {
             Err(error) => panic!("the simulated scheduler cannot start: {error}"),
         };
         let tasks = scheduler.tasks();
-        Play { cast, scheduler: Some(scheduler), tasks, states, start }
+        Play { cast, scheduler: Some(scheduler), tasks, kept: Vec::new(), states, start }
+    }
+}
+
+impl Play {
+    /// The tasks as they are, or as they were at the shutdown.
+    pub(super) fn controls(&self) -> Vec<TaskControl> {
+        if self.scheduler.is_none() {
+            return self.kept.clone();
+        }
+        let all = self.tasks.list();
+        all.iter().filter_map(|task| self.tasks.get(task.name()).ok()).collect()
+    }
+
+    /// A task by its name, or an unambiguous end of it.
+    pub(super) fn control(&self, name: &str) -> Result<TaskControl, String> {
+        if self.scheduler.is_some() {
+            return self.tasks.get(name).map_err(|error| error.to_string());
+        }
+        let names: Vec<&str> = self.kept.iter().map(TaskControl::name).collect();
+        let found = Names::new(&names).find(name).map_err(|error| error.to_string())?;
+        Ok(self.kept[found].clone())
     }
 }
 

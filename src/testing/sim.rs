@@ -228,7 +228,7 @@ impl Sim {
     #[must_use]
     #[track_caller]
     pub fn control(&self, task: &str) -> TaskControl {
-        self.running_tasks().get(task).unwrap_or_else(|error| panic!("{error}"))
+        self.play().control(task).unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// All tasks, also to add and remove some.
@@ -246,7 +246,9 @@ impl Sim {
     #[track_caller]
     pub fn shutdown(&mut self) -> Result<(), StopError> {
         self.play();
-        let scheduler = self.play.get_mut().and_then(|play| play.scheduler.take());
+        let Some(play) = self.play.get_mut() else { return Ok(()) };
+        play.kept = play.controls();
+        let scheduler = play.scheduler.take();
         scheduler.map_or(Ok(()), crate::runner::Scheduler::shutdown)
     }
 }
@@ -280,8 +282,8 @@ impl Sim {
     #[must_use]
     #[track_caller]
     pub fn event_log(&self) -> String {
-        let snapshots = self.running_tasks().list();
-        let names: Vec<&str> = snapshots.iter().map(TaskSnapshot::name).collect();
+        let controls = self.play().controls();
+        let names: Vec<&str> = controls.iter().map(TaskControl::name).collect();
         let text = EventText::new(self.play().start.zone(), &names);
         let (events, dropped) = self.play().cast.record.events();
         let dropped = (dropped > 0).then(|| format!("… {dropped} earlier events\n"));
