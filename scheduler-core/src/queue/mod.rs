@@ -21,8 +21,14 @@
 //! whose sequences are distinct. A ticket of an item that has left is never mistaken for another.
 
 mod heap;
+#[cfg(feature = "bench")]
+pub mod probe;
+#[cfg(any(test, feature = "bench"))]
+mod wheel;
 
 pub(crate) use heap::HeapQueue;
+#[cfg(any(test, feature = "bench"))]
+pub(crate) use wheel::WheelQueue;
 
 /// The order of an item: its due time, then its sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,8 +73,8 @@ pub(crate) trait DelayQueue<T> {
     /// Puts an item in and returns the ticket to take it out again.
     fn push(&mut self, key: Key, item: T) -> Ticket;
 
-    /// The key of the first item, due or not.
-    fn first(&self) -> Option<Key>;
+    /// The key of the first item, due or not. A queue may put itself in order to find it.
+    fn first(&mut self) -> Option<Key>;
 
     /// Takes the first item out, due or not.
     fn pop(&mut self) -> Option<(Key, T)>;
