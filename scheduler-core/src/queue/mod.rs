@@ -6,8 +6,9 @@
 //! (due, sequence): by time, and first in, first out among equal times. Any item can be taken out
 //! again by the [`Ticket`] it was given, without a search.
 //!
-//! There is one contract and, for now, one implementation: [`HeapQueue`], an indexed 4-ary heap. It
-//! is simple enough to be obviously right and stays as the oracle of whatever is faster.
+//! There is one contract and there are two implementations: [`HeapQueue`], an indexed 4-ary heap, which
+//! is simple enough to be obviously right, and `WheelQueue`, which is faster where many items are
+//! pending and has to agree with the heap in all that can be seen.
 //!
 //! # What it must never do
 //!
@@ -27,7 +28,7 @@ pub mod probe;
 mod wheel;
 
 pub(crate) use heap::HeapQueue;
-#[cfg(any(test, feature = "bench"))]
+#[cfg(feature = "bench")]
 pub(crate) use wheel::WheelQueue;
 
 /// The order of an item: its due time, then its sequence.

@@ -21,6 +21,14 @@ struct Block {
 }
 
 impl Bag {
+    /// A bag with these entries, of which so many are live.
+    pub(super) fn refill(entries: Vec<Entry>, live: usize) -> Self {
+        let mut bag = Self::default();
+        entries.into_iter().for_each(|entry| bag.push(entry));
+        bag.live = live as u32;
+        bag
+    }
+
     /// Entries, dead ones included.
     pub(super) fn len(&self) -> usize {
         self.total as usize

@@ -16,7 +16,7 @@ use crate::queue::Key;
 pub(super) const NEAR: u32 = u32::MAX;
 
 /// A bag with this many entries is split.
-const BAG_MAX: usize = 2048;
+const BAG_MAX: usize = 4096;
 
 /// The far part of a queue.
 #[derive(Debug)]
@@ -81,25 +81,28 @@ impl Far {
         }
     }
 
-    /// Takes the first live entries out, `most` at most.
+    /// Takes the first live entries out, `most` at most: from the first bag only, whose later part
+    /// is left as it is.
     pub(super) fn take_first<T>(&mut self, most: usize, items: &mut Slab<T>) -> Vec<Entry> {
         let Some((way, number)) = self.first_bag() else { return Vec::new() };
         let bag = std::mem::take(self.bag(number));
-        let mut taken = Vec::with_capacity(bag.len());
-        bag.drain(|entry| {
-            if items.holds(place(&entry)) {
-                taken.push(entry);
+        let mut rest = Vec::with_capacity(bag.len());
+        let mut live = bag.live();
+        bag.drain(|entry| rest.push(entry));
+        let mut taken = Vec::new();
+        while taken.is_empty() && !rest.is_empty() {
+            let later = rest.len().saturating_sub(most);
+            if later > 0 {
+                rest.select_nth_unstable_by_key(later, |entry| !entry.rank());
             }
-        });
-        if taken.len() > most {
-            taken.select_nth_unstable_by_key(most, Entry::rank);
-            let bag = self.bag(number);
-            taken.drain(most..).for_each(|entry| bag.push(entry));
-        } else {
-            self.detach(way, number);
+            let first = rest.split_off(later);
+            taken.extend(first.into_iter().filter(|entry| items.rehome(place(entry), NEAR)));
         }
-        for entry in &taken {
-            items.rehome(place(entry), NEAR);
+        live -= taken.len();
+        if live == 0 {
+            self.detach(way, number);
+        } else {
+            *self.bag(number) = Bag::refill(rest, live);
         }
         taken
     }
@@ -201,12 +204,13 @@ impl Far {
 
     /// Makes a ring of a bag whose entries are too many, unless most of them are dead.
     fn split<T>(&mut self, way: Way, number: u32, items: &mut Slab<T>) {
-        let mut entries = Vec::with_capacity(BAG_MAX);
-        std::mem::take(self.bag(number)).drain(|entry| {
-            if items.holds(place(&entry)) {
-                entries.push(entry);
-            }
-        });
+        let bag = std::mem::take(self.bag(number));
+        let is_clean = bag.live() == bag.len();
+        let mut entries = Vec::with_capacity(bag.len());
+        bag.drain(|entry| entries.push(entry));
+        if !is_clean {
+            entries.retain(|entry| items.holds(place(entry)));
+        }
         let sample = entries.first().map_or(0, Entry::rank);
         let difference = entries.iter().fold(0, |all, entry| all | (entry.rank() ^ sample));
         if difference == 0 || entries.len() < BAG_MAX / 2 {
@@ -224,7 +228,14 @@ impl Far {
             };
             ring.set(digit, Held::Bag(number));
             self.bag(number).push(entry);
-            items.rehome(place(&entry), number);
+        }
+        // In a loop of its own, so that the cache misses overlap: this is most of the time it takes.
+        for held in ring.held() {
+            if let Held::Bag(number) = held {
+                self.bag(number).for_each(|entry| {
+                    items.rehome(place(&entry), number);
+                });
+            }
         }
         let ring = self.rings.insert(ring, 0).slot;
         self.put(way.slot, Held::Ring(ring));

@@ -12,8 +12,8 @@ use super::late::Late;
 /// Entries of the run at most.
 pub(super) const RUN_MAX: usize = 512;
 
-/// What is left of both parts when too much has come late.
-const KEPT: usize = 256;
+/// What is left of both parts when too much has come late. Few, so that fewer come late henceforth.
+const KEPT: usize = 64;
 
 /// Late entries at most.
 const LATE_MAX: usize = 256;

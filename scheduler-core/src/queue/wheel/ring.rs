@@ -4,7 +4,7 @@
 //! ring has two taken slots at least, and the way from the root to a bag is short.
 
 /// A ring has 2^BITS slots.
-pub(super) const BITS: u32 = 4;
+pub(super) const BITS: u32 = 5;
 const SLOTS: usize = 1 << BITS;
 
 /// What a slot holds, by its number in the slab of bags or of rings.
@@ -78,6 +78,11 @@ impl Ring {
         }
         let digit = self.taken.trailing_zeros() as usize;
         Some((digit, self.slots[digit]))
+    }
+
+    /// All that the slots hold.
+    pub(super) fn held(&self) -> impl Iterator<Item = Held> {
+        (0..SLOTS).filter_map(|digit| self.get(digit))
     }
 
     /// What the ring holds, if that is one thing only.

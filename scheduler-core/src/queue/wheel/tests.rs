@@ -248,8 +248,9 @@ impl Crowd {
             }
             Self::Close => now.saturating_add(random.below(5_000)),
             Self::Equal => (now & !0xFFFF).saturating_add(random.below(3) << 16),
-            Self::Extreme => [0, u64::MAX, random.next(), 1 << random.below(64)]
-                [random.below(4) as usize],
+            Self::Extreme => {
+                [0, u64::MAX, random.next(), 1 << random.below(64)][random.below(4) as usize]
+            }
             Self::Backwards => {
                 if random.below(500) == 0 {
                     pair.now = now.saturating_sub(random.bits(45));
