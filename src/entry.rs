@@ -17,7 +17,6 @@
 //! function make a [`Call`]. Only generated code makes entries.
 
 use std::any::TypeId;
-use std::any::type_name;
 use std::fmt;
 
 use scheduler_expr::Attribute;
@@ -158,14 +157,13 @@ impl FunctionId {
 #[derive(Clone, Copy, Debug)]
 pub struct Receiver {
     id: fn() -> TypeId,
-    name: fn() -> &'static str,
 }
 
 impl Receiver {
     /// That of `&self` in an `impl` block of `T`.
     #[must_use]
     pub const fn of<T: 'static>() -> Self {
-        Self { id: TypeId::of::<T>, name: type_name::<T> }
+        Self { id: TypeId::of::<T> }
     }
 
     pub(crate) fn type_id(self) -> TypeId {
@@ -182,6 +180,15 @@ pub struct Location {
     pub line: u32,
 }
 
+impl Location {
+    /// The place of the call of a function that tracks its caller.
+    #[track_caller]
+    pub(crate) fn caller() -> Self {
+        let caller = std::panic::Location::caller();
+        Self { file: caller.file(), line: caller.line() }
+    }
+}
+
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)
@@ -194,7 +201,7 @@ inventory::collect!(Entry);
 ///
 /// The tasks of a crate that the binary never mentions are not linked: write `use jobs as _;`.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{Attribute, entries, scheduled};
 ///
 /// #[scheduled(fixed_rate = "1s")]
@@ -240,7 +247,7 @@ impl TaskList {
 ///
 /// A function that is named is linked, whatever crate it is in.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{Scheduler, scheduled, tasks};
 ///
 /// mod jobs {

@@ -33,12 +33,26 @@
 //! A run that panics or returns an error is reported with the task's name, cause, place and next run,
 //! and the task runs again at its next time, as in Spring. With `panic = "abort"` in the profile a
 //! panic ends the process, and nobody can change that.
+//!
+//! # What it says, and to whom
+//!
+//! The banner, the first success of each task, failures and warnings go to stderr, or to the function
+//! given to [`Builder::messages`]. What repeats itself is summed up once a minute. Everything that
+//! happens can be had as an [`Event`] by a [listener](Builder::listener). The features:
+//!
+//! | feature | what comes with it |
+//! |---|---|
+//! | `tracing` | a span for each run with OpenTelemetry's names; where a subscriber is installed, the scheduler's words are events at target `scheduler` instead |
+//! | `log` | where a logger is installed, the scheduler's words are records at target `scheduler` instead |
+//! | `testing` | for `[dev-dependencies]`: tests of schedules and whole simulations on a virtual clock, in `testing` |
+//! | `metrics` | counters, histograms and gauges for each task through the `metrics` facade, in native names and as Spring's `tasks.scheduled.execution` |
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod conduct;
 mod entry;
 mod error;
 mod inject;
@@ -48,20 +62,28 @@ mod registrar;
 mod run;
 mod runner;
 mod schedule;
+mod settings;
 mod speech;
+#[cfg(feature = "testing")]
+#[doc = include_str!("../docs/testing.md")]
+pub mod testing;
 
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
 
-pub use entry::{Entry, Location, TaskList, entries};
+pub use conduct::{ControlError, Misfire, OnError, Overlap, Retry};
+pub use conduct::{Until, failures, runs, successes};
+pub use entry::{Entry, Location, TaskList, Wire, entries};
 pub use error::{StartError, StopError};
 pub use inject::{Call, Extract, Managed, State, TaskOutput, Wiring};
-pub use observe::{Counters, Event, Failure, Longest, Outcome, PanicPlace, RuleKind, RunRecord};
+pub use observe::{
+    Counters, Event, Failure, Listener, Longest, Outcome, PanicPlace, RuleKind, RunRecord,
+};
 pub use observe::{SkipReason, StopReason, TaskFacts, TaskSnapshot, TaskState};
 pub use registrar::Registrar;
-pub use run::{BoxFuture, Cause, Run, Shutdown, TaskError, TaskResult};
-pub use runner::{Builder, Pool, Scheduler, start, start_async};
+pub use run::{BoxFuture, Cause, Run, Shutdown, Stopped, TaskError, TaskResult};
+pub use runner::{Builder, Pause, Pool, Scheduler, TaskControl, Tasks, start, start_async};
 pub use schedule::{Length, Schedule};
 pub use scheduler_core as engine;
 pub use scheduler_core::{Clock, ManualClock, SystemClock};

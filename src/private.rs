@@ -172,13 +172,17 @@ pub fn settle<R: TaskReturn>(returned: R, settle: fn(R) -> TaskResult) -> TaskRe
     settle(returned)
 }
 
-/// Makes the future of an `async fn`.
-pub fn begin<F, R>(future: F, settle: fn(R) -> TaskResult) -> BoxFuture
+/// Another owner of a value, for one run.
+pub fn share<T: Clone>(value: &T) -> T {
+    value.clone()
+}
+
+/// Keeps the future of one run.
+pub fn begin<F>(future: F) -> BoxFuture
 where
-    F: Future<Output = R> + Send + 'static,
-    R: TaskReturn + 'static,
+    F: Future<Output = TaskResult> + Send + 'static,
 {
-    Box::pin(async move { settle(future.await) })
+    Box::pin(future)
 }
 
 /// The call of an entry that needs nothing managed, and a run to call it with.

@@ -20,12 +20,15 @@ use scheduler_core::Trigger;
 use scheduler_expr::Attribute;
 use scheduler_expr::SignedDuration;
 
+/// Attributes with their texts, as an annotation has them.
+type Texts = Vec<(Attribute, String)>;
+
 /// When a task that is written in code runs, and by which rules.
 ///
 /// Every text may hold placeholders, `${key:default}`, and settings can override all of it by the
 /// task's name, just as those of an annotation.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{Schedule, Scheduler};
 /// use std::time::Duration;
 ///
@@ -43,7 +46,7 @@ use scheduler_expr::SignedDuration;
 #[derive(Clone)]
 #[must_use = "a schedule does nothing until a task has it"]
 pub struct Schedule {
-    texts: Vec<(Attribute, String)>,
+    texts: Texts,
     trigger: Option<Arc<dyn Trigger>>,
 }
 
@@ -121,12 +124,27 @@ impl Schedule {
         self
     }
 
-    pub(crate) fn texts(&self) -> &[(Attribute, String)] {
-        &self.texts
+    /// The texts of its attributes, and the trigger of its own.
+    pub(crate) fn into_parts(self) -> (Texts, Option<Arc<dyn Trigger>>) {
+        (self.texts, self.trigger)
     }
 
-    pub(crate) fn trigger(&self) -> Option<&Arc<dyn Trigger>> {
-        self.trigger.as_ref()
+    /// The first of its attributes that says how a task is run, and not when it fires.
+    pub(crate) fn policy(&self) -> Option<Attribute> {
+        let is_policy = |attribute: &Attribute| {
+            !matches!(
+                attribute,
+                Attribute::Cron
+                    | Attribute::Zone
+                    | Attribute::DstGap
+                    | Attribute::DstOverlap
+                    | Attribute::FixedRate
+                    | Attribute::FixedDelay
+                    | Attribute::InitialDelay
+                    | Attribute::TimeUnit
+            )
+        };
+        self.texts.iter().map(|(attribute, _)| *attribute).find(is_policy)
     }
 
     fn with(attribute: Attribute, text: String) -> Self {
@@ -144,6 +162,11 @@ impl fmt::Debug for Schedule {
 }
 
 /// A length of time, as a [`Duration`] or as the text of one, such as `"1h30m"`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a length of time",
+    label = "neither a `Duration` nor a text",
+    note = "write a text with a unit, such as `\"5s\"` or `\"1h30m\"`, or a `std::time::Duration`"
+)]
 pub trait Length {
     /// The text that an annotation would have.
     #[doc(hidden)]
@@ -193,6 +216,6 @@ mod tests {
     fn what_is_set_twice_has_the_later_text() {
         let schedule = Schedule::once("1s").initial_delay("2s").zone("UTC");
         let texts = [(Attribute::InitialDelay, "2s".into()), (Attribute::Zone, "UTC".into())];
-        assert_eq!(schedule.texts(), texts);
+        assert_eq!(schedule.into_parts().0, texts);
     }
 }

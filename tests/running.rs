@@ -102,21 +102,41 @@ fn the_annotated_functions_run_at_their_times() {
     assert_eq!(counts(), [7, 2, 1, 1], "`sweep` a minute after its failure");
 
     let texts = said.texts();
-    let expected = "scheduler 0.1.0  4 tasks · 2 threads (scheduling-1 … scheduling-2) · zone UTC (UTC+00:00)
+    let executor = if cfg!(feature = "tokio") {
+        "Tokio (own runtime)"
+    } else {
+        "built-in executor (no Tokio)"
+    };
+    let expected = format!("scheduler 0.1.0  4 tasks · 2 threads (scheduling-1 … scheduling-2) · zone UTC (UTC+00:00) · async tasks: {executor}
   running::tick    every 10s                                                          next: now
   running::sweep   1m after each run, first after 5s                                  next: Fri 2026-03-27 07:59:05 +00:00, in 5s
   warm-up          once, after 30s                                                    next: Fri 2026-03-27 07:59:30 +00:00, in 30s
-  running::report  0 0 9 * * MON-FRI (09:00, Monday to Friday) in Europe/Berlin       next: Fri 2026-03-27 09:00:00 +01:00, in 1m";
-    assert_eq!(squeeze(&texts[0]), squeeze(expected));
+  running::report  0 0 9 * * MON-FRI (09:00, Monday to Friday) in Europe/Berlin       next: Fri 2026-03-27 09:00:00 +01:00, in 1m");
+    assert_eq!(squeeze(&texts[0]), squeeze(&expected));
     let line = line_of("async fn sweep()") - 1;
     let failure = format!(
         r"ERROR task `running::sweep` failed after 0ns: nothing\nto sweep
       at tests/running.rs:{line}   next run Fri 2026-03-27 08:00:05 +00:00"
     );
-    assert_eq!(texts[1], failure);
+    let first = |task: &str, how: &str| format!("INFO  task `{task}` {how}");
+    let expected = [
+        first("running::tick", "finished its first run in 0ns; further successes are not reported"),
+        failure,
+        first("warm-up", "finished its run in 0ns"),
+        first(
+            "running::report",
+            "finished its first run in 0ns; further successes are not reported",
+        ),
+        first(
+            "running::sweep",
+            "succeeded for the first time, in 0ns; further successes are not reported",
+        ),
+    ];
+    assert_eq!(texts[1..], expected);
     scheduler.shutdown().unwrap();
-    let last: Vec<String> = said.texts().split_off(2);
-    assert_eq!(last, ["INFO  stopping: no new runs", "INFO  stopped: 11 runs, 1 failure"]);
+    let last: Vec<String> = said.texts().split_off(texts.len());
+    let stopped = "INFO  stopped after 2m: 11 runs, 1 failure";
+    assert_eq!(last, ["INFO  stopping: no new runs", stopped]);
     assert_eq!(clock.parked(), 0, "no worker is left");
 }
 
@@ -126,8 +146,9 @@ fn a_zone_that_does_not_exist_is_refused() {
     let error = builder.zone("europe/berlin").spawn().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "cannot start: the scheduler's zone: unknown time zone `europe/berlin`
-  help: did you mean `Europe/Berlin`?"
+        "cannot start: 1 fault was found, and nothing has run
+  - the scheduler's zone: unknown time zone `europe/berlin`
+    help: did you mean `Europe/Berlin`?"
     );
     assert_eq!(format!("{error:?}"), error.to_string());
     assert_eq!(said.texts(), Vec::<String>::new());
@@ -137,7 +158,7 @@ fn a_zone_that_does_not_exist_is_refused() {
 fn a_thread_name_that_no_thread_can_have_is_refused() {
     let (builder, _clock, _said) = builder();
     let error = builder.thread_name_prefix("a\0b").spawn().unwrap_err();
-    assert!(error.to_string().contains("thread-name prefix"), "{error}");
+    assert!(error.to_string().contains("the thread-name prefix `a\\0b`"), "{error}");
 }
 
 /// The text with runs of blanks as one, so that a column may grow.

@@ -12,21 +12,25 @@ use quote::quote_spanned;
 use syn::{Attribute, Meta};
 
 use crate::args::NTH;
+use crate::item;
 
 /// Numbers the further annotations among `attrs`, from 2.
 pub(crate) fn number(attrs: &mut [Attribute]) {
-    let repeated = attrs.iter_mut().filter_map(|attr| match &mut attr.meta {
+    let annotations = attrs.iter_mut().filter(|attr| item::is_annotation(&attr.meta));
+    let repeated = annotations.filter_map(|attr| match &mut attr.meta {
         Meta::List(list) => Some(list),
         Meta::Path(_) | Meta::NameValue(_) => None,
     });
-    let repeated = repeated
-        .filter(|list| list.path.segments.last().is_some_and(|word| word.ident == "scheduled"));
     for (nth, list) in (2..).zip(repeated) {
         list.tokens = numbered(&list.tokens, nth);
     }
 }
 
-fn numbered(options: &TokenStream, nth: usize) -> TokenStream {
+/// The options of the annotation that is the `nth`, from 1; the first one has no number.
+pub(crate) fn numbered(options: &TokenStream, nth: usize) -> TokenStream {
+    if nth == 1 {
+        return options.clone();
+    }
     let first = options.clone().into_iter().next();
     let span = first.map_or_else(Span::mixed_site, |token| token.span());
     let word = Ident::new(NTH, span);

@@ -12,6 +12,9 @@ const ITEMS: &[&str] = &[
     "unsafe extern \"C\" fn generic<T>(self) -> ! where T: Sized;",
     "pub struct Struct { field: u8 }",
     "impl Struct {}",
+    "impl Struct { #[scheduled(fixed_rate = \"1s\")] fn sweep(&self) {} }",
+    "impl Struct { #[scheduled(cron = 5)] fn sweep(&mut self, a: impl B) { 5 5 ; } const A: u8 = {;}; }",
+    "impl<T> Trait for Struct<T> where T: A { #[scheduled()] fn }",
     "some_macro! { anything }",
     "|| {}",
     "fn",
@@ -32,6 +35,16 @@ const OPTIONS: &[&str] = &[
     "fixedRate",
     "unknown",
     "r#type",
+    "scheduler",
+    "enabled",
+    "jitter",
+    "timeout",
+    "overlap",
+    "misfire",
+    "on_error",
+    "retry",
+    "dst_gap",
+    "dst_overlap",
 ];
 
 const VALUES: &[&str] = &[
@@ -45,6 +58,13 @@ const VALUES: &[&str] = &[
     "\"UTC\"",
     "\"Nowhere\"",
     "\"seconds\"",
+    "\"-\"",
+    "\"skip\"",
+    "\"${a:5s}\"",
+    "\"${a\"",
+    "\"#{5}\"",
+    "(max = 3)",
+    "(max, base = \"1s\", 5)",
     "\"ü\\n\\u{0}\"",
     "r#\"5s\"#",
     "b\"5s\"",
@@ -100,11 +120,20 @@ fn check(options: &str, item: &str) -> bool {
         return false;
     };
     let out = annotate(options_read, &item_read).to_string();
-    assert!(out.contains(&item_read.to_string()), "{item} with {options}: {out}");
+    let is_block = item.starts_with("impl");
+    let expected = if is_block { without_annotations(item) } else { item_read.to_string() };
+    assert!(out.contains(&expected), "{item} with {options}: {out}");
     let has_entry = out.contains("Entry :: new");
     let has_fault = out.contains("compile_error");
-    assert!(has_entry != has_fault, "{item} with {options}: {out}");
+    assert!(has_entry || has_fault, "{item} with {options}: {out}");
+    assert!(is_block || has_entry != has_fault, "{item} with {options}: {out}");
     has_entry
+}
+
+/// The first tokens of a block without its annotations, which all stand at the first member.
+fn without_annotations(item: &str) -> String {
+    let (head, _) = item.split_once('{').expect("a block");
+    tokens(head).expect("tokens").to_string()
 }
 
 /// Options that are mostly not too far from right ones.
@@ -123,7 +152,7 @@ fn options(numbers: &mut Numbers) -> String {
 }
 
 #[test]
-fn the_item_survives_everything() {
+fn f_ma1_the_item_survives_everything() {
     let mut numbers = Numbers(1);
     let mut entries = 0;
     for round in 0..20_000 {
@@ -135,12 +164,14 @@ fn the_item_survives_everything() {
 }
 
 #[test]
-fn giant_options_are_no_trouble() {
+fn f_ma1_giant_options_are_no_trouble() {
     for text in ["0 ".repeat(5_000), "1".repeat(10_000), "ü".repeat(10_000), "\\0".repeat(10_000)]
     {
-        for option in ["cron", "fixed_rate", "zone", "name", "time_unit"] {
+        for option in OPTIONS {
             check(&format!("{option} = \"{text}\""), "fn plain() {}");
+            check(&format!("{option} = \"${{a:{text}}}\", fixed_rate = 5"), "fn plain() {}");
         }
+        check(&format!("retry(max = \"{text}\", base = \"{text}\")"), "fn plain() {}");
     }
     check(&"x".repeat(10_000), "fn plain() {}");
     check(&"fixed_rate = \"5s\",".repeat(1_000), "fn plain() {}");
@@ -157,15 +188,49 @@ fn the_words_of_the_annotation_reach_the_entry() {
 
 #[test]
 fn only_the_first_annotation_numbers_the_others_and_judges_the_function() {
-    let item = "#[a::scheduled(x)] #[scheduled(y,)] #[other(z)] #[scheduled()] fn f(a: u8) {}";
+    let function = "fn f(a: &mut u8) {}";
+    let item = format!(
+        "#[a::scheduled(x)] #[scheduled(y,)] #[other(z)] #[scheduled()] #[scheduled] {function}"
+    );
     let first =
-        annotate(tokens("fixed_rate = \"1s\"").unwrap(), &tokens(item).unwrap()).to_string();
-    let numbered = "#[a::scheduled(__nth = 2, x)] #[scheduled(__nth = 3, y,)] #[other(z)] \
-                    #[scheduled(__nth = 4,)] fn f(a: u8) {}";
-    assert!(first.contains(&tokens(numbered).unwrap().to_string()), "{first}");
-    assert!(first.contains("takes no arguments"), "{first}");
+        annotate(tokens("fixed_rate = \"1s\"").unwrap(), &tokens(&item).unwrap()).to_string();
+    let numbered = format!(
+        "#[a::scheduled(__nth = 2, x)] #[scheduled(__nth = 3, y,)] #[other(z)] \
+         #[scheduled(__nth = 4,)] #[scheduled] {function}"
+    );
+    assert!(first.contains(&tokens(&numbered).unwrap().to_string()), "{first}");
+    assert!(first.contains("cannot take `&mut` state"), "{first}");
 
     let options = "__nth = 2, fixed_rate = \"1s\"";
-    let second = annotate(tokens(options).unwrap(), &tokens("fn f(a: u8) {}").unwrap()).to_string();
-    assert_eq!(second, tokens("fn f(a: u8) {}").unwrap().to_string());
+    let second = annotate(tokens(options).unwrap(), &tokens(function).unwrap()).to_string();
+    assert_eq!(second, tokens(function).unwrap().to_string());
+}
+
+#[test]
+fn a_block_keeps_everything_but_its_annotations() {
+    let item = "#[a] impl Struct { #![b] #[c] #[scheduled(fixed_rate = \"1s\")] #[d] \
+                pub(crate) async fn f(&self) { 5 5 } const A: u8 = { 5 }; type T = u8; \
+                #[scheduled] fn broken(&self) { x ; } macro_call! { } other!(); fn g(&self); }";
+    let out = annotate(TokenStream::new(), &tokens(item).unwrap()).to_string();
+    let kept = item.replace("#[scheduled(fixed_rate = \"1s\")]", "").replace("#[scheduled]", "");
+    assert!(out.replace(' ', "").starts_with(&kept.replace(' ', "")), "{out}");
+    assert_eq!(out.matches("Entry :: new").count(), 1, "{out}");
+    assert_eq!(out.matches("compile_error").count(), 1, "{out}");
+}
+
+#[test]
+fn what_a_method_stands_under_its_entries_stand_under() {
+    let item = "impl Struct { #[cfg(a)] #[cfg_attr(b, scheduled(fixed_rate = \"1s\"), inline)] \
+                #[cfg_attr(c, cfg(d))] #[cfg_attr(e, cfg_attr(f, scheduled(fixed_rate = \"2s\")))] \
+                fn f(&self) {} }";
+    let out = annotate(TokenStream::new(), &tokens(item).unwrap()).to_string();
+    let block = "impl Struct { #[cfg(a)] #[cfg_attr(b, inline)] #[cfg_attr(c, cfg(d))] \
+                 fn f(&self) {} }";
+    assert!(out.starts_with(&tokens(block).unwrap().to_string()), "{out}");
+    for conditions in [
+        "#[cfg(a)] #[cfg_attr(c, cfg(d))] #[cfg(b)] const _",
+        "#[cfg(a)] #[cfg_attr(c, cfg(d))] #[cfg(e)] #[cfg(f)] const _",
+    ] {
+        assert!(out.contains(&tokens(conditions).unwrap().to_string()), "{out}");
+    }
 }

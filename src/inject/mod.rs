@@ -23,7 +23,6 @@ mod state;
 mod wiring;
 
 pub(crate) use state::States;
-pub(crate) use wiring::Missing;
 
 pub use call::Call;
 pub use call::TaskOutput;

@@ -118,6 +118,16 @@ impl Failure {
         self.kind == Kind::Timeout
     }
 
+    /// The kind of failure in one word: `error`, `panic` or `timeout`.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self.kind {
+            Kind::Error => "error",
+            Kind::Panic => "panic",
+            Kind::Timeout => "timeout",
+        }
+    }
+
     /// Where in the source the panic began; unknown where the program has a panic hook of its own.
     #[must_use]
     pub fn place(&self) -> Option<&PanicPlace> {

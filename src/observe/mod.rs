@@ -17,16 +17,44 @@
 //! An event that is of interest to everybody is made and given to the bus as it is; one that is made
 //! for each run is made only if somebody hears every event.
 
+mod bus;
+mod contain;
+mod engine;
 mod event;
 mod failure;
+mod history;
+mod level;
+mod listener;
+#[cfg_attr(not(feature = "log"), path = "log_off.rs")]
+mod log;
+#[cfg_attr(not(feature = "metrics"), path = "metrics_off.rs")]
+mod metrics;
+mod queue;
 mod record;
+#[cfg(test)]
+pub(crate) mod sample;
+mod starvation;
+#[cfg(test)]
+mod tests;
+#[cfg_attr(not(feature = "tracing"), path = "tracing_off.rs")]
+mod tracing;
 
+pub(crate) use bus::Bus;
+pub(crate) use bus::BusBuilder;
+pub(crate) use contain::catch;
+pub(crate) use contain::watch_panics;
+pub(crate) use engine::EngineTrouble;
 pub use event::Event;
 pub use event::Longest;
 pub use event::StopReason;
 pub use failure::Failure;
 pub use failure::Outcome;
 pub use failure::PanicPlace;
+pub(crate) use history::History;
+pub(crate) use level::Level;
+pub(crate) use level::Log;
+pub use listener::Listener;
+pub(crate) use metrics::meter;
 pub use record::Counters;
 pub use record::RuleKind;
 pub use record::RunRecord;
@@ -34,3 +62,4 @@ pub use record::SkipReason;
 pub use record::TaskFacts;
 pub use record::TaskSnapshot;
 pub use record::TaskState;
+pub(crate) use tracing::Span;

@@ -29,6 +29,8 @@ pub struct TaskFacts {
     pub zone: Zone,
     /// The name of its pool.
     pub pool: Arc<str>,
+    /// Whether its runs are futures, which hold no thread while they wait.
+    pub is_async: bool,
     /// Where it stands in the source.
     pub location: Option<Location>,
 }
@@ -151,6 +153,8 @@ pub struct RunRecord {
     pub attempts: u32,
     /// What came of it.
     pub outcome: Outcome,
+    /// What the task noted of it; see [`Run::note`](crate::Run::note).
+    pub notes: Vec<Box<str>>,
 }
 
 /// How often what happened to a task, since it was added.
@@ -183,13 +187,14 @@ impl Counters {
     /// Runs that failed: by an error, a panic or a timeout.
     #[must_use]
     pub fn failures(&self) -> u64 {
-        self.errors + self.panics + self.timeouts
+        self.errors.saturating_add(self.panics).saturating_add(self.timeouts)
     }
 
     /// Fire times that passed without a run, for whatever reason.
     #[must_use]
     pub fn skipped(&self) -> u64 {
-        self.skipped_overlap + self.skipped_paused + self.skipped_misfire
+        let skipped = self.skipped_overlap.saturating_add(self.skipped_paused);
+        skipped.saturating_add(self.skipped_misfire)
     }
 }
 
@@ -205,10 +210,14 @@ pub struct TaskSnapshot {
     pub is_paused: bool,
     /// What whoever paused it noted.
     pub pause_note: Option<Arc<str>>,
+    /// Since when it has been paused.
+    pub paused_since: Option<DateTime<Utc>>,
     /// When it goes on by itself, where it is paused until then.
     pub paused_until: Option<DateTime<Utc>>,
     /// When the next run starts; none while it is paused without an end, and when it has ended.
     pub next: Option<DateTime<Utc>>,
+    /// When the next run would start if the task were resumed now; only while it is paused.
+    pub would_run_at: Option<DateTime<Utc>>,
     /// How many runs are in progress.
     pub running: usize,
     /// When the run in progress began, the oldest of them.
@@ -217,6 +226,8 @@ pub struct TaskSnapshot {
     pub last_runs: Vec<RunRecord>,
     /// How many runs in a row have failed.
     pub streak: u64,
+    /// When the last run that succeeded ended.
+    pub last_success: Option<DateTime<Utc>>,
     /// How often what happened.
     pub counters: Counters,
 }

@@ -15,12 +15,14 @@ use crate::inject::TaskOutput;
 use crate::inject::Wiring;
 use crate::run::Run;
 use crate::schedule::Schedule;
+use crate::settings::word;
 
 /// A task as it was defined.
 #[derive(Clone)]
 pub(crate) struct Definition {
     pub(crate) name: String,
-    pub(crate) function: String,
+    /// The path of the function; none for a closure.
+    pub(crate) function: Option<String>,
     pub(crate) location: Location,
     pub(crate) texts: Vec<(Attribute, String)>,
     pub(crate) trigger: Option<Arc<dyn Trigger>>,
@@ -50,11 +52,11 @@ impl Definition {
             let mut wiring = wiring.with_instance(instance);
             let call = entry.wire(&mut wiring);
             let missing = wiring.into_missing();
-            let place = format!("{}: `{name}`", entry.location());
+            let place = format!("{}: {}", entry.location(), word(&name));
             faults.extend(missing.iter().map(|missing| format!("{place} {missing}")));
             Some(Self {
                 name,
-                function: format!("{}::{}", entry.module_path(), entry.function()),
+                function: Some(format!("{}::{}", entry.module_path(), entry.function())),
                 location: entry.location(),
                 texts: owned(entry.attributes()),
                 trigger: None,
@@ -64,15 +66,19 @@ impl Definition {
         tasks.collect()
     }
 
-    fn in_code(name: String, schedule: &Schedule, call: Call, location: Location) -> Self {
-        Self {
-            function: name.clone(),
-            name,
-            location,
-            texts: schedule.texts().to_vec(),
-            trigger: schedule.trigger().cloned(),
-            call,
-        }
+    /// The attributes with their texts.
+    pub(crate) fn words(&self) -> Vec<(Attribute, &str)> {
+        self.texts.iter().map(|(attribute, text)| (*attribute, text.as_str())).collect()
+    }
+
+    pub(crate) fn in_code(
+        name: String,
+        schedule: Schedule,
+        call: Call,
+        location: Location,
+    ) -> Self {
+        let (texts, trigger) = schedule.into_parts();
+        Self { name, function: None, location, texts, trigger, call }
     }
 }
 
@@ -92,7 +98,7 @@ impl fmt::Debug for Definition {
 
 /// Takes the tasks that are defined in code.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{Schedule, Scheduler};
 ///
 /// let regions = ["eu", "us"];
@@ -123,7 +129,7 @@ impl Registrar {
         schedule: Schedule,
         body: impl Fn(&Run) -> R + Send + Sync + 'static,
     ) -> &mut Self {
-        self.define(name, &schedule, Call::of(body))
+        self.define(name, schedule, Call::of(body))
     }
 
     /// Adds a task that is a closure which makes a future.
@@ -137,14 +143,13 @@ impl Registrar {
     where
         F: Future<Output: TaskOutput> + Send + 'static,
     {
-        self.define(name, &schedule, Call::of_async(body))
+        self.define(name, schedule, Call::of_async(body))
     }
 
     #[track_caller]
-    fn define(&mut self, name: &str, schedule: &Schedule, call: Call) -> &mut Self {
-        let caller = std::panic::Location::caller();
-        let location = Location { file: caller.file(), line: caller.line() };
-        self.defined.push(Definition::in_code(name.to_owned(), schedule, call, location));
+    fn define(&mut self, name: &str, schedule: Schedule, call: Call) -> &mut Self {
+        let here = Location::caller();
+        self.defined.push(Definition::in_code(name.to_owned(), schedule, call, here));
         self
     }
 }

@@ -1,17 +1,24 @@
-//! Turns entries into tasks: the only room that understands both.
+//! Turns what people wrote into tasks: the only room that understands entries, settings and rules.
 //!
 //! # What this room is for
 //!
-//! [`plan`] takes the entries of the annotated functions, reads their words with the same parsers the
-//! macro used, resolves zones, and makes a [`Plan`] of tasks that the pool can take. What is wrong is
-//! collected: all faults of all functions come back in one error, each with its place in the source.
+//! Tasks are defined by annotations and in code ([`define`]); settings then have their say, and
+//! [`plan`] judges the words that count, with the same parsers the macro used. The result is a
+//! [`Plan`]: all tasks, each with its rule, its policies, its pool and its arguments. What is wrong is
+//! collected: all faults of all tasks come back in one error, each with its place.
 //!
 //! # What it must never do
 //!
 //! Start anything. A plan is complete before the first task is submitted, so with one bad function
 //! among a hundred nothing has run.
+//!
+//! # How a neighbour uses it
+//!
+//! The runner defines, lets settings apply, plans, and launches what was planned. The control of a
+//! running scheduler plans single tasks that are added or rescheduled.
 
 mod definition;
+mod judge;
 mod name;
 mod planned;
 #[cfg(test)]
@@ -20,52 +27,110 @@ mod tests;
 use std::sync::Arc;
 
 use scheduler_core::Clock;
-use scheduler_core::trigger::Zone;
 
+pub(crate) use definition::Definition;
 pub use definition::Registrar;
+pub(crate) use judge::Ground;
+pub(crate) use judge::Judged;
+pub(crate) use judge::judge;
+pub(crate) use name::faults as name_faults;
 pub(crate) use planned::Planned;
-pub(crate) use planned::Rhythm;
 
 use crate::entry::Entry;
-use crate::error::StartError;
+use crate::entry::TaskList;
+use crate::entry::entries;
 use crate::inject::States;
-use crate::inject::Wiring;
 use crate::run::Shutdown;
+use crate::settings::Effective;
 
-/// All tasks of a scheduler, ready to be submitted.
-#[derive(Debug)]
-pub(crate) struct Plan {
-    pub(crate) tasks: Vec<Planned>,
-    pub(crate) zone: Zone,
-}
-
-/// What tasks are made of besides their entries.
+/// What arguments are made of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Given<'a> {
     pub(crate) states: &'a States,
     pub(crate) clock: &'a Arc<dyn Clock>,
     pub(crate) shutdown: &'a Shutdown,
-    pub(crate) zone: Zone,
 }
 
-/// Plans all entries; `zone` is for cron expressions that name none.
-pub(crate) fn plan(entries: &[&'static Entry], given: Given<'_>) -> Result<Plan, StartError> {
-    let mut faults = name::duplicates(entries);
-    let mut tasks = Vec::new();
-    for entry in entries {
-        let mut wiring = Wiring::new(given.states, given.clock, given.shutdown);
-        let call = entry.wire(&mut wiring);
-        let place = format!("{}: `{}`", entry.location(), entry.name());
-        faults.extend(wiring.into_missing().iter().map(|missing| format!("{place} {missing}")));
-        let Some(call) = call else { continue };
-        match Planned::new(entry, call, given.zone) {
-            Ok(task) => tasks.push(task),
-            Err(fault) => faults.push(format!("{place}: {fault}")),
+/// All tasks of a scheduler, ready to be launched.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) tasks: Vec<Planned>,
+    /// The names of the tasks that are switched off.
+    pub(crate) off: Vec<String>,
+}
+
+/// The definitions of the annotated functions, all that are linked or those of a list, and of the
+/// tasks that code defines. What is missing, named twice or not annotated is added to `faults`.
+pub(crate) fn define(
+    listed: Option<&TaskList>,
+    in_code: Vec<Definition>,
+    given: Given<'_>,
+    faults: &mut Vec<String>,
+) -> Vec<Definition> {
+    let found = match listed {
+        None => entries(),
+        Some(list) => without_doubles(&list.entries),
+    };
+    for stranger in listed.into_iter().flat_map(|list| &list.strangers) {
+        faults.push(format!(
+            "`{stranger}` has no `#[scheduled(…)]`, so nothing says when it is to run\n\
+             help: annotate it, or define it in code: Scheduler::builder().task(…)"
+        ));
+    }
+    let mut missing = 0;
+    let mut definitions = Vec::new();
+    for entry in found {
+        let before = faults.len();
+        definitions.extend(Definition::of_entry(entry, &given, faults));
+        missing += faults.len() - before;
+    }
+    if missing > 0
+        && let Some(last) = faults.last_mut()
+    {
+        last.push_str(&what_is_managed(given.states));
+    }
+    definitions.extend(in_code);
+    faults.extend(name::faults(&definitions));
+    faults.extend(given.states.doubled().iter().map(|what| {
+        format!(
+            "two values of `{what}` are managed\n\
+             help: give each a name: Scheduler::builder().manage_named(\"…\", …)"
+        )
+    }));
+    definitions
+}
+
+/// The entries, each once, in the order in which they were first named.
+fn without_doubles(listed: &[&'static Entry]) -> Vec<&'static Entry> {
+    let mut entries: Vec<&'static Entry> = Vec::new();
+    for entry in listed {
+        if !entries.iter().any(|known| std::ptr::eq(*known, *entry)) {
+            entries.push(entry);
         }
     }
-    if faults.is_empty() {
-        Ok(Plan { tasks, zone: given.zone })
-    } else {
-        Err(StartError::of_faults(faults))
+    entries
+}
+
+fn what_is_managed(states: &States) -> String {
+    let managed = states.described();
+    let list = if managed.is_empty() { "nothing".to_owned() } else { managed.join(", ") };
+    format!("\nhelp: Scheduler::builder().manage(…) before the start\nnote: managed so far: {list}")
+}
+
+/// Plans all definitions by the words that count for each.
+pub(crate) fn plan(
+    definitions: &[Definition],
+    words: &[Effective],
+    ground: Ground<'_>,
+    faults: &mut Vec<String>,
+) -> Plan {
+    let mut plan = Plan::default();
+    for (definition, words) in definitions.iter().zip(words) {
+        match judge(definition, words, ground) {
+            Ok(Judged::Planned(task)) => plan.tasks.push(*task),
+            Ok(Judged::Off) => plan.off.push(definition.name.clone()),
+            Err(found) => faults.extend(found.iter().map(ToString::to_string)),
+        }
     }
+    plan
 }

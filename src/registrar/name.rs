@@ -3,23 +3,39 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::entry::Entry;
+use scheduler_expr::check_name;
 
-/// One fault for each name that several entries have.
-pub(super) fn duplicates(entries: &[&'static Entry]) -> Vec<String> {
-    let mut by_name: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
-    for entry in entries {
-        by_name.entry(entry.name()).or_default().push(entry);
+use super::definition::Definition;
+use crate::settings::word;
+
+/// One fault for each name that is empty, hard to read, or that several tasks have.
+pub(crate) fn faults(definitions: &[Definition]) -> Vec<String> {
+    let mut by_name: BTreeMap<&str, Vec<&Definition>> = BTreeMap::new();
+    for definition in definitions {
+        by_name.entry(&definition.name).or_default().push(definition);
     }
-    by_name.retain(|_, entries| entries.len() > 1);
-    by_name.into_iter().map(|(name, entries)| describe(name, &entries)).collect()
+    let unreadable = by_name.iter().filter_map(|(name, tasks)| unreadable(name, tasks[0]));
+    let mut faults: Vec<String> = unreadable.collect();
+    by_name.retain(|_, tasks| tasks.len() > 1);
+    faults.extend(by_name.into_iter().map(|(name, tasks)| describe(name, &tasks)));
+    faults
 }
 
-fn describe(name: &str, entries: &[&Entry]) -> String {
-    let mut text = format!("{} tasks are named `{name}`", entries.len());
-    for entry in entries {
-        let (path, function) = (entry.module_path(), entry.function());
-        let _ = write!(text, "\n  {path}::{function} ({})", entry.location());
+/// The macro judges the names of annotations by the same rules.
+fn unreadable(name: &str, task: &Definition) -> Option<String> {
+    let error = check_name(name).err()?;
+    let (location, shown) = (task.location, word(name));
+    Some(format!(
+        "{location}: the name {shown} of a task {error}\n\
+         help: names are keys of settings and stand in messages; write for example `nightly-report`"
+    ))
+}
+
+fn describe(name: &str, tasks: &[&Definition]) -> String {
+    let mut text = format!("{} tasks are named {}", tasks.len(), word(name));
+    for task in tasks {
+        let what = task.function.as_deref().unwrap_or("a closure");
+        let _ = write!(text, "\n  {what} ({})", task.location);
     }
     text.push_str("\nhelp: give one another name: #[scheduled(name = \"…\", …)]");
     text

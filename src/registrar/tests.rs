@@ -8,16 +8,25 @@ use scheduler_core::Clock;
 use scheduler_core::ManualClock;
 use scheduler_expr::Attribute;
 
+use super::Definition;
 use super::Given;
+use super::Ground;
 use super::Plan;
+use super::define;
 use crate::entry::Entry;
 use crate::entry::FunctionId;
 use crate::entry::Location;
 use crate::entry::Origin;
+use crate::entry::TaskList;
 use crate::error::StartError;
 use crate::inject::Call;
 use crate::inject::States;
 use crate::run::Shutdown;
+use crate::settings;
+use crate::settings::Environment;
+use crate::settings::Known;
+use crate::settings::Settings;
+use crate::settings::TaskWords;
 
 type Words = &'static [(Attribute, &'static str)];
 
@@ -29,35 +38,59 @@ const fn entry(name: &'static str, function: &'static str, line: u32, words: Wor
 
 const RATE: Words = &[(Attribute::FixedRate, "1s")];
 
-fn plan(entries: &[&'static Entry], zone: Zone) -> Result<Plan, StartError> {
+/// Plans entries as the runner does, without settings.
+fn plan(entries: &[Entry]) -> Result<Plan, StartError> {
     let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
-    let given =
-        Given { states: &States::default(), clock: &clock, shutdown: &Shutdown::new(), zone };
-    super::plan(entries, given)
+    let (states, shutdown) = (States::default(), Shutdown::new());
+    let given = Given { states: &states, clock: &clock, shutdown: &shutdown };
+    let leaked: &'static [Entry] = Box::leak(entries.to_vec().into_boxed_slice());
+    let list = TaskList { entries: leaked.iter().collect(), strangers: Vec::new() };
+    let mut faults = Vec::new();
+    let definitions = define(Some(&list), Vec::new(), given, &mut faults);
+    let given = settings::Given {
+        environment: Environment::default(),
+        text: Some(("none".to_owned(), String::new())),
+        ..settings::Given::of_process()
+    };
+    let settings = Settings::load(given).expect("there are none");
+    let texts: Vec<Vec<(Attribute, &str)>> = definitions.iter().map(Definition::words).collect();
+    let words: Vec<TaskWords<'_>> = definitions
+        .iter()
+        .zip(&texts)
+        .map(|(task, attributes)| TaskWords {
+            name: &task.name,
+            place: task.location.to_string(),
+            attributes,
+        })
+        .collect();
+    let applied = settings.apply(&Known { tasks: &words, pools: &[] });
+    let pools = ["default".to_owned()];
+    let ground = Ground { zone: Zone::UTC, pools: &pools, seed: 0 };
+    let plan = super::plan(&definitions, &applied.tasks, ground, &mut faults);
+    if faults.is_empty() { Ok(plan) } else { Err(StartError::of_faults(faults)) }
 }
 
-fn check(entries: &[&'static Entry], expected: &str) {
-    let error = plan(entries, Zone::UTC).expect_err("the plan is refused");
-    assert_eq!(error.to_string(), expected);
+fn check(entries: &[Entry], expected: &str) {
+    assert_eq!(plan(entries).expect_err("the plan is refused").to_string(), expected);
 }
 
 #[test]
 fn good_entries_are_planned_in_their_order() {
-    static ENTRIES: [Entry; 2] = [entry("b", "b", 1, RATE), entry("a", "a", 2, RATE)];
-    let plan = plan(&[&ENTRIES[0], &ENTRIES[1]], Zone::UTC).expect("a plan");
-    let names: Vec<&str> = plan.tasks.iter().map(|task| task.name).collect();
+    let entries = [entry("b", "b", 1, RATE), entry("a", "a", 2, RATE)];
+    let plan = plan(&entries).expect("a plan");
+    let names: Vec<&str> = plan.tasks.iter().map(|task| &*task.name).collect();
     assert_eq!(names, ["b", "a"]);
 }
 
 #[test]
 fn two_tasks_of_one_name_are_refused_with_both_places() {
-    static ENTRIES: [Entry; 3] = [
+    let entries = [
         entry("report", "billing", 10, RATE),
         entry("other", "other", 11, RATE),
         entry("report", "sales", 22, RATE),
     ];
     check(
-        &[&ENTRIES[0], &ENTRIES[1], &ENTRIES[2]],
+        &entries,
         "cannot start: 1 fault was found, and nothing has run
   - 2 tasks are named `report`
       shop::jobs::billing (src/jobs.rs:10)
@@ -68,17 +101,16 @@ fn two_tasks_of_one_name_are_refused_with_both_places() {
 
 #[test]
 fn all_bad_entries_are_reported_together_each_with_its_place() {
-    static ENTRIES: [Entry; 4] = [
+    let entries = [
         entry("one", "one", 1, &[(Attribute::FixedRate, "0s")]),
         entry("two", "two", 2, &[(Attribute::Cron, "0 0 25 * * *")]),
         entry("three", "three", 3, RATE),
         entry("four", "four", 4, &[(Attribute::Cron, "@daily"), (Attribute::Zone, "Mars/Base")]),
     ];
-    let all: Vec<&'static Entry> = ENTRIES.iter().collect();
-    let text = plan(&all, Zone::UTC).expect_err("the plan is refused").to_string();
+    let text = plan(&entries).expect_err("the plan is refused").to_string();
     assert!(text.starts_with("cannot start: 3 faults were found, and nothing has run\n"));
     for part in [
-        "- src/jobs.rs:1: `one`: `fixed_rate`: `0s` must be longer than zero",
+        "- src/jobs.rs:1: `one`: invalid `fixed_rate`: `0s` must be longer than zero",
         "- src/jobs.rs:2: `two`: `cron`: ",
         "^^",
         "- src/jobs.rs:4: `four`: `zone`: ",
@@ -90,7 +122,7 @@ fn all_bad_entries_are_reported_together_each_with_its_place() {
 
 #[test]
 fn a_cron_expression_that_never_fires_is_refused() {
-    static ENTRY: Entry = entry("never", "never", 1, &[(Attribute::Cron, "0 0 0 30 2 *")]);
-    let text = plan(&[&ENTRY], Zone::UTC).expect_err("the plan is refused").to_string();
+    let entry = entry("never", "never", 1, &[(Attribute::Cron, "0 0 0 30 2 *")]);
+    let text = plan(&[entry]).expect_err("the plan is refused").to_string();
     assert!(text.contains("February"), "{text}");
 }

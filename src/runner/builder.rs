@@ -1,33 +1,34 @@
-//! The settings of a scheduler before it runs.
+//! Everything that is said about a scheduler before it runs.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_core::Clock;
-use scheduler_core::Run;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::ShutdownPolicy;
-use scheduler_core::SystemClock;
 
-use super::Scheduler;
-use super::signals::Signals;
-use super::zone::default_zone;
-use crate::entry::entries;
-use crate::error::StartError;
+use super::pools::Pool;
+use super::simulation::Simulation;
+use crate::entry::TaskList;
 use crate::inject::Managed;
 use crate::inject::States;
-use crate::registrar::Given;
-use crate::registrar::Plan;
-use crate::registrar::plan;
-use crate::run::Shutdown;
-use crate::speech::Banner;
-use crate::speech::Reporter;
+use crate::inject::TaskOutput;
+use crate::observe::Listener;
+use crate::registrar::Registrar;
+use crate::run::Run;
+use crate::schedule::Schedule;
 use crate::speech::Voice;
 
-/// Configures a [`Scheduler`].
+/// Defines tasks in code, at the start.
+pub(super) type Configurer = Box<dyn FnOnce(&mut Registrar) + Send>;
+
+/// Configures a [`Scheduler`](crate::Scheduler).
 ///
-/// ```
+/// What is said here counts as the annotations do: settings override it, unless it is said with
+/// [`set`](Self::set), which overrides all settings.
+///
+/// ```rust,standalone_crate
 /// use scheduler::Scheduler;
 /// use std::time::Duration;
 ///
@@ -41,47 +42,82 @@ use crate::speech::Voice;
 /// ```
 #[must_use = "a builder does nothing until it starts"]
 pub struct Builder {
-    pool_size: usize,
-    prefix: String,
-    zone: Option<String>,
-    limit: Duration,
-    clock: Option<Arc<dyn Clock>>,
-    states: States,
-    voice: Voice,
+    pub(super) pool: Pool,
+    pub(super) pools: BTreeMap<String, Pool>,
+    pub(super) zone: Option<String>,
+    pub(super) limit: Option<Duration>,
+    pub(super) clock: Option<Arc<dyn Clock>>,
+    pub(super) states: States,
+    pub(super) listed: Option<TaskList>,
+    pub(super) registrar: Registrar,
+    pub(super) configurers: Vec<Configurer>,
+    pub(super) expected: Vec<String>,
+    pub(super) set: Vec<(String, String)>,
+    pub(super) environment: Option<Vec<(String, String)>>,
+    pub(super) file: Option<(String, String)>,
+    pub(super) listeners: Vec<Arc<dyn Listener>>,
+    pub(super) seed: u64,
+    /// Who plays the scheduler; none where it is real.
+    pub(super) simulation: Option<Arc<dyn Simulation>>,
+    #[cfg(feature = "tokio")]
+    pub(super) runtime: Option<tokio::runtime::Handle>,
+    pub(super) voice: Voice,
 }
 
 impl Builder {
     pub(super) fn new() -> Self {
         Self {
-            pool_size: default_pool_size(),
-            prefix: "scheduling-".to_owned(),
+            pool: Pool::new(),
+            pools: BTreeMap::new(),
             zone: None,
-            limit: Duration::from_secs(30),
+            limit: None,
             clock: None,
             states: States::default(),
-            voice: Voice::stderr(),
+            listed: None,
+            registrar: Registrar::default(),
+            configurers: Vec::new(),
+            expected: Vec::new(),
+            set: Vec::new(),
+            environment: None,
+            file: None,
+            listeners: Vec::new(),
+            seed: 0,
+            simulation: None,
+            #[cfg(feature = "tokio")]
+            runtime: None,
+            voice: Voice::standard(),
         }
     }
 
     /// How many threads run tasks; by default one per processor, at least 2 and at most 8.
     ///
-    /// (Spring: `spring.task.scheduling.pool.size`, by default 1, so that one slow task delays all
-    /// others.)
+    /// Setting: `scheduler.pool.size`. (Spring: `spring.task.scheduling.pool.size`, by default 1, so
+    /// that one slow task delays all others.)
     pub fn pool_size(mut self, threads: usize) -> Self {
-        self.pool_size = threads;
+        self.pool.size = Some(threads);
         self
     }
 
     /// What the names of threads begin with; `scheduling-` by default, as in Spring Boot.
+    ///
+    /// Setting: `scheduler.thread-name-prefix`.
     #[doc(alias = "threadNamePrefix")]
     pub fn thread_name_prefix(mut self, prefix: impl Into<String>) -> Self {
-        self.prefix = prefix.into();
+        self.pool.prefix = Some(prefix.into());
+        self
+    }
+
+    /// Adds a pool that tasks choose by `scheduler = "name"`.
+    ///
+    /// Settings: `scheduler.pools.<name>.size`, `scheduler.pools.<name>.thread-name-prefix`.
+    pub fn pool(mut self, name: impl Into<String>, pool: Pool) -> Self {
+        self.pools.insert(name.into(), pool);
         self
     }
 
     /// The time zone of cron expressions that name none, such as `Europe/Berlin`.
     ///
-    /// By default the one in the variable `TZ`, or else the system's.
+    /// By default the one in the variable `TZ`, or else the system's. Setting: `scheduler.zone`.
     pub fn zone(mut self, name: impl Into<String>) -> Self {
         self.zone = Some(name.into());
         self
@@ -89,17 +125,33 @@ impl Builder {
 
     /// How long to wait for running tasks when stopping; 30 seconds by default.
     ///
-    /// After that they are asked to stop, and futures are dropped at their next await.
+    /// After that they are asked to stop, and futures are dropped at their next await. Setting:
+    /// `scheduler.shutdown.await-termination-period`.
     #[doc(alias = "awaitTerminationSeconds")]
     pub fn await_termination(mut self, limit: Duration) -> Self {
-        self.limit = limit;
+        self.limit = Some(limit);
+        self
+    }
+
+    /// The clock by which everything goes; the operating system's by default.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// The seed of all that is random: the jitter of fire times, the waits between attempts.
+    ///
+    /// It is 0 by default, and the same seed leads to the same times in every process. Give each of
+    /// several machines its own, and they do not all call the same server at the same moment.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
         self
     }
 
     /// Keeps a value for the tasks that take `&T` or [`State<T>`](crate::State), and for methods of
     /// its type that are scheduled.
     ///
-    /// ```
+    /// ```rust,standalone_crate
     /// use scheduler::{Scheduler, scheduled};
     ///
     /// struct Greeting(String);
@@ -136,13 +188,131 @@ impl Builder {
         self
     }
 
-    /// The clock by which everything goes; the operating system's by default.
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = Some(clock);
+    /// Runs only these annotated functions, instead of all that are linked: see
+    /// [`tasks!`](crate::tasks).
+    pub fn tasks(mut self, list: TaskList) -> Self {
+        let listed = self.listed.get_or_insert_default();
+        listed.entries.extend(list.entries);
+        listed.strangers.extend(list.strangers);
         self
     }
 
-    /// Where the scheduler's own words go — the banner, failures, warnings; stderr by default.
+    /// Adds a task that is a closure: see [`Schedule`].
+    #[track_caller]
+    pub fn task<R: TaskOutput>(
+        mut self,
+        name: &str,
+        schedule: Schedule,
+        body: impl Fn(&Run) -> R + Send + Sync + 'static,
+    ) -> Self {
+        self.registrar.add(name, schedule, body);
+        self
+    }
+
+    /// Adds a task that is a closure which makes a future.
+    ///
+    /// ```rust,standalone_crate
+    /// use scheduler::{Schedule, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder()
+    ///     .task_async("fetch", Schedule::fixed_delay("1m"), |run| async move {
+    ///         println!("{} fetches", run.task_name());
+    ///         Ok::<(), std::io::Error>(())
+    ///     })
+    ///     .spawn()?;
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn task_async<F>(
+        mut self,
+        name: &str,
+        schedule: Schedule,
+        body: impl Fn(Run) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output: TaskOutput> + Send + 'static,
+    {
+        self.registrar.add_async(name, schedule, body);
+        self
+    }
+
+    /// Defines tasks in code when the scheduler starts, after the annotated ones: see [`Registrar`].
+    ///
+    /// (Spring: `SchedulingConfigurer`.)
+    #[doc(alias = "SchedulingConfigurer")]
+    pub fn configure(mut self, configure: impl FnOnce(&mut Registrar) + Send + 'static) -> Self {
+        self.configurers.push(Box::new(configure));
+        self
+    }
+
+    /// Refuses to start if one of these tasks is not there.
+    ///
+    /// A net for tasks in other crates, which the linker drops unless the crate is mentioned. A task
+    /// is named in full, or by an unambiguous end of its path: `report` for `shop::jobs::report`.
+    pub fn expect_tasks<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.expected.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets a setting, above the environment and all files.
+    ///
+    /// ```rust,standalone_crate
+    /// use scheduler::{Schedule, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder()
+    ///     .task("purge", Schedule::fixed_delay("${purge.every:30s}"), |_| {})
+    ///     .set("purge.every", "1m")
+    ///     .set("scheduler.tasks.purge.jitter", "5s")
+    ///     .spawn()?;
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.set.push((key.into(), value.into()));
+        self
+    }
+
+    /// Reads these variables in place of the process's environment, as a test needs it.
+    pub fn environment<K, V>(mut self, variables: impl IntoIterator<Item = (K, V)>) -> Self
+    where
+        K: Into<String>,
+        V: Into<String>,
+    {
+        let variables = variables.into_iter().map(|(key, value)| (key.into(), value.into()));
+        self.environment.get_or_insert_default().extend(variables);
+        self
+    }
+
+    /// Reads this TOML text in place of `./scheduler.toml`; `name` stands in messages.
+    pub fn settings(mut self, name: impl Into<String>, toml: impl Into<String>) -> Self {
+        self.file = Some((name.into(), toml.into()));
+        self
+    }
+
+    /// Who is told of everything that happens: see [`Event`](crate::Event).
+    ///
+    /// Listeners are called one after the other on a thread of their own, so that a slow one delays no
+    /// task. If they cannot keep up, events are dropped and counted.
+    pub fn listener(mut self, listener: impl Listener + 'static) -> Self {
+        self.listeners.push(Arc::new(listener));
+        self
+    }
+
+    /// The Tokio runtime in whose context tasks run.
+    ///
+    /// By default the one in which the scheduler is started; without one, a small runtime is built if
+    /// there is an async task.
+    #[cfg(feature = "tokio")]
+    pub fn runtime(mut self, runtime: tokio::runtime::Handle) -> Self {
+        self.runtime = Some(runtime);
+        self
+    }
+
+    /// Where the scheduler's own words go — the banner, failures, warnings.
+    ///
+    /// By default, with the features `tracing` or `log`, into the subscriber or logger that is
+    /// installed; without one, to stderr.
     ///
     /// A text may have several lines; it does not end with a line break. The words of a call that
     /// panics are lost, and the scheduler goes on.
@@ -150,99 +320,17 @@ impl Builder {
         self.voice = Voice::new(say);
         self
     }
-
-    /// Starts all annotated tasks, blocks until Ctrl-C or SIGTERM, and lets running tasks finish.
-    ///
-    /// # Errors
-    ///
-    /// When nothing could be started, with everything that is wrong in one error; or when tasks had
-    /// not ended within the [limit](Self::await_termination) ([`StartError::is_not_drained`]).
-    pub fn start(self) -> Result<(), StartError> {
-        let signals = self.take_signals()?;
-        let scheduler = self.spawn()?;
-        signals.first().wait();
-        scheduler.stop("Ctrl-C again to quit now").map_err(StartError::from)
-    }
-
-    /// As [`start`](Self::start), inside an async `main`: holds no thread of the runtime.
-    ///
-    /// # Errors
-    ///
-    /// As [`start`](Self::start).
-    pub async fn start_async(self) -> Result<(), StartError> {
-        let signals = self.take_signals()?;
-        let scheduler = self.spawn()?;
-        signals.first().await;
-        scheduler.stop_async("Ctrl-C again to quit now").await.map_err(StartError::from)
-    }
-
-    /// Starts all annotated tasks and returns; installs no signal handler.
-    ///
-    /// Keep the answer: dropping it stops the tasks.
-    ///
-    /// # Errors
-    ///
-    /// When a task cannot be started; then none is, and everything that is wrong is in the error.
-    pub fn spawn(self) -> Result<Scheduler, StartError> {
-        let zone = default_zone(self.zone.as_deref(), &self.voice)?;
-        let clock = self.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
-        let shutdown = Shutdown::new();
-        let given = Given { states: &self.states, clock: &clock, shutdown: &shutdown, zone };
-        let plan = plan(&entries(), given)?;
-        let reporter = Arc::new(Reporter::new(&plan, self.voice.clone()));
-        let pool = self.pool(Arc::clone(&clock), &reporter)?;
-        let threads = self.pool_size.max(1);
-        let banner = Banner { plan: &plan, now: clock.wall(), threads, prefix: &self.prefix };
-        self.voice.say(&banner.to_string());
-        submit(&pool, &plan)?;
-        Ok(Scheduler::new(pool, reporter, self.voice, self.limit))
-    }
-
-    fn take_signals(&self) -> Result<Signals, StartError> {
-        if Run::current().is_some() {
-            return Err(StartError::inside_task());
-        }
-        Signals::take()
-    }
-
-    fn pool(
-        &self,
-        clock: Arc<dyn Clock>,
-        reporter: &Arc<Reporter>,
-    ) -> Result<ScheduledThreadPool, StartError> {
-        let reporter = Arc::clone(reporter);
-        // After a shutdown nothing new is started: a one-time task an hour ahead would hold it up.
-        let policy = ShutdownPolicy { continue_recurring: false, execute_delayed: false };
-        ScheduledThreadPool::builder()
-            .core_size(self.pool_size)
-            .thread_name_prefix(self.prefix.as_str())
-            .shutdown_policy(policy)
-            .clock(clock)
-            .listener(reporter)
-            .build()
-            .map_err(StartError::pool)
-    }
-}
-
-fn submit(pool: &ScheduledThreadPool, plan: &Plan) -> Result<(), StartError> {
-    for task in &plan.tasks {
-        let submitted = pool.submit_task(task.task());
-        submitted
-            .map_err(|error| StartError::of_faults(vec![format!("{}: {error}", task.location)]))?;
-    }
-    Ok(())
 }
 
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
-            .field("pool_size", &self.pool_size)
+            .field("pool", &self.pool)
+            .field("pools", &self.pools)
             .field("zone", &self.zone)
             .field("await_termination", &self.limit)
+            .field("managed", &self.states)
+            .field("set", &self.set)
             .finish_non_exhaustive()
     }
-}
-
-fn default_pool_size() -> usize {
-    std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8)
 }

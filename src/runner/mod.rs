@@ -2,8 +2,8 @@
 //!
 //! # What this room is for
 //!
-//! [`Builder`] collects settings; starting it plans all entries, speaks the banner, and submits the
-//! tasks to a pool. [`Scheduler`] is the running thing: it is shut down, or stops when it is dropped.
+//! [`Builder`] collects what the program says; starting it prepares everything (`prepare`), speaks the
+//! banner, and starts the pools and the conductor of each task (`launch`). [`Scheduler`] is the running thing: it is shut down, or stops when it is dropped.
 //!
 //! # What it must never do
 //!
@@ -13,31 +13,36 @@
 //! # States
 //!
 //! A scheduler runs from `spawn` until it is stopped. Stopping starts no new runs and waits for those
-//! in progress; after the limit it asks them to stop and gives them [`GRACE`] to do so.
+//! in progress; after the limit it asks them to stop and gives them a second to do so.
 
 mod builder;
 mod context;
+mod launch;
 mod pools;
+mod prepare;
 mod signals;
+mod simulation;
+mod start;
+mod stop;
+mod task_control;
+mod tasks;
 mod zone;
 
-use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
-
-use crate::notice::Notice;
 pub use builder::Builder;
 pub use pools::Pool;
-use scheduler_core::ScheduledThreadPool;
+#[cfg(feature = "testing")]
+pub(crate) use simulation::Simulation;
+use std::time::Duration;
+use stop::Running;
+pub use task_control::Pause;
+pub use task_control::TaskControl;
+pub use tasks::Tasks;
 
+use crate::conduct::ControlError;
+use crate::conduct::Until;
 use crate::error::StartError;
 use crate::error::StopError;
-use crate::speech::Reporter;
-use crate::speech::Voice;
-use crate::speech::duration;
-
-/// How long tasks have to end after they were asked to stop.
-const GRACE: Duration = Duration::from_secs(1);
+use crate::registrar::Planned;
 
 /// Starts all annotated tasks, blocks until Ctrl-C or SIGTERM, and lets running tasks finish.
 ///
@@ -63,7 +68,7 @@ pub fn start() -> Result<(), StartError> {
     Scheduler::builder().start()
 }
 
-/// As [`start`], inside an async `main`: holds no thread of the runtime.
+/// As [`start`](start()), inside an async `main`: holds no thread of the runtime.
 ///
 /// ```no_run
 /// #[tokio::main]
@@ -83,7 +88,7 @@ pub async fn start_async() -> Result<(), StartError> {
 ///
 /// It installs no signal handler. Dropping it stops all tasks and waits for none.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::Scheduler;
 ///
 /// let scheduler = Scheduler::builder().spawn()?;
@@ -94,10 +99,7 @@ pub async fn start_async() -> Result<(), StartError> {
 #[must_use = "dropping it stops all tasks; keep it, or use `scheduler::start()` to run until Ctrl-C"]
 #[derive(Debug)]
 pub struct Scheduler {
-    pool: ScheduledThreadPool,
-    reporter: Arc<Reporter>,
-    voice: Voice,
-    limit: Duration,
+    running: Running,
     is_stopped: bool,
 }
 
@@ -108,6 +110,9 @@ impl Scheduler {
     }
 
     /// Starts no new runs, and waits until those in progress have ended.
+    ///
+    /// It blocks the calling thread. In async code write [`shutdown_async`](Self::shutdown_async): a
+    /// task that waits for a timer of a runtime whose only thread is blocked does not end.
     ///
     /// # Errors
     ///
@@ -125,81 +130,27 @@ impl Scheduler {
         self.stop_async("").await
     }
 
-    fn new(
-        pool: ScheduledThreadPool,
-        reporter: Arc<Reporter>,
-        voice: Voice,
-        limit: Duration,
-    ) -> Self {
-        Self { pool, reporter, voice, limit, is_stopped: false }
+    /// The tasks, to be looked at and controlled.
+    #[must_use]
+    pub fn tasks(&self) -> Tasks {
+        self.running.tasks.clone()
     }
 
-    fn stop(mut self, hint: &str) -> Result<(), StopError> {
-        self.is_stopped = true;
-        // First of all, because saying so may take its time: a pipe is full, or a function slow.
-        self.pool.shutdown();
-        self.announce_stop(hint);
-        if self.pool.await_termination(self.limit) {
-            self.announce_end();
-            return Ok(());
-        }
-        let running = self.reporter.running();
-        drop(self.pool.shutdown_now());
-        let _ = self.pool.await_termination(GRACE);
-        Err(StopError::new(duration(self.limit), running))
+    /// Blocks until a task has had so many runs: see [`TaskControl::wait_for`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Tasks::wait_for`].
+    pub fn wait_for(&self, name: &str, until: Until, limit: Duration) -> Result<(), ControlError> {
+        self.running.tasks.wait_for(name, until, limit)
     }
 
-    /// Stops on a thread of its own: the waiting is done by the pool's clock, which no runtime drives.
-    async fn stop_async(self, hint: &'static str) -> Result<(), StopError> {
-        let outcome = Notice::new();
-        let given = outcome.clone();
-        let (limit, reporter) = (self.limit, Arc::clone(&self.reporter));
-        let thread = thread::Builder::new().name("scheduler-stop".to_owned());
-        match thread.spawn(move || given.give(self.stop(hint))) {
-            Ok(_) => outcome.await,
-            // Without a thread to wait on, dropping has stopped the pool.
-            Err(_) => Err(StopError::new(duration(limit), reporter.running())),
-        }
+    fn new(running: Running) -> Self {
+        Self { running, is_stopped: false }
     }
 
-    fn announce_stop(&self, hint: &str) {
-        let running = self.reporter.running();
-        let mut text = "INFO  stopping: no new runs".to_owned();
-        if !running.is_empty() {
-            let (limit, tasks) = (duration(self.limit), running.join(", "));
-            text.push_str(&format!("; waiting up to {limit} for {tasks}"));
-            if !hint.is_empty() {
-                text.push_str(&format!(" — {hint}"));
-            }
-        }
-        self.voice.say(&text);
-    }
-
-    fn announce_end(&self) {
-        let tally = self.reporter.tally();
-        let plural = |count: u64| if count == 1 { "" } else { "s" };
-        self.voice.say(&format!(
-            "INFO  stopped: {} run{}, {} failure{}",
-            tally.runs,
-            plural(tally.runs),
-            tally.failures,
-            plural(tally.failures)
-        ));
-    }
-}
-
-impl Drop for Scheduler {
-    fn drop(&mut self) {
-        if !self.is_stopped {
-            drop(self.pool.shutdown_now());
-            if self.reporter.tally().runs == 0 && self.reporter.has_tasks() {
-                self.voice.say(
-                    "WARN  the scheduler was dropped before any task ran\n      \
-                     help: keep it: `let scheduler = Scheduler::builder().spawn()?;`, \
-                     or use scheduler::start() to run until Ctrl-C",
-                );
-            }
-        }
+    fn start(&self, tasks: Vec<Planned>) -> Result<(), StartError> {
+        tasks.into_iter().try_for_each(|task| self.running.tasks.start(task))
     }
 }
 

@@ -2,17 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
+use std::sync::Weak;
 use std::time::Duration;
 
 use scheduler_core::Clock;
 use scheduler_core::ScheduledThreadPool;
+use scheduler_expr::check_name;
+
+use crate::settings::word;
+use crate::speech::PoolWords;
 
 /// The name of the pool that runs tasks which choose none.
 pub(crate) const DEFAULT: &str = "default";
 
 /// Configures a pool of threads that tasks choose by `scheduler = "name"`.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{Pool, Scheduler};
 ///
 /// let scheduler = Scheduler::builder()
@@ -46,6 +52,23 @@ impl Pool {
     pub fn thread_name_prefix(self, prefix: impl Into<String>) -> Self {
         Self { prefix: Some(prefix.into()), ..self }
     }
+
+    /// What is wrong with what the program says of the pool of that name.
+    pub(super) fn faults(&self, name: &str) -> Vec<String> {
+        let mut faults = Vec::new();
+        if self.size == Some(0) {
+            faults.push(format!("the pool {} has `0` threads, which can run nothing", word(name)));
+        }
+        if let Some(prefix) =
+            self.prefix.as_deref().filter(|prefix| prefix.contains(char::is_control))
+        {
+            let (prefix, name) = (word(prefix), word(name));
+            faults.push(format!(
+                "the thread-name prefix {prefix} of the pool {name} has a control character in it"
+            ));
+        }
+        faults
+    }
 }
 
 /// A pool as it will be: all of its settings are known.
@@ -56,6 +79,28 @@ pub(crate) struct PoolPlan {
     pub(crate) prefix: String,
 }
 
+impl PoolPlan {
+    /// What is wrong with the name of a pool that is not the default one.
+    pub(super) fn fault(&self) -> Option<String> {
+        let name = word(&self.name);
+        if self.name == DEFAULT {
+            return Some(format!(
+                "the pool {name} is the one of tasks that name none, and is there anyway\n\
+                 help: size it by Scheduler::builder().pool_size(4), or `pool.size = 4` in settings"
+            ));
+        }
+        let error = check_name(&self.name).err()?;
+        let help = error.help().unwrap_or("write for example `io`");
+        Some(format!("the name {name} of a pool {error}\nhelp: {help}"))
+    }
+
+    /// What the banner says of it.
+    pub(crate) fn words(&self) -> PoolWords {
+        let (name, threads, prefix) = (self.name.clone(), self.size, self.prefix.clone());
+        PoolWords { name, threads, prefix }
+    }
+}
+
 /// How many threads a pool has by default.
 pub(crate) fn default_size() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8)
@@ -64,21 +109,22 @@ pub(crate) fn default_size() -> usize {
 /// The pools that run, by name.
 #[derive(Clone)]
 pub(crate) struct Pools {
-    by_name: BTreeMap<String, ScheduledThreadPool>,
+    by_name: BTreeMap<String, Arc<ScheduledThreadPool>>,
 }
 
 impl Pools {
-    pub(crate) fn new(by_name: BTreeMap<String, ScheduledThreadPool>) -> Self {
+    pub(crate) fn new(by_name: BTreeMap<String, Arc<ScheduledThreadPool>>) -> Self {
         Self { by_name }
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&ScheduledThreadPool> {
-        self.by_name.get(name)
+    /// The pools for those that must not keep them.
+    pub(crate) fn weak(&self) -> BTreeMap<String, Weak<ScheduledThreadPool>> {
+        self.by_name.iter().map(|(name, pool)| (name.clone(), Arc::downgrade(pool))).collect()
     }
 
     /// Starts no new runs.
     pub(crate) fn shutdown(&self) {
-        self.by_name.values().for_each(ScheduledThreadPool::shutdown);
+        self.by_name.values().for_each(|pool| pool.shutdown());
     }
 
     /// Asks the runs in progress to stop, too.

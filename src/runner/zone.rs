@@ -1,22 +1,24 @@
 //! The zone of cron expressions that name none: the builder's, `TZ`'s, the system's, or else UTC.
 
-use std::env;
-
 use scheduler_core::trigger::Zone;
 
-use crate::error::StartError;
+use crate::speech::Message;
 use crate::speech::Voice;
 
 /// Finds the default zone. What the person asked for must be right; what the system says may be
-/// missing, as it often is in a container, and then a warning says so.
-pub(super) fn default_zone(asked: Option<&str>, voice: &Voice) -> Result<Zone, StartError> {
+/// missing, as it often is in a container, and then a warning says so. `variable` is the value of `TZ`.
+pub(super) fn default_zone(
+    asked: Option<&str>,
+    variable: &str,
+    voice: &Voice,
+) -> Result<Zone, String> {
     if let Some(name) = asked {
         return name.parse().map_err(|error: scheduler_expr::ParseZoneError| {
-            StartError::zone(&error, error.help().unwrap_or_default())
+            let help = error.help().map(|help| format!("\nhelp: {help}"));
+            format!("the scheduler's zone: {error}{}", help.unwrap_or_default())
         });
     }
-    let value = env::var_os("TZ").unwrap_or_default();
-    if let Some(name) = name_in_variable(&value.to_string_lossy()) {
+    if let Some(name) = name_in_variable(variable) {
         return name.parse().or_else(|error: scheduler_expr::ParseZoneError| {
             warn(voice, &format!("the variable TZ: {error}"));
             Ok(Zone::UTC)
@@ -36,9 +38,9 @@ fn name_in_variable(value: &str) -> Option<&str> {
 }
 
 fn warn(voice: &Voice, reason: &str) {
-    voice.say(&format!(
-        "WARN  {reason}; cron expressions without a zone go by UTC\n      \
-         help: name a zone: Scheduler::builder().zone(\"Europe/Berlin\"), or set TZ=Europe/Berlin"
+    let text = format!("{reason}; cron expressions without a zone go by UTC");
+    voice.say(&Message::warn(text).note(
+        "help: name a zone: Scheduler::builder().zone(\"Europe/Berlin\"), or set TZ=Europe/Berlin",
     ));
 }
 

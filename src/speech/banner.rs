@@ -1,35 +1,56 @@
 //! The banner: one line on the scheduler, one per task with its rule, its next run and its zone.
 
 use std::fmt;
+use std::sync::Arc;
 
 use chrono::DateTime;
 use chrono::Utc;
+use scheduler_core::trigger::Zone;
 
+use super::Message;
 use super::words::duration;
 use super::words::instant;
 use super::words::on_one_line;
-use crate::registrar::Plan;
-use crate::registrar::Planned;
-use crate::registrar::Rhythm;
+use super::words::plural;
+use crate::observe::TaskFacts;
+
+/// How wide a column gets at most, in characters: one long name does not widen all rows.
+const WIDTH_MAX: usize = 60;
 
 /// The text that is said when the scheduler starts.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Banner<'a> {
-    pub(crate) plan: &'a Plan,
+    pub(crate) tasks: &'a [TaskWords],
+    /// The default pool first.
+    pub(crate) pools: &'a [PoolWords],
+    pub(crate) zone: Zone,
     pub(crate) now: DateTime<Utc>,
+    /// Further facts, such as `no config file` or `async tasks: built-in executor`.
+    pub(crate) remarks: &'a [String],
+}
+
+/// A task as the banner shows it.
+#[derive(Clone, Debug)]
+pub(crate) struct TaskWords {
+    pub(crate) facts: Arc<TaskFacts>,
+    pub(crate) next: Option<DateTime<Utc>>,
+}
+
+/// A pool as the banner shows it.
+#[derive(Clone, Debug)]
+pub(crate) struct PoolWords {
+    pub(crate) name: String,
     pub(crate) threads: usize,
-    pub(crate) prefix: &'a str,
+    pub(crate) prefix: String,
 }
 
 impl fmt::Display for Banner<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.head(f)?;
-        if self.plan.tasks.is_empty() {
-            return f.write_str(NO_TASKS);
-        }
-        let rows: Vec<[String; 3]> = self.plan.tasks.iter().map(|task| self.row(task)).collect();
+        let rows: Vec<[String; 3]> = self.tasks.iter().map(|task| self.row(task)).collect();
         let width = |column: usize| {
-            rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+            let widths = rows.iter().map(|row| row[column].chars().count());
+            widths.max().unwrap_or_default().min(WIDTH_MAX)
         };
         let (name, rule) = (width(0), width(1));
         for [task, words, next] in &rows {
@@ -41,59 +62,124 @@ impl fmt::Display for Banner<'_> {
 
 impl Banner<'_> {
     fn head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tasks = self.plan.tasks.len();
-        let (zone, offset) = (self.plan.zone.name(), self.plan.zone.offset_at(self.now));
-        let (threads, prefix) = (self.threads, self.prefix);
+        let (zone, offset) = (self.zone.name(), self.zone.offset_at(self.now));
         write!(f, "scheduler {}  ", env!("CARGO_PKG_VERSION"))?;
-        write!(f, "{tasks} task{} · ", if tasks == 1 { "" } else { "s" })?;
-        match threads {
-            1 => write!(f, "1 thread ({prefix}1)")?,
-            _ => write!(f, "{threads} threads ({prefix}1 … {prefix}{threads})")?,
+        write!(f, "{} · ", plural(self.tasks.len() as u64, "task"))?;
+        match self.pools {
+            [pool] => write!(f, "{}", pool.threads())?,
+            pools => {
+                let threads = pools.iter().map(|pool| pool.threads).sum::<usize>();
+                let threads = plural(threads as u64, "thread");
+                write!(f, "{threads} in {}", plural(pools.len() as u64, "pool"))?;
+            }
         }
-        write!(f, " · zone {zone} (UTC{offset})")
-    }
-
-    fn row(&self, task: &Planned) -> [String; 3] {
-        [on_one_line(task.name), self.rule(task), self.next(task)]
-    }
-
-    fn rule(&self, task: &Planned) -> String {
-        let (rule, initial_delay) = match &task.rhythm {
-            Rhythm::Cron(trigger) => {
-                return format!("{trigger} in {}", trigger.zone().name());
+        write!(f, " · zone {zone} (UTC{offset})")?;
+        self.remarks.iter().try_for_each(|remark| write!(f, " · {}", on_one_line(remark)))?;
+        if self.pools.len() > 1 {
+            for pool in self.pools {
+                write!(f, "\n  pool {}: {}", on_one_line(&pool.name), pool.threads())?;
             }
-            Rhythm::FixedRate { period, initial_delay } => {
-                (format!("every {}", duration(*period)), initial_delay)
-            }
-            Rhythm::FixedDelay { delay, initial_delay } => {
-                (format!("{} after each run", duration(*delay)), initial_delay)
-            }
-            Rhythm::Once { delay } => return format!("once, after {}", duration(*delay)),
-        };
-        if initial_delay.is_zero() {
-            return rule;
         }
-        format!("{rule}, first after {}", duration(*initial_delay))
+        Ok(())
     }
 
-    fn next(&self, task: &Planned) -> String {
-        let zone = match &task.rhythm {
-            Rhythm::Cron(trigger) => trigger.zone(),
-            _ => self.plan.zone,
-        };
-        match task.first_fire_time(self.now) {
+    fn row(&self, task: &TaskWords) -> [String; 3] {
+        let TaskWords { facts, .. } = task;
+        [on_one_line(&facts.name), on_one_line(&facts.rule), self.next(task)]
+    }
+
+    fn next(&self, task: &TaskWords) -> String {
+        match task.next {
             None => "next: never".to_owned(),
             Some(next) if next <= self.now => "next: now".to_owned(),
             Some(next) => {
                 let left = (next - self.now).to_std().unwrap_or_default();
-                format!("next: {}, in {}", instant(next, zone), duration(left))
+                format!("next: {}, in {}", instant(next, task.facts.zone), duration(left))
             }
+        }
+    }
+
+    /// The warning for a scheduler that has nothing to do.
+    pub(crate) fn no_tasks(&self) -> Option<Message> {
+        self.tasks.is_empty().then(|| {
+            Message::warn("no scheduled tasks found")
+                .note(
+                    "note: tasks in another crate are linked only if the crate is mentioned: \
+                     add `use jobs as _;` to main.rs",
+                )
+                .note("note: a file is compiled only if it is declared: is there a `mod jobs;`?")
+                .note("help: annotate a function: #[scheduled(fixed_rate = \"1s\")] fn tick() {}")
+        })
+    }
+}
+
+impl PoolWords {
+    /// `4 threads (scheduling-1 … scheduling-4)`
+    fn threads(&self) -> String {
+        let (threads, prefix) = (self.threads, on_one_line(&self.prefix));
+        match threads {
+            1 => format!("1 thread ({prefix}1)"),
+            _ => format!("{threads} threads ({prefix}1 … {prefix}{threads})"),
         }
     }
 }
 
-const NO_TASKS: &str = "
-WARN  no scheduled tasks found
-      note: tasks in another crate are linked only if the crate is mentioned: add `use jobs as _;` to main.rs
-      note: a file is compiled only if it is declared: is there a `mod jobs;`?
-      help: annotate a function: #[scheduled(fixed_rate = \"1s\")] fn tick() {}";
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::sample;
+
+    fn pool(name: &str, threads: usize) -> PoolWords {
+        PoolWords { name: name.to_owned(), threads, prefix: format!("{name}-") }
+    }
+
+    fn task(name: &str, next: Option<u64>) -> TaskWords {
+        TaskWords { facts: sample::facts(name), next: next.map(sample::at) }
+    }
+
+    fn banner<'a>(tasks: &'a [TaskWords], pools: &'a [PoolWords]) -> Banner<'a> {
+        Banner { tasks, pools, zone: Zone::UTC, now: sample::at(0), remarks: &[] }
+    }
+
+    #[test]
+    fn each_task_has_a_line_with_its_rule_and_its_next_run() {
+        let tasks = [task("tick", Some(0)), task("report", Some(90_000)), task("old", None)];
+        let pools = [pool("scheduling", 4)];
+        let remarks = ["no config file".to_owned(), "async tasks: built-in executor".to_owned()];
+        let banner = Banner { remarks: &remarks, ..banner(&tasks, &pools) };
+        let expected = "scheduler 0.1.0  3 tasks · 4 threads (scheduling-1 … scheduling-4) · zone UTC (UTC+00:00) · no config file · async tasks: built-in executor
+  tick    every 1s  next: now
+  report  every 1s  next: Fri 2026-03-27 09:01:30 +01:00, in 1m 30s
+  old     every 1s  next: never";
+        assert_eq!(banner.to_string(), expected);
+        assert_eq!(banner.no_tasks(), None);
+    }
+
+    #[test]
+    fn several_pools_have_a_line_each() {
+        let (tasks, pools) = ([task("tick", None)], [pool("default", 4), pool("io", 1)]);
+        let expected = "scheduler 0.1.0  1 task · 5 threads in 2 pools · zone UTC (UTC+00:00)
+  pool default: 4 threads (default-1 … default-4)
+  pool io: 1 thread (io-1)
+  tick  every 1s  next: never";
+        assert_eq!(banner(&tasks, &pools).to_string(), expected);
+    }
+
+    #[test]
+    fn a_hostile_name_forges_no_line_and_a_long_one_widens_no_other() {
+        let long = "x".repeat(10 * 1024);
+        let tasks = [task("a\n  b  every 1s", None), task(&long, None)];
+        let text = banner(&tasks, &[pool("p\nq", 1), pool("r", 1)]).to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 5, "{text}");
+        assert_eq!(lines[1], r"  pool p\nq: 1 thread (p\nq-1)");
+        assert!(lines[3].starts_with(r"  a\n  b  every 1s "), "{text}");
+        assert!(lines[3].len() < 120, "{text}");
+    }
+
+    #[test]
+    fn a_scheduler_without_tasks_says_what_may_be_missing() {
+        let warning = banner(&[], &[pool("default", 1)]).no_tasks().expect("there is none");
+        assert!(warning.to_string().starts_with("WARN  no scheduled tasks found\n      note: "));
+    }
+}

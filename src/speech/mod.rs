@@ -1,53 +1,48 @@
-//! What the scheduler says by itself: the banner at the start, failures, how it stops.
+//! What the scheduler says by itself: the banner at the start, what goes wrong, how it stops.
 //!
 //! # What this room is for
 //!
 //! A Rust program without a log subscriber prints nothing at all, so the scheduler speaks for itself,
-//! on stderr, one line at a time. Whoever wants the lines elsewhere gives the builder a function.
+//! on stderr, one line at a time. Where the feature `tracing` or `log` is on and the program has
+//! installed a subscriber, the words go there instead; and whoever gives the builder a function has
+//! them there. The [`Reporter`] listens to events and finds the words for them.
 //!
 //! # What it must never do
 //!
 //! Decide anything, or fail: if stderr is closed, or the given function panics, the words are lost and
-//! all goes on. Let a text of a task forge a line: control characters are shown escaped.
+//! all goes on. Let a text of a task forge a line: a [`Message`] escapes control characters. Flood: what
+//! repeats itself is summed up once a minute.
+//!
+//! # How a neighbour uses it
+//!
+//! The runner says the [`Banner`] and the words of the farewell; the reporter hangs on the bus.
 
 mod banner;
+mod control;
+mod failures;
+mod farewell;
+mod limit;
+mod message;
 mod reporter;
+#[cfg(test)]
+mod tests;
+mod trouble;
+mod voice;
+mod warnings;
 mod words;
 
-use std::fmt;
-use std::io;
-use std::io::Write;
-use std::panic::AssertUnwindSafe;
-use std::panic::catch_unwind;
-use std::sync::Arc;
-
 pub(crate) use banner::Banner;
+pub(crate) use banner::PoolWords;
+pub(crate) use banner::TaskWords;
+pub(crate) use farewell::NotStopped;
+pub(crate) use farewell::StillRunning;
+pub(crate) use farewell::StillWaiting;
+pub(crate) use farewell::Stopped;
+pub(crate) use farewell::Stopping;
+pub(crate) use farewell::dropped_too_early;
+pub(crate) use message::Message;
 pub(crate) use reporter::Reporter;
+pub(crate) use voice::Voice;
+pub(crate) use warnings::panics_abort;
 pub(crate) use words::duration;
-
-/// Where the scheduler's own words go.
-#[derive(Clone)]
-pub(crate) struct Voice {
-    say: Arc<dyn Fn(&str) + Send + Sync>,
-}
-
-impl Voice {
-    pub(crate) fn stderr() -> Self {
-        Self::new(|text| drop(writeln!(io::stderr().lock(), "{text}")))
-    }
-
-    pub(crate) fn new(say: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self { say: Arc::new(say) }
-    }
-
-    pub(crate) fn say(&self, text: &str) {
-        // The panic hook has told of it already.
-        let _ = catch_unwind(AssertUnwindSafe(|| (self.say)(text)));
-    }
-}
-
-impl fmt::Debug for Voice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Voice").finish_non_exhaustive()
-    }
-}
+pub(crate) use words::on_one_line;

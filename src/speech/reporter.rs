@@ -1,156 +1,182 @@
-//! Reports failed runs: task, cause, duration, streak, next run and place.
+//! The reporter: listens to events, and says what people should know.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
-use scheduler_core::Event;
-use scheduler_core::Failure;
-use scheduler_core::Listener;
-use scheduler_core::Run;
 use scheduler_core::trigger::Zone;
 
+use super::Message;
 use super::Voice;
+use super::control;
+use super::control::FirstSuccess;
+use super::failures;
+use super::failures::Failed;
+use super::failures::Repeats;
+use super::failures::What;
+use super::trouble::Trouble;
 use super::words::duration;
-use super::words::instant;
-use super::words::on_one_line;
-use super::words::ordinal;
-use crate::entry::Location;
-use crate::registrar::Plan;
-use crate::registrar::Rhythm;
+use crate::observe::Event;
+use crate::observe::Listener;
+use crate::observe::Outcome;
+use crate::observe::TaskFacts;
+use crate::run::Run;
 
-/// Listens to the pool, says what went wrong, and knows what is running.
+/// Says what went wrong, and the little that is worth saying of what went well.
+///
+/// It learns of tasks by `TaskAdded`. The words are found under its lock, and said after it.
 #[derive(Debug)]
 pub(crate) struct Reporter {
     voice: Voice,
-    places: BTreeMap<&'static str, Place>,
-    progress: Mutex<Progress>,
+    desk: Mutex<Desk>,
 }
 
-/// What messages say of a task.
-#[derive(Debug)]
-struct Place {
-    location: Location,
-    zone: Zone,
-}
-
+/// What has been said so far.
 #[derive(Debug, Default)]
-struct Progress {
-    runs: u64,
-    failures: u64,
-    /// Failures in a row, by task.
-    streaks: BTreeMap<String, u64>,
-    /// Runs in progress, by task number.
-    running: BTreeMap<u64, String>,
+struct Desk {
+    tasks: BTreeMap<Arc<str>, Card>,
+    trouble: Trouble,
+    is_started: bool,
+    is_stopping: bool,
 }
 
-/// The run counts of a scheduler, for its last words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
-    pub(crate) runs: u64,
-    pub(crate) failures: u64,
+/// What has been said of one task.
+#[derive(Debug, Default)]
+struct Card {
+    facts: Option<Arc<TaskFacts>>,
+    has_succeeded: bool,
+    repeats: Repeats,
+    /// Failures in a row, and whether the last of them was said.
+    streak: u64,
+    is_streak_said: bool,
 }
 
 impl Reporter {
-    pub(crate) fn new(plan: &Plan, voice: Voice) -> Self {
-        let place = |task: &crate::registrar::Planned| {
-            let zone = match &task.rhythm {
-                Rhythm::Cron(trigger) => trigger.zone(),
-                _ => plan.zone,
-            };
-            (task.name, Place { location: task.location, zone })
-        };
-        let places = plan.tasks.iter().map(place).collect();
-        Self { voice, places, progress: Mutex::default() }
+    pub(crate) fn new(voice: Voice) -> Self {
+        Self { voice, desk: Mutex::default() }
     }
 
-    pub(crate) fn tally(&self) -> Tally {
-        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        Tally { runs: progress.runs, failures: progress.failures }
+    /// Whether it wants to hear of every run, for a log that takes debug words.
+    pub(crate) fn wants_every_event(&self) -> bool {
+        self.voice.wants_debug()
     }
 
-    /// Whether there is any task at all.
-    pub(crate) fn has_tasks(&self) -> bool {
-        !self.places.is_empty()
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The names of the tasks that are running.
-    pub(crate) fn running(&self) -> Vec<String> {
-        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        progress.running.values().map(|name| format!("`{}`", on_one_line(name))).collect()
-    }
-
-    fn note_start(&self, run: &Run) {
-        let name = run.task_name().unwrap_or_default().to_owned();
-        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        progress.running.insert(run.task_id().as_u64(), name);
-    }
-
-    /// Counts a run, and gives the number of failures in a row.
-    fn note_end(&self, run: &Run, has_failed: bool) -> u64 {
-        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        progress.running.remove(&run.task_id().as_u64());
-        progress.runs += 1;
-        progress.failures += u64::from(has_failed);
-        let name = run.task_name().unwrap_or_default();
-        if !has_failed {
-            progress.streaks.remove(name);
-            return 0;
-        }
-        let streak = progress.streaks.entry(name.to_owned()).or_default();
-        *streak += 1;
-        *streak
-    }
-
-    fn report(&self, run: &Run, failed: &Failed<'_>) {
-        let name = run.task_name().unwrap_or_default();
-        let verb = if failed.failure.is_panic() { "panicked" } else { "failed" };
-        let streak = match failed.streak {
-            1 => String::new(),
-            streak => format!(" ({} failure in a row)", ordinal(streak)),
-        };
-        let mut text = format!(
-            "ERROR task `{}` {verb} after {}{streak}: {}",
-            on_one_line(name),
-            duration(failed.took),
-            on_one_line(failed.failure.message()),
-        );
-        if let Some(Place { location, zone }) = self.places.get(name) {
-            text.push_str(&format!("\n      at {location}"));
-            if let Some(next) = failed.next {
-                text.push_str(&format!("   next run {}", instant(next, *zone)));
+    fn finished(&self, run: &Run, event: &Event) -> Option<Message> {
+        let Event::RunFinished { outcome, took, next, streak, at, .. } = event else { return None };
+        let task = run.task_name();
+        match outcome {
+            Outcome::Success => self.succeeded(run, *took),
+            Outcome::Cancelled => {
+                let took = duration(*took);
+                let is_stopping = self.desk().is_stopping;
+                let text = format!("a run of task `{task}` was cancelled after {took}");
+                (!is_stopping).then(|| Message::info(text))
+            }
+            Outcome::Error(failure) | Outcome::Panic(failure) | Outcome::Timeout(failure) => {
+                let (attempts, at) = (run.attempt(), *at);
+                let what = What::Run { took: *took, attempts, streak: *streak, next: *next };
+                self.desk().with_card(task, |card| {
+                    let facts = card.facts.as_ref();
+                    let said = card.repeats.report(&Failed { task, facts, failure, at, what });
+                    card.streak = *streak;
+                    card.is_streak_said = said.is_some();
+                    said
+                })
             }
         }
-        self.voice.say(&text);
+    }
+
+    fn succeeded(&self, run: &Run, took: Duration) -> Option<Message> {
+        let is_debug_wanted = self.voice.wants_debug();
+        let (task, number) = (run.task_name(), run.number());
+        let mut desk = self.desk();
+        let card = desk.tasks.get_mut(task)?;
+        let streak = std::mem::take(&mut card.streak);
+        if !std::mem::replace(&mut card.has_succeeded, true) {
+            let kind = card.facts.as_ref().map(|facts| facts.kind);
+            let first = FirstSuccess { task, number, took, kind, is_debug_wanted };
+            return Some(control::first_success(&first));
+        }
+        if streak > 0 && card.is_streak_said {
+            return Some(failures::recovered(task, took, streak));
+        }
+        is_debug_wanted.then(|| {
+            let took = duration(took);
+            Message::debug(format!("task `{task}` finished run {number} in {took}"))
+        })
+    }
+
+    fn words(&self, event: &Event) -> Option<Message> {
+        match event {
+            Event::RunStarted { .. } | Event::Lost { .. } => None,
+            Event::RunFinished { run, .. } => self.finished(run, event),
+            Event::AttemptFailed { run, failure, attempt, next_attempt_in, at } => {
+                let what = What::Attempt { number: *attempt, next_in: *next_attempt_in };
+                let task = run.task_name();
+                self.desk().with_card(task, |card| {
+                    let (facts, at) = (card.facts.as_ref(), *at);
+                    card.repeats.report(&Failed { task, facts, failure, at, what })
+                })
+            }
+            _ => self.desk().note(event),
+        }
     }
 }
 
-/// A failed run, as it is reported.
-struct Failed<'a> {
-    failure: &'a Failure,
-    took: Duration,
-    streak: u64,
-    next: Option<DateTime<Utc>>,
+impl Desk {
+    /// Works on the card of a task; a run that outlives its task finds an empty one.
+    fn with_card<R>(&mut self, task: &str, work: impl FnOnce(&mut Card) -> R) -> R {
+        match self.tasks.get_mut(task) {
+            Some(card) => work(card),
+            None => work(&mut Card::default()),
+        }
+    }
+
+    fn zone(&self, task: &str) -> Zone {
+        failures::zone(self.tasks.get(task).and_then(|card| card.facts.as_ref()))
+    }
+
+    fn note(&mut self, event: &Event) -> Option<Message> {
+        match event {
+            Event::SchedulerStarted { .. } => self.is_started = true,
+            Event::SchedulerStopping { .. } => self.is_stopping = true,
+            Event::TaskAdded { task, .. } => {
+                let card = Card { facts: Some(Arc::clone(task)), ..Card::default() };
+                self.tasks.insert(Arc::clone(&task.name), card);
+                return self.is_started.then(|| control::added(&task.name, &task.rule));
+            }
+            Event::TaskEnded { task, .. } => {
+                self.tasks.remove(task);
+                self.trouble.forget(task);
+                // They all end when the scheduler stops, which the last words say.
+                return if self.is_stopping { None } else { control::words(event, Zone::UTC) };
+            }
+            Event::Paused { task, .. }
+            | Event::Rescheduled { task, .. }
+            | Event::Skipped { task, .. } => {
+                let zone = self.zone(task);
+                return control::words(event, zone).or_else(|| self.trouble.report(event, zone));
+            }
+            _ => {
+                let words = control::words(event, Zone::UTC);
+                return words.or_else(|| self.trouble.report(event, Zone::UTC));
+            }
+        }
+        None
+    }
 }
 
 impl Listener for Reporter {
-    fn on_event(&self, event: &Event<'_>) {
-        match event {
-            Event::RunStarted { run } => self.note_start(run),
-            Event::RunFinished { run, outcome, duration, next } => {
-                let streak = self.note_end(run, outcome.is_err());
-                if let Err(failure) = outcome {
-                    self.report(run, &Failed { failure, took: *duration, streak, next: *next });
-                }
-            }
-            Event::WorkerRefused { worker, reason } => {
-                let reason = on_one_line(reason);
-                self.voice.say(&format!("WARN  worker {worker} could not be started: {reason}"));
-            }
-            _ => {}
+    fn on_event(&self, event: &Event) {
+        if let Some(message) = self.words(event) {
+            self.voice.say(&message);
         }
     }
 }

@@ -53,6 +53,11 @@ pub(crate) fn on_one_line(text: &str) -> String {
     line
 }
 
+/// `1 run`, `2 runs`.
+pub(crate) fn plural(count: u64, word: &str) -> String {
+    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
+}
+
 /// `1st`, `2nd`, `3rd`, `4th`, `11th`.
 pub(crate) fn ordinal(number: u64) -> String {
     let suffix = match (number % 10, number % 100) {

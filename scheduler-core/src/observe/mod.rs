@@ -19,7 +19,7 @@
 //! A run that is cancelled while its future is pending is over without a `RunFinished`: nothing came of
 //! it, and the `TaskEnded` of its task says so. The limit of a
 //! [`submit_with_timeout`](crate::ScheduledThreadPool::submit_with_timeout) is a task of the pool's own,
-//! with a number and events like any other.
+//! with a number and events like any other. The calls of [`Alarm`](crate::Alarm)s have none.
 //!
 //! [`PoolStats`] are the pool's counters at one moment.
 //!

@@ -127,6 +127,13 @@ impl<T> Agenda<T> {
         [tick, wall].into_iter().flatten().min().filter(|look| *look != Tick::MAX)
     }
 
+    /// When the first item is due, as both clocks go now: for whoever moves the clocks himself.
+    pub(crate) fn first_due(&self, now: Now) -> Option<Tick> {
+        let tick = self.ticks.first().map(|key| Tick::from_nanos(key.due));
+        let wall = self.walls.first().map(|key| Tick::from_nanos(reached_at(key, now).due));
+        [tick, wall].into_iter().flatten().min().filter(|due| *due != Tick::MAX)
+    }
+
     /// Takes out what `leaves` picks; it is asked with whether the item is due.
     pub(crate) fn extract(&mut self, now: Now, leaves: &mut dyn FnMut(bool, &T) -> bool) -> Vec<T> {
         let ticks = self.ticks.extract(&mut |key, item| leaves(is_due(key.due, now.tick), item));
@@ -138,6 +145,13 @@ impl<T> Agenda<T> {
         let mut out: Vec<(Key, T)> = ticks.chain(walls).collect();
         out.sort_by_key(|(key, _)| *key);
         out.into_iter().map(|(_, item)| item).collect()
+    }
+
+    /// Takes out everything, in no particular order.
+    pub(crate) fn clear(&mut self) -> Vec<T> {
+        let ticks = self.ticks.extract(&mut |_, _| true).into_iter().map(|(_, item)| item);
+        let walls = self.walls.extract(&mut |_, _| true).into_iter().map(|(_, wall)| wall.item);
+        ticks.chain(walls).collect()
     }
 
     pub(crate) fn for_each(&self, visit: &mut dyn FnMut(Due, &T)) {
@@ -215,6 +229,7 @@ mod tests {
         let mut agenda = Agenda::new();
         agenda.push(wall(100), 0, (), at(1));
         assert_eq!(agenda.next_look(at(1)), Some(at(1).tick + WALL_CHECK));
+        assert_eq!(agenda.first_due(at(1)), Some(at(100).tick));
         let mut now = at(100);
         now.wall -= TimeDelta::milliseconds(3);
         assert_eq!(agenda.next_look(now), Some(now.tick + Duration::from_millis(3)));
@@ -256,5 +271,6 @@ mod tests {
         let now = Now { tick: Tick::MAX, wall: at(0).wall };
         assert_eq!(agenda.pop_due(now), None);
         assert_eq!(agenda.next_look(now), None);
+        assert_eq!(agenda.first_due(now), None);
     }
 }

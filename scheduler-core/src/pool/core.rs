@@ -18,8 +18,10 @@ use super::step::Item;
 use super::step::Take;
 use crate::observe::PoolStats;
 use crate::queue::Ticket;
+use crate::sync::planted;
 use crate::time::Due;
 use crate::time::Now;
+use crate::time::Tick;
 
 /// The state of a pool.
 #[derive(Debug)]
@@ -29,6 +31,10 @@ pub(crate) struct Core<I> {
     pub(super) suspended: BTreeMap<u64, I>,
     /// How many tasks have left the agenda to ask for a new due time, and will be back or end.
     pub(super) in_transit: usize,
+    /// How many alarms there are in the agenda.
+    pub(super) alarms: usize,
+    /// How many workers are making the call of an alarm.
+    ringing: usize,
     pub(super) roster: Roster<I>,
     pub(super) state: RunState,
     pub(super) is_tidying: bool,
@@ -49,6 +55,8 @@ impl<I: Item> Core<I> {
             agenda: Agenda::new(),
             suspended: BTreeMap::new(),
             in_transit: 0,
+            alarms: 0,
+            ringing: 0,
             roster,
             state: RunState::Running,
             is_tidying: false,
@@ -75,16 +83,28 @@ impl<I: Item> Core<I> {
         now: Now,
         effects: &mut Effects<I>,
     ) -> Result<(), I> {
-        if self.state != RunState::Running {
+        if self.state != RunState::Running && !planted("L2") {
             return Err(item);
         }
         self.enter(item, kind, due, now, effects);
         Ok(())
     }
 
-    /// Takes in the time limit of a task that was taken in before, whatever has become of the pool.
-    pub(crate) fn limit(&mut self, item: I, due: Due, now: Now, effects: &mut Effects<I>) {
-        self.enter(item, Kind::TimeLimit, due, now, effects);
+    /// Takes in what the pool itself has made: the time limit of a task that was taken in before, or an
+    /// alarm. It is cancelled if the pool is too near its end.
+    pub(crate) fn admit_own(
+        &mut self,
+        item: I,
+        kind: Kind,
+        due: Due,
+        now: Now,
+        effects: &mut Effects<I>,
+    ) {
+        if self.is_tidying {
+            effects.cancel.push(item);
+        } else {
+            self.enter(item, kind, due, now, effects);
+        }
     }
 
     /// Settles what a worker has done, and gives it something to do.
@@ -96,18 +116,25 @@ impl<I: Item> Core<I> {
         effects: &mut Effects<I>,
     ) -> Take<I> {
         self.settle(worker, done, now, effects);
+        if !effects.cancel.is_empty() && !planted("L10 late") {
+            return Take::Again;
+        }
         self.roster.arrive(worker);
         if self.state >= RunState::Stopping {
             return self.leave(worker, now, effects);
         }
         self.renew_if_set_back(now, effects);
         if let Some(entry) = self.agenda.pop_due(now) {
-            self.roster.occupy(worker, entry.item.clone());
-            self.see_to_the_queue(now, effects);
-            return Take::Run(entry.item);
+            let item = self.taken(entry);
+            self.ringing += usize::from(item.is_alarm());
+            self.roster.occupy(worker, item.clone());
+            if !planted("L5") {
+                self.see_to_the_queue(now, effects);
+            }
+            return Take::Run(item);
         }
         let is_over = self.state == RunState::ShuttingDown && self.is_exhausted();
-        let may_leave = self.roster.live() > 1 || self.is_exhausted();
+        let may_leave = self.roster.live() > 1 || self.is_empty() || planted("L7");
         if is_over || may_leave && self.roster.has_timed_out(worker, now.tick) {
             return self.leave(worker, now, effects);
         }
@@ -137,7 +164,8 @@ impl<I: Item> Core<I> {
     pub(crate) fn withdraw(&mut self, sequence: u64, ticket: Ticket, effects: &mut Effects<I>) {
         let is_internal = self.agenda.find(ticket).is_some_and(|entry| entry.kind.is_internal());
         if self.remove_on_cancel || is_internal {
-            effects.release.extend(self.agenda.remove(ticket).map(|entry| entry.item));
+            let removed = self.agenda.remove(ticket);
+            effects.release.extend(removed.map(|entry| self.taken(entry)));
         }
         effects.release.extend(self.suspended.remove(&sequence));
         self.after_removal(effects);
@@ -154,7 +182,7 @@ impl<I: Item> Core<I> {
     /// Drops every ended task from the queue.
     pub(crate) fn purge(&mut self, now: Now, effects: &mut Effects<I>) {
         let ended = self.agenda.extract(now, &mut |_, entry| entry.item.is_ended());
-        effects.release.extend(ended.into_iter().map(|entry| entry.item));
+        effects.release.extend(ended.into_iter().map(|entry| self.taken(entry)));
         self.after_removal(effects);
     }
 
@@ -162,14 +190,19 @@ impl<I: Item> Core<I> {
         self.agenda.find(ticket).is_some()
     }
 
+    /// Shows all tasks that wait; alarms are none.
     pub(crate) fn for_each(&self, visit: &mut dyn FnMut(Due, &I)) {
-        self.agenda.for_each(&mut |due, entry| visit(due, &entry.item));
+        self.agenda.for_each(&mut |due, entry| {
+            if !entry.item.is_alarm() {
+                visit(due, &entry.item);
+            }
+        });
     }
 
     /// Removes a worker whose thread did not start.
     pub(crate) fn lose(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) {
         // What a dead worker was running will not come to an end by itself.
-        effects.cancel.extend(self.roster.dismiss(worker));
+        effects.cancel.extend(self.dismiss(worker));
         self.see_to_the_queue(now, effects);
         if self.state == RunState::ShuttingDown && self.roster.live() == 0 {
             // Nobody is left to run what waits, and no submission will come that could start somebody.
@@ -180,60 +213,36 @@ impl<I: Item> Core<I> {
 
     /// Removes a worker whose thread has died, and starts another in its place if there is work.
     pub(crate) fn replace(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) {
-        if self.state <= RunState::ShuttingDown && !self.is_exhausted() {
+        if self.state <= RunState::ShuttingDown && !self.is_empty() {
             self.hire(effects);
         }
         self.lose(worker, now, effects);
     }
 
-    /// Starts workers up to the core size, at most `limit`.
-    ///
-    /// A pool that is shut down starts none that would leave at once.
-    pub(crate) fn prestart(&mut self, limit: usize, effects: &mut Effects<I>) {
-        let has_work = match self.state {
-            RunState::Running => true,
-            RunState::ShuttingDown => !self.is_exhausted(),
-            RunState::Stopping | RunState::Terminated => false,
-        };
-        let missing = self.roster.core_size.saturating_sub(self.roster.live());
-        let hired = if has_work { missing.min(limit) } else { 0 };
-        for _ in 0..hired {
-            self.hire(effects);
-        }
-    }
-
-    pub(crate) fn set_core_size(&mut self, core_size: usize, effects: &mut Effects<I>) {
-        let grows_by = core_size.saturating_sub(self.roster.core_size);
-        self.roster.core_size = core_size;
-        self.prestart(grows_by.min(self.agenda.len()), effects);
-        self.reconsider_idle(effects);
-    }
-
-    /// Lets idle workers see new limits.
-    pub(crate) fn reconsider_idle(&mut self, effects: &mut Effects<I>) {
-        if self.roster.is_timed() {
-            effects.wake.extend(self.roster.everyone_waiting());
-        }
+    /// When the first of what waits is due, as both clocks go now.
+    pub(crate) fn first_due(&self, now: Now) -> Option<Tick> {
+        self.agenda.first_due(now)
     }
 
     pub(crate) fn stats(&self) -> PoolStats {
         let live = if self.is_tidying { 0 } else { self.roster.live() };
+        let active = self.roster.busy() - self.ringing;
+        let queued = self.agenda.len() - self.alarms + self.in_transit;
+        let suspended = self.suspended.len();
         PoolStats {
             core_size: self.roster.core_size,
             pool_size: live,
             largest_pool_size: self.roster.largest(),
-            active: self.roster.busy(),
-            queued: self.agenda.len() + self.in_transit,
-            suspended: self.suspended.len(),
+            active,
+            queued,
+            suspended,
             completed: self.completed,
-            tasks: self.completed
-                + (self.roster.busy() + self.agenda.len() + self.suspended.len() + self.in_transit)
-                    as u64,
+            tasks: self.completed + (active + queued + suspended) as u64,
         }
     }
 
     fn enter(&mut self, item: I, kind: Kind, due: Due, now: Now, effects: &mut Effects<I>) {
-        if !may_run(self.state, kind, due.is_reached(now), self.policy) {
+        if !may_run(self.state, kind, due.is_reached(now), self.policy) && !planted("L2") {
             effects.cancel.push(item);
             self.after_removal(effects);
             return;
@@ -253,15 +262,23 @@ impl<I: Item> Core<I> {
         now: Now,
         effects: &mut Effects<I>,
     ) {
+        self.alarms += usize::from(item.is_alarm());
         let ticket = self.agenda.push(due, item.sequence(), Entry { kind, item }, now);
         let Some(entry) = self.agenda.find(ticket) else { return };
         entry.item.set_ticket(ticket);
         // RACE: a cancel between the task becoming `Scheduled` again and this push has found nothing
         // to take out. It had changed the state before, so it is seen here.
-        if self.remove_on_cancel && entry.item.is_ended() {
-            effects.release.extend(self.agenda.remove(ticket).map(|entry| entry.item));
+        if self.remove_on_cancel && entry.item.is_ended() && !planted("L4") {
+            let removed = self.agenda.remove(ticket);
+            effects.release.extend(removed.map(|entry| self.taken(entry)));
             self.after_removal(effects);
         }
+    }
+
+    /// What was in an entry that has left the agenda.
+    pub(super) fn taken(&mut self, entry: Entry<I>) -> I {
+        self.alarms -= usize::from(entry.item.is_alarm());
+        entry.item
     }
 
     /// Takes note of what a worker has done since it last asked.
@@ -273,11 +290,12 @@ impl<I: Item> Core<I> {
         effects: &mut Effects<I>,
     ) {
         let counts = matches!(done, Done::Ended | Done::Recurs(..));
-        self.completed += u64::from(counts);
         if !matches!(done, Done::Nothing) {
             // INVARIANT: the worker still holds the task, so this reference is not the last one and
             // nothing of the user's is dropped under the lock.
-            drop(self.roster.vacate(worker));
+            let rang = self.roster.vacate(worker).is_some_and(|item| item.is_alarm());
+            self.ringing -= usize::from(rang);
+            self.completed += u64::from(counts && !rang);
         }
         if let Done::Recurs(item, due) = done {
             // Nobody is woken for it: its worker is about to look at the queue.
@@ -301,44 +319,43 @@ impl<I: Item> Core<I> {
         }
     }
 
-    pub(super) fn hire_if_missing(&mut self, effects: &mut Effects<I>) {
-        if self.roster.live() < self.roster.core_size.max(1) {
-            self.hire(effects);
-        }
-    }
-
-    /// Wants one more worker. One that had to stay because it was the only one now may leave, and is
-    /// told: it waits without a limit.
-    pub(super) fn hire(&mut self, effects: &mut Effects<I>) {
-        effects.start.push(self.roster.hire());
-        self.reconsider_idle(effects);
-    }
-
     fn leave(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) -> Take<I> {
-        effects.release.extend(self.roster.dismiss(worker));
-        if self.state == RunState::Running {
-            self.see_to_the_queue(now, effects);
-        } else {
+        effects.release.extend(self.dismiss(worker));
+        if self.state != RunState::Running {
             effects.wake.extend(self.roster.anyone_waiting());
             self.try_terminate(effects);
+        } else if !planted("L8") {
+            self.see_to_the_queue(now, effects);
         }
         Take::Leave
     }
 
-    /// Whether nothing waits to be run.
-    pub(super) fn is_exhausted(&self) -> bool {
+    /// Removes a worker, and hands back what it was running.
+    fn dismiss(&mut self, worker: WorkerNumber) -> Option<I> {
+        let running = self.roster.dismiss(worker);
+        self.ringing -= usize::from(running.as_ref().is_some_and(Item::is_alarm));
+        running
+    }
+
+    /// Whether nothing waits at all.
+    fn is_empty(&self) -> bool {
         self.agenda.is_empty() && self.suspended.is_empty() && self.in_transit == 0
+    }
+
+    /// Whether there is nothing to wait for any more: no task, and no alarm that could be for a run in
+    /// progress.
+    pub(super) fn is_exhausted(&self) -> bool {
+        let has_tasks =
+            self.agenda.len() > self.alarms || !self.suspended.is_empty() || self.in_transit > 0;
+        !has_tasks && (self.alarms == 0 || self.roster.busy() == 0)
     }
 
     /// Lets workers leave for whom there is nothing more to do.
     pub(super) fn after_removal(&mut self, effects: &mut Effects<I>) {
-        if !self.is_exhausted() {
-            return;
-        }
-        if self.state == RunState::ShuttingDown {
+        if self.state == RunState::ShuttingDown && self.is_exhausted() {
             effects.wake.extend(self.roster.everyone_waiting());
             self.try_terminate(effects);
-        } else {
+        } else if self.state != RunState::ShuttingDown && self.is_empty() {
             self.reconsider_idle(effects);
         }
     }

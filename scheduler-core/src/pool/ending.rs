@@ -6,6 +6,7 @@ use super::shutdown::ShutdownPolicy;
 use super::shutdown::may_run;
 use super::step::Effects;
 use super::step::Item;
+use crate::sync::planted;
 use crate::time::Now;
 
 impl<I: Item> Core<I> {
@@ -30,7 +31,7 @@ impl<I: Item> Core<I> {
         }
         self.state = RunState::ShuttingDown;
         self.sweep(now, effects);
-        if self.roster.live() == 0 && !self.agenda.is_empty() {
+        if self.roster.live() == 0 && self.agenda.len() > self.alarms {
             self.hire_if_missing(effects);
         }
         effects.wake.extend(self.roster.everyone_waiting());
@@ -45,13 +46,18 @@ impl<I: Item> Core<I> {
         self.state = RunState::Stopping;
         let mut drained = Vec::new();
         for entry in self.agenda.extract(now, &mut |_, _| true) {
-            if entry.item.is_ended() {
-                effects.release.push(entry.item);
-            } else if entry.kind.is_internal() {
-                effects.cancel.push(entry.item);
+            let is_internal = entry.kind.is_internal();
+            let item = self.taken(entry);
+            if item.is_ended() {
+                effects.release.push(item);
+            } else if is_internal {
+                effects.cancel.push(item);
             } else {
-                drained.push(entry.item);
+                drained.push(item);
             }
+        }
+        if planted("L10") {
+            drained.extend(self.roster.running().cloned());
         }
         effects.cancel.extend(std::mem::take(&mut self.suspended).into_values());
         effects.interrupt.extend(self.roster.running().cloned());
@@ -68,8 +74,8 @@ impl<I: Item> Core<I> {
     /// Everything the core holds, when nobody will ever run it.
     pub(crate) fn drain(&mut self, now: Now) -> Vec<I> {
         let queued = self.agenda.extract(now, &mut |_, _| true).into_iter();
-        let suspended = std::mem::take(&mut self.suspended).into_values();
-        queued.map(|entry| entry.item).chain(suspended).collect()
+        let queued: Vec<I> = queued.map(|entry| self.taken(entry)).collect();
+        queued.into_iter().chain(std::mem::take(&mut self.suspended).into_values()).collect()
     }
 
     /// Drops what may not run any more.
@@ -78,7 +84,7 @@ impl<I: Item> Core<I> {
         let swept = self.agenda.extract(now, &mut |is_due, entry| {
             !may_run(state, entry.kind, is_due, policy) || entry.item.is_ended()
         });
-        effects.cancel.extend(swept.into_iter().map(|entry| entry.item));
+        effects.cancel.extend(swept.into_iter().map(|entry| self.taken(entry)));
     }
 
     /// Declares the end if nothing is left to run, and nobody to run it.
@@ -89,8 +95,10 @@ impl<I: Item> Core<I> {
             // Tasks in transit are not resolved yet, though their worker may have left.
             RunState::Stopping => self.in_transit == 0,
         };
-        if is_over && self.roster.live() == 0 && !self.is_tidying {
+        if is_over && self.roster.live() == 0 && (!self.is_tidying || planted("L9")) {
             self.is_tidying = true;
+            let alarms = self.agenda.clear().into_iter().map(|entry| self.taken(entry));
+            effects.cancel.extend(alarms);
             effects.tidy = true;
         }
     }

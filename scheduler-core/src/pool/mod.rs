@@ -7,7 +7,7 @@
 //!
 //! | layer | files | knows | never |
 //! |---|---|---|---|
-//! | core | `core`, `ending`, `renewal`, `agenda`, `roster`, `shutdown`, `step` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
+//! | core | `core`, `ending`, `renewal`, `staffing`, `agenda`, `roster`, `shutdown`, `step` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
 //! | shell | `shell` | the lock; performs the core's effects after unlocking | decides anything |
 //! | edge | `worker`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
 //!
@@ -29,6 +29,7 @@
 //! with anything but the clock.
 
 mod agenda;
+mod alarm;
 mod builder;
 mod control;
 mod core;
@@ -41,6 +42,7 @@ mod renewal;
 mod roster;
 mod shell;
 mod shutdown;
+mod staffing;
 mod step;
 mod time_limit;
 mod unstarted;
@@ -52,6 +54,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use alarm::Alarm;
+pub use alarm::Sleep;
 pub use builder::PoolBuilder;
 pub use control::QueuedTask;
 pub use crew::ThreadFactory;
@@ -275,6 +279,7 @@ impl ScheduledThreadPool {
         header.name = task.name;
         header.on_error = task.on_error;
         header.deadline = task.deadline;
+        header.is_alarm = task.is_alarm;
         TaskCell::new(header, Work { body: task.body, around }, due)
     }
 

@@ -57,6 +57,10 @@ impl Item for AnyItem {
         self.state().is_done()
     }
 
+    fn is_alarm(&self) -> bool {
+        self.header().is_alarm
+    }
+
     fn note_renewal(&self) {
         self.header().note_renewal();
     }
@@ -261,6 +265,9 @@ impl Shell {
 
     pub(super) fn announce_end(&self, task: &dyn AnyTask, state: TaskState) {
         let header = task.header();
+        if header.is_alarm {
+            return;
+        }
         let (id, name) = (header.id, header.name.as_deref());
         self.announcer.announce(&Event::TaskEnded { id, name, state });
     }

@@ -55,19 +55,23 @@ pub(crate) enum Kind {
     Resumed,
     /// The time limit of a task; it leaves the queue together with its task, at the latest.
     TimeLimit,
+    /// A call that is made at a time, for whoever schedules above the engine. The pool does not wait for
+    /// it when it ends.
+    Alarm,
 }
 
 impl Kind {
     /// Whether the pool made the item, so that it never is in the hands of a user.
     pub(crate) fn is_internal(self) -> bool {
-        matches!(self, Self::Resumed | Self::TimeLimit)
+        matches!(self, Self::Resumed | Self::TimeLimit | Self::Alarm)
     }
 }
 
 /// Whether an item may stay in the queue, or enter it, or leave it to be run.
 pub(crate) fn may_run(state: RunState, kind: Kind, is_due: bool, policy: ShutdownPolicy) -> bool {
     match (state, kind) {
-        (RunState::Running, _) | (RunState::ShuttingDown, Kind::Resumed | Kind::TimeLimit) => true,
+        (RunState::Running, _)
+        | (RunState::ShuttingDown, Kind::Resumed | Kind::TimeLimit | Kind::Alarm) => true,
         (RunState::ShuttingDown, Kind::OneShot) => is_due || policy.execute_delayed,
         (RunState::ShuttingDown, Kind::Recurring) => policy.continue_recurring,
         (RunState::Stopping | RunState::Terminated, _) => false,
@@ -76,7 +80,7 @@ pub(crate) fn may_run(state: RunState, kind: Kind, is_due: bool, policy: Shutdow
 
 #[cfg(test)]
 mod tests {
-    use super::Kind::{OneShot, Recurring, Resumed, TimeLimit};
+    use super::Kind::{Alarm, OneShot, Recurring, Resumed, TimeLimit};
     use super::RunState::{Running, ShuttingDown, Stopping, Terminated};
     use super::*;
 
@@ -87,7 +91,7 @@ mod tests {
             let (is_due, continue_recurring, execute_delayed) =
                 (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
             let policy = ShutdownPolicy { continue_recurring, execute_delayed };
-            for kind in [OneShot, Recurring, Resumed, TimeLimit] {
+            for kind in [OneShot, Recurring, Resumed, TimeLimit, Alarm] {
                 assert!(may_run(Running, kind, is_due, policy));
                 assert!(!may_run(Stopping, kind, is_due, policy));
                 assert!(!may_run(Terminated, kind, is_due, policy));
@@ -96,6 +100,7 @@ mod tests {
             assert_eq!(may_run(ShuttingDown, Recurring, is_due, policy), continue_recurring);
             assert!(may_run(ShuttingDown, Resumed, is_due, policy));
             assert!(may_run(ShuttingDown, TimeLimit, is_due, policy));
+            assert!(may_run(ShuttingDown, Alarm, is_due, policy));
         }
     }
 }

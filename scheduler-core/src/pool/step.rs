@@ -11,6 +11,8 @@ pub(crate) trait Item: Clone {
     fn set_ticket(&self, ticket: Ticket);
     /// Whether the task has ended, so that there is no point in keeping it.
     fn is_ended(&self) -> bool;
+    /// Whether this is no task but an alarm, of which nobody is told.
+    fn is_alarm(&self) -> bool;
     /// Notes that the due time the task is about to come with may be too old.
     fn note_renewal(&self);
     /// Whether the due time with which the task comes may be too old.
@@ -25,6 +27,11 @@ pub(crate) enum Take<I> {
     /// Wait to be woken, at most until this time.
     Wait(Option<Tick>),
     Leave,
+    /// Ask once more.
+    ///
+    /// RACE: a worker that left together with what it cancels could tell of that, and drop it, after
+    /// another one has declared the end of the pool.
+    Again,
 }
 
 /// What a worker has done since it last asked.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::ScheduledThreadPool;
+use super::shutdown::Kind;
 use crate::error::Error;
 use crate::task::Task;
 use crate::task::TaskHandle;
@@ -57,7 +58,8 @@ impl ScheduledThreadPool {
         let due = Due::Tick(deadline);
         let limit = TaskHandle::new(self.make_cell(self.shell().draw_id(), cancel, None, due));
         let task = limit.task();
-        self.shell().step(|core, now, effects| core.limit(task, due, now, effects));
+        self.shell()
+            .step(|core, now, effects| core.admit_own(task, Kind::TimeLimit, due, now, effects));
         handle.on_done(move |_| {
             limit.cancel();
         });

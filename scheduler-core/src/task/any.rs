@@ -35,7 +35,7 @@ pub(crate) trait AnyTask: Send + Sync {
     /// Asks the present run to stop, if there is one, and every later one.
     fn interrupt(&self);
     /// Asks the present run to stop, if there is one, and lets its future look at that.
-    fn ask_to_stop(self: Arc<Self>);
+    fn ask_to_stop(self: Arc<Self>, run: Option<u64>);
     /// Adds a thread that waits inside the task, to be told when the run is asked to stop.
     fn add_interruptible(&self, gate: &Arc<Gate>) -> u64;
     fn remove_interruptible(&self, number: u64);

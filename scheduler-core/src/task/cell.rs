@@ -34,6 +34,7 @@ use super::waiters::tell;
 use crate::error::Error;
 use crate::error::Failure;
 use crate::sync::Mutex;
+use crate::sync::planted;
 use crate::time::Due;
 use crate::time::Gate;
 use crate::time::Now;
@@ -69,7 +70,7 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
     /// Adds a waiter, or hands it back with the final state when the task has ended.
     pub(crate) fn add_waiter(&self, waiter: Waiter) -> Result<u64, (Waiter, TaskState)> {
         let mut slot = self.slot.lock();
-        if slot.state.is_ended() {
+        if slot.state.is_ended() && !planted("L6") {
             return Err((waiter, slot.state.visible()));
         }
         Ok(slot.waiters.add(waiter))
@@ -111,13 +112,17 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
     }
 
     /// Decides how a recurring task goes on after a run.
-    fn settle_recurring(&self, outcome: &Result<(), Failure>, now: Now) -> Verdict {
+    fn settle_recurring(
+        &self,
+        last: Option<LastRun>,
+        outcome: &Result<(), Failure>,
+        now: Now,
+    ) -> Verdict {
         if self.header.ends_on_failure()
             && let Err(failure) = outcome
         {
             return self.end(End::Failed, Err(Error::failed(failure.clone())));
         }
-        let last = self.slot.lock().last;
         self.header.begin_question();
         let next = last.map_or(Ok(None), |last| self.header.rhythm.next(last, outcome, now));
         match next {
@@ -232,15 +237,18 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
     }
 
     fn settle(self: Arc<Self>, now: Now) -> Verdict {
-        let step = self.slot.lock().step.take();
+        let (step, last) = {
+            let mut slot = self.slot.lock();
+            (slot.step.take(), slot.last)
+        };
         match step {
             Some(Ok(Step::Value(value))) => self.end(End::Completed, Ok(value)),
             Some(Ok(Step::Ran(result))) if self.header.rhythm.is_recurring() => {
-                self.settle_recurring(&result, now)
+                self.settle_recurring(last, &result, now)
             }
             Some(Ok(Step::Ran(Ok(())))) => self.end_without_next(),
             Some(Err(failure)) if self.header.rhythm.is_recurring() => {
-                self.settle_recurring(&Err(failure), now)
+                self.settle_recurring(last, &Err(failure), now)
             }
             Some(Ok(Step::Ran(Err(failure))) | Err(failure)) => {
                 self.end(End::Failed, Err(Error::failed(failure)))
@@ -310,12 +318,13 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
         tell(waiters, TaskState::Running);
     }
 
-    fn ask_to_stop(self: Arc<Self>) {
+    fn ask_to_stop(self: Arc<Self>, run: Option<u64>) {
         let (waiters, wake) = {
             let mut slot = self.slot.lock();
             // RACE: under the lock, so that the request is for the run that is in progress now, and
             // never for the next.
-            if slot.state.visible() == TaskState::Scheduled {
+            let is_over = run.is_some_and(|run| run != slot.runs);
+            if is_over || slot.state.visible() == TaskState::Scheduled {
                 return;
             }
             self.header.ask_to_stop(slot.runs);

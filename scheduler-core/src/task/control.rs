@@ -42,7 +42,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     /// early. A future that is pending is polled once more, so that it can look. Without a run in
     /// progress it has no effect.
     pub fn ask_to_stop(&self) {
-        self.task().ask_to_stop();
+        self.task().ask_to_stop(None);
     }
 
     /// Asks anew when a waiting task is due: its [`Pace`](crate::Pace), or its trigger.
@@ -53,7 +53,8 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     /// its pace is asked at the end of the run anyway. No effect on a task that has ended, or that has
     /// neither pace nor trigger.
     ///
-    /// A pace that renews its own task each time it is asked is asked for ever.
+    /// Whoever calls this must not hold a lock that the pace takes. A pace that renews its own task each
+    /// time it is asked is asked for ever.
     pub fn renew(&self) {
         if self.cell.header().rhythm.is_renewable()
             && let Some(home) = self.cell.header().home()

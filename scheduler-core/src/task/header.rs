@@ -42,6 +42,8 @@ pub(crate) struct Header {
     pub(crate) on_error: OnError,
     /// When the task is to have ended; [`Tick::MAX`] for no such time.
     pub(crate) deadline: Tick,
+    /// Whether this is no task of the user's, but a call that the pool makes at a time.
+    pub(crate) is_alarm: bool,
     home: Weak<dyn Home>,
     /// Where the task stands in its pool's queue; written and read under the pool's lock.
     ticket: AtomicU64,
@@ -59,6 +61,7 @@ impl Header {
             rhythm,
             on_error: OnError::default(),
             deadline: Tick::MAX,
+            is_alarm: false,
             home,
             ticket: AtomicU64::new(Ticket::NONE.to_bits()),
             stop_asked: AtomicU64::new(0),

@@ -13,6 +13,9 @@ use crate::time::Now;
 /// * [`Due::NEVER`] parks the task: nobody wakes up for it until it is renewed or cancelled.
 /// * An instant that has passed means at once.
 ///
+/// A task keeps its pace as long as there is a handle to it, beyond its end: a pace that holds a handle
+/// to its own task, even through others, has to let go of it, or neither is ever freed.
+///
 /// A pace is called on the thread that submits, runs or renews the task, never under a lock of the
 /// engine. After a run that is the worker's thread, after the after-run hook and before the event
 /// [`RunFinished`](crate::Event::RunFinished). A panic of it ends the task as failed. A run that fails

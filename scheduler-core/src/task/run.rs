@@ -12,10 +12,13 @@ use super::any::AnyTask;
 use super::header::TaskId;
 use super::rhythm::LastRun;
 use crate::error::Error;
+use crate::sync::local;
+use crate::time::Due;
 use crate::time::Gate;
+use crate::time::Now;
 use crate::time::Tick;
 
-std::thread_local! {
+local! {
     /// The run that this thread executes.
     static CURRENT: RefCell<Option<Run>> = const { RefCell::new(None) };
 }
@@ -81,6 +84,24 @@ impl Run {
     #[must_use]
     pub fn started_at(&self) -> DateTime<Utc> {
         self.last.started.wall
+    }
+
+    /// The instant this run was due at, on its own clock; see [`fire_time`](Self::fire_time).
+    #[must_use]
+    pub fn due(&self) -> Due {
+        self.last.due
+    }
+
+    /// When this run did start, on both clocks.
+    #[must_use]
+    pub fn started(&self) -> Now {
+        self.last.started
+    }
+
+    /// Asks this run to stop, as [`TaskHandle::ask_to_stop`](super::TaskHandle::ask_to_stop) does the
+    /// present one. No effect when it is over.
+    pub fn ask_to_stop(&self) {
+        Arc::clone(&self.task).ask_to_stop(Some(self.number));
     }
 
     /// Whether this run was asked to stop, by [`TaskHandle::cancel_now`](super::TaskHandle::cancel_now),

@@ -92,6 +92,8 @@ pub struct Task<T> {
     pub(crate) on_error: OnError,
     /// When the task is to have ended; [`Tick::MAX`] for no such time.
     pub(crate) deadline: Tick,
+    /// Whether this is no task of the user's, but a call that the pool makes at a time.
+    pub(crate) is_alarm: bool,
 }
 
 impl<T: Send + Sync + 'static> Task<T> {
@@ -127,7 +129,14 @@ impl<T: Send + Sync + 'static> Task<T> {
             name: None,
             on_error: OnError::Stop,
             deadline: Tick::MAX,
+            is_alarm: false,
         }
+    }
+
+    /// Makes this a call that the pool makes at a time, and that nobody is told of.
+    pub(crate) fn alarm(mut self) -> Self {
+        self.is_alarm = true;
+        self
     }
 
     /// Cancels the task if it has not ended by then.

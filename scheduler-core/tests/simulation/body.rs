@@ -5,14 +5,18 @@ use super::op::{Blueprint, Script};
 use super::plan::{EQUAL, FAR, NEAR};
 use super::plant::Plant;
 use super::prng::hash;
+use super::score::{Question, Score};
 use super::stage::{Note, Stage};
-use super::words::{Beat, Outcome, Rhythm, Shape};
+use super::words::{self, Beat, Outcome, Rhythm, Shape};
 use chrono::{DateTime, Utc};
-use scheduler_core::{Body, OnError, Run, Task, Trigger, TriggerContext};
+use scheduler_core::{
+    Asked, Body, Due, Occasion, OnError, Pace, Run, Task, Tick, Trigger, TriggerContext,
+};
 use std::future::Future;
 use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -61,7 +65,7 @@ pub(crate) fn build(blueprint: &Blueprint, stage: &Arc<Stage>, task: usize) -> T
         (Rhythm::Once, Shape::Future) => Task::once_async(async move {
             let _ = Scene::new(&guard.0).await;
         }),
-        (rhythm, shape) => recurring(rhythm, body(shape, guard)),
+        (rhythm, shape) => recurring(rhythm, Arc::clone(&guard.0), body(shape, guard)),
     };
     let on_error = if blueprint.survives_failure { OnError::Continue } else { OnError::Stop };
     let built = built.initial_delay(Duration::from_nanos(blueprint.delay)).on_error(on_error);
@@ -78,12 +82,53 @@ fn body(shape: Shape, guard: Guard) -> Body {
     }
 }
 
-fn recurring(rhythm: Rhythm, body: Body) -> Task<()> {
+fn recurring(rhythm: Rhythm, role: Arc<Role>, body: Body) -> Task<()> {
     match rhythm {
         Rhythm::Once => Task::once_fallible(body),
         Rhythm::Rate(period, _) => Task::at_fixed_rate(Duration::from_nanos(period), body),
         Rhythm::Delay(delay) => Task::with_fixed_delay(Duration::from_nanos(delay), body),
         Rhythm::Beat(beat) => Task::on_trigger(beat, body),
+        Rhythm::Paced(score) => Task::paced(Player { role, score, questions: 0.into() }, body),
+    }
+}
+
+/// The pace of a task: answers as its score says.
+struct Player {
+    role: Arc<Role>,
+    score: Score,
+    questions: AtomicU64,
+}
+
+impl Pace for Player {
+    fn next(&self, asked: &Asked<'_>) -> Option<Due> {
+        let number = self.questions.fetch_add(1, Ordering::Relaxed);
+        let Role { stage, task, .. } = &*self.role;
+        let now = words::Now {
+            tick: asked.now.tick.as_nanos(),
+            wall: asked.now.wall.timestamp_nanos_opt().unwrap_or(i64::MAX),
+        };
+        let question = match asked.occasion {
+            Occasion::First => Question::First,
+            Occasion::Renewed => Question::Renewed,
+            Occasion::RunEnded { due, outcome, .. } => {
+                let due = match due {
+                    Due::Tick(tick) => words::Due::Tick(tick.as_nanos()),
+                    Due::Wall(wall) => {
+                        words::Due::Wall(wall.timestamp_nanos_opt().unwrap_or(i64::MAX))
+                    }
+                };
+                Question::Ended { due, is_ok: outcome.is_ok() }
+            }
+        };
+        if self.score.renews_itself(number)
+            && let Some(handle) = stage.handle(*task)
+        {
+            handle.renew();
+        }
+        self.score.answer(number, question, now).map(|due| match due {
+            words::Due::Tick(tick) => Due::Tick(Tick::from_nanos(tick)),
+            words::Due::Wall(wall) => Due::Wall(DateTime::from_timestamp_nanos(wall)),
+        })
     }
 }
 
@@ -110,6 +155,10 @@ impl Role {
             return 0;
         };
         let (task, number) = (self.task, run.number());
+        if run.is_cancelled() {
+            self.stage
+                .note(Note::Wrong(format!("run {number} of task {task} begins as asked to stop")));
+        }
         let fire_time = run.fire_time().timestamp_nanos_opt().unwrap_or(i64::MAX);
         let fire_time = if self.stage.is_planted(Plant::LateDiary) { 0 } else { fire_time };
         let at = self.stage.clock.truth();
@@ -178,6 +227,9 @@ impl Future for Scene {
             self.number = self.role.enter();
             let polls = hash(self.role.script.seed, self.number) >> 32;
             self.pending = Some(polls % (self.role.script.polls_max + 1));
+        } else {
+            let stop_asked = Run::current().is_some_and(|run| run.is_cancelled());
+            self.role.stage.note(Note::PolledOn { task: self.role.task, stop_asked });
         }
         let left = self.pending.unwrap_or(0);
         if left == 0 {

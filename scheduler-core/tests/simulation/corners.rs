@@ -26,6 +26,13 @@ pub(crate) enum Corner {
     TriggerOver,
     PoolDroppedInBody,
     RanAfterShutdown,
+    Renewed,
+    EndedByRenewal,
+    RenewedItself,
+    EndedByPace,
+    Parked,
+    AskedWhileSuspended,
+    SawTheRequest,
     Last,
 }
 

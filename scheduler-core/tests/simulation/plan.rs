@@ -5,6 +5,7 @@
 
 use super::op::{Blueprint, ClientOp, MYSELF, Op, Script};
 use super::prng::{Prng, hash};
+use super::score::Score;
 use super::words::{Beat, Rhythm, Shape};
 use scheduler_core::{MisfirePolicy, ShutdownPolicy};
 
@@ -103,7 +104,11 @@ impl Plan {
             Settings { cancels_at_end: hash(seed, 1).is_multiple_of(2), ..Settings::draw(prng) };
         let mix = Mix::draw(prng);
         let length = 30 + prng.below(60);
-        let ops = (0..length).map(|_| mix.op(prng)).collect();
+        let mut ops: Vec<Op> = (0..length).map(|_| mix.op(prng)).collect();
+        // The odd seeds mean what they meant before there were paces: some of them are kept.
+        if seed.is_multiple_of(2) {
+            mix.weave_paced(&mut Prng::new(hash(seed, 2)), &mut ops);
+        }
         Self { settings, ops }
     }
 }
@@ -163,6 +168,31 @@ impl Mix {
             Kind::Refuse => Op::Refuse(1 + prng.below(3)),
             kind => Op::Client(self.client_op(kind, prng, true)),
         }
+    }
+
+    /// Puts tasks with a pace between the other operations, and what is done to them.
+    fn weave_paced(&self, prng: &mut Prng, ops: &mut Vec<Op>) {
+        let (tasks, renewals, requests) = (1 + prng.below(6), prng.below(16), prng.below(8));
+        let tasks = (0..tasks).map(|_| ClientOp::Submit(Box::new(self.paced(prng))));
+        let mut woven: Vec<ClientOp> = tasks.collect();
+        woven.extend((0..renewals).map(|_| ClientOp::Renew(prng.draw())));
+        woven.extend((0..requests).map(|_| ClientOp::AskToStop(prng.draw())));
+        for op in woven {
+            let place = prng.below(ops.len() as u64 + 1) as usize;
+            ops.insert(place, Op::Client(op));
+        }
+    }
+
+    fn paced(&self, prng: &mut Prng) -> Blueprint {
+        let shape = prng.pick(&[Shape::Fallible, Shape::FallibleFuture]);
+        let rhythm = Rhythm::Paced(Score { seed: prng.draw() });
+        let mut script = self.script(shape, prng, true);
+        if prng.chance(30) {
+            let pick = if prng.chance(50) { MYSELF } else { prng.draw() };
+            let deeds = [ClientOp::Renew(pick), ClientOp::AskToStop(pick)];
+            script.deed = Some(deeds[prng.below(2) as usize].clone());
+        }
+        Blueprint { shape, rhythm, delay: 0, survives_failure: prng.chance(50), script }
     }
 
     fn client_op(&self, kind: Kind, prng: &mut Prng, may_nest: bool) -> ClientOp {

@@ -3,6 +3,7 @@
 use super::client::{Answer, Rejected};
 use super::corners::Corner;
 use super::op::{Blueprint, ClientOp};
+use super::score::Question;
 use super::stage::Note;
 use super::tally::Tally;
 use super::verdict::{Invariant, Verdict};
@@ -25,6 +26,15 @@ impl World {
                 if outcome == Outcome::Pending {
                     self.reach(Corner::PolledOn);
                 }
+            }
+            Note::PolledOn { task, stop_asked } => {
+                let expected = self.model.tasks[task].stop_asked;
+                if stop_asked {
+                    self.reach(Corner::SawTheRequest);
+                }
+                return Invariant::Events.holds(stop_asked == expected, || {
+                    format!("the run of task {task} is told {stop_asked} of a request to stop")
+                });
             }
             Note::Did { op, answer } => {
                 self.reads_max += 8;
@@ -113,6 +123,18 @@ impl World {
                 });
             }
             (ClientOp::Wake { .. }, Answer::To(task)) => self.model.wake(task, now),
+            (ClientOp::Renew(_), Answer::To(task)) => {
+                if self.model.renew(task, now) {
+                    let has_ended = self.model.tasks[task].end.is_some();
+                    self.reach(if has_ended { Corner::EndedByRenewal } else { Corner::Renewed });
+                }
+            }
+            (ClientOp::AskToStop(_), Answer::To(task)) => {
+                if self.model.tasks[task].place == Place::Suspended {
+                    self.reach(Corner::AskedWhileSuspended);
+                }
+                self.model.ask_to_stop(task, now);
+            }
             (ClientOp::DropHeld(_), Answer::To(task)) => self.let_go(task),
             (ClientOp::RunHeld(_), Answer::To(task)) => return self.ran_by_hand(task),
             (ClientOp::DropPool, _) => {
@@ -145,6 +167,7 @@ impl World {
         let now = self.now();
         let due = match blueprint.rhythm {
             Rhythm::Beat(beat) => beat.next(now.wall, None).map(Due::Wall),
+            Rhythm::Paced(score) => score.answer(0, Question::First, now),
             _ => Some(Due::Tick(now.tick.saturating_add(blueprint.delay))),
         };
         let Some(due) = due else {
@@ -154,16 +177,21 @@ impl World {
                 "a trigger that never fires was accepted".to_owned()
             });
         };
+        let is_paced = matches!(blueprint.rhythm, Rhythm::Paced(_));
         let known = Task {
             due,
             turn: due,
             fired: due,
             rhythm: blueprint.rhythm,
             served: Served::default(),
-            survives_failure: blueprint.survives_failure,
+            // A pace decides itself, whatever the client has said.
+            survives_failure: blueprint.survives_failure || is_paced,
             place: Place::Queue,
             end: None,
             was_woken: false,
+            stop_asked: false,
+            questions: 1,
+            answer: None,
         };
         self.model.submit(known, now);
         self.tally(task).has_handle = rejected.is_none();

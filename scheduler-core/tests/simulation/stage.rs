@@ -32,6 +32,11 @@ pub(crate) enum Note {
         outcome: Outcome,
         lasts: u64,
     },
+    /// The future of a run is polled once more, and was asked to stop or not.
+    PolledOn {
+        task: usize,
+        stop_asked: bool,
+    },
     /// A body has done something to the pool.
     Did {
         op: ClientOp,

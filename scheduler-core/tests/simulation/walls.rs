@@ -2,7 +2,8 @@
 //! lets waiting tasks ask their triggers anew.
 
 use super::model::Model;
-use super::words::{Beat, Due, Next, Now, Place, Rhythm, Task};
+use super::score::Question;
+use super::words::{Beat, Due, Next, Now, Outcome, Place, Rhythm, Task};
 
 /// By how much the wall clock has to be set back to be noticed, and what is no jump between two runs.
 const TOLERANCE: i64 = 500_000_000;
@@ -47,15 +48,19 @@ impl Served {
 impl Task {
     /// A run begins: its fire time is served.
     pub(crate) fn fire(&mut self, now: Now) {
-        self.fired = self.due;
+        (self.fired, self.stop_asked) = (self.due, false);
         if let Due::Wall(fire_time) = self.due {
             self.served.note(fire_time, now.wall);
         }
     }
 
-    /// When the task is due after the run that has ended now.
-    pub(crate) fn next(&self, now: Now) -> Next {
+    /// When the task is due after the run that has ended now, which its pace is asked.
+    pub(crate) fn next(&mut self, outcome: Outcome, now: Now) -> Next {
         match (self.rhythm, self.fired) {
+            (Rhythm::Paced(_), _) if outcome == Outcome::Pending => Next::Over,
+            (Rhythm::Paced(score), due) => {
+                self.ask(score, Question::Ended { due, is_ok: outcome == Outcome::Ok }, now)
+            }
             (Rhythm::Beat(_), Due::Wall(last)) if now.wall < last => self.next_anew(now),
             (Rhythm::Beat(beat), Due::Wall(last)) => {
                 self.first_unserved(beat, beat.next(now.wall, Some(last)), last)
@@ -91,6 +96,11 @@ impl Model {
     pub(crate) fn queued(&mut self, id: usize, now: Now) {
         let task = &mut self.tasks[id];
         task.enter(task.due, now);
+        self.queued_again(id, now);
+    }
+
+    pub(crate) fn queued_again(&mut self, id: usize, now: Now) {
+        let task = &self.tasks[id];
         if task.place == Place::Queue && matches!(task.due, Due::Wall(_)) {
             self.lead.get_or_insert(now.lead());
         }
@@ -112,14 +122,15 @@ impl Model {
     pub(crate) fn come_back(&mut self, now: Now) -> u64 {
         let mut asked = 0;
         for task in self.tasks.iter_mut().filter(|task| task.place == Place::Asking) {
-            let due = match task.next_anew(now) {
-                Next::At(due) if task.end.is_none() => due,
-                _ => task.due,
-            };
-            task.enter(due, now);
-            let leaves = task.end.is_some() && self.removes_on_cancel;
+            let was_cancelled = task.end.is_some();
+            let leaves = was_cancelled && self.removes_on_cancel;
             task.place = if leaves { Place::Gone } else { Place::Queue };
-            asked += 1;
+            if was_cancelled {
+                task.enter(task.due, now);
+                asked += 1;
+            } else {
+                asked += task.renew(now);
+            }
         }
         asked
     }

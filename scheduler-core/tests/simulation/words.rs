@@ -1,5 +1,6 @@
 //! The words in which the model, the client and the bodies speak of tasks and times.
 
+use super::score::Score;
 use super::walls::Served;
 use scheduler_core::{MisfirePolicy, TaskState};
 
@@ -69,6 +70,8 @@ pub(crate) enum Rhythm {
     Rate(u64, MisfirePolicy),
     Delay(u64),
     Beat(Beat),
+    /// Its pace is asked.
+    Paced(Score),
 }
 
 impl Rhythm {
@@ -131,6 +134,12 @@ pub(crate) struct Task {
     /// How it ended; a worker may still be busy with it, or the queue still hold it.
     pub(crate) end: Option<TaskState>,
     pub(crate) was_woken: bool,
+    /// Whether its present run was asked to stop.
+    pub(crate) stop_asked: bool,
+    /// How often its pace was asked.
+    pub(crate) questions: u64,
+    /// What its rhythm answered at the end of its last run.
+    pub(crate) answer: Option<Due>,
 }
 
 impl Task {

@@ -90,6 +90,7 @@ impl World {
                 removes_on_cancel: settings.removes_on_cancel,
                 completed: 0,
                 lead: None,
+                asked: 0,
             },
             workers: Vec::new(),
             tallies: Vec::new(),
@@ -215,7 +216,7 @@ impl World {
         let begun = self.crew.begin(number);
         self.fold(&[1, number]);
         let (expected, surfaced, asked) = self.model.take(now);
-        self.reads_max += 4 * (surfaced + asked);
+        self.reads_max += 4 * surfaced + 8 * asked;
         if surfaced > 0 {
             self.reach(Corner::DeadTaskSurfaced);
             // It had something in its hands, if only to throw it away.

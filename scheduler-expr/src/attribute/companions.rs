@@ -1,7 +1,11 @@
 //! Which attributes mean something beside which others.
 
+use std::fmt;
+use std::time::Duration;
+
 use super::{Attribute, AttributeError};
 use crate::duration::DurationUnit;
+use crate::excerpt::{is_quotable, quoted};
 
 /// The longest wait before an attempt when `retry.cap` is not given.
 const RETRY_CAP: &str = "1m";
@@ -99,7 +103,7 @@ impl Together<'_> {
         self.text(attribute).is_some()
     }
 
-    fn duration(&self, attribute: Attribute) -> Option<std::time::Duration> {
+    fn duration(&self, attribute: Attribute) -> Option<Duration> {
         attribute.parse_duration(self.text(attribute)?, self.unit).ok()
     }
 
@@ -118,7 +122,7 @@ impl Together<'_> {
         };
         let why = (companion.why)(rule);
         let reason = format!("`{attribute}` is of no use {beside}: {why}");
-        Some(AttributeError::new(attribute, reason).with_help(Some(remove(attribute))))
+        Some(useless(attribute, reason))
     }
 
     fn check_initial_delay(&self) -> Option<AttributeError> {
@@ -128,7 +132,7 @@ impl Together<'_> {
         }
         let reason = "`initial_delay` cannot be combined with `cron`: \
                       the expression alone says when the first run is";
-        Some(AttributeError::new(attribute, reason).with_help(Some(remove(attribute))))
+        Some(useless(attribute, reason))
     }
 
     fn check_time_unit(&self) -> Option<AttributeError> {
@@ -138,7 +142,7 @@ impl Together<'_> {
         }
         let reason = "`time_unit` is of no use here: it is the unit of durations that are bare \
                       numbers, and there is no duration";
-        Some(AttributeError::new(attribute, reason).with_help(Some(remove(attribute))))
+        Some(useless(attribute, reason))
     }
 
     fn check_jitter(&self) -> Option<AttributeError> {
@@ -146,9 +150,9 @@ impl Together<'_> {
         if self.duration(jitter)? < self.duration(period)? {
             return None;
         }
-        let period = self.text(period)?;
+        let period = quoted(self.text(period)?);
         let reason = format!(
-            "invalid `jitter`: it has to be shorter than `fixed_rate`, which is `{period}`, \
+            "invalid `jitter`: it has to be shorter than `fixed_rate`, which is {period}, \
              or a run could be due after the next one"
         );
         Some(AttributeError::new(jitter, reason))
@@ -161,7 +165,8 @@ impl Together<'_> {
             return None;
         }
         let reason = format!("`{part}` is of no use without `retry.max`: nothing is tried again");
-        Some(AttributeError::new(*part, reason).with_help(Some("add for example `max = 3`")))
+        let fault = AttributeError::new(*part, reason).about_presence();
+        Some(fault.with_help(Some("add for example `max = 3`")))
     }
 
     fn check_retry_base(&self) -> Option<AttributeError> {
@@ -174,12 +179,17 @@ impl Together<'_> {
         }
         let default = if given.is_some() { "" } else { " unless it is given" };
         let reason = format!(
-            "invalid `retry.base`: it is longer than `retry.cap`, which is `{text}`{default}"
+            "invalid `retry.base`: it is longer than `retry.cap`, which is {}{default}",
+            quoted(text)
         );
-        Some(AttributeError::new(attribute, reason).with_help(Some("make `cap` at least as long")))
+        let base = self.text(attribute).filter(|base| is_quotable(base));
+        let help = base.map(|base| format!("write for example `cap = \"{base}\"`"));
+        Some(AttributeError::new(attribute, reason).with_help(help))
     }
 }
 
-fn remove(attribute: Attribute) -> String {
-    format!("remove `{attribute}`")
+/// The fault of an attribute that should not be there.
+fn useless(attribute: Attribute, reason: impl fmt::Display) -> AttributeError {
+    let help = format!("remove `{attribute}`");
+    AttributeError::new(attribute, reason).with_help(Some(help)).about_presence()
 }

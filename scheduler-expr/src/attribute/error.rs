@@ -26,12 +26,13 @@ struct Details {
     reason: String,
     caret: Option<String>,
     help: Option<String>,
+    is_about_text: bool,
 }
 
 impl AttributeError {
     pub(super) fn new(attribute: Attribute, reason: impl fmt::Display) -> Self {
         let reason = reason.to_string();
-        Self(Box::new(Details { attribute, reason, caret: None, help: None }))
+        Self(Box::new(Details { attribute, reason, caret: None, help: None, is_about_text: true }))
     }
 
     pub(super) fn with_caret(mut self, caret: impl Into<Option<String>>) -> Self {
@@ -42,6 +43,18 @@ impl AttributeError {
     pub(super) fn with_help(mut self, help: Option<impl Into<String>>) -> Self {
         self.0.help = help.map(Into::into);
         self
+    }
+
+    /// The fault is that the attribute is there at all.
+    pub(super) fn about_presence(mut self) -> Self {
+        self.0.is_about_text = false;
+        self
+    }
+
+    /// Whether the attribute could stay with another text.
+    #[must_use]
+    pub fn is_about_text(&self) -> bool {
+        self.0.is_about_text
     }
 
     /// The attribute whose text is at fault.

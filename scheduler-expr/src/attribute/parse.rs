@@ -112,6 +112,11 @@ impl Attribute {
             );
             return invalid.with_help(Some(help));
         }
+        if text == "-" && matches!(self, Self::FixedRate | Self::FixedDelay) {
+            let reason = format!("invalid `{self}`: `-` switches off cron expressions only");
+            let help = "to switch the task off, write `enabled = false`".to_owned();
+            return AttributeError::new(self, reason).with_help(Some(help));
+        }
         // Carets below the whole text would only repeat what is seen anyway.
         let is_part = error.span() != (0..text.len());
         invalid.with_caret(is_part.then(|| error.caret())).with_help(error.help())
@@ -164,7 +169,7 @@ impl Attribute {
         let (reason, help) = match text.parse() {
             Ok(count) if is_number => return Ok(count),
             _ if is_number => ("is too many", "write at most `4294967295`"),
-            _ => ("is not a whole number from 0", "write for example `3`"),
+            _ => ("is not a whole number", "write for example `3`"),
         };
         let reason = format!("invalid `{self}`: {} {reason}", quoted(text));
         Err(AttributeError::new(self, reason).with_help(Some(help)))
@@ -205,7 +210,8 @@ impl Attribute {
 
     fn check_label(self, text: &str) -> Result<(), AttributeError> {
         check_name(text).map_err(|error| {
-            AttributeError::new(self, format!("`{self}` {error}")).with_help(error.help())
+            let help = error.help().unwrap_or("write the name of a pool, such as `io`");
+            AttributeError::new(self, format!("`{self}` {error}")).with_help(Some(help))
         })
     }
 }

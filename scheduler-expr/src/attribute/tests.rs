@@ -36,6 +36,9 @@ fn a_cron_expression_has_a_fire_time_or_is_off() {
     check(Attribute::Cron, " -", "1 field");
     check(Attribute::Cron, "0 0 25 * * *", "midnight is hour 0");
     check(Attribute::Cron, "0 0 0 30 2 *", "never matches");
+    check(Attribute::FixedRate, "-", "switches off cron expressions only; to switch the task off");
+    check(Attribute::FixedDelay, "-", "write `enabled = false`");
+    check(Attribute::Jitter, "-", "a number is missing");
 }
 
 #[test]
@@ -80,7 +83,7 @@ fn a_choice_is_one_of_its_words() {
 fn attributes_that_are_not_durations_nor_choices() {
     check(Attribute::RetryMax, "0", "");
     check(Attribute::RetryMax, "3", "");
-    check(Attribute::RetryMax, "-1", "not a whole number from 0");
+    check(Attribute::RetryMax, "-1", "is not a whole number");
     check(Attribute::RetryMax, "+3", "not a whole number");
     check(Attribute::RetryMax, "4294967296", "is too many");
     check(Attribute::RetryMax, "", "not a whole number");

@@ -1,25 +1,36 @@
-//! What may be annotated: a free function that can be called without anything.
+//! What may be annotated: a function whose arguments the scheduler has.
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{FnArg, ReturnType, Signature, Type, TypeImplTrait, TypeParamBound};
+use syn::{GenericParam, ReturnType, Signature, Type, TypeImplTrait, TypeParamBound};
 
+use super::argument;
+use super::{Argument, Owner};
 use crate::diagnostic::Faults;
 use crate::item::{self, Function};
 
-/// Reports whatever keeps the scheduler from calling the function.
-pub(crate) fn check(function: &Function, faults: &mut Faults) {
+/// Reports whatever keeps the scheduler from calling the function, and otherwise says where its
+/// arguments come from.
+pub(crate) fn function(
+    function: &Function,
+    owner: Option<&Owner>,
+    faults: &mut Faults,
+) -> Option<Vec<Argument>> {
     let sig = &function.sig;
     if !function.has_body() {
-        let message = "`#[scheduled]` goes on a free function with a body, \
+        let message = "`#[scheduled]` goes on a function with a body, \
                        not on a declaration in a trait or an `extern` block";
         faults.push(&sig.ident, message);
-        return;
+        return None;
     }
-    check_qualifiers(sig, faults);
-    check_generics(sig, faults);
-    check_arguments(sig, faults);
-    check_return(sig, faults);
+    let mut found = Faults::default();
+    check_qualifiers(sig, &mut found);
+    check_generics(sig, &mut found);
+    let arguments = argument::check(&sig.inputs, owner, &mut found);
+    check_return(sig, &mut found);
+    let is_callable = found.is_empty();
+    faults.append(found);
+    is_callable.then_some(arguments)
 }
 
 fn check_qualifiers(sig: &Signature, faults: &mut Faults) {
@@ -41,34 +52,23 @@ fn check_qualifiers(sig: &Signature, faults: &mut Faults) {
 }
 
 fn check_generics(sig: &Signature, faults: &mut Faults) {
-    if !sig.generics.params.is_empty() {
-        let message = format!(
+    let params = &sig.generics.params;
+    if params.is_empty() {
+        return;
+    }
+    let message = if params.iter().all(|param| matches!(param, GenericParam::Lifetime(_))) {
+        "a scheduled function has no lifetime parameters, because its arguments are lent for one \
+         run\nremove them, and write `&T`"
+            .to_owned()
+    } else {
+        format!(
             "a scheduled function cannot be generic, \
              because nothing says for which types it is to run\n\
              schedule a function without parameters that calls `{}` with the right types",
             sig.ident
-        );
-        faults.push(&sig.generics, message);
-    }
-}
-
-fn check_arguments(sig: &Signature, faults: &mut Faults) {
-    match sig.inputs.first() {
-        None => {}
-        Some(FnArg::Receiver(receiver)) => {
-            let message = "`#[scheduled]` goes on a free function, not on a method, \
-                           because the scheduler has no value to call it on\n\
-                           move the function out of the `impl` block, \
-                           and keep the value in a `static`";
-            faults.push(receiver, message);
-        }
-        Some(FnArg::Typed(_)) => {
-            let message = "a scheduled function takes no arguments, \
-                           because the scheduler has none to give it\n\
-                           keep what it needs in a `static`, such as a `std::sync::OnceLock`";
-            faults.push(&sig.inputs, message);
-        }
-    }
+        )
+    };
+    faults.push(&sig.generics, message);
 }
 
 fn check_return(sig: &Signature, faults: &mut Faults) {
@@ -103,7 +103,10 @@ fn is_future(ty: &TypeImplTrait) -> bool {
 pub(crate) fn not_a_function(item: &TokenStream) -> TokenStream {
     let mut faults = Faults::default();
     let mut report = |noun, word: &TokenStream| {
-        faults.push(word, format!("`#[scheduled]` goes on a free function, not on {noun}"));
+        faults.push(
+            word,
+            format!("`#[scheduled]` goes on a function or an `impl` block, not on {noun}"),
+        );
         faults.to_tokens()
     };
     match item::name_of_other_item(item) {

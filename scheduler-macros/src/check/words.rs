@@ -5,113 +5,99 @@
 //! chrono-tz take on the machine where this was measured, in every fresh build of every user. A
 //! test of the engine holds the list and `chrono-tz` together.
 
-use scheduler_expr::{CronExpression, DurationUnit, ParseDurationError, ParseDurationErrorKind};
-use scheduler_expr::{check_zone_name, parse_delay, parse_period};
-use syn::LitStr;
+use scheduler_expr::{Attribute, AttributeError, DurationUnit, Template, check_name};
 
-use crate::args::{Given, Key, Value};
-use crate::diagnostic::{Faults, remedy, shorten};
+use crate::args::{Args, Key, Value};
+use crate::diagnostic::{Faults, remedy};
 
-/// Reports an expression that cannot be read or that can never match.
-pub(super) fn cron(text: &LitStr, faults: &mut Faults) {
-    match CronExpression::parse(&text.value()) {
-        Err(error) => {
-            let caret = (!error.span().is_empty()).then(|| error.caret());
-            faults.push(text, remedy(&error, caret.as_deref(), error.help()));
-        }
-        Ok(expression) => {
-            if let Some(never) = expression.never_fires() {
-                faults.push(text, remedy(&never, Some(&never.caret()), None));
-            }
-        }
-    }
+/// The text of an attribute.
+pub(super) struct Text {
+    pub(super) attribute: Attribute,
+    /// As it stands in the annotation.
+    pub(super) written: String,
+    /// What it comes to if nothing is set, where that is known; otherwise as it stands there.
+    pub(super) judged: String,
 }
 
-/// Reports a zone that does not exist.
-pub(super) fn zone(text: &LitStr, faults: &mut Faults) {
-    if let Err(error) = check_zone_name(&text.value()) {
-        faults.push(text, remedy(&error, None, error.help()));
+/// Judges the texts one by one, and gives those of attributes.
+pub(super) fn check(args: &Args, faults: &mut Faults) -> Vec<Text> {
+    if let Some(value) = args.value(Key::Name) {
+        name(value, faults);
     }
+    let unit = unit(args);
+    let is_off = args.value(Key::CRON).and_then(Value::text).as_deref() == Some("-");
+    let mut texts = Vec::new();
+    for given in args.iter() {
+        let (Key::Attribute(attribute), Some(value)) = (given.key, &given.value) else {
+            continue;
+        };
+        let Some(written) = value.text() else { continue };
+        // As in Spring: the zone of a task that is switched off is not looked at.
+        let judged = match attribute {
+            Attribute::Zone if is_off => Ok(written.clone()),
+            _ => judge(attribute, &written, unit),
+        };
+        let judged = judged.unwrap_or_else(|message| {
+            faults.push(value, message);
+            String::new()
+        });
+        texts.push(Text { attribute, written, judged });
+    }
+    texts
 }
 
-/// Reports a duration that cannot be read or that its option cannot take.
-pub(super) fn duration(given: &Given, unit: Option<DurationUnit>, faults: &mut Faults) {
-    let text = match &given.value {
-        Some(Value::Text(text)) => text.value(),
-        Some(Value::Number(number)) => number.base10_digits().to_owned(),
-        Some(Value::Path(_)) | None => return,
-    };
-    let judged = match given.key {
-        Key::InitialDelay => parse_delay(&text, unit),
-        _ => parse_period(&text, unit),
-    };
-    if let Err(error) = judged {
-        let message = duration_message(given.key, &text, &error);
-        match &given.value {
-            Some(Value::Text(token)) => faults.push(token, message),
-            Some(Value::Number(token)) => faults.push(token, message),
-            Some(Value::Path(_)) | None => {}
-        }
-    }
+/// The unit of the bare numbers; some unit, if there is one that is not known, to show the
+/// remaining faults.
+pub(super) fn unit(args: &Args) -> Option<DurationUnit> {
+    args.get(Key::TIME_UNIT)?;
+    let text = args.value(Key::TIME_UNIT).and_then(Value::text);
+    let known = text.and_then(|text| Attribute::parse_unit(&text).ok());
+    Some(known.unwrap_or(DurationUnit::Milliseconds))
 }
 
-fn duration_message(key: Key, text: &str, error: &ParseDurationError) -> String {
-    // Carets below the whole text would only repeat what rustc underlines.
-    let is_part = error.span() != (0..text.len());
-    let caret = is_part.then(|| error.caret());
-    let name = key.name();
-    let invalid = format!("invalid `{name}`: {error}");
-    if error.kind() == ParseDurationErrorKind::NoUnit && text.len() < 20 {
-        let help = format!(
-            "write `{name} = \"{text}ms\"`, or add `time_unit = \"milliseconds\"`, \
-             which Spring's plain numbers are"
+/// Judges a text, and gives what it comes to if nothing is set; otherwise the message.
+fn judge(
+    attribute: Attribute,
+    written: &str,
+    unit: Option<DurationUnit>,
+) -> Result<String, String> {
+    if written.starts_with("#{") {
+        let message = format!(
+            "invalid `{attribute}`: `#{{…}}` is Spring's expression language, which does not exist \
+             here\nwrite `${{key}}` or `${{key:default}}`, or the value itself"
         );
-        return remedy(&invalid, None, Some(&help));
+        return Err(message);
     }
-    remedy(&invalid, caret.as_deref(), error.help())
+    if !written.contains("${") {
+        attribute.check(written, unit).map_err(|error| worded(&error, ""))?;
+        return Ok(written.to_owned());
+    }
+    let template = Template::parse(written).map_err(|error| {
+        let invalid = format!("invalid `{attribute}`: {error}");
+        remedy(&invalid, Some(&error.caret()), error.help())
+    })?;
+    let Some(default) = template.sole_default() else { return Ok(written.to_owned()) };
+    let place = "in the default of the placeholder: ";
+    attribute.check(&default, unit).map_err(|error| worded(&error, place))?;
+    Ok(default)
+}
+
+fn worded(error: &AttributeError, place: &str) -> String {
+    remedy(&format!("{place}{error}"), error.caret().as_deref(), error.help())
 }
 
 /// Reports a name that would be hard to find again in settings and messages.
-pub(super) fn name(text: &LitStr, faults: &mut Faults) {
-    let name = text.value();
+fn name(value: &Value, faults: &mut Faults) {
+    let name = value.text().unwrap_or_default();
     let example = Key::Name.example();
-    if name.trim().is_empty() {
-        faults.push(text, format!("`name` is empty; remove it, or write `{example}`"));
-    } else if name.trim() != name {
-        let message = format!("`name` has blanks around it; write `{:?}`", shorten(name.trim()));
-        faults.push(text, message);
-    } else if name.contains(char::is_control) {
-        faults.push(text, format!("`name` has a control character in it; write `{example}`"));
+    if name.contains("${") {
+        let message = format!(
+            "`name` takes no placeholder, because settings find the task by its name\n\
+             write for example `{example}`"
+        );
+        faults.push(value, message);
+    } else if let Err(error) = check_name(&name) {
+        let help = error.help().map_or_else(|| format!("write `{example}`"), str::to_owned);
+        faults.push(value, remedy(&format!("`name` {error}"), None, Some(&help)));
     }
-}
-
-/// Reads the name of a unit, in any case, as Java has it in upper case.
-pub(super) fn time_unit(text: &LitStr, faults: &mut Faults) -> Option<DurationUnit> {
-    let word = text.value().to_lowercase();
-    let found = DurationUnit::ALL.into_iter().find(|unit| unit_name(*unit) == word);
-    if found.is_none() {
-        let message = format!("`{}` is not a unit of time", shorten(&text.value()));
-        let help = match nearest_unit(&word) {
-            Some(unit) => format!("did you mean `{}`?", unit_name(unit)),
-            None => {
-                let names = DurationUnit::ALL.map(|unit| format!("`{}`", unit_name(unit)));
-                format!("the units are {}", names.join(", "))
-            }
-        };
-        faults.push(text, remedy(&message, None, Some(&help)));
-    }
-    found
-}
-
-/// The unit as Java names it, in lower case.
-fn unit_name(unit: DurationUnit) -> String {
-    format!("{unit:?}").to_lowercase()
-}
-
-/// The unit of a suffix such as `ms`, or of an abbreviation such as `secs`.
-fn nearest_unit(word: &str) -> Option<DurationUnit> {
-    let stem = word.strip_suffix('s').unwrap_or(word);
-    let by_suffix = DurationUnit::ALL.into_iter().find(|unit| unit.suffix() == word);
-    let by_stem = || DurationUnit::ALL.into_iter().find(|unit| unit_name(*unit).starts_with(stem));
-    by_suffix.or_else(|| if stem.len() >= 2 { by_stem() } else { None })
 }

@@ -1,6 +1,6 @@
 #![deny(warnings)]
 
-use scheduler::{Rule, scheduled};
+use scheduler::{Attribute, scheduled};
 
 macro_rules! every {
     ($vis:vis $name:ident, $period:expr, $option:ident = $value:literal) => {
@@ -25,7 +25,7 @@ typed!(std::io::Result<()>, cron = "0 0 6 * * *", zone = "UTC");
 fn main() {
     let entries = scheduler::entries();
     assert_eq!(entries[0].name(), "one");
-    assert_eq!(entries[0].rule(), Rule::FixedRate { period: "1s" });
+    assert_eq!(entries[0].attribute(Attribute::FixedRate), Some("1s"));
     assert!(entries[1].name().ends_with("::typed"));
     first().unwrap();
 }

@@ -1,4 +1,4 @@
-use scheduler::{Rule, scheduled};
+use scheduler::{Attribute, scheduled};
 
 #[scheduled(fixed_rate = "1s")]
 /// Documentation in between.
@@ -12,6 +12,6 @@ fn main() {
     let entries = scheduler::entries();
     let names: Vec<&str> = entries.iter().map(|entry| entry.name().rsplit("::").next().unwrap()).collect();
     assert_eq!(names, ["often", "often-2", "once", "often-4"]);
-    assert_eq!(entries[1].rule(), Rule::FixedDelay { delay: "2s" });
+    assert_eq!(entries[1].attribute(Attribute::FixedDelay), Some("2s"));
     assert!(entries.iter().all(|entry| entry.function() == "often"));
 }

@@ -1,0 +1,309 @@
+//! Reads tokens as options: every fault is reported, and the reading goes on.
+
+use proc_macro2::{Delimiter, Group, Ident, Punct, TokenStream, TokenTree};
+use scheduler_expr::{CronExpression, nearest, parse_duration};
+use syn::{Lit, LitStr, Path};
+
+use super::options::{OPTIONS, Spec, Takes, offered};
+use super::{Args, Given, Key, Value};
+use crate::diagnostic::{self, Faults};
+
+/// Reads what stands between the parentheses of the attribute.
+pub(super) fn read(tokens: TokenStream, faults: &mut Faults) -> Args {
+    let mut args = Args::default();
+    Reader { args: &mut args, faults, options: OPTIONS, around: None }.read_all(tokens);
+    args
+}
+
+/// What stands before a comma, and the comma; the last piece has none.
+struct Piece {
+    tokens: Vec<TokenTree>,
+    comma: Option<Punct>,
+}
+
+/// Cuts at the commas that are not inside of parentheses; a comma at the end ends no empty piece.
+fn split_at_commas(tokens: TokenStream) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut piece = Vec::new();
+    for token in open(tokens) {
+        match token {
+            TokenTree::Punct(comma) if comma.as_char() == ',' => {
+                pieces.push(Piece { tokens: std::mem::take(&mut piece), comma: Some(comma) });
+            }
+            other => piece.push(other),
+        }
+    }
+    if !piece.is_empty() {
+        pieces.push(Piece { tokens: piece, comma: None });
+    }
+    pieces
+}
+
+/// Opens the invisible groups in which `macro_rules!` hands over a fragment.
+fn open(tokens: TokenStream) -> Vec<TokenTree> {
+    let mut flat = Vec::new();
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) if group.delimiter() == Delimiter::None => {
+                flat.extend(open(group.stream()));
+            }
+            other => flat.push(other),
+        }
+    }
+    flat
+}
+
+/// The tokens as a stream again.
+fn stream(tokens: &[TokenTree]) -> TokenStream {
+    tokens.iter().cloned().collect()
+}
+
+/// Reads one piece after the other.
+struct Reader<'a> {
+    args: &'a mut Args,
+    faults: &'a mut Faults,
+    /// The options that may stand here.
+    options: &'static [Spec],
+    /// The option around them, if there is one.
+    around: Option<&'static Spec>,
+}
+
+impl Reader<'_> {
+    fn read_all(&mut self, tokens: TokenStream) {
+        for piece in split_at_commas(tokens) {
+            self.read(&piece);
+        }
+    }
+
+    fn read(&mut self, piece: &Piece) {
+        match piece.tokens.split_first() {
+            None => {
+                self.args.is_incomplete = true;
+                let message = "expected an option before this comma; remove the comma";
+                self.faults.push(&piece.comma, message);
+            }
+            Some((TokenTree::Ident(word), rest)) => self.option(word, rest),
+            Some((first, _)) => {
+                self.args.is_incomplete = true;
+                let message = match self.around {
+                    None => nameless(first),
+                    Some(around) => format!("expected an option: `{}`", around.example),
+                };
+                self.faults.push(stream(&piece.tokens), message);
+            }
+        }
+    }
+
+    fn option(&mut self, word: &Ident, rest: &[TokenTree]) {
+        let written = word.to_string();
+        let Some(spec) = self.options.iter().find(|spec| spec.name == written) else {
+            self.args.is_incomplete = true;
+            self.faults.push(word, self.unknown(&written));
+            return;
+        };
+        if self.args.get(spec.key).is_some() {
+            self.faults.push(word, format!("`{written}` is given twice; remove one"));
+            return;
+        }
+        let value = match spec.takes {
+            Takes::Options(options) => {
+                self.options_in_parentheses(spec, options, word, rest);
+                None
+            }
+            _ => self.value(spec, word, rest),
+        };
+        self.args.given.push(Given { key: spec.key, word: word.clone(), value });
+    }
+
+    fn options_in_parentheses(
+        &mut self,
+        spec: &'static Spec,
+        options: &'static [Spec],
+        word: &Ident,
+        rest: &[TokenTree],
+    ) {
+        let Spec { name, example, .. } = spec;
+        let message = match rest {
+            [TokenTree::Group(list)] if is_filled(list) => {
+                let around = Some(spec);
+                Reader { args: self.args, faults: self.faults, options, around }
+                    .read_all(list.stream());
+                return;
+            }
+            [] => format!("`{name}` needs options: `{example}`"),
+            [TokenTree::Group(list)] if list.delimiter() == Delimiter::Parenthesis => {
+                format!("`{name}` needs an option between the parentheses: `{example}`")
+            }
+            _ => format!("expected options in parentheses after `{name}`: `{example}`"),
+        };
+        self.args.is_incomplete = true;
+        if rest.is_empty() {
+            self.faults.push(word, message);
+        } else {
+            self.faults.push(stream(rest), message);
+        }
+    }
+
+    fn value(&mut self, spec: &Spec, word: &Ident, rest: &[TokenTree]) -> Option<Value> {
+        let Spec { name, example, .. } = spec;
+        let value = match rest.split_first() {
+            None => {
+                self.faults.push(word, format!("`{name}` needs a value: `{example}`"));
+                return None;
+            }
+            Some((TokenTree::Punct(sign), value)) if sign.as_char() == '=' => value,
+            Some(_) => {
+                self.args.is_incomplete = true;
+                let message = format!("expected `=` after `{name}`: `{example}`");
+                self.faults.push(stream(rest), message);
+                return None;
+            }
+        };
+        if value.is_empty() {
+            self.faults.push(stream(rest), format!("`{name}` needs a value: `{example}`"));
+            return None;
+        }
+        let tokens = stream(value);
+        let read = read_value(spec.takes, tokens.clone());
+        if read.is_none() {
+            self.faults.push(&tokens, wrong_kind(spec, &tokens));
+        }
+        read
+    }
+
+    /// The message for an option that does not exist.
+    fn unknown(&self, word: &str) -> String {
+        unknown(word, self.options, self.around)
+    }
+}
+
+/// Whether there is something between parentheses.
+fn is_filled(list: &Group) -> bool {
+    list.delimiter() == Delimiter::Parenthesis && !list.stream().is_empty()
+}
+
+fn read_value(takes: Takes, tokens: TokenStream) -> Option<Value> {
+    if let Takes::Path = takes {
+        let path = syn::parse::Parser::parse2(Path::parse_mod_style, tokens).ok()?;
+        return Some(Value::Path(path));
+    }
+    match (syn::parse2::<Lit>(tokens).ok()?, takes) {
+        (Lit::Str(text), Takes::Text | Takes::TextOrNumber | Takes::TextOrFlag)
+            if text.suffix().is_empty() =>
+        {
+            Some(Value::Text(text))
+        }
+        (Lit::Bool(flag), Takes::TextOrFlag) => Some(Value::Flag(flag)),
+        (Lit::Int(number), Takes::TextOrNumber | Takes::Number)
+            if number.suffix().is_empty() && !number.base10_digits().starts_with('-') =>
+        {
+            Some(Value::Number(number))
+        }
+        _ => None,
+    }
+}
+
+/// The message for a value of the wrong kind.
+fn wrong_kind(spec: &Spec, tokens: &TokenStream) -> String {
+    let Spec { name, example, takes, .. } = spec;
+    let found = tokens.to_string();
+    if let Some(next) = without_comma(tokens) {
+        return format!("expected `,` before `{next}`: options are separated by commas");
+    }
+    if let (Takes::Path, Some(path)) = (takes, path_in_quotes(tokens)) {
+        return format!("`{name}` takes a path, without quotes; write `{name} = {path}`");
+    }
+    match takes {
+        Takes::Path => format!("`{name}` takes the path of the `scheduler` crate: `{example}`"),
+        Takes::TextOrNumber if found.starts_with('-') => {
+            format!("`{name}` must not be negative; write for example `{example}`")
+        }
+        Takes::TextOrNumber if parse_duration(&found, None).is_ok() => {
+            format!("`{name}` takes text or a whole number; write `{name} = \"{found}\"`")
+        }
+        Takes::TextOrFlag => {
+            format!("`{name}` takes `true`, `false` or a string literal: `{example}`")
+        }
+        _ => format!("`{name}` takes a string literal, read at compile time: `{example}`"),
+    }
+}
+
+/// The word behind a literal, which no comma stands before.
+fn without_comma(tokens: &TokenStream) -> Option<String> {
+    let mut tokens = tokens.clone().into_iter();
+    match (tokens.next()?, tokens.next()?) {
+        (TokenTree::Literal(_), TokenTree::Ident(next)) => {
+            Some(diagnostic::shorten(&next.to_string()))
+        }
+        _ => None,
+    }
+}
+
+/// The path that stands between quotation marks, as other macros have it.
+fn path_in_quotes(tokens: &TokenStream) -> Option<String> {
+    let text: LitStr = syn::parse2(tokens.clone()).ok()?;
+    text.parse_with(Path::parse_mod_style).is_ok().then(|| diagnostic::shorten(&text.value()))
+}
+
+/// The message for a word that is not among `options`.
+pub(super) fn unknown(
+    word: &str,
+    options: &'static [Spec],
+    around: Option<&'static Spec>,
+) -> String {
+    let named: Vec<(&str, &str)> = offered(options)
+        .flat_map(|spec| {
+            std::iter::once(spec.name).chain(spec.aliases.iter().copied()).map(|n| (n, spec.name))
+        })
+        .collect();
+    let shown = diagnostic::shorten(word);
+    let place = around.map_or_else(String::new, |spec| format!(" of `{}`", spec.name));
+    let meant = nearest(word, named.iter().map(|(known, _)| *known))
+        .and_then(|known| named.iter().find(|(name, _)| *name == known));
+    match meant {
+        Some((_, name)) => format!("unknown option `{shown}`{place}; did you mean `{name}`?"),
+        None => {
+            let names: Vec<String> =
+                offered(options).map(|spec| format!("`{}`", spec.name)).collect();
+            format!("unknown option `{shown}`{place}\nthe options are {}", names.join(", "))
+        }
+    }
+}
+
+/// The message for a piece that does not begin with the name of an option.
+fn nameless(first: &TokenTree) -> String {
+    let text =
+        syn::parse2::<LitStr>(first.clone().into()).map_or_else(|_| String::new(), |t| t.value());
+    let key = if CronExpression::parse(&text).is_ok() {
+        Key::CRON
+    } else if parse_duration(&text, None).is_ok() {
+        Key::FIXED_RATE
+    } else {
+        return format!("expected an option, such as `{}`", Key::FIXED_RATE.example());
+    };
+    let shown = diagnostic::shorten(&text);
+    format!("expected an option before the value; write `{} = \"{shown}\"`", key.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_aliases(options: &'static [Spec], around: Option<&'static Spec>) {
+        for spec in options {
+            for alias in spec.aliases {
+                let expected = format!("did you mean `{}`?", spec.name);
+                assert!(unknown(alias, options, around).ends_with(&expected), "`{alias}`");
+            }
+            if let Takes::Options(options) = spec.takes {
+                check_aliases(options, Some(spec));
+            }
+        }
+    }
+
+    #[test]
+    fn every_alias_leads_to_its_option() {
+        check_aliases(OPTIONS, None);
+    }
+}

@@ -1,0 +1,79 @@
+//! What an `impl` block with annotated methods is like: of one type, and the type's own.
+
+use quote::ToTokens;
+use syn::ext::IdentExt;
+use syn::{Path, Type};
+
+use crate::args::{Args, Key};
+use crate::diagnostic::Faults;
+use crate::item::Block;
+
+/// The type whose methods are scheduled.
+pub(crate) struct Owner {
+    pub(crate) ty: Type,
+    /// The last word of its path.
+    pub(crate) name: String,
+    /// What `crate = …` says on the block.
+    pub(super) facade: Option<Path>,
+}
+
+/// Judges a block and the options on it; `None` if its methods cannot be scheduled.
+pub(crate) fn block(args: &Args, block: &Block, faults: &mut Faults) -> Option<Owner> {
+    check_options(args, faults);
+    let head = &block.head;
+    if let Some((bang, path, _)) = &head.trait_ {
+        let shown = path.segments.last().map(|word| word.ident.to_string()).unwrap_or_default();
+        let message = format!(
+            "`#[scheduled]` goes on an `impl` block of the type itself, not of a trait, \
+             because a task is a method of one type\n\
+             write an `impl` block without `{shown} for`, \
+             with a scheduled method that calls the trait's"
+        );
+        let place = bang.to_token_stream().into_iter().chain(path.to_token_stream());
+        faults.push(place.collect::<proc_macro2::TokenStream>(), message);
+        return None;
+    }
+    if !head.generics.params.is_empty() {
+        let message = "an `impl` block with scheduled methods cannot be generic, \
+                       because nothing says for which types they are to run\n\
+                       write a block for one type, such as `impl Reports<Database>`";
+        faults.push(&head.generics, message);
+        return None;
+    }
+    let Some(name) = name_of(&head.self_ty) else {
+        let message = "scheduled methods belong to a type with a name; \
+                       write `impl` and the name of a type";
+        faults.push(&head.self_ty, message);
+        return None;
+    };
+    Some(Owner { ty: (*head.self_ty).clone(), name, facade: super::facade(args) })
+}
+
+/// What stands between the parentheses on the block.
+fn check_options(args: &Args, faults: &mut Faults) {
+    for given in args.iter().filter(|given| given.key != Key::Crate) {
+        let message = format!(
+            "`{0}` goes on a method of this block, which takes no option but `crate`\n\
+             write `#[scheduled({0} …)]` on the method, and `#[scheduled]` here",
+            given.key.name()
+        );
+        faults.push(&given.word, message);
+    }
+}
+
+fn name_of(ty: &Type) -> Option<String> {
+    match ty {
+        Type::Path(path) => path.path.segments.last().map(|word| word.ident.unraw().to_string()),
+        Type::Paren(inner) => name_of(&inner.elem),
+        Type::Group(inner) => name_of(&inner.elem),
+        _ => None,
+    }
+}
+
+/// Reports a block in which nothing is annotated.
+pub(crate) fn nothing_annotated(block: &Block, faults: &mut Faults) {
+    let message = "no method of this `impl` block is scheduled\n\
+                   write `#[scheduled(…)]`, by this name, on those that are to be, \
+                   such as `#[scheduled(fixed_rate = \"5s\")]`";
+    faults.push(&block.head.self_ty, message);
+}

@@ -1,0 +1,83 @@
+//! Which options an annotation needs, and which go together.
+
+use proc_macro2::Ident;
+use scheduler_expr::{Attribute, AttributeError};
+
+use super::words;
+use crate::args::{Args, Key};
+use crate::diagnostic::{Faults, remedy};
+
+/// The options of which there is exactly one, unless [`Key::INITIAL_DELAY`] stands alone.
+const TRIGGERS: &[Key] = &[Key::FIXED_RATE, Key::FIXED_DELAY, Key::CRON];
+
+/// The options of which there is at least one.
+const TIMES: &[Key] = &[Key::FIXED_RATE, Key::FIXED_DELAY, Key::CRON, Key::INITIAL_DELAY];
+
+/// Judges the options, and gives the texts of those that settings can override.
+pub(super) fn check(
+    args: &Args,
+    function: &Ident,
+    faults: &mut Faults,
+) -> Vec<(Attribute, String)> {
+    check_triggers(args, function, faults);
+    let texts = words::check(args, faults);
+    check_together(args, &texts, faults);
+    texts.into_iter().map(|text| (text.attribute, text.written)).collect()
+}
+
+fn check_triggers(args: &Args, function: &Ident, faults: &mut Faults) {
+    let mut triggers = args.among(TRIGGERS);
+    let Some(first) = triggers.next() else {
+        if args.get(Key::INITIAL_DELAY).is_none() && !args.is_incomplete {
+            faults.push(function, no_trigger());
+        }
+        return;
+    };
+    for other in triggers {
+        let (word, first) = (other.key.name(), first.key.name());
+        let message = format!(
+            "`{word}` conflicts with `{first}`: a scheduled task has exactly one trigger\n\
+             remove one, or write a second `#[scheduled(…)]` to run the function on both"
+        );
+        faults.push(&other.word, message);
+    }
+}
+
+fn no_trigger() -> String {
+    let examples: Vec<String> = TRIGGERS.iter().map(|key| format!("`{}`", key.example())).collect();
+    format!(
+        "`#[scheduled]` needs a trigger\nadd one of: {}, or `{}` alone to run once",
+        examples.join(", "),
+        Key::INITIAL_DELAY.example()
+    )
+}
+
+/// Options that mean nothing beside the others, or contradict them.
+fn check_together(args: &Args, texts: &[words::Text], faults: &mut Faults) {
+    let mut given: Vec<(Attribute, &str)> =
+        texts.iter().map(|text| (text.attribute, text.judged.as_str())).collect();
+    // An option whose value could not be read is there all the same.
+    for option in args.iter() {
+        if let Key::Attribute(attribute) = option.key
+            && given.iter().all(|(known, _)| *known != attribute)
+        {
+            given.push((attribute, ""));
+        }
+    }
+    let has_rule = args.among(TIMES).next().is_some();
+    for fault in Attribute::check_together(&given, words::unit(args)) {
+        let is_certain = !args.is_incomplete && has_rule;
+        if is_certain || fault.attribute() == Attribute::InitialDelay {
+            push(args, &fault, faults);
+        }
+    }
+}
+
+fn push(args: &Args, fault: &AttributeError, faults: &mut Faults) {
+    let Some(given) = args.get(Key::Attribute(fault.attribute())) else { return };
+    let message = remedy(fault, fault.caret().as_deref(), fault.help());
+    match &given.value {
+        Some(value) if fault.is_about_text() => faults.push(value, message),
+        _ => faults.push(&given.word, message),
+    }
+}

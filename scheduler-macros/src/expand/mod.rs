@@ -1,0 +1,147 @@
+//! The code that is generated: the item as it was written, and beside it an entry per annotation.
+//!
+//! What this room is for: to write the entry ([`entry`]), and the function that looks up arguments
+//! and calls the user's function with them ([`wire`]).
+//!
+//! What it must never do: name anything that the user's crate could have redefined. The code stands
+//! in a crate about which nothing is known, so it names only what is in the facade's `__private`
+//! module, and brings no name into scope that the function could have: its local variables have the
+//! hygiene of `macro_rules!`. After a fault there is only the item, and nothing that could fail
+//! because of the fault.
+
+mod wire;
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::Attribute;
+
+use crate::check::{self, Argument, Name, Owner, Plan};
+use crate::item::{self, Function};
+
+/// Everything that an entry is made of.
+pub(crate) struct Task<'a> {
+    pub(crate) function: &'a Function,
+    pub(crate) arguments: &'a [Argument],
+    pub(crate) plan: &'a Plan,
+    /// The `impl` block's type, if the function is a method.
+    pub(crate) owner: Option<&'a Owner>,
+    /// What the entry stands under besides the function's own conditions, as inside of `cfg(…)`.
+    pub(crate) conditions: &'a [TokenStream],
+    /// Where the annotation stands.
+    pub(crate) span: Span,
+}
+
+/// Generates the entry of an annotation; the function itself is not part of it.
+pub(crate) fn entry(task: &Task<'_>) -> TokenStream {
+    let names = &Names::unlike(task);
+    let Names { private, constant, .. } = names;
+    let facade = &task.plan.facade;
+    let function = check::path(&task.function.sig.ident, task.owner);
+    let name = name(&task.plan.name, private);
+    let attributes = attributes(task.plan, private);
+    let path = path(task);
+    let receiver = receiver(task, private);
+    let own_type = wire::own_type(task, names);
+    let wire = wire::wire(task, names);
+    let attrs = attrs(task);
+    // Rustc takes the line of the whole call, so that all of it has to stand there.
+    let here = Ident::new(&private.to_string(), task.span);
+    let line = quote_spanned!(task.span=> #here::line!());
+    quote! {
+        #attrs
+        const _: () = {
+            use #facade::__private as #private;
+            #own_type
+            const #constant: #private::Entry = #private::Entry::new(
+                #name,
+                #private::Origin::new(
+                    #function,
+                    #private::module_path!(),
+                    #private::Location { file: #private::file!(), line: #line },
+                    || #private::FunctionId::of(&#path),
+                ),
+                &[#(#attributes),*],
+                #wire,
+            )
+            #receiver;
+            #private::submit! { #constant }
+        };
+    }
+}
+
+/// The names that generated code brings into scope.
+struct Names {
+    private: Ident,
+    constant: Ident,
+    own_type: Ident,
+}
+
+impl Names {
+    /// Names that hide nothing that the function's signature or its `impl` mentions.
+    fn unlike(task: &Task<'_>) -> Self {
+        let sig = &task.function.sig;
+        let owner = task.owner.map(|owner| &owner.ty);
+        let taken = quote!(#sig #owner).to_string();
+        let free = |name: &str| {
+            let mut name = name.to_owned();
+            while taken.contains(&name) {
+                name.push('_');
+            }
+            format_ident!("{name}")
+        };
+        Self {
+            private: free("scheduler_private"),
+            constant: free("SCHEDULED_ENTRY"),
+            own_type: free("ScheduledType"),
+        }
+    }
+}
+
+/// How the function is named next to its item.
+fn path(task: &Task<'_>) -> TokenStream {
+    let ident = &task.function.sig.ident;
+    match task.owner {
+        None => quote!(#ident),
+        Some(Owner { ty, .. }) => quote!(<#ty>::#ident),
+    }
+}
+
+fn name(name: &Name, private: &Ident) -> TokenStream {
+    match name {
+        Name::Given(name) => quote!(#name),
+        Name::InModule(name) => {
+            let name = format!("::{name}");
+            quote!(#private::concat!(#private::module_path!(), #name))
+        }
+    }
+}
+
+/// The texts of the annotation.
+fn attributes(plan: &Plan, private: &Ident) -> Vec<TokenStream> {
+    let pairs = plan.attributes.iter().map(|(attribute, text)| {
+        let attribute = format_ident!("{attribute:?}");
+        quote!((#private::Attribute::#attribute, #text))
+    });
+    pairs.collect()
+}
+
+/// That the function is called on managed values, if it is.
+fn receiver(task: &Task<'_>, private: &Ident) -> Option<TokenStream> {
+    let Owner { ty, .. } = task.owner?;
+    let is_method = task.arguments.iter().any(|each| matches!(each, Argument::Receiver));
+    is_method.then(|| quote!(.with_receiver(#private::Receiver::of::<#ty>())))
+}
+
+/// The attributes of the entry: conditions, and leave to use what is deprecated.
+fn attrs(task: &Task<'_>) -> TokenStream {
+    let attrs = &task.function.attrs;
+    let conditions = task.conditions;
+    // Those of a free function have been resolved by rustc.
+    let own: Vec<&Attribute> = match task.owner {
+        None => Vec::new(),
+        Some(_) => item::conditions(attrs).collect(),
+    };
+    let deprecated = attrs.iter().any(|attr| attr.path().is_ident("deprecated"));
+    let deprecated = deprecated.then(|| quote!(#[allow(deprecated)]));
+    quote!(#(#own)* #(#[cfg(#conditions)])* #deprecated)
+}

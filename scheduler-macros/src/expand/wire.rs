@@ -1,0 +1,203 @@
+//! The function that looks up the arguments, and gives something that calls the user's function.
+//!
+//! Every argument is looked up before the first missing one ends it, so that all of them are noted.
+
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::{ReturnType, Type};
+
+use super::{Names, Task};
+use crate::check::Argument;
+
+/// Generates the wire function of an entry.
+pub(super) fn wire(task: &Task<'_>, names: &Names) -> TokenStream {
+    let private = &names.private;
+    let wiring = local("wiring");
+    let run = run_parameter(task.arguments);
+    let found: Vec<Ident> = (0..task.arguments.len()).map(|n| local(&format!("a{n}"))).collect();
+    let sources: Vec<TokenStream> =
+        task.arguments.iter().map(|argument| source(argument, task, names, &wiring)).collect();
+    let call = if task.function.sig.asyncness.is_some() {
+        async_call(task, names, &run, &found)
+    } else {
+        sync_call(task, names, &run, &found)
+    };
+    if found.is_empty() {
+        return quote!(|_| #call);
+    }
+    quote! {
+        |#wiring| {
+            #(let #found = #sources;)*
+            let (#(#private::Some(#found),)*) = (#(#found,)*) else {
+                return #private::None;
+            };
+            #call
+        }
+    }
+}
+
+/// A local variable that generated code alone can see.
+fn local(name: &str) -> Ident {
+    Ident::new(&format!("scheduled_{name}"), Span::mixed_site())
+}
+
+/// How the run is named, if anything is extracted from it.
+fn run_parameter(arguments: &[Argument]) -> TokenStream {
+    let is_used = arguments.iter().any(|each| matches!(each, Argument::Extracted(_)));
+    if is_used { local("run").to_token_stream() } else { quote!(_) }
+}
+
+/// Looks up what an argument is made of.
+fn source(argument: &Argument, task: &Task<'_>, names: &Names, wiring: &Ident) -> TokenStream {
+    let (function, ty) = match argument {
+        Argument::Receiver => ("receiver", task.owner.map(|owner| owner.ty.to_token_stream())),
+        Argument::State(ty) => ("state", Some(named(ty, names))),
+        Argument::OptionalState(ty) => ("optional_state", Some(named(ty, names))),
+        Argument::Extracted(ty) => ("resolve", Some(named(ty, names))),
+    };
+    let ty = ty.unwrap_or_default();
+    FacadeCall { function, generic: Some(&ty), arguments: quote!(#wiring) }.seen_at(&ty, names)
+}
+
+/// The argument of one run, made of what was looked up.
+fn argument(argument: &Argument, found: &Ident, names: &Names) -> TokenStream {
+    match argument {
+        Argument::Receiver | Argument::State(_) => quote!(&*#found),
+        Argument::OptionalState(_) => quote!(#found.as_deref()),
+        Argument::Extracted(ty) => {
+            let ty = named(ty, names);
+            let run = local("run");
+            let arguments = quote!(&#found, #run);
+            FacadeCall { function: "extract", generic: Some(&ty), arguments }.seen_at(&ty, names)
+        }
+    }
+}
+
+/// Calls a plain function.
+fn sync_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident]) -> TokenStream {
+    let private = &names.private;
+    let path = super::path(task);
+    let arguments = task.arguments.iter().zip(found);
+    let arguments = arguments.map(|(each, found)| argument(each, found, names));
+    let settle = settle(&quote!((#path)(#(#arguments),*)), task, names);
+    quote!(#private::sync_call(move |#run| #settle))
+}
+
+/// Begins the future of an async function. What it borrows goes into the future, which is judged at
+/// the function's name.
+fn async_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident]) -> TokenStream {
+    let private = &names.private;
+    let path = super::path(task);
+    let ident_span = task.function.sig.ident.span();
+    let given = task.arguments.iter().zip(found).map(|(each, found)| match each {
+        Argument::Extracted(_) => {
+            let extracted = argument(each, found, names);
+            quote!(let #found = #extracted;)
+        }
+        _ => quote!(let #found = #private::share(&#found);),
+    });
+    let passed = task.arguments.iter().zip(found).map(|(each, found)| match each {
+        Argument::Extracted(_) => quote!(#found),
+        _ => argument(each, found, names),
+    });
+    let settle = settle(&quote!((#path)(#(#passed),*).await), task, names);
+    let mut body = Group::new(Delimiter::Brace, settle);
+    body.set_span(ident_span);
+    let future = quote_spanned!(ident_span=> async move #body);
+    let ident = task.function.sig.ident.to_token_stream();
+    let begin = FacadeCall { function: "begin", generic: None, arguments: future };
+    let begin = begin.seen_at(&ident, names);
+    quote! {
+        #private::async_call(move |#run| {
+            #(#given)*
+            #begin
+        })
+    }
+}
+
+/// Judges what the function returned, at its return type.
+fn settle(returned: &TokenStream, task: &Task<'_>, names: &Names) -> TokenStream {
+    let private = &names.private;
+    let output = &task.function.sig.output;
+    let value = local("value");
+    let how = quote! {
+        |#value| {
+            use #private::{FromAny as _, FromError as _, FromPointer as _, FromReturn as _};
+            (&&&&#private::Returns::of(&#value)).settle(#value)
+        }
+    };
+    let ty = match output {
+        ReturnType::Default => TokenStream::new(),
+        ReturnType::Type(_, ty) => ty.to_token_stream(),
+    };
+    let arguments = quote!(#returned, #how);
+    FacadeCall { function: "settle", generic: None, arguments }.seen_at(&ty, names)
+}
+
+/// A call of a function of the facade.
+struct FacadeCall<'a> {
+    function: &'a str,
+    generic: Option<&'a TokenStream>,
+    arguments: TokenStream,
+}
+
+impl FacadeCall<'_> {
+    /// The call, seen where a part of the signature stands, from its first token to its last.
+    ///
+    /// Rustc reports an unfulfilled bound at the path of the function that has it, at the type that
+    /// it is given, or at the call; all three are then the same place, and it reports it once.
+    fn seen_at(self, part: &TokenStream, names: &Names) -> TokenStream {
+        let Self { function, generic, arguments } = self;
+        let mut spans = part.clone().into_iter().map(|token| token.span());
+        let first = spans.next().unwrap_or_else(Span::call_site);
+        let last = spans.last().unwrap_or(first);
+        let private = Ident::new(&names.private.to_string(), first);
+        let function = Ident::new(function, if generic.is_some() { first } else { last });
+        let open = generic.map(|_| quote_spanned!(first=> ::<));
+        let close = generic.map(|_| quote_spanned!(last=> >));
+        let mut parentheses = Group::new(Delimiter::Parenthesis, arguments);
+        parentheses.set_span(last);
+        let path = quote_spanned!(first=> #private:: #function);
+        quote!(#path #open #generic #close #parentheses)
+    }
+}
+
+/// The type of an argument, outside of the `impl` block.
+fn named(ty: &Type, names: &Names) -> TokenStream {
+    without_self(ty.to_token_stream(), &names.own_type).0
+}
+
+/// A name for `Self`, if an argument of a method mentions it.
+pub(super) fn own_type(task: &Task<'_>, names: &Names) -> Option<TokenStream> {
+    let owner = task.owner?;
+    let own_type = &names.own_type;
+    let mentions = |argument: &Argument| match argument {
+        Argument::Receiver => false,
+        Argument::State(ty) | Argument::OptionalState(ty) | Argument::Extracted(ty) => {
+            without_self(ty.to_token_stream(), own_type).1
+        }
+    };
+    let ty = &owner.ty;
+    task.arguments.iter().any(mentions).then(|| quote!(type #own_type = #ty;))
+}
+
+/// Puts a name in place of `Self`, and says whether there was one.
+fn without_self(tokens: TokenStream, name: &Ident) -> (TokenStream, bool) {
+    let mut is_found = false;
+    let replaced = tokens.into_iter().map(|token| match token {
+        TokenTree::Ident(word) if word == "Self" => {
+            is_found = true;
+            TokenTree::Ident(format_ident!("{name}", span = word.span()))
+        }
+        TokenTree::Group(group) => {
+            let (inside, is_inside) = without_self(group.stream(), name);
+            is_found |= is_inside;
+            let mut replaced = Group::new(group.delimiter(), inside);
+            replaced.set_span(group.span());
+            TokenTree::Group(replaced)
+        }
+        other => other,
+    });
+    let replaced = replaced.collect();
+    (replaced, is_found)
+}

@@ -1,0 +1,85 @@
+//! The annotations of a method, and the conditions that they and the method stand under.
+//!
+//! Rustc resolves `#[cfg(…)]` and `#[cfg_attr(…)]` before it expands an attribute, but only those of
+//! the item itself. Those inside of an `impl` block are still there: an annotation may be hidden in a
+//! `cfg_attr`, and what is generated for a method has to stand under the method's conditions.
+
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use syn::parse::Parser;
+use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
+use syn::{Attribute, Meta, Token, parse_quote};
+
+/// A `#[scheduled(…)]` that was taken from a method.
+pub(crate) struct Annotation {
+    /// What stands between its parentheses.
+    pub(crate) options: TokenStream,
+    /// What it stands under, as the inside of `cfg(…)`.
+    pub(crate) conditions: Vec<TokenStream>,
+    pub(crate) span: Span,
+}
+
+/// Removes the annotations from `attrs`, and gives them.
+pub(crate) fn take_annotations(attrs: &mut Vec<Attribute>) -> Vec<Annotation> {
+    let mut taken = Vec::new();
+    let old = std::mem::take(attrs);
+    for mut attr in old {
+        if let Some(rest) = take(&attr.meta, &[], &mut taken) {
+            attr.meta = rest;
+            attrs.push(attr);
+        }
+    }
+    taken
+}
+
+/// Takes the annotations in `meta`, and gives what is left.
+fn take(meta: &Meta, conditions: &[TokenStream], taken: &mut Vec<Annotation>) -> Option<Meta> {
+    if is_annotation(meta) {
+        let options = match meta {
+            Meta::List(list) => list.tokens.clone(),
+            Meta::Path(_) | Meta::NameValue(_) => TokenStream::new(),
+        };
+        let span = meta.path().span();
+        taken.push(Annotation { options, conditions: conditions.to_vec(), span });
+        return None;
+    }
+    let Some((condition, metas)) = conditional(meta) else {
+        return Some(meta.clone());
+    };
+    let conditions = [conditions, std::slice::from_ref(&condition)].concat();
+    let before = taken.len();
+    let rest: Vec<Meta> = metas.iter().filter_map(|meta| take(meta, &conditions, taken)).collect();
+    if taken.len() == before {
+        return Some(meta.clone());
+    }
+    (!rest.is_empty()).then(|| parse_quote!(cfg_attr(#condition, #(#rest),*)))
+}
+
+/// Whether this is `scheduled`, by the last word of its path.
+pub(crate) fn is_annotation(meta: &Meta) -> bool {
+    meta.path().segments.last().is_some_and(|word| word.ident == "scheduled")
+        && !matches!(meta, Meta::NameValue(_))
+}
+
+/// The condition of a `cfg_attr(…)`, and what stands under it.
+fn conditional(meta: &Meta) -> Option<(TokenStream, Vec<Meta>)> {
+    let Meta::List(list) = meta else { return None };
+    if !list.path.is_ident("cfg_attr") {
+        return None;
+    }
+    let parts = Punctuated::<Meta, Token![,]>::parse_terminated.parse2(list.tokens.clone()).ok()?;
+    let mut parts = parts.into_iter();
+    let condition = parts.next()?;
+    Some((quote!(#condition), parts.collect()))
+}
+
+/// The attributes among `attrs` that decide whether their item is there.
+pub(crate) fn conditions(attrs: &[Attribute]) -> impl Iterator<Item = &Attribute> {
+    attrs.iter().filter(|attr| is_condition(&attr.meta))
+}
+
+fn is_condition(meta: &Meta) -> bool {
+    meta.path().is_ident("cfg")
+        || conditional(meta).is_some_and(|(_, metas)| metas.iter().any(is_condition))
+}

@@ -1,0 +1,76 @@
+//! The item that the attribute stands on, read no deeper than needed.
+//!
+//! What this room is for: to take a function ([`Function`]) or an `impl` block ([`Block`]) apart, so
+//! that the rules can look at it and it can be put together again.
+//!
+//! What it must never do: read a body. That stays a bag of tokens: a function whose body does not
+//! parse yet is given back as it is, so that an editor keeps working and rustc reports the mistake in
+//! its own words.
+
+mod block;
+mod condition;
+mod other;
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::parse::{Parse, ParseStream};
+use syn::{Attribute, Signature, Token, Visibility, token};
+
+pub(crate) use block::{Block, Member};
+pub(crate) use condition::{Annotation, conditions, is_annotation, take_annotations};
+pub(crate) use other::name_of_other_item;
+
+/// A function: attributes, visibility and signature, and the rest as it stands.
+pub(crate) struct Function {
+    pub(crate) attrs: Vec<Attribute>,
+    vis: Visibility,
+    pub(crate) sig: Signature,
+    /// The body in braces, or the semicolon of a function without one.
+    rest: TokenStream,
+}
+
+impl Function {
+    /// Whether there is a body, as there is not in a trait or an `extern` block.
+    pub(crate) fn has_body(&self) -> bool {
+        matches!(
+            self.rest.clone().into_iter().next(),
+            Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace
+        )
+    }
+
+    /// Reads a function that others may follow.
+    fn parse_member(input: ParseStream<'_>) -> syn::Result<Self> {
+        Ok(Self {
+            attrs: input.call(Attribute::parse_outer)?,
+            vis: input.parse()?,
+            sig: input.parse()?,
+            rest: if input.peek(token::Brace) {
+                input.parse::<TokenTree>()?.into()
+            } else {
+                input.parse::<Token![;]>()?.into_token_stream()
+            },
+        })
+    }
+}
+
+impl Parse for Function {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        Ok(Self {
+            attrs: input.call(Attribute::parse_outer)?,
+            vis: input.parse()?,
+            sig: input.parse()?,
+            rest: input.parse()?,
+        })
+    }
+}
+
+impl ToTokens for Function {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        for attr in &self.attrs {
+            attr.to_tokens(tokens);
+        }
+        self.vis.to_tokens(tokens);
+        self.sig.to_tokens(tokens);
+        self.rest.to_tokens(tokens);
+    }
+}

@@ -1,0 +1,143 @@
+//! Runs beside the engine's task of their task: `overlap = "allow"`.
+//!
+//! Each is an engine's task of its own, paced for one run and its further attempts.
+
+use std::sync::Arc;
+
+use scheduler_core::Asked;
+use scheduler_core::Due;
+use scheduler_core::Error;
+use scheduler_core::Now;
+use scheduler_core::Occasion;
+use scheduler_core::Pace;
+use scheduler_core::Task;
+use scheduler_core::TaskHandle;
+
+use super::conductor::Conductor;
+use super::state::Beside;
+use super::state::Seat;
+use super::tale::Tale;
+use super::timetable::FireTime;
+use crate::run::Cause;
+
+impl Conductor {
+    /// Starts a run beside whatever is in progress.
+    ///
+    /// # Errors
+    ///
+    /// The pool is shut down, or gone (none).
+    pub(super) fn start_beside(
+        self: &Arc<Self>,
+        fire: FireTime,
+        cause: Cause,
+    ) -> Result<(), Option<Error>> {
+        let pool = self.pool.upgrade().ok_or(None)?;
+        let number = {
+            let mut state = self.lock();
+            let number = state.draw_number();
+            state.beside.push(Beside { number, fire, cause, handle: None, course: None });
+            number
+        };
+        let seat = Seat::Beside(number);
+        let pace = PaceBeside { conductor: Arc::clone(self), number };
+        let task = Task::paced(pace, self.body(seat)).name(Arc::clone(&self.name));
+        match pool.submit_task(task) {
+            Ok(handle) => {
+                self.attach_beside(number, &handle);
+                Ok(())
+            }
+            Err(error) => {
+                let left = self.lock().take_beside(number);
+                drop(left);
+                Err(Some(error))
+            }
+        }
+    }
+
+    fn attach_beside(self: &Arc<Self>, number: u64, handle: &TaskHandle<()>) {
+        if let Some(beside) = self.lock().beside_mut(number) {
+            beside.handle = Some(handle.clone());
+        }
+        // RACE: a wish that came before the handle was there has renewed nothing.
+        handle.renew();
+        let conductor = Arc::clone(self);
+        handle.on_done(move |_| conductor.beside_has_ended(number));
+    }
+
+    /// The engine's task of a run beside has ended: by itself, or because its pool has dropped it.
+    fn beside_has_ended(&self, number: u64) {
+        let (now, mut tale) = (Now::read(&*self.clock), Tale::default());
+        let (mut state, seat) = (self.lock(), Seat::Beside(number));
+        let waits = state.course(seat).is_some_and(|course| course.again_at.is_some());
+        if waits {
+            state = self.give_up(state, seat, &mut tale, now);
+        }
+        // A run that is in progress still is forgotten when it ends.
+        let left = match state.course(seat) {
+            Some(_) => None,
+            None => state.take_beside(number),
+        };
+        drop(state);
+        tale.out(self, None, now);
+        drop(left);
+    }
+
+    fn answer_beside(&self, number: u64, asked: &Asked<'_>) -> Option<Due> {
+        let (now, mut tale) = (asked.now, Tale::default());
+        let (mut state, seat) = (self.lock(), Seat::Beside(number));
+        if matches!(asked.occasion, Occasion::RunEnded { .. })
+            && let Some(course) = state.take_course(seat)
+        {
+            let course = if course.again_at.is_some() {
+                Some(course)
+            } else {
+                self.attempt_over(&mut state, course, &mut tale, now)
+            };
+            let is_over = course.is_none();
+            if let Some(course) = course {
+                state.put_course(seat, course);
+            }
+            if is_over {
+                let left = state.take_beside(number);
+                let lead = state.end.and(state.handle.clone());
+                drop(state);
+                tale.out(self, None, now);
+                drop(left);
+                if let Some(lead) = lead {
+                    lead.renew();
+                }
+                return None;
+            }
+        }
+        let is_called_off =
+            state.end.is_some() || state.course(seat).is_some_and(|course| course.is_called_off);
+        if is_called_off {
+            state = self.give_up(state, seat, &mut tale, now);
+        }
+        let paused = state.wishes.paused_until().filter(|until| !until.is_reached(now));
+        let due = match state.beside_mut(number) {
+            _ if is_called_off => None,
+            None => None,
+            Some(beside) => match &beside.course {
+                None if beside.cause == Cause::Manual => Some(Due::Tick(now.tick)),
+                None => paused.or(Some(Due::Tick(now.tick))),
+                Some(course) => paused.or(course.again_at.map(Due::Tick)),
+            },
+        };
+        drop(state);
+        tale.out(self, due, now);
+        due
+    }
+}
+
+/// Paces a run beside.
+struct PaceBeside {
+    conductor: Arc<Conductor>,
+    number: u64,
+}
+
+impl Pace for PaceBeside {
+    fn next(&self, asked: &Asked<'_>) -> Option<Due> {
+        self.conductor.answer_beside(self.number, asked)
+    }
+}

@@ -1,0 +1,274 @@
+//! The conductor of one task: answers the engine when the task is due next.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::sync::Weak;
+
+use scheduler_core::Asked;
+use scheduler_core::Clock;
+use scheduler_core::Due;
+use scheduler_core::Error;
+use scheduler_core::Now;
+use scheduler_core::Occasion;
+use scheduler_core::Pace;
+use scheduler_core::ScheduledThreadPool;
+use scheduler_core::Task;
+use scheduler_core::TaskHandle;
+
+use super::chance::Chance;
+use super::control::Control;
+use super::judge::Judge;
+use super::judge::Skip;
+use super::policy::Policy;
+use super::rule::Rule;
+use super::state::Present;
+use super::state::Seat;
+use super::state::State;
+use super::tale::Tale;
+use super::timetable::Timetable;
+use crate::inject::Call;
+use crate::observe::Bus;
+use crate::observe::Event;
+use crate::observe::Failure;
+use crate::observe::TaskFacts;
+use crate::observe::TaskState;
+
+/// What a conductor is made of.
+pub(crate) struct Parts {
+    pub(crate) facts: TaskFacts,
+    pub(crate) rule: Rule,
+    pub(crate) policy: Policy,
+    pub(crate) call: Call,
+    /// The pool in which the task runs; the conductor does not keep it from being dropped.
+    pub(crate) pool: Arc<ScheduledThreadPool>,
+    /// The clock of that pool.
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) bus: Arc<Bus>,
+}
+
+/// Conducts one task: decides when it is due, starts its runs, knows what became of them.
+pub(crate) struct Conductor {
+    pub(super) name: Arc<str>,
+    pub(super) policy: Policy,
+    pub(super) call: Call,
+    pub(super) chance: Chance,
+    pub(super) clock: Arc<dyn Clock>,
+    /// RACE: weak, because the pool keeps its tasks and a task its conductor.
+    pub(super) pool: Weak<ScheduledThreadPool>,
+    pub(super) bus: Arc<Bus>,
+    state: Mutex<State>,
+}
+
+pub(super) type Guard<'a> = MutexGuard<'a, State>;
+
+impl Conductor {
+    /// Makes a conductor and submits its task.
+    ///
+    /// # Errors
+    ///
+    /// As [`ScheduledThreadPool::submit_task`]: the pool is shut down, or the rule never fires.
+    pub(crate) fn start(parts: Parts) -> Result<Control, Error> {
+        let pool = Arc::clone(&parts.pool);
+        let conductor = Self::new(parts);
+        let handle = pool.submit_task(conductor.task())?;
+        conductor.attach(&handle);
+        Ok(Control::new(conductor))
+    }
+
+    fn new(parts: Parts) -> Arc<Self> {
+        let Parts { facts, rule, policy, call, pool, clock, bus } = parts;
+        let chance = Chance::new(policy.seed, &facts.name);
+        let timetable = Timetable::new(&rule, policy.jitter, chance);
+        let judge = Judge::new(timetable, &policy, Now::read(&*clock));
+        Arc::new(Self {
+            name: Arc::clone(&facts.name),
+            policy,
+            call,
+            chance,
+            clock,
+            pool: Arc::downgrade(&pool),
+            bus,
+            state: Mutex::new(State::new(Arc::new(facts), rule, judge)),
+        })
+    }
+
+    fn task(self: &Arc<Self>) -> Task<()> {
+        let task = Task::paced(Lead(Arc::clone(self)), self.body(Seat::Lead));
+        task.name(Arc::clone(&self.name))
+    }
+
+    /// Takes the engine's task, which may be running already.
+    fn attach(self: &Arc<Self>, handle: &TaskHandle<()>) {
+        self.lock().handle = Some(handle.clone());
+        let conductor = Arc::clone(self);
+        handle.on_done(move |_| conductor.engine_has_ended());
+    }
+
+    pub(super) fn lock(&self) -> Guard<'_> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the judge; outside the lock where that asks a trigger. A trigger that fails ends the task.
+    pub(super) fn judged<'a>(
+        &'a self,
+        mut state: Guard<'a>,
+        tale: &mut Tale,
+        now: Now,
+        ask: impl FnOnce(&mut Judge) -> Result<Vec<Skip>, scheduler_core::Failure>,
+    ) -> Guard<'a> {
+        let Some(mut judge) = state.judge.take() else { return state };
+        let answer = if judge.asks() {
+            drop(state);
+            let answer = ask(&mut judge);
+            state = self.lock();
+            answer
+        } else {
+            ask(&mut judge)
+        };
+        state.judge = Some(judge);
+        match answer {
+            Ok(skips) => tale.skip(&mut state, skips, now),
+            Err(failure) => {
+                state.end.get_or_insert(TaskState::Failed);
+                let failure = Failure::from_engine(&failure);
+                tale.tell(Event::HookPanicked { hook: "trigger", failure, at: now.wall });
+            }
+        }
+        state
+    }
+
+    /// Says when the engine's task is due next, with all wishes seen to.
+    fn plan<'a>(
+        &'a self,
+        mut state: Guard<'a>,
+        tale: &mut Tale,
+        now: Now,
+    ) -> (Guard<'a>, Option<Due>) {
+        loop {
+            if let Present::Run(course) = &state.present {
+                let again_at = course.again_at;
+                if state.end.is_none() && !course.is_called_off {
+                    let paused = state.wishes.paused_until().filter(|until| !until.is_reached(now));
+                    return (state, paused.or(again_at.map(Due::Tick)));
+                }
+                state = self.give_up(state, Seat::Lead, tale, now);
+            } else if let Some(end) = state.end {
+                tale.end(&mut state, end);
+                return (state, None);
+            } else if let Some((rule, from)) = state.wishes.rule.take() {
+                state = self.take_rule(state, rule, from, tale, now);
+            } else if state.wishes.was_resumed {
+                state.wishes.was_resumed = false;
+                state = self.judged(state, tale, now, |judge| judge.resumed(now));
+            } else if state.wishes.manual_run {
+                return (state, Some(Due::Tick(now.tick)));
+            } else if let Some(until) = state.wishes.paused_until() {
+                if !until.is_reached(now) {
+                    return (state, Some(until));
+                }
+                state.wishes.pause = None;
+                state.wishes.was_resumed = true;
+                tale.tell(Event::Resumed { task: Arc::clone(&self.name), at: now.wall });
+            } else {
+                let pending = state.judge.as_ref().and_then(|judge| judge.pending());
+                match pending {
+                    Some(fire) => return (state, Some(fire.due)),
+                    None => state.end = Some(TaskState::Completed),
+                }
+            }
+        }
+    }
+
+    /// Goes by another rule from now on.
+    fn take_rule<'a>(
+        &'a self,
+        mut state: Guard<'a>,
+        rule: Rule,
+        from: Now,
+        tale: &mut Tale,
+        now: Now,
+    ) -> Guard<'a> {
+        let timetable = Timetable::new(&rule, self.policy.jitter, self.chance);
+        let mut judge = Box::new(Judge::new(timetable, &self.policy, from));
+        drop(state);
+        let (first, text) = (judge.first(from), rule.to_string());
+        state = self.lock();
+        let old = state.judge.replace(judge);
+        let facts = TaskFacts {
+            kind: rule.kind(),
+            rule: text.into(),
+            period: rule.period(),
+            zone: rule.zone().unwrap_or(state.facts.zone),
+            ..TaskFacts::clone(&state.facts)
+        };
+        state.facts = Arc::new(facts);
+        tale.drop_rule_later(old, std::mem::replace(&mut state.rule, rule));
+        // What has come since then, while the last run was in progress, is judged as such.
+        let judged = |judge: &mut Judge| first.and_then(|()| judge.ended_beside(from, now));
+        state = self.judged(state, tale, now, judged);
+        let pending = state.judge.as_ref().and_then(|judge| judge.pending());
+        tale.tell(Event::Rescheduled {
+            task: Arc::clone(&self.name),
+            rule: Arc::clone(&state.facts.rule),
+            next: pending.map(|fire| fire.due.as_wall(now)),
+            at: now.wall,
+        });
+        state
+    }
+
+    fn answer(&self, asked: &Asked<'_>) -> Option<Due> {
+        let (now, mut tale) = (asked.now, Tale::default());
+        let state = self.lock();
+        let state = match asked.occasion {
+            Occasion::First => {
+                let first = |judge: &mut Judge| judge.first(now).map(|()| Vec::new());
+                self.judged(state, &mut tale, now, first)
+            }
+            Occasion::RunEnded { .. } => self.step_over(state, &mut tale, now),
+            Occasion::Renewed => {
+                let renew = |judge: &mut Judge| {
+                    judge.renew(now);
+                    Ok(Vec::new())
+                };
+                self.judged(state, &mut tale, now, renew)
+            }
+        };
+        let (state, due) = self.plan(state, &mut tale, now);
+        drop(state);
+        tale.out(self, due, now);
+        due
+    }
+
+    /// The engine's task has ended: by itself, or because its pool has dropped it.
+    fn engine_has_ended(&self) {
+        let (now, mut tale) = (Now::read(&*self.clock), Tale::default());
+        let mut state = self.lock();
+        let handle = state.handle.take();
+        let end = *state.end.get_or_insert(TaskState::Cancelled);
+        if state.course(Seat::Lead).is_some_and(|course| course.again_at.is_some()) {
+            state = self.give_up(state, Seat::Lead, &mut tale, now);
+        }
+        tale.end(&mut state, end);
+        drop(state);
+        tale.out(self, None, now);
+        drop(handle);
+    }
+}
+
+/// A conductor, as the engine's task of its task asks it.
+struct Lead(Arc<Conductor>);
+
+impl Pace for Lead {
+    fn next(&self, asked: &Asked<'_>) -> Option<Due> {
+        self.0.answer(asked)
+    }
+}
+
+impl fmt::Debug for Conductor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Conductor").field("task", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,201 @@
+//! What a task can be told while it lives: to run now, to pause, to go by another rule, to end.
+
+use std::sync::Arc;
+
+use chrono::DateTime;
+use chrono::Utc;
+use scheduler_core::Due;
+use scheduler_core::Now;
+use scheduler_core::RunState;
+use scheduler_core::TaskHandle;
+
+use super::conductor::Conductor;
+use super::conductor::Guard;
+use super::control_error::ControlError;
+use super::policy::Overlap;
+use super::rule::Rule;
+use super::state::Pause;
+use super::state::Present;
+use super::state::State;
+use super::timetable::FireTime;
+use crate::observe::Event;
+use crate::observe::StopReason;
+use crate::observe::TaskState;
+use crate::run::Cause;
+use crate::run::Run;
+use crate::run::StopCause;
+
+/// The end of a task by which it is looked at and told what to do; clones are ends of the same task.
+///
+/// A wish is noted under the task's lock; then the engine is asked to renew the task, which sees to the
+/// wish on this thread where the task waits, and otherwise at the end of its run.
+#[derive(Clone, Debug)]
+pub(crate) struct Control {
+    pub(super) conductor: Arc<Conductor>,
+}
+
+impl Control {
+    pub(super) fn new(conductor: Arc<Conductor>) -> Self {
+        Self { conductor }
+    }
+
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.conductor.name
+    }
+
+    /// Runs the task now, beside its schedule, which does not move; also while it is paused.
+    ///
+    /// While a run is in progress the task's `overlap` decides: `skip` refuses, `queue_one` lets the run
+    /// follow, `allow` starts it beside.
+    ///
+    /// # Errors
+    ///
+    /// The task has ended, is running, or is about to be run; or the scheduler is stopping.
+    pub(crate) fn run_now(&self) -> Result<(), ControlError> {
+        let conductor = &self.conductor;
+        let stopping = || ControlError::stopping(&conductor.name);
+        let pool = conductor.pool.upgrade().ok_or_else(stopping)?;
+        if pool.run_state() != RunState::Running {
+            return Err(stopping());
+        }
+        let now = self.now();
+        let mut state = self.lock_living()?;
+        if conductor.policy.overlap == Overlap::Allow {
+            drop(state);
+            let at = Due::Wall(now.wall);
+            let fire = FireTime { at, due: at };
+            return conductor.start_beside(fire, Cause::Manual).map_err(|_| stopping());
+        }
+        if state.wishes.manual_run {
+            return Err(ControlError::already_asked(&conductor.name));
+        }
+        if let Present::Run(course) = &state.present
+            && conductor.policy.overlap == Overlap::Skip
+        {
+            let running_for = now.tick.since(course.began.tick);
+            return Err(ControlError::running(&conductor.name, running_for));
+        }
+        state.wishes.manual_run = true;
+        renew(state);
+        Ok(())
+    }
+
+    /// Starts no run of the schedule until the task is resumed; a run in progress goes on. A task that
+    /// is paused already takes the new note and end.
+    ///
+    /// # Errors
+    ///
+    /// The task has ended.
+    pub(crate) fn pause(
+        &self,
+        note: Option<&str>,
+        until: Option<DateTime<Utc>>,
+    ) -> Result<(), ControlError> {
+        let (note, now) = (note.map(Arc::from), self.now());
+        let mut state = self.lock_living()?;
+        let since = state.wishes.pause.as_ref().map_or(now.wall, |pause| pause.since);
+        state.wishes.pause = Some(Pause { note: Option::clone(&note), since, until });
+        renew(state);
+        let task = Arc::clone(self.name());
+        self.conductor.bus.emit(Event::Paused { task, note, until, at: now.wall });
+        Ok(())
+    }
+
+    /// Lets a paused task go on. Fire times that have come meanwhile are skipped.
+    ///
+    /// # Errors
+    ///
+    /// The task has ended, or is not paused.
+    pub(crate) fn resume(&self) -> Result<(), ControlError> {
+        let now = self.now();
+        let mut state = self.lock_living()?;
+        if state.wishes.pause.take().is_none() {
+            return Err(ControlError::not_paused(&self.conductor.name));
+        }
+        state.wishes.was_resumed |= !matches!(state.present, Present::Run(_));
+        let handles = state.handles();
+        drop(state);
+        let task = Arc::clone(self.name());
+        self.conductor.bus.emit(Event::Resumed { task, at: now.wall });
+        handles.iter().for_each(TaskHandle::renew);
+        Ok(())
+    }
+
+    /// Goes by another rule from now on; a rate or delay without an initial delay begins after one
+    /// period. A run in progress goes on.
+    ///
+    /// # Errors
+    ///
+    /// The task has ended.
+    pub(crate) fn reschedule(&self, rule: Rule) -> Result<(), ControlError> {
+        let now = self.now();
+        let mut state = self.lock_living()?;
+        let old = state.wishes.rule.replace((rule.taking_over(), now));
+        renew(state);
+        drop(old);
+        Ok(())
+    }
+
+    /// Ends the task, and asks runs in progress to stop.
+    ///
+    /// # Errors
+    ///
+    /// The task has ended before.
+    pub(crate) fn cancel(&self) -> Result<(), ControlError> {
+        let mut state = self.lock_living()?;
+        state.end = Some(TaskState::Cancelled);
+        self.stop_runs(state);
+        Ok(())
+    }
+
+    /// Asks the runs in progress to stop; the task goes on.
+    ///
+    /// # Errors
+    ///
+    /// No run is in progress.
+    pub(crate) fn cancel_run(&self) -> Result<(), ControlError> {
+        let state = self.conductor.lock();
+        if state.courses().next().is_none() {
+            return Err(ControlError::not_running(&self.conductor.name));
+        }
+        self.stop_runs(state);
+        Ok(())
+    }
+
+    fn stop_runs(&self, mut state: Guard<'_>) {
+        let mut runs: Vec<Run> = Vec::new();
+        for course in state.courses_mut() {
+            course.is_called_off = true;
+            if course.run.request_stop(StopCause::Cancelled) {
+                runs.push(course.run.clone());
+            }
+        }
+        let handles = state.handles();
+        drop(state);
+        let at = self.now().wall;
+        for run in runs {
+            run.heed_stop();
+            self.conductor.bus.emit(Event::StopAsked { run, why: StopReason::Cancelled, at });
+        }
+        handles.iter().for_each(TaskHandle::renew);
+    }
+
+    fn lock_living(&self) -> Result<Guard<'_>, ControlError> {
+        let state = self.conductor.lock();
+        match state.end {
+            Some(end) => Err(ControlError::ended(&self.conductor.name, end)),
+            None => Ok(state),
+        }
+    }
+
+    pub(super) fn now(&self) -> Now {
+        Now::read(&*self.conductor.clock)
+    }
+}
+
+/// Has a wish seen to. There is no end of a task by which to wish before the task has been submitted.
+fn renew(state: Guard<'_>) {
+    let handles = State::handles(&state);
+    drop(state);
+    handles.iter().for_each(TaskHandle::renew);
+}

@@ -1,0 +1,171 @@
+//! Why a task cannot be told what to do.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::rule::Length;
+use crate::observe::TaskState;
+
+/// Why a task could not be run, paused, resumed, rescheduled or cancelled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControlError {
+    task: Arc<str>,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    NotFound { why: String },
+    Refused { why: String },
+    Ended(TaskState),
+    Running(Duration),
+    AlreadyAsked,
+    NotPaused,
+    NotRunning,
+    Stopping,
+    TooLate { limit: Duration, what: String },
+}
+
+impl ControlError {
+    /// No task, or no single one, has this name.
+    pub(crate) fn not_found(name: &str, why: &str) -> Self {
+        Self { task: name.into(), kind: Kind::NotFound { why: why.to_owned() } }
+    }
+
+    /// The task cannot be given what it was to be given.
+    pub(crate) fn refused(name: &str, why: &str) -> Self {
+        Self { task: name.into(), kind: Kind::Refused { why: why.to_owned() } }
+    }
+
+    pub(super) fn ended(task: &Arc<str>, state: TaskState) -> Self {
+        Self { task: Arc::clone(task), kind: Kind::Ended(state) }
+    }
+
+    pub(super) fn running(task: &Arc<str>, running_for: Duration) -> Self {
+        Self { task: Arc::clone(task), kind: Kind::Running(running_for) }
+    }
+
+    pub(super) fn already_asked(task: &Arc<str>) -> Self {
+        Self { task: Arc::clone(task), kind: Kind::AlreadyAsked }
+    }
+
+    pub(super) fn not_paused(task: &Arc<str>) -> Self {
+        Self { task: Arc::clone(task), kind: Kind::NotPaused }
+    }
+
+    pub(super) fn not_running(task: &Arc<str>) -> Self {
+        Self { task: Arc::clone(task), kind: Kind::NotRunning }
+    }
+
+    pub(super) fn stopping(task: &Arc<str>) -> Self {
+        Self { task: Arc::clone(task), kind: Kind::Stopping }
+    }
+
+    pub(super) fn too_late(task: &Arc<str>, limit: Duration, what: String) -> Self {
+        Self { task: Arc::clone(task), kind: Kind::TooLate { limit, what } }
+    }
+
+    /// The name that was given.
+    #[must_use]
+    pub fn task(&self) -> &str {
+        &self.task
+    }
+
+    /// Whether there is no task of that name, or several that may be meant.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        matches!(self.kind, Kind::NotFound { .. })
+    }
+
+    /// Whether the task has ended.
+    #[must_use]
+    pub fn is_ended(&self) -> bool {
+        matches!(self.kind, Kind::Ended(_))
+    }
+
+    /// Whether a run is in progress already, or is about to start because somebody asked for it.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        matches!(self.kind, Kind::Running(_) | Kind::AlreadyAsked)
+    }
+
+    /// Whether the task is not paused, so that there is nothing to resume.
+    #[must_use]
+    pub fn is_not_paused(&self) -> bool {
+        matches!(self.kind, Kind::NotPaused)
+    }
+
+    /// Whether no run is in progress, so that there is none to cancel.
+    #[must_use]
+    pub fn is_not_running(&self) -> bool {
+        matches!(self.kind, Kind::NotRunning)
+    }
+
+    /// Whether the scheduler is stopping, or has stopped.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        matches!(self.kind, Kind::Stopping)
+    }
+
+    /// Whether what was waited for had not happened when the time was over.
+    #[must_use]
+    pub fn is_too_late(&self) -> bool {
+        matches!(self.kind, Kind::TooLate { .. })
+    }
+}
+
+impl fmt::Display for ControlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let task = &self.task;
+        match &self.kind {
+            Kind::NotFound { why } => f.write_str(why),
+            Kind::Refused { why } => write!(f, "task `{task}`: {why}"),
+            Kind::Ended(state) => write!(f, "task `{task}` has ended: it is {}", state.name()),
+            Kind::Running(length) => write!(
+                f,
+                "task `{task}` is already running, for {}; with `overlap = \"queue_one\"` or \
+                 `\"allow\"` it could be run all the same",
+                Length(*length)
+            ),
+            Kind::AlreadyAsked => write!(f, "task `{task}` is about to be run already"),
+            Kind::NotPaused => write!(f, "task `{task}` is not paused"),
+            Kind::NotRunning => write!(f, "no run of task `{task}` is in progress"),
+            Kind::TooLate { limit, what } => {
+                write!(f, "task `{task}`: within {}, {what}", Length(*limit))
+            }
+            Kind::Stopping => write!(f, "task `{task}` cannot be run: the scheduler is stopping"),
+        }
+    }
+}
+
+impl Error for ControlError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_say_what_is_in_the_way() {
+        let task: Arc<str> = "report".into();
+        let second = Duration::from_secs(1);
+        let cases = [
+            (ControlError::not_found("reprot", "no task named `reprot`"), "no task named `reprot`"),
+            (ControlError::refused("report", "it is too late"), "task `report`: it is too late"),
+            (
+                ControlError::ended(&task, TaskState::Cancelled),
+                "task `report` has ended: it is cancelled",
+            ),
+            (
+                ControlError::running(&task, second * 72),
+                "task `report` is already running, for 1m 12s; with `overlap = \"queue_one\"` or \
+                 `\"allow\"` it could be run all the same",
+            ),
+            (ControlError::not_paused(&task), "task `report` is not paused"),
+        ];
+        for (error, text) in cases {
+            assert_eq!(error.to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What becomes of an attempt that is over: another one, or the end of its run.
+
+use std::mem;
+use std::sync::Arc;
+
+use scheduler_core::Now;
+
+use super::chance::Draw;
+use super::conductor::Conductor;
+use super::conductor::Guard;
+use super::policy::OnError;
+use super::state::Course;
+use super::state::Present;
+use super::state::Seat;
+use super::state::State;
+use super::tale::Tale;
+use crate::observe::Event;
+use crate::observe::Failure;
+use crate::observe::Outcome;
+use crate::observe::RunRecord;
+use crate::observe::TaskState;
+use crate::run::Cause;
+use crate::run::Run;
+use crate::run::StopCause;
+
+impl Conductor {
+    /// The engine's task of this task has been run: takes note of what that was.
+    pub(super) fn step_over<'a>(
+        &'a self,
+        mut state: Guard<'a>,
+        tale: &mut Tale,
+        now: Now,
+    ) -> Guard<'a> {
+        match mem::replace(&mut state.present, Present::Nothing) {
+            Present::Nothing => state,
+            Present::Started(at) => self.judged(state, tale, now, |judge| judge.ended(at, at)),
+            Present::Run(course) => {
+                let (began, cause) = (course.began, course.run.cause());
+                if let Some(course) = self.attempt_over(&mut state, course, tale, now) {
+                    state.present = Present::Run(course);
+                    return state;
+                }
+                self.after_run(state, tale, (cause, began), now)
+            }
+        }
+    }
+
+    /// Ends a run that waits for its next attempt, or whose future was dropped.
+    pub(super) fn give_up<'a>(
+        &'a self,
+        mut state: Guard<'a>,
+        seat: Seat,
+        tale: &mut Tale,
+        now: Now,
+    ) -> Guard<'a> {
+        let Some(mut course) = state.take_course(seat) else { return state };
+        let (began, cause) = (course.began, course.run.cause());
+        let failure = course.failure.take().filter(|_| !course.is_called_off);
+        let outcome = failure.map_or(Outcome::Cancelled, Outcome::from);
+        self.finish(&mut state, course, outcome, (tale, now));
+        match seat {
+            Seat::Lead => self.after_run(state, tale, (cause, began), now),
+            Seat::Beside(_) => state,
+        }
+    }
+
+    /// Takes note of the end of an attempt; gives the run back when there is another.
+    pub(super) fn attempt_over(
+        &self,
+        state: &mut State,
+        mut course: Course,
+        tale: &mut Tale,
+        now: Now,
+    ) -> Option<Course> {
+        tale.drop_later(course.alarm.take(), None);
+        if course.deadline.is_some_and(|deadline| now.tick >= deadline) {
+            // All workers were busy, and the alarm has not come.
+            course.run.request_stop(StopCause::Timeout);
+        }
+        let outcome = self.outcome_of(&mut course);
+        let attempt = course.run.attempt();
+        let may_go_on = attempt <= self.policy.retry.max && !course.is_called_off;
+        let failure = outcome.failure().filter(|_| may_go_on);
+        let (Some(failure), None) = (failure, state.end) else {
+            self.finish(state, course, outcome, (tale, now));
+            return None;
+        };
+        let longest = self.policy.retry.longest_wait_after(attempt);
+        let draw = Draw::Retry(course.run.number(), attempt);
+        let next_attempt_in = self.chance.part_of(longest, draw);
+        let (run, failure) = (course.run.clone(), failure.clone());
+        course.again_at = Some(now.tick + next_attempt_in);
+        course.failure = Some(failure.clone());
+        tale.tell(Event::AttemptFailed { run, failure, attempt, next_attempt_in, at: now.wall });
+        Some(course)
+    }
+
+    /// What came of an attempt. A run that was asked to stop has stopped, whatever it returned.
+    fn outcome_of(&self, course: &mut Course) -> Outcome {
+        let failure = course.failure.take();
+        match (course.run.stop_cause(), failure) {
+            (Some(StopCause::Cancelled), _) => Outcome::Cancelled,
+            (Some(StopCause::Timeout), _) => {
+                Failure::from_timeout(self.policy.timeout.unwrap_or_default()).into()
+            }
+            (None, Some(_)) if course.run.is_stopped_by_pool() => Outcome::Cancelled,
+            (None, Some(failure)) => failure.into(),
+            (None, None) => Outcome::Success,
+        }
+    }
+
+    /// Records a run that is over.
+    fn finish(
+        &self,
+        state: &mut State,
+        course: Course,
+        outcome: Outcome,
+        (tale, now): (&mut Tale, Now),
+    ) {
+        let Course { run, began, alarm, .. } = course;
+        let took = now.tick.since(began.tick);
+        if outcome.is_failure() && self.policy.on_error == OnError::Stop {
+            state.end.get_or_insert(TaskState::Failed);
+        }
+        let recorded = state.history.record(RunRecord {
+            number: run.number(),
+            cause: run.cause(),
+            fire_time: run.fire_time(),
+            started_at: began.wall,
+            took,
+            attempts: run.attempt(),
+            outcome: outcome.clone(),
+            notes: run.take_notes(),
+        });
+        tale.wake(state);
+        if recorded.is_news || self.bus.is_heard() {
+            tale.finish(run, outcome, took, recorded.streak);
+            tale.drop_later(alarm, None);
+        } else {
+            tale.drop_later(alarm, Some(run));
+        }
+    }
+
+    /// Judges the fire times that have come while a run was in progress in the engine's task.
+    fn after_run<'a>(
+        &'a self,
+        state: Guard<'a>,
+        tale: &mut Tale,
+        (cause, began): (Cause, Now),
+        now: Now,
+    ) -> Guard<'a> {
+        if state.end.is_some() || state.wishes.rule.is_some() {
+            return state;
+        }
+        self.judged(state, tale, now, |judge| match cause {
+            Cause::Schedule => judge.ended(began, now),
+            Cause::Manual => judge.ended_beside(began, now),
+        })
+    }
+
+    /// The future of a run was dropped by the pool.
+    pub(super) fn abandoned(self: &Arc<Self>, seat: Seat, run: &Run) {
+        let (now, mut tale) = (Now::read(&*self.clock), Tale::default());
+        let mut state = self.lock();
+        if state.course(seat).is_some_and(|course| course.is_attempt(run)) {
+            state = self.give_up(state, seat, &mut tale, now);
+            if let Seat::Beside(number) = seat {
+                let beside = state.take_beside(number);
+                drop(state);
+                drop(beside);
+            } else {
+                drop(state);
+            }
+        } else {
+            drop(state);
+        }
+        tale.out(self, None, now);
+    }
+}
+
+impl Course {
+    /// Whether this is the attempt that is in progress.
+    pub(super) fn is_attempt(&self, run: &Run) -> bool {
+        self.again_at.is_none() && self.run.is_same_attempt(run)
+    }
+}

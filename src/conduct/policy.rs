@@ -1,0 +1,200 @@
+//! What a task does when things do not go as planned.
+
+use std::time::Duration;
+
+/// What becomes of a fire time that comes while a run of the same task is in progress.
+///
+/// A run is in progress from its start to the end of its last attempt, the waits between attempts
+/// included. With `fixed_rate = "1s"` and runs that take 1.5 s, runs start at
+///
+/// | overlap | seconds |
+/// |---|---|
+/// | `skip` | 0, 2, 4, … |
+/// | `queue_one` | 0, 1.5, 3, … |
+/// | `allow` | 0, 1, 2, … |
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[doc(alias = "DisallowConcurrentExecution")]
+#[non_exhaustive]
+pub enum Overlap {
+    /// It is skipped.
+    #[default]
+    Skip,
+    /// One run, for the latest such fire time, starts as soon as the run in progress has ended; the
+    /// earlier ones are skipped.
+    QueueOne,
+    /// It starts at once, beside the run in progress.
+    Allow,
+}
+
+impl Overlap {
+    /// The word for it in an annotation: `skip`, `queue_one` or `allow`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Skip => "skip",
+            Self::QueueOne => "queue_one",
+            Self::Allow => "allow",
+        }
+    }
+}
+
+/// What becomes of fire times that pass while no run of the task is in progress and none can start:
+/// no thread is free, the process is suspended, the wall clock is set forward.
+///
+/// A fire time is missed when it could not start before the next one has come too, or is more than
+/// 60 s late. (The threshold is Quartz's; `catch_up` is what the JDK does.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Misfire {
+    /// One run, for the latest of them, starts at once; the earlier ones are skipped.
+    #[default]
+    RunOnce,
+    /// All are skipped; the next run is that of the next fire time to come.
+    Skip,
+    /// Each runs, one after the other, each with its own fire time.
+    CatchUp,
+}
+
+impl Misfire {
+    /// The word for it in an annotation: `run_once`, `skip` or `catch_up`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::RunOnce => "run_once",
+            Self::Skip => "skip",
+            Self::CatchUp => "catch_up",
+        }
+    }
+}
+
+/// What becomes of a task after a run whose last attempt failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OnError {
+    /// The task runs again at its next fire time: the rule of Spring.
+    #[default]
+    Continue,
+    /// The task ends as failed: the rule of the JDK.
+    Stop,
+}
+
+impl OnError {
+    /// The word for it in an annotation: `continue` or `stop`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Continue => "continue",
+            Self::Stop => "stop",
+        }
+    }
+}
+
+/// How often a failed run is tried again, and after what time.
+///
+/// After the k-th attempt the run waits a random part of `min(cap, base * 2^(k-1))` ("full jitter"),
+/// and holds no thread meanwhile.
+///
+/// ```
+/// use scheduler::Retry;
+/// use std::time::Duration;
+///
+/// let retry = Retry::new(3).base(Duration::from_millis(200)).cap(Duration::from_secs(5));
+/// assert_eq!(retry.longest_wait_after(1), Duration::from_millis(200));
+/// assert_eq!(retry.longest_wait_after(9), Duration::from_secs(5));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[doc(alias = "Retryable")]
+#[doc(alias = "maxRetries")]
+#[non_exhaustive]
+pub struct Retry {
+    /// How many attempts may follow the first one; zero for none.
+    pub max: u32,
+    /// The longest wait after the first attempt; it doubles with each further one. One second by
+    /// default.
+    pub base: Duration,
+    /// The longest wait after any attempt; one minute by default.
+    pub cap: Duration,
+}
+
+impl Retry {
+    /// Never.
+    pub const NONE: Self = Self::new(0);
+
+    /// Up to `max` further attempts.
+    #[must_use]
+    pub const fn new(max: u32) -> Self {
+        Self { max, base: Duration::from_secs(1), cap: Duration::from_secs(60) }
+    }
+
+    /// Sets the longest wait after the first attempt.
+    #[must_use]
+    pub const fn base(self, base: Duration) -> Self {
+        Self { base, ..self }
+    }
+
+    /// Sets the longest wait after any attempt.
+    #[must_use]
+    pub const fn cap(self, cap: Duration) -> Self {
+        Self { cap, ..self }
+    }
+
+    /// The longest wait after an attempt, the first being 1.
+    #[must_use]
+    pub fn longest_wait_after(self, attempt: u32) -> Duration {
+        let factor = 1_u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX);
+        let doubled = self.base.checked_mul(factor).unwrap_or(Duration::MAX);
+        let doubled = if attempt > 32 && !self.base.is_zero() { Duration::MAX } else { doubled };
+        doubled.min(self.cap)
+    }
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+/// All policies of one task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Policy {
+    pub(crate) overlap: Overlap,
+    pub(crate) misfire: Misfire,
+    /// The longest time by which a run starts later than its fire time; zero for none.
+    pub(crate) jitter: Duration,
+    /// How long one attempt may take.
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) retry: Retry,
+    pub(crate) on_error: OnError,
+    /// What jitter and the waits between attempts are drawn from, beside the name of the task.
+    pub(crate) seed: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_the_cap_and_never_overflow() {
+        let retry = Retry::new(100);
+        let waits: Vec<u64> =
+            (1..=9).map(|attempt| retry.longest_wait_after(attempt).as_secs()).collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+        for attempt in [31, 32, 33, 34, 64, 65, u32::MAX] {
+            assert_eq!(retry.longest_wait_after(attempt), retry.cap);
+            let tiny = retry.base(Duration::from_nanos(1));
+            assert!(tiny.longest_wait_after(attempt) >= Duration::from_secs(1));
+            assert_eq!(retry.base(Duration::ZERO).longest_wait_after(attempt), Duration::ZERO);
+            assert!(Retry::new(1).cap(Duration::MAX).longest_wait_after(attempt) > retry.cap);
+        }
+    }
+
+    #[test]
+    fn the_words_are_those_of_the_annotation() {
+        use scheduler_expr as words;
+        for overlap in [Overlap::Skip, Overlap::QueueOne, Overlap::Allow] {
+            assert!(words::Attribute::from_name("overlap").is_some(), "{}", overlap.name());
+        }
+        assert_eq!(Misfire::default().name(), "run_once");
+        assert_eq!(OnError::default().name(), "continue");
+    }
+}

@@ -1,0 +1,183 @@
+//! When a task fires, as it was written.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::DateTime;
+use chrono::TimeDelta;
+use chrono::Utc;
+use scheduler_core::Trigger;
+use scheduler_core::TriggerContext;
+use scheduler_core::trigger::CronTrigger;
+use scheduler_core::trigger::Zone;
+
+use crate::observe::RuleKind;
+
+/// When a task fires.
+#[derive(Clone, Debug)]
+pub(crate) enum Rule {
+    Cron(Arc<CronTrigger>),
+    FixedRate { period: Duration, initial_delay: Duration },
+    FixedDelay { delay: Duration, initial_delay: Duration },
+    Once { delay: Duration },
+    Custom(Arc<dyn Trigger>),
+}
+
+impl Rule {
+    pub(crate) fn kind(&self) -> RuleKind {
+        match self {
+            Self::Cron(_) => RuleKind::Cron,
+            Self::FixedRate { .. } => RuleKind::FixedRate,
+            Self::FixedDelay { .. } => RuleKind::FixedDelay,
+            Self::Once { .. } => RuleKind::Once,
+            Self::Custom(_) => RuleKind::Custom,
+        }
+    }
+
+    /// How long from one fire time to the next, where the rule says that.
+    pub(crate) fn period(&self) -> Option<Duration> {
+        match self {
+            Self::FixedRate { period, .. } => Some(*period),
+            Self::FixedDelay { delay, .. } => Some(*delay),
+            Self::Cron(_) | Self::Once { .. } | Self::Custom(_) => None,
+        }
+    }
+
+    /// The zone of a cron expression.
+    pub(crate) fn zone(&self) -> Option<Zone> {
+        match self {
+            Self::Cron(trigger) => Some(trigger.zone()),
+            _ => None,
+        }
+    }
+
+    /// The first fire time of a task that starts at `now`; none when there is none.
+    ///
+    /// It asks the trigger, which may be the user's.
+    pub(crate) fn first_fire_time(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        match self {
+            Self::Cron(trigger) => trigger.next_after(now),
+            Self::FixedRate { initial_delay: delay, .. }
+            | Self::FixedDelay { initial_delay: delay, .. }
+            | Self::Once { delay } => now.checked_add_signed(TimeDelta::from_std(*delay).ok()?),
+            Self::Custom(trigger) => trigger.next_fire_time(&TriggerContext::first(now)),
+        }
+    }
+
+    /// The rule for a task that is running already: a rate or delay without an initial delay begins
+    /// after one period.
+    pub(crate) fn taking_over(self) -> Self {
+        let or = |initial: Duration, period| if initial.is_zero() { period } else { initial };
+        match self {
+            Self::FixedRate { period, initial_delay } => {
+                Self::FixedRate { period, initial_delay: or(initial_delay, period) }
+            }
+            Self::FixedDelay { delay, initial_delay } => {
+                Self::FixedDelay { delay, initial_delay: or(initial_delay, delay) }
+            }
+            other => other,
+        }
+    }
+}
+
+/// Writes the rule as people read it: `every 1m 30s`, `0 0 9 * * * (09:00, daily) in Europe/Berlin`.
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let initial_delay = match self {
+            Self::Cron(trigger) => return write!(f, "{trigger} in {}", trigger.zone().name()),
+            Self::Custom(trigger) => return write!(f, "{trigger:?}"),
+            Self::Once { delay } if delay.is_zero() => return f.write_str("once, at once"),
+            Self::Once { delay } => return write!(f, "once, after {}", Length(*delay)),
+            Self::FixedRate { period, initial_delay } => {
+                write!(f, "every {}", Length(*period))?;
+                initial_delay
+            }
+            Self::FixedDelay { delay, initial_delay } => {
+                write!(f, "{} after each run", Length(*delay))?;
+                initial_delay
+            }
+        };
+        if initial_delay.is_zero() {
+            return Ok(());
+        }
+        write!(f, ", first after {}", Length(*initial_delay))
+    }
+}
+
+/// A length of time, exactly: `1d 30s`, `1m 30s`, `1.5ms` as `1ms 500µs`.
+pub(super) struct Length(pub(super) Duration);
+
+impl fmt::Display for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(u128, &str); 7] = [
+            (86_400_000_000_000, "d"),
+            (3_600_000_000_000, "h"),
+            (60_000_000_000, "m"),
+            (1_000_000_000, "s"),
+            (1_000_000, "ms"),
+            (1_000, "µs"),
+            (1, "ns"),
+        ];
+        let mut rest = self.0.as_nanos();
+        let mut gap = "";
+        for (unit, name) in UNITS {
+            if rest >= unit {
+                write!(f, "{gap}{}{name}", rest / unit)?;
+                (rest, gap) = (rest % unit, " ");
+            }
+        }
+        if gap.is_empty() { f.write_str("0s") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_is_written_exactly() {
+        let cases = [
+            (Duration::ZERO, "0s"),
+            (Duration::from_secs(1), "1s"),
+            (Duration::from_millis(1_500), "1s 500ms"),
+            (Duration::from_secs(86_430), "1d 30s"),
+            (Duration::from_nanos(1_002_003), "1ms 2µs 3ns"),
+        ];
+        for (length, text) in cases {
+            assert_eq!(Length(length).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn rules_are_written_as_people_read_them() {
+        let second = Duration::from_secs(1);
+        let cron = CronTrigger::new("0 0 9 * * MON-FRI".parse().unwrap(), Zone::UTC);
+        let cases = [
+            (Rule::Cron(Arc::new(cron)), "0 0 9 * * MON-FRI (09:00, Monday to Friday) in UTC"),
+            (Rule::FixedRate { period: second, initial_delay: Duration::ZERO }, "every 1s"),
+            (
+                Rule::FixedDelay { delay: second * 90, initial_delay: second },
+                "1m 30s after each run, first after 1s",
+            ),
+            (Rule::Once { delay: second }, "once, after 1s"),
+            (Rule::Once { delay: Duration::ZERO }, "once, at once"),
+        ];
+        for (rule, text) in cases {
+            assert_eq!(rule.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_rate_without_an_initial_delay_begins_after_one_period_when_it_replaces_another() {
+        let (period, zero) = (Duration::from_secs(5), Duration::ZERO);
+        let now = DateTime::UNIX_EPOCH;
+        let first = |rule: Rule| rule.first_fire_time(now).unwrap().timestamp();
+        assert_eq!(first(Rule::FixedRate { period, initial_delay: zero }), 0);
+        assert_eq!(first(Rule::FixedRate { period, initial_delay: zero }.taking_over()), 5);
+        assert_eq!(first(Rule::FixedDelay { delay: period, initial_delay: zero }.taking_over()), 5);
+        assert_eq!(first(Rule::Once { delay: zero }.taking_over()), 0);
+        let given = Rule::FixedRate { period, initial_delay: period * 2 };
+        assert_eq!(first(given.taking_over()), 10);
+    }
+}

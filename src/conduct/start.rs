@@ -1,0 +1,306 @@
+//! How a run begins, on a worker's thread: what it is, and what is called.
+
+use chrono::DateTime;
+use chrono::Utc;
+use scheduler_core::Body;
+use scheduler_core::Due;
+use scheduler_core::Now;
+use scheduler_core::Tick;
+use std::sync::Arc;
+
+use super::conductor::Conductor;
+use super::conductor::Guard;
+use super::future::RunFuture;
+use super::state::Course;
+use super::state::Present;
+use super::state::Seat;
+use super::state::State;
+use super::tale::Tale;
+use super::timetable::FireTime;
+use crate::inject::Call;
+use crate::observe::Event;
+use crate::observe::Failure;
+use crate::observe::Span;
+use crate::observe::StopReason;
+use crate::observe::TaskFacts;
+use crate::observe::catch;
+use crate::run::Cause;
+use crate::run::Facts;
+use crate::run::Run;
+use crate::run::Stage;
+use crate::run::StopCause;
+use crate::run::TaskResult;
+
+/// A run that begins.
+pub(super) struct Opening {
+    pub(super) run: Run,
+    /// What a span tells of the task, where there are spans.
+    facts: Option<Arc<TaskFacts>>,
+}
+
+impl Opening {
+    pub(super) fn span(&self) -> Option<Span> {
+        self.facts.as_ref().map(|facts| Span::of_run(&self.run, facts))
+    }
+}
+
+/// Calls, inside a span where there is one.
+pub(super) fn in_scope<R>(span: Option<&Span>, call: impl FnOnce() -> R) -> R {
+    match span {
+        Some(span) => span.in_scope(call),
+        None => call(),
+    }
+}
+
+/// What a worker that is there is to do.
+enum Choice {
+    Nothing,
+    /// Another attempt of the run in progress.
+    Again(Course),
+    Start(FireTime, Cause),
+    StartBeside(FireTime),
+}
+
+impl Conductor {
+    /// What the engine is to run.
+    pub(super) fn body(self: &Arc<Self>, seat: Seat) -> Body {
+        let conductor = Arc::clone(self);
+        match &self.call {
+            Call::Sync(call) => {
+                let call = Arc::clone(call);
+                Body::new(move || conductor.run(seat, &*call))
+            }
+            Call::Async(_) => Body::new_async(move || RunFuture::new(&conductor, seat)),
+        }
+    }
+
+    /// One attempt of a plain function. The error is for the engine, which tells nobody of it.
+    fn run(
+        self: &Arc<Self>,
+        seat: Seat,
+        call: &(dyn Fn(&Run) -> TaskResult + Send + Sync),
+    ) -> Result<(), Failure> {
+        let Some(opening) = self.begin(seat) else { return Ok(()) };
+        let (span, run) = (opening.span(), opening.run);
+        let result = run.enter(|| in_scope(span.as_ref(), || catch(|| call(&run))));
+        let result = flat(result);
+        if let Err(failure) = &result {
+            span.iter().for_each(|span| span.fail(failure));
+            self.note_failure(seat, &run, failure);
+        }
+        result
+    }
+
+    /// Keeps why an attempt failed until the engine says that it is over.
+    pub(super) fn note_failure(&self, seat: Seat, run: &Run, failure: &Failure) {
+        let mut state = self.lock();
+        if let Some(course) = state.course(seat).filter(|course| course.is_attempt(run)) {
+            course.failure = Some(failure.clone());
+        }
+    }
+
+    /// Begins an attempt; none when there is nothing to run.
+    pub(super) fn begin(self: &Arc<Self>, seat: Seat) -> Option<Opening> {
+        let engine = scheduler_core::Run::current()?;
+        let (now, mut tale) = (engine.started(), Tale::default());
+        let (mut state, choice) = match seat {
+            Seat::Lead => self.choose(self.lock(), &mut tale, now),
+            Seat::Beside(number) => Self::choose_beside(self.lock(), number),
+        };
+        let mut beside = None;
+        let course = match choice {
+            Choice::Nothing => None,
+            Choice::StartBeside(fire) => {
+                state.present = Present::Started(now);
+                beside = Some(fire);
+                None
+            }
+            Choice::Again(course) => Some(self.next_attempt(&course, engine, now)),
+            Choice::Start(fire, cause) => {
+                let number = match seat {
+                    Seat::Lead => state.draw_number(),
+                    Seat::Beside(number) => number,
+                };
+                Some(self.first_attempt(fire, (cause, number), engine, now))
+            }
+        };
+        let opening = course.map(|course| {
+            let facts = cfg!(feature = "tracing").then(|| Arc::clone(&state.facts));
+            let opening = Opening { run: course.run.clone(), facts };
+            state.put_course(seat, course);
+            opening
+        });
+        drop(state);
+        self.tell_start(opening.as_ref(), &mut tale);
+        tale.out(self, None, now);
+        if let Some(fire) = beside {
+            // A pool that is shut down takes none, and will not run this one again either.
+            drop(self.start_beside(fire, Cause::Schedule));
+        }
+        let opening = opening?;
+        if let Some(deadline) = self.deadline(now) {
+            self.limit(seat, &opening.run, deadline);
+        }
+        Some(opening)
+    }
+
+    fn choose<'a>(
+        &'a self,
+        mut state: Guard<'a>,
+        tale: &mut Tale,
+        now: Now,
+    ) -> (Guard<'a>, Choice) {
+        let is_paused = state.wishes.pause.is_some();
+        if let Present::Run(course) = &state.present {
+            let is_due = course.again_at.is_some_and(|at| at <= now.tick);
+            let may_go_on = state.end.is_none() && !course.is_called_off;
+            let course = (is_due && may_go_on && !is_paused).then(|| state.take_course(Seat::Lead));
+            let choice = course.flatten().map_or(Choice::Nothing, Choice::Again);
+            return (state, choice);
+        }
+        if state.has_urgent_wish() {
+            return (state, Choice::Nothing);
+        }
+        if std::mem::take(&mut state.wishes.manual_run) {
+            let at = Due::Wall(now.wall);
+            return (state, Choice::Start(FireTime { at, due: at }, Cause::Manual));
+        }
+        if is_paused {
+            return (state, Choice::Nothing);
+        }
+        let mut start = None;
+        state = self.judged(state, tale, now, |judge| {
+            let verdict = judge.begin(now)?;
+            start = verdict.start.map(|fire| (fire, judge.starts_beside()));
+            Ok(verdict.skips)
+        });
+        // RACE: where a trigger was asked, others may have had wishes meanwhile.
+        let is_revoked = state.has_urgent_wish() || state.wishes.pause.is_some();
+        let choice = match start.filter(|_| !is_revoked) {
+            None => Choice::Nothing,
+            Some((fire, true)) => Choice::StartBeside(fire),
+            Some((fire, false)) => Choice::Start(fire, Cause::Schedule),
+        };
+        (state, choice)
+    }
+
+    fn choose_beside(mut state: Guard<'_>, number: u64) -> (Guard<'_>, Choice) {
+        if state.end.is_some() {
+            return (state, Choice::Nothing);
+        }
+        let is_paused = state.wishes.pause.is_some();
+        let Some(beside) = state.beside_mut(number) else { return (state, Choice::Nothing) };
+        let choice = match &beside.course {
+            None if is_paused && beside.cause == Cause::Schedule => Choice::Nothing,
+            None => Choice::Start(beside.fire, beside.cause),
+            Some(course) if is_paused || course.is_called_off => Choice::Nothing,
+            Some(_) => beside.course.take().map_or(Choice::Nothing, Choice::Again),
+        };
+        (state, choice)
+    }
+
+    fn first_attempt(
+        &self,
+        fire: FireTime,
+        (cause, number): (Cause, u64),
+        engine: scheduler_core::Run,
+        now: Now,
+    ) -> Course {
+        // The engine has converted the same instant already, as a rule.
+        let is_same = fire.due == engine.due();
+        let due = if is_same { engine.fire_time() } else { fire.due.as_wall(now) };
+        let facts = Facts {
+            task: Arc::clone(&self.name),
+            number,
+            attempt: 1,
+            cause,
+            fire_time: if fire.at == fire.due { due } else { fire.at.as_wall(now) },
+            started_at: now.wall,
+        };
+        let run = Run::on_stage(facts, self.stage(due, engine, now));
+        Course {
+            run,
+            began: now,
+            again_at: None,
+            is_called_off: false,
+            deadline: self.deadline(now),
+            failure: None,
+            alarm: None,
+        }
+    }
+
+    fn next_attempt(&self, course: &Course, engine: scheduler_core::Run, now: Now) -> Course {
+        let last = &course.run;
+        let facts = Facts {
+            task: Arc::clone(&self.name),
+            number: last.number(),
+            attempt: last.attempt() + 1,
+            cause: last.cause(),
+            fire_time: last.fire_time(),
+            started_at: now.wall,
+        };
+        let due = course.again_at.map_or(now.wall, |at| Due::Tick(at).as_wall(now));
+        let run = Run::on_stage(facts, self.stage(due, engine, now));
+        run.keep_notes(last.take_notes());
+        let deadline = self.deadline(now);
+        let (began, is_called_off) = (course.began, course.is_called_off);
+        Course { run, began, again_at: None, is_called_off, deadline, failure: None, alarm: None }
+    }
+
+    fn stage(&self, due: DateTime<Utc>, engine: scheduler_core::Run, now: Now) -> Stage {
+        let deadline = self.deadline(now).map(|at| (at, Arc::clone(&self.clock)));
+        Stage { due, engine, pool: self.pool.clone(), deadline }
+    }
+
+    fn deadline(&self, now: Now) -> Option<Tick> {
+        self.policy.timeout.map(|limit| now.tick + limit)
+    }
+
+    fn tell_start(&self, opening: Option<&Opening>, tale: &mut Tale) {
+        if let Some(Opening { run, .. }) = opening
+            && self.bus.is_heard()
+        {
+            tale.tell(Event::RunStarted { run: run.clone(), late: run.lateness() });
+        }
+    }
+
+    /// Sees to it that an attempt is asked to stop when its time is over.
+    fn limit(self: &Arc<Self>, seat: Seat, run: &Run, deadline: Tick) {
+        let Some(pool) = self.pool.upgrade() else { return };
+        let (conductor, limited) = (Arc::downgrade(self), run.clone());
+        let alarm = pool.call_at(deadline, move || {
+            if let Some(conductor) = conductor.upgrade() {
+                conductor.time_is_over(seat, &limited);
+            }
+        });
+        let mut state = self.lock();
+        if let Some(course) = state.course(seat).filter(|course| course.is_attempt(run)) {
+            course.alarm = Some(alarm);
+        }
+    }
+
+    fn time_is_over(&self, seat: Seat, run: &Run) {
+        let mut state = self.lock();
+        let is_in_progress = state.course(seat).is_some_and(|course| course.is_attempt(run));
+        let is_first = is_in_progress && run.request_stop(StopCause::Timeout);
+        drop(state);
+        if is_first {
+            run.heed_stop();
+            let (run, at) = (run.clone(), self.clock.wall());
+            self.bus.emit(Event::StopAsked { run, why: StopReason::Timeout, at });
+        }
+    }
+}
+
+impl State {
+    /// The number of a new run.
+    pub(super) fn draw_number(&mut self) -> u64 {
+        self.runs += 1;
+        self.runs
+    }
+}
+
+/// What came of a call that may have panicked.
+pub(super) fn flat(result: Result<TaskResult, Failure>) -> Result<(), Failure> {
+    result?.map_err(|error| Failure::from_error(&error))
+}

@@ -1,0 +1,209 @@
+//! What a conductor keeps behind its lock: the wishes of others, the runs in progress, the past.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use chrono::DateTime;
+use chrono::Utc;
+use scheduler_core::Now;
+use scheduler_core::TaskHandle;
+use scheduler_core::Tick;
+
+use super::judge::Judge;
+use super::rule::Rule;
+use super::timetable::FireTime;
+use crate::observe::Failure;
+use crate::observe::History;
+use crate::observe::TaskFacts;
+use crate::observe::TaskState;
+use crate::run::Cause;
+use crate::run::Run;
+use scheduler_core::Alarm;
+
+/// The state of a task.
+///
+/// INVARIANT: its lock is the innermost one; nothing is called while it is held: no trigger, no body,
+/// no listener, no destructor of theirs, no pool.
+pub(super) struct State {
+    pub(super) facts: Arc<TaskFacts>,
+    pub(super) rule: Rule,
+    /// Absent while it is being asked, by the thread that runs or renews the task.
+    pub(super) judge: Option<Box<Judge>>,
+    /// What the engine's task of this task does at present, or did and will be asked about.
+    pub(super) present: Present,
+    /// Runs that take place beside it, each in an engine's task of its own.
+    pub(super) beside: Vec<Beside>,
+    /// How many runs have begun.
+    pub(super) runs: u64,
+    pub(super) wishes: Wishes,
+    /// Why and how the task has ended; it may be being run for the last time.
+    pub(super) end: Option<TaskState>,
+    pub(super) is_end_told: bool,
+    pub(super) history: History,
+    /// Who waits for the end of a run.
+    pub(super) watchers: Vec<Waker>,
+    /// The engine's task; absent before it is attached, and after its end.
+    pub(super) handle: Option<TaskHandle<()>>,
+}
+
+/// What others want of a task, and it has not seen to yet.
+#[derive(Default)]
+pub(super) struct Wishes {
+    /// A new rule, from this time on.
+    pub(super) rule: Option<(Rule, Now)>,
+    pub(super) manual_run: bool,
+    pub(super) pause: Option<Pause>,
+    /// It was resumed: fire times that have come meanwhile are to be passed over.
+    pub(super) was_resumed: bool,
+}
+
+/// Why and since when no run starts.
+#[derive(Clone, Debug)]
+pub(super) struct Pause {
+    pub(super) note: Option<Arc<str>>,
+    pub(super) since: DateTime<Utc>,
+    pub(super) until: Option<DateTime<Utc>>,
+}
+
+/// What the engine's task does.
+pub(super) enum Present {
+    /// It waits, or runs only to find that it is to do nothing.
+    Nothing,
+    /// It has started a run beside itself.
+    Started(Now),
+    Run(Course),
+}
+
+/// A run in progress, from its first attempt to the end of its last.
+pub(super) struct Course {
+    /// As its present attempt sees it, or the last one while it waits.
+    pub(super) run: Run,
+    pub(super) began: Now,
+    /// When the next attempt is due, where it waits for that.
+    pub(super) again_at: Option<Tick>,
+    /// Whether somebody cancelled it: there is no further attempt.
+    pub(super) is_called_off: bool,
+    /// When the time of the present attempt is over.
+    pub(super) deadline: Option<Tick>,
+    /// Why the present attempt, or the last one, failed.
+    pub(super) failure: Option<Failure>,
+    /// Ends the present attempt when its time is over.
+    pub(super) alarm: Option<Alarm>,
+}
+
+/// A run beside the engine's task of its task.
+pub(super) struct Beside {
+    pub(super) number: u64,
+    pub(super) fire: FireTime,
+    pub(super) cause: Cause,
+    pub(super) handle: Option<TaskHandle<()>>,
+    /// Absent before it has begun.
+    pub(super) course: Option<Course>,
+}
+
+/// Where a run takes place: in the engine's task of its task, or beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seat {
+    Lead,
+    Beside(u64),
+}
+
+impl State {
+    pub(super) fn new(facts: Arc<TaskFacts>, rule: Rule, judge: Judge) -> Self {
+        Self {
+            facts,
+            rule,
+            judge: Some(Box::new(judge)),
+            present: Present::Nothing,
+            beside: Vec::new(),
+            runs: 0,
+            wishes: Wishes::default(),
+            end: None,
+            is_end_told: false,
+            history: History::default(),
+            watchers: Vec::new(),
+            handle: None,
+        }
+    }
+
+    pub(super) fn course(&mut self, seat: Seat) -> Option<&mut Course> {
+        match seat {
+            Seat::Lead => match &mut self.present {
+                Present::Run(course) => Some(course),
+                Present::Nothing | Present::Started(_) => None,
+            },
+            Seat::Beside(number) => self.beside_mut(number)?.course.as_mut(),
+        }
+    }
+
+    /// All runs in progress, to be cancelled.
+    pub(super) fn courses_mut(&mut self) -> impl Iterator<Item = &mut Course> {
+        let lead = match &mut self.present {
+            Present::Run(course) => Some(course),
+            Present::Nothing | Present::Started(_) => None,
+        };
+        lead.into_iter().chain(self.beside.iter_mut().filter_map(|beside| beside.course.as_mut()))
+    }
+
+    /// Takes a run out that is over, or about to be looked at.
+    pub(super) fn take_course(&mut self, seat: Seat) -> Option<Course> {
+        match seat {
+            Seat::Lead => match std::mem::replace(&mut self.present, Present::Nothing) {
+                Present::Run(course) => Some(course),
+                other => {
+                    self.present = other;
+                    None
+                }
+            },
+            Seat::Beside(number) => self.beside_mut(number)?.course.take(),
+        }
+    }
+
+    pub(super) fn put_course(&mut self, seat: Seat, course: Course) {
+        match seat {
+            Seat::Lead => self.present = Present::Run(course),
+            Seat::Beside(number) => {
+                if let Some(beside) = self.beside_mut(number) {
+                    beside.course = Some(course);
+                }
+            }
+        }
+    }
+
+    pub(super) fn beside_mut(&mut self, number: u64) -> Option<&mut Beside> {
+        self.beside.iter_mut().find(|beside| beside.number == number)
+    }
+
+    pub(super) fn take_beside(&mut self, number: u64) -> Option<Beside> {
+        let index = self.beside.iter().position(|beside| beside.number == number)?;
+        Some(self.beside.remove(index))
+    }
+
+    /// All runs in progress, the one in the engine's task of this task first.
+    pub(super) fn courses(&self) -> impl Iterator<Item = &Course> {
+        let lead = match &self.present {
+            Present::Run(course) => Some(course),
+            Present::Nothing | Present::Started(_) => None,
+        };
+        lead.into_iter().chain(self.beside.iter().filter_map(|beside| beside.course.as_ref()))
+    }
+
+    /// The engine's tasks that may wait and have to look at a wish.
+    pub(super) fn handles(&self) -> Vec<TaskHandle<()>> {
+        let beside = self.beside.iter().filter_map(|beside| beside.handle.as_ref());
+        self.handle.iter().chain(beside).cloned().collect()
+    }
+
+    /// Whether somebody wants what a worker that is about to start a run has to leave to the pace.
+    pub(super) fn has_urgent_wish(&self) -> bool {
+        self.end.is_some() || self.wishes.rule.is_some() || self.wishes.was_resumed
+    }
+}
+
+impl Wishes {
+    /// Until when no run starts; none when the task is not paused.
+    pub(super) fn paused_until(&self) -> Option<scheduler_core::Due> {
+        let pause = self.pause.as_ref()?;
+        Some(pause.until.map_or(scheduler_core::Due::NEVER, scheduler_core::Due::Wall))
+    }
+}

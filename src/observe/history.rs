@@ -1,0 +1,184 @@
+//! What a task remembers of its runs: the last of them, counters, and how many failed in a row.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use chrono::DateTime;
+use chrono::TimeDelta;
+use chrono::Utc;
+
+use super::Counters;
+use super::Outcome;
+use super::RunRecord;
+use super::SkipReason;
+
+/// How many runs are remembered.
+pub(crate) const RUNS_KEPT: usize = 20;
+
+/// The past of one task. Plain data: whoever owns it guards it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct History {
+    /// The latest first.
+    runs: VecDeque<RunRecord>,
+    counters: Counters,
+    streak: u64,
+    /// When it began, and how long it took: added up only for those who ask.
+    last_success: Option<(DateTime<Utc>, Duration)>,
+}
+
+/// What a run that is over means for its task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Recorded {
+    /// How many runs in a row have failed, this one included.
+    pub(crate) streak: u64,
+    /// Whether everybody should know: it is no success, or the first, or the first after failures.
+    pub(crate) is_news: bool,
+}
+
+impl History {
+    /// Takes note of a run that is over.
+    pub(crate) fn record(&mut self, run: RunRecord) -> Recorded {
+        let is_first = self.counters.successes == 0;
+        let streak_before = self.streak;
+        let counters = &mut self.counters;
+        counters.runs += 1;
+        counters.attempts += u64::from(run.attempts);
+        let count = match &run.outcome {
+            Outcome::Success => &mut counters.successes,
+            Outcome::Error(_) => &mut counters.errors,
+            Outcome::Panic(_) => &mut counters.panics,
+            Outcome::Timeout(_) => &mut counters.timeouts,
+            Outcome::Cancelled => &mut counters.cancelled,
+        };
+        *count += 1;
+        let is_success = run.outcome.is_success();
+        if is_success {
+            self.streak = 0;
+            self.last_success = Some((run.started_at, run.took));
+        } else if run.outcome.is_failure() {
+            self.streak += 1;
+        }
+        self.runs.truncate(RUNS_KEPT - 1);
+        self.runs.push_front(run);
+        let is_news = !is_success || is_first || streak_before > 0;
+        Recorded { streak: self.streak, is_news }
+    }
+
+    /// Takes note of fire times that passed without a run.
+    pub(crate) fn skip(&mut self, reason: SkipReason, count: u64) {
+        let skipped = match reason {
+            SkipReason::Overlap => &mut self.counters.skipped_overlap,
+            SkipReason::Paused => &mut self.counters.skipped_paused,
+            SkipReason::Misfire => &mut self.counters.skipped_misfire,
+        };
+        *skipped = skipped.saturating_add(count);
+    }
+
+    /// The last runs, the latest first.
+    pub(crate) fn runs(&self) -> impl ExactSizeIterator<Item = &RunRecord> {
+        self.runs.iter()
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// How many runs in a row have failed; a cancelled run neither counts nor ends it.
+    pub(crate) fn streak(&self) -> u64 {
+        self.streak
+    }
+
+    /// When the last run that succeeded ended.
+    pub(crate) fn last_success(&self) -> Option<DateTime<Utc>> {
+        let (started_at, took) = self.last_success?;
+        started_at.checked_add_signed(TimeDelta::from_std(took).ok()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::Failure;
+    use crate::run::Cause;
+
+    fn run(number: u64, attempts: u32, outcome: Outcome) -> RunRecord {
+        let started_at = DateTime::UNIX_EPOCH + Duration::from_secs(number);
+        let (fire_time, took) = (started_at, Duration::from_secs(5));
+        let cause = Cause::Schedule;
+        RunRecord {
+            number,
+            cause,
+            fire_time,
+            started_at,
+            took,
+            attempts,
+            outcome,
+            notes: Vec::new(),
+        }
+    }
+
+    fn panicked() -> Outcome {
+        Failure::from_panic("no", None).into()
+    }
+
+    #[test]
+    fn the_last_twenty_runs_are_kept_the_latest_first() {
+        let mut history = History::default();
+        for number in 1..=25 {
+            history.record(run(number, 1, Outcome::Success));
+        }
+        let numbers: Vec<u64> = history.runs().map(|run| run.number).collect();
+        assert_eq!(numbers, (6..=25).rev().collect::<Vec<_>>());
+        assert_eq!(history.counters().runs, 25);
+        assert_eq!(history.last_success().unwrap().timestamp(), 30);
+    }
+
+    #[test]
+    fn a_streak_grows_with_failures_and_ends_with_a_success() {
+        let mut history = History::default();
+        let outcomes = [
+            (Outcome::Success, 0, true),
+            (Outcome::Success, 0, false),
+            (panicked(), 1, true),
+            (Failure::from_timeout(Duration::from_secs(5)).into(), 2, true),
+            (Outcome::Cancelled, 2, true),
+            (panicked(), 3, true),
+            (Outcome::Success, 0, true),
+            (Outcome::Success, 0, false),
+        ];
+        for (number, (outcome, streak, is_news)) in (1..).zip(outcomes) {
+            let recorded = history.record(run(number, 1, outcome));
+            assert_eq!(recorded, Recorded { streak, is_news }, "run {number}");
+            assert_eq!(history.streak(), streak);
+        }
+    }
+
+    #[test]
+    fn what_happened_is_counted_by_kind() {
+        let mut history = History::default();
+        let error = crate::run::TaskError::from_display("no");
+        history.record(run(1, 3, Failure::from_error(&error).into()));
+        history.record(run(2, 1, panicked()));
+        history.record(run(3, 2, Failure::from_timeout(Duration::from_secs(1)).into()));
+        history.record(run(4, 1, Outcome::Cancelled));
+        history.record(run(5, 1, Outcome::Success));
+        history.skip(SkipReason::Overlap, 2);
+        history.skip(SkipReason::Paused, 3);
+        history.skip(SkipReason::Misfire, u64::MAX);
+        let expected = Counters {
+            runs: 5,
+            successes: 1,
+            errors: 1,
+            panics: 1,
+            timeouts: 1,
+            cancelled: 1,
+            attempts: 8,
+            skipped_overlap: 2,
+            skipped_paused: 3,
+            skipped_misfire: u64::MAX,
+        };
+        assert_eq!(history.counters(), expected);
+        assert_eq!(history.counters().failures(), 3);
+        assert_eq!(history.counters().skipped(), u64::MAX, "a sum that is too large saturates");
+    }
+}

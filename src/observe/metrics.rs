@@ -1,0 +1,369 @@
+//! The bridge to `metrics`: counters, histograms and gauges for each task.
+//!
+//! The only file that knows that crate; `metrics_off` stands in its place without the feature.
+//!
+//! Each run is told twice: in names of our own, and as `tasks.scheduled.execution` with the labels that
+//! dashboards for Spring know. Texts of errors are never labels.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::PoisonError;
+use std::sync::RwLock;
+
+use chrono::DateTime;
+use chrono::Utc;
+use metrics::Unit;
+use metrics::counter;
+use metrics::describe_histogram;
+use metrics::gauge;
+use metrics::histogram;
+
+use super::Event;
+use super::Listener;
+use super::Outcome;
+use super::TaskFacts;
+use crate::run::Run;
+
+/// Hands what happens to the recorder of the program.
+#[derive(Debug, Default)]
+pub(crate) struct Meter {
+    functions: RwLock<HashMap<Arc<str>, Function>>,
+}
+
+/// A task's function in the two parts that Spring's labels want.
+#[derive(Clone, Debug)]
+struct Function {
+    name: Arc<str>,
+    namespace: Arc<str>,
+}
+
+/// The listener for the recorder of the program.
+pub(crate) fn meter() -> Option<Arc<dyn Listener>> {
+    Some(Arc::new(Meter::default()))
+}
+
+impl Listener for Meter {
+    fn on_event(&self, event: &Event) {
+        match event {
+            Event::SchedulerStarted { .. } => describe(),
+            Event::TaskAdded { task, at } => self.added(task, *at),
+            Event::RunStarted { run, late } => started(run, late.as_secs_f64()),
+            Event::RunFinished { run, .. } => {
+                finished(event);
+                self.finished_as_in_spring(run, event);
+            }
+            Event::Skipped { task, reason, count, .. } => {
+                let (task, reason) = (Arc::clone(task), reason.name());
+                counter!("scheduler_task_skipped_total", "task" => task, "reason" => reason)
+                    .increment(*count);
+            }
+            Event::Paused { task, .. } => {
+                gauge!("scheduler_task_paused", "task" => Arc::clone(task)).set(1.0);
+            }
+            Event::Resumed { task, .. } => {
+                gauge!("scheduler_task_paused", "task" => Arc::clone(task)).set(0.0);
+            }
+            Event::Rescheduled { task, next, .. } => set_next(task, *next),
+            Event::TaskEnded { task, .. } => set_next(task, None),
+            _ => {}
+        }
+    }
+}
+
+impl Meter {
+    fn added(&self, task: &TaskFacts, at: DateTime<Utc>) {
+        let name = &task.name;
+        let mut functions = self.functions.write().unwrap_or_else(PoisonError::into_inner);
+        functions.insert(Arc::clone(name), Function::of(task));
+        drop(functions);
+        if let Some(period) = task.period {
+            gauge!("scheduler_task_period_seconds", "task" => Arc::clone(name))
+                .set(period.as_secs_f64());
+        }
+        gauge!("scheduler_task_running", "task" => Arc::clone(name)).set(0.0);
+        gauge!("scheduler_task_paused", "task" => Arc::clone(name)).set(0.0);
+        gauge!("scheduler_task_consecutive_failures", "task" => Arc::clone(name)).set(0.0);
+        // As if it had succeeded now, so that an alert on old successes fires for one that never did.
+        gauge!("scheduler_task_last_success_timestamp_seconds", "task" => Arc::clone(name))
+            .set(seconds(at));
+    }
+
+    fn finished_as_in_spring(&self, run: &Run, event: &Event) {
+        let Event::RunFinished { outcome, took, .. } = event else { return };
+        let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
+        let function = functions.get(run.task_name()).cloned();
+        drop(functions);
+        let function = function.unwrap_or_else(|| Function::without_path(run.task_name()));
+        let exception = if outcome.is_failure() { outcome.name() } else { "none" };
+        let outcome = match outcome {
+            Outcome::Success => "SUCCESS",
+            Outcome::Cancelled => "UNKNOWN",
+            _ => "ERROR",
+        };
+        histogram!(
+            SPRING_EXECUTION,
+            "code.function" => function.name,
+            "code.namespace" => function.namespace,
+            "exception" => exception,
+            "outcome" => outcome,
+            "error" => exception,
+        )
+        .record(took.as_secs_f64());
+    }
+}
+
+impl Function {
+    fn of(task: &TaskFacts) -> Self {
+        let path = task.function.as_deref().and_then(|path| path.rsplit_once("::"));
+        match path {
+            Some((namespace, name)) => {
+                Self { name: name.into(), namespace: namespace.replace("::", ".").into() }
+            }
+            None => Self::without_path(task.function.as_deref().unwrap_or(&task.name)),
+        }
+    }
+
+    fn without_path(name: &str) -> Self {
+        Self { name: name.into(), namespace: "ANONYMOUS".into() }
+    }
+}
+
+fn describe() {
+    for name in
+        ["scheduler_task_duration_seconds", "scheduler_task_start_delay_seconds", SPRING_EXECUTION]
+    {
+        describe_histogram!(name, Unit::Seconds, "");
+    }
+    gauge!("scheduler_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
+}
+
+const SPRING_EXECUTION: &str = "tasks.scheduled.execution";
+
+/// A further attempt is no further run.
+fn started(run: &Run, late: f64) {
+    if run.attempt() > 1 {
+        return;
+    }
+    let task: Arc<str> = run.task_name().into();
+    gauge!("scheduler_task_running", "task" => Arc::clone(&task)).increment(1.0);
+    histogram!("scheduler_task_start_delay_seconds", "task" => task).record(late);
+}
+
+fn finished(event: &Event) {
+    let Event::RunFinished { run, outcome, took, next, streak, at } = event else { return };
+    let task: Arc<str> = run.task_name().into();
+    let label = || Arc::clone(&task);
+    counter!("scheduler_task_runs_total", "task" => label(), "outcome" => outcome.name())
+        .increment(1);
+    histogram!("scheduler_task_duration_seconds", "task" => label()).record(took.as_secs_f64());
+    gauge!("scheduler_task_running", "task" => label()).decrement(1.0);
+    gauge!("scheduler_task_consecutive_failures", "task" => label()).set(*streak as f64);
+    gauge!("scheduler_task_last_run_timestamp_seconds", "task" => label()).set(seconds(*at));
+    if outcome.is_success() {
+        gauge!("scheduler_task_last_success_timestamp_seconds", "task" => label())
+            .set(seconds(*at));
+    }
+    set_next(&task, *next);
+}
+
+/// A task that fires no more has no next time: Prometheus' idiom for that is not a number.
+fn set_next(task: &Arc<str>, next: Option<DateTime<Utc>>) {
+    let next = next.map_or(f64::NAN, seconds);
+    gauge!("scheduler_task_next_run_timestamp_seconds", "task" => Arc::clone(task)).set(next);
+}
+
+fn seconds(at: DateTime<Utc>) -> f64 {
+    at.timestamp_micros() as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::Bus;
+    use crate::observe::BusBuilder;
+    use crate::observe::Failure;
+    use crate::observe::SkipReason;
+    use crate::observe::sample;
+    use metrics::Counter;
+    use metrics::CounterFn;
+    use metrics::Gauge;
+    use metrics::GaugeFn;
+    use metrics::Histogram;
+    use metrics::HistogramFn;
+    use metrics::Key;
+    use metrics::KeyName;
+    use metrics::Metadata;
+    use metrics::Recorder;
+    use metrics::SharedString;
+    use scheduler_core::ManualClock;
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    /// Each metric with its labels, and its values: counters and gauges as their present value.
+    #[derive(Clone, Default)]
+    struct Notes(Arc<Mutex<BTreeMap<String, Vec<f64>>>>);
+
+    struct Metric(String, Notes);
+
+    impl Notes {
+        fn metric(&self, key: &Key) -> Arc<Metric> {
+            let labels = key.labels().map(|label| format!("{}={}", label.key(), label.value()));
+            let labels: Vec<String> = labels.collect();
+            Arc::new(Metric(format!("{}{{{}}}", key.name(), labels.join(",")), self.clone()))
+        }
+
+        fn get(&self, key: &str) -> Vec<f64> {
+            self.0.lock().unwrap().get(key).cloned().unwrap_or_default()
+        }
+    }
+
+    impl Metric {
+        fn change(&self, change: impl FnOnce(f64) -> f64) {
+            let mut all = self.1.0.lock().unwrap();
+            let values = all.entry(self.0.clone()).or_default();
+            *values = vec![change(values.first().copied().unwrap_or_default())];
+        }
+    }
+
+    impl CounterFn for Metric {
+        fn increment(&self, value: u64) {
+            self.change(|before| before + value as f64);
+        }
+
+        fn absolute(&self, value: u64) {
+            self.change(|_| value as f64);
+        }
+    }
+
+    impl GaugeFn for Metric {
+        fn increment(&self, value: f64) {
+            self.change(|before| before + value);
+        }
+
+        fn decrement(&self, value: f64) {
+            self.change(|before| before - value);
+        }
+
+        fn set(&self, value: f64) {
+            self.change(|_| value);
+        }
+    }
+
+    impl HistogramFn for Metric {
+        fn record(&self, value: f64) {
+            self.1.0.lock().unwrap().entry(self.0.clone()).or_default().push(value);
+        }
+    }
+
+    impl Recorder for Notes {
+        fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+        fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+        fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+        fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+            Counter::from_arc(self.metric(key))
+        }
+
+        fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+            Gauge::from_arc(self.metric(key))
+        }
+
+        fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
+            Histogram::from_arc(self.metric(key))
+        }
+    }
+
+    fn bus() -> Bus {
+        let builder = meter().into_iter().fold(BusBuilder::new(), BusBuilder::in_place);
+        builder.build(Arc::new(ManualClock::new())).unwrap()
+    }
+
+    fn started(number: u64, attempt: u32) -> Event {
+        Event::RunStarted {
+            run: sample::run("tick", number, attempt),
+            late: Duration::from_secs(2),
+        }
+    }
+
+    #[test]
+    fn a_task_is_measured_in_native_names() {
+        let (notes, bus) = (Notes::default(), bus());
+        let second = sample::at(0).timestamp() as f64;
+        metrics::with_local_recorder(&notes, || {
+            bus.emit(Event::TaskAdded { task: sample::facts("tick"), at: sample::at(0) });
+            bus.emit(Event::SchedulerStarted { at: sample::at(0), tasks: 1 });
+            let success = Outcome::Success;
+            bus.emit(started(1, 1));
+            bus.emit(sample::finished(sample::run("tick", 1, 1), success, 0, 1_000));
+            let failure: Outcome = Failure::from_panic("no", None).into();
+            bus.emit(started(2, 1));
+            bus.emit(started(2, 2));
+            bus.emit(sample::finished(sample::run("tick", 2, 2), failure, 1, 2_000));
+            bus.emit(started(3, 1));
+            let (reason, at) = (SkipReason::Overlap, sample::at(0));
+            let task: Arc<str> = "tick".into();
+            bus.emit(Event::Skipped {
+                task: Arc::clone(&task),
+                reason,
+                fire_time: at,
+                count: 3,
+                at,
+            });
+            bus.emit(Event::Paused { task, note: None, until: None, at });
+        });
+        let of_tick = |name: &str| notes.get(&format!("scheduler_task_{name}{{task=tick}}"));
+        assert_eq!(notes.get("scheduler_task_runs_total{task=tick,outcome=success}"), [1.0]);
+        assert_eq!(notes.get("scheduler_task_runs_total{task=tick,outcome=panic}"), [1.0]);
+        assert_eq!(notes.get("scheduler_task_skipped_total{task=tick,reason=overlap}"), [3.0]);
+        assert_eq!(of_tick("duration_seconds"), [0.012, 0.012]);
+        assert_eq!(of_tick("start_delay_seconds"), [2.0, 2.0, 2.0], "an attempt is no run");
+        assert_eq!(of_tick("running"), [1.0]);
+        assert_eq!(of_tick("paused"), [1.0]);
+        assert_eq!(of_tick("consecutive_failures"), [1.0]);
+        assert_eq!(of_tick("period_seconds"), [1.0]);
+        assert_eq!(of_tick("last_success_timestamp_seconds"), [second + 1.0]);
+        assert_eq!(of_tick("last_run_timestamp_seconds"), [second + 2.0]);
+        assert_eq!(of_tick("next_run_timestamp_seconds"), [second + 3_600.0]);
+        assert_eq!(notes.get("scheduler_build_info{version=0.1.0}"), [1.0]);
+    }
+
+    #[test]
+    fn a_task_is_measured_as_in_spring() {
+        let (notes, bus) = (Notes::default(), bus());
+        metrics::with_local_recorder(&notes, || {
+            bus.emit(Event::TaskAdded { task: sample::facts("tick"), at: sample::at(0) });
+            let run = || sample::run("tick", 1, 1);
+            bus.emit(sample::finished(run(), Outcome::Success, 0, 0));
+            bus.emit(sample::finished(run(), sample::error("no").into(), 1, 0));
+            bus.emit(sample::finished(run(), Outcome::Cancelled, 0, 0));
+            bus.emit(sample::finished(sample::run("unknown", 1, 1), Outcome::Success, 0, 0));
+        });
+        let spring = |function: &str, exception: &str, outcome: &str| {
+            let error = format!("exception={exception},outcome={outcome},error={exception}");
+            notes.get(&format!("tasks.scheduled.execution{{{function},{error}}}"))
+        };
+        let function = "code.function=work,code.namespace=shop.jobs";
+        assert_eq!(spring(function, "none", "SUCCESS"), [0.012]);
+        assert_eq!(spring(function, "error", "ERROR"), [0.012]);
+        assert_eq!(spring(function, "none", "UNKNOWN"), [0.012]);
+        let unknown = "code.function=unknown,code.namespace=ANONYMOUS";
+        assert_eq!(spring(unknown, "none", "SUCCESS"), [0.012]);
+    }
+
+    /// A task that never succeeded has to look as old as the process, for alerts.
+    #[test]
+    fn the_last_success_is_at_first_the_start() {
+        let (notes, bus) = (Notes::default(), bus());
+        metrics::with_local_recorder(&notes, || {
+            bus.emit(Event::TaskAdded { task: sample::facts("tick"), at: sample::at(0) });
+            let task = "tick".into();
+            let state = crate::observe::TaskState::Completed;
+            bus.emit(Event::TaskEnded { task, state, at: sample::at(1) });
+        });
+        let start = sample::at(0).timestamp() as f64;
+        let key = "scheduler_task_last_success_timestamp_seconds{task=tick}";
+        assert_eq!(notes.get(key), [start]);
+        assert!(notes.get("scheduler_task_next_run_timestamp_seconds{task=tick}")[0].is_nan());
+    }
+}

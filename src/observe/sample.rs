@@ -1,0 +1,91 @@
+//! Runs, facts and events for tests, on a Friday at eight.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::DateTime;
+use chrono::Utc;
+
+use super::Counters;
+use super::Event;
+use super::Failure;
+use super::Outcome;
+use super::RuleKind;
+use super::RunRecord;
+use super::TaskFacts;
+use super::TaskSnapshot;
+use super::TaskState;
+use crate::entry::Location;
+use crate::run::Cause;
+use crate::run::Facts;
+use crate::run::Run;
+use crate::run::TaskError;
+
+/// 2026-03-27 08:00 UTC, and so many milliseconds.
+pub(crate) fn at(millis: u64) -> DateTime<Utc> {
+    DateTime::from_timestamp(1_774_598_400, 0).expect("a time") + Duration::from_millis(millis)
+}
+
+pub(crate) fn facts(name: &str) -> Arc<TaskFacts> {
+    Arc::new(TaskFacts {
+        name: name.into(),
+        function: Some("shop::jobs::work".into()),
+        kind: RuleKind::FixedRate,
+        rule: "every 1s".into(),
+        period: Some(Duration::from_secs(1)),
+        zone: "Europe/Berlin".parse().expect("a zone"),
+        pool: "default".into(),
+        is_async: false,
+        location: Some(Location { file: "src/jobs.rs", line: 7 }),
+    })
+}
+
+pub(crate) fn run(task: &str, number: u64, attempt: u32) -> Run {
+    let (task, cause, at) = (task.into(), Cause::Schedule, at(0));
+    Run::new(Facts { task, number, attempt, cause, fire_time: at, started_at: at })
+}
+
+/// A run that ended after 12 ms and is due again an hour after the first one.
+pub(crate) fn finished(run: Run, outcome: Outcome, streak: u64, millis: u64) -> Event {
+    let (took, next, at) = (Duration::from_millis(12), Some(at(3_600_000)), at(millis));
+    Event::RunFinished { run, outcome, took, next, streak, at }
+}
+
+pub(crate) fn error(message: &str) -> Failure {
+    Failure::from_error(&TaskError::from_display(message))
+}
+
+/// A run that took from one second to another.
+pub(crate) fn record(from: u64, to: u64) -> RunRecord {
+    let started_at = at(from * 1_000);
+    RunRecord {
+        number: 1,
+        cause: Cause::Schedule,
+        fire_time: started_at,
+        started_at,
+        took: Duration::from_secs(to - from),
+        attempts: 1,
+        outcome: Outcome::Success,
+        notes: Vec::new(),
+    }
+}
+
+/// A task that has not run.
+pub(crate) fn snapshot(name: &str) -> TaskSnapshot {
+    TaskSnapshot {
+        facts: facts(name),
+        state: TaskState::Waiting,
+        is_paused: false,
+        pause_note: None,
+        paused_since: None,
+        paused_until: None,
+        next: None,
+        would_run_at: None,
+        running: 0,
+        running_since: None,
+        last_runs: Vec::new(),
+        streak: 0,
+        last_success: None,
+        counters: Counters::default(),
+    }
+}

@@ -1,0 +1,188 @@
+//! The bus with listeners that are slow, that panic, and that tell events themselves.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::OnceLock;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use chrono::DateTime;
+use scheduler_core::ManualClock;
+
+use super::Bus;
+use super::BusBuilder;
+use super::Event;
+use super::queue::CAPACITY;
+
+/// Longer than anything here takes; a test that waits so long has failed.
+const LONG: Duration = Duration::from_secs(60);
+
+fn resumed(task: &str) -> Event {
+    Event::Resumed { task: task.into(), at: DateTime::UNIX_EPOCH }
+}
+
+fn name(event: &Event) -> String {
+    match event {
+        Event::Resumed { task, .. } => task.to_string(),
+        Event::Lost { count } => format!("{count} lost"),
+        Event::HookPanicked { hook, failure, .. } => format!("{hook}: {}", failure.message()),
+        other => format!("{other:?}"),
+    }
+}
+
+/// What a listener has heard.
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<String>>>);
+
+impl Heard {
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+
+    fn listener(&self) -> Arc<dyn super::Listener> {
+        let heard = self.clone();
+        Arc::new(move |event: &Event| heard.0.lock().unwrap().push(name(event)))
+    }
+}
+
+fn build(builder: BusBuilder) -> Bus {
+    builder.build(Arc::new(ManualClock::new())).unwrap()
+}
+
+#[test]
+fn with_a_reporter_alone_nobody_hears_every_event() {
+    let reported = Heard::default();
+    let bus = build(BusBuilder::new().reporter(reported.listener()));
+    assert!(!bus.is_heard());
+    bus.emit(resumed("a"));
+    assert_eq!(reported.take(), ["a"], "in place, without a thread");
+    assert!(bus.flush(Duration::ZERO));
+    assert!(build(BusBuilder::new().in_place(reported.listener())).is_heard());
+    assert!(build(BusBuilder::new().listener(reported.listener())).is_heard());
+}
+
+#[test]
+fn listeners_hear_everything_in_order_on_a_thread_of_their_own() {
+    let (first, second, threads) = (Heard::default(), Heard::default(), Heard::default());
+    let seen = threads.clone();
+    let on_thread = Arc::new(move |_: &Event| {
+        let thread = std::thread::current().name().unwrap_or_default().to_owned();
+        seen.0.lock().unwrap().push(thread);
+    });
+    let builder = BusBuilder::new().listener(first.listener()).listener(second.listener());
+    let bus = build(builder.listener(on_thread));
+    let names: Vec<String> = (0..500).map(|number| number.to_string()).collect();
+    for name in &names {
+        bus.emit(resumed(name));
+    }
+    assert!(bus.flush(LONG));
+    assert_eq!(first.take(), names);
+    assert_eq!(second.take(), names);
+    let mut threads = threads.take();
+    threads.dedup();
+    assert_eq!(threads, ["scheduler-events"]);
+}
+
+#[test]
+fn a_full_queue_drops_events_and_says_how_many_where_they_are_missing() {
+    let heard = Heard::default();
+    let (inside, entered) = mpsc::channel();
+    let (release, gate) = mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    let stuck = Arc::new(move |event: &Event| {
+        if name(event) == "stuck" {
+            inside.send(()).unwrap();
+            gate.lock().unwrap().recv().unwrap();
+        }
+    });
+    let bus = build(BusBuilder::new().listener(stuck).listener(heard.listener()));
+    bus.emit(resumed("stuck"));
+    entered.recv().unwrap();
+    let total = CAPACITY + 7;
+    for number in 0..total {
+        bus.emit(resumed(&number.to_string()));
+    }
+    assert!(!bus.flush(Duration::ZERO), "a listener that is stuck is not waited for");
+    release.send(()).unwrap();
+    assert!(bus.flush(LONG));
+    bus.emit(resumed("later"));
+    assert!(bus.flush(LONG));
+    let heard = heard.take();
+    assert_eq!(heard.len(), 1 + CAPACITY + 2);
+    assert_eq!(heard[..2], ["stuck", "0"]);
+    assert_eq!(heard[CAPACITY], (CAPACITY - 1).to_string());
+    assert_eq!(heard[CAPACITY + 1..], ["7 lost", "later"]);
+}
+
+#[test]
+fn a_panic_of_a_listener_is_reported_once_and_hurts_no_other() {
+    let (reported, heard) = (Heard::default(), Heard::default());
+    let panics = Arc::new(|event: &Event| panic!("not {}", name(event)));
+    for is_synchronous in [true, false] {
+        let builder = BusBuilder::new()
+            .reporter(reported.listener())
+            .listener(panics.clone())
+            .listener(heard.listener());
+        let bus = build(if is_synchronous { builder.synchronous() } else { builder });
+        bus.emit(resumed("a"));
+        assert!(bus.flush(LONG));
+        bus.emit(resumed("b"));
+        assert!(bus.flush(LONG));
+        assert_eq!(heard.take(), ["a", "b"]);
+        assert_eq!(reported.take(), ["a", "listener: not a", "b"]);
+    }
+}
+
+#[test]
+fn a_panic_of_the_reporter_or_of_a_bridge_does_not_reach_who_tells() {
+    let heard = Heard::default();
+    let panics = Arc::new(|_: &Event| panic!("no words"));
+    let builder = BusBuilder::new().reporter(panics.clone()).in_place(panics);
+    let bus = build(builder.listener(heard.listener()).synchronous());
+    bus.emit(resumed("a"));
+    assert_eq!(heard.take(), ["a"]);
+}
+
+#[test]
+fn in_a_simulation_listeners_are_called_in_place_and_in_order() {
+    let heard = Heard::default();
+    let bus = Arc::new(OnceLock::<Bus>::new());
+    let inner = Arc::clone(&bus);
+    let echo = Arc::new(move |event: &Event| {
+        if name(event) == "a" {
+            inner.get().unwrap().emit(resumed("echo of a"));
+        }
+    });
+    let builder = BusBuilder::new().listener(echo).listener(heard.listener()).synchronous();
+    bus.set(build(builder)).unwrap();
+    bus.get().unwrap().emit(resumed("a"));
+    assert_eq!(heard.take(), ["a", "echo of a"], "not the echo before its cause");
+    bus.get().unwrap().emit(resumed("b"));
+    assert_eq!(heard.take(), ["b"]);
+}
+
+#[test]
+fn a_listener_that_flushes_does_not_wait_for_itself() {
+    let bus = Arc::new(OnceLock::<Bus>::new());
+    let (inner, (done, flushed)) = (Arc::clone(&bus), mpsc::channel());
+    let flushes = Arc::new(move |_: &Event| {
+        done.send(inner.get().unwrap().flush(Duration::MAX)).unwrap();
+    });
+    bus.set(build(BusBuilder::new().listener(flushes))).unwrap();
+    bus.get().unwrap().emit(resumed("a"));
+    assert_eq!(flushed.recv_timeout(LONG), Ok(true));
+}
+
+#[test]
+fn a_bus_that_is_dropped_still_delivers_what_waits_and_ends_its_thread() {
+    let (told, heard) = mpsc::channel();
+    let listener = Arc::new(move |event: &Event| told.send(name(event)).unwrap());
+    let bus = build(BusBuilder::new().listener(listener));
+    for number in 0..10 {
+        bus.emit(resumed(&number.to_string()));
+    }
+    drop(bus);
+    // The channel ends when the listener is dropped, which its thread does when it ends.
+    let names: Vec<String> = heard.iter().collect();
+    assert_eq!(names.join(" "), "0 1 2 3 4 5 6 7 8 9");
+}

@@ -1,0 +1,174 @@
+//! The bridge to `tracing`: a span for each run, and the scheduler's own words as events.
+//!
+//! The only file that knows that crate; `tracing_off` stands in its place without the feature.
+
+use tracing::dispatcher;
+use tracing::field::Empty;
+use tracing::subscriber::NoSubscriber;
+
+use super::Failure;
+use super::Level;
+use super::TaskFacts;
+use crate::run::Run;
+
+/// The span of one run, or of one attempt of it: a trace of its own, with OpenTelemetry's names.
+#[derive(Clone, Debug)]
+pub(crate) struct Span(tracing::Span);
+
+impl Span {
+    pub(crate) fn of_run(run: &Run, facts: &TaskFacts) -> Self {
+        let name = run.task_name();
+        Self(tracing::info_span!(
+            target: "scheduler",
+            parent: None,
+            "task",
+            otel.name = format_args!("task {name}"),
+            otel.kind = "internal",
+            otel.status_code = Empty,
+            code.function.name = facts.function.as_deref(),
+            scheduler.task.name = name,
+            scheduler.trigger = facts.kind.name(),
+            scheduler.schedule = &*facts.rule,
+            scheduler.scheduled_time = format_args!("{:?}", run.fire_time()),
+            scheduler.run_id = run.number(),
+            scheduler.attempt = run.attempt(),
+            "error.type" = Empty,
+        ))
+    }
+
+    /// Calls with the span entered: the body of a sync run, or one poll of an async one.
+    pub(crate) fn in_scope<R>(&self, call: impl FnOnce() -> R) -> R {
+        self.0.in_scope(call)
+    }
+
+    /// Marks the run as failed.
+    pub(crate) fn fail(&self, failure: &Failure) {
+        self.0.record("otel.status_code", "ERROR");
+        self.0.record("error.type", failure.kind());
+    }
+}
+
+/// Whether a subscriber is installed, whatever it lets through.
+pub(crate) fn is_installed() -> bool {
+    dispatcher::get_default(|dispatch| !dispatch.is::<NoSubscriber>())
+}
+
+/// Whether the subscriber takes words of this level.
+pub(crate) fn is_enabled(level: Level) -> bool {
+    match level {
+        Level::Error => tracing::enabled!(target: "scheduler", tracing::Level::ERROR),
+        Level::Warn => tracing::enabled!(target: "scheduler", tracing::Level::WARN),
+        Level::Info => tracing::enabled!(target: "scheduler", tracing::Level::INFO),
+        Level::Debug => tracing::enabled!(target: "scheduler", tracing::Level::DEBUG),
+    }
+}
+
+/// Says it as an event.
+pub(crate) fn say(level: Level, text: &str) {
+    match level {
+        Level::Error => tracing::error!(target: "scheduler", "{text}"),
+        Level::Warn => tracing::warn!(target: "scheduler", "{text}"),
+        Level::Info => tracing::info!(target: "scheduler", "{text}"),
+        Level::Debug => tracing::debug!(target: "scheduler", "{text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::sample;
+    use std::fmt;
+    use std::fmt::Write;
+    use std::sync::Arc;
+    use std::sync::Mutex;
+    use tracing::Event;
+    use tracing::Metadata;
+    use tracing::Subscriber;
+    use tracing::field::Field;
+    use tracing::field::Visit;
+    use tracing::span::Attributes;
+    use tracing::span::Id;
+    use tracing::span::Record;
+
+    /// Writes down what it is told, a line each.
+    #[derive(Clone, Default)]
+    struct Notes(Arc<Mutex<String>>);
+
+    impl Notes {
+        fn add(&self, what: &str, fields: impl FnOnce(&mut Fields)) {
+            let mut line = Fields(what.to_owned());
+            fields(&mut line);
+            *self.0.lock().unwrap() += &format!("{}\n", line.0);
+        }
+    }
+
+    struct Fields(String);
+
+    impl Visit for Fields {
+        fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+            write!(self.0, " {}={value:?}", field.name()).unwrap();
+        }
+    }
+
+    impl Subscriber for Notes {
+        fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+            metadata.target() == "scheduler" && *metadata.level() <= tracing::Level::INFO
+        }
+
+        fn new_span(&self, span: &Attributes<'_>) -> Id {
+            let name = format!("new {} root={}", span.metadata().name(), span.is_root());
+            self.add(&name, |fields| span.record(fields));
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, values: &Record<'_>) {
+            self.add("record", |fields| values.record(fields));
+        }
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn event(&self, event: &Event<'_>) {
+            self.add(&format!("event {}", event.metadata().level()), |fields| event.record(fields));
+        }
+
+        fn enter(&self, _: &Id) {
+            self.add("enter", |_| {});
+        }
+
+        fn exit(&self, _: &Id) {
+            self.add("exit", |_| {});
+        }
+    }
+
+    #[test]
+    fn a_run_has_a_span_with_the_names_of_opentelemetry() {
+        let notes = Notes::default();
+        tracing::subscriber::with_default(notes.clone(), || {
+            let span = Span::of_run(&sample::run("tick", 3, 2), &sample::facts("tick"));
+            span.in_scope(|| say(Level::Warn, "inside"));
+            span.fail(&sample::error("no"));
+        });
+        let expected = "\
+new task root=true otel.name=task tick otel.kind=\"internal\" code.function.name=\"shop::jobs::work\" \
+scheduler.task.name=\"tick\" scheduler.trigger=\"fixed_rate\" scheduler.schedule=\"every 1s\" \
+scheduler.scheduled_time=2026-03-27T08:00:00Z scheduler.run_id=3 scheduler.attempt=2
+enter
+event WARN message=inside
+exit
+record otel.status_code=\"ERROR\"
+record error.type=\"error\"
+";
+        assert_eq!(*notes.0.lock().unwrap(), expected);
+    }
+
+    #[test]
+    fn a_subscriber_is_noticed_and_asked_for_its_levels() {
+        assert!(!is_enabled(Level::Error), "nobody listens");
+        tracing::subscriber::with_default(Notes::default(), || {
+            assert!(is_installed());
+            assert!(is_enabled(Level::Info));
+            assert!(!is_enabled(Level::Debug));
+        });
+        assert!(!is_installed());
+    }
+}

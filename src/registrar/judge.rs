@@ -1,0 +1,298 @@
+//! Judges the effective words of one task, and makes of them what a conductor is given.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use scheduler_core::trigger::CronTrigger;
+use scheduler_core::trigger::DstGap;
+use scheduler_core::trigger::DstOverlap;
+use scheduler_core::trigger::Zone;
+use scheduler_expr::Attribute;
+use scheduler_expr::AttributeError;
+use scheduler_expr::DurationUnit;
+use scheduler_expr::nearest;
+
+use super::definition::Definition;
+use super::planned::Planned;
+use crate::conduct::Misfire;
+use crate::conduct::OnError;
+use crate::conduct::Overlap;
+use crate::conduct::Policy;
+use crate::conduct::Retry;
+use crate::conduct::Rule;
+use crate::settings::Effective;
+use crate::settings::Fault;
+use crate::settings::Refusal;
+use crate::settings::Source;
+
+/// The rules of which a task has one, unless it runs once or has a trigger of its own.
+const RULES: [Attribute; 3] = [Attribute::Cron, Attribute::FixedRate, Attribute::FixedDelay];
+
+/// What tasks are judged against.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ground<'a> {
+    /// The zone of cron expressions that name none.
+    pub(crate) zone: Zone,
+    /// The names of all pools; the first is the default one.
+    pub(crate) pools: &'a [String],
+    pub(crate) seed: u64,
+}
+
+/// What became of the words of a task.
+#[derive(Debug)]
+pub(crate) enum Judged {
+    Planned(Box<Planned>),
+    /// It is switched off: by `enabled = false`, or by the cron expression `-`.
+    Off,
+}
+
+/// Judges the words of one task; all that is wrong with them comes back together.
+pub(crate) fn judge(
+    definition: &Definition,
+    words: &Effective,
+    ground: Ground<'_>,
+) -> Result<Judged, Vec<Fault>> {
+    if words.is_off() {
+        return Ok(Judged::Off);
+    }
+    let mut judge = Judge { definition, words, ground, unit: None, faults: Vec::new() };
+    judge.unit = judge.read(Attribute::TimeUnit, Attribute::parse_unit);
+    judge.choice(Attribute::Enabled);
+    judge.check_together();
+    let rule = judge.rule();
+    let policy = judge.policy();
+    let pool = judge.pool();
+    if !judge.faults.is_empty() {
+        return Err(judge.faults);
+    }
+    Ok(match rule {
+        Some(rule) => Judged::Planned(Box::new(Planned {
+            name: definition.name.as_str().into(),
+            function: definition.function.as_deref().map(Arc::from),
+            location: definition.location,
+            zone: rule.zone().unwrap_or(ground.zone),
+            rule,
+            policy,
+            pool,
+            call: definition.call.clone(),
+        })),
+        None => Judged::Off,
+    })
+}
+
+struct Judge<'a> {
+    definition: &'a Definition,
+    words: &'a Effective,
+    ground: Ground<'a>,
+    unit: Option<DurationUnit>,
+    faults: Vec<Fault>,
+}
+
+impl Judge<'_> {
+    /// Reads an attribute, if it is given; a text that cannot be read is a fault.
+    fn read<T>(
+        &mut self,
+        attribute: Attribute,
+        parse: impl Fn(&str) -> Result<T, AttributeError>,
+    ) -> Option<T> {
+        let valued = self.words.get(attribute)?;
+        match parse(&valued.text) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.blame(&error);
+                None
+            }
+        }
+    }
+
+    fn choice(&mut self, attribute: Attribute) -> Option<&'static str> {
+        self.read(attribute, |text| attribute.parse_choice(text))
+    }
+
+    fn duration(&mut self, attribute: Attribute) -> Option<Duration> {
+        let unit = self.unit;
+        self.read(attribute, |text| attribute.parse_duration(text, unit))
+    }
+
+    fn blame(&mut self, error: &AttributeError) {
+        let refusal = Refusal { reason: error, caret: error.caret(), help: error.help() };
+        self.faults.push(self.words.fault(error.attribute(), &refusal));
+    }
+
+    /// Reports attributes that mean nothing beside the others. What an annotation says about a rule
+    /// that settings have replaced is passed over.
+    fn check_together(&mut self) {
+        let given: Vec<(Attribute, &str)> = Attribute::ALL
+            .iter()
+            .filter_map(|attribute| Some((*attribute, self.words.get(*attribute)?.text.as_str())))
+            .collect();
+        let is_replaced = self.rules().any(|rule| !self.is_annotated(rule));
+        if !is_replaced {
+            self.check_one_rule();
+        }
+        if self.definition.trigger.is_some() && !is_replaced {
+            self.check_beside_trigger();
+            return;
+        }
+        let errors = Attribute::check_together(&given, self.unit);
+        let is_passed_over = |error: &AttributeError| {
+            is_replaced && !error.is_about_text() && self.is_annotated(error.attribute())
+        };
+        let errors: Vec<AttributeError> =
+            errors.into_iter().filter(|error| !is_passed_over(error)).collect();
+        errors.iter().for_each(|error| self.blame(error));
+    }
+
+    /// The rules that count, but for a trigger of the task's own and a run that comes once.
+    fn rules(&self) -> impl Iterator<Item = Attribute> {
+        let is_given = |rule: &Attribute| self.words.get(*rule).is_some();
+        RULES.into_iter().filter(is_given)
+    }
+
+    fn is_annotated(&self, attribute: Attribute) -> bool {
+        let valued = self.words.get(attribute);
+        valued.is_some_and(|valued| matches!(valued.source, Source::Annotation(_)))
+    }
+
+    /// Several rules can only have been given in code: macro and settings refuse them.
+    fn check_one_rule(&mut self) {
+        let rules: Vec<Attribute> = self.rules().collect();
+        let (first, others) = match (&self.definition.trigger, rules.as_slice()) {
+            (Some(_), others) => ("a trigger of its own".to_owned(), others),
+            (None, [first, others @ ..]) => (format!("`{first}`"), others),
+            (None, []) => return,
+        };
+        for other in others.iter().copied() {
+            let reason =
+                format!("`{other}` conflicts with {first}: a task has exactly one trigger");
+            self.refuse(other, &reason);
+        }
+    }
+
+    /// A trigger of the task's own says all about when the task fires.
+    fn check_beside_trigger(&mut self) {
+        for attribute in
+            [Attribute::InitialDelay, Attribute::Zone, Attribute::DstGap, Attribute::DstOverlap]
+        {
+            if self.words.get(attribute).is_some() {
+                let reason = format!("`{attribute}` is of no use beside a trigger of its own");
+                self.refuse(attribute, &reason);
+            }
+        }
+    }
+
+    fn refuse(&mut self, attribute: Attribute, reason: &str) {
+        let help = format!("remove `{attribute}`");
+        let refusal = Refusal { reason: &reason, caret: None, help: Some(&help) };
+        self.faults.push(self.words.fault(attribute, &refusal));
+    }
+
+    /// The rule; none when the task is switched off, or when there is a fault.
+    fn rule(&mut self) -> Option<Rule> {
+        if let Some(trigger) = &self.definition.trigger
+            && self.rules().next().is_none()
+        {
+            return Some(Rule::Custom(Arc::clone(trigger)));
+        }
+        if self.words.get(Attribute::Cron).is_some() {
+            return self.cron();
+        }
+        let initial_delay = self.duration(Attribute::InitialDelay);
+        let period = self.duration(Attribute::FixedRate);
+        let delay = self.duration(Attribute::FixedDelay);
+        let first = initial_delay.unwrap_or_default();
+        match (period, delay, initial_delay) {
+            (Some(period), ..) => Some(Rule::FixedRate { period, initial_delay: first }),
+            (None, Some(delay), _) => Some(Rule::FixedDelay { delay, initial_delay: first }),
+            (None, None, Some(delay)) => Some(Rule::Once { delay }),
+            (None, None, None) => {
+                self.miss_rule();
+                None
+            }
+        }
+    }
+
+    fn miss_rule(&mut self) {
+        if self.faults.is_empty() && self.words.is_complete() {
+            let help = "set one of `cron`, `fixed_rate`, `fixed_delay`, or `initial_delay` alone";
+            let refusal =
+                Refusal { reason: &"the task has no rule", caret: None, help: Some(help) };
+            self.faults.push(self.words.fault(Attribute::FixedRate, &refusal));
+        }
+    }
+
+    fn cron(&mut self) -> Option<Rule> {
+        let expression = self.read(Attribute::Cron, Attribute::parse_cron)??;
+        let zone = self.read(Attribute::Zone, |text| {
+            Attribute::Zone.check(text, None).map(|()| text.parse().unwrap_or(Zone::UTC))
+        });
+        let gap = self.choice(Attribute::DstGap);
+        let overlap = self.choice(Attribute::DstOverlap);
+        let trigger = CronTrigger::new(expression, zone.unwrap_or(self.ground.zone))
+            .dst_gap(match gap {
+                Some("run_after") => DstGap::RunAfter,
+                _ => DstGap::Skip,
+            })
+            .dst_overlap(match overlap {
+                Some("first") => DstOverlap::First,
+                Some("last") => DstOverlap::Last,
+                _ => DstOverlap::Both,
+            });
+        Some(Rule::Cron(Arc::new(trigger)))
+    }
+
+    fn policy(&mut self) -> Policy {
+        Policy {
+            overlap: match self.choice(Attribute::Overlap) {
+                Some("queue_one") => Overlap::QueueOne,
+                Some("allow") => Overlap::Allow,
+                _ => Overlap::Skip,
+            },
+            misfire: match self.choice(Attribute::Misfire) {
+                Some("skip") => Misfire::Skip,
+                Some("catch_up") => Misfire::CatchUp,
+                _ => Misfire::RunOnce,
+            },
+            on_error: match self.choice(Attribute::OnError) {
+                Some("stop") => OnError::Stop,
+                _ => OnError::Continue,
+            },
+            jitter: self.duration(Attribute::Jitter).unwrap_or_default(),
+            timeout: self.duration(Attribute::Timeout),
+            retry: self.retry(),
+            seed: self.ground.seed,
+        }
+    }
+
+    fn retry(&mut self) -> Retry {
+        let max = self.read(Attribute::RetryMax, |text| Attribute::RetryMax.parse_count(text));
+        let mut retry = Retry::new(max.unwrap_or_default());
+        if let Some(base) = self.duration(Attribute::RetryBase) {
+            retry = retry.base(base);
+        }
+        if let Some(cap) = self.duration(Attribute::RetryCap) {
+            retry = retry.cap(cap);
+        }
+        retry
+    }
+
+    fn pool(&mut self) -> Arc<str> {
+        let Some(valued) = self.words.get(Attribute::Scheduler) else {
+            return self.ground.pools[0].as_str().into();
+        };
+        let name = valued.text.as_str();
+        if self.ground.pools.iter().any(|pool| pool == name) {
+            return name.into();
+        }
+        let names = self.ground.pools.iter().map(String::as_str);
+        let help = match nearest(name, names) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("configure it: Scheduler::builder().pool({name:?}, Pool::new())"),
+        };
+        let shown = crate::settings::word(name);
+        let reason = format!("there is no pool {shown}");
+        let refusal = Refusal { reason: &reason, caret: None, help: Some(&help) };
+        self.faults.push(self.words.fault(Attribute::Scheduler, &refusal));
+        "".into()
+    }
+}

@@ -1,0 +1,64 @@
+//! Whether a run shall stop, and why.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::Ordering;
+
+/// Why a run was asked to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StopCause {
+    /// Its time is over.
+    Timeout,
+    /// Somebody cancelled it.
+    Cancelled,
+}
+
+/// The request to stop: made once, never taken back.
+#[derive(Debug, Default)]
+pub(super) struct Stop {
+    cause: AtomicU8,
+}
+
+const NOT_ASKED: u8 = 0;
+const TIMEOUT: u8 = 1;
+const CANCELLED: u8 = 2;
+
+impl Stop {
+    /// Makes the request, and says whether it was not made before.
+    pub(super) fn ask(&self, cause: StopCause) -> bool {
+        let code = match cause {
+            StopCause::Timeout => TIMEOUT,
+            StopCause::Cancelled => CANCELLED,
+        };
+        // ORDERING: release, so that a run that sees the request sees what was done before it.
+        let asked = Ordering::Release;
+        self.cause.compare_exchange(NOT_ASKED, code, asked, Ordering::Relaxed).is_ok()
+    }
+
+    pub(super) fn is_asked(&self) -> bool {
+        self.cause().is_some()
+    }
+
+    pub(super) fn cause(&self) -> Option<StopCause> {
+        // ORDERING: acquire, see `ask`.
+        match self.cause.load(Ordering::Acquire) {
+            TIMEOUT => Some(StopCause::Timeout),
+            CANCELLED => Some(StopCause::Cancelled),
+            _ => None,
+        }
+    }
+}
+
+/// A wait of a run ended early, because the run was asked to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[doc(alias = "InterruptedException")]
+pub struct Stopped;
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the run was asked to stop")
+    }
+}
+
+impl Error for Stopped {}

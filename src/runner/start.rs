@@ -1,0 +1,102 @@
+//! The ways to start.
+
+use scheduler_core::Run;
+
+use super::Scheduler;
+use super::builder::Builder;
+use super::context::Context;
+use super::launch::launch;
+use super::prepare::Prepared;
+use super::prepare::prepare;
+use super::signals::Signals;
+use crate::error::StartError;
+
+/// What a person who has not read the documentation may want to know when stopping takes long.
+const HINT: &str = "Ctrl-C again to quit now";
+
+impl Builder {
+    /// Starts all tasks, blocks until Ctrl-C or SIGTERM, and lets running tasks finish.
+    ///
+    /// With `SCHEDULER_DRY_RUN=1` in the environment it says every effective value and where it comes
+    /// from, and returns without having started anything.
+    ///
+    /// # Errors
+    ///
+    /// When nothing could be started, with everything that is wrong in one error; or when tasks had
+    /// not ended within the [limit](Self::await_termination) ([`StartError::is_not_drained`]).
+    pub fn start(mut self) -> Result<(), StartError> {
+        Context::check_blocking()?;
+        let signals = take_signals()?;
+        let Some(prepared) = self.prepare_to_start()? else { return Ok(()) };
+        let scheduler = launch(self, prepared)?;
+        signals.first().wait();
+        scheduler.stop(HINT).map_err(StartError::from)
+    }
+
+    /// As [`start`](Self::start), inside an async `main`: holds no thread of the runtime.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub async fn start_async(mut self) -> Result<(), StartError> {
+        let signals = take_signals()?;
+        let Some(prepared) = self.prepare_to_start()? else { return Ok(()) };
+        let scheduler = launch(self, prepared)?;
+        signals.first().await;
+        scheduler.stop_async(HINT).await.map_err(StartError::from)
+    }
+
+    /// Starts all tasks and returns; installs no signal handler.
+    ///
+    /// Keep the answer: dropping it stops the tasks.
+    ///
+    /// With `SCHEDULER_DRY_RUN=1` in the environment it says every effective value and where it comes
+    /// from, and ends the process with exit code 0: the program would go on to serve otherwise.
+    ///
+    /// # Errors
+    ///
+    /// When a task cannot be started; then none is, and everything that is wrong is in the error.
+    pub fn spawn(mut self) -> Result<Scheduler, StartError> {
+        match self.prepare_to_start()? {
+            Some(prepared) => launch(self, prepared),
+            None => std::process::exit(0),
+        }
+    }
+
+    /// Every effective value and where it comes from, as a text; nothing is started.
+    ///
+    /// ```rust,standalone_crate
+    /// use scheduler::{Schedule, Scheduler};
+    ///
+    /// let builder = Scheduler::builder()
+    ///     .task("purge", Schedule::fixed_delay("30s"), |_| {})
+    ///     .environment([("SCHEDULER_TASKS_PURGE_FIXED_DELAY", "1m")]);
+    /// let report = builder.dry_run()?;
+    /// assert!(report.contains("env SCHEDULER_TASKS_PURGE_FIXED_DELAY"));
+    /// # Ok::<(), scheduler::StartError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`spawn`](Self::spawn).
+    pub fn dry_run(mut self) -> Result<String, StartError> {
+        Ok(prepare(&mut self)?.report)
+    }
+
+    /// None if a dry run was asked for, which has then been made.
+    fn prepare_to_start(&mut self) -> Result<Option<Prepared>, StartError> {
+        let prepared = prepare(self)?;
+        if !prepared.is_dry_run {
+            return Ok(Some(prepared));
+        }
+        self.voice.announce(prepared.report.trim_end());
+        Ok(None)
+    }
+}
+
+fn take_signals() -> Result<Signals, StartError> {
+    if Run::current().is_some() {
+        return Err(StartError::inside_task());
+    }
+    Signals::take()
+}

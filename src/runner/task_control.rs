@@ -1,0 +1,215 @@
+//! One task of a running scheduler, to be looked at and controlled.
+
+use std::fmt;
+use std::time::Duration;
+
+use chrono::DateTime;
+use chrono::Utc;
+
+use super::tasks::Tasks;
+use crate::conduct::Control;
+use crate::conduct::ControlError;
+use crate::conduct::Until;
+use crate::observe::TaskSnapshot;
+use crate::schedule::Schedule;
+
+/// One task of a running scheduler, to be looked at and controlled: see
+/// [`Tasks::get`](super::Tasks::get).
+///
+/// ```rust,standalone_crate
+/// use scheduler::{Pause, Schedule, Scheduler};
+///
+/// let scheduler = Scheduler::builder()
+///     .task("import", Schedule::fixed_rate("1h").initial_delay("1h"), |_| {})
+///     .spawn()?;
+/// let import = scheduler.tasks().get("import")?;
+/// import.pause_with(&Pause::new().note("migration"))?;
+/// assert_eq!(import.snapshot().next, None);
+/// import.resume()?;
+/// import.reschedule(Schedule::fixed_rate("5m"))?;
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+#[doc(alias = "ScheduledTask")]
+pub struct TaskControl {
+    control: Control,
+    tasks: Tasks,
+}
+
+impl TaskControl {
+    pub(super) fn new(control: Control, tasks: Tasks) -> Self {
+        Self { control, tasks }
+    }
+
+    /// The full name of the task.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.control.name()
+    }
+
+    /// The task at this moment: its rule, its state, its next run, its last runs, its counters.
+    #[must_use]
+    pub fn snapshot(&self) -> TaskSnapshot {
+        self.control.snapshot()
+    }
+
+    /// Runs the task now, beside its schedule, which does not move; also while it is paused.
+    ///
+    /// While a run is in progress the task's `overlap` decides: `skip` refuses, `queue_one` lets the run
+    /// follow, `allow` starts it beside.
+    ///
+    /// # Errors
+    ///
+    /// When the task has ended, is running, or is about to be run; or when the scheduler is stopping.
+    pub fn run_now(&self) -> Result<(), ControlError> {
+        self.control.run_now()
+    }
+
+    /// Starts no run of the schedule until the task is resumed; a run in progress goes on.
+    ///
+    /// Fire times that come meanwhile are skipped, counted, and never made up for.
+    ///
+    /// # Errors
+    ///
+    /// When the task has ended.
+    pub fn pause(&self) -> Result<(), ControlError> {
+        self.pause_with(&Pause::new())
+    }
+
+    /// As [`pause`](Self::pause), with a note, or until an instant.
+    ///
+    /// # Errors
+    ///
+    /// When the task has ended.
+    pub fn pause_with(&self, pause: &Pause) -> Result<(), ControlError> {
+        self.control.pause(pause.note_text(), pause.end())
+    }
+
+    /// Lets the task go on with its next fire time.
+    ///
+    /// # Errors
+    ///
+    /// When the task has ended, or is not paused.
+    pub fn resume(&self) -> Result<(), ControlError> {
+        self.control.resume()
+    }
+
+    /// Gives the task another rule from now on; its policies stay, and a run in progress goes on.
+    ///
+    /// A rate or delay without an initial delay begins after one period. What settings say of the task
+    /// does not count for the new rule, but its placeholders are replaced.
+    ///
+    /// # Errors
+    ///
+    /// When the task has ended, or the schedule is faulty or has more in it than a rule.
+    #[track_caller]
+    pub fn reschedule(&self, schedule: Schedule) -> Result<(), ControlError> {
+        let rule = self.tasks.rule(self.name(), schedule)?;
+        self.control.reschedule(rule)
+    }
+
+    /// Ends the task, and asks runs in progress to stop: a future is dropped at its next await, a plain
+    /// function sees [`Run::is_cancelled`](crate::Run::is_cancelled).
+    ///
+    /// # Errors
+    ///
+    /// When the task has ended before.
+    pub fn cancel(&self) -> Result<(), ControlError> {
+        self.control.cancel()
+    }
+
+    /// Asks the runs in progress to stop; the task goes on with its next fire time.
+    ///
+    /// # Errors
+    ///
+    /// When no run is in progress.
+    pub fn cancel_run(&self) -> Result<(), ControlError> {
+        self.control.cancel_run()
+    }
+}
+
+/// Waits for runs.
+impl TaskControl {
+    /// Blocks until the task has had so many runs, at most for `limit` on the scheduler's clock: for
+    /// tests of a whole program in real time. Nothing is polled.
+    ///
+    /// ```standalone_crate
+    /// use scheduler::{Schedule, Scheduler, runs};
+    /// use std::time::Duration;
+    ///
+    /// let scheduler = Scheduler::builder()
+    ///     .task("purge", Schedule::fixed_rate("1ms"), |_| {})
+    ///     .spawn()?;
+    /// scheduler.tasks().get("purge")?.wait_for(runs(3), Duration::from_secs(10))?;
+    /// assert!(scheduler.tasks().get("purge")?.snapshot().counters.runs >= 3);
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the time is over ([`ControlError::is_too_late`]), or the task has ended with fewer runs.
+    pub fn wait_for(&self, until: Until, limit: Duration) -> Result<(), ControlError> {
+        self.control.wait_for(until, limit)
+    }
+
+    /// As [`wait_for`](Self::wait_for), without blocking the calling thread, and without a limit: a
+    /// runtime has its own, such as `tokio::time::timeout`.
+    ///
+    /// # Errors
+    ///
+    /// When the task has ended with fewer runs.
+    pub async fn wait_for_async(&self, until: Until) -> Result<(), ControlError> {
+        self.control.wait_for_async(until).await
+    }
+}
+
+impl fmt::Debug for TaskControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskControl").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+/// A pause of a task, with what people should know of it.
+///
+/// ```
+/// use scheduler::Pause;
+/// use std::time::Duration;
+///
+/// let pause = Pause::new().note("migration").until("2026-03-30T14:00:00Z".parse()?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pause {
+    note: Option<String>,
+    until: Option<DateTime<Utc>>,
+}
+
+impl Pause {
+    /// A pause without an end.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Why, and by whom.
+    #[must_use]
+    pub fn note(self, note: impl Into<String>) -> Self {
+        Self { note: Some(note.into()), ..self }
+    }
+
+    /// Until when; then the task goes on by itself.
+    #[must_use]
+    pub fn until(self, instant: DateTime<Utc>) -> Self {
+        Self { until: Some(instant), ..self }
+    }
+
+    pub(super) fn note_text(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    pub(super) fn end(&self) -> Option<DateTime<Utc>> {
+        self.until
+    }
+}

@@ -1,0 +1,394 @@
+//! The tasks of a running scheduler, to be looked at and controlled.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::OnceLock;
+use std::sync::PoisonError;
+use std::sync::Weak;
+use std::time::Duration;
+
+use chrono::DateTime;
+use chrono::Utc;
+use scheduler_core::Clock;
+use scheduler_core::ScheduledThreadPool;
+use scheduler_core::trigger::Zone;
+use scheduler_expr::Attribute;
+
+use super::simulation::Simulation;
+use super::task_control::Pause;
+use super::task_control::TaskControl;
+use crate::conduct::Conductor;
+use crate::conduct::Control;
+use crate::conduct::ControlError;
+use crate::conduct::Parts;
+use crate::conduct::Rule;
+use crate::conduct::Until;
+use crate::entry::Location;
+use crate::error::StartError;
+use crate::inject::Call;
+use crate::inject::Extract;
+use crate::inject::TaskOutput;
+use crate::inject::Wiring;
+use crate::observe::Bus;
+use crate::observe::Counters;
+use crate::observe::Event;
+use crate::observe::TaskSnapshot;
+use crate::registrar::Definition;
+use crate::registrar::Ground;
+use crate::registrar::Judged;
+use crate::registrar::Planned;
+use crate::registrar::judge;
+use crate::run::Run;
+use crate::schedule::Schedule;
+use crate::settings::Effective;
+use crate::settings::Fault;
+use crate::settings::Settings;
+use crate::settings::TaskWords;
+use crate::settings::names::Names;
+use crate::speech::StillRunning;
+
+/// The tasks of a running scheduler, to be looked at and controlled while it runs.
+///
+/// [`Scheduler::tasks`](crate::Scheduler::tasks) gives it, and a task can take it as a parameter.
+/// Clones are ends of the same scheduler; when it has stopped, or was dropped, there are no tasks.
+///
+/// ```rust,standalone_crate
+/// use scheduler::{Schedule, Scheduler};
+///
+/// let scheduler = Scheduler::builder()
+///     .task("report", Schedule::cron("0 0 9 * * MON-FRI"), |_| println!("the report"))
+///     .spawn()?;
+/// let tasks = scheduler.tasks();
+/// for task in tasks.list() {
+///     println!("{}: next at {:?}", task.name(), task.next);
+/// }
+/// tasks.get("report")?.run_now()?;
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Tasks {
+    board: Arc<Board>,
+}
+
+#[derive(Default)]
+struct Board {
+    /// In the order in which they were added.
+    controls: Mutex<Vec<Control>>,
+    /// What the runs of tasks came to that were removed.
+    gone: Mutex<Totals>,
+    /// Present once the scheduler has started.
+    launcher: OnceLock<Launcher>,
+}
+
+/// What it takes to plan and start a task.
+pub(super) struct Launcher {
+    pub(super) settings: Settings,
+    pub(super) zone: Zone,
+    pub(super) seed: u64,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) bus: Arc<Bus>,
+    /// The names of the pools, the default one first.
+    pub(super) names: Vec<String>,
+    /// RACE: weak, because a pool keeps its tasks, and a task may keep the end of all tasks.
+    pub(super) pools: BTreeMap<String, Weak<ScheduledThreadPool>>,
+    pub(super) simulation: Option<Arc<dyn Simulation>>,
+}
+
+/// What runs came to, as far as the last words need it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Totals {
+    pub(super) runs: u64,
+    pub(super) failures: u64,
+    pub(super) skipped: u64,
+}
+
+impl Totals {
+    fn and(self, counters: &Counters) -> Self {
+        Self {
+            runs: self.runs + counters.runs,
+            failures: self.failures + counters.failures(),
+            skipped: self.skipped + counters.skipped(),
+        }
+    }
+}
+
+impl Tasks {
+    pub(crate) fn new() -> Self {
+        Self { board: Arc::default() }
+    }
+
+    /// All tasks at this moment, in the order in which they were added; removed ones are not there.
+    #[must_use]
+    pub fn list(&self) -> Vec<TaskSnapshot> {
+        let controls = self.controls().clone();
+        controls.iter().map(Control::snapshot).collect()
+    }
+
+    /// As [`list`](Self::list), for one whom the tasks keep: it keeps none of them.
+    pub(super) fn lister(&self) -> impl Fn() -> Vec<TaskSnapshot> + Send + Sync + use<> {
+        let board = Arc::downgrade(&self.board);
+        move || board.upgrade().map_or_else(Vec::new, |board| Self { board }.list())
+    }
+
+    /// A task by its name: the full one, or an unambiguous end of its path, such as `report` for
+    /// `shop::jobs::report`.
+    ///
+    /// # Errors
+    ///
+    /// When no task has that name, or several may be meant.
+    pub fn get(&self, name: &str) -> Result<TaskControl, ControlError> {
+        let controls = self.controls().clone();
+        let all: Vec<&str> = controls.iter().map(|control| &**control.name()).collect();
+        match Names::new(&all).find(name) {
+            Ok(index) => Ok(TaskControl::new(controls[index].clone(), self.clone())),
+            Err(error) => Err(ControlError::not_found(name, &error.to_string())),
+        }
+    }
+
+    /// Blocks until a task has had so many runs: see [`TaskControl::wait_for`].
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get) and [`TaskControl::wait_for`].
+    pub fn wait_for(&self, name: &str, until: Until, limit: Duration) -> Result<(), ControlError> {
+        self.get(name)?.wait_for(until, limit)
+    }
+
+    /// Pauses all tasks that have not ended; see [`TaskControl::pause_with`].
+    pub fn pause_all(&self, pause: &Pause) {
+        for control in self.controls().clone() {
+            // One that has ended meanwhile needs no pause.
+            let _ = control.pause(pause.note_text(), pause.end());
+        }
+    }
+
+    /// Lets all paused tasks go on.
+    pub fn resume_all(&self) {
+        for control in self.controls().clone() {
+            // One that is not paused goes on anyway.
+            let _ = control.resume();
+        }
+    }
+
+    /// Adds a task while the scheduler runs. Settings count for it as for any other.
+    ///
+    /// # Errors
+    ///
+    /// When the schedule is faulty, the name is taken, or the scheduler is stopping.
+    #[track_caller]
+    pub fn add<R: TaskOutput>(
+        &self,
+        name: &str,
+        schedule: Schedule,
+        body: impl Fn(&Run) -> R + Send + Sync + 'static,
+    ) -> Result<TaskControl, StartError> {
+        self.define(name, schedule, Call::of(body))
+    }
+
+    /// Adds a task whose body makes a future; see [`add`](Self::add).
+    ///
+    /// # Errors
+    ///
+    /// As [`add`](Self::add).
+    #[track_caller]
+    pub fn add_async<F>(
+        &self,
+        name: &str,
+        schedule: Schedule,
+        body: impl Fn(Run) -> F + Send + Sync + 'static,
+    ) -> Result<TaskControl, StartError>
+    where
+        F: Future<Output: TaskOutput> + Send + 'static,
+    {
+        self.define(name, schedule, Call::of_async(body))
+    }
+
+    /// Cancels a task and forgets it, so that its name is free.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get).
+    pub fn remove(&self, name: &str) -> Result<(), ControlError> {
+        let task = self.get(name)?;
+        let full: Arc<str> = task.name().into();
+        // It may have ended by itself.
+        let _ = task.cancel();
+        self.controls().retain(|control| *control.name() != full);
+        let counters = task.snapshot().counters;
+        let mut gone = self.board.gone.lock().unwrap_or_else(PoisonError::into_inner);
+        *gone = gone.and(&counters);
+        Ok(())
+    }
+
+    #[track_caller]
+    fn define(
+        &self,
+        name: &str,
+        schedule: Schedule,
+        call: Call,
+    ) -> Result<TaskControl, StartError> {
+        let definition = Definition::in_code(name.to_owned(), schedule, call, Location::caller());
+        let control = self.add_task(&definition).map_err(StartError::of_addition)?;
+        Ok(TaskControl::new(control, self.clone()))
+    }
+
+    fn add_task(&self, definition: &Definition) -> Result<Control, StartError> {
+        let launcher = self.board.launcher.get().ok_or_else(StartError::not_running)?;
+        let control = launcher.start(self.plan(launcher, definition)?)?;
+        self.keep(control.clone())?;
+        Ok(control)
+    }
+
+    fn plan(&self, launcher: &Launcher, task: &Definition) -> Result<Planned, StartError> {
+        let faults = crate::registrar::name_faults(std::slice::from_ref(task));
+        if !faults.is_empty() {
+            return Err(StartError::of_faults(faults));
+        }
+        let controls = self.controls().clone();
+        let others: Vec<&str> = controls.iter().map(|control| &**control.name()).collect();
+        if others.contains(&task.name.as_str()) {
+            return Err(StartError::name_taken(&task.name));
+        }
+        let texts = task.words();
+        let words = words(task, &texts);
+        let effective = launcher.settings.apply_to(&words, &others);
+        match launcher.judge(task, effective)? {
+            Judged::Planned(planned) => Ok(*planned),
+            Judged::Off => Err(StartError::switched_off(&task.name)),
+        }
+    }
+
+    /// The rule of a schedule for a task that is there; settings do not count, placeholders do.
+    #[track_caller]
+    pub(super) fn rule(&self, name: &str, schedule: Schedule) -> Result<Rule, ControlError> {
+        let stopping = || ControlError::refused(name, "the scheduler is not running");
+        let launcher = self.board.launcher.get().ok_or_else(stopping)?;
+        if let Some(policy) = schedule.policy() {
+            let why = format!("`{policy}` is no part of a rule; only the rule can be changed");
+            return Err(ControlError::refused(name, &why));
+        }
+        let call = Call::of(|_| ());
+        let definition = Definition::in_code(name.to_owned(), schedule, call, Location::caller());
+        let texts = definition.words();
+        let effective = launcher.settings.resolve(&words(&definition, &texts));
+        match launcher.judge(&definition, effective) {
+            Ok(Judged::Planned(planned)) => Ok(planned.rule),
+            Ok(Judged::Off) => {
+                Err(ControlError::refused(name, "`-` is no rule; cancel the task instead"))
+            }
+            Err(error) => Err(ControlError::refused(name, &error.faults().join("; "))),
+        }
+    }
+
+    /// Starts a planned task, and keeps its control.
+    pub(super) fn start(&self, planned: Planned) -> Result<(), StartError> {
+        let launcher = self.board.launcher.get().ok_or_else(StartError::not_running)?;
+        self.keep(launcher.start(planned)?)
+    }
+
+    pub(super) fn launch_with(&self, launcher: Launcher) {
+        // A scheduler is launched once.
+        let _ = self.board.launcher.set(launcher);
+    }
+
+    /// RACE: two may add tasks of one name at the same time; the later one is cancelled again.
+    fn keep(&self, control: Control) -> Result<(), StartError> {
+        let mut controls = self.controls();
+        if controls.iter().any(|known| known.name() == control.name()) {
+            drop(controls);
+            let _ = control.cancel();
+            return Err(StartError::name_taken(control.name()));
+        }
+        controls.push(control);
+        Ok(())
+    }
+
+    /// The runs in progress.
+    pub(super) fn running(&self, now: DateTime<Utc>) -> Vec<StillRunning> {
+        let snapshots = self.list().into_iter();
+        let running = snapshots.filter_map(|task| {
+            let since = task.running_since?;
+            let running_for = (now - since).to_std().unwrap_or_default();
+            Some(StillRunning { task: task.name().to_owned(), running_for })
+        });
+        running.collect()
+    }
+
+    /// What all runs so far came to, those of removed tasks included.
+    pub(super) fn totals(&self) -> Totals {
+        let gone = *self.board.gone.lock().unwrap_or_else(PoisonError::into_inner);
+        self.list().iter().fold(gone, |totals, task| totals.and(&task.counters))
+    }
+
+    /// Lets go of all tasks: those that keep an end of them would keep themselves, and their values,
+    /// for ever.
+    pub(super) fn forget_all(&self) {
+        let controls = std::mem::take(&mut *self.controls());
+        drop(controls);
+    }
+
+    pub(super) fn controls(&self) -> MutexGuard<'_, Vec<Control>> {
+        self.board.controls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn words<'a>(task: &'a Definition, attributes: &'a [(Attribute, &'a str)]) -> TaskWords<'a> {
+    TaskWords { name: &task.name, place: task.location.to_string(), attributes }
+}
+
+impl Launcher {
+    fn judge(
+        &self,
+        task: &Definition,
+        effective: Result<Effective, Vec<Fault>>,
+    ) -> Result<Judged, StartError> {
+        let refuse = |faults: Vec<Fault>| {
+            StartError::of_faults(faults.iter().map(ToString::to_string).collect())
+        };
+        let ground = Ground { zone: self.zone, pools: &self.names, seed: self.seed };
+        let effective = effective.map_err(refuse)?;
+        judge(task, &effective, ground).map_err(refuse)
+    }
+
+    fn start(&self, planned: Planned) -> Result<Control, StartError> {
+        let pool = self.pools.get(&*planned.pool).and_then(Weak::upgrade);
+        let pool = pool.ok_or_else(StartError::not_running)?;
+        let (facts, at) = (planned.facts(), self.clock.wall());
+        let place = format!("{}: `{}`", planned.location, planned.name);
+        self.bus.emit(Event::TaskAdded { task: Arc::new(facts.clone()), at });
+        let Planned { rule, policy, call, .. } = planned;
+        let call = match &self.simulation {
+            Some(simulation) => simulation.stand_in(&facts.name, call),
+            None => call,
+        };
+        let (clock, bus) = (Arc::clone(&self.clock), Arc::clone(&self.bus));
+        let parts = Parts { facts, rule, policy, call, pool, clock, bus };
+        Conductor::start(parts)
+            .map_err(|error| StartError::of_faults(vec![format!("{place}: {error}")]))
+    }
+}
+
+/// Lets a task look at and control the tasks of its scheduler.
+impl Extract for Tasks {
+    type Source = Arc<Self>;
+
+    fn resolve(wiring: &mut Wiring<'_>) -> Option<Arc<Self>> {
+        wiring.state::<Self>()
+    }
+
+    fn extract(source: &Arc<Self>, _run: &Run) -> Self {
+        Self::clone(source)
+    }
+}
+
+impl fmt::Debug for Tasks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let controls = self.controls();
+        f.debug_list().entries(controls.iter().map(Control::name)).finish()
+    }
+}

@@ -1,0 +1,352 @@
+//! Places that are made of lines: settings files, and what `builder.set` was told.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::io::Read;
+use std::ops::Range;
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::DeTable;
+use toml::de::DeValue;
+
+use super::FILE_VARIABLE;
+use super::fault::Fault;
+use super::fault::visible;
+use super::fault::word;
+use super::key;
+use super::schema;
+use super::source::Source;
+
+/// How long a file may be, in bytes.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// How many parts a key may have. Deeper tables are nobody's settings.
+const PARTS_MAX: usize = 16;
+
+/// How many faults of the TOML itself are told; the rest mostly follows from them.
+const FAULTS_MAX: usize = 3;
+
+/// The first part of the keys that are ours.
+pub(super) const ROOT: &str = "scheduler";
+
+/// A place and all that stands in it.
+#[derive(Debug, Default)]
+pub(super) struct Layer {
+    pub(super) lines: Vec<Line>,
+    /// The lines by what placeholders and settings call them, folded.
+    by_name: BTreeMap<String, Vec<usize>>,
+}
+
+/// A key with what it is set to.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// The parts of the key, with [`ROOT`] in front if the key is ours.
+    pub(super) path: Vec<String>,
+    pub(super) content: Content,
+    pub(super) source: Source,
+    /// Whether it was written without [`ROOT`].
+    is_short: bool,
+}
+
+/// What a key is set to.
+#[derive(Debug)]
+pub(super) enum Content {
+    Text(String),
+    /// A table with nothing in it.
+    EmptyTable,
+    /// Something that no setting takes, as people call it.
+    Other(&'static str),
+}
+
+impl Line {
+    /// The key, folded.
+    fn name(&self) -> String {
+        key::fold(&self.path.join("."))
+    }
+
+    /// The parts behind [`ROOT`], if the key is ours.
+    pub(super) fn ours(&self) -> Option<&[String]> {
+        match self.path.split_first() {
+            Some((root, rest)) if root == ROOT => Some(rest),
+            _ => None,
+        }
+    }
+}
+
+impl Layer {
+    fn new(lines: Vec<Line>) -> Self {
+        let mut by_name: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (index, line) in lines.iter().enumerate() {
+            if line.is_short {
+                let name = key::fold(&line.path[1..].join("."));
+                by_name.entry(name).or_default().push(index);
+            }
+            by_name.entry(line.name()).or_default().push(index);
+        }
+        Self { lines, by_name }
+    }
+
+    /// The lines that a placeholder or a setting of this name means; `name` is folded.
+    pub(super) fn named(&self, name: &str) -> impl Iterator<Item = &Line> {
+        self.by_name.get(name).into_iter().flatten().map(|index| &self.lines[*index])
+    }
+
+    /// What `builder.set` was told. A key that begins like one of ours is ours without `scheduler.`
+    /// too. Of two values for one key the later counts.
+    pub(super) fn from_builder(set: Vec<(String, String)>) -> Self {
+        let mut lines: Vec<Line> = Vec::new();
+        for (written, text) in set {
+            let mut path = key::parts(&written);
+            let is_short = schema::is_ours(&path[0]);
+            if is_short {
+                path.insert(0, ROOT.to_owned());
+            }
+            let source = Source::Builder { key: written };
+            let line = Line { path, content: Content::Text(text), source, is_short };
+            let name = line.name();
+            lines.retain(|earlier| earlier.name() != name);
+            lines.push(line);
+        }
+        Self::new(lines)
+    }
+
+    /// What stands in a text that is TOML.
+    pub(super) fn from_toml(path: &str, text: &str) -> Result<Self, Vec<Fault>> {
+        if text.len() as u64 > BYTES_MAX {
+            return Err(vec![too_long(path)]);
+        }
+        let (table, errors) = DeTable::parse_recoverable(text);
+        if !errors.is_empty() {
+            let faults = errors.iter().take(FAULTS_MAX);
+            return Err(faults.map(|error| malformed(path, text, error)).collect());
+        }
+        let mut walk =
+            Walk { path, ends: LineEnds::of(text), parts: Vec::new(), lines: Vec::new() };
+        walk.table(table.get_ref());
+        walk.lines.sort_by_key(|line| match line.source {
+            Source::File { line, .. } => line,
+            _ => 0,
+        });
+        Ok(Self::new(walk.lines))
+    }
+}
+
+/// Reads a file as a whole, unless it is too long.
+pub(super) fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(BYTES_MAX + 1).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// The file that `SCHEDULER_CONFIG` names, which has to be there.
+pub(super) fn load_named(
+    path: &str,
+    read: fn(&Path) -> io::Result<String>,
+) -> Result<Layer, Vec<Fault>> {
+    match read(Path::new(path)) {
+        Ok(text) => Layer::from_toml(path, &text),
+        Err(_) if path.is_empty() => Err(vec![
+            Fault::new(format!("env {FILE_VARIABLE}: the name of the file is empty"))
+                .help("set it to the path of a settings file, or unset it".to_owned()),
+        ]),
+        Err(error) => {
+            let text = format!("env {FILE_VARIABLE}: cannot read {}: {error}", word(path));
+            Err(vec![Fault::new(text)])
+        }
+    }
+}
+
+/// The file that is read when it exists.
+pub(super) fn load_if_there(
+    path: &str,
+    read: fn(&Path) -> io::Result<String>,
+) -> Option<Result<Layer, Vec<Fault>>> {
+    match read(Path::new(path)) {
+        Ok(text) => Some(Layer::from_toml(path, &text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => Some(Err(vec![Fault::new(format!("{path}: cannot be read: {error}"))])),
+    }
+}
+
+fn too_long(path: &str) -> Fault {
+    Fault::new(format!("{}: the file is longer than 1 MiB", visible(path)))
+}
+
+fn malformed(path: &str, text: &str, error: &toml::de::Error) -> Fault {
+    let message = visible(error.message());
+    let place = match error.span() {
+        Some(span) => format!("{}:{}", visible(path), LineEnds::of(text).line(&span)),
+        None => visible(path),
+    };
+    Fault::new(format!("{place}: not valid TOML: {message}"))
+}
+
+/// The ends of the lines of a text, to count them by.
+struct LineEnds(Vec<usize>);
+
+impl LineEnds {
+    fn of(text: &str) -> Self {
+        Self(text.match_indices('\n').map(|(at, _)| at).collect())
+    }
+
+    /// The number of the line that something begins in, from 1.
+    fn line(&self, span: &Range<usize>) -> usize {
+        1 + self.0.partition_point(|end| *end < span.start)
+    }
+}
+
+/// A walk over the tables of a file.
+struct Walk<'a> {
+    path: &'a str,
+    ends: LineEnds,
+    parts: Vec<String>,
+    lines: Vec<Line>,
+}
+
+impl Walk<'_> {
+    fn table(&mut self, table: &DeTable<'_>) {
+        for (key, value) in table {
+            self.parts.push(key.get_ref().to_string());
+            self.value(key.span(), value);
+            self.parts.pop();
+        }
+    }
+
+    fn value(&mut self, key: Range<usize>, value: &Spanned<DeValue<'_>>) {
+        let content = match value.get_ref() {
+            DeValue::Table(_) if self.parts.len() >= PARTS_MAX => Content::Other("a deep table"),
+            DeValue::Table(table) if table.is_empty() => Content::EmptyTable,
+            DeValue::Table(table) => return self.table(table),
+            other => content(other),
+        };
+        let line = self.ends.line(&key);
+        let source = Source::File { path: self.path.to_owned(), line };
+        let path = self.parts.clone();
+        self.lines.push(Line { path, content, source, is_short: false });
+    }
+}
+
+fn content(value: &DeValue<'_>) -> Content {
+    match value {
+        DeValue::String(text) => Content::Text(text.to_string()),
+        DeValue::Boolean(flag) => Content::Text(flag.to_string()),
+        DeValue::Integer(number) => match i128::from_str_radix(number.as_str(), number.radix()) {
+            Ok(number) => Content::Text(number.to_string()),
+            Err(_) => Content::Other("a very large number"),
+        },
+        DeValue::Float(_) => Content::Other("a number with a fraction"),
+        DeValue::Datetime(_) => Content::Other("a date or time"),
+        DeValue::Array(_) => Content::Other("an array"),
+        DeValue::Table(_) => Content::EmptyTable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(layer: &Layer) -> Vec<String> {
+        let line = |line: &Line| {
+            let content = match &line.content {
+                Content::Text(text) => text.clone(),
+                Content::EmptyTable => "{}".to_owned(),
+                Content::Other(kind) => (*kind).to_owned(),
+            };
+            format!("{} {}={content}", line.source, line.path.join("|"))
+        };
+        layer.lines.iter().map(line).collect()
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        assert_eq!(shown(&Layer::from_toml("s.toml", text).expect("good TOML")), expected);
+    }
+
+    #[track_caller]
+    fn check_fault(text: &str, expected: &str) {
+        let faults = Layer::from_toml("s.toml", text).expect_err("a fault");
+        assert_eq!(faults[0].to_string(), expected);
+    }
+
+    #[test]
+    fn tables_and_dotted_keys_are_the_same() {
+        check(
+            "zone = \"top\"\n[scheduler]\npool.size = 4\n\n[scheduler.tasks]\n\
+             \"shop::jobs::report\".enabled = false\nreport = { cron = \"-\" }\n\
+             [scheduler.tasks.purge.retry]\nmax = 0x10\n",
+            &[
+                "s.toml:1 zone=top",
+                "s.toml:3 scheduler|pool|size=4",
+                "s.toml:6 scheduler|tasks|shop::jobs::report|enabled=false",
+                "s.toml:7 scheduler|tasks|report|cron=-",
+                "s.toml:9 scheduler|tasks|purge|retry|max=16",
+            ],
+        );
+    }
+
+    #[test]
+    fn what_no_setting_takes_keeps_its_line() {
+        check("\u{FEFF}[a]\r\nb = 1\r\n", &["s.toml:2 a|b=1"]);
+        check(
+            "[scheduler]\na = 1.5\nb = []\nc = 1979-05-27\n[scheduler.d]\n",
+            &[
+                "s.toml:2 scheduler|a=a number with a fraction",
+                "s.toml:3 scheduler|b=an array",
+                "s.toml:4 scheduler|c=a date or time",
+                "s.toml:5 scheduler|d={}",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_text_that_is_no_toml_is_refused_with_its_line() {
+        check_fault(
+            "[a]\nb = \n",
+            "s.toml:2: not valid TOML: string values must be quoted, expected literal string",
+        );
+        check_fault("a = 1\na = 2\n", "s.toml:2: not valid TOML: duplicate key");
+        check_fault(&" ".repeat(1 + (1 << 20)), "s.toml: the file is longer than 1 MiB");
+    }
+
+    #[test]
+    fn f_cf1_deep_tables_do_not_exhaust_the_stack() {
+        let dotted = format!("scheduler.{} = 1\n", vec!["a"; 10_000].join("."));
+        let header = format!("[{}]\nx = 1\n", vec!["a"; 10_000].join("."));
+        let arrays = format!("x = {}{}", "[".repeat(10_000), "]".repeat(10_000));
+        let inline = format!("x = {}1{}", "{a=".repeat(10_000), "}".repeat(10_000));
+        for text in [dotted, header, arrays, inline] {
+            if let Ok(layer) = Layer::from_toml("s.toml", &text) {
+                assert!(layer.lines.len() <= 1, "{}", layer.lines.len());
+            }
+        }
+    }
+
+    #[test]
+    fn the_builder_may_leave_the_root_out_and_have_second_thoughts() {
+        let pairs = [("pool.size", "1"), ("reports.cron", "-"), ("scheduler.pool.size", "2")];
+        let set = pairs.map(|(key, text)| (key.to_owned(), text.to_owned()));
+        let layer = Layer::from_builder(set.into());
+        assert_eq!(
+            shown(&layer),
+            [
+                "builder.set(\"reports.cron\") reports|cron=-",
+                "builder.set(\"scheduler.pool.size\") scheduler|pool|size=2",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_missing_file_is_a_fault_only_when_it_was_named() {
+        let missing = |_: &Path| Err(io::ErrorKind::NotFound.into());
+        let broken = |_: &Path| Err(io::ErrorKind::PermissionDenied.into());
+        assert!(load_if_there("scheduler.toml", missing).is_none());
+        assert!(load_if_there("scheduler.toml", broken).is_some_and(|read| read.is_err()));
+        let fault = &load_named("other.toml", missing).expect_err("a fault")[0];
+        let text = fault.to_string();
+        assert!(text.starts_with("env SCHEDULER_CONFIG: cannot read `other.toml`: "), "{text}");
+        let fault = &load_named("", missing).expect_err("a fault")[0];
+        assert!(fault.to_string().contains("is empty"), "{fault}");
+    }
+}

@@ -1,0 +1,87 @@
+//! Keys, and the variables that stand for them.
+//!
+//! A key is a path: `scheduler.pool.size`. In its parts `-` and `_` are the same. A part that has a
+//! dot in it is quoted: `scheduler.tasks."a.b".cron`.
+
+/// The parts of a key as it is written in `builder.set` or in a placeholder.
+pub(super) fn parts(key: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut is_quoted = false;
+    for c in key.chars() {
+        match c {
+            '"' => is_quoted = !is_quoted,
+            '.' if !is_quoted => parts.push(String::new()),
+            _ => parts.last_mut().expect("there is always a part").push(c),
+        }
+    }
+    for part in &mut parts {
+        if part.trim().len() < part.len() {
+            *part = part.trim().to_owned();
+        }
+    }
+    parts
+}
+
+/// The text with `-` and `_` made the same, for comparisons.
+pub(super) fn fold(text: &str) -> String {
+    text.replace('-', "_")
+}
+
+/// The variable of a key, without a prefix: upper case, everything that is neither letter nor digit
+/// one `_`.
+pub(super) fn variable(key: &str) -> String {
+    let mut out = String::new();
+    for c in key.chars() {
+        if c.is_alphanumeric() {
+            out.extend(c.to_uppercase());
+        } else if !out.is_empty() && !out.ends_with('_') {
+            out.push('_');
+        }
+    }
+    out.truncate(out.trim_end_matches('_').len());
+    out
+}
+
+/// The variable in Spring's form: `-` and `_` inside the parts of a key are left out.
+pub(super) fn dashless_variable(key: &str) -> String {
+    variable(&key.replace(['-', '_'], ""))
+}
+
+/// The variables of a key: ours and, if it is another, Spring's.
+pub(super) fn variables(key: &str) -> Vec<String> {
+    let (ours, springs) = (variable(key), dashless_variable(key));
+    if ours == springs { vec![ours] } else { vec![ours, springs] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_split_at_its_dots() {
+        assert_eq!(parts("scheduler.pool.size"), ["scheduler", "pool", "size"]);
+        assert_eq!(parts("tasks.shop::jobs::report.cron"), ["tasks", "shop::jobs::report", "cron"]);
+        assert_eq!(parts("tasks.\"a.b\".cron"), ["tasks", "a.b", "cron"]);
+        assert_eq!(parts(" a . b "), ["a", "b"]);
+        assert_eq!(parts(""), [""]);
+        assert_eq!(parts("\"a.b"), ["a.b"]);
+    }
+
+    #[test]
+    fn variables_are_upper_case_with_single_underscores() {
+        assert_eq!(variable("scheduler.pool.size"), "SCHEDULER_POOL_SIZE");
+        assert_eq!(variable("shop::jobs::daily-report"), "SHOP_JOBS_DAILY_REPORT");
+        assert_eq!(variable("_a__b_"), "A_B");
+        assert_eq!(variable("straße.é"), "STRASSE_É");
+        assert_eq!(variable("::"), "");
+    }
+
+    #[test]
+    fn springs_variables_leave_dashes_out() {
+        assert_eq!(
+            variables("scheduler.thread-name-prefix"),
+            ["SCHEDULER_THREAD_NAME_PREFIX", "SCHEDULER_THREADNAMEPREFIX"]
+        );
+        assert_eq!(variables("scheduler.pool.size"), ["SCHEDULER_POOL_SIZE"]);
+    }
+}

@@ -1,0 +1,151 @@
+//! What was written but means nothing: keys of ours that do not exist, and variables.
+
+use scheduler_expr::Attribute;
+use scheduler_expr::nearest;
+
+use super::fault::Fault;
+use super::fault::Remark;
+use super::fault::word;
+use super::file::Content;
+use super::file::Line;
+use super::file::ROOT;
+use super::globals::PoolSettings;
+use super::key;
+use super::names;
+use super::names::Names;
+use super::reading::Reading;
+use super::schema;
+use super::schema::Spec;
+use super::tasks;
+use super::tasks::TaskWords;
+
+/// How all variables of ours begin.
+const PREFIX: &str = "SCHEDULER_";
+
+/// What Kubernetes and Docker set for a service of the name `scheduler`.
+const FOREIGN: [&str; 3] = ["SCHEDULER_SERVICE_", "SCHEDULER_PORT", "SCHEDULER_ENV_"];
+
+/// A fault for each key under `scheduler` that does not exist, but for those of tasks.
+pub(super) fn unknown_keys(reading: &mut Reading<'_>) {
+    let settings = reading.settings;
+    for line in settings.layers().flat_map(|layer| &layer.lines) {
+        let Some(parts) = line.ours() else { continue };
+        let reason = match parts {
+            [] => not_a_table(line, ROOT),
+            [table, ..] if key::fold(table) == schema::TASKS => None,
+            [table] if key::fold(table) == schema::POOLS => not_a_table(line, "scheduler.pools"),
+            [table, name] if key::fold(table) == schema::POOLS => not_a_table(line, name),
+            [table, _, rest @ ..] if key::fold(table) == schema::POOLS => {
+                unknown(line, rest, &schema::OF_POOL)
+            }
+            rest => unknown(line, rest, &schema::GLOBALS),
+        };
+        if let Some((reason, help)) = reason {
+            reading.faults.push(Fault::new(format!("{}: {reason}", line.source)).help(help));
+        }
+    }
+}
+
+type Reason = (String, Option<String>);
+
+/// What is wrong with a line that sets a table to a value.
+fn not_a_table(line: &Line, table: &str) -> Option<Reason> {
+    let is_table = matches!(line.content, Content::EmptyTable);
+    (!is_table).then(|| (format!("{} is a table, not a value", word(table)), None))
+}
+
+/// What is wrong with a line whose key is none of `specs`.
+fn unknown(line: &Line, parts: &[String], specs: &[Spec]) -> Option<Reason> {
+    let name = key::fold(&parts.join("."));
+    let is_known = specs.iter().any(|spec| key::fold(spec.key) == name);
+    let table = format!("{name}.");
+    let is_table = matches!(line.content, Content::EmptyTable)
+        && specs.iter().any(|spec| key::fold(spec.key).starts_with(&table));
+    if is_known || is_table {
+        return None;
+    }
+    let written = line.path.join(".");
+    let suggestion = nearest(&name, specs.iter().map(|spec| spec.key));
+    Some(match suggestion {
+        Some(key) => (format!("unknown setting {}; did you mean `{key}`?", word(&written)), None),
+        None => {
+            let keys: Vec<&str> = specs.iter().map(|spec| spec.key).collect();
+            let mut help = format!("the settings are {}", keys.join(", "));
+            if specs == schema::GLOBALS {
+                help.push_str(", pools.<name>, tasks.<name>");
+            }
+            (format!("unknown setting {}", word(&written)), Some(help))
+        }
+    })
+}
+
+/// A warning for each variable that looks like ours and was not read.
+pub(super) fn unknown_variables(
+    reading: &mut Reading<'_>,
+    known: &[TaskWords<'_>],
+    pools: &[PoolSettings],
+) {
+    let settings = reading.settings;
+    for variable in settings.environment.names_with(PREFIX) {
+        let is_read = reading.used.contains(variable)
+            || schema::SPECIAL_VARIABLES.contains(&variable)
+            || FOREIGN.iter().any(|foreign| variable.starts_with(foreign));
+        if is_read {
+            continue;
+        }
+        let mut text = format!("env {} has no effect", word(variable));
+        if let Some(meant) = suggestion(variable, known, pools) {
+            text.push_str(&format!("; did you mean {}?", word(&meant)));
+        }
+        reading.remarks.push(Remark::warning(text));
+    }
+}
+
+/// The variable that was probably meant.
+fn suggestion(variable: &str, known: &[TaskWords<'_>], pools: &[PoolSettings]) -> Option<String> {
+    if let Some(rest) = variable.strip_prefix(tasks::PREFIX) {
+        let names: Vec<&str> = known.iter().map(|task| task.name).collect();
+        return of_task(rest, &names).map(|meant| format!("{}{meant}", tasks::PREFIX));
+    }
+    let globals = schema::GLOBALS.iter().map(|spec| format!("{ROOT}.{}", spec.key));
+    let of_pools = pools.iter().flat_map(|pool| {
+        let key = |spec: &Spec| format!("{ROOT}.{}.{}.{}", schema::POOLS, pool.name, spec.key);
+        schema::OF_POOL.iter().map(key).collect::<Vec<String>>()
+    });
+    let special = schema::SPECIAL_VARIABLES.into_iter().map(str::to_owned);
+    let keys = globals.chain(of_pools).map(|key| key::variable(&key));
+    let all: Vec<String> = keys.chain(special).collect();
+    // The common beginning would make everything look alike.
+    let rest = &variable[PREFIX.len()..];
+    let found = nearest(rest, all.iter().filter_map(|known| known.strip_prefix(PREFIX)))?;
+    Some(format!("{PREFIX}{found}"))
+}
+
+/// What was probably meant by a variable of a task, behind the common beginning.
+fn of_task(rest: &str, tasks: &[&str]) -> Option<String> {
+    let attributes = || Attribute::ALL.iter().map(|attribute| key::variable(attribute.name()));
+    for attribute in attributes() {
+        let name = rest.strip_suffix(&attribute).and_then(|name| name.strip_suffix('_'));
+        let Some(name) = name else { continue };
+        let short = |task: &&str| names::tails(task).last().unwrap_or(task).to_owned();
+        let lasts: Vec<String> = tasks.iter().map(|task| key::variable(&short(task))).collect();
+        let whole: Vec<String> = tasks.iter().map(|task| key::variable(task)).collect();
+        let found = nearest(name, lasts.iter().chain(&whole).map(String::as_str))?;
+        let position = (0..tasks.len()).find(|at| lasts[*at] == found || whole[*at] == found)?;
+        let certain = Names::new(tasks).shortest(position);
+        let meant =
+            if whole[position] == found { found.to_owned() } else { key::variable(certain) };
+        return Some(format!("{meant}_{attribute}"));
+    }
+    let tails = tasks.iter().flat_map(|task| names::tails(task));
+    let names = tails.map(key::variable).filter(|name| !name.is_empty());
+    let (name, attribute) = names
+        .filter_map(|name| {
+            let attribute = rest.strip_prefix(&name)?.strip_prefix('_')?.to_owned();
+            Some((name, attribute))
+        })
+        .max_by_key(|(name, _)| name.len())?;
+    let all: Vec<String> = attributes().collect();
+    let meant = nearest(&attribute, all.iter().map(String::as_str))?;
+    Some(format!("{name}_{meant}"))
+}

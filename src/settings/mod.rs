@@ -1,0 +1,213 @@
+//! Settings: what is said about tasks and the scheduler outside of the source.
+//!
+//! # What this room is for
+//!
+//! The same thing can be said in several places. From high to low: `builder.set(key, value)`; the
+//! environment; the file named in `SCHEDULER_CONFIG`; `./scheduler.toml`, or a text the program
+//! gives instead; the annotation; the default. [`Settings::load`] reads the places once, and
+//! [`Settings::apply`] says for each attribute of each task which text counts, with placeholders
+//! replaced, and where it came from.
+//!
+//! # What it must never do
+//!
+//! Judge the attributes of tasks (the registrar does, with the parsers of `scheduler_expr`), start
+//! anything, or read a place twice. It never passes over a key under `[scheduler]` that nothing
+//! reads.
+//!
+//! # States and invariants
+//!
+//! * Each fault names the key, the place, and the remedy; all faults come back together.
+//! * In keys `-` and `_` are the same. A task is meant by its full name or by a tail of its path
+//!   that is no other task's (`names`).
+//! * Variables are never split into keys, because `A_B_C` has no one meaning: a variable is
+//!   compared with those of all keys that exist.
+//! * Two meanings are a fault: of a variable, of a short name, or of two spellings in one place.
+//! * Texts of other people are shown on one line, escaped, and shortened.
+//!
+//! # How a neighbour uses it
+//!
+//! ```text
+//! let settings = Settings::load(Given { set, ..Given::of_process() })?;
+//! let applied = settings.apply(&Known { tasks: &words, pools: &pools });
+//! ```
+//!
+//! The registrar adds its own faults to `applied.faults`, by [`Effective::fault`].
+
+mod environment;
+mod fault;
+mod file;
+mod globals;
+mod key;
+mod leftover;
+mod merge;
+pub(crate) mod names;
+mod reading;
+mod report;
+mod schema;
+mod source;
+mod tasks;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::Path;
+
+pub(crate) use environment::Environment;
+pub(crate) use fault::{Fault, Level, Remark, word};
+pub(crate) use globals::{Globals, PoolSettings};
+pub(crate) use merge::{Effective, Refusal};
+pub(crate) use report::report;
+pub(crate) use source::Source;
+pub(crate) use tasks::TaskWords;
+
+use file::Layer;
+use reading::Reading;
+
+/// The file that is read when it exists.
+const FILE: &str = "scheduler.toml";
+
+/// The variable that names another file.
+const FILE_VARIABLE: &str = "SCHEDULER_CONFIG";
+
+/// The variable that asks for the dry run.
+const DRY_RUN_VARIABLE: &str = "SCHEDULER_DRY_RUN";
+
+/// Where settings are to be looked for.
+#[derive(Debug)]
+pub(crate) struct Given {
+    /// What `builder.set` was told, in order.
+    pub(crate) set: Vec<(String, String)>,
+    pub(crate) environment: Environment,
+    /// Read in place of `./scheduler.toml`: a name for messages, and TOML.
+    pub(crate) text: Option<(String, String)>,
+    /// Reads a file as a whole.
+    pub(crate) read: fn(&Path) -> io::Result<String>,
+}
+
+/// All that was found in those places, not yet applied to anything.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    builder: Layer,
+    environment: Environment,
+    files: Vec<Layer>,
+    is_dry_run: bool,
+}
+
+/// The tasks and pools that settings can be about.
+#[derive(Debug)]
+pub(crate) struct Known<'a> {
+    pub(crate) tasks: &'a [TaskWords<'a>],
+    /// The pools the program configures; settings may name others.
+    pub(crate) pools: &'a [&'a str],
+}
+
+/// What counts, and all that is wrong.
+#[derive(Debug)]
+pub(crate) struct Applied {
+    pub(crate) globals: Globals,
+    /// The known pools in their order, then those that only settings name.
+    pub(crate) pools: Vec<PoolSettings>,
+    /// One for each known task, in their order.
+    pub(crate) tasks: Vec<Effective>,
+    pub(crate) faults: Vec<Fault>,
+    pub(crate) remarks: Vec<Remark>,
+}
+
+impl Given {
+    /// The places of a process: its environment and its files.
+    pub(crate) fn of_process() -> Self {
+        Self {
+            set: Vec::new(),
+            environment: Environment::of_process(),
+            text: None,
+            read: file::read,
+        }
+    }
+}
+
+impl Settings {
+    /// Reads all places.
+    ///
+    /// The faults are those of the places as such: a file that is missing, or is no TOML.
+    pub(crate) fn load(given: Given) -> Result<Self, Vec<Fault>> {
+        let mut faults = Vec::new();
+        let mut files = Vec::new();
+        let named = given.environment.text(FILE_VARIABLE).unwrap_or_else(|fault| {
+            faults.push(fault);
+            None
+        });
+        if let Some(path) = named {
+            files.push(file::load_named(path, given.read));
+        }
+        let is_read = named.is_some_and(|path| path.trim_start_matches("./") == FILE);
+        match &given.text {
+            Some((name, text)) => files.push(Layer::from_toml(name, text)),
+            None if is_read => {}
+            None => files.extend(file::load_if_there(FILE, given.read)),
+        }
+        let is_dry_run = environment::is_dry_run(&given.environment).unwrap_or_else(|fault| {
+            faults.push(fault);
+            false
+        });
+        let mut layers = Vec::new();
+        for file in files {
+            match file {
+                Ok(layer) => layers.push(layer),
+                Err(found) => faults.extend(found),
+            }
+        }
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let builder = Layer::from_builder(given.set);
+        Ok(Self { builder, environment: given.environment, files: layers, is_dry_run })
+    }
+
+    /// Whether the effective values shall be printed, and nothing be started.
+    pub(crate) fn is_dry_run(&self) -> bool {
+        self.is_dry_run
+    }
+
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Says what counts for the scheduler, its pools and each task.
+    pub(crate) fn apply(&self, known: &Known<'_>) -> Applied {
+        let mut reading = Reading::new(self);
+        let globals = globals::globals(&mut reading);
+        let pools = globals::pools(&mut reading, known.pools);
+        let tasks = tasks::tasks(&mut reading, known.tasks);
+        leftover::unknown_keys(&mut reading);
+        leftover::unknown_variables(&mut reading, known.tasks, &pools);
+        let Reading { faults, remarks, .. } = reading;
+        Applied { globals, pools, tasks, faults, remarks }
+    }
+
+    /// Says what counts for a task that is added later, beside others that are there. Those that
+    /// were there once, or are switched off, may still be spoken of.
+    pub(crate) fn apply_to(
+        &self,
+        task: &TaskWords<'_>,
+        others: &[&str],
+    ) -> Result<Effective, Vec<Fault>> {
+        let mut reading = Reading { passes_over_strangers: true, ..Reading::new(self) };
+        let silent = |name| TaskWords { name, place: String::new(), attributes: &[] };
+        let mut all: Vec<TaskWords<'_>> = others.iter().copied().map(silent).collect();
+        all.push(TaskWords { name: task.name, place: task.place.clone(), ..*task });
+        let effective = tasks::tasks(&mut reading, &all).pop();
+        effective.filter(|_| reading.faults.is_empty()).ok_or(reading.faults)
+    }
+
+    /// Replaces the placeholders in the words of a task; what settings say of it does not count.
+    pub(crate) fn resolve(&self, task: &TaskWords<'_>) -> Result<Effective, Vec<Fault>> {
+        let mut reading = Reading::new(self);
+        let effective = merge::merge(&mut reading, task, task.name, Vec::new());
+        if reading.faults.is_empty() { Ok(effective) } else { Err(reading.faults) }
+    }
+
+    /// The places that are made of lines, from high to low; the environment is after the first.
+    fn layers(&self) -> impl Iterator<Item = &Layer> {
+        std::iter::once(&self.builder).chain(&self.files)
+    }
+}

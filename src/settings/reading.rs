@@ -1,0 +1,272 @@
+//! Finds what keys are set to, and replaces placeholders.
+
+use std::collections::BTreeSet;
+
+use scheduler_expr::ParseTemplateError;
+use scheduler_expr::ResolveTemplateError;
+use scheduler_expr::ResolveTemplateErrorKind;
+use scheduler_expr::Template;
+
+use super::Settings;
+use super::fault::Fault;
+use super::fault::Remark;
+use super::fault::visible;
+use super::fault::word;
+use super::file::Content;
+use super::file::Layer;
+use super::key;
+use super::source::Raw;
+use super::source::Source;
+use super::source::Valued;
+use super::source::origins;
+
+/// Settings being applied: what was found so far, right and wrong.
+pub(super) struct Reading<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) faults: Vec<Fault>,
+    pub(super) remarks: Vec<Remark>,
+    /// The variables that were asked for and set.
+    pub(super) used: BTreeSet<String>,
+    /// Whether what is said of tasks that are not there is no fault, because the start has judged it.
+    pub(super) passes_over_strangers: bool,
+}
+
+/// What a text is for, in words for messages.
+pub(super) struct Subject<'a> {
+    /// In front of a reason: `` `report`: `cron` ``.
+    pub(super) label: String,
+    /// Behind "in": `` task `report` ``.
+    pub(super) owner: String,
+    /// A value to paste.
+    pub(super) example: &'a str,
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn new(settings: &'a Settings) -> Self {
+        Self {
+            settings,
+            faults: Vec::new(),
+            remarks: Vec::new(),
+            used: BTreeSet::new(),
+            passes_over_strangers: false,
+        }
+    }
+
+    /// What the key is set to in the highest place that sets it.
+    ///
+    /// Places below are looked at too, so that what is wrong there is found.
+    pub(super) fn find(&mut self, key: &str) -> Option<Raw> {
+        let settings = self.settings;
+        let name = key::fold(key);
+        let mut found = self.in_layer(&settings.builder, &name);
+        let variables = self.in_environment(key);
+        found = found.or(variables);
+        for file in &settings.files {
+            let lower = self.in_layer(file, &name);
+            found = found.or(lower);
+        }
+        found
+    }
+
+    fn in_layer(&mut self, layer: &Layer, name: &str) -> Option<Raw> {
+        let mut found: Option<Raw> = None;
+        for line in layer.named(name) {
+            let Some(raw) = self.text(name, &line.content, &line.source) else { continue };
+            match &found {
+                Some(first) => self.faults.push(set_twice(&word(name), &first.source, &raw.source)),
+                None => found = Some(raw),
+            }
+        }
+        found
+    }
+
+    /// The text a line sets its key to; a fault if it sets it to something else.
+    pub(super) fn text(&mut self, key: &str, content: &Content, source: &Source) -> Option<Raw> {
+        match content {
+            Content::Text(text) => Some(Raw { text: text.clone(), source: source.clone() }),
+            Content::EmptyTable => None,
+            Content::Other(kind) => {
+                let text = format!("{source}: {} is set to {kind}", word(key));
+                let help = "write a string, a whole number, true or false".to_owned();
+                self.faults.push(Fault::new(text).help(help));
+                None
+            }
+        }
+    }
+
+    fn in_environment(&mut self, key: &str) -> Option<Raw> {
+        let mut found: Option<Raw> = None;
+        for variable in key::variables(key) {
+            let Some(raw) = self.variable(&variable) else { continue };
+            match &found {
+                Some(first) => self.faults.push(set_twice(&word(key), &first.source, &raw.source)),
+                None => found = Some(raw),
+            }
+        }
+        found
+    }
+
+    /// What a variable is set to.
+    pub(super) fn variable(&mut self, variable: &str) -> Option<Raw> {
+        let settings = self.settings;
+        match settings.environment.text(variable) {
+            Ok(text) => text.map(|text| {
+                self.used.insert(variable.to_owned());
+                let source = Source::Environment { variable: variable.to_owned() };
+                Raw { text: text.to_owned(), source }
+            }),
+            Err(fault) => {
+                self.used.insert(variable.to_owned());
+                self.faults.push(fault);
+                None
+            }
+        }
+    }
+
+    /// The text with its placeholders replaced; a fault if that cannot be done.
+    pub(super) fn resolve(&mut self, raw: &Raw, subject: &Subject<'_>) -> Option<Valued> {
+        let mut lookup = Lookup { settings: self.settings, via: Vec::new(), used: &mut self.used };
+        let template = match Template::parse(&raw.text) {
+            Ok(template) => template,
+            Err(error) => {
+                self.faults.push(unreadable(raw, subject, &error));
+                return None;
+            }
+        };
+        let resolved = template.resolve(&mut |key| lookup.value(key));
+        let Lookup { via, .. } = lookup;
+        match resolved {
+            Ok(text) => {
+                let (written, source) = (raw.text.clone(), raw.source.clone());
+                Some(Valued { text, written, source, via })
+            }
+            Err(error) => {
+                self.faults.push(unresolved(raw, subject, &error, &via));
+                None
+            }
+        }
+    }
+}
+
+/// Finds the values of placeholders, and remembers where they were.
+struct Lookup<'a> {
+    settings: &'a Settings,
+    via: Vec<(String, Source)>,
+    used: &'a mut BTreeSet<String>,
+}
+
+impl Lookup<'_> {
+    /// The text of a key in the highest place that sets it.
+    fn value(&mut self, key: &str) -> Result<Option<String>, String> {
+        let settings = self.settings;
+        let name = key::fold(&key::parts(key).join("."));
+        if let Some(text) = self.in_layer(&settings.builder, key, &name)? {
+            return Ok(Some(text));
+        }
+        let exact = std::iter::once(key.to_owned());
+        for variable in exact.chain(key::variables(key)) {
+            let text = settings.environment.text(&variable).map_err(|fault| fault.to_string())?;
+            if let Some(text) = text {
+                self.used.insert(variable.clone());
+                self.remember(key, &Source::Environment { variable });
+                return Ok(Some(text.to_owned()));
+            }
+        }
+        for file in &settings.files {
+            if let Some(text) = self.in_layer(file, key, &name)? {
+                return Ok(Some(text));
+            }
+        }
+        Ok(None)
+    }
+
+    fn in_layer(&mut self, layer: &Layer, key: &str, name: &str) -> Result<Option<String>, String> {
+        for line in layer.named(name) {
+            match &line.content {
+                Content::EmptyTable => {}
+                Content::Other(kind) => {
+                    return Err(format!("{} sets it to {kind}, which is no text", line.source));
+                }
+                Content::Text(text) => {
+                    self.remember(key, &line.source);
+                    return Ok(Some(text.clone()));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn remember(&mut self, key: &str, source: &Source) {
+        if !self.via.iter().any(|(known, _)| known == key) {
+            self.via.push((key.to_owned(), source.clone()));
+        }
+    }
+}
+
+/// Two places of the same rank disagree, or will one day.
+pub(super) fn set_twice(what: &str, first: &Source, second: &Source) -> Fault {
+    Fault::new(format!("{second}: {what} is also set by {first}"))
+        .help("remove one of the two".to_owned())
+}
+
+fn unreadable(raw: &Raw, subject: &Subject<'_>, error: &ParseTemplateError) -> Fault {
+    Fault::new(format!("{}: {}: {error}", raw.source, subject.label))
+        .note(error.caret())
+        .help(error.help().map(str::to_owned))
+}
+
+fn unresolved(
+    raw: &Raw,
+    subject: &Subject<'_>,
+    error: &ResolveTemplateError<String>,
+    via: &[(String, Source)],
+) -> Fault {
+    let fault = match error.kind() {
+        ResolveTemplateErrorKind::NotSet => not_set(raw, subject, error),
+        ResolveTemplateErrorKind::Value(inner) => {
+            Fault::new(format!("{}: {}: {error}", raw.source, subject.label))
+                .note(inner.caret())
+                .help(inner.help().map(str::to_owned))
+        }
+        _ => Fault::new(format!("{}: {}: {error}", raw.source, subject.label)),
+    };
+    match origins(via).strip_prefix("; ") {
+        Some(origins) => fault.note(format!("note: set by {origins}")),
+        None => fault,
+    }
+}
+
+fn not_set(raw: &Raw, subject: &Subject<'_>, error: &ResolveTemplateError<String>) -> Fault {
+    let key = error.key();
+    let mut text = format!(
+        "{} in {} ({}) is not set",
+        word(&format!("${{{key}}}")),
+        subject.owner,
+        raw.source
+    );
+    if error.chain().len() > 1 {
+        let chain: Vec<String> = error.chain().iter().map(|key| visible(key)).collect();
+        text.push_str(&format!(": {}", chain.join(" -> ")));
+    }
+    Fault::new(text).help(how_to_set(key, subject.example))
+}
+
+/// What to do about a key that is not set, if it can be said in a line.
+fn how_to_set(key: &str, example: &str) -> String {
+    const BARE: fn(char) -> bool = |c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let parts: Vec<&str> = key.split('.').collect();
+    let is_bare = parts.iter().all(|part| !part.is_empty() && part.chars().all(BARE));
+    if !is_bare || key.len() > 100 {
+        return "set it, or give a default behind a colon".to_owned();
+    }
+    let line = match parts.as_slice() {
+        [tables @ .., last] if !tables.is_empty() => {
+            format!("[{}] {last} = \"{example}\"", tables.join("."))
+        }
+        _ => format!("{key} = \"{example}\""),
+    };
+    format!(
+        "set {} or {line} in scheduler.toml, or give a default: ${{{key}:{example}}}",
+        key::variable(key)
+    )
+}

@@ -1,0 +1,85 @@
+//! The dry run: every value that counts, and where it came from.
+
+use scheduler_expr::Attribute;
+
+use super::Applied;
+use super::fault::visible;
+use super::file::ROOT;
+use super::merge::Effective;
+use super::schema;
+use super::source::Valued;
+use super::source::origins;
+
+/// Values longer than this do not push the sources of the others to the right.
+const WIDTH_MAX: usize = 48;
+
+/// A heading, and lines of three columns below it.
+struct Block {
+    heading: String,
+    rows: Vec<[String; 3]>,
+}
+
+/// The text of the dry run. `defaults` are the values of settings that nobody set, by the key
+/// behind `scheduler.`.
+pub(crate) fn report(applied: &Applied, defaults: &[(&str, String)]) -> String {
+    let mut blocks = vec![globals(applied, defaults)];
+    let mut tasks: Vec<&Effective> = applied.tasks.iter().collect();
+    tasks.sort_by_key(|task| task.name());
+    blocks.extend(tasks.into_iter().map(task));
+    let width = |column: usize| {
+        let rows = blocks.iter().flat_map(|block| &block.rows);
+        let widths = rows.map(|row| row[column].chars().count());
+        widths.filter(|width| *width <= WIDTH_MAX).max().unwrap_or(0)
+    };
+    let (first, second) = (width(0), width(1));
+    let mut out = String::new();
+    for block in &blocks {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(&format!("{}\n", block.heading));
+        for [name, value, source] in &block.rows {
+            out.push_str(&format!("  {name:first$}  {value:second$}  {source}\n"));
+        }
+    }
+    out
+}
+
+fn globals(applied: &Applied, defaults: &[(&str, String)]) -> Block {
+    let set = applied.globals.texts();
+    let mut rows: Vec<[String; 3]> =
+        set.iter().map(|(key, valued)| row(&format!("{ROOT}.{key}"), valued)).collect();
+    for (key, text) in defaults {
+        if !set.iter().any(|(known, _)| known == key) {
+            rows.push(row(&format!("{ROOT}.{key}"), &Valued::default(text)));
+        }
+    }
+    for pool in &applied.pools {
+        for (key, valued) in pool.texts() {
+            rows.push(row(&format!("{ROOT}.{}.{}.{key}", schema::POOLS, pool.name), valued));
+        }
+    }
+    rows.sort();
+    Block { heading: "settings".to_owned(), rows }
+}
+
+fn task(task: &Effective) -> Block {
+    let heading = format!("task {} ({})", visible(task.name()), visible(task.place()));
+    let rows = Attribute::ALL.iter().filter_map(|attribute| match task.get(*attribute) {
+        Some(valued) => Some(row(attribute.name(), valued)),
+        None => {
+            schema::default(*attribute).map(|text| row(attribute.name(), &Valued::default(text)))
+        }
+    });
+    Block { heading, rows: rows.collect() }
+}
+
+fn row(name: &str, valued: &Valued) -> [String; 3] {
+    let mut source = valued.source.to_string();
+    if valued.written != valued.text {
+        source.push_str(&format!(", written `{}`", visible(&valued.written)));
+        source.push_str(&origins(&valued.via));
+    }
+    let text = if valued.text.is_empty() { "\"\"".to_owned() } else { visible(&valued.text) };
+    [visible(name), text, source]
+}

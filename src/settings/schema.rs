@@ -1,0 +1,118 @@
+//! The settings that exist, in one table, and what is shown for the attributes of tasks.
+
+use scheduler_expr::Attribute;
+
+use super::key::fold;
+
+/// A setting of the scheduler or of one of its pools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spec {
+    /// The key behind `scheduler.` or behind `scheduler.pools.<name>.`.
+    pub(super) key: &'static str,
+    /// A value to paste.
+    pub(super) example: &'static str,
+}
+
+pub(super) const ZONE: Spec = Spec { key: "zone", example: "Europe/Berlin" };
+pub(super) const POOL_SIZE: Spec = Spec { key: "pool.size", example: "4" };
+pub(super) const THREAD_NAME_PREFIX: Spec =
+    Spec { key: "thread-name-prefix", example: "scheduling-" };
+pub(super) const AWAIT_TERMINATION: Spec =
+    Spec { key: "shutdown.await-termination", example: "true" };
+pub(super) const AWAIT_TERMINATION_PERIOD: Spec =
+    Spec { key: "shutdown.await-termination-period", example: "30s" };
+
+/// The settings under `scheduler`.
+pub(super) const GLOBALS: [Spec; 5] =
+    [ZONE, POOL_SIZE, THREAD_NAME_PREFIX, AWAIT_TERMINATION, AWAIT_TERMINATION_PERIOD];
+
+pub(super) const OF_POOL_SIZE: Spec = Spec { key: "size", ..POOL_SIZE };
+pub(super) const OF_POOL_THREAD_NAME_PREFIX: Spec =
+    Spec { key: "thread-name-prefix", example: "io-" };
+
+/// The settings under `scheduler.pools.<name>`.
+pub(super) const OF_POOL: [Spec; 2] = [OF_POOL_SIZE, OF_POOL_THREAD_NAME_PREFIX];
+
+/// The table of the named pools.
+pub(super) const POOLS: &str = "pools";
+
+/// The table of the tasks.
+pub(super) const TASKS: &str = "tasks";
+
+/// The variables that are no settings but are read.
+pub(super) const SPECIAL_VARIABLES: [&str; 2] = [super::FILE_VARIABLE, super::DRY_RUN_VARIABLE];
+
+/// Whether a key that begins with this part is one of ours.
+pub(super) fn is_ours(part: &str) -> bool {
+    let part = fold(part);
+    let mut firsts = GLOBALS.iter().filter_map(|spec| spec.key.split('.').next());
+    part == POOLS || part == TASKS || firsts.any(|first| fold(first) == part)
+}
+
+/// A value of the attribute to paste.
+pub(super) fn example(attribute: Attribute) -> &'static str {
+    match attribute {
+        Attribute::Cron => "0 0 9 * * *",
+        Attribute::Zone => ZONE.example,
+        Attribute::TimeUnit => "s",
+        Attribute::Scheduler => "io",
+        Attribute::Enabled => "true",
+        Attribute::Overlap | Attribute::Misfire | Attribute::DstGap => "skip",
+        Attribute::OnError => "continue",
+        Attribute::RetryMax => "3",
+        Attribute::DstOverlap => "both",
+        _ => "5s",
+    }
+}
+
+/// What counts when nobody says anything, if that is a text.
+pub(super) fn default(attribute: Attribute) -> Option<&'static str> {
+    match attribute {
+        Attribute::Enabled => Some("true"),
+        Attribute::Overlap => Some("skip"),
+        Attribute::Misfire => Some("run_once"),
+        Attribute::OnError => Some("continue"),
+        _ => None,
+    }
+}
+
+/// The attributes that say when a task fires; a task has one of them.
+pub(super) const TRIGGERS: [Attribute; 3] =
+    [Attribute::Cron, Attribute::FixedRate, Attribute::FixedDelay];
+
+/// Whether the attribute means nothing without the trigger, or nothing with it.
+pub(super) fn is_foreign_to(attribute: Attribute, trigger: Attribute) -> bool {
+    match attribute {
+        Attribute::Zone | Attribute::DstGap | Attribute::DstOverlap => trigger != Attribute::Cron,
+        Attribute::InitialDelay => trigger == Attribute::Cron,
+        Attribute::Cron | Attribute::FixedRate | Attribute::FixedDelay => attribute != trigger,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_ours_are_known_by_their_first_part() {
+        for part in ["zone", "pool", "pools", "tasks", "shutdown", "thread_name_prefix"] {
+            assert!(is_ours(part), "{part}");
+        }
+        for part in ["", "scheduler", "reports", "size", "Zone"] {
+            assert!(!is_ours(part), "{part}");
+        }
+    }
+
+    #[test]
+    fn a_trigger_is_foreign_to_every_other() {
+        for trigger in TRIGGERS {
+            let foreign = TRIGGERS.iter().filter(|other| is_foreign_to(**other, trigger));
+            assert_eq!(foreign.count(), 2);
+        }
+        assert!(is_foreign_to(Attribute::Zone, Attribute::FixedRate));
+        assert!(is_foreign_to(Attribute::InitialDelay, Attribute::Cron));
+        assert!(!is_foreign_to(Attribute::InitialDelay, Attribute::FixedDelay));
+        assert!(!is_foreign_to(Attribute::Timeout, Attribute::Cron));
+    }
+}

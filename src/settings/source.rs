@@ -1,0 +1,111 @@
+//! Where a value comes from.
+
+use std::fmt;
+
+use super::fault::visible;
+
+/// The place a value was written in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Nobody wrote it.
+    Default,
+    /// The annotation, or the call that added the task: file and line.
+    Annotation(String),
+    /// `builder.set` with this key.
+    Builder { key: String },
+    /// This variable of the environment.
+    Environment { variable: String },
+    /// This line of a settings file.
+    File { path: String, line: usize },
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::Annotation(place) => f.write_str(place),
+            Self::Builder { key } => write!(f, "builder.set(\"{}\")", visible(key)),
+            Self::Environment { variable } => write!(f, "env {}", visible(variable)),
+            Self::File { path, line } => write!(f, "{}:{line}", visible(path)),
+        }
+    }
+}
+
+/// A text as it was written somewhere, placeholders and all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Raw {
+    pub(super) text: String,
+    pub(super) source: Source,
+}
+
+/// A text that counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Valued {
+    /// The text with its placeholders replaced.
+    pub(crate) text: String,
+    /// The text as it was written.
+    pub(crate) written: String,
+    pub(crate) source: Source,
+    /// The keys of the placeholders that were replaced, and where each was set.
+    pub(crate) via: Vec<(String, Source)>,
+}
+
+impl Valued {
+    /// A text that nobody wrote.
+    pub(super) fn default(text: &str) -> Self {
+        let source = Source::Default;
+        Self { text: text.to_owned(), written: text.to_owned(), source, via: Vec::new() }
+    }
+
+    /// How the text came about, if it is not what was written.
+    pub(crate) fn note(&self) -> Option<String> {
+        if self.via.is_empty() && self.written == self.text {
+            return None;
+        }
+        let text = visible(&self.text);
+        Some(format!("note: `{}` is `{text}`{}", visible(&self.written), origins(&self.via)))
+    }
+}
+
+/// Where each key was set: `; a: env A, b: scheduler.toml:3`.
+pub(super) fn origins(via: &[(String, Source)]) -> String {
+    /// Of many keys, how many are shown.
+    const SHOWN: usize = 8;
+    let mut text = String::new();
+    for (index, (key, source)) in via.iter().take(SHOWN).enumerate() {
+        let separator = if index == 0 { "; " } else { ", " };
+        text.push_str(&format!("{separator}{}: {source}", visible(key)));
+    }
+    if via.len() > SHOWN {
+        text.push_str(", …");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_written_as_people_look_for_them() {
+        let path = "scheduler.toml".to_owned();
+        for (source, expected) in [
+            (Source::Default, "default"),
+            (Source::Annotation("src/reports.rs:12".to_owned()), "src/reports.rs:12"),
+            (Source::Builder { key: "zone".to_owned() }, "builder.set(\"zone\")"),
+            (Source::Environment { variable: "SCHEDULER_ZONE".to_owned() }, "env SCHEDULER_ZONE"),
+            (Source::File { path, line: 7 }, "scheduler.toml:7"),
+        ] {
+            assert_eq!(source.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_replaced_placeholder_is_explained() {
+        let mut value = Valued::default("5s");
+        assert_eq!(value.note(), None);
+        value.written = "${every}".to_owned();
+        value.via.push(("every".to_owned(), Source::Environment { variable: "EVERY".to_owned() }));
+        assert_eq!(value.note().as_deref(), Some("note: `${every}` is `5s`; every: env EVERY"));
+    }
+}

@@ -1,0 +1,78 @@
+//! Words for what is done to tasks while they are scheduled: paused, resumed, rescheduled, ended.
+
+use scheduler_core::trigger::Zone;
+
+use super::Message;
+use super::words::duration;
+use super::words::instant;
+use crate::observe::Event;
+use crate::observe::RuleKind;
+use crate::observe::StopReason;
+use crate::observe::TaskState;
+
+/// What is said of an event of this kind, if anything; `zone` is that of its task.
+pub(super) fn words(event: &Event, zone: Zone) -> Option<Message> {
+    match event {
+        Event::Paused { task, note, until, .. } => {
+            let until = until.map_or_else(
+                || " until it is resumed".to_owned(),
+                |until| format!(" until {}", instant(until, zone)),
+            );
+            let note = note.as_ref().map_or_else(String::new, |note| format!(": {note}"));
+            Some(Message::info(format!("task `{task}` is paused{until}{note}")))
+        }
+        Event::Resumed { task, .. } => Some(Message::info(format!("task `{task}` goes on"))),
+        Event::Rescheduled { task, rule, next, .. } => {
+            let next = next.map_or_else(|| "never".to_owned(), |next| instant(next, zone));
+            Some(Message::info(format!("task `{task}` now runs {rule}; next run: {next}")))
+        }
+        Event::TaskEnded { task, state: TaskState::Failed, .. } => Some(
+            Message::error(format!("task `{task}` has ended, and will not run again"))
+                .note("by `on_error = \"stop\"`; `on_error = \"continue\"` goes on after failures"),
+        ),
+        Event::TaskEnded { task, state: TaskState::Cancelled, .. } => {
+            Some(Message::info(format!("task `{task}` was cancelled, and will not run again")))
+        }
+        Event::StopAsked { run, why: StopReason::Timeout, .. } => {
+            let task = run.task_name();
+            Some(
+                Message::warn(format!("task `{task}` runs longer than its `timeout`"))
+                    .note("it was asked to stop, and holds its thread until it does")
+                    .note("help: let it ask `run.is_cancelled()` now and then"),
+            )
+        }
+        _ => None,
+    }
+}
+
+/// A task that was added while the scheduler runs.
+pub(super) fn added(task: &str, rule: &str) -> Message {
+    Message::info(format!("task `{task}` was added: {rule}"))
+}
+
+/// The first success of a task.
+pub(super) fn first_success(first: &FirstSuccess<'_>) -> Message {
+    let (task, took) = (first.task, duration(first.took));
+    let how = match (first.kind, first.number) {
+        (Some(RuleKind::Once), _) => {
+            return Message::info(format!("task `{task}` finished its run in {took}"));
+        }
+        (_, 1) => "finished its first run in",
+        _ => "succeeded for the first time, in",
+    };
+    let further = if first.is_debug_wanted {
+        "further successes are logged at debug level"
+    } else {
+        "further successes are not reported"
+    };
+    Message::info(format!("task `{task}` {how} {took}; {further}"))
+}
+
+/// What is said of the first success of a task.
+pub(super) struct FirstSuccess<'a> {
+    pub(super) task: &'a str,
+    pub(super) number: u64,
+    pub(super) took: std::time::Duration,
+    pub(super) kind: Option<RuleKind>,
+    pub(super) is_debug_wanted: bool,
+}

@@ -1,0 +1,208 @@
+//! Words for failures: task, verb, duration, streak, cause chain, place and next run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::DateTime;
+use chrono::Utc;
+use scheduler_core::trigger::Zone;
+
+use super::Message;
+use super::limit::Limit;
+use super::limit::Say;
+use super::words::duration;
+use super::words::instant;
+use super::words::ordinal;
+use super::words::plural;
+use crate::observe::Failure;
+use crate::observe::TaskFacts;
+
+/// How often the same error of a task is said in full before it is summed up.
+const IN_FULL: u32 = 10;
+
+/// How many different errors of a task are told apart.
+const ERRORS_KEPT: usize = 8;
+
+/// How much of a message tells one error from another, in characters.
+const SIGNATURE_CHARS: usize = 200;
+
+/// The errors of one task that were said lately.
+#[derive(Debug, Default)]
+pub(super) struct Repeats(Vec<(String, Limit)>);
+
+/// A run that failed, or an attempt, as it is reported.
+pub(super) struct Failed<'a> {
+    pub(super) task: &'a str,
+    pub(super) facts: Option<&'a Arc<TaskFacts>>,
+    pub(super) failure: &'a Failure,
+    pub(super) at: DateTime<Utc>,
+    pub(super) what: What,
+}
+
+/// What it is that failed.
+#[derive(Clone, Copy)]
+pub(super) enum What {
+    Run { took: Duration, attempts: u32, streak: u64, next: Option<DateTime<Utc>> },
+    Attempt { number: u32, next_in: Duration },
+}
+
+impl Repeats {
+    /// What is to be said of a failure, if anything.
+    pub(super) fn report(&mut self, failed: &Failed<'_>) -> Option<Message> {
+        let limit = self.limit(failed);
+        match limit.ask(failed.at, 1) {
+            Say::InFull { is_last: true } => {
+                Some(failed.in_full().note("from now on this error is summed up once a minute"))
+            }
+            Say::InFull { is_last: false } => Some(failed.in_full()),
+            Say::Summed { count, since } => Some(failed.summed(count, since)),
+            Say::Nothing => None,
+        }
+    }
+
+    fn limit(&mut self, failed: &Failed<'_>) -> &mut Limit {
+        let signature = failed.signature();
+        let known = self.0.iter().position(|(known, _)| *known == signature);
+        let index = known.unwrap_or_else(|| {
+            if self.0.len() == ERRORS_KEPT {
+                let oldest = (0..ERRORS_KEPT).min_by_key(|&index| self.0[index].1.last());
+                self.0.remove(oldest.unwrap_or_default());
+            }
+            self.0.push((signature, Limit::new(IN_FULL)));
+            self.0.len() - 1
+        });
+        &mut self.0[index].1
+    }
+}
+
+impl Failed<'_> {
+    /// Numbers do not make an error another one: `timed out after 5003ms`, `order 17 not found`.
+    fn signature(&self) -> String {
+        let scope = match self.what {
+            What::Run { .. } => "run",
+            What::Attempt { .. } => "attempt",
+        };
+        let text = self.failure.message().chars().filter(|c| !c.is_ascii_digit());
+        let text: String = text.take(SIGNATURE_CHARS).collect();
+        format!("{scope} {} {text}", self.failure.kind())
+    }
+
+    fn in_full(&self) -> Message {
+        let task = self.task;
+        if is_without_tokio(self.failure) {
+            return self.without_tokio();
+        }
+        let (verb, chain) = (self.verb(), self.chain());
+        match self.what {
+            What::Run { took, attempts, streak, .. } => {
+                let took = duration(took);
+                let attempts = match attempts {
+                    0 | 1 => String::new(),
+                    attempts => format!(" and {attempts} attempts"),
+                };
+                let streak = in_a_row(streak);
+                let text = format!("task `{task}` {verb} after {took}{attempts}{streak}: {chain}");
+                Message::error(text).note(self.place_and_next())
+            }
+            What::Attempt { number, next_in } => {
+                let next_in = duration(next_in);
+                let text = format!(
+                    "task `{task}` {verb} in attempt {number}, the next is in {next_in}: {chain}"
+                );
+                Message::warn(text).note(self.place())
+            }
+        }
+    }
+
+    fn summed(&self, count: u64, since: DateTime<Utc>) -> Message {
+        let (task, verb, chain) = (self.task, self.verb(), self.chain());
+        let within = duration((self.at - since).to_std().unwrap_or_default());
+        match self.what {
+            What::Run { streak, .. } => {
+                let streak = in_a_row(streak);
+                let text = format!(
+                    "task `{task}` {verb} {count} times within {within}{streak}, always: {chain}"
+                );
+                Message::error(text).note(self.place_and_next())
+            }
+            What::Attempt { .. } => {
+                let text = format!(
+                    "task `{task}` {verb} in {count} attempts within {within}, always: {chain}"
+                );
+                Message::warn(text).note(self.place())
+            }
+        }
+    }
+
+    fn without_tokio(&self) -> Message {
+        let (task, cause) = (self.task, self.failure.message());
+        let text = format!("task `{task}` needs a Tokio runtime, but none is running");
+        let message = match self.what {
+            What::Run { streak, .. } => Message::error(format!("{text}{}", in_a_row(streak))),
+            What::Attempt { .. } => Message::warn(text),
+        };
+        message
+            .note(self.place_and_next())
+            .note(format!("cause: {cause}"))
+            .note(
+                "help: #[tokio::main] async fn main() -> Result<(), scheduler::StartError> \
+                 { scheduler::start_async().await }",
+            )
+            .note("or: scheduler = { features = [\"tokio\"] }, which starts one for you")
+    }
+
+    fn verb(&self) -> &'static str {
+        match self.failure {
+            failure if failure.is_panic() => "panicked",
+            failure if failure.is_timeout() => "timed out",
+            _ => "failed",
+        }
+    }
+
+    fn chain(&self) -> String {
+        let causes = self.failure.causes().map(|cause| format!("; caused by: {cause}"));
+        std::iter::once(self.failure.message().to_owned()).chain(causes).collect()
+    }
+
+    /// Where the panic began, or else where the task stands.
+    fn place(&self) -> String {
+        let place = self.failure.place().map(ToString::to_string);
+        let location =
+            || self.facts.and_then(|facts| facts.location).map(|place| place.to_string());
+        place.or_else(location).map_or_else(String::new, |place| format!("at {place}"))
+    }
+
+    fn place_and_next(&self) -> String {
+        let What::Run { next: Some(next), .. } = self.what else { return self.place() };
+        let next = format!("next run {}", instant(next, zone(self.facts)));
+        match self.place() {
+            place if place.is_empty() => next,
+            place => format!("{place}   {next}"),
+        }
+    }
+}
+
+/// The zone in which times of a task are shown.
+pub(super) fn zone(facts: Option<&Arc<TaskFacts>>) -> Zone {
+    facts.map_or(Zone::UTC, |facts| facts.zone)
+}
+
+/// Words for a success that ends failures.
+pub(super) fn recovered(task: &str, took: Duration, streak: u64) -> Message {
+    let (took, failures) = (duration(took), plural(streak, "failure"));
+    let row = if streak == 1 { "" } else { " in a row" };
+    Message::info(format!("task `{task}` succeeded again, in {took}, after {failures}{row}"))
+}
+
+fn in_a_row(streak: u64) -> String {
+    match streak {
+        0 | 1 => String::new(),
+        streak => format!(" ({} failure in a row)", ordinal(streak)),
+    }
+}
+
+/// What Tokio's timers, sockets and `spawn` say where there is no runtime.
+fn is_without_tokio(failure: &Failure) -> bool {
+    let text = failure.message();
+    failure.is_panic() && text.contains("there is no reactor running") && text.contains("Tokio")
+}

@@ -1,0 +1,169 @@
+//! Words for the stop: who is waited for and for how long, who did not stop, what it all came to.
+
+use std::time::Duration;
+
+use super::Message;
+use super::words::duration;
+use super::words::plural;
+
+/// How many running tasks are named before the rest is only counted.
+const NAMED: usize = 10;
+
+/// A task of which a run is in progress.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StillRunning {
+    pub(crate) task: String,
+    pub(crate) running_for: Duration,
+}
+
+/// No new runs start, and those in progress are waited for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopping<'a> {
+    pub(crate) running: &'a [StillRunning],
+    pub(crate) limit: Duration,
+    /// What a person can do who does not want to wait.
+    pub(crate) hint: &'a str,
+}
+
+impl Stopping<'_> {
+    pub(crate) fn message(&self) -> Message {
+        let mut text = "stopping: no new runs".to_owned();
+        if !self.running.is_empty() {
+            let (limit, tasks) = (duration(self.limit), list(self.running, " so far"));
+            text.push_str(&format!("; waiting up to {limit} for {tasks}"));
+            if !self.hint.is_empty() {
+                text.push_str(&format!(" — {}", self.hint));
+            }
+        }
+        Message::info(text)
+    }
+}
+
+/// Runs are still in progress after a good part of the time to stop.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StillWaiting<'a> {
+    pub(crate) running: &'a [StillRunning],
+    /// How much longer they are waited for.
+    pub(crate) left: Duration,
+}
+
+impl StillWaiting<'_> {
+    pub(crate) fn message(&self) -> Message {
+        let (tasks, left) = (list(self.running, " so far"), duration(self.left));
+        Message::info(format!("still waiting for {tasks}; up to {left} more"))
+    }
+}
+
+/// The time to stop is over, and these had not ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NotStopped<'a> {
+    pub(crate) running: &'a [StillRunning],
+    pub(crate) limit: Duration,
+}
+
+impl NotStopped<'_> {
+    pub(crate) fn message(&self) -> Message {
+        let (tasks, limit) = (list(self.running, ""), duration(self.limit));
+        Message::error(format!("not stopped within {limit}: {tasks}"))
+            .note("asked to stop without effect; what still runs ends with the process")
+            .note(
+                "help: ask `run.is_cancelled()` in long tasks, or wait longer: .await_termination(…)",
+            )
+    }
+}
+
+/// The last words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopped {
+    pub(crate) took: Duration,
+    pub(crate) runs: u64,
+    pub(crate) failures: u64,
+    pub(crate) skipped: u64,
+}
+
+impl Stopped {
+    pub(crate) fn message(&self) -> Message {
+        let (took, runs) = (duration(self.took), plural(self.runs, "run"));
+        let failures = plural(self.failures, "failure");
+        let skipped = match self.skipped {
+            0 => String::new(),
+            skipped => format!(", {skipped} skipped"),
+        };
+        Message::info(format!("stopped after {took}: {runs}, {failures}{skipped}"))
+    }
+}
+
+/// For a scheduler that was dropped before it could be of use.
+pub(crate) fn dropped_too_early() -> Message {
+    Message::warn("the scheduler was dropped before any task ran").note(
+        "help: keep it: `let scheduler = Scheduler::builder().spawn()?;`, \
+         or use scheduler::start() to run until Ctrl-C",
+    )
+}
+
+/// `1 running task (`import`, 12s so far)`: those that have run for longest first.
+fn list(running: &[StillRunning], so_far: &str) -> String {
+    let mut sorted: Vec<&StillRunning> = running.iter().collect();
+    sorted.sort_by_key(|each| std::cmp::Reverse(each.running_for));
+    let named = sorted.iter().take(NAMED);
+    let mut named: Vec<String> = named
+        .map(|each| format!("`{}`, {}{so_far}", each.task, duration(each.running_for)))
+        .collect();
+    if sorted.len() > NAMED {
+        named.push(format!("and {} more", sorted.len() - NAMED));
+    }
+    format!("{} ({})", plural(running.len() as u64, "running task"), named.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn running(task: &str, millis: u64) -> StillRunning {
+        StillRunning { task: task.to_owned(), running_for: Duration::from_millis(millis) }
+    }
+
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    #[test]
+    fn a_stop_says_for_whom_it_waits_the_longest_first() {
+        let idle = Stopping { running: &[], limit: LIMIT, hint: "Ctrl-C again to quit now" };
+        assert_eq!(idle.message().to_string(), "INFO  stopping: no new runs");
+        let running = [running("tick", 20), running("import", 12_000)];
+        let busy = Stopping { running: &running, ..idle };
+        assert_eq!(
+            busy.message().to_string(),
+            "INFO  stopping: no new runs; waiting up to 30s for 2 running tasks \
+             (`import`, 12s so far; `tick`, 20ms so far) — Ctrl-C again to quit now"
+        );
+        let waiting = StillWaiting { running: &running[..1], left: Duration::from_secs(16) };
+        assert_eq!(
+            waiting.message().to_string(),
+            "INFO  still waiting for 1 running task (`tick`, 20ms so far); up to 16s more"
+        );
+    }
+
+    #[test]
+    fn who_did_not_stop_is_named_and_many_are_counted() {
+        let many: Vec<_> = (0..12).map(|number| running(&format!("t{number}"), number)).collect();
+        let text = NotStopped { running: &many, limit: LIMIT }.message().to_string();
+        let head = "ERROR not stopped within 30s: 12 running tasks (`t11`, 11ms; `t10`, 10ms; ";
+        assert!(text.starts_with(head), "{text}");
+        assert!(text.contains("`t2`, 2ms; and 2 more)\n      asked to stop"), "{text}");
+        let hostile = [running("a\nERROR forged", 1)];
+        let text = NotStopped { running: &hostile, limit: LIMIT }.message().to_string();
+        assert!(text.contains(r"`a\nERROR forged`"), "{text}");
+    }
+
+    #[test]
+    fn the_last_words_count_what_happened() {
+        let took = Duration::from_millis(1);
+        let stopped = Stopped { took, runs: 61, failures: 0, skipped: 0 };
+        assert_eq!(stopped.message().to_string(), "INFO  stopped after 1ms: 61 runs, 0 failures");
+        let stopped = Stopped { runs: 1, failures: 1, skipped: 3, ..stopped };
+        assert_eq!(
+            stopped.message().to_string(),
+            "INFO  stopped after 1ms: 1 run, 1 failure, 3 skipped"
+        );
+    }
+}

@@ -1,0 +1,149 @@
+//! Words for trouble that is not a failed run: starvation, skips, threads, destructors, hooks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use chrono::DateTime;
+use chrono::Utc;
+use scheduler_core::trigger::Zone;
+
+use super::Message;
+use super::limit::Limit;
+use super::limit::Say;
+use super::words::duration;
+use super::words::instant;
+use crate::observe::Event;
+use crate::observe::Failure;
+use crate::observe::SkipReason;
+
+/// What was said of trouble lately, each kind with its own minute.
+#[derive(Debug, Default)]
+pub(super) struct Trouble {
+    said: BTreeMap<(&'static str, Arc<str>), Limit>,
+}
+
+impl Trouble {
+    /// What is to be said of an event, if anything; `zone` is that of its task.
+    pub(super) fn report(&mut self, event: &Event, zone: Zone) -> Option<Message> {
+        match event {
+            Event::Starved { pool, at, .. } => {
+                let message = starved(event)?;
+                self.limited(("starved", pool), *at, 1, |count, within| match within {
+                    None => message,
+                    Some(within) => message
+                        .note(format!("{count} runs of this pool started late within {within}")),
+                })
+            }
+            Event::Skipped { task, reason, fire_time, count, at } => {
+                let why = why(*reason)?;
+                let last = instant(*fire_time, zone);
+                self.limited((reason.name(), task), *at, *count, |count, within| {
+                    let within =
+                        within.map_or_else(String::new, |within| format!(" within {within}"));
+                    let what = match count {
+                        1 => format!("its run of {last}"),
+                        _ => format!("{count} runs{within}, the last that of {last}"),
+                    };
+                    Message::warn(format!("task `{task}` skipped {what}: {why}"))
+                })
+            }
+            Event::WorkerRefused { pool, reason, at } => {
+                self.limited(("refused", pool), *at, 1, |_, _| {
+                    let text = format!("pool `{pool}` could not start a thread: {reason}");
+                    Message::warn(text).note("it goes on with the threads it has")
+                })
+            }
+            Event::DropPanicked { task, failure, at } => {
+                self.limited(("drop", task), *at, 1, |_, _| dropped(task, failure))
+            }
+            Event::HookPanicked { hook, failure, at } => {
+                self.limited(("hook", &Arc::from(*hook)), *at, 1, |_, _| hooked(hook, failure))
+            }
+            Event::WaitStarved { task, pool, awaited, at } => {
+                self.limited(("wait", task), *at, 1, |_, _| {
+                    let text = format!(
+                        "task `{task}` waits for `{awaited}`, which finds no free thread in pool \
+                         `{pool}`"
+                    );
+                    Message::warn(text).note(format!(
+                        "help: let one task not wait for another, or raise `{}`",
+                        size_key(pool)
+                    ))
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Forgets a task that has ended.
+    pub(super) fn forget(&mut self, task: &str) {
+        let is_of_task = |kind| matches!(kind, "overlap" | "misfire" | "drop" | "wait");
+        self.said.retain(|(kind, whose), _| !(is_of_task(*kind) && **whose == *task));
+    }
+
+    /// Says something now, or once a minute with how often it happened and within how long.
+    fn limited(
+        &mut self,
+        (kind, whose): (&'static str, &Arc<str>),
+        at: DateTime<Utc>,
+        count: u64,
+        words: impl FnOnce(u64, Option<String>) -> Message,
+    ) -> Option<Message> {
+        let limit = self.said.entry((kind, Arc::clone(whose))).or_insert_with(|| Limit::new(1));
+        match limit.ask(at, count) {
+            Say::InFull { .. } => Some(words(count, None)),
+            Say::Summed { count, since } => {
+                let within = duration((at - since).to_std().unwrap_or_default());
+                Some(words(count, Some(within)))
+            }
+            Say::Nothing => None,
+        }
+    }
+}
+
+fn starved(event: &Event) -> Option<Message> {
+    let Event::Starved { task, pool, late, busy, longest, .. } = event else { return None };
+    let late = duration(*late);
+    let threads = match busy {
+        1 => format!("the only thread of pool `{pool}` is busy"),
+        _ => format!("all {busy} threads of pool `{pool}` are busy"),
+    };
+    let longest = longest.as_ref().map_or_else(String::new, |longest| {
+        format!(", longest: `{}` for {}", longest.task, duration(longest.running_for))
+    });
+    let key = size_key(pool);
+    Some(Message::warn(format!(
+        "task `{task}` started {late} late: {threads}{longest}; raise `{key}` (now {busy})"
+    )))
+}
+
+/// The setting for the size of a pool.
+fn size_key(pool: &str) -> String {
+    if pool == "default" { "pool.size".to_owned() } else { format!("pools.{pool}.size") }
+}
+
+/// Why runs were skipped; a pause was somebody's wish, and nothing to warn of.
+fn why(reason: SkipReason) -> Option<&'static str> {
+    match reason {
+        SkipReason::Overlap => Some("the run before was still in progress"),
+        SkipReason::Misfire => Some("its time had passed before a thread was free"),
+        SkipReason::Paused => None,
+    }
+}
+
+fn dropped(task: &str, failure: &Failure) -> Message {
+    Message::error(format!(
+        "a destructor of task `{task}` panicked: {}; the scheduler goes on",
+        failure.message()
+    ))
+    .note(at(failure))
+}
+
+fn hooked(hook: &str, failure: &Failure) -> Message {
+    Message::error(format!("a {hook} panicked: {}; the scheduler goes on", failure.message()))
+        .note(at(failure))
+}
+
+fn at(failure: &Failure) -> String {
+    failure.place().map_or_else(String::new, |place| format!("at {place}"))
+}

@@ -1,0 +1,286 @@
+//! Settings and pools, as a user of the builder meets them.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+use chrono::DateTime;
+use chrono::TimeDelta;
+use chrono::Utc;
+use scheduler::Attribute;
+use scheduler::Builder;
+use scheduler::ManualClock;
+use scheduler::Pool;
+use scheduler::Schedule;
+use scheduler::Scheduler;
+use scheduler::engine::Trigger;
+use scheduler::engine::TriggerContext;
+use scheduler::scheduled;
+use scheduler::tasks;
+
+type Said = Arc<Mutex<Vec<String>>>;
+
+#[scheduled(fixed_rate = "${report.every:10s}", name = "report")]
+fn report(runs: &Runs) {
+    runs.note();
+}
+
+#[scheduled(cron = "${nightly.cron:-}")]
+fn nightly(runs: &Runs) {
+    runs.note();
+}
+
+#[scheduled(fixed_delay = "5s", scheduler = "io", enabled = "${import.enabled:true}")]
+fn import(runs: &Runs) {
+    runs.note();
+}
+
+/// The names of the threads that have run a task, in order.
+#[derive(Clone, Default)]
+struct Runs(Arc<Mutex<Vec<String>>>);
+
+impl Runs {
+    fn note(&self) {
+        let name = thread::current().name().unwrap_or_default().to_owned();
+        self.0.lock().unwrap().push(name);
+    }
+
+    fn count(&self) -> usize {
+        self.0.lock().unwrap().len()
+    }
+}
+
+fn builder() -> (Builder, ManualClock, Runs, Said) {
+    let clock = ManualClock::at("2026-03-27T07:59:00Z".parse().unwrap());
+    let (runs, said) = (Runs::default(), Said::default());
+    let heard = Arc::clone(&said);
+    let builder = Scheduler::builder()
+        .pool_size(1)
+        .zone("UTC")
+        .environment([("HOME", "/")])
+        .settings("none.toml", "")
+        .manage(runs.clone())
+        .clock(Arc::new(clock.clone()))
+        .messages(move |text| heard.lock().unwrap().push(text.to_owned()));
+    (builder, clock, runs, said)
+}
+
+#[track_caller]
+fn fault_of(builder: Builder, parts: &[&str]) {
+    let text = builder.spawn().expect_err("it is refused").to_string();
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+}
+
+#[test]
+fn a_task_runs_on_the_pool_it_names() {
+    let (builder, clock, runs, _said) = builder();
+    let scheduler = builder
+        .pool("io", Pool::new().size(1).thread_name_prefix("disk-"))
+        .tasks(tasks![import])
+        .task("here", Schedule::once("0s"), {
+            let runs = runs.clone();
+            move |_| runs.note()
+        })
+        .spawn()
+        .unwrap();
+    clock.await_parked(2);
+    let mut names = runs.0.lock().unwrap().clone();
+    names.sort();
+    assert_eq!(names, ["disk-1", "scheduling-1"]);
+    scheduler.shutdown().unwrap();
+}
+
+#[test]
+fn a_pool_that_nobody_configures_is_refused() {
+    let (builder, ..) = builder();
+    let builder = builder.pool("IO", Pool::new()).tasks(tasks![import]);
+    fault_of(builder, &["there is no pool `io`", "tests/configured.rs:", "did you mean `IO`?"]);
+}
+
+#[test]
+fn pools_that_cannot_be_are_refused_together() {
+    let (builder, ..) = builder();
+    let builder = builder
+        .tasks(tasks![])
+        .pool_size(0)
+        .pool("default", Pool::new().size(7))
+        .pool("a\nb", Pool::new())
+        .pool("", Pool::new().size(0))
+        .pool("io", Pool::new().thread_name_prefix("a\0b"));
+    fault_of(
+        builder,
+        &[
+            "6 faults were found",
+            "the pool `default` has `0` threads",
+            "the pool `default` is the one of tasks that name none",
+            "the name `a\\nb` of a pool has a control character in it",
+            "the name `` of a pool is empty",
+            "the pool `` has `0` threads",
+            "the thread-name prefix `a\\0b` of the pool `io` has a control character in it",
+        ],
+    );
+    let toml = "[scheduler.pools.default]\nsize = 7\n";
+    let builder = self::builder().0.tasks(tasks![]).settings("app.toml", toml);
+    fault_of(builder, &["1 fault was found", "the pool `default` is the one"]);
+}
+
+#[test]
+fn settings_make_and_size_pools() {
+    let (builder, ..) = builder();
+    let toml = "[scheduler]\npool.size = 3\n[scheduler.pools.io]\nsize = 7\n";
+    let report = builder.settings("app.toml", toml).tasks(tasks![import]).dry_run().unwrap();
+    for part in ["scheduler.pool.size", "3", "app.toml:2", "scheduler.pools.io.size", "7"] {
+        assert!(report.contains(part), "`{part}` is not in:\n{report}");
+    }
+}
+
+#[test]
+fn what_is_set_higher_up_wins() {
+    let toml = "[scheduler.tasks.report]\nfixed-rate = \"20s\"\n";
+    let check = |builder: Builder, source: &str, value: &str| {
+        let report = builder.tasks(tasks![report]).dry_run().unwrap();
+        let line = report.lines().find(|line| line.contains("fixed_rate")).unwrap().to_owned();
+        assert!(line.contains(value) && line.contains(source), "{line}");
+    };
+    check(builder().0, "tests/configured.rs:", "10s");
+    check(builder().0.set("report.every", "15s"), "tests/configured.rs:", "15s");
+    let placeholder = builder().0.environment([("REPORT_EVERY", "16s")]);
+    check(placeholder, "written `${report.every:10s}`; report.every: env REPORT_EVERY", "16s");
+    check(builder().0.settings("app.toml", toml), "app.toml:2", "20s");
+    let environment = [("SCHEDULER_TASKS_REPORT_FIXED_RATE", "30s")];
+    let with_environment = || builder().0.settings("app.toml", toml).environment(environment);
+    check(with_environment(), "env SCHEDULER_TASKS_REPORT_FIXED_RATE", "30s");
+    let set = with_environment().set("scheduler.tasks.report.fixed-rate", "40s");
+    check(set, "builder.set", "40s");
+}
+
+#[test]
+fn an_override_has_its_effect_and_is_told() {
+    let (builder, clock, runs, said) = builder();
+    let scheduler = builder
+        .environment([("SCHEDULER_TASKS_REPORT_CRON", "0 0 8 * * *")])
+        .tasks(tasks![report])
+        .spawn()
+        .unwrap();
+    clock.await_parked(1);
+    assert_eq!(runs.count(), 0, "not at a fixed rate");
+    clock.advance(Duration::from_secs(60));
+    clock.await_parked(1);
+    assert_eq!(runs.count(), 1, "at eight");
+    scheduler.shutdown().unwrap();
+    let said = said.lock().unwrap();
+    let note = "cron overridden by env SCHEDULER_TASKS_REPORT_CRON (was fixed_rate = ";
+    assert!(said.iter().any(|text| text.contains(note)), "{said:#?}");
+}
+
+#[derive(Debug)]
+struct Hourly;
+
+impl Trigger for Hourly {
+    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
+        Some(context.now() + TimeDelta::hours(1))
+    }
+}
+
+#[test]
+fn a_task_in_code_has_exactly_one_trigger() {
+    let (builder, ..) = builder();
+    let own = || Schedule::on_trigger(Hourly);
+    let builder = builder
+        .tasks(tasks![])
+        .task("two", Schedule::cron("@daily").set(Attribute::FixedRate, "1s"), |_| {})
+        .task("own", own().set(Attribute::FixedDelay, "1s"), |_| {})
+        .task("late", own().initial_delay("1s"), |_| {})
+        .task("far", own().zone("UTC"), |_| {});
+    fault_of(
+        builder,
+        &[
+            "4 faults were found",
+            "`two`: `fixed_rate` conflicts with `cron`: a task has exactly one trigger",
+            "`own`: `fixed_delay` conflicts with a trigger of its own",
+            "`late`: `initial_delay` is of no use beside a trigger of its own",
+            "`far`: `zone` is of no use beside a trigger of its own",
+            "help: remove `zone`",
+        ],
+    );
+}
+
+#[test]
+fn settings_replace_a_trigger_of_the_tasks_own() {
+    let (builder, clock, runs, _said) = builder();
+    let noted = runs.clone();
+    let scheduler = builder
+        .tasks(tasks![])
+        .task("own", Schedule::on_trigger(Hourly), move |_| noted.note())
+        .set("tasks.own.fixed_rate", "10s")
+        .spawn()
+        .unwrap();
+    clock.await_parked(1);
+    assert_eq!(runs.count(), 1);
+    clock.advance(Duration::from_secs(10));
+    clock.await_parked(1);
+    assert_eq!(runs.count(), 2);
+    scheduler.shutdown().unwrap();
+}
+
+#[test]
+fn a_jitter_has_to_be_shorter_than_the_rate_that_counts() {
+    let schedule = || Schedule::fixed_rate("1h").jitter("5m").set(Attribute::Overlap, "allow");
+    let task = |builder: Builder| builder.tasks(tasks![]).task("jittery", schedule(), |_| {});
+    let builder = task(self::builder().0).set("tasks.jittery.fixed_rate", "1m");
+    fault_of(builder, &["1 fault was found", "invalid `jitter`: it has to be shorter", "`1m`"]);
+    let builder = task(self::builder().0).set("tasks.jittery.fixed_delay", "1m");
+    builder.spawn().unwrap().shutdown().unwrap();
+}
+
+#[test]
+fn tasks_can_be_switched_off() {
+    let (builder, clock, runs, said) = builder();
+    let scheduler = builder
+        .set("import.enabled", "false")
+        .pool("io", Pool::new().size(1))
+        .tasks(tasks![nightly, import])
+        .spawn()
+        .unwrap();
+    clock.advance(Duration::from_secs(3_600));
+    assert_eq!(runs.count(), 0);
+    scheduler.shutdown().unwrap();
+    let banner = said.lock().unwrap()[0].clone();
+    assert!(banner.contains("switched off: configured::nightly, configured::import"), "{banner}");
+    assert!(!said.lock().unwrap().iter().any(|text| text.contains("no scheduled tasks")));
+}
+
+#[test]
+fn all_mistakes_in_settings_are_told_together() {
+    let (builder, ..) = builder();
+    let toml = "[scheduler]\npool.sise = 3\n[scheduler.tasks.reprot]\ncron = \"@daily\"\n";
+    let builder = builder
+        .settings("app.toml", toml)
+        .environment([("SCHEDULER_TASKS_REPORT_FIXED_RATE", "5 parsecs")])
+        .tasks(tasks![report]);
+    fault_of(
+        builder,
+        &[
+            "3 faults were found",
+            "app.toml:2",
+            "did you mean `pool.size`",
+            "app.toml:4: no task named `reprot`; did you mean `report`?",
+            "env SCHEDULER_TASKS_REPORT_FIXED_RATE: `report`: invalid `fixed_rate`: ",
+        ],
+    );
+}
+
+#[test]
+fn a_variable_that_nothing_reads_is_a_warning() {
+    let (builder, _clock, _runs, said) = builder();
+    let builder = builder.environment([("SCHEDULER_TASKS_REPROT_CRON", "-")]);
+    let scheduler = builder.tasks(tasks![report]).spawn().unwrap();
+    scheduler.shutdown().unwrap();
+    let said = said.lock().unwrap();
+    let warning = said.iter().find(|text| text.contains("SCHEDULER_TASKS_REPROT_CRON"));
+    let warning = warning.expect("it is told");
+    assert!(warning.starts_with("WARN") && warning.contains("SCHEDULER_TASKS_REPORT_CRON"));
+}

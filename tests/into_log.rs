@@ -1,0 +1,66 @@
+//! Where the program has a logger, the scheduler's own words go there, and nothing to stderr.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use log::LevelFilter;
+use log::Log;
+use log::Metadata;
+use log::Record;
+use scheduler::ManualClock;
+use scheduler::Scheduler;
+use scheduler::scheduled;
+
+#[scheduled(fixed_rate = "10s", name = "tick")]
+fn tick() -> Result<(), &'static str> {
+    static RUNS: Mutex<u32> = Mutex::new(0);
+    let mut runs = RUNS.lock().unwrap();
+    *runs += 1;
+    if *runs == 2 { Err("no\nluck") } else { Ok(()) }
+}
+
+struct Notes(Mutex<Vec<String>>);
+
+static NOTES: Notes = Notes(Mutex::new(Vec::new()));
+
+impl Log for Notes {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == "scheduler"
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if self.enabled(record.metadata()) {
+            self.0.lock().unwrap().push(format!("{} {}", record.level(), record.args()));
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+#[test]
+fn what_the_scheduler_says_comes_as_records() {
+    log::set_logger(&NOTES).unwrap();
+    log::set_max_level(LevelFilter::Debug);
+    let clock = ManualClock::at("2026-03-27T08:00:00Z".parse().unwrap());
+    let builder = Scheduler::builder().pool_size(1).zone("UTC").clock(Arc::new(clock.clone()));
+    let scheduler = builder.spawn().unwrap();
+    clock.await_parked(1);
+    for _ in 0..3 {
+        clock.advance(Duration::from_secs(10));
+        clock.await_parked(1);
+    }
+    scheduler.shutdown().unwrap();
+    let line = include_str!("into_log.rs").lines().position(|line| line.starts_with("#[scheduled"));
+    let line = line.unwrap() + 1;
+    let expected = [
+        "INFO scheduler 0.1.0  1 task · 1 thread (scheduling-1) · zone UTC (UTC+00:00)\n  tick  every 10s  next: now".to_owned(),
+        "INFO task `tick` finished its first run in 0ns; further successes are logged at debug level".to_owned(),
+        format!(r"ERROR task `tick` failed after 0ns: no\nluck; at tests/into_log.rs:{line}   next run Fri 2026-03-27 08:00:20 +00:00"),
+        "INFO task `tick` succeeded again, in 0ns, after 1 failure".to_owned(),
+        "DEBUG task `tick` finished run 4 in 0ns".to_owned(),
+        "INFO stopping: no new runs".to_owned(),
+        "INFO stopped after 0ns: 4 runs, 1 failure".to_owned(),
+    ];
+    assert_eq!(*NOTES.0.lock().unwrap(), expected);
+}

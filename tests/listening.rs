@@ -1,0 +1,72 @@
+//! Listeners of the program: what they hear, in which order, and that they hurt nobody.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use scheduler::Event;
+use scheduler::ManualClock;
+use scheduler::Scheduler;
+use scheduler::scheduled;
+
+#[scheduled(fixed_rate = "10s", initial_delay = "10s", name = "poll")]
+fn poll() -> Result<(), String> {
+    static RUNS: Mutex<u32> = Mutex::new(0);
+    let mut runs = RUNS.lock().unwrap();
+    *runs += 1;
+    if *runs == 2 { Err("no luck".to_owned()) } else { Ok(()) }
+}
+
+fn words(event: &Event) -> String {
+    match event {
+        Event::TaskAdded { task, .. } => format!("{} added: {}", task.name, task.rule),
+        Event::SchedulerStarted { tasks, .. } => format!("started with {tasks} task"),
+        Event::RunStarted { run, .. } => format!("run {} begins", run.number()),
+        Event::RunFinished { run, outcome, streak, at, .. } => {
+            format!("run {}: {}, streak {streak}, {}", run.number(), outcome.name(), at.time())
+        }
+        Event::TaskEnded { task, state, .. } => format!("{task} ended: {}", state.name()),
+        Event::SchedulerStopping { .. } => "stopping".to_owned(),
+        Event::SchedulerStopped { .. } => "stopped".to_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_listener_hears_everything_in_order_though_another_one_panics() {
+    let clock = ManualClock::at("2026-03-27T08:00:00Z".parse().unwrap());
+    let (heard, said) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
+    let (notes, lines) = (Arc::clone(&heard), Arc::clone(&said));
+    let builder = Scheduler::builder().pool_size(1).zone("UTC").clock(Arc::new(clock.clone()));
+    let scheduler = builder
+        .messages(move |text| lines.lock().unwrap().push(text.to_owned()))
+        .listener(|_: &Event| panic!("cannot listen"))
+        .listener(move |event: &Event| notes.lock().unwrap().push(words(event)))
+        .spawn()
+        .unwrap();
+    clock.await_parked(1);
+    for _ in 0..3 {
+        clock.advance(Duration::from_secs(10));
+        clock.await_parked(1);
+    }
+    scheduler.shutdown().unwrap();
+    let expected = [
+        "poll added: every 10s, first after 10s",
+        "started with 1 task",
+        "run 1 begins",
+        "run 1: success, streak 0, 08:00:10",
+        "run 2 begins",
+        "run 2: error, streak 1, 08:00:20",
+        "run 3 begins",
+        "run 3: success, streak 0, 08:00:30",
+        "stopping",
+        "poll ended: cancelled",
+        "stopped",
+    ];
+    assert_eq!(*heard.lock().unwrap(), expected);
+    let said = said.lock().unwrap();
+    let of_listener: Vec<_> = said.iter().filter(|text| text.contains("listener")).collect();
+    assert_eq!(of_listener.len(), 1, "{said:?}");
+    let expected = "ERROR a listener panicked: cannot listen; the scheduler goes on\n      at tests/listening.rs:";
+    assert!(of_listener[0].starts_with(expected), "{of_listener:?}");
+}

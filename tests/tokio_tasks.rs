@@ -1,0 +1,112 @@
+//! Async tasks that use Tokio: timers, sockets and `spawn`, with and without a runtime around them.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use scheduler::Builder;
+use scheduler::Schedule;
+use scheduler::Scheduler;
+use scheduler::tasks;
+use tokio::io::AsyncReadExt;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpListener;
+use tokio::net::TcpStream;
+
+/// How long a test waits for something that will happen, on however slow a machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn builder() -> Builder {
+    Scheduler::builder().tasks(tasks![]).environment([("HOME", "/")]).pool_size(2).messages(|_| {})
+}
+
+/// Uses a timer, a socket and `spawn`.
+async fn echo() -> std::io::Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let server = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await?;
+        socket.write_all(b"hello").await
+    });
+    let mut text = String::new();
+    TcpStream::connect(address).await?.read_to_string(&mut text).await?;
+    server.await??;
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    Ok(text)
+}
+
+fn run_echo(builder: Builder) -> (Scheduler, String) {
+    let (sender, texts) = mpsc::channel();
+    let scheduler = builder
+        .task_async("echo", Schedule::once("0s"), move |_| {
+            let sender = sender.clone();
+            async move {
+                let _ = sender.send(echo().await?);
+                Ok::<(), std::io::Error>(())
+            }
+        })
+        .spawn()
+        .unwrap();
+    let text = texts.recv_timeout(PATIENCE).expect("the task comes to its end");
+    (scheduler, text)
+}
+
+#[test]
+fn timers_sockets_and_spawn_work_without_a_runtime() {
+    let (scheduler, text) = run_echo(builder());
+    assert_eq!(text, "hello");
+    scheduler.shutdown().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn timers_sockets_and_spawn_work_inside_a_runtime() {
+    let (scheduler, text) = tokio::task::spawn_blocking(|| run_echo(builder())).await.unwrap();
+    assert_eq!(text, "hello");
+    scheduler.shutdown_async().await.unwrap();
+}
+
+#[test]
+fn timers_sockets_and_spawn_work_inside_a_runtime_that_is_given() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (scheduler, text) = run_echo(builder().runtime(runtime.handle().clone()));
+    assert_eq!(text, "hello");
+    scheduler.shutdown().unwrap();
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn blocking_the_only_thread_of_a_runtime_is_refused() {
+    let text = builder().start().unwrap_err().to_string();
+    assert!(text.contains("help: write `scheduler::start_async().await`"), "{text}");
+}
+
+/// A thousand tasks wait at the same time on two threads: if waiting held a thread, the last one
+/// would never come to wait beside the first.
+#[test]
+fn a_thousand_tasks_sleep_at_once_on_two_threads() {
+    const TASKS: usize = 1_000;
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let (sender, ends) = mpsc::channel();
+    let mut builder = builder();
+    for number in 0..TASKS {
+        let (waiting, sender) = (Arc::clone(&waiting), sender.clone());
+        let schedule = Schedule::once("0s");
+        builder = builder.task_async(&format!("sleeper-{number}"), schedule, move |_| {
+            let (waiting, sender) = (Arc::clone(&waiting), sender.clone());
+            async move {
+                waiting.fetch_add(1, Ordering::SeqCst);
+                // Looks again until all are here, as each would after its second.
+                while waiting.load(Ordering::SeqCst) < TASKS {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+                let _ = sender.send(());
+            }
+        });
+    }
+    let scheduler = builder.spawn().unwrap();
+    for _ in 0..TASKS {
+        ends.recv_timeout(PATIENCE).expect("each task comes to its end");
+    }
+    scheduler.shutdown().unwrap();
+}

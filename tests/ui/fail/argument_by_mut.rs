@@ -1,0 +1,14 @@
+use scheduler::scheduled;
+
+struct Cache;
+
+#[scheduled(fixed_rate = "5s")]
+fn one(_cache: &mut Cache) {}
+
+#[scheduled(fixed_rate = "5s")]
+async fn two(_cache: Option<&mut Vec<Cache>>) {}
+
+fn main() {
+    one(&mut Cache);
+    let _ = two(None);
+}

@@ -1,0 +1,8 @@
+use scheduler::{Attribute, scheduled};
+
+#[scheduled(cron = "-", zone = "not looked at")]
+fn off() {}
+
+fn main() {
+    assert_eq!(scheduler::entries()[0].attribute(Attribute::Cron), Some("-"));
+}

@@ -1,0 +1,25 @@
+use scheduler::{Attribute, scheduled};
+
+#[scheduled(cron = "${report.cron:0 0 9 * * *}", zone = "${report.zone}", enabled = "${report.enabled:true}")]
+fn report() {}
+
+#[scheduled(cron = "0 ${minute} ${hour:9} * * *", zone = "${zone:${default.zone:UTC}}")]
+fn in_parts() {}
+
+#[scheduled(cron = "${off:-}")]
+fn off_by_default() {}
+
+#[scheduled(fixed_rate = "${every:5}", time_unit = "seconds", jitter = "${jitter}", timeout = "${timeout:1m}")]
+fn tick() {}
+
+#[scheduled(fixed_delay = "${delay}", initial_delay = "${first:0s}", retry(max = "${retries:3}", base = "${base}"), scheduler = "${pool:io}")]
+fn poll() {}
+
+#[scheduled(fixed_rate = 5, time_unit = "${unit}")]
+fn unit() {}
+
+fn main() {
+    let entries = scheduler::entries();
+    assert_eq!(entries.len(), 6);
+    assert_eq!(entries[0].attribute(Attribute::Cron), Some("${report.cron:0 0 9 * * *}"));
+}
