@@ -118,7 +118,7 @@ impl<T> Agenda<T> {
     ///
     /// What is due at the end of time needs no look: a wait until then would spin on a clock that has
     /// come there.
-    pub(crate) fn next_look(&self, now: Now) -> Option<Tick> {
+    pub(crate) fn next_look(&mut self, now: Now) -> Option<Tick> {
         let tick = self.ticks.first().map(|key| Tick::from_nanos(key.due));
         let wall = self.walls.first().map(|key| {
             let left = key.due.saturating_sub(wall_nanos(now.wall));
@@ -128,7 +128,7 @@ impl<T> Agenda<T> {
     }
 
     /// When the first item is due, as both clocks go now: for whoever moves the clocks himself.
-    pub(crate) fn first_due(&self, now: Now) -> Option<Tick> {
+    pub(crate) fn first_due(&mut self, now: Now) -> Option<Tick> {
         let tick = self.ticks.first().map(|key| Tick::from_nanos(key.due));
         let wall = self.walls.first().map(|key| Tick::from_nanos(reached_at(key, now).due));
         [tick, wall].into_iter().flatten().min().filter(|due| *due != Tick::MAX)

@@ -220,7 +220,7 @@ impl<I: Item> Core<I> {
     }
 
     /// When the first of what waits is due, as both clocks go now.
-    pub(crate) fn first_due(&self, now: Now) -> Option<Tick> {
+    pub(crate) fn first_due(&mut self, now: Now) -> Option<Tick> {
         self.agenda.first_due(now)
     }
 

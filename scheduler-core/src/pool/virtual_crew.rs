@@ -15,7 +15,6 @@ use crate::sync::Ordering;
 use crate::task::TaskId;
 use crate::time::Epoch;
 use crate::time::Gate;
-use crate::time::Now;
 use crate::time::Tick;
 
 /// Workers without threads: a test takes each of their steps, one after the other.
@@ -99,8 +98,7 @@ impl VirtualCrew {
     #[must_use]
     pub fn next_due(&self) -> Option<Tick> {
         let shell = self.shell.lock().as_ref().and_then(Weak::upgrade)?;
-        let now = Now::read(&*shell.clock);
-        shell.look(|core| core.first_due(now))
+        shell.step(|core, now, _| core.first_due(now))
     }
 
     /// Refuses the next `count` workers that the pool wants to start, as a system does that has no
