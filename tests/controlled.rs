@@ -133,3 +133,43 @@ fn settings_may_speak_of_tasks_that_are_gone_or_off_when_one_is_added() {
     tasks.add("new", Schedule::once("1h"), |_| {}).unwrap();
     scheduler.shutdown().unwrap();
 }
+
+#[test]
+fn the_first_run_of_all_finds_every_task() {
+    let (builder, clock) = builder();
+    let (sender, found) = std::sync::mpsc::channel();
+    let scheduler = builder
+        .manage(Found(sender))
+        .tasks(tasks![looks_around])
+        .task("last", Schedule::once("1h"), |_| {})
+        .spawn()
+        .unwrap();
+    clock.await_parked(1);
+    assert_eq!(found.try_recv().unwrap(), ["controlled::looks_around", "last"]);
+    scheduler.shutdown().unwrap();
+}
+
+struct Found(std::sync::mpsc::Sender<Vec<String>>);
+
+#[expect(clippy::needless_pass_by_value, reason = "that is how it is taken")]
+#[scheduled(fixed_rate = "1h")]
+fn looks_around(tasks: Tasks, found: &Found) {
+    let names = tasks.list().iter().map(|task| task.name().to_owned()).collect();
+    let _ = found.0.send(names);
+}
+
+#[test]
+fn settings_may_speak_of_announced_tasks() {
+    let (builder, clock) = builder();
+    let toml = "[scheduler.tasks.import]\nfixed-rate = \"2h\"\n";
+    let scheduler = builder
+        .tasks(tasks![])
+        .settings("app.toml", toml)
+        .announce_tasks(["import"])
+        .spawn()
+        .unwrap();
+    let import = scheduler.tasks().add("import", Schedule::fixed_rate("1h"), |_| {}).unwrap();
+    clock.await_parked(1);
+    assert_eq!(&*import.snapshot().facts.rule, "every 2h");
+    scheduler.shutdown().unwrap();
+}

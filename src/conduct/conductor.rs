@@ -10,6 +10,7 @@ use std::sync::Weak;
 use scheduler_core::Asked;
 use scheduler_core::Clock;
 use scheduler_core::Due;
+#[cfg(test)]
 use scheduler_core::Error;
 use scheduler_core::Now;
 use scheduler_core::Occasion;
@@ -65,17 +66,18 @@ pub(crate) struct Conductor {
 pub(super) type Guard<'a> = MutexGuard<'a, State>;
 
 impl Conductor {
+    /// Makes a conductor whose task is still to be submitted.
+    pub(crate) fn make(parts: Parts) -> Control {
+        Control::new(Self::new(parts))
+    }
+
     /// Makes a conductor and submits its task.
-    ///
-    /// # Errors
-    ///
-    /// As [`ScheduledThreadPool::submit_task`]: the pool is shut down, or the rule never fires.
+    #[cfg(test)]
     pub(crate) fn start(parts: Parts) -> Result<Control, Error> {
         let pool = Arc::clone(&parts.pool);
-        let conductor = Self::new(parts);
-        let handle = pool.submit_task(conductor.task())?;
-        conductor.attach(&handle);
-        Ok(Control::new(conductor))
+        let control = Self::make(parts);
+        control.submit(&pool)?;
+        Ok(control)
     }
 
     fn new(parts: Parts) -> Arc<Self> {
@@ -95,16 +97,24 @@ impl Conductor {
         })
     }
 
-    fn task(self: &Arc<Self>) -> Task<()> {
+    pub(super) fn task(self: &Arc<Self>) -> Task<()> {
         let task = Task::paced(Lead(Arc::clone(self)), self.body(Seat::Lead));
         task.name(Arc::clone(&self.name))
     }
 
     /// Takes the engine's task, which may be running already.
-    fn attach(self: &Arc<Self>, handle: &TaskHandle<()>) {
-        self.lock().handle = Some(handle.clone());
+    ///
+    /// RACE: whoever had a wish after the engine's first question found no handle to renew it by.
+    pub(super) fn attach(self: &Arc<Self>, handle: &TaskHandle<()>) {
+        let mut state = self.lock();
+        state.handle = Some(handle.clone());
+        let is_wished = state.has_wish();
+        drop(state);
         let conductor = Arc::clone(self);
         handle.on_done(move |_| conductor.engine_has_ended());
+        if is_wished {
+            handle.renew();
+        }
     }
 
     pub(super) fn lock(&self) -> Guard<'_> {

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use chrono::DateTime;
 use chrono::Utc;
 use scheduler_core::Due;
+use scheduler_core::Error;
 use scheduler_core::Now;
 use scheduler_core::RunState;
+use scheduler_core::ScheduledThreadPool;
 use scheduler_core::TaskHandle;
 
 use super::conductor::Conductor;
@@ -41,6 +43,17 @@ impl Control {
 
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.conductor.name
+    }
+
+    /// Submits the task to its pool; it may be running when this returns. To be called once.
+    ///
+    /// # Errors
+    ///
+    /// As [`ScheduledThreadPool::submit_task`]: the pool is shut down, or the rule never fires.
+    pub(crate) fn submit(&self, pool: &ScheduledThreadPool) -> Result<(), Error> {
+        let handle = pool.submit_task(self.conductor.task())?;
+        self.conductor.attach(&handle);
+        Ok(())
     }
 
     /// Runs the task now, beside its schedule, which does not move; also while it is paused.

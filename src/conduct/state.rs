@@ -194,6 +194,13 @@ impl State {
         self.handle.iter().chain(beside).cloned().collect()
     }
 
+    /// Whether anything is wanted of the task that its conductor has not seen to.
+    pub(super) fn has_wish(&self) -> bool {
+        let Wishes { rule, manual_run, pause, was_resumed } = &self.wishes;
+        let is_wished = rule.is_some() || *manual_run || pause.is_some() || *was_resumed;
+        is_wished || self.end.is_some()
+    }
+
     /// Whether somebody wants what a worker that is about to start a run has to leave to the pace.
     pub(super) fn has_urgent_wish(&self) -> bool {
         self.end.is_some() || self.wishes.rule.is_some() || self.wishes.was_resumed

@@ -52,6 +52,7 @@ pub struct Builder {
     pub(super) registrar: Registrar,
     pub(super) configurers: Vec<Configurer>,
     pub(super) expected: Vec<String>,
+    pub(super) announced: Vec<String>,
     pub(super) set: Vec<(String, String)>,
     pub(super) environment: Option<Vec<(String, String)>>,
     pub(super) file: Option<(String, String)>,
@@ -77,6 +78,7 @@ impl Builder {
             registrar: Registrar::default(),
             configurers: Vec::new(),
             expected: Vec::new(),
+            announced: Vec::new(),
             set: Vec::new(),
             environment: None,
             file: None,
@@ -252,6 +254,13 @@ impl Builder {
     /// is named in full, or by an unambiguous end of its path: `report` for `shop::jobs::report`.
     pub fn expect_tasks<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.expected.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// Names tasks that will be [added](crate::Tasks::add) while the scheduler runs, so that settings
+    /// may speak of them. The name of a task that never comes would be a fault otherwise.
+    pub fn announce_tasks<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.announced.extend(names.into_iter().map(Into::into));
         self
     }
 

@@ -150,7 +150,7 @@ impl Scheduler {
     }
 
     fn start(&self, tasks: Vec<Planned>) -> Result<(), StartError> {
-        tasks.into_iter().try_for_each(|task| self.running.tasks.start(task))
+        self.running.tasks.start(tasks)
     }
 }
 

@@ -125,7 +125,7 @@ fn in_code(builder: &mut Builder) -> Vec<Definition> {
 
 fn apply(settings: &Settings, builder: &Builder, definitions: &[Definition]) -> Applied {
     let texts: Vec<Vec<(Attribute, &str)>> = definitions.iter().map(Definition::words).collect();
-    let words: Vec<TaskWords<'_>> = definitions
+    let mut words: Vec<TaskWords<'_>> = definitions
         .iter()
         .zip(&texts)
         .map(|(task, attributes)| TaskWords {
@@ -134,8 +134,16 @@ fn apply(settings: &Settings, builder: &Builder, definitions: &[Definition]) -> 
             attributes,
         })
         .collect();
+    let announced = builder.announced.iter().filter(|name| !is_defined(name, definitions));
+    words.extend(announced.map(|name| TaskWords { name, place: String::new(), attributes: &[] }));
     let pools: Vec<&str> = named(builder).map(|(name, _)| name).collect();
-    settings.apply(&Known { tasks: &words, pools: &pools })
+    let mut applied = settings.apply(&Known { tasks: &words, pools: &pools });
+    applied.tasks.truncate(definitions.len());
+    applied
+}
+
+fn is_defined(name: &str, definitions: &[Definition]) -> bool {
+    definitions.iter().any(|task| task.name == name)
 }
 
 fn zone(builder: &Builder, applied: &Applied, variable: &str, faults: &mut Vec<String>) -> Zone {

@@ -175,7 +175,8 @@ impl Tasks {
         }
     }
 
-    /// Adds a task while the scheduler runs. Settings count for it as for any other.
+    /// Adds a task while the scheduler runs. Settings count for it as for any other, those of files and of
+    /// [`set`](crate::Builder::set) if it was [announced](crate::Builder::announce_tasks).
     ///
     /// # Errors
     ///
@@ -239,8 +240,11 @@ impl Tasks {
 
     fn add_task(&self, definition: &Definition) -> Result<Control, StartError> {
         let launcher = self.board.launcher.get().ok_or_else(StartError::not_running)?;
-        let control = launcher.start(self.plan(launcher, definition)?)?;
+        let planned = self.plan(launcher, definition)?;
+        let pool = launcher.pool(&planned)?;
+        let control = launcher.make(planned, &pool);
         self.keep(control.clone())?;
+        self.submit(&control, &pool).map_err(|error| StartError::of_faults(vec![error]))?;
         Ok(control)
     }
 
@@ -285,10 +289,31 @@ impl Tasks {
         }
     }
 
-    /// Starts a planned task, and keeps its control.
-    pub(super) fn start(&self, planned: Planned) -> Result<(), StartError> {
+    /// Starts all planned tasks. The first run of the first one finds all of them here.
+    pub(super) fn start(&self, planned: Vec<Planned>) -> Result<(), StartError> {
         let launcher = self.board.launcher.get().ok_or_else(StartError::not_running)?;
-        self.keep(launcher.start(planned)?)
+        let mut made = Vec::new();
+        for task in planned {
+            let pool = launcher.pool(&task)?;
+            let place = format!("{}: `{}`", task.location, task.name);
+            let control = launcher.make(task, &pool);
+            self.keep(control.clone())?;
+            made.push((place, control, pool));
+        }
+        for (place, control, pool) in made {
+            self.submit(&control, &pool)
+                .map_err(|error| StartError::of_faults(vec![format!("{place}: {error}")]))?;
+        }
+        Ok(())
+    }
+
+    /// Submits a task that is kept already; one that is refused is let go of.
+    fn submit(&self, control: &Control, pool: &ScheduledThreadPool) -> Result<(), String> {
+        control.submit(pool).map_err(|error| {
+            let _ = control.cancel();
+            self.controls().retain(|known| known.name() != control.name());
+            error.to_string()
+        })
     }
 
     pub(super) fn launch_with(&self, launcher: Launcher) {
@@ -355,11 +380,13 @@ impl Launcher {
         judge(task, &effective, ground).map_err(refuse)
     }
 
-    fn start(&self, planned: Planned) -> Result<Control, StartError> {
+    fn pool(&self, planned: &Planned) -> Result<Arc<ScheduledThreadPool>, StartError> {
         let pool = self.pools.get(&*planned.pool).and_then(Weak::upgrade);
-        let pool = pool.ok_or_else(StartError::not_running)?;
+        pool.ok_or_else(StartError::not_running)
+    }
+
+    fn make(&self, planned: Planned, pool: &Arc<ScheduledThreadPool>) -> Control {
         let (facts, at) = (planned.facts(), self.clock.wall());
-        let place = format!("{}: `{}`", planned.location, planned.name);
         self.bus.emit(Event::TaskAdded { task: Arc::new(facts.clone()), at });
         let Planned { rule, policy, call, .. } = planned;
         let call = match &self.simulation {
@@ -367,9 +394,8 @@ impl Launcher {
             None => call,
         };
         let (clock, bus) = (Arc::clone(&self.clock), Arc::clone(&self.bus));
-        let parts = Parts { facts, rule, policy, call, pool, clock, bus };
-        Conductor::start(parts)
-            .map_err(|error| StartError::of_faults(vec![format!("{place}: {error}")]))
+        let pool = Arc::clone(pool);
+        Conductor::make(Parts { facts, rule, policy, call, pool, clock, bus })
     }
 }
 
