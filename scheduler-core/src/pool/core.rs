@@ -18,6 +18,7 @@ use super::step::Item;
 use super::step::Take;
 use crate::observe::PoolStats;
 use crate::queue::Ticket;
+use crate::sync::planted;
 use crate::time::Due;
 use crate::time::Now;
 
@@ -81,7 +82,7 @@ impl<I: Item> Core<I> {
         now: Now,
         effects: &mut Effects<I>,
     ) -> Result<(), I> {
-        if self.state != RunState::Running {
+        if self.state != RunState::Running && !planted("L2") {
             return Err(item);
         }
         self.enter(item, kind, due, now, effects);
@@ -123,11 +124,13 @@ impl<I: Item> Core<I> {
             let item = self.taken(entry);
             self.ringing += usize::from(item.is_alarm());
             self.roster.occupy(worker, item.clone());
-            self.see_to_the_queue(now, effects);
+            if !planted("L5") {
+                self.see_to_the_queue(now, effects);
+            }
             return Take::Run(item);
         }
         let is_over = self.state == RunState::ShuttingDown && self.is_exhausted();
-        let may_leave = self.roster.live() > 1 || self.is_empty();
+        let may_leave = self.roster.live() > 1 || self.is_empty() || planted("L7");
         if is_over || may_leave && self.roster.has_timed_out(worker, now.tick) {
             return self.leave(worker, now, effects);
         }
@@ -260,7 +263,7 @@ impl<I: Item> Core<I> {
     }
 
     fn enter(&mut self, item: I, kind: Kind, due: Due, now: Now, effects: &mut Effects<I>) {
-        if !may_run(self.state, kind, due.is_reached(now), self.policy) {
+        if !may_run(self.state, kind, due.is_reached(now), self.policy) && !planted("L2") {
             effects.cancel.push(item);
             self.after_removal(effects);
             return;
@@ -286,7 +289,7 @@ impl<I: Item> Core<I> {
         entry.item.set_ticket(ticket);
         // RACE: a cancel between the task becoming `Scheduled` again and this push has found nothing
         // to take out. It had changed the state before, so it is seen here.
-        if self.remove_on_cancel && entry.item.is_ended() {
+        if self.remove_on_cancel && entry.item.is_ended() && !planted("L4") {
             let removed = self.agenda.remove(ticket);
             effects.release.extend(removed.map(|entry| self.taken(entry)));
             self.after_removal(effects);
@@ -352,11 +355,11 @@ impl<I: Item> Core<I> {
 
     fn leave(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) -> Take<I> {
         effects.release.extend(self.dismiss(worker));
-        if self.state == RunState::Running {
-            self.see_to_the_queue(now, effects);
-        } else {
+        if self.state != RunState::Running {
             effects.wake.extend(self.roster.anyone_waiting());
             self.try_terminate(effects);
+        } else if !planted("L8") {
+            self.see_to_the_queue(now, effects);
         }
         Take::Leave
     }

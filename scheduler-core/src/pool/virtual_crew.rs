@@ -251,7 +251,7 @@ impl fmt::Debug for VirtualRun {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
     use crate::ManualClock;

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Every interleaving of small models of the engine, and of each a twin with a planted bug, which has to
+# fail. `ci/loom.sh` explores up to 3 preemptions, `ci/loom.sh deep` up to 5 (the deep tier).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+case "${1:-quick}" in
+  quick) bound=3 ;;
+  deep) bound=5 ;;
+  *) echo "usage: $0 [quick|deep]" >&2; exit 2 ;;
+esac
+
+# Debug assertions: in each interleaving, no door to user code is passed with a lock held.
+export RUSTFLAGS="--cfg loom" CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true
+export LOOM_MAX_PREEMPTIONS="${LOOM_MAX_PREEMPTIONS:-$bound}"
+cargo test --release --target-dir target/loom -p scheduler-core --test loom -- --nocapture
