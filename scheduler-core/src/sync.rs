@@ -34,6 +34,8 @@ pub(crate) use shuttle as checker;
 use std::sync as platform;
 
 pub(crate) use platform::atomic::{AtomicBool, AtomicU64, Ordering};
+/// No checker has one. It is set under a lock that the checkers know.
+pub(crate) use std::sync::OnceLock;
 
 /// A thread-local of the thread that the model checker runs, which is not one of the system's.
 #[cfg(any(loom, shuttle))]
@@ -67,6 +69,11 @@ pub(crate) struct Condvar(platform::Condvar);
 impl<T> Mutex<T> {
     pub(crate) fn new(value: T) -> Self {
         Self(platform::Mutex::new(value))
+    }
+
+    /// The value, of which there is no other user.
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {

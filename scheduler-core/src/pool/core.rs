@@ -312,11 +312,11 @@ impl<I: Item> Core<I> {
     ) {
         let counts = matches!(done, Done::Ended | Done::Recurs(..));
         if !matches!(done, Done::Nothing) {
-            // INVARIANT: the worker still holds the task, so this reference is not the last one and
-            // nothing of the user's is dropped under the lock.
-            let rang = self.roster.vacate(worker).is_some_and(|item| item.is_alarm());
+            let vacated = self.roster.vacate(worker);
+            let rang = vacated.as_ref().is_some_and(Item::is_alarm);
             self.ringing -= usize::from(rang);
             self.completed += u64::from(counts && !rang);
+            effects.release.extend(vacated);
         }
         if let Done::Recurs(item, due) = done {
             // Nobody is woken for it: its worker is about to look at the queue.

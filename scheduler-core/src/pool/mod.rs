@@ -7,7 +7,7 @@
 //!
 //! | layer | files | knows | never |
 //! |---|---|---|---|
-//! | core | `core`, `ending`, `renewal`, `agenda`, `roster`, `shutdown`, `step` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
+//! | core | `core`, `ending`, `renewal`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
 //! | shell | `shell` | the lock; performs the core's effects after unlocking | decides anything |
 //! | edge | `worker`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
 //!
@@ -35,6 +35,7 @@ mod control;
 mod core;
 mod crew;
 mod ending;
+mod few;
 mod hooks;
 mod invoke;
 mod rejection;
@@ -73,7 +74,6 @@ use crate::error::Error;
 use crate::sync::Mutex;
 use crate::task::Body;
 use crate::task::Header;
-use crate::task::Home;
 use crate::task::Rhythm;
 use crate::task::Task;
 use crate::task::TaskHandle;
@@ -248,22 +248,16 @@ impl ScheduledThreadPool {
         task: Task<T>,
     ) -> Result<TaskHandle<T>, Error> {
         task.check()?;
-        let due = self.first_due(&task)?;
+        let now = Now::read(&*self.shell().clock);
+        let due = first_due(&task, now)?;
         let kind = if task.rhythm.is_recurring() { Kind::Recurring } else { Kind::OneShot };
         let (id, name) = (self.shell().draw_id(), task.name.as_deref());
         let around = self.shell().hooks.decorate(id, name).map_err(Error::failed)?;
         let handle = TaskHandle::new(self.make_cell(id, task, around, due));
-        match self.shell().admit(handle.task(), kind, due) {
+        match self.shell().admit(handle.task(), kind, due, now) {
             Ok(()) => Ok(handle),
             Err(refused) => self.reject(refused).map(|()| handle),
         }
-    }
-
-    fn first_due<T>(&self, task: &Task<T>) -> Result<Due, Error> {
-        let now = Now::read(&*self.shell().clock);
-        let first = task.rhythm.first(task.initial_delay, now).map_err(Error::failed)?;
-        let what = if matches!(task.rhythm, Rhythm::Paced(_)) { "pace" } else { "trigger" };
-        first.ok_or_else(|| Error::argument(what, "it never fires"))
     }
 
     fn make_cell<T: Send + Sync + 'static>(
@@ -273,8 +267,7 @@ impl ScheduledThreadPool {
         around: Option<Around>,
         due: Due,
     ) -> Arc<TaskCell<T>> {
-        let home: Arc<dyn Home> = Arc::clone(self.shell()) as Arc<dyn Home>;
-        let mut header = Header::new(id, task.rhythm, Arc::downgrade(&home));
+        let mut header = Header::new(id, task.rhythm, self.shell().home());
         header.name = task.name;
         header.on_error = task.on_error;
         header.deadline = task.deadline;
@@ -290,6 +283,12 @@ impl ScheduledThreadPool {
     fn shell(&self) -> &Arc<Shell> {
         &self.owner.shell
     }
+}
+
+fn first_due<T>(task: &Task<T>, now: Now) -> Result<Due, Error> {
+    let first = task.rhythm.first(task.initial_delay, now).map_err(Error::failed)?;
+    let what = if matches!(task.rhythm, Rhythm::Paced(_)) { "pace" } else { "trigger" };
+    first.ok_or_else(|| Error::argument(what, "it never fires"))
 }
 
 /// See "Dropping" at [`ScheduledThreadPool`].

@@ -4,7 +4,6 @@
 //! Tasks that the core cancels change their state under it, too, so that no handle is unresolved when
 //! another thread sees the pool terminated; those who wait for them are told after unlocking.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::Weak;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use std::time::Duration;
 use super::core::Core;
 use super::crew::Crew;
 use super::crew::WorkerThread;
+use super::few::Few;
 use super::hooks::Hooks;
 use super::roster::WorkerNumber;
 use super::shutdown::Kind;
@@ -87,7 +87,13 @@ pub(super) struct Shell {
 struct Locked {
     core: Core<AnyItem>,
     /// Where each worker waits; entered before its thread is started.
-    gates: BTreeMap<WorkerNumber, Arc<Gate>>,
+    gates: Vec<(WorkerNumber, Arc<Gate>)>,
+}
+
+impl Locked {
+    fn gate(&self, worker: WorkerNumber) -> Option<&Arc<Gate>> {
+        self.gates.iter().find(|(number, _)| *number == worker).map(|(_, gate)| gate)
+    }
 }
 
 /// What a shell is made of.
@@ -108,35 +114,48 @@ impl Shell {
             announcer: parts.announcer,
             thread_name_prefix: parts.thread_name_prefix,
             crew: Mutex::new(parts.crew),
-            locked: Mutex::new(Locked { core: parts.core, gates: BTreeMap::new() }),
+            locked: Mutex::new(Locked { core: parts.core, gates: Vec::new() }),
             sequence: AtomicU64::new(0),
             termination: Arc::new(Gate::new()),
             me: Weak::clone(me),
         })
     }
 
-    /// Takes one step of the core under the lock, and performs what it asks for after unlocking.
+    /// Takes one step of the core at the present time.
     pub(super) fn step<R>(
         &self,
         step: impl FnOnce(&mut Core<AnyItem>, Now, &mut Effects<AnyItem>) -> R,
     ) -> R {
-        self.step_and_count(step).0
+        let now = Now::read(&*self.clock);
+        self.alter(|core, effects| step(core, now, effects))
     }
 
-    /// As [`step`](Self::step), and says how many workers were started.
-    fn step_and_count<R>(
+    /// Takes one step of the core under the lock, and performs what it asks for after unlocking.
+    pub(super) fn alter<R>(
         &self,
-        step: impl FnOnce(&mut Core<AnyItem>, Now, &mut Effects<AnyItem>) -> R,
+        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
+    ) -> R {
+        self.alter_and_count(step).0
+    }
+
+    /// As [`alter`](Self::alter), and says how many workers were started.
+    fn alter_and_count<R>(
+        &self,
+        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
     ) -> (R, usize) {
-        let now = Now::read(&*self.clock);
         let mut effects = Effects::new();
         let mut locked = self.locked.lock();
-        let result = step(&mut locked.core, now, &mut effects);
-        for worker in &effects.start {
-            locked.gates.insert(*worker, Arc::new(Gate::new()));
+        let result = step(&mut locked.core, &mut effects);
+        if effects.is_for_nobody() {
+            drop(locked);
+            drop_contained(effects.release);
+            return (result, 0);
         }
-        let wake: Vec<Arc<Gate>> =
-            effects.wake.iter().filter_map(|worker| locked.gates.get(worker).cloned()).collect();
+        for worker in effects.start.iter() {
+            locked.gates.push((*worker, Arc::new(Gate::new())));
+        }
+        let mut wake = Few::new();
+        wake.extend(effects.wake.iter().filter_map(|worker| locked.gate(*worker).cloned()));
         let farewells: Vec<Option<Farewell>> =
             effects.cancel.iter().map(|task| Arc::clone(task).end_as_cancelled()).collect();
         drop(locked);
@@ -151,13 +170,18 @@ impl Shell {
         look(&self.locked.lock().core)
     }
 
-    pub(super) fn next(&self, worker: WorkerNumber, done: Done<AnyItem>) -> Take<AnyItem> {
-        self.step(|core, now, effects| core.next(worker, done, now, effects))
+    pub(super) fn next(
+        &self,
+        worker: WorkerNumber,
+        done: Done<AnyItem>,
+        now: Now,
+    ) -> Take<AnyItem> {
+        self.alter(|core, effects| core.next(worker, done, now, effects))
     }
 
     /// Starts a worker if there are fewer than core, and says whether it did.
     pub(super) fn prestart(&self) -> bool {
-        self.step_and_count(|core, _, effects| core.prestart(1, effects)).1 > 0
+        self.alter_and_count(|core, effects| core.prestart(1, effects)).1 > 0
     }
 
     pub(super) fn settle(&self, worker: WorkerNumber, done: Done<AnyItem>) {
@@ -171,8 +195,19 @@ impl Shell {
         });
     }
 
-    pub(super) fn admit(&self, task: AnyItem, kind: Kind, due: Due) -> Result<(), AnyItem> {
-        self.step(|core, now, effects| core.admit(task, kind, due, now, effects))
+    pub(super) fn admit(
+        &self,
+        task: AnyItem,
+        kind: Kind,
+        due: Due,
+        now: Now,
+    ) -> Result<(), AnyItem> {
+        self.alter(|core, effects| core.admit(task, kind, due, now, effects))
+    }
+
+    /// What the tasks of this pool know it by.
+    pub(super) fn home(&self) -> Weak<dyn Home> {
+        Weak::clone(&self.me) as Weak<dyn Home>
     }
 
     /// The number of a new task.
@@ -226,7 +261,7 @@ impl Shell {
     }
 
     pub(super) fn gate(&self, worker: WorkerNumber) -> Option<Arc<Gate>> {
-        self.locked.lock().gates.get(&worker).cloned()
+        self.locked.lock().gate(worker).cloned()
     }
 
     pub(super) fn worker_arrived(&self, worker: WorkerNumber) {
@@ -234,19 +269,19 @@ impl Shell {
     }
 
     pub(super) fn worker_left(&self, worker: WorkerNumber) {
-        self.locked.lock().gates.remove(&worker);
+        self.locked.lock().gates.retain(|(number, _)| *number != worker);
         self.announcer.announce(&Event::WorkerStopped { worker });
     }
 
     /// Takes note that a worker did not start.
     pub(super) fn lose_worker(&self, worker: WorkerNumber) {
-        self.locked.lock().gates.remove(&worker);
+        self.locked.lock().gates.retain(|(number, _)| *number != worker);
         self.step(|core, now, effects| core.lose(worker, now, effects));
     }
 
     /// Takes note that a worker's thread has died.
     pub(super) fn replace_worker(&self, worker: WorkerNumber) {
-        self.locked.lock().gates.remove(&worker);
+        self.locked.lock().gates.retain(|(number, _)| *number != worker);
         self.step(|core, now, effects| core.replace(worker, now, effects));
     }
 
@@ -341,7 +376,7 @@ impl Home for Shell {
 
     fn withdraw(&self, task: &dyn AnyTask) {
         let header = task.header();
-        self.step(|core, _, effects| core.withdraw(header.id.0, header.ticket(), effects));
+        self.alter(|core, effects| core.withdraw(header.id.0, header.ticket(), effects));
         self.announce_end(task, TaskState::Cancelled);
     }
 
@@ -360,7 +395,7 @@ impl Home for Shell {
     }
 
     fn renew(&self, task: &AnyItem) {
-        self.step(|core, _, effects| core.renew(task, task.header().ticket(), effects));
+        self.alter(|core, effects| core.renew(task, task.header().ticket(), effects));
     }
 }
 

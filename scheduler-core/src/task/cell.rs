@@ -12,11 +12,13 @@ use super::any;
 use super::any::AnyTask;
 use super::any::Cancelled;
 use super::any::Executed;
+use super::any::Over;
 use super::any::Verdict;
 use super::header::EVERY_RUN;
 use super::rhythm::LastRun;
 use super::rhythm::Rhythm;
 use super::run::Run;
+use super::slot::Farewell;
 use super::slot::Outcome;
 use super::slot::Slot;
 use super::slot::Work;
@@ -34,6 +36,8 @@ use super::waiters::tell;
 use crate::error::Error;
 use crate::error::Failure;
 use crate::sync::Mutex;
+use crate::sync::MutexGuard;
+use crate::sync::OnceLock;
 use crate::sync::planted;
 use crate::time::Due;
 use crate::time::Gate;
@@ -48,6 +52,8 @@ use crate::unwind::drop_contained;
 pub(crate) struct TaskCell<T> {
     header: Header,
     slot: Mutex<Slot<T>>,
+    /// Set once, under the lock, when the task ends.
+    outcome: OnceLock<Outcome<T>>,
 }
 
 impl<T> TaskCell<T> {
@@ -59,12 +65,13 @@ impl<T> TaskCell<T> {
 
 impl<T: Send + Sync + 'static> TaskCell<T> {
     pub(crate) fn new(header: Header, work: Work<T>, due: Due) -> Arc<Self> {
-        Arc::new(Self { header, slot: Mutex::new(Slot::new(work, due)) })
+        let slot = Mutex::new(Slot::new(work, due));
+        Arc::new(Self { header, slot, outcome: OnceLock::new() })
     }
 
     /// The outcome, or none while the task has not ended.
-    pub(crate) fn outcome(&self) -> Option<Arc<Outcome<T>>> {
-        self.slot.lock().outcome.clone()
+    pub(crate) fn outcome(&self) -> Option<&Outcome<T>> {
+        self.outcome.get()
     }
 
     /// Adds a waiter, or hands it back with the final state when the task has ended.
@@ -76,74 +83,98 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
         Ok(slot.waiters.add(waiter))
     }
 
-    fn end(&self, end: End, outcome: Outcome<T>) -> Verdict {
+    /// Ends a task whose body its worker holds.
+    fn end(&self, end: End, outcome: Outcome<T>, work: Work<T>) -> Verdict {
         let mut slot = self.slot.lock();
-        let farewell = match slot.state.end(end) {
-            Settle::Done => slot.farewell(outcome),
-            Settle::WasCancelled => return self.drop_body(slot, outcome),
-        };
+        match slot.state.end(end) {
+            Settle::Done => {
+                let mut farewell = slot.farewell();
+                farewell.work = Some(work);
+                self.part(slot, farewell, outcome)
+            }
+            Settle::WasCancelled => {
+                drop(slot);
+                discard(&self.header, (work, outcome));
+                Verdict::Ended(TaskState::Cancelled)
+            }
+        }
+    }
+
+    /// Publishes the outcome of a task that has just ended, and tells all who wait for it.
+    fn part(
+        &self,
+        slot: MutexGuard<'_, Slot<T>>,
+        farewell: Farewell<T>,
+        outcome: Outcome<T>,
+    ) -> Verdict {
+        let late = self.outcome.set(outcome);
         drop(slot);
         let state = farewell.state;
         farewell.say(&self.header);
+        discard(&self.header, late);
         Verdict::Ended(state)
     }
 
-    /// What a worker does that finds its task cancelled: drops the body and the late outcome.
-    fn drop_body(
-        &self,
-        mut slot: crate::sync::MutexGuard<'_, Slot<T>>,
-        late: Outcome<T>,
-    ) -> Verdict {
-        let leftover = (slot.work.take(), slot.step.take());
-        drop(slot);
-        discard(&self.header, (leftover, late));
-        Verdict::Ended(TaskState::Cancelled)
-    }
-
-    fn requeue(&self, next: Due) -> Verdict {
+    fn requeue(&self, next: Due, work: Work<T>) -> Verdict {
         let mut slot = self.slot.lock();
         match slot.state.requeue() {
             Settle::Done => {
                 slot.due = next;
+                slot.work = Some(work);
                 Verdict::Requeue(next)
             }
-            Settle::WasCancelled => self.drop_body(slot, Err(Error::cancelled())),
+            Settle::WasCancelled => {
+                drop(slot);
+                discard(&self.header, work);
+                Verdict::Ended(TaskState::Cancelled)
+            }
+        }
+    }
+
+    /// Makes the outcome of one step known.
+    fn conclude(&self, mut tried: Tried<T>, now: Now) -> Verdict {
+        let step = mem::replace(&mut tried.step, Ok(Step::Pending));
+        match step {
+            Ok(Step::Value(value)) => self.end(End::Completed, Ok(value), tried.work),
+            Ok(Step::Ran(result)) if self.header.rhythm.is_recurring() => {
+                self.conclude_recurring(tried, &result, now)
+            }
+            Ok(Step::Ran(Ok(()))) => self.end_without_next(tried.work),
+            Err(failure) if self.header.rhythm.is_recurring() => {
+                self.conclude_recurring(tried, &Err(failure), now)
+            }
+            Ok(Step::Ran(Err(failure))) | Err(failure) => {
+                self.end(End::Failed, Err(Error::failed(failure)), tried.work)
+            }
+            Ok(Step::Pending) => unreachable!("a pending run is suspended, not settled"),
         }
     }
 
     /// Decides how a recurring task goes on after a run.
-    fn settle_recurring(
+    fn conclude_recurring(
         &self,
-        last: Option<LastRun>,
+        tried: Tried<T>,
         outcome: &Result<(), Failure>,
         now: Now,
     ) -> Verdict {
+        let Tried { work, last, .. } = tried;
         if self.header.ends_on_failure()
             && let Err(failure) = outcome
         {
-            return self.end(End::Failed, Err(Error::failed(failure.clone())));
+            return self.end(End::Failed, Err(Error::failed(failure.clone())), work);
         }
         self.header.begin_question();
         let next = last.map_or(Ok(None), |last| self.header.rhythm.next(last, outcome, now));
         match next {
-            Ok(Some(next)) => self.requeue(next),
-            Ok(None) => self.end_without_next(),
-            Err(failure) => self.end(End::Failed, Err(Error::failed(failure))),
+            Ok(Some(next)) => self.requeue(next, work),
+            Ok(None) => self.end_without_next(work),
+            Err(failure) => self.end(End::Failed, Err(Error::failed(failure)), work),
         }
     }
 
-    fn end_without_next(&self) -> Verdict {
-        let (end, outcome) = self.last_outcome();
-        self.end(end, outcome)
-    }
-
-    /// How a task ends that has no further due time.
-    fn last_outcome(&self) -> (End, Outcome<T>) {
-        let value = self.slot.lock().work.as_ref().and_then(|work| work.body.last_value());
-        match value {
-            Some(value) => (End::Completed, Ok(value)),
-            None => (End::Failed, Err(Error::cancelled())),
-        }
+    fn end_without_next(&self, work: Work<T>) -> Verdict {
+        let (end, outcome) = last_outcome(Some(&work));
+        self.end(end, outcome, work)
     }
 
     /// Ends a task that waits.
@@ -152,19 +183,29 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
     /// that was cancelled there; its canceller has told of its end.
     fn retire(&self, end: End, outcome: Outcome<T>) -> Verdict {
         let mut slot = self.slot.lock();
-        let farewell = match slot.state.retire(end) {
-            Settle::Done => slot.farewell(outcome),
+        match slot.state.retire(end) {
+            Settle::Done => {
+                let farewell = slot.farewell();
+                self.part(slot, farewell, outcome)
+            }
             Settle::WasCancelled => {
                 let due = slot.due;
                 drop(slot);
                 discard(&self.header, outcome);
-                return Verdict::Requeue(due);
+                Verdict::Requeue(due)
             }
-        };
-        drop(slot);
-        let state = farewell.state;
-        farewell.say(&self.header);
-        Verdict::Ended(state)
+        }
+    }
+
+    /// Ends the task as cancelled, if it has not ended.
+    fn cancel_slot(&self) -> (Cancel, Option<Farewell<T>>) {
+        let mut slot = self.slot.lock();
+        let answer = slot.cancel();
+        if answer.1.is_some() {
+            // The outcome of a task that had not ended was not set, so nothing is dropped here.
+            let _ = self.outcome.set(Err(Error::cancelled()));
+        }
+        answer
     }
 
     fn resume_if(self: Arc<Self>, answer: state::Wake) {
@@ -175,14 +216,54 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
         }
     }
 
-    fn take_work(&self) -> Option<Work<T>> {
-        self.slot.lock().work.take()
+    /// Runs one step of the body; none where there is no body, because the task was cancelled.
+    fn attempt(self: &Arc<Self>, refused: Option<Failure>) -> Option<Tried<T>> {
+        let (mut work, last) = {
+            let mut slot = self.slot.lock();
+            (slot.work.take()?, slot.last)
+        };
+        let step = match refused {
+            Some(failure) => Err(failure),
+            None => perform(&mut work, &|| Waker::from(Arc::clone(self))),
+        };
+        if step.is_err() {
+            // A future that has panicked must not be polled again.
+            drop(catch(|| work.body.abandon_run()));
+        }
+        Some(Tried { work, step, last })
     }
 
-    fn put_back(&self, work: Work<T>, step: Result<Step<T>, Failure>) {
+    fn put_back(&self, tried: Tried<T>) {
         let mut slot = self.slot.lock();
-        slot.work = Some(work);
-        slot.step = Some(step);
+        slot.work = Some(tried.work);
+        slot.step = Some(tried.step);
+    }
+}
+
+/// A body of which one step has been run, in the hands of its worker.
+struct Tried<T> {
+    work: Work<T>,
+    step: Result<Step<T>, Failure>,
+    last: Option<LastRun>,
+}
+
+impl<T> Tried<T> {
+    /// What came of the run; none while its future is pending.
+    fn outcome(&self) -> Option<Result<(), Failure>> {
+        match &self.step {
+            Ok(Step::Pending) => None,
+            Ok(Step::Value(_)) => Some(Ok(())),
+            Ok(Step::Ran(result)) => Some(result.clone()),
+            Err(failure) => Some(Err(failure.clone())),
+        }
+    }
+}
+
+/// How a task ends that has no further due time.
+fn last_outcome<T>(work: Option<&Work<T>>) -> (End, Outcome<T>) {
+    match work.and_then(|work| work.body.last_value()) {
+        Some(value) => (End::Completed, Ok(value)),
+        None => (End::Failed, Err(Error::cancelled())),
     }
 }
 
@@ -207,8 +288,7 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
             Begin::Resume => {}
             Begin::Run => {
                 slot.runs += 1;
-                let due = slot.due;
-                slot.last = Some(LastRun { due, scheduled: due.as_wall(now), started: now });
+                slot.last = Some(LastRun { due: slot.due, started: now });
             }
         }
         let (number, last) = (slot.runs, slot.last?);
@@ -217,45 +297,30 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
     }
 
     fn execute(self: Arc<Self>, refused: Option<Failure>) -> Executed {
-        let Some(mut work) = self.take_work() else { return Executed::Pending };
-        let step = match refused {
-            Some(failure) => Err(failure),
-            None => perform(&mut work, &Waker::from(Arc::clone(&self))),
-        };
-        if step.is_err() {
-            // A future that has panicked must not be polled again.
-            drop(catch(|| work.body.abandon_run()));
-        }
-        let executed = match &step {
-            Ok(Step::Pending) => Executed::Pending,
-            Ok(Step::Value(_)) => Executed::Over(Ok(())),
-            Ok(Step::Ran(result)) => Executed::Over(result.clone()),
-            Err(failure) => Executed::Over(Err(failure.clone())),
-        };
-        self.put_back(work, step);
-        executed
+        let Some(tried) = self.attempt(refused) else { return Executed::Pending };
+        let outcome = tried.outcome();
+        self.put_back(tried);
+        outcome.map_or(Executed::Pending, Executed::Over)
     }
 
-    fn settle(self: Arc<Self>, now: Now) -> Verdict {
-        let (step, last) = {
-            let mut slot = self.slot.lock();
-            (slot.step.take(), slot.last)
-        };
-        match step {
-            Some(Ok(Step::Value(value))) => self.end(End::Completed, Ok(value)),
-            Some(Ok(Step::Ran(result))) if self.header.rhythm.is_recurring() => {
-                self.settle_recurring(last, &result, now)
+    fn settle(&self, now: Now) -> Verdict {
+        let mut slot = self.slot.lock();
+        let (work, step, last) = (slot.work.take(), slot.step.take(), slot.last);
+        drop(slot);
+        match (work, step) {
+            (Some(work), Some(step)) => self.conclude(Tried { work, step, last }, now),
+            _ => unreachable!("only an executed run is settled"),
+        }
+    }
+
+    fn run(self: Arc<Self>, refused: Option<Failure>, over: &mut Over<'_>) -> Option<Verdict> {
+        let tried = self.attempt(refused)?;
+        match tried.outcome() {
+            None => {
+                self.put_back(tried);
+                None
             }
-            Some(Ok(Step::Ran(Ok(())))) => self.end_without_next(),
-            Some(Err(failure)) if self.header.rhythm.is_recurring() => {
-                self.settle_recurring(last, &Err(failure), now)
-            }
-            Some(Ok(Step::Ran(Err(failure))) | Err(failure)) => {
-                self.end(End::Failed, Err(Error::failed(failure)))
-            }
-            Some(Ok(Step::Pending)) | None => {
-                unreachable!("a pending run is suspended, not settled")
-            }
+            Some(outcome) => Some(self.conclude(tried, over(&outcome))),
         }
     }
 
@@ -274,7 +339,7 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
                 Verdict::Requeue(next)
             }
             Ok(None) => {
-                let (end, outcome) = self.last_outcome();
+                let (end, outcome) = last_outcome(self.slot.lock().work.as_ref());
                 self.retire(end, outcome)
             }
             Err(failure) => self.retire(End::Failed, Err(Error::failed(failure))),
@@ -286,13 +351,15 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
         slot.step = None;
         let answer = slot.state.suspend();
         if answer == Suspend::WasCancelled {
-            let _ = self.drop_body(slot, Err(Error::cancelled()));
+            let work = slot.work.take();
+            drop(slot);
+            discard(&self.header, work);
         }
         answer
     }
 
     fn cancel(&self) -> Cancelled {
-        let (answer, farewell) = self.slot.lock().cancel();
+        let (answer, farewell) = self.cancel_slot();
         let won = farewell.is_some();
         if let Some(farewell) = farewell {
             farewell.say(&self.header);
@@ -301,7 +368,7 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
     }
 
     fn end_as_cancelled(self: Arc<Self>) -> Option<any::Farewell> {
-        let (answer, farewell) = self.slot.lock().cancel();
+        let (answer, farewell) = self.cancel_slot();
         let farewell = farewell?;
         Some(any::Farewell {
             say: Box::new(move || farewell.say(&self.header)),
@@ -345,7 +412,7 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
 }
 
 /// Runs one step of the body, inside what surrounds it.
-fn perform<T>(work: &mut Work<T>, waker: &Waker) -> Result<Step<T>, Failure> {
+fn perform<T>(work: &mut Work<T>, waker: &dyn Fn() -> Waker) -> Result<Step<T>, Failure> {
     let Work { body, around } = work;
     let mut result = None;
     let outer = match around {
@@ -372,15 +439,16 @@ impl<T: Send + Sync + 'static> Wake for TaskCell<T> {
 
 impl<T> Drop for TaskCell<T> {
     fn drop(&mut self) {
-        let mut slot = self.slot.lock();
+        let slot = self.slot.get_mut();
         let body = (slot.work.take(), slot.step.take());
-        let rest = (slot.outcome.take(), slot.waiters.take());
-        drop(slot);
-        // The trigger of a rhythm is user code, too.
-        let rhythm = mem::replace(&mut self.header.rhythm, Rhythm::Once);
+        let rest = (self.outcome.take(), slot.waiters.take());
         discard(&self.header, body);
         discard(&self.header, rest);
-        discard(&self.header, rhythm);
+        // The trigger of a rhythm is user code, too.
+        if self.header.rhythm.is_recurring() {
+            let rhythm = mem::replace(&mut self.header.rhythm, Rhythm::Once);
+            discard(&self.header, rhythm);
+        }
     }
 }
 

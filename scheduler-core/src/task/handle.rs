@@ -26,7 +26,6 @@ use crate::time::Gate;
 use crate::time::Now;
 use crate::time::Tick;
 use crate::unwind::catch;
-use crate::unwind::drop_contained;
 
 /// How long a task may be due without a worker before another that waits for it is reported.
 const STARVED_AFTER: Duration = Duration::from_secs(1);
@@ -151,7 +150,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     pub fn failure_now(&self) -> Result<Failure, Error> {
         // RACE: the state is read first. Read later, it could be the very one that is asked for.
         let state = self.state();
-        match self.cell.outcome().as_deref() {
+        match self.cell.outcome() {
             Some(Err(error)) if error.is_failed() => {
                 Ok(error.failure().cloned().unwrap_or_else(|| Failure::from_error("")))
             }
@@ -171,7 +170,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     }
 
     /// Blocks until the task has ended or the limit has passed.
-    fn block(&self, limit: Option<Duration>) -> Result<Arc<Outcome<T>>, Error> {
+    fn block(&self, limit: Option<Duration>) -> Result<&Outcome<T>, Error> {
         if let Some(outcome) = self.cell.outcome() {
             return Ok(outcome);
         }
@@ -199,7 +198,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         home: &dyn Home,
         run: Option<&Run>,
         limit: Option<Duration>,
-    ) -> Result<Arc<Outcome<T>>, Error> {
+    ) -> Result<&Outcome<T>, Error> {
         let clock = home.clock();
         let until = limit.map(|limit| clock.now() + limit);
         let interruptible = Interruptible::new(run, gate);
@@ -295,10 +294,8 @@ fn is_home_of(home: &dyn Home, run: &Run) -> bool {
 }
 
 /// A clone of the shared value. The clone is made outside every lock: it is user code.
-fn unwrap<T: Clone>(outcome: Arc<Outcome<T>>) -> Result<T, Error> {
-    let value = (*outcome).clone();
-    drop_contained(outcome);
-    value
+fn unwrap<T: Clone>(outcome: &Outcome<T>) -> Result<T, Error> {
+    outcome.clone()
 }
 
 impl<T: Clone + Send + Sync + 'static> Future for TaskHandle<T> {

@@ -76,7 +76,7 @@ impl Run {
     /// The instant this run was meant to start at, as the wall clock tells it.
     #[must_use]
     pub fn fire_time(&self) -> DateTime<Utc> {
-        self.last.scheduled
+        self.last.scheduled()
     }
 
     /// When this run did start, as the wall clock told it.
@@ -177,7 +177,7 @@ impl fmt::Debug for Run {
         f.debug_struct("Run")
             .field("task", &self.task.header().label())
             .field("number", &self.number)
-            .field("fire_time", &self.last.scheduled)
+            .field("fire_time", &self.last.scheduled())
             .finish_non_exhaustive()
     }
 }

@@ -1,7 +1,5 @@
 //! What a task's lock guards, and what is to be done outside of it when the task has ended.
 
-use std::sync::Arc;
-
 use super::Header;
 use super::rhythm::LastRun;
 use super::state::Cancel;
@@ -30,7 +28,6 @@ pub(super) struct Slot<T> {
     pub(super) work: Option<Work<T>>,
     /// What the last step led to, from its execution until it is settled.
     pub(super) step: Option<Result<Step<T>, Failure>>,
-    pub(super) outcome: Option<Arc<Outcome<T>>>,
     pub(super) waiters: Waiters,
     /// Opened when the run is asked to stop.
     pub(super) interruptible: Waiters,
@@ -47,7 +44,7 @@ pub(crate) struct Work<T> {
 
 /// What is to be done outside the lock when a task has ended.
 pub(super) struct Farewell<T> {
-    work: Option<Work<T>>,
+    pub(super) work: Option<Work<T>>,
     step: Option<Result<Step<T>, Failure>>,
     waiters: Vec<(u64, Waiter)>,
     pub(super) state: TaskState,
@@ -76,7 +73,6 @@ impl<T> Slot<T> {
             state: StateMachine::new(),
             work: Some(work),
             step: None,
-            outcome: None,
             waiters: Waiters::default(),
             interruptible: Waiters::default(),
             due,
@@ -85,9 +81,8 @@ impl<T> Slot<T> {
         }
     }
 
-    /// Publishes the outcome of a task that has just ended.
-    pub(super) fn farewell(&mut self, outcome: Outcome<T>) -> Farewell<T> {
-        self.outcome = Some(Arc::new(outcome));
+    /// What is to be told and dropped of a task that has just ended.
+    pub(super) fn farewell(&mut self) -> Farewell<T> {
         Farewell {
             work: self.work.take(),
             step: self.step.take(),
@@ -102,7 +97,7 @@ impl<T> Slot<T> {
         if answer == Cancel::Refused {
             return (answer, None);
         }
-        let mut farewell = self.farewell(Err(Error::cancelled()));
+        let mut farewell = self.farewell();
         if answer == Cancel::WhileRunning {
             // The worker that executes the task owns both until it settles.
             (self.work, self.step) = (farewell.work.take(), farewell.step.take());
