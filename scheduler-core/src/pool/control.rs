@@ -258,7 +258,7 @@ impl ScheduledThreadPool {
         let now = Now::read(&*self.shell().clock);
         let described = waiting.iter().map(|(due, task)| QueuedTask {
             id: task.header().id,
-            name: task.header().name.as_deref().map(str::to_owned),
+            name: task.header().name().map(str::to_owned),
             delay: due.left(now),
         });
         described.collect()

@@ -79,6 +79,7 @@ use crate::task::Task;
 use crate::task::TaskHandle;
 use crate::task::TaskId;
 use crate::task::TaskReturn;
+use crate::task::Traits;
 use crate::task::cell::TaskCell;
 use crate::task::slot::Work;
 use crate::time::Due;
@@ -267,10 +268,9 @@ impl ScheduledThreadPool {
         around: Option<Around>,
         due: Due,
     ) -> Arc<TaskCell<T>> {
-        let mut header = Header::new(id, task.rhythm, self.shell().home());
-        header.name = task.name;
-        header.on_error = task.on_error;
-        header.deadline = task.deadline;
+        let Task { name, rhythm, on_error, deadline, .. } = task;
+        let traits = Traits { name, rhythm, on_error, deadline };
+        let mut header = Header::new(id, traits, self.shell().home());
         header.is_alarm = task.is_alarm;
         TaskCell::new(header, Work { body: task.body, around }, due)
     }

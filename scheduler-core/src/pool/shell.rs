@@ -303,7 +303,7 @@ impl Shell {
         if header.is_alarm {
             return;
         }
-        let (id, name) = (header.id, header.name.as_deref());
+        let (id, name) = (header.id, header.name());
         self.announcer.announce(&Event::TaskEnded { id, name, state });
     }
 
@@ -381,12 +381,12 @@ impl Home for Shell {
     }
 
     fn drop_panicked(&self, header: &Header, failure: &Failure) {
-        let (id, name) = (header.id, header.name.as_deref());
+        let (id, name) = (header.id, header.name());
         self.announcer.announce(&Event::DropPanicked { id, name, failure });
     }
 
     fn wait_starves(&self, run: &Run, awaited: &Header) {
-        let (id, name) = (awaited.id, awaited.name.as_deref());
+        let (id, name) = (awaited.id, awaited.name());
         self.announcer.announce(&Event::WaitStarved { run, id, name });
     }
 

@@ -88,7 +88,7 @@ fn run_through(shell: &Arc<Shell>, worker: WorkerNumber, run: &Run) -> Done<AnyI
     let verdict = run.enter(|| {
         let refused = refusal(shell, run);
         let mut finish = None;
-        let verdict = Arc::clone(run.task()).run(refused, &mut |outcome| {
+        let verdict = Arc::clone(run.task()).run(run, refused, &mut |outcome| {
             let finishing = Finishing::begin(shell, run, outcome);
             let now = finishing.now;
             finish = Some((finishing, outcome.clone()));
@@ -106,7 +106,7 @@ fn run_through(shell: &Arc<Shell>, worker: WorkerNumber, run: &Run) -> Done<AnyI
 
 /// Executes the body of a task that a virtual worker has claimed.
 pub(super) fn execute(shell: &Arc<Shell>, worker: WorkerNumber, run: Run) -> Executed {
-    let result = run.enter(|| Arc::clone(run.task()).execute(refusal(shell, &run)));
+    let result = run.enter(|| Arc::clone(run.task()).execute(&run, refusal(shell, &run)));
     Executed { worker, run, result }
 }
 
@@ -159,7 +159,7 @@ impl Finishing {
             shell.hooks.after_run(run, outcome, &shell.announcer);
         }
         // Nobody asks when a run ended that does not recur, has no limit and is not listened to.
-        let is_timed = header.rhythm.is_recurring() || header.deadline != Tick::MAX;
+        let is_timed = header.rhythm().is_recurring() || header.deadline() != Tick::MAX;
         let now = if is_timed || shell.announcer.is_heard() {
             Now::read(&*shell.clock)
         } else {
@@ -239,7 +239,7 @@ impl Drop for Presence<'_> {
 /// Runs a task that is in no pool's queue on the calling thread, once.
 pub(super) fn run_outside(shell: &Arc<Shell>, task: &AnyItem) {
     let Some(run) = begin(shell, Arc::clone(task), Now::read(&*shell.clock)) else { return };
-    let result = run.enter(|| Arc::clone(task).execute(announce_start(shell, &run)));
+    let result = run.enter(|| Arc::clone(task).execute(&run, announce_start(shell, &run)));
     match result {
         any::Executed::Over(outcome) => drop(run.enter(|| settle(shell, &run, &outcome))),
         any::Executed::Pending if task.suspend() == Suspend::WasCancelled => {

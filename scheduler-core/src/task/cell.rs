@@ -16,7 +16,6 @@ use super::any::Over;
 use super::any::Verdict;
 use super::header::EVERY_RUN;
 use super::rhythm::LastRun;
-use super::rhythm::Rhythm;
 use super::run::Run;
 use super::slot::Farewell;
 use super::slot::Outcome;
@@ -31,9 +30,9 @@ use super::state::Settle;
 use super::state::Suspend;
 use super::state::TaskState;
 use super::steps::Step;
+use super::steps::Steps;
 use super::waiters::Waiter;
 use super::waiters::tell;
-use crate::error::Error;
 use crate::error::Failure;
 use crate::sync::Mutex;
 use crate::sync::MutexGuard;
@@ -58,7 +57,7 @@ pub(crate) struct TaskCell<T> {
 
 impl<T> TaskCell<T> {
     pub(crate) fn remove_waiter(&self, number: u64) {
-        let removed = self.slot.lock().waiters.remove(number);
+        let removed = self.slot.lock().rare_if_any().and_then(|rare| rare.waiters.remove(number));
         drop_contained(removed);
     }
 }
@@ -80,7 +79,7 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
         if slot.state.is_ended() && !planted("L6") {
             return Err((waiter, slot.state.visible()));
         }
-        Ok(slot.waiters.add(waiter))
+        Ok(slot.rare().waiters.add(waiter))
     }
 
     /// Ends a task whose body its worker holds.
@@ -120,7 +119,7 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
         match slot.state.requeue() {
             Settle::Done => {
                 slot.due = next;
-                slot.work = Some(work);
+                slot.put_work(work);
                 Verdict::Requeue(next)
             }
             Settle::WasCancelled => {
@@ -135,16 +134,16 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
     fn conclude(&self, mut tried: Tried<T>, now: Now) -> Verdict {
         let step = mem::replace(&mut tried.step, Ok(Step::Pending));
         match step {
-            Ok(Step::Value(value)) => self.end(End::Completed, Ok(value), tried.work),
-            Ok(Step::Ran(result)) if self.header.rhythm.is_recurring() => {
+            Ok(Step::Value(value)) => self.end(End::Completed, Outcome::Value(value), tried.work),
+            Ok(Step::Ran(result)) if self.header.rhythm().is_recurring() => {
                 self.conclude_recurring(tried, &result, now)
             }
             Ok(Step::Ran(Ok(()))) => self.end_without_next(tried.work),
-            Err(failure) if self.header.rhythm.is_recurring() => {
+            Err(failure) if self.header.rhythm().is_recurring() => {
                 self.conclude_recurring(tried, &Err(failure), now)
             }
             Ok(Step::Ran(Err(failure))) | Err(failure) => {
-                self.end(End::Failed, Err(Error::failed(failure)), tried.work)
+                self.end(End::Failed, Outcome::Failed(failure), tried.work)
             }
             Ok(Step::Pending) => unreachable!("a pending run is suspended, not settled"),
         }
@@ -161,19 +160,18 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
         if self.header.ends_on_failure()
             && let Err(failure) = outcome
         {
-            return self.end(End::Failed, Err(Error::failed(failure.clone())), work);
+            return self.end(End::Failed, Outcome::Failed(failure.clone()), work);
         }
         self.header.begin_question();
-        let next = last.map_or(Ok(None), |last| self.header.rhythm.next(last, outcome, now));
-        match next {
+        match self.header.rhythm().next(last, outcome, now) {
             Ok(Some(next)) => self.requeue(next, work),
             Ok(None) => self.end_without_next(work),
-            Err(failure) => self.end(End::Failed, Err(Error::failed(failure)), work),
+            Err(failure) => self.end(End::Failed, Outcome::Failed(failure), work),
         }
     }
 
     fn end_without_next(&self, work: Work<T>) -> Verdict {
-        let (end, outcome) = last_outcome(Some(&work));
+        let (end, outcome) = last_outcome(Some(&*work.body));
         self.end(end, outcome, work)
     }
 
@@ -203,7 +201,7 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
         let answer = slot.cancel();
         if answer.1.is_some() {
             // The outcome of a task that had not ended was not set, so nothing is dropped here.
-            let _ = self.outcome.set(Err(Error::cancelled()));
+            let _ = self.outcome.set(Outcome::Cancelled);
         }
         answer
     }
@@ -217,11 +215,8 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
     }
 
     /// Runs one step of the body; none where there is no body, because the task was cancelled.
-    fn attempt(self: &Arc<Self>, refused: Option<Failure>) -> Option<Tried<T>> {
-        let (mut work, last) = {
-            let mut slot = self.slot.lock();
-            (slot.work.take()?, slot.last)
-        };
+    fn attempt(self: &Arc<Self>, run: &Run, refused: Option<Failure>) -> Option<Tried<T>> {
+        let mut work = self.slot.lock().take_work()?;
         let step = match refused {
             Some(failure) => Err(failure),
             None => perform(&mut work, &|| Waker::from(Arc::clone(self))),
@@ -230,13 +225,14 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
             // A future that has panicked must not be polled again.
             drop(catch(|| work.body.abandon_run()));
         }
-        Some(Tried { work, step, last })
+        Some(Tried { work, step, last: run.last() })
     }
 
     fn put_back(&self, tried: Tried<T>) {
         let mut slot = self.slot.lock();
-        slot.work = Some(tried.work);
-        slot.step = Some(tried.step);
+        slot.put_work(tried.work);
+        let rare = slot.rare();
+        (rare.step, rare.last) = (Some(tried.step), Some(tried.last));
     }
 }
 
@@ -244,7 +240,7 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
 struct Tried<T> {
     work: Work<T>,
     step: Result<Step<T>, Failure>,
-    last: Option<LastRun>,
+    last: LastRun,
 }
 
 impl<T> Tried<T> {
@@ -260,10 +256,10 @@ impl<T> Tried<T> {
 }
 
 /// How a task ends that has no further due time.
-fn last_outcome<T>(work: Option<&Work<T>>) -> (End, Outcome<T>) {
-    match work.and_then(|work| work.body.last_value()) {
-        Some(value) => (End::Completed, Ok(value)),
-        None => (End::Failed, Err(Error::cancelled())),
+fn last_outcome<T>(body: Option<&dyn Steps<T>>) -> (End, Outcome<T>) {
+    match body.and_then(Steps::last_value) {
+        Some(value) => (End::Completed, Outcome::Value(value)),
+        None => (End::Failed, Outcome::Cancelled),
     }
 }
 
@@ -283,21 +279,21 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
     fn begin(self: Arc<Self>, now: Now) -> Option<Run> {
         let mut slot = self.slot.lock();
         let begin = slot.state.begin();
-        match begin {
+        let (number, last) = match begin {
             Begin::Ended => return None,
-            Begin::Resume => {}
+            Begin::Resume => (slot.runs(), slot.rare().last?),
             Begin::Run => {
-                slot.runs += 1;
-                slot.last = Some(LastRun { due: slot.due, started: now });
+                let last = LastRun { due: slot.due, started: now };
+                let is_first = !self.header.rhythm().is_recurring();
+                (if is_first { 1 } else { slot.count(last) }, last)
             }
-        }
-        let (number, last) = (slot.runs, slot.last?);
+        };
         drop(slot);
         Some(Run::new(self, number, last, begin == Begin::Resume))
     }
 
-    fn execute(self: Arc<Self>, refused: Option<Failure>) -> Executed {
-        let Some(tried) = self.attempt(refused) else { return Executed::Pending };
+    fn execute(self: Arc<Self>, run: &Run, refused: Option<Failure>) -> Executed {
+        let Some(tried) = self.attempt(run, refused) else { return Executed::Pending };
         let outcome = tried.outcome();
         self.put_back(tried);
         outcome.map_or(Executed::Pending, Executed::Over)
@@ -305,16 +301,22 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
 
     fn settle(&self, now: Now) -> Verdict {
         let mut slot = self.slot.lock();
-        let (work, step, last) = (slot.work.take(), slot.step.take(), slot.last);
+        let (work, step) = (slot.take_work(), slot.take_step());
+        let last = slot.rare_if_any().and_then(|rare| rare.last);
         drop(slot);
-        match (work, step) {
-            (Some(work), Some(step)) => self.conclude(Tried { work, step, last }, now),
+        match (work, step, last) {
+            (Some(work), Some(step), Some(last)) => self.conclude(Tried { work, step, last }, now),
             _ => unreachable!("only an executed run is settled"),
         }
     }
 
-    fn run(self: Arc<Self>, refused: Option<Failure>, over: &mut Over<'_>) -> Option<Verdict> {
-        let tried = self.attempt(refused)?;
+    fn run(
+        self: Arc<Self>,
+        run: &Run,
+        refused: Option<Failure>,
+        over: &mut Over<'_>,
+    ) -> Option<Verdict> {
+        let tried = self.attempt(run, refused)?;
         match tried.outcome() {
             None => {
                 self.put_back(tried);
@@ -333,25 +335,26 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
             slot.due
         };
         self.header.begin_question();
-        match self.header.rhythm.renew(due, now) {
+        match self.header.rhythm().renew(due, now) {
             Ok(Some(next)) => {
                 self.slot.lock().due = next;
                 Verdict::Requeue(next)
             }
             Ok(None) => {
-                let (end, outcome) = last_outcome(self.slot.lock().work.as_ref());
+                let (end, outcome) = last_outcome(self.slot.lock().body.as_deref());
                 self.retire(end, outcome)
             }
-            Err(failure) => self.retire(End::Failed, Err(Error::failed(failure))),
+            Err(failure) => self.retire(End::Failed, Outcome::Failed(failure)),
         }
     }
 
     fn suspend(&self) -> Suspend {
         let mut slot = self.slot.lock();
-        slot.step = None;
+        // What is pending says no more.
+        drop(slot.take_step());
         let answer = slot.state.suspend();
         if answer == Suspend::WasCancelled {
-            let work = slot.work.take();
+            let work = slot.take_work();
             drop(slot);
             discard(&self.header, work);
         }
@@ -380,7 +383,7 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
         let waiters = {
             let mut slot = self.slot.lock();
             self.header.ask_to_stop(EVERY_RUN);
-            slot.interruptible.take()
+            slot.take_interruptible()
         };
         tell(waiters, TaskState::Running);
     }
@@ -390,23 +393,24 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
             let mut slot = self.slot.lock();
             // RACE: under the lock, so that the request is for the run that is in progress now, and
             // never for the next.
-            let is_over = run.is_some_and(|run| run != slot.runs);
+            let is_over = run.is_some_and(|run| run != slot.runs());
             if is_over || slot.state.visible() == TaskState::Scheduled {
                 return;
             }
-            self.header.ask_to_stop(slot.runs);
-            (slot.interruptible.take(), slot.state.wake())
+            self.header.ask_to_stop(slot.runs());
+            (slot.take_interruptible(), slot.state.wake())
         };
         tell(waiters, TaskState::Running);
         self.resume_if(wake);
     }
 
     fn add_interruptible(&self, gate: &Arc<Gate>) -> u64 {
-        self.slot.lock().interruptible.add(Waiter::Thread(Arc::clone(gate)))
+        self.slot.lock().rare().interruptible.add(Waiter::Thread(Arc::clone(gate)))
     }
 
     fn remove_interruptible(&self, number: u64) {
-        let removed = self.slot.lock().interruptible.remove(number);
+        let removed =
+            self.slot.lock().rare_if_any().and_then(|rare| rare.interruptible.remove(number));
         drop(removed);
     }
 }
@@ -440,13 +444,12 @@ impl<T: Send + Sync + 'static> Wake for TaskCell<T> {
 impl<T> Drop for TaskCell<T> {
     fn drop(&mut self) {
         let slot = self.slot.get_mut();
-        let body = (slot.work.take(), slot.step.take());
-        let rest = (self.outcome.take(), slot.waiters.take());
+        let body = (slot.take_work(), slot.take_step());
+        let rest = (self.outcome.take(), slot.take_waiters());
         discard(&self.header, body);
         discard(&self.header, rest);
         // The trigger of a rhythm is user code, too.
-        if self.header.rhythm.is_recurring() {
-            let rhythm = mem::replace(&mut self.header.rhythm, Rhythm::Once);
+        if let Some(rhythm) = self.header.take_rhythm() {
             discard(&self.header, rhythm);
         }
     }

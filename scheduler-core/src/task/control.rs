@@ -56,7 +56,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     /// Whoever calls this must not hold a lock that the pace takes. A pace that renews its own task each
     /// time it is asked is asked for ever.
     pub fn renew(&self) {
-        if self.cell.header().rhythm.is_renewable()
+        if self.cell.header().rhythm().is_renewable()
             && let Some(home) = self.cell.header().home()
         {
             home.renew(&self.task());

@@ -64,7 +64,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     /// The name of the task, where it has one.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        self.cell.header().name.as_deref()
+        self.cell.header().name()
     }
 
     /// What the task is at this moment.
@@ -151,9 +151,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         // RACE: the state is read first. Read later, it could be the very one that is asked for.
         let state = self.state();
         match self.cell.outcome() {
-            Some(Err(error)) if error.is_failed() => {
-                Ok(error.failure().cloned().unwrap_or_else(|| Failure::from_error("")))
-            }
+            Some(Outcome::Failed(failure)) => Ok(failure.clone()),
             _ => Err(Error::wrong_state("failed", state.name())),
         }
     }
@@ -206,8 +204,8 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         let neighbour = run.filter(|run| is_home_of(home, run));
         let mut starves_at = neighbour.map(|_| self.starves_at(clock));
         let deadlines = [
-            self.cell.header().deadline,
-            neighbour.map_or(Tick::MAX, |run| run.task().header().deadline),
+            self.cell.header().deadline(),
+            neighbour.map_or(Tick::MAX, |run| run.task().header().deadline()),
         ];
         loop {
             let seen = gate.epoch();
@@ -259,7 +257,7 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
     /// [`Error::is_cancelled`], [`Error::is_failed`], or as [`wait_done`](Self::wait_done).
     #[doc(alias = "get")]
     pub fn wait(&self) -> Result<T, Error> {
-        self.block(None).and_then(unwrap)
+        self.block(None).and_then(Outcome::to_result)
     }
 
     /// As [`wait`](Self::wait), for at most this long; zero asks without waiting.
@@ -270,7 +268,7 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
     /// otherwise as [`wait`](Self::wait).
     #[doc(alias = "get")]
     pub fn wait_for(&self, limit: Duration) -> Result<T, Error> {
-        self.block(Some(limit)).and_then(unwrap)
+        self.block(Some(limit)).and_then(Outcome::to_result)
     }
 
     /// The value of a completed task, without waiting.
@@ -283,7 +281,7 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
         // RACE: the state is read first, as in `failure_now`.
         let state = self.state();
         match self.cell.outcome() {
-            Some(outcome) if outcome.is_ok() => unwrap(outcome),
+            Some(outcome @ Outcome::Value(_)) => outcome.to_result(),
             _ => Err(Error::wrong_state("completed", state.name())),
         }
     }
@@ -293,18 +291,13 @@ fn is_home_of(home: &dyn Home, run: &Run) -> bool {
     run.task().header().home().is_some_and(|other| std::ptr::addr_eq(Arc::as_ptr(&other), home))
 }
 
-/// A clone of the shared value. The clone is made outside every lock: it is user code.
-fn unwrap<T: Clone>(outcome: &Outcome<T>) -> Result<T, Error> {
-    outcome.clone()
-}
-
 impl<T: Clone + Send + Sync + 'static> Future for TaskHandle<T> {
     type Output = Result<T, Error>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         if let Some(outcome) = this.cell.outcome() {
-            return Poll::Ready(unwrap(outcome));
+            return Poll::Ready(outcome.to_result());
         }
         let waker = match catch(|| context.waker().clone()) {
             Ok(waker) => waker,
@@ -318,7 +311,9 @@ impl<T: Clone + Send + Sync + 'static> Future for TaskHandle<T> {
                 this.waker = Some(number);
                 Poll::Pending
             }
-            Err(_) => Poll::Ready(this.cell.outcome().map_or(Err(Error::cancelled()), unwrap)),
+            Err(_) => {
+                Poll::Ready(this.cell.outcome().map_or(Err(Error::cancelled()), Outcome::to_result))
+            }
         }
     }
 }

@@ -56,6 +56,7 @@ pub(crate) use any::AnyTask;
 pub use handle::TaskHandle;
 pub(crate) use header::Header;
 pub use header::TaskId;
+pub(crate) use header::Traits;
 pub use pace::Asked;
 pub use pace::Occasion;
 pub use pace::Pace;

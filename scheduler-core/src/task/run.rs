@@ -64,7 +64,7 @@ impl Run {
     /// The name of the task, where it has one.
     #[must_use]
     pub fn task_name(&self) -> Option<&str> {
-        self.task.header().name.as_deref()
+        self.task.header().name()
     }
 
     /// The how-manieth run of its task this is; the first is 1.
@@ -109,7 +109,7 @@ impl Run {
     pub fn is_cancelled(&self) -> bool {
         let header = self.task.header();
         header.is_asked_to_stop(self.number)
-            || header.deadline != Tick::MAX
+            || header.deadline() != Tick::MAX
                 && header.home().is_none_or(|home| header.is_overdue(home.clock().now()))
     }
 
@@ -122,7 +122,7 @@ impl Run {
         let Some(home) = self.task.header().home() else { return Err(Error::interrupted()) };
         let clock = home.clock();
         let until = clock.now() + duration;
-        let look = until.min(self.task.header().deadline);
+        let look = until.min(self.task.header().deadline());
         let gate = Arc::new(Gate::new());
         let _interruptible = Interruptible::new(Some(self), &gate);
         loop {
@@ -164,6 +164,11 @@ impl Run {
             drop(CURRENT.try_with(|current| current.replace(outer)));
         }
         result
+    }
+
+    /// When the run was due, and when it has started.
+    pub(super) fn last(&self) -> LastRun {
+        self.last
     }
 
     /// How long this run has taken so far.

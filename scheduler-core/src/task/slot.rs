@@ -19,21 +19,58 @@ use crate::unwind::catch_drop;
 pub(crate) type Around = Box<dyn FnMut(&mut dyn FnMut()) + Send>;
 
 /// How a task has ended, for all who ask.
-pub(crate) type Outcome<T> = Result<T, Error>;
+pub(crate) enum Outcome<T> {
+    Value(T),
+    Cancelled,
+    Failed(Failure),
+}
+
+impl<T: Clone> Outcome<T> {
+    /// A clone of the shared value. The clone is made outside every lock: it is user code.
+    pub(crate) fn to_result(&self) -> Result<T, Error> {
+        match self {
+            Self::Value(value) => Ok(value.clone()),
+            Self::Cancelled => Err(Error::cancelled()),
+            Self::Failed(failure) => Err(Error::failed(failure.clone())),
+        }
+    }
+}
 
 /// What a task's lock guards.
 pub(super) struct Slot<T> {
     pub(super) state: StateMachine,
+    pub(super) due: Due,
     /// INVARIANT: absent while the task is executed, and after it has ended.
-    pub(super) work: Option<Work<T>>,
-    /// What the last step led to, from its execution until it is settled.
+    pub(super) body: Option<Box<dyn Steps<T>>>,
+    rare: Option<Box<Rare<T>>>,
+}
+
+/// What a closure that runs once, and that nobody waits for, does not need.
+pub(super) struct Rare<T> {
+    /// Is absent when the body is.
+    around: Option<Around>,
+    /// What the last step led to, where it is not settled at once.
     pub(super) step: Option<Result<Step<T>, Failure>>,
     pub(super) waiters: Waiters,
     /// Opened when the run is asked to stop.
     pub(super) interruptible: Waiters,
-    pub(super) due: Due,
-    pub(super) runs: u64,
+    /// How often a recurring task has been begun.
+    runs: u64,
+    /// The last run of a recurring task, or the present one of a future that is pending.
     pub(super) last: Option<LastRun>,
+}
+
+impl<T> Default for Rare<T> {
+    fn default() -> Self {
+        Self {
+            around: None,
+            step: None,
+            waiters: Waiters::default(),
+            interruptible: Waiters::default(),
+            runs: 0,
+            last: None,
+        }
+    }
 }
 
 /// A body with what surrounds it.
@@ -69,24 +106,66 @@ pub(super) fn discard<V>(header: &Header, leftover: V) {
 
 impl<T> Slot<T> {
     pub(super) fn new(work: Work<T>, due: Due) -> Self {
-        Self {
-            state: StateMachine::new(),
-            work: Some(work),
-            step: None,
-            waiters: Waiters::default(),
-            interruptible: Waiters::default(),
-            due,
-            runs: 0,
-            last: None,
+        let mut slot = Self { state: StateMachine::new(), due, body: None, rare: None };
+        slot.put_work(work);
+        slot
+    }
+
+    /// What only some tasks need, made where it is not there yet.
+    pub(super) fn rare(&mut self) -> &mut Rare<T> {
+        self.rare.get_or_insert_default()
+    }
+
+    /// The same, where it is there.
+    pub(super) fn rare_if_any(&mut self) -> Option<&mut Rare<T>> {
+        self.rare.as_deref_mut()
+    }
+
+    pub(super) fn put_work(&mut self, work: Work<T>) {
+        self.body = Some(work.body);
+        if work.around.is_some() {
+            self.rare().around = work.around;
         }
+    }
+
+    pub(super) fn take_work(&mut self) -> Option<Work<T>> {
+        let around = self.rare_if_any().and_then(|rare| rare.around.take());
+        self.body.take().map(|body| Work { body, around })
+    }
+
+    pub(super) fn take_step(&mut self) -> Option<Result<Step<T>, Failure>> {
+        self.rare_if_any()?.step.take()
+    }
+
+    /// Those who wait for the end.
+    pub(super) fn take_waiters(&mut self) -> Vec<(u64, Waiter)> {
+        self.rare_if_any().map(|rare| rare.waiters.take()).unwrap_or_default()
+    }
+
+    /// Those who wait inside the task.
+    pub(super) fn take_interruptible(&mut self) -> Vec<(u64, Waiter)> {
+        self.rare_if_any().map(|rare| rare.interruptible.take()).unwrap_or_default()
+    }
+
+    /// The number of the last run that has begun. A one-shot that runs has begun once.
+    pub(super) fn runs(&self) -> u64 {
+        self.rare.as_ref().map_or(1, |rare| rare.runs.max(1))
+    }
+
+    /// Counts a run of a recurring task that begins.
+    pub(super) fn count(&mut self, last: LastRun) -> u64 {
+        let rare = self.rare();
+        rare.runs += 1;
+        rare.last = Some(last);
+        rare.runs
     }
 
     /// What is to be told and dropped of a task that has just ended.
     pub(super) fn farewell(&mut self) -> Farewell<T> {
         Farewell {
-            work: self.work.take(),
-            step: self.step.take(),
-            waiters: self.waiters.take(),
+            work: self.take_work(),
+            step: self.take_step(),
+            waiters: self.take_waiters(),
             state: self.state.visible(),
         }
     }
@@ -100,7 +179,12 @@ impl<T> Slot<T> {
         let mut farewell = self.farewell();
         if answer == Cancel::WhileRunning {
             // The worker that executes the task owns both until it settles.
-            (self.work, self.step) = (farewell.work.take(), farewell.step.take());
+            if let Some(work) = farewell.work.take() {
+                self.put_work(work);
+            }
+            if let Some(step) = farewell.step.take() {
+                self.rare().step = Some(step);
+            }
         }
         (answer, Some(farewell))
     }
