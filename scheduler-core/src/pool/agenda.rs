@@ -11,6 +11,7 @@ use crate::queue::DelayQueue;
 use crate::queue::HeapQueue;
 use crate::queue::Key;
 use crate::queue::Ticket;
+use crate::queue::WheelQueue;
 use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
@@ -26,7 +27,7 @@ const SET_BACK_MIN: i128 = 500_000_000;
 /// Everything that waits to be run, in the order in which it is due.
 #[derive(Debug)]
 pub(crate) struct Agenda<T> {
-    ticks: HeapQueue<T>,
+    ticks: WheelQueue<T>,
     walls: HeapQueue<Wall<T>>,
     /// By how much the wall clock was ahead of the monotonic one at the last look, in nanoseconds;
     /// none while nothing waits for it.
@@ -42,7 +43,7 @@ struct Wall<T> {
 
 impl<T> Agenda<T> {
     pub(crate) fn new() -> Self {
-        Self { ticks: HeapQueue::new(), walls: HeapQueue::new(), lead: None }
+        Self { ticks: WheelQueue::new(), walls: HeapQueue::new(), lead: None }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -118,7 +119,7 @@ impl<T> Agenda<T> {
     ///
     /// What is due at the end of time needs no look: a wait until then would spin on a clock that has
     /// come there.
-    pub(crate) fn next_look(&self, now: Now) -> Option<Tick> {
+    pub(crate) fn next_look(&mut self, now: Now) -> Option<Tick> {
         let tick = self.ticks.first().map(|key| Tick::from_nanos(key.due));
         let wall = self.walls.first().map(|key| {
             let left = key.due.saturating_sub(wall_nanos(now.wall));
