@@ -22,6 +22,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
+use std::sync::TryLockError;
 use std::time::Duration;
 
 #[cfg(any(loom, shuttle))]
@@ -120,6 +121,18 @@ impl Condvar {
 
     pub(crate) fn notify_all(&self) {
         self.0.notify_all();
+    }
+}
+
+impl<T> Mutex<T> {
+    /// The lock, unless somebody holds it.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        let guard = match self.0.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(MutexGuard { guard, _held: Held::new() })
     }
 }
 

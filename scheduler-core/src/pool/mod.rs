@@ -8,7 +8,7 @@
 //! | layer | files | knows | never |
 //! |---|---|---|---|
 //! | core | `core`, `ending`, `renewal`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
-//! | shell | `shell` | the lock; performs the core's effects after unlocking | decides anything |
+//! | shell | `shell`, `inbox` | the locks; performs the core's effects after unlocking | decides anything |
 //! | edge | `worker`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
 //!
 //! # The life of a pool
@@ -37,6 +37,7 @@ mod crew;
 mod ending;
 mod few;
 mod hooks;
+mod inbox;
 mod invoke;
 mod rejection;
 mod renewal;

@@ -171,6 +171,15 @@ impl<I> Roster<I> {
         Some(worker)
     }
 
+    /// By when somebody looks at the queue, whatever is submitted: at once where nobody waits, because a
+    /// worker looks before it waits. None where somebody has to be woken.
+    pub(crate) fn patience(&self) -> Option<Tick> {
+        match self.leader {
+            Some(leader) => Some(leader.until),
+            None => self.idle.is_empty().then_some(Tick::ZERO),
+        }
+    }
+
     /// One of those who wait.
     pub(crate) fn anyone_waiting(&self) -> Option<WorkerNumber> {
         self.idle.last().copied().or(self.leader.map(|leader| leader.worker))

@@ -4,6 +4,7 @@
 //! Tasks that the core cancels change their state under it, too, so that no handle is unresolved when
 //! another thread sees the pool terminated; those who wait for them are told after unlocking.
 
+use std::mem;
 use std::sync::Arc;
 use std::sync::Weak;
 use std::time::Duration;
@@ -13,6 +14,8 @@ use super::crew::Crew;
 use super::crew::WorkerThread;
 use super::few::Few;
 use super::hooks::Hooks;
+use super::inbox::Inbox;
+use super::inbox::Letter;
 use super::roster::WorkerNumber;
 use super::shutdown::Kind;
 use super::shutdown::RunState;
@@ -26,6 +29,7 @@ use crate::observe::Event;
 use crate::queue::Ticket;
 use crate::sync::AtomicU64;
 use crate::sync::Mutex;
+use crate::sync::MutexGuard;
 use crate::sync::Ordering;
 use crate::task::AnyTask;
 use crate::task::Header;
@@ -39,6 +43,7 @@ use crate::time::Clock;
 use crate::time::Due;
 use crate::time::Gate;
 use crate::time::Now;
+use crate::time::Tick;
 use crate::unwind::drop_contained;
 
 /// A task as the core sees it.
@@ -78,19 +83,35 @@ pub(super) struct Shell {
     thread_name_prefix: String,
     crew: Mutex<Crew>,
     locked: Mutex<Locked>,
+    /// Its lock is taken under the other, never the other way round.
+    inbox: Inbox<AnyItem>,
     sequence: AtomicU64,
     /// Opened when the pool has terminated.
     termination: Arc<Gate>,
     me: Weak<Shell>,
 }
 
+/// The most room for letters that is kept.
+const ROOM_MAX: usize = 1024;
+
 struct Locked {
     core: Core<AnyItem>,
     /// Where each worker waits; entered before its thread is started.
     gates: Vec<(WorkerNumber, Arc<Gate>)>,
+    /// What the inbox knows of [`Core::patience`].
+    patience: Option<Tick>,
+    /// What comes into the queue with the next step: between steps nothing, and room for what is staged.
+    letters: Vec<Letter<AnyItem>>,
 }
 
 impl Locked {
+    /// Keeps an emptied list for its room, unless it is large.
+    fn keep(&mut self, letters: Vec<Letter<AnyItem>>) {
+        if letters.capacity() <= ROOM_MAX {
+            self.letters = letters;
+        }
+    }
+
     fn gate(&self, worker: WorkerNumber) -> Option<&Arc<Gate>> {
         self.gates.iter().find(|(number, _)| *number == worker).map(|(_, gate)| gate)
     }
@@ -114,7 +135,8 @@ impl Shell {
             announcer: parts.announcer,
             thread_name_prefix: parts.thread_name_prefix,
             crew: Mutex::new(parts.crew),
-            locked: Mutex::new(Locked { core: parts.core, gates: Vec::new() }),
+            locked: Mutex::new(Locked { core: parts.core, gates: Vec::new(), patience: None, letters: Vec::new() }),
+            inbox: Inbox::new(),
             sequence: AtomicU64::new(0),
             termination: Arc::new(Gate::new()),
             me: Weak::clone(me),
@@ -143,9 +165,18 @@ impl Shell {
         &self,
         step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
     ) -> (R, usize) {
+        self.alter_locked(self.locked.lock(), step)
+    }
+
+    fn alter_locked<R>(
+        &self,
+        mut locked: MutexGuard<'_, Locked>,
+        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
+    ) -> (R, usize) {
         let mut effects = Effects::new();
-        let mut locked = self.locked.lock();
+        self.collect(&mut locked, &mut effects);
         let result = step(&mut locked.core, &mut effects);
+        self.publish_patience(&mut locked, &mut effects);
         if effects.is_for_nobody() {
             drop(locked);
             drop_contained(effects.release);
@@ -165,9 +196,46 @@ impl Shell {
         (result, self.perform(effects, farewells))
     }
 
+    /// Puts what is staged into the queue. Somebody looks at it in time: see `inbox`.
+    fn collect(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
+        let mut letters = mem::take(&mut locked.letters);
+        if letters.is_empty() {
+            letters = self.inbox.take(letters);
+        }
+        for letter in letters.drain(..) {
+            locked.core.collect(letter, effects);
+        }
+        locked.keep(letters);
+    }
+
+    /// The lock before a step that closes the pool: what was staged by then is taken in by that step, and
+    /// nothing is staged any more.
+    fn lock_closed(&self) -> MutexGuard<'_, Locked> {
+        let mut locked = self.locked.lock();
+        locked.patience = None;
+        let room = mem::take(&mut locked.letters);
+        locked.letters = self.inbox.renew(None, room);
+        locked
+    }
+
+    /// Tells submitters what the core need not hear of at once.
+    ///
+    /// RACE: a task may have been staged since the step has begun, when somebody was to look at the queue
+    /// who now waits for longer. Whoever changes the patience finds it, and sees to it.
+    fn publish_patience(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
+        while locked.patience != locked.core.patience() {
+            locked.patience = locked.core.patience();
+            let mut letters = self.inbox.renew(locked.patience, mem::take(&mut locked.letters));
+            for letter in letters.drain(..) {
+                locked.core.collect_late(letter, effects);
+            }
+            locked.keep(letters);
+        }
+    }
+
     /// Looks at the core; nothing follows from it.
     pub(super) fn look<R>(&self, look: impl FnOnce(&Core<AnyItem>) -> R) -> R {
-        look(&self.locked.lock().core)
+        self.alter(|core, _| look(core))
     }
 
     pub(super) fn next(
@@ -202,7 +270,22 @@ impl Shell {
         due: Due,
         now: Now,
     ) -> Result<(), AnyItem> {
-        self.alter(|core, effects| core.admit(task, kind, due, now, effects))
+        match self.stage(task, kind, due) {
+            Ok(()) => Ok(()),
+            Err(task) => self.alter(|core, effects| core.admit(task, kind, due, now, effects)),
+        }
+    }
+
+    /// Puts a task into the inbox, or hands it back because the core has to hear of it.
+    fn stage(&self, item: AnyItem, kind: Kind, due: Due) -> Result<(), AnyItem> {
+        let Due::Tick(due) = due else { return Err(item) };
+        item.set_ticket(Ticket::STAGED);
+        let is_full = self.inbox.stage(Letter { item, kind, due }).map_err(|letter| letter.item)?;
+        // Whoever holds the lock instead, collects what is staged, or leaves it to the next submitter.
+        if is_full && let Some(locked) = self.locked.try_lock() {
+            self.alter_locked(locked, |_, _| ());
+        }
+        Ok(())
     }
 
     /// What the tasks of this pool know it by.
@@ -222,11 +305,13 @@ impl Shell {
     }
 
     pub(super) fn shutdown(&self) {
-        self.step(|core, now, effects| core.shutdown(now, effects));
+        let now = Now::read(&*self.clock);
+        self.alter_locked(self.lock_closed(), |core, effects| core.shutdown(now, effects));
     }
 
     pub(super) fn shutdown_now(&self) -> Vec<AnyItem> {
-        self.step(|core, now, effects| core.shutdown_now(now, effects))
+        let now = Now::read(&*self.clock);
+        self.alter_locked(self.lock_closed(), |core, effects| core.shutdown_now(now, effects)).0
     }
 
     /// Waits until the pool has terminated, `limit` has passed, or the calling run is asked to stop.
@@ -376,7 +461,12 @@ impl Home for Shell {
 
     fn withdraw(&self, task: &dyn AnyTask) {
         let header = task.header();
-        self.alter(|core, effects| core.withdraw(header.id.0, header.ticket(), effects));
+        // RACE: a task that is on its way into the queue is looked at again when it is there, after
+        // its ticket was changed; it is dropped then. So one of both sees what the other has done: the
+        // lock of the task, under which it was cancelled and is looked at, comes in between.
+        if header.ticket() != Ticket::STAGED {
+            self.alter(|core, effects| core.withdraw(header.id.0, header.ticket(), effects));
+        }
         self.announce_end(task, TaskState::Cancelled);
     }
 
@@ -403,7 +493,7 @@ impl Home for Shell {
 impl Drop for Shell {
     fn drop(&mut self) {
         let now = Now::read(&*self.clock);
-        let left = self.locked.lock().core.drain(now);
+        let (left, _) = self.alter_locked(self.lock_closed(), |core, _| core.drain(now));
         for task in left {
             self.cancel(&task);
         }
