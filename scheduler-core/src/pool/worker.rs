@@ -53,6 +53,7 @@ impl Executed {
 pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
     let presence = Presence { shell, worker, has_left: false };
     let Some(gate) = shell.gate(worker) else { return };
+    shell.clock.sharpen();
     shell.worker_arrived(worker);
     let mut done = Done::Nothing;
     loop {

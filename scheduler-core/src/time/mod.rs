@@ -59,6 +59,10 @@ pub trait Clock: fmt::Debug + Send + Sync {
         Now { tick: self.now(), wall: self.wall() }
     }
 
+    /// Makes the waits of the calling thread as exact as the system allows; called by each worker when
+    /// its thread begins. Does nothing unless a clock knows how.
+    fn sharpen(&self) {}
+
     /// Waits until the epoch of `gate` differs from `seen` or `until` is reached, and may return
     /// earlier.
     ///

@@ -78,6 +78,14 @@ impl Clock for SystemClock {
         Now { tick, wall }
     }
 
+    /// Linux may end a wait 50 µs late, so that several threads wake up together; a thread can ask it
+    /// not to.
+    #[cfg(target_os = "linux")]
+    fn sharpen(&self) {
+        // Where it is refused, waits are as exact as they were.
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    }
+
     fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
         match until {
             None | Some(Tick::MAX) => gate.wait(seen),
