@@ -271,7 +271,7 @@ impl ScheduledThreadPool {
     ) -> Arc<TaskCell<T>> {
         let Task { name, rhythm, on_error, deadline, .. } = task;
         let traits = Traits { name, rhythm, on_error, deadline };
-        let mut header = Header::new(id, traits, self.shell().home());
+        let mut header = Header::new(id, traits, Arc::clone(&self.shell().link));
         header.is_alarm = task.is_alarm;
         TaskCell::new(header, Work { body: task.body, around }, due)
     }

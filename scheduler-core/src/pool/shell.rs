@@ -34,6 +34,7 @@ use crate::sync::Ordering;
 use crate::task::AnyTask;
 use crate::task::Header;
 use crate::task::Home;
+use crate::task::Link;
 use crate::task::Run;
 use crate::task::TaskId;
 use crate::task::TaskState;
@@ -89,6 +90,8 @@ pub(super) struct Shell {
     /// Opened when the pool has terminated.
     termination: Arc<Gate>,
     me: Weak<Shell>,
+    /// What the tasks of this pool know it by.
+    pub(super) link: Arc<Link>,
 }
 
 /// The most room for letters that is kept.
@@ -140,6 +143,7 @@ impl Shell {
             sequence: AtomicU64::new(0),
             termination: Arc::new(Gate::new()),
             me: Weak::clone(me),
+            link: Arc::new(Link(Weak::clone(me) as Weak<dyn Home>)),
         })
     }
 
@@ -286,11 +290,6 @@ impl Shell {
             self.alter_locked(locked, |_, _| ());
         }
         Ok(())
-    }
-
-    /// What the tasks of this pool know it by.
-    pub(super) fn home(&self) -> Weak<dyn Home> {
-        Weak::clone(&self.me) as Weak<dyn Home>
     }
 
     /// The number of a new task.

@@ -17,6 +17,7 @@ use super::any::Verdict;
 use super::header::EVERY_RUN;
 use super::rhythm::LastRun;
 use super::run::Run;
+use super::slot::Ended;
 use super::slot::Farewell;
 use super::slot::Outcome;
 use super::slot::Slot;
@@ -51,8 +52,8 @@ use crate::unwind::drop_contained;
 pub(crate) struct TaskCell<T> {
     header: Header,
     slot: Mutex<Slot<T>>,
-    /// Set once, under the lock, when the task ends.
-    outcome: OnceLock<Outcome<T>>,
+    /// Set once, under the lock, when the task completes.
+    value: OnceLock<T>,
 }
 
 impl<T> TaskCell<T> {
@@ -65,12 +66,18 @@ impl<T> TaskCell<T> {
 impl<T: Send + Sync + 'static> TaskCell<T> {
     pub(crate) fn new(header: Header, work: Work<T>, due: Due) -> Arc<Self> {
         let slot = Mutex::new(Slot::new(work, due));
-        Arc::new(Self { header, slot, outcome: OnceLock::new() })
+        Arc::new(Self { header, slot, value: OnceLock::new() })
     }
 
     /// The outcome, or none while the task has not ended.
-    pub(crate) fn outcome(&self) -> Option<&Outcome<T>> {
-        self.outcome.get()
+    pub(super) fn outcome(&self) -> Option<Ended<'_, T>> {
+        let slot = self.slot.lock();
+        match slot.state.visible() {
+            TaskState::Scheduled | TaskState::Running => None,
+            TaskState::Completed => self.value.get().map(Ended::Value),
+            TaskState::Failed => Some(slot.failure().map_or(Ended::Cancelled, Ended::Failed)),
+            TaskState::Cancelled => Some(Ended::Cancelled),
+        }
     }
 
     /// Adds a waiter, or hands it back with the final state when the task has ended.
@@ -102,11 +109,18 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
     /// Publishes the outcome of a task that has just ended, and tells all who wait for it.
     fn part(
         &self,
-        slot: MutexGuard<'_, Slot<T>>,
+        mut slot: MutexGuard<'_, Slot<T>>,
         farewell: Farewell<T>,
         outcome: Outcome<T>,
     ) -> Verdict {
-        let late = self.outcome.set(outcome);
+        let late = match outcome {
+            Outcome::Value(value) => self.value.set(value),
+            Outcome::Failed(failure) => {
+                slot.rare().failure = Some(failure);
+                Ok(())
+            }
+            Outcome::Cancelled => Ok(()),
+        };
         drop(slot);
         let state = farewell.state;
         farewell.say(&self.header);
@@ -193,17 +207,6 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
                 Verdict::Requeue(due)
             }
         }
-    }
-
-    /// Ends the task as cancelled, if it has not ended.
-    fn cancel_slot(&self) -> (Cancel, Option<Farewell<T>>) {
-        let mut slot = self.slot.lock();
-        let answer = slot.cancel();
-        if answer.1.is_some() {
-            // The outcome of a task that had not ended was not set, so nothing is dropped here.
-            let _ = self.outcome.set(Outcome::Cancelled);
-        }
-        answer
     }
 
     fn resume_if(self: Arc<Self>, answer: state::Wake) {
@@ -362,7 +365,7 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
     }
 
     fn cancel(&self) -> Cancelled {
-        let (answer, farewell) = self.cancel_slot();
+        let (answer, farewell) = self.slot.lock().cancel();
         let won = farewell.is_some();
         if let Some(farewell) = farewell {
             farewell.say(&self.header);
@@ -371,7 +374,7 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
     }
 
     fn end_as_cancelled(self: Arc<Self>) -> Option<any::Farewell> {
-        let (answer, farewell) = self.cancel_slot();
+        let (answer, farewell) = self.slot.lock().cancel();
         let farewell = farewell?;
         Some(any::Farewell {
             say: Box::new(move || farewell.say(&self.header)),
@@ -445,7 +448,7 @@ impl<T> Drop for TaskCell<T> {
     fn drop(&mut self) {
         let slot = self.slot.get_mut();
         let body = (slot.take_work(), slot.take_step());
-        let rest = (self.outcome.take(), slot.take_waiters());
+        let rest = (self.value.take(), slot.take_waiters());
         discard(&self.header, body);
         discard(&self.header, rest);
         // The trigger of a rhythm is user code, too.

@@ -15,7 +15,7 @@ use super::cell::TaskCell;
 use super::header::TaskId;
 use super::run::Interruptible;
 use super::run::Run;
-use super::slot::Outcome;
+use super::slot::Ended;
 use super::state::TaskState;
 use super::waiters::Waiter;
 use super::waiters::tell;
@@ -151,7 +151,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         // RACE: the state is read first. Read later, it could be the very one that is asked for.
         let state = self.state();
         match self.cell.outcome() {
-            Some(Outcome::Failed(failure)) => Ok(failure.clone()),
+            Some(Ended::Failed(failure)) => Ok(failure),
             _ => Err(Error::wrong_state("failed", state.name())),
         }
     }
@@ -168,7 +168,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     }
 
     /// Blocks until the task has ended or the limit has passed.
-    fn block(&self, limit: Option<Duration>) -> Result<&Outcome<T>, Error> {
+    fn block(&self, limit: Option<Duration>) -> Result<Ended<'_, T>, Error> {
         if let Some(outcome) = self.cell.outcome() {
             return Ok(outcome);
         }
@@ -196,7 +196,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         home: &dyn Home,
         run: Option<&Run>,
         limit: Option<Duration>,
-    ) -> Result<&Outcome<T>, Error> {
+    ) -> Result<Ended<'_, T>, Error> {
         let clock = home.clock();
         let until = limit.map(|limit| clock.now() + limit);
         let interruptible = Interruptible::new(run, gate);
@@ -257,7 +257,7 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
     /// [`Error::is_cancelled`], [`Error::is_failed`], or as [`wait_done`](Self::wait_done).
     #[doc(alias = "get")]
     pub fn wait(&self) -> Result<T, Error> {
-        self.block(None).and_then(Outcome::to_result)
+        self.block(None).and_then(Ended::into_result)
     }
 
     /// As [`wait`](Self::wait), for at most this long; zero asks without waiting.
@@ -268,7 +268,7 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
     /// otherwise as [`wait`](Self::wait).
     #[doc(alias = "get")]
     pub fn wait_for(&self, limit: Duration) -> Result<T, Error> {
-        self.block(Some(limit)).and_then(Outcome::to_result)
+        self.block(Some(limit)).and_then(Ended::into_result)
     }
 
     /// The value of a completed task, without waiting.
@@ -281,7 +281,7 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
         // RACE: the state is read first, as in `failure_now`.
         let state = self.state();
         match self.cell.outcome() {
-            Some(outcome @ Outcome::Value(_)) => outcome.to_result(),
+            Some(outcome @ Ended::Value(_)) => outcome.into_result(),
             _ => Err(Error::wrong_state("completed", state.name())),
         }
     }
@@ -297,7 +297,7 @@ impl<T: Clone + Send + Sync + 'static> Future for TaskHandle<T> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         if let Some(outcome) = this.cell.outcome() {
-            return Poll::Ready(outcome.to_result());
+            return Poll::Ready(outcome.into_result());
         }
         let waker = match catch(|| context.waker().clone()) {
             Ok(waker) => waker,
@@ -312,7 +312,7 @@ impl<T: Clone + Send + Sync + 'static> Future for TaskHandle<T> {
                 Poll::Pending
             }
             Err(_) => {
-                Poll::Ready(this.cell.outcome().map_or(Err(Error::cancelled()), Outcome::to_result))
+                Poll::Ready(this.cell.outcome().map_or(Err(Error::cancelled()), Ended::into_result))
             }
         }
     }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::Weak;
 
 use super::Home;
+use super::Link;
 use super::rhythm::Rhythm;
 use super::spec::OnError;
 use crate::queue::Ticket;
@@ -54,7 +54,7 @@ pub(crate) struct Header {
     traits: Option<Box<Traits>>,
     /// Whether this is no task of the user's, but a call that the pool makes at a time.
     pub(crate) is_alarm: bool,
-    home: Weak<dyn Home>,
+    link: Arc<Link>,
     /// Where the task stands in its pool's queue; written and read under the pool's lock.
     ticket: AtomicU64,
     /// The number of the last run that was asked to stop, or [`EVERY_RUN`]; zero for none.
@@ -71,12 +71,12 @@ impl Traits {
 }
 
 impl Header {
-    pub(crate) fn new(id: TaskId, traits: Traits, home: Weak<dyn Home>) -> Self {
+    pub(crate) fn new(id: TaskId, traits: Traits, link: Arc<Link>) -> Self {
         Self {
             id,
             traits: traits.are_special().then(|| Box::new(traits)),
             is_alarm: false,
-            home,
+            link,
             ticket: AtomicU64::new(Ticket::NONE.to_bits()),
             stop_asked: AtomicU64::new(0),
             renewal_asked: AtomicBool::new(false),
@@ -85,12 +85,12 @@ impl Header {
 
     /// The pool, while it exists.
     pub(crate) fn home(&self) -> Option<Arc<dyn Home>> {
-        self.home.upgrade()
+        self.link.0.upgrade()
     }
 
     /// Tells the pools of two tasks apart, also when they no longer exist.
     pub(crate) fn home_address(&self) -> usize {
-        self.home.as_ptr().addr()
+        self.link.0.as_ptr().addr()
     }
 
     pub(crate) fn name(&self) -> Option<&str> {

@@ -51,6 +51,7 @@ mod steps;
 pub(crate) mod waiters;
 
 use std::sync::Arc;
+use std::sync::Weak;
 
 pub(crate) use any::AnyTask;
 pub use handle::TaskHandle;
@@ -70,6 +71,9 @@ pub use steps::TaskReturn;
 
 use crate::error::Failure;
 use crate::time::Clock;
+
+/// The way from a task to its pool, while that exists. All tasks of a pool share one.
+pub(crate) struct Link(pub(crate) Weak<dyn Home>);
 
 /// What a task needs of the pool it lives in.
 pub(crate) trait Home: Send + Sync {

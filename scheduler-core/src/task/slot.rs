@@ -18,20 +18,27 @@ use crate::unwind::catch_drop;
 /// What surrounds each step of a body; it has to call the step it is given.
 pub(crate) type Around = Box<dyn FnMut(&mut dyn FnMut()) + Send>;
 
-/// How a task has ended, for all who ask.
-pub(crate) enum Outcome<T> {
+/// How a task ends.
+pub(super) enum Outcome<T> {
     Value(T),
     Cancelled,
     Failed(Failure),
 }
 
-impl<T: Clone> Outcome<T> {
+/// How a task has ended, for all who ask.
+pub(super) enum Ended<'a, T> {
+    Value(&'a T),
+    Cancelled,
+    Failed(Failure),
+}
+
+impl<T: Clone> Ended<'_, T> {
     /// A clone of the shared value. The clone is made outside every lock: it is user code.
-    pub(crate) fn to_result(&self) -> Result<T, Error> {
+    pub(super) fn into_result(self) -> Result<T, Error> {
         match self {
             Self::Value(value) => Ok(value.clone()),
             Self::Cancelled => Err(Error::cancelled()),
-            Self::Failed(failure) => Err(Error::failed(failure.clone())),
+            Self::Failed(failure) => Err(Error::failed(failure)),
         }
     }
 }
@@ -58,6 +65,8 @@ pub(super) struct Rare<T> {
     runs: u64,
     /// The last run of a recurring task, or the present one of a future that is pending.
     pub(super) last: Option<LastRun>,
+    /// Why the task has failed.
+    pub(super) failure: Option<Failure>,
 }
 
 impl<T> Default for Rare<T> {
@@ -69,6 +78,7 @@ impl<T> Default for Rare<T> {
             interruptible: Waiters::default(),
             runs: 0,
             last: None,
+            failure: None,
         }
     }
 }
@@ -135,6 +145,11 @@ impl<T> Slot<T> {
 
     pub(super) fn take_step(&mut self) -> Option<Result<Step<T>, Failure>> {
         self.rare_if_any()?.step.take()
+    }
+
+    /// Why the task has failed, where it has.
+    pub(super) fn failure(&self) -> Option<Failure> {
+        self.rare.as_ref()?.failure.clone()
     }
 
     /// Those who wait for the end.
