@@ -361,6 +361,10 @@ impl<I: Item> Core<I> {
 
     /// Sees to it that somebody looks at the queue when its first task is due.
     pub(super) fn see_to_the_queue(&mut self, now: Now, effects: &mut Effects<I>) {
+        if self.roster.anyone_waiting().is_none() {
+            // Whoever is at work looks before it waits.
+            return;
+        }
         if let Some(next_look) = self.agenda.next_look(now) {
             effects.wake.extend(self.roster.appoint(next_look));
         }

@@ -81,11 +81,7 @@ impl<I> Inbox<I> {
     }
 
     /// Changes the patience, and takes out what was staged under the one before.
-    pub(super) fn renew(
-        &self,
-        patience: Option<Tick>,
-        room: Vec<Letter<I>>,
-    ) -> Vec<Letter<I>> {
+    pub(super) fn renew(&self, patience: Option<Tick>, room: Vec<Letter<I>>) -> Vec<Letter<I>> {
         let mut staged = self.staged.lock();
         staged.patience = patience;
         if staged.letters.is_empty() {
@@ -134,8 +130,7 @@ mod tests {
     fn a_full_inbox_says_so() {
         let inbox = Inbox::new();
         inbox.renew(Some(Tick::ZERO), Vec::new());
-        let answers: Vec<bool> =
-            (0..MANY).map(|_| inbox.stage(letter(0, 0)).unwrap()).collect();
+        let answers: Vec<bool> = (0..MANY).map(|_| inbox.stage(letter(0, 0)).unwrap()).collect();
         assert_eq!(answers.iter().filter(|is_full| **is_full).count(), 1);
         assert!(answers[MANY - 1]);
     }

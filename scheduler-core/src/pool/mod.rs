@@ -83,6 +83,8 @@ use crate::task::TaskReturn;
 use crate::task::Traits;
 use crate::task::cell::TaskCell;
 use crate::task::slot::Work;
+use crate::task::steps::Once;
+use crate::task::steps::Steps;
 use crate::time::Due;
 use crate::time::Now;
 use crate::trigger::Trigger;
@@ -159,7 +161,7 @@ impl ScheduledThreadPool {
         &self,
         body: impl FnOnce() -> T + Send + 'static,
     ) -> Result<TaskHandle<T>, Error> {
-        self.submit_task(Task::once(body))
+        self.schedule(Duration::ZERO, body)
     }
 
     /// Runs a task once, `delay` from now and never earlier.
@@ -174,7 +176,9 @@ impl ScheduledThreadPool {
         delay: Duration,
         body: impl FnOnce() -> T + Send + 'static,
     ) -> Result<TaskHandle<T>, Error> {
-        self.submit_task(Task::once(body).initial_delay(delay))
+        let now = Now::read(&*self.shell().clock);
+        let (traits, due) = (Traits::of_a_one_shot(), Due::Tick(now.tick + delay));
+        self.launch(Launch { traits, kind: Kind::OneShot, due, now }, Once(Some(body)))
     }
 
     /// Runs a future once, `delay` from now; while it is pending it holds no worker.
@@ -253,27 +257,41 @@ impl ScheduledThreadPool {
         let now = Now::read(&*self.shell().clock);
         let due = first_due(&task, now)?;
         let kind = if task.rhythm.is_recurring() { Kind::Recurring } else { Kind::OneShot };
-        let (id, name) = (self.shell().draw_id(), task.name.as_deref());
-        let around = self.shell().hooks.decorate(id, name).map_err(Error::failed)?;
-        let handle = TaskHandle::new(self.make_cell(id, task, around, due));
+        let Task { name, rhythm, on_error, deadline, body, .. } = task;
+        let traits = Traits { name, rhythm, on_error, deadline };
+        self.launch(Launch { traits, kind, due, now }, body)
+    }
+
+    fn launch<T: Send + Sync + 'static, B: Steps<T> + 'static>(
+        &self,
+        launch: Launch,
+        body: B,
+    ) -> Result<TaskHandle<T>, Error> {
+        let Launch { traits, kind, due, now } = launch;
+        let id = self.shell().draw_id();
+        let around = self.shell().hooks.decorate(id, traits.name.as_deref());
+        let work = Work { body, around: around.map_err(Error::failed)? };
+        let header = Header::new(id, traits, Arc::clone(&self.shell().link));
+        let handle = TaskHandle::new(TaskCell::new(header, work, due));
         match self.shell().admit(handle.task(), kind, due, now) {
             Ok(()) => Ok(handle),
             Err(refused) => self.reject(refused).map(|()| handle),
         }
     }
 
-    fn make_cell<T: Send + Sync + 'static>(
+    /// A task of the pool's own, which is not submitted yet.
+    fn make_handle<T: Send + Sync + 'static>(
         &self,
         id: TaskId,
         task: Task<T>,
         around: Option<Around>,
         due: Due,
-    ) -> Arc<TaskCell<T>> {
-        let Task { name, rhythm, on_error, deadline, .. } = task;
+    ) -> TaskHandle<T> {
+        let Task { name, rhythm, on_error, deadline, is_alarm, body, .. } = task;
         let traits = Traits { name, rhythm, on_error, deadline };
         let mut header = Header::new(id, traits, Arc::clone(&self.shell().link));
-        header.is_alarm = task.is_alarm;
-        TaskCell::new(header, Work { body: task.body, around }, due)
+        header.is_alarm = is_alarm;
+        TaskHandle::new(TaskCell::new(header, Work { body, around }, due))
     }
 
     fn reject(&self, refused: AnyItem) -> Result<(), Error> {
@@ -284,6 +302,14 @@ impl ScheduledThreadPool {
     fn shell(&self) -> &Arc<Shell> {
         &self.owner.shell
     }
+}
+
+/// All of a new task but its body.
+struct Launch {
+    traits: Traits,
+    kind: Kind,
+    due: Due,
+    now: Now,
 }
 
 fn first_due<T>(task: &Task<T>, now: Now) -> Result<Due, Error> {

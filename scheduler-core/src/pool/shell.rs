@@ -138,7 +138,12 @@ impl Shell {
             announcer: parts.announcer,
             thread_name_prefix: parts.thread_name_prefix,
             crew: Mutex::new(parts.crew),
-            locked: Mutex::new(Locked { core: parts.core, gates: Vec::new(), patience: None, letters: Vec::new() }),
+            locked: Mutex::new(Locked {
+                core: parts.core,
+                gates: Vec::new(),
+                patience: None,
+                letters: Vec::new(),
+            }),
             inbox: Inbox::new(),
             sequence: AtomicU64::new(0),
             termination: Arc::new(Gate::new()),

@@ -45,52 +45,34 @@ use crate::time::Now;
 use crate::unwind::catch;
 use crate::unwind::drop_contained;
 
-/// A task whose value is of type `T`.
+/// A task whose value is of type `T`, with its body in place: one allocation for both.
 ///
 /// INVARIANT: the lock is the innermost of the engine; nothing is locked and no user code runs while
 /// it is held. Whatever a transition frees is handed out and dropped after unlocking.
-pub(crate) struct TaskCell<T> {
+pub(crate) struct TaskCell<T, B> {
     header: Header,
-    slot: Mutex<Slot<T>>,
+    slot: Mutex<Slot<T, B>>,
     /// Set once, under the lock, when the task completes.
     value: OnceLock<T>,
 }
 
-impl<T> TaskCell<T> {
-    pub(crate) fn remove_waiter(&self, number: u64) {
-        let removed = self.slot.lock().rare_if_any().and_then(|rare| rare.waiters.remove(number));
-        drop_contained(removed);
-    }
+/// A task as its handles know it: without the type of its body.
+pub(crate) trait Awaited<T>: AnyTask {
+    /// The outcome, or none while the task has not ended.
+    fn outcome(&self) -> Option<Ended<'_, T>>;
+    /// Adds a waiter, or hands it back with the final state when the task has ended.
+    fn add_waiter(&self, waiter: Waiter) -> Result<u64, (Waiter, TaskState)>;
+    fn remove_waiter(&self, number: u64);
 }
 
-impl<T: Send + Sync + 'static> TaskCell<T> {
-    pub(crate) fn new(header: Header, work: Work<T>, due: Due) -> Arc<Self> {
+impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
+    pub(crate) fn new(header: Header, work: Work<B>, due: Due) -> Arc<Self> {
         let slot = Mutex::new(Slot::new(work, due));
         Arc::new(Self { header, slot, value: OnceLock::new() })
     }
 
-    /// The outcome, or none while the task has not ended.
-    pub(super) fn outcome(&self) -> Option<Ended<'_, T>> {
-        let slot = self.slot.lock();
-        match slot.state.visible() {
-            TaskState::Scheduled | TaskState::Running => None,
-            TaskState::Completed => self.value.get().map(Ended::Value),
-            TaskState::Failed => Some(slot.failure().map_or(Ended::Cancelled, Ended::Failed)),
-            TaskState::Cancelled => Some(Ended::Cancelled),
-        }
-    }
-
-    /// Adds a waiter, or hands it back with the final state when the task has ended.
-    pub(crate) fn add_waiter(&self, waiter: Waiter) -> Result<u64, (Waiter, TaskState)> {
-        let mut slot = self.slot.lock();
-        if slot.state.is_ended() && !planted("L6") {
-            return Err((waiter, slot.state.visible()));
-        }
-        Ok(slot.rare().waiters.add(waiter))
-    }
-
     /// Ends a task whose body its worker holds.
-    fn end(&self, end: End, outcome: Outcome<T>, work: Work<T>) -> Verdict {
+    fn end(&self, end: End, outcome: Outcome<T>, work: Work<B>) -> Verdict {
         let mut slot = self.slot.lock();
         match slot.state.end(end) {
             Settle::Done => {
@@ -109,8 +91,8 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
     /// Publishes the outcome of a task that has just ended, and tells all who wait for it.
     fn part(
         &self,
-        mut slot: MutexGuard<'_, Slot<T>>,
-        farewell: Farewell<T>,
+        mut slot: MutexGuard<'_, Slot<T, B>>,
+        farewell: Farewell<T, B>,
         outcome: Outcome<T>,
     ) -> Verdict {
         let late = match outcome {
@@ -128,7 +110,7 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
         Verdict::Ended(state)
     }
 
-    fn requeue(&self, next: Due, work: Work<T>) -> Verdict {
+    fn requeue(&self, next: Due, work: Work<B>) -> Verdict {
         let mut slot = self.slot.lock();
         match slot.state.requeue() {
             Settle::Done => {
@@ -145,7 +127,7 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
     }
 
     /// Makes the outcome of one step known.
-    fn conclude(&self, mut tried: Tried<T>, now: Now) -> Verdict {
+    fn conclude(&self, mut tried: Tried<T, B>, now: Now) -> Verdict {
         let step = mem::replace(&mut tried.step, Ok(Step::Pending));
         match step {
             Ok(Step::Value(value)) => self.end(End::Completed, Outcome::Value(value), tried.work),
@@ -166,7 +148,7 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
     /// Decides how a recurring task goes on after a run.
     fn conclude_recurring(
         &self,
-        tried: Tried<T>,
+        tried: Tried<T, B>,
         outcome: &Result<(), Failure>,
         now: Now,
     ) -> Verdict {
@@ -184,8 +166,8 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
         }
     }
 
-    fn end_without_next(&self, work: Work<T>) -> Verdict {
-        let (end, outcome) = last_outcome(Some(&*work.body));
+    fn end_without_next(&self, work: Work<B>) -> Verdict {
+        let (end, outcome) = last_outcome(Some(&work.body));
         self.end(end, outcome, work)
     }
 
@@ -218,7 +200,7 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
     }
 
     /// Runs one step of the body; none where there is no body, because the task was cancelled.
-    fn attempt(self: &Arc<Self>, run: &Run, refused: Option<Failure>) -> Option<Tried<T>> {
+    fn attempt(self: &Arc<Self>, run: &Run, refused: Option<Failure>) -> Option<Tried<T, B>> {
         let mut work = self.slot.lock().take_work()?;
         let step = match refused {
             Some(failure) => Err(failure),
@@ -231,7 +213,7 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
         Some(Tried { work, step, last: run.last() })
     }
 
-    fn put_back(&self, tried: Tried<T>) {
+    fn put_back(&self, tried: Tried<T, B>) {
         let mut slot = self.slot.lock();
         slot.put_work(tried.work);
         let rare = slot.rare();
@@ -240,13 +222,13 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
 }
 
 /// A body of which one step has been run, in the hands of its worker.
-struct Tried<T> {
-    work: Work<T>,
+struct Tried<T, B> {
+    work: Work<B>,
     step: Result<Step<T>, Failure>,
     last: LastRun,
 }
 
-impl<T> Tried<T> {
+impl<T, B> Tried<T, B> {
     /// What came of the run; none while its future is pending.
     fn outcome(&self) -> Option<Result<(), Failure>> {
         match &self.step {
@@ -259,14 +241,39 @@ impl<T> Tried<T> {
 }
 
 /// How a task ends that has no further due time.
-fn last_outcome<T>(body: Option<&dyn Steps<T>>) -> (End, Outcome<T>) {
+fn last_outcome<T>(body: Option<&impl Steps<T>>) -> (End, Outcome<T>) {
     match body.and_then(Steps::last_value) {
         Some(value) => (End::Completed, Outcome::Value(value)),
         None => (End::Failed, Outcome::Cancelled),
     }
 }
 
-impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
+impl<T: Send + Sync + 'static, B: Steps<T> + 'static> Awaited<T> for TaskCell<T, B> {
+    fn outcome(&self) -> Option<Ended<'_, T>> {
+        let slot = self.slot.lock();
+        match slot.state.visible() {
+            TaskState::Scheduled | TaskState::Running => None,
+            TaskState::Completed => self.value.get().map(Ended::Value),
+            TaskState::Failed => Some(slot.failure().map_or(Ended::Cancelled, Ended::Failed)),
+            TaskState::Cancelled => Some(Ended::Cancelled),
+        }
+    }
+
+    fn add_waiter(&self, waiter: Waiter) -> Result<u64, (Waiter, TaskState)> {
+        let mut slot = self.slot.lock();
+        if slot.state.is_ended() && !planted("L6") {
+            return Err((waiter, slot.state.visible()));
+        }
+        Ok(slot.rare().waiters.add(waiter))
+    }
+
+    fn remove_waiter(&self, number: u64) {
+        let removed = self.slot.lock().rare_if_any().and_then(|rare| rare.waiters.remove(number));
+        drop_contained(removed);
+    }
+}
+
+impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B> {
     fn header(&self) -> &Header {
         &self.header
     }
@@ -344,7 +351,7 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
                 Verdict::Requeue(next)
             }
             Ok(None) => {
-                let (end, outcome) = last_outcome(self.slot.lock().body.as_deref());
+                let (end, outcome) = last_outcome(self.slot.lock().body.as_ref());
                 self.retire(end, outcome)
             }
             Err(failure) => self.retire(End::Failed, Outcome::Failed(failure)),
@@ -419,7 +426,10 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
 }
 
 /// Runs one step of the body, inside what surrounds it.
-fn perform<T>(work: &mut Work<T>, waker: &dyn Fn() -> Waker) -> Result<Step<T>, Failure> {
+fn perform<T, B: Steps<T>>(
+    work: &mut Work<B>,
+    waker: &dyn Fn() -> Waker,
+) -> Result<Step<T>, Failure> {
     let Work { body, around } = work;
     let mut result = None;
     let outer = match around {
@@ -437,14 +447,14 @@ fn perform<T>(work: &mut Work<T>, waker: &dyn Fn() -> Waker) -> Result<Step<T>, 
 }
 
 /// The waker of a task's future puts the task back into the queue of its pool.
-impl<T: Send + Sync + 'static> Wake for TaskCell<T> {
+impl<T: Send + Sync + 'static, B: Steps<T> + 'static> Wake for TaskCell<T, B> {
     fn wake(self: Arc<Self>) {
         let answer = self.slot.lock().state.wake();
         self.resume_if(answer);
     }
 }
 
-impl<T> Drop for TaskCell<T> {
+impl<T, B> Drop for TaskCell<T, B> {
     fn drop(&mut self) {
         let slot = self.slot.get_mut();
         let body = (slot.take_work(), slot.take_step());
@@ -458,7 +468,7 @@ impl<T> Drop for TaskCell<T> {
     }
 }
 
-impl<T> fmt::Debug for TaskCell<T> {
+impl<T, B> fmt::Debug for TaskCell<T, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let slot = self.slot.lock();
         f.debug_struct("TaskCell")

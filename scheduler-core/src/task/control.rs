@@ -1,6 +1,5 @@
 //! What the caller's end can tell a task: to end, to stop its run, to ask anew when it is due.
 
-use super::any::AnyTask;
 use super::handle::TaskHandle;
 
 impl<T: Send + Sync + 'static> TaskHandle<T> {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::Home;
 use super::any::AnyTask;
-use super::cell::TaskCell;
+use super::cell::Awaited;
 use super::header::TaskId;
 use super::run::Interruptible;
 use super::run::Run;
@@ -41,13 +41,13 @@ const STARVED_AFTER: Duration = Duration::from_secs(1);
 #[doc(alias = "ScheduledFuture")]
 #[doc(alias = "FutureTask")]
 pub struct TaskHandle<T> {
-    pub(super) cell: Arc<TaskCell<T>>,
+    pub(super) cell: Arc<dyn Awaited<T>>,
     /// The number under which this handle's waker is registered.
     waker: Option<u64>,
 }
 
 impl<T: Send + Sync + 'static> TaskHandle<T> {
-    pub(crate) fn new(cell: Arc<TaskCell<T>>) -> Self {
+    pub(crate) fn new(cell: Arc<dyn Awaited<T>>) -> Self {
         Self { cell, waker: None }
     }
 
@@ -334,6 +334,6 @@ impl<T> Clone for TaskHandle<T> {
 
 impl<T> fmt::Debug for TaskHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("TaskHandle").field(&self.cell).finish()
+        f.debug_tuple("TaskHandle").field(&self.cell.header().label()).finish()
     }
 }

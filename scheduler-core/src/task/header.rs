@@ -64,6 +64,11 @@ pub(crate) struct Header {
 }
 
 impl Traits {
+    /// A nameless task that runs once, without a limit.
+    pub(crate) const fn of_a_one_shot() -> Self {
+        Self { name: None, rhythm: Rhythm::Once, on_error: OnError::Stop, deadline: Tick::MAX }
+    }
+
     /// Whether they are more than those of a nameless one-shot without a limit.
     fn are_special(&self) -> bool {
         self.name.is_some() || self.rhythm.is_recurring() || self.deadline != Tick::MAX

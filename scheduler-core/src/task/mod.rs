@@ -47,7 +47,7 @@ pub(crate) mod run;
 pub(crate) mod slot;
 mod spec;
 pub(crate) mod state;
-mod steps;
+pub(crate) mod steps;
 pub(crate) mod waiters;
 
 use std::sync::Arc;

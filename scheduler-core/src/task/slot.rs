@@ -6,7 +6,6 @@ use super::state::Cancel;
 use super::state::StateMachine;
 use super::state::TaskState;
 use super::steps::Step;
-use super::steps::Steps;
 use super::waiters::Waiter;
 use super::waiters::Waiters;
 use super::waiters::tell;
@@ -26,7 +25,7 @@ pub(super) enum Outcome<T> {
 }
 
 /// How a task has ended, for all who ask.
-pub(super) enum Ended<'a, T> {
+pub(crate) enum Ended<'a, T> {
     Value(&'a T),
     Cancelled,
     Failed(Failure),
@@ -44,11 +43,11 @@ impl<T: Clone> Ended<'_, T> {
 }
 
 /// What a task's lock guards.
-pub(super) struct Slot<T> {
+pub(super) struct Slot<T, B> {
     pub(super) state: StateMachine,
     pub(super) due: Due,
     /// INVARIANT: absent while the task is executed, and after it has ended.
-    pub(super) body: Option<Box<dyn Steps<T>>>,
+    pub(super) body: Option<B>,
     rare: Option<Box<Rare<T>>>,
 }
 
@@ -84,20 +83,20 @@ impl<T> Default for Rare<T> {
 }
 
 /// A body with what surrounds it.
-pub(crate) struct Work<T> {
-    pub(crate) body: Box<dyn Steps<T>>,
+pub(crate) struct Work<B> {
+    pub(crate) body: B,
     pub(crate) around: Option<Around>,
 }
 
 /// What is to be done outside the lock when a task has ended.
-pub(super) struct Farewell<T> {
-    pub(super) work: Option<Work<T>>,
+pub(super) struct Farewell<T, B> {
+    pub(super) work: Option<Work<B>>,
     step: Option<Result<Step<T>, Failure>>,
     waiters: Vec<(u64, Waiter)>,
     pub(super) state: TaskState,
 }
 
-impl<T> Farewell<T> {
+impl<T, B> Farewell<T, B> {
     /// Tells all waiters, and drops what is left.
     pub(super) fn say(self, header: &Header) {
         tell(self.waiters, self.state);
@@ -114,8 +113,8 @@ pub(super) fn discard<V>(header: &Header, leftover: V) {
     }
 }
 
-impl<T> Slot<T> {
-    pub(super) fn new(work: Work<T>, due: Due) -> Self {
+impl<T, B> Slot<T, B> {
+    pub(super) fn new(work: Work<B>, due: Due) -> Self {
         let mut slot = Self { state: StateMachine::new(), due, body: None, rare: None };
         slot.put_work(work);
         slot
@@ -131,14 +130,14 @@ impl<T> Slot<T> {
         self.rare.as_deref_mut()
     }
 
-    pub(super) fn put_work(&mut self, work: Work<T>) {
+    pub(super) fn put_work(&mut self, work: Work<B>) {
         self.body = Some(work.body);
         if work.around.is_some() {
             self.rare().around = work.around;
         }
     }
 
-    pub(super) fn take_work(&mut self) -> Option<Work<T>> {
+    pub(super) fn take_work(&mut self) -> Option<Work<B>> {
         let around = self.rare_if_any().and_then(|rare| rare.around.take());
         self.body.take().map(|body| Work { body, around })
     }
@@ -176,7 +175,7 @@ impl<T> Slot<T> {
     }
 
     /// What is to be told and dropped of a task that has just ended.
-    pub(super) fn farewell(&mut self) -> Farewell<T> {
+    pub(super) fn farewell(&mut self) -> Farewell<T, B> {
         Farewell {
             work: self.take_work(),
             step: self.take_step(),
@@ -186,7 +185,7 @@ impl<T> Slot<T> {
     }
 
     /// Ends the task as cancelled, if it has not ended.
-    pub(super) fn cancel(&mut self) -> (Cancel, Option<Farewell<T>>) {
+    pub(super) fn cancel(&mut self) -> (Cancel, Option<Farewell<T, B>>) {
         let answer = self.state.cancel();
         if answer == Cancel::Refused {
             return (answer, None);

@@ -63,6 +63,20 @@ pub(crate) trait Steps<T>: Send {
     fn abandon_run(&mut self) {}
 }
 
+impl<T> Steps<T> for Box<dyn Steps<T>> {
+    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Step<T> {
+        (**self).step(waker)
+    }
+
+    fn last_value(&self) -> Option<T> {
+        (**self).last_value()
+    }
+
+    fn abandon_run(&mut self) {
+        (**self).abandon_run();
+    }
+}
+
 /// A closure that runs once and returns a value.
 pub(crate) struct Once<F>(pub(crate) Option<F>);
 
