@@ -22,6 +22,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
+use std::sync::TryLockError;
 use std::time::Duration;
 
 #[cfg(any(loom, shuttle))]
@@ -34,6 +35,8 @@ pub(crate) use shuttle as checker;
 use std::sync as platform;
 
 pub(crate) use platform::atomic::{AtomicBool, AtomicU64, Ordering};
+/// No checker has one. It is set under a lock that the checkers know.
+pub(crate) use std::sync::OnceLock;
 
 /// A thread-local of the thread that the model checker runs, which is not one of the system's.
 #[cfg(any(loom, shuttle))]
@@ -67,6 +70,11 @@ pub(crate) struct Condvar(platform::Condvar);
 impl<T> Mutex<T> {
     pub(crate) fn new(value: T) -> Self {
         Self(platform::Mutex::new(value))
+    }
+
+    /// The value, of which there is no other user.
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
@@ -113,6 +121,18 @@ impl Condvar {
 
     pub(crate) fn notify_all(&self) {
         self.0.notify_all();
+    }
+}
+
+impl<T> Mutex<T> {
+    /// The lock, unless somebody holds it.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        let guard = match self.0.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(MutexGuard { guard, _held: Held::new() })
     }
 }
 

@@ -49,7 +49,7 @@ impl ScheduledThreadPool {
     pub fn call_at(&self, at: Tick, call: impl FnOnce() + Send + 'static) -> Alarm {
         let (id, due) = (self.shell().draw_id(), Due::Tick(at));
         let task = Task::once(call).alarm();
-        let handle = TaskHandle::new(self.make_cell(id, task, None, due));
+        let handle = self.make_handle(id, task, None, due);
         let item = handle.task();
         self.shell()
             .step(|core, now, effects| core.admit_own(item, Kind::Alarm, due, now, effects));

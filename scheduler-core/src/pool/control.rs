@@ -155,7 +155,7 @@ impl ScheduledThreadPool {
     /// With zero, a worker is started for waiting tasks all the same.
     #[doc(alias = "setCorePoolSize")]
     pub fn set_core_size(&self, core_size: usize) {
-        self.shell().step(|core, _, effects| core.set_core_size(core_size, effects));
+        self.shell().alter(|core, effects| core.set_core_size(core_size, effects));
     }
 
     /// How long a worker beyond the core size stays idle before it leaves; 10 ms by default.
@@ -172,7 +172,7 @@ impl ScheduledThreadPool {
     /// [`Error::is_argument`] when it is zero while core workers may time out.
     #[doc(alias = "setKeepAliveTime")]
     pub fn set_keep_alive(&self, keep_alive: Duration) -> Result<(), Error> {
-        self.shell().step(|core, _, effects| {
+        self.shell().alter(|core, effects| {
             check_keep_alive(keep_alive, core.roster.core_may_time_out)?;
             core.roster.keep_alive = keep_alive;
             core.reconsider_idle(effects);
@@ -194,7 +194,7 @@ impl ScheduledThreadPool {
     /// [`Error::is_argument`] when the keep-alive time is zero.
     #[doc(alias = "allowCoreThreadTimeOut")]
     pub fn set_core_may_time_out(&self, may: bool) -> Result<(), Error> {
-        self.shell().step(|core, _, effects| {
+        self.shell().alter(|core, effects| {
             check_keep_alive(core.roster.keep_alive, may)?;
             core.roster.core_may_time_out = may;
             core.reconsider_idle(effects);
@@ -258,7 +258,7 @@ impl ScheduledThreadPool {
         let now = Now::read(&*self.shell().clock);
         let described = waiting.iter().map(|(due, task)| QueuedTask {
             id: task.header().id,
-            name: task.header().name.as_deref().map(str::to_owned),
+            name: task.header().name().map(str::to_owned),
             delay: due.left(now),
         });
         described.collect()
@@ -285,7 +285,7 @@ impl ScheduledThreadPool {
             return None;
         }
         let removed =
-            self.shell().step(|core, _, effects| core.remove(task.header().ticket(), effects));
+            self.shell().alter(|core, effects| core.remove(task.header().ticket(), effects));
         removed.map(|task| UnstartedTask::new(task, Arc::clone(self.shell())))
     }
 
@@ -306,7 +306,7 @@ impl ScheduledThreadPool {
     /// Either way their bodies are dropped when they are cancelled.
     #[doc(alias = "setRemoveOnCancelPolicy")]
     pub fn set_remove_on_cancel(&self, remove: bool) {
-        self.shell().step(|core, _, _| core.remove_on_cancel = remove);
+        self.shell().alter(|core, _| core.remove_on_cancel = remove);
     }
 
     fn holds(&self, task: &dyn AnyTask) -> bool {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::agenda::Agenda;
+use super::inbox::Letter;
 use super::roster::Roster;
 use super::roster::WorkerNumber;
 use super::shutdown::Kind;
@@ -88,6 +89,30 @@ impl<I: Item> Core<I> {
         }
         self.enter(item, kind, due, now, effects);
         Ok(())
+    }
+
+    /// The earliest due time of a task whose submission need not be told at once, because somebody will
+    /// look at the queue by then; none when the core has to hear of every submission.
+    pub(crate) fn patience(&self) -> Option<Tick> {
+        let is_staffed = self.roster.live() >= self.roster.core_size.max(1);
+        let is_calm = self.state == RunState::Running && is_staffed;
+        if is_calm { self.roster.patience() } else { None }
+    }
+
+    /// Puts in a task that was staged and that nobody has to be told of.
+    pub(crate) fn collect(&mut self, letter: Letter<I>, effects: &mut Effects<I>) {
+        let Letter { item, kind, due } = letter;
+        self.put(item, kind, Due::Tick(due), None, effects);
+    }
+
+    /// As [`collect`](Self::collect), where those who were to look at the queue may wait for longer now.
+    pub(crate) fn collect_late(&mut self, letter: Letter<I>, effects: &mut Effects<I>) {
+        let due = letter.due;
+        self.hire_if_missing(effects);
+        self.collect(letter, effects);
+        if due != Tick::MAX {
+            effects.wake.extend(self.roster.appoint(due));
+        }
     }
 
     /// Takes in what the pool itself has made: the time limit of a task that was taken in before, or an
@@ -249,17 +274,17 @@ impl<I: Item> Core<I> {
         }
         // First, so that a pool that finds the task ended does not declare its end beside the start.
         self.hire_if_missing(effects);
-        self.put(item, kind, due.not_overtaking(now), now, effects);
+        self.put(item, kind, due.not_overtaking(now), Some(now), effects);
         self.see_to_the_queue(now, effects);
     }
 
-    /// Puts a task into the queue. Nobody is woken.
+    /// Puts a task into the queue. Nobody is woken. What time it is matters to the wall clock alone.
     pub(super) fn put(
         &mut self,
         item: I,
         kind: Kind,
         due: Due,
-        now: Now,
+        now: Option<Now>,
         effects: &mut Effects<I>,
     ) {
         self.alarms += usize::from(item.is_alarm());
@@ -291,11 +316,11 @@ impl<I: Item> Core<I> {
     ) {
         let counts = matches!(done, Done::Ended | Done::Recurs(..));
         if !matches!(done, Done::Nothing) {
-            // INVARIANT: the worker still holds the task, so this reference is not the last one and
-            // nothing of the user's is dropped under the lock.
-            let rang = self.roster.vacate(worker).is_some_and(|item| item.is_alarm());
+            let vacated = self.roster.vacate(worker);
+            let rang = vacated.as_ref().is_some_and(Item::is_alarm);
             self.ringing -= usize::from(rang);
             self.completed += u64::from(counts && !rang);
+            effects.release.extend(vacated);
         }
         if let Done::Recurs(item, due) = done {
             // Nobody is woken for it: its worker is about to look at the queue.
@@ -306,7 +331,7 @@ impl<I: Item> Core<I> {
             if item.wants_renewal() && !item.is_ended() {
                 self.send_off(item, effects);
             } else {
-                self.put(item, Kind::Recurring, due.not_overtaking(now), now, effects);
+                self.put(item, Kind::Recurring, due.not_overtaking(now), Some(now), effects);
             }
             self.hire_if_missing(effects);
         }
@@ -314,6 +339,10 @@ impl<I: Item> Core<I> {
 
     /// Sees to it that somebody looks at the queue when its first task is due.
     pub(super) fn see_to_the_queue(&mut self, now: Now, effects: &mut Effects<I>) {
+        if self.roster.anyone_waiting().is_none() {
+            // Whoever is at work looks before it waits.
+            return;
+        }
         if let Some(next_look) = self.agenda.next_look(now) {
             effects.wake.extend(self.roster.appoint(next_look));
         }

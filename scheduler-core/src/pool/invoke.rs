@@ -141,7 +141,7 @@ impl ScheduledThreadPool {
         F: FnOnce() -> T + Send + 'static,
     {
         let (id, due) = (self.shell().draw_id(), Due::Tick(self.shell().clock.now()));
-        let handle = TaskHandle::new(self.make_cell(id, Task::once(body), None, due));
+        let handle = self.make_handle(id, Task::once(body), None, due);
         handle.cancel();
         handle
     }

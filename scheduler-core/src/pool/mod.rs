@@ -7,8 +7,8 @@
 //!
 //! | layer | files | knows | never |
 //! |---|---|---|---|
-//! | core | `core`, `ending`, `renewal`, `staffing`, `agenda`, `roster`, `shutdown`, `step` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
-//! | shell | `shell` | the lock; performs the core's effects after unlocking | decides anything |
+//! | core | `core`, `ending`, `renewal`, `staffing`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
+//! | shell | `shell`, `inbox` | the locks; performs the core's effects after unlocking | decides anything |
 //! | edge | `worker`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
 //!
 //! # The life of a pool
@@ -35,7 +35,9 @@ mod control;
 mod core;
 mod crew;
 mod ending;
+mod few;
 mod hooks;
+mod inbox;
 mod invoke;
 mod rejection;
 mod renewal;
@@ -74,14 +76,16 @@ use crate::error::Error;
 use crate::sync::Mutex;
 use crate::task::Body;
 use crate::task::Header;
-use crate::task::Home;
 use crate::task::Rhythm;
 use crate::task::Task;
 use crate::task::TaskHandle;
 use crate::task::TaskId;
 use crate::task::TaskReturn;
+use crate::task::Traits;
 use crate::task::cell::TaskCell;
 use crate::task::slot::Work;
+use crate::task::steps::Once;
+use crate::task::steps::Steps;
 use crate::time::Due;
 use crate::time::Now;
 use crate::trigger::Trigger;
@@ -158,7 +162,7 @@ impl ScheduledThreadPool {
         &self,
         body: impl FnOnce() -> T + Send + 'static,
     ) -> Result<TaskHandle<T>, Error> {
-        self.submit_task(Task::once(body))
+        self.schedule(Duration::ZERO, body)
     }
 
     /// Runs a task once, `delay` from now and never earlier.
@@ -173,7 +177,9 @@ impl ScheduledThreadPool {
         delay: Duration,
         body: impl FnOnce() -> T + Send + 'static,
     ) -> Result<TaskHandle<T>, Error> {
-        self.submit_task(Task::once(body).initial_delay(delay))
+        let now = Now::read(&*self.shell().clock);
+        let (traits, due) = (Traits::of_a_one_shot(), Due::Tick(now.tick + delay));
+        self.launch(Launch { traits, kind: Kind::OneShot, due, now }, Once(Some(body)))
     }
 
     /// Runs a future once, `delay` from now; while it is pending it holds no worker.
@@ -249,38 +255,44 @@ impl ScheduledThreadPool {
         task: Task<T>,
     ) -> Result<TaskHandle<T>, Error> {
         task.check()?;
-        let due = self.first_due(&task)?;
+        let now = Now::read(&*self.shell().clock);
+        let due = first_due(&task, now)?;
         let kind = if task.rhythm.is_recurring() { Kind::Recurring } else { Kind::OneShot };
-        let (id, name) = (self.shell().draw_id(), task.name.as_deref());
-        let around = self.shell().hooks.decorate(id, name).map_err(Error::failed)?;
-        let handle = TaskHandle::new(self.make_cell(id, task, around, due));
-        match self.shell().admit(handle.task(), kind, due) {
+        let Task { name, rhythm, on_error, deadline, body, .. } = task;
+        let traits = Traits { name, rhythm, on_error, deadline };
+        self.launch(Launch { traits, kind, due, now }, body)
+    }
+
+    fn launch<T: Send + Sync + 'static, B: Steps<T> + 'static>(
+        &self,
+        launch: Launch,
+        body: B,
+    ) -> Result<TaskHandle<T>, Error> {
+        let Launch { traits, kind, due, now } = launch;
+        let id = self.shell().draw_id();
+        let around = self.shell().hooks.decorate(id, traits.name.as_deref());
+        let work = Work { body, around: around.map_err(Error::failed)? };
+        let header = Header::new(id, traits, Arc::clone(&self.shell().link));
+        let handle = TaskHandle::new(TaskCell::new(header, work, due));
+        match self.shell().admit(handle.task(), kind, due, now) {
             Ok(()) => Ok(handle),
             Err(refused) => self.reject(refused).map(|()| handle),
         }
     }
 
-    fn first_due<T>(&self, task: &Task<T>) -> Result<Due, Error> {
-        let now = Now::read(&*self.shell().clock);
-        let first = task.rhythm.first(task.initial_delay, now).map_err(Error::failed)?;
-        let what = if matches!(task.rhythm, Rhythm::Paced(_)) { "pace" } else { "trigger" };
-        first.ok_or_else(|| Error::argument(what, "it never fires"))
-    }
-
-    fn make_cell<T: Send + Sync + 'static>(
+    /// A task of the pool's own, which is not submitted yet.
+    fn make_handle<T: Send + Sync + 'static>(
         &self,
         id: TaskId,
         task: Task<T>,
         around: Option<Around>,
         due: Due,
-    ) -> Arc<TaskCell<T>> {
-        let home: Arc<dyn Home> = Arc::clone(self.shell()) as Arc<dyn Home>;
-        let mut header = Header::new(id, task.rhythm, Arc::downgrade(&home));
-        header.name = task.name;
-        header.on_error = task.on_error;
-        header.deadline = task.deadline;
-        header.is_alarm = task.is_alarm;
-        TaskCell::new(header, Work { body: task.body, around }, due)
+    ) -> TaskHandle<T> {
+        let Task { name, rhythm, on_error, deadline, is_alarm, body, .. } = task;
+        let traits = Traits { name, rhythm, on_error, deadline };
+        let mut header = Header::new(id, traits, Arc::clone(&self.shell().link));
+        header.is_alarm = is_alarm;
+        TaskHandle::new(TaskCell::new(header, Work { body, around }, due))
     }
 
     fn reject(&self, refused: AnyItem) -> Result<(), Error> {
@@ -291,6 +303,20 @@ impl ScheduledThreadPool {
     fn shell(&self) -> &Arc<Shell> {
         &self.owner.shell
     }
+}
+
+/// All of a new task but its body.
+struct Launch {
+    traits: Traits,
+    kind: Kind,
+    due: Due,
+    now: Now,
+}
+
+fn first_due<T>(task: &Task<T>, now: Now) -> Result<Due, Error> {
+    let first = task.rhythm.first(task.initial_delay, now).map_err(Error::failed)?;
+    let what = if matches!(task.rhythm, Rhythm::Paced(_)) { "pace" } else { "trigger" };
+    first.ok_or_else(|| Error::argument(what, "it never fires"))
 }
 
 /// See "Dropping" at [`ScheduledThreadPool`].

@@ -4,7 +4,6 @@
 //! others wait without a deadline and cost nothing. A leader that takes a task appoints a successor;
 //! a task that becomes the first one wakes the leader, and nobody else.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::time::Tick;
@@ -18,7 +17,8 @@ pub(crate) struct Roster<I> {
     pub(crate) core_size: usize,
     pub(crate) keep_alive: Duration,
     pub(crate) core_may_time_out: bool,
-    seats: BTreeMap<WorkerNumber, Seat<I>>,
+    /// Few, and the newest last: a search looks at less than a tree would.
+    seats: Vec<Seat<I>>,
     /// Parked workers without a deadline of the queue, the one who came last at the end.
     idle: Vec<WorkerNumber>,
     leader: Option<Leader>,
@@ -29,6 +29,7 @@ pub(crate) struct Roster<I> {
 
 #[derive(Debug)]
 struct Seat<I> {
+    worker: WorkerNumber,
     /// What the worker runs.
     running: Option<I>,
     /// Since when the worker has had nothing to run.
@@ -49,7 +50,7 @@ impl<I> Roster<I> {
             core_size,
             keep_alive,
             core_may_time_out,
-            seats: BTreeMap::new(),
+            seats: Vec::new(),
             idle: Vec::new(),
             leader: None,
             busy: 0,
@@ -71,13 +72,13 @@ impl<I> Roster<I> {
     }
 
     pub(crate) fn running(&self) -> impl Iterator<Item = &I> {
-        self.seats.values().filter_map(|seat| seat.running.as_ref())
+        self.seats.iter().filter_map(|seat| seat.running.as_ref())
     }
 
     /// Adds a worker whose thread is about to be started.
     pub(crate) fn hire(&mut self) -> WorkerNumber {
         self.started += 1;
-        self.seats.insert(self.started, Seat { running: None, idle_since: None });
+        self.seats.push(Seat { worker: self.started, running: None, idle_since: None });
         self.largest = self.largest.max(self.seats.len());
         self.started
     }
@@ -85,7 +86,8 @@ impl<I> Roster<I> {
     /// Removes a worker, and hands back what it was running.
     pub(crate) fn dismiss(&mut self, worker: WorkerNumber) -> Option<I> {
         self.arrive(worker);
-        let running = self.seats.remove(&worker)?.running;
+        let index = self.seats.iter().position(|seat| seat.worker == worker)?;
+        let running = self.seats.remove(index).running;
         self.busy -= usize::from(running.is_some());
         running
     }
@@ -101,17 +103,22 @@ impl<I> Roster<I> {
 
     /// Notes what a worker runs.
     pub(crate) fn occupy(&mut self, worker: WorkerNumber, item: I) {
-        if let Some(seat) = self.seats.get_mut(&worker) {
+        if let Some(seat) = self.seat_mut(worker) {
             seat.idle_since = None;
-            self.busy += usize::from(seat.running.replace(item).is_none());
+            let was_free = seat.running.replace(item).is_none();
+            self.busy += usize::from(was_free);
         }
     }
 
     /// Notes that a worker has run what it had, and hands that back.
     pub(crate) fn vacate(&mut self, worker: WorkerNumber) -> Option<I> {
-        let item = self.seats.get_mut(&worker)?.running.take();
+        let item = self.seat_mut(worker)?.running.take();
         self.busy -= usize::from(item.is_some());
         item
+    }
+
+    fn seat_mut(&mut self, worker: WorkerNumber) -> Option<&mut Seat<I>> {
+        self.seats.iter_mut().find(|seat| seat.worker == worker)
     }
 
     /// Whether workers leave when they have been idle for long enough.
@@ -121,7 +128,8 @@ impl<I> Roster<I> {
 
     /// Whether a worker has been idle for long enough to leave.
     pub(crate) fn has_timed_out(&self, worker: WorkerNumber, now: Tick) -> bool {
-        let since = self.seats.get(&worker).and_then(|seat| seat.idle_since);
+        let seat = self.seats.iter().find(|seat| seat.worker == worker);
+        let since = seat.and_then(|seat| seat.idle_since);
         self.is_timed() && since.is_some_and(|since| now >= since + self.keep_alive)
     }
 
@@ -138,7 +146,7 @@ impl<I> Roster<I> {
         may_leave: bool,
     ) -> Option<Tick> {
         let is_timed = self.is_timed() && may_leave;
-        let seat = self.seats.get_mut(&worker);
+        let seat = self.seat_mut(worker);
         let since = seat.map_or(now, |seat| *seat.idle_since.get_or_insert(now));
         let limit = is_timed.then(|| since + self.keep_alive);
         let leads = next_look.filter(|look| self.leader.is_none_or(|leader| *look < leader.until));
@@ -161,6 +169,15 @@ impl<I> Roster<I> {
         };
         self.leader = Some(Leader { worker, until: next_look });
         Some(worker)
+    }
+
+    /// By when somebody looks at the queue, whatever is submitted: at once where nobody waits, because a
+    /// worker looks before it waits. None where somebody has to be woken.
+    pub(crate) fn patience(&self) -> Option<Tick> {
+        match self.leader {
+            Some(leader) => Some(leader.until),
+            None => self.idle.is_empty().then_some(Tick::ZERO),
+        }
     }
 
     /// One of those who wait.

@@ -4,7 +4,7 @@
 //! Tasks that the core cancels change their state under it, too, so that no handle is unresolved when
 //! another thread sees the pool terminated; those who wait for them are told after unlocking.
 
-use std::collections::BTreeMap;
+use std::mem;
 use std::sync::Arc;
 use std::sync::Weak;
 use std::time::Duration;
@@ -12,7 +12,10 @@ use std::time::Duration;
 use super::core::Core;
 use super::crew::Crew;
 use super::crew::WorkerThread;
+use super::few::Few;
 use super::hooks::Hooks;
+use super::inbox::Inbox;
+use super::inbox::Letter;
 use super::roster::WorkerNumber;
 use super::shutdown::Kind;
 use super::shutdown::RunState;
@@ -26,10 +29,12 @@ use crate::observe::Event;
 use crate::queue::Ticket;
 use crate::sync::AtomicU64;
 use crate::sync::Mutex;
+use crate::sync::MutexGuard;
 use crate::sync::Ordering;
 use crate::task::AnyTask;
 use crate::task::Header;
 use crate::task::Home;
+use crate::task::Link;
 use crate::task::Run;
 use crate::task::TaskId;
 use crate::task::TaskState;
@@ -39,6 +44,7 @@ use crate::time::Clock;
 use crate::time::Due;
 use crate::time::Gate;
 use crate::time::Now;
+use crate::time::Tick;
 use crate::unwind::drop_contained;
 
 /// A task as the core sees it.
@@ -78,16 +84,40 @@ pub(super) struct Shell {
     thread_name_prefix: String,
     crew: Mutex<Crew>,
     locked: Mutex<Locked>,
+    /// Its lock is taken under the other, never the other way round.
+    inbox: Inbox<AnyItem>,
     sequence: AtomicU64,
     /// Opened when the pool has terminated.
     termination: Arc<Gate>,
     me: Weak<Shell>,
+    /// What the tasks of this pool know it by.
+    pub(super) link: Arc<Link>,
 }
+
+/// The most room for letters that is kept.
+const ROOM_MAX: usize = 1024;
 
 struct Locked {
     core: Core<AnyItem>,
     /// Where each worker waits; entered before its thread is started.
-    gates: BTreeMap<WorkerNumber, Arc<Gate>>,
+    gates: Vec<(WorkerNumber, Arc<Gate>)>,
+    /// What the inbox knows of [`Core::patience`].
+    patience: Option<Tick>,
+    /// What comes into the queue with the next step: between steps nothing, and room for what is staged.
+    letters: Vec<Letter<AnyItem>>,
+}
+
+impl Locked {
+    /// Keeps an emptied list for its room, unless it is large.
+    fn keep(&mut self, letters: Vec<Letter<AnyItem>>) {
+        if letters.capacity() <= ROOM_MAX {
+            self.letters = letters;
+        }
+    }
+
+    fn gate(&self, worker: WorkerNumber) -> Option<&Arc<Gate>> {
+        self.gates.iter().find(|(number, _)| *number == worker).map(|(_, gate)| gate)
+    }
 }
 
 /// What a shell is made of.
@@ -108,35 +138,64 @@ impl Shell {
             announcer: parts.announcer,
             thread_name_prefix: parts.thread_name_prefix,
             crew: Mutex::new(parts.crew),
-            locked: Mutex::new(Locked { core: parts.core, gates: BTreeMap::new() }),
+            locked: Mutex::new(Locked {
+                core: parts.core,
+                gates: Vec::new(),
+                patience: None,
+                letters: Vec::new(),
+            }),
+            inbox: Inbox::new(),
             sequence: AtomicU64::new(0),
             termination: Arc::new(Gate::new()),
             me: Weak::clone(me),
+            link: Arc::new(Link(Weak::clone(me) as Weak<dyn Home>)),
         })
     }
 
-    /// Takes one step of the core under the lock, and performs what it asks for after unlocking.
+    /// Takes one step of the core at the present time.
     pub(super) fn step<R>(
         &self,
         step: impl FnOnce(&mut Core<AnyItem>, Now, &mut Effects<AnyItem>) -> R,
     ) -> R {
-        self.step_and_count(step).0
+        let now = Now::read(&*self.clock);
+        self.alter(|core, effects| step(core, now, effects))
     }
 
-    /// As [`step`](Self::step), and says how many workers were started.
-    fn step_and_count<R>(
+    /// Takes one step of the core under the lock, and performs what it asks for after unlocking.
+    pub(super) fn alter<R>(
         &self,
-        step: impl FnOnce(&mut Core<AnyItem>, Now, &mut Effects<AnyItem>) -> R,
+        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
+    ) -> R {
+        self.alter_and_count(step).0
+    }
+
+    /// As [`alter`](Self::alter), and says how many workers were started.
+    fn alter_and_count<R>(
+        &self,
+        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
     ) -> (R, usize) {
-        let now = Now::read(&*self.clock);
+        self.alter_locked(self.locked.lock(), step)
+    }
+
+    fn alter_locked<R>(
+        &self,
+        mut locked: MutexGuard<'_, Locked>,
+        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
+    ) -> (R, usize) {
         let mut effects = Effects::new();
-        let mut locked = self.locked.lock();
-        let result = step(&mut locked.core, now, &mut effects);
-        for worker in &effects.start {
-            locked.gates.insert(*worker, Arc::new(Gate::new()));
+        self.collect(&mut locked, &mut effects);
+        let result = step(&mut locked.core, &mut effects);
+        self.publish_patience(&mut locked, &mut effects);
+        if effects.is_for_nobody() {
+            drop(locked);
+            drop_contained(effects.release);
+            return (result, 0);
         }
-        let wake: Vec<Arc<Gate>> =
-            effects.wake.iter().filter_map(|worker| locked.gates.get(worker).cloned()).collect();
+        for worker in effects.start.iter() {
+            locked.gates.push((*worker, Arc::new(Gate::new())));
+        }
+        let mut wake = Few::new();
+        wake.extend(effects.wake.iter().filter_map(|worker| locked.gate(*worker).cloned()));
         let farewells: Vec<Option<Farewell>> =
             effects.cancel.iter().map(|task| Arc::clone(task).end_as_cancelled()).collect();
         drop(locked);
@@ -146,18 +205,60 @@ impl Shell {
         (result, self.perform(effects, farewells))
     }
 
-    /// Looks at the core; nothing follows from it.
-    pub(super) fn look<R>(&self, look: impl FnOnce(&Core<AnyItem>) -> R) -> R {
-        look(&self.locked.lock().core)
+    /// Puts what is staged into the queue. Somebody looks at it in time: see `inbox`.
+    fn collect(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
+        let mut letters = mem::take(&mut locked.letters);
+        if letters.is_empty() {
+            letters = self.inbox.take(letters);
+        }
+        for letter in letters.drain(..) {
+            locked.core.collect(letter, effects);
+        }
+        locked.keep(letters);
     }
 
-    pub(super) fn next(&self, worker: WorkerNumber, done: Done<AnyItem>) -> Take<AnyItem> {
-        self.step(|core, now, effects| core.next(worker, done, now, effects))
+    /// The lock before a step that closes the pool: what was staged by then is taken in by that step, and
+    /// nothing is staged any more.
+    fn lock_closed(&self) -> MutexGuard<'_, Locked> {
+        let mut locked = self.locked.lock();
+        locked.patience = None;
+        let room = mem::take(&mut locked.letters);
+        locked.letters = self.inbox.renew(None, room);
+        locked
+    }
+
+    /// Tells submitters what the core need not hear of at once.
+    ///
+    /// RACE: a task may have been staged since the step has begun, when somebody was to look at the queue
+    /// who now waits for longer. Whoever changes the patience finds it, and sees to it.
+    fn publish_patience(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
+        while locked.patience != locked.core.patience() {
+            locked.patience = locked.core.patience();
+            let mut letters = self.inbox.renew(locked.patience, mem::take(&mut locked.letters));
+            for letter in letters.drain(..) {
+                locked.core.collect_late(letter, effects);
+            }
+            locked.keep(letters);
+        }
+    }
+
+    /// Looks at the core; nothing follows from it.
+    pub(super) fn look<R>(&self, look: impl FnOnce(&Core<AnyItem>) -> R) -> R {
+        self.alter(|core, _| look(core))
+    }
+
+    pub(super) fn next(
+        &self,
+        worker: WorkerNumber,
+        done: Done<AnyItem>,
+        now: Now,
+    ) -> Take<AnyItem> {
+        self.alter(|core, effects| core.next(worker, done, now, effects))
     }
 
     /// Starts a worker if there are fewer than core, and says whether it did.
     pub(super) fn prestart(&self) -> bool {
-        self.step_and_count(|core, _, effects| core.prestart(1, effects)).1 > 0
+        self.alter_and_count(|core, effects| core.prestart(1, effects)).1 > 0
     }
 
     pub(super) fn settle(&self, worker: WorkerNumber, done: Done<AnyItem>) {
@@ -171,8 +272,29 @@ impl Shell {
         });
     }
 
-    pub(super) fn admit(&self, task: AnyItem, kind: Kind, due: Due) -> Result<(), AnyItem> {
-        self.step(|core, now, effects| core.admit(task, kind, due, now, effects))
+    pub(super) fn admit(
+        &self,
+        task: AnyItem,
+        kind: Kind,
+        due: Due,
+        now: Now,
+    ) -> Result<(), AnyItem> {
+        match self.stage(task, kind, due) {
+            Ok(()) => Ok(()),
+            Err(task) => self.alter(|core, effects| core.admit(task, kind, due, now, effects)),
+        }
+    }
+
+    /// Puts a task into the inbox, or hands it back because the core has to hear of it.
+    fn stage(&self, item: AnyItem, kind: Kind, due: Due) -> Result<(), AnyItem> {
+        let Due::Tick(due) = due else { return Err(item) };
+        item.set_ticket(Ticket::STAGED);
+        let is_full = self.inbox.stage(Letter { item, kind, due }).map_err(|letter| letter.item)?;
+        // Whoever holds the lock instead, collects what is staged, or leaves it to the next submitter.
+        if is_full && let Some(locked) = self.locked.try_lock() {
+            self.alter_locked(locked, |_, _| ());
+        }
+        Ok(())
     }
 
     /// The number of a new task.
@@ -187,11 +309,13 @@ impl Shell {
     }
 
     pub(super) fn shutdown(&self) {
-        self.step(|core, now, effects| core.shutdown(now, effects));
+        let now = Now::read(&*self.clock);
+        self.alter_locked(self.lock_closed(), |core, effects| core.shutdown(now, effects));
     }
 
     pub(super) fn shutdown_now(&self) -> Vec<AnyItem> {
-        self.step(|core, now, effects| core.shutdown_now(now, effects))
+        let now = Now::read(&*self.clock);
+        self.alter_locked(self.lock_closed(), |core, effects| core.shutdown_now(now, effects)).0
     }
 
     /// Waits until the pool has terminated, `limit` has passed, or the calling run is asked to stop.
@@ -226,7 +350,7 @@ impl Shell {
     }
 
     pub(super) fn gate(&self, worker: WorkerNumber) -> Option<Arc<Gate>> {
-        self.locked.lock().gates.get(&worker).cloned()
+        self.locked.lock().gate(worker).cloned()
     }
 
     pub(super) fn worker_arrived(&self, worker: WorkerNumber) {
@@ -234,19 +358,19 @@ impl Shell {
     }
 
     pub(super) fn worker_left(&self, worker: WorkerNumber) {
-        self.locked.lock().gates.remove(&worker);
+        self.locked.lock().gates.retain(|(number, _)| *number != worker);
         self.announcer.announce(&Event::WorkerStopped { worker });
     }
 
     /// Takes note that a worker did not start.
     pub(super) fn lose_worker(&self, worker: WorkerNumber) {
-        self.locked.lock().gates.remove(&worker);
+        self.locked.lock().gates.retain(|(number, _)| *number != worker);
         self.step(|core, now, effects| core.lose(worker, now, effects));
     }
 
     /// Takes note that a worker's thread has died.
     pub(super) fn replace_worker(&self, worker: WorkerNumber) {
-        self.locked.lock().gates.remove(&worker);
+        self.locked.lock().gates.retain(|(number, _)| *number != worker);
         self.step(|core, now, effects| core.replace(worker, now, effects));
     }
 
@@ -268,7 +392,7 @@ impl Shell {
         if header.is_alarm {
             return;
         }
-        let (id, name) = (header.id, header.name.as_deref());
+        let (id, name) = (header.id, header.name());
         self.announcer.announce(&Event::TaskEnded { id, name, state });
     }
 
@@ -341,17 +465,22 @@ impl Home for Shell {
 
     fn withdraw(&self, task: &dyn AnyTask) {
         let header = task.header();
-        self.step(|core, _, effects| core.withdraw(header.id.0, header.ticket(), effects));
+        // RACE: a task that is on its way into the queue is looked at again when it is there, after
+        // its ticket was changed; it is dropped then. So one of both sees what the other has done: the
+        // lock of the task, under which it was cancelled and is looked at, comes in between.
+        if header.ticket() != Ticket::STAGED {
+            self.alter(|core, effects| core.withdraw(header.id.0, header.ticket(), effects));
+        }
         self.announce_end(task, TaskState::Cancelled);
     }
 
     fn drop_panicked(&self, header: &Header, failure: &Failure) {
-        let (id, name) = (header.id, header.name.as_deref());
+        let (id, name) = (header.id, header.name());
         self.announcer.announce(&Event::DropPanicked { id, name, failure });
     }
 
     fn wait_starves(&self, run: &Run, awaited: &Header) {
-        let (id, name) = (awaited.id, awaited.name.as_deref());
+        let (id, name) = (awaited.id, awaited.name());
         self.announcer.announce(&Event::WaitStarved { run, id, name });
     }
 
@@ -360,7 +489,7 @@ impl Home for Shell {
     }
 
     fn renew(&self, task: &AnyItem) {
-        self.step(|core, _, effects| core.renew(task, task.header().ticket(), effects));
+        self.alter(|core, effects| core.renew(task, task.header().ticket(), effects));
     }
 }
 
@@ -368,7 +497,7 @@ impl Home for Shell {
 impl Drop for Shell {
     fn drop(&mut self) {
         let now = Now::read(&*self.clock);
-        let left = self.locked.lock().core.drain(now);
+        let (left, _) = self.alter_locked(self.lock_closed(), |core, _| core.drain(now));
         for task in left {
             self.cancel(&task);
         }

@@ -1,5 +1,6 @@
 //! The vocabulary of a step of the core: what it is told, what it answers, what it wants done.
 
+use super::few::Few;
 use super::roster::WorkerNumber;
 use crate::queue::Ticket;
 use crate::time::Due;
@@ -57,17 +58,17 @@ pub(crate) enum Done<I> {
 #[must_use = "effects are to be performed after unlocking"]
 pub(crate) struct Effects<I> {
     /// Workers to wake.
-    pub(crate) wake: Vec<WorkerNumber>,
+    pub(crate) wake: Few<WorkerNumber>,
     /// Workers whose threads are to be started.
-    pub(crate) start: Vec<WorkerNumber>,
+    pub(crate) start: Few<WorkerNumber>,
     /// Tasks that will not run; their handles become cancelled.
-    pub(crate) cancel: Vec<I>,
+    pub(crate) cancel: Few<I>,
     /// Tasks that are to ask anew when they are due, and that then enter again, or have ended.
     pub(crate) renew: Vec<I>,
     /// Tasks whose runs are to be asked to stop.
     pub(crate) interrupt: Vec<I>,
     /// Tasks that have ended and that the core no longer holds.
-    pub(crate) release: Vec<I>,
+    pub(crate) release: Few<I>,
     /// Whether nothing is left, and the pool is to be declared terminated.
     pub(crate) tidy: bool,
 }
@@ -75,13 +76,21 @@ pub(crate) struct Effects<I> {
 impl<I> Effects<I> {
     pub(crate) fn new() -> Self {
         Self {
-            wake: Vec::new(),
-            start: Vec::new(),
-            cancel: Vec::new(),
+            wake: Few::new(),
+            start: Few::new(),
+            cancel: Few::new(),
             renew: Vec::new(),
             interrupt: Vec::new(),
-            release: Vec::new(),
+            release: Few::new(),
             tidy: false,
         }
+    }
+
+    /// Whether there is nothing to be done but to let go of tasks that have ended.
+    pub(crate) fn is_for_nobody(&self) -> bool {
+        let nobody_works = self.wake.is_empty() && self.start.is_empty() && !self.tidy;
+        let nothing_changes =
+            self.cancel.is_empty() && self.renew.is_empty() && self.interrupt.is_empty();
+        nobody_works && nothing_changes
     }
 }

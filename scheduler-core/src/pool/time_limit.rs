@@ -56,7 +56,7 @@ impl ScheduledThreadPool {
             limited.cancel_now();
         });
         let due = Due::Tick(deadline);
-        let limit = TaskHandle::new(self.make_cell(self.shell().draw_id(), cancel, None, due));
+        let limit = self.make_handle(self.shell().draw_id(), cancel, None, due);
         let task = limit.task();
         self.shell()
             .step(|core, now, effects| core.admit_own(task, Kind::TimeLimit, due, now, effects));

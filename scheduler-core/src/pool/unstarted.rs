@@ -34,7 +34,7 @@ impl UnstartedTask {
     /// The name of the task, where it has one.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        self.task.header().name.as_deref()
+        self.task.header().name()
     }
 
     /// Whether `handle` is an end of this task.

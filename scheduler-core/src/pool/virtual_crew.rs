@@ -8,6 +8,7 @@ use std::sync::Weak;
 use super::crew::WorkerThread;
 use super::roster::WorkerNumber;
 use super::shell::Shell;
+use super::step::Done;
 use super::worker;
 use crate::sync::AtomicU64;
 use crate::sync::Mutex;
@@ -134,9 +135,10 @@ impl VirtualCrew {
             self.workers.lock().remove(&worker);
             return Begun::Left;
         };
-        match worker::take(&shell, worker, None) {
-            worker::Taken::Executed(executed) => {
-                Begun::Run(VirtualRun { shell, executed: Some(executed) })
+        match worker::take(&shell, worker, Done::Nothing) {
+            worker::Taken::Run(run) => {
+                let executed = Some(worker::execute(&shell, worker, run));
+                Begun::Run(VirtualRun { shell, executed })
             }
             worker::Taken::Waits(until) => Begun::Waits(until),
             worker::Taken::Leaves => {

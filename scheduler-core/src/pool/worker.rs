@@ -1,18 +1,19 @@
 //! One worker's life: take, run, settle, again.
 //!
-//! The three steps of a run are functions of their own, because a virtual worker takes them one by
-//! one: [`take`] claims a task and executes its body, [`finish`] makes the outcome known.
+//! The steps of a run are functions of their own, because a virtual worker takes them one by one:
+//! [`take`] claims a task, [`execute`] runs its body, [`finish`] makes the outcome known. A thread does
+//! the last two in one.
 
 use std::sync::Arc;
 
 use super::roster::WorkerNumber;
+use super::shell::AnyItem;
 use super::shell::Shell;
 use super::step::Done;
 use super::step::Take;
 use crate::error::Failure;
 use crate::observe::Event;
 use crate::sync::planted;
-use crate::task::AnyTask;
 use crate::task::Home;
 use crate::task::Run;
 use crate::task::TaskState;
@@ -24,7 +25,7 @@ use crate::time::Tick;
 
 /// What a worker got when it asked for something to do.
 pub(super) enum Taken {
-    Executed(Executed),
+    Run(Run),
     Waits(Option<Tick>),
     Leaves,
 }
@@ -48,23 +49,17 @@ impl Executed {
     }
 }
 
-/// A run whose outcome is known, and what the pool is to be told of it.
-pub(super) struct Concluded {
-    done: Done<Arc<dyn AnyTask>>,
-    /// Keeps the task alive until the pool has let go of it: see `Core::settle`.
-    _run: Run,
-}
-
 /// The life of a worker on its own thread.
 pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
     let presence = Presence { shell, worker, has_left: false };
     let Some(gate) = shell.gate(worker) else { return };
+    shell.clock.sharpen();
     shell.worker_arrived(worker);
-    let mut concluded = None;
+    let mut done = Done::Nothing;
     loop {
         let seen = gate.epoch();
-        match take(shell, worker, concluded.take()) {
-            Taken::Executed(executed) => concluded = Some(conclude(shell, executed)),
+        match take(shell, worker, std::mem::replace(&mut done, Done::Nothing)) {
+            Taken::Run(run) => done = run_through(shell, worker, &run),
             Taken::Waits(until) => shell.clock.wait(&gate, seen, until),
             Taken::Leaves => break,
         }
@@ -72,18 +67,12 @@ pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
     presence.leave();
 }
 
-/// Gives back what the worker has run, takes the next task that can be run, and executes its body.
-pub(super) fn take(
-    shell: &Arc<Shell>,
-    worker: WorkerNumber,
-    concluded: Option<Concluded>,
-) -> Taken {
-    let (mut done, mut _held) = match concluded {
-        Some(Concluded { done, _run }) => (done, Some(Arc::clone(_run.task()))),
-        None => (Done::Nothing, None),
-    };
+/// Gives back what the worker has run, and claims the next task that can be run.
+pub(super) fn take(shell: &Arc<Shell>, worker: WorkerNumber, done: Done<AnyItem>) -> Taken {
+    let mut done = done;
     loop {
-        let task = match shell.next(worker, done) {
+        let now = Now::read(&*shell.clock);
+        let task = match shell.next(worker, done, now) {
             Take::Wait(until) => return Taken::Waits(until),
             Take::Leave => return Taken::Leaves,
             Take::Again => {
@@ -92,44 +81,60 @@ pub(super) fn take(
             }
             Take::Run(task) => task,
         };
-        if let Some(run) = begin(shell, &task) {
-            return Taken::Executed(execute(shell, worker, run));
+        if let Some(run) = begin(shell, task, now) {
+            return Taken::Run(run);
         }
-        (done, _held) = (Done::Skipped, Some(task));
+        done = Done::Skipped;
     }
 }
 
-/// Makes the outcome of a run known.
-pub(super) fn conclude(shell: &Arc<Shell>, executed: Executed) -> Concluded {
+/// Executes the body of a claimed task, and makes the outcome known.
+fn run_through(shell: &Arc<Shell>, worker: WorkerNumber, run: &Run) -> Done<AnyItem> {
+    let verdict = run.enter(|| {
+        let refused = refusal(shell, run);
+        let mut finish = None;
+        let verdict = Arc::clone(run.task()).run(run, refused, &mut |outcome| {
+            let finishing = Finishing::begin(shell, run, outcome);
+            let now = finishing.now;
+            finish = Some((finishing, outcome.clone()));
+            now
+        });
+        match (verdict, finish) {
+            (Some(verdict), Some((finishing, outcome))) => {
+                Some(finishing.end(shell, run, &outcome, verdict))
+            }
+            _ => None,
+        }
+    });
+    verdict.unwrap_or_else(|| suspend(shell, worker, run))
+}
+
+/// Executes the body of a task that a virtual worker has claimed.
+pub(super) fn execute(shell: &Arc<Shell>, worker: WorkerNumber, run: Run) -> Executed {
+    let result = run.enter(|| Arc::clone(run.task()).execute(&run, refusal(shell, &run)));
+    Executed { worker, run, result }
+}
+
+/// Makes the outcome of a virtual worker's run known, and gives the task back to the pool.
+pub(super) fn finish(shell: &Arc<Shell>, executed: Executed) {
     let Executed { worker, run, result } = executed;
     let done = match result {
         any::Executed::Pending => suspend(shell, worker, &run),
         any::Executed::Over(outcome) => run.enter(|| settle(shell, &run, &outcome)),
     };
-    Concluded { done, _run: run }
-}
-
-/// Makes the outcome of a virtual worker's run known, and gives the task back to the pool.
-pub(super) fn finish(shell: &Arc<Shell>, executed: Executed) {
-    let worker = executed.worker;
-    let Concluded { done, _run } = conclude(shell, executed);
     shell.settle(worker, done);
 }
 
-fn begin(shell: &Arc<Shell>, task: &Arc<dyn AnyTask>) -> Option<Run> {
-    let now = Now::read(&*shell.clock);
+fn begin(shell: &Arc<Shell>, task: AnyItem, now: Now) -> Option<Run> {
     if task.header().is_overdue(now.tick) {
-        shell.cancel(task);
+        shell.cancel(&task);
     }
-    Arc::clone(task).begin(now)
+    task.begin(now)
 }
 
-fn execute(shell: &Arc<Shell>, worker: WorkerNumber, run: Run) -> Executed {
-    let result = run.enter(|| {
-        let refused = if run.is_resumed() { None } else { announce_start(shell, &run) };
-        Arc::clone(run.task()).execute(refused)
-    });
-    Executed { worker, run, result }
+/// Announces a run that begins; a hook may refuse it.
+fn refusal(shell: &Arc<Shell>, run: &Run) -> Option<Failure> {
+    if run.is_resumed() { None } else { announce_start(shell, run) }
 }
 
 fn announce_start(shell: &Arc<Shell>, run: &Run) -> Option<Failure> {
@@ -140,30 +145,59 @@ fn announce_start(shell: &Arc<Shell>, run: &Run) -> Option<Failure> {
     shell.hooks.before_run(run, &shell.announcer)
 }
 
-fn settle(shell: &Arc<Shell>, run: &Run, outcome: &Result<(), Failure>) -> Done<Arc<dyn AnyTask>> {
-    if run.task().header().is_alarm {
-        let _ = Arc::clone(run.task()).settle(Now::read(&*shell.clock));
-        return Done::Ended;
-    }
-    shell.hooks.after_run(run, outcome, &shell.announcer);
-    let now = Now::read(&*shell.clock);
-    if run.task().header().is_overdue(now.tick) {
-        run.task().cancel();
-    }
-    let verdict = Arc::clone(run.task()).settle(now);
-    if shell.announcer.is_heard() {
-        let next = match verdict {
-            Verdict::Requeue(due) => Some(due.as_wall(now)),
-            Verdict::Ended(_) => None,
+fn settle(shell: &Arc<Shell>, run: &Run, outcome: &Result<(), Failure>) -> Done<AnyItem> {
+    let finishing = Finishing::begin(shell, run, outcome);
+    let verdict = run.task().settle(finishing.now);
+    finishing.end(shell, run, outcome, verdict)
+}
+
+/// What is done around the settling of a run.
+struct Finishing {
+    now: Now,
+}
+
+impl Finishing {
+    /// Before: the hook is called, and a task that should have ended is cancelled.
+    fn begin(shell: &Arc<Shell>, run: &Run, outcome: &Result<(), Failure>) -> Self {
+        let header = run.task().header();
+        if !header.is_alarm {
+            shell.hooks.after_run(run, outcome, &shell.announcer);
+        }
+        // Nobody asks when a run ended that does not recur, has no limit and is not listened to.
+        let is_timed = header.rhythm().is_recurring() || header.deadline() != Tick::MAX;
+        let now = if is_timed || shell.announcer.is_heard() {
+            Now::read(&*shell.clock)
+        } else {
+            run.started()
         };
-        let duration = run.elapsed(now.tick);
-        shell.announcer.announce(&Event::RunFinished { run, outcome, duration, next });
+        if header.is_overdue(now.tick) {
+            run.task().cancel();
+        }
+        Self { now }
     }
-    match verdict {
-        Verdict::Requeue(due) => Done::Recurs(Arc::clone(run.task()), due),
-        Verdict::Ended(state) => {
-            shell.announce_end(&**run.task(), state);
-            Done::Ended
+
+    /// After: it is told what came of the run, and what follows.
+    fn end(
+        self,
+        shell: &Arc<Shell>,
+        run: &Run,
+        outcome: &Result<(), Failure>,
+        verdict: Verdict,
+    ) -> Done<AnyItem> {
+        if shell.announcer.is_heard() && !run.task().header().is_alarm {
+            let next = match verdict {
+                Verdict::Requeue(due) => Some(due.as_wall(self.now)),
+                Verdict::Ended(_) => None,
+            };
+            let duration = run.elapsed(self.now.tick);
+            shell.announcer.announce(&Event::RunFinished { run, outcome, duration, next });
+        }
+        match verdict {
+            Verdict::Requeue(due) => Done::Recurs(Arc::clone(run.task()), due),
+            Verdict::Ended(state) => {
+                shell.announce_end(&**run.task(), state);
+                Done::Ended
+            }
         }
     }
 }
@@ -172,7 +206,7 @@ fn settle(shell: &Arc<Shell>, run: &Run, outcome: &Result<(), Failure>) -> Done<
 ///
 /// RACE: the waker may be called at any time. The pool lists the task among the suspended *before*
 /// the state says so, because from then on a wake puts the task back into the queue.
-fn suspend(shell: &Arc<Shell>, worker: WorkerNumber, run: &Run) -> Done<Arc<dyn AnyTask>> {
+fn suspend(shell: &Arc<Shell>, worker: WorkerNumber, run: &Run) -> Done<AnyItem> {
     let task = run.task();
     shell.suspend(worker, task);
     match task.suspend() {
@@ -208,9 +242,9 @@ impl Drop for Presence<'_> {
 }
 
 /// Runs a task that is in no pool's queue on the calling thread, once.
-pub(super) fn run_outside(shell: &Arc<Shell>, task: &Arc<dyn AnyTask>) {
-    let Some(run) = begin(shell, task) else { return };
-    let result = run.enter(|| Arc::clone(task).execute(announce_start(shell, &run)));
+pub(super) fn run_outside(shell: &Arc<Shell>, task: &AnyItem) {
+    let Some(run) = begin(shell, Arc::clone(task), Now::read(&*shell.clock)) else { return };
+    let result = run.enter(|| Arc::clone(task).execute(&run, announce_start(shell, &run)));
     match result {
         any::Executed::Over(outcome) => drop(run.enter(|| settle(shell, &run, &outcome))),
         any::Executed::Pending if task.suspend() == Suspend::WasCancelled => {

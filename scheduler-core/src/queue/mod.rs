@@ -24,11 +24,9 @@
 mod heap;
 #[cfg(feature = "bench")]
 pub mod probe;
-#[cfg(any(test, feature = "bench"))]
 mod wheel;
 
 pub(crate) use heap::HeapQueue;
-#[cfg(feature = "bench")]
 pub(crate) use wheel::WheelQueue;
 
 /// The order of an item: its due time, then its sequence.
@@ -47,6 +45,9 @@ pub(crate) struct Ticket(u64);
 impl Ticket {
     /// A ticket that no item ever has.
     pub(crate) const NONE: Self = Self(u64::MAX);
+
+    /// The ticket of an item that is on its way into the queue.
+    pub(crate) const STAGED: Self = Self(u64::MAX - 1);
 
     const MARK: u64 = 1 << 63;
 

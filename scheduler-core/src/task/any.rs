@@ -21,9 +21,17 @@ pub(crate) trait AnyTask: Send + Sync {
     fn begin(self: Arc<Self>, now: Now) -> Option<Run>;
     /// Runs one step of the body of a claimed task, or notes why it was not run. To be called inside
     /// the run.
-    fn execute(self: Arc<Self>, refused: Option<Failure>) -> Executed;
-    /// Makes the outcome of the step known, and says what the pool is to do.
-    fn settle(self: Arc<Self>, now: Now) -> Verdict;
+    fn execute(self: Arc<Self>, run: &Run, refused: Option<Failure>) -> Executed;
+    /// Makes the outcome of an executed step known, and says what the pool is to do.
+    fn settle(&self, now: Now) -> Verdict;
+    /// Executes one step and settles it, where a worker does both: `over` is told the outcome in
+    /// between, and says what time it is. None when the run's future is pending.
+    fn run(
+        self: Arc<Self>,
+        run: &Run,
+        refused: Option<Failure>,
+        over: &mut Over<'_>,
+    ) -> Option<Verdict>;
     /// Asks the rhythm of a waiting task anew. The pool holds the task, but not in its queue.
     fn renew(&self, now: Now) -> Verdict;
     /// Moves a run whose future is pending out of its worker.
@@ -40,6 +48,9 @@ pub(crate) trait AnyTask: Send + Sync {
     fn add_interruptible(&self, gate: &Arc<Gate>) -> u64;
     fn remove_interruptible(&self, number: u64);
 }
+
+/// Takes note of the outcome of a run before it is settled, and says what time it is.
+pub(crate) type Over<'a> = dyn FnMut(&Result<(), Failure>) -> Now + 'a;
 
 /// The second half of a cancellation.
 pub(crate) struct Farewell {

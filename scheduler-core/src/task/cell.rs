@@ -12,11 +12,13 @@ use super::any;
 use super::any::AnyTask;
 use super::any::Cancelled;
 use super::any::Executed;
+use super::any::Over;
 use super::any::Verdict;
 use super::header::EVERY_RUN;
 use super::rhythm::LastRun;
-use super::rhythm::Rhythm;
 use super::run::Run;
+use super::slot::Ended;
+use super::slot::Farewell;
 use super::slot::Outcome;
 use super::slot::Slot;
 use super::slot::Work;
@@ -29,11 +31,13 @@ use super::state::Settle;
 use super::state::Suspend;
 use super::state::TaskState;
 use super::steps::Step;
+use super::steps::Steps;
 use super::waiters::Waiter;
 use super::waiters::tell;
-use crate::error::Error;
 use crate::error::Failure;
 use crate::sync::Mutex;
+use crate::sync::MutexGuard;
+use crate::sync::OnceLock;
 use crate::sync::planted;
 use crate::time::Due;
 use crate::time::Gate;
@@ -41,109 +45,130 @@ use crate::time::Now;
 use crate::unwind::catch;
 use crate::unwind::drop_contained;
 
-/// A task whose value is of type `T`.
+/// A task whose value is of type `T`, with its body in place: one allocation for both.
 ///
 /// INVARIANT: the lock is the innermost of the engine; nothing is locked and no user code runs while
 /// it is held. Whatever a transition frees is handed out and dropped after unlocking.
-pub(crate) struct TaskCell<T> {
+pub(crate) struct TaskCell<T, B> {
     header: Header,
-    slot: Mutex<Slot<T>>,
+    slot: Mutex<Slot<T, B>>,
+    /// Set once, under the lock, when the task completes.
+    value: OnceLock<T>,
 }
 
-impl<T> TaskCell<T> {
-    pub(crate) fn remove_waiter(&self, number: u64) {
-        let removed = self.slot.lock().waiters.remove(number);
-        drop_contained(removed);
-    }
-}
-
-impl<T: Send + Sync + 'static> TaskCell<T> {
-    pub(crate) fn new(header: Header, work: Work<T>, due: Due) -> Arc<Self> {
-        Arc::new(Self { header, slot: Mutex::new(Slot::new(work, due)) })
-    }
-
+/// A task as its handles know it: without the type of its body.
+pub(crate) trait Awaited<T>: AnyTask {
     /// The outcome, or none while the task has not ended.
-    pub(crate) fn outcome(&self) -> Option<Arc<Outcome<T>>> {
-        self.slot.lock().outcome.clone()
-    }
-
+    fn outcome(&self) -> Option<Ended<'_, T>>;
     /// Adds a waiter, or hands it back with the final state when the task has ended.
-    pub(crate) fn add_waiter(&self, waiter: Waiter) -> Result<u64, (Waiter, TaskState)> {
-        let mut slot = self.slot.lock();
-        if slot.state.is_ended() && !planted("L6") {
-            return Err((waiter, slot.state.visible()));
-        }
-        Ok(slot.waiters.add(waiter))
+    fn add_waiter(&self, waiter: Waiter) -> Result<u64, (Waiter, TaskState)>;
+    fn remove_waiter(&self, number: u64);
+}
+
+impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
+    pub(crate) fn new(header: Header, work: Work<B>, due: Due) -> Arc<Self> {
+        let slot = Mutex::new(Slot::new(work, due));
+        Arc::new(Self { header, slot, value: OnceLock::new() })
     }
 
-    fn end(&self, end: End, outcome: Outcome<T>) -> Verdict {
+    /// Ends a task whose body its worker holds.
+    fn end(&self, end: End, outcome: Outcome<T>, work: Work<B>) -> Verdict {
         let mut slot = self.slot.lock();
-        let farewell = match slot.state.end(end) {
-            Settle::Done => slot.farewell(outcome),
-            Settle::WasCancelled => return self.drop_body(slot, outcome),
+        match slot.state.end(end) {
+            Settle::Done => {
+                let mut farewell = slot.farewell();
+                farewell.work = Some(work);
+                self.part(slot, farewell, outcome)
+            }
+            Settle::WasCancelled => {
+                drop(slot);
+                discard(&self.header, (work, outcome));
+                Verdict::Ended(TaskState::Cancelled)
+            }
+        }
+    }
+
+    /// Publishes the outcome of a task that has just ended, and tells all who wait for it.
+    fn part(
+        &self,
+        mut slot: MutexGuard<'_, Slot<T, B>>,
+        farewell: Farewell<T, B>,
+        outcome: Outcome<T>,
+    ) -> Verdict {
+        let late = match outcome {
+            Outcome::Value(value) => self.value.set(value),
+            Outcome::Failed(failure) => {
+                slot.rare().failure = Some(failure);
+                Ok(())
+            }
+            Outcome::Cancelled => Ok(()),
         };
         drop(slot);
         let state = farewell.state;
         farewell.say(&self.header);
+        discard(&self.header, late);
         Verdict::Ended(state)
     }
 
-    /// What a worker does that finds its task cancelled: drops the body and the late outcome.
-    fn drop_body(
-        &self,
-        mut slot: crate::sync::MutexGuard<'_, Slot<T>>,
-        late: Outcome<T>,
-    ) -> Verdict {
-        let leftover = (slot.work.take(), slot.step.take());
-        drop(slot);
-        discard(&self.header, (leftover, late));
-        Verdict::Ended(TaskState::Cancelled)
-    }
-
-    fn requeue(&self, next: Due) -> Verdict {
+    fn requeue(&self, next: Due, work: Work<B>) -> Verdict {
         let mut slot = self.slot.lock();
         match slot.state.requeue() {
             Settle::Done => {
                 slot.due = next;
+                slot.put_work(work);
                 Verdict::Requeue(next)
             }
-            Settle::WasCancelled => self.drop_body(slot, Err(Error::cancelled())),
+            Settle::WasCancelled => {
+                drop(slot);
+                discard(&self.header, work);
+                Verdict::Ended(TaskState::Cancelled)
+            }
+        }
+    }
+
+    /// Makes the outcome of one step known.
+    fn conclude(&self, mut tried: Tried<T, B>, now: Now) -> Verdict {
+        let step = mem::replace(&mut tried.step, Ok(Step::Pending));
+        match step {
+            Ok(Step::Value(value)) => self.end(End::Completed, Outcome::Value(value), tried.work),
+            Ok(Step::Ran(result)) if self.header.rhythm().is_recurring() => {
+                self.conclude_recurring(tried, &result, now)
+            }
+            Ok(Step::Ran(Ok(()))) => self.end_without_next(tried.work),
+            Err(failure) if self.header.rhythm().is_recurring() => {
+                self.conclude_recurring(tried, &Err(failure), now)
+            }
+            Ok(Step::Ran(Err(failure))) | Err(failure) => {
+                self.end(End::Failed, Outcome::Failed(failure), tried.work)
+            }
+            Ok(Step::Pending) => unreachable!("a pending run is suspended, not settled"),
         }
     }
 
     /// Decides how a recurring task goes on after a run.
-    fn settle_recurring(
+    fn conclude_recurring(
         &self,
-        last: Option<LastRun>,
+        tried: Tried<T, B>,
         outcome: &Result<(), Failure>,
         now: Now,
     ) -> Verdict {
+        let Tried { work, last, .. } = tried;
         if self.header.ends_on_failure()
             && let Err(failure) = outcome
         {
-            return self.end(End::Failed, Err(Error::failed(failure.clone())));
+            return self.end(End::Failed, Outcome::Failed(failure.clone()), work);
         }
         self.header.begin_question();
-        let next = last.map_or(Ok(None), |last| self.header.rhythm.next(last, outcome, now));
-        match next {
-            Ok(Some(next)) => self.requeue(next),
-            Ok(None) => self.end_without_next(),
-            Err(failure) => self.end(End::Failed, Err(Error::failed(failure))),
+        match self.header.rhythm().next(last, outcome, now) {
+            Ok(Some(next)) => self.requeue(next, work),
+            Ok(None) => self.end_without_next(work),
+            Err(failure) => self.end(End::Failed, Outcome::Failed(failure), work),
         }
     }
 
-    fn end_without_next(&self) -> Verdict {
-        let (end, outcome) = self.last_outcome();
-        self.end(end, outcome)
-    }
-
-    /// How a task ends that has no further due time.
-    fn last_outcome(&self) -> (End, Outcome<T>) {
-        let value = self.slot.lock().work.as_ref().and_then(|work| work.body.last_value());
-        match value {
-            Some(value) => (End::Completed, Ok(value)),
-            None => (End::Failed, Err(Error::cancelled())),
-        }
+    fn end_without_next(&self, work: Work<B>) -> Verdict {
+        let (end, outcome) = last_outcome(Some(&work.body));
+        self.end(end, outcome, work)
     }
 
     /// Ends a task that waits.
@@ -152,19 +177,18 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
     /// that was cancelled there; its canceller has told of its end.
     fn retire(&self, end: End, outcome: Outcome<T>) -> Verdict {
         let mut slot = self.slot.lock();
-        let farewell = match slot.state.retire(end) {
-            Settle::Done => slot.farewell(outcome),
+        match slot.state.retire(end) {
+            Settle::Done => {
+                let farewell = slot.farewell();
+                self.part(slot, farewell, outcome)
+            }
             Settle::WasCancelled => {
                 let due = slot.due;
                 drop(slot);
                 discard(&self.header, outcome);
-                return Verdict::Requeue(due);
+                Verdict::Requeue(due)
             }
-        };
-        drop(slot);
-        let state = farewell.state;
-        farewell.say(&self.header);
-        Verdict::Ended(state)
+        }
     }
 
     fn resume_if(self: Arc<Self>, answer: state::Wake) {
@@ -175,18 +199,81 @@ impl<T: Send + Sync + 'static> TaskCell<T> {
         }
     }
 
-    fn take_work(&self) -> Option<Work<T>> {
-        self.slot.lock().work.take()
+    /// Runs one step of the body; none where there is no body, because the task was cancelled.
+    fn attempt(self: &Arc<Self>, run: &Run, refused: Option<Failure>) -> Option<Tried<T, B>> {
+        let mut work = self.slot.lock().take_work()?;
+        let step = match refused {
+            Some(failure) => Err(failure),
+            None => perform(&mut work, &|| Waker::from(Arc::clone(self))),
+        };
+        if step.is_err() {
+            // A future that has panicked must not be polled again.
+            drop(catch(|| work.body.abandon_run()));
+        }
+        Some(Tried { work, step, last: run.last() })
     }
 
-    fn put_back(&self, work: Work<T>, step: Result<Step<T>, Failure>) {
+    fn put_back(&self, tried: Tried<T, B>) {
         let mut slot = self.slot.lock();
-        slot.work = Some(work);
-        slot.step = Some(step);
+        slot.put_work(tried.work);
+        let rare = slot.rare();
+        (rare.step, rare.last) = (Some(tried.step), Some(tried.last));
     }
 }
 
-impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
+/// A body of which one step has been run, in the hands of its worker.
+struct Tried<T, B> {
+    work: Work<B>,
+    step: Result<Step<T>, Failure>,
+    last: LastRun,
+}
+
+impl<T, B> Tried<T, B> {
+    /// What came of the run; none while its future is pending.
+    fn outcome(&self) -> Option<Result<(), Failure>> {
+        match &self.step {
+            Ok(Step::Pending) => None,
+            Ok(Step::Value(_)) => Some(Ok(())),
+            Ok(Step::Ran(result)) => Some(result.clone()),
+            Err(failure) => Some(Err(failure.clone())),
+        }
+    }
+}
+
+/// How a task ends that has no further due time.
+fn last_outcome<T>(body: Option<&impl Steps<T>>) -> (End, Outcome<T>) {
+    match body.and_then(Steps::last_value) {
+        Some(value) => (End::Completed, Outcome::Value(value)),
+        None => (End::Failed, Outcome::Cancelled),
+    }
+}
+
+impl<T: Send + Sync + 'static, B: Steps<T> + 'static> Awaited<T> for TaskCell<T, B> {
+    fn outcome(&self) -> Option<Ended<'_, T>> {
+        let slot = self.slot.lock();
+        match slot.state.visible() {
+            TaskState::Scheduled | TaskState::Running => None,
+            TaskState::Completed => self.value.get().map(Ended::Value),
+            TaskState::Failed => Some(slot.failure().map_or(Ended::Cancelled, Ended::Failed)),
+            TaskState::Cancelled => Some(Ended::Cancelled),
+        }
+    }
+
+    fn add_waiter(&self, waiter: Waiter) -> Result<u64, (Waiter, TaskState)> {
+        let mut slot = self.slot.lock();
+        if slot.state.is_ended() && !planted("L6") {
+            return Err((waiter, slot.state.visible()));
+        }
+        Ok(slot.rare().waiters.add(waiter))
+    }
+
+    fn remove_waiter(&self, number: u64) {
+        let removed = self.slot.lock().rare_if_any().and_then(|rare| rare.waiters.remove(number));
+        drop_contained(removed);
+    }
+}
+
+impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B> {
     fn header(&self) -> &Header {
         &self.header
     }
@@ -202,60 +289,50 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
     fn begin(self: Arc<Self>, now: Now) -> Option<Run> {
         let mut slot = self.slot.lock();
         let begin = slot.state.begin();
-        match begin {
+        let (number, last) = match begin {
             Begin::Ended => return None,
-            Begin::Resume => {}
+            Begin::Resume => (slot.runs(), slot.rare().last?),
             Begin::Run => {
-                slot.runs += 1;
-                let due = slot.due;
-                slot.last = Some(LastRun { due, scheduled: due.as_wall(now), started: now });
+                let last = LastRun { due: slot.due, started: now };
+                let is_first = !self.header.rhythm().is_recurring();
+                (if is_first { 1 } else { slot.count(last) }, last)
             }
-        }
-        let (number, last) = (slot.runs, slot.last?);
+        };
         drop(slot);
         Some(Run::new(self, number, last, begin == Begin::Resume))
     }
 
-    fn execute(self: Arc<Self>, refused: Option<Failure>) -> Executed {
-        let Some(mut work) = self.take_work() else { return Executed::Pending };
-        let step = match refused {
-            Some(failure) => Err(failure),
-            None => perform(&mut work, &Waker::from(Arc::clone(&self))),
-        };
-        if step.is_err() {
-            // A future that has panicked must not be polled again.
-            drop(catch(|| work.body.abandon_run()));
-        }
-        let executed = match &step {
-            Ok(Step::Pending) => Executed::Pending,
-            Ok(Step::Value(_)) => Executed::Over(Ok(())),
-            Ok(Step::Ran(result)) => Executed::Over(result.clone()),
-            Err(failure) => Executed::Over(Err(failure.clone())),
-        };
-        self.put_back(work, step);
-        executed
+    fn execute(self: Arc<Self>, run: &Run, refused: Option<Failure>) -> Executed {
+        let Some(tried) = self.attempt(run, refused) else { return Executed::Pending };
+        let outcome = tried.outcome();
+        self.put_back(tried);
+        outcome.map_or(Executed::Pending, Executed::Over)
     }
 
-    fn settle(self: Arc<Self>, now: Now) -> Verdict {
-        let (step, last) = {
-            let mut slot = self.slot.lock();
-            (slot.step.take(), slot.last)
-        };
-        match step {
-            Some(Ok(Step::Value(value))) => self.end(End::Completed, Ok(value)),
-            Some(Ok(Step::Ran(result))) if self.header.rhythm.is_recurring() => {
-                self.settle_recurring(last, &result, now)
+    fn settle(&self, now: Now) -> Verdict {
+        let mut slot = self.slot.lock();
+        let (work, step) = (slot.take_work(), slot.take_step());
+        let last = slot.rare_if_any().and_then(|rare| rare.last);
+        drop(slot);
+        match (work, step, last) {
+            (Some(work), Some(step), Some(last)) => self.conclude(Tried { work, step, last }, now),
+            _ => unreachable!("only an executed run is settled"),
+        }
+    }
+
+    fn run(
+        self: Arc<Self>,
+        run: &Run,
+        refused: Option<Failure>,
+        over: &mut Over<'_>,
+    ) -> Option<Verdict> {
+        let tried = self.attempt(run, refused)?;
+        match tried.outcome() {
+            None => {
+                self.put_back(tried);
+                None
             }
-            Some(Ok(Step::Ran(Ok(())))) => self.end_without_next(),
-            Some(Err(failure)) if self.header.rhythm.is_recurring() => {
-                self.settle_recurring(last, &Err(failure), now)
-            }
-            Some(Ok(Step::Ran(Err(failure))) | Err(failure)) => {
-                self.end(End::Failed, Err(Error::failed(failure)))
-            }
-            Some(Ok(Step::Pending)) | None => {
-                unreachable!("a pending run is suspended, not settled")
-            }
+            Some(outcome) => Some(self.conclude(tried, over(&outcome))),
         }
     }
 
@@ -268,25 +345,28 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
             slot.due
         };
         self.header.begin_question();
-        match self.header.rhythm.renew(due, now) {
+        match self.header.rhythm().renew(due, now) {
             Ok(Some(next)) => {
                 self.slot.lock().due = next;
                 Verdict::Requeue(next)
             }
             Ok(None) => {
-                let (end, outcome) = self.last_outcome();
+                let (end, outcome) = last_outcome(self.slot.lock().body.as_ref());
                 self.retire(end, outcome)
             }
-            Err(failure) => self.retire(End::Failed, Err(Error::failed(failure))),
+            Err(failure) => self.retire(End::Failed, Outcome::Failed(failure)),
         }
     }
 
     fn suspend(&self) -> Suspend {
         let mut slot = self.slot.lock();
-        slot.step = None;
+        // What is pending says no more.
+        drop(slot.take_step());
         let answer = slot.state.suspend();
         if answer == Suspend::WasCancelled {
-            let _ = self.drop_body(slot, Err(Error::cancelled()));
+            let work = slot.take_work();
+            drop(slot);
+            discard(&self.header, work);
         }
         answer
     }
@@ -313,7 +393,7 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
         let waiters = {
             let mut slot = self.slot.lock();
             self.header.ask_to_stop(EVERY_RUN);
-            slot.interruptible.take()
+            slot.take_interruptible()
         };
         tell(waiters, TaskState::Running);
     }
@@ -323,29 +403,33 @@ impl<T: Send + Sync + 'static> AnyTask for TaskCell<T> {
             let mut slot = self.slot.lock();
             // RACE: under the lock, so that the request is for the run that is in progress now, and
             // never for the next.
-            let is_over = run.is_some_and(|run| run != slot.runs);
+            let is_over = run.is_some_and(|run| run != slot.runs());
             if is_over || slot.state.visible() == TaskState::Scheduled {
                 return;
             }
-            self.header.ask_to_stop(slot.runs);
-            (slot.interruptible.take(), slot.state.wake())
+            self.header.ask_to_stop(slot.runs());
+            (slot.take_interruptible(), slot.state.wake())
         };
         tell(waiters, TaskState::Running);
         self.resume_if(wake);
     }
 
     fn add_interruptible(&self, gate: &Arc<Gate>) -> u64 {
-        self.slot.lock().interruptible.add(Waiter::Thread(Arc::clone(gate)))
+        self.slot.lock().rare().interruptible.add(Waiter::Thread(Arc::clone(gate)))
     }
 
     fn remove_interruptible(&self, number: u64) {
-        let removed = self.slot.lock().interruptible.remove(number);
+        let removed =
+            self.slot.lock().rare_if_any().and_then(|rare| rare.interruptible.remove(number));
         drop(removed);
     }
 }
 
 /// Runs one step of the body, inside what surrounds it.
-fn perform<T>(work: &mut Work<T>, waker: &Waker) -> Result<Step<T>, Failure> {
+fn perform<T, B: Steps<T>>(
+    work: &mut Work<B>,
+    waker: &dyn Fn() -> Waker,
+) -> Result<Step<T>, Failure> {
     let Work { body, around } = work;
     let mut result = None;
     let outer = match around {
@@ -363,28 +447,28 @@ fn perform<T>(work: &mut Work<T>, waker: &Waker) -> Result<Step<T>, Failure> {
 }
 
 /// The waker of a task's future puts the task back into the queue of its pool.
-impl<T: Send + Sync + 'static> Wake for TaskCell<T> {
+impl<T: Send + Sync + 'static, B: Steps<T> + 'static> Wake for TaskCell<T, B> {
     fn wake(self: Arc<Self>) {
         let answer = self.slot.lock().state.wake();
         self.resume_if(answer);
     }
 }
 
-impl<T> Drop for TaskCell<T> {
+impl<T, B> Drop for TaskCell<T, B> {
     fn drop(&mut self) {
-        let mut slot = self.slot.lock();
-        let body = (slot.work.take(), slot.step.take());
-        let rest = (slot.outcome.take(), slot.waiters.take());
-        drop(slot);
-        // The trigger of a rhythm is user code, too.
-        let rhythm = mem::replace(&mut self.header.rhythm, Rhythm::Once);
+        let slot = self.slot.get_mut();
+        let body = (slot.take_work(), slot.take_step());
+        let rest = (self.value.take(), slot.take_waiters());
         discard(&self.header, body);
         discard(&self.header, rest);
-        discard(&self.header, rhythm);
+        // The trigger of a rhythm is user code, too.
+        if let Some(rhythm) = self.header.take_rhythm() {
+            discard(&self.header, rhythm);
+        }
     }
 }
 
-impl<T> fmt::Debug for TaskCell<T> {
+impl<T, B> fmt::Debug for TaskCell<T, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let slot = self.slot.lock();
         f.debug_struct("TaskCell")

@@ -1,6 +1,5 @@
 //! What the caller's end can tell a task: to end, to stop its run, to ask anew when it is due.
 
-use super::any::AnyTask;
 use super::handle::TaskHandle;
 
 impl<T: Send + Sync + 'static> TaskHandle<T> {
@@ -56,7 +55,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     /// Whoever calls this must not hold a lock that the pace takes. A pace that renews its own task each
     /// time it is asked is asked for ever.
     pub fn renew(&self) {
-        if self.cell.header().rhythm.is_renewable()
+        if self.cell.header().rhythm().is_renewable()
             && let Some(home) = self.cell.header().home()
         {
             home.renew(&self.task());

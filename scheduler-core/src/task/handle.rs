@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use super::Home;
 use super::any::AnyTask;
-use super::cell::TaskCell;
+use super::cell::Awaited;
 use super::header::TaskId;
 use super::run::Interruptible;
 use super::run::Run;
-use super::slot::Outcome;
+use super::slot::Ended;
 use super::state::TaskState;
 use super::waiters::Waiter;
 use super::waiters::tell;
@@ -26,7 +26,6 @@ use crate::time::Gate;
 use crate::time::Now;
 use crate::time::Tick;
 use crate::unwind::catch;
-use crate::unwind::drop_contained;
 
 /// How long a task may be due without a worker before another that waits for it is reported.
 const STARVED_AFTER: Duration = Duration::from_secs(1);
@@ -42,13 +41,13 @@ const STARVED_AFTER: Duration = Duration::from_secs(1);
 #[doc(alias = "ScheduledFuture")]
 #[doc(alias = "FutureTask")]
 pub struct TaskHandle<T> {
-    pub(super) cell: Arc<TaskCell<T>>,
+    pub(super) cell: Arc<dyn Awaited<T>>,
     /// The number under which this handle's waker is registered.
     waker: Option<u64>,
 }
 
 impl<T: Send + Sync + 'static> TaskHandle<T> {
-    pub(crate) fn new(cell: Arc<TaskCell<T>>) -> Self {
+    pub(crate) fn new(cell: Arc<dyn Awaited<T>>) -> Self {
         Self { cell, waker: None }
     }
 
@@ -65,7 +64,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     /// The name of the task, where it has one.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        self.cell.header().name.as_deref()
+        self.cell.header().name()
     }
 
     /// What the task is at this moment.
@@ -151,10 +150,8 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     pub fn failure_now(&self) -> Result<Failure, Error> {
         // RACE: the state is read first. Read later, it could be the very one that is asked for.
         let state = self.state();
-        match self.cell.outcome().as_deref() {
-            Some(Err(error)) if error.is_failed() => {
-                Ok(error.failure().cloned().unwrap_or_else(|| Failure::from_error("")))
-            }
+        match self.cell.outcome() {
+            Some(Ended::Failed(failure)) => Ok(failure),
             _ => Err(Error::wrong_state("failed", state.name())),
         }
     }
@@ -171,7 +168,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     }
 
     /// Blocks until the task has ended or the limit has passed.
-    fn block(&self, limit: Option<Duration>) -> Result<Arc<Outcome<T>>, Error> {
+    fn block(&self, limit: Option<Duration>) -> Result<Ended<'_, T>, Error> {
         if let Some(outcome) = self.cell.outcome() {
             return Ok(outcome);
         }
@@ -199,7 +196,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         home: &dyn Home,
         run: Option<&Run>,
         limit: Option<Duration>,
-    ) -> Result<Arc<Outcome<T>>, Error> {
+    ) -> Result<Ended<'_, T>, Error> {
         let clock = home.clock();
         let until = limit.map(|limit| clock.now() + limit);
         let interruptible = Interruptible::new(run, gate);
@@ -207,8 +204,8 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         let neighbour = run.filter(|run| is_home_of(home, run));
         let mut starves_at = neighbour.map(|_| self.starves_at(clock));
         let deadlines = [
-            self.cell.header().deadline,
-            neighbour.map_or(Tick::MAX, |run| run.task().header().deadline),
+            self.cell.header().deadline(),
+            neighbour.map_or(Tick::MAX, |run| run.task().header().deadline()),
         ];
         loop {
             let seen = gate.epoch();
@@ -260,7 +257,7 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
     /// [`Error::is_cancelled`], [`Error::is_failed`], or as [`wait_done`](Self::wait_done).
     #[doc(alias = "get")]
     pub fn wait(&self) -> Result<T, Error> {
-        self.block(None).and_then(unwrap)
+        self.block(None).and_then(Ended::into_result)
     }
 
     /// As [`wait`](Self::wait), for at most this long; zero asks without waiting.
@@ -271,7 +268,7 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
     /// otherwise as [`wait`](Self::wait).
     #[doc(alias = "get")]
     pub fn wait_for(&self, limit: Duration) -> Result<T, Error> {
-        self.block(Some(limit)).and_then(unwrap)
+        self.block(Some(limit)).and_then(Ended::into_result)
     }
 
     /// The value of a completed task, without waiting.
@@ -284,7 +281,7 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
         // RACE: the state is read first, as in `failure_now`.
         let state = self.state();
         match self.cell.outcome() {
-            Some(outcome) if outcome.is_ok() => unwrap(outcome),
+            Some(outcome @ Ended::Value(_)) => outcome.into_result(),
             _ => Err(Error::wrong_state("completed", state.name())),
         }
     }
@@ -294,20 +291,13 @@ fn is_home_of(home: &dyn Home, run: &Run) -> bool {
     run.task().header().home().is_some_and(|other| std::ptr::addr_eq(Arc::as_ptr(&other), home))
 }
 
-/// A clone of the shared value. The clone is made outside every lock: it is user code.
-fn unwrap<T: Clone>(outcome: Arc<Outcome<T>>) -> Result<T, Error> {
-    let value = (*outcome).clone();
-    drop_contained(outcome);
-    value
-}
-
 impl<T: Clone + Send + Sync + 'static> Future for TaskHandle<T> {
     type Output = Result<T, Error>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         if let Some(outcome) = this.cell.outcome() {
-            return Poll::Ready(unwrap(outcome));
+            return Poll::Ready(outcome.into_result());
         }
         let waker = match catch(|| context.waker().clone()) {
             Ok(waker) => waker,
@@ -321,7 +311,9 @@ impl<T: Clone + Send + Sync + 'static> Future for TaskHandle<T> {
                 this.waker = Some(number);
                 Poll::Pending
             }
-            Err(_) => Poll::Ready(this.cell.outcome().map_or(Err(Error::cancelled()), unwrap)),
+            Err(_) => {
+                Poll::Ready(this.cell.outcome().map_or(Err(Error::cancelled()), Ended::into_result))
+            }
         }
     }
 }
@@ -342,6 +334,6 @@ impl<T> Clone for TaskHandle<T> {
 
 impl<T> fmt::Debug for TaskHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("TaskHandle").field(&self.cell).finish()
+        f.debug_tuple("TaskHandle").field(&self.cell.header().label()).finish()
     }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::Weak;
 
 use super::Home;
+use super::Link;
 use super::rhythm::Rhythm;
 use super::spec::OnError;
 use crate::queue::Ticket;
@@ -34,17 +34,27 @@ impl fmt::Display for TaskId {
 /// Stands for all runs of a task, the present and those to come. No run has this number.
 pub(crate) const EVERY_RUN: u64 = u64::MAX;
 
-/// What a task is, for its whole life.
-pub(crate) struct Header {
-    pub(crate) id: TaskId,
+/// What only some tasks have: a name, a rhythm, a limit. A nameless one-shot has none of it.
+pub(crate) struct Traits {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) rhythm: Rhythm,
     pub(crate) on_error: OnError,
     /// When the task is to have ended; [`Tick::MAX`] for no such time.
     pub(crate) deadline: Tick,
+}
+
+static ONCE: Rhythm = Rhythm::Once;
+
+/// What a task is, for its whole life.
+///
+/// Small on purpose: of most pending tasks nothing else is ever looked at, and memory that is
+/// not in the cache is what a submission and a cancellation cost.
+pub(crate) struct Header {
+    pub(crate) id: TaskId,
+    traits: Option<Box<Traits>>,
     /// Whether this is no task of the user's, but a call that the pool makes at a time.
     pub(crate) is_alarm: bool,
-    home: Weak<dyn Home>,
+    link: Arc<Link>,
     /// Where the task stands in its pool's queue; written and read under the pool's lock.
     ticket: AtomicU64,
     /// The number of the last run that was asked to stop, or [`EVERY_RUN`]; zero for none.
@@ -53,16 +63,25 @@ pub(crate) struct Header {
     renewal_asked: AtomicBool,
 }
 
+impl Traits {
+    /// A nameless task that runs once, without a limit.
+    pub(crate) const fn of_a_one_shot() -> Self {
+        Self { name: None, rhythm: Rhythm::Once, on_error: OnError::Stop, deadline: Tick::MAX }
+    }
+
+    /// Whether they are more than those of a nameless one-shot without a limit.
+    fn are_special(&self) -> bool {
+        self.name.is_some() || self.rhythm.is_recurring() || self.deadline != Tick::MAX
+    }
+}
+
 impl Header {
-    pub(crate) fn new(id: TaskId, rhythm: Rhythm, home: Weak<dyn Home>) -> Self {
+    pub(crate) fn new(id: TaskId, traits: Traits, link: Arc<Link>) -> Self {
         Self {
             id,
-            name: None,
-            rhythm,
-            on_error: OnError::default(),
-            deadline: Tick::MAX,
+            traits: traits.are_special().then(|| Box::new(traits)),
             is_alarm: false,
-            home,
+            link,
             ticket: AtomicU64::new(Ticket::NONE.to_bits()),
             stop_asked: AtomicU64::new(0),
             renewal_asked: AtomicBool::new(false),
@@ -71,21 +90,41 @@ impl Header {
 
     /// The pool, while it exists.
     pub(crate) fn home(&self) -> Option<Arc<dyn Home>> {
-        self.home.upgrade()
+        self.link.0.upgrade()
     }
 
     /// Tells the pools of two tasks apart, also when they no longer exist.
     pub(crate) fn home_address(&self) -> usize {
-        self.home.as_ptr().addr()
+        self.link.0.as_ptr().addr()
+    }
+
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.traits.as_ref()?.name.as_deref()
+    }
+
+    pub(crate) fn rhythm(&self) -> &Rhythm {
+        self.traits.as_ref().map_or(&ONCE, |traits| &traits.rhythm)
+    }
+
+    /// When the task is to have ended; [`Tick::MAX`] for no such time.
+    pub(crate) fn deadline(&self) -> Tick {
+        self.traits.as_ref().map_or(Tick::MAX, |traits| traits.deadline)
     }
 
     pub(crate) fn ends_on_failure(&self) -> bool {
-        self.on_error == OnError::Stop && !self.rhythm.decides_on_failure()
+        let on_error = self.traits.as_ref().map_or(OnError::Stop, |traits| traits.on_error);
+        on_error == OnError::Stop && !self.rhythm().decides_on_failure()
+    }
+
+    /// Takes out what may be user code, so that it can be dropped where that is contained.
+    pub(crate) fn take_rhythm(&mut self) -> Option<Rhythm> {
+        let traits = self.traits.as_mut()?;
+        Some(std::mem::replace(&mut traits.rhythm, Rhythm::Once))
     }
 
     /// How messages call the task: by its name, or else by its number.
     pub(crate) fn label(&self) -> String {
-        match &self.name {
+        match self.name() {
             Some(name) => format!("task `{name}`"),
             None => format!("task {}", self.id),
         }
@@ -110,7 +149,8 @@ impl Header {
 
     /// Whether the task should have ended.
     pub(crate) fn is_overdue(&self, now: Tick) -> bool {
-        self.deadline != Tick::MAX && now >= self.deadline
+        let deadline = self.deadline();
+        deadline != Tick::MAX && now >= deadline
     }
 
     pub(crate) fn is_asked_to_stop(&self, run: u64) -> bool {

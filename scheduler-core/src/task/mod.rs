@@ -47,15 +47,17 @@ pub(crate) mod run;
 pub(crate) mod slot;
 mod spec;
 pub(crate) mod state;
-mod steps;
+pub(crate) mod steps;
 pub(crate) mod waiters;
 
 use std::sync::Arc;
+use std::sync::Weak;
 
 pub(crate) use any::AnyTask;
 pub use handle::TaskHandle;
 pub(crate) use header::Header;
 pub use header::TaskId;
+pub(crate) use header::Traits;
 pub use pace::Asked;
 pub use pace::Occasion;
 pub use pace::Pace;
@@ -69,6 +71,9 @@ pub use steps::TaskReturn;
 
 use crate::error::Failure;
 use crate::time::Clock;
+
+/// The way from a task to its pool, while that exists. All tasks of a pool share one.
+pub(crate) struct Link(pub(crate) Weak<dyn Home>);
 
 /// What a task needs of the pool it lives in.
 pub(crate) trait Home: Send + Sync {

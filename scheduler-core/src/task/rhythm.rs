@@ -29,8 +29,14 @@ pub(crate) enum Rhythm {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LastRun {
     pub(crate) due: Due,
-    pub(crate) scheduled: DateTime<Utc>,
     pub(crate) started: Now,
+}
+
+impl LastRun {
+    /// The instant the run was meant to start at, as the wall clock told it when it started.
+    pub(crate) fn scheduled(&self) -> DateTime<Utc> {
+        self.due.as_wall(self.started)
+    }
 }
 
 impl Rhythm {
@@ -75,11 +81,11 @@ impl Rhythm {
             }
             Self::FixedDelay { delay } => Ok(Some(Due::Tick(now.tick + *delay))),
             Self::Trigger(times) => {
-                let next = times.after_run(last.scheduled, last.started.wall, now.wall)?;
+                let next = times.after_run(last.scheduled(), last.started.wall, now.wall)?;
                 Ok(next.map(Due::Wall))
             }
             Self::Paced(pace) => {
-                let LastRun { due, started, .. } = last;
+                let LastRun { due, started } = last;
                 ask(&**pace, Occasion::RunEnded { due, started, outcome }, now)
             }
         }

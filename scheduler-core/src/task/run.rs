@@ -65,7 +65,7 @@ impl Run {
     /// The name of the task, where it has one.
     #[must_use]
     pub fn task_name(&self) -> Option<&str> {
-        self.task.header().name.as_deref()
+        self.task.header().name()
     }
 
     /// The how-manieth run of its task this is; the first is 1.
@@ -77,7 +77,7 @@ impl Run {
     /// The instant this run was meant to start at, as the wall clock tells it.
     #[must_use]
     pub fn fire_time(&self) -> DateTime<Utc> {
-        self.last.scheduled
+        self.last.scheduled()
     }
 
     /// When this run did start, as the wall clock told it.
@@ -116,7 +116,7 @@ impl Run {
     pub fn is_cancelled(&self) -> bool {
         let header = self.task.header();
         header.is_asked_to_stop(self.number)
-            || header.deadline != Tick::MAX
+            || header.deadline() != Tick::MAX
                 && header.home().is_none_or(|home| header.is_overdue(home.clock().now()))
     }
 
@@ -129,7 +129,7 @@ impl Run {
         let Some(home) = self.task.header().home() else { return Err(Error::interrupted()) };
         let clock = home.clock();
         let until = clock.now() + duration;
-        let look = until.min(self.task.header().deadline);
+        let look = until.min(self.task.header().deadline());
         let gate = Arc::new(Gate::new());
         let _interruptible = Interruptible::new(Some(self), &gate);
         loop {
@@ -173,6 +173,11 @@ impl Run {
         result
     }
 
+    /// When the run was due, and when it has started.
+    pub(super) fn last(&self) -> LastRun {
+        self.last
+    }
+
     /// How long this run has taken so far.
     pub(crate) fn elapsed(&self, now: Tick) -> Duration {
         now.since(self.last.started.tick)
@@ -184,7 +189,7 @@ impl fmt::Debug for Run {
         f.debug_struct("Run")
             .field("task", &self.task.header().label())
             .field("number", &self.number)
-            .field("fire_time", &self.last.scheduled)
+            .field("fire_time", &self.last.scheduled())
             .finish_non_exhaustive()
     }
 }

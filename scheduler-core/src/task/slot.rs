@@ -1,14 +1,11 @@
 //! What a task's lock guards, and what is to be done outside of it when the task has ended.
 
-use std::sync::Arc;
-
 use super::Header;
 use super::rhythm::LastRun;
 use super::state::Cancel;
 use super::state::StateMachine;
 use super::state::TaskState;
 use super::steps::Step;
-use super::steps::Steps;
 use super::waiters::Waiter;
 use super::waiters::Waiters;
 use super::waiters::tell;
@@ -20,40 +17,86 @@ use crate::unwind::catch_drop;
 /// What surrounds each step of a body; it has to call the step it is given.
 pub(crate) type Around = Box<dyn FnMut(&mut dyn FnMut()) + Send>;
 
+/// How a task ends.
+pub(super) enum Outcome<T> {
+    Value(T),
+    Cancelled,
+    Failed(Failure),
+}
+
 /// How a task has ended, for all who ask.
-pub(crate) type Outcome<T> = Result<T, Error>;
+pub(crate) enum Ended<'a, T> {
+    Value(&'a T),
+    Cancelled,
+    Failed(Failure),
+}
+
+impl<T: Clone> Ended<'_, T> {
+    /// A clone of the shared value. The clone is made outside every lock: it is user code.
+    pub(super) fn into_result(self) -> Result<T, Error> {
+        match self {
+            Self::Value(value) => Ok(value.clone()),
+            Self::Cancelled => Err(Error::cancelled()),
+            Self::Failed(failure) => Err(Error::failed(failure)),
+        }
+    }
+}
 
 /// What a task's lock guards.
-pub(super) struct Slot<T> {
+pub(super) struct Slot<T, B> {
     pub(super) state: StateMachine,
+    pub(super) due: Due,
     /// INVARIANT: absent while the task is executed, and after it has ended.
-    pub(super) work: Option<Work<T>>,
-    /// What the last step led to, from its execution until it is settled.
+    pub(super) body: Option<B>,
+    rare: Option<Box<Rare<T>>>,
+}
+
+/// What a closure that runs once, and that nobody waits for, does not need.
+pub(super) struct Rare<T> {
+    /// Is absent when the body is.
+    around: Option<Around>,
+    /// What the last step led to, where it is not settled at once.
     pub(super) step: Option<Result<Step<T>, Failure>>,
-    pub(super) outcome: Option<Arc<Outcome<T>>>,
     pub(super) waiters: Waiters,
     /// Opened when the run is asked to stop.
     pub(super) interruptible: Waiters,
-    pub(super) due: Due,
-    pub(super) runs: u64,
+    /// How often a recurring task has been begun.
+    runs: u64,
+    /// The last run of a recurring task, or the present one of a future that is pending.
     pub(super) last: Option<LastRun>,
+    /// Why the task has failed.
+    pub(super) failure: Option<Failure>,
+}
+
+impl<T> Default for Rare<T> {
+    fn default() -> Self {
+        Self {
+            around: None,
+            step: None,
+            waiters: Waiters::default(),
+            interruptible: Waiters::default(),
+            runs: 0,
+            last: None,
+            failure: None,
+        }
+    }
 }
 
 /// A body with what surrounds it.
-pub(crate) struct Work<T> {
-    pub(crate) body: Box<dyn Steps<T>>,
+pub(crate) struct Work<B> {
+    pub(crate) body: B,
     pub(crate) around: Option<Around>,
 }
 
 /// What is to be done outside the lock when a task has ended.
-pub(super) struct Farewell<T> {
-    work: Option<Work<T>>,
+pub(super) struct Farewell<T, B> {
+    pub(super) work: Option<Work<B>>,
     step: Option<Result<Step<T>, Failure>>,
     waiters: Vec<(u64, Waiter)>,
     pub(super) state: TaskState,
 }
 
-impl<T> Farewell<T> {
+impl<T, B> Farewell<T, B> {
     /// Tells all waiters, and drops what is left.
     pub(super) fn say(self, header: &Header) {
         tell(self.waiters, self.state);
@@ -70,42 +113,92 @@ pub(super) fn discard<V>(header: &Header, leftover: V) {
     }
 }
 
-impl<T> Slot<T> {
-    pub(super) fn new(work: Work<T>, due: Due) -> Self {
-        Self {
-            state: StateMachine::new(),
-            work: Some(work),
-            step: None,
-            outcome: None,
-            waiters: Waiters::default(),
-            interruptible: Waiters::default(),
-            due,
-            runs: 0,
-            last: None,
+impl<T, B> Slot<T, B> {
+    pub(super) fn new(work: Work<B>, due: Due) -> Self {
+        let mut slot = Self { state: StateMachine::new(), due, body: None, rare: None };
+        slot.put_work(work);
+        slot
+    }
+
+    /// What only some tasks need, made where it is not there yet.
+    pub(super) fn rare(&mut self) -> &mut Rare<T> {
+        self.rare.get_or_insert_default()
+    }
+
+    /// The same, where it is there.
+    pub(super) fn rare_if_any(&mut self) -> Option<&mut Rare<T>> {
+        self.rare.as_deref_mut()
+    }
+
+    pub(super) fn put_work(&mut self, work: Work<B>) {
+        self.body = Some(work.body);
+        if work.around.is_some() {
+            self.rare().around = work.around;
         }
     }
 
-    /// Publishes the outcome of a task that has just ended.
-    pub(super) fn farewell(&mut self, outcome: Outcome<T>) -> Farewell<T> {
-        self.outcome = Some(Arc::new(outcome));
+    pub(super) fn take_work(&mut self) -> Option<Work<B>> {
+        let around = self.rare_if_any().and_then(|rare| rare.around.take());
+        self.body.take().map(|body| Work { body, around })
+    }
+
+    pub(super) fn take_step(&mut self) -> Option<Result<Step<T>, Failure>> {
+        self.rare_if_any()?.step.take()
+    }
+
+    /// Why the task has failed, where it has.
+    pub(super) fn failure(&self) -> Option<Failure> {
+        self.rare.as_ref()?.failure.clone()
+    }
+
+    /// Those who wait for the end.
+    pub(super) fn take_waiters(&mut self) -> Vec<(u64, Waiter)> {
+        self.rare_if_any().map(|rare| rare.waiters.take()).unwrap_or_default()
+    }
+
+    /// Those who wait inside the task.
+    pub(super) fn take_interruptible(&mut self) -> Vec<(u64, Waiter)> {
+        self.rare_if_any().map(|rare| rare.interruptible.take()).unwrap_or_default()
+    }
+
+    /// The number of the last run that has begun. A one-shot that runs has begun once.
+    pub(super) fn runs(&self) -> u64 {
+        self.rare.as_ref().map_or(1, |rare| rare.runs.max(1))
+    }
+
+    /// Counts a run of a recurring task that begins.
+    pub(super) fn count(&mut self, last: LastRun) -> u64 {
+        let rare = self.rare();
+        rare.runs += 1;
+        rare.last = Some(last);
+        rare.runs
+    }
+
+    /// What is to be told and dropped of a task that has just ended.
+    pub(super) fn farewell(&mut self) -> Farewell<T, B> {
         Farewell {
-            work: self.work.take(),
-            step: self.step.take(),
-            waiters: self.waiters.take(),
+            work: self.take_work(),
+            step: self.take_step(),
+            waiters: self.take_waiters(),
             state: self.state.visible(),
         }
     }
 
     /// Ends the task as cancelled, if it has not ended.
-    pub(super) fn cancel(&mut self) -> (Cancel, Option<Farewell<T>>) {
+    pub(super) fn cancel(&mut self) -> (Cancel, Option<Farewell<T, B>>) {
         let answer = self.state.cancel();
         if answer == Cancel::Refused {
             return (answer, None);
         }
-        let mut farewell = self.farewell(Err(Error::cancelled()));
+        let mut farewell = self.farewell();
         if answer == Cancel::WhileRunning {
             // The worker that executes the task owns both until it settles.
-            (self.work, self.step) = (farewell.work.take(), farewell.step.take());
+            if let Some(work) = farewell.work.take() {
+                self.put_work(work);
+            }
+            if let Some(step) = farewell.step.take() {
+                self.rare().step = Some(step);
+            }
         }
         (answer, Some(farewell))
     }

@@ -50,7 +50,9 @@ pub(crate) enum Step<T> {
 /// A body, as the task keeps it.
 pub(crate) trait Steps<T>: Send {
     /// Runs the body, or polls the future of the present run.
-    fn step(&mut self, waker: &Waker) -> Step<T>;
+    ///
+    /// Only a future asks for the waker.
+    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Step<T>;
 
     /// The value of a task that will never run again, where it has one.
     fn last_value(&self) -> Option<T> {
@@ -61,11 +63,25 @@ pub(crate) trait Steps<T>: Send {
     fn abandon_run(&mut self) {}
 }
 
+impl<T> Steps<T> for Box<dyn Steps<T>> {
+    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Step<T> {
+        (**self).step(waker)
+    }
+
+    fn last_value(&self) -> Option<T> {
+        (**self).last_value()
+    }
+
+    fn abandon_run(&mut self) {
+        (**self).abandon_run();
+    }
+}
+
 /// A closure that runs once and returns a value.
 pub(crate) struct Once<F>(pub(crate) Option<F>);
 
 impl<T, F: FnOnce() -> T + Send> Steps<T> for Once<F> {
-    fn step(&mut self, _: &Waker) -> Step<T> {
+    fn step(&mut self, _: &dyn Fn() -> Waker) -> Step<T> {
         let body = self.0.take().expect("a one-shot is run once");
         Step::Value(body())
     }
@@ -75,8 +91,8 @@ impl<T, F: FnOnce() -> T + Send> Steps<T> for Once<F> {
 pub(crate) struct OnceFuture<U>(pub(crate) Pin<Box<U>>);
 
 impl<T, U: Future<Output = T> + Send> Steps<T> for OnceFuture<U> {
-    fn step(&mut self, waker: &Waker) -> Step<T> {
-        match self.0.as_mut().poll(&mut Context::from_waker(waker)) {
+    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Step<T> {
+        match self.0.as_mut().poll(&mut Context::from_waker(&waker())) {
             Poll::Ready(value) => Step::Value(value),
             Poll::Pending => Step::Pending,
         }
@@ -87,7 +103,7 @@ impl<T, U: Future<Output = T> + Send> Steps<T> for OnceFuture<U> {
 pub(crate) struct Repeat<F>(pub(crate) F);
 
 impl<R: TaskReturn, F: FnMut() -> R + Send> Steps<()> for Repeat<F> {
-    fn step(&mut self, _: &Waker) -> Step<()> {
+    fn step(&mut self, _: &dyn Fn() -> Waker) -> Step<()> {
         Step::Ran((self.0)().into_result())
     }
 
@@ -114,9 +130,9 @@ where
     U: Future<Output = R> + Send,
     F: FnMut() -> U + Send,
 {
-    fn step(&mut self, waker: &Waker) -> Step<()> {
+    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Step<()> {
         let present = self.present.get_or_insert_with(|| Box::pin((self.make)()));
-        match present.as_mut().poll(&mut Context::from_waker(waker)) {
+        match present.as_mut().poll(&mut Context::from_waker(&waker())) {
             Poll::Pending => Step::Pending,
             Poll::Ready(outcome) => {
                 let result = outcome.into_result();

@@ -18,10 +18,10 @@ pub struct Now {
 }
 
 impl Now {
-    /// Reads both clocks, the monotonic one first.
+    /// Reads both times of a clock.
     #[must_use]
     pub fn read(clock: &dyn Clock) -> Self {
-        Self { tick: clock.now(), wall: clock.wall() }
+        clock.read()
     }
 }
 

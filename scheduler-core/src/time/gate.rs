@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use crate::sync::AtomicU64;
 use crate::sync::Condvar;
 use crate::sync::Mutex;
+use crate::sync::Ordering;
 
 /// What a waiter saw of a [`Gate`] before it looked at what it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +24,9 @@ pub struct Epoch(u64);
 /// ```
 #[derive(Debug, Default)]
 pub struct Gate {
-    epoch: Mutex<u64>,
+    /// Changed under the lock only.
+    epoch: AtomicU64,
+    sleepers: Mutex<usize>,
     opened: Condvar,
 }
 
@@ -30,36 +34,45 @@ impl Gate {
     /// A gate that nobody waits at.
     #[must_use]
     pub fn new() -> Self {
-        Self { epoch: Mutex::new(0), opened: Condvar::new() }
+        Self { epoch: AtomicU64::new(0), sleepers: Mutex::new(0), opened: Condvar::new() }
     }
 
     /// The present epoch; to be read before looking at what the gate announces.
     #[must_use]
     pub fn epoch(&self) -> Epoch {
-        Epoch(*self.epoch.lock())
+        // ORDERING: acquire, so that who sees an opening sees what led to it.
+        Epoch(self.epoch.load(Ordering::Acquire))
     }
 
     /// Starts a new epoch and lets every waiter go on.
     pub fn open(&self) {
-        let mut epoch = self.epoch.lock();
-        *epoch = epoch.wrapping_add(1);
-        drop(epoch);
-        self.opened.notify_all();
+        let sleepers = self.sleepers.lock();
+        // ORDERING: release, see `epoch`. Under the lock, so that nobody falls asleep after it unseen.
+        self.epoch.fetch_add(1, Ordering::Release);
+        let has_sleepers = *sleepers > 0;
+        drop(sleepers);
+        if has_sleepers {
+            self.opened.notify_all();
+        }
     }
 
     /// Waits until the epoch is no longer `seen`.
     pub(super) fn wait(&self, seen: Epoch) {
-        let mut epoch = self.epoch.lock();
-        while *epoch == seen.0 {
-            epoch = self.opened.wait(epoch);
+        let mut sleepers = self.sleepers.lock();
+        *sleepers += 1;
+        while self.epoch() == seen {
+            sleepers = self.opened.wait(sleepers);
         }
+        *sleepers -= 1;
     }
 
     /// Waits until the epoch is no longer `seen`, `timeout` has passed, or for no reason at all.
     pub(super) fn wait_timeout(&self, seen: Epoch, timeout: Duration) {
-        let epoch = self.epoch.lock();
-        if *epoch == seen.0 {
-            drop(self.opened.wait_timeout(epoch, timeout));
+        let mut sleepers = self.sleepers.lock();
+        if self.epoch() == seen {
+            *sleepers += 1;
+            sleepers = self.opened.wait_timeout(sleepers, timeout);
+            *sleepers -= 1;
         }
     }
 }

@@ -54,6 +54,15 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// The wall-clock time.
     fn wall(&self) -> DateTime<Utc>;
 
+    /// Both times at one moment; unless a clock has a cheaper way, it is asked for one after the other.
+    fn read(&self) -> Now {
+        Now { tick: self.now(), wall: self.wall() }
+    }
+
+    /// Makes the waits of the calling thread as exact as the system allows; called by each worker when
+    /// its thread begins. Does nothing unless a clock knows how.
+    fn sharpen(&self) {}
+
     /// Waits until the epoch of `gate` differs from `seen` or `until` is reached, and may return
     /// earlier.
     ///

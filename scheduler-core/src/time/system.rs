@@ -4,16 +4,21 @@
     reason = "this is the one file that reads the operating system's clocks"
 )]
 
+use std::cell::Cell;
 use std::sync::Arc;
+use std::time::Duration;
 use std::time::Instant;
 
 use chrono::DateTime;
+use chrono::TimeDelta;
 use chrono::Utc;
 
 use super::Clock;
 use super::Epoch;
 use super::Gate;
+use super::Now;
 use super::Tick;
+use crate::sync::local;
 
 /// The clocks of the operating system; the epoch is the moment of creation.
 ///
@@ -32,6 +37,15 @@ impl SystemClock {
     }
 }
 
+/// For how long a look at the wall clock is good, while the monotonic clock tells what has passed since.
+/// A wall clock that is set is noticed that much later; the reading costs a third less.
+const LOOK_IS_GOOD_FOR: Duration = Duration::from_millis(1);
+
+local! {
+    /// The last look of this thread at the wall clock.
+    static LAST_LOOK: Cell<Option<(Instant, DateTime<Utc>)>> = const { Cell::new(None) };
+}
+
 impl Default for SystemClock {
     fn default() -> Self {
         Self::new()
@@ -45,6 +59,31 @@ impl Clock for SystemClock {
 
     fn wall(&self) -> DateTime<Utc> {
         Utc::now()
+    }
+
+    fn read(&self) -> Now {
+        let instant = Instant::now();
+        let tick = Tick::ZERO + instant.duration_since(self.origin);
+        // A thread that is ending may have no thread-locals any more.
+        let last = LAST_LOOK.try_with(Cell::get).ok().flatten();
+        if let Some((at, wall)) = last {
+            let passed = instant.duration_since(at);
+            if passed < LOOK_IS_GOOD_FOR {
+                let passed = TimeDelta::nanoseconds(i64::from(passed.subsec_nanos()));
+                return Now { tick, wall: wall + passed };
+            }
+        }
+        let wall = Utc::now();
+        let _ = LAST_LOOK.try_with(|last| last.set(Some((instant, wall))));
+        Now { tick, wall }
+    }
+
+    /// Linux may end a wait 50 µs late, so that several threads wake up together; a thread can ask it
+    /// not to.
+    #[cfg(target_os = "linux")]
+    fn sharpen(&self) {
+        // Where it is refused, waits are as exact as they were.
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     }
 
     fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
@@ -62,12 +101,27 @@ impl Clock for SystemClock {
 
 #[cfg(test)]
 mod tests {
+    use super::LOOK_IS_GOOD_FOR;
     use super::SystemClock;
     use crate::time::Clock;
     use crate::time::Gate;
     use crate::time::Tick;
     use std::sync::Arc;
     use std::time::Duration;
+
+    /// Whoever looks often sees the wall clock by way of the monotonic one.
+    #[test]
+    fn a_reading_of_both_times_agrees_with_each_of_them() {
+        let clock = SystemClock::new();
+        let end = clock.now() + LOOK_IS_GOOD_FOR * 3;
+        let mut last = clock.read();
+        while last.tick < end {
+            let (tick, wall, now) = (clock.now(), clock.wall(), clock.read());
+            assert!(tick <= now.tick && last.tick <= now.tick);
+            assert!((now.wall - wall).abs() < chrono::TimeDelta::seconds(1));
+            last = now;
+        }
+    }
 
     #[test]
     fn a_wait_until_the_past_or_at_an_open_gate_returns() {
