@@ -22,7 +22,6 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
-use std::sync::TryLockError;
 use std::time::Duration;
 
 #[cfg(any(loom, shuttle))]
@@ -121,18 +120,6 @@ impl Condvar {
 
     pub(crate) fn notify_all(&self) {
         self.0.notify_all();
-    }
-}
-
-impl<T> Mutex<T> {
-    /// The lock, unless somebody holds it.
-    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        let guard = match self.0.try_lock() {
-            Ok(guard) => guard,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
-        Some(MutexGuard { guard, _held: Held::new() })
     }
 }
 

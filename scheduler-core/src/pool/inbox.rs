@@ -19,8 +19,8 @@ use crate::sync::Mutex;
 use crate::sync::Ordering;
 use crate::time::Tick;
 
-/// After so many staged tasks their submitter offers to put them into the queue, so that they take
-/// little room while the workers sleep for long.
+/// After so many staged tasks their submitter puts them into the queue, so that they take little room
+/// while the workers sleep for long, and so that submitters wait where others have to.
 const MANY: usize = 64;
 
 /// A task on its way into the queue.

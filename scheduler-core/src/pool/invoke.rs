@@ -175,7 +175,10 @@ impl ScheduledThreadPool {
                 failed += 1;
             }
             if let Some(body) = bodies.next() {
-                members.handles.push(finish.watch(self.submit(body)?, members.handles.len()));
+                // Watched before it can run: the order in which members end is that of their notes.
+                let index = members.handles.len();
+                let watch = |handle: &TaskHandle<T>| finish.watch(handle, index);
+                members.handles.push(self.schedule_watched(Duration::ZERO, body, watch)?);
                 continue;
             }
             if failed == members.handles.len() {
@@ -213,17 +216,12 @@ impl Default for Finish {
 }
 
 impl Finish {
-    fn watch<T: Send + Sync + 'static>(
-        self: &Arc<Self>,
-        handle: TaskHandle<T>,
-        index: usize,
-    ) -> TaskHandle<T> {
+    fn watch<T: Send + Sync + 'static>(self: &Arc<Self>, handle: &TaskHandle<T>, index: usize) {
         let this = Arc::clone(self);
         handle.on_done(move |_: TaskState| {
             this.ended.lock().push(index);
             this.gate.open();
         });
-        handle
     }
 
     fn pop(&self) -> Option<usize> {

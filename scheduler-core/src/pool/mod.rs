@@ -7,8 +7,8 @@
 //!
 //! | layer | files | knows | never |
 //! |---|---|---|---|
-//! | core | `core`, `ending`, `renewal`, `staffing`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
-//! | shell | `shell`, `inbox` | the locks; performs the core's effects after unlocking | decides anything |
+//! | core | `core`, `intake`, `ending`, `renewal`, `staffing`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
+//! | shell | `shell`, `locked`, `inbox` | the locks; performs the core's effects after unlocking | decides anything |
 //! | edge | `worker`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
 //!
 //! # The life of a pool
@@ -38,7 +38,9 @@ mod ending;
 mod few;
 mod hooks;
 mod inbox;
+mod intake;
 mod invoke;
+mod locked;
 mod rejection;
 mod renewal;
 mod roster;
@@ -177,9 +179,20 @@ impl ScheduledThreadPool {
         delay: Duration,
         body: impl FnOnce() -> T + Send + 'static,
     ) -> Result<TaskHandle<T>, Error> {
+        self.schedule_watched(delay, body, |_| ())
+    }
+
+    /// As [`schedule`](Self::schedule); `watch` is given the handle before the task can run.
+    fn schedule_watched<T: Send + Sync + 'static>(
+        &self,
+        delay: Duration,
+        body: impl FnOnce() -> T + Send + 'static,
+        watch: impl FnOnce(&TaskHandle<T>),
+    ) -> Result<TaskHandle<T>, Error> {
         let now = Now::read(&*self.shell().clock);
         let (traits, due) = (Traits::of_a_one_shot(), Due::Tick(now.tick + delay));
-        self.launch(Launch { traits, kind: Kind::OneShot, due, now }, Once(Some(body)))
+        let launch = Launch { traits, kind: Kind::OneShot, due, now };
+        self.launch(launch, Once(Some(body)), watch)
     }
 
     /// Runs a future once, `delay` from now; while it is pending it holds no worker.
@@ -260,13 +273,14 @@ impl ScheduledThreadPool {
         let kind = if task.rhythm.is_recurring() { Kind::Recurring } else { Kind::OneShot };
         let Task { name, rhythm, on_error, deadline, body, .. } = task;
         let traits = Traits { name, rhythm, on_error, deadline };
-        self.launch(Launch { traits, kind, due, now }, body)
+        self.launch(Launch { traits, kind, due, now }, body, |_| ())
     }
 
     fn launch<T: Send + Sync + 'static, B: Steps<T> + 'static>(
         &self,
         launch: Launch,
         body: B,
+        watch: impl FnOnce(&TaskHandle<T>),
     ) -> Result<TaskHandle<T>, Error> {
         let Launch { traits, kind, due, now } = launch;
         let id = self.shell().draw_id();
@@ -274,6 +288,7 @@ impl ScheduledThreadPool {
         let work = Work { body, around: around.map_err(Error::failed)? };
         let header = Header::new(id, traits, Arc::clone(&self.shell().link));
         let handle = TaskHandle::new(TaskCell::new(header, work, due));
+        watch(&handle);
         match self.shell().admit(handle.task(), kind, due, now) {
             Ok(()) => Ok(handle),
             Err(refused) => self.reject(refused).map(|()| handle),

@@ -4,7 +4,6 @@
 //! Tasks that the core cancels change their state under it, too, so that no handle is unresolved when
 //! another thread sees the pool terminated; those who wait for them are told after unlocking.
 
-use std::mem;
 use std::sync::Arc;
 use std::sync::Weak;
 use std::time::Duration;
@@ -12,12 +11,10 @@ use std::time::Duration;
 use super::core::Core;
 use super::crew::Crew;
 use super::crew::WorkerThread;
-use super::few::Few;
 use super::hooks::Hooks;
 use super::inbox::Inbox;
-use super::inbox::Letter;
+use super::locked::Locked;
 use super::roster::WorkerNumber;
-use super::shutdown::Kind;
 use super::shutdown::RunState;
 use super::step::Done;
 use super::step::Effects;
@@ -29,7 +26,6 @@ use crate::observe::Event;
 use crate::queue::Ticket;
 use crate::sync::AtomicU64;
 use crate::sync::Mutex;
-use crate::sync::MutexGuard;
 use crate::sync::Ordering;
 use crate::task::AnyTask;
 use crate::task::Header;
@@ -41,10 +37,8 @@ use crate::task::TaskState;
 use crate::task::any::Farewell;
 use crate::task::any::Verdict;
 use crate::time::Clock;
-use crate::time::Due;
 use crate::time::Gate;
 use crate::time::Now;
-use crate::time::Tick;
 use crate::unwind::drop_contained;
 
 /// A task as the core sees it.
@@ -83,41 +77,15 @@ pub(super) struct Shell {
     pub(super) announcer: Announcer,
     thread_name_prefix: String,
     crew: Mutex<Crew>,
-    locked: Mutex<Locked>,
+    pub(super) locked: Mutex<Locked>,
     /// Its lock is taken under the other, never the other way round.
-    inbox: Inbox<AnyItem>,
+    pub(super) inbox: Inbox<AnyItem>,
     sequence: AtomicU64,
     /// Opened when the pool has terminated.
     termination: Arc<Gate>,
     me: Weak<Shell>,
     /// What the tasks of this pool know it by.
     pub(super) link: Arc<Link>,
-}
-
-/// The most room for letters that is kept.
-const ROOM_MAX: usize = 1024;
-
-struct Locked {
-    core: Core<AnyItem>,
-    /// Where each worker waits; entered before its thread is started.
-    gates: Vec<(WorkerNumber, Arc<Gate>)>,
-    /// What the inbox knows of [`Core::patience`].
-    patience: Option<Tick>,
-    /// What comes into the queue with the next step: between steps nothing, and room for what is staged.
-    letters: Vec<Letter<AnyItem>>,
-}
-
-impl Locked {
-    /// Keeps an emptied list for its room, unless it is large.
-    fn keep(&mut self, letters: Vec<Letter<AnyItem>>) {
-        if letters.capacity() <= ROOM_MAX {
-            self.letters = letters;
-        }
-    }
-
-    fn gate(&self, worker: WorkerNumber) -> Option<&Arc<Gate>> {
-        self.gates.iter().find(|(number, _)| *number == worker).map(|(_, gate)| gate)
-    }
 }
 
 /// What a shell is made of.
@@ -138,108 +106,13 @@ impl Shell {
             announcer: parts.announcer,
             thread_name_prefix: parts.thread_name_prefix,
             crew: Mutex::new(parts.crew),
-            locked: Mutex::new(Locked {
-                core: parts.core,
-                gates: Vec::new(),
-                patience: None,
-                letters: Vec::new(),
-            }),
+            locked: Mutex::new(Locked::new(parts.core)),
             inbox: Inbox::new(),
             sequence: AtomicU64::new(0),
             termination: Arc::new(Gate::new()),
             me: Weak::clone(me),
             link: Arc::new(Link(Weak::clone(me) as Weak<dyn Home>)),
         })
-    }
-
-    /// Takes one step of the core at the present time.
-    pub(super) fn step<R>(
-        &self,
-        step: impl FnOnce(&mut Core<AnyItem>, Now, &mut Effects<AnyItem>) -> R,
-    ) -> R {
-        let now = Now::read(&*self.clock);
-        self.alter(|core, effects| step(core, now, effects))
-    }
-
-    /// Takes one step of the core under the lock, and performs what it asks for after unlocking.
-    pub(super) fn alter<R>(
-        &self,
-        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
-    ) -> R {
-        self.alter_and_count(step).0
-    }
-
-    /// As [`alter`](Self::alter), and says how many workers were started.
-    fn alter_and_count<R>(
-        &self,
-        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
-    ) -> (R, usize) {
-        self.alter_locked(self.locked.lock(), step)
-    }
-
-    fn alter_locked<R>(
-        &self,
-        mut locked: MutexGuard<'_, Locked>,
-        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
-    ) -> (R, usize) {
-        let mut effects = Effects::new();
-        self.collect(&mut locked, &mut effects);
-        let result = step(&mut locked.core, &mut effects);
-        self.publish_patience(&mut locked, &mut effects);
-        if effects.is_for_nobody() {
-            drop(locked);
-            drop_contained(effects.release);
-            return (result, 0);
-        }
-        for worker in effects.start.iter() {
-            locked.gates.push((*worker, Arc::new(Gate::new())));
-        }
-        let mut wake = Few::new();
-        wake.extend(effects.wake.iter().filter_map(|worker| locked.gate(*worker).cloned()));
-        let farewells: Vec<Option<Farewell>> =
-            effects.cancel.iter().map(|task| Arc::clone(task).end_as_cancelled()).collect();
-        drop(locked);
-        for gate in wake {
-            gate.open();
-        }
-        (result, self.perform(effects, farewells))
-    }
-
-    /// Puts what is staged into the queue. Somebody looks at it in time: see `inbox`.
-    fn collect(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
-        let mut letters = mem::take(&mut locked.letters);
-        if letters.is_empty() {
-            letters = self.inbox.take(letters);
-        }
-        for letter in letters.drain(..) {
-            locked.core.collect(letter, effects);
-        }
-        locked.keep(letters);
-    }
-
-    /// The lock before a step that closes the pool: what was staged by then is taken in by that step, and
-    /// nothing is staged any more.
-    fn lock_closed(&self) -> MutexGuard<'_, Locked> {
-        let mut locked = self.locked.lock();
-        locked.patience = None;
-        let room = mem::take(&mut locked.letters);
-        locked.letters = self.inbox.renew(None, room);
-        locked
-    }
-
-    /// Tells submitters what the core need not hear of at once.
-    ///
-    /// RACE: a task may have been staged since the step has begun, when somebody was to look at the queue
-    /// who now waits for longer. Whoever changes the patience finds it, and sees to it.
-    fn publish_patience(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
-        while locked.patience != locked.core.patience() {
-            locked.patience = locked.core.patience();
-            let mut letters = self.inbox.renew(locked.patience, mem::take(&mut locked.letters));
-            for letter in letters.drain(..) {
-                locked.core.collect_late(letter, effects);
-            }
-            locked.keep(letters);
-        }
     }
 
     /// Looks at the core; nothing follows from it.
@@ -270,31 +143,6 @@ impl Shell {
             core.settle(worker, Done::Suspended, now, effects);
             core.suspend(task, effects);
         });
-    }
-
-    pub(super) fn admit(
-        &self,
-        task: AnyItem,
-        kind: Kind,
-        due: Due,
-        now: Now,
-    ) -> Result<(), AnyItem> {
-        match self.stage(task, kind, due) {
-            Ok(()) => Ok(()),
-            Err(task) => self.alter(|core, effects| core.admit(task, kind, due, now, effects)),
-        }
-    }
-
-    /// Puts a task into the inbox, or hands it back because the core has to hear of it.
-    fn stage(&self, item: AnyItem, kind: Kind, due: Due) -> Result<(), AnyItem> {
-        let Due::Tick(due) = due else { return Err(item) };
-        item.set_ticket(Ticket::STAGED);
-        let is_full = self.inbox.stage(Letter { item, kind, due }).map_err(|letter| letter.item)?;
-        // Whoever holds the lock instead, collects what is staged, or leaves it to the next submitter.
-        if is_full && let Some(locked) = self.locked.try_lock() {
-            self.alter_locked(locked, |_, _| ());
-        }
-        Ok(())
     }
 
     /// The number of a new task.
@@ -403,7 +251,11 @@ impl Shell {
     }
 
     /// Performs what a step asked for, and says how many workers were started.
-    fn perform(&self, effects: Effects<AnyItem>, farewells: Vec<Option<Farewell>>) -> usize {
+    pub(super) fn perform(
+        &self,
+        effects: Effects<AnyItem>,
+        farewells: Vec<Option<Farewell>>,
+    ) -> usize {
         let started = effects.start.into_iter().filter(|worker| self.start_worker(*worker)).count();
         for (task, farewell) in effects.cancel.into_iter().zip(farewells) {
             let was_waiting = farewell.as_ref().is_some_and(|farewell| farewell.was_waiting);

@@ -1,7 +1,6 @@
 //! One task in the flesh: what it is made of, behind one lock, and what workers and cancellers do to it.
 
 use std::fmt;
-use std::mem;
 use std::sync::Arc;
 use std::task::Wake;
 use std::task::Waker;
@@ -14,11 +13,12 @@ use super::any::Cancelled;
 use super::any::Executed;
 use super::any::Over;
 use super::any::Verdict;
+use super::conclusion::Tried;
+use super::conclusion::last_outcome;
 use super::header::EVERY_RUN;
 use super::rhythm::LastRun;
 use super::run::Run;
 use super::slot::Ended;
-use super::slot::Farewell;
 use super::slot::Outcome;
 use super::slot::Slot;
 use super::slot::Work;
@@ -27,7 +27,6 @@ use super::state;
 use super::state::Begin;
 use super::state::Cancel;
 use super::state::End;
-use super::state::Settle;
 use super::state::Suspend;
 use super::state::TaskState;
 use super::steps::Step;
@@ -36,7 +35,6 @@ use super::waiters::Waiter;
 use super::waiters::tell;
 use crate::error::Failure;
 use crate::sync::Mutex;
-use crate::sync::MutexGuard;
 use crate::sync::OnceLock;
 use crate::sync::planted;
 use crate::time::Due;
@@ -50,10 +48,10 @@ use crate::unwind::drop_contained;
 /// INVARIANT: the lock is the innermost of the engine; nothing is locked and no user code runs while
 /// it is held. Whatever a transition frees is handed out and dropped after unlocking.
 pub(crate) struct TaskCell<T, B> {
-    header: Header,
-    slot: Mutex<Slot<T, B>>,
+    pub(super) header: Header,
+    pub(super) slot: Mutex<Slot<T, B>>,
     /// Set once, under the lock, when the task completes.
-    value: OnceLock<T>,
+    pub(super) value: OnceLock<T>,
 }
 
 /// A task as its handles know it: without the type of its body.
@@ -69,126 +67,6 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     pub(crate) fn new(header: Header, work: Work<B>, due: Due) -> Arc<Self> {
         let slot = Mutex::new(Slot::new(work, due));
         Arc::new(Self { header, slot, value: OnceLock::new() })
-    }
-
-    /// Ends a task whose body its worker holds.
-    fn end(&self, end: End, outcome: Outcome<T>, work: Work<B>) -> Verdict {
-        let mut slot = self.slot.lock();
-        match slot.state.end(end) {
-            Settle::Done => {
-                let mut farewell = slot.farewell();
-                farewell.work = Some(work);
-                self.part(slot, farewell, outcome)
-            }
-            Settle::WasCancelled => {
-                drop(slot);
-                discard(&self.header, (work, outcome));
-                Verdict::Ended(TaskState::Cancelled)
-            }
-        }
-    }
-
-    /// Publishes the outcome of a task that has just ended, and tells all who wait for it.
-    fn part(
-        &self,
-        mut slot: MutexGuard<'_, Slot<T, B>>,
-        farewell: Farewell<T, B>,
-        outcome: Outcome<T>,
-    ) -> Verdict {
-        let late = match outcome {
-            Outcome::Value(value) => self.value.set(value),
-            Outcome::Failed(failure) => {
-                slot.rare().failure = Some(failure);
-                Ok(())
-            }
-            Outcome::Cancelled => Ok(()),
-        };
-        drop(slot);
-        let state = farewell.state;
-        farewell.say(&self.header);
-        discard(&self.header, late);
-        Verdict::Ended(state)
-    }
-
-    fn requeue(&self, next: Due, work: Work<B>) -> Verdict {
-        let mut slot = self.slot.lock();
-        match slot.state.requeue() {
-            Settle::Done => {
-                slot.due = next;
-                slot.put_work(work);
-                Verdict::Requeue(next)
-            }
-            Settle::WasCancelled => {
-                drop(slot);
-                discard(&self.header, work);
-                Verdict::Ended(TaskState::Cancelled)
-            }
-        }
-    }
-
-    /// Makes the outcome of one step known.
-    fn conclude(&self, mut tried: Tried<T, B>, now: Now) -> Verdict {
-        let step = mem::replace(&mut tried.step, Ok(Step::Pending));
-        match step {
-            Ok(Step::Value(value)) => self.end(End::Completed, Outcome::Value(value), tried.work),
-            Ok(Step::Ran(result)) if self.header.rhythm().is_recurring() => {
-                self.conclude_recurring(tried, &result, now)
-            }
-            Ok(Step::Ran(Ok(()))) => self.end_without_next(tried.work),
-            Err(failure) if self.header.rhythm().is_recurring() => {
-                self.conclude_recurring(tried, &Err(failure), now)
-            }
-            Ok(Step::Ran(Err(failure))) | Err(failure) => {
-                self.end(End::Failed, Outcome::Failed(failure), tried.work)
-            }
-            Ok(Step::Pending) => unreachable!("a pending run is suspended, not settled"),
-        }
-    }
-
-    /// Decides how a recurring task goes on after a run.
-    fn conclude_recurring(
-        &self,
-        tried: Tried<T, B>,
-        outcome: &Result<(), Failure>,
-        now: Now,
-    ) -> Verdict {
-        let Tried { work, last, .. } = tried;
-        if self.header.ends_on_failure()
-            && let Err(failure) = outcome
-        {
-            return self.end(End::Failed, Outcome::Failed(failure.clone()), work);
-        }
-        self.header.begin_question();
-        match self.header.rhythm().next(last, outcome, now) {
-            Ok(Some(next)) => self.requeue(next, work),
-            Ok(None) => self.end_without_next(work),
-            Err(failure) => self.end(End::Failed, Outcome::Failed(failure), work),
-        }
-    }
-
-    fn end_without_next(&self, work: Work<B>) -> Verdict {
-        let (end, outcome) = last_outcome(Some(&work.body));
-        self.end(end, outcome, work)
-    }
-
-    /// Ends a task that waits.
-    ///
-    /// RACE: one that was cancelled meanwhile goes back into the queue, where the pool treats it as any
-    /// that was cancelled there; its canceller has told of its end.
-    fn retire(&self, end: End, outcome: Outcome<T>) -> Verdict {
-        let mut slot = self.slot.lock();
-        match slot.state.retire(end) {
-            Settle::Done => {
-                let farewell = slot.farewell();
-                self.part(slot, farewell, outcome)
-            }
-            Settle::WasCancelled => {
-                let due = slot.due;
-                drop(slot);
-                discard(&self.header, outcome);
-                Verdict::Requeue(due)
-            }
-        }
     }
 
     fn resume_if(self: Arc<Self>, answer: state::Wake) {
@@ -218,33 +96,6 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         slot.put_work(tried.work);
         let rare = slot.rare();
         (rare.step, rare.last) = (Some(tried.step), Some(tried.last));
-    }
-}
-
-/// A body of which one step has been run, in the hands of its worker.
-struct Tried<T, B> {
-    work: Work<B>,
-    step: Result<Step<T>, Failure>,
-    last: LastRun,
-}
-
-impl<T, B> Tried<T, B> {
-    /// What came of the run; none while its future is pending.
-    fn outcome(&self) -> Option<Result<(), Failure>> {
-        match &self.step {
-            Ok(Step::Pending) => None,
-            Ok(Step::Value(_)) => Some(Ok(())),
-            Ok(Step::Ran(result)) => Some(result.clone()),
-            Err(failure) => Some(Err(failure.clone())),
-        }
-    }
-}
-
-/// How a task ends that has no further due time.
-fn last_outcome<T>(body: Option<&impl Steps<T>>) -> (End, Outcome<T>) {
-    match body.and_then(Steps::last_value) {
-        Some(value) => (End::Completed, Outcome::Value(value)),
-        None => (End::Failed, Outcome::Cancelled),
     }
 }
 

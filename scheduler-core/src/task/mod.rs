@@ -38,6 +38,7 @@
 
 pub(crate) mod any;
 pub(crate) mod cell;
+mod conclusion;
 mod control;
 mod handle;
 mod header;

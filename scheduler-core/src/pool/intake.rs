@@ -1,0 +1,91 @@
+//! How tasks come into the queue: told at once, or collected from where they were staged.
+
+use super::core::Core;
+use super::inbox::Letter;
+use super::shutdown::Kind;
+use super::shutdown::RunState;
+use super::shutdown::may_run;
+use super::step::Effects;
+use super::step::Item;
+use crate::sync::planted;
+use crate::time::Due;
+use crate::time::Now;
+use crate::time::Tick;
+
+impl<I: Item> Core<I> {
+    /// Takes a new task in, or hands it back because the pool takes none.
+    pub(crate) fn admit(
+        &mut self,
+        item: I,
+        kind: Kind,
+        due: Due,
+        now: Now,
+        effects: &mut Effects<I>,
+    ) -> Result<(), I> {
+        if self.state != RunState::Running && !planted("L2") {
+            return Err(item);
+        }
+        self.enter(item, kind, due, now, effects);
+        Ok(())
+    }
+
+    /// The earliest due time of a task whose submission need not be told at once, because somebody will
+    /// look at the queue by then; none when the core has to hear of every submission.
+    pub(crate) fn patience(&self) -> Option<Tick> {
+        let is_staffed = self.roster.live() >= self.roster.core_size.max(1);
+        let is_calm = self.state == RunState::Running && is_staffed;
+        if is_calm { self.roster.patience() } else { None }
+    }
+
+    /// Puts in a task that was staged and that nobody has to be told of.
+    pub(crate) fn collect(&mut self, letter: Letter<I>, effects: &mut Effects<I>) {
+        let Letter { item, kind, due } = letter;
+        self.put(item, kind, Due::Tick(due), None, effects);
+    }
+
+    /// As [`collect`](Self::collect), where those who were to look at the queue may wait for longer now.
+    pub(crate) fn collect_late(&mut self, letter: Letter<I>, effects: &mut Effects<I>) {
+        let due = letter.due;
+        self.hire_if_missing(effects);
+        self.collect(letter, effects);
+        if due != Tick::MAX {
+            effects.wake.extend(self.roster.appoint(due));
+        }
+    }
+
+    /// Takes in what the pool itself has made: the time limit of a task that was taken in before, or an
+    /// alarm. It is cancelled if the pool is too near its end.
+    pub(crate) fn admit_own(
+        &mut self,
+        item: I,
+        kind: Kind,
+        due: Due,
+        now: Now,
+        effects: &mut Effects<I>,
+    ) {
+        if self.is_tidying {
+            effects.cancel.push(item);
+        } else {
+            self.enter(item, kind, due, now, effects);
+        }
+    }
+
+    pub(super) fn enter(
+        &mut self,
+        item: I,
+        kind: Kind,
+        due: Due,
+        now: Now,
+        effects: &mut Effects<I>,
+    ) {
+        if !may_run(self.state, kind, due.is_reached(now), self.policy) && !planted("L2") {
+            effects.cancel.push(item);
+            self.after_removal(effects);
+            return;
+        }
+        // First, so that a pool that finds the task ended does not declare its end beside the start.
+        self.hire_if_missing(effects);
+        self.put(item, kind, due.not_overtaking(now), Some(now), effects);
+        self.see_to_the_queue(now, effects);
+    }
+}

@@ -1,0 +1,170 @@
+//! What the lock of a pool guards, and how it is taken: the core, the workers' gates, what was staged.
+
+use std::mem;
+use std::sync::Arc;
+
+use super::core::Core;
+use super::few::Few;
+use super::inbox::Letter;
+use super::roster::WorkerNumber;
+use super::shell::AnyItem;
+use super::shell::Shell;
+use super::shutdown::Kind;
+use super::step::Effects;
+use super::step::Item;
+use crate::queue::Ticket;
+use crate::sync::MutexGuard;
+use crate::task::any::Farewell;
+use crate::time::Due;
+use crate::time::Gate;
+use crate::time::Now;
+use crate::time::Tick;
+use crate::unwind::drop_contained;
+
+/// The most room for letters that is kept.
+const ROOM_MAX: usize = 1024;
+
+pub(super) struct Locked {
+    pub(super) core: Core<AnyItem>,
+    /// Where each worker waits; entered before its thread is started.
+    pub(super) gates: Vec<(WorkerNumber, Arc<Gate>)>,
+    /// What the inbox knows of [`Core::patience`].
+    patience: Option<Tick>,
+    /// What comes into the queue with the next step: between steps nothing, and room for what is staged.
+    letters: Vec<Letter<AnyItem>>,
+}
+
+impl Locked {
+    pub(super) fn new(core: Core<AnyItem>) -> Self {
+        Self { core, gates: Vec::new(), patience: None, letters: Vec::new() }
+    }
+
+    /// Keeps an emptied list for its room, unless it is large.
+    fn keep(&mut self, letters: Vec<Letter<AnyItem>>) {
+        if letters.capacity() <= ROOM_MAX {
+            self.letters = letters;
+        }
+    }
+
+    pub(super) fn gate(&self, worker: WorkerNumber) -> Option<&Arc<Gate>> {
+        self.gates.iter().find(|(number, _)| *number == worker).map(|(_, gate)| gate)
+    }
+}
+
+impl Shell {
+    /// Takes one step of the core at the present time.
+    pub(super) fn step<R>(
+        &self,
+        step: impl FnOnce(&mut Core<AnyItem>, Now, &mut Effects<AnyItem>) -> R,
+    ) -> R {
+        let now = Now::read(&*self.clock);
+        self.alter(|core, effects| step(core, now, effects))
+    }
+
+    /// Takes one step of the core under the lock, and performs what it asks for after unlocking.
+    pub(super) fn alter<R>(
+        &self,
+        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
+    ) -> R {
+        self.alter_and_count(step).0
+    }
+
+    /// As [`alter`](Self::alter), and says how many workers were started.
+    pub(super) fn alter_and_count<R>(
+        &self,
+        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
+    ) -> (R, usize) {
+        self.alter_locked(self.locked.lock(), step)
+    }
+
+    pub(super) fn alter_locked<R>(
+        &self,
+        mut locked: MutexGuard<'_, Locked>,
+        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
+    ) -> (R, usize) {
+        let mut effects = Effects::new();
+        self.collect(&mut locked, &mut effects);
+        let result = step(&mut locked.core, &mut effects);
+        self.publish_patience(&mut locked, &mut effects);
+        if effects.is_for_nobody() {
+            drop(locked);
+            drop_contained(effects.release);
+            return (result, 0);
+        }
+        for worker in effects.start.iter() {
+            locked.gates.push((*worker, Arc::new(Gate::new())));
+        }
+        let mut wake = Few::new();
+        wake.extend(effects.wake.iter().filter_map(|worker| locked.gate(*worker).cloned()));
+        let farewells: Vec<Option<Farewell>> =
+            effects.cancel.iter().map(|task| Arc::clone(task).end_as_cancelled()).collect();
+        drop(locked);
+        for gate in wake {
+            gate.open();
+        }
+        (result, self.perform(effects, farewells))
+    }
+
+    /// Puts what is staged into the queue. Somebody looks at it in time: see `inbox`.
+    fn collect(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
+        let mut letters = mem::take(&mut locked.letters);
+        if letters.is_empty() {
+            letters = self.inbox.take(letters);
+        }
+        for letter in letters.drain(..) {
+            locked.core.collect(letter, effects);
+        }
+        locked.keep(letters);
+    }
+
+    /// The lock before a step that closes the pool: what was staged by then is taken in by that step, and
+    /// nothing is staged any more.
+    pub(super) fn lock_closed(&self) -> MutexGuard<'_, Locked> {
+        let mut locked = self.locked.lock();
+        locked.patience = None;
+        let room = mem::take(&mut locked.letters);
+        locked.letters = self.inbox.renew(None, room);
+        locked
+    }
+
+    /// Tells submitters what the core need not hear of at once.
+    ///
+    /// RACE: a task may have been staged since the step has begun, when somebody was to look at the queue
+    /// who now waits for longer. Whoever changes the patience finds it, and sees to it.
+    fn publish_patience(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
+        while locked.patience != locked.core.patience() {
+            locked.patience = locked.core.patience();
+            let mut letters = self.inbox.renew(locked.patience, mem::take(&mut locked.letters));
+            for letter in letters.drain(..) {
+                locked.core.collect_late(letter, effects);
+            }
+            locked.keep(letters);
+        }
+    }
+
+    pub(super) fn admit(
+        &self,
+        task: AnyItem,
+        kind: Kind,
+        due: Due,
+        now: Now,
+    ) -> Result<(), AnyItem> {
+        match self.stage(task, kind, due) {
+            Ok(()) => Ok(()),
+            Err(task) => self.alter(|core, effects| core.admit(task, kind, due, now, effects)),
+        }
+    }
+
+    /// Puts a task into the inbox, or hands it back because the core has to hear of it.
+    fn stage(&self, item: AnyItem, kind: Kind, due: Due) -> Result<(), AnyItem> {
+        let Due::Tick(due) = due else { return Err(item) };
+        item.set_ticket(Ticket::STAGED);
+        let is_full = self.inbox.stage(Letter { item, kind, due }).map_err(|letter| letter.item)?;
+        if is_full {
+            // Waits for the lock like anybody else: submitters that never wait would keep those away from
+            // it who have something to say, such as that the pool ends.
+            self.alter(|_, _| ());
+        }
+        Ok(())
+    }
+}

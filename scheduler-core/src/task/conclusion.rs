@@ -1,0 +1,170 @@
+//! What becomes of a task after a step of its body: it goes on, or it ends and all are told.
+
+use std::mem;
+
+use super::any::Verdict;
+use super::cell::TaskCell;
+use super::rhythm::LastRun;
+use super::slot::Farewell;
+use super::slot::Outcome;
+use super::slot::Slot;
+use super::slot::Work;
+use super::slot::discard;
+use super::state::End;
+use super::state::Settle;
+use super::state::TaskState;
+use super::steps::Step;
+use super::steps::Steps;
+use crate::error::Failure;
+use crate::sync::MutexGuard;
+use crate::time::Due;
+use crate::time::Now;
+
+/// A body of which one step has been run, in the hands of its worker.
+pub(super) struct Tried<T, B> {
+    pub(super) work: Work<B>,
+    pub(super) step: Result<Step<T>, Failure>,
+    pub(super) last: LastRun,
+}
+
+impl<T, B> Tried<T, B> {
+    /// What came of the run; none while its future is pending.
+    pub(super) fn outcome(&self) -> Option<Result<(), Failure>> {
+        match &self.step {
+            Ok(Step::Pending) => None,
+            Ok(Step::Value(_)) => Some(Ok(())),
+            Ok(Step::Ran(result)) => Some(result.clone()),
+            Err(failure) => Some(Err(failure.clone())),
+        }
+    }
+}
+
+/// How a task ends that has no further due time.
+pub(super) fn last_outcome<T>(body: Option<&impl Steps<T>>) -> (End, Outcome<T>) {
+    match body.and_then(Steps::last_value) {
+        Some(value) => (End::Completed, Outcome::Value(value)),
+        None => (End::Failed, Outcome::Cancelled),
+    }
+}
+
+impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
+    /// Ends a task whose body its worker holds.
+    fn end(&self, end: End, outcome: Outcome<T>, work: Work<B>) -> Verdict {
+        let mut slot = self.slot.lock();
+        match slot.state.end(end) {
+            Settle::Done => {
+                let mut farewell = slot.farewell();
+                farewell.work = Some(work);
+                self.part(slot, farewell, outcome)
+            }
+            Settle::WasCancelled => {
+                drop(slot);
+                discard(&self.header, (work, outcome));
+                Verdict::Ended(TaskState::Cancelled)
+            }
+        }
+    }
+
+    /// Publishes the outcome of a task that has just ended, and tells all who wait for it.
+    fn part(
+        &self,
+        mut slot: MutexGuard<'_, Slot<T, B>>,
+        farewell: Farewell<T, B>,
+        outcome: Outcome<T>,
+    ) -> Verdict {
+        let late = match outcome {
+            Outcome::Value(value) => self.value.set(value),
+            Outcome::Failed(failure) => {
+                slot.rare().failure = Some(failure);
+                Ok(())
+            }
+            Outcome::Cancelled => Ok(()),
+        };
+        drop(slot);
+        let state = farewell.state;
+        farewell.say(&self.header);
+        discard(&self.header, late);
+        Verdict::Ended(state)
+    }
+
+    fn requeue(&self, next: Due, work: Work<B>) -> Verdict {
+        let mut slot = self.slot.lock();
+        match slot.state.requeue() {
+            Settle::Done => {
+                slot.due = next;
+                slot.put_work(work);
+                Verdict::Requeue(next)
+            }
+            Settle::WasCancelled => {
+                drop(slot);
+                discard(&self.header, work);
+                Verdict::Ended(TaskState::Cancelled)
+            }
+        }
+    }
+
+    /// Makes the outcome of one step known.
+    pub(super) fn conclude(&self, mut tried: Tried<T, B>, now: Now) -> Verdict {
+        let step = mem::replace(&mut tried.step, Ok(Step::Pending));
+        match step {
+            Ok(Step::Value(value)) => self.end(End::Completed, Outcome::Value(value), tried.work),
+            Ok(Step::Ran(result)) if self.header.rhythm().is_recurring() => {
+                self.conclude_recurring(tried, &result, now)
+            }
+            Ok(Step::Ran(Ok(()))) => self.end_without_next(tried.work),
+            Err(failure) if self.header.rhythm().is_recurring() => {
+                self.conclude_recurring(tried, &Err(failure), now)
+            }
+            Ok(Step::Ran(Err(failure))) | Err(failure) => {
+                self.end(End::Failed, Outcome::Failed(failure), tried.work)
+            }
+            Ok(Step::Pending) => unreachable!("a pending run is suspended, not settled"),
+        }
+    }
+
+    /// Decides how a recurring task goes on after a run.
+    fn conclude_recurring(
+        &self,
+        tried: Tried<T, B>,
+        outcome: &Result<(), Failure>,
+        now: Now,
+    ) -> Verdict {
+        let Tried { work, last, .. } = tried;
+        if self.header.ends_on_failure()
+            && let Err(failure) = outcome
+        {
+            return self.end(End::Failed, Outcome::Failed(failure.clone()), work);
+        }
+        self.header.begin_question();
+        match self.header.rhythm().next(last, outcome, now) {
+            Ok(Some(next)) => self.requeue(next, work),
+            Ok(None) => self.end_without_next(work),
+            Err(failure) => self.end(End::Failed, Outcome::Failed(failure), work),
+        }
+    }
+
+    fn end_without_next(&self, work: Work<B>) -> Verdict {
+        let (end, outcome) = last_outcome(Some(&work.body));
+        self.end(end, outcome, work)
+    }
+
+    /// Ends a task that waits.
+    ///
+    /// RACE: one that was cancelled meanwhile goes back into the queue, where the pool treats it as any
+    /// that was cancelled there; its canceller has told of its end.
+    pub(super) fn retire(&self, end: End, outcome: Outcome<T>) -> Verdict {
+        let mut slot = self.slot.lock();
+        match slot.state.retire(end) {
+            Settle::Done => {
+                let farewell = slot.farewell();
+                self.part(slot, farewell, outcome)
+            }
+            Settle::WasCancelled => {
+                let due = slot.due;
+                drop(slot);
+                discard(&self.header, outcome);
+                Verdict::Requeue(due)
+            }
+        }
+    }
+}
