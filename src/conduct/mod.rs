@@ -85,6 +85,8 @@ mod finish;
 mod future;
 mod judge;
 mod lookahead;
+#[cfg(feature = "bench")]
+mod measure;
 mod policy;
 mod rule;
 mod snapshot;
@@ -99,6 +101,8 @@ pub(crate) use conductor::Conductor;
 pub(crate) use conductor::Parts;
 pub(crate) use control::Control;
 pub use control_error::ControlError;
+#[cfg(feature = "bench")]
+pub use measure::Conducted;
 pub use policy::Misfire;
 pub use policy::OnError;
 pub use policy::Overlap;
