@@ -119,16 +119,18 @@ impl Conductor {
         now: Now,
         ask: impl FnOnce(&mut Judge) -> Result<Vec<Skip>, scheduler_core::Failure>,
     ) -> Guard<'a> {
-        let Some(mut judge) = state.judge.take() else { return state };
-        let answer = if judge.asks() {
-            drop(state);
-            let answer = ask(&mut judge);
-            state = self.lock();
-            answer
-        } else {
-            ask(&mut judge)
+        let answer = match &mut state.judge {
+            None => return state,
+            Some(judge) if !judge.asks() => ask(judge),
+            Some(_) => {
+                let Some(mut judge) = state.judge.take() else { return state };
+                drop(state);
+                let answer = ask(&mut judge);
+                state = self.lock();
+                state.judge = Some(judge);
+                answer
+            }
         };
-        state.judge = Some(judge);
         match answer {
             Ok(skips) => tale.skip(&mut state, skips, now),
             Err(failure) => {
@@ -158,7 +160,8 @@ impl Conductor {
             } else if let Some(end) = state.end {
                 tale.end(&mut state, end);
                 return (state, None);
-            } else if let Some((rule, from)) = state.wishes.rule.take() {
+            } else if let Some(wish) = state.wishes.rule.take() {
+                let (rule, from) = *wish;
                 state = self.take_rule(state, rule, from, tale, now);
             } else if state.wishes.was_resumed {
                 state.wishes.was_resumed = false;
@@ -246,7 +249,7 @@ impl Conductor {
     fn engine_has_ended(&self) {
         let (now, mut tale) = (Now::read(&*self.clock), Tale::default());
         let mut state = self.lock();
-        let handle = state.handle.take();
+        let (handle, spare) = (state.handle.take(), state.spare.take());
         let end = *state.end.get_or_insert(TaskState::Cancelled);
         if state.course(Seat::Lead).is_some_and(|course| course.again_at.is_some()) {
             state = self.give_up(state, Seat::Lead, &mut tale, now);
@@ -254,7 +257,7 @@ impl Conductor {
         tale.end(&mut state, end);
         drop(state);
         tale.out(self, None, now);
-        drop(handle);
+        drop((handle, spare));
     }
 }
 

@@ -130,7 +130,7 @@ impl Control {
     pub(crate) fn reschedule(&self, rule: Rule) -> Result<(), ControlError> {
         let now = self.now();
         let mut state = self.lock_living()?;
-        let old = state.wishes.rule.replace((rule.taking_over(), now));
+        let old = state.wishes.rule.replace(Box::new((rule.taking_over(), now)));
         renew(state);
         drop(old);
         Ok(())

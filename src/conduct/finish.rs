@@ -1,6 +1,5 @@
 //! What becomes of an attempt that is over: another one, or the end of its run.
 
-use std::mem;
 use std::sync::Arc;
 
 use scheduler_core::Now;
@@ -17,7 +16,6 @@ use super::tale::Tale;
 use crate::observe::Event;
 use crate::observe::Failure;
 use crate::observe::Outcome;
-use crate::observe::RunRecord;
 use crate::observe::TaskState;
 use crate::run::Cause;
 use crate::run::Run;
@@ -31,18 +29,19 @@ impl Conductor {
         tale: &mut Tale,
         now: Now,
     ) -> Guard<'a> {
-        match mem::replace(&mut state.present, Present::Nothing) {
-            Present::Nothing => state,
-            Present::Started(at) => self.judged(state, tale, now, |judge| judge.ended(at, at)),
-            Present::Run(course) => {
-                let (began, cause) = (course.began, course.run.cause());
-                if let Some(course) = self.attempt_over(&mut state, course, tale, now) {
-                    state.present = Present::Run(course);
-                    return state;
-                }
-                self.after_run(state, tale, (cause, began), now)
+        let (cause, began) = match &state.present {
+            Present::Nothing => return state,
+            Present::Started(at) => {
+                let at = *at;
+                state.present = Present::Nothing;
+                return self.judged(state, tale, now, |judge| judge.ended(at, at));
             }
+            Present::Run(course) => (course.run.cause(), course.began),
+        };
+        if self.attempt_over(&mut state, Seat::Lead, tale, now) {
+            return self.after_run(state, tale, (cause, began), now);
         }
+        state
     }
 
     /// Ends a run that waits for its next attempt, or whose future was dropped.
@@ -53,46 +52,51 @@ impl Conductor {
         tale: &mut Tale,
         now: Now,
     ) -> Guard<'a> {
-        let Some(mut course) = state.take_course(seat) else { return state };
+        let Some(course) = state.course(seat) else { return state };
         let (began, cause) = (course.began, course.run.cause());
         let failure = course.failure.take().filter(|_| !course.is_called_off);
-        let outcome = failure.map_or(Outcome::Cancelled, Outcome::from);
-        self.finish(&mut state, course, outcome, (tale, now));
+        let outcome = failure.map_or(Outcome::Cancelled, |failure| Outcome::from(*failure));
+        self.finish(&mut state, seat, outcome, (tale, now));
         match seat {
             Seat::Lead => self.after_run(state, tale, (cause, began), now),
             Seat::Beside(_) => state,
         }
     }
 
-    /// Takes note of the end of an attempt; gives the run back when there is another.
+    /// Takes note of the end of an attempt, and says whether it was the last of its run.
     pub(super) fn attempt_over(
         &self,
         state: &mut State,
-        mut course: Course,
+        seat: Seat,
         tale: &mut Tale,
         now: Now,
-    ) -> Option<Course> {
-        tale.drop_later(course.alarm.take(), None);
+    ) -> bool {
+        let is_ending = state.end.is_some();
+        let Some(course) = state.course(seat) else { return true };
+        tale.drop_alarm_later(course.alarm.take());
         if course.deadline.is_some_and(|deadline| now.tick >= deadline) {
             // All workers were busy, and the alarm has not come.
             course.run.request_stop(StopCause::Timeout);
         }
-        let outcome = self.outcome_of(&mut course);
+        let outcome = self.outcome_of(course);
+        if outcome.is_success() {
+            self.finish(state, seat, outcome, (tale, now));
+            return true;
+        }
         let attempt = course.run.attempt();
-        let may_go_on = attempt <= self.policy.retry.max && !course.is_called_off;
-        let failure = outcome.failure().filter(|_| may_go_on);
-        let (Some(failure), None) = (failure, state.end) else {
-            self.finish(state, course, outcome, (tale, now));
-            return None;
+        let may_go_on = attempt <= self.policy.retry.max && !course.is_called_off && !is_ending;
+        let Some(failure) = outcome.failure().filter(|_| may_go_on) else {
+            self.finish(state, seat, outcome, (tale, now));
+            return true;
         };
         let longest = self.policy.retry.longest_wait_after(attempt);
         let draw = Draw::Retry(course.run.number(), attempt);
         let next_attempt_in = self.chance.part_of(longest, draw);
         let (run, failure) = (course.run.clone(), failure.clone());
         course.again_at = Some(now.tick + next_attempt_in);
-        course.failure = Some(failure.clone());
+        course.failure = Some(Box::new(failure.clone()));
         tale.tell(Event::AttemptFailed { run, failure, attempt, next_attempt_in, at: now.wall });
-        Some(course)
+        false
     }
 
     /// What came of an attempt. A run that was asked to stop has stopped, whatever it returned.
@@ -104,7 +108,7 @@ impl Conductor {
                 Failure::from_timeout(self.policy.timeout.unwrap_or_default()).into()
             }
             (None, Some(_)) if course.run.is_stopped_by_pool() => Outcome::Cancelled,
-            (None, Some(failure)) => failure.into(),
+            (None, Some(failure)) => (*failure).into(),
             (None, None) => Outcome::Success,
         }
     }
@@ -113,30 +117,23 @@ impl Conductor {
     fn finish(
         &self,
         state: &mut State,
-        course: Course,
+        seat: Seat,
         outcome: Outcome,
         (tale, now): (&mut Tale, Now),
     ) {
-        let Course { run, began, alarm, .. } = course;
+        let Some(Course { run, began, alarm, .. }) = state.take_course(seat) else { return };
+        tale.drop_alarm_later(alarm);
         let took = now.tick.since(began.tick);
         if outcome.is_failure() && self.policy.on_error == OnError::Stop {
             state.end.get_or_insert(TaskState::Failed);
         }
-        let recorded = state.history.record(RunRecord {
-            number: run.number(),
-            cause: run.cause(),
-            fire_time: run.fire_time(),
-            started_at: began.wall,
-            took,
-            attempts: run.attempt(),
-            outcome: outcome.clone(),
-            notes: run.take_notes(),
-        });
+        let recorded = state.history.record(&run, began.wall, took, &outcome);
         if recorded.is_news || self.bus.is_heard() {
             tale.finish(run, outcome, took, recorded.streak);
-            tale.drop_later(alarm, None);
+        } else if seat == Seat::Lead && state.handle.is_some() {
+            state.spare = Some(run);
         } else {
-            tale.drop_later(alarm, Some(run));
+            tale.drop_run_later(run);
         }
     }
 

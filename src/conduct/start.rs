@@ -1,7 +1,5 @@
 //! How a run begins, on a worker's thread: what it is, and what is called.
 
-use chrono::DateTime;
-use chrono::Utc;
 use scheduler_core::Body;
 use scheduler_core::Due;
 use scheduler_core::Now;
@@ -25,9 +23,9 @@ use crate::observe::StopReason;
 use crate::observe::TaskFacts;
 use crate::observe::catch;
 use crate::run::Cause;
-use crate::run::Facts;
+use crate::run::Place;
 use crate::run::Run;
-use crate::run::Stage;
+use crate::run::Start;
 use crate::run::StopCause;
 use crate::run::TaskResult;
 
@@ -56,7 +54,7 @@ pub(super) fn in_scope<R>(span: Option<&Span>, call: impl FnOnce() -> R) -> R {
 enum Choice {
     Nothing,
     /// Another attempt of the run in progress.
-    Again(Course),
+    Again,
     Start(FireTime, Cause),
     StartBeside(FireTime),
 }
@@ -81,54 +79,47 @@ impl Conductor {
         call: &(dyn Fn(&Run) -> TaskResult + Send + Sync),
     ) -> Result<(), Failure> {
         let Some(opening) = self.begin(seat) else { return Ok(()) };
-        let (span, run) = (opening.span(), opening.run);
-        let result = run.enter(|| in_scope(span.as_ref(), || catch(|| call(&run))));
-        let result = flat(result);
-        if let Err(failure) = &result {
-            span.iter().for_each(|span| span.fail(failure));
-            self.note_failure(seat, &run, failure);
-        }
-        result
+        let span = opening.span();
+        opening.run.enter(|run| {
+            let result = flat(in_scope(span.as_ref(), || catch(|| call(run))));
+            if let Err(failure) = &result {
+                span.iter().for_each(|span| span.fail(failure));
+                self.note_failure(seat, run, failure);
+            }
+            result
+        })
     }
 
     /// Keeps why an attempt failed until the engine says that it is over.
     pub(super) fn note_failure(&self, seat: Seat, run: &Run, failure: &Failure) {
         let mut state = self.lock();
         if let Some(course) = state.course(seat).filter(|course| course.is_attempt(run)) {
-            course.failure = Some(failure.clone());
+            course.failure = Some(Box::new(failure.clone()));
         }
     }
 
     /// Begins an attempt; none when there is nothing to run.
     pub(super) fn begin(self: &Arc<Self>, seat: Seat) -> Option<Opening> {
-        let engine = scheduler_core::Run::current()?;
-        let (now, mut tale) = (engine.started(), Tale::default());
+        let now = scheduler_core::Run::with_current(scheduler_core::Run::started)?;
+        let mut tale = Tale::default();
         let (mut state, choice) = match seat {
             Seat::Lead => self.choose(self.lock(), &mut tale, now),
             Seat::Beside(number) => Self::choose_beside(self.lock(), number),
         };
         let mut beside = None;
-        let course = match choice {
+        let run = match choice {
             Choice::Nothing => None,
             Choice::StartBeside(fire) => {
                 state.present = Present::Started(now);
                 beside = Some(fire);
                 None
             }
-            Choice::Again(course) => Some(self.next_attempt(&course, engine, now)),
-            Choice::Start(fire, cause) => {
-                let number = match seat {
-                    Seat::Lead => state.draw_number(),
-                    Seat::Beside(number) => number,
-                };
-                Some(self.first_attempt(fire, (cause, number), engine, now))
-            }
+            Choice::Again => self.next_attempt(&mut state, seat, now),
+            Choice::Start(fire, cause) => self.first_attempt(&mut state, seat, (fire, cause), now),
         };
-        let opening = course.map(|course| {
+        let opening = run.map(|run| {
             let facts = cfg!(feature = "tracing").then(|| Arc::clone(&state.facts));
-            let opening = Opening { run: course.run.clone(), facts };
-            state.put_course(seat, course);
-            opening
+            Opening { run, facts }
         });
         drop(state);
         self.tell_start(opening.as_ref(), &mut tale);
@@ -154,9 +145,8 @@ impl Conductor {
         if let Present::Run(course) = &state.present {
             let is_due = course.again_at.is_some_and(|at| at <= now.tick);
             let may_go_on = state.end.is_none() && !course.is_called_off;
-            let course = (is_due && may_go_on && !is_paused).then(|| state.take_course(Seat::Lead));
-            let choice = course.flatten().map_or(Choice::Nothing, Choice::Again);
-            return (state, choice);
+            let goes_on = is_due && may_go_on && !is_paused;
+            return (state, if goes_on { Choice::Again } else { Choice::Nothing });
         }
         if state.has_urgent_wish() {
             return (state, Choice::Nothing);
@@ -194,62 +184,73 @@ impl Conductor {
             None if is_paused && beside.cause == Cause::Schedule => Choice::Nothing,
             None => Choice::Start(beside.fire, beside.cause),
             Some(course) if is_paused || course.is_called_off => Choice::Nothing,
-            Some(_) => beside.course.take().map_or(Choice::Nothing, Choice::Again),
+            Some(_) => Choice::Again,
         };
         (state, choice)
     }
 
     fn first_attempt(
         &self,
-        fire: FireTime,
-        (cause, number): (Cause, u64),
-        engine: scheduler_core::Run,
+        state: &mut State,
+        seat: Seat,
+        (fire, cause): (FireTime, Cause),
         now: Now,
-    ) -> Course {
-        // The engine has converted the same instant already, as a rule.
-        let is_same = fire.due == engine.due();
-        let due = if is_same { engine.fire_time() } else { fire.due.as_wall(now) };
-        let facts = Facts {
-            task: Arc::clone(&self.name),
-            number,
-            attempt: 1,
-            cause,
-            fire_time: if fire.at == fire.due { due } else { fire.at.as_wall(now) },
-            started_at: now.wall,
+    ) -> Option<Run> {
+        let (number, spare) = match seat {
+            Seat::Lead => (state.draw_number(), state.spare.take()),
+            Seat::Beside(number) => (number, None),
         };
-        let run = Run::on_stage(facts, self.stage(due, engine, now));
-        Course {
-            run,
+        let deadline = self.deadline(now);
+        let run = scheduler_core::Run::with_current(|engine| {
+            // The engine has converted the same instant already, as a rule.
+            let is_same = fire.due == engine.due();
+            let due = if is_same { engine.fire_time() } else { fire.due.as_wall(now) };
+            let fire_time = if fire.at == fire.due { due } else { fire.at.as_wall(now) };
+            let start = Start { number, attempt: 1, cause, fire_time, due, deadline, engine };
+            self.run_of(spare, &start)
+        })?;
+        let course = Course {
+            run: run.clone(),
             began: now,
             again_at: None,
             is_called_off: false,
-            deadline: self.deadline(now),
+            deadline,
             failure: None,
             alarm: None,
-        }
-    }
-
-    fn next_attempt(&self, course: &Course, engine: scheduler_core::Run, now: Now) -> Course {
-        let last = &course.run;
-        let facts = Facts {
-            task: Arc::clone(&self.name),
-            number: last.number(),
-            attempt: last.attempt() + 1,
-            cause: last.cause(),
-            fire_time: last.fire_time(),
-            started_at: now.wall,
         };
-        let due = course.again_at.map_or(now.wall, |at| Due::Tick(at).as_wall(now));
-        let run = Run::on_stage(facts, self.stage(due, engine, now));
-        run.keep_notes(last.take_notes());
-        let deadline = self.deadline(now);
-        let (began, is_called_off) = (course.began, course.is_called_off);
-        Course { run, began, again_at: None, is_called_off, deadline, failure: None, alarm: None }
+        state.put_course(seat, course);
+        Some(run)
     }
 
-    fn stage(&self, due: DateTime<Utc>, engine: scheduler_core::Run, now: Now) -> Stage {
-        let deadline = self.deadline(now).map(|at| (at, Arc::clone(&self.clock)));
-        Stage { due, engine, pool: self.pool.clone(), deadline }
+    fn next_attempt(&self, state: &mut State, seat: Seat, now: Now) -> Option<Run> {
+        let course = state.course(seat)?;
+        let (last, deadline) = (&course.run, self.deadline(now));
+        let run = scheduler_core::Run::with_current(|engine| {
+            let start = Start {
+                number: last.number(),
+                attempt: last.attempt() + 1,
+                cause: last.cause(),
+                fire_time: last.fire_time(),
+                due: course.again_at.map_or(now.wall, |at| Due::Tick(at).as_wall(now)),
+                deadline,
+                engine,
+            };
+            self.run_of(None, &start)
+        })?;
+        run.keep_notes(last.take_notes());
+        (course.run, course.deadline) = (run.clone(), deadline);
+        (course.again_at, course.failure) = (None, None);
+        Some(run)
+    }
+
+    /// A run, made of the last one where nobody has kept that.
+    fn run_of(&self, spare: Option<Run>, start: &Start<'_>) -> Run {
+        if let Some(mut run) = spare
+            && run.begin_anew(start)
+        {
+            return run;
+        }
+        Run::begin(Place { task: &self.name, pool: &self.pool, clock: &self.clock }, start)
     }
 
     fn deadline(&self, now: Now) -> Option<Tick> {

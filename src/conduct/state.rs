@@ -30,6 +30,10 @@ pub(super) struct State {
     pub(super) judge: Option<Box<Judge>>,
     /// What the engine's task of this task does at present, or did and will be asked about.
     pub(super) present: Present,
+    /// What the last run was made of, for the next one.
+    ///
+    /// INVARIANT: only while there is a handle: it holds the engine's task, as that holds this.
+    pub(super) spare: Option<Run>,
     /// Runs that take place beside it, each in an engine's task of its own.
     pub(super) beside: Vec<Beside>,
     /// How many runs have begun.
@@ -47,7 +51,7 @@ pub(super) struct State {
 #[derive(Default)]
 pub(super) struct Wishes {
     /// A new rule, from this time on.
-    pub(super) rule: Option<(Rule, Now)>,
+    pub(super) rule: Option<Box<(Rule, Now)>>,
     pub(super) manual_run: bool,
     pub(super) pause: Option<Pause>,
     /// It was resumed: fire times that have come meanwhile are to be passed over.
@@ -83,7 +87,7 @@ pub(super) struct Course {
     /// When the time of the present attempt is over.
     pub(super) deadline: Option<Tick>,
     /// Why the present attempt, or the last one, failed.
-    pub(super) failure: Option<Failure>,
+    pub(super) failure: Option<Box<Failure>>,
     /// Ends the present attempt when its time is over.
     pub(super) alarm: Option<Alarm>,
 }
@@ -112,6 +116,7 @@ impl State {
             rule,
             judge: Some(Box::new(judge)),
             present: Present::Nothing,
+            spare: None,
             beside: Vec::new(),
             runs: 0,
             wishes: Wishes::default(),

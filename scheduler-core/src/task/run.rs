@@ -37,7 +37,6 @@ std::thread_local! {
 /// assert_eq!(handle.wait()?, 1);
 /// # Ok::<(), scheduler_core::Error>(())
 /// ```
-#[derive(Clone)]
 pub struct Run {
     task: Arc<dyn AnyTask>,
     number: u64,
@@ -53,6 +52,13 @@ impl Run {
     pub fn current() -> Option<Self> {
         // A thread that is ending may have no thread-locals any more, and executes no task.
         CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
+    }
+
+    /// Looks at the run that the calling thread executes, without a share in it; none outside a task.
+    ///
+    /// The look is not to be one that runs other tasks on this thread.
+    pub fn with_current<R>(look: impl FnOnce(&Self) -> R) -> Option<R> {
+        CURRENT.try_with(|current| current.borrow().as_ref().map(look)).ok().flatten()
     }
 
     /// The number of the task.
@@ -175,6 +181,21 @@ impl Run {
     /// How long this run has taken so far.
     pub(crate) fn elapsed(&self, now: Tick) -> Duration {
         now.since(self.last.started.tick)
+    }
+}
+
+/// A copy of the last run of a task becomes one of its present run at no cost.
+impl Clone for Run {
+    fn clone(&self) -> Self {
+        Self { task: Arc::clone(&self.task), ..*self }
+    }
+
+    fn clone_from(&mut self, source: &Self) {
+        let Self { task, number, last, is_resumed } = source;
+        if !Arc::ptr_eq(&self.task, task) {
+            self.task = Arc::clone(task);
+        }
+        (self.number, self.last, self.is_resumed) = (*number, *last, *is_resumed);
     }
 }
 

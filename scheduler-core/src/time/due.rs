@@ -66,7 +66,10 @@ impl Due {
     /// and a task that is due then does not run even so.
     #[must_use]
     pub fn is_reached(self, now: Now) -> bool {
-        self.left(now).is_zero()
+        match self {
+            Self::Tick(tick) => tick <= now.tick,
+            Self::Wall(wall) => wall <= now.wall,
+        }
     }
 
     /// Where a task with this fire time enters the queue at `now`.
