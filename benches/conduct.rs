@@ -177,7 +177,10 @@ fn compare() {
     }
     let costs: Vec<Cost> = costs.into_iter().map(Cost::of).collect();
     println!("ns per run, {ROUNDS} rounds of {RUNS} runs each, taking turns");
-    println!("{:<20} {:>8} {:>8} {:>22} {:>7}", "", "minimum", "median", "beyond the engine", "ratio");
+    println!(
+        "{:<20} {:>8} {:>8} {:>22} {:>7}",
+        "", "minimum", "median", "beyond the engine", "ratio"
+    );
     for (way, cost) in WAYS.into_iter().zip(&costs) {
         let bare = WAYS.iter().position(|bare| *bare == way.bare()).expect("one of them");
         let bare = &costs[bare];

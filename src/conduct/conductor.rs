@@ -24,7 +24,6 @@ use super::judge::Judge;
 use super::judge::Skip;
 use super::policy::Policy;
 use super::rule::Rule;
-use super::state::Present;
 use super::state::Seat;
 use super::state::State;
 use super::tale::Tale;
@@ -150,7 +149,7 @@ impl Conductor {
         now: Now,
     ) -> (Guard<'a>, Option<Due>) {
         loop {
-            if let Present::Run(course) = &state.present {
+            if let Some(course) = state.lead() {
                 let again_at = course.again_at;
                 if state.end.is_none() && !course.is_called_off {
                     let paused = state.wishes.paused_until().filter(|until| !until.is_reached(now));
@@ -249,7 +248,7 @@ impl Conductor {
     fn engine_has_ended(&self) {
         let (now, mut tale) = (Now::read(&*self.clock), Tale::default());
         let mut state = self.lock();
-        let (handle, spare) = (state.handle.take(), state.spare.take());
+        let (handle, spare) = (state.handle.take(), state.take_spare());
         let end = *state.end.get_or_insert(TaskState::Cancelled);
         if state.course(Seat::Lead).is_some_and(|course| course.again_at.is_some()) {
             state = self.give_up(state, Seat::Lead, &mut tale, now);

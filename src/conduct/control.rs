@@ -15,7 +15,6 @@ use super::control_error::ControlError;
 use super::policy::Overlap;
 use super::rule::Rule;
 use super::state::Pause;
-use super::state::Present;
 use super::state::State;
 use super::timetable::FireTime;
 use crate::observe::Event;
@@ -69,7 +68,7 @@ impl Control {
         if state.wishes.manual_run {
             return Err(ControlError::already_asked(&conductor.name));
         }
-        if let Present::Run(course) = &state.present
+        if let Some(course) = state.lead()
             && conductor.policy.overlap == Overlap::Skip
         {
             let running_for = now.tick.since(course.began.tick);
@@ -112,7 +111,7 @@ impl Control {
         if state.wishes.pause.take().is_none() {
             return Err(ControlError::not_paused(&self.conductor.name));
         }
-        state.wishes.was_resumed |= !matches!(state.present, Present::Run(_));
+        state.wishes.was_resumed |= state.lead().is_none();
         let handles = state.handles();
         drop(state);
         let task = Arc::clone(self.name());

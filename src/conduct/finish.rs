@@ -29,14 +29,16 @@ impl Conductor {
         tale: &mut Tale,
         now: Now,
     ) -> Guard<'a> {
-        let (cause, began) = match &state.present {
+        let (cause, began) = match state.present {
             Present::Nothing => return state,
             Present::Started(at) => {
-                let at = *at;
                 state.present = Present::Nothing;
                 return self.judged(state, tale, now, |judge| judge.ended(at, at));
             }
-            Present::Run(course) => (course.run.cause(), course.began),
+            Present::Run => match state.lead() {
+                Some(course) => (course.run.cause(), course.began),
+                None => return state,
+            },
         };
         if self.attempt_over(&mut state, Seat::Lead, tale, now) {
             return self.after_run(state, tale, (cause, began), now);
@@ -53,6 +55,7 @@ impl Conductor {
         now: Now,
     ) -> Guard<'a> {
         let Some(course) = state.course(seat) else { return state };
+        tale.drop_alarm_later(course.alarm.take());
         let (began, cause) = (course.began, course.run.cause());
         let failure = course.failure.take().filter(|_| !course.is_called_off);
         let outcome = failure.map_or(Outcome::Cancelled, |failure| Outcome::from(*failure));
@@ -79,27 +82,30 @@ impl Conductor {
             course.run.request_stop(StopCause::Timeout);
         }
         let outcome = self.outcome_of(course);
-        if outcome.is_success() {
-            self.finish(state, seat, outcome, (tale, now));
-            return true;
-        }
         let attempt = course.run.attempt();
         let may_go_on = attempt <= self.policy.retry.max && !course.is_called_off && !is_ending;
         let Some(failure) = outcome.failure().filter(|_| may_go_on) else {
             self.finish(state, seat, outcome, (tale, now));
             return true;
         };
-        let longest = self.policy.retry.longest_wait_after(attempt);
-        let draw = Draw::Retry(course.run.number(), attempt);
-        let next_attempt_in = self.chance.part_of(longest, draw);
-        let (run, failure) = (course.run.clone(), failure.clone());
-        course.again_at = Some(now.tick + next_attempt_in);
-        course.failure = Some(Box::new(failure.clone()));
-        tale.tell(Event::AttemptFailed { run, failure, attempt, next_attempt_in, at: now.wall });
+        let failure = failure.clone();
+        self.try_again(course, failure, tale, now);
         false
     }
 
+    /// Has a run wait for its next attempt.
+    #[cold]
+    fn try_again(&self, course: &mut Course, failure: Failure, tale: &mut Tale, now: Now) {
+        let (run, attempt) = (course.run.clone(), course.run.attempt());
+        let longest = self.policy.retry.longest_wait_after(attempt);
+        let next_attempt_in = self.chance.part_of(longest, Draw::Retry(run.number(), attempt));
+        course.again_at = Some(now.tick + next_attempt_in);
+        course.failure = Some(Box::new(failure.clone()));
+        tale.tell(Event::AttemptFailed { run, failure, attempt, next_attempt_in, at: now.wall });
+    }
+
     /// What came of an attempt. A run that was asked to stop has stopped, whatever it returned.
+    #[inline]
     fn outcome_of(&self, course: &mut Course) -> Outcome {
         let failure = course.failure.take();
         match (course.run.stop_cause(), failure) {
@@ -121,31 +127,32 @@ impl Conductor {
         outcome: Outcome,
         (tale, now): (&mut Tale, Now),
     ) {
-        let Some(Course { run, began, alarm, .. }) = state.take_course(seat) else { return };
-        tale.drop_alarm_later(alarm);
-        let took = now.tick.since(began.tick);
         if outcome.is_failure() && self.policy.on_error == OnError::Stop {
             state.end.get_or_insert(TaskState::Failed);
         }
-        let recorded = state.history.record(&run, began.wall, took, &outcome);
-        if recorded.is_news || self.bus.is_heard() {
-            tale.finish(run, outcome, took, recorded.streak);
-        } else if seat == Seat::Lead && state.handle.is_some() {
-            state.spare = Some(run);
-        } else {
-            tale.drop_run_later(run);
+        let Some((took, recorded)) = state.record(seat, &outcome, now) else { return };
+        let is_told = recorded.is_news || self.bus.is_heard();
+        match state.close(seat, is_told) {
+            Some(run) if is_told => tale.finish(run, outcome, took, recorded.streak),
+            Some(run) => tale.drop_run_later(run),
+            None => {}
         }
     }
 
     /// Judges the fire times that have come while a run was in progress in the engine's task.
     fn after_run<'a>(
         &'a self,
-        state: Guard<'a>,
+        mut state: Guard<'a>,
         tale: &mut Tale,
         (cause, began): (Cause, Now),
         now: Now,
     ) -> Guard<'a> {
         if state.end.is_some() || state.wishes.rule.is_some() {
+            return state;
+        }
+        if cause == Cause::Schedule
+            && state.judge.as_mut().is_some_and(|judge| judge.ended_in_time(now))
+        {
             return state;
         }
         self.judged(state, tale, now, |judge| match cause {

@@ -12,17 +12,15 @@ use scheduler_core::Due;
 use scheduler_core::Failure;
 use scheduler_core::Now;
 
+use super::passing::Limit;
+use super::passing::Passed;
 use super::policy::Misfire;
 use super::policy::Overlap;
 use super::policy::Policy;
 use super::timetable::FireTime;
-use super::timetable::Limit;
-use super::timetable::Passed;
+use super::timetable::MISSED_AFTER;
 use super::timetable::Timetable;
 use crate::observe::SkipReason;
-
-/// How late a fire time may start without being missed: Quartz's threshold.
-pub(super) const MISSED_AFTER: Duration = Duration::from_secs(60);
 
 /// How many runs are remembered, behind whose times missed fire times wait; when there are more, the
 /// two oldest become one.
@@ -110,6 +108,19 @@ impl Judge {
         Ok(())
     }
 
+    /// Begins the run of the pending fire time where nothing is to be decided: it is due, was not missed
+    /// as far as the ticks tell, and starts no run beside others. Asks no trigger.
+    #[inline]
+    pub(super) fn begin_in_time(&mut self, now: Now) -> Option<FireTime> {
+        let fire = self.pending?;
+        let is_in_time = self.overlap != Overlap::Allow && self.timetable.is_in_time(fire, now);
+        if !is_in_time {
+            return None;
+        }
+        self.seen = now;
+        Some(fire)
+    }
+
     /// Decides what a worker that is there now is to start. The fire time stays pending until its run
     /// has ended.
     pub(super) fn begin(&mut self, now: Now) -> Result<Verdict, Failure> {
@@ -125,6 +136,21 @@ impl Judge {
             Misfire::RunOnce => self.start_latest(fire, now),
             Misfire::Skip => self.skip_missed(fire, now),
         }
+    }
+
+    /// Goes on to the next fire time where nothing is to be decided: none has come during the run of the
+    /// pending one. Says whether it could; asks no trigger.
+    #[inline]
+    pub(super) fn ended_in_time(&mut self, ended: Now) -> bool {
+        if !self.busy.is_empty() {
+            return false;
+        }
+        let next = self.pending.and_then(|fire| self.timetable.next_after(fire, ended));
+        if next.is_none() {
+            return false;
+        }
+        (self.pending, self.waits_since, self.seen) = (next, None, ended);
+        true
     }
 
     /// Decides what comes after the run of the pending fire time.

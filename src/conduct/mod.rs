@@ -8,7 +8,7 @@
 //!
 //! | layer | files | knows | never |
 //! |---|---|---|---|
-//! | core | `rule`, `policy`, `chance`, `timetable`, `lookahead`, `judge` | fire times, policies | a clock, a lock, a run |
+//! | core | `rule`, `policy`, `chance`, `timetable`, `passing`, `lookahead`, `judge` | fire times, policies | a clock, a lock, a run |
 //! | shell | `conductor`, `state`, `tale`, `start`, `future`, `finish`, `beside` | the lock, runs, events | decides about fire times |
 //! | control | `control`, `control_error`, `snapshot` | wishes, and what is shown | starts anything by itself |
 //!
@@ -87,6 +87,7 @@ mod judge;
 mod lookahead;
 #[cfg(feature = "bench")]
 mod measure;
+mod passing;
 mod policy;
 mod rule;
 mod snapshot;

@@ -1,15 +1,16 @@
 //! How a run begins, on a worker's thread: what it is, and what is called.
 
+use std::fmt;
+use std::sync::Arc;
+
 use scheduler_core::Body;
 use scheduler_core::Due;
 use scheduler_core::Now;
 use scheduler_core::Tick;
-use std::sync::Arc;
 
 use super::conductor::Conductor;
 use super::conductor::Guard;
 use super::future::RunFuture;
-use super::state::Course;
 use super::state::Present;
 use super::state::Seat;
 use super::state::State;
@@ -50,6 +51,16 @@ pub(super) fn in_scope<R>(span: Option<&Span>, call: impl FnOnce() -> R) -> R {
     }
 }
 
+/// What the engine is told of a failure, and tells nobody.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unsuccessful;
+
+impl fmt::Display for Unsuccessful {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the task says why")
+    }
+}
+
 /// What a worker that is there is to do.
 enum Choice {
     Nothing,
@@ -72,21 +83,20 @@ impl Conductor {
         }
     }
 
-    /// One attempt of a plain function. The error is for the engine, which tells nobody of it.
+    /// One attempt of a plain function.
     fn run(
         self: &Arc<Self>,
         seat: Seat,
         call: &(dyn Fn(&Run) -> TaskResult + Send + Sync),
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Unsuccessful> {
         let Some(opening) = self.begin(seat) else { return Ok(()) };
         let span = opening.span();
         opening.run.enter(|run| {
-            let result = flat(in_scope(span.as_ref(), || catch(|| call(run))));
-            if let Err(failure) = &result {
-                span.iter().for_each(|span| span.fail(failure));
-                self.note_failure(seat, run, failure);
-            }
-            result
+            let result = in_scope(span.as_ref(), || catch(|| call(run)));
+            let Err(failure) = flat(result) else { return Ok(()) };
+            span.iter().for_each(|span| span.fail(&failure));
+            self.note_failure(seat, run, &failure);
+            Err(Unsuccessful)
         })
     }
 
@@ -142,7 +152,7 @@ impl Conductor {
         now: Now,
     ) -> (Guard<'a>, Choice) {
         let is_paused = state.wishes.pause.is_some();
-        if let Present::Run(course) = &state.present {
+        if let Some(course) = state.lead() {
             let is_due = course.again_at.is_some_and(|at| at <= now.tick);
             let may_go_on = state.end.is_none() && !course.is_called_off;
             let goes_on = is_due && may_go_on && !is_paused;
@@ -157,6 +167,9 @@ impl Conductor {
         }
         if is_paused {
             return (state, Choice::Nothing);
+        }
+        if let Some(fire) = state.judge.as_mut().and_then(|judge| judge.begin_in_time(now)) {
+            return (state, Choice::Start(fire, Cause::Schedule));
         }
         let mut start = None;
         state = self.judged(state, tale, now, |judge| {
@@ -196,30 +209,20 @@ impl Conductor {
         (fire, cause): (FireTime, Cause),
         now: Now,
     ) -> Option<Run> {
-        let (number, spare) = match seat {
-            Seat::Lead => (state.draw_number(), state.spare.take()),
-            Seat::Beside(number) => (number, None),
+        let number = match seat {
+            Seat::Lead => state.draw_number(),
+            Seat::Beside(number) => number,
         };
         let deadline = self.deadline(now);
-        let run = scheduler_core::Run::with_current(|engine| {
+        scheduler_core::Run::with_current(|engine| {
             // The engine has converted the same instant already, as a rule.
             let is_same = fire.due == engine.due();
             let due = if is_same { engine.fire_time() } else { fire.due.as_wall(now) };
             let fire_time = if fire.at == fire.due { due } else { fire.at.as_wall(now) };
             let start = Start { number, attempt: 1, cause, fire_time, due, deadline, engine };
-            self.run_of(spare, &start)
+            state.open(seat, self.place(), (now, &start));
         })?;
-        let course = Course {
-            run: run.clone(),
-            began: now,
-            again_at: None,
-            is_called_off: false,
-            deadline,
-            failure: None,
-            alarm: None,
-        };
-        state.put_course(seat, course);
-        Some(run)
+        state.course(seat).map(|course| course.run.clone())
     }
 
     fn next_attempt(&self, state: &mut State, seat: Seat, now: Now) -> Option<Run> {
@@ -235,7 +238,7 @@ impl Conductor {
                 deadline,
                 engine,
             };
-            self.run_of(None, &start)
+            Run::begin(self.place(), &start)
         })?;
         run.keep_notes(last.take_notes());
         (course.run, course.deadline) = (run.clone(), deadline);
@@ -243,14 +246,8 @@ impl Conductor {
         Some(run)
     }
 
-    /// A run, made of the last one where nobody has kept that.
-    fn run_of(&self, spare: Option<Run>, start: &Start<'_>) -> Run {
-        if let Some(mut run) = spare
-            && run.begin_anew(start)
-        {
-            return run;
-        }
-        Run::begin(Place { task: &self.name, pool: &self.pool, clock: &self.clock }, start)
+    fn place(&self) -> Place<'_> {
+        Place { task: &self.name, pool: &self.pool, clock: &self.clock }
     }
 
     fn deadline(&self, now: Now) -> Option<Tick> {

@@ -94,9 +94,11 @@ impl History {
         record.started_at = began;
         record.took = took;
         record.attempts = run.attempt();
-        record.outcome.clone_from(outcome);
+        if !(outcome.is_success() && record.outcome.is_success()) {
+            record.outcome = outcome.clone();
+        }
         record.notes = run.take_notes();
-        self.oldest = (self.oldest + 1) % RUNS_KEPT;
+        self.oldest = if self.oldest + 1 == RUNS_KEPT { 0 } else { self.oldest + 1 };
     }
 
     /// Takes note of fire times that passed without a run.

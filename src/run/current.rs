@@ -20,45 +20,34 @@ pub(super) fn get() -> Option<Run> {
 /// Calls `step` while a run is the current one.
 ///
 /// The thread's share in the run is the one that is handed in, so that an outermost run costs none.
+#[inline]
 pub(super) fn enter<R>(run: Run, step: impl FnOnce(&Run) -> R) -> R {
-    match put(run) {
-        Ok(entered) => entered.call(step),
-        Err(run) => {
+    let mut call = Some((run, step));
+    let answer = CURRENT.try_with(|current| {
+        let is_outermost = current.try_borrow_mut().is_ok_and(|current| current.is_none());
+        let (run, step) = call.take_if(|_| is_outermost)?;
+        current.replace(Some(run));
+        let _outermost = Outermost(current);
+        let current = current.borrow();
+        current.as_ref().map(step)
+    });
+    match (answer, call) {
+        (Ok(Some(answer)), _) => answer,
+        (_, Some((run, step))) => {
             let _inner = Inner::enter(run.clone());
             step(&run)
         }
-    }
-}
-
-/// Makes a run the outermost of the thread, or gives it back where there is one already.
-fn put(run: Run) -> Result<Outermost, Run> {
-    let mut run = Some(run);
-    let _ = CURRENT.try_with(|current| {
-        if let Ok(mut current) = current.try_borrow_mut()
-            && current.is_none()
-        {
-            *current = run.take();
-        }
-    });
-    match run {
-        None => Ok(Outermost),
-        Some(run) => Err(run),
+        _ => unreachable!("a step that was taken has an answer"),
     }
 }
 
 /// While it lives, the thread executes a run that is not inside another.
-struct Outermost;
+struct Outermost<'a>(&'a RefCell<Option<Run>>);
 
-impl Outermost {
-    fn call<R>(&self, step: impl FnOnce(&Run) -> R) -> R {
-        CURRENT.with_borrow(|current| step(current.as_ref().expect("it was put there just now")))
-    }
-}
-
-impl Drop for Outermost {
+impl Drop for Outermost<'_> {
     fn drop(&mut self) {
         // Dropping the run may free what belongs to its task, and so comes last.
-        drop(CURRENT.try_with(RefCell::take));
+        drop(self.0.take());
     }
 }
 

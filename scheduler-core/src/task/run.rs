@@ -80,24 +80,28 @@ impl Run {
     }
 
     /// The instant this run was meant to start at, as the wall clock tells it.
+    #[inline]
     #[must_use]
     pub fn fire_time(&self) -> DateTime<Utc> {
         self.last.scheduled
     }
 
     /// When this run did start, as the wall clock told it.
+    #[inline]
     #[must_use]
     pub fn started_at(&self) -> DateTime<Utc> {
         self.last.started.wall
     }
 
     /// The instant this run was due at, on its own clock; see [`fire_time`](Self::fire_time).
+    #[inline]
     #[must_use]
     pub fn due(&self) -> Due {
         self.last.due
     }
 
     /// When this run did start, on both clocks.
+    #[inline]
     #[must_use]
     pub fn started(&self) -> Now {
         self.last.started
@@ -190,6 +194,7 @@ impl Clone for Run {
         Self { task: Arc::clone(&self.task), ..*self }
     }
 
+    #[inline]
     fn clone_from(&mut self, source: &Self) {
         let Self { task, number, last, is_resumed } = source;
         if !Arc::ptr_eq(&self.task, task) {

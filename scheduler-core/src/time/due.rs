@@ -64,6 +64,7 @@ impl Due {
 
     /// Whether the instant has been reached; [`NEVER`](Self::NEVER) is only by a clock at its own end,
     /// and a task that is due then does not run even so.
+    #[inline]
     #[must_use]
     pub fn is_reached(self, now: Now) -> bool {
         match self {
