@@ -222,8 +222,17 @@ impl Conductor {
     }
 
     fn answer(&self, asked: &Asked<'_>) -> Option<Due> {
+        let mut state = self.lock();
+        if matches!(asked.occasion, Occasion::RunEnded { .. })
+            && let Some(due) = self.end_plainly(&mut state, &asked.now)
+        {
+            return Some(due);
+        }
+        self.answer_fully(state, asked)
+    }
+
+    fn answer_fully(&self, state: Guard<'_>, asked: &Asked<'_>) -> Option<Due> {
         let (now, mut tale) = (asked.now, Tale::default());
-        let state = self.lock();
         let state = match asked.occasion {
             Occasion::First => {
                 let first = |judge: &mut Judge| judge.first(now).map(|()| Vec::new());

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use scheduler_core::Due;
 use scheduler_core::Now;
 
 use super::chance::Draw;
@@ -22,6 +23,29 @@ use crate::run::Run;
 use crate::run::StopCause;
 
 impl Conductor {
+    /// Takes note of a run of which nobody is to be told, and after which nothing is to be decided: it
+    /// went well as the one before did, in time, and nobody listens or has a wish. Says when the next is
+    /// due; none, and nothing is done, where the full way has to be gone, which comes to the same.
+    #[inline]
+    pub(super) fn end_plainly(&self, state: &mut State, now: &Now) -> Option<Due> {
+        if self.bus.is_heard() || !state.is_undisturbed() || !state.history.expects_success() {
+            return None;
+        }
+        let course = state.course(Seat::Lead)?;
+        let is_plain = course.failure.is_none()
+            && course.deadline.is_none()
+            && course.run.cause() == Cause::Schedule
+            && course.run.stop_cause().is_none();
+        let judge = state.judge.as_mut().filter(|_| is_plain)?;
+        if !judge.ended_in_time(now) {
+            return None;
+        }
+        let due = judge.pending()?.due;
+        state.record(Seat::Lead, &Outcome::Success, now);
+        drop(state.close(Seat::Lead, false));
+        Some(due)
+    }
+
     /// The engine's task of this task has been run: takes note of what that was.
     pub(super) fn step_over<'a>(
         &'a self,
@@ -59,7 +83,7 @@ impl Conductor {
         let (began, cause) = (course.began, course.run.cause());
         let failure = course.failure.take().filter(|_| !course.is_called_off);
         let outcome = failure.map_or(Outcome::Cancelled, |failure| Outcome::from(*failure));
-        self.finish(&mut state, seat, outcome, (tale, now));
+        self.finish(&mut state, seat, &outcome, (tale, now));
         match seat {
             Seat::Lead => self.after_run(state, tale, (cause, began), now),
             Seat::Beside(_) => state,
@@ -81,11 +105,15 @@ impl Conductor {
             // All workers were busy, and the alarm has not come.
             course.run.request_stop(StopCause::Timeout);
         }
+        if course.failure.is_none() && course.run.stop_cause().is_none() {
+            self.finish(state, seat, &Outcome::Success, (tale, now));
+            return true;
+        }
         let outcome = self.outcome_of(course);
         let attempt = course.run.attempt();
         let may_go_on = attempt <= self.policy.retry.max && !course.is_called_off && !is_ending;
         let Some(failure) = outcome.failure().filter(|_| may_go_on) else {
-            self.finish(state, seat, outcome, (tale, now));
+            self.finish(state, seat, &outcome, (tale, now));
             return true;
         };
         let failure = failure.clone();
@@ -105,7 +133,7 @@ impl Conductor {
     }
 
     /// What came of an attempt. A run that was asked to stop has stopped, whatever it returned.
-    #[inline]
+    #[cold]
     fn outcome_of(&self, course: &mut Course) -> Outcome {
         let failure = course.failure.take();
         match (course.run.stop_cause(), failure) {
@@ -124,16 +152,16 @@ impl Conductor {
         &self,
         state: &mut State,
         seat: Seat,
-        outcome: Outcome,
+        outcome: &Outcome,
         (tale, now): (&mut Tale, Now),
     ) {
         if outcome.is_failure() && self.policy.on_error == OnError::Stop {
             state.end.get_or_insert(TaskState::Failed);
         }
-        let Some((took, recorded)) = state.record(seat, &outcome, now) else { return };
+        let Some((took, recorded)) = state.record(seat, outcome, &now) else { return };
         let is_told = recorded.is_news || self.bus.is_heard();
         match state.close(seat, is_told) {
-            Some(run) if is_told => tale.finish(run, outcome, took, recorded.streak),
+            Some(run) if is_told => tale.finish(run, outcome.clone(), took, recorded.streak),
             Some(run) => tale.drop_run_later(run),
             None => {}
         }
@@ -151,7 +179,7 @@ impl Conductor {
             return state;
         }
         if cause == Cause::Schedule
-            && state.judge.as_mut().is_some_and(|judge| judge.ended_in_time(now))
+            && state.judge.as_mut().is_some_and(|judge| judge.ended_in_time(&now))
         {
             return state;
         }

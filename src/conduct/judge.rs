@@ -141,7 +141,7 @@ impl Judge {
     /// Goes on to the next fire time where nothing is to be decided: none has come during the run of the
     /// pending one. Says whether it could; asks no trigger.
     #[inline]
-    pub(super) fn ended_in_time(&mut self, ended: Now) -> bool {
+    pub(super) fn ended_in_time(&mut self, ended: &Now) -> bool {
         if !self.busy.is_empty() {
             return false;
         }
@@ -149,7 +149,7 @@ impl Judge {
         if next.is_none() {
             return false;
         }
-        (self.pending, self.waits_since, self.seen) = (next, None, ended);
+        (self.pending, self.waits_since, self.seen) = (next, None, *ended);
         true
     }
 
@@ -237,8 +237,13 @@ impl Judge {
         started: Now,
         ended: Now,
     ) -> Result<Vec<Skip>, Failure> {
-        self.note_busy(Busy { from: started, to: ended });
+        let busy = Busy { from: started, to: ended };
         self.waits_since = None;
+        if self.busy.is_empty() && next.is_none_or(|next| busy.is_before(next.due)) {
+            self.pending = next;
+            return Ok(Vec::new());
+        }
+        self.note_busy(busy);
         let mut skips = Vec::new();
         loop {
             let busy = next.and_then(|fire| self.busy.iter().find(|busy| busy.contains(fire.due)));

@@ -92,8 +92,14 @@ impl Conductor {
         let Some(opening) = self.begin(seat) else { return Ok(()) };
         let span = opening.span();
         opening.run.enter(|run| {
-            let result = in_scope(span.as_ref(), || catch(|| call(run)));
-            let Err(failure) = flat(result) else { return Ok(()) };
+            // What it returned is not passed on: moving it costs more than asking for it.
+            let mut error = None;
+            let called = in_scope(span.as_ref(), || catch(|| error = call(run).err()));
+            if called.is_ok() && error.is_none() {
+                return Ok(());
+            }
+            let result = flat(called.map(|()| error.map_or(Ok(()), Err)));
+            let Err(failure) = result else { return Ok(()) };
             span.iter().for_each(|span| span.fail(&failure));
             self.note_failure(seat, run, &failure);
             Err(Unsuccessful)

@@ -193,7 +193,7 @@ impl State {
         &mut self,
         seat: Seat,
         outcome: &Outcome,
-        now: Now,
+        now: &Now,
     ) -> Option<(Duration, Recorded)> {
         let course = match seat {
             Seat::Lead => self.lead.as_ref(),
@@ -248,6 +248,14 @@ impl State {
     pub(super) fn handles(&self) -> Vec<TaskHandle<()>> {
         let beside = self.beside.iter().filter_map(|beside| beside.handle.as_ref());
         self.handle.iter().chain(beside).cloned().collect()
+    }
+
+    /// Whether the task goes on, and nobody wants anything of it.
+    #[inline]
+    pub(super) fn is_undisturbed(&self) -> bool {
+        let Wishes { rule, manual_run, pause, was_resumed } = &self.wishes;
+        let has_wishes = rule.is_some() || *manual_run || pause.is_some() || *was_resumed;
+        self.end.is_none() && !has_wishes
     }
 
     /// Whether somebody wants what a worker that is about to start a run has to leave to the pace.

@@ -121,14 +121,14 @@ impl Timetable {
     /// The fire time after one whose run has just ended, where that can be told at once, and it has not
     /// come before.
     #[inline]
-    pub(super) fn next_after(&mut self, of: FireTime, ended: Now) -> Option<FireTime> {
+    pub(super) fn next_after(&mut self, of: FireTime, ended: &Now) -> Option<FireTime> {
         match (&self.times, of.at) {
             (Times::Rate { period, .. }, Due::Tick(tick)) if self.jitter.is_zero() => {
                 let next = tick + *period;
                 let next = FireTime { at: Due::Tick(next), due: Due::Tick(next) };
                 (ended.tick <= tick + *period).then_some(next)
             }
-            (Times::Delay { .. }, _) => Some(self.after_delay(ended)),
+            (Times::Delay { .. }, _) => Some(self.after_delay(*ended)),
             _ => None,
         }
     }
@@ -235,12 +235,12 @@ impl Timetable {
     }
 
     pub(super) fn on_wall(&self, at: DateTime<Utc>) -> FireTime {
-        let jitter = if self.jitter.is_zero() {
-            Duration::ZERO
-        } else {
-            let second = at.timestamp().cast_unsigned();
-            self.chance.part_of(self.jitter, Draw::Jitter(second, at.timestamp_subsec_nanos()))
-        };
+        if self.jitter.is_zero() {
+            return FireTime { at: Due::Wall(at), due: Due::Wall(at) };
+        }
+        let second = at.timestamp().cast_unsigned();
+        let draw = Draw::Jitter(second, at.timestamp_subsec_nanos());
+        let jitter = self.chance.part_of(self.jitter, draw);
         let due = TimeDelta::from_std(jitter).ok().and_then(|jitter| at.checked_add_signed(jitter));
         FireTime { at: Due::Wall(at), due: Due::Wall(due.unwrap_or(at)) }
     }

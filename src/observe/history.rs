@@ -39,6 +39,7 @@ pub(crate) struct Recorded {
 
 impl History {
     /// Takes note of a run that is over: when it began, how long it took, and what came of it.
+    #[inline]
     pub(crate) fn record(
         &mut self,
         run: &Run,
@@ -69,6 +70,12 @@ impl History {
         self.keep(run, began, took, outcome);
         let is_news = !is_success || is_first || streak_before > 0;
         Recorded { streak: self.streak, is_news }
+    }
+
+    /// Whether a success would be no news.
+    #[inline]
+    pub(crate) fn expects_success(&self) -> bool {
+        self.counters.successes > 0 && self.streak == 0
     }
 
     /// Writes a record over the oldest one.
