@@ -37,13 +37,10 @@ impl Conductor {
             && course.run.cause() == Cause::Schedule
             && course.run.stop_cause().is_none();
         let judge = state.judge.as_mut().filter(|_| is_plain)?;
-        if !judge.ended_in_time(now) {
-            return None;
-        }
-        let due = judge.pending()?.due;
+        let next = judge.ended_in_time(now)?;
         state.record(Seat::Lead, &Outcome::Success, now);
         drop(state.close(Seat::Lead, false));
-        Some(due)
+        Some(next.due)
     }
 
     /// The engine's task of this task has been run: takes note of what that was.
@@ -179,7 +176,7 @@ impl Conductor {
             return state;
         }
         if cause == Cause::Schedule
-            && state.judge.as_mut().is_some_and(|judge| judge.ended_in_time(&now))
+            && state.judge.as_mut().and_then(|judge| judge.ended_in_time(&now)).is_some()
         {
             return state;
         }

@@ -111,13 +111,13 @@ impl Judge {
     /// Begins the run of the pending fire time where nothing is to be decided: it is due, was not missed
     /// as far as the ticks tell, and starts no run beside others. Asks no trigger.
     #[inline]
-    pub(super) fn begin_in_time(&mut self, now: Now) -> Option<FireTime> {
+    pub(super) fn begin_in_time(&mut self, now: &Now) -> Option<FireTime> {
         let fire = self.pending?;
         let is_in_time = self.overlap != Overlap::Allow && self.timetable.is_in_time(fire, now);
         if !is_in_time {
             return None;
         }
-        self.seen = now;
+        self.seen = *now;
         Some(fire)
     }
 
@@ -139,18 +139,15 @@ impl Judge {
     }
 
     /// Goes on to the next fire time where nothing is to be decided: none has come during the run of the
-    /// pending one. Says whether it could; asks no trigger.
+    /// pending one. Asks no trigger.
     #[inline]
-    pub(super) fn ended_in_time(&mut self, ended: &Now) -> bool {
+    pub(super) fn ended_in_time(&mut self, ended: &Now) -> Option<FireTime> {
         if !self.busy.is_empty() {
-            return false;
+            return None;
         }
-        let next = self.pending.and_then(|fire| self.timetable.next_after(fire, ended));
-        if next.is_none() {
-            return false;
-        }
-        (self.pending, self.waits_since, self.seen) = (next, None, *ended);
-        true
+        let next = self.timetable.next_after(self.pending?, ended)?;
+        (self.pending, self.waits_since, self.seen) = (Some(next), None, *ended);
+        Some(next)
     }
 
     /// Decides what comes after the run of the pending fire time.

@@ -116,11 +116,37 @@ impl Conductor {
 
     /// Begins an attempt; none when there is nothing to run.
     pub(super) fn begin(self: &Arc<Self>, seat: Seat) -> Option<Opening> {
+        let mut state = self.lock();
+        let begun = scheduler_core::Run::with_current(|engine| match seat {
+            Seat::Lead => self.begin_plainly(&mut state, engine),
+            Seat::Beside(_) => None,
+        })?;
+        if let Some(run) = begun {
+            let facts = cfg!(feature = "tracing").then(|| Arc::clone(&state.facts));
+            return Some(Opening { run, facts });
+        }
+        self.begin_fully(state, seat)
+    }
+
+    /// Begins a run where nothing is to be decided, and nobody is told; none where the full way has to be
+    /// gone, which comes to the same.
+    #[inline]
+    fn begin_plainly(&self, state: &mut State, engine: &scheduler_core::Run) -> Option<Run> {
+        let has_more_to_do = self.bus.is_heard() || self.policy.timeout.is_some();
+        if has_more_to_do || state.present != Present::Nothing || !state.is_undisturbed() {
+            return None;
+        }
+        let now = engine.started();
+        let fire = state.judge.as_mut()?.begin_in_time(&now)?;
+        self.first_attempt(state, Seat::Lead, (fire, Cause::Schedule), engine)
+    }
+
+    fn begin_fully(self: &Arc<Self>, state: Guard<'_>, seat: Seat) -> Option<Opening> {
         let now = scheduler_core::Run::with_current(scheduler_core::Run::started)?;
         let mut tale = Tale::default();
         let (mut state, choice) = match seat {
-            Seat::Lead => self.choose(self.lock(), &mut tale, now),
-            Seat::Beside(number) => Self::choose_beside(self.lock(), number),
+            Seat::Lead => self.choose(state, &mut tale, now),
+            Seat::Beside(number) => Self::choose_beside(state, number),
         };
         let mut beside = None;
         let run = match choice {
@@ -131,7 +157,9 @@ impl Conductor {
                 None
             }
             Choice::Again => self.next_attempt(&mut state, seat, now),
-            Choice::Start(fire, cause) => self.first_attempt(&mut state, seat, (fire, cause), now),
+            Choice::Start(fire, cause) => scheduler_core::Run::with_current(|engine| {
+                self.first_attempt(&mut state, seat, (fire, cause), engine)
+            })?,
         };
         let opening = run.map(|run| {
             let facts = cfg!(feature = "tracing").then(|| Arc::clone(&state.facts));
@@ -174,7 +202,7 @@ impl Conductor {
         if is_paused {
             return (state, Choice::Nothing);
         }
-        if let Some(fire) = state.judge.as_mut().and_then(|judge| judge.begin_in_time(now)) {
+        if let Some(fire) = state.judge.as_mut().and_then(|judge| judge.begin_in_time(&now)) {
             return (state, Choice::Start(fire, Cause::Schedule));
         }
         let mut start = None;
@@ -208,26 +236,26 @@ impl Conductor {
         (state, choice)
     }
 
+    #[inline]
     fn first_attempt(
         &self,
         state: &mut State,
         seat: Seat,
         (fire, cause): (FireTime, Cause),
-        now: Now,
+        engine: &scheduler_core::Run,
     ) -> Option<Run> {
         let number = match seat {
             Seat::Lead => state.draw_number(),
             Seat::Beside(number) => number,
         };
+        // The engine has converted the same instant already, as a rule.
+        let is_same = fire.due == engine.due();
+        let now = engine.started();
+        let due = if is_same { engine.fire_time() } else { fire.due.as_wall(now) };
+        let fire_time = if fire.at == fire.due { due } else { fire.at.as_wall(now) };
         let deadline = self.deadline(now);
-        scheduler_core::Run::with_current(|engine| {
-            // The engine has converted the same instant already, as a rule.
-            let is_same = fire.due == engine.due();
-            let due = if is_same { engine.fire_time() } else { fire.due.as_wall(now) };
-            let fire_time = if fire.at == fire.due { due } else { fire.at.as_wall(now) };
-            let start = Start { number, attempt: 1, cause, fire_time, due, deadline, engine };
-            state.open(seat, self.place(), (now, &start));
-        })?;
+        let start = Start { number, attempt: 1, cause, fire_time, due, deadline, engine };
+        state.open(seat, self.place(), &start);
         state.course(seat).map(|course| course.run.clone())
     }
 

@@ -156,13 +156,13 @@ impl State {
 
     /// Takes note of a run that begins, made of the last one where nobody has kept that.
     #[inline]
-    pub(super) fn open(&mut self, seat: Seat, place: Place<'_>, (now, start): (Now, &Start<'_>)) {
+    pub(super) fn open(&mut self, seat: Seat, place: Place<'_>, start: &Start<'_>) {
         if seat == Seat::Lead {
             self.present = Present::Run;
             if let Some(course) = &mut self.lead
                 && course.run.begin_anew(start)
             {
-                (course.began, course.deadline) = (now, start.deadline);
+                (course.began, course.deadline) = (start.engine.started(), start.deadline);
                 (course.again_at, course.is_called_off) = (None, false);
                 (course.failure, course.alarm) = (None, None);
                 return;
@@ -170,7 +170,7 @@ impl State {
         }
         let course = Course {
             run: Run::begin(place, start),
-            began: now,
+            began: start.engine.started(),
             again_at: None,
             is_called_off: false,
             deadline: start.deadline,

@@ -103,14 +103,14 @@ impl Timetable {
 
     /// Whether a fire time is due and was not missed, as far as can be told at once.
     #[inline]
-    pub(super) fn is_in_time(&self, fire: FireTime, now: Now) -> bool {
+    pub(super) fn is_in_time(&self, fire: FireTime, now: &Now) -> bool {
         match (&self.times, fire.due) {
             (_, Due::NEVER) => false,
             (Times::Rate { period, .. }, Due::Tick(tick)) => {
                 let patience = (*period).min(MISSED_AFTER);
                 self.jitter.is_zero() && tick <= now.tick && now.tick < tick + patience
             }
-            (Times::Delay { .. }, due) => due.is_reached(now),
+            (Times::Delay { .. }, due) => due.is_reached(*now),
             (Times::Calendar { .. }, Due::Wall(wall)) => {
                 self.jitter.is_zero() && wall <= now.wall && now.wall - wall < CRON_PERIOD_MIN
             }

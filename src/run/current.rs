@@ -22,18 +22,20 @@ pub(super) fn get() -> Option<Run> {
 /// The thread's share in the run is the one that is handed in, so that an outermost run costs none.
 #[inline]
 pub(super) fn enter<R>(run: Run, step: impl FnOnce(&Run) -> R) -> R {
-    let mut call = Some((run, step));
+    let (mut run, mut step) = (Some(run), Some(step));
     let answer = CURRENT.try_with(|current| {
         let is_outermost = current.try_borrow_mut().is_ok_and(|current| current.is_none());
-        let (run, step) = call.take_if(|_| is_outermost)?;
-        current.replace(Some(run));
+        if !is_outermost {
+            return None;
+        }
+        current.replace(run.take());
         let _outermost = Outermost(current);
         let current = current.borrow();
-        current.as_ref().map(step)
+        Some((step.take()?)(current.as_ref()?))
     });
-    match (answer, call) {
-        (Ok(Some(answer)), _) => answer,
-        (_, Some((run, step))) => {
+    match (answer, run, step) {
+        (Ok(Some(answer)), ..) => answer,
+        (_, Some(run), Some(step)) => {
             let _inner = Inner::enter(run.clone());
             step(&run)
         }
