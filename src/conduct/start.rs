@@ -28,6 +28,7 @@ use crate::run::Place;
 use crate::run::Run;
 use crate::run::Start;
 use crate::run::StopCause;
+use crate::run::TaskError;
 use crate::run::TaskResult;
 
 /// A run that begins.
@@ -48,6 +49,33 @@ pub(super) fn in_scope<R>(span: Option<&Span>, call: impl FnOnce() -> R) -> R {
     match span {
         Some(span) => span.in_scope(call),
         None => call(),
+    }
+}
+
+/// The call of a plain function. What it takes and gives stays in one place: moving it through the doors
+/// around the call costs more than the doors.
+struct Scene<'a> {
+    call: &'a (dyn Fn(&Run) -> TaskResult + Send + Sync),
+    span: Option<&'a Span>,
+    error: Option<TaskError>,
+}
+
+impl Scene<'_> {
+    #[inline]
+    fn play(&mut self, run: &Run) -> Result<(), Failure> {
+        let called = match self.span {
+            None => catch(|| self.call(run)),
+            Some(span) => span.in_scope(|| catch(|| self.call(run))),
+        };
+        match (called, self.error.take()) {
+            (Ok(()), None) => Ok(()),
+            (Ok(()), Some(error)) => Err(Failure::from_error(&error)),
+            (Err(failure), _) => Err(failure),
+        }
+    }
+
+    fn call(&mut self, run: &Run) {
+        self.error = (self.call)(run).err();
     }
 }
 
@@ -91,18 +119,15 @@ impl Conductor {
     ) -> Result<(), Unsuccessful> {
         let Some(opening) = self.begin(seat) else { return Ok(()) };
         let span = opening.span();
-        opening.run.enter(|run| {
-            // What it returned is not passed on: moving it costs more than asking for it.
-            let mut error = None;
-            let called = in_scope(span.as_ref(), || catch(|| error = call(run).err()));
-            if called.is_ok() && error.is_none() {
-                return Ok(());
+        let mut scene = Scene { call, span: span.as_ref(), error: None };
+        let scene = &mut scene;
+        opening.run.enter(|run| match scene.play(run) {
+            Ok(()) => Ok(()),
+            Err(failure) => {
+                span.iter().for_each(|span| span.fail(&failure));
+                self.note_failure(seat, run, &failure);
+                Err(Unsuccessful)
             }
-            let result = flat(called.map(|()| error.map_or(Ok(()), Err)));
-            let Err(failure) = result else { return Ok(()) };
-            span.iter().for_each(|span| span.fail(&failure));
-            self.note_failure(seat, run, &failure);
-            Err(Unsuccessful)
         })
     }
 
