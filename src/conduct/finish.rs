@@ -36,11 +36,12 @@ impl Conductor {
             && course.deadline.is_none()
             && course.run.cause() == Cause::Schedule
             && course.run.stop_cause().is_none();
+        let began = course.began;
         let judge = state.judge.as_mut().filter(|_| is_plain)?;
-        let next = judge.ended_in_time(now)?;
+        let due = judge.ended_in_time(&began, now)?;
         state.record(Seat::Lead, &Outcome::Success, now);
         drop(state.close(Seat::Lead, false));
-        Some(next.due)
+        Some(due)
     }
 
     /// The engine's task of this task has been run: takes note of what that was.
@@ -176,7 +177,7 @@ impl Conductor {
             return state;
         }
         if cause == Cause::Schedule
-            && state.judge.as_mut().and_then(|judge| judge.ended_in_time(&now)).is_some()
+            && state.judge.as_mut().and_then(|judge| judge.ended_in_time(&began, &now)).is_some()
         {
             return state;
         }

@@ -81,7 +81,7 @@ impl Judge {
         }
     }
 
-    /// Whether it asks a trigger, and so must not be asked under a lock.
+    /// Whether it asks a trigger of the user's, and so must not be asked under a lock.
     pub(super) fn asks(&self) -> bool {
         self.timetable.asks()
     }
@@ -109,7 +109,7 @@ impl Judge {
     }
 
     /// Begins the run of the pending fire time where nothing is to be decided: it is due, was not missed
-    /// as far as the ticks tell, and starts no run beside others. Asks no trigger.
+    /// as far as the ticks tell, and starts no run beside others. Asks no trigger of the user's.
     #[inline]
     pub(super) fn begin_in_time(&mut self, now: &Now) -> Option<FireTime> {
         let fire = self.pending?;
@@ -139,15 +139,15 @@ impl Judge {
     }
 
     /// Goes on to the next fire time where nothing is to be decided: none has come during the run of the
-    /// pending one. Asks no trigger.
-    #[inline]
-    pub(super) fn ended_in_time(&mut self, ended: &Now) -> Option<FireTime> {
+    /// pending one. Asks no trigger of the user's.
+    #[inline(always)]
+    pub(super) fn ended_in_time(&mut self, started: &Now, ended: &Now) -> Option<Due> {
         if !self.busy.is_empty() {
             return None;
         }
-        let next = self.timetable.next_after(self.pending?, ended)?;
+        let next = self.timetable.next_after(self.pending?, started, ended)?;
         (self.pending, self.waits_since, self.seen) = (Some(next), None, *ended);
-        Some(next)
+        Some(next.due)
     }
 
     /// Decides what comes after the run of the pending fire time.

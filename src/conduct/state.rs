@@ -26,8 +26,9 @@ use crate::run::Start;
 
 /// The state of a task.
 ///
-/// INVARIANT: its lock is the innermost one; nothing is called while it is held: no trigger, no body,
-/// no listener, no destructor of theirs, no pool.
+/// INVARIANT: its lock is the innermost one but for that of a cron rule's history; nobody else's code is
+/// called while it is held: no trigger of the user's, no body, no listener, no destructor of theirs, no
+/// pool.
 pub(super) struct State {
     pub(super) facts: Arc<TaskFacts>,
     pub(super) rule: Rule,

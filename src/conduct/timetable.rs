@@ -1,7 +1,7 @@
 //! The fire times of one rule, one after the other.
 //!
-//! It reads no clock and knows no policy. It asks triggers, which may be user code, so it is never used
-//! under a lock when its rule has one: see [`Timetable::asks`].
+//! It reads no clock and knows no policy. It may ask a trigger that is user code, and then it is never
+//! used under a lock: see [`Timetable::asks`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,9 +87,9 @@ impl Timetable {
         Self { times, jitter, chance }
     }
 
-    /// Whether its answers come from a trigger, which is not to be asked under a lock.
+    /// Whether its answers come from a trigger of the user's, which is not to be asked under a lock.
     pub(super) fn asks(&self) -> bool {
-        matches!(self.times, Times::Calendar { .. } | Times::Trigger(_))
+        matches!(self.times, Times::Trigger(_))
     }
 
     /// Whether fire times can pass while a run of the task is in progress or cannot start.
@@ -121,16 +121,33 @@ impl Timetable {
     /// The fire time after one whose run has just ended, where that can be told at once, and it has not
     /// come before.
     #[inline]
-    pub(super) fn next_after(&mut self, of: FireTime, ended: &Now) -> Option<FireTime> {
+    pub(super) fn next_after(
+        &mut self,
+        of: FireTime,
+        started: &Now,
+        ended: &Now,
+    ) -> Option<FireTime> {
         match (&self.times, of.at) {
             (Times::Rate { period, .. }, Due::Tick(tick)) if self.jitter.is_zero() => {
                 let next = tick + *period;
                 let next = FireTime { at: Due::Tick(next), due: Due::Tick(next) };
                 (ended.tick <= tick + *period).then_some(next)
             }
+            (Times::Rate { .. } | Times::Once { .. } | Times::Trigger(_), _) => None,
             (Times::Delay { .. }, _) => Some(self.after_delay(*ended)),
-            _ => None,
+            (Times::Calendar { .. }, _) => self.next_by_calendar(of, started, ended),
         }
+    }
+
+    #[inline(never)]
+    fn next_by_calendar(&self, of: FireTime, started: &Now, ended: &Now) -> Option<FireTime> {
+        let (Times::Calendar { times, .. }, at) = (&self.times, wall_of(of)) else { return None };
+        if !self.jitter.is_zero() || ended.wall < at {
+            return None;
+        }
+        times.serve(at, started.wall);
+        let next = times.following(at).ok()??;
+        (ended.wall <= next).then(|| self.on_wall(next))
     }
 
     /// The first fire time of a task that starts now.
