@@ -13,8 +13,8 @@ use divan::black_box;
 use scheduler::__private::Conducted;
 use scheduler::engine::trigger::{CronTrigger, Zone};
 use scheduler::engine::{
-    Asked, Body, Clock, Due, ManualClock, Occasion, OnError, Pace, ScheduledThreadPool, Stepped,
-    SystemClock, Task, VirtualCrew,
+    Asked, Body, Clock, Due, Error, ManualClock, Occasion, OnError, Pace, ScheduledThreadPool,
+    Stepped, SystemClock, Task, VirtualCrew,
 };
 use scheduler::{Event, Listener, Run};
 use std::sync::Arc;
@@ -124,14 +124,17 @@ impl Stage {
         };
         let every_second =
             || CronTrigger::new("* * * * * *".parse().expect("valid cron"), Zone::UTC);
+        let text = |error: Error| error.to_string();
         let submitted = match way {
             Way::EngineRate => {
                 let task = Task::at_fixed_rate(PERIOD, body()).on_error(OnError::Continue);
-                pool.submit_task(task.initial_delay(PERIOD)).map(drop)
+                pool.submit_task(task.initial_delay(PERIOD)).map(drop).map_err(text)
             }
-            Way::EnginePaced => pool.submit_task(Task::paced(Grid(PERIOD), body())).map(drop),
+            Way::EnginePaced => {
+                pool.submit_task(Task::paced(Grid(PERIOD), body())).map(drop).map_err(text)
+            }
             Way::EngineTrigger => {
-                pool.submit_task(Task::on_trigger(every_second(), body())).map(drop)
+                pool.submit_task(Task::on_trigger(every_second(), body())).map(drop).map_err(text)
             }
             Way::ConductedRate | Way::ConductedRateHeard => {
                 conducted.at_fixed_rate(PERIOD, nothing)

@@ -34,7 +34,11 @@
 pub mod error;
 pub mod observe;
 pub mod pool;
+#[cfg(not(feature = "bench"))]
 mod queue;
+#[cfg(feature = "bench")]
+#[doc(hidden)]
+pub mod queue;
 mod sync;
 pub mod task;
 pub mod time;

@@ -1,10 +1,19 @@
-//! The locks and atomics that the engine uses: `std`'s, or loom's under `--cfg loom`.
+//! The locks and atomics that the engine uses: `std`'s, or those of a model checker.
 //!
 //! # What this room is for
 //!
 //! Nothing else in the engine names `std::sync::Mutex`, `Condvar` or an atomic, so the same code can
 //! be explored by a model checker. A lock is never poisoned for us: user code does not run under
 //! one, so an unwinding lock holder can only be a bug of ours that a test has to find.
+//!
+//! | build | locks, atomics, thread-locals | explored by |
+//! |---|---|---|
+//! | any that is used | `std` | |
+//! | `--cfg loom` | loom | `tests/loom/`: every interleaving of small models |
+//! | `--cfg shuttle` | shuttle | `tests/shuttle.rs`: random interleavings of a whole pool |
+//!
+//! In the two builds of the checkers, [`planted`] puts one bug into the engine, so that a model can be
+//! seen to fail; in any other it is a constant `false`.
 //!
 //! # What it must never do
 //!
@@ -15,12 +24,31 @@ use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
 use std::time::Duration;
 
+#[cfg(any(loom, shuttle))]
+use checker::sync as platform;
 #[cfg(loom)]
-use loom::sync as platform;
-#[cfg(not(loom))]
+pub(crate) use loom as checker;
+#[cfg(shuttle)]
+pub(crate) use shuttle as checker;
+#[cfg(not(any(loom, shuttle)))]
 use std::sync as platform;
 
 pub(crate) use platform::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// A thread-local of the thread that the model checker runs, which is not one of the system's.
+#[cfg(any(loom, shuttle))]
+macro_rules! local {
+    ($(#[$attribute:meta])* static $name:ident: $type:ty = const { $first:expr };) => {
+        $crate::sync::checker::thread_local! {
+            $(#[$attribute])* static $name: $type = $first;
+        }
+    };
+}
+#[cfg(not(any(loom, shuttle)))]
+macro_rules! local {
+    ($($declaration:tt)*) => { std::thread_local! { $($declaration)* } };
+}
+pub(crate) use local;
 
 /// A mutual exclusion lock without poisoning.
 #[derive(Debug, Default)]
@@ -98,8 +126,22 @@ pub(crate) fn assert_unlocked() {
 }
 
 #[cfg(debug_assertions)]
-std::thread_local! {
+local! {
     static HELD: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// Whether the bug of this name is planted: the environment variable `SCHEDULER_PLANT` names one.
+#[cfg(any(loom, shuttle))]
+pub(crate) fn planted(bug: &str) -> bool {
+    static PLANTED: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
+    PLANTED.get_or_init(|| std::env::var("SCHEDULER_PLANT").ok()).as_deref() == Some(bug)
+}
+
+/// Whether the bug of this name is planted: never in a build that is used.
+#[cfg(not(any(loom, shuttle)))]
+#[inline]
+pub(crate) const fn planted(_bug: &str) -> bool {
+    false
 }
 
 /// Counts the locks that this thread holds, in debug builds.
@@ -129,7 +171,7 @@ impl Drop for Held {
     }
 }
 
-#[cfg(all(test, debug_assertions, not(loom)))]
+#[cfg(all(test, debug_assertions, not(any(loom, shuttle))))]
 mod tests {
     use super::{Mutex, assert_unlocked};
 

@@ -10,7 +10,6 @@ use std::sync::Weak;
 use scheduler_core::Asked;
 use scheduler_core::Clock;
 use scheduler_core::Due;
-use scheduler_core::Error;
 use scheduler_core::Now;
 use scheduler_core::Occasion;
 use scheduler_core::Pace;
@@ -20,6 +19,8 @@ use scheduler_core::TaskHandle;
 
 use super::chance::Chance;
 use super::control::Control;
+#[cfg(test)]
+use super::control_error::SubmitError;
 use super::judge::Judge;
 use super::judge::Skip;
 use super::policy::Policy;
@@ -64,17 +65,18 @@ pub(crate) struct Conductor {
 pub(super) type Guard<'a> = MutexGuard<'a, State>;
 
 impl Conductor {
+    /// Makes a conductor whose task is still to be submitted.
+    pub(crate) fn make(parts: Parts) -> Control {
+        Control::new(Self::new(parts))
+    }
+
     /// Makes a conductor and submits its task.
-    ///
-    /// # Errors
-    ///
-    /// As [`ScheduledThreadPool::submit_task`]: the pool is shut down, or the rule never fires.
-    pub(crate) fn start(parts: Parts) -> Result<Control, Error> {
+    #[cfg(test)]
+    pub(crate) fn start(parts: Parts) -> Result<Control, SubmitError> {
         let pool = Arc::clone(&parts.pool);
-        let conductor = Self::new(parts);
-        let handle = pool.submit_task(conductor.task())?;
-        conductor.attach(&handle);
-        Ok(Control::new(conductor))
+        let control = Self::make(parts);
+        control.submit(&pool)?;
+        Ok(control)
     }
 
     fn new(parts: Parts) -> Arc<Self> {
@@ -94,16 +96,24 @@ impl Conductor {
         })
     }
 
-    fn task(self: &Arc<Self>) -> Task<()> {
+    pub(super) fn task(self: &Arc<Self>) -> Task<()> {
         let task = Task::paced(Lead(Arc::clone(self)), self.body(Seat::Lead));
         task.name(Arc::clone(&self.name))
     }
 
     /// Takes the engine's task, which may be running already.
-    fn attach(self: &Arc<Self>, handle: &TaskHandle<()>) {
-        self.lock().handle = Some(handle.clone());
+    ///
+    /// RACE: whoever had a wish after the engine's first question found no handle to renew it by.
+    pub(super) fn attach(self: &Arc<Self>, handle: &TaskHandle<()>) {
+        let mut state = self.lock();
+        state.handle = Some(handle.clone());
+        let is_wished = state.has_wish();
+        drop(state);
         let conductor = Arc::clone(self);
         handle.on_done(move |_| conductor.engine_has_ended());
+        if is_wished {
+            handle.renew();
+        }
     }
 
     pub(super) fn lock(&self) -> Guard<'_> {
@@ -135,6 +145,7 @@ impl Conductor {
             Err(failure) => {
                 state.end.get_or_insert(TaskState::Failed);
                 let failure = Failure::from_engine(&failure);
+                state.trigger_failure = Some(failure.clone());
                 tale.tell(Event::HookPanicked { hook: "trigger", failure, at: now.wall });
             }
         }

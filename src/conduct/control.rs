@@ -7,11 +7,13 @@ use chrono::Utc;
 use scheduler_core::Due;
 use scheduler_core::Now;
 use scheduler_core::RunState;
+use scheduler_core::ScheduledThreadPool;
 use scheduler_core::TaskHandle;
 
 use super::conductor::Conductor;
 use super::conductor::Guard;
 use super::control_error::ControlError;
+use super::control_error::SubmitError;
 use super::policy::Overlap;
 use super::rule::Rule;
 use super::state::Pause;
@@ -40,6 +42,21 @@ impl Control {
 
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.conductor.name
+    }
+
+    /// Submits the task to its pool; it may be running when this returns. To be called once.
+    ///
+    /// # Errors
+    ///
+    /// As [`ScheduledThreadPool::submit_task`]: the pool is shut down, or the rule never fires; or its
+    /// trigger failed.
+    pub(crate) fn submit(&self, pool: &ScheduledThreadPool) -> Result<(), SubmitError> {
+        let handle = pool.submit_task(self.conductor.task()).map_err(|error| {
+            let failure = self.conductor.lock().trigger_failure.take();
+            failure.map_or(SubmitError::Engine(error), SubmitError::Trigger)
+        })?;
+        self.conductor.attach(&handle);
+        Ok(())
     }
 
     /// Runs the task now, beside its schedule, which does not move; also while it is paused.

@@ -28,7 +28,10 @@ impl Conductor {
     /// due; none, and nothing is done, where the full way has to be gone, which comes to the same.
     #[inline]
     pub(super) fn end_plainly(&self, state: &mut State, now: &Now) -> Option<Due> {
-        if self.bus.is_heard() || !state.is_undisturbed() || !state.history.expects_success() {
+        if self.bus.is_heard() || state.has_wish() || !state.watchers.is_empty() {
+            return None;
+        }
+        if !state.history.expects_success() {
             return None;
         }
         let course = state.course(Seat::Lead)?;
@@ -156,6 +159,7 @@ impl Conductor {
         if outcome.is_failure() && self.policy.on_error == OnError::Stop {
             state.end.get_or_insert(TaskState::Failed);
         }
+        tale.wake(state);
         let Some((took, recorded)) = state.record(seat, outcome, &now) else { return };
         let is_told = recorded.is_news || self.bus.is_heard();
         match state.close(seat, is_told) {

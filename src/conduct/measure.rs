@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_core::Clock;
-use scheduler_core::Error;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::trigger::CronTrigger;
 use scheduler_core::trigger::Zone;
@@ -41,7 +40,7 @@ impl Conducted {
         &self,
         period: Duration,
         body: impl Fn(&Run) + Send + Sync + 'static,
-    ) -> Result<(), Error> {
+    ) -> Result<(), String> {
         self.start(Rule::FixedRate { period, initial_delay: period }, Call::of(body))
     }
 
@@ -54,11 +53,11 @@ impl Conducted {
         &self,
         trigger: CronTrigger,
         body: impl Fn(&Run) + Send + Sync + 'static,
-    ) -> Result<(), Error> {
+    ) -> Result<(), String> {
         self.start(Rule::Cron(Arc::new(trigger)), Call::of(body))
     }
 
-    fn start(&self, rule: Rule, call: Call) -> Result<(), Error> {
+    fn start(&self, rule: Rule, call: Call) -> Result<(), String> {
         let facts = TaskFacts {
             name: "task".into(),
             function: None,
@@ -74,6 +73,7 @@ impl Conducted {
         let bus = Arc::new(bus.build(Arc::clone(&self.clock)).expect("a bus without a thread"));
         let (pool, clock) = (Arc::clone(&self.pool), Arc::clone(&self.clock));
         let policy = Policy::default();
-        Conductor::start(Parts { facts, rule, policy, call, pool, clock, bus }).map(drop)
+        let parts = Parts { facts, rule, policy, call, pool, clock, bus };
+        Conductor::make(parts).submit(&self.pool).map_err(|error| error.to_string())
     }
 }

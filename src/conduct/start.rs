@@ -158,7 +158,7 @@ impl Conductor {
     #[inline]
     fn begin_plainly(&self, state: &mut State, engine: &scheduler_core::Run) -> Option<Run> {
         let has_more_to_do = self.bus.is_heard() || self.policy.timeout.is_some();
-        if has_more_to_do || state.present != Present::Nothing || !state.is_undisturbed() {
+        if has_more_to_do || state.present != Present::Nothing || state.has_wish() {
             return None;
         }
         let now = engine.started();

@@ -1,6 +1,7 @@
 //! What a conductor keeps behind its lock: the wishes of others, the runs in progress, the past.
 
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Duration;
 
 use chrono::DateTime;
@@ -49,7 +50,11 @@ pub(super) struct State {
     /// Why and how the task has ended; it may be being run for the last time.
     pub(super) end: Option<TaskState>,
     pub(super) is_end_told: bool,
+    /// Why the trigger could not say when the task fires next.
+    pub(super) trigger_failure: Option<Failure>,
     pub(super) history: History,
+    /// Who waits for the end of a run.
+    pub(super) watchers: Vec<Waker>,
     /// The engine's task; absent before it is attached, and after its end.
     pub(super) handle: Option<TaskHandle<()>>,
 }
@@ -131,7 +136,9 @@ impl State {
             wishes: Wishes::default(),
             end: None,
             is_end_told: false,
+            trigger_failure: None,
             history: History::default(),
+            watchers: Vec::new(),
             handle: None,
         }
     }
@@ -251,12 +258,12 @@ impl State {
         self.handle.iter().chain(beside).cloned().collect()
     }
 
-    /// Whether the task goes on, and nobody wants anything of it.
+    /// Whether anything is wanted of the task that its conductor has not seen to.
     #[inline]
-    pub(super) fn is_undisturbed(&self) -> bool {
+    pub(super) fn has_wish(&self) -> bool {
         let Wishes { rule, manual_run, pause, was_resumed } = &self.wishes;
-        let has_wishes = rule.is_some() || *manual_run || pause.is_some() || *was_resumed;
-        self.end.is_none() && !has_wishes
+        let is_wished = rule.is_some() || *manual_run || pause.is_some() || *was_resumed;
+        is_wished || self.end.is_some()
     }
 
     /// Whether somebody wants what a worker that is about to start a run has to leave to the pace.

@@ -1,6 +1,7 @@
 //! What is to be told and dropped once the lock is open again.
 
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Duration;
 
 use scheduler_core::Due;
@@ -28,6 +29,8 @@ struct Left {
     /// Told before the end of the task, which it may lead to, with the next due time.
     finished: Option<Finished>,
     ended: Option<TaskState>,
+    /// Who waits for the end of a run.
+    woken: Vec<Waker>,
     dropped: (Option<Alarm>, Option<Run>),
     /// The rule that was replaced, which may be the user's trigger.
     dropped_rules: Vec<(Option<Box<Judge>>, Rule)>,
@@ -51,6 +54,13 @@ impl Tale {
 
     pub(super) fn finish(&mut self, run: Run, outcome: Outcome, took: Duration, streak: u64) {
         self.left().finished = Some(Finished { run, outcome, took, streak });
+    }
+
+    /// Has those told who wait for the end of a run.
+    pub(super) fn wake(&mut self, state: &mut State) {
+        if !state.watchers.is_empty() {
+            self.left().woken.append(&mut state.watchers);
+        }
     }
 
     pub(super) fn drop_alarm_later(&mut self, alarm: Option<Alarm>) {
@@ -85,6 +95,7 @@ impl Tale {
     pub(super) fn end(&mut self, state: &mut State, end: TaskState) {
         if !state.is_end_told {
             state.is_end_told = true;
+            self.wake(state);
             self.left().ended = Some(end);
         }
     }
@@ -110,5 +121,6 @@ impl Left {
         if let Some(state) = self.ended {
             bus.emit(Event::TaskEnded { task: Arc::clone(&conductor.name), state, at });
         }
+        self.woken.into_iter().for_each(Waker::wake);
     }
 }

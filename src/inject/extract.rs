@@ -16,7 +16,7 @@ use crate::run::Shutdown;
 /// It has two steps: what can be looked up once is [resolved](Self::resolve) when the scheduler
 /// starts; each run then [extracts](Self::extract) its argument from that.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{Extract, Run, Wiring, scheduled};
 /// use std::sync::Arc;
 ///
@@ -105,7 +105,7 @@ impl Extract for Arc<dyn Clock> {
 ///
 /// For mere use `&T` is shorter.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{State, scheduled};
 ///
 /// struct Mailer;

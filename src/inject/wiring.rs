@@ -87,6 +87,7 @@ impl<'a> Wiring<'a> {
         if found.is_none() {
             let type_name = type_name::<T>();
             let near_miss = by_value(TypeId::of::<T>());
+            let near_miss = near_miss.or_else(|| self.named(TypeId::of::<T>()));
             let near_miss = near_miss.or_else(|| self.states.near_miss(type_name));
             let missing = Missing { type_name, near_miss };
             if !self.missing.contains(&missing) {
@@ -94,6 +95,12 @@ impl<'a> Wiring<'a> {
             }
         }
         found
+    }
+
+    /// The first name among the values of the type.
+    fn named(&self, type_id: TypeId) -> Option<NearMiss> {
+        let name = self.states.names_of(type_id).into_iter().flatten().next()?;
+        Some(NearMiss::Named(name.escape_debug().to_string()))
     }
 }
 
@@ -115,6 +122,11 @@ impl fmt::Display for Missing {
         write!(f, "wants `&{wanted}`, which is not managed")?;
         match &self.near_miss {
             None => Ok(()),
+            Some(NearMiss::Named(name)) => write!(
+                f,
+                "\nnote: one named `{name}` is, which is for methods of the type: \
+                 parameters get the one without a name, given by `manage`"
+            ),
             Some(NearMiss::Wrapped(found)) => write!(
                 f,
                 "\nnote: `{found}` is: give the `{wanted}` itself, `manage` shares it; \
@@ -156,6 +168,20 @@ mod tests {
         assert!(texts[2].ends_with("note: take it by value: write `Run` as the parameter"));
         assert_eq!(texts[0], "wants `&u8`, which is not managed");
         assert!(texts[1].contains("note: `Arc<u32>` is: give the `u32` itself"), "{}", texts[1]);
+    }
+
+    #[test]
+    fn a_value_that_has_a_name_is_not_for_parameters() {
+        let mut states = States::default();
+        states.insert(Some("eu"), Arc::new(7_u32));
+        states.insert_own(7_u8);
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
+        let shutdown = Shutdown::new();
+        let mut wiring = Wiring::new(&states, &clock, &shutdown);
+        assert_eq!(wiring.state::<u32>(), None);
+        let text = wiring.into_missing()[0].to_string();
+        assert!(text.contains("\nnote: one named `eu` is, which is for methods"), "{text}");
+        assert_eq!(states.described(), ["u32 named `eu`"]);
     }
 
     #[test]

@@ -91,7 +91,6 @@ impl BusBuilder {
     }
 
     /// Has the program's listeners called by whoever tells an event, in order.
-    #[cfg_attr(not(test), expect(dead_code, reason = "simulations will call it"))]
     pub(crate) fn synchronous(mut self) -> Self {
         self.is_synchronous = true;
         self

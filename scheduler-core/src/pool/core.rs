@@ -18,8 +18,10 @@ use super::step::Item;
 use super::step::Take;
 use crate::observe::PoolStats;
 use crate::queue::Ticket;
+use crate::sync::planted;
 use crate::time::Due;
 use crate::time::Now;
+use crate::time::Tick;
 
 /// The state of a pool.
 #[derive(Debug)]
@@ -81,7 +83,7 @@ impl<I: Item> Core<I> {
         now: Now,
         effects: &mut Effects<I>,
     ) -> Result<(), I> {
-        if self.state != RunState::Running {
+        if self.state != RunState::Running && !planted("L2") {
             return Err(item);
         }
         self.enter(item, kind, due, now, effects);
@@ -114,6 +116,9 @@ impl<I: Item> Core<I> {
         effects: &mut Effects<I>,
     ) -> Take<I> {
         self.settle(worker, done, now, effects);
+        if !effects.cancel.is_empty() && !planted("L10 late") {
+            return Take::Again;
+        }
         self.roster.arrive(worker);
         if self.state >= RunState::Stopping {
             return self.leave(worker, now, effects);
@@ -123,11 +128,13 @@ impl<I: Item> Core<I> {
             let item = self.taken(entry);
             self.ringing += usize::from(item.is_alarm());
             self.roster.occupy(worker, item.clone());
-            self.see_to_the_queue(now, effects);
+            if !planted("L5") {
+                self.see_to_the_queue(now, effects);
+            }
             return Take::Run(item);
         }
         let is_over = self.state == RunState::ShuttingDown && self.is_exhausted();
-        let may_leave = self.roster.live() > 1 || self.is_empty();
+        let may_leave = self.roster.live() > 1 || self.is_empty() || planted("L7");
         if is_over || may_leave && self.roster.has_timed_out(worker, now.tick) {
             return self.leave(worker, now, effects);
         }
@@ -212,34 +219,9 @@ impl<I: Item> Core<I> {
         self.lose(worker, now, effects);
     }
 
-    /// Starts workers up to the core size, at most `limit`.
-    ///
-    /// A pool that is shut down starts none that would leave at once.
-    pub(crate) fn prestart(&mut self, limit: usize, effects: &mut Effects<I>) {
-        let has_work = match self.state {
-            RunState::Running => true,
-            RunState::ShuttingDown => !self.is_exhausted(),
-            RunState::Stopping | RunState::Terminated => false,
-        };
-        let missing = self.roster.core_size.saturating_sub(self.roster.live());
-        let hired = if has_work { missing.min(limit) } else { 0 };
-        for _ in 0..hired {
-            self.hire(effects);
-        }
-    }
-
-    pub(crate) fn set_core_size(&mut self, core_size: usize, effects: &mut Effects<I>) {
-        let grows_by = core_size.saturating_sub(self.roster.core_size);
-        self.roster.core_size = core_size;
-        self.prestart(grows_by.min(self.agenda.len()), effects);
-        self.reconsider_idle(effects);
-    }
-
-    /// Lets idle workers see new limits.
-    pub(crate) fn reconsider_idle(&mut self, effects: &mut Effects<I>) {
-        if self.roster.is_timed() {
-            effects.wake.extend(self.roster.everyone_waiting());
-        }
+    /// When the first of what waits is due, as both clocks go now.
+    pub(crate) fn first_due(&mut self, now: Now) -> Option<Tick> {
+        self.agenda.first_due(now)
     }
 
     pub(crate) fn stats(&self) -> PoolStats {
@@ -260,7 +242,7 @@ impl<I: Item> Core<I> {
     }
 
     fn enter(&mut self, item: I, kind: Kind, due: Due, now: Now, effects: &mut Effects<I>) {
-        if !may_run(self.state, kind, due.is_reached(now), self.policy) {
+        if !may_run(self.state, kind, due.is_reached(now), self.policy) && !planted("L2") {
             effects.cancel.push(item);
             self.after_removal(effects);
             return;
@@ -286,7 +268,7 @@ impl<I: Item> Core<I> {
         entry.item.set_ticket(ticket);
         // RACE: a cancel between the task becoming `Scheduled` again and this push has found nothing
         // to take out. It had changed the state before, so it is seen here.
-        if self.remove_on_cancel && entry.item.is_ended() {
+        if self.remove_on_cancel && entry.item.is_ended() && !planted("L4") {
             let removed = self.agenda.remove(ticket);
             effects.release.extend(removed.map(|entry| self.taken(entry)));
             self.after_removal(effects);
@@ -337,26 +319,13 @@ impl<I: Item> Core<I> {
         }
     }
 
-    pub(super) fn hire_if_missing(&mut self, effects: &mut Effects<I>) {
-        if self.roster.live() < self.roster.core_size.max(1) {
-            self.hire(effects);
-        }
-    }
-
-    /// Wants one more worker. One that had to stay because it was the only one now may leave, and is
-    /// told: it waits without a limit.
-    pub(super) fn hire(&mut self, effects: &mut Effects<I>) {
-        effects.start.push(self.roster.hire());
-        self.reconsider_idle(effects);
-    }
-
     fn leave(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) -> Take<I> {
         effects.release.extend(self.dismiss(worker));
-        if self.state == RunState::Running {
-            self.see_to_the_queue(now, effects);
-        } else {
+        if self.state != RunState::Running {
             effects.wake.extend(self.roster.anyone_waiting());
             self.try_terminate(effects);
+        } else if !planted("L8") {
+            self.see_to_the_queue(now, effects);
         }
         Take::Leave
     }

@@ -6,6 +6,7 @@ use super::shutdown::ShutdownPolicy;
 use super::shutdown::may_run;
 use super::step::Effects;
 use super::step::Item;
+use crate::sync::planted;
 use crate::time::Now;
 
 impl<I: Item> Core<I> {
@@ -55,6 +56,9 @@ impl<I: Item> Core<I> {
                 drained.push(item);
             }
         }
+        if planted("L10") {
+            drained.extend(self.roster.running().cloned());
+        }
         effects.cancel.extend(std::mem::take(&mut self.suspended).into_values());
         effects.interrupt.extend(self.roster.running().cloned());
         effects.wake.extend(self.roster.everyone_waiting());
@@ -91,7 +95,7 @@ impl<I: Item> Core<I> {
             // Tasks in transit are not resolved yet, though their worker may have left.
             RunState::Stopping => self.in_transit == 0,
         };
-        if is_over && self.roster.live() == 0 && !self.is_tidying {
+        if is_over && self.roster.live() == 0 && (!self.is_tidying || planted("L9")) {
             self.is_tidying = true;
             let alarms = self.agenda.clear().into_iter().map(|entry| self.taken(entry));
             effects.cancel.extend(alarms);

@@ -11,6 +11,7 @@ use super::step::Done;
 use super::step::Take;
 use crate::error::Failure;
 use crate::observe::Event;
+use crate::sync::planted;
 use crate::task::AnyTask;
 use crate::task::Home;
 use crate::task::Run;
@@ -85,6 +86,10 @@ pub(super) fn take(
         let task = match shell.next(worker, done) {
             Take::Wait(until) => return Taken::Waits(until),
             Take::Leave => return Taken::Leaves,
+            Take::Again => {
+                done = Done::Nothing;
+                continue;
+            }
             Take::Run(task) => task,
         };
         if let Some(run) = begin(shell, &task) {
@@ -173,6 +178,7 @@ fn suspend(shell: &Arc<Shell>, worker: WorkerNumber, run: &Run) -> Done<Arc<dyn 
     match task.suspend() {
         Suspend::Suspended => {}
         Suspend::Woken => shell.resume(Arc::clone(task)),
+        Suspend::WasCancelled if planted("L12 cancel") => {}
         Suspend::WasCancelled => shell.withdraw(&**task),
     }
     Done::Nothing
@@ -215,7 +221,7 @@ pub(super) fn run_outside(shell: &Arc<Shell>, task: &Arc<dyn AnyTask>) {
     shell.cancel(task);
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use crate::Begun;
     use crate::Event;

@@ -126,7 +126,7 @@ impl<T> DelayQueue<T> for HeapQueue<T> {
         Ticket(u64::from(self.slots[slot as usize].generation) << 32 | u64::from(slot))
     }
 
-    fn first(&self) -> Option<Key> {
+    fn first(&mut self) -> Option<Key> {
         self.heap.first().map(|node| node.key)
     }
 

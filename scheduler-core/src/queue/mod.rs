@@ -6,8 +6,9 @@
 //! (due, sequence): by time, and first in, first out among equal times. Any item can be taken out
 //! again by the [`Ticket`] it was given, without a search.
 //!
-//! There is one contract and, for now, one implementation: [`HeapQueue`], an indexed 4-ary heap. It
-//! is simple enough to be obviously right and stays as the oracle of whatever is faster.
+//! There is one contract and there are two implementations: [`HeapQueue`], an indexed 4-ary heap, which
+//! is simple enough to be obviously right, and `WheelQueue`, which is faster where many items are
+//! pending and has to agree with the heap in all that can be seen.
 //!
 //! # What it must never do
 //!
@@ -21,8 +22,14 @@
 //! whose sequences are distinct. A ticket of an item that has left is never mistaken for another.
 
 mod heap;
+#[cfg(feature = "bench")]
+pub mod probe;
+#[cfg(any(test, feature = "bench"))]
+mod wheel;
 
 pub(crate) use heap::HeapQueue;
+#[cfg(feature = "bench")]
+pub(crate) use wheel::WheelQueue;
 
 /// The order of an item: its due time, then its sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,8 +74,8 @@ pub(crate) trait DelayQueue<T> {
     /// Puts an item in and returns the ticket to take it out again.
     fn push(&mut self, key: Key, item: T) -> Ticket;
 
-    /// The key of the first item, due or not.
-    fn first(&self) -> Option<Key>;
+    /// The key of the first item, due or not. A queue may put itself in order to find it.
+    fn first(&mut self) -> Option<Key>;
 
     /// Takes the first item out, due or not.
     fn pop(&mut self) -> Option<(Key, T)>;

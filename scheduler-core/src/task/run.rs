@@ -12,12 +12,13 @@ use super::any::AnyTask;
 use super::header::TaskId;
 use super::rhythm::LastRun;
 use crate::error::Error;
+use crate::sync::local;
 use crate::time::Due;
 use crate::time::Gate;
 use crate::time::Now;
 use crate::time::Tick;
 
-std::thread_local! {
+local! {
     /// The run that this thread executes.
     static CURRENT: RefCell<Option<Run>> = const { RefCell::new(None) };
 }

@@ -14,6 +14,8 @@
 //! An ended task never changes again. Whoever ends a task that is queued, suspended or woken owns its
 //! body from then on; while it runs, its worker owns it.
 
+use crate::sync::planted;
+
 /// What a task is, as its handle tells.
 ///
 /// The JDK's `Future.State` has no `Scheduled`: there a waiting task counts as running.
@@ -157,6 +159,7 @@ impl StateMachine {
         let answer = match self.phase {
             Phase::Queued => Begin::Run,
             Phase::Woken => Begin::Resume,
+            Phase::Ended(End::Cancelled) if planted("L3") => Begin::Run,
             Phase::Ended(_) => return Begin::Ended,
             Phase::Running | Phase::Suspended => unreachable!("only a queued task is begun"),
         };
@@ -198,7 +201,7 @@ impl StateMachine {
                 Wake::Resume
             }
             Phase::Running => {
-                self.was_woken = true;
+                self.was_woken = !planted("L12");
                 Wake::Nothing
             }
             Phase::Queued | Phase::Woken | Phase::Ended(_) => Wake::Nothing,

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Every interleaving of small models of the engine, and of each a twin with a planted bug, which has to
+# fail. `ci/loom.sh` explores up to 3 preemptions, `ci/loom.sh deep` up to 5 (the deep tier).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+case "${1:-quick}" in
+  quick) bound=3 ;;
+  deep) bound=5 ;;
+  *) echo "usage: $0 [quick|deep]" >&2; exit 2 ;;
+esac
+
+export RUSTFLAGS="--cfg loom"
+export LOOM_MAX_PREEMPTIONS="${LOOM_MAX_PREEMPTIONS:-$bound}"
+# Debug assertions: in each interleaving, no door to user code is passed with a lock held.
+cargo test --release --target-dir target/loom \
+  --config 'profile.release.package.scheduler-core.debug-assertions=true' \
+  -p scheduler-core --test loom -- --nocapture

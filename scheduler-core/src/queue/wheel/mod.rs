@@ -1,0 +1,172 @@
+//! The delay queue as an exact wheel: far items in coarse slots, near ones in exact order.
+//!
+//! # What this room is for
+//!
+//! Most tasks are far away, and most of those are cancelled before they come near. So whatever is
+//! far is thrown into the bag of its span ([`far`]) without being sorted; whatever is near stands in a
+//! sorted run, or in a small heap if it came late ([`near`]). The order that comes out is exact all
+//! the same: near is everything up to a key, the *reach*, and far is everything beyond it.
+//!
+//! # What it must never do
+//!
+//! Take long. A lock is held around each call, so each of them does a bounded amount of work, however
+//! many items are pending: bags are split when they overflow, not when their time has come; growth
+//! copies nothing ([`bag`], [`slab`]); the near part is bounded. (Only `extract` and `for_each` look at
+//! everything.)
+//!
+//! # States and invariants
+//!
+//! An item lies in the slab and never moves. Its entry — key, slot, generation — wanders: bag, finer
+//! bag, run. The slab notes which bag that is, the item's *home*. An item that is taken out leaves a
+//! *dead* entry behind, which its home counts: a bag without live entries goes at once, and one that is
+//! littered with dead ones is swept. So there are never more dead entries than half of the live
+//! ones and a block per bag, and a cancel touches the item's own line and no list.
+//!
+//! Nothing depends on times that grow: a ring is cut where its keys differ, not where a clock
+//! stands, and an item before all others is simply near.
+//!
+//! # How a neighbour uses it
+//!
+//! Through [`DelayQueue`], like the heap, which it has to agree with in all that can be seen.
+
+mod bag;
+mod entry;
+mod far;
+mod late;
+mod near;
+mod ring;
+mod slab;
+#[cfg(test)]
+mod tests;
+
+use super::DelayQueue;
+use super::Key;
+use super::Ticket;
+use entry::Entry;
+use far::Far;
+use far::NEAR;
+use far::place;
+use near::Near;
+use near::RUN_MAX;
+use near::Side;
+use slab::Place;
+use slab::Slab;
+
+/// The delay queue as an exact wheel; see the essay of the room.
+#[derive(Debug)]
+pub(crate) struct WheelQueue<T> {
+    items: Slab<T>,
+    near: Near,
+    far: Far,
+    len: usize,
+}
+
+impl<T> WheelQueue<T> {
+    pub(crate) fn new() -> Self {
+        Self { items: Slab::new(), near: Near::default(), far: Far::new(), len: 0 }
+    }
+
+    /// The first live entry, after dead ones before it are dropped and the near part is filled.
+    ///
+    /// Bounded: a bag that is taken from the far part has a live entry.
+    fn settle(&mut self) -> Option<(Entry, Side)> {
+        loop {
+            while let Some((entry, side)) = self.near.first() {
+                if self.items.holds(place(&entry)) {
+                    return Some((entry, side));
+                }
+                self.near.drop_first(side);
+            }
+            if self.far.is_empty() {
+                return None;
+            }
+            let first = self.far.take_first(RUN_MAX, &mut self.items);
+            self.near.load(first.into_iter());
+        }
+    }
+
+    fn spill(&mut self) {
+        let rest = self.near.spill(|entry| self.items.holds(place(entry)));
+        for entry in rest {
+            self.far.insert(entry, &mut self.items);
+        }
+    }
+}
+
+impl<T> DelayQueue<T> for WheelQueue<T> {
+    fn push(&mut self, key: Key, item: T) -> Ticket {
+        let Place { slot, generation } = self.items.insert(item, NEAR);
+        let entry = Entry { key, slot, generation };
+        self.len += 1;
+        if self.near.admits(entry.rank(), self.far.is_empty()) {
+            self.near.push(entry);
+            if self.near.is_overfull() {
+                self.spill();
+            }
+        } else {
+            self.far.insert(entry, &mut self.items);
+        }
+        Ticket(u64::from(generation) << 32 | u64::from(slot))
+    }
+
+    fn first(&mut self) -> Option<Key> {
+        self.settle().map(|(entry, _)| entry.key)
+    }
+
+    fn pop(&mut self) -> Option<(Key, T)> {
+        let (entry, side) = self.settle()?;
+        self.near.drop_first(side);
+        let (item, _) = self.items.take(place(&entry))?;
+        self.len -= 1;
+        Some((entry.key, item))
+    }
+
+    fn remove(&mut self, ticket: Ticket) -> Option<T> {
+        let (item, home) = self.items.take(place_of(ticket))?;
+        self.len -= 1;
+        if home != NEAR {
+            self.far.bury(home, &self.items);
+        }
+        if self.len == 0 {
+            self.near.clear();
+        }
+        Some(item)
+    }
+
+    fn find(&self, ticket: Ticket) -> Option<&T> {
+        self.items.get(place_of(ticket))
+    }
+
+    fn extract(&mut self, leaves: &mut dyn FnMut(Key, &T) -> bool) -> Vec<(Key, T)> {
+        let mut out = self.far.extract(&mut self.items, leaves);
+        let items = &mut self.items;
+        self.near.retain(|entry| match items.get(place(entry)) {
+            Some(item) if leaves(entry.key, item) => {
+                out.extend(items.take(place(entry)).map(|(item, _)| (entry.key, item)));
+                false
+            }
+            Some(_) => true,
+            None => false,
+        });
+        self.len -= out.len();
+        out
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(Key, &T)) {
+        let mut show = |entry: Entry| {
+            if let Some(item) = self.items.get(place(&entry)) {
+                visit(entry.key, item);
+            }
+        };
+        self.near.iter().copied().for_each(&mut show);
+        self.far.for_each(&mut show);
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+}
+
+fn place_of(ticket: Ticket) -> Place {
+    Place { slot: ticket.0 as u32, generation: (ticket.0 >> 32) as u32 }
+}

@@ -1,0 +1,120 @@
+//! What comes next, in exact order: a sorted run, and a small heap of what came late.
+//!
+//! Everything with a key up to the *reach* is here, everything else is far. Both parts are bounded, so
+//! whatever is done to all of them takes a bounded time. When too much has come late, the reach is
+//! lowered and what is beyond it becomes far again: that is how times may run backwards.
+
+use std::collections::VecDeque;
+
+use super::entry::Entry;
+use super::late::Late;
+
+/// Entries of the run at most.
+pub(super) const RUN_MAX: usize = 512;
+
+/// What is left of both parts when too much has come late. Few, so that fewer come late henceforth.
+const KEPT: usize = 64;
+
+/// Late entries at most.
+const LATE_MAX: usize = 256;
+
+/// The first entries of a queue, some of them dead.
+#[derive(Debug, Default)]
+pub(super) struct Near {
+    /// INVARIANT: sorted.
+    run: VecDeque<Entry>,
+    late: Late,
+    /// INVARIANT: no entry here has a key beyond it, and every entry that is far has.
+    reach: u128,
+}
+
+/// Which part has the first entry.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Side {
+    Run,
+    Late,
+}
+
+impl Near {
+    /// Whether an entry with this key has to be put in here, or may be.
+    pub(super) fn admits(&self, rank: u128, is_nothing_far: bool) -> bool {
+        rank <= self.reach || is_nothing_far && self.run.len() < RUN_MAX
+    }
+
+    /// Puts in an entry that was admitted.
+    pub(super) fn push(&mut self, entry: Entry) {
+        let rank = entry.rank();
+        self.reach = self.reach.max(rank);
+        let is_last = self.run.back().is_none_or(|last| last.rank() <= rank);
+        if is_last && self.run.len() < RUN_MAX {
+            self.run.push_back(entry);
+        } else {
+            self.late.push(entry);
+        }
+    }
+
+    /// Whether so many entries came late that it is time for [`Near::spill`].
+    pub(super) fn is_overfull(&self) -> bool {
+        self.late.len() >= LATE_MAX
+    }
+
+    /// The first entry, dead or not.
+    pub(super) fn first(&self) -> Option<(Entry, Side)> {
+        match (self.run.front(), self.late.first()) {
+            (None, None) => None,
+            (Some(run), None) => Some((*run, Side::Run)),
+            (None, Some(late)) => Some((*late, Side::Late)),
+            (Some(run), Some(late)) if late.rank() < run.rank() => Some((*late, Side::Late)),
+            (Some(run), Some(_)) => Some((*run, Side::Run)),
+        }
+    }
+
+    /// Takes the first entry out of the part that has it.
+    pub(super) fn drop_first(&mut self, side: Side) {
+        match side {
+            Side::Run => drop(self.run.pop_front()),
+            Side::Late => drop(self.late.pop()),
+        }
+    }
+
+    /// Fills the empty near part with what was the first of the far one.
+    pub(super) fn load(&mut self, entries: impl Iterator<Item = Entry>) {
+        self.run.clear();
+        self.run.extend(entries);
+        let run = self.run.make_contiguous();
+        run.sort_unstable_by_key(Entry::rank);
+        self.reach = run.last().map_or(self.reach, Entry::rank);
+    }
+
+    /// Keeps the first few live entries as the run and gives the rest away.
+    pub(super) fn spill(&mut self, is_live: impl Fn(&Entry) -> bool) -> Vec<Entry> {
+        let mut all: Vec<Entry> = self.late.drain().filter(&is_live).collect();
+        all.sort_unstable_by_key(Entry::rank);
+        all.splice(..0, self.run.drain(..).filter(&is_live));
+        // Two sorted runs, which this sort finds and merges.
+        all.sort_by_key(Entry::rank);
+        let rest = all.split_off(all.len().min(KEPT));
+        if let (Some(last), false) = (all.last(), rest.is_empty()) {
+            self.reach = last.rank();
+        }
+        self.run.extend(all);
+        rest
+    }
+
+    /// Keeps the entries for which `stays` holds.
+    pub(super) fn retain(&mut self, mut stays: impl FnMut(&Entry) -> bool) {
+        self.run.retain(&mut stays);
+        let late: Vec<Entry> = self.late.drain().filter(stays).collect();
+        late.into_iter().for_each(|entry| self.late.push(entry));
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.run.iter().chain(self.late.iter())
+    }
+
+    /// Forgets dead entries when no live one is left anywhere.
+    pub(super) fn clear(&mut self) {
+        self.run.clear();
+        self.late.drain().for_each(drop);
+    }
+}

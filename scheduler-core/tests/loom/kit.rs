@@ -1,0 +1,196 @@
+//! Exploring a model, judging its twin, and the pools of models.
+#![expect(clippy::print_stderr, reason = "what was explored is told to whoever runs the models")]
+
+use std::env;
+use std::io::Write;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::Once;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use scheduler_core::Clock;
+use scheduler_core::PoolBuilder;
+use scheduler_core::ScheduledThreadPool;
+use scheduler_core::SystemClock;
+use scheduler_core::Tick;
+use scheduler_core::WorkerThread;
+use scheduler_core::time::Gate;
+
+use crate::times::Still;
+
+/// How many preemptions are explored unless `LOOM_MAX_PREEMPTIONS` says otherwise.
+const PREEMPTIONS: usize = 3;
+
+/// Names the bug that is planted into the engine.
+pub(crate) const PLANT: &str = "SCHEDULER_PLANT";
+
+pub(crate) const HOUR: Duration = Duration::from_secs(3600);
+
+pub(crate) const fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+/// A model that has to hold, and the bug with which it has to fail.
+pub(crate) struct Twin {
+    /// Where the test stands, as the test runner names it.
+    pub(crate) test: &'static str,
+    /// The bug, as the engine names it.
+    pub(crate) plant: &'static str,
+    /// What the failure has to say.
+    pub(crate) says: &'static str,
+}
+
+/// Declares models: each a test of a function of the same file.
+macro_rules! models {
+    ($($test:ident: $model:ident, with $plant:literal says $says:literal;)*) => {$(
+        #[test]
+        fn $test() {
+            let test = concat!(module_path!(), "::", stringify!($test));
+            $crate::kit::check(&$crate::kit::Twin { test, plant: $plant, says: $says }, $model);
+        }
+    )*};
+}
+pub(crate) use models;
+
+/// Explores a model, and then has its twin fail. In the process of the twin, explores it only.
+pub(crate) fn check(twin: &Twin, model: fn()) {
+    // The name of this crate is no part of the name of the test.
+    let test = twin.test.split_once("::").map_or(twin.test, |(_, name)| name);
+    explore(test, model);
+    if env::var_os(PLANT).is_none() {
+        let seen = run_twin(test, twin.plant);
+        assert!(!seen.0, "{test}: the planted bug {} went unnoticed", twin.plant);
+        assert!(seen.1.contains(twin.says), "{test}: the twin fails otherwise: {}", seen.1);
+        eprintln!("{test}: its twin fails, {:?}", twin.says);
+    }
+}
+
+fn explore(test: &str, model: fn()) {
+    fail_at_once();
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound.get_or_insert(PREEMPTIONS);
+    builder.max_branches = 100_000;
+    let bound = builder.preemption_bound;
+    let explored = Arc::new(AtomicUsize::new(0));
+    let (count, clock) = (Arc::clone(&explored), SystemClock::new());
+    builder.check(move || {
+        count.fetch_add(1, Ordering::Relaxed);
+        model();
+    });
+    let (count, took) = (explored.load(Ordering::Relaxed), clock.now().since(Tick::ZERO));
+    eprintln!("{test}: {count} interleavings at bound {bound:?} in {took:.1?}");
+}
+
+/// Ends the process at the first panic, whatever would contain it: no model panics when all is well,
+/// and loom's own panics come from wherever the last thread stands, be it inside a task.
+fn fail_at_once() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        std::panic::set_hook(Box::new(|panic| {
+            let test = std::thread::current().name().unwrap_or_default().to_owned();
+            let _ = writeln!(std::io::stderr(), "{test}: {panic}");
+            std::process::exit(101);
+        }));
+    });
+}
+
+/// Runs one test in a process of its own with a bug planted: whether it passed, and what it said.
+fn run_twin(test: &str, plant: &str) -> (bool, String) {
+    let this = env::current_exe().expect("the program of this test");
+    let output =
+        Command::new(this).args([test, "--exact", "--nocapture"]).env(PLANT, plant).output();
+    let output = output.expect("the twin can be started");
+    (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// A pool on a clock that stands still.
+pub(crate) fn pool(core_size: usize) -> ScheduledThreadPool {
+    build(builder(core_size))
+}
+
+/// The settings of a pool whose threads are loom's.
+pub(crate) fn builder(core_size: usize) -> PoolBuilder {
+    ScheduledThreadPool::builder()
+        .core_size(core_size)
+        .thread_name_prefix("worker-")
+        .clock(Arc::new(Still::new()))
+        .thread_factory(|worker: WorkerThread| {
+            loom::thread::spawn(move || worker.run());
+            Ok(())
+        })
+}
+
+pub(crate) fn build(builder: PoolBuilder) -> ScheduledThreadPool {
+    builder.build().expect("valid settings")
+}
+
+/// Sets the stage: walks through `stage` in one order, without exploring others.
+pub(crate) fn staged<R>(stage: impl FnOnce() -> R) -> R {
+    loom::stop_exploring();
+    let result = stage();
+    loom::explore();
+    result
+}
+
+/// Stops a pool and waits for its end, in one order: L2, L9 and L10 explore ends.
+pub(crate) fn stop(pool: &ScheduledThreadPool) {
+    loom::stop_exploring();
+    drop(pool.shutdown_now());
+    assert!(pool.await_termination(Duration::MAX), "a pool that is stopped terminates");
+}
+
+/// Closed, then open for ever.
+#[derive(Clone, Default)]
+pub(crate) struct Latch {
+    is_open: Arc<AtomicBool>,
+    gate: Arc<Gate>,
+}
+
+impl Latch {
+    pub(crate) fn open(&self) {
+        self.is_open.store(true, Ordering::SeqCst);
+        self.gate.open();
+    }
+
+    pub(crate) fn wait(&self) {
+        let clock = SystemClock::new();
+        loop {
+            let seen = self.gate.epoch();
+            if self.is_open.load(Ordering::SeqCst) {
+                return;
+            }
+            clock.wait(&self.gate, seen, None);
+        }
+    }
+}
+
+/// Counts; loom does not see it, so that it adds nothing to explore.
+#[derive(Clone, Default)]
+pub(crate) struct Counter(Arc<AtomicUsize>);
+
+impl Counter {
+    pub(crate) fn add(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(crate) fn get(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    /// What counts when it is dropped.
+    pub(crate) fn on_drop(&self) -> Token {
+        Token(self.clone())
+    }
+}
+
+/// Counts when it is dropped.
+pub(crate) struct Token(Counter);
+
+impl Drop for Token {
+    fn drop(&mut self) {
+        self.0.add();
+    }
+}

@@ -1,0 +1,106 @@
+//! The clocks of models: one that stands still, and a lean one that is moved by hand.
+
+use std::env;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::DateTime;
+use chrono::Utc;
+use loom::sync::Mutex;
+use loom::sync::atomic::AtomicU64;
+use loom::sync::atomic::Ordering;
+use scheduler_core::Clock;
+use scheduler_core::SystemClock;
+use scheduler_core::Tick;
+use scheduler_core::time::Epoch;
+use scheduler_core::time::Gate;
+
+use crate::kit::PLANT;
+
+/// A clock that stands still, and at which no wait ends before its gate is opened.
+#[derive(Debug)]
+pub(crate) struct Still(SystemClock);
+
+impl Still {
+    pub(crate) fn new() -> Self {
+        Self(SystemClock::new())
+    }
+}
+
+impl Clock for Still {
+    fn now(&self) -> Tick {
+        Tick::ZERO
+    }
+
+    fn wall(&self) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH
+    }
+
+    fn wait(&self, gate: &Arc<Gate>, seen: Epoch, _until: Option<Tick>) {
+        // The oldest bug of all: the waiter looks first, and then reads the epoch.
+        let is_late = env::var(PLANT).is_ok_and(|plant| plant == "late epoch");
+        let seen = if is_late { gate.epoch() } else { seen };
+        self.0.wait(gate, seen, None);
+    }
+}
+
+/// A clock that is moved by hand. Unlike [`ManualClock`](scheduler_core::ManualClock) it takes no lock
+/// to be read, which leaves fewer interleavings to explore.
+#[derive(Clone, Debug)]
+pub(crate) struct Hand(Arc<Dial>);
+
+#[derive(Debug)]
+struct Dial {
+    now: AtomicU64,
+    sleepers: Mutex<Vec<(Option<Tick>, Arc<Gate>)>>,
+    system: SystemClock,
+}
+
+impl Hand {
+    pub(crate) fn new() -> Self {
+        let (now, sleepers) = (AtomicU64::new(0), Mutex::default());
+        Self(Arc::new(Dial { now, sleepers, system: SystemClock::new() }))
+    }
+
+    pub(crate) fn advance(&self, by: Duration) {
+        let now = self.now() + by;
+        self.0.now.store(now.as_nanos(), Ordering::SeqCst);
+        let due: Vec<Arc<Gate>> = {
+            let sleepers = self.0.sleepers.lock().unwrap();
+            let due = sleepers.iter().filter(|(until, _)| until.is_some_and(|until| until <= now));
+            due.map(|(_, gate)| Arc::clone(gate)).collect()
+        };
+        for gate in due {
+            gate.open();
+        }
+    }
+
+    /// Lets others run until so many threads wait. Only while a stage is set.
+    pub(crate) fn await_parked(&self, count: usize) {
+        while self.0.sleepers.lock().unwrap().len() < count {
+            loom::thread::yield_now();
+        }
+    }
+}
+
+impl Clock for Hand {
+    fn now(&self) -> Tick {
+        Tick::from_nanos(self.0.now.load(Ordering::SeqCst))
+    }
+
+    fn wall(&self) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH
+    }
+
+    fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
+        {
+            let mut sleepers = self.0.sleepers.lock().unwrap();
+            if until.is_some_and(|until| until <= self.now()) {
+                return;
+            }
+            sleepers.push((until, Arc::clone(gate)));
+        }
+        self.0.system.wait(gate, seen, None);
+        self.0.sleepers.lock().unwrap().retain(|(_, other)| !Arc::ptr_eq(other, gate));
+    }
+}

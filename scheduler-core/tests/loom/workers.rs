@@ -1,0 +1,71 @@
+//! Workers against each other, against their own time-out, and against a smaller pool.
+
+use std::sync::Arc;
+
+use scheduler_core::PoolBuilder;
+use scheduler_core::ScheduledThreadPool;
+
+use crate::kit::Latch;
+use crate::kit::build;
+use crate::kit::builder;
+use crate::kit::models;
+use crate::kit::ms;
+use crate::kit::staged;
+use crate::kit::stop;
+use crate::times::Hand;
+
+models! {
+    l5_a_busy_worker_hands_the_lead_over: hand_over, with "L5" says "deadlock";
+    l7_a_worker_that_leaves_strands_no_task: time_out, with "L7" says "deadlock";
+    l8_a_smaller_pool_keeps_its_lead: shrink, with "L8" says "deadlock";
+}
+
+/// A pool whose workers have all come to rest.
+fn pool_at_rest(workers: usize, settings: PoolBuilder) -> (ScheduledThreadPool, Hand) {
+    staged(|| {
+        let clock = Hand::new();
+        let pool = build(settings.clock(Arc::new(clock.clone())));
+        assert_eq!(pool.prestart_all(), workers);
+        clock.await_parked(workers);
+        (pool, clock)
+    })
+}
+
+/// The first task goes on only when the second one runs: each worker has to take one.
+fn hand_over() {
+    let (pool, _clock) = pool_at_rest(2, builder(2));
+    let second = Latch::default();
+    let awaited = second.clone();
+    let handle = pool.submit(move || awaited.wait()).unwrap();
+    pool.execute(move || second.open()).unwrap();
+    handle.wait().unwrap();
+    stop(&pool);
+}
+
+/// The only worker has been idle for long enough to leave when a task comes that is not due yet.
+fn time_out() {
+    let settings = builder(1).keep_alive(ms(10)).core_may_time_out(true);
+    let (pool, clock) = pool_at_rest(1, settings);
+    clock.advance(ms(10));
+    let handle = pool.schedule(ms(20), || 7).unwrap();
+    clock.advance(ms(20));
+    assert_eq!(handle.wait(), Ok(7));
+    stop(&pool);
+}
+
+/// A pool of two becomes one of one. The worker that leaves first has been idle since 0 ms, the other
+/// since 5 ms; whoever waits for the task, it runs when it is due, at 12 ms.
+fn shrink() {
+    let (pool, clock) = pool_at_rest(2, builder(2).keep_alive(ms(10)));
+    staged(|| {
+        clock.advance(ms(5));
+        pool.submit(|| ()).unwrap().wait().unwrap();
+        clock.await_parked(2);
+    });
+    pool.set_core_size(1);
+    let handle = pool.schedule(ms(7), || 7).unwrap();
+    clock.advance(ms(5));
+    clock.advance(ms(2));
+    assert_eq!(handle.wait(), Ok(7));
+    stop(&pool);
+}
