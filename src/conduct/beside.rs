@@ -86,18 +86,10 @@ impl Conductor {
         let (now, mut tale) = (asked.now, Tale::default());
         let (mut state, seat) = (self.lock(), Seat::Beside(number));
         if matches!(asked.occasion, Occasion::RunEnded { .. })
-            && let Some(course) = state.take_course(seat)
+            && let Some(course) = state.course(seat)
         {
-            let course = if course.again_at.is_some() {
-                Some(course)
-            } else {
-                self.attempt_over(&mut state, course, &mut tale, now)
-            };
-            let is_over = course.is_none();
-            if let Some(course) = course {
-                state.put_course(seat, course);
-            }
-            if is_over {
+            let waits = course.again_at.is_some();
+            if !waits && self.attempt_over(&mut state, seat, &mut tale, now) {
                 let left = state.take_beside(number);
                 let lead = state.end.and(state.handle.clone());
                 drop(state);

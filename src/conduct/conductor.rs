@@ -10,8 +10,6 @@ use std::sync::Weak;
 use scheduler_core::Asked;
 use scheduler_core::Clock;
 use scheduler_core::Due;
-#[cfg(test)]
-use scheduler_core::Error;
 use scheduler_core::Now;
 use scheduler_core::Occasion;
 use scheduler_core::Pace;
@@ -21,11 +19,12 @@ use scheduler_core::TaskHandle;
 
 use super::chance::Chance;
 use super::control::Control;
+#[cfg(test)]
+use super::control_error::SubmitError;
 use super::judge::Judge;
 use super::judge::Skip;
 use super::policy::Policy;
 use super::rule::Rule;
-use super::state::Present;
 use super::state::Seat;
 use super::state::State;
 use super::tale::Tale;
@@ -73,7 +72,7 @@ impl Conductor {
 
     /// Makes a conductor and submits its task.
     #[cfg(test)]
-    pub(crate) fn start(parts: Parts) -> Result<Control, Error> {
+    pub(crate) fn start(parts: Parts) -> Result<Control, SubmitError> {
         let pool = Arc::clone(&parts.pool);
         let control = Self::make(parts);
         control.submit(&pool)?;
@@ -129,21 +128,24 @@ impl Conductor {
         now: Now,
         ask: impl FnOnce(&mut Judge) -> Result<Vec<Skip>, scheduler_core::Failure>,
     ) -> Guard<'a> {
-        let Some(mut judge) = state.judge.take() else { return state };
-        let answer = if judge.asks() {
-            drop(state);
-            let answer = ask(&mut judge);
-            state = self.lock();
-            answer
-        } else {
-            ask(&mut judge)
+        let answer = match &mut state.judge {
+            None => return state,
+            Some(judge) if !judge.asks() => ask(judge),
+            Some(_) => {
+                let Some(mut judge) = state.judge.take() else { return state };
+                drop(state);
+                let answer = ask(&mut judge);
+                state = self.lock();
+                state.judge = Some(judge);
+                answer
+            }
         };
-        state.judge = Some(judge);
         match answer {
             Ok(skips) => tale.skip(&mut state, skips, now),
             Err(failure) => {
                 state.end.get_or_insert(TaskState::Failed);
                 let failure = Failure::from_engine(&failure);
+                state.trigger_failure = Some(failure.clone());
                 tale.tell(Event::HookPanicked { hook: "trigger", failure, at: now.wall });
             }
         }
@@ -158,7 +160,7 @@ impl Conductor {
         now: Now,
     ) -> (Guard<'a>, Option<Due>) {
         loop {
-            if let Present::Run(course) = &state.present {
+            if let Some(course) = state.lead() {
                 let again_at = course.again_at;
                 if state.end.is_none() && !course.is_called_off {
                     let paused = state.wishes.paused_until().filter(|until| !until.is_reached(now));
@@ -168,7 +170,8 @@ impl Conductor {
             } else if let Some(end) = state.end {
                 tale.end(&mut state, end);
                 return (state, None);
-            } else if let Some((rule, from)) = state.wishes.rule.take() {
+            } else if let Some(wish) = state.wishes.rule.take() {
+                let (rule, from) = *wish;
                 state = self.take_rule(state, rule, from, tale, now);
             } else if state.wishes.was_resumed {
                 state.wishes.was_resumed = false;
@@ -230,8 +233,17 @@ impl Conductor {
     }
 
     fn answer(&self, asked: &Asked<'_>) -> Option<Due> {
+        let mut state = self.lock();
+        if matches!(asked.occasion, Occasion::RunEnded { .. })
+            && let Some(due) = self.end_plainly(&mut state, &asked.now)
+        {
+            return Some(due);
+        }
+        self.answer_fully(state, asked)
+    }
+
+    fn answer_fully(&self, state: Guard<'_>, asked: &Asked<'_>) -> Option<Due> {
         let (now, mut tale) = (asked.now, Tale::default());
-        let state = self.lock();
         let state = match asked.occasion {
             Occasion::First => {
                 let first = |judge: &mut Judge| judge.first(now).map(|()| Vec::new());
@@ -256,7 +268,7 @@ impl Conductor {
     fn engine_has_ended(&self) {
         let (now, mut tale) = (Now::read(&*self.clock), Tale::default());
         let mut state = self.lock();
-        let handle = state.handle.take();
+        let (handle, spare) = (state.handle.take(), state.take_spare());
         let end = *state.end.get_or_insert(TaskState::Cancelled);
         if state.course(Seat::Lead).is_some_and(|course| course.again_at.is_some()) {
             state = self.give_up(state, Seat::Lead, &mut tale, now);
@@ -264,7 +276,7 @@ impl Conductor {
         tale.end(&mut state, end);
         drop(state);
         tale.out(self, None, now);
-        drop(handle);
+        drop((handle, spare));
     }
 }
 

@@ -73,7 +73,7 @@ impl Work {
             return Some(Ok(()));
         }
         let Call::Async(begin) = &conductor.call else { return Some(Ok(())) };
-        let polled = run.enter(|| {
+        let polled = run.clone().enter(|run| {
             in_scope(span.as_ref(), || {
                 catch(|| future.get_or_insert_with(|| begin(run)).as_mut().poll(context))
             })
@@ -88,8 +88,8 @@ impl Work {
 
     /// Drops the future, which is the task's own code, inside the run.
     fn drop_future(&mut self) {
-        let future = self.future.take();
-        let dropped = self.run.enter(|| in_scope(self.span.as_ref(), || catch(|| drop(future))));
+        let (future, run) = (self.future.take(), self.run.clone());
+        let dropped = run.enter(|_| in_scope(self.span.as_ref(), || catch(|| drop(future))));
         if let Err(failure) = dropped {
             let task = Arc::clone(self.run.name());
             let at = self.conductor.clock.wall();

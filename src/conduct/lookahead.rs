@@ -7,9 +7,9 @@ use chrono::TimeDelta;
 use scheduler_core::Now;
 use scheduler_core::trigger::FireTimes;
 
+use super::passing::Limit;
 use super::timetable::FireTime;
 use super::timetable::Held;
-use super::timetable::Limit;
 use super::timetable::Times;
 use super::timetable::Timetable;
 use super::timetable::wall_of;

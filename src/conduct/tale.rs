@@ -18,13 +18,16 @@ use crate::observe::TaskState;
 use crate::run::Run;
 use scheduler_core::Alarm;
 
-/// What a step under the lock leaves to be done after it: events in their order, and what is to be
-/// dropped.
+/// What a step under the lock leaves to be done after it; nothing, as a rule.
 #[derive(Default)]
-pub(super) struct Tale {
+pub(super) struct Tale(Option<Box<Left>>);
+
+/// Events in their order, and what is to be dropped.
+#[derive(Default)]
+struct Left {
     events: Vec<Event>,
     /// Told before the end of the task, which it may lead to, with the next due time.
-    finished: Option<Box<Finished>>,
+    finished: Option<Finished>,
     ended: Option<TaskState>,
     /// Who waits for the end of a run.
     woken: Vec<Waker>,
@@ -41,26 +44,37 @@ struct Finished {
 }
 
 impl Tale {
+    fn left(&mut self) -> &mut Left {
+        self.0.get_or_insert_default()
+    }
+
     pub(super) fn tell(&mut self, event: Event) {
-        self.events.push(event);
+        self.left().events.push(event);
     }
 
     pub(super) fn finish(&mut self, run: Run, outcome: Outcome, took: Duration, streak: u64) {
-        self.finished = Some(Box::new(Finished { run, outcome, took, streak }));
+        self.left().finished = Some(Finished { run, outcome, took, streak });
     }
 
     /// Has those told who wait for the end of a run.
     pub(super) fn wake(&mut self, state: &mut State) {
-        self.woken.append(&mut state.watchers);
+        if !state.watchers.is_empty() {
+            self.left().woken.append(&mut state.watchers);
+        }
     }
 
-    pub(super) fn drop_later(&mut self, alarm: Option<Alarm>, run: Option<Run>) {
-        self.dropped.0 = alarm.or(self.dropped.0.take());
-        self.dropped.1 = run.or(self.dropped.1.take());
+    pub(super) fn drop_alarm_later(&mut self, alarm: Option<Alarm>) {
+        if alarm.is_some() {
+            self.left().dropped.0 = alarm;
+        }
+    }
+
+    pub(super) fn drop_run_later(&mut self, run: Run) {
+        self.left().dropped.1 = Some(run);
     }
 
     pub(super) fn drop_rule_later(&mut self, judge: Option<Box<Judge>>, rule: Rule) {
-        self.dropped_rules.push((judge, rule));
+        self.left().dropped_rules.push((judge, rule));
     }
 
     /// Counts and tells fire times that are passed over.
@@ -82,24 +96,31 @@ impl Tale {
         if !state.is_end_told {
             state.is_end_told = true;
             self.wake(state);
-            self.ended = Some(end);
+            self.left().ended = Some(end);
         }
     }
 
     /// Tells everything, and drops what is left. Not to be called under the lock.
-    pub(super) fn out(&mut self, conductor: &Conductor, next: Option<Due>, now: Now) {
+    pub(super) fn out(self, conductor: &Conductor, next: Option<Due>, now: Now) {
+        if let Some(left) = self.0 {
+            left.out(conductor, next, now);
+        }
+    }
+}
+
+impl Left {
+    fn out(self, conductor: &Conductor, next: Option<Due>, now: Now) {
         let (bus, at) = (&conductor.bus, now.wall);
-        if let Some(finished) = self.finished.take() {
-            let Finished { run, outcome, took, streak } = *finished;
+        if let Some(Finished { run, outcome, took, streak }) = self.finished {
             let next = next.filter(|due| *due != Due::NEVER).map(|due| due.as_wall(now));
             bus.emit(Event::RunFinished { run, outcome, took, next, streak, at });
         }
-        for event in self.events.drain(..) {
+        for event in self.events {
             bus.emit(event);
         }
-        if let Some(state) = self.ended.take() {
+        if let Some(state) = self.ended {
             bus.emit(Event::TaskEnded { task: Arc::clone(&conductor.name), state, at });
         }
-        self.woken.drain(..).for_each(Waker::wake);
+        self.woken.into_iter().for_each(Waker::wake);
     }
 }

@@ -4,7 +4,6 @@ use std::future::Future;
 use std::time::Duration;
 
 use super::Run;
-use super::Stage;
 use super::Stopped;
 
 impl Run {
@@ -70,13 +69,5 @@ impl Run {
                 sleep.await;
             }
         }
-    }
-}
-
-impl Stage {
-    /// How long this attempt may take still.
-    pub(super) fn left(&self) -> Duration {
-        let deadline = self.deadline.as_ref();
-        deadline.map_or(Duration::MAX, |(deadline, clock)| deadline.since(clock.now()))
     }
 }

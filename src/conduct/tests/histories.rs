@@ -5,6 +5,7 @@
 //! * Runs do not overlap, unless `allow`.
 //! * What is shown as next lies in the future, or is due now.
 //! * While paused nothing starts but manual runs.
+//! * Nothing is different when nobody listens, and most runs go the short way.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -91,7 +92,7 @@ fn perform(stage: &mut Stage, control: &Control, act: Act) {
             stage.clock.suspend(s(seconds));
             stage.settle();
         }
-        Act::Pause => control.pause(None, None).unwrap(),
+        Act::Pause => drop(control.pause(None, None)),
         Act::Resume => drop(control.resume()),
         Act::RunNow => drop(control.run_now()),
         Act::CancelRun => drop(control.cancel_run()),
@@ -186,4 +187,63 @@ proptest! {
         });
         prop_assert_eq!(begun.count() as u64, counters.runs);
     }
+
+    #[test]
+    fn nothing_is_different_when_nobody_listens(
+        rule in any_rule(),
+        policy in short_policy(),
+        plays in plays(),
+        acts in prop::collection::vec(act(), 1..14),
+        workers in 1..4_usize,
+    ) {
+        let heard = story(true, &rule, policy, &plays, (&acts, workers));
+        let unheard = story(false, &rule, policy, &plays, (&acts, workers));
+        prop_assert_eq!(heard, unheard);
+    }
+}
+
+/// Also rules whose fire times are not on a grid.
+fn any_rule() -> impl Strategy<Value = Rule> {
+    let delays = prop::sample::select(vec![delay(1_000), delay(300), once(500)]);
+    prop_oneof![rule().prop_map(|(rule, _)| rule), delays]
+}
+
+/// The default policies as a rule, with which a run may go the short way.
+fn short_policy() -> impl Strategy<Value = Policy> {
+    prop_oneof![2 => Just(Policy::default()), 1 => policy()]
+}
+
+/// What the runs of a task are told and what others see of it, step by step.
+fn story(
+    is_heard: bool,
+    rule: &Rule,
+    policy: Policy,
+    plays: &[u64],
+    (acts, workers): (&[Act], usize),
+) -> Vec<String> {
+    let mut stage = Stage::with_workers(workers);
+    stage.is_heard = is_heard;
+    let (told, kept) = (Arc::new(Mutex::new(Vec::new())), Mutex::new(Vec::new()));
+    let (plays, log) = (plays.to_vec(), Arc::clone(&told));
+    let control = stage.task(rule.clone(), policy, move |run| {
+        let mut log = log.lock().unwrap();
+        let what = (run.number(), run.attempt(), run.cause(), run.is_cancelled());
+        log.push(format!("{what:?} {} {} {}", run.fire_time(), run.due(), run.started_at()));
+        let step = log.len();
+        // Some leave notes, and some are kept beyond their end.
+        if step.is_multiple_of(5) {
+            run.note(format!("step {step}"));
+            kept.lock().unwrap().push(run.clone());
+        }
+        let takes = plays[step % plays.len()];
+        if step.is_multiple_of(11) { fails(takes) } else { ok(takes) }
+    });
+    stage.settle();
+    let mut story = Vec::new();
+    for act in acts {
+        perform(&mut stage, &control, *act);
+        story.push(format!("{:?}", control.snapshot()));
+    }
+    story.append(&mut told.lock().unwrap());
+    story
 }

@@ -11,7 +11,6 @@
 //! `overlap 3 x2`: two fire times were skipped, the later of them that of second 3.
 
 mod attempts;
-mod cost;
 mod histories;
 mod operations;
 mod overlap_misfire;

@@ -356,7 +356,11 @@ fn a_trigger_that_panics_or_ends_ends_its_task() {
     assert_eq!(stage.heard(), "start 1 | start 2 | completed 2");
     assert!(control.run_now().unwrap_err().is_ended());
     let call = Call::of(|_: &Run| ());
-    assert!(stage.try_start(Rule::Custom(Arc::new(Twice)), Policy::default(), call).is_err());
+    let refused = stage.try_start(Rule::Custom(Arc::new(Twice)), Policy::default(), call);
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "its trigger, asked for the first fire time, failed: panicked: no idea"
+    );
     assert!(stage.heard().contains("no idea"), "the panic of the trigger is told");
 }
 
