@@ -21,6 +21,7 @@ use crate::queue::Ticket;
 use crate::sync::planted;
 use crate::time::Due;
 use crate::time::Now;
+use crate::time::Tick;
 
 /// The state of a pool.
 #[derive(Debug)]
