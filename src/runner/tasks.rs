@@ -7,7 +7,6 @@ use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::OnceLock;
 use std::sync::PoisonError;
-use std::sync::Weak;
 use std::time::Duration;
 
 use chrono::DateTime;
@@ -29,7 +28,6 @@ use crate::inject::Extract;
 use crate::inject::TaskOutput;
 use crate::inject::Wiring;
 use crate::observe::Counters;
-use crate::observe::Event;
 use crate::observe::TaskSnapshot;
 use crate::registrar::Definition;
 use crate::registrar::Judged;
