@@ -10,7 +10,9 @@ case "${1:-quick}" in
   *) echo "usage: $0 [quick|deep]" >&2; exit 2 ;;
 esac
 
-# Debug assertions: in each interleaving, no door to user code is passed with a lock held.
-export RUSTFLAGS="--cfg loom" CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true
+export RUSTFLAGS="--cfg loom"
 export LOOM_MAX_PREEMPTIONS="${LOOM_MAX_PREEMPTIONS:-$bound}"
-cargo test --release --target-dir target/loom -p scheduler-core --test loom -- --nocapture
+# Debug assertions: in each interleaving, no door to user code is passed with a lock held.
+cargo test --release --target-dir target/loom \
+  --config 'profile.release.package.scheduler-core.debug-assertions=true' \
+  -p scheduler-core --test loom -- --nocapture

@@ -180,6 +180,15 @@ pub struct Location {
     pub line: u32,
 }
 
+impl Location {
+    /// The place of the call of a function that tracks its caller.
+    #[track_caller]
+    pub(crate) fn caller() -> Self {
+        let caller = std::panic::Location::caller();
+        Self { file: caller.file(), line: caller.line() }
+    }
+}
+
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)
@@ -192,7 +201,7 @@ inventory::collect!(Entry);
 ///
 /// The tasks of a crate that the binary never mentions are not linked: write `use jobs as _;`.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{Attribute, entries, scheduled};
 ///
 /// #[scheduled(fixed_rate = "1s")]
@@ -238,7 +247,7 @@ impl TaskList {
 ///
 /// A function that is named is linked, whatever crate it is in.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{Scheduler, scheduled, tasks};
 ///
 /// mod jobs {

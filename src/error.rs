@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// Why [`start`](crate::start) or [`spawn`](crate::Builder::spawn) failed.
+/// Why [`start`](crate::start) or [`spawn`](crate::Builder::spawn) failed, or a task could not be
+/// [added](crate::Tasks::add).
 ///
 /// Everything that is wrong is in one error, and nothing has run. `Debug` shows the same text as
 /// `Display`, so that `fn main() -> Result<(), scheduler::StartError>` prints it for people.
@@ -15,6 +16,8 @@ pub struct StartError {
 enum Kind {
     /// Faults of tasks and settings, each with its place.
     Faults(Vec<String>),
+    /// Faults of a task that was to be added to a running scheduler.
+    Addition(Vec<String>),
     AlreadyRunning,
     InsideTask,
     Signals(String),
@@ -88,7 +91,7 @@ impl StartError {
     #[must_use]
     pub fn faults(&self) -> &[String] {
         match &self.kind {
-            Kind::Faults(faults) => faults,
+            Kind::Faults(faults) | Kind::Addition(faults) => faults,
             _ => &[],
         }
     }
@@ -119,6 +122,14 @@ impl StartError {
         Self { kind: Kind::BlocksRuntime }
     }
 
+    /// The same faults, of a task that was to be added.
+    pub(crate) fn of_addition(self) -> Self {
+        match self.kind {
+            Kind::Faults(faults) => Self { kind: Kind::Addition(faults) },
+            kind => Self { kind },
+        }
+    }
+
     /// A task is to be added to a scheduler that does not run.
     pub(crate) fn not_running() -> Self {
         Self::of_faults(vec!["the scheduler is not running".to_owned()])
@@ -141,7 +152,8 @@ impl StartError {
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
-            Kind::Faults(faults) => list(f, faults),
+            Kind::Faults(faults) => list(f, ("cannot start", ", and nothing has run"), faults),
+            Kind::Addition(faults) => list(f, ("cannot add the task", ""), faults),
             Kind::AlreadyRunning => f.write_str(
                 "cannot start: a scheduler of this process is already running\n  \
                  help: `start` is for the one that ends with Ctrl-C; \
@@ -171,10 +183,15 @@ impl fmt::Display for StartError {
     }
 }
 
-fn list(f: &mut fmt::Formatter<'_>, faults: &[String]) -> fmt::Result {
+/// A heading of a beginning and an end, and all faults below it.
+fn list(
+    f: &mut fmt::Formatter<'_>,
+    (beginning, end): (&str, &str),
+    faults: &[String],
+) -> fmt::Result {
     match faults.len() {
-        1 => f.write_str("cannot start: 1 fault was found, and nothing has run")?,
-        count => write!(f, "cannot start: {count} faults were found, and nothing has run")?,
+        1 => write!(f, "{beginning}: 1 fault was found{end}")?,
+        count => write!(f, "{beginning}: {count} faults were found{end}")?,
     }
     for fault in faults {
         for (index, line) in fault.lines().enumerate() {

@@ -44,6 +44,7 @@
 //! |---|---|
 //! | `tracing` | a span for each run with OpenTelemetry's names; where a subscriber is installed, the scheduler's words are events at target `scheduler` instead |
 //! | `log` | where a logger is installed, the scheduler's words are records at target `scheduler` instead |
+//! | `testing` | for `[dev-dependencies]`: tests of schedules and whole simulations on a virtual clock, in `testing` |
 //! | `metrics` | counters, histograms and gauges for each task through the `metrics` facade, in native names and as Spring's `tasks.scheduled.execution` |
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
@@ -63,12 +64,16 @@ mod runner;
 mod schedule;
 mod settings;
 mod speech;
+#[cfg(feature = "testing")]
+#[doc = include_str!("../docs/testing.md")]
+pub mod testing;
 
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
 
 pub use conduct::{ControlError, Misfire, OnError, Overlap, Retry};
+pub use conduct::{Until, failures, runs, successes};
 pub use entry::{Entry, Location, TaskList, Wire, entries};
 pub use error::{StartError, StopError};
 pub use inject::{Call, Extract, Managed, State, TaskOutput, Wiring};

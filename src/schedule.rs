@@ -28,7 +28,7 @@ type Texts = Vec<(Attribute, String)>;
 /// Every text may hold placeholders, `${key:default}`, and settings can override all of it by the
 /// task's name, just as those of an annotation.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{Schedule, Scheduler};
 /// use std::time::Duration;
 ///
@@ -129,6 +129,24 @@ impl Schedule {
         (self.texts, self.trigger)
     }
 
+    /// The first of its attributes that says how a task is run, and not when it fires.
+    pub(crate) fn policy(&self) -> Option<Attribute> {
+        let is_policy = |attribute: &Attribute| {
+            !matches!(
+                attribute,
+                Attribute::Cron
+                    | Attribute::Zone
+                    | Attribute::DstGap
+                    | Attribute::DstOverlap
+                    | Attribute::FixedRate
+                    | Attribute::FixedDelay
+                    | Attribute::InitialDelay
+                    | Attribute::TimeUnit
+            )
+        };
+        self.texts.iter().map(|(attribute, _)| *attribute).find(is_policy)
+    }
+
     fn with(attribute: Attribute, text: String) -> Self {
         Self { texts: vec![(attribute, text)], trigger: None }
     }
@@ -144,6 +162,11 @@ impl fmt::Debug for Schedule {
 }
 
 /// A length of time, as a [`Duration`] or as the text of one, such as `"1h30m"`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a length of time",
+    label = "neither a `Duration` nor a text",
+    note = "write a text with a unit, such as `\"5s\"` or `\"1h30m\"`, or a `std::time::Duration`"
+)]
 pub trait Length {
     /// The text that an annotation would have.
     #[doc(hidden)]

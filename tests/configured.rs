@@ -5,11 +5,17 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
+use chrono::DateTime;
+use chrono::TimeDelta;
+use chrono::Utc;
+use scheduler::Attribute;
 use scheduler::Builder;
 use scheduler::ManualClock;
 use scheduler::Pool;
 use scheduler::Schedule;
 use scheduler::Scheduler;
+use scheduler::engine::Trigger;
+use scheduler::engine::TriggerContext;
 use scheduler::scheduled;
 use scheduler::tasks;
 
@@ -95,6 +101,33 @@ fn a_pool_that_nobody_configures_is_refused() {
 }
 
 #[test]
+fn pools_that_cannot_be_are_refused_together() {
+    let (builder, ..) = builder();
+    let builder = builder
+        .tasks(tasks![])
+        .pool_size(0)
+        .pool("default", Pool::new().size(7))
+        .pool("a\nb", Pool::new())
+        .pool("", Pool::new().size(0))
+        .pool("io", Pool::new().thread_name_prefix("a\0b"));
+    fault_of(
+        builder,
+        &[
+            "6 faults were found",
+            "the pool `default` has `0` threads",
+            "the pool `default` is the one of tasks that name none",
+            "the name `a\\nb` of a pool has a control character in it",
+            "the name `` of a pool is empty",
+            "the pool `` has `0` threads",
+            "the thread-name prefix `a\\0b` of the pool `io` has a control character in it",
+        ],
+    );
+    let toml = "[scheduler.pools.default]\nsize = 7\n";
+    let builder = self::builder().0.tasks(tasks![]).settings("app.toml", toml);
+    fault_of(builder, &["1 fault was found", "the pool `default` is the one"]);
+}
+
+#[test]
 fn settings_make_and_size_pools() {
     let (builder, ..) = builder();
     let toml = "[scheduler]\npool.size = 3\n[scheduler.pools.io]\nsize = 7\n";
@@ -114,6 +147,8 @@ fn what_is_set_higher_up_wins() {
     };
     check(builder().0, "tests/configured.rs:", "10s");
     check(builder().0.set("report.every", "15s"), "tests/configured.rs:", "15s");
+    let placeholder = builder().0.environment([("REPORT_EVERY", "16s")]);
+    check(placeholder, "written `${report.every:10s}`; report.every: env REPORT_EVERY", "16s");
     check(builder().0.settings("app.toml", toml), "app.toml:2", "20s");
     let environment = [("SCHEDULER_TASKS_REPORT_FIXED_RATE", "30s")];
     let with_environment = || builder().0.settings("app.toml", toml).environment(environment);
@@ -139,6 +174,66 @@ fn an_override_has_its_effect_and_is_told() {
     let said = said.lock().unwrap();
     let note = "cron overridden by env SCHEDULER_TASKS_REPORT_CRON (was fixed_rate = ";
     assert!(said.iter().any(|text| text.contains(note)), "{said:#?}");
+}
+
+#[derive(Debug)]
+struct Hourly;
+
+impl Trigger for Hourly {
+    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
+        Some(context.now() + TimeDelta::hours(1))
+    }
+}
+
+#[test]
+fn a_task_in_code_has_exactly_one_trigger() {
+    let (builder, ..) = builder();
+    let own = || Schedule::on_trigger(Hourly);
+    let builder = builder
+        .tasks(tasks![])
+        .task("two", Schedule::cron("@daily").set(Attribute::FixedRate, "1s"), |_| {})
+        .task("own", own().set(Attribute::FixedDelay, "1s"), |_| {})
+        .task("late", own().initial_delay("1s"), |_| {})
+        .task("far", own().zone("UTC"), |_| {});
+    fault_of(
+        builder,
+        &[
+            "4 faults were found",
+            "`two`: `fixed_rate` conflicts with `cron`: a task has exactly one trigger",
+            "`own`: `fixed_delay` conflicts with a trigger of its own",
+            "`late`: `initial_delay` is of no use beside a trigger of its own",
+            "`far`: `zone` is of no use beside a trigger of its own",
+            "help: remove `zone`",
+        ],
+    );
+}
+
+#[test]
+fn settings_replace_a_trigger_of_the_tasks_own() {
+    let (builder, clock, runs, _said) = builder();
+    let noted = runs.clone();
+    let scheduler = builder
+        .tasks(tasks![])
+        .task("own", Schedule::on_trigger(Hourly), move |_| noted.note())
+        .set("tasks.own.fixed_rate", "10s")
+        .spawn()
+        .unwrap();
+    clock.await_parked(1);
+    assert_eq!(runs.count(), 1);
+    clock.advance(Duration::from_secs(10));
+    clock.await_parked(1);
+    assert_eq!(runs.count(), 2);
+    scheduler.shutdown().unwrap();
+}
+
+#[test]
+fn a_jitter_has_to_be_shorter_than_the_rate_that_counts() {
+    let schedule = || Schedule::fixed_rate("1h").jitter("5m").set(Attribute::Overlap, "allow");
+    let task = |builder: Builder| builder.tasks(tasks![]).task("jittery", schedule(), |_| {});
+    let builder = task(self::builder().0).set("tasks.jittery.fixed_rate", "1m");
+    fault_of(builder, &["1 fault was found", "invalid `jitter`: it has to be shorter", "`1m`"]);
+    let builder = task(self::builder().0).set("tasks.jittery.fixed_delay", "1m");
+    builder.spawn().unwrap().shutdown().unwrap();
 }
 
 #[test]

@@ -63,6 +63,7 @@ async fn future(diary: &Diary, mail: &dyn Mail, run: Run) -> Result<(), String> 
     Ok(())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "that is how these are taken")]
 #[scheduled(fixed_rate = "1m")]
 fn values(
     diary: State<Diary>,

@@ -9,7 +9,7 @@ use scheduler::ManualClock;
 use scheduler::Scheduler;
 use scheduler::scheduled;
 
-#[scheduled(fixed_rate = "10s", name = "poll")]
+#[scheduled(fixed_rate = "10s", initial_delay = "10s", name = "poll")]
 fn poll() -> Result<(), String> {
     static RUNS: Mutex<u32> = Mutex::new(0);
     let mut runs = RUNS.lock().unwrap();
@@ -25,6 +25,7 @@ fn words(event: &Event) -> String {
         Event::RunFinished { run, outcome, streak, at, .. } => {
             format!("run {}: {}, streak {streak}, {}", run.number(), outcome.name(), at.time())
         }
+        Event::TaskEnded { task, state, .. } => format!("{task} ended: {}", state.name()),
         Event::SchedulerStopping { .. } => "stopping".to_owned(),
         Event::SchedulerStopped { .. } => "stopped".to_owned(),
         other => format!("{other:?}"),
@@ -44,21 +45,22 @@ fn a_listener_hears_everything_in_order_though_another_one_panics() {
         .spawn()
         .unwrap();
     clock.await_parked(1);
-    for _ in 0..2 {
+    for _ in 0..3 {
         clock.advance(Duration::from_secs(10));
         clock.await_parked(1);
     }
     scheduler.shutdown().unwrap();
     let expected = [
-        "poll added: every 10s",
+        "poll added: every 10s, first after 10s",
         "started with 1 task",
         "run 1 begins",
-        "run 1: success, streak 0, 08:00:00",
+        "run 1: success, streak 0, 08:00:10",
         "run 2 begins",
-        "run 2: error, streak 1, 08:00:10",
+        "run 2: error, streak 1, 08:00:20",
         "run 3 begins",
-        "run 3: success, streak 0, 08:00:20",
+        "run 3: success, streak 0, 08:00:30",
         "stopping",
+        "poll ended: cancelled",
         "stopped",
     ];
     assert_eq!(*heard.lock().unwrap(), expected);

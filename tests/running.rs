@@ -158,7 +158,7 @@ fn a_zone_that_does_not_exist_is_refused() {
 fn a_thread_name_that_no_thread_can_have_is_refused() {
     let (builder, _clock, _said) = builder();
     let error = builder.thread_name_prefix("a\0b").spawn().unwrap_err();
-    assert!(error.to_string().contains("thread-name prefix"), "{error}");
+    assert!(error.to_string().contains("the thread-name prefix `a\\0b`"), "{error}");
 }
 
 /// The text with runs of blanks as one, so that a column may grow.

@@ -21,6 +21,22 @@ fn mistakes_have_their_messages() {
     }
 }
 
+/// But for one, in which rustc itself has the word: a macro cannot see that it stands in an `impl`.
+#[test]
+fn f_ma1_no_message_speaks_of_the_macro_itself() {
+    let files = std::fs::read_dir("tests/ui/fail").expect("the folder is there");
+    let paths = files.map(|file| file.expect("a readable folder").path());
+    let messages: Vec<_> =
+        paths.filter(|path| path.extension() == Some("stderr".as_ref())).collect();
+    assert!(messages.len() > 40, "only {} messages", messages.len());
+    for path in messages {
+        let text = std::fs::read_to_string(&path).expect("a readable file");
+        assert!(!text.contains("panicked"), "{}", path.display());
+        let is_rustcs = path.ends_with("method_in_impl.stderr");
+        assert!(is_rustcs || !text.contains("this error originates"), "{}", path.display());
+    }
+}
+
 #[test]
 fn correct_annotations_compile_and_run() {
     trybuild::TestCases::new().pass("tests/ui/pass/*.rs");

@@ -68,7 +68,7 @@ impl SplitMix {
 }
 
 enum Queue {
-    Own(Probe<u64>),
+    Own(Box<Probe<u64>>),
     Std(BinaryHeap<Reverse<(u64, u64, u64)>>),
 }
 
@@ -83,8 +83,8 @@ struct Stage {
 impl Stage {
     fn empty(kind: Kind) -> Self {
         let queue = match kind {
-            Kind::Wheel => Queue::Own(Probe::wheel()),
-            Kind::Heap => Queue::Own(Probe::heap()),
+            Kind::Wheel => Queue::Own(Box::new(Probe::wheel())),
+            Kind::Heap => Queue::Own(Box::new(Probe::heap())),
             Kind::Std => Queue::Std(BinaryHeap::new()),
         };
         Self { queue, random: SplitMix(42), tickets: Vec::new(), sequence: 0 }

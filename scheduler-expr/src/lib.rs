@@ -13,7 +13,7 @@
 //! * [`check_zone_name`]: whether a name is one of the IANA time zones.
 //! * [`check_name`]: whether a task or a pool can be called so.
 //! * [`Attribute`]: everything about a task that is a text, its name and what it may say.
-//! * [`nearest`]: what was probably meant by a word that is not known.
+//! * [`nearest`](nearest()): what was probably meant by a word that is not known.
 //! * [`Template`]: `${key:default}` placeholders inside a text.
 //!
 //! # What it must never do

@@ -20,8 +20,11 @@ pub struct ParseNameError {
     help: Option<String>,
 }
 
+/// Longer names fit into no line.
+const BYTES_MAX: usize = 200;
+
 /// Checks that a name can be found again in settings and messages: it has no blanks around it and
-/// no control character in it, and is not empty.
+/// no control character in it, and is neither empty nor longer than 200 bytes.
 ///
 /// # Errors
 ///
@@ -32,13 +35,22 @@ pub fn check_name(name: &str) -> Result<(), ParseNameError> {
         "is empty"
     } else if trimmed != name {
         "has blanks around it"
-    } else if name.contains(char::is_control) {
+    } else if name.contains(is_control) {
         "has a control character in it"
+    } else if name.len() > BYTES_MAX {
+        "is longer than 200 bytes"
     } else {
         return Ok(());
     };
     let is_shown = trimmed != name && !trimmed.is_empty() && is_quotable(trimmed);
     Err(ParseNameError { reason, help: is_shown.then(|| format!("write {}", quoted(trimmed))) })
+}
+
+/// Also those that turn the direction of writing: what is read is then not what is there.
+fn is_control(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}')
+        || matches!(c, '\u{2066}'..='\u{2069}')
 }
 
 impl ParseNameError {
@@ -71,6 +83,8 @@ mod tests {
             (" \t", "is empty", None),
             ("report ", "has blanks around it", Some("write `report`")),
             ("a\nb", "has a control character in it", None),
+            ("a\u{202E}b", "has a control character in it", None),
+            (&"x".repeat(201), "is longer than 200 bytes", None),
         ] {
             let error = check_name(name).unwrap_err();
             assert_eq!((error.to_string().as_str(), error.help()), (reason, help), "{name:?}");

@@ -8,6 +8,7 @@ use std::error::Error;
 use std::fmt;
 
 use crate::excerpt::{Excerpt, quoted};
+use crate::nearest::nearest;
 
 /// The names, sorted by their bytes, one per line.
 const ZONES: &str = include_str!("zones.txt");
@@ -121,10 +122,26 @@ fn help_for(name: &str) -> String {
     let is_city = |known: &&str| {
         known.rsplit('/').next().is_some_and(|city| city.eq_ignore_ascii_case(&place))
     };
-    match zone_names().find(is_city) {
+    match zone_names().find(is_city).or_else(|| neighbour(&place)) {
         Some(known) => format!("did you mean `{known}`?"),
         None => "write a name of the IANA database, such as `Europe/Berlin` or `UTC`".to_owned(),
     }
+}
+
+/// A zone of the same region, whose city is spelled almost like this.
+fn neighbour(place: &str) -> Option<&'static str> {
+    let (region, city) = place.rsplit_once('/')?;
+    if !place.chars().all(|c| c.is_ascii_alphabetic() || matches!(c, '/' | '_' | '-')) {
+        return None;
+    }
+    let cities = || {
+        zone_names().filter_map(|known| {
+            let (other, city) = known.rsplit_once('/')?;
+            other.eq_ignore_ascii_case(region).then_some((known, city))
+        })
+    };
+    let found = nearest(city, cities().map(|(_, city)| city))?;
+    cities().find(|(_, city)| *city == found).map(|(known, _)| known)
 }
 
 /// Help for a fixed offset such as `GMT+2` or `+02:00`: IANA has whole hours, with the sign
@@ -178,6 +195,9 @@ mod tests {
         check("europe/berlin", "`Europe/Berlin`");
         check(" UTC", "did you mean `UTC`?");
         check("Berlin", "`Europe/Berlin`");
+        check("Europe/Berln", "did you mean `Europe/Berlin`?");
+        check("america/new yrok", "did you mean `America/New_York`?");
+        check("Europe/Atlantis", "such as `Europe/Berlin`");
         check("new york", "`America/New_York`");
         check("PST", "`America/Los_Angeles`");
         check("GMT+2", "`Etc/GMT-2`");

@@ -152,7 +152,7 @@ fn options(numbers: &mut Numbers) -> String {
 }
 
 #[test]
-fn the_item_survives_everything() {
+fn f_ma1_the_item_survives_everything() {
     let mut numbers = Numbers(1);
     let mut entries = 0;
     for round in 0..20_000 {
@@ -164,7 +164,7 @@ fn the_item_survives_everything() {
 }
 
 #[test]
-fn giant_options_are_no_trouble() {
+fn f_ma1_giant_options_are_no_trouble() {
     for text in ["0 ".repeat(5_000), "1".repeat(10_000), "ü".repeat(10_000), "\\0".repeat(10_000)]
     {
         for option in OPTIONS {

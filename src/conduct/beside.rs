@@ -78,7 +78,7 @@ impl Conductor {
             None => state.take_beside(number),
         };
         drop(state);
-        tale.out(&self.bus, None, now);
+        tale.out(self, None, now);
         drop(left);
     }
 
@@ -86,22 +86,14 @@ impl Conductor {
         let (now, mut tale) = (asked.now, Tale::default());
         let (mut state, seat) = (self.lock(), Seat::Beside(number));
         if matches!(asked.occasion, Occasion::RunEnded { .. })
-            && let Some(course) = state.take_course(seat)
+            && let Some(course) = state.course(seat)
         {
-            let course = if course.again_at.is_some() {
-                Some(course)
-            } else {
-                self.attempt_over(&mut state, course, &mut tale, now)
-            };
-            let is_over = course.is_none();
-            if let Some(course) = course {
-                state.put_course(seat, course);
-            }
-            if is_over {
+            let waits = course.again_at.is_some();
+            if !waits && self.attempt_over(&mut state, seat, &mut tale, now) {
                 let left = state.take_beside(number);
                 let lead = state.end.and(state.handle.clone());
                 drop(state);
-                tale.out(&self.bus, None, now);
+                tale.out(self, None, now);
                 drop(left);
                 if let Some(lead) = lead {
                     lead.renew();
@@ -109,8 +101,8 @@ impl Conductor {
                 return None;
             }
         }
-        let is_called_off = state.end.is_some()
-            || state.course(seat).is_some_and(|course| course.is_called_off);
+        let is_called_off =
+            state.end.is_some() || state.course(seat).is_some_and(|course| course.is_called_off);
         if is_called_off {
             state = self.give_up(state, seat, &mut tale, now);
         }
@@ -125,7 +117,7 @@ impl Conductor {
             },
         };
         drop(state);
-        tale.out(&self.bus, due, now);
+        tale.out(self, due, now);
         due
     }
 }

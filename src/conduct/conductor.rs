@@ -10,7 +10,6 @@ use std::sync::Weak;
 use scheduler_core::Asked;
 use scheduler_core::Clock;
 use scheduler_core::Due;
-use scheduler_core::Error;
 use scheduler_core::Now;
 use scheduler_core::Occasion;
 use scheduler_core::Pace;
@@ -20,11 +19,12 @@ use scheduler_core::TaskHandle;
 
 use super::chance::Chance;
 use super::control::Control;
+#[cfg(test)]
+use super::control_error::SubmitError;
 use super::judge::Judge;
 use super::judge::Skip;
 use super::policy::Policy;
 use super::rule::Rule;
-use super::state::Present;
 use super::state::Seat;
 use super::state::State;
 use super::tale::Tale;
@@ -65,17 +65,18 @@ pub(crate) struct Conductor {
 pub(super) type Guard<'a> = MutexGuard<'a, State>;
 
 impl Conductor {
+    /// Makes a conductor whose task is still to be submitted.
+    pub(crate) fn make(parts: Parts) -> Control {
+        Control::new(Self::new(parts))
+    }
+
     /// Makes a conductor and submits its task.
-    ///
-    /// # Errors
-    ///
-    /// As [`ScheduledThreadPool::submit_task`]: the pool is shut down, or the rule never fires.
-    pub(crate) fn start(parts: Parts) -> Result<Control, Error> {
+    #[cfg(test)]
+    pub(crate) fn start(parts: Parts) -> Result<Control, SubmitError> {
         let pool = Arc::clone(&parts.pool);
-        let conductor = Self::new(parts);
-        let handle = pool.submit_task(conductor.task())?;
-        conductor.attach(handle);
-        Ok(Control::new(conductor))
+        let control = Self::make(parts);
+        control.submit(&pool)?;
+        Ok(control)
     }
 
     fn new(parts: Parts) -> Arc<Self> {
@@ -95,16 +96,24 @@ impl Conductor {
         })
     }
 
-    fn task(self: &Arc<Self>) -> Task<()> {
+    pub(super) fn task(self: &Arc<Self>) -> Task<()> {
         let task = Task::paced(Lead(Arc::clone(self)), self.body(Seat::Lead));
         task.name(Arc::clone(&self.name))
     }
 
     /// Takes the engine's task, which may be running already.
-    fn attach(self: &Arc<Self>, handle: TaskHandle<()>) {
-        self.lock().handle = Some(handle.clone());
+    ///
+    /// RACE: whoever had a wish after the engine's first question found no handle to renew it by.
+    pub(super) fn attach(self: &Arc<Self>, handle: &TaskHandle<()>) {
+        let mut state = self.lock();
+        state.handle = Some(handle.clone());
+        let is_wished = state.has_wish();
+        drop(state);
         let conductor = Arc::clone(self);
         handle.on_done(move |_| conductor.engine_has_ended());
+        if is_wished {
+            handle.renew();
+        }
     }
 
     pub(super) fn lock(&self) -> Guard<'_> {
@@ -119,21 +128,24 @@ impl Conductor {
         now: Now,
         ask: impl FnOnce(&mut Judge) -> Result<Vec<Skip>, scheduler_core::Failure>,
     ) -> Guard<'a> {
-        let Some(mut judge) = state.judge.take() else { return state };
-        let answer = if judge.asks() {
-            drop(state);
-            let answer = ask(&mut judge);
-            state = self.lock();
-            answer
-        } else {
-            ask(&mut judge)
+        let answer = match &mut state.judge {
+            None => return state,
+            Some(judge) if !judge.asks() => ask(judge),
+            Some(_) => {
+                let Some(mut judge) = state.judge.take() else { return state };
+                drop(state);
+                let answer = ask(&mut judge);
+                state = self.lock();
+                state.judge = Some(judge);
+                answer
+            }
         };
-        state.judge = Some(judge);
         match answer {
             Ok(skips) => tale.skip(&mut state, skips, now),
             Err(failure) => {
                 state.end.get_or_insert(TaskState::Failed);
                 let failure = Failure::from_engine(&failure);
+                state.trigger_failure = Some(failure.clone());
                 tale.tell(Event::HookPanicked { hook: "trigger", failure, at: now.wall });
             }
         }
@@ -148,7 +160,7 @@ impl Conductor {
         now: Now,
     ) -> (Guard<'a>, Option<Due>) {
         loop {
-            if let Present::Run(course) = &state.present {
+            if let Some(course) = state.lead() {
                 let again_at = course.again_at;
                 if state.end.is_none() && !course.is_called_off {
                     let paused = state.wishes.paused_until().filter(|until| !until.is_reached(now));
@@ -156,9 +168,10 @@ impl Conductor {
                 }
                 state = self.give_up(state, Seat::Lead, tale, now);
             } else if let Some(end) = state.end {
-                tale.end(&mut state, end, now);
+                tale.end(&mut state, end);
                 return (state, None);
-            } else if let Some((rule, from)) = state.wishes.rule.take() {
+            } else if let Some(wish) = state.wishes.rule.take() {
+                let (rule, from) = *wish;
                 state = self.take_rule(state, rule, from, tale, now);
             } else if state.wishes.was_resumed {
                 state.wishes.was_resumed = false;
@@ -220,8 +233,17 @@ impl Conductor {
     }
 
     fn answer(&self, asked: &Asked<'_>) -> Option<Due> {
+        let mut state = self.lock();
+        if matches!(asked.occasion, Occasion::RunEnded { .. })
+            && let Some(due) = self.end_plainly(&mut state, &asked.now)
+        {
+            return Some(due);
+        }
+        self.answer_fully(state, asked)
+    }
+
+    fn answer_fully(&self, state: Guard<'_>, asked: &Asked<'_>) -> Option<Due> {
         let (now, mut tale) = (asked.now, Tale::default());
-        let state = self.lock();
         let state = match asked.occasion {
             Occasion::First => {
                 let first = |judge: &mut Judge| judge.first(now).map(|()| Vec::new());
@@ -238,7 +260,7 @@ impl Conductor {
         };
         let (state, due) = self.plan(state, &mut tale, now);
         drop(state);
-        tale.out(&self.bus, due, now);
+        tale.out(self, due, now);
         due
     }
 
@@ -246,15 +268,15 @@ impl Conductor {
     fn engine_has_ended(&self) {
         let (now, mut tale) = (Now::read(&*self.clock), Tale::default());
         let mut state = self.lock();
-        let handle = state.handle.take();
+        let (handle, spare) = (state.handle.take(), state.take_spare());
         let end = *state.end.get_or_insert(TaskState::Cancelled);
         if state.course(Seat::Lead).is_some_and(|course| course.again_at.is_some()) {
             state = self.give_up(state, Seat::Lead, &mut tale, now);
         }
-        tale.end(&mut state, end, now);
+        tale.end(&mut state, end);
         drop(state);
-        tale.out(&self.bus, None, now);
-        drop(handle);
+        tale.out(self, None, now);
+        drop((handle, spare));
     }
 }
 

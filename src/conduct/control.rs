@@ -7,15 +7,16 @@ use chrono::Utc;
 use scheduler_core::Due;
 use scheduler_core::Now;
 use scheduler_core::RunState;
+use scheduler_core::ScheduledThreadPool;
 use scheduler_core::TaskHandle;
 
 use super::conductor::Conductor;
 use super::conductor::Guard;
 use super::control_error::ControlError;
+use super::control_error::SubmitError;
 use super::policy::Overlap;
 use super::rule::Rule;
 use super::state::Pause;
-use super::state::Present;
 use super::state::State;
 use super::timetable::FireTime;
 use crate::observe::Event;
@@ -41,6 +42,21 @@ impl Control {
 
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.conductor.name
+    }
+
+    /// Submits the task to its pool; it may be running when this returns. To be called once.
+    ///
+    /// # Errors
+    ///
+    /// As [`ScheduledThreadPool::submit_task`]: the pool is shut down, or the rule never fires; or its
+    /// trigger failed.
+    pub(crate) fn submit(&self, pool: &ScheduledThreadPool) -> Result<(), SubmitError> {
+        let handle = pool.submit_task(self.conductor.task()).map_err(|error| {
+            let failure = self.conductor.lock().trigger_failure.take();
+            failure.map_or(SubmitError::Engine(error), SubmitError::Trigger)
+        })?;
+        self.conductor.attach(&handle);
+        Ok(())
     }
 
     /// Runs the task now, beside its schedule, which does not move; also while it is paused.
@@ -69,7 +85,7 @@ impl Control {
         if state.wishes.manual_run {
             return Err(ControlError::already_asked(&conductor.name));
         }
-        if let Present::Run(course) = &state.present
+        if let Some(course) = state.lead()
             && conductor.policy.overlap == Overlap::Skip
         {
             let running_for = now.tick.since(course.began.tick);
@@ -112,7 +128,7 @@ impl Control {
         if state.wishes.pause.take().is_none() {
             return Err(ControlError::not_paused(&self.conductor.name));
         }
-        state.wishes.was_resumed |= !matches!(state.present, Present::Run(_));
+        state.wishes.was_resumed |= state.lead().is_none();
         let handles = state.handles();
         drop(state);
         let task = Arc::clone(self.name());
@@ -130,7 +146,7 @@ impl Control {
     pub(crate) fn reschedule(&self, rule: Rule) -> Result<(), ControlError> {
         let now = self.now();
         let mut state = self.lock_living()?;
-        let old = state.wishes.rule.replace((rule.from_now_on(), now));
+        let old = state.wishes.rule.replace(Box::new((rule.taking_over(), now)));
         renew(state);
         drop(old);
         Ok(())

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::rule::Length;
+use crate::observe::Failure;
 use crate::observe::TaskState;
 
 /// Why a task could not be run, paused, resumed, rescheduled or cancelled.
@@ -25,6 +26,7 @@ enum Kind {
     NotPaused,
     NotRunning,
     Stopping,
+    TooLate { limit: Duration, what: String },
 }
 
 impl ControlError {
@@ -60,6 +62,10 @@ impl ControlError {
 
     pub(super) fn stopping(task: &Arc<str>) -> Self {
         Self { task: Arc::clone(task), kind: Kind::Stopping }
+    }
+
+    pub(super) fn too_late(task: &Arc<str>, limit: Duration, what: String) -> Self {
+        Self { task: Arc::clone(task), kind: Kind::TooLate { limit, what } }
     }
 
     /// The name that was given.
@@ -103,6 +109,12 @@ impl ControlError {
     pub fn is_stopping(&self) -> bool {
         matches!(self.kind, Kind::Stopping)
     }
+
+    /// Whether what was waited for had not happened when the time was over.
+    #[must_use]
+    pub fn is_too_late(&self) -> bool {
+        matches!(self.kind, Kind::TooLate { .. })
+    }
 }
 
 impl fmt::Display for ControlError {
@@ -121,12 +133,35 @@ impl fmt::Display for ControlError {
             Kind::AlreadyAsked => write!(f, "task `{task}` is about to be run already"),
             Kind::NotPaused => write!(f, "task `{task}` is not paused"),
             Kind::NotRunning => write!(f, "no run of task `{task}` is in progress"),
+            Kind::TooLate { limit, what } => {
+                write!(f, "task `{task}`: within {}, {what}", Length(*limit))
+            }
             Kind::Stopping => write!(f, "task `{task}` cannot be run: the scheduler is stopping"),
         }
     }
 }
 
 impl Error for ControlError {}
+
+/// Why a task could not be submitted to its pool.
+#[derive(Debug)]
+pub(crate) enum SubmitError {
+    /// The pool takes no tasks, or the rule never fires.
+    Engine(scheduler_core::Error),
+    /// The rule has a trigger, which failed at the first question.
+    Trigger(Failure),
+}
+
+impl fmt::Display for SubmitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Engine(error) => error.fmt(f),
+            Self::Trigger(failure) => {
+                write!(f, "its trigger, asked for the first fire time, failed: {failure}")
+            }
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

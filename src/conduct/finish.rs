@@ -1,8 +1,8 @@
 //! What becomes of an attempt that is over: another one, or the end of its run.
 
-use std::mem;
 use std::sync::Arc;
 
+use scheduler_core::Due;
 use scheduler_core::Now;
 
 use super::chance::Draw;
@@ -17,13 +17,36 @@ use super::tale::Tale;
 use crate::observe::Event;
 use crate::observe::Failure;
 use crate::observe::Outcome;
-use crate::observe::RunRecord;
 use crate::observe::TaskState;
 use crate::run::Cause;
 use crate::run::Run;
 use crate::run::StopCause;
 
 impl Conductor {
+    /// Takes note of a run of which nobody is to be told, and after which nothing is to be decided: it
+    /// went well as the one before did, in time, and nobody listens or has a wish. Says when the next is
+    /// due; none, and nothing is done, where the full way has to be gone, which comes to the same.
+    #[inline]
+    pub(super) fn end_plainly(&self, state: &mut State, now: &Now) -> Option<Due> {
+        if self.bus.is_heard() || state.has_wish() || !state.watchers.is_empty() {
+            return None;
+        }
+        if !state.history.expects_success() {
+            return None;
+        }
+        let course = state.course(Seat::Lead)?;
+        let is_plain = course.failure.is_none()
+            && course.deadline.is_none()
+            && course.run.cause() == Cause::Schedule
+            && course.run.stop_cause().is_none();
+        let began = course.began;
+        let judge = state.judge.as_mut().filter(|_| is_plain)?;
+        let due = judge.ended_in_time(&began, now)?;
+        state.record(Seat::Lead, &Outcome::Success, now);
+        drop(state.close(Seat::Lead, false));
+        Some(due)
+    }
+
     /// The engine's task of this task has been run: takes note of what that was.
     pub(super) fn step_over<'a>(
         &'a self,
@@ -31,18 +54,21 @@ impl Conductor {
         tale: &mut Tale,
         now: Now,
     ) -> Guard<'a> {
-        match mem::replace(&mut state.present, Present::Nothing) {
-            Present::Nothing => state,
-            Present::Started(at) => self.judged(state, tale, now, |judge| judge.ended(at, at)),
-            Present::Run(course) => {
-                let (began, cause) = (course.began, course.run.cause());
-                if let Some(course) = self.attempt_over(&mut state, course, tale, now) {
-                    state.present = Present::Run(course);
-                    return state;
-                }
-                self.after_run(state, tale, (cause, began), now)
+        let (cause, began) = match state.present {
+            Present::Nothing => return state,
+            Present::Started(at) => {
+                state.present = Present::Nothing;
+                return self.judged(state, tale, now, |judge| judge.ended(at, at));
             }
+            Present::Run => match state.lead() {
+                Some(course) => (course.run.cause(), course.began),
+                None => return state,
+            },
+        };
+        if self.attempt_over(&mut state, Seat::Lead, tale, now) {
+            return self.after_run(state, tale, (cause, began), now);
         }
+        state
     }
 
     /// Ends a run that waits for its next attempt, or whose future was dropped.
@@ -53,49 +79,62 @@ impl Conductor {
         tale: &mut Tale,
         now: Now,
     ) -> Guard<'a> {
-        let Some(mut course) = state.take_course(seat) else { return state };
+        let Some(course) = state.course(seat) else { return state };
+        tale.drop_alarm_later(course.alarm.take());
         let (began, cause) = (course.began, course.run.cause());
         let failure = course.failure.take().filter(|_| !course.is_called_off);
-        let outcome = failure.map_or(Outcome::Cancelled, Outcome::from);
-        self.finish(&mut state, course, outcome, (tale, now));
+        let outcome = failure.map_or(Outcome::Cancelled, |failure| Outcome::from(*failure));
+        self.finish(&mut state, seat, &outcome, (tale, now));
         match seat {
             Seat::Lead => self.after_run(state, tale, (cause, began), now),
             Seat::Beside(_) => state,
         }
     }
 
-    /// Takes note of the end of an attempt; gives the run back when there is another.
+    /// Takes note of the end of an attempt, and says whether it was the last of its run.
     pub(super) fn attempt_over(
         &self,
         state: &mut State,
-        mut course: Course,
+        seat: Seat,
         tale: &mut Tale,
         now: Now,
-    ) -> Option<Course> {
-        tale.drop_later(course.alarm.take(), None);
+    ) -> bool {
+        let is_ending = state.end.is_some();
+        let Some(course) = state.course(seat) else { return true };
+        tale.drop_alarm_later(course.alarm.take());
         if course.deadline.is_some_and(|deadline| now.tick >= deadline) {
             // All workers were busy, and the alarm has not come.
             course.run.request_stop(StopCause::Timeout);
         }
-        let outcome = self.outcome_of(&mut course);
+        if course.failure.is_none() && course.run.stop_cause().is_none() {
+            self.finish(state, seat, &Outcome::Success, (tale, now));
+            return true;
+        }
+        let outcome = self.outcome_of(course);
         let attempt = course.run.attempt();
-        let may_go_on = attempt <= self.policy.retry.max && !course.is_called_off;
-        let failure = outcome.failure().filter(|_| may_go_on);
-        let (Some(failure), None) = (failure, state.end) else {
-            self.finish(state, course, outcome, (tale, now));
-            return None;
+        let may_go_on = attempt <= self.policy.retry.max && !course.is_called_off && !is_ending;
+        let Some(failure) = outcome.failure().filter(|_| may_go_on) else {
+            self.finish(state, seat, &outcome, (tale, now));
+            return true;
         };
+        let failure = failure.clone();
+        self.try_again(course, failure, tale, now);
+        false
+    }
+
+    /// Has a run wait for its next attempt.
+    #[cold]
+    fn try_again(&self, course: &mut Course, failure: Failure, tale: &mut Tale, now: Now) {
+        let (run, attempt) = (course.run.clone(), course.run.attempt());
         let longest = self.policy.retry.longest_wait_after(attempt);
-        let draw = Draw::Retry(course.run.number(), attempt);
-        let next_attempt_in = self.chance.part_of(longest, draw);
-        let (run, failure) = (course.run.clone(), failure.clone());
+        let next_attempt_in = self.chance.part_of(longest, Draw::Retry(run.number(), attempt));
         course.again_at = Some(now.tick + next_attempt_in);
-        course.failure = Some(failure.clone());
+        course.failure = Some(Box::new(failure.clone()));
         tale.tell(Event::AttemptFailed { run, failure, attempt, next_attempt_in, at: now.wall });
-        Some(course)
     }
 
     /// What came of an attempt. A run that was asked to stop has stopped, whatever it returned.
+    #[cold]
     fn outcome_of(&self, course: &mut Course) -> Outcome {
         let failure = course.failure.take();
         match (course.run.stop_cause(), failure) {
@@ -104,7 +143,7 @@ impl Conductor {
                 Failure::from_timeout(self.policy.timeout.unwrap_or_default()).into()
             }
             (None, Some(_)) if course.run.is_stopped_by_pool() => Outcome::Cancelled,
-            (None, Some(failure)) => failure.into(),
+            (None, Some(failure)) => (*failure).into(),
             (None, None) => Outcome::Success,
         }
     }
@@ -113,42 +152,37 @@ impl Conductor {
     fn finish(
         &self,
         state: &mut State,
-        course: Course,
-        outcome: Outcome,
+        seat: Seat,
+        outcome: &Outcome,
         (tale, now): (&mut Tale, Now),
     ) {
-        let Course { run, began, alarm, .. } = course;
-        let took = now.tick.since(began.tick);
         if outcome.is_failure() && self.policy.on_error == OnError::Stop {
             state.end.get_or_insert(TaskState::Failed);
         }
-        let recorded = state.history.record(RunRecord {
-            number: run.number(),
-            cause: run.cause(),
-            fire_time: run.fire_time(),
-            started_at: began.wall,
-            took,
-            attempts: run.attempt(),
-            outcome: outcome.clone(),
-            notes: run.take_notes(),
-        });
-        if recorded.is_news || self.bus.is_heard() {
-            tale.finish(run, outcome, took, recorded.streak);
-            tale.drop_later(alarm, None);
-        } else {
-            tale.drop_later(alarm, Some(run));
+        tale.wake(state);
+        let Some((took, recorded)) = state.record(seat, outcome, &now) else { return };
+        let is_told = recorded.is_news || self.bus.is_heard();
+        match state.close(seat, is_told) {
+            Some(run) if is_told => tale.finish(run, outcome.clone(), took, recorded.streak),
+            Some(run) => tale.drop_run_later(run),
+            None => {}
         }
     }
 
     /// Judges the fire times that have come while a run was in progress in the engine's task.
     fn after_run<'a>(
         &'a self,
-        state: Guard<'a>,
+        mut state: Guard<'a>,
         tale: &mut Tale,
         (cause, began): (Cause, Now),
         now: Now,
     ) -> Guard<'a> {
         if state.end.is_some() || state.wishes.rule.is_some() {
+            return state;
+        }
+        if cause == Cause::Schedule
+            && state.judge.as_mut().and_then(|judge| judge.ended_in_time(&began, &now)).is_some()
+        {
             return state;
         }
         self.judged(state, tale, now, |judge| match cause {
@@ -173,7 +207,7 @@ impl Conductor {
         } else {
             drop(state);
         }
-        tale.out(&self.bus, None, now);
+        tale.out(self, None, now);
     }
 }
 

@@ -8,8 +8,8 @@ use std::task::Context;
 use std::task::Poll;
 
 use super::conductor::Conductor;
-use super::start::Opening;
 use super::start::flat;
+use super::start::in_scope;
 use super::state::Seat;
 use crate::inject::Call;
 use crate::observe::Event;
@@ -30,18 +30,18 @@ struct Work {
     conductor: Arc<Conductor>,
     seat: Seat,
     run: Run,
-    span: Span,
+    span: Option<Span>,
     /// None before the first poll.
     future: Option<BoxFuture>,
 }
 
 impl RunFuture {
     pub(super) fn new(conductor: &Arc<Conductor>, seat: Seat) -> Self {
-        let work = conductor.begin(seat).map(|Opening { run, facts }| Work {
+        let work = conductor.begin(seat).map(|opening| Work {
             conductor: Arc::clone(conductor),
             seat,
-            span: Span::of_run(&run, &facts),
-            run,
+            span: opening.span(),
+            run: opening.run,
             future: None,
         });
         Self { work }
@@ -57,7 +57,7 @@ impl Future for RunFuture {
         if let Some(mut work) = self.work.take() {
             work.drop_future();
             if let Err(failure) = &result {
-                work.span.fail(failure);
+                work.span.iter().for_each(|span| span.fail(failure));
                 work.conductor.note_failure(work.seat, &work.run, failure);
             }
         }
@@ -73,8 +73,8 @@ impl Work {
             return Some(Ok(()));
         }
         let Call::Async(begin) = &conductor.call else { return Some(Ok(())) };
-        let polled = run.enter(|| {
-            span.in_scope(|| {
+        let polled = run.clone().enter(|run| {
+            in_scope(span.as_ref(), || {
                 catch(|| future.get_or_insert_with(|| begin(run)).as_mut().poll(context))
             })
         });
@@ -88,8 +88,8 @@ impl Work {
 
     /// Drops the future, which is the task's own code, inside the run.
     fn drop_future(&mut self) {
-        let future = self.future.take();
-        let dropped = self.run.enter(|| self.span.in_scope(|| catch(|| drop(future))));
+        let (future, run) = (self.future.take(), self.run.clone());
+        let dropped = run.enter(|_| in_scope(self.span.as_ref(), || catch(|| drop(future))));
         if let Err(failure) = dropped {
             let task = Arc::clone(self.run.name());
             let at = self.conductor.clock.wall();

@@ -12,17 +12,15 @@ use scheduler_core::Due;
 use scheduler_core::Failure;
 use scheduler_core::Now;
 
+use super::passing::Limit;
+use super::passing::Passed;
 use super::policy::Misfire;
 use super::policy::Overlap;
 use super::policy::Policy;
 use super::timetable::FireTime;
-use super::timetable::Limit;
-use super::timetable::Passed;
+use super::timetable::MISSED_AFTER;
 use super::timetable::Timetable;
 use crate::observe::SkipReason;
-
-/// How late a fire time may start without being missed: Quartz's threshold.
-pub(super) const MISSED_AFTER: Duration = Duration::from_secs(60);
 
 /// How many runs are remembered, behind whose times missed fire times wait; when there are more, the
 /// two oldest become one.
@@ -83,7 +81,7 @@ impl Judge {
         }
     }
 
-    /// Whether it asks a trigger, and so must not be asked under a lock.
+    /// Whether it asks a trigger of the user's, and so must not be asked under a lock.
     pub(super) fn asks(&self) -> bool {
         self.timetable.asks()
     }
@@ -110,6 +108,19 @@ impl Judge {
         Ok(())
     }
 
+    /// Begins the run of the pending fire time where nothing is to be decided: it is due, was not missed
+    /// as far as the ticks tell, and starts no run beside others. Asks no trigger of the user's.
+    #[inline]
+    pub(super) fn begin_in_time(&mut self, now: &Now) -> Option<FireTime> {
+        let fire = self.pending?;
+        let is_in_time = self.overlap != Overlap::Allow && self.timetable.is_in_time(fire, now);
+        if !is_in_time {
+            return None;
+        }
+        self.seen = *now;
+        Some(fire)
+    }
+
     /// Decides what a worker that is there now is to start. The fire time stays pending until its run
     /// has ended.
     pub(super) fn begin(&mut self, now: Now) -> Result<Verdict, Failure> {
@@ -125,6 +136,18 @@ impl Judge {
             Misfire::RunOnce => self.start_latest(fire, now),
             Misfire::Skip => self.skip_missed(fire, now),
         }
+    }
+
+    /// Goes on to the next fire time where nothing is to be decided: none has come during the run of the
+    /// pending one. Asks no trigger of the user's.
+    #[inline(always)]
+    pub(super) fn ended_in_time(&mut self, started: &Now, ended: &Now) -> Option<Due> {
+        if !self.busy.is_empty() {
+            return None;
+        }
+        let next = self.timetable.next_after(self.pending?, started, ended)?;
+        (self.pending, self.waits_since, self.seen) = (Some(next), None, *ended);
+        Some(next.due)
     }
 
     /// Decides what comes after the run of the pending fire time.
@@ -211,8 +234,13 @@ impl Judge {
         started: Now,
         ended: Now,
     ) -> Result<Vec<Skip>, Failure> {
-        self.note_busy(Busy { from: started, to: ended });
+        let busy = Busy { from: started, to: ended };
         self.waits_since = None;
+        if self.busy.is_empty() && next.is_none_or(|next| busy.is_before(next.due)) {
+            self.pending = next;
+            return Ok(Vec::new());
+        }
+        self.note_busy(busy);
         let mut skips = Vec::new();
         loop {
             let busy = next.and_then(|fire| self.busy.iter().find(|busy| busy.contains(fire.due)));

@@ -8,7 +8,7 @@
 //!
 //! | layer | files | knows | never |
 //! |---|---|---|---|
-//! | core | `rule`, `policy`, `chance`, `timetable`, `judge` | fire times, policies | a clock, a lock, a run |
+//! | core | `rule`, `policy`, `chance`, `timetable`, `passing`, `lookahead`, `judge` | fire times, policies | a clock, a lock, a run |
 //! | shell | `conductor`, `state`, `tale`, `start`, `future`, `finish`, `beside` | the lock, runs, events | decides about fire times |
 //! | control | `control`, `control_error`, `snapshot` | wishes, and what is shown | starts anything by itself |
 //!
@@ -61,14 +61,14 @@
 //!
 //! # What it must never do
 //!
-//! Hold the lock of a task while it calls anything: a trigger, a body, a listener, a destructor of
+//! Hold the lock of a task while it calls anything of others: a trigger of the user's, a body, a listener, a destructor of
 //! theirs, the pool. Show a time at which nothing will start. Skip a fire time without an event and a
 //! count.
 //!
 //! # States and invariants
 //!
 //! The engine asks the pace and runs the body of one task one after the other, so one thread at a time
-//! works with the judge; it takes it out of the state where it asks a trigger. Everybody else leaves
+//! works with the judge; it takes it out of the state where it asks a trigger of the user's. Everybody else leaves
 //! *wishes* in the state and has the engine renew the task.
 //!
 //! # How a neighbour uses it
@@ -84,6 +84,10 @@ mod control_error;
 mod finish;
 mod future;
 mod judge;
+mod lookahead;
+#[cfg(feature = "bench")]
+mod measure;
+mod passing;
 mod policy;
 mod rule;
 mod snapshot;
@@ -93,14 +97,21 @@ mod tale;
 #[cfg(test)]
 mod tests;
 mod timetable;
+mod watch;
 
 pub(crate) use conductor::Conductor;
 pub(crate) use conductor::Parts;
 pub(crate) use control::Control;
 pub use control_error::ControlError;
+#[cfg(feature = "bench")]
+pub use measure::Conducted;
 pub use policy::Misfire;
 pub use policy::OnError;
 pub use policy::Overlap;
 pub(crate) use policy::Policy;
 pub use policy::Retry;
 pub(crate) use rule::Rule;
+pub use watch::Until;
+pub use watch::failures;
+pub use watch::runs;
+pub use watch::successes;

@@ -184,10 +184,7 @@ mod tests {
             let tiny = retry.base(Duration::from_nanos(1));
             assert!(tiny.longest_wait_after(attempt) >= Duration::from_secs(1));
             assert_eq!(retry.base(Duration::ZERO).longest_wait_after(attempt), Duration::ZERO);
-            assert_eq!(
-                Retry::new(1).cap(Duration::MAX).longest_wait_after(attempt).is_zero(),
-                false
-            );
+            assert!(Retry::new(1).cap(Duration::MAX).longest_wait_after(attempt) > retry.cap);
         }
     }
 

@@ -67,7 +67,7 @@ impl Rule {
 
     /// The rule for a task that is running already: a rate or delay without an initial delay begins
     /// after one period.
-    pub(crate) fn from_now_on(self) -> Self {
+    pub(crate) fn taking_over(self) -> Self {
         let or = |initial: Duration, period| if initial.is_zero() { period } else { initial };
         match self {
             Self::FixedRate { period, initial_delay } => {
@@ -174,10 +174,10 @@ mod tests {
         let now = DateTime::UNIX_EPOCH;
         let first = |rule: Rule| rule.first_fire_time(now).unwrap().timestamp();
         assert_eq!(first(Rule::FixedRate { period, initial_delay: zero }), 0);
-        assert_eq!(first(Rule::FixedRate { period, initial_delay: zero }.from_now_on()), 5);
-        assert_eq!(first(Rule::FixedDelay { delay: period, initial_delay: zero }.from_now_on()), 5);
-        assert_eq!(first(Rule::Once { delay: zero }.from_now_on()), 0);
+        assert_eq!(first(Rule::FixedRate { period, initial_delay: zero }.taking_over()), 5);
+        assert_eq!(first(Rule::FixedDelay { delay: period, initial_delay: zero }.taking_over()), 5);
+        assert_eq!(first(Rule::Once { delay: zero }.taking_over()), 0);
         let given = Rule::FixedRate { period, initial_delay: period * 2 };
-        assert_eq!(first(given.from_now_on()), 10);
+        assert_eq!(first(given.taking_over()), 10);
     }
 }

@@ -10,7 +10,6 @@ use scheduler_core::Now;
 use super::control::Control;
 use super::policy::Overlap;
 use super::state::Course;
-use super::state::Present;
 use super::state::State;
 use super::timetable::FireTime;
 use super::timetable::Timetable;
@@ -83,10 +82,7 @@ impl Outlook {
             (None, None) => Some(now),
             (Some(pause), None) => pause.until.map(|until| at(until.max(now.wall), now)),
         };
-        let course = match &state.present {
-            Present::Run(course) => Some(course),
-            Present::Nothing | Present::Started(_) => None,
-        };
+        let course = state.lead();
         let is_scheduled = |course: &Course| course.run.cause() == crate::run::Cause::Schedule;
         Self {
             pending: judge.and_then(|judge| judge.pending()),

@@ -1,17 +1,16 @@
 //! How a run begins, on a worker's thread: what it is, and what is called.
 
-use chrono::DateTime;
-use chrono::Utc;
+use std::fmt;
+use std::sync::Arc;
+
 use scheduler_core::Body;
 use scheduler_core::Due;
 use scheduler_core::Now;
 use scheduler_core::Tick;
-use std::sync::Arc;
 
 use super::conductor::Conductor;
 use super::conductor::Guard;
 use super::future::RunFuture;
-use super::state::Course;
 use super::state::Present;
 use super::state::Seat;
 use super::state::State;
@@ -25,23 +24,76 @@ use crate::observe::StopReason;
 use crate::observe::TaskFacts;
 use crate::observe::catch;
 use crate::run::Cause;
-use crate::run::Facts;
+use crate::run::Place;
 use crate::run::Run;
-use crate::run::Stage;
+use crate::run::Start;
 use crate::run::StopCause;
+use crate::run::TaskError;
 use crate::run::TaskResult;
 
 /// A run that begins.
 pub(super) struct Opening {
     pub(super) run: Run,
-    pub(super) facts: Arc<TaskFacts>,
+    /// What a span tells of the task, where there are spans.
+    facts: Option<Arc<TaskFacts>>,
+}
+
+impl Opening {
+    pub(super) fn span(&self) -> Option<Span> {
+        self.facts.as_ref().map(|facts| Span::of_run(&self.run, facts))
+    }
+}
+
+/// Calls, inside a span where there is one.
+pub(super) fn in_scope<R>(span: Option<&Span>, call: impl FnOnce() -> R) -> R {
+    match span {
+        Some(span) => span.in_scope(call),
+        None => call(),
+    }
+}
+
+/// The call of a plain function. What it takes and gives stays in one place: moving it through the doors
+/// around the call costs more than the doors.
+struct Scene<'a> {
+    call: &'a (dyn Fn(&Run) -> TaskResult + Send + Sync),
+    span: Option<&'a Span>,
+    error: Option<TaskError>,
+}
+
+impl Scene<'_> {
+    #[inline]
+    fn play(&mut self, run: &Run) -> Result<(), Failure> {
+        let called = match self.span {
+            None => catch(|| self.call(run)),
+            Some(span) => span.in_scope(|| catch(|| self.call(run))),
+        };
+        match (called, self.error.take()) {
+            (Ok(()), None) => Ok(()),
+            (Ok(()), Some(error)) => Err(Failure::from_error(&error)),
+            (Err(failure), _) => Err(failure),
+        }
+    }
+
+    fn call(&mut self, run: &Run) {
+        self.error = (self.call)(run).err();
+    }
+}
+
+/// What the engine is told of a failure, and tells nobody.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unsuccessful;
+
+impl fmt::Display for Unsuccessful {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the task says why")
+    }
 }
 
 /// What a worker that is there is to do.
 enum Choice {
     Nothing,
     /// Another attempt of the run in progress.
-    Again(Course),
+    Again,
     Start(FireTime, Cause),
     StartBeside(FireTime),
 }
@@ -59,64 +111,88 @@ impl Conductor {
         }
     }
 
-    /// One attempt of a plain function. The error is for the engine, which tells nobody of it.
+    /// One attempt of a plain function.
     fn run(
         self: &Arc<Self>,
         seat: Seat,
         call: &(dyn Fn(&Run) -> TaskResult + Send + Sync),
-    ) -> Result<(), Failure> {
-        let Some(Opening { run, facts }) = self.begin(seat) else { return Ok(()) };
-        let span = Span::of_run(&run, &facts);
-        let result = run.enter(|| span.in_scope(|| catch(|| call(&run))));
-        let result = flat(result);
-        if let Err(failure) = &result {
-            span.fail(failure);
-            self.note_failure(seat, &run, failure);
-        }
-        result
+    ) -> Result<(), Unsuccessful> {
+        let Some(opening) = self.begin(seat) else { return Ok(()) };
+        let span = opening.span();
+        let mut scene = Scene { call, span: span.as_ref(), error: None };
+        let scene = &mut scene;
+        opening.run.enter(|run| match scene.play(run) {
+            Ok(()) => Ok(()),
+            Err(failure) => {
+                span.iter().for_each(|span| span.fail(&failure));
+                self.note_failure(seat, run, &failure);
+                Err(Unsuccessful)
+            }
+        })
     }
 
     /// Keeps why an attempt failed until the engine says that it is over.
     pub(super) fn note_failure(&self, seat: Seat, run: &Run, failure: &Failure) {
         let mut state = self.lock();
         if let Some(course) = state.course(seat).filter(|course| course.is_attempt(run)) {
-            course.failure = Some(failure.clone());
+            course.failure = Some(Box::new(failure.clone()));
         }
     }
 
     /// Begins an attempt; none when there is nothing to run.
     pub(super) fn begin(self: &Arc<Self>, seat: Seat) -> Option<Opening> {
-        let engine = scheduler_core::Run::current()?;
-        let (now, mut tale) = (engine.started(), Tale::default());
+        let mut state = self.lock();
+        let begun = scheduler_core::Run::with_current(|engine| match seat {
+            Seat::Lead => self.begin_plainly(&mut state, engine),
+            Seat::Beside(_) => None,
+        })?;
+        if let Some(run) = begun {
+            let facts = cfg!(feature = "tracing").then(|| Arc::clone(&state.facts));
+            return Some(Opening { run, facts });
+        }
+        self.begin_fully(state, seat)
+    }
+
+    /// Begins a run where nothing is to be decided, and nobody is told; none where the full way has to be
+    /// gone, which comes to the same.
+    #[inline]
+    fn begin_plainly(&self, state: &mut State, engine: &scheduler_core::Run) -> Option<Run> {
+        let has_more_to_do = self.bus.is_heard() || self.policy.timeout.is_some();
+        if has_more_to_do || state.present != Present::Nothing || state.has_wish() {
+            return None;
+        }
+        let now = engine.started();
+        let fire = state.judge.as_mut()?.begin_in_time(&now)?;
+        self.first_attempt(state, Seat::Lead, (fire, Cause::Schedule), engine)
+    }
+
+    fn begin_fully(self: &Arc<Self>, state: Guard<'_>, seat: Seat) -> Option<Opening> {
+        let now = scheduler_core::Run::with_current(scheduler_core::Run::started)?;
+        let mut tale = Tale::default();
         let (mut state, choice) = match seat {
-            Seat::Lead => self.choose(self.lock(), &mut tale, now),
-            Seat::Beside(number) => Self::choose_beside(self.lock(), number),
+            Seat::Lead => self.choose(state, &mut tale, now),
+            Seat::Beside(number) => Self::choose_beside(state, number),
         };
         let mut beside = None;
-        let course = match choice {
+        let run = match choice {
             Choice::Nothing => None,
             Choice::StartBeside(fire) => {
                 state.present = Present::Started(now);
                 beside = Some(fire);
                 None
             }
-            Choice::Again(course) => Some(self.next_attempt(course, engine, now)),
-            Choice::Start(fire, cause) => {
-                let number = match seat {
-                    Seat::Lead => state.draw_number(),
-                    Seat::Beside(number) => number,
-                };
-                Some(self.first_attempt(fire, (cause, number), engine, now))
-            }
+            Choice::Again => self.next_attempt(&mut state, seat, now),
+            Choice::Start(fire, cause) => scheduler_core::Run::with_current(|engine| {
+                self.first_attempt(&mut state, seat, (fire, cause), engine)
+            })?,
         };
-        let opening = course.map(|course| {
-            let opening = Opening { run: course.run.clone(), facts: Arc::clone(&state.facts) };
-            state.put_course(seat, course);
-            opening
+        let opening = run.map(|run| {
+            let facts = cfg!(feature = "tracing").then(|| Arc::clone(&state.facts));
+            Opening { run, facts }
         });
         drop(state);
         self.tell_start(opening.as_ref(), &mut tale);
-        tale.out(&self.bus, None, now);
+        tale.out(self, None, now);
         if let Some(fire) = beside {
             // A pool that is shut down takes none, and will not run this one again either.
             drop(self.start_beside(fire, Cause::Schedule));
@@ -135,12 +211,11 @@ impl Conductor {
         now: Now,
     ) -> (Guard<'a>, Choice) {
         let is_paused = state.wishes.pause.is_some();
-        if let Present::Run(course) = &state.present {
+        if let Some(course) = state.lead() {
             let is_due = course.again_at.is_some_and(|at| at <= now.tick);
             let may_go_on = state.end.is_none() && !course.is_called_off;
-            let course = (is_due && may_go_on && !is_paused).then(|| state.take_course(Seat::Lead));
-            let choice = course.flatten().map_or(Choice::Nothing, Choice::Again);
-            return (state, choice);
+            let goes_on = is_due && may_go_on && !is_paused;
+            return (state, if goes_on { Choice::Again } else { Choice::Nothing });
         }
         if state.has_urgent_wish() {
             return (state, Choice::Nothing);
@@ -151,6 +226,9 @@ impl Conductor {
         }
         if is_paused {
             return (state, Choice::Nothing);
+        }
+        if let Some(fire) = state.judge.as_mut().and_then(|judge| judge.begin_in_time(&now)) {
+            return (state, Choice::Start(fire, Cause::Schedule));
         }
         let mut start = None;
         state = self.judged(state, tale, now, |judge| {
@@ -178,58 +256,57 @@ impl Conductor {
             None if is_paused && beside.cause == Cause::Schedule => Choice::Nothing,
             None => Choice::Start(beside.fire, beside.cause),
             Some(course) if is_paused || course.is_called_off => Choice::Nothing,
-            Some(_) => beside.course.take().map_or(Choice::Nothing, Choice::Again),
+            Some(_) => Choice::Again,
         };
         (state, choice)
     }
 
+    #[inline]
     fn first_attempt(
         &self,
-        fire: FireTime,
-        (cause, number): (Cause, u64),
-        engine: scheduler_core::Run,
-        now: Now,
-    ) -> Course {
-        let facts = Facts {
-            task: Arc::clone(&self.name),
-            number,
-            attempt: 1,
-            cause,
-            fire_time: fire.at.as_wall(now),
-            started_at: now.wall,
+        state: &mut State,
+        seat: Seat,
+        (fire, cause): (FireTime, Cause),
+        engine: &scheduler_core::Run,
+    ) -> Option<Run> {
+        let number = match seat {
+            Seat::Lead => state.draw_number(),
+            Seat::Beside(number) => number,
         };
-        let run = Run::on_stage(facts, self.stage(fire.due.as_wall(now), engine, now));
-        Course {
-            run,
-            began: now,
-            again_at: None,
-            is_called_off: false,
-            deadline: self.deadline(now),
-            failure: None,
-            alarm: None,
-        }
-    }
-
-    fn next_attempt(&self, course: Course, engine: scheduler_core::Run, now: Now) -> Course {
-        let last = &course.run;
-        let facts = Facts {
-            task: Arc::clone(&self.name),
-            number: last.number(),
-            attempt: last.attempt() + 1,
-            cause: last.cause(),
-            fire_time: last.fire_time(),
-            started_at: now.wall,
-        };
-        let due = course.again_at.map_or(now.wall, |at| Due::Tick(at).as_wall(now));
-        let run = Run::on_stage(facts, self.stage(due, engine, now));
-        run.keep_notes(last.take_notes());
+        // The engine has converted the same instant already, as a rule.
+        let is_same = fire.due == engine.due();
+        let now = engine.started();
+        let due = if is_same { engine.fire_time() } else { fire.due.as_wall(now) };
+        let fire_time = if fire.at == fire.due { due } else { fire.at.as_wall(now) };
         let deadline = self.deadline(now);
-        Course { run, again_at: None, deadline, failure: None, alarm: None, ..course }
+        let start = Start { number, attempt: 1, cause, fire_time, due, deadline, engine };
+        state.open(seat, self.place(), &start);
+        state.course(seat).map(|course| course.run.clone())
     }
 
-    fn stage(&self, due: DateTime<Utc>, engine: scheduler_core::Run, now: Now) -> Stage {
-        let deadline = self.deadline(now).map(|at| (at, Arc::clone(&self.clock)));
-        Stage { due, engine, pool: self.pool.clone(), deadline }
+    fn next_attempt(&self, state: &mut State, seat: Seat, now: Now) -> Option<Run> {
+        let course = state.course(seat)?;
+        let (last, deadline) = (&course.run, self.deadline(now));
+        let run = scheduler_core::Run::with_current(|engine| {
+            let start = Start {
+                number: last.number(),
+                attempt: last.attempt() + 1,
+                cause: last.cause(),
+                fire_time: last.fire_time(),
+                due: course.again_at.map_or(now.wall, |at| Due::Tick(at).as_wall(now)),
+                deadline,
+                engine,
+            };
+            Run::begin(self.place(), &start)
+        })?;
+        run.keep_notes(last.take_notes());
+        (course.run, course.deadline) = (run.clone(), deadline);
+        (course.again_at, course.failure) = (None, None);
+        Some(run)
+    }
+
+    fn place(&self) -> Place<'_> {
+        Place { task: &self.name, pool: &self.pool, clock: &self.clock }
     }
 
     fn deadline(&self, now: Now) -> Option<Tick> {

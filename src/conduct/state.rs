@@ -1,9 +1,12 @@
 //! What a conductor keeps behind its lock: the wishes of others, the runs in progress, the past.
 
 use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
 
 use chrono::DateTime;
 use chrono::Utc;
+use scheduler_core::Alarm;
 use scheduler_core::Now;
 use scheduler_core::TaskHandle;
 use scheduler_core::Tick;
@@ -13,16 +16,20 @@ use super::rule::Rule;
 use super::timetable::FireTime;
 use crate::observe::Failure;
 use crate::observe::History;
+use crate::observe::Outcome;
+use crate::observe::Recorded;
 use crate::observe::TaskFacts;
 use crate::observe::TaskState;
 use crate::run::Cause;
+use crate::run::Place;
 use crate::run::Run;
-use scheduler_core::Alarm;
+use crate::run::Start;
 
 /// The state of a task.
 ///
-/// INVARIANT: its lock is the innermost one; nothing is called while it is held: no trigger, no body,
-/// no listener, no destructor of theirs, no pool.
+/// INVARIANT: its lock is the innermost one but for that of a cron rule's history; nobody else's code is
+/// called while it is held: no trigger of the user's, no body, no listener, no destructor of theirs, no
+/// pool.
 pub(super) struct State {
     pub(super) facts: Arc<TaskFacts>,
     pub(super) rule: Rule,
@@ -30,6 +37,11 @@ pub(super) struct State {
     pub(super) judge: Option<Box<Judge>>,
     /// What the engine's task of this task does at present, or did and will be asked about.
     pub(super) present: Present,
+    /// The run in the engine's task; between two runs it is the last one, whose parts the next takes over.
+    ///
+    /// INVARIANT: between runs only while there is a handle: it holds the engine's task, as that holds
+    /// this.
+    lead: Option<Course>,
     /// Runs that take place beside it, each in an engine's task of its own.
     pub(super) beside: Vec<Beside>,
     /// How many runs have begun.
@@ -38,7 +50,11 @@ pub(super) struct State {
     /// Why and how the task has ended; it may be being run for the last time.
     pub(super) end: Option<TaskState>,
     pub(super) is_end_told: bool,
+    /// Why the trigger could not say when the task fires next.
+    pub(super) trigger_failure: Option<Failure>,
     pub(super) history: History,
+    /// Who waits for the end of a run.
+    pub(super) watchers: Vec<Waker>,
     /// The engine's task; absent before it is attached, and after its end.
     pub(super) handle: Option<TaskHandle<()>>,
 }
@@ -47,7 +63,7 @@ pub(super) struct State {
 #[derive(Default)]
 pub(super) struct Wishes {
     /// A new rule, from this time on.
-    pub(super) rule: Option<(Rule, Now)>,
+    pub(super) rule: Option<Box<(Rule, Now)>>,
     pub(super) manual_run: bool,
     pub(super) pause: Option<Pause>,
     /// It was resumed: fire times that have come meanwhile are to be passed over.
@@ -63,12 +79,14 @@ pub(super) struct Pause {
 }
 
 /// What the engine's task does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Present {
     /// It waits, or runs only to find that it is to do nothing.
     Nothing,
     /// It has started a run beside itself.
     Started(Now),
-    Run(Course),
+    /// A run is in progress, or waits for its next attempt.
+    Run,
 }
 
 /// A run in progress, from its first attempt to the end of its last.
@@ -83,7 +101,7 @@ pub(super) struct Course {
     /// When the time of the present attempt is over.
     pub(super) deadline: Option<Tick>,
     /// Why the present attempt, or the last one, failed.
-    pub(super) failure: Option<Failure>,
+    pub(super) failure: Option<Box<Failure>>,
     /// Ends the present attempt when its time is over.
     pub(super) alarm: Option<Alarm>,
 }
@@ -112,58 +130,110 @@ impl State {
             rule,
             judge: Some(Box::new(judge)),
             present: Present::Nothing,
+            lead: None,
             beside: Vec::new(),
             runs: 0,
             wishes: Wishes::default(),
             end: None,
             is_end_told: false,
+            trigger_failure: None,
             history: History::default(),
+            watchers: Vec::new(),
             handle: None,
         }
     }
 
+    /// The run in progress in the engine's task.
+    pub(super) fn lead(&self) -> Option<&Course> {
+        self.lead.as_ref().filter(|_| self.present == Present::Run)
+    }
+
+    #[inline]
     pub(super) fn course(&mut self, seat: Seat) -> Option<&mut Course> {
         match seat {
-            Seat::Lead => match &mut self.present {
-                Present::Run(course) => Some(course),
-                Present::Nothing | Present::Started(_) => None,
-            },
+            Seat::Lead => self.lead.as_mut().filter(|_| self.present == Present::Run),
             Seat::Beside(number) => self.beside_mut(number)?.course.as_mut(),
         }
     }
 
     /// All runs in progress, to be cancelled.
     pub(super) fn courses_mut(&mut self) -> impl Iterator<Item = &mut Course> {
-        let lead = match &mut self.present {
-            Present::Run(course) => Some(course),
-            Present::Nothing | Present::Started(_) => None,
-        };
+        let lead = self.lead.as_mut().filter(|_| self.present == Present::Run);
         lead.into_iter().chain(self.beside.iter_mut().filter_map(|beside| beside.course.as_mut()))
     }
 
-    /// Takes a run out that is over, or about to be looked at.
-    pub(super) fn take_course(&mut self, seat: Seat) -> Option<Course> {
-        match seat {
-            Seat::Lead => match std::mem::replace(&mut self.present, Present::Nothing) {
-                Present::Run(course) => Some(course),
-                other => {
-                    self.present = other;
-                    None
-                }
-            },
-            Seat::Beside(number) => self.beside_mut(number)?.course.take(),
+    /// Takes note of a run that begins, made of the last one where nobody has kept that.
+    #[inline]
+    pub(super) fn open(&mut self, seat: Seat, place: Place<'_>, start: &Start<'_>) {
+        if seat == Seat::Lead {
+            self.present = Present::Run;
+            if let Some(course) = &mut self.lead
+                && course.run.begin_anew(start)
+            {
+                (course.began, course.deadline) = (start.engine.started(), start.deadline);
+                (course.again_at, course.is_called_off) = (None, false);
+                (course.failure, course.alarm) = (None, None);
+                return;
+            }
         }
-    }
-
-    pub(super) fn put_course(&mut self, seat: Seat, course: Course) {
+        let course = Course {
+            run: Run::begin(place, start),
+            began: start.engine.started(),
+            again_at: None,
+            is_called_off: false,
+            deadline: start.deadline,
+            failure: None,
+            alarm: None,
+        };
         match seat {
-            Seat::Lead => self.present = Present::Run(course),
+            Seat::Lead => self.lead = Some(course),
             Seat::Beside(number) => {
                 if let Some(beside) = self.beside_mut(number) {
                     beside.course = Some(course);
                 }
             }
         }
+    }
+
+    /// Records a run that is over; says how long it took, and what it means for the task.
+    #[inline]
+    pub(super) fn record(
+        &mut self,
+        seat: Seat,
+        outcome: &Outcome,
+        now: &Now,
+    ) -> Option<(Duration, Recorded)> {
+        let course = match seat {
+            Seat::Lead => self.lead.as_ref(),
+            Seat::Beside(number) => {
+                let beside = self.beside.iter().find(|beside| beside.number == number);
+                beside.and_then(|beside| beside.course.as_ref())
+            }
+        }?;
+        let took = now.tick.since(course.began.tick);
+        let recorded = self.history.record(&course.run, course.began.wall, took, outcome);
+        Some((took, recorded))
+    }
+
+    /// Lets go of a run that is over, and gives it out unless the next one is to be made of it.
+    #[inline]
+    pub(super) fn close(&mut self, seat: Seat, is_wanted: bool) -> Option<Run> {
+        let course = match seat {
+            Seat::Lead => {
+                self.present = Present::Nothing;
+                if is_wanted || self.handle.is_none() { self.lead.take() } else { None }
+            }
+            Seat::Beside(number) => self.beside_mut(number)?.course.take(),
+        };
+        course.map(|course| course.run)
+    }
+
+    /// Lets go of what was kept for a next run, when there will be none.
+    pub(super) fn take_spare(&mut self) -> Option<Run> {
+        if self.present == Present::Run {
+            return None;
+        }
+        self.lead.take().map(|course| course.run)
     }
 
     pub(super) fn beside_mut(&mut self, number: u64) -> Option<&mut Beside> {
@@ -177,17 +247,23 @@ impl State {
 
     /// All runs in progress, the one in the engine's task of this task first.
     pub(super) fn courses(&self) -> impl Iterator<Item = &Course> {
-        let lead = match &self.present {
-            Present::Run(course) => Some(course),
-            Present::Nothing | Present::Started(_) => None,
-        };
-        lead.into_iter().chain(self.beside.iter().filter_map(|beside| beside.course.as_ref()))
+        self.lead()
+            .into_iter()
+            .chain(self.beside.iter().filter_map(|beside| beside.course.as_ref()))
     }
 
     /// The engine's tasks that may wait and have to look at a wish.
     pub(super) fn handles(&self) -> Vec<TaskHandle<()>> {
         let beside = self.beside.iter().filter_map(|beside| beside.handle.as_ref());
         self.handle.iter().chain(beside).cloned().collect()
+    }
+
+    /// Whether anything is wanted of the task that its conductor has not seen to.
+    #[inline]
+    pub(super) fn has_wish(&self) -> bool {
+        let Wishes { rule, manual_run, pause, was_resumed } = &self.wishes;
+        let is_wished = rule.is_some() || *manual_run || pause.is_some() || *was_resumed;
+        is_wished || self.end.is_some()
     }
 
     /// Whether somebody wants what a worker that is about to start a run has to leave to the pace.

@@ -1,31 +1,38 @@
 //! What is to be told and dropped once the lock is open again.
 
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Duration;
 
 use scheduler_core::Due;
 use scheduler_core::Now;
 
+use super::conductor::Conductor;
 use super::judge::Judge;
 use super::judge::Skip;
 use super::rule::Rule;
 use super::state::State;
-use crate::observe::Bus;
 use crate::observe::Event;
 use crate::observe::Outcome;
 use crate::observe::TaskState;
 use crate::run::Run;
 use scheduler_core::Alarm;
 
-/// What a step under the lock leaves to be done after it: events in their order, and what is to be
-/// dropped.
+/// What a step under the lock leaves to be done after it; nothing, as a rule.
 #[derive(Default)]
-pub(super) struct Tale {
+pub(super) struct Tale(Option<Box<Left>>);
+
+/// Events in their order, and what is to be dropped.
+#[derive(Default)]
+struct Left {
     events: Vec<Event>,
     /// Told before the end of the task, which it may lead to, with the next due time.
     finished: Option<Finished>,
-    ended: Option<Event>,
+    ended: Option<TaskState>,
+    /// Who waits for the end of a run.
+    woken: Vec<Waker>,
     dropped: (Option<Alarm>, Option<Run>),
+    /// The rule that was replaced, which may be the user's trigger.
     dropped_rules: Vec<(Option<Box<Judge>>, Rule)>,
 }
 
@@ -37,21 +44,37 @@ struct Finished {
 }
 
 impl Tale {
+    fn left(&mut self) -> &mut Left {
+        self.0.get_or_insert_default()
+    }
+
     pub(super) fn tell(&mut self, event: Event) {
-        self.events.push(event);
+        self.left().events.push(event);
     }
 
     pub(super) fn finish(&mut self, run: Run, outcome: Outcome, took: Duration, streak: u64) {
-        self.finished = Some(Finished { run, outcome, took, streak });
+        self.left().finished = Some(Finished { run, outcome, took, streak });
     }
 
-    pub(super) fn drop_later(&mut self, alarm: Option<Alarm>, run: Option<Run>) {
-        self.dropped.0 = alarm.or(self.dropped.0.take());
-        self.dropped.1 = run.or(self.dropped.1.take());
+    /// Has those told who wait for the end of a run.
+    pub(super) fn wake(&mut self, state: &mut State) {
+        if !state.watchers.is_empty() {
+            self.left().woken.append(&mut state.watchers);
+        }
+    }
+
+    pub(super) fn drop_alarm_later(&mut self, alarm: Option<Alarm>) {
+        if alarm.is_some() {
+            self.left().dropped.0 = alarm;
+        }
+    }
+
+    pub(super) fn drop_run_later(&mut self, run: Run) {
+        self.left().dropped.1 = Some(run);
     }
 
     pub(super) fn drop_rule_later(&mut self, judge: Option<Box<Judge>>, rule: Rule) {
-        self.dropped_rules.push((judge, rule));
+        self.left().dropped_rules.push((judge, rule));
     }
 
     /// Counts and tells fire times that are passed over.
@@ -69,27 +92,35 @@ impl Tale {
     }
 
     /// Tells the end of the task, once.
-    pub(super) fn end(&mut self, state: &mut State, end: TaskState, now: Now) {
+    pub(super) fn end(&mut self, state: &mut State, end: TaskState) {
         if !state.is_end_told {
             state.is_end_told = true;
-            let task = Arc::clone(&state.facts.name);
-            self.ended = Some(Event::TaskEnded { task, state: end, at: now.wall });
+            self.wake(state);
+            self.left().ended = Some(end);
         }
     }
 
     /// Tells everything, and drops what is left. Not to be called under the lock.
-    pub(super) fn out(self, bus: &Bus, next: Option<Due>, now: Now) {
+    pub(super) fn out(self, conductor: &Conductor, next: Option<Due>, now: Now) {
+        if let Some(left) = self.0 {
+            left.out(conductor, next, now);
+        }
+    }
+}
+
+impl Left {
+    fn out(self, conductor: &Conductor, next: Option<Due>, now: Now) {
+        let (bus, at) = (&conductor.bus, now.wall);
         if let Some(Finished { run, outcome, took, streak }) = self.finished {
             let next = next.filter(|due| *due != Due::NEVER).map(|due| due.as_wall(now));
-            let at = now.wall;
             bus.emit(Event::RunFinished { run, outcome, took, next, streak, at });
         }
         for event in self.events {
             bus.emit(event);
         }
-        if let Some(ended) = self.ended {
-            bus.emit(ended);
+        if let Some(state) = self.ended {
+            bus.emit(Event::TaskEnded { task: Arc::clone(&conductor.name), state, at });
         }
-        drop((self.dropped, self.dropped_rules));
+        self.woken.into_iter().for_each(Waker::wake);
     }
 }

@@ -1,7 +1,7 @@
 //! The fire times of one rule, one after the other.
 //!
-//! It reads no clock and knows no policy. It asks triggers, which may be user code, so it is never used
-//! under a lock when its rule has one: see [`Timetable::asks`].
+//! It reads no clock and knows no policy. It may ask a trigger that is user code, and then it is never
+//! used under a lock: see [`Timetable::asks`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,11 +22,12 @@ use super::chance::Chance;
 use super::chance::Draw;
 use super::rule::Rule;
 
-/// How many fire times of a cron expression are gone through one by one, and so counted exactly.
-const CALENDAR_WALK_MAX: u64 = 10_000;
+/// Fire times of cron are at least this far apart.
+const CRON_PERIOD: Duration = Duration::from_secs(1);
+const CRON_PERIOD_MIN: TimeDelta = TimeDelta::seconds(1);
 
-/// How many answers of a trigger of the user's are gone through at once.
-const TRIGGER_WALK_MAX: u64 = 1_000;
+/// How late a fire time may start without being missed: Quartz's threshold.
+pub(super) const MISSED_AFTER: Duration = Duration::from_secs(60);
 
 /// A fire time, and the instant at which it is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,37 +38,19 @@ pub(super) struct FireTime {
     pub(super) due: Due,
 }
 
-/// Up to when fire times are gone through.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Limit {
-    Before(Now),
-    UpTo(Now),
-}
-
-/// What going through fire times has met.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Passed {
-    /// How many; at least that many, where there were more than are gone through one by one.
-    pub(super) count: u64,
-    pub(super) last: Option<FireTime>,
-    pub(super) last_but_one: Option<FireTime>,
-    /// The first that was not passed.
-    pub(super) next: Option<FireTime>,
-}
-
 /// A fire time, none when there is none any more, or why the trigger could not say.
 pub(super) type Answer = Result<Option<FireTime>, Failure>;
 
 /// The fire times of one rule.
 #[derive(Debug)]
 pub(super) struct Timetable {
-    times: Times,
-    jitter: Duration,
-    chance: Chance,
+    pub(super) times: Times,
+    pub(super) jitter: Duration,
+    pub(super) chance: Chance,
 }
 
 #[derive(Debug)]
-enum Times {
+pub(super) enum Times {
     Rate { period: Duration, initial_delay: Duration, first: Tick },
     Delay { delay: Duration, initial_delay: Duration, number: u64 },
     Once { delay: Duration },
@@ -77,7 +60,7 @@ enum Times {
 
 /// A trigger that others hold, too.
 #[derive(Debug)]
-struct Held<T: ?Sized>(Arc<T>);
+pub(super) struct Held<T: ?Sized>(pub(super) Arc<T>);
 
 impl<T: Trigger + ?Sized> Trigger for Held<T> {
     fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
@@ -104,56 +87,9 @@ impl Timetable {
         Self { times, jitter, chance }
     }
 
-    /// The same timetable for a look ahead, which knows nothing of what was served. It asks no trigger of
-    /// the user's.
-    pub(super) fn sketch(&self) -> Self {
-        let times = match &self.times {
-            Times::Rate { period, initial_delay, first } => {
-                Times::Rate { period: *period, initial_delay: *initial_delay, first: *first }
-            }
-            Times::Delay { delay, initial_delay, number } => {
-                Times::Delay { delay: *delay, initial_delay: *initial_delay, number: *number }
-            }
-            Times::Calendar { trigger, .. } => Times::Calendar {
-                trigger: Arc::clone(trigger),
-                times: FireTimes::new(Held(Arc::clone(trigger))),
-            },
-            Times::Once { .. } | Times::Trigger(_) => Times::Once { delay: Duration::ZERO },
-        };
-        Self { times, ..*self }
-    }
-
-    /// The first fire time from `pending` on that is due at `now` or later, as far as the rule tells.
-    pub(super) fn upcoming(&self, pending: FireTime, now: Now) -> Option<FireTime> {
-        if pending.due.left(now) > Duration::ZERO {
-            return Some(pending);
-        }
-        match &self.times {
-            Times::Rate { .. } => self.pass(pending, Limit::Before(now)).ok()?.next,
-            Times::Calendar { trigger, .. } => {
-                let jitter = TimeDelta::from_std(self.jitter).ok()?;
-                let from = now.wall.checked_sub_signed(jitter + TimeDelta::nanoseconds(1))?;
-                let fires = trigger.upcoming(from).map(|at| self.on_wall(at));
-                fires.take(1_000).find(|fire| !Limit::Before(now).is_after(fire.due))
-            }
-            Times::Delay { .. } | Times::Once { .. } | Times::Trigger(_) => None,
-        }
-    }
-
-    /// The fire time after one, of a timetable for a look ahead.
-    pub(super) fn following_sketch(&self, of: FireTime) -> Option<FireTime> {
-        match &self.times {
-            Times::Rate { .. } => self.after_tick(of),
-            Times::Calendar { trigger, .. } => {
-                trigger.next_after(wall_of(of)).map(|at| self.on_wall(at))
-            }
-            Times::Delay { .. } | Times::Once { .. } | Times::Trigger(_) => None,
-        }
-    }
-
-    /// Whether its answers come from a trigger, which is not to be asked under a lock.
+    /// Whether its answers come from a trigger of the user's, which is not to be asked under a lock.
     pub(super) fn asks(&self) -> bool {
-        matches!(self.times, Times::Calendar { .. } | Times::Trigger(_))
+        matches!(self.times, Times::Trigger(_))
     }
 
     /// Whether fire times can pass while a run of the task is in progress or cannot start.
@@ -163,6 +99,55 @@ impl Timetable {
 
     pub(super) fn is_once(&self) -> bool {
         matches!(self.times, Times::Once { .. })
+    }
+
+    /// Whether a fire time is due and was not missed, as far as can be told at once.
+    #[inline]
+    pub(super) fn is_in_time(&self, fire: FireTime, now: &Now) -> bool {
+        match (&self.times, fire.due) {
+            (_, Due::NEVER) => false,
+            (Times::Rate { period, .. }, Due::Tick(tick)) => {
+                let patience = (*period).min(MISSED_AFTER);
+                self.jitter.is_zero() && tick <= now.tick && now.tick < tick + patience
+            }
+            (Times::Delay { .. }, due) => due.is_reached(*now),
+            (Times::Calendar { .. }, Due::Wall(wall)) => {
+                self.jitter.is_zero() && wall <= now.wall && now.wall - wall < CRON_PERIOD_MIN
+            }
+            _ => false,
+        }
+    }
+
+    /// The fire time after one whose run has just ended, where that can be told at once, and it has not
+    /// come before.
+    #[inline]
+    pub(super) fn next_after(
+        &mut self,
+        of: FireTime,
+        started: &Now,
+        ended: &Now,
+    ) -> Option<FireTime> {
+        match (&self.times, of.at) {
+            (Times::Rate { period, .. }, Due::Tick(tick)) if self.jitter.is_zero() => {
+                let next = tick + *period;
+                let next = FireTime { at: Due::Tick(next), due: Due::Tick(next) };
+                (ended.tick <= tick + *period).then_some(next)
+            }
+            (Times::Rate { .. } | Times::Once { .. } | Times::Trigger(_), _) => None,
+            (Times::Delay { .. }, _) => Some(self.after_delay(*ended)),
+            (Times::Calendar { .. }, _) => self.next_by_calendar(of, started, ended),
+        }
+    }
+
+    #[inline(never)]
+    fn next_by_calendar(&self, of: FireTime, started: &Now, ended: &Now) -> Option<FireTime> {
+        let (Times::Calendar { times, .. }, at) = (&self.times, wall_of(of)) else { return None };
+        if !self.jitter.is_zero() || ended.wall < at {
+            return None;
+        }
+        times.serve(at, started.wall);
+        let next = times.following(at).ok()??;
+        (ended.wall <= next).then(|| self.on_wall(next))
     }
 
     /// The first fire time of a task that starts now.
@@ -234,10 +219,7 @@ impl Timetable {
     ) -> Result<bool, Failure> {
         let next = match &self.times {
             Times::Rate { .. } => self.after_tick(of),
-            // Fire times of cron are at least a second apart.
-            Times::Calendar { .. } if self.jitter.is_zero() && late < Duration::from_secs(1) => {
-                None
-            }
+            Times::Calendar { .. } if self.jitter.is_zero() && late < CRON_PERIOD => None,
             Times::Calendar { times, .. } => {
                 times.following(wall_of(of))?.map(|at| self.on_wall(at))
             }
@@ -247,93 +229,13 @@ impl Timetable {
         Ok(next.is_some_and(|next| next.due.is_reached(now) && next.due != Due::NEVER))
     }
 
-    /// Goes through the fire times from `first` on that are due before the limit. Those passed count as
-    /// served: none of them comes again when the wall clock is set back.
-    pub(super) fn pass(&self, first: FireTime, limit: Limit) -> Result<Passed, Failure> {
-        let mut passed = Passed { next: Some(first), ..Passed::default() };
-        self.leap_on_grid(&mut passed, limit);
-        let walk_max = match self.times {
-            Times::Trigger(_) => TRIGGER_WALK_MAX,
-            _ => CALENDAR_WALK_MAX,
-        };
-        let mut has_leapt = false;
-        let mut walked = 0;
-        while let Some(fire) = passed.next.filter(|fire| limit.is_after(fire.due)) {
-            passed.note(fire);
-            walked += 1;
-            passed.next = self.after_passed(fire, limit.now())?;
-            if walked >= walk_max && !has_leapt {
-                has_leapt = true;
-                self.leap_on_calendar(&mut passed, limit);
-            }
-            if walked >= 2 * walk_max {
-                break;
-            }
-        }
-        if let (Times::Calendar { times, .. } | Times::Trigger(times), Some(last)) =
-            (&self.times, passed.last)
-        {
-            times.serve(wall_of(last), limit.now().wall);
-        }
-        Ok(passed)
-    }
-
-    fn after_passed(&self, of: FireTime, now: Now) -> Answer {
-        match &self.times {
-            Times::Rate { .. } => Ok(self.after_tick(of)),
-            Times::Calendar { times, .. } => {
-                Ok(times.following(wall_of(of))?.map(|at| self.on_wall(at)))
-            }
-            Times::Trigger(times) => {
-                let next = times.after_run(wall_of(of), now.wall, now.wall)?;
-                Ok(next.map(|at| self.on_wall(at)))
-            }
-            Times::Delay { .. } | Times::Once { .. } => Ok(None),
-        }
-    }
-
-    /// Counts at once the points of a grid that are due before the limit whatever their jitter.
-    fn leap_on_grid(&self, passed: &mut Passed, limit: Limit) {
-        let (Times::Rate { period, .. }, Some(first)) = (&self.times, passed.next) else { return };
-        let (first, period) = (tick_of(first).as_nanos(), nanos(*period).max(1));
-        let room = limit.now().tick.as_nanos().saturating_sub(first);
-        let Some(count) = room.saturating_sub(nanos(self.jitter)).checked_div(period) else {
-            return;
-        };
-        if count == 0 {
-            return;
-        }
-        let point = |number: u64| self.on_tick(Tick::from_nanos(first + number * period));
-        passed.count += count;
-        passed.last = Some(point(count - 1));
-        passed.last_but_one = count.checked_sub(2).map(point);
-        passed.next = self.after_tick(point(count - 1));
-    }
-
-    /// Goes on near the limit, when there are too many fire times to go through.
-    fn leap_on_calendar(&self, passed: &mut Passed, limit: Limit) {
-        let (Times::Calendar { trigger, .. }, Some(next)) = (&self.times, passed.next) else {
-            return;
-        };
-        let jitter = TimeDelta::from_std(self.jitter).unwrap_or_default();
-        let Some(until) = limit.now().wall.checked_sub_signed(jitter) else { return };
-        let mut back = TimeDelta::seconds(2);
-        while let Some(from) = until.checked_sub_signed(back).filter(|from| *from > wall_of(next)) {
-            if let Some(at) = trigger.next_after(from).filter(|at| *at < until) {
-                passed.next = Some(self.on_wall(at));
-                return;
-            }
-            back = back * 2;
-        }
-    }
-
     /// The next point of a grid; the end of time is never reached.
-    fn after_tick(&self, of: FireTime) -> Option<FireTime> {
+    pub(super) fn after_tick(&self, of: FireTime) -> Option<FireTime> {
         let Times::Rate { period, .. } = &self.times else { return None };
         Some(self.on_tick(tick_of(of) + *period))
     }
 
-    fn on_tick(&self, at: Tick) -> FireTime {
+    pub(super) fn on_tick(&self, at: Tick) -> FireTime {
         let due = if self.jitter.is_zero() { at } else { at + self.jitter_at(at) };
         FireTime { at: Due::Tick(at), due: Due::Tick(due) }
     }
@@ -349,56 +251,32 @@ impl Timetable {
         self.chance.part_of(self.jitter, Draw::Jitter(number, 0))
     }
 
-    fn on_wall(&self, at: DateTime<Utc>) -> FireTime {
-        let jitter = if self.jitter.is_zero() {
-            Duration::ZERO
-        } else {
-            let second = at.timestamp().cast_unsigned();
-            self.chance.part_of(self.jitter, Draw::Jitter(second, at.timestamp_subsec_nanos()))
-        };
+    pub(super) fn on_wall(&self, at: DateTime<Utc>) -> FireTime {
+        if self.jitter.is_zero() {
+            return FireTime { at: Due::Wall(at), due: Due::Wall(at) };
+        }
+        let second = at.timestamp().cast_unsigned();
+        let draw = Draw::Jitter(second, at.timestamp_subsec_nanos());
+        let jitter = self.chance.part_of(self.jitter, draw);
         let due = TimeDelta::from_std(jitter).ok().and_then(|jitter| at.checked_add_signed(jitter));
         FireTime { at: Due::Wall(at), due: Due::Wall(due.unwrap_or(at)) }
     }
 }
 
-impl Passed {
-    fn note(&mut self, fire: FireTime) {
-        self.count += 1;
-        self.last_but_one = self.last.replace(fire);
-    }
-}
-
-impl Limit {
-    pub(super) fn now(self) -> Now {
-        match self {
-            Self::Before(now) | Self::UpTo(now) => now,
-        }
-    }
-
-    fn is_after(self, due: Due) -> bool {
-        match (self, due) {
-            (_, Due::NEVER) => false,
-            (Self::Before(now), Due::Tick(tick)) => tick < now.tick,
-            (Self::Before(now), Due::Wall(wall)) => wall < now.wall,
-            (Self::UpTo(now), due) => due.is_reached(now),
-        }
-    }
-}
-
-fn tick_of(fire: FireTime) -> Tick {
+pub(super) fn tick_of(fire: FireTime) -> Tick {
     match fire.at {
         Due::Tick(tick) => tick,
         Due::Wall(_) => Tick::MAX,
     }
 }
 
-fn wall_of(fire: FireTime) -> DateTime<Utc> {
+pub(super) fn wall_of(fire: FireTime) -> DateTime<Utc> {
     match fire.at {
         Due::Wall(wall) => wall,
         Due::Tick(_) => DateTime::<Utc>::MAX_UTC,
     }
 }
 
-fn nanos(duration: Duration) -> u64 {
+pub(super) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

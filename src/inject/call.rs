@@ -44,7 +44,8 @@ impl Call {
 #[diagnostic::on_unimplemented(
     message = "a task cannot return `{Self}`",
     label = "not a return type the scheduler understands",
-    note = "return `()`, or `Result<(), E>` where `E: Into<Box<dyn Error + Send + Sync>>`"
+    note = "return `()`, or `Result<(), E>` where `E: Into<Box<dyn Error + Send + Sync>>`",
+    note = "a closure that makes a future goes to `task_async` or `add_async`"
 )]
 pub trait TaskOutput {
     /// The value as the scheduler sees it.

@@ -16,7 +16,7 @@ use crate::run::Shutdown;
 /// It has two steps: what can be looked up once is [resolved](Self::resolve) when the scheduler
 /// starts; each run then [extracts](Self::extract) its argument from that.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{Extract, Run, Wiring, scheduled};
 /// use std::sync::Arc;
 ///
@@ -50,7 +50,7 @@ use crate::run::Shutdown;
     message = "`{Self}` cannot be a parameter of a scheduled function",
     label = "not a task parameter",
     note = "task parameters are: `&T` (a value given to `.manage(…)`), `Option<&T>`, `State<T>`, \
-            `Run`, `Shutdown`, `Arc<dyn Clock>`",
+            `Run`, `Shutdown`, `Tasks`, `Arc<dyn Clock>`",
     note = "to pass a value of your own, write `&{Self}` and call `.manage(value)` before the start"
 )]
 pub trait Extract: Sized {
@@ -105,7 +105,7 @@ impl Extract for Arc<dyn Clock> {
 ///
 /// For mere use `&T` is shorter.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{State, scheduled};
 ///
 /// struct Mailer;

@@ -14,7 +14,8 @@ use std::sync::Arc;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be managed state: tasks on several threads would share it",
     label = "cannot be shared between threads",
-    note = "managed state is `Send`, `Sync` and `'static`; put what is not `Sync` into a `Mutex`"
+    note = "managed state is `Send`, `Sync` and `'static`; put what is not `Sync` into a `Mutex`",
+    note = "a trait whose objects are managed says so itself: `trait Mail: Send + Sync`"
 )]
 pub trait Managed: Send + Sync + 'static {}
 
@@ -37,13 +38,24 @@ struct Kept {
     type_name: &'static str,
     /// An `Arc<T>`.
     value: Arc<dyn Any + Send + Sync>,
+    /// Whether it is the scheduler's own, and no news to anybody.
+    is_own: bool,
 }
 
 impl States {
     /// Keeps a value.
     pub(crate) fn insert<T: ?Sized + Managed>(&mut self, name: Option<&str>, value: Arc<T>) {
+        self.keep(name, value, false);
+    }
+
+    /// Keeps a value of the scheduler's own, which is not among those that are managed.
+    pub(crate) fn insert_own<T: Managed>(&mut self, value: T) {
+        self.keep(None, Arc::new(value), true);
+    }
+
+    fn keep<T: ?Sized + Managed>(&mut self, name: Option<&str>, value: Arc<T>, is_own: bool) {
         let key = (TypeId::of::<T>(), name.map(str::to_owned));
-        let kept = Kept { type_name: type_name::<T>(), value: Arc::new(value) };
+        let kept = Kept { type_name: type_name::<T>(), value: Arc::new(value), is_own };
         if self.values.insert(key, kept).is_some() {
             self.doubled.push(described(type_name::<T>(), name));
         }
@@ -71,6 +83,7 @@ impl States {
         let mut all: Vec<String> = self
             .values
             .iter()
+            .filter(|(_, kept)| !kept.is_own)
             .map(|((_, name), kept)| described(kept.type_name, name.as_deref()))
             .collect();
         all.sort();
@@ -88,7 +101,7 @@ impl States {
 fn described(type_name: &str, name: Option<&str>) -> String {
     match name {
         None => shown(type_name),
-        Some(name) => format!("{} named `{name}`", shown(type_name)),
+        Some(name) => format!("{} named `{}`", shown(type_name), name.escape_debug()),
     }
 }
 
@@ -111,10 +124,14 @@ const POINTERS: [(&str, &str); 4] = [
 /// A managed value that is almost of the wanted type.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NearMiss {
+    /// There are values of the type, but all have names.
+    Named(String),
     /// `Arc<T>`, `Box<T>` or another wrapper of the standard library was given for `T`.
     Wrapped(String),
     /// `T` was given, and `Arc<T>` or the like is wanted.
     Bare(String),
+    /// What is wanted is a parameter, but by value.
+    ByValue(String),
     /// A type of the same name from another path, such as another version of a crate.
     Namesake(String),
 }

@@ -1,5 +1,6 @@
 //! Looks up the arguments of one task, and notes those that are missing.
 
+use std::any::TypeId;
 use std::any::type_name;
 use std::fmt;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use super::state::Managed;
 use super::state::NearMiss;
 use super::state::States;
 use super::state::shown;
+use crate::run::Run;
 use crate::run::Shutdown;
 
 /// What the arguments of one task are made of: managed values, the clock, the wish to stop.
@@ -84,7 +86,9 @@ impl<'a> Wiring<'a> {
     fn note<T: ?Sized + Managed>(&mut self, found: Option<Arc<T>>) -> Option<Arc<T>> {
         if found.is_none() {
             let type_name = type_name::<T>();
-            let near_miss = self.states.near_miss(type_name);
+            let near_miss = by_value(TypeId::of::<T>());
+            let near_miss = near_miss.or_else(|| self.named(TypeId::of::<T>()));
+            let near_miss = near_miss.or_else(|| self.states.near_miss(type_name));
             let missing = Missing { type_name, near_miss };
             if !self.missing.contains(&missing) {
                 self.missing.push(missing);
@@ -92,6 +96,23 @@ impl<'a> Wiring<'a> {
         }
         found
     }
+
+    /// The first name among the values of the type.
+    fn named(&self, type_id: TypeId) -> Option<NearMiss> {
+        let name = self.states.names_of(type_id).into_iter().flatten().next()?;
+        Some(NearMiss::Named(name.escape_debug().to_string()))
+    }
+}
+
+/// The types that are parameters, but never managed.
+fn by_value(wanted: TypeId) -> Option<NearMiss> {
+    let types = [
+        (TypeId::of::<Run>(), "Run"),
+        (TypeId::of::<Shutdown>(), "Shutdown"),
+        (TypeId::of::<dyn Clock>(), "Arc<dyn Clock>"),
+    ];
+    let found = types.iter().find(|(known, _)| *known == wanted);
+    found.map(|(_, name)| NearMiss::ByValue((*name).to_owned()))
 }
 
 /// What is wanted, and what to do if something near it is there.
@@ -101,6 +122,11 @@ impl fmt::Display for Missing {
         write!(f, "wants `&{wanted}`, which is not managed")?;
         match &self.near_miss {
             None => Ok(()),
+            Some(NearMiss::Named(name)) => write!(
+                f,
+                "\nnote: one named `{name}` is, which is for methods of the type: \
+                 parameters get the one without a name, given by `manage`"
+            ),
             Some(NearMiss::Wrapped(found)) => write!(
                 f,
                 "\nnote: `{found}` is: give the `{wanted}` itself, `manage` shares it; \
@@ -108,6 +134,9 @@ impl fmt::Display for Missing {
             ),
             Some(NearMiss::Bare(found)) => {
                 write!(f, "\nnote: `{found}` is: write `&{found}` as the parameter")
+            }
+            Some(NearMiss::ByValue(found)) => {
+                write!(f, "\nnote: take it by value: write `{found}` as the parameter")
             }
             Some(NearMiss::Namesake(found)) => {
                 write!(f, "\nnote: `{found}` is, which is another type of that name")
@@ -131,12 +160,28 @@ mod tests {
         assert_eq!(wiring.state::<u8>(), None);
         assert_eq!(wiring.state::<u8>(), None);
         assert_eq!(wiring.state::<u32>(), None);
+        assert!(wiring.state::<Run>().is_none());
         assert_eq!(wiring.optional_state::<u64>(), None);
         assert!(wiring.state::<Arc<u32>>().is_some());
         let texts: Vec<String> = wiring.into_missing().iter().map(ToString::to_string).collect();
-        assert_eq!(texts.len(), 2);
+        assert_eq!(texts.len(), 3);
+        assert!(texts[2].ends_with("note: take it by value: write `Run` as the parameter"));
         assert_eq!(texts[0], "wants `&u8`, which is not managed");
         assert!(texts[1].contains("note: `Arc<u32>` is: give the `u32` itself"), "{}", texts[1]);
+    }
+
+    #[test]
+    fn a_value_that_has_a_name_is_not_for_parameters() {
+        let mut states = States::default();
+        states.insert(Some("eu"), Arc::new(7_u32));
+        states.insert_own(7_u8);
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
+        let shutdown = Shutdown::new();
+        let mut wiring = Wiring::new(&states, &clock, &shutdown);
+        assert_eq!(wiring.state::<u32>(), None);
+        let text = wiring.into_missing()[0].to_string();
+        assert!(text.contains("\nnote: one named `eu` is, which is for methods"), "{text}");
+        assert_eq!(states.described(), ["u32 named `eu`"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! front of the program's, which notes the place for [`catch`] and does nothing else.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::cell::RefCell;
 use std::mem;
 use std::panic::AssertUnwindSafe;
@@ -18,15 +19,10 @@ use super::Failure;
 use super::PanicPlace;
 
 thread_local! {
-    /// Where the latest panic inside the innermost `catch` of this thread began.
-    static PLACE: RefCell<Watch> = const { RefCell::new(Watch::Idle) };
-}
-
-/// What a thread knows of panics of user code.
-enum Watch {
-    /// It runs none, so a panic is not of interest.
-    Idle,
-    Watching(Option<PanicPlace>),
+    /// How many calls of user code began on this thread: it tells their panics from earlier ones.
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+    /// Where the latest panic of this thread began, and after how many calls.
+    static PLACE: RefCell<Option<(u64, PanicPlace)>> = const { RefCell::new(None) };
 }
 
 /// Has the places of panics noted from now on, in this process.
@@ -48,36 +44,33 @@ pub(crate) fn watch_panics() {
 }
 
 fn note(location: Option<&Location<'_>>) {
-    // The thread's own data may be gone already while it ends.
-    let _ = PLACE.try_with(|place| {
-        // A panic hook must not panic: whoever has borrowed it is looking at it right now.
-        let Ok(mut place) = place.try_borrow_mut() else { return };
-        if let Watch::Watching(place) = &mut *place {
-            *place = location.map(|location| PanicPlace {
-                file: location.file().into(),
-                line: location.line(),
-                column: location.column(),
-            });
+    let place = location.map(|location| PanicPlace {
+        file: location.file().into(),
+        line: location.line(),
+        column: location.column(),
+    });
+    // The thread's own data may be gone already while it ends, and a panic hook must not panic.
+    let _ = PLACE.try_with(|latest| {
+        if let Ok(mut latest) = latest.try_borrow_mut() {
+            *latest = place.map(|place| (CALLS.get(), place));
         }
     });
 }
 
-fn exchange(watch: Watch) -> Watch {
-    PLACE.try_with(|place| place.replace(watch)).unwrap_or(Watch::Idle)
+/// The place of a panic that began in this call, or in one inside it.
+fn place_of(call: u64) -> Option<PanicPlace> {
+    let latest = PLACE.try_with(|latest| latest.try_borrow_mut().ok()?.take()).ok().flatten();
+    latest.filter(|(began_in, _)| *began_in >= call).map(|(_, place)| place)
 }
 
 /// Calls user code; a panic becomes a failure that knows its place, where the hook was told.
 ///
 /// Unwind safety is asserted: a task's own state is shared between its runs by its author.
 pub(crate) fn catch<R>(call: impl FnOnce() -> R) -> Result<R, Failure> {
-    let outer = exchange(Watch::Watching(None));
-    let result = catch_unwind(AssertUnwindSafe(call));
-    let watch = exchange(outer);
-    result.map_err(|payload| {
-        let place = match watch {
-            Watch::Watching(place) => place,
-            Watch::Idle => None,
-        };
+    let number = CALLS.get().wrapping_add(1);
+    CALLS.set(number);
+    catch_unwind(AssertUnwindSafe(call)).map_err(|payload| {
+        let place = place_of(number);
         let failure = Failure::from_panic(text(payload.as_ref()), place);
         drop_contained(payload);
         failure
@@ -135,6 +128,15 @@ mod tests {
             std::panic::resume_unwind(Box::new("resumed, so that no hook is told"));
         });
         assert_eq!(outer.unwrap_err().place(), None);
+    }
+
+    #[test]
+    fn a_panic_that_the_task_caught_itself_does_not_lend_its_place_to_a_later_run() {
+        watch_panics();
+        let run = catch(|| drop(std::panic::catch_unwind(|| panic!("caught by the task"))));
+        assert_eq!(run, Ok(()));
+        let later = catch(|| std::panic::resume_unwind(Box::new("no hook is told")));
+        assert_eq!(later.unwrap_err().place(), None);
     }
 
     #[test]

@@ -1,6 +1,9 @@
-//! Trouble of the engine, told as events of ours.
+//! Trouble of a pool, told as events of ours: what the engine reports, and runs that start late.
 
+use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+use std::sync::atomic::Ordering;
 
 use scheduler_core::Clock;
 use scheduler_core::TaskId;
@@ -8,19 +11,58 @@ use scheduler_core::TaskId;
 use super::Bus;
 use super::Event;
 use super::Failure;
+use super::TaskSnapshot;
+use super::starvation::LATE;
+use super::starvation::LateStart;
+
+/// How long after a look at a late start no other one is taken, in seconds: it looks at all tasks.
+const LOOK_PAUSE: i64 = 10;
+
+/// The tasks of a scheduler at this moment.
+type Tasks = dyn Fn() -> Vec<TaskSnapshot> + Send + Sync;
 
 /// Listens to one pool, and tells the bus of its trouble; runs are told of by those who plan them.
-#[derive(Debug)]
 pub(crate) struct EngineTrouble {
     pool: Arc<str>,
+    threads: usize,
+    tasks: Box<Tasks>,
     clock: Arc<dyn Clock>,
     bus: Arc<Bus>,
+    /// When a late start was looked at last, in seconds of the wall clock.
+    looked_at: AtomicI64,
 }
 
 impl EngineTrouble {
-    /// For the pool with this name.
-    pub(crate) fn new(pool: &str, clock: Arc<dyn Clock>, bus: Arc<Bus>) -> Self {
-        Self { pool: pool.into(), clock, bus }
+    /// For the pool with this name and so many threads.
+    pub(crate) fn new(
+        (pool, threads): (&str, usize),
+        tasks: impl Fn() -> Vec<TaskSnapshot> + Send + Sync + 'static,
+        clock: Arc<dyn Clock>,
+        bus: Arc<Bus>,
+    ) -> Self {
+        let (pool, tasks, looked_at) = (pool.into(), Box::new(tasks), AtomicI64::new(i64::MIN));
+        Self { pool, threads, tasks, clock, bus, looked_at }
+    }
+
+    /// Looks for who held the threads, if the run starts late and nobody has looked for a while.
+    fn look_at(&self, run: &scheduler_core::Run) {
+        let at = run.started_at();
+        let Ok(late) = (at - run.fire_time()).to_std() else { return };
+        if late < LATE {
+            return;
+        }
+        // ORDERING: relaxed; two looks at once would do no harm.
+        let (now, last) = (at.timestamp(), self.looked_at.load(Ordering::Relaxed));
+        if now >= last && now.saturating_sub(last) < LOOK_PAUSE {
+            return;
+        }
+        self.looked_at.store(now, Ordering::Relaxed);
+        let task = name_of(run.task_id(), run.task_name());
+        let (pool, threads) = (Arc::clone(&self.pool), self.threads);
+        let start = LateStart { task, pool, threads, late, at };
+        if let Some(event) = start.explain(&(self.tasks)()) {
+            self.bus.emit(event);
+        }
     }
 
     fn translate(&self, event: &scheduler_core::Event<'_>) -> Option<Event> {
@@ -53,15 +95,22 @@ fn name_of(id: TaskId, name: Option<&str>) -> Arc<str> {
 
 impl scheduler_core::Listener for EngineTrouble {
     fn on_event(&self, event: &scheduler_core::Event<'_>) {
-        use scheduler_core::Event::RunFinished;
-        use scheduler_core::Event::RunStarted;
-        // The clock is not read for what happens with each run.
-        if matches!(event, RunStarted { .. } | RunFinished { .. }) {
-            return;
+        match event {
+            scheduler_core::Event::RunStarted { run } => self.look_at(run),
+            // The clock is not read for what happens with each run.
+            scheduler_core::Event::RunFinished { .. } => {}
+            _ => {
+                if let Some(event) = self.translate(event) {
+                    self.bus.emit(event);
+                }
+            }
         }
-        if let Some(event) = self.translate(event) {
-            self.bus.emit(event);
-        }
+    }
+}
+
+impl fmt::Debug for EngineTrouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EngineTrouble").field("pool", &self.pool).finish_non_exhaustive()
     }
 }
 
@@ -88,7 +137,7 @@ mod tests {
         let clock: Arc<dyn Clock> =
             Arc::new(ManualClock::at("2026-03-27T08:00:00Z".parse().unwrap()));
         let bus = BusBuilder::new().reporter(reporter).build(Arc::clone(&clock)).unwrap();
-        let trouble = EngineTrouble::new("io", clock, Arc::new(bus));
+        let trouble = EngineTrouble::new(("io", 2), Vec::new, clock, Arc::new(bus));
         let failure = scheduler_core::Failure::from_panic("no");
         trouble.on_event(&scheduler_core::Event::WorkerRefused { worker: 1, reason: "full" });
         trouble.on_event(&scheduler_core::Event::WorkerStarted { worker: 1 });

@@ -1,14 +1,16 @@
 //! What a task remembers of its runs: the last of them, counters, and how many failed in a row.
 
-use std::collections::VecDeque;
+use std::time::Duration;
 
 use chrono::DateTime;
+use chrono::TimeDelta;
 use chrono::Utc;
 
 use super::Counters;
 use super::Outcome;
 use super::RunRecord;
 use super::SkipReason;
+use crate::run::Run;
 
 /// How many runs are remembered.
 pub(crate) const RUNS_KEPT: usize = 20;
@@ -16,11 +18,14 @@ pub(crate) const RUNS_KEPT: usize = 20;
 /// The past of one task. Plain data: whoever owns it guards it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
-    /// The latest first.
-    runs: VecDeque<RunRecord>,
+    /// A ring: a new record takes the place of the oldest.
+    runs: Vec<RunRecord>,
+    /// Where the oldest record is, once there are enough.
+    oldest: usize,
     counters: Counters,
     streak: u64,
-    last_success: Option<DateTime<Utc>>,
+    /// When it began, and how long it took: added up only for those who ask.
+    last_success: Option<(DateTime<Utc>, Duration)>,
 }
 
 /// What a run that is over means for its task.
@@ -33,14 +38,21 @@ pub(crate) struct Recorded {
 }
 
 impl History {
-    /// Takes note of a run that is over.
-    pub(crate) fn record(&mut self, run: RunRecord) -> Recorded {
+    /// Takes note of a run that is over: when it began, how long it took, and what came of it.
+    #[inline]
+    pub(crate) fn record(
+        &mut self,
+        run: &Run,
+        began: DateTime<Utc>,
+        took: Duration,
+        outcome: &Outcome,
+    ) -> Recorded {
         let is_first = self.counters.successes == 0;
         let streak_before = self.streak;
         let counters = &mut self.counters;
         counters.runs += 1;
-        counters.attempts += u64::from(run.attempts);
-        let count = match &run.outcome {
+        counters.attempts += u64::from(run.attempt());
+        let count = match outcome {
             Outcome::Success => &mut counters.successes,
             Outcome::Error(_) => &mut counters.errors,
             Outcome::Panic(_) => &mut counters.panics,
@@ -48,18 +60,52 @@ impl History {
             Outcome::Cancelled => &mut counters.cancelled,
         };
         *count += 1;
-        let is_success = run.outcome.is_success();
+        let is_success = outcome.is_success();
         if is_success {
             self.streak = 0;
-            let took = chrono::TimeDelta::from_std(run.took).unwrap_or_default();
-            self.last_success = run.started_at.checked_add_signed(took);
-        } else if run.outcome.is_failure() {
+            self.last_success = Some((began, took));
+        } else if outcome.is_failure() {
             self.streak += 1;
         }
-        self.runs.truncate(RUNS_KEPT - 1);
-        self.runs.push_front(run);
+        self.keep(run, began, took, outcome);
         let is_news = !is_success || is_first || streak_before > 0;
         Recorded { streak: self.streak, is_news }
+    }
+
+    /// Whether a success would be no news.
+    #[inline]
+    pub(crate) fn expects_success(&self) -> bool {
+        self.counters.successes > 0 && self.streak == 0
+    }
+
+    /// Writes a record over the oldest one.
+    fn keep(&mut self, run: &Run, began: DateTime<Utc>, took: Duration, outcome: &Outcome) {
+        if self.runs.len() < RUNS_KEPT {
+            self.runs.push(RunRecord {
+                number: run.number(),
+                cause: run.cause(),
+                fire_time: run.fire_time(),
+                started_at: began,
+                took,
+                attempts: run.attempt(),
+                outcome: outcome.clone(),
+                notes: run.take_notes(),
+            });
+            return;
+        }
+        // Field by field: a record is large, and nearly always like the one before.
+        let record = &mut self.runs[self.oldest];
+        record.number = run.number();
+        record.cause = run.cause();
+        record.fire_time = run.fire_time();
+        record.started_at = began;
+        record.took = took;
+        record.attempts = run.attempt();
+        if !(outcome.is_success() && record.outcome.is_success()) {
+            record.outcome = outcome.clone();
+        }
+        record.notes = run.take_notes();
+        self.oldest = if self.oldest + 1 == RUNS_KEPT { 0 } else { self.oldest + 1 };
     }
 
     /// Takes note of fire times that passed without a run.
@@ -74,7 +120,8 @@ impl History {
 
     /// The last runs, the latest first.
     pub(crate) fn runs(&self) -> impl ExactSizeIterator<Item = &RunRecord> {
-        self.runs.iter()
+        let count = self.runs.len();
+        (0..count).map(move |back| &self.runs[(self.oldest + count - 1 - back) % count])
     }
 
     pub(crate) fn counters(&self) -> Counters {
@@ -88,7 +135,8 @@ impl History {
 
     /// When the last run that succeeded ended.
     pub(crate) fn last_success(&self) -> Option<DateTime<Utc>> {
-        self.last_success
+        let (started_at, took) = self.last_success?;
+        started_at.checked_add_signed(TimeDelta::from_std(took).ok()?)
     }
 }
 
@@ -97,22 +145,21 @@ mod tests {
     use super::*;
     use crate::observe::Failure;
     use crate::run::Cause;
-    use std::time::Duration;
+    use crate::run::Facts;
 
-    fn run(number: u64, attempts: u32, outcome: Outcome) -> RunRecord {
-        let started_at = DateTime::UNIX_EPOCH + Duration::from_secs(number);
-        let (fire_time, took) = (started_at, Duration::from_secs(5));
-        let cause = Cause::Schedule;
-        RunRecord {
+    fn note(history: &mut History, number: u64, attempt: u32, outcome: &Outcome) -> Recorded {
+        let began = DateTime::UNIX_EPOCH + Duration::from_secs(number);
+        let facts = Facts {
+            task: "task".into(),
             number,
-            cause,
-            fire_time,
-            started_at,
-            took,
-            attempts,
-            outcome,
-            notes: Vec::new(),
-        }
+            attempt,
+            cause: Cause::Schedule,
+            fire_time: began,
+            started_at: began,
+        };
+        let run = Run::new(facts);
+        run.note(format!("note {number}"));
+        history.record(&run, began, Duration::from_secs(5), outcome)
     }
 
     fn panicked() -> Outcome {
@@ -122,13 +169,19 @@ mod tests {
     #[test]
     fn the_last_twenty_runs_are_kept_the_latest_first() {
         let mut history = History::default();
-        for number in 1..=25 {
-            history.record(run(number, 1, Outcome::Success));
+        for number in 1..=45 {
+            let outcome = if number % 3 == 0 { panicked() } else { Outcome::Success };
+            note(&mut history, number, 1, &outcome);
+            let first = number.saturating_sub(19).max(1);
+            let numbers: Vec<u64> = history.runs().map(|run| run.number).collect();
+            assert_eq!(numbers, (first..=number).rev().collect::<Vec<_>>());
+            for run in history.runs() {
+                assert_eq!(run.outcome.is_success(), run.number % 3 != 0);
+                assert_eq!(run.notes, [format!("note {}", run.number).into_boxed_str()]);
+            }
         }
-        let numbers: Vec<u64> = history.runs().map(|run| run.number).collect();
-        assert_eq!(numbers, (6..=25).rev().collect::<Vec<_>>());
-        assert_eq!(history.counters().runs, 25);
-        assert_eq!(history.last_success().unwrap().timestamp(), 30);
+        assert_eq!(history.counters().runs, 45);
+        assert_eq!(history.last_success().unwrap().timestamp(), 44 + 5);
     }
 
     #[test]
@@ -145,7 +198,7 @@ mod tests {
             (Outcome::Success, 0, false),
         ];
         for (number, (outcome, streak, is_news)) in (1..).zip(outcomes) {
-            let recorded = history.record(run(number, 1, outcome));
+            let recorded = note(&mut history, number, 1, &outcome);
             assert_eq!(recorded, Recorded { streak, is_news }, "run {number}");
             assert_eq!(history.streak(), streak);
         }
@@ -155,11 +208,11 @@ mod tests {
     fn what_happened_is_counted_by_kind() {
         let mut history = History::default();
         let error = crate::run::TaskError::from_display("no");
-        history.record(run(1, 3, Failure::from_error(&error).into()));
-        history.record(run(2, 1, panicked()));
-        history.record(run(3, 2, Failure::from_timeout(Duration::from_secs(1)).into()));
-        history.record(run(4, 1, Outcome::Cancelled));
-        history.record(run(5, 1, Outcome::Success));
+        note(&mut history, 1, 3, &Failure::from_error(&error).into());
+        note(&mut history, 2, 1, &panicked());
+        note(&mut history, 3, 2, &Failure::from_timeout(Duration::from_secs(1)).into());
+        note(&mut history, 4, 1, &Outcome::Cancelled);
+        note(&mut history, 5, 1, &Outcome::Success);
         history.skip(SkipReason::Overlap, 2);
         history.skip(SkipReason::Paused, 3);
         history.skip(SkipReason::Misfire, u64::MAX);

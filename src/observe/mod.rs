@@ -33,6 +33,7 @@ mod queue;
 mod record;
 #[cfg(test)]
 pub(crate) mod sample;
+mod starvation;
 #[cfg(test)]
 mod tests;
 #[cfg_attr(not(feature = "tracing"), path = "tracing_off.rs")]
@@ -50,6 +51,7 @@ pub use failure::Failure;
 pub use failure::Outcome;
 pub use failure::PanicPlace;
 pub(crate) use history::History;
+pub(crate) use history::Recorded;
 pub(crate) use level::Level;
 pub(crate) use level::Log;
 pub use listener::Listener;

@@ -29,6 +29,8 @@ pub struct TaskFacts {
     pub zone: Zone,
     /// The name of its pool.
     pub pool: Arc<str>,
+    /// Whether its runs are futures, which hold no thread while they wait.
+    pub is_async: bool,
     /// Where it stands in the source.
     pub location: Option<Location>,
 }

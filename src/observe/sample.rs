@@ -6,11 +6,15 @@ use std::time::Duration;
 use chrono::DateTime;
 use chrono::Utc;
 
+use super::Counters;
 use super::Event;
 use super::Failure;
 use super::Outcome;
 use super::RuleKind;
+use super::RunRecord;
 use super::TaskFacts;
+use super::TaskSnapshot;
+use super::TaskState;
 use crate::entry::Location;
 use crate::run::Cause;
 use crate::run::Facts;
@@ -31,6 +35,7 @@ pub(crate) fn facts(name: &str) -> Arc<TaskFacts> {
         period: Some(Duration::from_secs(1)),
         zone: "Europe/Berlin".parse().expect("a zone"),
         pool: "default".into(),
+        is_async: false,
         location: Some(Location { file: "src/jobs.rs", line: 7 }),
     })
 }
@@ -48,4 +53,39 @@ pub(crate) fn finished(run: Run, outcome: Outcome, streak: u64, millis: u64) -> 
 
 pub(crate) fn error(message: &str) -> Failure {
     Failure::from_error(&TaskError::from_display(message))
+}
+
+/// A run that took from one second to another.
+pub(crate) fn record(from: u64, to: u64) -> RunRecord {
+    let started_at = at(from * 1_000);
+    RunRecord {
+        number: 1,
+        cause: Cause::Schedule,
+        fire_time: started_at,
+        started_at,
+        took: Duration::from_secs(to - from),
+        attempts: 1,
+        outcome: Outcome::Success,
+        notes: Vec::new(),
+    }
+}
+
+/// A task that has not run.
+pub(crate) fn snapshot(name: &str) -> TaskSnapshot {
+    TaskSnapshot {
+        facts: facts(name),
+        state: TaskState::Waiting,
+        is_paused: false,
+        pause_note: None,
+        paused_since: None,
+        paused_until: None,
+        next: None,
+        would_run_at: None,
+        running: 0,
+        running_since: None,
+        last_runs: Vec::new(),
+        streak: 0,
+        last_success: None,
+        counters: Counters::default(),
+    }
 }

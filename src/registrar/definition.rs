@@ -15,6 +15,7 @@ use crate::inject::TaskOutput;
 use crate::inject::Wiring;
 use crate::run::Run;
 use crate::schedule::Schedule;
+use crate::settings::word;
 
 /// A task as it was defined.
 #[derive(Clone)]
@@ -51,7 +52,7 @@ impl Definition {
             let mut wiring = wiring.with_instance(instance);
             let call = entry.wire(&mut wiring);
             let missing = wiring.into_missing();
-            let place = format!("{}: `{name}`", entry.location());
+            let place = format!("{}: {}", entry.location(), word(&name));
             faults.extend(missing.iter().map(|missing| format!("{place} {missing}")));
             Some(Self {
                 name,
@@ -97,7 +98,7 @@ impl fmt::Debug for Definition {
 
 /// Takes the tasks that are defined in code.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{Schedule, Scheduler};
 ///
 /// let regions = ["eu", "us"];
@@ -147,9 +148,8 @@ impl Registrar {
 
     #[track_caller]
     fn define(&mut self, name: &str, schedule: Schedule, call: Call) -> &mut Self {
-        let caller = std::panic::Location::caller();
-        let location = Location { file: caller.file(), line: caller.line() };
-        self.defined.push(Definition::in_code(name.to_owned(), schedule, call, location));
+        let here = Location::caller();
+        self.defined.push(Definition::in_code(name.to_owned(), schedule, call, here));
         self
     }
 }

@@ -25,6 +25,9 @@ use crate::settings::Fault;
 use crate::settings::Refusal;
 use crate::settings::Source;
 
+/// The rules of which a task has one, unless it runs once or has a trigger of its own.
+const RULES: [Attribute; 3] = [Attribute::Cron, Attribute::FixedRate, Attribute::FixedDelay];
+
 /// What tasks are judged against.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ground<'a> {
@@ -123,27 +126,72 @@ impl Judge<'_> {
             .iter()
             .filter_map(|attribute| Some((*attribute, self.words.get(*attribute)?.text.as_str())))
             .collect();
-        if self.definition.trigger.is_some() {
+        let is_replaced = self.rules().any(|rule| !self.is_annotated(rule));
+        if !is_replaced {
+            self.check_one_rule();
+        }
+        if self.definition.trigger.is_some() && !is_replaced {
+            self.check_beside_trigger();
             return;
         }
-        let is_annotated = |attribute| {
-            let valued = self.words.get(attribute);
-            valued.is_some_and(|valued| matches!(valued.source, Source::Annotation(_)))
-        };
-        let rules = [Attribute::Cron, Attribute::FixedRate, Attribute::FixedDelay];
-        let is_replaced =
-            rules.iter().any(|rule| self.words.get(*rule).is_some() && !is_annotated(*rule));
         let errors = Attribute::check_together(&given, self.unit);
-        let errors: Vec<AttributeError> = errors
-            .into_iter()
-            .filter(|error| !(is_replaced && is_annotated(error.attribute())))
-            .collect();
+        let is_passed_over = |error: &AttributeError| {
+            is_replaced && !error.is_about_text() && self.is_annotated(error.attribute())
+        };
+        let errors: Vec<AttributeError> =
+            errors.into_iter().filter(|error| !is_passed_over(error)).collect();
         errors.iter().for_each(|error| self.blame(error));
+    }
+
+    /// The rules that count, but for a trigger of the task's own and a run that comes once.
+    fn rules(&self) -> impl Iterator<Item = Attribute> {
+        let is_given = |rule: &Attribute| self.words.get(*rule).is_some();
+        RULES.into_iter().filter(is_given)
+    }
+
+    fn is_annotated(&self, attribute: Attribute) -> bool {
+        let valued = self.words.get(attribute);
+        valued.is_some_and(|valued| matches!(valued.source, Source::Annotation(_)))
+    }
+
+    /// Several rules can only have been given in code: macro and settings refuse them.
+    fn check_one_rule(&mut self) {
+        let rules: Vec<Attribute> = self.rules().collect();
+        let (first, others) = match (&self.definition.trigger, rules.as_slice()) {
+            (Some(_), others) => ("a trigger of its own".to_owned(), others),
+            (None, [first, others @ ..]) => (format!("`{first}`"), others),
+            (None, []) => return,
+        };
+        for other in others.iter().copied() {
+            let reason =
+                format!("`{other}` conflicts with {first}: a task has exactly one trigger");
+            self.refuse(other, &reason);
+        }
+    }
+
+    /// A trigger of the task's own says all about when the task fires.
+    fn check_beside_trigger(&mut self) {
+        for attribute in
+            [Attribute::InitialDelay, Attribute::Zone, Attribute::DstGap, Attribute::DstOverlap]
+        {
+            if self.words.get(attribute).is_some() {
+                let reason = format!("`{attribute}` is of no use beside a trigger of its own");
+                self.refuse(attribute, &reason);
+            }
+        }
+    }
+
+    fn refuse(&mut self, attribute: Attribute, reason: &str) {
+        let help = format!("remove `{attribute}`");
+        let refusal = Refusal { reason: &reason, caret: None, help: Some(&help) };
+        self.faults.push(self.words.fault(attribute, &refusal));
     }
 
     /// The rule; none when the task is switched off, or when there is a fault.
     fn rule(&mut self) -> Option<Rule> {
-        if let Some(trigger) = &self.definition.trigger {
+        if let Some(trigger) = &self.definition.trigger
+            && self.rules().next().is_none()
+        {
             return Some(Rule::Custom(Arc::clone(trigger)));
         }
         if self.words.get(Attribute::Cron).is_some() {

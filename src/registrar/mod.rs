@@ -36,6 +36,7 @@ pub(crate) use judge::judge;
 pub(crate) use name::faults as name_faults;
 pub(crate) use planned::Planned;
 
+use crate::entry::Entry;
 use crate::entry::TaskList;
 use crate::entry::entries;
 use crate::inject::States;
@@ -68,7 +69,7 @@ pub(crate) fn define(
 ) -> Vec<Definition> {
     let found = match listed {
         None => entries(),
-        Some(list) => list.entries.clone(),
+        Some(list) => without_doubles(&list.entries),
     };
     for stranger in listed.into_iter().flat_map(|list| &list.strangers) {
         faults.push(format!(
@@ -97,6 +98,17 @@ pub(crate) fn define(
         )
     }));
     definitions
+}
+
+/// The entries, each once, in the order in which they were first named.
+fn without_doubles(listed: &[&'static Entry]) -> Vec<&'static Entry> {
+    let mut entries: Vec<&'static Entry> = Vec::new();
+    for entry in listed {
+        if !entries.iter().any(|known| std::ptr::eq(*known, *entry)) {
+            entries.push(entry);
+        }
+    }
+    entries
 }
 
 fn what_is_managed(states: &States) -> String {

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use scheduler_expr::check_name;
+
 use super::definition::Definition;
 use crate::settings::word;
-
-/// Longer names fit into no line.
-const NAME_BYTES_MAX: usize = 200;
 
 /// One fault for each name that is empty, hard to read, or that several tasks have.
 pub(crate) fn faults(definitions: &[Definition]) -> Vec<String> {
@@ -24,26 +23,16 @@ pub(crate) fn faults(definitions: &[Definition]) -> Vec<String> {
 
 /// The macro judges the names of annotations by the same rules.
 fn unreadable(name: &str, task: &Definition) -> Option<String> {
-    let why = if name.trim().is_empty() {
-        "is empty"
-    } else if name.trim() != name {
-        "has blanks around it"
-    } else if name.contains(char::is_control) {
-        "has a control character in it"
-    } else if name.len() > NAME_BYTES_MAX {
-        "is longer than 200 bytes"
-    } else {
-        return None;
-    };
+    let error = check_name(name).err()?;
     let (location, shown) = (task.location, word(name));
     Some(format!(
-        "{location}: the name {shown} of a task {why}\n\
+        "{location}: the name {shown} of a task {error}\n\
          help: names are keys of settings and stand in messages; write for example `nightly-report`"
     ))
 }
 
 fn describe(name: &str, tasks: &[&Definition]) -> String {
-    let mut text = format!("{} tasks are named `{name}`", tasks.len());
+    let mut text = format!("{} tasks are named {}", tasks.len(), word(name));
     for task in tasks {
         let what = task.function.as_deref().unwrap_or("a closure");
         let _ = write!(text, "\n  {what} ({})", task.location);

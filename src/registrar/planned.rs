@@ -43,6 +43,7 @@ impl Planned {
             period: self.rule.period(),
             zone: self.zone,
             pool: Arc::clone(&self.pool),
+            is_async: matches!(self.call, Call::Async(_)),
             location: Some(self.location),
         }
     }

@@ -5,31 +5,113 @@ use std::cell::RefCell;
 use super::Run;
 
 thread_local! {
+    /// The run that this thread executes; borrowed while it does.
     static CURRENT: RefCell<Option<Run>> = const { RefCell::new(None) };
+    /// Runs that it executes inside that one, the innermost last: a task may step a simulation.
+    static INNER: RefCell<Vec<Run>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The run that the calling thread executes; a thread that is ending may have none any more.
 pub(super) fn get() -> Option<Run> {
-    CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
+    let inner = INNER.try_with(|inner| inner.borrow().last().cloned()).ok().flatten();
+    inner.or_else(|| CURRENT.try_with(|current| current.borrow().clone()).ok().flatten())
 }
 
-/// Makes a run the current one, until the answer is dropped.
-pub(super) fn enter(run: Run) -> Entered {
-    Entered { outer: exchange(Some(run)) }
-}
-
-/// While it lives, the thread executes a run.
-pub(super) struct Entered {
-    outer: Option<Run>,
-}
-
-impl Drop for Entered {
-    fn drop(&mut self) {
-        drop(exchange(self.outer.take()));
+/// Calls `step` while a run is the current one.
+///
+/// The thread's share in the run is the one that is handed in, so that an outermost run costs none.
+#[inline]
+pub(super) fn enter<R>(run: Run, step: impl FnOnce(&Run) -> R) -> R {
+    let (mut run, mut step) = (Some(run), Some(step));
+    let answer = CURRENT.try_with(|current| {
+        let is_outermost = current.try_borrow_mut().is_ok_and(|current| current.is_none());
+        if !is_outermost {
+            return None;
+        }
+        current.replace(run.take());
+        let _outermost = Outermost(current);
+        let current = current.borrow();
+        Some((step.take()?)(current.as_ref()?))
+    });
+    match (answer, run, step) {
+        (Ok(Some(answer)), ..) => answer,
+        (_, Some(run), Some(step)) => {
+            let _inner = Inner::enter(run.clone());
+            step(&run)
+        }
+        _ => unreachable!("a step that was taken has an answer"),
     }
 }
 
-/// The old run is handed out: dropping it may free what belongs to its task.
-fn exchange(run: Option<Run>) -> Option<Run> {
-    CURRENT.try_with(|current| current.replace(run)).ok().flatten()
+/// While it lives, the thread executes a run that is not inside another.
+struct Outermost<'a>(&'a RefCell<Option<Run>>);
+
+impl Drop for Outermost<'_> {
+    fn drop(&mut self) {
+        // Dropping the run may free what belongs to its task, and so comes last.
+        drop(self.0.take());
+    }
+}
+
+/// While it lives, the thread executes a run inside another.
+struct Inner;
+
+impl Inner {
+    fn enter(run: Run) -> Self {
+        let _ = INNER.try_with(|inner| inner.borrow_mut().push(run));
+        Self
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        drop(INNER.try_with(|inner| inner.borrow_mut().pop()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::AssertUnwindSafe;
+    use std::panic::catch_unwind;
+
+    fn current() -> Option<String> {
+        Run::current().map(|run| run.task_name().to_owned())
+    }
+
+    fn is(name: &str) -> bool {
+        current().as_deref() == Some(name)
+    }
+
+    #[test]
+    fn runs_inside_others_are_current_until_they_are_over() {
+        assert_eq!(current(), None);
+        Run::detached("outer").enter(|outer| {
+            assert!(is("outer"));
+            for name in ["first", "second"] {
+                Run::detached(name).enter(|run| {
+                    assert!(is(name));
+                    outer.clone().enter(|_| assert!(is("outer")));
+                    assert!(is(name) && run.task_name() == name);
+                });
+            }
+            assert!(is("outer"));
+        });
+        assert_eq!(current(), None);
+    }
+
+    #[test]
+    fn a_run_that_unwinds_is_not_current_any_more() {
+        let unwinds = |name| {
+            let step = || Run::detached(name).enter(|_| panic!("no"));
+            catch_unwind(AssertUnwindSafe(step)).unwrap_err()
+        };
+        drop(unwinds("alone"));
+        assert_eq!(current(), None);
+        Run::detached("outer").enter(|_| {
+            drop(unwinds("inner"));
+            assert!(is("outer"));
+        });
+        assert_eq!(current(), None);
+    }
 }

@@ -14,32 +14,34 @@
 //!
 //! # How a neighbour uses it
 //!
-//! The conductor makes a [`Run`] from [`Facts`] and a [`Stage`] for each attempt, and calls the task
-//! inside [`Run::enter`], so that [`Run::current`] answers.
+//! The conductor begins a [`Run`] at a [`Place`] for each attempt, and calls the task inside
+//! [`Run::enter`], so that [`Run::current`] answers. What a run is made of serves the next run of the task
+//! where nobody has kept it, so that a run costs no allocation.
 
+mod attempt;
+mod conducted;
 mod current;
+mod notes;
 mod shutdown;
 mod stop;
 mod task_error;
+mod wait;
 
 use std::fmt;
 use std::future::Future;
-use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::Weak;
 use std::time::Duration;
 
 use chrono::DateTime;
 use chrono::Utc;
-use scheduler_core::Clock;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Tick;
 
+use attempt::Attempt;
+#[cfg(test)]
+pub(crate) use attempt::Facts;
+pub(crate) use attempt::Place;
+pub(crate) use attempt::Start;
 pub use shutdown::Shutdown;
-use stop::Stop;
 pub(crate) use stop::StopCause;
 pub use stop::Stopped;
 pub use task_error::TaskError;
@@ -49,12 +51,6 @@ pub type TaskResult = Result<(), TaskError>;
 
 /// The run of an async scheduled function, ready to be polled.
 pub type BoxFuture = Pin<Box<dyn Future<Output = TaskResult> + Send>>;
-
-/// How many notes of a run are kept; later ones are dropped.
-const NOTES_MAX: usize = 16;
-
-/// How many bytes of a note are kept.
-const NOTE_BYTES_MAX: usize = 1_024;
 
 /// Why a run happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,7 +68,7 @@ pub enum Cause {
 /// [`fire_time`](Self::fire_time), and its [`attempt`](Self::attempt) grows. Clones are the same run;
 /// they may outlive it, and be sent to other threads.
 ///
-/// ```
+/// ```standalone_crate
 /// use scheduler::{Run, scheduled};
 ///
 /// #[scheduled(cron = "0 0 9 * * MON-FRI", zone = "Europe/Berlin")]
@@ -89,75 +85,7 @@ pub struct Run {
     attempt: Arc<Attempt>,
 }
 
-/// One attempt of a run.
-struct Attempt {
-    facts: Facts,
-    due: DateTime<Utc>,
-    stage: Option<Stage>,
-    stop: Stop,
-    notes: Mutex<Vec<Box<str>>>,
-}
-
-/// What is known of a run when it starts.
-pub(crate) struct Facts {
-    pub(crate) task: Arc<str>,
-    pub(crate) number: u64,
-    pub(crate) attempt: u32,
-    pub(crate) cause: Cause,
-    pub(crate) fire_time: DateTime<Utc>,
-    pub(crate) started_at: DateTime<Utc>,
-}
-
-/// Where a run takes place.
-pub(crate) struct Stage {
-    /// When it was due: its fire time, and jitter.
-    pub(crate) due: DateTime<Utc>,
-    /// The run as the engine sees it.
-    pub(crate) engine: scheduler_core::Run,
-    /// RACE: weak, because a run may be kept by its task, and must not keep the pool from ending.
-    pub(crate) pool: Weak<ScheduledThreadPool>,
-    /// When the time of this attempt is over, and the clock that says so: all workers may be busy when
-    /// it is, and then nobody asks the run to stop.
-    pub(crate) deadline: Option<(Tick, Arc<dyn Clock>)>,
-}
-
 impl Run {
-    /// A run of an engine's task that has no conductor.
-    pub(crate) fn new(facts: Facts) -> Self {
-        let due = facts.fire_time;
-        let stage = scheduler_core::Run::current().map(|engine| Stage {
-            due,
-            engine,
-            pool: Weak::new(),
-            deadline: None,
-        });
-        Self::with(facts, due, stage)
-    }
-
-    /// An attempt of a run that begins now.
-    pub(crate) fn on_stage(facts: Facts, stage: Stage) -> Self {
-        let due = stage.due;
-        Self::with(facts, due, Some(stage))
-    }
-
-    /// A run outside of any scheduler.
-    pub(crate) fn detached(task: &str) -> Self {
-        let facts = Facts {
-            task: task.into(),
-            number: 1,
-            attempt: 1,
-            cause: Cause::Manual,
-            fire_time: DateTime::UNIX_EPOCH,
-            started_at: DateTime::UNIX_EPOCH,
-        };
-        Self::with(facts, DateTime::UNIX_EPOCH, None)
-    }
-
-    fn with(facts: Facts, due: DateTime<Utc>, stage: Option<Stage>) -> Self {
-        let (stop, notes) = (Stop::default(), Mutex::default());
-        Self { attempt: Arc::new(Attempt { facts, due, stage, stop, notes }) }
-    }
-
     /// The run that the calling thread executes; none outside a scheduled task.
     ///
     /// ```
@@ -217,7 +145,7 @@ impl Run {
 
     /// How much later than it was [`due`](Self::due) this attempt started.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use scheduler::{Run, scheduled};
     /// use std::time::Duration;
     ///
@@ -242,7 +170,7 @@ impl Run {
     /// dropped where it awaits.) What [`Shutdown`] tells comes earlier: no new runs start, and this one
     /// may finish.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use scheduler::{Run, scheduled};
     ///
     /// #[scheduled(fixed_delay = "1h")]
@@ -264,74 +192,10 @@ impl Run {
             || stage.is_some_and(|stage| stage.engine.is_cancelled() || stage.left().is_zero())
     }
 
-    /// Blocks the calling thread for this long on the scheduler's clock, or until the run is asked to
-    /// stop. In a simulation it is the virtual clock, and the thread of the simulation: give a task
-    /// that shall take virtual time an async body and [`sleep_async`](Self::sleep_async).
-    ///
-    /// ```
-    /// use scheduler::{Run, Stopped, scheduled};
-    /// use std::time::Duration;
-    ///
-    /// #[scheduled(fixed_delay = "1h")]
-    /// fn poll(run: Run) -> Result<(), Stopped> {
-    ///     while !std::path::Path::new("ready").exists() {
-    ///         run.sleep(Duration::from_secs(5))?;
-    ///     }
-    ///     Ok(())
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`Stopped`] when the run was asked to stop, before or during the wait.
-    pub fn sleep(&self, duration: Duration) -> Result<(), Stopped> {
-        if self.is_cancelled() {
-            return Err(Stopped);
-        }
-        match &self.attempt.stage {
-            Some(stage) => {
-                let left = stage.left();
-                stage.engine.sleep(duration.min(left)).map_err(|_| Stopped)?;
-                if duration < left { Ok(()) } else { Err(Stopped) }
-            }
-            // Outside of any scheduler there is no clock to wait on.
-            None => Ok(()),
-        }
-    }
-
-    /// Waits for this long on the scheduler's clock, and holds no thread meanwhile.
-    ///
-    /// The future needs no runtime. (When the run is asked to stop, the future of its task is dropped
-    /// where it awaits, and this one with it.)
-    ///
-    /// ```
-    /// use scheduler::{Run, scheduled};
-    /// use std::time::Duration;
-    ///
-    /// #[scheduled(fixed_delay = "1h")]
-    /// async fn poll(run: Run) {
-    ///     while !std::path::Path::new("ready").exists() {
-    ///         run.sleep_async(Duration::from_secs(5)).await;
-    ///     }
-    /// }
-    /// ```
-    pub fn sleep_async(
-        &self,
-        duration: Duration,
-    ) -> impl Future<Output = ()> + Send + 'static + use<> {
-        let stage = self.attempt.stage.as_ref();
-        let sleep = stage.and_then(|stage| stage.pool.upgrade()).map(|pool| pool.sleep(duration));
-        async move {
-            if let Some(sleep) = sleep {
-                sleep.await;
-            }
-        }
-    }
-
     /// Leaves a note that is kept with the record of this run: at most 16 of them, each of at most
     /// 1,024 bytes.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use scheduler::{Run, scheduled};
     ///
     /// #[scheduled(fixed_delay = "1h")]
@@ -341,71 +205,7 @@ impl Run {
     /// }
     /// ```
     pub fn note(&self, text: impl AsRef<str>) {
-        let text = text.as_ref();
-        let mut end = text.len().min(NOTE_BYTES_MAX);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        let mut notes = self.attempt.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        if notes.len() < NOTES_MAX {
-            notes.push(text[..end].into());
-        }
-    }
-
-    /// Calls `step` with this run as the [`current`](Self::current) one.
-    pub(crate) fn enter<R>(&self, step: impl FnOnce() -> R) -> R {
-        let _entered = current::enter(self.clone());
-        step()
-    }
-
-    /// Makes the request to stop, and says whether it was not made before. To be followed, with no
-    /// lock held, by [`heed_stop`](Self::heed_stop).
-    pub(crate) fn request_stop(&self, cause: StopCause) -> bool {
-        self.attempt.stop.ask(cause)
-    }
-
-    /// Ends the waits of a run that was asked to stop, and has its future polled once more.
-    pub(crate) fn heed_stop(&self) {
-        if let Some(stage) = &self.attempt.stage {
-            stage.engine.ask_to_stop();
-        }
-    }
-
-    /// Whether the pool has asked the run to stop, because it shuts down.
-    pub(crate) fn is_stopped_by_pool(&self) -> bool {
-        self.stop_cause().is_none() && self.is_cancelled()
-    }
-
-    /// Why the run was asked to stop, where it was.
-    pub(crate) fn stop_cause(&self) -> Option<StopCause> {
-        self.attempt.stop.cause()
-    }
-
-    pub(crate) fn is_same_attempt(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.attempt, &other.attempt)
-    }
-
-    pub(crate) fn name(&self) -> &Arc<str> {
-        &self.attempt.facts.task
-    }
-
-    /// Takes the notes out, for the record or the next attempt.
-    pub(crate) fn take_notes(&self) -> Vec<Box<str>> {
-        let mut notes = self.attempt.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        mem::take(&mut notes)
-    }
-
-    /// Gives a new attempt the notes of the one before.
-    pub(crate) fn keep_notes(&self, kept: Vec<Box<str>>) {
-        *self.attempt.notes.lock().unwrap_or_else(PoisonError::into_inner) = kept;
-    }
-}
-
-impl Stage {
-    /// How long this attempt may take still.
-    fn left(&self) -> Duration {
-        let deadline = self.deadline.as_ref();
-        deadline.map_or(Duration::MAX, |(deadline, clock)| deadline.since(clock.now()))
+        self.attempt.notes.add(text.as_ref());
     }
 }
 

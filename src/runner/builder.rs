@@ -9,6 +9,7 @@ use std::time::Duration;
 use scheduler_core::Clock;
 
 use super::pools::Pool;
+use super::simulation::Simulation;
 use crate::entry::TaskList;
 use crate::inject::Managed;
 use crate::inject::States;
@@ -22,12 +23,12 @@ use crate::speech::Voice;
 /// Defines tasks in code, at the start.
 pub(super) type Configurer = Box<dyn FnOnce(&mut Registrar) + Send>;
 
-/// Configures a [`Scheduler`].
+/// Configures a [`Scheduler`](crate::Scheduler).
 ///
 /// What is said here counts as the annotations do: settings override it, unless it is said with
 /// [`set`](Self::set), which overrides all settings.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::Scheduler;
 /// use std::time::Duration;
 ///
@@ -51,11 +52,14 @@ pub struct Builder {
     pub(super) registrar: Registrar,
     pub(super) configurers: Vec<Configurer>,
     pub(super) expected: Vec<String>,
+    pub(super) announced: Vec<String>,
     pub(super) set: Vec<(String, String)>,
     pub(super) environment: Option<Vec<(String, String)>>,
     pub(super) file: Option<(String, String)>,
     pub(super) listeners: Vec<Arc<dyn Listener>>,
     pub(super) seed: u64,
+    /// Who plays the scheduler; none where it is real.
+    pub(super) simulation: Option<Arc<dyn Simulation>>,
     #[cfg(feature = "tokio")]
     pub(super) runtime: Option<tokio::runtime::Handle>,
     pub(super) voice: Voice,
@@ -74,11 +78,13 @@ impl Builder {
             registrar: Registrar::default(),
             configurers: Vec::new(),
             expected: Vec::new(),
+            announced: Vec::new(),
             set: Vec::new(),
             environment: None,
             file: None,
             listeners: Vec::new(),
             seed: 0,
+            simulation: None,
             #[cfg(feature = "tokio")]
             runtime: None,
             voice: Voice::standard(),
@@ -147,7 +153,7 @@ impl Builder {
     /// Keeps a value for the tasks that take `&T` or [`State<T>`](crate::State), and for methods of
     /// its type that are scheduled.
     ///
-    /// ```
+    /// ```rust,standalone_crate
     /// use scheduler::{Scheduler, scheduled};
     ///
     /// struct Greeting(String);
@@ -207,7 +213,7 @@ impl Builder {
 
     /// Adds a task that is a closure which makes a future.
     ///
-    /// ```
+    /// ```rust,standalone_crate
     /// use scheduler::{Schedule, Scheduler};
     ///
     /// let scheduler = Scheduler::builder()
@@ -251,9 +257,16 @@ impl Builder {
         self
     }
 
+    /// Names tasks that will be [added](crate::Tasks::add) while the scheduler runs, so that settings
+    /// may speak of them. The name of a task that never comes would be a fault otherwise.
+    pub fn announce_tasks<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.announced.extend(names.into_iter().map(Into::into));
+        self
+    }
+
     /// Sets a setting, above the environment and all files.
     ///
-    /// ```
+    /// ```rust,standalone_crate
     /// use scheduler::{Schedule, Scheduler};
     ///
     /// let scheduler = Scheduler::builder()

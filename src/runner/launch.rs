@@ -13,6 +13,7 @@ use super::context::Context;
 use super::pools::PoolPlan;
 use super::pools::Pools;
 use super::prepare::Prepared;
+use super::simulation::Simulation;
 use super::tasks::Launcher;
 use crate::error::StartError;
 use crate::inject::Call;
@@ -40,8 +41,9 @@ pub(super) fn launch(builder: Builder, prepared: Prepared) -> Result<Scheduler, 
     watch_panics();
     let context = context(&builder, &prepared)?;
     let voice = builder.voice.clone();
+    let simulation = builder.simulation.clone();
     let bus = Arc::new(bus(builder, &prepared)?);
-    let pools = pools(&prepared, context.as_ref(), &bus)?;
+    let pools = pools(&prepared, (context.as_ref(), simulation.as_deref()), &bus)?;
     introduce(&prepared, context.as_ref(), &voice);
     let Prepared { plan, pools: names, tasks, clock, shutdown, limit, zone, seed, .. } = prepared;
     tasks.launch_with(Launcher {
@@ -52,6 +54,7 @@ pub(super) fn launch(builder: Builder, prepared: Prepared) -> Result<Scheduler, 
         bus: Arc::clone(&bus),
         names: names.into_iter().map(|pool| pool.name).collect(),
         pools: pools.weak(),
+        simulation,
     });
     let running = Running { pools, bus, voice, limit, clock, shutdown, tasks, _context: context };
     let count = plan.tasks.len();
@@ -75,6 +78,10 @@ fn context(builder: &Builder, prepared: &Prepared) -> Result<Option<Context>, St
 fn bus(builder: Builder, prepared: &Prepared) -> Result<Bus, StartError> {
     let reporter = Reporter::new(builder.voice);
     let bus = BusBuilder::new().every_event(reporter.wants_every_event());
+    let bus = match &builder.simulation {
+        Some(simulation) => bus.in_place(simulation.listener()).synchronous(),
+        None => bus,
+    };
     let bus = meter().into_iter().fold(bus, BusBuilder::in_place);
     let bus = builder.listeners.into_iter().fold(bus, BusBuilder::listener);
     let bus = bus.reporter(Arc::new(reporter)).build(Arc::clone(&prepared.clock));
@@ -111,7 +118,7 @@ fn introduce(prepared: &Prepared, context: Option<&Context>, voice: &Voice) {
 
 fn pools(
     prepared: &Prepared,
-    context: Option<&Context>,
+    (context, simulation): (Option<&Context>, Option<&dyn Simulation>),
     bus: &Arc<Bus>,
 ) -> Result<Pools, StartError> {
     // After a shutdown nothing new is started: a one-time task an hour ahead would hold it up.
@@ -119,7 +126,8 @@ fn pools(
     let mut by_name = BTreeMap::new();
     for plan in &prepared.pools {
         let clock = Arc::clone(&prepared.clock);
-        let trouble = EngineTrouble::new(&plan.name, Arc::clone(&clock), Arc::clone(bus));
+        let (pool, tasks) = ((&*plan.name, plan.size.max(1)), prepared.tasks.lister());
+        let trouble = EngineTrouble::new(pool, tasks, Arc::clone(&clock), Arc::clone(bus));
         let builder = ScheduledThreadPool::builder()
             .core_size(plan.size)
             .thread_name_prefix(plan.prefix.as_str())
@@ -128,6 +136,10 @@ fn pools(
             .listener(trouble);
         let builder = match context {
             Some(context) => context.surround(builder),
+            None => builder,
+        };
+        let builder = match simulation {
+            Some(simulation) => builder.virtual_crew(&simulation.crew()),
             None => builder,
         };
         let pool = builder.build().map_err(StartError::pool)?;

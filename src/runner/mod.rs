@@ -21,6 +21,7 @@ mod launch;
 mod pools;
 mod prepare;
 mod signals;
+mod simulation;
 mod start;
 mod stop;
 mod task_control;
@@ -29,11 +30,16 @@ mod zone;
 
 pub use builder::Builder;
 pub use pools::Pool;
+#[cfg(feature = "testing")]
+pub(crate) use simulation::Simulation;
+use std::time::Duration;
 use stop::Running;
 pub use task_control::Pause;
 pub use task_control::TaskControl;
 pub use tasks::Tasks;
 
+use crate::conduct::ControlError;
+use crate::conduct::Until;
 use crate::error::StartError;
 use crate::error::StopError;
 use crate::registrar::Planned;
@@ -62,7 +68,7 @@ pub fn start() -> Result<(), StartError> {
     Scheduler::builder().start()
 }
 
-/// As [`start`], inside an async `main`: holds no thread of the runtime.
+/// As [`start`](start()), inside an async `main`: holds no thread of the runtime.
 ///
 /// ```no_run
 /// #[tokio::main]
@@ -82,7 +88,7 @@ pub async fn start_async() -> Result<(), StartError> {
 ///
 /// It installs no signal handler. Dropping it stops all tasks and waits for none.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::Scheduler;
 ///
 /// let scheduler = Scheduler::builder().spawn()?;
@@ -104,6 +110,9 @@ impl Scheduler {
     }
 
     /// Starts no new runs, and waits until those in progress have ended.
+    ///
+    /// It blocks the calling thread. In async code write [`shutdown_async`](Self::shutdown_async): a
+    /// task that waits for a timer of a runtime whose only thread is blocked does not end.
     ///
     /// # Errors
     ///
@@ -127,12 +136,21 @@ impl Scheduler {
         self.running.tasks.clone()
     }
 
+    /// Blocks until a task has had so many runs: see [`TaskControl::wait_for`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Tasks::wait_for`].
+    pub fn wait_for(&self, name: &str, until: Until, limit: Duration) -> Result<(), ControlError> {
+        self.running.tasks.wait_for(name, until, limit)
+    }
+
     fn new(running: Running) -> Self {
         Self { running, is_stopped: false }
     }
 
     fn start(&self, tasks: Vec<Planned>) -> Result<(), StartError> {
-        tasks.into_iter().try_for_each(|task| self.running.tasks.start(task))
+        self.running.tasks.start(tasks)
     }
 }
 

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use scheduler_core::Clock;
 use scheduler_core::ScheduledThreadPool;
+use scheduler_expr::check_name;
 
+use crate::settings::word;
 use crate::speech::PoolWords;
 
 /// The name of the pool that runs tasks which choose none.
@@ -16,7 +18,7 @@ pub(crate) const DEFAULT: &str = "default";
 
 /// Configures a pool of threads that tasks choose by `scheduler = "name"`.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{Pool, Scheduler};
 ///
 /// let scheduler = Scheduler::builder()
@@ -50,6 +52,23 @@ impl Pool {
     pub fn thread_name_prefix(self, prefix: impl Into<String>) -> Self {
         Self { prefix: Some(prefix.into()), ..self }
     }
+
+    /// What is wrong with what the program says of the pool of that name.
+    pub(super) fn faults(&self, name: &str) -> Vec<String> {
+        let mut faults = Vec::new();
+        if self.size == Some(0) {
+            faults.push(format!("the pool {} has `0` threads, which can run nothing", word(name)));
+        }
+        if let Some(prefix) =
+            self.prefix.as_deref().filter(|prefix| prefix.contains(char::is_control))
+        {
+            let (prefix, name) = (word(prefix), word(name));
+            faults.push(format!(
+                "the thread-name prefix {prefix} of the pool {name} has a control character in it"
+            ));
+        }
+        faults
+    }
 }
 
 /// A pool as it will be: all of its settings are known.
@@ -61,6 +80,20 @@ pub(crate) struct PoolPlan {
 }
 
 impl PoolPlan {
+    /// What is wrong with the name of a pool that is not the default one.
+    pub(super) fn fault(&self) -> Option<String> {
+        let name = word(&self.name);
+        if self.name == DEFAULT {
+            return Some(format!(
+                "the pool {name} is the one of tasks that name none, and is there anyway\n\
+                 help: size it by Scheduler::builder().pool_size(4), or `pool.size = 4` in settings"
+            ));
+        }
+        let error = check_name(&self.name).err()?;
+        let help = error.help().unwrap_or("write for example `io`");
+        Some(format!("the name {name} of a pool {error}\nhelp: {help}"))
+    }
+
     /// What the banner says of it.
     pub(crate) fn words(&self) -> PoolWords {
         let (name, threads, prefix) = (self.name.clone(), self.size, self.prefix.clone());

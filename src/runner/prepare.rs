@@ -10,6 +10,7 @@ use scheduler_expr::Attribute;
 
 use super::builder::Builder;
 use super::pools;
+use super::pools::Pool;
 use super::pools::PoolPlan;
 use super::tasks::Tasks;
 use super::zone::default_zone;
@@ -61,16 +62,19 @@ pub(crate) fn prepare(builder: &mut Builder) -> Result<Prepared, StartError> {
     let clock = builder.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
     let (shutdown, tasks) = (Shutdown::new(), Tasks::new());
     let mut states = builder.states.clone();
-    states.insert(None, Arc::new(tasks.clone()));
+    states.insert_own(tasks.clone());
     let mut faults = Vec::new();
     let given = Given { states: &states, clock: &clock, shutdown: &shutdown };
-    let in_code = in_code(builder);
-    let definitions = define(builder.listed.as_ref(), in_code, given, &mut faults);
+    let defined = in_code(builder);
+    let definitions = define(builder.listed.as_ref(), defined, given, &mut faults);
     let applied = apply(&settings, builder, &definitions);
     faults.extend(applied.faults.iter().map(ToString::to_string));
     let variable = settings.environment().foreign("TZ");
     let zone = zone(builder, &applied, &variable, &mut faults);
     let pools = pools(builder, &applied);
+    let in_code = std::iter::once((pools::DEFAULT, &builder.pool)).chain(named(builder));
+    faults.extend(in_code.flat_map(|(name, pool)| pool.faults(name)));
+    faults.extend(pools[1..].iter().filter_map(PoolPlan::fault));
     let names: Vec<String> = pools.iter().map(|pool| pool.name.clone()).collect();
     let ground = Ground { zone, pools: &names, seed: builder.seed };
     let plan = plan(&definitions, &applied.tasks, ground, &mut faults);
@@ -121,7 +125,7 @@ fn in_code(builder: &mut Builder) -> Vec<Definition> {
 
 fn apply(settings: &Settings, builder: &Builder, definitions: &[Definition]) -> Applied {
     let texts: Vec<Vec<(Attribute, &str)>> = definitions.iter().map(Definition::words).collect();
-    let words: Vec<TaskWords<'_>> = definitions
+    let mut words: Vec<TaskWords<'_>> = definitions
         .iter()
         .zip(&texts)
         .map(|(task, attributes)| TaskWords {
@@ -130,8 +134,16 @@ fn apply(settings: &Settings, builder: &Builder, definitions: &[Definition]) -> 
             attributes,
         })
         .collect();
-    let pools: Vec<&str> = builder.pools.keys().map(String::as_str).collect();
-    settings.apply(&Known { tasks: &words, pools: &pools })
+    let announced = builder.announced.iter().filter(|name| !is_defined(name, definitions));
+    words.extend(announced.map(|name| TaskWords { name, place: String::new(), attributes: &[] }));
+    let pools: Vec<&str> = named(builder).map(|(name, _)| name).collect();
+    let mut applied = settings.apply(&Known { tasks: &words, pools: &pools });
+    applied.tasks.truncate(definitions.len());
+    applied
+}
+
+fn is_defined(name: &str, definitions: &[Definition]) -> bool {
+    definitions.iter().any(|task| task.name == name)
 }
 
 fn zone(builder: &Builder, applied: &Applied, variable: &str, faults: &mut Vec<String>) -> Zone {
@@ -145,14 +157,23 @@ fn zone(builder: &Builder, applied: &Applied, variable: &str, faults: &mut Vec<S
     }
 }
 
+/// The pools of the builder but the default one.
+fn named(builder: &Builder) -> impl Iterator<Item = (&str, &Pool)> {
+    builder.pools.iter().map(|(name, pool)| (name.as_str(), pool))
+}
+
 fn pools(builder: &Builder, applied: &Applied) -> Vec<PoolPlan> {
     let globals = &applied.globals;
     let size = globals.pool_size.as_ref().map(|set| set.value).or(builder.pool.size);
     let prefix = globals.thread_name_prefix.as_ref().map(|set| set.value.clone());
     let prefix = prefix.or_else(|| builder.pool.prefix.clone());
+    let default_size = || match &builder.simulation {
+        Some(simulation) => simulation.pool_size(),
+        None => pools::default_size(),
+    };
     let default = PoolPlan {
         name: pools::DEFAULT.to_owned(),
-        size: size.unwrap_or_else(pools::default_size).max(1),
+        size: size.unwrap_or_else(default_size).max(1),
         prefix: prefix.unwrap_or_else(|| "scheduling-".to_owned()),
     };
     let others = applied.pools.iter().map(|settings| {
@@ -161,7 +182,7 @@ fn pools(builder: &Builder, applied: &Applied) -> Vec<PoolPlan> {
         let prefix = settings.thread_name_prefix.as_ref().map(|set| set.value.clone());
         PoolPlan {
             name: settings.name.clone(),
-            size: size.unwrap_or_else(pools::default_size).max(1),
+            size: size.unwrap_or_else(default_size).max(1),
             prefix: prefix.or(given.prefix).unwrap_or_else(|| format!("{}-", settings.name)),
         }
     });

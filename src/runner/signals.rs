@@ -6,7 +6,7 @@ use std::process;
 use std::sync::Mutex;
 use std::sync::OnceLock;
 use std::sync::PoisonError;
-#[cfg(unix)]
+#[cfg(any(unix, test))]
 use std::thread;
 
 #[cfg(unix)]
@@ -83,5 +83,30 @@ fn on_signal() {
     let is_first = waiting.is_some_and(|notice| notice.give(()));
     if !is_first {
         process::exit(EXIT_INTERRUPTED);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    #[test]
+    fn f_rg1_of_starts_at_once_one_wins_and_the_next_comes_after_its_end() {
+        for _ in 0..2 {
+            let barrier = Barrier::new(4);
+            let taken: Vec<Result<Signals, StartError>> = thread::scope(|scope| {
+                let take = || {
+                    barrier.wait();
+                    Signals::take()
+                };
+                let threads = [(); 4].map(|()| scope.spawn(take));
+                threads.map(|thread| thread.join().expect("no panic")).into_iter().collect()
+            });
+            assert_eq!(taken.iter().filter(|taken| taken.is_ok()).count(), 1);
+            let refused = taken.iter().filter_map(|taken| taken.as_ref().err());
+            assert!(refused.into_iter().all(StartError::is_already_running));
+        }
     }
 }

@@ -65,7 +65,7 @@ impl Builder {
 
     /// Every effective value and where it comes from, as a text; nothing is started.
     ///
-    /// ```
+    /// ```rust,standalone_crate
     /// use scheduler::{Schedule, Scheduler};
     ///
     /// let builder = Scheduler::builder()

@@ -79,7 +79,7 @@ impl Running {
         self.begin_stop(begun);
         let (running, limit) = (self.tasks.running(begun), self.limit);
         self.voice.say(&Stopping { running: &running, limit, hint }.message());
-        let stopped = if self.await_runs() { Ok(()) } else { Err(self.stop_runs()) };
+        let stopped = if self.await_runs() { Ok(()) } else { self.stop_runs() };
         self.announce_end(begun);
         stopped
     }
@@ -109,8 +109,8 @@ impl Running {
         }
     }
 
-    /// Asks the runs in progress to stop.
-    fn stop_runs(&self) -> StopError {
+    /// Asks the runs in progress to stop; it is no error if there are none.
+    fn stop_runs(&self) -> Result<(), StopError> {
         let late = self.tasks.running(self.clock.wall());
         self.pools.shutdown_now();
         let _ = self.await_end(GRACE);
@@ -118,7 +118,11 @@ impl Running {
         if !left.is_empty() {
             self.voice.say(&NotStopped { running: &left, limit: self.limit }.message());
         }
-        StopError::new(duration(self.limit), names(&late))
+        if late.is_empty() {
+            // The threads had not ended yet, but all runs had.
+            return Ok(());
+        }
+        Err(StopError::new(duration(self.limit), names(&late)))
     }
 
     fn await_end(&self, limit: Duration) -> bool {
@@ -150,5 +154,6 @@ impl Drop for Scheduler {
                 self.running.voice.say(&dropped_too_early());
             }
         }
+        self.running.tasks.forget_all();
     }
 }

@@ -1,6 +1,7 @@
 //! One task of a running scheduler, to be looked at and controlled.
 
 use std::fmt;
+use std::time::Duration;
 
 use chrono::DateTime;
 use chrono::Utc;
@@ -8,13 +9,14 @@ use chrono::Utc;
 use super::tasks::Tasks;
 use crate::conduct::Control;
 use crate::conduct::ControlError;
+use crate::conduct::Until;
 use crate::observe::TaskSnapshot;
 use crate::schedule::Schedule;
 
 /// One task of a running scheduler, to be looked at and controlled: see
 /// [`Tasks::get`](super::Tasks::get).
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{Pause, Schedule, Scheduler};
 ///
 /// let scheduler = Scheduler::builder()
@@ -100,7 +102,8 @@ impl TaskControl {
     ///
     /// # Errors
     ///
-    /// When the task has ended, or the schedule is faulty.
+    /// When the task has ended, or the schedule is faulty or has more in it than a rule.
+    #[track_caller]
     pub fn reschedule(&self, schedule: Schedule) -> Result<(), ControlError> {
         let rule = self.tasks.rule(self.name(), schedule)?;
         self.control.reschedule(rule)
@@ -123,6 +126,42 @@ impl TaskControl {
     /// When no run is in progress.
     pub fn cancel_run(&self) -> Result<(), ControlError> {
         self.control.cancel_run()
+    }
+}
+
+/// Waits for runs.
+impl TaskControl {
+    /// Blocks until the task has had so many runs, at most for `limit` on the scheduler's clock: for
+    /// tests of a whole program in real time. Nothing is polled.
+    ///
+    /// ```standalone_crate
+    /// use scheduler::{Schedule, Scheduler, runs};
+    /// use std::time::Duration;
+    ///
+    /// let scheduler = Scheduler::builder()
+    ///     .task("purge", Schedule::fixed_rate("1ms"), |_| {})
+    ///     .spawn()?;
+    /// scheduler.tasks().get("purge")?.wait_for(runs(3), Duration::from_secs(10))?;
+    /// assert!(scheduler.tasks().get("purge")?.snapshot().counters.runs >= 3);
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the time is over ([`ControlError::is_too_late`]), or the task has ended with fewer runs.
+    pub fn wait_for(&self, until: Until, limit: Duration) -> Result<(), ControlError> {
+        self.control.wait_for(until, limit)
+    }
+
+    /// As [`wait_for`](Self::wait_for), without blocking the calling thread, and without a limit: a
+    /// runtime has its own, such as `tokio::time::timeout`.
+    ///
+    /// # Errors
+    ///
+    /// When the task has ended with fewer runs.
+    pub async fn wait_for_async(&self, until: Until) -> Result<(), ControlError> {
+        self.control.wait_for_async(until).await
     }
 }
 

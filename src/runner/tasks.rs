@@ -9,6 +9,7 @@ use std::sync::MutexGuard;
 use std::sync::OnceLock;
 use std::sync::PoisonError;
 use std::sync::Weak;
+use std::time::Duration;
 
 use chrono::DateTime;
 use chrono::Utc;
@@ -17,6 +18,7 @@ use scheduler_core::ScheduledThreadPool;
 use scheduler_core::trigger::Zone;
 use scheduler_expr::Attribute;
 
+use super::simulation::Simulation;
 use super::task_control::Pause;
 use super::task_control::TaskControl;
 use crate::conduct::Conductor;
@@ -24,6 +26,7 @@ use crate::conduct::Control;
 use crate::conduct::ControlError;
 use crate::conduct::Parts;
 use crate::conduct::Rule;
+use crate::conduct::Until;
 use crate::entry::Location;
 use crate::error::StartError;
 use crate::inject::Call;
@@ -51,9 +54,9 @@ use crate::speech::StillRunning;
 /// The tasks of a running scheduler, to be looked at and controlled while it runs.
 ///
 /// [`Scheduler::tasks`](crate::Scheduler::tasks) gives it, and a task can take it as a parameter.
-/// Clones are ends of the same scheduler.
+/// Clones are ends of the same scheduler; when it has stopped, or was dropped, there are no tasks.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::{Schedule, Scheduler};
 ///
 /// let scheduler = Scheduler::builder()
@@ -93,6 +96,7 @@ pub(super) struct Launcher {
     pub(super) names: Vec<String>,
     /// RACE: weak, because a pool keeps its tasks, and a task may keep the end of all tasks.
     pub(super) pools: BTreeMap<String, Weak<ScheduledThreadPool>>,
+    pub(super) simulation: Option<Arc<dyn Simulation>>,
 }
 
 /// What runs came to, as far as the last words need it.
@@ -125,6 +129,12 @@ impl Tasks {
         controls.iter().map(Control::snapshot).collect()
     }
 
+    /// As [`list`](Self::list), for one whom the tasks keep: it keeps none of them.
+    pub(super) fn lister(&self) -> impl Fn() -> Vec<TaskSnapshot> + Send + Sync + use<> {
+        let board = Arc::downgrade(&self.board);
+        move || board.upgrade().map_or_else(Vec::new, |board| Self { board }.list())
+    }
+
     /// A task by its name: the full one, or an unambiguous end of its path, such as `report` for
     /// `shop::jobs::report`.
     ///
@@ -138,6 +148,15 @@ impl Tasks {
             Ok(index) => Ok(TaskControl::new(controls[index].clone(), self.clone())),
             Err(error) => Err(ControlError::not_found(name, &error.to_string())),
         }
+    }
+
+    /// Blocks until a task has had so many runs: see [`TaskControl::wait_for`].
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get) and [`TaskControl::wait_for`].
+    pub fn wait_for(&self, name: &str, until: Until, limit: Duration) -> Result<(), ControlError> {
+        self.get(name)?.wait_for(until, limit)
     }
 
     /// Pauses all tasks that have not ended; see [`TaskControl::pause_with`].
@@ -156,7 +175,8 @@ impl Tasks {
         }
     }
 
-    /// Adds a task while the scheduler runs. Settings count for it as for any other.
+    /// Adds a task while the scheduler runs. Settings count for it as for any other, those of files and of
+    /// [`set`](crate::Builder::set) if it was [announced](crate::Builder::announce_tasks).
     ///
     /// # Errors
     ///
@@ -213,14 +233,19 @@ impl Tasks {
         schedule: Schedule,
         call: Call,
     ) -> Result<TaskControl, StartError> {
-        let caller = std::panic::Location::caller();
-        let location = Location { file: caller.file(), line: caller.line() };
-        let definition = Definition::in_code(name.to_owned(), schedule, call, location);
-        let launcher = self.board.launcher.get().ok_or_else(StartError::not_running)?;
-        let planned = self.plan(launcher, &definition)?;
-        let control = launcher.start(planned)?;
-        self.keep(control.clone())?;
+        let definition = Definition::in_code(name.to_owned(), schedule, call, Location::caller());
+        let control = self.add_task(&definition).map_err(StartError::of_addition)?;
         Ok(TaskControl::new(control, self.clone()))
+    }
+
+    fn add_task(&self, definition: &Definition) -> Result<Control, StartError> {
+        let launcher = self.board.launcher.get().ok_or_else(StartError::not_running)?;
+        let planned = self.plan(launcher, definition)?;
+        let pool = launcher.pool(&planned)?;
+        let control = launcher.make(planned, &pool);
+        self.keep(control.clone())?;
+        self.submit(&control, &pool).map_err(|error| StartError::of_faults(vec![error]))?;
+        Ok(control)
     }
 
     fn plan(&self, launcher: &Launcher, task: &Definition) -> Result<Planned, StartError> {
@@ -243,12 +268,16 @@ impl Tasks {
     }
 
     /// The rule of a schedule for a task that is there; settings do not count, placeholders do.
+    #[track_caller]
     pub(super) fn rule(&self, name: &str, schedule: Schedule) -> Result<Rule, ControlError> {
         let stopping = || ControlError::refused(name, "the scheduler is not running");
         let launcher = self.board.launcher.get().ok_or_else(stopping)?;
-        let location = Location { file: "reschedule", line: 0 };
+        if let Some(policy) = schedule.policy() {
+            let why = format!("`{policy}` is no part of a rule; only the rule can be changed");
+            return Err(ControlError::refused(name, &why));
+        }
         let call = Call::of(|_| ());
-        let definition = Definition::in_code(name.to_owned(), schedule, call, location);
+        let definition = Definition::in_code(name.to_owned(), schedule, call, Location::caller());
         let texts = definition.words();
         let effective = launcher.settings.resolve(&words(&definition, &texts));
         match launcher.judge(&definition, effective) {
@@ -260,10 +289,31 @@ impl Tasks {
         }
     }
 
-    /// Starts a planned task, and keeps its control.
-    pub(super) fn start(&self, planned: Planned) -> Result<(), StartError> {
+    /// Starts all planned tasks. The first run of the first one finds all of them here.
+    pub(super) fn start(&self, planned: Vec<Planned>) -> Result<(), StartError> {
         let launcher = self.board.launcher.get().ok_or_else(StartError::not_running)?;
-        self.keep(launcher.start(planned)?)
+        let mut made = Vec::new();
+        for task in planned {
+            let pool = launcher.pool(&task)?;
+            let place = format!("{}: `{}`", task.location, task.name);
+            let control = launcher.make(task, &pool);
+            self.keep(control.clone())?;
+            made.push((place, control, pool));
+        }
+        for (place, control, pool) in made {
+            self.submit(&control, &pool)
+                .map_err(|error| StartError::of_faults(vec![format!("{place}: {error}")]))?;
+        }
+        Ok(())
+    }
+
+    /// Submits a task that is kept already; one that is refused is let go of.
+    fn submit(&self, control: &Control, pool: &ScheduledThreadPool) -> Result<(), String> {
+        control.submit(pool).map_err(|error| {
+            let _ = control.cancel();
+            self.controls().retain(|known| known.name() != control.name());
+            error.to_string()
+        })
     }
 
     pub(super) fn launch_with(&self, launcher: Launcher) {
@@ -300,6 +350,13 @@ impl Tasks {
         self.list().iter().fold(gone, |totals, task| totals.and(&task.counters))
     }
 
+    /// Lets go of all tasks: those that keep an end of them would keep themselves, and their values,
+    /// for ever.
+    pub(super) fn forget_all(&self) {
+        let controls = std::mem::take(&mut *self.controls());
+        drop(controls);
+    }
+
     pub(super) fn controls(&self) -> MutexGuard<'_, Vec<Control>> {
         self.board.controls.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -323,17 +380,22 @@ impl Launcher {
         judge(task, &effective, ground).map_err(refuse)
     }
 
-    fn start(&self, planned: Planned) -> Result<Control, StartError> {
+    fn pool(&self, planned: &Planned) -> Result<Arc<ScheduledThreadPool>, StartError> {
         let pool = self.pools.get(&*planned.pool).and_then(Weak::upgrade);
-        let pool = pool.ok_or_else(StartError::not_running)?;
+        pool.ok_or_else(StartError::not_running)
+    }
+
+    fn make(&self, planned: Planned, pool: &Arc<ScheduledThreadPool>) -> Control {
         let (facts, at) = (planned.facts(), self.clock.wall());
-        let place = format!("{}: `{}`", planned.location, planned.name);
         self.bus.emit(Event::TaskAdded { task: Arc::new(facts.clone()), at });
         let Planned { rule, policy, call, .. } = planned;
+        let call = match &self.simulation {
+            Some(simulation) => simulation.stand_in(&facts.name, call),
+            None => call,
+        };
         let (clock, bus) = (Arc::clone(&self.clock), Arc::clone(&self.bus));
-        let parts = Parts { facts, rule, policy, call, pool, clock, bus };
-        Conductor::start(parts)
-            .map_err(|error| StartError::of_faults(vec![format!("{place}: {error}")]))
+        let pool = Arc::clone(pool);
+        Conductor::make(Parts { facts, rule, policy, call, pool, clock, bus })
     }
 }
 

@@ -59,10 +59,11 @@ pub(super) fn is_dry_run(environment: &Environment) -> Result<bool, Fault> {
     match environment.text(DRY_RUN_VARIABLE)? {
         Some("1" | "true") => Ok(true),
         None | Some("" | "0" | "false") => Ok(false),
-        Some(other) => {
-            Err(Fault::new(format!("env {DRY_RUN_VARIABLE}: {} is neither", word(other)))
-                .help("write `1` or `true` to print the settings and start nothing".to_owned()))
-        }
+        Some(other) => Err(Fault::new(format!(
+            "env {DRY_RUN_VARIABLE}: {} is neither yes nor no",
+            word(other)
+        ))
+        .help("write `1` or `true` to print the settings and start nothing".to_owned())),
     }
 }
 

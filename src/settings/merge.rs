@@ -68,11 +68,6 @@ impl Effective {
         self.values.get(&attribute)
     }
 
-    /// The attributes that somebody set, in the order of [`Attribute::ALL`].
-    pub(crate) fn attributes(&self) -> impl Iterator<Item = (Attribute, &Valued)> {
-        self.values.iter().map(|(attribute, valued)| (*attribute, valued))
-    }
-
     /// The fault of a text that a parser refused: where it was written, what for, and an example.
     pub(crate) fn fault(&self, attribute: Attribute, refusal: &Refusal<'_>) -> Fault {
         let valued = self.get(attribute);

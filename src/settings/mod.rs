@@ -33,11 +33,6 @@
 //!
 //! The registrar adds its own faults to `applied.faults`, by [`Effective::fault`].
 
-#![cfg_attr(
-    not(test),
-    expect(dead_code, unused_imports, reason = "the registrar is about to call it")
-)]
-
 mod environment;
 mod fault;
 mod file;
@@ -59,10 +54,10 @@ use std::path::Path;
 
 pub(crate) use environment::Environment;
 pub(crate) use fault::{Fault, Level, Remark, word};
-pub(crate) use globals::{Globals, PoolSettings, Set};
+pub(crate) use globals::{Globals, PoolSettings};
 pub(crate) use merge::{Effective, Refusal};
 pub(crate) use report::report;
-pub(crate) use source::{Source, Valued};
+pub(crate) use source::Source;
 pub(crate) use tasks::TaskWords;
 
 use file::Layer;
@@ -189,13 +184,14 @@ impl Settings {
         Applied { globals, pools, tasks, faults, remarks }
     }
 
-    /// Says what counts for a task that is added later, beside others that are there.
+    /// Says what counts for a task that is added later, beside others that are there. Those that
+    /// were there once, or are switched off, may still be spoken of.
     pub(crate) fn apply_to(
         &self,
         task: &TaskWords<'_>,
         others: &[&str],
     ) -> Result<Effective, Vec<Fault>> {
-        let mut reading = Reading::new(self);
+        let mut reading = Reading { passes_over_strangers: true, ..Reading::new(self) };
         let silent = |name| TaskWords { name, place: String::new(), attributes: &[] };
         let mut all: Vec<TaskWords<'_>> = others.iter().copied().map(silent).collect();
         all.push(TaskWords { name: task.name, place: task.place.clone(), ..*task });

@@ -27,6 +27,8 @@ pub(super) struct Reading<'a> {
     pub(super) remarks: Vec<Remark>,
     /// The variables that were asked for and set.
     pub(super) used: BTreeSet<String>,
+    /// Whether what is said of tasks that are not there is no fault, because the start has judged it.
+    pub(super) passes_over_strangers: bool,
 }
 
 /// What a text is for, in words for messages.
@@ -41,7 +43,13 @@ pub(super) struct Subject<'a> {
 
 impl<'a> Reading<'a> {
     pub(super) fn new(settings: &'a Settings) -> Self {
-        Self { settings, faults: Vec::new(), remarks: Vec::new(), used: BTreeSet::new() }
+        Self {
+            settings,
+            faults: Vec::new(),
+            remarks: Vec::new(),
+            used: BTreeSet::new(),
+            passes_over_strangers: false,
+        }
     }
 
     /// What the key is set to in the highest place that sets it.

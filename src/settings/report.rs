@@ -8,9 +8,10 @@ use super::file::ROOT;
 use super::merge::Effective;
 use super::schema;
 use super::source::Valued;
+use super::source::origins;
 
 /// Values longer than this do not push the sources of the others to the right.
-const WIDTH_MAX: usize = 40;
+const WIDTH_MAX: usize = 48;
 
 /// A heading, and lines of three columns below it.
 struct Block {
@@ -77,6 +78,7 @@ fn row(name: &str, valued: &Valued) -> [String; 3] {
     let mut source = valued.source.to_string();
     if valued.written != valued.text {
         source.push_str(&format!(", written `{}`", visible(&valued.written)));
+        source.push_str(&origins(&valued.via));
     }
     let text = if valued.text.is_empty() { "\"\"".to_owned() } else { visible(&valued.text) };
     [visible(name), text, source]

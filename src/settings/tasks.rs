@@ -79,6 +79,7 @@ fn in_layer(reading: &mut Reading<'_>, layer: &Layer, names: &Names<'_>) -> Said
                     add(reading, &mut said, meant, raw, names);
                 }
             }
+            Err(wrong) if wrong.is_stranger && reading.passes_over_strangers => {}
             Err(wrong) => {
                 // A table with a wrong name has many lines, but it is one mistake.
                 if told.insert(wrong.text.clone()) {
@@ -114,6 +115,14 @@ fn add(
 struct Wrong {
     text: String,
     help: Option<String>,
+    /// Whether there is no task of that name.
+    is_stranger: bool,
+}
+
+impl Wrong {
+    fn new(text: String, help: Option<String>) -> Self {
+        Self { text, help, is_stranger: false }
+    }
 }
 
 /// The task and the attribute that a key means; `parts` are those behind `scheduler.tasks`.
@@ -130,7 +139,7 @@ fn meant(
         if names.meant(&name).is_empty() {
             continue;
         }
-        let refuse = |error: NotFound| Wrong { text: error.to_string(), help: None };
+        let refuse = |error: NotFound| Wrong::new(error.to_string(), None);
         let task = names.find(&name).map_err(refuse)?;
         let attribute = parts[split..].join(".");
         return match Attribute::from_name(&attribute) {
@@ -142,12 +151,15 @@ fn meant(
     if parts.is_empty() {
         let text = format!("`{ROOT}.{}` is the table of the tasks", schema::TASKS);
         let help = "write `[scheduler.tasks.<name>]`, and the attributes below it".to_owned();
-        return if is_empty { Ok(None) } else { Err(Wrong { text, help: Some(help) }) };
+        return if is_empty { Ok(None) } else { Err(Wrong::new(text, Some(help))) };
     }
     let name = parts[..name_length(parts, is_empty)].join(".");
     match names.find(&name) {
         Ok(_) => Ok(None),
-        Err(unknown) => Err(Wrong { text: unknown.to_string(), help: all_of(names.all()) }),
+        Err(unknown) => {
+            let (text, help) = (unknown.to_string(), all_of(names.all()));
+            Err(Wrong { text, help, is_stranger: true })
+        }
     }
 }
 
@@ -168,7 +180,7 @@ fn unknown_attribute(attribute: &str, task: &str) -> Wrong {
     if attribute.is_empty() {
         let text = format!("task {} is set to a value, but it is a table", word(task));
         let help = format!("write an attribute behind the name, such as `{}`", Attribute::Cron);
-        return Wrong { text, help: Some(help) };
+        return Wrong::new(text, Some(help));
     }
     let all = || Attribute::ALL.iter().map(|attribute| attribute.name());
     let part = format!("{attribute}.");
@@ -176,13 +188,11 @@ fn unknown_attribute(attribute: &str, task: &str) -> Wrong {
         nearest(attribute, all()).or_else(|| all().find(|name| name.starts_with(&part)));
     let text = format!("unknown attribute {} of task {}", word(attribute), word(task));
     match suggestion {
-        Some(suggestion) => {
-            Wrong { text: format!("{text}; did you mean `{suggestion}`?"), help: None }
-        }
+        Some(suggestion) => Wrong::new(format!("{text}; did you mean `{suggestion}`?"), None),
         None => {
             let names: Vec<&str> = all().collect();
             let help = format!("the attributes are {}", names.join(", "));
-            Wrong { text, help: Some(help) }
+            Wrong::new(text, Some(help))
         }
     }
 }

@@ -107,9 +107,10 @@ impl Reporter {
         if streak > 0 && card.is_streak_said {
             return Some(failures::recovered(task, took, streak));
         }
-        let took = duration(took);
-        is_debug_wanted
-            .then(|| Message::debug(format!("task `{task}` finished run {number} in {took}")))
+        is_debug_wanted.then(|| {
+            let took = duration(took);
+            Message::debug(format!("task `{task}` finished run {number} in {took}"))
+        })
     }
 
     fn words(&self, event: &Event) -> Option<Message> {

@@ -39,6 +39,7 @@ impl Desk {
         desk
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "events are made where they are told")]
     fn tell(&self, event: Event) {
         self.reporter.on_event(&event);
     }

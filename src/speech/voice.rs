@@ -10,11 +10,14 @@ use crate::observe::Level;
 use crate::observe::Log;
 use crate::observe::catch;
 
+/// A function of the program that is given the words.
+type Say = dyn Fn(&str) + Send + Sync;
+
 /// Says the scheduler's own words where the program wants them.
 #[derive(Clone)]
 pub(crate) struct Voice {
     /// The program's function; none if it gave none.
-    say: Option<Arc<dyn Fn(&str) + Send + Sync>>,
+    say: Option<Arc<Say>>,
 }
 
 impl Voice {

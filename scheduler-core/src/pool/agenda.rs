@@ -130,6 +130,13 @@ impl<T> Agenda<T> {
         [tick, wall].into_iter().flatten().min().filter(|look| *look != Tick::MAX)
     }
 
+    /// When the first item is due, as both clocks go now: for whoever moves the clocks himself.
+    pub(crate) fn first_due(&mut self, now: Now) -> Option<Tick> {
+        let tick = self.ticks.first().map(|key| Tick::from_nanos(key.due));
+        let wall = self.walls.first().map(|key| Tick::from_nanos(reached_at(key, now).due));
+        [tick, wall].into_iter().flatten().min().filter(|due| *due != Tick::MAX)
+    }
+
     /// Takes out what `leaves` picks; it is asked with whether the item is due.
     pub(crate) fn extract(&mut self, now: Now, leaves: &mut dyn FnMut(bool, &T) -> bool) -> Vec<T> {
         let ticks = self.ticks.extract(&mut |key, item| leaves(is_due(key.due, now.tick), item));
@@ -225,6 +232,7 @@ mod tests {
         let mut agenda = Agenda::new();
         agenda.push(wall(100), 0, (), Some(at(1)));
         assert_eq!(agenda.next_look(at(1)), Some(at(1).tick + WALL_CHECK));
+        assert_eq!(agenda.first_due(at(1)), Some(at(100).tick));
         let mut now = at(100);
         now.wall -= TimeDelta::milliseconds(3);
         assert_eq!(agenda.next_look(now), Some(now.tick + Duration::from_millis(3)));
@@ -266,5 +274,6 @@ mod tests {
         let now = Now { tick: Tick::MAX, wall: at(0).wall };
         assert_eq!(agenda.pop_due(now), None);
         assert_eq!(agenda.next_look(now), None);
+        assert_eq!(agenda.first_due(now), None);
     }
 }

@@ -21,6 +21,7 @@ use crate::queue::Ticket;
 use crate::sync::planted;
 use crate::time::Due;
 use crate::time::Now;
+use crate::time::Tick;
 
 /// The state of a pool.
 #[derive(Debug)]
@@ -82,6 +83,9 @@ impl<I: Item> Core<I> {
         effects: &mut Effects<I>,
     ) -> Take<I> {
         self.settle(worker, done, now, effects);
+        if !effects.cancel.is_empty() && !planted("L10 late") {
+            return Take::Again;
+        }
         self.roster.arrive(worker);
         if self.state >= RunState::Stopping {
             return self.leave(worker, now, effects);
@@ -182,34 +186,9 @@ impl<I: Item> Core<I> {
         self.lose(worker, now, effects);
     }
 
-    /// Starts workers up to the core size, at most `limit`.
-    ///
-    /// A pool that is shut down starts none that would leave at once.
-    pub(crate) fn prestart(&mut self, limit: usize, effects: &mut Effects<I>) {
-        let has_work = match self.state {
-            RunState::Running => true,
-            RunState::ShuttingDown => !self.is_exhausted(),
-            RunState::Stopping | RunState::Terminated => false,
-        };
-        let missing = self.roster.core_size.saturating_sub(self.roster.live());
-        let hired = if has_work { missing.min(limit) } else { 0 };
-        for _ in 0..hired {
-            self.hire(effects);
-        }
-    }
-
-    pub(crate) fn set_core_size(&mut self, core_size: usize, effects: &mut Effects<I>) {
-        let grows_by = core_size.saturating_sub(self.roster.core_size);
-        self.roster.core_size = core_size;
-        self.prestart(grows_by.min(self.agenda.len()), effects);
-        self.reconsider_idle(effects);
-    }
-
-    /// Lets idle workers see new limits.
-    pub(crate) fn reconsider_idle(&mut self, effects: &mut Effects<I>) {
-        if self.roster.is_timed() {
-            effects.wake.extend(self.roster.everyone_waiting());
-        }
+    /// When the first of what waits is due, as both clocks go now.
+    pub(crate) fn first_due(&mut self, now: Now) -> Option<Tick> {
+        self.agenda.first_due(now)
     }
 
     pub(crate) fn stats(&self) -> PoolStats {
@@ -297,19 +276,6 @@ impl<I: Item> Core<I> {
         if let Some(next_look) = self.agenda.next_look(now) {
             effects.wake.extend(self.roster.appoint(next_look));
         }
-    }
-
-    pub(super) fn hire_if_missing(&mut self, effects: &mut Effects<I>) {
-        if self.roster.live() < self.roster.core_size.max(1) {
-            self.hire(effects);
-        }
-    }
-
-    /// Wants one more worker. One that had to stay because it was the only one now may leave, and is
-    /// told: it waits without a limit.
-    pub(super) fn hire(&mut self, effects: &mut Effects<I>) {
-        effects.start.push(self.roster.hire());
-        self.reconsider_idle(effects);
     }
 
     fn leave(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) -> Take<I> {

@@ -7,7 +7,7 @@
 //!
 //! | layer | files | knows | never |
 //! |---|---|---|---|
-//! | core | `core`, `intake`, `ending`, `renewal`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
+//! | core | `core`, `intake`, `ending`, `renewal`, `staffing`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
 //! | shell | `shell`, `locked`, `inbox` | the locks; performs the core's effects after unlocking | decides anything |
 //! | edge | `worker`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
 //!
@@ -46,6 +46,7 @@ mod renewal;
 mod roster;
 mod shell;
 mod shutdown;
+mod staffing;
 mod step;
 mod time_limit;
 mod unstarted;

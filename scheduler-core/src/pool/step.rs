@@ -28,6 +28,11 @@ pub(crate) enum Take<I> {
     /// Wait to be woken, at most until this time.
     Wait(Option<Tick>),
     Leave,
+    /// Ask once more.
+    ///
+    /// RACE: a worker that left together with what it cancels could tell of that, and drop it, after
+    /// another one has declared the end of the pool.
+    Again,
 }
 
 /// What a worker has done since it last asked.

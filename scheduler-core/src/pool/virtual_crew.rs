@@ -91,6 +91,17 @@ impl VirtualCrew {
         workers.get(&worker).is_some_and(|rest| rest.seen != Some(rest.gate.epoch()))
     }
 
+    /// When the first of the tasks and alarms that wait in the pool is due, as its clocks go now.
+    ///
+    /// A worker that waits looks at the wall clock every half second ([`Stepped::Waits`]); whoever
+    /// moves the clocks himself need not, and steps a worker then, and after each setting of the wall
+    /// clock.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Tick> {
+        let shell = self.shell.lock().as_ref().and_then(Weak::upgrade)?;
+        shell.step(|core, now, _| core.first_due(now))
+    }
+
     /// Refuses the next `count` workers that the pool wants to start, as a system does that has no
     /// threads left.
     pub fn refuse(&self, count: u64) {
@@ -303,6 +314,24 @@ mod tests {
         clock.advance(SECOND);
         crew.run_until_idle();
         assert_eq!(crew.workers(), []);
+    }
+
+    #[test]
+    fn the_next_due_time_is_that_of_either_clock() {
+        let (crew, clock) = (VirtualCrew::new(), ManualClock::new());
+        assert_eq!(crew.next_due(), None);
+        let builder = ScheduledThreadPool::builder().clock(Arc::new(clock.clone()));
+        let pool = builder.virtual_crew(&crew).build().unwrap();
+        let hourly: crate::trigger::CronTrigger = crate::trigger::CronTrigger::new(
+            "0 0 * * * *".parse().unwrap(),
+            crate::trigger::Zone::UTC,
+        );
+        pool.schedule_with_trigger(hourly, || {}).unwrap();
+        assert_eq!(crew.next_due(), Some(Tick::ZERO + SECOND * 3_600));
+        clock.suspend(SECOND * 600);
+        assert_eq!(crew.next_due(), Some(Tick::ZERO + SECOND * 3_000));
+        pool.schedule(SECOND * 2_000, || {}).unwrap();
+        assert_eq!(crew.next_due(), Some(Tick::ZERO + SECOND * 2_000));
     }
 
     #[test]

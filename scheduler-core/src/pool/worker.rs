@@ -75,6 +75,10 @@ pub(super) fn take(shell: &Arc<Shell>, worker: WorkerNumber, done: Done<AnyItem>
         let task = match shell.next(worker, done, now) {
             Take::Wait(until) => return Taken::Waits(until),
             Take::Leave => return Taken::Leaves,
+            Take::Again => {
+                done = Done::Nothing;
+                continue;
+            }
             Take::Run(task) => task,
         };
         if let Some(run) = begin(shell, task, now) {

@@ -108,7 +108,21 @@ impl Rhythm {
 
 /// Asks a pace, which is user code.
 fn ask(pace: &dyn Pace, occasion: Occasion<'_>, now: Now) -> Result<Option<Due>, Failure> {
-    catch(|| pace.next(&Asked { occasion, now }))
+    let question = Question { pace, asked: Asked { occasion, now } };
+    catch(|| question.put())
+}
+
+/// A question and who is asked, in one place: what a door is entered with is moved.
+struct Question<'a> {
+    pace: &'a dyn Pace,
+    asked: Asked<'a>,
+}
+
+impl Question<'_> {
+    #[inline]
+    fn put(&self) -> Option<Due> {
+        self.pace.next(&self.asked)
+    }
 }
 
 impl fmt::Debug for Rhythm {

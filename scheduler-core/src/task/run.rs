@@ -13,6 +13,7 @@ use super::header::TaskId;
 use super::rhythm::LastRun;
 use crate::error::Error;
 use crate::sync::local;
+use crate::time::Due;
 use crate::time::Gate;
 use crate::time::Now;
 use crate::time::Tick;
@@ -37,7 +38,6 @@ local! {
 /// assert_eq!(handle.wait()?, 1);
 /// # Ok::<(), scheduler_core::Error>(())
 /// ```
-#[derive(Clone)]
 pub struct Run {
     task: Arc<dyn AnyTask>,
     number: u64,
@@ -53,6 +53,13 @@ impl Run {
     pub fn current() -> Option<Self> {
         // A thread that is ending may have no thread-locals any more, and executes no task.
         CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
+    }
+
+    /// Looks at the run that the calling thread executes, without a share in it; none outside a task.
+    ///
+    /// The look is not to be one that runs other tasks on this thread.
+    pub fn with_current<R>(look: impl FnOnce(&Self) -> R) -> Option<R> {
+        CURRENT.try_with(|current| current.borrow().as_ref().map(look)).ok().flatten()
     }
 
     /// The number of the task.
@@ -74,18 +81,28 @@ impl Run {
     }
 
     /// The instant this run was meant to start at, as the wall clock tells it.
+    #[inline]
     #[must_use]
     pub fn fire_time(&self) -> DateTime<Utc> {
         self.last.scheduled()
     }
 
     /// When this run did start, as the wall clock told it.
+    #[inline]
     #[must_use]
     pub fn started_at(&self) -> DateTime<Utc> {
         self.last.started.wall
     }
 
+    /// The instant this run was due at, on its own clock; see [`fire_time`](Self::fire_time).
+    #[inline]
+    #[must_use]
+    pub fn due(&self) -> Due {
+        self.last.due
+    }
+
     /// When this run did start, on both clocks.
+    #[inline]
     #[must_use]
     pub fn started(&self) -> Now {
         self.last.started
@@ -174,6 +191,22 @@ impl Run {
     /// How long this run has taken so far.
     pub(crate) fn elapsed(&self, now: Tick) -> Duration {
         now.since(self.last.started.tick)
+    }
+}
+
+/// A copy of the last run of a task becomes one of its present run at no cost.
+impl Clone for Run {
+    fn clone(&self) -> Self {
+        Self { task: Arc::clone(&self.task), ..*self }
+    }
+
+    #[inline]
+    fn clone_from(&mut self, source: &Self) {
+        let Self { task, number, last, is_resumed } = source;
+        if !Arc::ptr_eq(&self.task, task) {
+            self.task = Arc::clone(task);
+        }
+        (self.number, self.last, self.is_resumed) = (*number, *last, *is_resumed);
     }
 }
 

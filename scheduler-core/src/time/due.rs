@@ -64,9 +64,13 @@ impl Due {
 
     /// Whether the instant has been reached; [`NEVER`](Self::NEVER) is only by a clock at its own end,
     /// and a task that is due then does not run even so.
+    #[inline]
     #[must_use]
     pub fn is_reached(self, now: Now) -> bool {
-        self.left(now).is_zero()
+        match self {
+            Self::Tick(tick) => tick <= now.tick,
+            Self::Wall(wall) => wall <= now.wall,
+        }
     }
 
     /// Where a task with this fire time enters the queue at `now`.

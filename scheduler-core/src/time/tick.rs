@@ -41,6 +41,7 @@ impl Tick {
     }
 
     /// The time from `earlier` to this instant, or zero when `earlier` is later.
+    #[inline]
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -51,6 +52,7 @@ impl Tick {
 impl std::ops::Add<Duration> for Tick {
     type Output = Self;
 
+    #[inline]
     fn add(self, duration: Duration) -> Self {
         let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         Self(self.0.saturating_add(nanos))

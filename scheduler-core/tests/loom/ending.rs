@@ -5,6 +5,7 @@ use std::time::Duration;
 use loom::thread;
 
 use crate::kit::Counter;
+use crate::kit::HOUR;
 use crate::kit::Latch;
 use crate::kit::build;
 use crate::kit::builder;
@@ -14,6 +15,8 @@ use crate::kit::pool;
 models! {
     l9_one_terminator_wherever_the_last_end_is_dropped: last_end, with "L9" says "terminates once";
     l10_each_task_is_handed_out_or_run: drain, with "L10" says "one side";
+    l10_what_a_worker_cancels_is_dropped_before_the_end: late_requeue,
+        with "L10 late" says "before the end";
 }
 
 /// A task holds an end of its own pool, while the others are dropped.
@@ -51,4 +54,21 @@ fn drain() {
     }
     drop(drained);
     assert!(handles.iter().all(|handle| handle.is_done()));
+}
+
+/// A recurring task comes back to a pool that is being shut down, while another worker leaves.
+fn late_requeue() {
+    let (dropped, called, pool) = (Counter::default(), Counter::default(), pool(2));
+    let token = dropped.on_drop();
+    let body = move || {
+        let _held = &token;
+    };
+    let handle = pool.schedule_at_fixed_rate(Duration::ZERO, HOUR, body).unwrap();
+    let count = called.clone();
+    handle.on_done(move |_| count.add());
+    pool.prestart();
+    pool.shutdown();
+    assert!(pool.await_termination(Duration::MAX));
+    let seen = (handle.is_cancelled(), called.get(), dropped.get());
+    assert_eq!(seen, (true, 1, 1), "a task is told of and dropped before the end");
 }

@@ -112,6 +112,11 @@ impl Attribute {
             );
             return invalid.with_help(Some(help));
         }
+        if text == "-" && matches!(self, Self::FixedRate | Self::FixedDelay) {
+            let reason = format!("invalid `{self}`: `-` switches off cron expressions only");
+            let help = "to switch the task off, write `enabled = false`".to_owned();
+            return AttributeError::new(self, reason).with_help(Some(help));
+        }
         // Carets below the whole text would only repeat what is seen anyway.
         let is_part = error.span() != (0..text.len());
         invalid.with_caret(is_part.then(|| error.caret())).with_help(error.help())

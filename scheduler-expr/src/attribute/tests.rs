@@ -36,6 +36,9 @@ fn a_cron_expression_has_a_fire_time_or_is_off() {
     check(Attribute::Cron, " -", "1 field");
     check(Attribute::Cron, "0 0 25 * * *", "midnight is hour 0");
     check(Attribute::Cron, "0 0 0 30 2 *", "never matches");
+    check(Attribute::FixedRate, "-", "switches off cron expressions only; to switch the task off");
+    check(Attribute::FixedDelay, "-", "write `enabled = false`");
+    check(Attribute::Jitter, "-", "a number is missing");
 }
 
 #[test]

@@ -207,6 +207,12 @@ fn read_value(takes: Takes, tokens: TokenStream) -> Option<Value> {
 fn wrong_kind(spec: &Spec, tokens: &TokenStream) -> String {
     let Spec { name, example, takes, .. } = spec;
     let found = tokens.to_string();
+    if let Some(next) = without_comma(tokens) {
+        return format!("expected `,` before `{next}`: options are separated by commas");
+    }
+    if let (Takes::Path, Some(path)) = (takes, path_in_quotes(tokens)) {
+        return format!("`{name}` takes a path, without quotes; write `{name} = {path}`");
+    }
     match takes {
         Takes::Path => format!("`{name}` takes the path of the `scheduler` crate: `{example}`"),
         Takes::TextOrNumber if found.starts_with('-') => {
@@ -220,6 +226,23 @@ fn wrong_kind(spec: &Spec, tokens: &TokenStream) -> String {
         }
         _ => format!("`{name}` takes a string literal, read at compile time: `{example}`"),
     }
+}
+
+/// The word behind a literal, which no comma stands before.
+fn without_comma(tokens: &TokenStream) -> Option<String> {
+    let mut tokens = tokens.clone().into_iter();
+    match (tokens.next()?, tokens.next()?) {
+        (TokenTree::Literal(_), TokenTree::Ident(next)) => {
+            Some(diagnostic::shorten(&next.to_string()))
+        }
+        _ => None,
+    }
+}
+
+/// The path that stands between quotation marks, as other macros have it.
+fn path_in_quotes(tokens: &TokenStream) -> Option<String> {
+    let text: LitStr = syn::parse2(tokens.clone()).ok()?;
+    text.parse_with(Path::parse_mod_style).is_ok().then(|| diagnostic::shorten(&text.value()))
 }
 
 /// The message for a word that is not among `options`.

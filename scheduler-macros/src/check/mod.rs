@@ -1,8 +1,8 @@
 //! The rules: each a condition, a place and a sentence. Nothing else.
 //!
-//! * [`function`]: what may be annotated.
+//! * [`function`](mod@function): what may be annotated.
 //! * [`argument`]: what the scheduler can hand to it.
-//! * [`block`]: what an `impl` block with annotated methods is like.
+//! * [`block`](mod@block): what an `impl` block with annotated methods is like.
 //! * [`options`]: which options an annotation needs.
 //! * [`words`]: whether a text means something, judged by `scheduler-expr`, which judges it again
 //!   when the program starts.

@@ -24,9 +24,8 @@ fn a_task_goes_on_after_a_failure_unless_told_otherwise() {
     for overlap in [Overlap::Skip, Overlap::QueueOne, Overlap::Allow] {
         let mut stage = Stage::new();
         let policy = Policy { overlap, ..Policy::default() };
-        let control = stage.task(rate(1_000), policy, |run| {
-            if run.number() == 2 { fails(100) } else { ok(100) }
-        });
+        let control = stage
+            .task(rate(1_000), policy, |run| if run.number() == 2 { fails(100) } else { ok(100) });
         stage.until(2_500);
         assert_eq!(stage.heard(), "start 0 | start 1 | error 1.1 | start 2");
         assert_eq!(control.snapshot().streak, 0);
@@ -44,11 +43,9 @@ fn a_task_goes_on_after_a_failure_unless_told_otherwise() {
 #[test]
 fn a_task_that_stops_on_error_lets_runs_beside_finish() {
     let mut stage = Stage::new();
-    let policy =
-        Policy { overlap: Overlap::Allow, on_error: OnError::Stop, ..Policy::default() };
-    let control = stage.task(rate(1_000), policy, |run| {
-        if run.number() == 2 { fails(500) } else { ok(2_200) }
-    });
+    let policy = Policy { overlap: Overlap::Allow, on_error: OnError::Stop, ..Policy::default() };
+    let control = stage
+        .task(rate(1_000), policy, |run| if run.number() == 2 { fails(500) } else { ok(2_200) });
     stage.until(5_000);
     assert_eq!(stage.heard(), "start 0 | start 1 | error 1.5 | failed 1.5");
     let snapshot = control.snapshot();
@@ -139,9 +136,8 @@ fn a_run_between_two_attempts_is_in_progress() {
 fn an_attempt_that_succeeds_ends_the_run_well_and_stop_waits_for_the_last_attempt() {
     let mut stage = Stage::new();
     let policy = Policy { on_error: OnError::Stop, ..retrying(2) };
-    let control = stage.task(once(0), policy, |run| {
-        if run.attempt() < 3 { fails(0) } else { ok(0) }
-    });
+    let control =
+        stage.task(once(0), policy, |run| if run.attempt() < 3 { fails(0) } else { ok(0) });
     stage.until(9_000);
     assert!(stage.heard().ends_with("| completed 9") || control.snapshot().counters.successes == 1);
     assert_eq!(control.snapshot().state, TaskState::Completed);
@@ -158,9 +154,8 @@ fn a_plain_function_that_takes_too_long_is_asked_to_stop_and_has_timed_out() {
     for overlap in [Overlap::Skip, Overlap::Allow] {
         let mut stage = Stage::new();
         let policy = Policy { timeout: Some(ms(500)), overlap, ..Policy::default() };
-        let control = stage.task(rate(2_000), policy, |run| {
-            ok(if run.number() == 1 { 800 } else { 400 })
-        });
+        let control =
+            stage.task(rate(2_000), policy, |run| ok(if run.number() == 1 { 800 } else { 400 }));
         stage.until(2_500);
         assert_eq!(stage.heard(), "start 0 | stop 0.5 | timeout 0.8 | start 2", "{overlap:?}");
         let outcome = &control.snapshot().last_runs[1].outcome;
@@ -315,8 +310,7 @@ fn jitter_is_stable_and_does_not_move_the_schedule() {
                 ok(0)
             });
             stage.until(100_000);
-            let runs = runs.lock().unwrap().clone();
-            runs
+            std::mem::take(&mut *runs.lock().unwrap())
         };
         let runs = play(0);
         assert_eq!(runs, play(0));

@@ -1,11 +1,15 @@
 //! Pause, resume, run now, reschedule and cancel, and what they meet.
 
+use std::sync::Arc;
+use std::sync::Mutex;
+
 use super::stage::*;
 use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
 use crate::observe::TaskState;
 use crate::run::Cause;
+use crate::run::Run;
 
 fn overlap(overlap: Overlap) -> Policy {
     Policy { overlap, ..Policy::default() }
@@ -64,10 +68,7 @@ fn a_pause_until_an_instant_ends_by_itself() {
     assert_eq!(snapshot.next.map(seconds), Some(3.0));
     assert_eq!(snapshot.would_run_at.map(seconds), Some(1.0));
     stage.until(4_500);
-    assert_eq!(
-        stage.heard(),
-        "start 0 | paused 0.5 | resumed 3 | paused 2 x2 | start 3 | start 4"
-    );
+    assert_eq!(stage.heard(), "start 0 | paused 0.5 | resumed 3 | paused 2 x2 | start 3 | start 4");
     assert!(control.resume().unwrap_err().is_not_paused());
 }
 
@@ -153,7 +154,11 @@ fn a_fire_time_that_comes_during_a_manual_run() {
     };
     play(rate(1_000), Overlap::Skip, "start 0 | manual 0.5 | overlap 1 | start 2 | start 3");
     play(rate(1_000), Overlap::QueueOne, "start 0 | manual 0.5 | overlap 1 | start 2 | start 3");
-    play(rate(700), Overlap::QueueOne, "start 0 | manual 0.5 | overlap 0.7 | start 2 (1.4) | start 2.1 | start 2.8");
+    play(
+        rate(700),
+        Overlap::QueueOne,
+        "start 0 | manual 0.5 | overlap 0.7 | start 2 (1.4) | start 2.1 | start 2.8",
+    );
     play(rate(1_000), Overlap::Allow, "start 0 | manual 0.5 | start 1 | start 2 | start 3");
     play(delay(1_000), Overlap::Skip, "start 0 | manual 0.5 | overlap 1 | start 3");
     play(delay(1_000), Overlap::QueueOne, "start 0 | manual 0.5 | start 2 (1) | start 3");
@@ -189,19 +194,15 @@ fn a_new_rule_counts_from_the_call() {
 fn a_new_rule_during_a_run_lets_overlap_decide_about_what_comes_before_its_end() {
     let play = |how, expected: &str| {
         let mut stage = Stage::new();
-        let control = stage.task(rate(60_000), overlap(how), |run| {
-            ok(if run.number() == 1 { 5_500 } else { 0 })
-        });
+        let control = stage
+            .task(rate(60_000), overlap(how), |run| ok(if run.number() == 1 { 5_500 } else { 0 }));
         stage.until(1_500);
         control.reschedule(rate(2_000)).unwrap();
         stage.until(8_000);
         assert_eq!(stage.heard(), expected, "{how:?}");
     };
     play(Overlap::Skip, "start 0 | overlap 3.5 | rescheduled 5.5 | start 5.5 | start 7.5");
-    play(
-        Overlap::QueueOne,
-        "start 0 | overlap 3.5 | rescheduled 5.5 | start 5.5 | start 7.5",
-    );
+    play(Overlap::QueueOne, "start 0 | overlap 3.5 | rescheduled 5.5 | start 5.5 | start 7.5");
     play(Overlap::Allow, "start 0 | rescheduled 1.5 | start 3.5 | start 5.5 | start 7.5");
 }
 
@@ -301,4 +302,47 @@ fn a_pool_that_is_shut_down_ends_its_tasks() {
     assert_eq!(control.snapshot().state, TaskState::Cancelled);
     assert!(control.run_now().unwrap_err().is_stopping());
     assert_eq!(retries.snapshot().counters.errors, 1);
+}
+
+#[test]
+fn a_run_that_is_kept_stays_what_it_was() {
+    let mut stage = Stage::new();
+    stage.is_heard = false;
+    let kept: Arc<Mutex<Vec<Run>>> = Arc::default();
+    let keep = Arc::clone(&kept);
+    let _control = stage.task(rate(1_000), Policy::default(), move |run| {
+        if run.number().is_multiple_of(2) {
+            keep.lock().unwrap().push(run.clone());
+        }
+        ok(0)
+    });
+    stage.until(9_500);
+    let kept = kept.lock().unwrap();
+    let numbers: Vec<u64> = kept.iter().map(Run::number).collect();
+    assert_eq!(numbers, [2, 4, 6, 8, 10]);
+    let times: Vec<f64> = kept.iter().map(|run| seconds(run.fire_time())).collect();
+    assert_eq!(times, [1.0, 3.0, 5.0, 7.0, 9.0]);
+}
+
+#[test]
+fn nothing_of_a_task_that_has_ended_is_kept() {
+    for is_heard in [true, false] {
+        for is_cancelled in [true, false] {
+            let mut stage = Stage::new();
+            stage.is_heard = is_heard;
+            let control = stage.task(rate(1_000), Policy::default(), |_| ok(0));
+            stage.until(5_500);
+            if is_cancelled {
+                control.cancel().unwrap();
+            } else {
+                drop(stage.pool.shutdown_now());
+            }
+            stage.settle();
+            let conductor = Arc::downgrade(&control.conductor);
+            drop(control);
+            // Events have the runs, and a run what it belongs to.
+            stage.log.events.lock().unwrap().clear();
+            assert!(conductor.upgrade().is_none(), "{is_heard} {is_cancelled}");
+        }
+    }
 }

@@ -24,7 +24,7 @@ fn policy(overlap: Overlap, misfire: Misfire) -> Policy {
 }
 
 #[track_caller]
-fn check(rule: Rule, policy: Policy, act: impl FnOnce(&mut Stage), takes: u64, expected: &str) {
+fn check(rule: &Rule, policy: Policy, act: impl FnOnce(&mut Stage), takes: u64, expected: &str) {
     let mut stage = Stage::new();
     let control = stage.task(rule.clone(), policy, move |_| ok(takes));
     act(&mut stage);
@@ -44,7 +44,7 @@ fn runs_that_take_longer_than_the_period() {
     for (overlap, expected) in OVERLAPS.into_iter().zip([skip, queue, allow]) {
         for misfire in MISFIRES {
             let policy = policy(overlap, misfire);
-            check(rate(1_000), policy, |stage| stage.until(4_700), 1_500, expected);
+            check(&rate(1_000), policy, |stage| stage.until(4_700), 1_500, expected);
         }
     }
 }
@@ -57,7 +57,7 @@ fn runs_of_cron_that_take_longer_than_a_second() {
     for (overlap, expected) in OVERLAPS.into_iter().zip([skip, queue, allow]) {
         for misfire in MISFIRES {
             let policy = policy(overlap, misfire);
-            check(cron("* * * * * *"), policy, |stage| stage.until(5_700), 1_500, expected);
+            check(&cron("* * * * * *"), policy, |stage| stage.until(5_700), 1_500, expected);
         }
     }
 }
@@ -66,9 +66,9 @@ fn runs_of_cron_that_take_longer_than_a_second() {
 fn a_run_over_several_fire_times_skips_all_but_what_the_policy_lets_follow() {
     let skip = "start 0 | overlap 3 x3 | start 4 | overlap 7 x3";
     let queue = "start 0 | overlap 2 x2 | start 3.5 (3) | overlap 6 x3 | start 7";
-    check(rate(1_000), policy(Overlap::Skip, Misfire::RunOnce), |s| s.until(7_900), 3_500, skip);
+    check(&rate(1_000), policy(Overlap::Skip, Misfire::RunOnce), |s| s.until(7_900), 3_500, skip);
     let queue_one = policy(Overlap::QueueOne, Misfire::RunOnce);
-    check(rate(1_000), queue_one, |s| s.until(7_900), 3_500, queue);
+    check(&rate(1_000), queue_one, |s| s.until(7_900), 3_500, queue);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_fire_time_that_comes_as_the_run_ends_is_in_time() {
         for misfire in MISFIRES {
             let expected = "start 0 | start 1 | start 2 | start 3";
             let policy = policy(overlap, misfire);
-            check(rate(1_000), policy, |stage| stage.until(3_500), 1_000, expected);
+            check(&rate(1_000), policy, |stage| stage.until(3_500), 1_000, expected);
         }
     }
 }
@@ -91,10 +91,16 @@ fn fire_times_that_pass_while_nothing_can_start() {
     };
     for overlap in OVERLAPS {
         let run_once = "start 0 | misfire 3 x3 | start 4.5 (4) | start 5 | start 6";
-        check(rate(1_000), policy(overlap, Misfire::RunOnce), act, 0, run_once);
-        check(rate(1_000), policy(overlap, Misfire::Skip), act, 0, "start 0 | misfire 4 x4 | start 5 | start 6");
+        check(&rate(1_000), policy(overlap, Misfire::RunOnce), act, 0, run_once);
+        check(
+            &rate(1_000),
+            policy(overlap, Misfire::Skip),
+            act,
+            0,
+            "start 0 | misfire 4 x4 | start 5 | start 6",
+        );
         let catch_up = "start 0 | start 4.5 (1) | start 4.5 (2) | start 4.5 (3) | start 4.5 (4) | start 5 | start 6";
-        check(rate(1_000), policy(overlap, Misfire::CatchUp), act, 0, catch_up);
+        check(&rate(1_000), policy(overlap, Misfire::CatchUp), act, 0, catch_up);
     }
 }
 
@@ -107,10 +113,10 @@ fn a_fire_time_that_comes_exactly_now_is_not_missed() {
     };
     for overlap in OVERLAPS {
         let last = "start 0 | misfire 2 x2 | start 3";
-        check(rate(1_000), policy(overlap, Misfire::RunOnce), act, 0, last);
-        check(rate(1_000), policy(overlap, Misfire::Skip), act, 0, last);
+        check(&rate(1_000), policy(overlap, Misfire::RunOnce), act, 0, last);
+        check(&rate(1_000), policy(overlap, Misfire::Skip), act, 0, last);
         let all = "start 0 | start 3 (1) | start 3 (2) | start 3";
-        check(rate(1_000), policy(overlap, Misfire::CatchUp), act, 0, all);
+        check(&rate(1_000), policy(overlap, Misfire::CatchUp), act, 0, all);
     }
 }
 
@@ -153,14 +159,18 @@ fn a_fire_time_behind_a_run_that_then_finds_no_thread_is_judged_by_misfire() {
     let play = |misfire, expected: &str| {
         let mut stage = Stage::with_workers(1);
         let queue_one = policy(Overlap::QueueOne, misfire);
-        let _task = stage.task(rate(1_000), queue_one, |run| ok(if run.number() == 1 { 1_500 } else { 0 }));
+        let _task =
+            stage.task(rate(1_000), queue_one, |run| ok(if run.number() == 1 { 1_500 } else { 0 }));
         // It is due just before the first run ends, and holds the only thread from then on.
         let other = Policy::default();
         let _other = stage.task(once(900), other, |_| ok(3_000));
         stage.until(5_200);
         assert_eq!(stage.heard(), expected);
     };
-    play(Misfire::RunOnce, "start 0 | start 1.5 (0.9) | completed 4.5 | misfire 3 x3 | start 4.5 (4) | start 5");
+    play(
+        Misfire::RunOnce,
+        "start 0 | start 1.5 (0.9) | completed 4.5 | misfire 3 x3 | start 4.5 (4) | start 5",
+    );
     play(Misfire::Skip, "start 0 | start 1.5 (0.9) | completed 4.5 | misfire 4 x4 | start 5");
     play(
         Misfire::CatchUp,
@@ -180,15 +190,15 @@ fn more_than_a_minute_late_is_missed_also_when_the_next_fire_time_is_far() {
     };
     let hourly = || cron("0 0 * * * *");
     for misfire in MISFIRES {
-        check(hourly(), policy(Overlap::Skip, misfire), suspended(61), 0, "start 3660 (3600)");
+        check(&hourly(), policy(Overlap::Skip, misfire), suspended(61), 0, "start 3660 (3600)");
     }
     let late = |misfire| (hourly(), policy(Overlap::Skip, misfire));
     let (rule, skip) = late(Misfire::Skip);
-    check(rule, skip, suspended(62), 0, "misfire 3600");
+    check(&rule, skip, suspended(62), 0, "misfire 3600");
     let (rule, run_once) = late(Misfire::RunOnce);
-    check(rule, run_once, suspended(62), 0, "start 3661 (3600)");
+    check(&rule, run_once, suspended(62), 0, "start 3661 (3600)");
     let (rule, catch_up) = late(Misfire::CatchUp);
-    check(rule, catch_up, suspended(62), 0, "start 3661 (3600)");
+    check(&rule, catch_up, suspended(62), 0, "start 3661 (3600)");
 }
 
 #[test]
@@ -210,12 +220,12 @@ fn a_machine_that_was_suspended_and_a_clock_that_is_set_forward() {
         let hourly = || cron("0 0 * * * *");
         for overlap in OVERLAPS {
             let run_once = policy(overlap, Misfire::RunOnce);
-            check(hourly(), run_once, act, 0, "misfire 10800 x3 | start 16200 (14400)");
-            check(hourly(), policy(overlap, Misfire::Skip), act, 0, "misfire 14400 x4");
+            check(&hourly(), run_once, act, 0, "misfire 10800 x3 | start 16200 (14400)");
+            check(&hourly(), policy(overlap, Misfire::Skip), act, 0, "misfire 14400 x4");
             let catch_up = policy(overlap, Misfire::CatchUp);
             let expected = "start 16200 (3600) | start 16200 (7200) | start 16200 (10800) | \
                             start 16200 (14400)";
-            check(hourly(), catch_up, act, 0, expected);
+            check(&hourly(), catch_up, act, 0, expected);
         }
     }
 }
@@ -228,7 +238,7 @@ fn a_clock_that_is_set_forward_during_a_run_brings_fire_times_that_overlap() {
             stage.step_wall(3 * 3_600);
             stage.until(2 * 3_600_000);
         };
-        check(cron("0 0 * * * *"), policy(overlap, Misfire::CatchUp), act, 600_000, expected);
+        check(&cron("0 0 * * * *"), policy(overlap, Misfire::CatchUp), act, 600_000, expected);
     };
     play(Overlap::Skip, "start 3600 | overlap 14400 x3 | start 18000");
     play(Overlap::QueueOne, "start 3600 | overlap 10800 x2 | start 15000 (14400) | start 18000");
@@ -244,7 +254,7 @@ fn no_fire_time_comes_twice_when_the_clock_is_set_back() {
                 stage.until(301_000);
             };
             let expected = "start 60 | start 120 | start 180";
-            check(cron("0 * * * * *"), policy(overlap, misfire), act, 0, expected);
+            check(&cron("0 * * * * *"), policy(overlap, misfire), act, 0, expected);
         }
     }
 }
@@ -269,13 +279,19 @@ fn a_fixed_delay_counts_from_the_end_of_each_run_and_is_never_missed() {
     for overlap in OVERLAPS {
         for misfire in MISFIRES {
             let policy = policy(overlap, misfire);
-            check(delay(1_000), policy, |s| s.until(5_200), 1_500, "start 0 | start 2.5 | start 5");
+            check(
+                &delay(1_000),
+                policy,
+                |s| s.until(5_200),
+                1_500,
+                "start 0 | start 2.5 | start 5",
+            );
             let act = |stage: &mut Stage| {
                 stage.until(500);
                 stage.stall_until(100_500);
                 stage.until(101_600);
             };
-            check(delay(1_000), policy, act, 0, "start 0 | start 100.5 (1) | start 101.5");
+            check(&delay(1_000), policy, act, 0, "start 0 | start 100.5 (1) | start 101.5");
         }
     }
 }
@@ -289,7 +305,7 @@ fn a_one_time_task_runs_however_late() {
                 stage.until(3_700_000);
             };
             let expected = "start 3600 (5) | completed 3600";
-            check(once(5_000), policy(overlap, misfire), act, 0, expected);
+            check(&once(5_000), policy(overlap, misfire), act, 0, expected);
         }
     }
 }
@@ -315,10 +331,10 @@ fn a_trigger_decides_itself_what_comes_while_a_run_is_in_progress() {
     let allow = "start 1 | start 2 | start 3 | start 4 | start 5";
     for (overlap, expected) in OVERLAPS.into_iter().zip([skip, queue, allow]) {
         let policy = policy(overlap, Misfire::RunOnce);
-        check(custom(false), policy, |stage| stage.until(5_700), 1_500, expected);
+        check(&custom(false), policy, |stage| stage.until(5_700), 1_500, expected);
         if overlap != Overlap::Allow {
             let after = "start 1 | start 3.5";
-            check(custom(true), policy, |stage| stage.until(5_700), 1_500, after);
+            check(&custom(true), policy, |stage| stage.until(5_700), 1_500, after);
         }
     }
 }
@@ -340,7 +356,11 @@ fn a_trigger_that_panics_or_ends_ends_its_task() {
     assert_eq!(stage.heard(), "start 1 | start 2 | completed 2");
     assert!(control.run_now().unwrap_err().is_ended());
     let call = Call::of(|_: &Run| ());
-    assert!(stage.try_start(Rule::Custom(Arc::new(Twice)), Policy::default(), call).is_err());
+    let refused = stage.try_start(Rule::Custom(Arc::new(Twice)), Policy::default(), call);
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "its trigger, asked for the first fire time, failed: panicked: no idea"
+    );
     assert!(stage.heard().contains("no idea"), "the panic of the trigger is told");
 }
 
@@ -350,7 +370,9 @@ fn a_grid_that_was_not_looked_at_for_very_long_is_gone_over_at_once() {
     let _control = stage.task(rate(1), Policy::default(), |_| ok(0));
     stage.until(0);
     stage.stall_until(365 * 86_400_000);
-    assert!(stage.heard().starts_with("start 0 | misfire 31535999.999 x31535999999 | start 31536000"));
+    assert!(
+        stage.heard().starts_with("start 0 | misfire 31535999.999 x31535999999 | start 31536000")
+    );
 }
 
 #[test]
@@ -361,5 +383,8 @@ fn a_calendar_that_was_not_looked_at_for_very_long_is_gone_over_in_little_time()
     stage.step_wall(365 * 86_400);
     let heard = stage.heard();
     let latest = "start 31536001";
-    assert!(heard.starts_with("start 1 | misfire 31536000 x") && heard.ends_with(latest), "{heard}");
+    assert!(
+        heard.starts_with("start 1 | misfire 31536000 x") && heard.ends_with(latest),
+        "{heard}"
+    );
 }

@@ -25,6 +25,7 @@ use crate::conduct::Control;
 use crate::conduct::Parts;
 use crate::conduct::Policy;
 use crate::conduct::Rule;
+use crate::conduct::control_error::SubmitError;
 use crate::inject::Call;
 use crate::observe::BusBuilder;
 use crate::observe::Event;
@@ -65,6 +66,8 @@ pub(super) struct Stage {
     pub(super) clock: ManualClock,
     pub(super) pool: Arc<ScheduledThreadPool>,
     pub(super) log: Arc<Log>,
+    /// Whether somebody listens.
+    pub(super) is_heard: bool,
     crew: VirtualCrew,
     /// How long the body that has just been called takes.
     called: Arc<Mutex<Option<Duration>>>,
@@ -90,7 +93,7 @@ impl Stage {
         let pool = Arc::new(pool.expect("valid settings"));
         pool.prestart_all();
         let (log, called, in_progress) = <_>::default();
-        Self { clock, pool, log, crew, called, in_progress }
+        Self { clock, pool, log, is_heard: true, crew, called, in_progress }
     }
 
     /// A plain task, each attempt of which goes as `play` says.
@@ -118,9 +121,12 @@ impl Stage {
         rule: Rule,
         policy: Policy,
         call: Call,
-    ) -> Result<Control, scheduler_core::Error> {
+    ) -> Result<Control, SubmitError> {
         let log = Arc::clone(&self.log);
-        let bus = BusBuilder::new().listener(Arc::new(move |event: &Event| log.hear(event)));
+        let mut bus = BusBuilder::new();
+        if self.is_heard {
+            bus = bus.listener(Arc::new(move |event: &Event| log.hear(event)));
+        }
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
         let bus = bus.synchronous().build(Arc::clone(&clock)).expect("no thread is needed");
         Conductor::start(Parts {
@@ -287,6 +293,7 @@ fn facts(rule: &Rule) -> TaskFacts {
         period: rule.period(),
         zone: rule.zone().unwrap_or(Zone::UTC),
         pool: "default".into(),
+        is_async: false,
         location: None,
     }
 }

@@ -1,0 +1,51 @@
+//! How many work: workers are hired up to the core size, and idle ones see new limits.
+
+use super::core::Core;
+use super::shutdown::RunState;
+use super::step::Effects;
+use super::step::Item;
+
+impl<I: Item> Core<I> {
+    /// Starts workers up to the core size, at most `limit`.
+    ///
+    /// A pool that is shut down starts none that would leave at once.
+    pub(crate) fn prestart(&mut self, limit: usize, effects: &mut Effects<I>) {
+        let has_work = match self.state {
+            RunState::Running => true,
+            RunState::ShuttingDown => !self.is_exhausted(),
+            RunState::Stopping | RunState::Terminated => false,
+        };
+        let missing = self.roster.core_size.saturating_sub(self.roster.live());
+        let hired = if has_work { missing.min(limit) } else { 0 };
+        for _ in 0..hired {
+            self.hire(effects);
+        }
+    }
+
+    pub(crate) fn set_core_size(&mut self, core_size: usize, effects: &mut Effects<I>) {
+        let grows_by = core_size.saturating_sub(self.roster.core_size);
+        self.roster.core_size = core_size;
+        self.prestart(grows_by.min(self.agenda.len()), effects);
+        self.reconsider_idle(effects);
+    }
+
+    /// Lets idle workers see new limits.
+    pub(crate) fn reconsider_idle(&mut self, effects: &mut Effects<I>) {
+        if self.roster.is_timed() {
+            effects.wake.extend(self.roster.everyone_waiting());
+        }
+    }
+
+    pub(super) fn hire_if_missing(&mut self, effects: &mut Effects<I>) {
+        if self.roster.live() < self.roster.core_size.max(1) {
+            self.hire(effects);
+        }
+    }
+
+    /// Wants one more worker. One that had to stay because it was the only one now may leave, and is
+    /// told: it waits without a limit.
+    pub(super) fn hire(&mut self, effects: &mut Effects<I>) {
+        effects.start.push(self.roster.hire());
+        self.reconsider_idle(effects);
+    }
+}

@@ -1,0 +1,79 @@
+//! A door for benchmarks: a conducted task in a pool of their own. Only with the feature `bench`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use scheduler_core::Clock;
+use scheduler_core::ScheduledThreadPool;
+use scheduler_core::trigger::CronTrigger;
+use scheduler_core::trigger::Zone;
+
+use super::conductor::Conductor;
+use super::conductor::Parts;
+use super::policy::Policy;
+use super::rule::Rule;
+use crate::inject::Call;
+use crate::observe::BusBuilder;
+use crate::observe::Listener;
+use crate::observe::TaskFacts;
+use crate::run::Run;
+
+/// Where a benchmark has a task conducted.
+#[derive(Clone)]
+#[expect(missing_debug_implementations, reason = "for benchmarks only")]
+pub struct Conducted {
+    /// The pool in which it runs.
+    pub pool: Arc<ScheduledThreadPool>,
+    /// The clock of that pool.
+    pub clock: Arc<dyn Clock>,
+    /// Who is told of every event, on the thread on which it happens.
+    pub listener: Option<Arc<dyn Listener>>,
+}
+
+impl Conducted {
+    /// Submits a task at a fixed rate that begins after one period, with the default policy.
+    ///
+    /// # Errors
+    ///
+    /// The pool takes no tasks.
+    pub fn at_fixed_rate(
+        &self,
+        period: Duration,
+        body: impl Fn(&Run) + Send + Sync + 'static,
+    ) -> Result<(), String> {
+        self.start(Rule::FixedRate { period, initial_delay: period }, Call::of(body))
+    }
+
+    /// Submits a task that fires by a cron expression, with the default policy.
+    ///
+    /// # Errors
+    ///
+    /// The pool takes no tasks.
+    pub fn by_cron(
+        &self,
+        trigger: CronTrigger,
+        body: impl Fn(&Run) + Send + Sync + 'static,
+    ) -> Result<(), String> {
+        self.start(Rule::Cron(Arc::new(trigger)), Call::of(body))
+    }
+
+    fn start(&self, rule: Rule, call: Call) -> Result<(), String> {
+        let facts = TaskFacts {
+            name: "task".into(),
+            function: None,
+            kind: rule.kind(),
+            rule: rule.to_string().into(),
+            period: rule.period(),
+            zone: rule.zone().unwrap_or(Zone::UTC),
+            pool: "default".into(),
+            is_async: false,
+            location: None,
+        };
+        let bus = self.listener.iter().cloned().fold(BusBuilder::new(), BusBuilder::in_place);
+        let bus = Arc::new(bus.build(Arc::clone(&self.clock)).expect("a bus without a thread"));
+        let (pool, clock) = (Arc::clone(&self.pool), Arc::clone(&self.clock));
+        let policy = Policy::default();
+        let parts = Parts { facts, rule, policy, call, pool, clock, bus };
+        Conductor::make(parts).submit(&self.pool).map_err(|error| error.to_string())
+    }
+}

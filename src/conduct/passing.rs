@@ -1,0 +1,145 @@
+//! Going through fire times that start no run, however many they are.
+
+use chrono::TimeDelta;
+use scheduler_core::Due;
+use scheduler_core::Failure;
+use scheduler_core::Now;
+use scheduler_core::Tick;
+
+use super::timetable::Answer;
+use super::timetable::FireTime;
+use super::timetable::Times;
+use super::timetable::Timetable;
+use super::timetable::nanos;
+use super::timetable::tick_of;
+use super::timetable::wall_of;
+
+/// How many fire times of a cron expression are gone through one by one, and so counted exactly.
+const CALENDAR_WALK_MAX: u64 = 10_000;
+
+/// How many answers of a trigger of the user's are gone through at once.
+const TRIGGER_WALK_MAX: u64 = 1_000;
+
+/// Up to when fire times are gone through.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Limit {
+    Before(Now),
+    UpTo(Now),
+}
+
+/// What going through fire times has met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Passed {
+    /// How many; at least that many, where there were more than are gone through one by one.
+    pub(super) count: u64,
+    pub(super) last: Option<FireTime>,
+    pub(super) last_but_one: Option<FireTime>,
+    /// The first that was not passed.
+    pub(super) next: Option<FireTime>,
+}
+
+impl Timetable {
+    /// Goes through the fire times from `first` on that are due before the limit. Those passed count as
+    /// served: none of them comes again when the wall clock is set back.
+    pub(super) fn pass(&self, first: FireTime, limit: Limit) -> Result<Passed, Failure> {
+        let mut passed = Passed { next: Some(first), ..Passed::default() };
+        self.leap_on_grid(&mut passed, limit);
+        let walk_max = match self.times {
+            Times::Trigger(_) => TRIGGER_WALK_MAX,
+            _ => CALENDAR_WALK_MAX,
+        };
+        let mut has_leapt = false;
+        let mut walked = 0;
+        while let Some(fire) = passed.next.filter(|fire| limit.is_after(fire.due)) {
+            passed.note(fire);
+            walked += 1;
+            passed.next = self.after_passed(fire, limit.now())?;
+            if walked >= walk_max && !has_leapt {
+                has_leapt = true;
+                self.leap_on_calendar(&mut passed, limit);
+            }
+            if walked >= 2 * walk_max {
+                break;
+            }
+        }
+        if let (Times::Calendar { times, .. } | Times::Trigger(times), Some(last)) =
+            (&self.times, passed.last)
+        {
+            times.serve(wall_of(last), limit.now().wall);
+        }
+        Ok(passed)
+    }
+
+    fn after_passed(&self, of: FireTime, now: Now) -> Answer {
+        match &self.times {
+            Times::Rate { .. } => Ok(self.after_tick(of)),
+            Times::Calendar { times, .. } => {
+                Ok(times.following(wall_of(of))?.map(|at| self.on_wall(at)))
+            }
+            Times::Trigger(times) => {
+                let next = times.after_run(wall_of(of), now.wall, now.wall)?;
+                Ok(next.map(|at| self.on_wall(at)))
+            }
+            Times::Delay { .. } | Times::Once { .. } => Ok(None),
+        }
+    }
+
+    /// Counts at once the points of a grid that are due before the limit whatever their jitter.
+    fn leap_on_grid(&self, passed: &mut Passed, limit: Limit) {
+        let (Times::Rate { period, .. }, Some(first)) = (&self.times, passed.next) else { return };
+        let (first, period) = (tick_of(first).as_nanos(), nanos(*period).max(1));
+        let room = limit.now().tick.as_nanos().saturating_sub(first);
+        let Some(count) = room.saturating_sub(nanos(self.jitter)).checked_div(period) else {
+            return;
+        };
+        if count == 0 {
+            return;
+        }
+        let point = |number: u64| self.on_tick(Tick::from_nanos(first + number * period));
+        passed.count += count;
+        passed.last = Some(point(count - 1));
+        passed.last_but_one = count.checked_sub(2).map(point);
+        passed.next = self.after_tick(point(count - 1));
+    }
+
+    /// Goes on near the limit, when there are too many fire times to go through.
+    fn leap_on_calendar(&self, passed: &mut Passed, limit: Limit) {
+        let (Times::Calendar { trigger, .. }, Some(next)) = (&self.times, passed.next) else {
+            return;
+        };
+        let jitter = TimeDelta::from_std(self.jitter).unwrap_or_default();
+        let Some(until) = limit.now().wall.checked_sub_signed(jitter) else { return };
+        let mut back = TimeDelta::seconds(2);
+        while let Some(from) = until.checked_sub_signed(back).filter(|from| *from > wall_of(next)) {
+            if let Some(at) = trigger.next_after(from).filter(|at| *at < until) {
+                passed.next = Some(self.on_wall(at));
+                return;
+            }
+            back = back * 2;
+        }
+    }
+}
+
+impl Passed {
+    fn note(&mut self, fire: FireTime) {
+        self.count += 1;
+        self.last_but_one = self.last.replace(fire);
+    }
+}
+
+impl Limit {
+    pub(super) fn now(self) -> Now {
+        match self {
+            Self::Before(now) | Self::UpTo(now) => now,
+        }
+    }
+
+    pub(super) fn is_after(self, due: Due) -> bool {
+        match (self, due) {
+            (_, Due::NEVER) => false,
+            (Self::Before(now), Due::Tick(tick)) => tick < now.tick,
+            (Self::Before(now), Due::Wall(wall)) => wall < now.wall,
+            (Self::UpTo(now), due) => due.is_reached(now),
+        }
+    }
+}

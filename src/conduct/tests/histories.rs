@@ -1,0 +1,249 @@
+//! Random histories against what must hold in every one of them.
+//!
+//! * No fire time starts twice.
+//! * Every fire time up to the pending one was started or skipped, and counted: none is lost.
+//! * Runs do not overlap, unless `allow`.
+//! * What is shown as next lies in the future, or is due now.
+//! * While paused nothing starts but manual runs.
+//! * Nothing is different when nobody listens, and most runs go the short way.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use proptest::prelude::*;
+
+use super::stage::*;
+use crate::conduct::Control;
+use crate::conduct::Misfire;
+use crate::conduct::Overlap;
+use crate::conduct::Policy;
+use crate::conduct::Retry;
+use crate::conduct::Rule;
+use crate::observe::Event;
+use crate::observe::TaskState;
+use crate::run::Cause;
+
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Pass(u64),
+    Stall(u64),
+    Suspend(u64),
+    Pause,
+    Resume,
+    RunNow,
+    CancelRun,
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        6 => (1..4_000_u64).prop_map(Act::Pass),
+        2 => (1..6_000_u64).prop_map(Act::Stall),
+        1 => (1..9_u64).prop_map(Act::Suspend),
+        1 => Just(Act::Pause),
+        2 => Just(Act::Resume),
+        1 => Just(Act::RunNow),
+        1 => Just(Act::CancelRun),
+    ]
+}
+
+fn policy() -> impl Strategy<Value = Policy> {
+    let overlap = prop::sample::select(vec![Overlap::Skip, Overlap::QueueOne, Overlap::Allow]);
+    let misfire = prop::sample::select(vec![Misfire::RunOnce, Misfire::Skip, Misfire::CatchUp]);
+    let jitter = prop::sample::select(vec![0_u64, 0, 400]);
+    (overlap, misfire, jitter, 0..3_u32, any::<u64>()).prop_map(
+        |(overlap, misfire, jitter, retries, seed)| Policy {
+            overlap,
+            misfire,
+            jitter: ms(jitter),
+            retry: Retry::new(retries).base(ms(700)),
+            seed,
+            ..Policy::default()
+        },
+    )
+}
+
+/// The rule, and the distance of its fire times in seconds.
+fn rule() -> impl Strategy<Value = (Rule, i64)> {
+    prop::sample::select(vec![
+        (rate(1_000), 1),
+        (rate(2_000), 2),
+        (cron("* * * * * *"), 1),
+        (cron("*/2 * * * * *"), 2),
+    ])
+}
+
+/// How long each run takes, one after the other, in milliseconds; every fourth fails.
+fn plays() -> impl Strategy<Value = Vec<u64>> {
+    prop::collection::vec(
+        prop_oneof![3 => Just(0_u64), 2 => 1..1_500_u64, 1 => 1_500..5_000_u64],
+        7,
+    )
+}
+
+fn perform(stage: &mut Stage, control: &Control, act: Act) {
+    let now = u64::try_from(stage.now().as_millis()).unwrap();
+    match act {
+        Act::Pass(by) => stage.until(now + by),
+        Act::Stall(by) => stage.stall_until(now + by),
+        // The grid of a rate does not move with the wall clock, by which this test tells its times.
+        Act::Suspend(_) if !is_cron(&control.snapshot()) => {}
+        Act::Suspend(seconds) => {
+            stage.clock.suspend(s(seconds));
+            stage.settle();
+        }
+        Act::Pause => drop(control.pause(None, None)),
+        Act::Resume => drop(control.resume()),
+        Act::RunNow => drop(control.run_now()),
+        Act::CancelRun => drop(control.cancel_run()),
+    }
+    stage.settle();
+}
+
+/// Checks what holds at any moment, and the events up to now.
+fn check(stage: &Stage, control: &Control, policy: &Policy, distance: i64) {
+    let snapshot = control.snapshot();
+    let now = scheduler_core::Clock::wall(&stage.clock);
+    if let Some(next) = snapshot.next {
+        assert!(next >= now, "next {next} lies before {now}");
+    }
+    let is_manual = snapshot.next == Some(now);
+    assert!(!snapshot.is_paused || snapshot.next.is_none() || is_manual, "a pause has no next");
+    let events = stage.log.events.lock().unwrap();
+    let (mut started, mut skipped, mut latest) = (BTreeSet::new(), 0, None);
+    let (mut in_progress, mut is_paused) = (0_i64, false);
+    for event in events.iter() {
+        match event {
+            Event::RunStarted { run, .. } if run.attempt() == 1 => {
+                if run.cause() == Cause::Schedule {
+                    assert!(!is_paused, "{run:?} started while paused");
+                    assert!(started.insert(run.fire_time()), "{run:?} started twice");
+                    latest = latest.max(Some(run.fire_time()));
+                }
+                in_progress += 1;
+                let may_overlap = policy.overlap == Overlap::Allow;
+                assert!(may_overlap || in_progress == 1, "{run:?} overlaps");
+            }
+            Event::RunFinished { .. } => in_progress -= 1,
+            Event::Skipped { fire_time, count, .. } => {
+                skipped += i64::try_from(*count).unwrap();
+                latest = latest.max(Some(*fire_time));
+            }
+            Event::Paused { .. } => is_paused = true,
+            Event::Resumed { .. } => is_paused = false,
+            _ => {}
+        }
+    }
+    let counters = snapshot.counters;
+    assert_eq!(i64::try_from(counters.skipped()).unwrap(), skipped);
+    // With `catch_up` later ones may be decided before earlier ones are started.
+    if let Some(latest) = latest.filter(|_| policy.misfire != Misfire::CatchUp) {
+        let first = if is_cron(&snapshot) { distance } else { 0 };
+        let all = ((latest - start()).num_seconds() - first) / distance + 1;
+        let decided = i64::try_from(started.len()).unwrap() + skipped;
+        assert_eq!(decided, all, "fire times up to {}", seconds(latest));
+    }
+}
+
+fn is_cron(snapshot: &crate::observe::TaskSnapshot) -> bool {
+    snapshot.facts.rule.contains('*')
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_history_keeps_to_the_rules(
+        (rule, distance) in rule(),
+        policy in policy(),
+        plays in plays(),
+        acts in prop::collection::vec(act(), 1..14),
+        workers in 1..4_usize,
+    ) {
+        let mut stage = Stage::with_workers(workers);
+        let step = Arc::new(Mutex::new(0_usize));
+        let control = stage.task(rule, policy, move |_| {
+            let mut step = step.lock().unwrap();
+            *step += 1;
+            let takes = plays[*step % plays.len()];
+            if step.is_multiple_of(4) { fails(takes) } else { ok(takes) }
+        });
+        stage.settle();
+        for act in acts {
+            perform(&mut stage, &control, act);
+            check(&stage, &control, &policy, distance);
+        }
+        // In the end everything comes to rest.
+        drop(control.resume());
+        control.cancel().unwrap();
+        let now = u64::try_from(stage.now().as_millis()).unwrap();
+        stage.until(now + 100_000);
+        prop_assert_eq!(control.snapshot().state, TaskState::Cancelled);
+        prop_assert_eq!(control.snapshot().running, 0);
+        let counters = control.snapshot().counters;
+        let events = stage.log.events.lock().unwrap();
+        let begun = events.iter().filter(|event| {
+            matches!(event, Event::RunStarted { run, .. } if run.attempt() == 1)
+        });
+        prop_assert_eq!(begun.count() as u64, counters.runs);
+    }
+
+    #[test]
+    fn nothing_is_different_when_nobody_listens(
+        rule in any_rule(),
+        policy in short_policy(),
+        plays in plays(),
+        acts in prop::collection::vec(act(), 1..14),
+        workers in 1..4_usize,
+    ) {
+        let heard = story(true, &rule, policy, &plays, (&acts, workers));
+        let unheard = story(false, &rule, policy, &plays, (&acts, workers));
+        prop_assert_eq!(heard, unheard);
+    }
+}
+
+/// Also rules whose fire times are not on a grid.
+fn any_rule() -> impl Strategy<Value = Rule> {
+    let delays = prop::sample::select(vec![delay(1_000), delay(300), once(500)]);
+    prop_oneof![rule().prop_map(|(rule, _)| rule), delays]
+}
+
+/// The default policies as a rule, with which a run may go the short way.
+fn short_policy() -> impl Strategy<Value = Policy> {
+    prop_oneof![2 => Just(Policy::default()), 1 => policy()]
+}
+
+/// What the runs of a task are told and what others see of it, step by step.
+fn story(
+    is_heard: bool,
+    rule: &Rule,
+    policy: Policy,
+    plays: &[u64],
+    (acts, workers): (&[Act], usize),
+) -> Vec<String> {
+    let mut stage = Stage::with_workers(workers);
+    stage.is_heard = is_heard;
+    let (told, kept) = (Arc::new(Mutex::new(Vec::new())), Mutex::new(Vec::new()));
+    let (plays, log) = (plays.to_vec(), Arc::clone(&told));
+    let control = stage.task(rule.clone(), policy, move |run| {
+        let mut log = log.lock().unwrap();
+        let what = (run.number(), run.attempt(), run.cause(), run.is_cancelled());
+        log.push(format!("{what:?} {} {} {}", run.fire_time(), run.due(), run.started_at()));
+        let step = log.len();
+        // Some leave notes, and some are kept beyond their end.
+        if step.is_multiple_of(5) {
+            run.note(format!("step {step}"));
+            kept.lock().unwrap().push(run.clone());
+        }
+        let takes = plays[step % plays.len()];
+        if step.is_multiple_of(11) { fails(takes) } else { ok(takes) }
+    });
+    stage.settle();
+    let mut story = Vec::new();
+    for act in acts {
+        perform(&mut stage, &control, *act);
+        story.push(format!("{:?}", control.snapshot()));
+    }
+    story.append(&mut told.lock().unwrap());
+    story
+}

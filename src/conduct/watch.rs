@@ -1,0 +1,138 @@
+//! Waiting until a task has had its runs: who waits is told at the end of each run, and looks.
+
+use std::fmt;
+use std::future::Future;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+use std::task::Wake;
+use std::task::Waker;
+use std::time::Duration;
+
+use scheduler_core::time::Gate;
+
+use super::control::Control;
+use super::control_error::ControlError;
+use crate::observe::Counters;
+
+/// What is waited for: see [`runs`], [`successes`] and [`failures`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "it is to be waited for"]
+pub struct Until {
+    what: What,
+    count: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Runs,
+    Successes,
+    Failures,
+}
+
+/// So many runs of a task, since it was added, that are over: for
+/// [`TaskControl::wait_for`](crate::TaskControl::wait_for).
+pub const fn runs(count: u64) -> Until {
+    Until { what: What::Runs, count }
+}
+
+/// So many runs that ended well, since the task was added.
+pub const fn successes(count: u64) -> Until {
+    Until { what: What::Successes, count }
+}
+
+/// So many runs that failed — by an error, a panic or a timeout — since the task was added.
+pub const fn failures(count: u64) -> Until {
+    Until { what: What::Failures, count }
+}
+
+impl Until {
+    fn is_reached(self, counters: &Counters) -> bool {
+        let had = match self.what {
+            What::Runs => counters.runs,
+            What::Successes => counters.successes,
+            What::Failures => counters.failures(),
+        };
+        had >= self.count
+    }
+}
+
+/// `3 runs`
+impl fmt::Display for Until {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (one, many) = match self.what {
+            What::Runs => ("run", "runs"),
+            What::Successes => ("successful run", "successful runs"),
+            What::Failures => ("failed run", "failed runs"),
+        };
+        write!(f, "{} {}", self.count, if self.count == 1 { one } else { many })
+    }
+}
+
+/// Wakes a thread that waits at a gate.
+struct AtGate(Arc<Gate>);
+
+impl Wake for AtGate {
+    fn wake(self: Arc<Self>) {
+        self.0.open();
+    }
+}
+
+impl Control {
+    /// Blocks until the task has had its runs, at most for `limit` on the scheduler's clock.
+    pub(crate) fn wait_for(&self, until: Until, limit: Duration) -> Result<(), ControlError> {
+        let clock = &self.conductor.clock;
+        let deadline = clock.now() + limit;
+        let gate = Arc::new(Gate::new());
+        let waker = Waker::from(Arc::new(AtGate(Arc::clone(&gate))));
+        loop {
+            let seen = gate.epoch();
+            if let Some(answer) = self.look_or_watch(until, &waker) {
+                return answer;
+            }
+            if clock.now() >= deadline {
+                return Err(self.too_late(until, limit));
+            }
+            clock.wait(&gate, seen, Some(deadline));
+        }
+    }
+
+    /// Waits until the task has had its runs; holds no thread.
+    pub(crate) fn wait_for_async(
+        &self,
+        until: Until,
+    ) -> impl Future<Output = Result<(), ControlError>> + Send + use<> {
+        let control = self.clone();
+        poll_fn(move |context| match control.look_or_watch(until, context.waker()) {
+            Some(answer) => Poll::Ready(answer),
+            None => Poll::Pending,
+        })
+    }
+
+    /// The answer, if there is one; otherwise the waker is called at the end of the next run.
+    fn look_or_watch(&self, until: Until, waker: &Waker) -> Option<Result<(), ControlError>> {
+        let waker = waker.clone();
+        let mut state = self.conductor.lock();
+        if until.is_reached(&state.history.counters()) {
+            return Some(Ok(()));
+        }
+        if let Some(end) = state.end.filter(|_| state.is_end_told) {
+            return Some(Err(ControlError::ended(&self.conductor.name, end)));
+        }
+        if state.watchers.iter().any(|known| known.will_wake(&waker)) {
+            return None;
+        }
+        state.watchers.push(waker);
+        None
+    }
+
+    fn too_late(&self, until: Until, limit: Duration) -> ControlError {
+        let counters = self.conductor.lock().history.counters();
+        let (runs, failed) = (counters.runs, counters.failures());
+        ControlError::too_late(
+            &self.conductor.name,
+            limit,
+            format!("{until} were waited for; there were {runs}, {failed} of them failed"),
+        )
+    }
+}

@@ -1,0 +1,73 @@
+//! How a run waits: on the scheduler's clock, and no longer than it may.
+
+use std::future::Future;
+use std::time::Duration;
+
+use super::Run;
+use super::Stopped;
+
+impl Run {
+    /// Blocks the calling thread for this long on the scheduler's clock, or until the run is asked to
+    /// stop. In a simulation it is the virtual clock, and the thread of the simulation: give a task
+    /// that shall take virtual time an async body and [`sleep_async`](Self::sleep_async).
+    ///
+    /// ```standalone_crate
+    /// use scheduler::{Run, Stopped, scheduled};
+    /// use std::time::Duration;
+    ///
+    /// #[scheduled(fixed_delay = "1h")]
+    /// fn poll(run: Run) -> Result<(), Stopped> {
+    ///     while !std::path::Path::new("ready").exists() {
+    ///         run.sleep(Duration::from_secs(5))?;
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Stopped`] when the run was asked to stop, before or during the wait.
+    pub fn sleep(&self, duration: Duration) -> Result<(), Stopped> {
+        if self.is_cancelled() {
+            return Err(Stopped);
+        }
+        match &self.attempt.stage {
+            Some(stage) => {
+                let left = stage.left();
+                stage.engine.sleep(duration.min(left)).map_err(|_| Stopped)?;
+                if duration < left { Ok(()) } else { Err(Stopped) }
+            }
+            // Outside of any scheduler there is no clock to wait on.
+            None => Ok(()),
+        }
+    }
+
+    /// Waits for this long on the scheduler's clock, and holds no thread meanwhile.
+    ///
+    /// The future needs no runtime. (When the run is asked to stop, the future of its task is dropped
+    /// where it awaits, and this one with it.)
+    ///
+    /// ```standalone_crate
+    /// use scheduler::{Run, scheduled};
+    /// use std::time::Duration;
+    ///
+    /// #[scheduled(fixed_delay = "1h")]
+    /// async fn poll(run: Run) {
+    ///     while !std::path::Path::new("ready").exists() {
+    ///         run.sleep_async(Duration::from_secs(5)).await;
+    ///     }
+    /// }
+    /// ```
+    pub fn sleep_async(
+        &self,
+        duration: Duration,
+    ) -> impl Future<Output = ()> + Send + 'static + use<> {
+        let stage = self.attempt.stage.as_ref();
+        let sleep = stage.and_then(|stage| stage.pool.upgrade()).map(|pool| pool.sleep(duration));
+        async move {
+            if let Some(sleep) = sleep {
+                sleep.await;
+            }
+        }
+    }
+}

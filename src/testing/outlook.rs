@@ -1,0 +1,357 @@
+//! The fire times of a schedule, without running anything.
+
+use std::any::Any;
+use std::any::type_name;
+use std::ops::Deref;
+use std::ops::Index;
+
+use chrono::DateTime;
+use chrono::TimeDelta;
+use chrono::Utc;
+use scheduler_core::TriggerContext;
+use scheduler_core::trigger::Zone;
+use scheduler_expr::Attribute;
+
+use super::moment::IntoMoment;
+use super::moment::Moment;
+use super::moment::moment;
+use crate::conduct::Rule;
+use crate::entry::Entry;
+use crate::entry::FunctionId;
+use crate::entry::Location;
+use crate::entry::entries;
+use crate::inject::Call;
+use crate::registrar::Definition;
+use crate::registrar::Ground;
+use crate::registrar::Judged;
+use crate::registrar::judge;
+use crate::schedule::Schedule;
+use crate::settings;
+use crate::settings::Environment;
+use crate::settings::Settings;
+use crate::settings::TaskWords;
+
+/// The schedule of an annotated function, given by its name, or a [`Schedule`] that is written in code.
+///
+/// It reads the annotation itself, so that a test of it guards the code and no copy of its text. Nothing
+/// is run, no clock is read, and neither the environment nor a settings file.
+///
+/// ```
+/// use scheduler::scheduled;
+/// use scheduler::testing::schedule_of;
+///
+/// #[scheduled(cron = "0 0 9 * * MON-FRI", zone = "Europe/Berlin")]
+/// fn daily_report() {}
+///
+/// let runs = schedule_of(daily_report)
+///     .between("2026-03-27T00:00[Europe/Berlin]", "2026-03-31T00:00[Europe/Berlin]");
+/// assert_eq!(runs.local(), ["Fri 2026-03-27 09:00+01:00", "Mon 2026-03-30 09:00+02:00"]);
+/// ```
+///
+/// # Panics
+///
+/// When the function has no `#[scheduled(…)]`.
+#[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "functions are given by their names")]
+pub fn schedule_of<S: 'static>(task: S) -> ScheduleOf {
+    if let Some(schedule) = (&task as &dyn Any).downcast_ref::<Schedule>() {
+        return ScheduleOf::new(vec![Definition::in_code(
+            "schedule".to_owned(),
+            schedule.clone(),
+            Call::of(|_| ()),
+            Location { file: "the test", line: 0 },
+        )]);
+    }
+    let id = FunctionId::of(&task);
+    let own: Vec<Definition> =
+        entries().into_iter().filter(|entry| entry.is_of(id)).map(of_entry).collect();
+    assert!(
+        !own.is_empty(),
+        "`{}` has no `#[scheduled(…)]`, so nothing says when it is to run",
+        type_name::<S>()
+    );
+    ScheduleOf::new(own)
+}
+
+/// The schedule of a cron expression: short for `schedule_of(Schedule::cron(…))`.
+///
+/// ```
+/// use scheduler::testing::schedule;
+///
+/// let next = schedule("0 0 9 * * MON-FRI")
+///     .zone("Europe/Berlin")
+///     .next_after("2026-03-27T09:00[Europe/Berlin]");
+/// assert_eq!(next.local(), "Mon 2026-03-30 09:00+02:00");
+/// ```
+pub fn schedule(cron: &str) -> ScheduleOf {
+    schedule_of(Schedule::cron(cron))
+}
+
+fn of_entry(entry: &Entry) -> Definition {
+    let attributes = entry.attributes().iter();
+    Definition {
+        name: entry.name().to_owned(),
+        function: Some(format!("{}::{}", entry.module_path(), entry.function())),
+        location: entry.location(),
+        texts: attributes.map(|(attribute, text)| (*attribute, (*text).to_owned())).collect(),
+        trigger: None,
+        call: Call::of(|_| ()),
+    }
+}
+
+/// A schedule that can be asked for its fire times: see [`schedule_of`].
+///
+/// Its times are fire times as the rule says them, without jitter. Those of a fixed rate count from the
+/// [start](Self::from); those of a fixed delay, too, as if each run took no time.
+#[derive(Clone, Debug)]
+#[must_use = "a schedule does nothing until it is asked"]
+pub struct ScheduleOf {
+    definitions: Vec<Definition>,
+    chosen: Option<usize>,
+    zone: Zone,
+    set: Vec<(String, String)>,
+    start: Option<DateTime<Utc>>,
+}
+
+impl ScheduleOf {
+    fn new(definitions: Vec<Definition>) -> Self {
+        Self { definitions, chosen: None, zone: Zone::UTC, set: Vec::new(), start: None }
+    }
+
+    /// Chooses one of several annotations of the function, the topmost being 1.
+    ///
+    /// # Panics
+    ///
+    /// When there are fewer.
+    #[track_caller]
+    pub fn annotation(mut self, number: usize) -> Self {
+        let count = self.definitions.len();
+        assert!((1..=count).contains(&number), "there are {count} annotations, and no {number}th");
+        self.chosen = Some(number - 1);
+        self
+    }
+
+    /// The zone of a cron expression that names none, and in which times are shown; UTC by default.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such zone.
+    #[track_caller]
+    pub fn zone(mut self, name: &str) -> Self {
+        self.zone = match name.parse() {
+            Ok(zone) => zone,
+            Err(error) => panic!("{error}"),
+        };
+        self
+    }
+
+    /// Sets a setting, as [`Builder::set`](crate::Builder::set) does: the key of a placeholder, or of an
+    /// override such as `scheduler.tasks.report.cron`. Placeholders have their defaults without.
+    pub fn set(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.set.push((key.into(), value.into()));
+        self
+    }
+
+    /// When the scheduler is thought to start: fixed rates, fixed delays and one-time tasks count from
+    /// then on. By default the beginning of the time that is asked for.
+    ///
+    /// # Panics
+    ///
+    /// When this is no instant: see [`moment`].
+    #[track_caller]
+    pub fn from(mut self, start: impl IntoMoment) -> Self {
+        self.start = Some(moment(start).instant());
+        self
+    }
+
+    /// The first fire time after an instant.
+    ///
+    /// # Panics
+    ///
+    /// When there is none, or the schedule is faulty, or the instant is.
+    #[must_use]
+    #[track_caller]
+    pub fn next_after(&self, instant: impl IntoMoment) -> Moment {
+        let after = moment(instant).instant();
+        let first = self.times(after, after + TimeDelta::nanoseconds(1)).next();
+        first.unwrap_or_else(|| panic!("`{}` has no fire time after {after}", self.one().name))
+    }
+
+    /// The fire times from an instant on, and before another one.
+    ///
+    /// # Panics
+    ///
+    /// When the schedule is faulty, or an instant is.
+    #[must_use]
+    #[track_caller]
+    pub fn between(&self, from: impl IntoMoment, until: impl IntoMoment) -> FireTimes {
+        let (from, until) = (moment(from).instant(), moment(until).instant());
+        FireTimes(self.times(from, from).take_while(|fire| fire.instant() < until).collect())
+    }
+
+    /// The first so many fire times after the [start](Self::from).
+    ///
+    /// # Panics
+    ///
+    /// When no start is given, or the schedule is faulty.
+    #[must_use]
+    #[track_caller]
+    pub fn take(&self, count: usize) -> FireTimes {
+        let Some(start) = self.start else {
+            panic!("the first {count} fire times from when on?\nhelp: .from(\"…\").take({count})");
+        };
+        FireTimes(self.times(start, start).take(count).collect())
+    }
+
+    /// The fire times from `from` on, of a scheduler that starts at the start or at `begin`.
+    #[track_caller]
+    fn times(&self, begin: DateTime<Utc>, from: DateTime<Utc>) -> impl Iterator<Item = Moment> {
+        let (rule, zone) = match self.rule() {
+            Some((rule, zone)) => (Some(rule), zone),
+            None => (None, self.zone),
+        };
+        let start = self.start.unwrap_or(begin);
+        let times = rule.map(|rule| fire_times(rule, start, from));
+        times.into_iter().flatten().map(move |at| Moment::new(at, zone))
+    }
+
+    #[track_caller]
+    fn one(&self) -> &Definition {
+        match (self.chosen, &*self.definitions) {
+            (Some(chosen), all) => &all[chosen],
+            (None, [only]) => only,
+            (None, all) => {
+                let names: Vec<String> =
+                    all.iter().map(|task| format!("`{}` ({})", task.name, task.location)).collect();
+                panic!(
+                    "the function has {} annotations: {}\nhelp: schedule_of(…).annotation(1)",
+                    all.len(),
+                    names.join(", ")
+                );
+            }
+        }
+    }
+
+    /// The rule and the zone in which its times are shown; none when the task is switched off.
+    #[track_caller]
+    fn rule(&self) -> Option<(Rule, Zone)> {
+        let task = self.one();
+        match plan(task, self.set.clone(), self.zone) {
+            Ok(Judged::Planned(planned)) => Some((planned.rule, planned.zone)),
+            Ok(Judged::Off) => None,
+            Err(faults) => panic!("{}", faults.join("\n")),
+        }
+    }
+}
+
+fn plan(task: &Definition, set: Vec<(String, String)>, zone: Zone) -> Result<Judged, Vec<String>> {
+    let texts =
+        |faults: Vec<settings::Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let given = settings::Given {
+        set,
+        environment: Environment::default(),
+        text: Some(("no settings file".to_owned(), String::new())),
+        read: |_| Err(std::io::ErrorKind::NotFound.into()),
+    };
+    let settings = Settings::load(given).map_err(texts)?;
+    let attributes = task.words();
+    let place = task.location.to_string();
+    let words = TaskWords { name: &task.name, place, attributes: &attributes };
+    let effective = settings.apply_to(&words, &[]).map_err(texts)?;
+    // Whether the pool is there is a question to the whole scheduler.
+    let pool = effective.get(Attribute::Scheduler).map(|valued| valued.text.clone());
+    let pools: Vec<String> = std::iter::once("default".to_owned()).chain(pool).collect();
+    judge(task, &effective, Ground { zone, pools: &pools, seed: 0 }).map_err(texts)
+}
+
+/// The fire times from `from` on, when the task starts at `start`.
+pub(super) fn fire_times(
+    rule: Rule,
+    start: DateTime<Utc>,
+    from: DateTime<Utc>,
+) -> Box<dyn Iterator<Item = DateTime<Utc>>> {
+    match rule {
+        Rule::Cron(trigger) => {
+            let before = from.max(start) - TimeDelta::nanoseconds(1);
+            let next = move |at: &DateTime<Utc>| trigger.next_after(*at);
+            Box::new(std::iter::successors(next(&before), next))
+        }
+        Rule::Once { .. } => {
+            Box::new(rule.first_fire_time(start).filter(|at| *at >= from).into_iter())
+        }
+        Rule::FixedRate { period, .. } | Rule::FixedDelay { delay: period, .. } => {
+            let Ok(period) = TimeDelta::from_std(period) else {
+                return Box::new(rule.first_fire_time(start).into_iter());
+            };
+            let first = rule.first_fire_time(start);
+            let first = first.and_then(|first| on_grid(first, period, from));
+            Box::new(std::iter::successors(first, move |at| at.checked_add_signed(period)))
+        }
+        Rule::Custom(trigger) => {
+            let first = trigger.next_fire_time(&TriggerContext::first(start));
+            let next = move |at: &DateTime<Utc>| {
+                let next = trigger.next_fire_time(&TriggerContext::after_run(*at, *at, *at, *at));
+                next.filter(|next| next > at)
+            };
+            Box::new(std::iter::successors(first, next).skip_while(move |at| *at < from))
+        }
+    }
+}
+
+/// The first point of a grid that is not before `from`.
+fn on_grid(first: DateTime<Utc>, period: TimeDelta, from: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    let nanos = |delta: TimeDelta| {
+        i128::from(delta.num_seconds()) * 1_000_000_000 + i128::from(delta.subsec_nanos())
+    };
+    let (left, period) = (nanos(from - first), nanos(period));
+    if left <= 0 || period == 0 {
+        return Some(first);
+    }
+    let by = (left + period - 1) / period * period;
+    let seconds = i64::try_from(by / 1_000_000_000).ok()?;
+    let rest = u32::try_from(by % 1_000_000_000).ok()?;
+    first.checked_add_signed(TimeDelta::new(seconds, rest)?)
+}
+
+/// Fire times in their order; a slice of [`Moment`]s.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FireTimes(Vec<Moment>);
+
+impl FireTimes {
+    /// Each as a local time: `Fri 2026-03-27 09:00+01:00`.
+    #[must_use]
+    pub fn local(&self) -> Vec<String> {
+        self.0.iter().map(Moment::local).collect()
+    }
+
+    /// Each as an instant.
+    #[must_use]
+    pub fn instants(&self) -> Vec<DateTime<Utc>> {
+        self.0.iter().map(Moment::instant).collect()
+    }
+}
+
+impl Deref for FireTimes {
+    type Target = [Moment];
+
+    fn deref(&self) -> &[Moment] {
+        &self.0
+    }
+}
+
+impl Index<usize> for FireTimes {
+    type Output = Moment;
+
+    fn index(&self, index: usize) -> &Moment {
+        &self.0[index]
+    }
+}
+
+impl IntoIterator for FireTimes {
+    type Item = Moment;
+    type IntoIter = std::vec::IntoIter<Moment>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}

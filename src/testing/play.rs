@@ -1,0 +1,132 @@
+//! A scheduler that is being played.
+
+use std::sync::Arc;
+
+use scheduler_core::VirtualCrew;
+
+use super::moment::Moment;
+use super::record::Record;
+use super::script;
+use super::world::World;
+use crate::entry::TaskList;
+use crate::inject::Call;
+use crate::inject::States;
+use crate::observe::Listener;
+use crate::runner::Builder;
+use crate::runner::Scheduler;
+use crate::runner::Simulation;
+use crate::runner::TaskControl;
+use crate::runner::Tasks;
+use crate::settings::names::Names;
+
+/// How many workers a pool has of which nobody says it.
+const POOL_SIZE: usize = 4;
+
+/// All that is known before the first step.
+#[derive(Debug)]
+pub(super) struct Setup {
+    pub(super) builder: Builder,
+    pub(super) list: TaskList,
+    /// Whether all linked tasks are played, and not only those of the list.
+    pub(super) is_discovered: bool,
+    pub(super) start: Moment,
+    pub(super) cast: Cast,
+}
+
+/// Who plays: the world, and whoever writes down what happens.
+#[derive(Clone, Debug)]
+pub(super) struct Cast {
+    pub(super) world: Arc<World>,
+    pub(super) record: Arc<Record>,
+}
+
+/// A scheduler that is being played.
+#[derive(Debug)]
+pub(super) struct Play {
+    pub(super) cast: Cast,
+    /// None after its shutdown.
+    pub(super) scheduler: Option<Scheduler>,
+    pub(super) tasks: Tasks,
+    /// The tasks at the shutdown, which forgets them.
+    pub(super) kept: Vec<TaskControl>,
+    pub(super) states: States,
+    pub(super) start: Moment,
+}
+
+impl Setup {
+    pub(super) fn new(start: Moment) -> Self {
+        let world = World::new(start.instant());
+        let record = Arc::new(Record::new(Arc::clone(&world)));
+        let cast = Cast { world, record };
+        let said = Arc::clone(&cast.record);
+        let builder = Scheduler::builder()
+            .zone(start.zone().name())
+            .messages(move |text| said.say(text))
+            .sealed();
+        Self { builder, list: TaskList::default(), is_discovered: false, start, cast }
+    }
+
+    /// Starts the scheduler; nothing runs before the first step.
+    #[track_caller]
+    pub(super) fn start(self) -> Play {
+        let Self { builder, list, is_discovered, start, cast } = self;
+        let builder = if is_discovered { builder } else { builder.tasks(list) };
+        let clock = Arc::clone(&cast.world);
+        let builder = builder.clock(clock).simulated_by(Arc::new(cast.clone()));
+        let states = builder.states().clone();
+        let scheduler = match cast.world.driver().lend(builder).spawn() {
+            Ok(scheduler) => scheduler,
+            Err(error) => panic!("the simulated scheduler cannot start: {error}"),
+        };
+        let tasks = scheduler.tasks();
+        Play { cast, scheduler: Some(scheduler), tasks, kept: Vec::new(), states, start }
+    }
+}
+
+impl Play {
+    /// The tasks as they are, or as they were at the shutdown.
+    pub(super) fn controls(&self) -> Vec<TaskControl> {
+        if self.scheduler.is_none() {
+            return self.kept.clone();
+        }
+        let all = self.tasks.list();
+        all.iter().filter_map(|task| self.tasks.get(task.name()).ok()).collect()
+    }
+
+    /// A task by its name, or an unambiguous end of it.
+    pub(super) fn control(&self, name: &str) -> Result<TaskControl, String> {
+        if self.scheduler.is_some() {
+            return self.tasks.get(name).map_err(|error| error.to_string());
+        }
+        let names: Vec<&str> = self.kept.iter().map(TaskControl::name).collect();
+        let found = Names::new(&names).find(name).map_err(|error| error.to_string())?;
+        Ok(self.kept[found].clone())
+    }
+}
+
+impl Simulation for Cast {
+    fn crew(&self) -> VirtualCrew {
+        self.world.new_crew()
+    }
+
+    fn pool_size(&self) -> usize {
+        POOL_SIZE
+    }
+
+    fn stand_in(&self, task: &Arc<str>, call: Call) -> Call {
+        script::stand_in(&self.world, self.world.part(task), call)
+    }
+
+    fn listener(&self) -> Arc<dyn Listener> {
+        Arc::<Record>::clone(&self.record)
+    }
+}
+
+/// Runs in progress hold their pools, events their tasks, and both the world.
+impl Drop for Play {
+    fn drop(&mut self) {
+        drop(self.scheduler.take());
+        self.cast.world.clear();
+        self.cast.record.clear();
+    }
+}

@@ -1,0 +1,180 @@
+//! What is said of a simulation before its first step.
+
+use std::any::type_name;
+use std::cell::OnceCell;
+use std::cell::RefCell;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use super::moment::IntoMoment;
+use super::moment::moment;
+use super::play::Play;
+use super::play::Setup;
+use super::sim::Sim;
+use crate::entry::FunctionId;
+use crate::entry::TaskList;
+use crate::inject::Managed;
+use crate::inject::TaskOutput;
+use crate::run::Run;
+use crate::runner::Builder;
+use crate::runner::Pool;
+use crate::schedule::Schedule;
+
+/// What is said before the first step.
+impl Sim {
+    /// A simulation that begins at an instant, such as `"2026-03-27T08:59:59[Europe/Berlin]"`.
+    ///
+    /// Its zone is the one of cron expressions that name none, and the one in which the event log shows
+    /// times; UTC if the instant names none.
+    ///
+    /// # Panics
+    ///
+    /// When this is no instant: see [`moment`].
+    #[track_caller]
+    pub fn at(start: impl IntoMoment) -> Self {
+        Self::of(Setup::new(moment(start)))
+    }
+
+    /// Plays an annotated function, by the schedule of its annotations.
+    ///
+    /// # Panics
+    ///
+    /// At the first step, when it has none.
+    #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "functions are given by their names")]
+    pub fn task<F: 'static>(self, function: F) -> Self {
+        let named = type_name::<F>();
+        self.tasks(TaskList::from_functions(&[(named, FunctionId::of(&function))]))
+    }
+
+    /// Plays annotated functions: see [`tasks!`](crate::tasks).
+    #[track_caller]
+    pub fn tasks(self, list: TaskList) -> Self {
+        self.change(|setup| {
+            setup.list.entries.extend(list.entries);
+            setup.list.strangers.extend(list.strangers);
+        })
+    }
+
+    /// Plays all annotated functions that are linked.
+    #[track_caller]
+    pub fn discovered(self) -> Self {
+        self.change(|setup| setup.is_discovered = true)
+    }
+
+    /// Plays a task that is a closure.
+    #[track_caller]
+    pub fn define<R: TaskOutput>(
+        self,
+        name: &str,
+        schedule: Schedule,
+        body: impl Fn(&Run) -> R + Send + Sync + 'static,
+    ) -> Self {
+        // Not in a closure, so that messages name the caller's place.
+        let setup = self.take_setup();
+        Self::of(Setup { builder: setup.builder.task(name, schedule, body), ..setup })
+    }
+
+    /// Plays a task that is a closure which makes a future.
+    #[track_caller]
+    pub fn define_async<F>(
+        self,
+        name: &str,
+        schedule: Schedule,
+        body: impl Fn(Run) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output: TaskOutput> + Send + 'static,
+    {
+        let setup = self.take_setup();
+        Self::of(Setup { builder: setup.builder.task_async(name, schedule, body), ..setup })
+    }
+
+    /// Keeps a value for the tasks, such as a fake database: see [`Builder::manage`]. [`get`](Self::get)
+    /// gives it back to the test.
+    #[track_caller]
+    pub fn manage<T: Managed>(self, value: T) -> Self {
+        self.builder(|builder| builder.manage(value))
+    }
+
+    /// As [`manage`](Self::manage), for a value that the test holds too, or for an `Arc<dyn Trait>`.
+    #[track_caller]
+    pub fn manage_shared<T: ?Sized + Managed>(self, value: Arc<T>) -> Self {
+        self.builder(|builder| builder.manage_shared(value))
+    }
+
+    /// As [`manage`](Self::manage), for one of several values of a type.
+    #[track_caller]
+    pub fn manage_named<T: Managed>(self, name: &str, value: T) -> Self {
+        self.builder(|builder| builder.manage_named(name, value))
+    }
+
+    /// Sets a setting: see [`Builder::set`]. No other settings count: neither the environment nor
+    /// `scheduler.toml` is read.
+    #[track_caller]
+    pub fn set(self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.builder(|builder| builder.set(key, value))
+    }
+
+    /// How many workers the default pool has; 4 by default, on each machine.
+    #[track_caller]
+    pub fn pool_size(self, workers: usize) -> Self {
+        self.builder(|builder| builder.pool_size(workers))
+    }
+
+    /// Adds a pool that tasks choose by `scheduler = "name"`.
+    #[track_caller]
+    pub fn pool(self, name: impl Into<String>, pool: Pool) -> Self {
+        self.builder(|builder| builder.pool(name, pool))
+    }
+
+    /// The seed of all that is random: the same seed leads to the same simulation.
+    #[track_caller]
+    pub fn seed(self, seed: u64) -> Self {
+        self.builder(|builder| builder.seed(seed))
+    }
+
+    /// Says anything else to the builder of the scheduler, such as the settings of a deployment:
+    /// `.builder(|builder| builder.settings("prod.toml", include_str!("../prod.toml")))`.
+    ///
+    /// Its clock and its Tokio runtime are those of the simulation, and listeners are called in place.
+    #[track_caller]
+    pub fn builder(self, change: impl FnOnce(Builder) -> Builder) -> Self {
+        let setup = self.take_setup();
+        Self::of(Setup { builder: change(setup.builder), ..setup })
+    }
+
+    #[track_caller]
+    fn change(self, change: impl FnOnce(&mut Setup)) -> Self {
+        let mut setup = self.take_setup();
+        change(&mut setup);
+        Self::of(setup)
+    }
+
+    fn of(setup: Setup) -> Self {
+        Self { setup: RefCell::new(Some(setup)), play: OnceCell::new() }
+    }
+
+    #[track_caller]
+    fn take_setup(&self) -> Setup {
+        let setup = self.setup.borrow_mut().take();
+        setup.expect("what a simulation consists of is said before its first step")
+    }
+
+    /// The scheduler that is played; it starts when it is needed first.
+    #[track_caller]
+    pub(super) fn play(&self) -> &Play {
+        if let Some(play) = self.play.get() {
+            return play;
+        }
+        let play = self.take_setup().start();
+        self.play.get_or_init(|| play)
+    }
+}
+
+impl fmt::Debug for Sim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sim").field("play", &self.play).finish_non_exhaustive()
+    }
+}

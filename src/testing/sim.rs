@@ -1,0 +1,378 @@
+//! A simulated scheduler: time is moved by the test, and everything else follows.
+
+use std::cell::OnceCell;
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use scheduler_core::Clock;
+use scheduler_core::Tick;
+
+use super::event_text::EventText;
+use super::moment::IntoMoment;
+use super::moment::Moment;
+use super::moment::moment;
+use super::play::Play;
+use super::play::Setup;
+use super::script::Feint;
+use super::script::Part;
+use super::world::Step;
+use super::world::World;
+use crate::error::StopError;
+use crate::inject::Managed;
+use crate::observe::Event;
+use crate::observe::Outcome;
+use crate::observe::TaskSnapshot;
+use crate::runner::TaskControl;
+use crate::runner::Tasks;
+
+/// After how many runs a simulation without a limit gives up.
+const RUNS_MAX: u64 = 10_000;
+
+/// A scheduler on one thread, whose time is moved by the test.
+///
+/// It is the real scheduler: the annotations are read, arguments looked up, fire times, overlaps, retries
+/// and timeouts decided by the same code. Only the clock and the workers are replaced. Nothing runs, and no
+/// time passes, between two calls of the test.
+///
+/// A task is named in full, or by an unambiguous end of its path. Methods panic, with what is wrong, on
+/// unknown names and wherever else a test cannot go on.
+///
+/// ```
+/// use scheduler::scheduled;
+/// use scheduler::testing::*;
+/// use std::sync::atomic::{AtomicU32, Ordering};
+///
+/// #[derive(Default)]
+/// struct FakeDb {
+///     purges: AtomicU32,
+/// }
+///
+/// #[scheduled(fixed_delay = "5s")]
+/// fn purge(db: &FakeDb) {
+///     db.purges.fetch_add(1, Ordering::Relaxed);
+/// }
+///
+/// let mut sim = Sim::at("2026-01-01T00:00:00Z").manage(FakeDb::default()).task(purge);
+/// sim.takes("purge", secs(3)); // each run lasts 3 s
+/// sim.advance(secs(20));
+/// assert_eq!(sim.starts("purge"), [0, 8, 16].map(secs));
+/// assert_eq!(sim.get::<FakeDb>().purges.load(Ordering::Relaxed), 3);
+/// ```
+#[must_use = "a simulation does nothing until its time is moved"]
+pub struct Sim {
+    /// None once it has started.
+    pub(super) setup: RefCell<Option<Setup>>,
+    pub(super) play: OnceCell<Play>,
+}
+
+/// Moves time.
+impl Sim {
+    /// Lets this much time pass, with everything that happens in it and at its end.
+    #[track_caller]
+    pub fn advance(&mut self, length: Duration) {
+        let world = self.world();
+        world.advance_to(world.now() + length);
+    }
+
+    /// Lets time pass until the wall clock shows an instant.
+    ///
+    /// # Panics
+    ///
+    /// When this is no instant, or is past.
+    #[track_caller]
+    pub fn advance_to(&mut self, instant: impl IntoMoment) {
+        let (to, now) = (moment(instant), self.now());
+        let Ok(left) = (to.instant() - now.instant()).to_std() else {
+            panic!("{to} is past: it is {now}");
+        };
+        self.advance(left);
+    }
+
+    /// Lets time pass until the next run of any task begins, and says of which; none when there is no
+    /// such run. A run that takes no time has ended then.
+    #[track_caller]
+    pub fn run_next(&mut self) -> Option<String> {
+        let record = &self.play().cast.record;
+        let before = record.count().0;
+        while record.count().0 == before {
+            if self.world().step(Tick::MAX) == Step::Rests {
+                return None;
+            }
+        }
+        record.count().1.map(|name| name.to_string())
+    }
+
+    /// Lets time pass until nothing is in progress and nothing waits any more: all tasks have ended, or
+    /// are paused.
+    ///
+    /// # Panics
+    ///
+    /// After 10,000 runs, because a task recurs: give [a limit](Self::run_until_idle_or).
+    #[track_caller]
+    pub fn run_until_idle(&mut self) {
+        let (world, record) = (self.world(), &self.play().cast.record);
+        let before = record.count().0;
+        while !world.is_idle() && world.step(Tick::MAX) != Step::Rests {
+            let (runs, last) = record.count();
+            assert!(
+                runs - before < RUNS_MAX,
+                "after {RUNS_MAX} runs there still are more, the last one of `{}`\n\
+                 help: sim.run_until_idle_or(hours(1))",
+                last.as_deref().unwrap_or_default()
+            );
+        }
+    }
+
+    /// As [`run_until_idle`](Self::run_until_idle), and at most for a while.
+    #[track_caller]
+    pub fn run_until_idle_or(&mut self, limit: Duration) {
+        let world = self.world();
+        let until = world.now() + limit;
+        while !world.is_idle() && world.step(until) != Step::Rests {}
+    }
+
+    /// Sets the wall clock forward, as an administrator does: no time passes.
+    #[track_caller]
+    pub fn jump_wall_forward(&mut self, by: Duration) {
+        self.world().step_wall(TimeDelta::from_std(by).unwrap_or(TimeDelta::MAX));
+    }
+
+    /// Sets the wall clock back: no time passes.
+    #[track_caller]
+    pub fn jump_wall_back(&mut self, by: Duration) {
+        self.world().step_wall(-TimeDelta::from_std(by).unwrap_or(TimeDelta::MAX));
+    }
+
+    /// Suspends the machine for a while: the wall clock goes on, the monotonic one stands still.
+    #[track_caller]
+    pub fn suspend(&mut self, length: Duration) {
+        self.jump_wall_forward(length);
+    }
+}
+
+/// Says what runs are like.
+impl Sim {
+    /// How long each attempt of the task takes, with which it keeps a worker; no time by default.
+    ///
+    /// A plain function is executed when the run begins; then its worker is busy until the time is over.
+    /// An async one goes on waiting when it is done, and holds no worker.
+    #[track_caller]
+    pub fn takes(&mut self, task: &str, length: Duration) {
+        self.part(task).takes(length);
+    }
+
+    /// How long the next attempts take, one after the other; those after them again as
+    /// [`takes`](Self::takes) has it.
+    #[track_caller]
+    pub fn takes_each(&mut self, task: &str, lengths: impl IntoIterator<Item = Duration>) {
+        self.part(task).takes_each(lengths);
+    }
+
+    /// Lets the next attempt fail with this error, in place of the task's own code. Said twice, the next
+    /// two fail.
+    #[track_caller]
+    pub fn fail_next(&mut self, task: &str, error: impl Into<String>) {
+        self.part(task).feign_next(Feint::Error(error.into()));
+    }
+
+    /// Lets the next attempt panic, in place of the task's own code.
+    #[track_caller]
+    pub fn panic_next(&mut self, task: &str, text: impl Into<String>) {
+        self.part(task).feign_next(Feint::Panic(text.into()));
+    }
+}
+
+/// Controls tasks, as a person at the running scheduler does.
+impl Sim {
+    /// Pauses a task.
+    ///
+    /// # Panics
+    ///
+    /// When it has ended.
+    #[track_caller]
+    pub fn pause(&mut self, task: &str) {
+        let paused = self.control(task).pause();
+        paused.unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    /// Lets a paused task go on.
+    ///
+    /// # Panics
+    ///
+    /// When it is not paused, or has ended.
+    #[track_caller]
+    pub fn resume(&mut self, task: &str) {
+        let resumed = self.control(task).resume();
+        resumed.unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    /// Runs a task now, beside its schedule.
+    ///
+    /// # Panics
+    ///
+    /// When it is running already, and its `overlap` is `skip`; or when it has ended.
+    #[track_caller]
+    pub fn run_now(&mut self, task: &str) {
+        let asked = self.control(task).run_now();
+        asked.unwrap_or_else(|error| panic!("{error}"));
+        self.advance(Duration::ZERO);
+    }
+
+    /// All other controls of a task: pausing with a note, rescheduling, cancelling.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such task.
+    #[must_use]
+    #[track_caller]
+    pub fn control(&self, task: &str) -> TaskControl {
+        self.play().control(task).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// All tasks, also to add and remove some.
+    #[must_use]
+    #[track_caller]
+    pub fn running_tasks(&self) -> Tasks {
+        self.play().tasks.clone()
+    }
+
+    /// Stops the scheduler: no new runs; those in progress have the time that it waits for them.
+    ///
+    /// # Errors
+    ///
+    /// When runs were in progress for longer than that.
+    #[track_caller]
+    pub fn shutdown(&mut self) -> Result<(), StopError> {
+        self.play();
+        let Some(play) = self.play.get_mut() else { return Ok(()) };
+        play.kept = play.controls();
+        let scheduler = play.scheduler.take();
+        scheduler.map_or(Ok(()), crate::runner::Scheduler::shutdown)
+    }
+}
+
+/// Asks what has happened, and what is.
+impl Sim {
+    /// When the runs of a task began, from the start of the simulation, by the monotonic clock. Further
+    /// attempts of a run are no starts.
+    #[must_use]
+    #[track_caller]
+    pub fn starts(&self, task: &str) -> Vec<Duration> {
+        self.play().cast.record.starts(self.control(task).name())
+    }
+
+    /// What came of the runs of a task that are over: see [`assert_outcomes!`](crate::assert_outcomes).
+    #[must_use]
+    #[track_caller]
+    pub fn outcomes(&self, task: &str) -> Vec<Outcome> {
+        self.play().cast.record.outcomes(self.control(task).name())
+    }
+
+    /// Everything that has happened, in order; of very many events the last 100,000.
+    #[must_use]
+    #[track_caller]
+    pub fn events(&self) -> Vec<Event> {
+        self.play().cast.record.events().0
+    }
+
+    /// Everything that has happened as a text, a line for each event, with local times: for people, and
+    /// for snapshot tests.
+    #[must_use]
+    #[track_caller]
+    pub fn event_log(&self) -> String {
+        let controls = self.play().controls();
+        let names: Vec<&str> = controls.iter().map(TaskControl::name).collect();
+        let text = EventText::new(self.play().start.zone(), &names);
+        let (events, dropped) = self.play().cast.record.events();
+        let dropped = (dropped > 0).then(|| format!("… {dropped} earlier events\n"));
+        let lines = events.iter().map(|event| format!("{}\n", text.line(event)));
+        dropped.into_iter().chain(lines).collect()
+    }
+
+    /// When the task starts next, in its own zone.
+    ///
+    /// # Panics
+    ///
+    /// When it does not: it is paused, or has ended; [`snapshot`](Self::snapshot) tells that.
+    #[must_use]
+    #[track_caller]
+    pub fn next(&self, task: &str) -> Moment {
+        let snapshot = self.snapshot(task);
+        let (state, zone) = (snapshot.state.name(), snapshot.facts.zone);
+        match snapshot.next {
+            Some(next) => Moment::new(next, zone),
+            None => panic!("`{}` has no next run: it is {state}", snapshot.name()),
+        }
+    }
+
+    /// The task at this moment.
+    #[must_use]
+    #[track_caller]
+    pub fn snapshot(&self, task: &str) -> TaskSnapshot {
+        self.control(task).snapshot()
+    }
+
+    /// A value that is managed for the tasks.
+    ///
+    /// # Panics
+    ///
+    /// When there is none of this type.
+    #[must_use]
+    #[track_caller]
+    pub fn get<T: ?Sized + Managed>(&self) -> Arc<T> {
+        self.get_as(None)
+    }
+
+    /// One of several values of a type that are managed for the tasks, by its name.
+    ///
+    /// # Panics
+    ///
+    /// When there is none of this type and name.
+    #[must_use]
+    #[track_caller]
+    pub fn get_named<T: ?Sized + Managed>(&self, name: &str) -> Arc<T> {
+        self.get_as(Some(name))
+    }
+
+    #[track_caller]
+    fn get_as<T: ?Sized + Managed>(&self, name: Option<&str>) -> Arc<T> {
+        let found = self.play().states.find::<T>(name);
+        found.unwrap_or_else(|| {
+            let managed = self.play().states.described().join(", ");
+            panic!("no `{}` is managed, but: {managed}", std::any::type_name::<T>())
+        })
+    }
+
+    /// What the wall clock shows.
+    #[must_use]
+    #[track_caller]
+    pub fn now(&self) -> Moment {
+        Moment::new(self.world().wall(), self.play().start.zone())
+    }
+
+    /// How much time has passed since the start, by the monotonic clock.
+    #[must_use]
+    #[track_caller]
+    pub fn elapsed(&self) -> Duration {
+        self.world().now().since(Tick::ZERO)
+    }
+
+    /// What the scheduler has said: the banner, failures, warnings.
+    #[must_use]
+    #[track_caller]
+    pub fn messages(&self) -> Vec<String> {
+        self.play().cast.record.messages()
+    }
+
+    #[track_caller]
+    fn world(&self) -> &World {
+        &self.play().cast.world
+    }
+
+    #[track_caller]
+    fn part(&self, task: &str) -> Arc<Part> {
+        self.world().part(self.control(task).name())
+    }
+}

@@ -1,0 +1,355 @@
+//! The world of a simulation: one clock, the workers of all pools, the runs in progress. It is taken
+//! from one event to the next, on one thread.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use chrono::DateTime;
+use chrono::TimeDelta;
+use chrono::Utc;
+use scheduler_core::Begun;
+use scheduler_core::Clock;
+use scheduler_core::ManualClock;
+use scheduler_core::Tick;
+use scheduler_core::VirtualCrew;
+use scheduler_core::VirtualRun;
+use scheduler_core::time::Epoch;
+use scheduler_core::time::Gate;
+
+use super::runtime::Driver;
+use super::script::Part;
+use crate::run::BoxFuture;
+
+/// How often one run may wait on the clock, which stands still for all others meanwhile: it may wait for
+/// something that cannot happen.
+const WAITS_MAX: u64 = 10_000;
+
+/// For how long a simulation without a limit waits for a future that nothing of ours wakes.
+const PATIENCE: Duration = Duration::from_secs(366 * 86_400);
+
+/// What one step of a world came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Something happened at this time.
+    Happened,
+    /// Time went on.
+    Moved,
+    /// Nothing is left to do up to the limit.
+    Rests,
+}
+
+/// What a world has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Happened,
+    At(Tick),
+    Never,
+}
+
+/// A scheduler's surroundings, without the scheduler.
+pub(super) struct World {
+    clock: ManualClock,
+    crews: Mutex<Arc<Vec<VirtualCrew>>>,
+    /// Runs whose bodies have been executed, by the end of their time, and then by their order.
+    busy: Mutex<BTreeMap<(Tick, u64), Busy>>,
+    order: AtomicU64,
+    inside: Inside,
+    /// Whether the wall clock was set, which nobody has seen yet.
+    was_set: AtomicBool,
+    parts: Mutex<BTreeMap<Arc<str>, Arc<Part>>>,
+    driver: Driver,
+}
+
+/// A worker that is busy until its run's time is over.
+struct Busy {
+    crew: usize,
+    worker: u64,
+    run: VirtualRun,
+}
+
+/// What is known of the body that is being executed.
+#[derive(Default)]
+struct Inside {
+    is_inside: AtomicBool,
+    /// How long the run takes, in nanoseconds.
+    takes: AtomicU64,
+    /// How long the body has waited on the clock, in nanoseconds: for it alone time has gone on.
+    waited: AtomicU64,
+    waits: AtomicU64,
+}
+
+// ORDERING: all atomics of this file are relaxed; only the thread of the simulation writes them.
+const RELAXED: Ordering = Ordering::Relaxed;
+
+impl World {
+    pub(super) fn new(start: DateTime<Utc>) -> Arc<Self> {
+        Arc::new(Self {
+            clock: ManualClock::at(start),
+            crews: Mutex::default(),
+            busy: Mutex::default(),
+            order: AtomicU64::new(0),
+            inside: Inside::default(),
+            was_set: AtomicBool::new(false),
+            parts: Mutex::default(),
+            driver: Driver::new(),
+        })
+    }
+
+    pub(super) fn driver(&self) -> &Driver {
+        &self.driver
+    }
+
+    /// Workers for one more pool.
+    pub(super) fn new_crew(&self) -> VirtualCrew {
+        let crew = VirtualCrew::new();
+        Arc::make_mut(&mut *lock(&self.crews)).push(crew.clone());
+        crew
+    }
+
+    /// The part of a task, by its full name.
+    pub(super) fn part(&self, task: &str) -> Arc<Part> {
+        let mut parts = lock(&self.parts);
+        if let Some(part) = parts.get(task) {
+            return Arc::clone(part);
+        }
+        let part = Arc::<Part>::default();
+        parts.insert(task.into(), Arc::clone(&part));
+        part
+    }
+
+    /// Says how long the run takes whose body is being executed.
+    pub(super) fn run_takes(&self, length: Duration) {
+        self.inside.takes.store(nanos(length), RELAXED);
+    }
+
+    /// A future that tells the driver when it is woken.
+    pub(super) fn wakeful(&self, future: BoxFuture) -> BoxFuture {
+        self.driver.wakeful(future)
+    }
+
+    /// Takes one step, at most up to a limit.
+    pub(super) fn step(&self, limit: Tick) -> Step {
+        if self.finish_one() || self.was_set.load(RELAXED) && self.look_at_the_wall() {
+            return Step::Happened;
+        }
+        let mut next = self.work_once();
+        if next != Next::Happened && self.driver.settle() {
+            next = self.work_once();
+        }
+        match next {
+            Next::Happened => Step::Happened,
+            Next::At(next) if next <= limit => self.move_to(next),
+            _ if limit == Tick::MAX => self.wait_for_futures(),
+            _ => self.move_to(limit),
+        }
+    }
+
+    /// Goes on to a time.
+    pub(super) fn advance_to(&self, limit: Tick) {
+        while self.step(limit) != Step::Rests {}
+    }
+
+    /// Whether nothing is in progress, and nothing waits.
+    pub(super) fn is_idle(&self) -> bool {
+        let is_empty = |crew: &VirtualCrew| crew.next_due().is_none();
+        lock(&self.busy).is_empty()
+            && self.crews().iter().all(is_empty)
+            && !self.driver.has_pending()
+    }
+
+    /// Sets the wall clock; whoever waits for it sees that when time goes on.
+    pub(super) fn step_wall(&self, by: TimeDelta) {
+        self.clock.step_wall(by);
+        self.was_set.store(true, RELAXED);
+    }
+
+    /// Forgets the runs in progress, which end then.
+    pub(super) fn clear(&self) {
+        let busy = std::mem::take(&mut *lock(&self.busy));
+        drop(busy);
+    }
+
+    /// Ends the first run whose time is over.
+    fn finish_one(&self) -> bool {
+        let mut all = lock(&self.busy);
+        let first = all.first_entry().filter(|first| first.key().0 <= self.clock.now());
+        let Some(Busy { run, .. }) = first.map(|first| first.remove()) else { return false };
+        drop(all);
+        run.finish();
+        true
+    }
+
+    /// Has a free worker run a task that is due; or says when something happens next: a run ends, or a
+    /// task is due for which somebody is free.
+    fn work_once(&self) -> Next {
+        let (now, crews) = (self.clock.now(), self.crews());
+        let mut next = lock(&self.busy).keys().next().map(|(end, _)| *end);
+        for (index, crew) in crews.iter().enumerate() {
+            let Some(due) = crew.next_due() else { continue };
+            let Some(worker) = self.free_worker(index, crew) else { continue };
+            if due <= now && self.begin(crew, index, worker) {
+                return Next::Happened;
+            }
+            next = Some(next.map_or(due, |next| next.min(due)));
+        }
+        next.map_or(Next::Never, Next::At)
+    }
+
+    /// Has each free worker look once, also for whether it may leave, and says whether one did something.
+    fn work_all(&self) -> bool {
+        let mut has_happened = false;
+        for (index, crew) in self.crews().iter().enumerate() {
+            for worker in crew.workers() {
+                has_happened |= !self.is_busy(index, worker) && self.begin(crew, index, worker);
+            }
+        }
+        has_happened
+    }
+
+    /// Has everybody look at the wall clock, who is free: in each pool one has to.
+    fn look_at_the_wall(&self) -> bool {
+        let is_everybody_free = lock(&self.busy).is_empty();
+        self.was_set.store(!is_everybody_free, RELAXED);
+        self.work_all()
+    }
+
+    fn free_worker(&self, index: usize, crew: &VirtualCrew) -> Option<u64> {
+        crew.workers().into_iter().find(|worker| !self.is_busy(index, *worker))
+    }
+
+    fn crews(&self) -> Arc<Vec<VirtualCrew>> {
+        Arc::clone(&lock(&self.crews))
+    }
+
+    fn begin(&self, crew: &VirtualCrew, index: usize, worker: u64) -> bool {
+        self.inside.enter();
+        let begun = crew.begin(worker);
+        let length = self.inside.leave();
+        match begun {
+            Begun::Run(run) if run.is_pending() || length.is_zero() => run.finish(),
+            Begun::Run(run) => {
+                let end = self.clock.now() + length;
+                let order = self.order.fetch_add(1, RELAXED);
+                lock(&self.busy).insert((end, order), Busy { crew: index, worker, run });
+            }
+            Begun::Waits(_) => return false,
+            Begun::Left => {}
+        }
+        true
+    }
+
+    fn is_busy(&self, crew: usize, worker: u64) -> bool {
+        lock(&self.busy).values().any(|busy| busy.crew == crew && busy.worker == worker)
+    }
+
+    /// Lets time go on to `to`, or until a future is woken.
+    fn move_to(&self, to: Tick) -> Step {
+        let now = self.clock.now();
+        if to <= now {
+            return Step::Rests;
+        }
+        let passed = self.driver.pass(to.since(now));
+        self.clock.advance(passed);
+        Step::Moved
+    }
+
+    /// Nothing of ours is due ever, but a future may be woken by something else.
+    fn wait_for_futures(&self) -> Step {
+        if !self.driver.has_pending() {
+            return Step::Rests;
+        }
+        let passed = self.driver.pass(PATIENCE);
+        if passed == PATIENCE {
+            return Step::Rests;
+        }
+        self.clock.advance(passed);
+        Step::Moved
+    }
+
+    /// The thread of the simulation waits on the clock, outside of any task: time goes on.
+    fn play_until(&self, gate: &Gate, seen: Epoch, until: Option<Tick>) {
+        let limit = until.unwrap_or(Tick::MAX);
+        while gate.epoch() == seen && self.clock.now() < limit {
+            if self.work_all() {
+                continue;
+            }
+            let step = self.step(limit);
+            assert!(
+                step != Step::Rests || until.is_some(),
+                "the simulation waits for something that never happens"
+            );
+        }
+    }
+}
+
+impl Inside {
+    fn enter(&self) {
+        self.is_inside.store(true, RELAXED);
+    }
+
+    /// How long the run takes.
+    fn leave(&self) -> Duration {
+        self.is_inside.store(false, RELAXED);
+        self.waits.store(0, RELAXED);
+        let (takes, waited) = (self.takes.swap(0, RELAXED), self.waited.swap(0, RELAXED));
+        Duration::from_nanos(takes.max(waited))
+    }
+
+    fn waited(&self) -> Duration {
+        Duration::from_nanos(self.waited.load(RELAXED))
+    }
+
+    /// A task waits on the clock, and holds the thread of the simulation: only for itself time goes on.
+    fn wait(&self, left: Option<Duration>) {
+        let waits = self.waits.fetch_add(1, RELAXED);
+        let Some(left) = left.filter(|_| waits < WAITS_MAX) else {
+            panic!(
+                "a task waits in a simulation for something that cannot happen meanwhile\n\
+                 help: let it be async: the simulation goes on while `run.sleep_async` waits"
+            );
+        };
+        self.waited.fetch_add(nanos(left), RELAXED);
+    }
+}
+
+/// The clock of the simulation. Who waits on it lets the simulation go on.
+impl Clock for World {
+    fn now(&self) -> Tick {
+        self.clock.now() + self.inside.waited()
+    }
+
+    fn wall(&self) -> DateTime<Utc> {
+        let waited = TimeDelta::from_std(self.inside.waited()).unwrap_or_default();
+        self.clock.wall() + waited
+    }
+
+    fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
+        if self.inside.is_inside.load(RELAXED) {
+            self.inside.wait(until.map(|until| until.since(self.now())));
+        } else {
+            self.play_until(gate, seen, until);
+        }
+    }
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("World").field("clock", &self.clock).finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn nanos(length: Duration) -> u64 {
+    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
+}

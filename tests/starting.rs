@@ -1,0 +1,189 @@
+//! Starts that must not happen twice, by half, or in the wrong place; names that nobody can read.
+//!
+//! That of two starts one is refused is among the tests of whole programs, which have signals.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use scheduler::Builder;
+use scheduler::ManualClock;
+use scheduler::Schedule;
+use scheduler::Scheduler;
+use scheduler::scheduled;
+use scheduler::tasks;
+
+const THREADS: usize = 2;
+
+static RUNS: AtomicU32 = AtomicU32::new(0);
+
+#[scheduled(fixed_rate = "10s", name = "count")]
+fn count() {
+    RUNS.fetch_add(1, Ordering::SeqCst);
+}
+
+type Said = Arc<Mutex<Vec<String>>>;
+
+fn builder() -> (Builder, ManualClock, Said) {
+    let clock = ManualClock::at("2026-03-27T07:59:00Z".parse().unwrap());
+    let said = Said::default();
+    let heard = Arc::clone(&said);
+    let builder = Scheduler::builder()
+        .pool_size(THREADS)
+        .zone("UTC")
+        .environment([("PATH", "")])
+        .settings("none.toml", "")
+        .clock(Arc::new(clock.clone()))
+        .messages(move |text| heard.lock().unwrap().push(text.to_owned()));
+    (builder, clock, said)
+}
+
+/// A hundred good tasks that count their runs, and others.
+fn hundred(others: &[(&str, Schedule)], runs: &Arc<AtomicU32>) -> Builder {
+    let (mut builder, ..) = builder();
+    builder = builder.tasks(tasks![]);
+    for number in 0..100 {
+        let runs = Arc::clone(runs);
+        builder = builder.task(&format!("good-{number}"), Schedule::fixed_rate("1s"), move |_| {
+            runs.fetch_add(1, Ordering::SeqCst);
+        });
+    }
+    for (name, schedule) in others {
+        builder = builder.task(name, schedule.clone(), |_| {});
+    }
+    builder
+}
+
+#[test]
+fn f_rg1_with_bad_tasks_among_good_ones_nothing_runs_and_all_are_told() {
+    let runs = Arc::default();
+    let one = [("bad", Schedule::cron("0 0 25 * * *"))];
+    let error = hundred(&one, &runs).spawn().unwrap_err();
+    assert_eq!(error.faults().len(), 1, "{error}");
+    let three = [
+        ("bad", Schedule::cron("0 0 25 * * *")),
+        ("worse", Schedule::fixed_rate("0s")),
+        ("worst", Schedule::once("1s").on_pool("nowhere")),
+    ];
+    let error = hundred(&three, &runs).spawn().unwrap_err();
+    assert_eq!(error.faults().len(), 3, "{error}");
+    for (fault, (name, _)) in error.faults().iter().zip(&three) {
+        assert!(fault.starts_with("tests/starting.rs:"), "{fault}");
+        assert!(fault.contains(&format!("`{name}`")), "{fault}");
+    }
+    assert_eq!(runs.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn f_rg1_what_is_listed_twice_is_there_once() {
+    let (builder, clock, _said) = builder();
+    let scheduler = builder.tasks(tasks![count, count]).tasks(tasks![count]).spawn().unwrap();
+    assert_eq!(scheduler.tasks().list().len(), 1);
+    clock.await_parked(THREADS);
+    assert_eq!(RUNS.load(Ordering::SeqCst), 1);
+    scheduler.shutdown().unwrap();
+}
+
+#[test]
+fn f_rg1_inside_a_task_only_a_start_that_waits_is_refused() {
+    let (builder, clock, _said) = builder();
+    let found = Said::default();
+    let (plain, future) = (Arc::clone(&found), Arc::clone(&found));
+    let inner = || self::builder().0.tasks(tasks![]);
+    let scheduler = builder
+        .tasks(tasks![])
+        .task("plain", Schedule::once("1s"), move |_| {
+            plain.lock().unwrap().push(inner().start().unwrap_err().to_string());
+            inner().spawn().unwrap().shutdown().unwrap();
+        })
+        .task_async("future", Schedule::once("1s"), move |_| {
+            let found = Arc::clone(&future);
+            async move {
+                let error = inner().start_async().await.unwrap_err();
+                found.lock().unwrap().push(error.to_string());
+            }
+        })
+        .spawn()
+        .unwrap();
+    clock.await_parked(1);
+    clock.advance(Duration::from_secs(1));
+    clock.await_parked(THREADS);
+    scheduler.shutdown().unwrap();
+    let found = found.lock().unwrap();
+    assert_eq!(found.len(), 2, "{found:?}");
+    for text in &*found {
+        assert!(text.starts_with("cannot start: `start` was called inside a task"), "{text}");
+        assert!(text.ends_with("help: call it in main"), "{text}");
+    }
+}
+
+#[test]
+fn f_rg1_after_a_shutdown_another_can_be_started() {
+    for _ in 0..2 {
+        let (builder, clock, _said) = builder();
+        let runs = Arc::new(AtomicU32::new(0));
+        let counted = Arc::clone(&runs);
+        let scheduler = builder
+            .tasks(tasks![])
+            .task("once", Schedule::once("0s"), move |_| {
+                counted.fetch_add(1, Ordering::SeqCst);
+            })
+            .spawn()
+            .unwrap();
+        clock.await_parked(1);
+        scheduler.shutdown().unwrap();
+        assert_eq!(runs.load(Ordering::SeqCst), 1);
+    }
+}
+
+#[test]
+fn f_rg2_hostile_names_are_refused_or_work_everywhere() {
+    let long = "x".repeat(10 << 10);
+    let refused = ["", " ", "a\nERROR forged line", "a\x1b[2J", "a\u{202E}b", &long];
+    let (mut builder, ..) = builder();
+    builder = builder.tasks(tasks![]);
+    for name in refused {
+        builder = builder.task(name, Schedule::once("1h"), |_| {}).task(
+            name,
+            Schedule::once("1h"),
+            |_| {},
+        );
+    }
+    let error = builder.spawn().unwrap_err();
+    assert_eq!(error.faults().len(), 2 * refused.len(), "{error}");
+    let text = error.to_string();
+    assert!(!text.contains('\x1b') && !text.contains('\u{202E}'), "{text}");
+    assert!(!text.lines().any(|line| line.trim_start().starts_with("ERROR")), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() < 300), "{text}");
+
+    let accepted = [
+        "<script>alert(1)</script>",
+        "'; DROP TABLE task; --",
+        "../../x",
+        "a/b?c#d",
+        "a\"b\\",
+        "é",
+        "e\u{301}",
+    ];
+    let (mut builder, clock, said) = self::builder();
+    builder = builder.tasks(tasks![]).expect_tasks(accepted);
+    for name in accepted {
+        builder =
+            builder.task(name, Schedule::once("1s"), |_| Err::<(), String>("failed".to_owned()));
+    }
+    let scheduler = builder.spawn().unwrap();
+    for name in accepted {
+        assert_eq!(scheduler.tasks().get(name).unwrap().name(), name);
+    }
+    clock.await_parked(1);
+    clock.advance(Duration::from_secs(1));
+    clock.await_parked(THREADS);
+    scheduler.shutdown().unwrap();
+    let said = said.lock().unwrap().join("\n");
+    for name in accepted {
+        let told = said.lines().filter(|line| line.contains(&format!("task `{name}` failed")));
+        assert_eq!(told.count(), 1, "{name}: {said}");
+    }
+}

@@ -1,0 +1,53 @@
+//! The crate that takes every name away from generated code, in three editions: its functions are
+//! found, and run.
+
+use std::future::Future as _;
+use std::pin::pin;
+use std::task::Context;
+use std::task::Poll;
+use std::task::Waker;
+
+use hostile as _;
+use hostile_2021 as _;
+use hostile_2024 as _;
+use scheduler::__private::alone;
+use scheduler::Call;
+use scheduler::Entry;
+use scheduler::TaskResult;
+use scheduler::entries;
+
+/// The functions of a crate, by their names in it.
+fn functions(krate: &str) -> Vec<(&'static str, &'static Entry)> {
+    let inside = entries().into_iter().filter(|entry| entry.module_path() == krate);
+    inside.map(|entry| (entry.function(), entry)).collect()
+}
+
+/// What a run comes to; none for a function that needs managed values.
+fn run(entry: &Entry) -> Option<TaskResult> {
+    let (call, run) = alone(entry);
+    Some(match call? {
+        Call::Sync(call) => call(&run),
+        Call::Async(call) => {
+            let mut future = pin!(call(&run));
+            match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(result) => result,
+                Poll::Pending => panic!("`{}` waits for something", entry.name()),
+            }
+        }
+    })
+}
+
+#[test]
+fn f_ma2_functions_in_hostile_surroundings_run_in_every_edition() {
+    let names = |krate| functions(krate).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    let expected = names("hostile");
+    assert!(expected.len() > 10 && expected.contains(&"type"), "{expected:?}");
+    for krate in ["hostile", "hostile_2021", "hostile_2024"] {
+        assert_eq!(names(krate), expected, "{krate}");
+        for (name, entry) in functions(krate) {
+            let failure = run(entry).and_then(Result::err).map(|error| error.to_string());
+            let expected = (name == "settle").then(|| "no prelude here".to_owned());
+            assert_eq!(failure, expected, "{krate}::{name}");
+        }
+    }
+}
