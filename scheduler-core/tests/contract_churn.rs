@@ -3,7 +3,6 @@
 //! `SCHEDULER_CHURN_ROUNDS` is how many rounds are run: 2 unless it says otherwise, 1000 before a release:
 //! `SCHEDULER_CHURN_ROUNDS=1000 cargo test -p scheduler-core --release --test contract_churn`.
 
-#[allow(dead_code, unused_imports)]
 mod kit;
 
 use std::sync::Arc;

@@ -71,7 +71,7 @@ pub(crate) enum Executed {
 
 /// What the pool is to do with a task whose run is over, or that was asked anew.
 #[must_use]
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Put it back into the queue.
     Requeue(Due),
