@@ -18,6 +18,7 @@
 mod builder;
 mod context;
 mod launch;
+mod launcher;
 mod pools;
 mod prepare;
 mod signals;

@@ -1,6 +1,5 @@
 //! The tasks of a running scheduler, to be looked at and controlled.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -8,23 +7,18 @@ use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::OnceLock;
 use std::sync::PoisonError;
-use std::sync::Weak;
 use std::time::Duration;
 
 use chrono::DateTime;
 use chrono::Utc;
-use scheduler_core::Clock;
 use scheduler_core::ScheduledThreadPool;
-use scheduler_core::trigger::Zone;
 use scheduler_expr::Attribute;
 
-use super::simulation::Simulation;
+use super::launcher::Launcher;
 use super::task_control::Pause;
 use super::task_control::TaskControl;
-use crate::conduct::Conductor;
 use crate::conduct::Control;
 use crate::conduct::ControlError;
-use crate::conduct::Parts;
 use crate::conduct::Rule;
 use crate::conduct::Until;
 use crate::entry::Location;
@@ -33,20 +27,13 @@ use crate::inject::Call;
 use crate::inject::Extract;
 use crate::inject::TaskOutput;
 use crate::inject::Wiring;
-use crate::observe::Bus;
 use crate::observe::Counters;
-use crate::observe::Event;
 use crate::observe::TaskSnapshot;
 use crate::registrar::Definition;
-use crate::registrar::Ground;
 use crate::registrar::Judged;
 use crate::registrar::Planned;
-use crate::registrar::judge;
 use crate::run::Run;
 use crate::schedule::Schedule;
-use crate::settings::Effective;
-use crate::settings::Fault;
-use crate::settings::Settings;
 use crate::settings::TaskWords;
 use crate::settings::names::Names;
 use crate::speech::StillRunning;
@@ -83,20 +70,6 @@ struct Board {
     gone: Mutex<Totals>,
     /// Present once the scheduler has started.
     launcher: OnceLock<Launcher>,
-}
-
-/// What it takes to plan and start a task.
-pub(super) struct Launcher {
-    pub(super) settings: Settings,
-    pub(super) zone: Zone,
-    pub(super) seed: u64,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) bus: Arc<Bus>,
-    /// The names of the pools, the default one first.
-    pub(super) names: Vec<String>,
-    /// RACE: weak, because a pool keeps its tasks, and a task may keep the end of all tasks.
-    pub(super) pools: BTreeMap<String, Weak<ScheduledThreadPool>>,
-    pub(super) simulation: Option<Arc<dyn Simulation>>,
 }
 
 /// What runs came to, as far as the last words need it.
@@ -364,39 +337,6 @@ impl Tasks {
 
 fn words<'a>(task: &'a Definition, attributes: &'a [(Attribute, &'a str)]) -> TaskWords<'a> {
     TaskWords { name: &task.name, place: task.location.to_string(), attributes }
-}
-
-impl Launcher {
-    fn judge(
-        &self,
-        task: &Definition,
-        effective: Result<Effective, Vec<Fault>>,
-    ) -> Result<Judged, StartError> {
-        let refuse = |faults: Vec<Fault>| {
-            StartError::of_faults(faults.iter().map(ToString::to_string).collect())
-        };
-        let ground = Ground { zone: self.zone, pools: &self.names, seed: self.seed };
-        let effective = effective.map_err(refuse)?;
-        judge(task, &effective, ground).map_err(refuse)
-    }
-
-    fn pool(&self, planned: &Planned) -> Result<Arc<ScheduledThreadPool>, StartError> {
-        let pool = self.pools.get(&*planned.pool).and_then(Weak::upgrade);
-        pool.ok_or_else(StartError::not_running)
-    }
-
-    fn make(&self, planned: Planned, pool: &Arc<ScheduledThreadPool>) -> Control {
-        let (facts, at) = (planned.facts(), self.clock.wall());
-        self.bus.emit(Event::TaskAdded { task: Arc::new(facts.clone()), at });
-        let Planned { rule, policy, call, .. } = planned;
-        let call = match &self.simulation {
-            Some(simulation) => simulation.stand_in(&facts.name, call),
-            None => call,
-        };
-        let (clock, bus) = (Arc::clone(&self.clock), Arc::clone(&self.bus));
-        let pool = Arc::clone(pool);
-        Conductor::make(Parts { facts, rule, policy, call, pool, clock, bus })
-    }
 }
 
 /// Lets a task look at and control the tasks of its scheduler.
