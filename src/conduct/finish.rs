@@ -39,9 +39,16 @@ impl Conductor {
             && course.deadline.is_none()
             && course.run.cause() == Cause::Schedule
             && course.run.stop_cause().is_none();
-        let began = course.began;
-        let judge = state.judge.as_mut().filter(|_| is_plain)?;
-        let due = judge.ended_in_time(&began, now)?;
+        if !is_plain {
+            return None;
+        }
+        let due = match state.judge.as_mut()?.ended_on_grid(now) {
+            Some(due) => due,
+            None => {
+                let began = state.lead()?.began;
+                state.judge.as_mut()?.ended_in_time(&began, now)?
+            }
+        };
         state.record(Seat::Lead, &Outcome::Success, now);
         drop(state.close(Seat::Lead, false));
         Some(due)

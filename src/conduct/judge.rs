@@ -108,17 +108,20 @@ impl Judge {
         Ok(())
     }
 
-    /// Begins the run of the pending fire time where nothing is to be decided: it is due, was not missed
-    /// as far as the ticks tell, and starts no run beside others. Asks no trigger of the user's.
+    /// Whether the run of the pending fire time starts, and nothing else is to be decided: it is due, was
+    /// not missed as far as can be told at once, and starts no run beside others.
     #[inline]
-    pub(super) fn begin_in_time(&mut self, now: &Now) -> Option<FireTime> {
-        let fire = self.pending?;
-        let is_in_time = self.overlap != Overlap::Allow && self.timetable.is_in_time(fire, now);
-        if !is_in_time {
-            return None;
-        }
-        self.seen = *now;
-        Some(fire)
+    pub(super) fn is_in_time(&self, now: &Now) -> bool {
+        let pending = self.pending.as_ref();
+        self.overlap != Overlap::Allow
+            && pending.is_some_and(|fire| self.timetable.is_in_time(fire, now))
+    }
+
+    /// Begins the run of a fire time that [is in time](Self::is_in_time).
+    #[inline]
+    pub(super) fn begin_in_time(&mut self, now: Now) -> Option<FireTime> {
+        self.seen = now;
+        self.pending
     }
 
     /// Decides what a worker that is there now is to start. The fire time stays pending until its run
@@ -140,14 +143,26 @@ impl Judge {
 
     /// Goes on to the next fire time where nothing is to be decided: none has come during the run of the
     /// pending one. Asks no trigger of the user's.
-    #[inline(always)]
     pub(super) fn ended_in_time(&mut self, started: &Now, ended: &Now) -> Option<Due> {
+        if let Some(due) = self.ended_on_grid(ended) {
+            return Some(due);
+        }
         if !self.busy.is_empty() {
             return None;
         }
-        let next = self.timetable.next_after(self.pending?, started, ended)?;
+        let next = self.timetable.next_in_time(self.pending?, started, ended)?;
         (self.pending, self.waits_since, self.seen) = (Some(next), None, *ended);
         Some(next.due)
+    }
+
+    /// As [`ended_in_time`](Self::ended_in_time), for the points of a grid.
+    #[inline]
+    pub(super) fn ended_on_grid(&mut self, ended: &Now) -> Option<Due> {
+        let pending = self.pending.as_mut().filter(|_| self.busy.is_empty())?;
+        let due = Due::Tick(self.timetable.next_on_grid(pending, ended.tick)?);
+        (pending.at, pending.due) = (due, due);
+        (self.waits_since, self.seen) = (None, *ended);
+        Some(due)
     }
 
     /// Decides what comes after the run of the pending fire time.

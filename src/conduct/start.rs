@@ -67,10 +67,10 @@ impl Scene<'_> {
             None => catch(|| self.call(run)),
             Some(span) => span.in_scope(|| catch(|| self.call(run))),
         };
-        match (called, self.error.take()) {
-            (Ok(()), None) => Ok(()),
-            (Ok(()), Some(error)) => Err(Failure::from_error(&error)),
-            (Err(failure), _) => Err(failure),
+        match &self.error {
+            _ if called.is_err() => called,
+            Some(error) => Err(Failure::from_error(error)),
+            None => Ok(()),
         }
     }
 
@@ -162,7 +162,8 @@ impl Conductor {
             return None;
         }
         let now = engine.started();
-        let fire = state.judge.as_mut()?.begin_in_time(&now)?;
+        let judge = state.judge.as_mut().filter(|judge| judge.is_in_time(&now))?;
+        let fire = judge.begin_in_time(now)?;
         self.first_attempt(state, Seat::Lead, (fire, Cause::Schedule), engine)
     }
 
@@ -227,7 +228,8 @@ impl Conductor {
         if is_paused {
             return (state, Choice::Nothing);
         }
-        if let Some(fire) = state.judge.as_mut().and_then(|judge| judge.begin_in_time(&now)) {
+        let in_time = state.judge.as_mut().filter(|judge| judge.is_in_time(&now));
+        if let Some(fire) = in_time.and_then(|judge| judge.begin_in_time(now)) {
             return (state, Choice::Start(fire, Cause::Schedule));
         }
         let mut start = None;

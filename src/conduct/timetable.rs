@@ -103,7 +103,7 @@ impl Timetable {
 
     /// Whether a fire time is due and was not missed, as far as can be told at once.
     #[inline]
-    pub(super) fn is_in_time(&self, fire: FireTime, now: &Now) -> bool {
+    pub(super) fn is_in_time(&self, fire: &FireTime, now: &Now) -> bool {
         match (&self.times, fire.due) {
             (_, Due::NEVER) => false,
             (Times::Rate { period, .. }, Due::Tick(tick)) => {
@@ -118,28 +118,33 @@ impl Timetable {
         }
     }
 
+    /// The next point of a grid without jitter, where it has not come before a run ended.
+    #[inline]
+    pub(super) fn next_on_grid(&self, of: &FireTime, ended: Tick) -> Option<Tick> {
+        match (&self.times, of.at) {
+            (Times::Rate { period, .. }, Due::Tick(tick)) if self.jitter.is_zero() => {
+                let next = tick + *period;
+                (ended <= next).then_some(next)
+            }
+            _ => None,
+        }
+    }
+
     /// The fire time after one whose run has just ended, where that can be told at once, and it has not
     /// come before.
-    #[inline]
-    pub(super) fn next_after(
+    pub(super) fn next_in_time(
         &mut self,
         of: FireTime,
         started: &Now,
         ended: &Now,
     ) -> Option<FireTime> {
-        match (&self.times, of.at) {
-            (Times::Rate { period, .. }, Due::Tick(tick)) if self.jitter.is_zero() => {
-                let next = tick + *period;
-                let next = FireTime { at: Due::Tick(next), due: Due::Tick(next) };
-                (ended.tick <= tick + *period).then_some(next)
-            }
-            (Times::Rate { .. } | Times::Once { .. } | Times::Trigger(_), _) => None,
-            (Times::Delay { .. }, _) => Some(self.after_delay(*ended)),
-            (Times::Calendar { .. }, _) => self.next_by_calendar(of, started, ended),
+        match &self.times {
+            Times::Rate { .. } | Times::Once { .. } | Times::Trigger(_) => None,
+            Times::Delay { .. } => Some(self.after_delay(*ended)),
+            Times::Calendar { .. } => self.next_by_calendar(of, started, ended),
         }
     }
 
-    #[inline(never)]
     fn next_by_calendar(&self, of: FireTime, started: &Now, ended: &Now) -> Option<FireTime> {
         let (Times::Calendar { times, .. }, at) = (&self.times, wall_of(of)) else { return None };
         if !self.jitter.is_zero() || ended.wall < at {

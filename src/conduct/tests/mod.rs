@@ -11,6 +11,7 @@
 //! `overlap 3 x2`: two fire times were skipped, the later of them that of second 3.
 
 mod attempts;
+mod clocks;
 mod histories;
 mod operations;
 mod overlap_misfire;

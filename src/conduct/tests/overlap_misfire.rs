@@ -16,15 +16,21 @@ use crate::conduct::Rule;
 use crate::inject::Call;
 use crate::run::Run;
 
-const OVERLAPS: [Overlap; 3] = [Overlap::Skip, Overlap::QueueOne, Overlap::Allow];
-const MISFIRES: [Misfire; 3] = [Misfire::RunOnce, Misfire::Skip, Misfire::CatchUp];
+pub(super) const OVERLAPS: [Overlap; 3] = [Overlap::Skip, Overlap::QueueOne, Overlap::Allow];
+pub(super) const MISFIRES: [Misfire; 3] = [Misfire::RunOnce, Misfire::Skip, Misfire::CatchUp];
 
-fn policy(overlap: Overlap, misfire: Misfire) -> Policy {
+pub(super) fn policy(overlap: Overlap, misfire: Misfire) -> Policy {
     Policy { overlap, misfire, ..Policy::default() }
 }
 
 #[track_caller]
-fn check(rule: &Rule, policy: Policy, act: impl FnOnce(&mut Stage), takes: u64, expected: &str) {
+pub(super) fn check(
+    rule: &Rule,
+    policy: Policy,
+    act: impl FnOnce(&mut Stage),
+    takes: u64,
+    expected: &str,
+) {
     let mut stage = Stage::new();
     let control = stage.task(rule.clone(), policy, move |_| ok(takes));
     act(&mut stage);
@@ -199,79 +205,6 @@ fn more_than_a_minute_late_is_missed_also_when_the_next_fire_time_is_far() {
     check(&rule, run_once, suspended(62), 0, "start 3661 (3600)");
     let (rule, catch_up) = late(Misfire::CatchUp);
     check(&rule, catch_up, suspended(62), 0, "start 3661 (3600)");
-}
-
-#[test]
-fn a_machine_that_was_suspended_and_a_clock_that_is_set_forward() {
-    type Jump = fn(&mut Stage);
-    let jumps: [Jump; 2] = [
-        |stage| {
-            stage.clock.suspend(s(4 * 3_600));
-            stage.settle();
-        },
-        |stage| stage.step_wall(4 * 3_600),
-    ];
-    for jump in jumps {
-        let act = move |stage: &mut Stage| {
-            stage.until(1_800_000);
-            jump(stage);
-            stage.until(1_800_500);
-        };
-        let hourly = || cron("0 0 * * * *");
-        for overlap in OVERLAPS {
-            let run_once = policy(overlap, Misfire::RunOnce);
-            check(&hourly(), run_once, act, 0, "misfire 10800 x3 | start 16200 (14400)");
-            check(&hourly(), policy(overlap, Misfire::Skip), act, 0, "misfire 14400 x4");
-            let catch_up = policy(overlap, Misfire::CatchUp);
-            let expected = "start 16200 (3600) | start 16200 (7200) | start 16200 (10800) | \
-                            start 16200 (14400)";
-            check(&hourly(), catch_up, act, 0, expected);
-        }
-    }
-}
-
-#[test]
-fn a_clock_that_is_set_forward_during_a_run_brings_fire_times_that_overlap() {
-    let play = |overlap, expected: &str| {
-        let act = |stage: &mut Stage| {
-            stage.until(3_600_000 + 60_000);
-            stage.step_wall(3 * 3_600);
-            stage.until(2 * 3_600_000);
-        };
-        check(&cron("0 0 * * * *"), policy(overlap, Misfire::CatchUp), act, 600_000, expected);
-    };
-    play(Overlap::Skip, "start 3600 | overlap 14400 x3 | start 18000");
-    play(Overlap::QueueOne, "start 3600 | overlap 10800 x2 | start 15000 (14400) | start 18000");
-}
-
-#[test]
-fn no_fire_time_comes_twice_when_the_clock_is_set_back() {
-    for overlap in OVERLAPS {
-        for misfire in MISFIRES {
-            let act = |stage: &mut Stage| {
-                stage.until(130_000);
-                stage.step_wall(-120);
-                stage.until(301_000);
-            };
-            let expected = "start 60 | start 120 | start 180";
-            check(&cron("0 * * * * *"), policy(overlap, misfire), act, 0, expected);
-        }
-    }
-}
-
-#[test]
-fn a_clock_that_was_far_ahead_does_not_silence_a_task_when_it_is_set_right() {
-    let act = |stage: &mut Stage| {
-        stage.step_wall(30 * 86_400 + 60);
-        stage.until(1_000);
-        stage.heard();
-        stage.step_wall(-30 * 86_400 - 60);
-        stage.until(3_700_000);
-    };
-    let mut stage = Stage::new();
-    let _control = stage.task(cron("0 0 * * * *"), Policy::default(), |_| ok(0));
-    act(&mut stage);
-    assert_eq!(stage.heard(), "start 3600");
 }
 
 #[test]
