@@ -73,8 +73,8 @@
 //!
 //! # How a neighbour uses it
 //!
-//! The runner makes [`Parts`] of each planned task and calls [`Conductor::start`], which submits the
-//! task and gives its [`Control`].
+//! The runner makes [`Parts`] of each planned task, a conductor of them ([`Conductor::make`]), and submits
+//! the task by the [`Control`] it gets.
 
 mod beside;
 mod chance;

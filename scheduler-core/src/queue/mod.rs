@@ -2,11 +2,11 @@
 //!
 //! # What this room is for
 //!
-//! A [`DelayQueue`] keeps items until they are due and hands them out in the exact order of
+//! A `DelayQueue` keeps items until they are due and hands them out in the exact order of
 //! (due, sequence): by time, and first in, first out among equal times. Any item can be taken out
-//! again by the [`Ticket`] it was given, without a search.
+//! again by the `Ticket` it was given, without a search.
 //!
-//! There is one contract and there are two implementations: [`HeapQueue`], an indexed 4-ary heap, which
+//! There is one contract and there are two implementations: `HeapQueue`, an indexed 4-ary heap, which
 //! is simple enough to be obviously right, and `WheelQueue`, which is faster where many items are
 //! pending and has to agree with the heap in all that can be seen.
 //!
