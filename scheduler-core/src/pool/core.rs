@@ -78,12 +78,12 @@ impl<I: Item> Core<I> {
     pub(crate) fn next(
         &mut self,
         worker: WorkerNumber,
-        done: Done<I>,
+        done: Done,
         now: Now,
         effects: &mut Effects<I>,
     ) -> Take<I> {
         self.settle(worker, done, now, effects);
-        if !effects.cancel.is_empty() && !planted("L10 late") {
+        if effects.cancels() && !planted("L10 late") {
             return Take::Again;
         }
         self.roster.arrive(worker);
@@ -113,7 +113,7 @@ impl<I: Item> Core<I> {
     pub(crate) fn suspend(&mut self, item: &I, effects: &mut Effects<I>) {
         self.suspended.insert(item.sequence(), item.clone());
         if self.state >= RunState::Stopping {
-            effects.cancel.push(item.clone());
+            effects.rare().cancel.push(item.clone());
         }
     }
 
@@ -169,11 +169,11 @@ impl<I: Item> Core<I> {
     /// Removes a worker whose thread did not start.
     pub(crate) fn lose(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) {
         // What a dead worker was running will not come to an end by itself.
-        effects.cancel.extend(self.dismiss(worker));
+        effects.rare().cancel.extend(self.dismiss(worker));
         self.see_to_the_queue(now, effects);
         if self.state == RunState::ShuttingDown && self.roster.live() == 0 {
             // Nobody is left to run what waits, and no submission will come that could start somebody.
-            effects.cancel.extend(self.drain(now));
+            effects.rare().cancel.extend(self.drain(now));
         }
         self.try_terminate(effects);
     }
@@ -240,31 +240,37 @@ impl<I: Item> Core<I> {
     pub(crate) fn settle(
         &mut self,
         worker: WorkerNumber,
-        done: Done<I>,
+        done: Done,
         now: Now,
         effects: &mut Effects<I>,
     ) {
-        let counts = matches!(done, Done::Ended | Done::Recurs(..));
-        if !matches!(done, Done::Nothing) {
-            let vacated = self.roster.vacate(worker);
-            let rang = vacated.as_ref().is_some_and(Item::is_alarm);
-            self.ringing -= usize::from(rang);
-            self.completed += u64::from(counts && !rang);
-            effects.release.extend(vacated);
+        if matches!(done, Done::Nothing) {
+            return;
         }
-        if let Done::Recurs(item, due) = done {
+        let Some(item) = self.roster.vacate(worker) else { return };
+        let rang = item.is_alarm();
+        let counts = matches!(done, Done::Ended | Done::Recurs(_)) && !rang;
+        self.ringing -= usize::from(rang);
+        self.completed += u64::from(counts);
+        match done {
             // Nobody is woken for it: its worker is about to look at the queue.
-            if !may_run(self.state, Kind::Recurring, due.is_reached(now), self.policy) {
-                effects.cancel.push(item);
-                return;
-            }
-            if item.wants_renewal() && !item.is_ended() {
-                self.send_off(item, effects);
-            } else {
-                self.put(item, Kind::Recurring, due.not_overtaking(now), Some(now), effects);
-            }
-            self.hire_if_missing(effects);
+            Done::Recurs(due) => self.take_back(item, due, now, effects),
+            _ => effects.release.push(item),
         }
+    }
+
+    /// Takes a task back in that has been run and is due again.
+    fn take_back(&mut self, item: I, due: Due, now: Now, effects: &mut Effects<I>) {
+        if !may_run(self.state, Kind::Recurring, due.is_reached(now), self.policy) {
+            effects.rare().cancel.push(item);
+            return;
+        }
+        if item.wants_renewal() && !item.is_ended() {
+            self.send_off(item, effects);
+        } else {
+            self.put(item, Kind::Recurring, due.not_overtaking(now), Some(now), effects);
+        }
+        self.hire_if_missing(effects);
     }
 
     /// Sees to it that somebody looks at the queue when its first task is due.

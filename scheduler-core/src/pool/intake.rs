@@ -64,7 +64,7 @@ impl<I: Item> Core<I> {
         effects: &mut Effects<I>,
     ) {
         if self.is_tidying {
-            effects.cancel.push(item);
+            effects.rare().cancel.push(item);
         } else {
             self.enter(item, kind, due, now, effects);
         }
@@ -79,7 +79,7 @@ impl<I: Item> Core<I> {
         effects: &mut Effects<I>,
     ) {
         if !may_run(self.state, kind, due.is_reached(now), self.policy) && !planted("L2") {
-            effects.cancel.push(item);
+            effects.rare().cancel.push(item);
             self.after_removal(effects);
             return;
         }

@@ -88,21 +88,38 @@ impl Shell {
         self.publish_patience(&mut locked, &mut effects);
         if effects.is_for_nobody() {
             drop(locked);
-            drop_contained(effects.release);
+            if !effects.release.is_empty() {
+                drop_contained(effects.release);
+            }
             return (result, 0);
         }
-        for worker in effects.start.iter() {
+        (result, self.unlock_and_perform(locked, effects))
+    }
+
+    /// Makes what a step asks for known under the lock, as far as it has to be, and performs it then.
+    fn unlock_and_perform(
+        &self,
+        mut locked: MutexGuard<'_, Locked>,
+        mut effects: Effects<AnyItem>,
+    ) -> usize {
+        let rare = effects.take_rare();
+        for worker in rare.iter().flat_map(|rare| &rare.start) {
             locked.gates.push((*worker, Arc::new(Gate::new())));
         }
         let mut wake = Few::new();
         wake.extend(effects.wake.iter().filter_map(|worker| locked.gate(*worker).cloned()));
+        let cancelled = rare.iter().flat_map(|rare| &rare.cancel);
         let farewells: Vec<Option<Farewell>> =
-            effects.cancel.iter().map(|task| Arc::clone(task).end_as_cancelled()).collect();
+            cancelled.map(|task| Arc::clone(task).end_as_cancelled()).collect();
         drop(locked);
         for gate in wake {
             gate.open();
         }
-        (result, self.perform(effects, farewells))
+        let Some(rare) = rare else {
+            drop_contained(effects.release);
+            return 0;
+        };
+        self.perform(*rare, effects.release, farewells)
     }
 
     /// Puts what is staged into the queue. Somebody looks at it in time: see `inbox`.

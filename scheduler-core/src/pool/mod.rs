@@ -286,7 +286,7 @@ impl ScheduledThreadPool {
         let id = self.shell().draw_id();
         let around = self.shell().hooks.decorate(id, traits.name.as_deref());
         let work = Work { body, around: around.map_err(Error::failed)? };
-        let header = Header::new(id, traits, Arc::clone(&self.shell().link));
+        let header = Header::new(id, traits, self.shell().link());
         let handle = TaskHandle::new(TaskCell::new(header, work, due));
         watch(&handle);
         match self.shell().admit(handle.task(), kind, due, now) {
@@ -305,7 +305,7 @@ impl ScheduledThreadPool {
     ) -> TaskHandle<T> {
         let Task { name, rhythm, on_error, deadline, is_alarm, body, .. } = task;
         let traits = Traits { name, rhythm, on_error, deadline };
-        let mut header = Header::new(id, traits, Arc::clone(&self.shell().link));
+        let mut header = Header::new(id, traits, self.shell().link());
         header.is_alarm = is_alarm;
         TaskHandle::new(TaskCell::new(header, Work { body, around }, due))
     }

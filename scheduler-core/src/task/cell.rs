@@ -78,11 +78,11 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     }
 
     /// Runs one step of the body; none where there is no body, because the task was cancelled.
-    fn attempt(self: &Arc<Self>, run: &Run, refused: Option<Failure>) -> Option<Tried<T, B>> {
+    fn attempt(&self, run: &Run, refused: Option<Failure>) -> Option<Tried<T, B>> {
         let mut work = self.slot.lock().take_work()?;
         let step = match refused {
             Some(failure) => Err(failure),
-            None => perform(&mut work, &|| Waker::from(Arc::clone(self))),
+            None => perform(&mut work, &|| Arc::clone(run.task()).waker()),
         };
         if step.is_err() {
             // A future that has panicked must not be polled again.
@@ -153,7 +153,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
         Some(Run::new(self, number, last, begin == Begin::Resume))
     }
 
-    fn execute(self: Arc<Self>, run: &Run, refused: Option<Failure>) -> Executed {
+    fn execute(&self, run: &Run, refused: Option<Failure>) -> Executed {
         let Some(tried) = self.attempt(run, refused) else { return Executed::Pending };
         let outcome = tried.outcome();
         self.put_back(tried);
@@ -171,12 +171,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
         }
     }
 
-    fn run(
-        self: Arc<Self>,
-        run: &Run,
-        refused: Option<Failure>,
-        over: &mut Over<'_>,
-    ) -> Option<Verdict> {
+    fn run(&self, run: &Run, refused: Option<Failure>, over: &mut Over<'_>) -> Option<Verdict> {
         let tried = self.attempt(run, refused)?;
         match tried.outcome() {
             None => {
@@ -207,6 +202,10 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
             }
             Err(failure) => self.retire(End::Failed, Outcome::Failed(failure)),
         }
+    }
+
+    fn waker(self: Arc<Self>) -> Waker {
+        Waker::from(self)
     }
 
     fn suspend(&self) -> Suspend {
@@ -308,6 +307,10 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> Wake for TaskCell<T, B> {
 impl<T, B> Drop for TaskCell<T, B> {
     fn drop(&mut self) {
         let slot = self.slot.get_mut();
+        let is_plain = !std::mem::needs_drop::<T>() && !self.header.is_special();
+        if is_plain && slot.is_spent() {
+            return;
+        }
         let body = (slot.take_work(), slot.take_step());
         let rest = (self.value.take(), slot.take_waiters());
         discard(&self.header, body);

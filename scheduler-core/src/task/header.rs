@@ -116,6 +116,11 @@ impl Header {
         on_error == OnError::Stop && !self.rhythm().decides_on_failure()
     }
 
+    /// Whether the task is more than a nameless one-shot without a limit.
+    pub(crate) fn is_special(&self) -> bool {
+        self.traits.is_some()
+    }
+
     /// Takes out what may be user code, so that it can be dropped where that is contained.
     pub(crate) fn take_rhythm(&mut self) -> Option<Rhythm> {
         let traits = self.traits.as_mut()?;

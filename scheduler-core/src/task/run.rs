@@ -1,6 +1,5 @@
 //! One run of a task, as the body sees it from inside.
 
-use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,19 +8,14 @@ use chrono::DateTime;
 use chrono::Utc;
 
 use super::any::AnyTask;
+use super::current;
 use super::header::TaskId;
 use super::rhythm::LastRun;
 use crate::error::Error;
-use crate::sync::local;
 use crate::time::Due;
 use crate::time::Gate;
 use crate::time::Now;
 use crate::time::Tick;
-
-local! {
-    /// The run that this thread executes.
-    static CURRENT: RefCell<Option<Run>> = const { RefCell::new(None) };
-}
 
 /// One run of a task: which one it is, when it was meant to start, and whether it shall stop.
 ///
@@ -51,15 +45,14 @@ impl Run {
     /// Hooks, listeners and callbacks that a worker calls for a run are part of it.
     #[must_use]
     pub fn current() -> Option<Self> {
-        // A thread that is ending may have no thread-locals any more, and executes no task.
-        CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
+        current::with(Self::clone)
     }
 
     /// Looks at the run that the calling thread executes, without a share in it; none outside a task.
     ///
     /// The look is not to be one that runs other tasks on this thread.
     pub fn with_current<R>(look: impl FnOnce(&Self) -> R) -> Option<R> {
-        CURRENT.try_with(|current| current.borrow().as_ref().map(look)).ok().flatten()
+        current::with(look)
     }
 
     /// The number of the task.
@@ -173,14 +166,10 @@ impl Run {
         &self.task
     }
 
-    /// Calls `step` as part of this run.
-    pub(crate) fn enter<R>(&self, step: impl FnOnce() -> R) -> R {
-        let outer = CURRENT.try_with(|current| current.replace(Some(self.clone())));
-        let result = step();
-        if let Ok(outer) = outer {
-            drop(CURRENT.try_with(|current| current.replace(outer)));
-        }
-        result
+    /// Calls `step` as part of this run, and gives the run back.
+    #[inline]
+    pub(crate) fn enter<R>(self, step: impl FnOnce(&Self) -> R) -> (R, Self) {
+        current::enter(self, step)
     }
 
     /// When the run was due, and when it has started.
