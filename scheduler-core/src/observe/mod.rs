@@ -61,7 +61,7 @@ pub enum Event<'a> {
         outcome: &'a Result<(), Failure>,
         /// How long it took, by the monotonic clock.
         duration: Duration,
-        /// When the task fires next; none when it has ended.
+        /// When the task fires next; none when it has ended, or will never be due.
         next: Option<DateTime<Utc>>,
     },
     /// A task will not run again: it completed, failed or was cancelled.

@@ -22,6 +22,7 @@ use crate::task::any::Verdict;
 use crate::task::state::Suspend;
 use crate::time::Now;
 use crate::time::Tick;
+use crate::time::WallTime;
 
 /// What a worker got when it asked for something to do.
 pub(super) enum Taken {
@@ -186,9 +187,10 @@ impl Finishing {
     ) -> Done {
         if shell.announcer.is_heard() && !run.task().header().is_alarm {
             let next = match verdict {
-                Verdict::Requeue(due) => Some(due.as_wall(self.now).to_utc()),
+                Verdict::Requeue(due) => Some(due.as_wall(self.now)),
                 Verdict::Ended(_) => None,
             };
+            let next = next.filter(|next| *next != WallTime::MAX).map(WallTime::to_utc);
             let duration = run.elapsed(self.now.tick);
             shell.announcer.announce(&Event::RunFinished { run, outcome, duration, next });
         }

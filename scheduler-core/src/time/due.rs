@@ -80,7 +80,8 @@ impl Due {
     pub(crate) fn not_overtaking(self, now: Now) -> Self {
         match self {
             Self::Tick(_) => self,
-            Self::Wall(wall) => Self::Wall(wall.max(now.wall)),
+            Self::Wall(WallTime::MAX) => self,
+            Self::Wall(wall) => Self::Wall(wall.max(now.wall).min(WallTime::LAST)),
         }
     }
 
