@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::agenda::Agenda;
+use super::inbox::Withdrawal;
 use super::roster::Roster;
 use super::roster::WorkerNumber;
 use super::shutdown::Kind;
@@ -127,15 +128,27 @@ impl<I: Item> Core<I> {
         self.enter(item, Kind::Resumed, Due::Tick(now.tick), now, effects);
     }
 
-    /// Forgets a task that was cancelled.
-    pub(crate) fn withdraw(&mut self, sequence: u64, ticket: Ticket, effects: &mut Effects<I>) {
-        let is_internal = self.agenda.find(ticket).is_some_and(|entry| entry.kind.is_internal());
-        if self.remove_on_cancel || is_internal {
-            let removed = self.agenda.remove(ticket);
-            effects.release.extend(removed.map(|entry| self.taken(entry)));
+    /// Forgets tasks that were cancelled.
+    pub(super) fn withdraw_all(
+        &mut self,
+        withdrawals: impl IntoIterator<Item = Withdrawal>,
+        effects: &mut Effects<I>,
+    ) {
+        let mut is_any = false;
+        for Withdrawal { sequence, ticket } in withdrawals {
+            is_any = true;
+            let kind = || self.agenda.find(ticket).map(|entry| entry.kind);
+            if self.remove_on_cancel || kind().is_some_and(Kind::is_internal) {
+                let removed = self.agenda.remove(ticket);
+                effects.release.extend(removed.map(|entry| self.taken(entry)));
+            }
+            if !self.suspended.is_empty() {
+                effects.release.extend(self.suspended.remove(&sequence));
+            }
         }
-        effects.release.extend(self.suspended.remove(&sequence));
-        self.after_removal(effects);
+        if is_any {
+            self.after_removal(effects);
+        }
     }
 
     /// Takes a task out of the queue, if it waits there.

@@ -14,6 +14,7 @@ use super::crew::WorkerThread;
 use super::few::Few;
 use super::hooks::Hooks;
 use super::inbox::Inbox;
+use super::inbox::Withdrawal;
 use super::locked::Locked;
 use super::roster::WorkerNumber;
 use super::shutdown::RunState;
@@ -244,7 +245,7 @@ impl Shell {
 
     pub(super) fn announce_end(&self, task: &dyn AnyTask, state: TaskState) {
         let header = task.header();
-        if header.is_alarm {
+        if header.is_alarm || !self.announcer.is_heard() {
             return;
         }
         let (id, name) = (header.id, header.name());
@@ -329,7 +330,7 @@ impl Home for Shell {
         // its ticket was changed; it is dropped then. So one of both sees what the other has done: the
         // lock of the task, under which it was cancelled and is looked at, comes in between.
         if header.ticket() != Ticket::STAGED {
-            self.alter(|core, effects| core.withdraw(header.id.0, header.ticket(), effects));
+            self.let_go(Withdrawal { sequence: header.id.0, ticket: header.ticket() });
         }
         self.announce_end(task, TaskState::Cancelled);
     }
