@@ -17,6 +17,7 @@ use super::conclusion::Tried;
 use super::conclusion::last_outcome;
 use super::header::EVERY_RUN;
 use super::rhythm::LastRun;
+use super::run::Entry;
 use super::run::Run;
 use super::slot::Ended;
 use super::slot::Outcome;
@@ -150,7 +151,8 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
             }
         };
         drop(slot);
-        Some(Run::new(self, number, last, begin == Begin::Resume))
+        let entry = if begin == Begin::Resume { Entry::Resumed } else { Entry::Begun };
+        Some(Run::new(self, number, last, entry))
     }
 
     fn execute(&self, run: &Run, refused: Option<Failure>) -> Executed {

@@ -36,7 +36,17 @@ pub struct Run {
     task: Arc<dyn AnyTask>,
     number: u64,
     last: LastRun,
-    is_resumed: bool,
+    entry: Entry,
+}
+
+/// How a worker came to a run. As wide as its neighbours, so that a run is copied without gaps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(crate) enum Entry {
+    /// It begins.
+    Begun,
+    /// It has begun before, and its future is polled on.
+    Resumed,
 }
 
 impl Run {
@@ -151,14 +161,14 @@ impl Run {
         task: Arc<dyn AnyTask>,
         number: u64,
         last: LastRun,
-        is_resumed: bool,
+        entry: Entry,
     ) -> Self {
-        Self { task, number, last, is_resumed }
+        Self { task, number, last, entry }
     }
 
     /// Whether the run has begun before, and its future is polled on.
     pub(crate) fn is_resumed(&self) -> bool {
-        self.is_resumed
+        self.entry == Entry::Resumed
     }
 
     /// The run's task.
@@ -191,11 +201,11 @@ impl Clone for Run {
 
     #[inline]
     fn clone_from(&mut self, source: &Self) {
-        let Self { task, number, last, is_resumed } = source;
+        let Self { task, number, last, entry } = source;
         if !Arc::ptr_eq(&self.task, task) {
             self.task = Arc::clone(task);
         }
-        (self.number, self.last, self.is_resumed) = (*number, *last, *is_resumed);
+        (self.number, self.last, self.entry) = (*number, *last, *entry);
     }
 }
 
