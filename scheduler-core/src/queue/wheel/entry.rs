@@ -1,20 +1,21 @@
 //! What the wheel sorts: a key, and the slot of the slab where the item lies.
 
+use super::slab::Place;
 use crate::queue::Key;
 
 /// A key and the place of its item. The item may have left meanwhile: then the entry is *dead*.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) key: Key,
-    pub(super) slot: u32,
-    /// The generation of the slot when the item came in.
-    pub(super) generation: u32,
+    pub(super) place: Place,
 }
 
 impl Entry {
     /// Fills room that holds no entry yet.
-    pub(super) const VOID: Self =
-        Self { key: Key { due: 0, sequence: 0 }, slot: 0, generation: u32::MAX };
+    pub(super) const VOID: Self = Self {
+        key: Key { due: 0, sequence: 0 },
+        place: Place { slot: 0, generation: u32::MAX },
+    };
 
     /// The key as one number of the same order: the due time above the sequence.
     pub(super) fn rank(&self) -> u128 {

@@ -38,17 +38,16 @@ mod ring;
 mod slab;
 #[cfg(test)]
 mod tests;
+mod work;
 
 use super::DelayQueue;
 use super::Key;
 use super::Ticket;
 use entry::Entry;
 use far::Far;
-use far::NEAR;
-use far::place;
 use near::Near;
-use near::RUN_MAX;
 use near::Side;
+use ring::Home;
 use slab::Place;
 use slab::Slab;
 
@@ -58,12 +57,11 @@ pub(crate) struct WheelQueue<T> {
     items: Slab<T>,
     near: Near,
     far: Far,
-    len: usize,
 }
 
 impl<T> WheelQueue<T> {
     pub(crate) fn new() -> Self {
-        Self { items: Slab::new(), near: Near::default(), far: Far::new(), len: 0 }
+        Self { items: Slab::new(), near: Near::default(), far: Far::new() }
     }
 
     /// The first live entry, after dead ones before it are dropped and the near part is filled.
@@ -72,7 +70,7 @@ impl<T> WheelQueue<T> {
     fn settle(&mut self) -> Option<(Entry, Side)> {
         loop {
             while let Some((entry, side)) = self.near.first() {
-                if self.items.holds(place(&entry)) {
+                if self.items.holds(entry.place) {
                     return Some((entry, side));
                 }
                 self.near.drop_first(side);
@@ -80,33 +78,32 @@ impl<T> WheelQueue<T> {
             if self.far.is_empty() {
                 return None;
             }
-            let first = self.far.take_first(RUN_MAX, &mut self.items);
-            self.near.load(first.into_iter());
+            self.near.load(self.far.take_first(&mut self.items));
         }
     }
 
     fn spill(&mut self) {
-        let rest = self.near.spill(|entry| self.items.holds(place(entry)));
+        let rest = self.near.spill(|entry| self.items.holds(entry.place));
         for entry in rest {
-            self.far.insert(entry, &mut self.items);
+            let home = self.far.home_for(entry.rank());
+            self.items.rehome(entry.place, home.to_bits());
+            self.far.insert(home, entry, &mut self.items);
         }
     }
 }
 
 impl<T> DelayQueue<T> for WheelQueue<T> {
     fn push(&mut self, key: Key, item: T) -> Ticket {
-        let Place { slot, generation } = self.items.insert(item, NEAR);
-        let entry = Entry { key, slot, generation };
-        self.len += 1;
-        if self.near.admits(entry.rank(), self.far.is_empty()) {
-            self.near.push(entry);
-            if self.near.is_overfull() {
-                self.spill();
-            }
-        } else {
-            self.far.insert(entry, &mut self.items);
+        let rank = u128::from(key.due) << 64 | u128::from(key.sequence);
+        let is_near = self.near.admits(rank, self.far.is_empty());
+        let home = if is_near { Home::NEAR } else { self.far.home_for(rank) };
+        let entry = Entry { key, place: self.items.insert(item, home.to_bits()) };
+        if !is_near {
+            self.far.insert(home, entry, &mut self.items);
+        } else if self.near.push(entry) {
+            self.spill();
         }
-        Ticket(u64::from(generation) << 32 | u64::from(slot))
+        Ticket(u64::from(entry.place.generation) << 32 | u64::from(entry.place.slot))
     }
 
     fn first(&mut self) -> Option<Key> {
@@ -116,18 +113,17 @@ impl<T> DelayQueue<T> for WheelQueue<T> {
     fn pop(&mut self) -> Option<(Key, T)> {
         let (entry, side) = self.settle()?;
         self.near.drop_first(side);
-        let (item, _) = self.items.take(place(&entry))?;
-        self.len -= 1;
+        let (item, _) = self.items.take(entry.place)?;
         Some((entry.key, item))
     }
 
     fn remove(&mut self, ticket: Ticket) -> Option<T> {
         let (item, home) = self.items.take(place_of(ticket))?;
-        self.len -= 1;
-        if home != NEAR {
-            self.far.bury(home, &self.items);
+        match Home::from_bits(home) {
+            Home::NEAR => {}
+            home => self.far.bury(home, &self.items),
         }
-        if self.len == 0 {
+        if self.items.len() == 0 {
             self.near.clear();
         }
         Some(item)
@@ -140,21 +136,20 @@ impl<T> DelayQueue<T> for WheelQueue<T> {
     fn extract(&mut self, leaves: &mut dyn FnMut(Key, &T) -> bool) -> Vec<(Key, T)> {
         let mut out = self.far.extract(&mut self.items, leaves);
         let items = &mut self.items;
-        self.near.retain(|entry| match items.get(place(entry)) {
+        self.near.retain(|entry| match items.get(entry.place) {
             Some(item) if leaves(entry.key, item) => {
-                out.extend(items.take(place(entry)).map(|(item, _)| (entry.key, item)));
+                out.extend(items.take(entry.place).map(|(item, _)| (entry.key, item)));
                 false
             }
             Some(_) => true,
             None => false,
         });
-        self.len -= out.len();
         out
     }
 
     fn for_each(&self, visit: &mut dyn FnMut(Key, &T)) {
         let mut show = |entry: Entry| {
-            if let Some(item) = self.items.get(place(&entry)) {
+            if let Some(item) = self.items.get(entry.place) {
                 visit(entry.key, item);
             }
         };
@@ -163,7 +158,7 @@ impl<T> DelayQueue<T> for WheelQueue<T> {
     }
 
     fn len(&self) -> usize {
-        self.len
+        self.items.len()
     }
 }
 

@@ -8,15 +8,16 @@ use std::collections::VecDeque;
 
 use super::entry::Entry;
 use super::late::Late;
+use super::work;
 
 /// Entries of the run at most.
-pub(super) const RUN_MAX: usize = 512;
+pub(super) const RUN_MAX: usize = 128;
 
 /// What is left of both parts when too much has come late. Few, so that fewer come late henceforth.
 const KEPT: usize = 64;
 
 /// Late entries at most.
-const LATE_MAX: usize = 256;
+const LATE_MAX: usize = 128;
 
 /// The first entries of a queue, some of them dead.
 #[derive(Debug, Default)]
@@ -41,8 +42,9 @@ impl Near {
         rank <= self.reach || is_nothing_far && self.run.len() < RUN_MAX
     }
 
-    /// Puts in an entry that was admitted.
-    pub(super) fn push(&mut self, entry: Entry) {
+    /// Puts in an entry that was admitted. The answer says whether so many came late that it is time
+    /// for [`Near::spill`].
+    pub(super) fn push(&mut self, entry: Entry) -> bool {
         let rank = entry.rank();
         self.reach = self.reach.max(rank);
         let is_last = self.run.back().is_none_or(|last| last.rank() <= rank);
@@ -51,10 +53,6 @@ impl Near {
         } else {
             self.late.push(entry);
         }
-    }
-
-    /// Whether so many entries came late that it is time for [`Near::spill`].
-    pub(super) fn is_overfull(&self) -> bool {
         self.late.len() >= LATE_MAX
     }
 
@@ -77,17 +75,20 @@ impl Near {
         }
     }
 
-    /// Fills the empty near part with what was the first of the far one.
-    pub(super) fn load(&mut self, entries: impl Iterator<Item = Entry>) {
-        self.run.clear();
+    /// Fills the empty near part with what was the first of the far one, sorted.
+    pub(super) fn load(&mut self, entries: &[Entry]) {
+        work::note(entries.len());
         self.run.extend(entries);
-        let run = self.run.make_contiguous();
-        run.sort_unstable_by_key(Entry::rank);
-        self.reach = run.last().map_or(self.reach, Entry::rank);
+        self.reach = entries.last().map_or(self.reach, Entry::rank);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.run.len() + self.late.len()
     }
 
     /// Keeps the first few live entries as the run and gives the rest away.
     pub(super) fn spill(&mut self, is_live: impl Fn(&Entry) -> bool) -> Vec<Entry> {
+        work::note(self.len());
         let mut all: Vec<Entry> = self.late.drain().filter(&is_live).collect();
         all.sort_unstable_by_key(Entry::rank);
         all.splice(..0, self.run.drain(..).filter(&is_live));
