@@ -62,16 +62,22 @@ impl Bag {
     }
 
     /// Adds a live entry.
+    #[inline]
     pub(super) fn push(&mut self, entry: Entry, blocks: &mut Blocks) {
         work::note(1);
         let index = self.total as usize % BLOCK;
         if index == 0 {
-            let older = std::mem::replace(&mut self.newest, blocks.take());
-            self.newest.older = Some(older);
+            self.grow(blocks);
         }
         self.newest.entries[index] = entry;
         self.total += 1;
         self.live += 1;
+    }
+
+    #[inline(never)]
+    fn grow(&mut self, blocks: &mut Blocks) {
+        let older = std::mem::replace(&mut self.newest, blocks.take());
+        self.newest.older = Some(older);
     }
 
     /// Notes that the item of one entry has left.

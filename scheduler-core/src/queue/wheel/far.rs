@@ -49,12 +49,13 @@ impl Far {
     }
 
     /// The slot for a key, which holds a bag or nothing.
+    #[inline]
     pub(super) fn home_for(&mut self, key: u128) -> Home {
         let mut number = ROOT;
         let mut digit = self.ring(ROOT).digit(key).expect("the root has room for all keys");
         loop {
             let home = Home::new(number, digit);
-            let Some(&Held::Ring(inner)) = self.ring(number).get(digit) else { return home };
+            let &Held::Ring(inner) = self.ring(number).get(digit) else { return home };
             match self.ring(inner).digit(key) {
                 Some(finer) => (number, digit) = (inner, finer),
                 None => return self.widen(home, inner, key),
@@ -63,6 +64,7 @@ impl Far {
     }
 
     /// Puts a ring between a slot and the ring in it, so that there is a slot for a key of neither.
+    #[inline(never)]
     fn widen(&mut self, home: Home, inner: u32, key: u128) -> Home {
         let (start, width) = (self.ring(inner).start(), self.ring(inner).width());
         let bit = 127 - (start ^ key).leading_zeros();
@@ -77,6 +79,7 @@ impl Far {
     }
 
     /// Puts in a live entry whose home has been noted.
+    #[inline]
     pub(super) fn insert<T>(&mut self, home: Home, entry: Entry, items: &mut Slab<T>) {
         let len = self.put(home, entry);
         // A bag of equal keys cannot be split; it is not tried again with each further one.
@@ -86,6 +89,7 @@ impl Far {
     }
 
     /// Puts an entry into the bag of a slot, and tells how many there are.
+    #[inline]
     fn put(&mut self, home: Home, entry: Entry) -> usize {
         let ring = &mut self.rings[home.ring() as usize];
         if let Some(bag) = ring.bag_mut(home.digit()) {
@@ -97,6 +101,7 @@ impl Far {
     }
 
     /// Notes that the item of an entry with this home has left.
+    #[inline]
     pub(super) fn bury<T>(&mut self, home: Home, items: &Slab<T>) {
         let Some(bag) = self.ring_mut(home.ring()).bag_mut(home.digit()) else { return };
         bag.bury();
@@ -106,6 +111,7 @@ impl Far {
     }
 
     /// Keeps the entries of a bag for which `stays` holds: live ones only.
+    #[inline(never)]
     fn sift(&mut self, home: Home, mut stays: impl FnMut(&Entry) -> bool) {
         let Some(bag) = self.ring_mut(home.ring()).take_bag(home.digit()) else { return };
         let mut kept: Option<Bag> = None;
@@ -124,8 +130,9 @@ impl Far {
     }
 
     /// Makes a ring of a bag with too many entries, if that can be and if most of them are live.
+    #[inline(never)]
     fn split<T>(&mut self, home: Home, items: &mut Slab<T>) {
-        let Some(bag) = self.ring(home.ring()).bag(home.digit()) else { return };
+        let Held::Bag(bag) = self.ring(home.ring()).get(home.digit()) else { return };
         if bag.live() < bag.len() / 2 {
             return self.sift(home, |entry| items.holds(entry.place));
         }
@@ -239,7 +246,8 @@ impl Far {
         loop {
             let ring = self.ring(number);
             let digit = ring.first()?;
-            match ring.get(digit)? {
+            match ring.get(digit) {
+                Held::Nothing => return None,
                 Held::Ring(inner) => number = *inner,
                 Held::Bag(bag) => return Some((Home::new(number, digit), bag.len())),
             }

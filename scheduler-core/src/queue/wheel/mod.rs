@@ -82,6 +82,7 @@ impl<T> WheelQueue<T> {
         }
     }
 
+    #[inline(never)]
     fn spill(&mut self) {
         let rest = self.near.spill(|entry| self.items.holds(entry.place));
         for entry in rest {

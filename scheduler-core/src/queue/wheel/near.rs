@@ -14,10 +14,10 @@ use super::work;
 pub(super) const RUN_MAX: usize = 128;
 
 /// What is left of both parts when too much has come late. Few, so that fewer come late henceforth.
-const KEPT: usize = 64;
+const KEPT: usize = 16;
 
 /// Late entries at most.
-const LATE_MAX: usize = 128;
+const LATE_MAX: usize = 64;
 
 /// The first entries of a queue, some of them dead.
 #[derive(Debug, Default)]

@@ -41,17 +41,14 @@ impl Home {
 /// What a slot holds.
 #[derive(Debug)]
 pub(super) enum Held {
+    Nothing,
     Bag(Bag),
     /// A ring, by its number.
     Ring(u32),
 }
 
-impl Held {
-    /// Fills slots that hold nothing.
-    const VOID: Self = Self::Ring(u32::MAX);
-}
-
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Ring {
     /// The least key of the span: zero in the bits of the digit and below.
     start: u128,
@@ -73,10 +70,11 @@ impl Ring {
     /// A ring with room for a key, whose slots span 2^shift keys each.
     pub(super) fn new(key: u128, shift: u32, above: Home) -> Self {
         let start = key.checked_shr(shift + BITS).map_or(0, |prefix| prefix << (shift + BITS));
-        Self { start, shift, above, taken: 0, slots: [const { Held::VOID }; SLOTS] }
+        Self { start, shift, above, taken: 0, slots: [const { Held::Nothing }; SLOTS] }
     }
 
     /// The slot of a key, if the key belongs to the span of this ring.
+    #[inline]
     pub(super) fn digit(&self, key: u128) -> Option<usize> {
         let digit = (key ^ self.start) >> self.shift;
         (digit < SLOTS as u128).then_some(digit as usize)
@@ -92,21 +90,16 @@ impl Ring {
         self.shift + BITS
     }
 
-    pub(super) fn get(&self, digit: usize) -> Option<&Held> {
-        (self.taken & 1 << digit != 0).then(|| &self.slots[digit])
+    #[inline]
+    pub(super) fn get(&self, digit: usize) -> &Held {
+        &self.slots[digit % SLOTS]
     }
 
-    pub(super) fn bag(&self, digit: usize) -> Option<&Bag> {
-        match &self.slots[digit] {
-            Held::Bag(bag) => Some(bag),
-            Held::Ring(_) => None,
-        }
-    }
-
+    #[inline]
     pub(super) fn bag_mut(&mut self, digit: usize) -> Option<&mut Bag> {
-        match &mut self.slots[digit] {
+        match &mut self.slots[digit % SLOTS] {
             Held::Bag(bag) => Some(bag),
-            Held::Ring(_) => None,
+            Held::Nothing | Held::Ring(_) => None,
         }
     }
 
@@ -117,19 +110,17 @@ impl Ring {
 
     /// Takes the bag out of a slot.
     pub(super) fn take_bag(&mut self, digit: usize) -> Option<Bag> {
-        if matches!(self.slots[digit], Held::Ring(_)) {
-            return None;
-        }
+        self.bag_mut(digit)?;
         self.taken &= !(1 << digit);
-        match std::mem::replace(&mut self.slots[digit], Held::VOID) {
+        match std::mem::replace(&mut self.slots[digit], Held::Nothing) {
             Held::Bag(bag) => Some(bag),
-            Held::Ring(_) => None,
+            Held::Nothing | Held::Ring(_) => None,
         }
     }
 
     pub(super) fn clear(&mut self, digit: usize) {
         self.taken &= !(1 << digit);
-        self.slots[digit] = Held::VOID;
+        self.slots[digit] = Held::Nothing;
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -145,7 +136,7 @@ impl Ring {
     pub(super) fn bags(&self) -> impl Iterator<Item = (usize, &Bag)> {
         self.slots.iter().enumerate().filter_map(|(digit, held)| match held {
             Held::Bag(bag) => Some((digit, bag)),
-            Held::Ring(_) => None,
+            Held::Nothing | Held::Ring(_) => None,
         })
     }
 }

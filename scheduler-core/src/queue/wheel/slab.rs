@@ -25,7 +25,9 @@ pub(super) struct Slab<T> {
     open: Vec<u32>,
     /// A chunk with no item that is kept, so that coming and going at its border costs nothing.
     spare: u32,
-    /// Numbers of chunks that were given back, and the newest generation of each.
+    /// Numbers of chunks that were given back, and where the generations of each go on.
+    ///
+    /// INVARIANT: that is not below any generation that one of its slots has had, so none comes twice.
     absent: Vec<(u32, u32)>,
     len: usize,
 }
@@ -36,9 +38,7 @@ struct Chunk<T> {
     vacant: [u64; CHUNK / 64],
     /// Slots that hold an item, are recent, or are worn out.
     taken: u32,
-    /// INVARIANT: not below the generation of any of its slots, now or before it was given back. So
-    /// no generation of a slot comes twice.
-    newest: u32,
+    /// Whether it is among the open chunks.
     is_open: bool,
     marks: [Mark; CHUNK],
     items: [Option<T>; CHUNK],
@@ -87,7 +87,10 @@ impl<T> Slab<T> {
 
     /// Puts an item in, with a note where its entry is at home.
     pub(super) fn insert(&mut self, item: T, home: u32) -> Place {
-        let slot = self.recent.pop().unwrap_or_else(|| self.vacant_slot());
+        let slot = match self.recent.pop() {
+            Some(slot) => slot,
+            None => self.vacant_slot(),
+        };
         self.len += 1;
         let inside = slot as usize % CHUNK;
         let chunk = self.chunks[slot as usize / CHUNK].as_mut().expect("a vacant slot is in a chunk");
@@ -107,7 +110,6 @@ impl<T> Slab<T> {
         let item = chunk.items[place.inside()].take()?;
         let home = mark.home;
         mark.generation += 1;
-        chunk.newest = chunk.newest.max(mark.generation);
         self.len -= 1;
         // A slot that has had all its generations stays vacant for good.
         if place.generation + 1 < GENERATIONS {
@@ -143,6 +145,7 @@ impl<T> Slab<T> {
     }
 
     /// A slot of the chunk that was opened last, or of a new one.
+    #[inline(never)]
     fn vacant_slot(&mut self) -> u32 {
         loop {
             let Some(&number) = self.open.last() else {
@@ -160,6 +163,8 @@ impl<T> Slab<T> {
         }
     }
 
+    #[cold]
+    #[inline(never)]
     fn add_chunk(&mut self) {
         let (number, newest) = self.absent.pop().unwrap_or_else(|| {
             assert!(self.chunks.len() < NONE as usize / CHUNK, "fewer than 2^32 tasks are pending");
@@ -171,6 +176,7 @@ impl<T> Slab<T> {
     }
 
     /// Gives the older half of the recent slots back to their chunks.
+    #[inline(never)]
     fn give_back_older(&mut self) {
         let mut recent = std::mem::take(&mut self.recent);
         for slot in recent.drain(..RECENT_MAX / 2) {
@@ -196,7 +202,7 @@ impl<T> Slab<T> {
             return;
         }
         let chunk = &mut self.chunks[number as usize];
-        let newest = chunk.as_ref().map_or(NONE, |chunk| chunk.newest);
+        let newest = chunk.as_ref().map_or(NONE, |chunk| chunk.newest());
         if newest < GENERATIONS / 2 {
             *chunk = None;
             self.absent.push((number, newest));
@@ -205,13 +211,12 @@ impl<T> Slab<T> {
 }
 
 impl<T> Chunk<T> {
-    fn new(newest: u32) -> Self {
+    fn new(generation: u32) -> Self {
         Self {
             vacant: [u64::MAX; CHUNK / 64],
             taken: 0,
-            newest,
             is_open: true,
-            marks: [Mark { generation: newest, home: 0 }; CHUNK],
+            marks: [Mark { generation, home: 0 }; CHUNK],
             items: [const { None }; CHUNK],
         }
     }
@@ -226,6 +231,10 @@ impl<T> Chunk<T> {
         *bits &= *bits - 1;
         self.taken += 1;
         Some(word * 64 + bit)
+    }
+
+    fn newest(&self) -> u32 {
+        self.marks.iter().map(|mark| mark.generation).max().unwrap_or_default()
     }
 
     fn vacate(&mut self, inside: usize) {
