@@ -88,7 +88,7 @@ impl Bag {
     /// Whether dead entries take so much room that it pays to drop them.
     pub(super) fn is_littered(&self) -> bool {
         let dead = self.total - self.live;
-        self.live == 0 || dead > self.live / 2 + BLOCK as u32
+        self.live == 0 || dead > self.live + BLOCK as u32
     }
 
     /// Hands all entries out as they came, dead ones included, and gives their blocks back one by one.

@@ -7,7 +7,7 @@
 use super::bag::Bag;
 use super::bag::Blocks;
 use super::entry::Entry;
-use super::near::RUN_MAX;
+use super::near::LOAD_MAX;
 use super::ring::Held;
 use super::ring::Home;
 use super::ring::Ring;
@@ -18,6 +18,9 @@ use crate::queue::Key;
 
 /// A bag with this many entries is split.
 pub(super) const BAG_MAX: usize = 4096;
+
+/// The first entries are picked out of a bag with no more than these; others are split for it.
+const PICK_MAX: usize = 1024;
 
 /// A bag is split so often to find what is first in it.
 const SPLITS_MAX: usize = 2;
@@ -170,12 +173,12 @@ impl Far {
 
     /// Takes the first live entries out, sorted: the first bag, after it is split if it has many.
     ///
-    /// Bounded: of keys that few splits do not tell apart, the first are picked.
+    /// Bounded: of a bag that is not split, the first are picked.
     pub(super) fn take_first<T>(&mut self, items: &mut Slab<T>) -> &[Entry] {
         self.room.clear();
         let mut splits = 0;
         while let Some((home, len)) = self.first_bag() {
-            if len <= RUN_MAX || splits == SPLITS_MAX {
+            if len <= PICK_MAX || splits == SPLITS_MAX {
                 self.pick(home, items);
                 break;
             }
@@ -186,26 +189,25 @@ impl Far {
         &self.room
     }
 
-    /// Moves the first entries of a bag into the room for them, `RUN_MAX` at most.
+    /// Moves the first live entries of a bag into the room for them, `LOAD_MAX` at most.
     fn pick<T>(&mut self, home: Home, items: &mut Slab<T>) {
         let Some(bag) = self.ring_mut(home.ring()).take_bag(home.digit()) else { return };
-        self.drop_empty(home.ring());
-        let room = &mut self.room;
+        let mut room = std::mem::take(&mut self.room);
         bag.drain(&mut self.blocks, |entry, _| room.push(entry));
         room.retain(|entry| items.holds(entry.place));
-        if room.len() > RUN_MAX {
+        if room.len() > LOAD_MAX {
             work::note(room.len());
-            room.select_nth_unstable_by_key(RUN_MAX, Entry::rank);
-            let rest = room.split_off(RUN_MAX);
-            for entry in rest {
-                let home = self.home_for(entry.rank());
-                items.rehome(entry.place, home.to_bits());
+            room.select_nth_unstable_by_key(LOAD_MAX, Entry::rank);
+            for entry in room.drain(LOAD_MAX..) {
                 self.put(home, entry);
             }
+        } else {
+            self.drop_empty(home.ring());
         }
-        for entry in &self.room {
-            items.rehome(entry.place, Home::NEAR.to_bits());
+        for entry in &room {
+            items.summon(entry.place, Home::NEAR.to_bits());
         }
+        self.room = room;
     }
 
     /// Takes out the items for which `leaves` holds.

@@ -57,16 +57,19 @@ pub(crate) struct WheelQueue<T> {
     items: Slab<T>,
     near: Near,
     far: Far,
+    /// The first live entry, while that is known.
+    first: Option<(Entry, Side)>,
 }
 
 impl<T> WheelQueue<T> {
     pub(crate) fn new() -> Self {
-        Self { items: Slab::new(), near: Near::default(), far: Far::new() }
+        Self { items: Slab::new(), near: Near::default(), far: Far::new(), first: None }
     }
 
     /// The first live entry, after dead ones before it are dropped and the near part is filled.
     ///
     /// Bounded: a bag that is taken from the far part has a live entry.
+    #[inline(never)]
     fn settle(&mut self) -> Option<(Entry, Side)> {
         loop {
             while let Some((entry, side)) = self.near.first() {
@@ -101,18 +104,25 @@ impl<T> DelayQueue<T> for WheelQueue<T> {
         let entry = Entry { key, place: self.items.insert(item, home.to_bits()) };
         if !is_near {
             self.far.insert(home, entry, &mut self.items);
-        } else if self.near.push(entry) {
-            self.spill();
+        } else {
+            self.first = None;
+            if self.near.push(entry) {
+                self.spill();
+            }
         }
         Ticket(u64::from(entry.place.generation) << 32 | u64::from(entry.place.slot))
     }
 
     fn first(&mut self) -> Option<Key> {
-        self.settle().map(|(entry, _)| entry.key)
+        if self.first.is_none() {
+            self.first = self.settle();
+        }
+        self.first.map(|(entry, _)| entry.key)
     }
 
     fn pop(&mut self) -> Option<(Key, T)> {
-        let (entry, side) = self.settle()?;
+        let first = self.first.take();
+        let (entry, side) = first.or_else(|| self.settle())?;
         self.near.drop_first(side);
         let (item, _) = self.items.take(entry.place)?;
         Some((entry.key, item))
@@ -121,7 +131,7 @@ impl<T> DelayQueue<T> for WheelQueue<T> {
     fn remove(&mut self, ticket: Ticket) -> Option<T> {
         let (item, home) = self.items.take(place_of(ticket))?;
         match Home::from_bits(home) {
-            Home::NEAR => {}
+            Home::NEAR => self.first = None,
             home => self.far.bury(home, &self.items),
         }
         if self.items.len() == 0 {
@@ -135,6 +145,7 @@ impl<T> DelayQueue<T> for WheelQueue<T> {
     }
 
     fn extract(&mut self, leaves: &mut dyn FnMut(Key, &T) -> bool) -> Vec<(Key, T)> {
+        self.first = None;
         let mut out = self.far.extract(&mut self.items, leaves);
         let items = &mut self.items;
         self.near.retain(|entry| match items.get(entry.place) {

@@ -10,8 +10,11 @@ use super::entry::Entry;
 use super::late::Late;
 use super::work;
 
+/// Entries that are loaded at once at most: few, so that most of what comes is later than they.
+pub(super) const LOAD_MAX: usize = 128;
+
 /// Entries of the run at most.
-pub(super) const RUN_MAX: usize = 128;
+const RUN_MAX: usize = 512;
 
 /// What is left of both parts when too much has come late. Few, so that fewer come late henceforth.
 const KEPT: usize = 16;

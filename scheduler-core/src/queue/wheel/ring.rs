@@ -69,15 +69,22 @@ impl Ring {
 
     /// A ring with room for a key, whose slots span 2^shift keys each.
     pub(super) fn new(key: u128, shift: u32, above: Home) -> Self {
-        let start = key.checked_shr(shift + BITS).map_or(0, |prefix| prefix << (shift + BITS));
+        let start = key.checked_shr(width(shift)).map_or(0, |prefix| prefix << width(shift));
         Self { start, shift, above, taken: 0, slots: [const { Held::Nothing }; SLOTS] }
     }
 
     /// The slot of a key, if the key belongs to the span of this ring.
     #[inline]
     pub(super) fn digit(&self, key: u128) -> Option<usize> {
-        let digit = (key ^ self.start) >> self.shift;
-        (digit < SLOTS as u128).then_some(digit as usize)
+        let different = key ^ self.start;
+        let digit = if self.shift >= 64 {
+            (different >> 64) as u64 >> (self.shift - 64)
+        } else if different >> 64 == 0 {
+            different as u64 >> self.shift
+        } else {
+            return None;
+        };
+        (digit < SLOTS as u64).then_some(digit as usize)
     }
 
     /// The least key of the span.
@@ -87,7 +94,7 @@ impl Ring {
 
     /// How many of the lowest bits this ring and its slots tell apart.
     pub(super) fn width(&self) -> u32 {
-        self.shift + BITS
+        width(self.shift)
     }
 
     #[inline]
@@ -142,6 +149,13 @@ impl Ring {
 }
 
 /// The shift of a ring that can tell two keys apart whose highest different bit is `bit`.
+///
+/// No digit has bits of both the due time and the sequence, so that each is made of one word.
 pub(super) fn shift_for(bit: u32) -> u32 {
-    (bit + 1).saturating_sub(BITS)
+    let least = if bit < 64 { 0 } else { 64 };
+    (bit + 1).saturating_sub(BITS).max(least)
+}
+
+fn width(shift: u32) -> u32 {
+    if shift < 64 { (shift + BITS).min(64) } else { shift + BITS }
 }

@@ -144,6 +144,15 @@ impl<T> Slab<T> {
         is_here
     }
 
+    /// Notes a new home for the entry of an item that is to be taken soon, and has a look at it, so that it
+    /// is in the cache by then.
+    pub(super) fn summon(&mut self, place: Place, home: u32) {
+        let Some(Some(chunk)) = self.chunks.get_mut(place.chunk()) else { return };
+        if chunk.items[place.inside()].is_some() {
+            chunk.marks[place.inside()].home = home;
+        }
+    }
+
     /// A slot of the chunk that was opened last, or of a new one.
     #[inline(never)]
     fn vacant_slot(&mut self) -> u32 {
