@@ -17,8 +17,12 @@ impl Entry {
         place: Place { slot: 0, generation: u32::MAX },
     };
 
-    /// The key as one number of the same order: the due time above the sequence.
     pub(super) fn rank(&self) -> u128 {
-        u128::from(self.key.due) << 64 | u128::from(self.key.sequence)
+        rank_of(self.key)
     }
+}
+
+/// A key as one number of the same order: the due time above the sequence.
+pub(super) fn rank_of(key: Key) -> u128 {
+    u128::from(key.due) << 64 | u128::from(key.sequence)
 }

@@ -4,6 +4,7 @@
 //! this takes a bounded time, and nothing that is far is sorted: most of it is cancelled before its
 //! time comes near.
 
+use super::bag::BLOCK;
 use super::bag::Bag;
 use super::bag::Blocks;
 use super::entry::Entry;
@@ -19,11 +20,8 @@ use crate::queue::Key;
 /// A bag with this many entries is split.
 pub(super) const BAG_MAX: usize = 4096;
 
-/// The first entries are picked out of a bag with no more than these; others are split for it.
-const PICK_MAX: usize = 1024;
-
-/// A bag is split so often to find what is first in it.
-const SPLITS_MAX: usize = 2;
+/// A bag with this many entries is split before the first are picked out of it.
+const PICK_MAX: usize = 256;
 
 /// The ring of all keys.
 const ROOT: u32 = 0;
@@ -81,19 +79,18 @@ impl Far {
         Home::new(outer, new)
     }
 
-    /// Puts in a live entry whose home has been noted.
+    /// Puts in a live entry whose home has been noted, and splits its bag if that overflows.
     #[inline]
     pub(super) fn insert<T>(&mut self, home: Home, entry: Entry, items: &mut Slab<T>) {
         let len = self.put(home, entry);
-        // A bag of equal keys cannot be split; it is not tried again with each further one.
-        if len >= BAG_MAX && len.is_power_of_two() {
+        if len >= BAG_MAX && len.is_multiple_of(BLOCK) {
             self.split(home, items);
         }
     }
 
-    /// Puts an entry into the bag of a slot, and tells how many there are.
+    /// Puts a live entry into the bag of a slot, which is not split for it, and tells how many there are.
     #[inline]
-    fn put(&mut self, home: Home, entry: Entry) -> usize {
+    pub(super) fn put(&mut self, home: Home, entry: Entry) -> usize {
         let ring = &mut self.rings[home.ring() as usize];
         if let Some(bag) = ring.bag_mut(home.digit()) {
             bag.push(entry, &mut self.blocks);
@@ -132,14 +129,11 @@ impl Far {
         }
     }
 
-    /// Makes a ring of a bag with too many entries, if that can be and if most of them are live.
+    /// Makes a ring of a bag with many entries, which drops the dead ones.
     #[inline(never)]
     fn split<T>(&mut self, home: Home, items: &mut Slab<T>) {
         let Held::Bag(bag) = self.ring(home.ring()).get(home.digit()) else { return };
-        if bag.live() < bag.len() / 2 {
-            return self.sift(home, |entry| items.holds(entry.place));
-        }
-        work::note(bag.len());
+        work::note(2 * bag.len());
         let (mut any, mut every) = (0, u128::MAX);
         bag.for_each(|entry| (any, every) = (any | entry.rank(), every & entry.rank()));
         if any == every {
@@ -171,19 +165,16 @@ impl Far {
         }
     }
 
-    /// Takes the first live entries out, sorted: the first bag, after it is split if it has many.
+    /// Takes the first live entries out, sorted: out of the first bag, after it is split if it has many.
     ///
-    /// Bounded: of a bag that is not split, the first are picked.
+    /// Bounded: a bag is split once. What is first in it then may still have many entries.
     pub(super) fn take_first<T>(&mut self, items: &mut Slab<T>) -> &[Entry] {
         self.room.clear();
-        let mut splits = 0;
-        while let Some((home, len)) = self.first_bag() {
-            if len <= PICK_MAX || splits == SPLITS_MAX {
-                self.pick(home, items);
-                break;
-            }
+        if let Some((home, PICK_MAX..)) = self.first_bag() {
             self.split(home, items);
-            splits += 1;
+        }
+        if let Some((home, _)) = self.first_bag() {
+            self.pick(home, items);
         }
         self.room.sort_unstable_by_key(Entry::rank);
         &self.room

@@ -44,6 +44,7 @@ use super::DelayQueue;
 use super::Key;
 use super::Ticket;
 use entry::Entry;
+use entry::rank_of;
 use far::Far;
 use near::Near;
 use near::Side;
@@ -91,14 +92,14 @@ impl<T> WheelQueue<T> {
         for entry in rest {
             let home = self.far.home_for(entry.rank());
             self.items.rehome(entry.place, home.to_bits());
-            self.far.insert(home, entry, &mut self.items);
+            self.far.put(home, entry);
         }
     }
 }
 
 impl<T> DelayQueue<T> for WheelQueue<T> {
     fn push(&mut self, key: Key, item: T) -> Ticket {
-        let rank = u128::from(key.due) << 64 | u128::from(key.sequence);
+        let rank = rank_of(key);
         let is_near = self.near.admits(rank, self.far.is_empty());
         let home = if is_near { Home::NEAR } else { self.far.home_for(rank) };
         let entry = Entry { key, place: self.items.insert(item, home.to_bits()) };

@@ -6,7 +6,7 @@
 use super::bag::Bag;
 
 /// A ring has 2^BITS slots.
-const BITS: u32 = 6;
+const BITS: u32 = 5;
 const SLOTS: usize = 1 << BITS;
 
 /// A slot of a ring as one number, so that it can be noted what is at home there.
@@ -48,7 +48,6 @@ pub(super) enum Held {
 }
 
 #[derive(Debug)]
-#[repr(C)]
 pub(super) struct Ring {
     /// The least key of the span: zero in the bits of the digit and below.
     start: u128,
@@ -57,7 +56,7 @@ pub(super) struct Ring {
     /// The slot that holds this ring.
     pub(super) above: Home,
     /// INVARIANT: bit i is set if and only if slot i holds something.
-    taken: u64,
+    taken: u32,
     slots: [Held; SLOTS],
 }
 
