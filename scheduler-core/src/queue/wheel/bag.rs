@@ -139,3 +139,55 @@ impl Drop for Block {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(count: u32, blocks: &mut Blocks) -> Bag {
+        let mut bag = Bag::new(Entry::sample(0, 0), blocks);
+        (1..count).for_each(|sequence| bag.push(Entry::sample(0, sequence), blocks));
+        bag
+    }
+
+    #[test]
+    fn entries_leave_as_they_came() {
+        let mut blocks = Blocks::default();
+        for count in [1, 2, BLOCK as u32, BLOCK as u32 + 1, 1000] {
+            let bag = filled(count, &mut blocks);
+            let mut visited = Vec::new();
+            bag.for_each(|entry| visited.push(entry.place.slot));
+            let mut drained = Vec::new();
+            bag.drain(&mut blocks, |entry, _| drained.push(entry.place.slot));
+            assert_eq!(drained, (0..count).collect::<Vec<_>>());
+            visited.sort_unstable();
+            assert_eq!(visited, drained);
+        }
+    }
+
+    #[test]
+    fn a_bag_is_littered_when_most_of_it_is_dead() {
+        let mut bag = filled(100, &mut Blocks::default());
+        (0..66).for_each(|_| bag.bury());
+        assert!(!bag.is_littered());
+        bag.bury();
+        assert!(bag.is_littered());
+        let mut single = filled(1, &mut Blocks::default());
+        single.bury();
+        assert!(single.is_littered());
+    }
+
+    #[test]
+    fn blocks_are_used_again_and_few_are_kept() {
+        let mut blocks = Blocks::default();
+        filled(100 * BLOCK as u32, &mut blocks).drain(&mut blocks, |_, _| ());
+        assert_eq!(blocks.spare.len(), 100);
+        filled(200 * BLOCK as u32, &mut blocks).drain(&mut blocks, |_, _| ());
+        assert_eq!(blocks.spare.len(), SPARE_MAX);
+    }
+
+    #[test]
+    fn a_long_chain_is_dropped_without_a_deep_stack() {
+        drop(filled(1 << 20, &mut Blocks::default()));
+    }
+}

@@ -131,7 +131,7 @@ impl Far {
 
     /// Makes a ring of a bag with many entries, which drops the dead ones.
     #[inline(never)]
-    fn split<T>(&mut self, home: Home, items: &mut Slab<T>) {
+    pub(super) fn split<T>(&mut self, home: Home, items: &mut Slab<T>) {
         let Held::Bag(bag) = self.ring(home.ring()).get(home.digit()) else { return };
         work::note(2 * bag.len());
         let (mut any, mut every) = (0, u128::MAX);

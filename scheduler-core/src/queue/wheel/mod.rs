@@ -19,8 +19,8 @@
 //! An item lies in the slab and never moves. Its entry — key, slot, generation — wanders: bag, finer
 //! bag, run. The slab notes which bag that is, the item's *home*. An item that is taken out leaves a
 //! *dead* entry behind, which its home counts: a bag without live entries goes at once, and one that is
-//! littered with dead ones is swept. So there are never more dead entries than half of the live
-//! ones and a block per bag, and a cancel touches the item's own line and no list.
+//! littered with dead ones is swept. So there are never more dead entries than live ones and a block
+//! per bag, and a cancellation touches the item, its mark and the count of its bag, and no list.
 //!
 //! Nothing depends on times that grow: a ring is cut where its keys differ, not where a clock
 //! stands, and an item before all others is simply near.
@@ -30,6 +30,8 @@
 //! Through [`DelayQueue`], like the heap, which it has to agree with in all that can be seen.
 
 mod bag;
+#[cfg(test)]
+mod bounds;
 mod entry;
 mod far;
 mod late;
@@ -45,6 +47,7 @@ use super::Key;
 use super::Ticket;
 use entry::Entry;
 use entry::rank_of;
+use far::BAG_MAX;
 use far::Far;
 use near::Near;
 use near::Side;
@@ -86,13 +89,22 @@ impl<T> WheelQueue<T> {
         }
     }
 
+    /// Makes what came late and is not among the first few far again.
+    ///
+    /// Bounded: of the bags that overflow by that one is split, the fullest.
     #[inline(never)]
     fn spill(&mut self) {
-        let rest = self.near.spill(|entry| self.items.holds(entry.place));
-        for entry in rest {
+        let mut fullest = (0, Home::NEAR);
+        for entry in self.near.spill(|entry| self.items.holds(entry.place)) {
             let home = self.far.home_for(entry.rank());
             self.items.rehome(entry.place, home.to_bits());
-            self.far.put(home, entry);
+            let len = self.far.put(home, entry);
+            if len > fullest.0 {
+                fullest = (len, home);
+            }
+        }
+        if fullest.0 >= BAG_MAX {
+            self.far.split(fullest.1, &mut self.items);
         }
     }
 }

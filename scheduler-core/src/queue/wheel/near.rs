@@ -122,3 +122,50 @@ impl Near {
         self.late.drain().for_each(drop);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pop_all(near: &mut Near) -> Vec<u64> {
+        let next = std::iter::from_fn(|| {
+            let (entry, side) = near.first()?;
+            near.drop_first(side);
+            Some(entry.key.due)
+        });
+        next.collect()
+    }
+
+    #[test]
+    fn the_run_and_what_came_late_are_one_order() {
+        let mut near = Near::default();
+        for (sequence, due) in (0..).zip([50, 60, 10, 70, 55, 0]) {
+            assert!(near.admits(Entry::sample(due, sequence).rank(), true));
+            assert!(!near.push(Entry::sample(due, sequence)));
+        }
+        assert_eq!(near.late.len(), 3);
+        assert_eq!(pop_all(&mut near), [0, 10, 50, 55, 60, 70]);
+    }
+
+    #[test]
+    fn nothing_beyond_the_reach_is_admitted_while_something_is_far() {
+        let mut near = Near::default();
+        near.load(&[Entry::sample(5, 0), Entry::sample(9, 1)]);
+        assert!(near.admits(Entry::sample(9, 1).rank(), false));
+        assert!(!near.admits(Entry::sample(9, 2).rank(), false));
+        assert!(near.admits(Entry::sample(9, 2).rank(), true));
+    }
+
+    #[test]
+    fn too_many_late_entries_lower_the_reach() {
+        let mut near = Near::default();
+        let dues: Vec<u64> = (1000..).take(1 + LATE_MAX).collect();
+        let answers = dues.iter().rev().map(|due| near.push(Entry::sample(*due, 0)));
+        assert_eq!(answers.filter(|is_overfull| *is_overfull).count(), 1);
+        let rest = near.spill(|entry| entry.key.due != 1001);
+        assert_eq!(near.reach, Entry::sample(1000 + KEPT as u64, 0).rank());
+        let rest: Vec<u64> = rest.iter().map(|entry| entry.key.due).collect();
+        assert_eq!(rest, dues[1 + KEPT..]);
+        assert_eq!(pop_all(&mut near).len(), KEPT);
+    }
+}

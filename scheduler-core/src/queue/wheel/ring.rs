@@ -158,3 +158,58 @@ pub(super) fn shift_for(bit: u32) -> u32 {
 fn width(shift: u32) -> u32 {
     if shift < 64 { (shift + BITS).min(64) } else { shift + BITS }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::bag::Blocks;
+    use super::super::entry::Entry;
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_root_has_room_for_all_keys() {
+        let root = Ring::root();
+        assert_eq!(root.digit(0), Some(0));
+        assert_eq!(root.digit(u128::MAX), Some(SLOTS - 1));
+        assert_eq!((root.start(), root.width()), (0, 128));
+    }
+
+    #[test]
+    fn what_was_put_into_a_slot_is_there_until_it_is_taken() {
+        let mut ring = Ring::root();
+        assert!(ring.is_empty());
+        ring.set(9, Held::Ring(4));
+        ring.set(5, Held::Bag(Bag::new(Entry::sample(1, 1), &mut Blocks::default())));
+        assert_eq!((ring.first(), ring.bags().count()), (Some(5), 1));
+        assert!(ring.take_bag(9).is_none() && ring.take_bag(5).is_some());
+        assert!(ring.take_bag(5).is_none());
+        assert_eq!(ring.first(), Some(9));
+        ring.clear(9);
+        assert!(ring.is_empty());
+    }
+
+    proptest! {
+        /// A ring for two keys tells them apart in their order, and holds what is between them.
+        #[test]
+        fn a_ring_tells_apart_what_it_is_made_for(one: u128, flips: u128, bits in 0..128u32, part: u128) {
+            let other = one ^ (flips >> bits).max(1);
+            let (low, high) = (one.min(other), one.max(other));
+            let ring = Ring::new(one, shift_for(127 - (low ^ high).leading_zeros()), Home::NEAR);
+            let between = low + part % (high - low + 1);
+            let digits = [low, between, high].map(|key| ring.digit(key));
+            prop_assert!(digits.iter().all(Option::is_some));
+            prop_assert!(digits.is_sorted());
+            prop_assert!(digits[0] < digits[2]);
+        }
+
+        /// A ring covers exactly the keys that differ from its first one below its width only.
+        #[test]
+        fn a_ring_covers_its_span_and_nothing_else(key: u128, bit in 0..128u32, other: u128, near in 0..128u32) {
+            let ring = Ring::new(key, shift_for(bit), Home::NEAR);
+            let other = key ^ other >> near;
+            let is_inside = (other ^ ring.start()).checked_shr(ring.width()).unwrap_or(0) == 0;
+            prop_assert_eq!(ring.digit(other).is_some(), is_inside);
+            prop_assert_eq!(ring.digit(ring.start()), Some(0));
+        }
+    }
+}

@@ -93,7 +93,8 @@ impl<T> Slab<T> {
         };
         self.len += 1;
         let inside = slot as usize % CHUNK;
-        let chunk = self.chunks[slot as usize / CHUNK].as_mut().expect("a vacant slot is in a chunk");
+        let chunk =
+            self.chunks[slot as usize / CHUNK].as_mut().expect("a vacant slot is in a chunk");
         chunk.items[inside] = Some(item);
         let mark = &mut chunk.marks[inside];
         mark.home = home;
@@ -249,5 +250,67 @@ impl<T> Chunk<T> {
     fn vacate(&mut self, inside: usize) {
         self.vacant[inside / 64] |= 1 << (inside % 64);
         self.taken -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_never_mistaken_for_a_later_one() {
+        let mut slab = Slab::new();
+        let first = slab.insert('a', 7);
+        assert_eq!(slab.take(first), Some(('a', 7)));
+        let second = slab.insert('b', 8);
+        assert_eq!(second.slot, first.slot, "the slot is in the cache");
+        assert_eq!((slab.get(first), slab.get(second)), (None, Some(&'b')));
+        assert_eq!((slab.holds(first), slab.holds(second)), (false, true));
+        assert_eq!((slab.take(first), slab.rehome(first, 9)), (None, false));
+        assert!(slab.rehome(second, 9));
+        assert_eq!((slab.take(second), slab.len()), (Some(('b', 9)), 0));
+    }
+
+    #[test]
+    fn no_item_is_at_a_place_that_was_never_given_out() {
+        let mut slab = Slab::new();
+        slab.insert('a', 0);
+        for slot in [1, CHUNK as u32 - 1, CHUNK as u32, u32::MAX] {
+            let place = Place { slot, generation: 0 };
+            assert_eq!(slab.get(place), None);
+            assert_eq!(slab.take(place), None);
+        }
+        assert_eq!(slab.len(), 1);
+    }
+
+    #[test]
+    fn what_many_items_took_is_given_back_and_taken_again() {
+        let mut slab = Slab::new();
+        let mut seen = std::collections::HashSet::new();
+        for round in 0..3 {
+            let places: Vec<Place> = (0..40 * CHUNK).map(|item| slab.insert(item, 0)).collect();
+            assert_eq!(slab.chunks.len(), 40, "in round {round}");
+            assert!(places.iter().all(|place| seen.insert((place.slot, place.generation))));
+            for (item, place) in places.into_iter().enumerate() {
+                assert_eq!(slab.take(place), Some((item, 0)));
+            }
+            let kept = slab.chunks.iter().flatten().count();
+            assert!(kept <= 2 + RECENT_MAX.div_ceil(CHUNK), "{kept} chunks are kept");
+            assert!(slab.open.len() <= 41, "{} chunks are open", slab.open.len());
+        }
+    }
+
+    #[test]
+    fn a_slot_is_worn_out_after_all_its_generations() {
+        let mut slab = Slab::new();
+        let place = slab.insert('a', 0);
+        slab.take(place);
+        let chunk = slab.chunks[0].as_mut().unwrap();
+        chunk.marks[place.inside()].generation = GENERATIONS - 1;
+        let last = slab.insert('b', 0);
+        assert_eq!((last.slot, last.generation), (place.slot, GENERATIONS - 1));
+        assert_eq!(slab.take(last), Some(('b', 0)));
+        assert_ne!(slab.insert('c', 0).slot, place.slot);
+        assert_eq!(slab.get(last), None);
     }
 }
