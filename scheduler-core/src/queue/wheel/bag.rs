@@ -1,32 +1,55 @@
 //! What a slot of the wheel holds: entries in no order, in blocks, so that growth copies nothing.
 
 use super::entry::Entry;
+use super::work;
 
 /// The entries of a block: with its link one block is just under 800 bytes.
-const BLOCK: usize = 32;
+pub(super) const BLOCK: usize = 32;
 
-/// Entries in no order, some of them dead.
-#[derive(Debug, Default)]
+/// So many vacant blocks are kept at hand.
+const SPARE_MAX: usize = 128;
+
+/// Entries as they came, some of them dead. There is one at least.
+#[derive(Debug)]
 pub(super) struct Bag {
     /// INVARIANT: all blocks but this one are full, and none is empty.
-    newest: Option<Box<Block>>,
+    newest: Box<Block>,
     total: u32,
     live: u32,
 }
 
 #[derive(Debug)]
-struct Block {
+pub(super) struct Block {
     entries: [Entry; BLOCK],
     older: Option<Box<Block>>,
 }
 
+/// Where bags have their blocks from, and where they leave them.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    spare: Vec<Box<Block>>,
+}
+
+impl Blocks {
+    fn take(&mut self) -> Box<Block> {
+        let spare = self.spare.pop();
+        spare.unwrap_or_else(|| Box::new(Block { entries: [Entry::VOID; BLOCK], older: None }))
+    }
+
+    fn give_back(&mut self, block: Box<Block>) {
+        if self.spare.len() < SPARE_MAX {
+            self.spare.push(block);
+        }
+    }
+}
+
 impl Bag {
-    /// A bag with these entries, of which so many are live.
-    pub(super) fn refill(entries: Vec<Entry>, live: usize) -> Self {
-        let mut bag = Self::default();
-        entries.into_iter().for_each(|entry| bag.push(entry));
-        bag.live = live as u32;
-        bag
+    /// A bag with one live entry.
+    pub(super) fn new(entry: Entry, blocks: &mut Blocks) -> Self {
+        work::note(1);
+        let mut newest = blocks.take();
+        newest.entries[0] = entry;
+        Self { newest, total: 1, live: 1 }
     }
 
     /// Entries, dead ones included.
@@ -39,17 +62,22 @@ impl Bag {
     }
 
     /// Adds a live entry.
-    pub(super) fn push(&mut self, entry: Entry) {
+    #[inline]
+    pub(super) fn push(&mut self, entry: Entry, blocks: &mut Blocks) {
+        work::note(1);
         let index = self.total as usize % BLOCK;
         if index == 0 {
-            let older = self.newest.take();
-            self.newest = Some(Box::new(Block { entries: [Entry::VOID; BLOCK], older }));
+            self.grow(blocks);
         }
-        if let Some(block) = &mut self.newest {
-            block.entries[index] = entry;
-        }
+        self.newest.entries[index] = entry;
         self.total += 1;
         self.live += 1;
+    }
+
+    #[inline(never)]
+    fn grow(&mut self, blocks: &mut Blocks) {
+        let older = std::mem::replace(&mut self.newest, blocks.take());
+        self.newest.older = Some(older);
     }
 
     /// Notes that the item of one entry has left.
@@ -60,50 +88,106 @@ impl Bag {
     /// Whether dead entries take so much room that it pays to drop them.
     pub(super) fn is_littered(&self) -> bool {
         let dead = self.total - self.live;
-        dead > self.live / 2 + BLOCK as u32
+        self.live == 0 || dead > self.live + BLOCK as u32
     }
 
-    /// Any entry, dead or not.
-    pub(super) fn any(&self) -> Option<Entry> {
-        self.newest.as_ref().map(|block| block.entries[0])
-    }
-
-    /// Hands all entries out, dead ones included, and gives their blocks back one by one.
-    pub(super) fn drain(mut self, mut take: impl FnMut(Entry)) {
-        let mut filled = self.filled();
-        let mut next = self.newest.take();
+    /// Hands all entries out as they came, dead ones included, and gives their blocks back one by one.
+    pub(super) fn drain(self, blocks: &mut Blocks, mut take: impl FnMut(Entry, &mut Blocks)) {
+        work::note(self.len());
+        let mut left = self.len();
+        let mut next = Some(oldest_first(self.newest));
         while let Some(mut block) = next {
-            block.entries[..filled].iter().copied().for_each(&mut take);
-            filled = BLOCK;
             next = block.older.take();
+            let filled = left.min(BLOCK);
+            block.entries[..filled].iter().for_each(|entry| take(*entry, blocks));
+            left -= filled;
+            blocks.give_back(block);
         }
     }
 
     pub(super) fn for_each(&self, mut visit: impl FnMut(Entry)) {
-        let mut filled = self.filled();
-        let mut next = self.newest.as_ref();
+        let mut filled = match self.len() % BLOCK {
+            0 => BLOCK,
+            rest => rest,
+        };
+        let mut next = Some(&self.newest);
         while let Some(block) = next {
             block.entries[..filled].iter().copied().for_each(&mut visit);
             filled = BLOCK;
             next = block.older.as_ref();
         }
     }
+}
 
-    /// Entries of the newest block.
-    fn filled(&self) -> usize {
-        match self.total as usize % BLOCK {
-            0 => BLOCK,
-            rest => rest,
+/// Turns a chain of blocks around.
+fn oldest_first(newest: Box<Block>) -> Box<Block> {
+    let mut first = newest;
+    let mut next = first.older.take();
+    while let Some(mut block) = next {
+        next = block.older.replace(first);
+        first = block;
+    }
+    first
+}
+
+/// One block after the other: a chain would be dropped in a recursion as deep as it is long.
+impl Drop for Block {
+    fn drop(&mut self) {
+        let mut next = self.older.take();
+        while let Some(mut block) = next {
+            next = block.older.take();
         }
     }
 }
 
-/// One block after the other: a chain would be dropped in a recursion as deep as it is long.
-impl Drop for Bag {
-    fn drop(&mut self) {
-        let mut next = self.newest.take();
-        while let Some(mut block) = next {
-            next = block.older.take();
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(count: u32, blocks: &mut Blocks) -> Bag {
+        let mut bag = Bag::new(Entry::sample(0, 0), blocks);
+        (1..count).for_each(|sequence| bag.push(Entry::sample(0, sequence), blocks));
+        bag
+    }
+
+    #[test]
+    fn entries_leave_as_they_came() {
+        let mut blocks = Blocks::default();
+        for count in [1, 2, BLOCK as u32, BLOCK as u32 + 1, 1000] {
+            let bag = filled(count, &mut blocks);
+            let mut visited = Vec::new();
+            bag.for_each(|entry| visited.push(entry.place.slot));
+            let mut drained = Vec::new();
+            bag.drain(&mut blocks, |entry, _| drained.push(entry.place.slot));
+            assert_eq!(drained, (0..count).collect::<Vec<_>>());
+            visited.sort_unstable();
+            assert_eq!(visited, drained);
         }
+    }
+
+    #[test]
+    fn a_bag_is_littered_when_most_of_it_is_dead() {
+        let mut bag = filled(100, &mut Blocks::default());
+        (0..66).for_each(|_| bag.bury());
+        assert!(!bag.is_littered());
+        bag.bury();
+        assert!(bag.is_littered());
+        let mut single = filled(1, &mut Blocks::default());
+        single.bury();
+        assert!(single.is_littered());
+    }
+
+    #[test]
+    fn blocks_are_used_again_and_few_are_kept() {
+        let mut blocks = Blocks::default();
+        filled(100 * BLOCK as u32, &mut blocks).drain(&mut blocks, |_, _| ());
+        assert_eq!(blocks.spare.len(), 100);
+        filled(200 * BLOCK as u32, &mut blocks).drain(&mut blocks, |_, _| ());
+        assert_eq!(blocks.spare.len(), SPARE_MAX);
+    }
+
+    #[test]
+    fn a_long_chain_is_dropped_without_a_deep_stack() {
+        drop(filled(1 << 20, &mut Blocks::default()));
     }
 }

@@ -4,107 +4,201 @@
 //! this takes a bounded time, and nothing that is far is sorted: most of it is cancelled before its
 //! time comes near.
 
+use super::bag::BLOCK;
 use super::bag::Bag;
+use super::bag::Blocks;
 use super::entry::Entry;
+use super::near::LOAD_MAX;
 use super::ring::Held;
+use super::ring::Home;
 use super::ring::Ring;
-use super::slab::Place;
+use super::ring::shift_for;
 use super::slab::Slab;
+use super::work;
 use crate::queue::Key;
 
-/// The home of an entry that is not in a bag.
-pub(super) const NEAR: u32 = u32::MAX;
-
 /// A bag with this many entries is split.
-const BAG_MAX: usize = 4096;
+pub(super) const BAG_MAX: usize = 4096;
+
+/// A bag with this many entries is split before the first are picked out of it.
+const PICK_MAX: usize = 256;
+
+/// The ring of all keys.
+const ROOT: u32 = 0;
 
 /// The far part of a queue.
 #[derive(Debug)]
 pub(super) struct Far {
-    root: Option<Held>,
-    rings: Slab<Ring>,
-    /// INVARIANT: each bag has a live entry, and the home of its live entries is the bag's number.
-    bags: Slab<Bag>,
-}
-
-/// A slot: a ring and the digit in it.
-type Slot = (u32, usize);
-
-/// The way to what a slot holds: the slot, and the one that holds its ring. None stands for the root.
-#[derive(Clone, Copy, Debug, Default)]
-struct Way {
-    slot: Option<Slot>,
-    above: Option<Slot>,
-}
-
-impl Way {
-    fn to(self, slot: Slot) -> Self {
-        Self { slot: Some(slot), above: self.slot }
-    }
+    /// INVARIANT: each bag has a live entry, and the home of its live entries is the bag's slot. Each
+    /// ring but the root holds something.
+    rings: Vec<Box<Ring>>,
+    /// Rings that are in no slot.
+    vacant: Vec<u32>,
+    blocks: Blocks,
+    /// Room for the entries of one bag.
+    room: Vec<Entry>,
 }
 
 impl Far {
     pub(super) fn new() -> Self {
-        Self { root: None, rings: Slab::new(), bags: Slab::new() }
+        let blocks = Blocks::default();
+        Self { rings: vec![Box::new(Ring::root())], vacant: Vec::new(), blocks, room: Vec::new() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.root.is_none()
+        self.rings[0].is_empty()
     }
 
-    /// Puts a live entry into the bag of its span.
-    pub(super) fn insert<T>(&mut self, entry: Entry, items: &mut Slab<T>) {
-        let (way, number) = self.bag_for(entry.rank());
-        items.rehome(place(&entry), number);
-        let bag = self.bag(number);
-        bag.push(entry);
-        // A bag of equal keys cannot be split; it is not tried again with each further one.
-        if bag.len() >= BAG_MAX && bag.len().is_power_of_two() {
-            self.split(way, number, items);
+    /// The slot for a key, which holds a bag or nothing.
+    #[inline]
+    pub(super) fn home_for(&mut self, key: u128) -> Home {
+        let mut number = ROOT;
+        let mut digit = self.ring(ROOT).digit(key).expect("the root has room for all keys");
+        loop {
+            let home = Home::new(number, digit);
+            let &Held::Ring(inner) = self.ring(number).get(digit) else { return home };
+            match self.ring(inner).digit(key) {
+                Some(finer) => (number, digit) = (inner, finer),
+                None => return self.widen(home, inner, key),
+            }
         }
     }
 
-    /// Notes that the item of an entry in this bag has left.
-    pub(super) fn bury<T>(&mut self, number: u32, items: &Slab<T>) {
-        let bag = self.bag(number);
+    /// Puts a ring between a slot and the ring in it, so that there is a slot for a key of neither.
+    #[inline(never)]
+    fn widen(&mut self, home: Home, inner: u32, key: u128) -> Home {
+        let (start, width) = (self.ring(inner).start(), self.ring(inner).width());
+        let bit = 127 - (start ^ key).leading_zeros();
+        let mut ring = Ring::new(key, shift_for(bit).max(width), home);
+        let (old, new) = (ring.digit(start), ring.digit(key));
+        let (old, new) = old.zip(new).expect("the new ring has room for both");
+        ring.set(old, Held::Ring(inner));
+        let outer = self.add_ring(ring);
+        self.ring_mut(home.ring()).set(home.digit(), Held::Ring(outer));
+        self.ring_mut(inner).above = Home::new(outer, old);
+        Home::new(outer, new)
+    }
+
+    /// Puts in a live entry whose home has been noted, and splits its bag if that overflows.
+    #[inline]
+    pub(super) fn insert<T>(&mut self, home: Home, entry: Entry, items: &mut Slab<T>) {
+        let len = self.put(home, entry);
+        if len >= BAG_MAX && len.is_multiple_of(BLOCK) {
+            self.split(home, items);
+        }
+    }
+
+    /// Puts a live entry into the bag of a slot, which is not split for it, and tells how many there are.
+    #[inline]
+    pub(super) fn put(&mut self, home: Home, entry: Entry) -> usize {
+        let ring = &mut self.rings[home.ring() as usize];
+        if let Some(bag) = ring.bag_mut(home.digit()) {
+            bag.push(entry, &mut self.blocks);
+            return bag.len();
+        }
+        ring.set(home.digit(), Held::Bag(Bag::new(entry, &mut self.blocks)));
+        1
+    }
+
+    /// Notes that the item of an entry with this home has left.
+    #[inline]
+    pub(super) fn bury<T>(&mut self, home: Home, items: &Slab<T>) {
+        let Some(bag) = self.ring_mut(home.ring()).bag_mut(home.digit()) else { return };
         bag.bury();
-        if bag.live() == 0 {
-            let way = bag.any().map(|entry| self.way_to(entry.rank()));
-            self.detach(way.unwrap_or_default(), number);
-        } else if bag.is_littered() {
-            let littered = std::mem::take(bag);
-            littered.drain(|entry| {
-                if items.holds(place(&entry)) {
-                    bag.push(entry);
+        if bag.is_littered() {
+            self.sift(home, |entry| items.holds(entry.place));
+        }
+    }
+
+    /// Keeps the entries of a bag for which `stays` holds: live ones only.
+    #[inline(never)]
+    fn sift(&mut self, home: Home, mut stays: impl FnMut(&Entry) -> bool) {
+        let Some(bag) = self.ring_mut(home.ring()).take_bag(home.digit()) else { return };
+        let mut kept: Option<Bag> = None;
+        bag.drain(&mut self.blocks, |entry, blocks| {
+            if stays(&entry) {
+                match &mut kept {
+                    None => kept = Some(Bag::new(entry, blocks)),
+                    Some(bag) => bag.push(entry, blocks),
                 }
+            }
+        });
+        match kept {
+            Some(bag) => self.ring_mut(home.ring()).set(home.digit(), Held::Bag(bag)),
+            None => self.drop_empty(home.ring()),
+        }
+    }
+
+    /// Makes a ring of a bag with many entries, which drops the dead ones.
+    #[inline(never)]
+    pub(super) fn split<T>(&mut self, home: Home, items: &mut Slab<T>) {
+        let Held::Bag(bag) = self.ring(home.ring()).get(home.digit()) else { return };
+        work::note(2 * bag.len());
+        let (mut any, mut every) = (0, u128::MAX);
+        bag.for_each(|entry| (any, every) = (any | entry.rank(), every & entry.rank()));
+        if any == every {
+            return;
+        }
+        let bit = 127 - (any ^ every).leading_zeros();
+        let number = self.add_ring(Ring::new(any, shift_for(bit), home));
+        let ring = self.ring_mut(home.ring());
+        let Some(bag) = ring.take_bag(home.digit()) else { return };
+        ring.set(home.digit(), Held::Ring(number));
+        let ring = &mut self.rings[number as usize];
+        let is_clean = bag.live() == bag.len();
+        bag.drain(&mut self.blocks, |entry, blocks| {
+            if !is_clean && !items.holds(entry.place) {
+                return;
+            }
+            let digit = ring.digit(entry.rank()).expect("the ring has room for the whole bag");
+            match ring.bag_mut(digit) {
+                Some(bag) => bag.push(entry, blocks),
+                None => ring.set(digit, Held::Bag(Bag::new(entry, blocks))),
+            }
+        });
+        // In a loop of its own, so that the cache misses overlap: this is most of the time it takes.
+        for (digit, bag) in ring.bags() {
+            let home = Home::new(number, digit).to_bits();
+            bag.for_each(|entry| {
+                items.rehome(entry.place, home);
             });
         }
     }
 
-    /// Takes the first live entries out, `most` at most: from the first bag only, whose later part
-    /// is left as it is.
-    pub(super) fn take_first<T>(&mut self, most: usize, items: &mut Slab<T>) -> Vec<Entry> {
-        let Some((way, number)) = self.first_bag() else { return Vec::new() };
-        let bag = std::mem::take(self.bag(number));
-        let mut rest = Vec::with_capacity(bag.len());
-        let mut live = bag.live();
-        bag.drain(|entry| rest.push(entry));
-        let mut taken = Vec::new();
-        while taken.is_empty() && !rest.is_empty() {
-            let later = rest.len().saturating_sub(most);
-            if later > 0 {
-                rest.select_nth_unstable_by_key(later, |entry| !entry.rank());
+    /// Takes the first live entries out, sorted: out of the first bag, after it is split if it has many.
+    ///
+    /// Bounded: a bag is split once. What is first in it then may still have many entries.
+    pub(super) fn take_first<T>(&mut self, items: &mut Slab<T>) -> &[Entry] {
+        self.room.clear();
+        if let Some((home, PICK_MAX..)) = self.first_bag() {
+            self.split(home, items);
+        }
+        if let Some((home, _)) = self.first_bag() {
+            self.pick(home, items);
+        }
+        self.room.sort_unstable_by_key(Entry::rank);
+        &self.room
+    }
+
+    /// Moves the first live entries of a bag into the room for them, `LOAD_MAX` at most.
+    fn pick<T>(&mut self, home: Home, items: &mut Slab<T>) {
+        let Some(bag) = self.ring_mut(home.ring()).take_bag(home.digit()) else { return };
+        let mut room = std::mem::take(&mut self.room);
+        bag.drain(&mut self.blocks, |entry, _| room.push(entry));
+        room.retain(|entry| items.holds(entry.place));
+        if room.len() > LOAD_MAX {
+            work::note(room.len());
+            room.select_nth_unstable_by_key(LOAD_MAX, Entry::rank);
+            for entry in room.drain(LOAD_MAX..) {
+                self.put(home, entry);
             }
-            let first = rest.split_off(later);
-            taken.extend(first.into_iter().filter(|entry| items.rehome(place(entry), NEAR)));
-        }
-        live -= taken.len();
-        if live == 0 {
-            self.detach(way, number);
         } else {
-            *self.bag(number) = Bag::refill(rest, live);
+            self.drop_empty(home.ring());
         }
-        taken
+        for entry in &room {
+            items.summon(entry.place, Home::NEAR.to_bits());
+        }
+        self.room = room;
     }
 
     /// Takes out the items for which `leaves` holds.
@@ -114,168 +208,69 @@ impl Far {
         leaves: &mut dyn FnMut(Key, &T) -> bool,
     ) -> Vec<(Key, T)> {
         let mut out = Vec::new();
-        let numbers: Vec<u32> = self.bags.taken_slots().collect();
-        for number in numbers {
-            let old = std::mem::take(self.bag(number));
-            let sample = old.any();
-            let mut kept = Bag::default();
-            old.drain(|entry| match items.get(place(&entry)) {
+        for home in self.homes() {
+            self.sift(home, |entry| match items.get(entry.place) {
                 Some(item) if leaves(entry.key, item) => {
-                    out.extend(items.take(place(&entry)).map(|(item, _)| (entry.key, item)));
+                    out.extend(items.take(entry.place).map(|(item, _)| (entry.key, item)));
+                    false
                 }
-                Some(_) => kept.push(entry),
-                None => {}
+                item => item.is_some(),
             });
-            let is_empty = kept.live() == 0;
-            *self.bag(number) = kept;
-            if let (Some(sample), true) = (sample, is_empty) {
-                self.detach(self.way_to(sample.rank()), number);
-            }
         }
         out
     }
 
     /// Visits all entries, dead ones included.
     pub(super) fn for_each(&self, mut visit: impl FnMut(Entry)) {
-        let bags = self.bags.taken_slots().filter_map(|number| self.bags.at(number));
-        bags.for_each(|bag| bag.for_each(&mut visit));
+        let bags = self.rings.iter().flat_map(|ring| ring.bags());
+        bags.for_each(|(_, bag)| bag.for_each(&mut visit));
     }
 
-    /// The bag for a key, made if it is missing.
-    fn bag_for(&mut self, key: u128) -> (Way, u32) {
-        let mut way = Way::default();
-        let mut next = self.root;
+    /// The slots of all bags.
+    fn homes(&self) -> Vec<Home> {
+        let rings = (0..).zip(&self.rings);
+        rings
+            .flat_map(|(number, ring)| ring.bags().map(move |(digit, _)| Home::new(number, digit)))
+            .collect()
+    }
+
+    fn first_bag(&self) -> Option<(Home, usize)> {
+        let mut number = ROOT;
         loop {
-            match next {
-                None => {
-                    let number = self.add_bag();
-                    self.put(way.slot, Held::Bag(number));
-                    return (way, number);
-                }
-                Some(Held::Bag(number)) => return (way, number),
-                Some(Held::Ring(number)) => {
-                    let ring = self.ring(number);
-                    if !ring.covers(key) {
-                        let bit = ring.difference(key);
-                        let mut outer = Ring::new(key, bit, ring.width());
-                        outer.set(outer.digit(ring.sample()), Held::Ring(number));
-                        let digit = outer.digit(key);
-                        let outer = self.rings.insert(outer, 0).slot;
-                        self.put(way.slot, Held::Ring(outer));
-                        way = way.to((outer, digit));
-                        next = None;
-                        continue;
-                    }
-                    let digit = ring.digit(key);
-                    next = ring.get(digit);
-                    way = way.to((number, digit));
-                }
+            let ring = self.ring(number);
+            let digit = ring.first()?;
+            match ring.get(digit) {
+                Held::Nothing => return None,
+                Held::Ring(inner) => number = *inner,
+                Held::Bag(bag) => return Some((Home::new(number, digit), bag.len())),
             }
         }
     }
 
-    /// The way to the bag that holds a key.
-    fn way_to(&self, key: u128) -> Way {
-        let mut way = Way::default();
-        let mut next = self.root;
-        while let Some(Held::Ring(number)) = next {
-            let Some(ring) = self.rings.at(number) else { break };
-            let digit = ring.digit(key);
-            next = ring.get(digit);
-            way = way.to((number, digit));
-        }
-        way
-    }
-
-    fn first_bag(&self) -> Option<(Way, u32)> {
-        let mut way = Way::default();
-        let mut next = self.root;
-        loop {
-            match next? {
-                Held::Bag(number) => return Some((way, number)),
-                Held::Ring(number) => {
-                    let (digit, held) = self.rings.at(number)?.first()?;
-                    next = Some(held);
-                    way = way.to((number, digit));
-                }
-            }
+    /// Takes a ring away if it is empty, and with it those that held nothing else.
+    fn drop_empty(&mut self, mut number: u32) {
+        while number != ROOT && self.ring(number).is_empty() {
+            self.vacant.push(number);
+            let above = self.ring(number).above;
+            self.ring_mut(above.ring()).clear(above.digit());
+            number = above.ring();
         }
     }
 
-    /// Makes a ring of a bag whose entries are too many, unless most of them are dead.
-    fn split<T>(&mut self, way: Way, number: u32, items: &mut Slab<T>) {
-        let bag = std::mem::take(self.bag(number));
-        let is_clean = bag.live() == bag.len();
-        let mut entries = Vec::with_capacity(bag.len());
-        bag.drain(|entry| entries.push(entry));
-        if !is_clean {
-            entries.retain(|entry| items.holds(place(entry)));
+    fn add_ring(&mut self, ring: Ring) -> u32 {
+        if let Some(number) = self.vacant.pop() {
+            *self.ring_mut(number) = ring;
+            return number;
         }
-        let sample = entries.first().map_or(0, Entry::rank);
-        let difference = entries.iter().fold(0, |all, entry| all | (entry.rank() ^ sample));
-        if difference == 0 || entries.len() < BAG_MAX / 2 {
-            let bag = self.bag(number);
-            entries.into_iter().for_each(|entry| bag.push(entry));
-            return;
-        }
-        let mut ring = Ring::new(sample, 127 - difference.leading_zeros(), 0);
-        self.bags.take_at(number);
-        for entry in entries {
-            let digit = ring.digit(entry.rank());
-            let number = match ring.get(digit) {
-                Some(Held::Bag(number)) => number,
-                _ => self.add_bag(),
-            };
-            ring.set(digit, Held::Bag(number));
-            self.bag(number).push(entry);
-        }
-        // In a loop of its own, so that the cache misses overlap: this is most of the time it takes.
-        for held in ring.held() {
-            if let Held::Bag(number) = held {
-                self.bag(number).for_each(|entry| {
-                    items.rehome(place(&entry), number);
-                });
-            }
-        }
-        let ring = self.rings.insert(ring, 0).slot;
-        self.put(way.slot, Held::Ring(ring));
+        self.rings.push(Box::new(ring));
+        self.rings.len() as u32 - 1
     }
 
-    /// Takes a bag away, and with it a ring that would hold one thing only.
-    fn detach(&mut self, way: Way, number: u32) {
-        self.bags.take_at(number);
-        let Some((ring, digit)) = way.slot else {
-            self.root = None;
-            return;
-        };
-        self.ring(ring).clear(digit);
-        if let Some(only) = self.ring(ring).only() {
-            self.rings.take_at(ring);
-            self.put(way.above, only);
-        }
+    fn ring(&self, number: u32) -> &Ring {
+        &self.rings[number as usize]
     }
 
-    fn put(&mut self, slot: Option<Slot>, held: Held) {
-        match slot {
-            None => self.root = Some(held),
-            Some((ring, digit)) => self.ring(ring).set(digit, held),
-        }
+    fn ring_mut(&mut self, number: u32) -> &mut Ring {
+        &mut self.rings[number as usize]
     }
-
-    fn add_bag(&mut self) -> u32 {
-        self.bags.insert(Bag::default(), 0).slot
-    }
-
-    fn bag(&mut self, number: u32) -> &mut Bag {
-        self.bags.at_mut(number).expect("a slot names a bag that is there")
-    }
-
-    fn ring(&mut self, number: u32) -> &mut Ring {
-        self.rings.at_mut(number).expect("a slot names a ring that is there")
-    }
-}
-
-/// Where the item of an entry lies, or lay.
-pub(super) fn place(entry: &Entry) -> Place {
-    Place { slot: entry.slot, generation: entry.generation }
 }

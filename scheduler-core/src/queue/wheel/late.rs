@@ -64,3 +64,29 @@ impl Late {
         self.heap.iter()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn entries_leave_in_order(dues in prop::collection::vec(0..50u64, 0..300), pops in 0..300usize) {
+            let mut late = Late::default();
+            let mut sorted: Vec<Entry> = Vec::new();
+            for (sequence, due) in (0..).zip(dues) {
+                late.push(Entry::sample(due, sequence));
+                sorted.push(Entry::sample(due, sequence));
+            }
+            sorted.sort_by_key(Entry::rank);
+            for expected in sorted.iter().take(pops) {
+                prop_assert_eq!(late.first().map(Entry::rank), Some(expected.rank()));
+                prop_assert_eq!(late.pop().map(|entry| entry.rank()), Some(expected.rank()));
+            }
+            let mut left: Vec<u128> = late.drain().map(|entry| entry.rank()).collect();
+            left.sort_unstable();
+            prop_assert!(left.into_iter().eq(sorted.iter().skip(pops).map(Entry::rank)));
+        }
+    }
+}

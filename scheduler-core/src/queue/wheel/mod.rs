@@ -19,8 +19,8 @@
 //! An item lies in the slab and never moves. Its entry — key, slot, generation — wanders: bag, finer
 //! bag, run. The slab notes which bag that is, the item's *home*. An item that is taken out leaves a
 //! *dead* entry behind, which its home counts: a bag without live entries goes at once, and one that is
-//! littered with dead ones is swept. So there are never more dead entries than half of the live
-//! ones and a block per bag, and a cancel touches the item's own line and no list.
+//! littered with dead ones is swept. So there are never more dead entries than live ones and a block
+//! per bag, and a cancellation touches the item, its mark and the count of its bag, and no list.
 //!
 //! Nothing depends on times that grow: a ring is cut where its keys differ, not where a clock
 //! stands, and an item before all others is simply near.
@@ -30,6 +30,8 @@
 //! Through [`DelayQueue`], like the heap, which it has to agree with in all that can be seen.
 
 mod bag;
+#[cfg(test)]
+mod bounds;
 mod entry;
 mod far;
 mod late;
@@ -38,17 +40,18 @@ mod ring;
 mod slab;
 #[cfg(test)]
 mod tests;
+mod work;
 
 use super::DelayQueue;
 use super::Key;
 use super::Ticket;
 use entry::Entry;
+use entry::rank_of;
+use far::BAG_MAX;
 use far::Far;
-use far::NEAR;
-use far::place;
 use near::Near;
-use near::RUN_MAX;
 use near::Side;
+use ring::Home;
 use slab::Place;
 use slab::Slab;
 
@@ -58,21 +61,23 @@ pub(crate) struct WheelQueue<T> {
     items: Slab<T>,
     near: Near,
     far: Far,
-    len: usize,
+    /// The first live entry, while that is known.
+    first: Option<(Entry, Side)>,
 }
 
 impl<T> WheelQueue<T> {
     pub(crate) fn new() -> Self {
-        Self { items: Slab::new(), near: Near::default(), far: Far::new(), len: 0 }
+        Self { items: Slab::new(), near: Near::default(), far: Far::new(), first: None }
     }
 
     /// The first live entry, after dead ones before it are dropped and the near part is filled.
     ///
     /// Bounded: a bag that is taken from the far part has a live entry.
+    #[inline(never)]
     fn settle(&mut self) -> Option<(Entry, Side)> {
         loop {
             while let Some((entry, side)) = self.near.first() {
-                if self.items.holds(place(&entry)) {
+                if self.items.holds(entry.place) {
                     return Some((entry, side));
                 }
                 self.near.drop_first(side);
@@ -80,54 +85,69 @@ impl<T> WheelQueue<T> {
             if self.far.is_empty() {
                 return None;
             }
-            let first = self.far.take_first(RUN_MAX, &mut self.items);
-            self.near.load(first.into_iter());
+            self.near.load(self.far.take_first(&mut self.items));
         }
     }
 
+    /// Makes what came late and is not among the first few far again.
+    ///
+    /// Bounded: of the bags that overflow by that one is split, the fullest.
+    #[inline(never)]
     fn spill(&mut self) {
-        let rest = self.near.spill(|entry| self.items.holds(place(entry)));
-        for entry in rest {
-            self.far.insert(entry, &mut self.items);
+        let mut fullest = (0, Home::NEAR);
+        for entry in self.near.spill(|entry| self.items.holds(entry.place)) {
+            let home = self.far.home_for(entry.rank());
+            self.items.rehome(entry.place, home.to_bits());
+            let len = self.far.put(home, entry);
+            if len > fullest.0 {
+                fullest = (len, home);
+            }
+        }
+        if fullest.0 >= BAG_MAX {
+            self.far.split(fullest.1, &mut self.items);
         }
     }
 }
 
 impl<T> DelayQueue<T> for WheelQueue<T> {
     fn push(&mut self, key: Key, item: T) -> Ticket {
-        let Place { slot, generation } = self.items.insert(item, NEAR);
-        let entry = Entry { key, slot, generation };
-        self.len += 1;
-        if self.near.admits(entry.rank(), self.far.is_empty()) {
-            self.near.push(entry);
-            if self.near.is_overfull() {
+        let rank = rank_of(key);
+        let is_near = self.near.admits(rank, self.far.is_empty());
+        let home = if is_near { Home::NEAR } else { self.far.home_for(rank) };
+        let entry = Entry { key, place: self.items.insert(item, home.to_bits()) };
+        if !is_near {
+            self.far.insert(home, entry, &mut self.items);
+        } else {
+            self.first = None;
+            if self.near.push(entry) {
                 self.spill();
             }
-        } else {
-            self.far.insert(entry, &mut self.items);
         }
-        Ticket(u64::from(generation) << 32 | u64::from(slot))
+        Ticket(u64::from(entry.place.generation) << 32 | u64::from(entry.place.slot))
     }
 
     fn first(&mut self) -> Option<Key> {
-        self.settle().map(|(entry, _)| entry.key)
+        if self.first.is_none() {
+            self.first = self.settle();
+        }
+        self.first.map(|(entry, _)| entry.key)
     }
 
     fn pop(&mut self) -> Option<(Key, T)> {
-        let (entry, side) = self.settle()?;
+        let first = self.first.take();
+        let (entry, side) = first.or_else(|| self.settle())?;
         self.near.drop_first(side);
-        let (item, _) = self.items.take(place(&entry))?;
-        self.len -= 1;
+        let (item, _) = self.items.take(entry.place)?;
         Some((entry.key, item))
     }
 
     fn remove(&mut self, ticket: Ticket) -> Option<T> {
         let (item, home) = self.items.take(place_of(ticket))?;
-        self.len -= 1;
-        if home != NEAR {
-            self.far.bury(home, &self.items);
+        match Home::from_bits(home) {
+            Home::NEAR => self.first = None,
+            home => self.far.bury(home, &self.items),
         }
-        if self.len == 0 {
+        if self.items.len() == 0 {
             self.near.clear();
         }
         Some(item)
@@ -138,23 +158,23 @@ impl<T> DelayQueue<T> for WheelQueue<T> {
     }
 
     fn extract(&mut self, leaves: &mut dyn FnMut(Key, &T) -> bool) -> Vec<(Key, T)> {
+        self.first = None;
         let mut out = self.far.extract(&mut self.items, leaves);
         let items = &mut self.items;
-        self.near.retain(|entry| match items.get(place(entry)) {
+        self.near.retain(|entry| match items.get(entry.place) {
             Some(item) if leaves(entry.key, item) => {
-                out.extend(items.take(place(entry)).map(|(item, _)| (entry.key, item)));
+                out.extend(items.take(entry.place).map(|(item, _)| (entry.key, item)));
                 false
             }
             Some(_) => true,
             None => false,
         });
-        self.len -= out.len();
         out
     }
 
     fn for_each(&self, visit: &mut dyn FnMut(Key, &T)) {
         let mut show = |entry: Entry| {
-            if let Some(item) = self.items.get(place(&entry)) {
+            if let Some(item) = self.items.get(entry.place) {
                 visit(entry.key, item);
             }
         };
@@ -163,7 +183,7 @@ impl<T> DelayQueue<T> for WheelQueue<T> {
     }
 
     fn len(&self) -> usize {
-        self.len
+        self.items.len()
     }
 }
 

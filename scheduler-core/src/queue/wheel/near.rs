@@ -8,15 +8,19 @@ use std::collections::VecDeque;
 
 use super::entry::Entry;
 use super::late::Late;
+use super::work;
+
+/// Entries that are loaded at once at most: few, so that most of what comes is later than they.
+pub(super) const LOAD_MAX: usize = 128;
 
 /// Entries of the run at most.
-pub(super) const RUN_MAX: usize = 512;
+const RUN_MAX: usize = 512;
 
 /// What is left of both parts when too much has come late. Few, so that fewer come late henceforth.
-const KEPT: usize = 64;
+const KEPT: usize = 16;
 
 /// Late entries at most.
-const LATE_MAX: usize = 256;
+const LATE_MAX: usize = 64;
 
 /// The first entries of a queue, some of them dead.
 #[derive(Debug, Default)]
@@ -41,8 +45,9 @@ impl Near {
         rank <= self.reach || is_nothing_far && self.run.len() < RUN_MAX
     }
 
-    /// Puts in an entry that was admitted.
-    pub(super) fn push(&mut self, entry: Entry) {
+    /// Puts in an entry that was admitted. The answer says whether so many came late that it is time
+    /// for [`Near::spill`].
+    pub(super) fn push(&mut self, entry: Entry) -> bool {
         let rank = entry.rank();
         self.reach = self.reach.max(rank);
         let is_last = self.run.back().is_none_or(|last| last.rank() <= rank);
@@ -51,10 +56,6 @@ impl Near {
         } else {
             self.late.push(entry);
         }
-    }
-
-    /// Whether so many entries came late that it is time for [`Near::spill`].
-    pub(super) fn is_overfull(&self) -> bool {
         self.late.len() >= LATE_MAX
     }
 
@@ -77,17 +78,20 @@ impl Near {
         }
     }
 
-    /// Fills the empty near part with what was the first of the far one.
-    pub(super) fn load(&mut self, entries: impl Iterator<Item = Entry>) {
-        self.run.clear();
+    /// Fills the empty near part with what was the first of the far one, sorted.
+    pub(super) fn load(&mut self, entries: &[Entry]) {
+        work::note(entries.len());
         self.run.extend(entries);
-        let run = self.run.make_contiguous();
-        run.sort_unstable_by_key(Entry::rank);
-        self.reach = run.last().map_or(self.reach, Entry::rank);
+        self.reach = entries.last().map_or(self.reach, Entry::rank);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.run.len() + self.late.len()
     }
 
     /// Keeps the first few live entries as the run and gives the rest away.
     pub(super) fn spill(&mut self, is_live: impl Fn(&Entry) -> bool) -> Vec<Entry> {
+        work::note(self.len());
         let mut all: Vec<Entry> = self.late.drain().filter(&is_live).collect();
         all.sort_unstable_by_key(Entry::rank);
         all.splice(..0, self.run.drain(..).filter(&is_live));
@@ -116,5 +120,52 @@ impl Near {
     pub(super) fn clear(&mut self) {
         self.run.clear();
         self.late.drain().for_each(drop);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pop_all(near: &mut Near) -> Vec<u64> {
+        let next = std::iter::from_fn(|| {
+            let (entry, side) = near.first()?;
+            near.drop_first(side);
+            Some(entry.key.due)
+        });
+        next.collect()
+    }
+
+    #[test]
+    fn the_run_and_what_came_late_are_one_order() {
+        let mut near = Near::default();
+        for (sequence, due) in (0..).zip([50, 60, 10, 70, 55, 0]) {
+            assert!(near.admits(Entry::sample(due, sequence).rank(), true));
+            assert!(!near.push(Entry::sample(due, sequence)));
+        }
+        assert_eq!(near.late.len(), 3);
+        assert_eq!(pop_all(&mut near), [0, 10, 50, 55, 60, 70]);
+    }
+
+    #[test]
+    fn nothing_beyond_the_reach_is_admitted_while_something_is_far() {
+        let mut near = Near::default();
+        near.load(&[Entry::sample(5, 0), Entry::sample(9, 1)]);
+        assert!(near.admits(Entry::sample(9, 1).rank(), false));
+        assert!(!near.admits(Entry::sample(9, 2).rank(), false));
+        assert!(near.admits(Entry::sample(9, 2).rank(), true));
+    }
+
+    #[test]
+    fn too_many_late_entries_lower_the_reach() {
+        let mut near = Near::default();
+        let dues: Vec<u64> = (1000..).take(1 + LATE_MAX).collect();
+        let answers = dues.iter().rev().map(|due| near.push(Entry::sample(*due, 0)));
+        assert_eq!(answers.filter(|is_overfull| *is_overfull).count(), 1);
+        let rest = near.spill(|entry| entry.key.due != 1001);
+        assert_eq!(near.reach, Entry::sample(1000 + KEPT as u64, 0).rank());
+        let rest: Vec<u64> = rest.iter().map(|entry| entry.key.due).collect();
+        assert_eq!(rest, dues[1 + KEPT..]);
+        assert_eq!(pop_all(&mut near).len(), KEPT);
     }
 }

@@ -1,65 +1,112 @@
-//! One ring of slots: a span of time, cut into equal parts.
+//! One ring of slots: a span of keys, cut into equal parts.
 //!
-//! A slot holds a bag of entries, or a finer ring. Spans are cut where their keys first differ, so a
-//! ring has two taken slots at least, and the way from the root to a bag is short.
+//! A slot holds a bag of entries, or a finer ring. Spans are cut where their keys first differ, so the
+//! way from the root to a bag is short.
+
+use super::bag::Bag;
 
 /// A ring has 2^BITS slots.
-pub(super) const BITS: u32 = 5;
+const BITS: u32 = 5;
 const SLOTS: usize = 1 << BITS;
 
-/// What a slot holds, by its number in the slab of bags or of rings.
+/// A slot of a ring as one number, so that it can be noted what is at home there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Home(u32);
+
+impl Home {
+    /// The home of what is not far.
+    pub(super) const NEAR: Self = Self(u32::MAX);
+
+    pub(super) fn new(ring: u32, digit: usize) -> Self {
+        Self(ring << BITS | digit as u32)
+    }
+
+    pub(super) fn ring(self) -> u32 {
+        self.0 >> BITS
+    }
+
+    pub(super) fn digit(self) -> usize {
+        self.0 as usize % SLOTS
+    }
+
+    pub(super) fn to_bits(self) -> u32 {
+        self.0
+    }
+
+    pub(super) fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+}
+
+/// What a slot holds.
+#[derive(Debug)]
 pub(super) enum Held {
-    Bag(u32),
+    Nothing,
+    Bag(Bag),
+    /// A ring, by its number.
     Ring(u32),
 }
 
 #[derive(Debug)]
 pub(super) struct Ring {
-    /// The bits above the digit: what all keys of this ring have in common.
-    prefix: u128,
+    /// The least key of the span: zero in the bits of the digit and below.
+    start: u128,
     /// Bits below the digit: each slot spans 2^shift keys.
     shift: u32,
+    /// The slot that holds this ring.
+    pub(super) above: Home,
     /// INVARIANT: bit i is set if and only if slot i holds something.
     taken: u32,
     slots: [Held; SLOTS],
 }
 
 impl Ring {
-    /// A ring that can tell two keys apart whose highest different bit is `bit`, and that can hold
-    /// rings of up to `below` bits.
-    pub(super) fn new(key: u128, bit: u32, below: u32) -> Self {
-        let shift = (bit + 1).saturating_sub(BITS).max(below);
-        Self { prefix: above(key, shift), shift, taken: 0, slots: [Held::Bag(u32::MAX); SLOTS] }
+    /// The ring of all keys.
+    pub(super) fn root() -> Self {
+        Self::new(0, shift_for(127), Home::NEAR)
     }
 
-    /// Whether a key belongs to the span of this ring.
-    pub(super) fn covers(&self, key: u128) -> bool {
-        above(key, self.shift) == self.prefix
+    /// A ring with room for a key, whose slots span 2^shift keys each.
+    pub(super) fn new(key: u128, shift: u32, above: Home) -> Self {
+        let start = key.checked_shr(width(shift)).map_or(0, |prefix| prefix << width(shift));
+        Self { start, shift, above, taken: 0, slots: [const { Held::Nothing }; SLOTS] }
     }
 
-    /// The bits that this ring and its slots tell apart.
+    /// The slot of a key, if the key belongs to the span of this ring.
+    #[inline]
+    pub(super) fn digit(&self, key: u128) -> Option<usize> {
+        let different = key ^ self.start;
+        let digit = if self.shift >= 64 {
+            (different >> 64) as u64 >> (self.shift - 64)
+        } else if different >> 64 == 0 {
+            different as u64 >> self.shift
+        } else {
+            return None;
+        };
+        (digit < SLOTS as u64).then_some(digit as usize)
+    }
+
+    /// The least key of the span.
+    pub(super) fn start(&self) -> u128 {
+        self.start
+    }
+
+    /// How many of the lowest bits this ring and its slots tell apart.
     pub(super) fn width(&self) -> u32 {
-        self.shift + BITS
+        width(self.shift)
     }
 
-    /// The highest bit in which a key outside differs from those of this ring.
-    pub(super) fn difference(&self, key: u128) -> u32 {
-        let difference = (above(key, self.shift) ^ self.prefix).leading_zeros();
-        (127 - difference) + self.width()
+    #[inline]
+    pub(super) fn get(&self, digit: usize) -> &Held {
+        &self.slots[digit % SLOTS]
     }
 
-    /// A key of this ring's span.
-    pub(super) fn sample(&self) -> u128 {
-        self.prefix.checked_shl(self.width()).unwrap_or(0)
-    }
-
-    pub(super) fn digit(&self, key: u128) -> usize {
-        (key >> self.shift) as usize % SLOTS
-    }
-
-    pub(super) fn get(&self, digit: usize) -> Option<Held> {
-        (self.taken & 1 << digit != 0).then(|| self.slots[digit])
+    #[inline]
+    pub(super) fn bag_mut(&mut self, digit: usize) -> Option<&mut Bag> {
+        match &mut self.slots[digit % SLOTS] {
+            Held::Bag(bag) => Some(bag),
+            Held::Nothing | Held::Ring(_) => None,
+        }
     }
 
     pub(super) fn set(&mut self, digit: usize, held: Held) {
@@ -67,31 +114,102 @@ impl Ring {
         self.slots[digit] = held;
     }
 
+    /// Takes the bag out of a slot.
+    pub(super) fn take_bag(&mut self, digit: usize) -> Option<Bag> {
+        self.bag_mut(digit)?;
+        self.taken &= !(1 << digit);
+        match std::mem::replace(&mut self.slots[digit], Held::Nothing) {
+            Held::Bag(bag) => Some(bag),
+            Held::Nothing | Held::Ring(_) => None,
+        }
+    }
+
     pub(super) fn clear(&mut self, digit: usize) {
         self.taken &= !(1 << digit);
+        self.slots[digit] = Held::Nothing;
     }
 
-    /// The first slot that holds something, and what.
-    pub(super) fn first(&self) -> Option<(usize, Held)> {
-        if self.taken == 0 {
-            return None;
-        }
-        let digit = self.taken.trailing_zeros() as usize;
-        Some((digit, self.slots[digit]))
+    pub(super) fn is_empty(&self) -> bool {
+        self.taken == 0
     }
 
-    /// All that the slots hold.
-    pub(super) fn held(&self) -> impl Iterator<Item = Held> {
-        (0..SLOTS).filter_map(|digit| self.get(digit))
+    /// The first slot that holds something.
+    pub(super) fn first(&self) -> Option<usize> {
+        (self.taken != 0).then(|| self.taken.trailing_zeros() as usize)
     }
 
-    /// What the ring holds, if that is one thing only.
-    pub(super) fn only(&self) -> Option<Held> {
-        self.first().filter(|_| self.taken.count_ones() == 1).map(|(_, held)| held)
+    /// All slots that hold a bag, and these.
+    pub(super) fn bags(&self) -> impl Iterator<Item = (usize, &Bag)> {
+        self.slots.iter().enumerate().filter_map(|(digit, held)| match held {
+            Held::Bag(bag) => Some((digit, bag)),
+            Held::Nothing | Held::Ring(_) => None,
+        })
     }
 }
 
-/// The bits of a key above the digit at `shift`.
-fn above(key: u128, shift: u32) -> u128 {
-    key.checked_shr(shift + BITS).unwrap_or(0)
+/// The shift of a ring that can tell two keys apart whose highest different bit is `bit`.
+///
+/// No digit has bits of both the due time and the sequence, so that each is made of one word.
+pub(super) fn shift_for(bit: u32) -> u32 {
+    let least = if bit < 64 { 0 } else { 64 };
+    (bit + 1).saturating_sub(BITS).max(least)
+}
+
+fn width(shift: u32) -> u32 {
+    if shift < 64 { (shift + BITS).min(64) } else { shift + BITS }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bag::Blocks;
+    use super::super::entry::Entry;
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_root_has_room_for_all_keys() {
+        let root = Ring::root();
+        assert_eq!(root.digit(0), Some(0));
+        assert_eq!(root.digit(u128::MAX), Some(SLOTS - 1));
+        assert_eq!((root.start(), root.width()), (0, 128));
+    }
+
+    #[test]
+    fn what_was_put_into_a_slot_is_there_until_it_is_taken() {
+        let mut ring = Ring::root();
+        assert!(ring.is_empty());
+        ring.set(9, Held::Ring(4));
+        ring.set(5, Held::Bag(Bag::new(Entry::sample(1, 1), &mut Blocks::default())));
+        assert_eq!((ring.first(), ring.bags().count()), (Some(5), 1));
+        assert!(ring.take_bag(9).is_none() && ring.take_bag(5).is_some());
+        assert!(ring.take_bag(5).is_none());
+        assert_eq!(ring.first(), Some(9));
+        ring.clear(9);
+        assert!(ring.is_empty());
+    }
+
+    proptest! {
+        /// A ring for two keys tells them apart in their order, and holds what is between them.
+        #[test]
+        fn a_ring_tells_apart_what_it_is_made_for(one: u128, flips: u128, bits in 0..128u32, part: u128) {
+            let other = one ^ (flips >> bits).max(1);
+            let (low, high) = (one.min(other), one.max(other));
+            let ring = Ring::new(one, shift_for(127 - (low ^ high).leading_zeros()), Home::NEAR);
+            let between = low + part % (high - low + 1);
+            let digits = [low, between, high].map(|key| ring.digit(key));
+            prop_assert!(digits.iter().all(Option::is_some));
+            prop_assert!(digits.is_sorted());
+            prop_assert!(digits[0] < digits[2]);
+        }
+
+        /// A ring covers exactly the keys that differ from its first one below its width only.
+        #[test]
+        fn a_ring_covers_its_span_and_nothing_else(key: u128, bit in 0..128u32, other: u128, near in 0..128u32) {
+            let ring = Ring::new(key, shift_for(bit), Home::NEAR);
+            let other = key ^ other >> near;
+            let is_inside = (other ^ ring.start()).checked_shr(ring.width()).unwrap_or(0) == 0;
+            prop_assert_eq!(ring.digit(other).is_some(), is_inside);
+            prop_assert_eq!(ring.digit(ring.start()), Some(0));
+        }
+    }
 }

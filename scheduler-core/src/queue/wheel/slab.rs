@@ -1,11 +1,15 @@
-//! Where things lie that never move: addressed by slot number and generation.
+//! Where items lie, which never move: addressed by slot number and generation.
 //!
-//! Slots come in chunks, so that growth never copies what is there already, and a chunk whose slots
-//! are all vacant is given back. The slot that was vacated last is the first to be taken again: it is
-//! still in the cache.
+//! Slots come in chunks, so that growth never copies what is there already, and a chunk whose slots are
+//! all vacant is given back. What is looked at without the item, its *mark*, lies apart from it: marks are
+//! so small that many of them stay in the cache. The slot that was vacated last is the first to be taken
+//! again, for the same reason.
 
 /// The slots of a chunk.
-const CHUNK: usize = 1024;
+const CHUNK: usize = 256;
+
+/// So many slots that were vacated last are kept at hand.
+const RECENT_MAX: usize = 64;
 
 /// The generations of a slot: they take 31 bits of a ticket.
 const GENERATIONS: u32 = 1 << 31;
@@ -14,36 +18,38 @@ const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(super) struct Slab<T> {
-    chunks: Vec<Chunk<T>>,
-    /// The first chunk with a vacant slot; such chunks are linked in both directions.
-    open: u32,
+    chunks: Vec<Option<Box<Chunk<T>>>>,
+    /// Vacant slots to take first, the last one before the others. To their chunks they are taken.
+    recent: Vec<u32>,
+    /// INVARIANT: names each chunk that has a vacant slot, maybe with others that were given back.
+    open: Vec<u32>,
     /// A chunk with no item that is kept, so that coming and going at its border costs nothing.
     spare: u32,
-    /// Chunks that were given back.
-    absent: Vec<u32>,
+    /// Numbers of chunks that were given back, and where the generations of each go on.
+    ///
+    /// INVARIANT: that is not below any generation that one of its slots has had, so none comes twice.
+    absent: Vec<(u32, u32)>,
+    len: usize,
 }
 
 #[derive(Debug)]
 struct Chunk<T> {
-    slots: Vec<Slot<T>>,
-    /// The vacant slot to take next, of those that have held an item.
-    vacant: u32,
-    /// Slots that hold an item, or are worn out.
+    /// A bit for each slot: whether it is vacant, and not a recent one.
+    vacant: [u64; CHUNK / 64],
+    /// Slots that hold an item, are recent, or are worn out.
     taken: u32,
-    /// INVARIANT: not below the generation of any of its slots, now or before it was given back. So
-    /// no generation of a slot comes twice.
-    newest: u32,
-    previous: u32,
-    next: u32,
+    /// Whether it is among the open chunks.
+    is_open: bool,
+    marks: [Mark; CHUNK],
+    items: [Option<T>; CHUNK],
 }
 
-#[derive(Debug)]
-struct Slot<T> {
+#[derive(Clone, Copy, Debug)]
+struct Mark {
     /// Counts the items this slot has held, so that what spoke of an old item does not fit a new one.
     generation: u32,
-    /// Of an item, its home; of a vacant slot, the next vacant one of its chunk.
-    link: u32,
-    item: Option<T>,
+    /// The home of the item's entry.
+    home: u32,
 }
 
 /// Where an item lies.
@@ -53,184 +59,258 @@ pub(super) struct Place {
     pub(super) generation: u32,
 }
 
+impl Place {
+    fn chunk(self) -> usize {
+        self.slot as usize / CHUNK
+    }
+
+    fn inside(self) -> usize {
+        self.slot as usize % CHUNK
+    }
+}
+
 impl<T> Slab<T> {
     pub(super) fn new() -> Self {
-        Self { chunks: Vec::new(), open: NONE, spare: NONE, absent: Vec::new() }
+        Self {
+            chunks: Vec::new(),
+            recent: Vec::new(),
+            open: Vec::new(),
+            spare: NONE,
+            absent: Vec::new(),
+            len: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
     }
 
     /// Puts an item in, with a note where its entry is at home.
     pub(super) fn insert(&mut self, item: T, home: u32) -> Place {
-        if self.open == NONE {
-            self.add_chunk();
-        }
-        let number = self.open;
-        let chunk = &mut self.chunks[number as usize];
-        let inside = chunk.occupy(item, home);
-        let generation = chunk.slots[inside as usize].generation;
-        if chunk.is_full() {
-            self.unlink(number);
-        }
-        if self.spare == number {
-            self.spare = NONE;
-        }
-        Place { slot: number * CHUNK as u32 + inside, generation }
+        let slot = match self.recent.pop() {
+            Some(slot) => slot,
+            None => self.vacant_slot(),
+        };
+        self.len += 1;
+        let inside = slot as usize % CHUNK;
+        let chunk =
+            self.chunks[slot as usize / CHUNK].as_mut().expect("a vacant slot is in a chunk");
+        chunk.items[inside] = Some(item);
+        let mark = &mut chunk.marks[inside];
+        mark.home = home;
+        Place { slot, generation: mark.generation }
     }
 
     /// Takes the item out, if it is still here, and tells where its entry is at home.
     pub(super) fn take(&mut self, place: Place) -> Option<(T, u32)> {
-        let number = place.slot / CHUNK as u32;
-        let chunk = self.chunks.get_mut(number as usize)?;
-        let was_full = chunk.is_full();
-        let taken = chunk.vacate(place)?;
-        let is_empty = chunk.taken == 0;
-        if was_full && !chunk.is_full() {
-            self.link(number);
+        let chunk = self.chunks.get_mut(place.chunk())?.as_mut()?;
+        let mark = &mut chunk.marks[place.inside()];
+        if mark.generation != place.generation {
+            return None;
         }
-        if is_empty {
-            self.release(number);
+        let item = chunk.items[place.inside()].take()?;
+        let home = mark.home;
+        mark.generation += 1;
+        self.len -= 1;
+        // A slot that has had all its generations stays vacant for good.
+        if place.generation + 1 < GENERATIONS {
+            self.recent.push(place.slot);
+            if self.recent.len() > RECENT_MAX {
+                self.give_back_older();
+            }
         }
-        Some(taken)
+        Some((item, home))
     }
 
     pub(super) fn get(&self, place: Place) -> Option<&T> {
-        self.slot(place)?.item.as_ref()
+        let chunk = self.chunks.get(place.chunk())?.as_ref()?;
+        let is_here = chunk.marks[place.inside()].generation == place.generation;
+        if is_here { chunk.items[place.inside()].as_ref() } else { None }
     }
 
-    /// The item in a slot, of whatever generation.
-    pub(super) fn at(&self, slot: u32) -> Option<&T> {
-        let chunk = self.chunks.get(slot as usize / CHUNK)?;
-        chunk.slots.get(slot as usize % CHUNK)?.item.as_ref()
-    }
-
-    pub(super) fn at_mut(&mut self, slot: u32) -> Option<&mut T> {
-        let chunk = self.chunks.get_mut(slot as usize / CHUNK)?;
-        chunk.slots.get_mut(slot as usize % CHUNK)?.item.as_mut()
-    }
-
-    /// Takes out what lies in a slot, of whatever generation.
-    pub(super) fn take_at(&mut self, slot: u32) -> Option<T> {
-        let chunk = self.chunks.get(slot as usize / CHUNK)?;
-        let generation = chunk.slots.get(slot as usize % CHUNK)?.generation;
-        self.take(Place { slot, generation }).map(|(item, _)| item)
-    }
-
+    /// Whether the item that came to this place is still here. A vacant slot is a generation ahead.
     pub(super) fn holds(&self, place: Place) -> bool {
-        self.slot(place).is_some()
+        let chunk = self.chunks.get(place.chunk()).and_then(Option::as_ref);
+        chunk.is_some_and(|chunk| chunk.marks[place.inside()].generation == place.generation)
     }
 
     /// Notes a new home for the entry of an item; false if that has left.
     pub(super) fn rehome(&mut self, place: Place, home: u32) -> bool {
-        let Some(chunk) = self.chunks.get_mut(place.slot as usize / CHUNK) else { return false };
-        match chunk.slots.get_mut(place.slot as usize % CHUNK) {
-            Some(slot) if slot.generation == place.generation => {
-                slot.link = home;
-                true
+        let Some(Some(chunk)) = self.chunks.get_mut(place.chunk()) else { return false };
+        let mark = &mut chunk.marks[place.inside()];
+        let is_here = mark.generation == place.generation;
+        if is_here {
+            mark.home = home;
+        }
+        is_here
+    }
+
+    /// Notes a new home for the entry of an item that is to be taken soon, and has a look at it, so that it
+    /// is in the cache by then.
+    pub(super) fn summon(&mut self, place: Place, home: u32) {
+        let Some(Some(chunk)) = self.chunks.get_mut(place.chunk()) else { return };
+        if chunk.items[place.inside()].is_some() {
+            chunk.marks[place.inside()].home = home;
+        }
+    }
+
+    /// A slot of the chunk that was opened last, or of a new one.
+    #[inline(never)]
+    fn vacant_slot(&mut self) -> u32 {
+        loop {
+            let Some(&number) = self.open.last() else {
+                self.add_chunk();
+                continue;
+            };
+            let vacant = self.chunks[number as usize].as_mut().and_then(|chunk| chunk.occupy());
+            if let Some(inside) = vacant {
+                if self.spare == number {
+                    self.spare = NONE;
+                }
+                return number * CHUNK as u32 + inside;
             }
-            _ => false,
+            self.open.pop();
         }
     }
 
-    /// The numbers of all slots that hold something.
-    pub(super) fn taken_slots(&self) -> impl Iterator<Item = u32> {
-        self.chunks.iter().enumerate().flat_map(|(number, chunk)| {
-            let taken = chunk.slots.iter().enumerate().filter(|(_, slot)| slot.item.is_some());
-            taken.map(move |(inside, _)| (number * CHUNK + inside) as u32)
-        })
-    }
-
-    /// The slot, while it holds the item of this generation: a vacant one is a generation ahead.
-    fn slot(&self, place: Place) -> Option<&Slot<T>> {
-        let chunk = self.chunks.get(place.slot as usize / CHUNK)?;
-        let slot = chunk.slots.get(place.slot as usize % CHUNK)?;
-        (slot.generation == place.generation).then_some(slot)
-    }
-
+    #[cold]
+    #[inline(never)]
     fn add_chunk(&mut self) {
-        let number = self.absent.pop().unwrap_or_else(|| {
+        let (number, newest) = self.absent.pop().unwrap_or_else(|| {
             assert!(self.chunks.len() < NONE as usize / CHUNK, "fewer than 2^32 tasks are pending");
-            self.chunks.push(Chunk::new());
-            (self.chunks.len() - 1) as u32
+            self.chunks.push(None);
+            (self.chunks.len() as u32 - 1, 0)
         });
-        // The first chunk grows as needed: most queues are small.
-        if number > 0 {
-            self.chunks[number as usize].slots.reserve_exact(CHUNK);
+        self.chunks[number as usize] = Some(Box::new(Chunk::new(newest)));
+        self.open.push(number);
+    }
+
+    /// Gives the older half of the recent slots back to their chunks.
+    #[inline(never)]
+    fn give_back_older(&mut self) {
+        let mut recent = std::mem::take(&mut self.recent);
+        for slot in recent.drain(..RECENT_MAX / 2) {
+            let number = slot / CHUNK as u32;
+            let Some(chunk) = &mut self.chunks[number as usize] else { continue };
+            chunk.vacate(slot as usize % CHUNK);
+            if !chunk.is_open {
+                chunk.is_open = true;
+                self.open.push(number);
+            }
+            if chunk.taken == 0 {
+                self.release(number);
+            }
         }
-        self.link(number);
+        self.recent = recent;
     }
 
     /// Gives the room of an empty chunk back, but for one such chunk, and for those that would soon
     /// be out of generations.
     fn release(&mut self, number: u32) {
-        let chunk = &mut self.chunks[number as usize];
-        if self.spare == NONE || self.spare == number {
+        if self.spare == NONE {
             self.spare = number;
-        } else if chunk.newest < GENERATIONS / 2 {
-            chunk.slots = Vec::new();
-            chunk.vacant = NONE;
-            self.unlink(number);
-            self.absent.push(number);
+            return;
         }
-    }
-
-    fn link(&mut self, number: u32) {
-        let next = self.open;
         let chunk = &mut self.chunks[number as usize];
-        (chunk.previous, chunk.next) = (NONE, next);
-        if next != NONE {
-            self.chunks[next as usize].previous = number;
-        }
-        self.open = number;
-    }
-
-    fn unlink(&mut self, number: u32) {
-        let Chunk { previous, next, .. } = self.chunks[number as usize];
-        match previous {
-            NONE => self.open = next,
-            previous => self.chunks[previous as usize].next = next,
-        }
-        if next != NONE {
-            self.chunks[next as usize].previous = previous;
+        let newest = chunk.as_ref().map_or(NONE, |chunk| chunk.newest());
+        if newest < GENERATIONS / 2 {
+            *chunk = None;
+            self.absent.push((number, newest));
         }
     }
 }
 
 impl<T> Chunk<T> {
-    fn new() -> Self {
-        Self { slots: Vec::new(), vacant: NONE, taken: 0, newest: 0, previous: NONE, next: NONE }
-    }
-
-    fn is_full(&self) -> bool {
-        self.vacant == NONE && self.slots.len() == CHUNK
-    }
-
-    fn occupy(&mut self, item: T, home: u32) -> u32 {
-        self.taken += 1;
-        let inside = self.vacant;
-        if let Some(slot) = self.slots.get_mut(inside as usize) {
-            self.vacant = slot.link;
-            (slot.link, slot.item) = (home, Some(item));
-            return inside;
+    fn new(generation: u32) -> Self {
+        Self {
+            vacant: [u64::MAX; CHUNK / 64],
+            taken: 0,
+            is_open: true,
+            marks: [Mark { generation, home: 0 }; CHUNK],
+            items: [const { None }; CHUNK],
         }
-        self.slots.push(Slot { generation: self.newest, link: home, item: Some(item) });
-        (self.slots.len() - 1) as u32
     }
 
-    /// A slot that has had all its generations stays vacant for good.
-    fn vacate(&mut self, place: Place) -> Option<(T, u32)> {
-        let inside = place.slot % CHUNK as u32;
-        let slot = self.slots.get_mut(inside as usize)?;
-        if slot.generation != place.generation {
+    /// Takes the first vacant slot.
+    fn occupy(&mut self) -> Option<u32> {
+        let Some((word, bits)) = (0..).zip(&mut self.vacant).find(|(_, bits)| **bits != 0) else {
+            self.is_open = false;
             return None;
+        };
+        let bit = bits.trailing_zeros();
+        *bits &= *bits - 1;
+        self.taken += 1;
+        Some(word * 64 + bit)
+    }
+
+    fn newest(&self) -> u32 {
+        self.marks.iter().map(|mark| mark.generation).max().unwrap_or_default()
+    }
+
+    fn vacate(&mut self, inside: usize) {
+        self.vacant[inside / 64] |= 1 << (inside % 64);
+        self.taken -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_never_mistaken_for_a_later_one() {
+        let mut slab = Slab::new();
+        let first = slab.insert('a', 7);
+        assert_eq!(slab.take(first), Some(('a', 7)));
+        let second = slab.insert('b', 8);
+        assert_eq!(second.slot, first.slot, "the slot is in the cache");
+        assert_eq!((slab.get(first), slab.get(second)), (None, Some(&'b')));
+        assert_eq!((slab.holds(first), slab.holds(second)), (false, true));
+        assert_eq!((slab.take(first), slab.rehome(first, 9)), (None, false));
+        assert!(slab.rehome(second, 9));
+        assert_eq!((slab.take(second), slab.len()), (Some(('b', 9)), 0));
+    }
+
+    #[test]
+    fn no_item_is_at_a_place_that_was_never_given_out() {
+        let mut slab = Slab::new();
+        slab.insert('a', 0);
+        for slot in [1, CHUNK as u32 - 1, CHUNK as u32, u32::MAX] {
+            let place = Place { slot, generation: 0 };
+            assert_eq!(slab.get(place), None);
+            assert_eq!(slab.take(place), None);
         }
-        let item = slot.item.take()?;
-        let home = slot.link;
-        slot.generation += 1;
-        self.newest = self.newest.max(slot.generation);
-        if slot.generation < GENERATIONS {
-            slot.link = self.vacant;
-            self.vacant = inside;
-            self.taken -= 1;
+        assert_eq!(slab.len(), 1);
+    }
+
+    #[test]
+    fn what_many_items_took_is_given_back_and_taken_again() {
+        let mut slab = Slab::new();
+        let mut seen = std::collections::HashSet::new();
+        for round in 0..3 {
+            let places: Vec<Place> = (0..40 * CHUNK).map(|item| slab.insert(item, 0)).collect();
+            assert_eq!(slab.chunks.len(), 40, "in round {round}");
+            assert!(places.iter().all(|place| seen.insert((place.slot, place.generation))));
+            for (item, place) in places.into_iter().enumerate() {
+                assert_eq!(slab.take(place), Some((item, 0)));
+            }
+            let kept = slab.chunks.iter().flatten().count();
+            assert!(kept <= 2 + RECENT_MAX.div_ceil(CHUNK), "{kept} chunks are kept");
+            assert!(slab.open.len() <= 41, "{} chunks are open", slab.open.len());
         }
-        Some((item, home))
+    }
+
+    #[test]
+    fn a_slot_is_worn_out_after_all_its_generations() {
+        let mut slab = Slab::new();
+        let place = slab.insert('a', 0);
+        slab.take(place);
+        let chunk = slab.chunks[0].as_mut().unwrap();
+        chunk.marks[place.inside()].generation = GENERATIONS - 1;
+        let last = slab.insert('b', 0);
+        assert_eq!((last.slot, last.generation), (place.slot, GENERATIONS - 1));
+        assert_eq!(slab.take(last), Some(('b', 0)));
+        assert_ne!(slab.insert('c', 0).slot, place.slot);
+        assert_eq!(slab.get(last), None);
     }
 }
