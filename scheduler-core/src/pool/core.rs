@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::agenda::Agenda;
 use super::inbox::Withdrawal;
+use super::roster::Looks;
 use super::roster::Roster;
 use super::roster::WorkerNumber;
 use super::shutdown::Kind;
@@ -106,8 +107,9 @@ impl<I: Item> Core<I> {
         if is_over || may_leave && self.roster.has_timed_out(worker, now.tick) {
             return self.leave(worker, now, effects);
         }
-        let next_look = self.agenda.next_look(now);
-        Take::Wait(self.roster.park(worker, now.tick, next_look, may_leave))
+        let looks =
+            Looks { next: self.agenda.next_look(now), second: self.agenda.second_look(now) };
+        Take::Wait(self.roster.park(worker, now.tick, looks, may_leave))
     }
 
     /// Notes that the future of a worker's run is pending.

@@ -157,12 +157,7 @@ impl Run {
         }
     }
 
-    pub(crate) fn new(
-        task: Arc<dyn AnyTask>,
-        number: u64,
-        last: LastRun,
-        entry: Entry,
-    ) -> Self {
+    pub(crate) fn new(task: Arc<dyn AnyTask>, number: u64, last: LastRun, entry: Entry) -> Self {
         Self { task, number, last, entry }
     }
 
