@@ -55,6 +55,8 @@ struct Readme;
 mod conduct;
 mod entry;
 mod error;
+#[cfg(doc)]
+pub mod guide;
 mod inject;
 mod notice;
 mod observe;

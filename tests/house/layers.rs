@@ -30,6 +30,7 @@ const CRATES: [(&str, &[&str]); 3] = [
             "runner",
             "testing",
             "private",
+            "guide",
         ],
     ),
 ];
