@@ -20,3 +20,16 @@ pub mod from_spring {}
 
 #[doc = include_str!("../docs/policies.md")]
 pub mod policies {}
+
+/// [testing]: ../../testing/index.html
+/// [listener]: crate::Builder::listener
+/// [seed]: crate::Builder::seed
+#[doc = include_str!("../docs/production.md")]
+pub mod production {}
+
+/// [architecture]: https://docs.rs/crate/scheduler/latest/source/ARCHITECTURE.md
+/// [performance]: https://docs.rs/crate/scheduler/latest/source/docs/performance.md
+/// [policies]: crate::guide::policies
+/// [testing]: ../../testing/index.html
+#[doc = include_str!("../docs/how-it-works.md")]
+pub mod how_it_works {}

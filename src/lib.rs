@@ -67,6 +67,10 @@ mod schedule;
 mod settings;
 mod speech;
 #[cfg(feature = "testing")]
+/// [schedule_of]: crate::testing::schedule_of
+/// [Sim]: crate::testing::Sim
+/// [check_wiring]: crate::testing::check_wiring
+/// [plan]: crate::testing::plan
 #[doc = include_str!("../docs/testing.md")]
 pub mod testing;
 
