@@ -66,6 +66,16 @@ impl RuleKind {
 }
 
 /// Why a fire time passed without a run.
+///
+/// ```
+/// use scheduler::{Event, SkipReason};
+///
+/// fn listen(event: &Event) {
+///     if let Event::Skipped { task, reason: SkipReason::Misfire, count, .. } = event {
+///         println!("{task} missed {count} fire times");
+///     }
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum SkipReason {
@@ -93,6 +103,13 @@ impl SkipReason {
 }
 
 /// What a task is doing, as people see it.
+///
+/// ```
+/// use scheduler::TaskState;
+///
+/// assert!(TaskState::Cancelled.is_ended());
+/// assert_eq!(TaskState::Retrying.name(), "retrying");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TaskState {
@@ -136,6 +153,23 @@ impl TaskState {
 }
 
 /// A run that is over.
+///
+/// ```rust,standalone_crate
+/// use scheduler::{Schedule, Scheduler, runs};
+/// use std::time::Duration;
+///
+/// let scheduler = Scheduler::builder()
+///     .task("import", Schedule::once("0s"), |run| run.note("17 rows"))
+///     .spawn()?;
+/// scheduler.wait_for("import", runs(1), Duration::from_secs(10))?;
+/// let import = scheduler.tasks().get("import")?.snapshot();
+/// let last = &import.last_runs[0];
+/// assert_eq!((last.number, last.attempts), (1, 1));
+/// assert!(last.outcome.is_success());
+/// assert_eq!(&*last.notes[0], "17 rows");
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunRecord {
@@ -199,6 +233,21 @@ impl Counters {
 }
 
 /// A task at one moment.
+///
+/// ```rust,standalone_crate
+/// use scheduler::{Schedule, Scheduler, TaskState};
+///
+/// let scheduler = Scheduler::builder()
+///     .task("report", Schedule::cron("0 0 9 * * MON-FRI").zone("Europe/Berlin"), |_| {})
+///     .spawn()?;
+/// let report = scheduler.tasks().get("report")?.snapshot();
+/// assert_eq!(report.state, TaskState::Waiting);
+/// assert!(report.next.is_some());
+/// assert_eq!(report.counters.runs, 0);
+/// assert!(report.facts.rule.starts_with("0 0 9 * * MON-FRI"));
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TaskSnapshot {

@@ -111,6 +111,14 @@ impl fmt::Debug for Moment {
 }
 
 /// What names an instant: a text, an instant of `chrono`, or a [`Moment`].
+///
+/// ```
+/// use scheduler::testing::moment;
+///
+/// let noon = moment("2026-03-27T12:00[Europe/Berlin]");
+/// assert_eq!(noon, moment("2026-03-27T11:00:00Z"));
+/// assert_eq!(moment(noon.instant()), noon);
+/// ```
 pub trait IntoMoment {
     /// The instant, or why this is none.
     ///
