@@ -13,8 +13,14 @@ const DOCUMENTS: [&str; 6] =
     ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs"];
 
 /// From where paths count, beside the folder of the document.
-const ORIGINS: [&str; 6] =
-    ["", "src", "scheduler-core", "scheduler-core/src", "scheduler-macros/src", "scheduler-expr/src"];
+const ORIGINS: [&str; 6] = [
+    "",
+    "src",
+    "scheduler-core",
+    "scheduler-core/src",
+    "scheduler-macros/src",
+    "scheduler-expr/src",
+];
 
 /// What users may have, and what is built.
 const ELSEWHERE: [&str; 3] = ["scheduler.toml", "target/", "application.properties"];
