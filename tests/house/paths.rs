@@ -23,7 +23,7 @@ const ORIGINS: [&str; 6] = [
 ];
 
 /// What users may have, and what is built.
-const ELSEWHERE: [&str; 3] = ["scheduler.toml", "target/", "application.properties"];
+const ELSEWHERE: [&str; 4] = ["scheduler.toml", "src/main.rs", "target/", "application.properties"];
 
 const ENDINGS: [&str; 5] = [".rs", ".md", ".sh", ".toml", ".txt"];
 
@@ -60,6 +60,15 @@ fn the_map_of_the_house_is_that_of_the_layers() {
         let listed: Vec<&str> = listed.iter().map(|room| room.trim_end_matches('/')).collect();
         assert_eq!(listed, rooms, "the rooms of {folder}");
     }
+}
+
+/// Its tests are run as those of the example.
+#[test]
+fn the_program_of_the_readme_is_the_example() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).expect("a readable file");
+    let example = read("examples/quickstart.rs");
+    let (_, program) = example.split_once("\n\n").expect("a head and a program");
+    assert!(read("README.md").contains(&format!("```rust,no_run\n{program}```\n")));
 }
 
 fn root() -> &'static Path {
