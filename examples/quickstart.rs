@@ -2,7 +2,7 @@
 //!
 //! `cargo test --example quickstart --features testing`
 
-use scheduler::{Run, Scheduler, scheduled};
+use scheduler::{Scheduler, scheduled};
 use std::sync::Mutex;
 
 #[derive(Default)]
@@ -11,9 +11,9 @@ struct Orders {
 }
 
 #[scheduled(cron = "0 0 9 * * MON-FRI", zone = "Europe/Berlin")]
-fn remind(orders: &Orders, run: Run) -> Result<(), String> {
+fn remind(orders: &Orders) -> Result<(), String> {
     let open = orders.open.lock().map_err(|_| "another task panicked")?;
-    println!("{}: {} open orders", run.fire_time(), open.len());
+    println!("{} open orders", open.len());
     Ok(())
 }
 
