@@ -12,6 +12,21 @@ use crate::entry::Location;
 use crate::run::Cause;
 
 /// What is known of a task whatever it does: its name, its rule, its place in the source.
+///
+/// ```rust,standalone_crate
+/// use scheduler::{RuleKind, Schedule, Scheduler};
+/// use std::time::Duration;
+///
+/// let scheduler = Scheduler::builder()
+///     .task("sweep", Schedule::fixed_delay("30s"), |_| {})
+///     .spawn()?;
+/// let facts = &scheduler.tasks().list()[0].facts;
+/// assert_eq!(facts.kind, RuleKind::FixedDelay);
+/// assert_eq!(facts.period, Some(Duration::from_secs(30)));
+/// assert_eq!(&*facts.rule, "30s after each run");
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TaskFacts {
@@ -36,6 +51,10 @@ pub struct TaskFacts {
 }
 
 /// The kinds of rules by which a task fires.
+///
+/// ```
+/// assert_eq!(scheduler::RuleKind::FixedRate.name(), "fixed_rate");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RuleKind {
@@ -192,6 +211,20 @@ pub struct RunRecord {
 }
 
 /// How often what happened to a task, since it was added.
+///
+/// ```rust,standalone_crate
+/// use scheduler::{Schedule, Scheduler, runs};
+/// use std::time::Duration;
+///
+/// let scheduler = Scheduler::builder()
+///     .task("import", Schedule::once("0s"), |_| Err::<(), _>("disk full"))
+///     .spawn()?;
+/// scheduler.wait_for("import", runs(1), Duration::from_secs(10))?;
+/// let counters = scheduler.tasks().get("import")?.snapshot().counters;
+/// assert_eq!((counters.runs, counters.errors, counters.failures()), (1, 1, 1));
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {

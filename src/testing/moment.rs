@@ -37,6 +37,14 @@ pub struct Moment {
 
 /// An instant, from the text of one or from a type of `chrono`; see [`Moment`].
 ///
+/// ```
+/// use scheduler::testing::moment;
+///
+/// let nine = moment("2026-03-30T09:00[Europe/Berlin]");
+/// assert_eq!(nine.local(), "Mon 2026-03-30 09:00+02:00");
+/// assert_eq!(nine.instant().to_rfc3339(), "2026-03-30T07:00:00+00:00");
+/// ```
+///
 /// # Panics
 ///
 /// When the text is none, or the local time it says is skipped by its zone or comes twice; the message
