@@ -8,7 +8,20 @@
 //! at work; `docs/policies.md` has all of them.
 //!
 //! ```text
-//! TEXT
+//! each run takes 1.5s, the rate is 1s
+//!   overlap = "skip"        0, 2, 4, 6 s; skipped 3
+//!   overlap = "queue_one"   0, 1.5, 3, 4.5, 6 s; skipped 2
+//!   overlap = "allow"       0, 1, 2, 3, 4, 5, 6 s; skipped 0
+//! no thread is free from 0.5s to 4.5s, the rate is 1s
+//!   misfire = "run_once"    0, 4.5, 5, 6 s; skipped 3
+//!   misfire = "skip"        0, 5, 6 s; skipped 4
+//!   misfire = "catch_up"    0, 4.5, 4.5, 4.5, 4.5, 5, 6 s; skipped 0
+//! the first two attempts fail
+//!   no retry                error, error, success; then waiting
+//!   retry(max = 3)          success in 3 attempts, success, success; then waiting
+//!   on_error = "stop"       error; then failed
+//! each run takes 1.5s
+//!   timeout = "200ms"       timeout, timeout, timeout; then waiting
 //! ```
 
 use std::time::Duration;

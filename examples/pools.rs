@@ -27,7 +27,7 @@ fn tick() {
 #[scheduled(fixed_delay = "1s", scheduler = "io")]
 fn upload(run: Run) -> Result<(), Stopped> {
     println!("upload begins on {}", thread());
-    run.sleep(Duration::from_millis(800))?;
+    run.sleep(Duration::from_millis(1500))?;
     println!("upload ends");
     Ok(())
 }
@@ -35,7 +35,7 @@ fn upload(run: Run) -> Result<(), Stopped> {
 #[scheduled(fixed_delay = "1s", scheduler = "io")]
 fn download(run: Run) -> Result<(), Stopped> {
     println!("download begins on {}", thread());
-    run.sleep(Duration::from_millis(800))?;
+    run.sleep(Duration::from_millis(1500))?;
     println!("download ends");
     Ok(())
 }
@@ -45,8 +45,7 @@ fn thread() -> String {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let scheduler =
-        Scheduler::builder().pool_size(1).pool("io", Pool::new().size(2)).spawn()?;
+    let scheduler = Scheduler::builder().pool_size(1).pool("io", Pool::new().size(2)).spawn()?;
     scheduler.wait_for("download", runs(1), Duration::from_secs(60))?;
     scheduler.shutdown()?;
     Ok(())
