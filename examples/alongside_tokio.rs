@@ -4,9 +4,8 @@
 //! cargo run --example alongside_tokio --features tokio
 //! ```
 //!
-//! The scheduler has one thread. Look at the order: the consumer waits for a message from the very
-//! start, and still the producer finds the thread free. At the end both stop, though no further
-//! message comes.
+//! The scheduler has one thread. Look at the order: the consumer waits for messages all the time, and
+//! still the producer finds the thread free. At the end the consumer is told to stop.
 
 use std::time::Duration;
 
@@ -21,17 +20,21 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::mpsc::unbounded_channel;
 
 /// A future: waits for a message or for the end, then for a timer of Tokio.
-#[scheduled(fixed_delay = "1ms")]
+#[scheduled(initial_delay = "0s")]
 async fn consume(inbox: &Mutex<UnboundedReceiver<String>>, shutdown: Shutdown) {
-    println!("waiting for a message");
     let mut inbox = inbox.lock().await;
-    tokio::select! {
-        Some(message) = inbox.recv() => {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-            println!("got {message}");
+    println!("waiting for messages");
+    loop {
+        tokio::select! {
+            biased; // What was sent before the end is read.
+            Some(message) = inbox.recv() => {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                println!("got {message}");
+            }
+            () = shutdown.requested() => break,
         }
-        () = shutdown.requested() => println!("no further message"),
     }
+    println!("no further message");
 }
 
 /// A plain function: runs on the scheduler's thread.
@@ -46,7 +49,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (outbox, inbox) = unbounded_channel::<String>();
     let scheduler =
         Scheduler::builder().pool_size(1).manage(outbox).manage(Mutex::new(inbox)).spawn()?;
-    scheduler.tasks().get("consume")?.wait_for_async(runs(3)).await?;
+    scheduler.tasks().get("produce")?.wait_for_async(runs(3)).await?;
     scheduler.shutdown_async().await?;
     Ok(())
 }
