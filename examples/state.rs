@@ -6,6 +6,7 @@
 //!
 //! The first start fails on purpose: look at how all that is missing is told in one error, before
 //! anything has run. The second one gives the values, runs three orders through, and stops.
+#![expect(clippy::needless_pass_by_value, reason = "that is how a task takes `Run` and the like")]
 
 use std::collections::VecDeque;
 use std::sync::Arc;
