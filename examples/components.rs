@@ -12,8 +12,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use scheduler::Scheduler;
-use scheduler::runs;
 use scheduler::scheduled;
+use scheduler::successes;
 
 struct Shop {
     city: &'static str,
@@ -62,8 +62,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .manage_named("paris", Shop::new("Paris"))
         .spawn()?;
     // An unambiguous end of a task's name is enough.
-    scheduler.wait_for("report[berlin]", runs(2), Duration::from_secs(60))?;
-    scheduler.wait_for("report[paris]", runs(2), Duration::from_secs(60))?;
+    scheduler.wait_for("report[berlin]", successes(2), Duration::from_secs(60))?;
+    scheduler.wait_for("report[paris]", successes(2), Duration::from_secs(60))?;
     scheduler.shutdown()?;
     Ok(())
 }

@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     show(&tasks, "paused");
     import.resume()?;
 
-    import.reschedule(Schedule::fixed_rate("20ms"))?;
+    import.reschedule(Schedule::fixed_rate("200ms"))?;
     import.wait_for(runs(3), PATIENCE)?;
     import.cancel()?;
     show(&tasks, "rescheduled, run twice more, and cancelled");

@@ -31,6 +31,8 @@ struct Running {
     child: Child,
     output: Lines<BufReader<ChildStdout>>,
     words: Lines<BufReader<ChildStderr>>,
+    /// The lines of both that have been read.
+    seen: [Vec<String>; 2],
     _watchdog: mpsc::Sender<()>,
 }
 
@@ -58,7 +60,7 @@ impl Running {
         let output = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         let words = BufReader::new(child.stderr.take().expect("a pipe")).lines();
         let watchdog = watch(child.id());
-        Self { child, output, words, _watchdog: watchdog }
+        Self { child, output, words, seen: [Vec::new(), Vec::new()], _watchdog: watchdog }
     }
 
     fn signal(&self, name: &str) {
@@ -66,21 +68,26 @@ impl Running {
     }
 
     /// Reads what the program prints until there was a line with each of the texts, in any order.
-    fn await_output(&mut self, texts: &[&str]) -> String {
-        find(&mut self.output, texts)
+    fn await_output(&mut self, texts: &[&str]) {
+        await_lines(&mut self.output, &mut self.seen[0], texts);
     }
 
     /// Reads what the scheduler says until there was a line with each of the texts.
-    fn await_words(&mut self, texts: &[&str]) -> String {
-        find(&mut self.words, texts)
+    fn await_words(&mut self, texts: &[&str]) {
+        await_lines(&mut self.words, &mut self.seen[1], texts);
     }
 
     fn end(mut self) -> Ended {
         // Both pipes are drained, so that the program is never blocked on one.
-        let words = thread::Builder::new().spawn(move || rest(&mut self.words));
-        let output = rest(&mut self.output);
+        let [mut output, mut words] = self.seen;
+        let words = thread::Builder::new().spawn(move || {
+            words.extend(self.words.map_while(Result::ok));
+            words.join("\n")
+        });
+        output.extend(self.output.map_while(Result::ok));
         let words = words.expect("a thread starts").join().expect("lines of text");
-        Ended { output, words, code: self.child.wait().expect("the example has ended").code() }
+        let code = self.child.wait().expect("the example has ended").code();
+        Ended { output: output.join("\n"), words, code }
     }
 }
 
@@ -131,22 +138,16 @@ fn binary(example: &str) -> PathBuf {
     path
 }
 
-fn find(lines: &mut Lines<impl BufRead>, texts: &[&str]) -> String {
-    let (mut awaited, mut seen) = (texts.to_vec(), Vec::new());
-    for line in lines {
+fn await_lines(lines: &mut Lines<impl BufRead>, seen: &mut Vec<String>, texts: &[&str]) {
+    let mut awaited = texts.to_vec();
+    while !awaited.is_empty() {
+        let Some(line) = lines.next() else {
+            panic!("no line contains {awaited:?}; the lines were:\n{}", seen.join("\n"));
+        };
         let line = line.expect("a line of text");
         awaited.retain(|text| !line.contains(text));
         seen.push(line);
-        if awaited.is_empty() {
-            return seen.join("\n");
-        }
     }
-    panic!("no line contains {awaited:?}; the lines were:\n{}", seen.join("\n"));
-}
-
-fn rest(lines: &mut Lines<impl BufRead>) -> String {
-    let lines: Result<Vec<String>, _> = lines.collect();
-    lines.expect("lines of text").join("\n")
 }
 
 fn signal(id: u32, name: &str) {
@@ -303,7 +304,8 @@ fn alongside_tokio() {
 #[test]
 fn beside_axum() {
     let mut server = Running::new("beside_axum", |command| command.env("PORT", "0"));
-    let line = server.await_output(&["listening on http://"]);
+    server.await_output(&["listening on http://"]);
+    let line = server.seen[0].last().expect("a line").clone();
     let address = line.strip_prefix("listening on http://").expect("an address");
     assert!(ask(address, "GET /").ends_with("you are visitor 1\n"));
     assert!(ask(address, "GET /").ends_with("you are visitor 2\n"));
@@ -375,7 +377,7 @@ fn control() {
         "control::import: every 1h, first after 1h; paused; runs: 1; next: never",
         "import: working",
         "import: working",
-        "control::import: every 20ms, first after 20ms; cancelled; runs: ",
+        "control::import: every 200ms, first after 200ms; cancelled; runs: ",
         "task `control::import` has ended: it is cancelled",
         "export: working",
         "export: once, after 10ms; completed; runs: 1; next: never",
