@@ -17,6 +17,7 @@
 
 mod builder;
 mod context;
+mod fallbacks;
 mod launch;
 mod launcher;
 mod pools;
