@@ -197,6 +197,16 @@ impl ScheduledThreadPool {
 
     /// Runs a future once, `delay` from now; while it is pending it holds no worker.
     ///
+    /// ```
+    /// use scheduler_core::ScheduledThreadPool;
+    /// use std::time::Duration;
+    ///
+    /// let pool = ScheduledThreadPool::new(1);
+    /// let answer = pool.schedule_async(Duration::ZERO, async { 6 * 7 })?;
+    /// assert_eq!(answer.wait()?, 42);
+    /// # Ok::<(), scheduler_core::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`execute`](Self::execute).
@@ -245,6 +255,16 @@ impl ScheduledThreadPool {
     }
 
     /// Runs a task whenever its trigger says: a one-shot that schedules itself anew after each run.
+    ///
+    /// ```
+    /// use scheduler_core::{ScheduledThreadPool, trigger::CronTrigger, trigger::Zone};
+    ///
+    /// let pool = ScheduledThreadPool::new(1);
+    /// let daily = CronTrigger::new("@daily".parse()?, Zone::UTC);
+    /// let handle = pool.schedule_with_trigger(daily, || println!("a new day"))?;
+    /// assert!(handle.cancel());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -14,6 +14,15 @@ use crate::sync::Ordering;
 use crate::time::Tick;
 
 /// The number of a task, unique in its pool and growing in the order of submission.
+///
+/// ```
+/// use scheduler_core::{Run, ScheduledThreadPool};
+///
+/// let pool = ScheduledThreadPool::new(1);
+/// let handle = pool.submit(|| Run::current().map(|run| run.task_id()))?;
+/// assert_eq!(handle.wait()?, Some(handle.id()));
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(pub(crate) u64);
 
