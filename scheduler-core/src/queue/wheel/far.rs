@@ -31,6 +31,7 @@ const ROOT: u32 = 0;
 pub(super) struct Far {
     /// INVARIANT: each bag has a live entry, and the home of its live entries is the bag's slot. Each
     /// ring but the root holds something.
+    #[expect(clippy::vec_box, reason = "so growth copies pointers only")]
     rings: Vec<Box<Ring>>,
     /// Rings that are in no slot.
     vacant: Vec<u32>,
