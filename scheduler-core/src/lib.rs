@@ -83,6 +83,7 @@ pub use time::ManualClock;
 pub use time::Now;
 pub use time::SystemClock;
 pub use time::Tick;
+pub use time::WallTime;
 pub use trigger::MisfirePolicy;
 pub use trigger::Trigger;
 pub use trigger::TriggerContext;

@@ -515,10 +515,10 @@ fn a_renewal_finds_a_worker_where_one_was_refused() {
 fn a_wall_clock_that_is_set_back_asks_who_waits_for_it() {
     let stage = VirtualPool::new(1);
     let start = stage.clock.wall();
-    let score = Score::new(Due::Wall(start + TimeDelta::hours(5)));
+    let score = Score::new(Due::Wall((start + TimeDelta::hours(5)).into()));
     let _handle = score.submit(&stage);
     stage.run_for(ms(600));
-    score.set(Some(Due::Wall(start - TimeDelta::minutes(59))));
+    score.set(Some(Due::Wall((start - TimeDelta::minutes(59)).into())));
     stage.clock.step_wall(TimeDelta::hours(-1));
     stage.run_for(ms(600));
     score.check_asked(&["first", "renewed"]);

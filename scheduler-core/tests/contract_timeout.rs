@@ -145,6 +145,7 @@ fn ec_n2_a_task_that_ends_in_time_delivers_and_its_limit_is_gone() {
         blocker.release();
         assert_eq!(value_of(&handle), 7);
         eventually("the limit is gone", || pool.stats().queued == 0);
+        eventually("the worker is back", || pool.stats().completed == 1);
         clock.advance(HOUR);
         assert_eq!(handle.state(), TaskState::Completed);
         assert_eq!(pool.stats().completed, 1, "a limit that is not reached is no run");

@@ -146,7 +146,7 @@ impl Conductor {
                 state.end.get_or_insert(TaskState::Failed);
                 let failure = Failure::from_engine(&failure);
                 state.trigger_failure = Some(failure.clone());
-                tale.tell(Event::HookPanicked { hook: "trigger", failure, at: now.wall });
+                tale.tell(Event::HookPanicked { hook: "trigger", failure, at: now.wall.to_utc() });
             }
         }
         state
@@ -184,7 +184,7 @@ impl Conductor {
                 }
                 state.wishes.pause = None;
                 state.wishes.was_resumed = true;
-                tale.tell(Event::Resumed { task: Arc::clone(&self.name), at: now.wall });
+                tale.tell(Event::Resumed { task: Arc::clone(&self.name), at: now.wall.to_utc() });
             } else {
                 let pending = state.judge.as_ref().and_then(|judge| judge.pending());
                 match pending {
@@ -226,8 +226,8 @@ impl Conductor {
         tale.tell(Event::Rescheduled {
             task: Arc::clone(&self.name),
             rule: Arc::clone(&state.facts.rule),
-            next: pending.map(|fire| fire.due.as_wall(now)),
-            at: now.wall,
+            next: pending.map(|fire| fire.due.as_wall(now).to_utc()),
+            at: now.wall.to_utc(),
         });
         state
     }

@@ -109,11 +109,11 @@ impl Control {
     ) -> Result<(), ControlError> {
         let (note, now) = (note.map(Arc::from), self.now());
         let mut state = self.lock_living()?;
-        let since = state.wishes.pause.as_ref().map_or(now.wall, |pause| pause.since);
+        let since = state.wishes.pause.as_ref().map_or(now.wall.to_utc(), |pause| pause.since);
         state.wishes.pause = Some(Pause { note: Option::clone(&note), since, until });
         renew(state);
         let task = Arc::clone(self.name());
-        self.conductor.bus.emit(Event::Paused { task, note, until, at: now.wall });
+        self.conductor.bus.emit(Event::Paused { task, note, until, at: now.wall.to_utc() });
         Ok(())
     }
 
@@ -132,7 +132,7 @@ impl Control {
         let handles = state.handles();
         drop(state);
         let task = Arc::clone(self.name());
-        self.conductor.bus.emit(Event::Resumed { task, at: now.wall });
+        self.conductor.bus.emit(Event::Resumed { task, at: now.wall.to_utc() });
         handles.iter().for_each(TaskHandle::renew);
         Ok(())
     }
@@ -188,7 +188,7 @@ impl Control {
         }
         let handles = state.handles();
         drop(state);
-        let at = self.now().wall;
+        let at = self.now().wall.to_utc();
         for run in runs {
             run.heed_stop();
             self.conductor.bus.emit(Event::StopAsked { run, why: StopReason::Cancelled, at });

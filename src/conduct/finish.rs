@@ -137,7 +137,13 @@ impl Conductor {
         let next_attempt_in = self.chance.part_of(longest, Draw::Retry(run.number(), attempt));
         course.again_at = Some(now.tick + next_attempt_in);
         course.failure = Some(Box::new(failure.clone()));
-        tale.tell(Event::AttemptFailed { run, failure, attempt, next_attempt_in, at: now.wall });
+        tale.tell(Event::AttemptFailed {
+            run,
+            failure,
+            attempt,
+            next_attempt_in,
+            at: now.wall.to_utc(),
+        });
     }
 
     /// What came of an attempt. A run that was asked to stop has stopped, whatever it returned.

@@ -7,7 +7,6 @@
 
 use std::time::Duration;
 
-use chrono::TimeDelta;
 use scheduler_core::Due;
 use scheduler_core::Failure;
 use scheduler_core::Now;
@@ -27,7 +26,7 @@ use crate::observe::SkipReason;
 const BUSY_MAX: usize = 64;
 
 /// What the wall clock may lag behind the monotonic one without having been set back.
-const TOLERANCE: TimeDelta = TimeDelta::milliseconds(500);
+const TOLERANCE: Duration = Duration::from_millis(500);
 
 /// Fire times that are passed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,8 +210,8 @@ impl Judge {
 
     /// Looks at the pending fire time again: the wall clock may have been set back.
     pub(super) fn renew(&mut self, now: Now) -> Option<FireTime> {
-        let expected = TimeDelta::from_std(now.tick.since(self.seen.tick)).unwrap_or_default();
-        let is_set_back = (now.wall - self.seen.wall) + TOLERANCE < expected;
+        let expected = self.seen.wall + now.tick.since(self.seen.tick);
+        let is_set_back = now.wall + TOLERANCE < expected;
         self.seen = now;
         self.pending = self.pending.map(|fire| self.timetable.renewed(fire, now, is_set_back));
         self.pending
@@ -307,7 +306,7 @@ impl Busy {
 pub(super) fn late(due: Due, now: Now) -> Duration {
     match due {
         Due::Tick(tick) => now.tick.since(tick),
-        Due::Wall(wall) => (now.wall - wall).to_std().unwrap_or_default(),
+        Due::Wall(wall) => now.wall.since(wall),
     }
 }
 

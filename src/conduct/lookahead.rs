@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::TimeDelta;
 use scheduler_core::Now;
 use scheduler_core::trigger::FireTimes;
 
@@ -42,9 +41,8 @@ impl Timetable {
         match &self.times {
             Times::Rate { .. } => self.pass(pending, Limit::Before(now)).ok()?.next,
             Times::Calendar { trigger, .. } => {
-                let jitter = TimeDelta::from_std(self.jitter).ok()?;
-                let from = now.wall.checked_sub_signed(jitter + TimeDelta::nanoseconds(1))?;
-                let fires = trigger.upcoming(from).map(|at| self.on_wall(at));
+                let from = now.wall - self.jitter - Duration::from_nanos(1);
+                let fires = trigger.upcoming(from.to_utc()).map(|at| self.on_wall(at.into()));
                 fires.take(1_000).find(|fire| !Limit::Before(now).is_after(fire.due))
             }
             Times::Delay { .. } | Times::Once { .. } | Times::Trigger(_) => None,
@@ -56,7 +54,7 @@ impl Timetable {
         match &self.times {
             Times::Rate { .. } => self.after_tick(of),
             Times::Calendar { trigger, .. } => {
-                trigger.next_after(wall_of(of)).map(|at| self.on_wall(at))
+                trigger.next_after(wall_of(of).to_utc()).map(|at| self.on_wall(at.into()))
             }
             Times::Delay { .. } | Times::Once { .. } | Times::Trigger(_) => None,
         }

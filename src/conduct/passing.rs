@@ -1,10 +1,12 @@
 //! Going through fire times that start no run, however many they are.
 
-use chrono::TimeDelta;
+use std::time::Duration;
+
 use scheduler_core::Due;
 use scheduler_core::Failure;
 use scheduler_core::Now;
 use scheduler_core::Tick;
+use scheduler_core::WallTime;
 
 use super::timetable::Answer;
 use super::timetable::FireTime;
@@ -107,15 +109,15 @@ impl Timetable {
         let (Times::Calendar { trigger, .. }, Some(next)) = (&self.times, passed.next) else {
             return;
         };
-        let jitter = TimeDelta::from_std(self.jitter).unwrap_or_default();
-        let Some(until) = limit.now().wall.checked_sub_signed(jitter) else { return };
-        let mut back = TimeDelta::seconds(2);
-        while let Some(from) = until.checked_sub_signed(back).filter(|from| *from > wall_of(next)) {
-            if let Some(at) = trigger.next_after(from).filter(|at| *at < until) {
+        let until = limit.now().wall - self.jitter;
+        let mut back = Duration::from_secs(2);
+        while until - back > wall_of(next) {
+            let at = trigger.next_after((until - back).to_utc()).map(WallTime::from);
+            if let Some(at) = at.filter(|at| *at < until) {
                 passed.next = Some(self.on_wall(at));
                 return;
             }
-            back = back * 2;
+            back *= 2;
         }
     }
 }

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use chrono::DateTime;
-use chrono::Utc;
 use scheduler_core::Due;
 use scheduler_core::Now;
+use scheduler_core::WallTime;
 
 use super::control::Control;
 use super::policy::Overlap;
@@ -46,16 +45,21 @@ impl Control {
             next: None,
             would_run_at: None,
             running: state.courses().count(),
-            running_since: state.courses().map(|course| course.began.wall).min(),
-            last_runs: state.history.runs().cloned().collect(),
+            running_since: state
+                .courses()
+                .map(|course| course.began.wall)
+                .min()
+                .map(WallTime::to_utc),
+            last_runs: state.history.runs().collect(),
             streak: state.history.streak(),
             last_success: state.history.last_success(),
             counters: state.history.counters(),
         };
         drop(state);
-        snapshot.next = outlook.next(now);
+        snapshot.next = outlook.next(now).map(WallTime::to_utc);
         if snapshot.is_paused {
-            snapshot.would_run_at = Outlook { from: Some(now), ..outlook }.next(now);
+            let resumed = Outlook { from: Some(now), ..outlook };
+            snapshot.would_run_at = resumed.next(now).map(WallTime::to_utc);
         }
         snapshot
     }
@@ -80,7 +84,9 @@ impl Outlook {
         let from = match (&state.wishes.pause, state.end) {
             (_, Some(_)) => None,
             (None, None) => Some(now),
-            (Some(pause), None) => pause.until.map(|until| at(until.max(now.wall), now)),
+            (Some(pause), None) => {
+                pause.until.map(|until| at(WallTime::from(until).max(now.wall), now))
+            }
         };
         let course = state.lead();
         let is_scheduled = |course: &Course| course.run.cause() == crate::run::Cause::Schedule;
@@ -96,7 +102,7 @@ impl Outlook {
     }
 
     /// When the next run starts, as far as that is known.
-    fn next(&self, now: Now) -> Option<DateTime<Utc>> {
+    fn next(&self, now: Now) -> Option<WallTime> {
         if self.wants_manual_run && !self.is_begun {
             return Some(now.wall);
         }
@@ -122,12 +128,7 @@ impl Outlook {
 
     /// The next run after one in progress behind which one fire time may be queued: that starts when
     /// the run ends, which nobody knows.
-    fn after_queued(
-        &self,
-        timetable: &Timetable,
-        pending: FireTime,
-        now: Now,
-    ) -> Option<DateTime<Utc>> {
+    fn after_queued(&self, timetable: &Timetable, pending: FireTime, now: Now) -> Option<WallTime> {
         let second = timetable.following_sketch(pending)?;
         let is_queued = second.due.is_reached(now) || !self.is_begun;
         (!is_queued).then(|| second.due.as_wall(now))
@@ -135,6 +136,6 @@ impl Outlook {
 }
 
 /// The reading of both clocks at a later time of the wall clock, if it is not set.
-fn at(wall: DateTime<Utc>, now: Now) -> Now {
+fn at(wall: WallTime, now: Now) -> Now {
     Now { tick: Due::Wall(wall).as_tick(now), wall }
 }

@@ -275,10 +275,8 @@ impl Conductor {
             Seat::Lead => state.draw_number(),
             Seat::Beside(number) => number,
         };
-        // The engine has converted the same instant already, as a rule.
-        let is_same = fire.due == engine.due();
         let now = engine.started();
-        let due = if is_same { engine.fire_time() } else { fire.due.as_wall(now) };
+        let due = fire.due.as_wall(now);
         let fire_time = if fire.at == fire.due { due } else { fire.at.as_wall(now) };
         let deadline = self.deadline(now);
         let start = Start { number, attempt: 1, cause, fire_time, due, deadline, engine };
@@ -294,7 +292,7 @@ impl Conductor {
                 number: last.number(),
                 attempt: last.attempt() + 1,
                 cause: last.cause(),
-                fire_time: last.fire_time(),
+                fire_time: last.planned_for(),
                 due: course.again_at.map_or(now.wall, |at| Due::Tick(at).as_wall(now)),
                 deadline,
                 engine,

@@ -276,6 +276,10 @@ impl Wishes {
     /// Until when no run starts; none when the task is not paused.
     pub(super) fn paused_until(&self) -> Option<scheduler_core::Due> {
         let pause = self.pause.as_ref()?;
-        Some(pause.until.map_or(scheduler_core::Due::NEVER, scheduler_core::Due::Wall))
+        Some(
+            pause.until.map_or(scheduler_core::Due::NEVER, |until| {
+                scheduler_core::Due::Wall(until.into())
+            }),
+        )
     }
 }

@@ -84,9 +84,9 @@ impl Tale {
             self.tell(Event::Skipped {
                 task: Arc::clone(&state.facts.name),
                 reason,
-                fire_time: at.as_wall(now),
+                fire_time: at.as_wall(now).to_utc(),
                 count,
-                at: now.wall,
+                at: now.wall.to_utc(),
             });
         }
     }
@@ -110,9 +110,9 @@ impl Tale {
 
 impl Left {
     fn out(self, conductor: &Conductor, next: Option<Due>, now: Now) {
-        let (bus, at) = (&conductor.bus, now.wall);
+        let (bus, at) = (&conductor.bus, now.wall.to_utc());
         if let Some(Finished { run, outcome, took, streak }) = self.finished {
-            let next = next.filter(|due| *due != Due::NEVER).map(|due| due.as_wall(now));
+            let next = next.filter(|due| *due != Due::NEVER).map(|due| due.as_wall(now).to_utc());
             bus.emit(Event::RunFinished { run, outcome, took, next, streak, at });
         }
         for event in self.events {

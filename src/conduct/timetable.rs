@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::DateTime;
-use chrono::TimeDelta;
 use chrono::Utc;
 use scheduler_core::Due;
 use scheduler_core::Failure;
@@ -15,6 +14,7 @@ use scheduler_core::Now;
 use scheduler_core::Tick;
 use scheduler_core::Trigger;
 use scheduler_core::TriggerContext;
+use scheduler_core::WallTime;
 use scheduler_core::trigger::CronTrigger;
 use scheduler_core::trigger::FireTimes;
 
@@ -24,7 +24,6 @@ use super::rule::Rule;
 
 /// Fire times of cron are at least this far apart.
 const CRON_PERIOD: Duration = Duration::from_secs(1);
-const CRON_PERIOD_MIN: TimeDelta = TimeDelta::seconds(1);
 
 /// How late a fire time may start without being missed: Quartz's threshold.
 pub(super) const MISSED_AFTER: Duration = Duration::from_secs(60);
@@ -112,7 +111,7 @@ impl Timetable {
             }
             (Times::Delay { .. }, due) => due.is_reached(*now),
             (Times::Calendar { .. }, Due::Wall(wall)) => {
-                self.jitter.is_zero() && wall <= now.wall && now.wall - wall < CRON_PERIOD_MIN
+                self.jitter.is_zero() && wall <= now.wall && now.wall.since(wall) < CRON_PERIOD
             }
             _ => false,
         }
@@ -256,15 +255,15 @@ impl Timetable {
         self.chance.part_of(self.jitter, Draw::Jitter(number, 0))
     }
 
-    pub(super) fn on_wall(&self, at: DateTime<Utc>) -> FireTime {
+    pub(super) fn on_wall(&self, at: WallTime) -> FireTime {
         if self.jitter.is_zero() {
             return FireTime { at: Due::Wall(at), due: Due::Wall(at) };
         }
-        let second = at.timestamp().cast_unsigned();
-        let draw = Draw::Jitter(second, at.timestamp_subsec_nanos());
+        let nanos = at.as_nanos();
+        let second = nanos.div_euclid(1_000_000_000).cast_unsigned();
+        let draw = Draw::Jitter(second, nanos.rem_euclid(1_000_000_000) as u32);
         let jitter = self.chance.part_of(self.jitter, draw);
-        let due = TimeDelta::from_std(jitter).ok().and_then(|jitter| at.checked_add_signed(jitter));
-        FireTime { at: Due::Wall(at), due: Due::Wall(due.unwrap_or(at)) }
+        FireTime { at: Due::Wall(at), due: Due::Wall(at + jitter) }
     }
 }
 
@@ -275,10 +274,10 @@ pub(super) fn tick_of(fire: FireTime) -> Tick {
     }
 }
 
-pub(super) fn wall_of(fire: FireTime) -> DateTime<Utc> {
+pub(super) fn wall_of(fire: FireTime) -> WallTime {
     match fire.at {
         Due::Wall(wall) => wall,
-        Due::Tick(_) => DateTime::<Utc>::MAX_UTC,
+        Due::Tick(_) => WallTime::MAX,
     }
 }
 

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use chrono::DateTime;
-use chrono::TimeDelta;
 use chrono::Utc;
+use scheduler_core::WallTime;
 
 use super::Counters;
 use super::Outcome;
 use super::RunRecord;
 use super::SkipReason;
+use crate::run::Cause;
 use crate::run::Run;
 
 /// How many runs are remembered.
@@ -19,13 +20,41 @@ pub(crate) const RUNS_KEPT: usize = 20;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
     /// A ring: a new record takes the place of the oldest.
-    runs: Vec<RunRecord>,
+    runs: Vec<Kept>,
     /// Where the oldest record is, once there are enough.
     oldest: usize,
     counters: Counters,
     streak: u64,
     /// When it began, and how long it took: added up only for those who ask.
-    last_success: Option<(DateTime<Utc>, Duration)>,
+    last_success: Option<(WallTime, Duration)>,
+}
+
+/// A record, with its instants as numbers: most are never looked at.
+#[derive(Clone, Debug)]
+struct Kept {
+    number: u64,
+    cause: Cause,
+    fire_time: WallTime,
+    started_at: WallTime,
+    took: Duration,
+    attempts: u32,
+    outcome: Outcome,
+    notes: Vec<Box<str>>,
+}
+
+impl Kept {
+    fn record(&self) -> RunRecord {
+        RunRecord {
+            number: self.number,
+            cause: self.cause,
+            fire_time: self.fire_time.to_utc(),
+            started_at: self.started_at.to_utc(),
+            took: self.took,
+            attempts: self.attempts,
+            outcome: self.outcome.clone(),
+            notes: self.notes.clone(),
+        }
+    }
 }
 
 /// What a run that is over means for its task.
@@ -43,7 +72,7 @@ impl History {
     pub(crate) fn record(
         &mut self,
         run: &Run,
-        began: DateTime<Utc>,
+        began: WallTime,
         took: Duration,
         outcome: &Outcome,
     ) -> Recorded {
@@ -79,12 +108,12 @@ impl History {
     }
 
     /// Writes a record over the oldest one.
-    fn keep(&mut self, run: &Run, began: DateTime<Utc>, took: Duration, outcome: &Outcome) {
+    fn keep(&mut self, run: &Run, began: WallTime, took: Duration, outcome: &Outcome) {
         if self.runs.len() < RUNS_KEPT {
-            self.runs.push(RunRecord {
+            self.runs.push(Kept {
                 number: run.number(),
                 cause: run.cause(),
-                fire_time: run.fire_time(),
+                fire_time: run.planned_for(),
                 started_at: began,
                 took,
                 attempts: run.attempt(),
@@ -97,7 +126,7 @@ impl History {
         let record = &mut self.runs[self.oldest];
         record.number = run.number();
         record.cause = run.cause();
-        record.fire_time = run.fire_time();
+        record.fire_time = run.planned_for();
         record.started_at = began;
         record.took = took;
         record.attempts = run.attempt();
@@ -119,9 +148,9 @@ impl History {
     }
 
     /// The last runs, the latest first.
-    pub(crate) fn runs(&self) -> impl ExactSizeIterator<Item = &RunRecord> {
+    pub(crate) fn runs(&self) -> impl ExactSizeIterator<Item = RunRecord> {
         let count = self.runs.len();
-        (0..count).map(move |back| &self.runs[(self.oldest + count - 1 - back) % count])
+        (0..count).map(move |back| self.runs[(self.oldest + count - 1 - back) % count].record())
     }
 
     pub(crate) fn counters(&self) -> Counters {
@@ -136,7 +165,7 @@ impl History {
     /// When the last run that succeeded ended.
     pub(crate) fn last_success(&self) -> Option<DateTime<Utc>> {
         let (started_at, took) = self.last_success?;
-        started_at.checked_add_signed(TimeDelta::from_std(took).ok()?)
+        Some((started_at + took).to_utc())
     }
 }
 
@@ -144,11 +173,10 @@ impl History {
 mod tests {
     use super::*;
     use crate::observe::Failure;
-    use crate::run::Cause;
     use crate::run::Facts;
 
     fn note(history: &mut History, number: u64, attempt: u32, outcome: &Outcome) -> Recorded {
-        let began = DateTime::UNIX_EPOCH + Duration::from_secs(number);
+        let began = WallTime::from_nanos(0) + Duration::from_secs(number);
         let facts = Facts {
             task: "task".into(),
             number,

@@ -41,7 +41,7 @@ pub(crate) fn facts(name: &str) -> Arc<TaskFacts> {
 }
 
 pub(crate) fn run(task: &str, number: u64, attempt: u32) -> Run {
-    let (task, cause, at) = (task.into(), Cause::Schedule, at(0));
+    let (task, cause, at) = (task.into(), Cause::Schedule, at(0).into());
     Run::new(Facts { task, number, attempt, cause, fire_time: at, started_at: at })
 }
 

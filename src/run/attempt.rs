@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::sync::Weak;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
 use scheduler_core::Clock;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Tick;
+use scheduler_core::WallTime;
 
 use super::Cause;
 use super::notes::Notes;
@@ -18,7 +17,7 @@ use super::stop::Stop;
 pub(super) struct Attempt {
     pub(super) facts: Facts,
     /// When it was due: its fire time, and jitter.
-    pub(super) due: DateTime<Utc>,
+    pub(super) due: WallTime,
     /// None outside of any scheduler.
     pub(super) stage: Option<Stage>,
     pub(super) stop: Stop,
@@ -31,8 +30,8 @@ pub(crate) struct Facts {
     pub(crate) number: u64,
     pub(crate) attempt: u32,
     pub(crate) cause: Cause,
-    pub(crate) fire_time: DateTime<Utc>,
-    pub(crate) started_at: DateTime<Utc>,
+    pub(crate) fire_time: WallTime,
+    pub(crate) started_at: WallTime,
 }
 
 /// Where a run takes place.
@@ -61,8 +60,8 @@ pub(crate) struct Start<'a> {
     pub(crate) number: u64,
     pub(crate) attempt: u32,
     pub(crate) cause: Cause,
-    pub(crate) fire_time: DateTime<Utc>,
-    pub(crate) due: DateTime<Utc>,
+    pub(crate) fire_time: WallTime,
+    pub(crate) due: WallTime,
     pub(crate) deadline: Option<Tick>,
     pub(crate) engine: &'a scheduler_core::Run,
 }
@@ -81,7 +80,7 @@ impl Attempt {
             attempt: start.attempt,
             cause: start.cause,
             fire_time: start.fire_time,
-            started_at: start.engine.started_at(),
+            started_at: start.engine.started().wall,
         };
         let stage = Stage {
             engine: start.engine.clone(),
@@ -99,7 +98,7 @@ impl Attempt {
         facts.attempt = start.attempt;
         facts.cause = start.cause;
         facts.fire_time = start.fire_time;
-        facts.started_at = start.engine.started_at();
+        facts.started_at = start.engine.started().wall;
         self.due = start.due;
         if let Some(stage) = &mut self.stage {
             stage.engine.clone_from(start.engine);

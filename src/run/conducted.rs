@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chrono::DateTime;
+use scheduler_core::WallTime;
 
 use super::Cause;
 use super::Run;
@@ -38,8 +38,8 @@ impl Run {
             number: 1,
             attempt: 1,
             cause: Cause::Manual,
-            fire_time: DateTime::UNIX_EPOCH,
-            started_at: DateTime::UNIX_EPOCH,
+            fire_time: WallTime::from_nanos(0),
+            started_at: WallTime::from_nanos(0),
         };
         Self { attempt: Arc::new(Attempt::nowhere(facts)) }
     }
@@ -74,6 +74,11 @@ impl Run {
 
     pub(crate) fn is_same_attempt(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.attempt, &other.attempt)
+    }
+
+    /// Its fire time, as numbers.
+    pub(crate) fn planned_for(&self) -> WallTime {
+        self.attempt.facts.fire_time
     }
 
     pub(crate) fn name(&self) -> &Arc<str> {

@@ -126,21 +126,21 @@ impl Run {
     #[must_use]
     #[doc(alias = "getScheduledFireTime")]
     pub fn fire_time(&self) -> DateTime<Utc> {
-        self.attempt.facts.fire_time
+        self.attempt.facts.fire_time.to_utc()
     }
 
     /// When this attempt was to start: the fire time and jitter, or the end of the wait after the
     /// attempt before.
     #[must_use]
     pub fn due(&self) -> DateTime<Utc> {
-        self.attempt.due
+        self.attempt.due.to_utc()
     }
 
     /// When this attempt did start, as the wall clock told it.
     #[must_use]
     #[doc(alias = "getFireTime")]
     pub fn started_at(&self) -> DateTime<Utc> {
-        self.attempt.facts.started_at
+        self.attempt.facts.started_at.to_utc()
     }
 
     /// How much later than it was [`due`](Self::due) this attempt started.
@@ -160,7 +160,7 @@ impl Run {
     /// ```
     #[must_use]
     pub fn lateness(&self) -> Duration {
-        (self.started_at() - self.due()).to_std().unwrap_or_default()
+        self.attempt.facts.started_at.since(self.attempt.due)
     }
 
     /// Whether this run is asked to stop: it was cancelled, its `timeout` is over, or the scheduler

@@ -15,7 +15,7 @@ use crate::queue::WheelQueue;
 use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
-use crate::time::wall_nanos;
+use crate::time::WallTime;
 
 /// After at most this long a wait for a wall-clock instant looks at the wall clock again.
 pub(crate) const WALL_CHECK: Duration = Duration::from_millis(500);
@@ -28,17 +28,10 @@ const SET_BACK_MIN: i128 = 500_000_000;
 #[derive(Debug)]
 pub(crate) struct Agenda<T> {
     ticks: WheelQueue<T>,
-    walls: HeapQueue<Wall<T>>,
+    walls: HeapQueue<T>,
     /// By how much the wall clock was ahead of the monotonic one at the last look, in nanoseconds;
     /// none while nothing waits for it.
     lead: Option<i128>,
-}
-
-/// An item due on the wall clock, with the instant in full: the queue's key saturates.
-#[derive(Debug)]
-struct Wall<T> {
-    due: chrono::DateTime<chrono::Utc>,
-    item: T,
 }
 
 impl<T> Agenda<T> {
@@ -60,10 +53,9 @@ impl<T> Agenda<T> {
             Due::Tick(tick) => self.ticks.push(Key { due: tick.as_nanos(), sequence }, item),
             Due::Wall(due) => {
                 if let Some(now) = now {
-                    self.lead.get_or_insert(lead(now));
+                    self.lead.get_or_insert(now.wall.lead(now.tick));
                 }
-                let key = Key { due: wall_nanos(due), sequence };
-                self.walls.push(key, Wall { due, item }).marked()
+                self.walls.push(Key { due: due.key(), sequence }, item).marked()
             }
         }
     }
@@ -71,14 +63,14 @@ impl<T> Agenda<T> {
     pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<T> {
         match ticket.unmarked() {
             (ticket, false) => self.ticks.remove(ticket),
-            (ticket, true) => self.walls.remove(ticket).map(|wall| wall.item),
+            (ticket, true) => self.walls.remove(ticket),
         }
     }
 
     pub(crate) fn find(&self, ticket: Ticket) -> Option<&T> {
         match ticket.unmarked() {
             (ticket, false) => self.ticks.find(ticket),
-            (ticket, true) => self.walls.find(ticket).map(|wall| &wall.item),
+            (ticket, true) => self.walls.find(ticket),
         }
     }
 
@@ -91,19 +83,20 @@ impl<T> Agenda<T> {
             self.lead = None;
             return Vec::new();
         }
-        let last = self.lead.replace(lead(now));
-        if last.is_none_or(|last| last - lead(now) <= SET_BACK_MIN) {
+        let lead = now.wall.lead(now.tick);
+        let last = self.lead.replace(lead);
+        if last.is_none_or(|last| last - lead <= SET_BACK_MIN) {
             return Vec::new();
         }
         // What is due all the same keeps its turn.
-        let ahead = self.walls.extract(&mut |key, _| key.due > wall_nanos(now.wall));
-        ahead.into_iter().map(|(_, wall)| wall.item).collect()
+        let ahead = self.walls.extract(&mut |key, _| key.due > now.wall.key());
+        ahead.into_iter().map(|(_, item)| item).collect()
     }
 
     /// Takes the first item that is due, of either clock.
     pub(crate) fn pop_due(&mut self, now: Now) -> Option<T> {
-        let tick = self.ticks.first().filter(|key| is_due(key.due, now.tick));
-        let wall = self.walls.first().filter(|key| key.due <= wall_nanos(now.wall));
+        let tick = self.ticks.first().filter(|key| is_due(key.due, now.tick.as_nanos()));
+        let wall = self.walls.first().filter(|key| is_due(key.due, now.wall.key()));
         let is_wall_first = match (tick, wall) {
             (None, None) => return None,
             (Some(_), None) => false,
@@ -111,7 +104,7 @@ impl<T> Agenda<T> {
             (Some(tick), Some(wall)) => reached_at(wall, now) < tick,
         };
         if is_wall_first {
-            self.walls.pop().map(|(_, wall)| wall.item)
+            self.walls.pop().map(|(_, item)| item)
         } else {
             self.ticks.pop().map(|(_, item)| item)
         }
@@ -124,7 +117,7 @@ impl<T> Agenda<T> {
     pub(crate) fn next_look(&mut self, now: Now) -> Option<Tick> {
         let tick = self.ticks.first().map(|key| Tick::from_nanos(key.due));
         let wall = self.walls.first().map(|key| {
-            let left = key.due.saturating_sub(wall_nanos(now.wall));
+            let left = key.due.saturating_sub(now.wall.key());
             now.tick + Duration::from_nanos(left).min(WALL_CHECK)
         });
         [tick, wall].into_iter().flatten().min().filter(|look| *look != Tick::MAX)
@@ -139,12 +132,12 @@ impl<T> Agenda<T> {
 
     /// Takes out what `leaves` picks; it is asked with whether the item is due.
     pub(crate) fn extract(&mut self, now: Now, leaves: &mut dyn FnMut(bool, &T) -> bool) -> Vec<T> {
-        let ticks = self.ticks.extract(&mut |key, item| leaves(is_due(key.due, now.tick), item));
-        let walls = self
-            .walls
-            .extract(&mut |key, wall| leaves(key.due <= wall_nanos(now.wall), &wall.item));
+        let ticks =
+            self.ticks.extract(&mut |key, item| leaves(is_due(key.due, now.tick.as_nanos()), item));
+        let walls =
+            self.walls.extract(&mut |key, item| leaves(is_due(key.due, now.wall.key()), item));
         let ticks = ticks.into_iter();
-        let walls = walls.into_iter().map(|(key, wall)| (reached_at(key, now), wall.item));
+        let walls = walls.into_iter().map(|(key, item)| (reached_at(key, now), item));
         let mut out: Vec<(Key, T)> = ticks.chain(walls).collect();
         out.sort_by_key(|(key, _)| *key);
         out.into_iter().map(|(_, item)| item).collect()
@@ -153,28 +146,24 @@ impl<T> Agenda<T> {
     /// Takes out everything, in no particular order.
     pub(crate) fn clear(&mut self) -> Vec<T> {
         let ticks = self.ticks.extract(&mut |_, _| true).into_iter().map(|(_, item)| item);
-        let walls = self.walls.extract(&mut |_, _| true).into_iter().map(|(_, wall)| wall.item);
+        let walls = self.walls.extract(&mut |_, _| true).into_iter().map(|(_, item)| item);
         ticks.chain(walls).collect()
     }
 
     pub(crate) fn for_each(&self, visit: &mut dyn FnMut(Due, &T)) {
         self.ticks.for_each(&mut |key, item| visit(Due::Tick(Tick::from_nanos(key.due)), item));
-        self.walls.for_each(&mut |_, wall| visit(Due::Wall(wall.due), &wall.item));
+        self.walls.for_each(&mut |key, item| visit(Due::Wall(WallTime::from_key(key.due)), item));
     }
 }
 
 /// The end of time is never reached, not even by a clock that has come to its own end.
-fn is_due(due: u64, now: Tick) -> bool {
-    due <= now.as_nanos() && due != Tick::MAX.as_nanos()
-}
-
-fn lead(now: Now) -> i128 {
-    i128::from(wall_nanos(now.wall)) - i128::from(now.tick.as_nanos())
+fn is_due(due: u64, now: u64) -> bool {
+    due <= now && due != u64::MAX
 }
 
 /// The key that a wall-clock item would have on the monotonic clock.
 fn reached_at(wall: Key, now: Now) -> Key {
-    let (due, wall_now) = (wall.due, wall_nanos(now.wall));
+    let (due, wall_now) = (wall.due, now.wall.key());
     let tick = now.tick.as_nanos();
     let due = if due >= wall_now {
         tick.saturating_add(due - wall_now)
@@ -187,12 +176,10 @@ fn reached_at(wall: Key, now: Now) -> Key {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chrono::DateTime;
-    use chrono::TimeDelta;
 
     fn at(seconds: i64) -> Now {
         let tick = Tick::from_nanos(u64::try_from(seconds).unwrap() * 1_000_000_000);
-        Now { tick, wall: DateTime::from_timestamp(1_000_000 + seconds, 0).unwrap() }
+        Now { tick, wall: WallTime::from_nanos((1_000_000 + seconds) * 1_000_000_000) }
     }
 
     fn tick(seconds: i64) -> Due {
@@ -222,7 +209,7 @@ mod tests {
         agenda.push(tick(100), 1, "tick", Some(at(0)));
         let mut now = at(1);
         assert_eq!(agenda.pop_due(now), None);
-        now.wall += TimeDelta::seconds(99);
+        now.wall = now.wall + Duration::from_secs(99);
         assert_eq!(agenda.pop_due(now), Some("wall"));
         assert_eq!(agenda.pop_due(now), None);
     }
@@ -234,7 +221,7 @@ mod tests {
         assert_eq!(agenda.next_look(at(1)), Some(at(1).tick + WALL_CHECK));
         assert_eq!(agenda.first_due(at(1)), Some(at(100).tick));
         let mut now = at(100);
-        now.wall -= TimeDelta::milliseconds(3);
+        now.wall = now.wall - Duration::from_millis(3);
         assert_eq!(agenda.next_look(now), Some(now.tick + Duration::from_millis(3)));
     }
 
@@ -245,11 +232,11 @@ mod tests {
         agenda.push(tick(100), 1, "tick", Some(at(0)));
         let mut now = at(10);
         assert_eq!(agenda.extract_if_set_back(now), Vec::<&str>::new());
-        now.wall += TimeDelta::seconds(5);
+        now.wall = now.wall + Duration::from_secs(5);
         assert_eq!(agenda.extract_if_set_back(now), Vec::<&str>::new());
-        now.wall -= TimeDelta::milliseconds(400);
+        now.wall = now.wall - Duration::from_millis(400);
         assert_eq!(agenda.extract_if_set_back(now), Vec::<&str>::new());
-        now.wall -= TimeDelta::milliseconds(600);
+        now.wall = now.wall - Duration::from_millis(600);
         assert_eq!(agenda.extract_if_set_back(now), ["wall"]);
         assert_eq!(agenda.len(), 1);
     }

@@ -186,7 +186,7 @@ impl Finishing {
     ) -> Done<AnyItem> {
         if shell.announcer.is_heard() && !run.task().header().is_alarm {
             let next = match verdict {
-                Verdict::Requeue(due) => Some(due.as_wall(self.now)),
+                Verdict::Requeue(due) => Some(due.as_wall(self.now).to_utc()),
                 Verdict::Ended(_) => None,
             };
             let duration = run.elapsed(self.now.tick);

@@ -3,15 +3,13 @@
 use std::fmt;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
-
 use super::pace::Asked;
 use super::pace::Occasion;
 use super::pace::Pace;
 use crate::error::Failure;
 use crate::time::Due;
 use crate::time::Now;
+use crate::time::WallTime;
 use crate::trigger::FireTimes;
 use crate::trigger::MisfirePolicy;
 use crate::unwind::catch;
@@ -34,7 +32,7 @@ pub(crate) struct LastRun {
 
 impl LastRun {
     /// The instant the run was meant to start at, as the wall clock told it when it started.
-    pub(crate) fn scheduled(&self) -> DateTime<Utc> {
+    pub(crate) fn scheduled(&self) -> WallTime {
         self.due.as_wall(self.started)
     }
 }

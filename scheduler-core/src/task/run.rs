@@ -84,14 +84,14 @@ impl Run {
     #[inline]
     #[must_use]
     pub fn fire_time(&self) -> DateTime<Utc> {
-        self.last.scheduled()
+        self.last.scheduled().to_utc()
     }
 
     /// When this run did start, as the wall clock told it.
     #[inline]
     #[must_use]
     pub fn started_at(&self) -> DateTime<Utc> {
-        self.last.started.wall
+        self.last.started.wall.to_utc()
     }
 
     /// The instant this run was due at, on its own clock; see [`fire_time`](Self::fire_time).

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
-
 use super::Clock;
 use super::Tick;
+use super::WallTime;
 
 /// One reading of both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +12,7 @@ pub struct Now {
     /// The monotonic time.
     pub tick: Tick,
     /// The wall-clock time.
-    pub wall: DateTime<Utc>,
+    pub wall: WallTime,
 }
 
 impl Now {
@@ -35,7 +33,8 @@ impl Now {
 /// use std::time::Duration;
 ///
 /// let clock = ManualClock::new();
-/// let due = Due::Wall(clock.wall() + Duration::from_secs(60));
+/// let minute = Duration::from_secs(60);
+/// let due = Due::Wall(Now::read(&clock).wall + minute);
 /// clock.suspend(Duration::from_secs(20));
 /// let now = Now::read(&clock);
 /// assert_eq!(due.left(now), Duration::from_secs(40));
@@ -46,7 +45,7 @@ pub enum Due {
     /// An instant of the monotonic clock: for rates, delays and time-outs.
     Tick(Tick),
     /// An instant of the wall clock: for the fire times of cron.
-    Wall(DateTime<Utc>),
+    Wall(WallTime),
 }
 
 impl Due {
@@ -58,7 +57,7 @@ impl Due {
     pub fn left(self, now: Now) -> Duration {
         match self {
             Self::Tick(tick) => tick.since(now.tick),
-            Self::Wall(wall) => (wall - now.wall).to_std().unwrap_or(Duration::ZERO),
+            Self::Wall(wall) => wall.since(now.wall),
         }
     }
 
@@ -69,7 +68,7 @@ impl Due {
     pub fn is_reached(self, now: Now) -> bool {
         match self {
             Self::Tick(tick) => tick <= now.tick,
-            Self::Wall(wall) => wall <= now.wall,
+            Self::Wall(wall) => wall <= now.wall && wall != WallTime::MAX,
         }
     }
 
@@ -90,35 +89,26 @@ impl Due {
     pub fn as_tick(self, now: Now) -> Tick {
         match self {
             Self::Tick(tick) => tick,
-            Self::Wall(wall) if wall >= now.wall => now.tick + self.left(now),
+            Self::Wall(WallTime::MAX) => Tick::MAX,
+            Self::Wall(wall) if wall >= now.wall => now.tick + wall.since(now.wall),
             Self::Wall(wall) => {
-                let late = (now.wall - wall).to_std().unwrap_or(Duration::MAX);
+                let late = now.wall.since(wall);
                 Tick::ZERO + now.tick.since(Tick::ZERO + late)
             }
         }
     }
 
     /// This instant on the wall clock, as far as the present reading tells.
+    #[inline]
     #[must_use]
-    pub fn as_wall(self, now: Now) -> DateTime<Utc> {
+    pub fn as_wall(self, now: Now) -> WallTime {
         match self {
             Self::Wall(wall) => wall,
-            Self::Tick(tick) => {
-                let ahead = chrono::TimeDelta::from_std(tick.since(now.tick));
-                let behind = chrono::TimeDelta::from_std(now.tick.since(tick));
-                let wall = now.wall.checked_add_signed(ahead.unwrap_or_default());
-                wall.and_then(|wall| wall.checked_sub_signed(behind.unwrap_or_default()))
-                    .unwrap_or(DateTime::<Utc>::MAX_UTC)
-            }
+            Self::Tick(Tick::MAX) => WallTime::MAX,
+            Self::Tick(tick) if tick >= now.tick => now.wall + tick.since(now.tick),
+            Self::Tick(tick) => now.wall - now.tick.since(tick),
         }
     }
-}
-
-/// A wall-clock instant as unsigned nanoseconds since 1970, saturating at both ends.
-pub(crate) fn wall_nanos(wall: DateTime<Utc>) -> u64 {
-    let Ok(seconds) = u64::try_from(wall.timestamp()) else { return 0 };
-    let nanos = u64::from(wall.timestamp_subsec_nanos());
-    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
 #[cfg(test)]
@@ -126,7 +116,7 @@ mod tests {
     use super::*;
 
     fn now() -> Now {
-        let wall = DateTime::from_timestamp(1_000, 0).unwrap();
+        let wall = WallTime::from_nanos(1_000_000_000_000);
         Now { tick: Tick::from_nanos(50_000_000_000), wall }
     }
 
@@ -136,21 +126,22 @@ mod tests {
         assert_eq!(Due::Wall(now().wall + second).as_tick(now()), now().tick + second);
         assert_eq!(Due::Wall(now().wall - second * 49).as_tick(now()), Tick::ZERO + second);
         assert_eq!(Due::Wall(now().wall - second * 51).as_tick(now()), Tick::ZERO);
-        assert_eq!(Due::Wall(DateTime::<Utc>::MAX_UTC).as_tick(now()), Tick::MAX);
-        assert_eq!(Due::Wall(DateTime::<Utc>::MIN_UTC).as_tick(now()), Tick::ZERO);
+        assert_eq!(Due::Wall(WallTime::MAX).as_tick(now()), Tick::MAX);
+        assert_eq!(Due::Wall(WallTime::MIN).as_tick(now()), Tick::ZERO);
     }
 
     #[test]
     fn a_tick_maps_to_the_wall_reading_it_would_have() {
-        assert_eq!(Due::Tick(Tick::ZERO).as_wall(now()).timestamp(), 950);
-        assert_eq!(Due::Tick(Tick::from_nanos(51_000_000_000)).as_wall(now()).timestamp(), 1_001);
-        assert!(Due::Tick(Tick::MAX).as_wall(now()).timestamp() > 18_000_000_000);
+        let second = Duration::from_secs(1);
+        assert_eq!(Due::Tick(Tick::ZERO).as_wall(now()), now().wall - second * 50);
+        assert_eq!(Due::Tick(now().tick + second).as_wall(now()), now().wall + second);
+        assert_eq!(Due::Tick(Tick::MAX).as_wall(now()), WallTime::MAX);
     }
 
     #[test]
-    fn wall_nanoseconds_saturate() {
-        assert_eq!(wall_nanos(DateTime::<Utc>::MIN_UTC), 0);
-        assert_eq!(wall_nanos(DateTime::<Utc>::MAX_UTC), u64::MAX);
-        assert_eq!(wall_nanos(now().wall), 1_000_000_000_000);
+    fn the_end_of_time_is_never_reached() {
+        let end = Now { tick: Tick::from_nanos(1), wall: WallTime::MAX };
+        assert!(!Due::Wall(WallTime::MAX).is_reached(end));
+        assert!(Due::Wall(WallTime::MIN).is_reached(now()));
     }
 }

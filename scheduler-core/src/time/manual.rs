@@ -11,7 +11,9 @@ use chrono::Utc;
 use super::Clock;
 use super::Epoch;
 use super::Gate;
+use super::Now;
 use super::Tick;
+use super::WallTime;
 use crate::sync::Mutex;
 use crate::sync::planted;
 
@@ -45,7 +47,7 @@ struct Time {
 
 struct Reading {
     now: Tick,
-    wall: DateTime<Utc>,
+    wall: WallTime,
     next_sleeper: u64,
     sleepers: Vec<Sleeper>,
 }
@@ -74,6 +76,7 @@ impl ManualClock {
     /// A clock at its epoch, with this wall time.
     #[must_use]
     pub fn at(wall: DateTime<Utc>) -> Self {
+        let wall = wall.into();
         let reading = Reading { now: Tick::ZERO, wall, next_sleeper: 0, sleepers: Vec::new() };
         Self {
             time: Arc::new(Time {
@@ -85,7 +88,7 @@ impl ManualClock {
 
     /// Moves both times forward, and wakes every waiter whose deadline is reached.
     pub fn advance(&self, by: Duration) {
-        self.shift(by, delta(by));
+        self.shift(by, |wall| wall + by);
     }
 
     /// Moves the monotonic time to `tick`, if that lies ahead, and the wall with it.
@@ -96,12 +99,15 @@ impl ManualClock {
 
     /// Sets the wall clock forward or back; the monotonic time stands still, and nobody is told.
     pub fn step_wall(&self, by: TimeDelta) {
-        self.shift(Duration::ZERO, by);
+        self.shift(Duration::ZERO, |wall| match by.to_std() {
+            Ok(ahead) => wall + ahead,
+            Err(_) => wall - by.abs().to_std().unwrap_or_default(),
+        });
     }
 
     /// Lets the wall clock go on while the monotonic time stands still, as a suspended machine does.
     pub fn suspend(&self, by: Duration) {
-        self.shift(Duration::ZERO, delta(by));
+        self.shift(Duration::ZERO, |wall| wall + by);
     }
 
     /// How many threads wait on this clock and have not been told to go on.
@@ -129,10 +135,10 @@ impl ManualClock {
         }
     }
 
-    fn shift(&self, by: Duration, wall_by: TimeDelta) {
+    fn shift(&self, by: Duration, set: impl FnOnce(WallTime) -> WallTime) {
         let mut reading = self.time.reading.lock();
         reading.now = reading.now + by;
-        reading.wall = reading.wall.checked_add_signed(wall_by).unwrap_or(reading.wall);
+        reading.wall = set(reading.wall);
         let now = reading.now;
         let due: Vec<Arc<Gate>> = reading
             .sleepers
@@ -171,7 +177,12 @@ impl Clock for ManualClock {
     }
 
     fn wall(&self) -> DateTime<Utc> {
-        self.time.reading.lock().wall
+        self.time.reading.lock().wall.to_utc()
+    }
+
+    fn read(&self) -> Now {
+        let reading = self.time.reading.lock();
+        Now { tick: reading.now, wall: reading.wall }
     }
 
     fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
@@ -194,10 +205,6 @@ impl fmt::Debug for ManualClock {
             .field("parked", &reading.sleepers.len())
             .finish()
     }
-}
-
-fn delta(duration: Duration) -> TimeDelta {
-    TimeDelta::from_std(duration).unwrap_or(TimeDelta::MAX)
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -28,6 +28,7 @@ mod gate;
 mod manual;
 mod system;
 mod tick;
+mod wall;
 
 use std::fmt;
 use std::sync::Arc;
@@ -37,12 +38,12 @@ use chrono::Utc;
 
 pub use due::Due;
 pub use due::Now;
-pub(crate) use due::wall_nanos;
 pub use gate::Epoch;
 pub use gate::Gate;
 pub use manual::ManualClock;
 pub use system::SystemClock;
 pub use tick::Tick;
+pub use wall::WallTime;
 
 /// A source of time that can also be waited on.
 ///
@@ -56,7 +57,7 @@ pub trait Clock: fmt::Debug + Send + Sync {
 
     /// Both times at one moment; unless a clock has a cheaper way, it is asked for one after the other.
     fn read(&self) -> Now {
-        Now { tick: self.now(), wall: self.wall() }
+        Now { tick: self.now(), wall: self.wall().into() }
     }
 
     /// Makes the waits of the calling thread as exact as the system allows; called by each worker when

@@ -10,7 +10,6 @@ use std::time::Duration;
 use std::time::Instant;
 
 use chrono::DateTime;
-use chrono::TimeDelta;
 use chrono::Utc;
 
 use super::Clock;
@@ -18,6 +17,7 @@ use super::Epoch;
 use super::Gate;
 use super::Now;
 use super::Tick;
+use super::WallTime;
 use crate::sync::local;
 
 /// The clocks of the operating system; the epoch is the moment of creation.
@@ -43,7 +43,20 @@ const LOOK_IS_GOOD_FOR: Duration = Duration::from_millis(1);
 
 local! {
     /// The last look of this thread at the wall clock.
-    static LAST_LOOK: Cell<Option<(Instant, DateTime<Utc>)>> = const { Cell::new(None) };
+    static LAST_LOOK: Cell<Look> = const { Cell::new(Look::NONE) };
+}
+
+/// A look at the wall clock.
+#[derive(Clone, Copy)]
+struct Look {
+    /// By whose epoch.
+    origin: Option<Instant>,
+    at: Tick,
+    wall: WallTime,
+}
+
+impl Look {
+    const NONE: Self = Self { origin: None, at: Tick::ZERO, wall: WallTime::MIN };
 }
 
 impl Default for SystemClock {
@@ -62,19 +75,18 @@ impl Clock for SystemClock {
     }
 
     fn read(&self) -> Now {
-        let instant = Instant::now();
-        let tick = Tick::ZERO + instant.duration_since(self.origin);
+        let tick = self.now();
         // A thread that is ending may have no thread-locals any more.
-        let last = LAST_LOOK.try_with(Cell::get).ok().flatten();
-        if let Some((at, wall)) = last {
-            let passed = instant.duration_since(at);
+        let last = LAST_LOOK.try_with(Cell::get).unwrap_or(Look::NONE);
+        if last.origin == Some(self.origin) {
+            let passed = tick.since(last.at);
             if passed < LOOK_IS_GOOD_FOR {
-                let passed = TimeDelta::nanoseconds(i64::from(passed.subsec_nanos()));
-                return Now { tick, wall: wall + passed };
+                return Now { tick, wall: last.wall + passed };
             }
         }
-        let wall = Utc::now();
-        let _ = LAST_LOOK.try_with(|last| last.set(Some((instant, wall))));
+        let wall = Utc::now().into();
+        let look = Look { origin: Some(self.origin), at: tick, wall };
+        let _ = LAST_LOOK.try_with(|last| last.set(look));
         Now { tick, wall }
     }
 
@@ -118,7 +130,7 @@ mod tests {
         while last.tick < end {
             let (tick, wall, now) = (clock.now(), clock.wall(), clock.read());
             assert!(tick <= now.tick && last.tick <= now.tick);
-            assert!((now.wall - wall).abs() < chrono::TimeDelta::seconds(1));
+            assert!((now.wall.to_utc() - wall).abs() < chrono::TimeDelta::seconds(1));
             last = now;
         }
     }

@@ -54,9 +54,15 @@ impl std::ops::Add<Duration> for Tick {
 
     #[inline]
     fn add(self, duration: Duration) -> Self {
-        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        Self(self.0.saturating_add(nanos))
+        Self(self.0.saturating_add(nanos(duration)))
     }
+}
+
+/// Nanoseconds, saturating.
+#[inline]
+pub(super) fn nanos(duration: Duration) -> u64 {
+    let seconds = duration.as_secs().saturating_mul(1_000_000_000);
+    seconds.saturating_add(u64::from(duration.subsec_nanos()))
 }
 
 impl fmt::Debug for Tick {

@@ -1,14 +1,13 @@
 //! A trigger together with what it has served, so that no fire time is given twice.
 
-use chrono::DateTime;
-use chrono::TimeDelta;
-use chrono::Utc;
+use std::time::Duration;
 
 use super::Trigger;
 use super::TriggerContext;
 use super::history::FireHistory;
 use crate::error::Failure;
 use crate::sync::Mutex;
+use crate::time::WallTime;
 use crate::unwind::catch;
 
 /// A trigger together with what it has served: gives each fire time once, on a wall clock that may be
@@ -22,15 +21,17 @@ use crate::unwind::catch;
 /// it had jumped over are as good as any.
 ///
 /// ```
-/// use chrono::{DateTime, TimeDelta, Utc};
+/// use chrono::{DateTime, Utc};
+/// use scheduler_core::WallTime;
 /// use scheduler_core::trigger::{CronTrigger, FireTimes, Zone};
+/// use std::time::Duration;
 ///
 /// let times = FireTimes::new(CronTrigger::new("0 0 9 * * *".parse()?, Zone::UTC));
-/// let eight: DateTime<Utc> = "2026-01-01T08:00:00Z".parse()?;
+/// let eight = WallTime::from("2026-01-01T08:00:00Z".parse::<WallTime>()?);
 /// let nine = times.first(eight).unwrap().unwrap();
-/// assert_eq!(nine, eight + TimeDelta::hours(1));
-/// let tomorrow = times.after_run(nine, nine, nine + TimeDelta::seconds(5)).unwrap();
-/// assert_eq!(tomorrow, Some(nine + TimeDelta::days(1)));
+/// assert_eq!(nine, eight + Duration::from_secs(3600));
+/// let tomorrow = times.after_run(nine, nine, nine + Duration::from_secs(5)).unwrap();
+/// assert_eq!(tomorrow, Some(nine + Duration::from_secs(24 * 3600)));
 /// // The clock is set back to eight, but nine o'clock has been served.
 /// assert_eq!(times.renew(eight).unwrap(), tomorrow);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -60,9 +61,9 @@ impl FireTimes {
     /// # Errors
     ///
     /// The panic of the trigger.
-    pub fn first(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, Failure> {
-        let context = TriggerContext::first(now);
-        catch(|| self.trigger.next_fire_time(&context))
+    pub fn first(&self, now: WallTime) -> Result<Option<WallTime>, Failure> {
+        let context = TriggerContext::first(now.to_utc());
+        self.put(&context)
     }
 
     /// Gives the fire time after a run that was scheduled for one instant, started at another and has
@@ -76,15 +77,15 @@ impl FireTimes {
     /// The panic of the trigger, or that it did not advance.
     pub fn after_run(
         &self,
-        scheduled: DateTime<Utc>,
-        started: DateTime<Utc>,
-        now: DateTime<Utc>,
-    ) -> Result<Option<DateTime<Utc>>, Failure> {
+        scheduled: WallTime,
+        started: WallTime,
+        now: WallTime,
+    ) -> Result<Option<WallTime>, Failure> {
         self.serve(scheduled, started);
         if now < scheduled {
             return self.renew(now);
         }
-        self.ask(TriggerContext::after_run(now, scheduled, started, now), scheduled)
+        self.ask(after_run(scheduled, started, now), scheduled)
     }
 
     /// Gives the fire time after another, whatever time it is: for going through fire times that were
@@ -93,7 +94,7 @@ impl FireTimes {
     /// # Errors
     ///
     /// As [`after_run`](Self::after_run).
-    pub fn following(&self, fire_time: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, Failure> {
+    pub fn following(&self, fire_time: WallTime) -> Result<Option<WallTime>, Failure> {
         self.ask(following(fire_time), fire_time)
     }
 
@@ -103,29 +104,33 @@ impl FireTimes {
     /// # Errors
     ///
     /// As [`after_run`](Self::after_run).
-    pub fn renew(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, Failure> {
-        let before = now.checked_sub_signed(TimeDelta::nanoseconds(1));
-        self.ask(TriggerContext::first(now), before.unwrap_or(DateTime::<Utc>::MIN_UTC))
+    pub fn renew(&self, now: WallTime) -> Result<Option<WallTime>, Failure> {
+        self.ask(TriggerContext::first(now.to_utc()), now - Duration::from_nanos(1))
     }
 
     /// Takes note of a fire time that was used, at this reading of the wall clock, without asking for
     /// the next: one that was skipped, or whose run is in progress still.
-    pub fn serve(&self, fire_time: DateTime<Utc>, at: DateTime<Utc>) {
+    pub fn serve(&self, fire_time: WallTime, at: WallTime) {
         self.history.lock().note(fire_time, at);
+    }
+
+    /// Asks the trigger once. An answer that is too far ahead for any clock means that it fires no more.
+    fn put(&self, context: &TriggerContext) -> Result<Option<WallTime>, Failure> {
+        let next = catch(|| self.trigger.next_fire_time(context))?;
+        Ok(next.map(WallTime::from).filter(|next| *next != WallTime::MAX))
     }
 
     /// Asks the trigger, and again from the end of each stretch that has been served already.
     fn ask(
         &self,
         mut context: TriggerContext,
-        mut floor: DateTime<Utc>,
-    ) -> Result<Option<DateTime<Utc>>, Failure> {
+        mut floor: WallTime,
+    ) -> Result<Option<WallTime>, Failure> {
         loop {
-            let next = catch(|| self.trigger.next_fire_time(&context))?;
-            let Some(next) = next else { return Ok(None) };
+            let Some(next) = self.put(&context)? else { return Ok(None) };
             if next <= floor {
                 return Err(Failure::from_error(&format!(
-                    "the trigger did not advance: after {floor} it gave {next}"
+                    "the trigger did not advance: after {floor:?} it gave {next:?}"
                 )));
             }
             let served = self.history.lock().end_of_served(next);
@@ -136,8 +141,13 @@ impl FireTimes {
 }
 
 /// The context of a run that took no time.
-fn following(fire_time: DateTime<Utc>) -> TriggerContext {
-    TriggerContext::after_run(fire_time, fire_time, fire_time, fire_time)
+fn following(fire_time: WallTime) -> TriggerContext {
+    after_run(fire_time, fire_time, fire_time)
+}
+
+fn after_run(scheduled: WallTime, started: WallTime, now: WallTime) -> TriggerContext {
+    let now = now.to_utc();
+    TriggerContext::after_run(now, scheduled.to_utc(), started.to_utc(), now)
 }
 
 #[cfg(test)]
@@ -145,13 +155,15 @@ mod tests {
     use super::*;
     use crate::trigger::CronTrigger;
     use crate::trigger::Zone;
+    use chrono::DateTime;
+    use chrono::Utc;
 
     fn every_ten_seconds() -> FireTimes {
         FireTimes::new(CronTrigger::new("*/10 * * * * *".parse().unwrap(), Zone::UTC))
     }
 
-    fn at(second: i64) -> DateTime<Utc> {
-        DateTime::from_timestamp(second, 0).unwrap()
+    fn at(second: i64) -> WallTime {
+        WallTime::from_nanos(second * 1_000_000_000)
     }
 
     #[test]
@@ -179,7 +191,7 @@ mod tests {
     impl Trigger for Faulty {
         fn next_fire_time(&self, _: &TriggerContext) -> Option<DateTime<Utc>> {
             assert!(self.0, "no idea");
-            Some(at(10))
+            Some(at(10).to_utc())
         }
     }
 

@@ -5,34 +5,33 @@
 //! are as good as any. So the past is kept as stretches of the wall clock in which fire times were
 //! served without a jump, the latest last.
 
-use chrono::DateTime;
-use chrono::TimeDelta;
-use chrono::Utc;
+use crate::time::WallTime;
 
 /// How many stretches are kept; when there are more, the two oldest become one.
 const STRETCHES_MAX: usize = 8;
 
-/// What may lie between two starts beyond their distance on the wall clock without being a jump.
-const TOLERANCE: TimeDelta = TimeDelta::milliseconds(500);
+/// What may lie between two starts beyond their distance on the wall clock without being a jump,
+/// in nanoseconds.
+const TOLERANCE: i64 = 500_000_000;
 
 /// The fire times of a task, as stretches.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FireHistory {
     stretches: Vec<Stretch>,
     /// When the last run started, by the wall clock.
-    last_start: Option<DateTime<Utc>>,
+    last_start: Option<WallTime>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stretch {
-    first: DateTime<Utc>,
-    last: DateTime<Utc>,
+    first: WallTime,
+    last: WallTime,
 }
 
 impl FireHistory {
     /// Takes note of a run that was scheduled for one instant and started at another.
-    pub(crate) fn note(&mut self, scheduled: DateTime<Utc>, started: DateTime<Utc>) {
-        let passed = self.last_start.replace(started).map(|last| started - last);
+    pub(crate) fn note(&mut self, scheduled: WallTime, started: WallTime) {
+        let passed = self.last_start.replace(started).map(|last| distance(last, started));
         match (self.stretches.last_mut(), passed) {
             (Some(stretch), Some(passed)) if stretch.is_followed_by(scheduled, passed) => {
                 stretch.last = scheduled;
@@ -48,30 +47,35 @@ impl FireHistory {
     }
 
     /// The end of what has been served around an instant, or none when it has not been served.
-    pub(crate) fn end_of_served(&self, instant: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    pub(crate) fn end_of_served(&self, instant: WallTime) -> Option<WallTime> {
         let around = self.stretches.iter().filter(|stretch| stretch.contains(instant));
         around.map(|stretch| stretch.last).max()
     }
 }
 
 impl Stretch {
-    fn contains(&self, instant: DateTime<Utc>) -> bool {
+    fn contains(&self, instant: WallTime) -> bool {
         self.first <= instant && instant <= self.last
     }
 
     /// Whether a fire time goes on from here: later, and no farther than time has passed.
-    fn is_followed_by(&self, scheduled: DateTime<Utc>, passed: TimeDelta) -> bool {
-        let distance = scheduled - self.last;
-        distance >= TimeDelta::zero() && distance <= passed + TOLERANCE
+    fn is_followed_by(&self, scheduled: WallTime, passed: i64) -> bool {
+        let distance = distance(self.last, scheduled);
+        distance >= 0 && distance <= passed.saturating_add(TOLERANCE)
     }
+}
+
+/// From one instant to another, in nanoseconds; negative where that is earlier.
+fn distance(from: WallTime, to: WallTime) -> i64 {
+    to.as_nanos().saturating_sub(from.as_nanos())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn at(second: i64) -> DateTime<Utc> {
-        DateTime::from_timestamp(second, 0).unwrap()
+    fn at(second: i64) -> WallTime {
+        WallTime::from_nanos(second * 1_000_000_000)
     }
 
     fn history(runs: &[(i64, i64)]) -> FireHistory {

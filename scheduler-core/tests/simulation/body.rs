@@ -10,7 +10,7 @@ use super::stage::{Note, Stage};
 use super::words::{self, Beat, Outcome, Rhythm, Shape};
 use chrono::{DateTime, Utc};
 use scheduler_core::{
-    Asked, Body, Due, Occasion, OnError, Pace, Run, Task, Tick, Trigger, TriggerContext,
+    Asked, Body, Due, Occasion, OnError, Pace, Run, Task, Tick, Trigger, TriggerContext, WallTime,
 };
 use std::future::Future;
 use std::panic::resume_unwind;
@@ -103,19 +103,14 @@ impl Pace for Player {
     fn next(&self, asked: &Asked<'_>) -> Option<Due> {
         let number = self.questions.fetch_add(1, Ordering::Relaxed);
         let Role { stage, task, .. } = &*self.role;
-        let now = words::Now {
-            tick: asked.now.tick.as_nanos(),
-            wall: asked.now.wall.timestamp_nanos_opt().unwrap_or(i64::MAX),
-        };
+        let now = words::Now { tick: asked.now.tick.as_nanos(), wall: asked.now.wall.as_nanos() };
         let question = match asked.occasion {
             Occasion::First => Question::First,
             Occasion::Renewed => Question::Renewed,
             Occasion::RunEnded { due, outcome, .. } => {
                 let due = match due {
                     Due::Tick(tick) => words::Due::Tick(tick.as_nanos()),
-                    Due::Wall(wall) => {
-                        words::Due::Wall(wall.timestamp_nanos_opt().unwrap_or(i64::MAX))
-                    }
+                    Due::Wall(wall) => words::Due::Wall(wall.as_nanos()),
                 };
                 Question::Ended { due, is_ok: outcome.is_ok() }
             }
@@ -127,7 +122,7 @@ impl Pace for Player {
         }
         self.score.answer(number, question, now).map(|due| match due {
             words::Due::Tick(tick) => Due::Tick(Tick::from_nanos(tick)),
-            words::Due::Wall(wall) => Due::Wall(DateTime::from_timestamp_nanos(wall)),
+            words::Due::Wall(wall) => Due::Wall(WallTime::from_nanos(wall)),
         })
     }
 }
