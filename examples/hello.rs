@@ -1,4 +1,11 @@
-//! One task of each kind. Stop it with Ctrl-C.
+//! One task of each kind: annotate functions, and start.
+//!
+//! ```sh
+//! cargo run --example hello
+//! ```
+//!
+//! Look at the banner, which says when each task runs next, and at what is said of `import`, which
+//! fails after four seconds. Stop it with Ctrl-C.
 
 use scheduler::scheduled;
 

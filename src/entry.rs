@@ -30,6 +30,19 @@ pub type Wire = fn(&mut Wiring<'_>) -> Option<Call>;
 /// Static facts of one `#[scheduled]` annotation.
 ///
 /// A function with two annotations has two entries. Times are kept as the text of the annotation.
+///
+/// ```rust,standalone_crate
+/// use scheduler::{Attribute, entries, scheduled};
+///
+/// #[scheduled(cron = "@daily", name = "sales-report")]
+/// fn report() {}
+///
+/// let entry = entries()[0];
+/// assert_eq!(entry.name(), "sales-report");
+/// assert_eq!(entry.function(), "report");
+/// assert_eq!(entry.attribute(Attribute::Cron), Some("@daily"));
+/// println!("it stands at {}", entry.location());
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     name: &'static str,
@@ -219,6 +232,21 @@ pub fn entries() -> Vec<&'static Entry> {
 }
 
 /// Annotated functions that were named in code: see [`tasks!`](crate::tasks).
+///
+/// ```rust,standalone_crate
+/// use scheduler::{Scheduler, scheduled, tasks};
+///
+/// #[scheduled(fixed_rate = "1s")]
+/// fn tick() {}
+///
+/// #[scheduled(fixed_rate = "1s")]
+/// fn not_today() {}
+///
+/// let scheduler = Scheduler::builder().tasks(tasks![tick]).spawn()?;
+/// assert_eq!(scheduler.tasks().list().len(), 1);
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[must_use = "a list does nothing until a builder has it"]
 pub struct TaskList {

@@ -7,6 +7,18 @@ use std::fmt;
 ///
 /// Everything that is wrong is in one error, and nothing has run. `Debug` shows the same text as
 /// `Display`, so that `fn main() -> Result<(), scheduler::StartError>` prints it for people.
+///
+/// ```rust,standalone_crate
+/// use scheduler::{Schedule, Scheduler};
+///
+/// let error = Scheduler::builder()
+///     .task("report", Schedule::cron("0 0 25 * * *"), |_| {})
+///     .task("sweep", Schedule::fixed_rate("0s"), |_| {})
+///     .spawn()
+///     .unwrap_err();
+/// assert_eq!(error.faults().len(), 2);
+/// assert!(error.faults()[0].contains("hour `25` is out of range 0-23"));
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct StartError {
     kind: Kind,
@@ -32,6 +44,20 @@ enum Kind {
 /// Tasks that were still running when the time to stop was over.
 ///
 /// They were asked to stop then; whatever still runs ends with the process.
+///
+/// ```rust,standalone_crate
+/// use scheduler::{Schedule, Scheduler};
+/// use std::time::Duration;
+///
+/// let scheduler = Scheduler::builder()
+///     .await_termination(Duration::from_secs(5))
+///     .task("tick", Schedule::fixed_rate("1s"), |_| {})
+///     .spawn()?;
+/// if let Err(error) = scheduler.shutdown() {
+///     eprintln!("these did not end: {:?}", error.running());
+/// }
+/// # Ok::<(), scheduler::StartError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct StopError {
     limit: String,

@@ -20,8 +20,23 @@
 //! ```
 //!
 //! * The attribute, option by option: [`scheduled`].
+//! * From Spring, in production, how it works, what happens when things go wrong: the [`guide`]s.
 //! * To run alongside a server, or inside an async `main`: [`Scheduler`], [`start_async`].
+//! * Tests of schedules, without waiting: `testing`, with the feature of that name.
 //! * The thread pool by itself, without annotations: [`engine`].
+//!
+//! # Features
+//!
+//! None is on by default.
+//!
+//! | feature | what comes with it |
+//! |---|---|
+//! | `tokio` | tasks run in the context of a Tokio runtime, so that its timers, sockets and `spawn` work in them: the one that is there, or a small one of the scheduler's own |
+//! | `tracing` | a span for each run with OpenTelemetry's names; where a subscriber is installed, the scheduler's words are events at target `scheduler` |
+//! | `log` | where a logger is installed, the scheduler's words are records at target `scheduler` |
+//! | `metrics` | counters, histograms and gauges for each task through the `metrics` facade, in native names and as Spring's `tasks.scheduled.execution` |
+//! | `testing` | for `[dev-dependencies]`: tests of schedules and whole simulations on a virtual clock, in `testing` |
+//! | `bench` | a door for the benchmarks of this repository; no part of the API |
 //!
 //! # Tasks in other crates
 //!
@@ -38,14 +53,9 @@
 //!
 //! The banner, the first success of each task, failures and warnings go to stderr, or to the function
 //! given to [`Builder::messages`]. What repeats itself is summed up once a minute. Everything that
-//! happens can be had as an [`Event`] by a [listener](Builder::listener). The features:
-//!
-//! | feature | what comes with it |
-//! |---|---|
-//! | `tracing` | a span for each run with OpenTelemetry's names; where a subscriber is installed, the scheduler's words are events at target `scheduler` instead |
-//! | `log` | where a logger is installed, the scheduler's words are records at target `scheduler` instead |
-//! | `testing` | for `[dev-dependencies]`: tests of schedules and whole simulations on a virtual clock, in `testing` |
-//! | `metrics` | counters, histograms and gauges for each task through the `metrics` facade, in native names and as Spring's `tasks.scheduled.execution` |
+//! happens can be had as an [`Event`] by a [listener](Builder::listener). With the features `tracing` or
+//! `log` the words go to the program's log instead, where it has one.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 #[cfg(doctest)]
@@ -55,6 +65,8 @@ struct Readme;
 mod conduct;
 mod entry;
 mod error;
+#[cfg(doc)]
+pub mod guide;
 mod inject;
 mod notice;
 mod observe;
@@ -65,6 +77,10 @@ mod schedule;
 mod settings;
 mod speech;
 #[cfg(feature = "testing")]
+/// [schedule_of]: crate::testing::schedule_of
+/// [Sim]: crate::testing::Sim
+/// [check_wiring]: crate::testing::check_wiring
+/// [plan]: crate::testing::plan
 #[doc = include_str!("../docs/testing.md")]
 pub mod testing;
 

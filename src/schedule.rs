@@ -74,6 +74,23 @@ impl Schedule {
     }
 
     /// Whenever a trigger of one's own says.
+    ///
+    /// ```
+    /// use chrono::{DateTime, TimeDelta, Utc};
+    /// use scheduler::Schedule;
+    /// use scheduler::engine::{Trigger, TriggerContext};
+    ///
+    /// #[derive(Debug)]
+    /// struct EverySecond;
+    ///
+    /// impl Trigger for EverySecond {
+    ///     fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
+    ///         Some(context.last_scheduled().unwrap_or(context.now()) + TimeDelta::seconds(1))
+    ///     }
+    /// }
+    ///
+    /// let schedule = Schedule::on_trigger(EverySecond);
+    /// ```
     pub fn on_trigger(trigger: impl Trigger + 'static) -> Self {
         Self { texts: Vec::new(), trigger: Some(Arc::new(trigger)) }
     }
@@ -100,6 +117,13 @@ impl Schedule {
 
     /// Repeats a failed run, at most `max` times, after a random part of `base`, twice `base` and so
     /// on, but never more than `cap`.
+    ///
+    /// ```
+    /// use scheduler::Schedule;
+    ///
+    /// // Up to 3 further attempts, after at most 1, 2 and 4 seconds.
+    /// let schedule = Schedule::cron("@hourly").retry(3, "1s", "1m");
+    /// ```
     pub fn retry(self, max: u32, base: impl Length, cap: impl Length) -> Self {
         self.set(Attribute::RetryMax, max.to_string())
             .set(Attribute::RetryBase, base.into_text())
@@ -162,6 +186,15 @@ impl fmt::Debug for Schedule {
 }
 
 /// A length of time, as a [`Duration`] or as the text of one, such as `"1h30m"`.
+///
+/// ```
+/// use scheduler::Schedule;
+/// use std::time::Duration;
+///
+/// let one = Schedule::fixed_rate("1m30s");
+/// let same = Schedule::fixed_rate(Duration::from_secs(90));
+/// let set_later = Schedule::fixed_rate("${tick.every:90s}");
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a length of time",
     label = "neither a `Duration` nor a text",

@@ -138,6 +138,52 @@ fn settings_make_and_size_pools() {
 }
 
 #[test]
+fn the_dry_run_names_what_the_program_says() {
+    let check = |builder: Builder, expected: &[(&str, &str, &str)]| {
+        let report = builder.tasks(tasks![]).dry_run().unwrap();
+        let lines = report.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let lines: Vec<_> = lines.map(|words| words.join(" ")).collect();
+        for (key, value, source) in expected {
+            let line = format!("scheduler.{key} {value} {source}");
+            assert!(lines.contains(&line), "`{line}` is not in:\n{report}");
+        }
+    };
+    let limit = "shutdown.await-termination-period";
+    let plain = || Scheduler::builder().environment([("TZ", "Asia/Tokyo")]);
+    check(
+        plain(),
+        &[
+            ("zone", "Asia/Tokyo", "env TZ"),
+            ("thread-name-prefix", "scheduling-", "default"),
+            (limit, "30s", "default"),
+        ],
+    );
+    let builder = plain()
+        .zone("UTC")
+        .pool_size(7)
+        .thread_name_prefix("t-")
+        .await_termination(Duration::from_secs(5))
+        .pool("io", Pool::new().size(3));
+    check(
+        builder,
+        &[
+            ("zone", "UTC", "builder.zone(…)"),
+            ("pool.size", "7", "builder.pool_size(…)"),
+            ("thread-name-prefix", "t-", "builder.thread_name_prefix(…)"),
+            (limit, "5s", "builder.await_termination(…)"),
+            ("pools.io.size", "3", "builder.pool(\"io\", …)"),
+            ("pools.io.thread-name-prefix", "io-", "default"),
+        ],
+    );
+    let set = plain().zone("UTC").pool_size(7).set("pool.size", "2");
+    let expected = ("pool.size", "2", "builder.set(\"pool.size\")");
+    check(
+        set.set("zone", "Asia/Tokyo"),
+        &[expected, ("zone", "Asia/Tokyo", "builder.set(\"zone\")")],
+    );
+}
+
+#[test]
 fn what_is_set_higher_up_wins() {
     let toml = "[scheduler.tasks.report]\nfixed-rate = \"20s\"\n";
     let check = |builder: Builder, source: &str, value: &str| {

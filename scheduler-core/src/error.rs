@@ -50,6 +50,17 @@ enum Kind {
 /// The text of a panic is its message where it is a string, and otherwise says that it is not text.
 /// It is cut at a character boundary to at most [`Failure::MESSAGE_BYTES_MAX`] bytes. The panic
 /// payload itself is not kept: it belongs to the task, and dropping it is the task's code.
+///
+/// ```
+/// use scheduler_core::ScheduledThreadPool;
+///
+/// let pool = ScheduledThreadPool::new(1);
+/// let error = pool.submit(|| -> u32 { panic!("no luck") })?.wait().unwrap_err();
+/// let failure = error.failure().expect("it failed");
+/// assert!(failure.is_panic());
+/// assert_eq!(failure.message(), "no luck");
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     message: Arc<str>,

@@ -29,6 +29,7 @@
 //! | [`task`] | what is to be run, its states and its handle |
 //! | [`observe`] | what happened |
 //! | [`pool`] | workers and policies |
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod error;

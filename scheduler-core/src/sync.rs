@@ -52,6 +52,28 @@ macro_rules! local {
 }
 pub(crate) use local;
 
+/// Something that threads contend for, in cache lines of its own, so that nothing else is slowed down.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Apart<T>(pub(crate) T);
+
+impl<T> Deref for Apart<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// A number of the calling thread: small, and mostly its own.
+pub(crate) fn thread_number() -> usize {
+    static THREADS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    std::thread_local! {
+        static NUMBER: usize = THREADS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+    NUMBER.try_with(|number| *number).unwrap_or_default()
+}
+
 /// A mutual exclusion lock without poisoning.
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T>(platform::Mutex<T>);

@@ -33,6 +33,7 @@
 //! assert_eq!(error.caret(), "0 0 25 * * *\n    ^^ hour");
 //! # Ok::<(), scheduler_expr::ParseCronError>(())
 //! ```
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod attribute;
 mod calendar;

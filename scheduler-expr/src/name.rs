@@ -26,6 +26,15 @@ const BYTES_MAX: usize = 200;
 /// Checks that a name can be found again in settings and messages: it has no blanks around it and
 /// no control character in it, and is neither empty nor longer than 200 bytes.
 ///
+/// ```
+/// use scheduler_expr::check_name;
+///
+/// assert!(check_name("daily-report").is_ok());
+/// let error = check_name(" daily-report").unwrap_err();
+/// assert_eq!(error.to_string(), "has blanks around it");
+/// assert_eq!(error.help(), Some("write `daily-report`"));
+/// ```
+///
 /// # Errors
 ///
 /// When it cannot. The error reads as the end of a sentence that begins with what is named.

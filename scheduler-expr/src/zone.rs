@@ -60,6 +60,14 @@ pub struct ParseZoneError {
 
 /// Checks that `name` is an IANA time zone, in its exact spelling.
 ///
+/// ```
+/// use scheduler_expr::check_zone_name;
+///
+/// assert!(check_zone_name("Europe/Berlin").is_ok());
+/// let error = check_zone_name("europe/berlin").unwrap_err();
+/// assert_eq!(error.to_string(), "unknown time zone `europe/berlin`");
+/// ```
+///
 /// # Errors
 ///
 /// When it is not. Java's abbreviations (`PST`) and custom offsets (`GMT+2`), which Spring accepts,
@@ -77,6 +85,10 @@ pub fn check_zone_name(name: &str) -> Result<(), ParseZoneError> {
 }
 
 /// The names of all time zones, sorted.
+///
+/// ```
+/// assert!(scheduler_expr::zone_names().any(|name| name == "Europe/Berlin"));
+/// ```
 pub fn zone_names() -> impl Iterator<Item = &'static str> {
     ZONES.lines()
 }

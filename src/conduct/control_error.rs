@@ -10,6 +10,20 @@ use crate::observe::Failure;
 use crate::observe::TaskState;
 
 /// Why a task could not be run, paused, resumed, rescheduled or cancelled.
+///
+/// ```rust,standalone_crate
+/// use scheduler::{Schedule, Scheduler};
+///
+/// let scheduler = Scheduler::builder()
+///     .task("report", Schedule::cron("@daily"), |_| {})
+///     .spawn()?;
+/// let error = scheduler.tasks().get("reprot").unwrap_err();
+/// assert!(error.is_unknown());
+/// assert_eq!(error.to_string(), "no task named `reprot`; did you mean `report`?");
+/// assert!(scheduler.tasks().get("report")?.resume().unwrap_err().is_not_paused());
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlError {
     task: Arc<str>,

@@ -12,6 +12,15 @@ use std::time::Duration;
 /// | `skip` | 0, 2, 4, … |
 /// | `queue_one` | 0, 1.5, 3, … |
 /// | `allow` | 0, 1, 2, … |
+///
+/// ```
+/// use scheduler::scheduled;
+///
+/// #[scheduled(fixed_rate = "1s", overlap = "queue_one")]
+/// fn refresh() {}
+///
+/// assert_eq!(scheduler::Overlap::default().name(), "skip");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[doc(alias = "DisallowConcurrentExecution")]
 #[non_exhaustive]
@@ -43,6 +52,16 @@ impl Overlap {
 ///
 /// A fire time is missed when it could not start before the next one has come too, or is more than
 /// 60 s late. (The threshold is Quartz's; `catch_up` is what the JDK does.)
+///
+/// ```
+/// use scheduler::scheduled;
+///
+/// // After a night in which nothing could run, once for each hour.
+/// #[scheduled(cron = "@hourly", misfire = "catch_up")]
+/// fn close_the_hour() {}
+///
+/// assert_eq!(scheduler::Misfire::CatchUp.name(), "catch_up");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Misfire {
@@ -68,6 +87,17 @@ impl Misfire {
 }
 
 /// What becomes of a task after a run whose last attempt failed.
+///
+/// ```
+/// use scheduler::scheduled;
+///
+/// #[scheduled(fixed_delay = "1s", on_error = "stop")]
+/// fn migrate() -> Result<(), String> {
+///     Ok(())
+/// }
+///
+/// assert_eq!(scheduler::OnError::default().name(), "continue");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnError {

@@ -32,16 +32,52 @@ enum What {
 
 /// So many runs of a task, since it was added, that are over: for
 /// [`TaskControl::wait_for`](crate::TaskControl::wait_for).
+///
+/// ```rust,standalone_crate
+/// use scheduler::{Schedule, Scheduler, runs};
+/// use std::time::Duration;
+///
+/// let scheduler = Scheduler::builder()
+///     .task("import", Schedule::fixed_rate("1ms"), |_| {})
+///     .spawn()?;
+/// scheduler.wait_for("import", runs(3), Duration::from_secs(10))?;
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub const fn runs(count: u64) -> Until {
     Until { what: What::Runs, count }
 }
 
 /// So many runs that ended well, since the task was added.
+///
+/// ```rust,standalone_crate
+/// use scheduler::{Schedule, Scheduler, successes};
+/// use std::time::Duration;
+///
+/// let scheduler = Scheduler::builder()
+///     .task("import", Schedule::fixed_rate("1ms"), |_| {})
+///     .spawn()?;
+/// scheduler.wait_for("import", successes(3), Duration::from_secs(10))?;
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub const fn successes(count: u64) -> Until {
     Until { what: What::Successes, count }
 }
 
 /// So many runs that failed — by an error, a panic or a timeout — since the task was added.
+///
+/// ```rust,standalone_crate
+/// use scheduler::{Schedule, Scheduler, failures};
+/// use std::time::Duration;
+///
+/// let scheduler = Scheduler::builder()
+///     .task("import", Schedule::fixed_rate("1ms"), |_| Err::<(), _>("no"))
+///     .spawn()?;
+/// scheduler.wait_for("import", failures(3), Duration::from_secs(10))?;
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub const fn failures(count: u64) -> Until {
     Until { what: What::Failures, count }
 }

@@ -41,6 +41,14 @@ impl Call {
 
 /// What a closure that is a task may return: `()`, or `Result<(), E>` where `E` can be boxed as an
 /// error, as all errors, texts and `anyhow::Error` can.
+///
+/// ```
+/// use scheduler::TaskOutput;
+///
+/// fn may_be_returned<T: TaskOutput>(_: T) {}
+/// may_be_returned(());
+/// may_be_returned(Ok::<(), String>(()));
+/// ```
 #[diagnostic::on_unimplemented(
     message = "a task cannot return `{Self}`",
     label = "not a return type the scheduler understands",

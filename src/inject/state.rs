@@ -11,6 +11,16 @@ use std::sync::Arc;
 ///
 /// Several tasks may run at the same time, so it has to be possible to share the value between
 /// threads. All types that can be are `Managed`; there is nothing to implement.
+///
+/// ```
+/// use scheduler::Managed;
+///
+/// #[derive(Default)]
+/// struct Sessions(std::sync::Mutex<Vec<String>>);
+///
+/// fn is_managed<T: Managed>(_: &T) {}
+/// is_managed(&Sessions::default());
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be managed state: tasks on several threads would share it",
     label = "cannot be shared between threads",

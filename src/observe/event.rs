@@ -218,6 +218,16 @@ pub enum Event {
 }
 
 /// Why a run in progress was asked to stop.
+///
+/// ```
+/// use scheduler::{Event, StopReason};
+///
+/// fn listen(event: &Event) {
+///     if let Event::StopAsked { run, why: StopReason::Timeout, .. } = event {
+///         println!("{} takes too long", run.task_name());
+///     }
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StopReason {

@@ -79,6 +79,22 @@ impl From<Failure> for Outcome {
 }
 
 /// Why a run, or one attempt of it, failed: texts only, cheap to clone.
+///
+/// ```
+/// use scheduler::{Event, Failure};
+///
+/// /// `disk full: no space left on device`
+/// fn in_one_line(failure: &Failure) -> String {
+///     let causes = failure.causes().map(|cause| format!(": {cause}"));
+///     failure.message().to_owned() + &causes.collect::<String>()
+/// }
+///
+/// fn listen(event: &Event) {
+///     if let Event::AttemptFailed { run, failure, .. } = event {
+///         println!("{}: {}", run.task_name(), in_one_line(failure));
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     kind: Kind,

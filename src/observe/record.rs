@@ -12,6 +12,21 @@ use crate::entry::Location;
 use crate::run::Cause;
 
 /// What is known of a task whatever it does: its name, its rule, its place in the source.
+///
+/// ```rust,standalone_crate
+/// use scheduler::{RuleKind, Schedule, Scheduler};
+/// use std::time::Duration;
+///
+/// let scheduler = Scheduler::builder()
+///     .task("sweep", Schedule::fixed_delay("30s"), |_| {})
+///     .spawn()?;
+/// let facts = &scheduler.tasks().list()[0].facts;
+/// assert_eq!(facts.kind, RuleKind::FixedDelay);
+/// assert_eq!(facts.period, Some(Duration::from_secs(30)));
+/// assert_eq!(&*facts.rule, "30s after each run");
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TaskFacts {
@@ -36,6 +51,10 @@ pub struct TaskFacts {
 }
 
 /// The kinds of rules by which a task fires.
+///
+/// ```
+/// assert_eq!(scheduler::RuleKind::FixedRate.name(), "fixed_rate");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RuleKind {
@@ -66,6 +85,16 @@ impl RuleKind {
 }
 
 /// Why a fire time passed without a run.
+///
+/// ```
+/// use scheduler::{Event, SkipReason};
+///
+/// fn listen(event: &Event) {
+///     if let Event::Skipped { task, reason: SkipReason::Misfire, count, .. } = event {
+///         println!("{task} missed {count} fire times");
+///     }
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum SkipReason {
@@ -93,6 +122,13 @@ impl SkipReason {
 }
 
 /// What a task is doing, as people see it.
+///
+/// ```
+/// use scheduler::TaskState;
+///
+/// assert!(TaskState::Cancelled.is_ended());
+/// assert_eq!(TaskState::Retrying.name(), "retrying");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TaskState {
@@ -136,6 +172,23 @@ impl TaskState {
 }
 
 /// A run that is over.
+///
+/// ```rust,standalone_crate
+/// use scheduler::{Schedule, Scheduler, runs};
+/// use std::time::Duration;
+///
+/// let scheduler = Scheduler::builder()
+///     .task("import", Schedule::once("0s"), |run| run.note("17 rows"))
+///     .spawn()?;
+/// scheduler.wait_for("import", runs(1), Duration::from_secs(10))?;
+/// let import = scheduler.tasks().get("import")?.snapshot();
+/// let last = &import.last_runs[0];
+/// assert_eq!((last.number, last.attempts), (1, 1));
+/// assert!(last.outcome.is_success());
+/// assert_eq!(&*last.notes[0], "17 rows");
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunRecord {
@@ -158,6 +211,20 @@ pub struct RunRecord {
 }
 
 /// How often what happened to a task, since it was added.
+///
+/// ```rust,standalone_crate
+/// use scheduler::{Schedule, Scheduler, runs};
+/// use std::time::Duration;
+///
+/// let scheduler = Scheduler::builder()
+///     .task("import", Schedule::once("0s"), |_| Err::<(), _>("disk full"))
+///     .spawn()?;
+/// scheduler.wait_for("import", runs(1), Duration::from_secs(10))?;
+/// let counters = scheduler.tasks().get("import")?.snapshot().counters;
+/// assert_eq!((counters.runs, counters.errors, counters.failures()), (1, 1, 1));
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {
@@ -199,6 +266,21 @@ impl Counters {
 }
 
 /// A task at one moment.
+///
+/// ```rust,standalone_crate
+/// use scheduler::{Schedule, Scheduler, TaskState};
+///
+/// let scheduler = Scheduler::builder()
+///     .task("report", Schedule::cron("0 0 9 * * MON-FRI").zone("Europe/Berlin"), |_| {})
+///     .spawn()?;
+/// let report = scheduler.tasks().get("report")?.snapshot();
+/// assert_eq!(report.state, TaskState::Waiting);
+/// assert!(report.next.is_some());
+/// assert_eq!(report.counters.runs, 0);
+/// assert!(report.facts.rule.starts_with("0 0 9 * * MON-FRI"));
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TaskSnapshot {

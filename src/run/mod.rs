@@ -53,6 +53,17 @@ pub type TaskResult = Result<(), TaskError>;
 pub type BoxFuture = Pin<Box<dyn Future<Output = TaskResult> + Send>>;
 
 /// Why a run happens.
+///
+/// ```
+/// use scheduler::{Cause, Run, scheduled};
+///
+/// #[scheduled(cron = "@daily")]
+/// fn report(run: Run) {
+///     if run.cause() == Cause::Manual {
+///         println!("somebody asked for it");
+///     }
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Cause {

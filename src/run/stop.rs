@@ -51,6 +51,20 @@ impl Stop {
 }
 
 /// A wait of a run ended early, because the run was asked to stop.
+///
+/// ```
+/// use scheduler::{Run, Stopped, scheduled};
+/// use std::time::Duration;
+///
+/// #[scheduled(fixed_delay = "1h")]
+/// fn import(run: Run) -> Result<(), Stopped> {
+///     for part in 0..10 {
+///         println!("part {part}");
+///         run.sleep(Duration::from_secs(1))?;
+///     }
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[doc(alias = "InterruptedException")]
 pub struct Stopped;

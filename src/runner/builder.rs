@@ -185,6 +185,26 @@ impl Builder {
     /// The scheduled methods of the type run once for each value, as tasks of their own: the task
     /// `shop::Reports::sweep` of the value `eu` is named `shop::Reports::sweep[eu]`. Tasks that take
     /// `&T` get the value without a name. (Spring: several beans of one class.)
+    ///
+    /// ```rust,standalone_crate
+    /// use scheduler::{Scheduler, scheduled};
+    ///
+    /// struct Shop(&'static str);
+    ///
+    /// #[scheduled]
+    /// impl Shop {
+    ///     #[scheduled(cron = "@daily")]
+    ///     fn report(&self) {
+    ///         println!("the report of {}", self.0);
+    ///     }
+    /// }
+    ///
+    /// let builder = Scheduler::builder().manage_named("eu", Shop("Dublin"));
+    /// let scheduler = builder.manage_named("us", Shop("Boston")).spawn()?;
+    /// assert!(scheduler.tasks().get("Shop::report[us]").is_ok());
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn manage_named<T: Managed>(mut self, name: &str, value: T) -> Self {
         self.states.insert(Some(name), Arc::new(value));
         self
@@ -252,6 +272,13 @@ impl Builder {
     ///
     /// A net for tasks in other crates, which the linker drops unless the crate is mentioned. A task
     /// is named in full, or by an unambiguous end of its path: `report` for `shop::jobs::report`.
+    ///
+    /// ```rust,standalone_crate
+    /// use scheduler::Scheduler;
+    ///
+    /// let error = Scheduler::builder().expect_tasks(["report"]).spawn().unwrap_err();
+    /// assert!(error.faults()[0].contains("no task named `report`"));
+    /// ```
     pub fn expect_tasks<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.expected.extend(names.into_iter().map(Into::into));
         self
@@ -303,6 +330,12 @@ impl Builder {
     ///
     /// Listeners are called one after the other on a thread of their own, so that a slow one delays no
     /// task. If they cannot keep up, events are dropped and counted.
+    ///
+    /// ```
+    /// use scheduler::{Event, Scheduler};
+    ///
+    /// let builder = Scheduler::builder().listener(|event: &Event| println!("{event:?}"));
+    /// ```
     pub fn listener(mut self, listener: impl Listener + 'static) -> Self {
         self.listeners.push(Arc::new(listener));
         self

@@ -17,6 +17,7 @@
 
 mod builder;
 mod context;
+mod fallbacks;
 mod launch;
 mod launcher;
 mod pools;
@@ -123,6 +124,16 @@ impl Scheduler {
     }
 
     /// As [`shutdown`](Self::shutdown), without blocking the calling thread.
+    ///
+    /// ```rust,standalone_crate
+    /// #[tokio::main]
+    /// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let scheduler = scheduler::Scheduler::builder().spawn()?;
+    ///     // … serve requests …
+    ///     scheduler.shutdown_async().await?;
+    ///     Ok(())
+    /// }
+    /// ```
     ///
     /// # Errors
     ///

@@ -9,6 +9,8 @@ use scheduler_core::trigger::Zone;
 use scheduler_expr::Attribute;
 
 use super::builder::Builder;
+use super::fallbacks::Values;
+use super::fallbacks::fallbacks;
 use super::pools;
 use super::pools::Pool;
 use super::pools::PoolPlan;
@@ -30,7 +32,6 @@ use crate::settings::Remark;
 use crate::settings::Settings;
 use crate::settings::TaskWords;
 use crate::settings::names::Names;
-use crate::speech;
 
 /// How long a stop waits for running tasks, unless somebody says otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -83,7 +84,10 @@ pub(crate) fn prepare(builder: &mut Builder) -> Result<Prepared, StartError> {
         return Err(StartError::of_faults(faults));
     }
     let limit = limit(builder, &applied);
-    let report = settings::report(&applied, &defaults(zone, &pools[0], limit));
+    let report = settings::report(
+        &applied,
+        &fallbacks(builder, &Values { zone, variable: &variable, pools: &pools, limit }),
+    );
     let is_dry_run = settings.is_dry_run();
     let (seed, remarks) = (builder.seed, applied.remarks);
     Ok(Prepared {
@@ -196,16 +200,6 @@ fn limit(builder: &Builder, applied: &Applied) -> Duration {
     }
     let period = globals.await_termination_period.as_ref().map(|set| set.value);
     period.or(builder.limit).unwrap_or(PATIENCE)
-}
-
-/// What counts where no setting does.
-fn defaults(zone: Zone, pool: &PoolPlan, limit: Duration) -> [(&'static str, String); 4] {
-    [
-        ("zone", zone.name().to_owned()),
-        ("pool.size", pool.size.to_string()),
-        ("thread-name-prefix", pool.prefix.clone()),
-        ("shutdown.await-termination-period", speech::duration(limit)),
-    ]
 }
 
 /// One fault for each task that is expected and not there.

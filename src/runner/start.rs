@@ -20,6 +20,16 @@ impl Builder {
     /// With `SCHEDULER_DRY_RUN=1` in the environment it says every effective value and where it comes
     /// from, and returns without having started anything.
     ///
+    /// ```no_run
+    /// use scheduler::Scheduler;
+    ///
+    /// struct Database;
+    ///
+    /// fn main() -> Result<(), scheduler::StartError> {
+    ///     Scheduler::builder().pool_size(4).manage(Database).start()
+    /// }
+    /// ```
+    ///
     /// # Errors
     ///
     /// When nothing could be started, with everything that is wrong in one error; or when tasks had
@@ -34,6 +44,15 @@ impl Builder {
     }
 
     /// As [`start`](Self::start), inside an async `main`: holds no thread of the runtime.
+    ///
+    /// ```no_run
+    /// use scheduler::Scheduler;
+    ///
+    /// #[tokio::main]
+    /// async fn main() -> Result<(), scheduler::StartError> {
+    ///     Scheduler::builder().pool_size(4).start_async().await
+    /// }
+    /// ```
     ///
     /// # Errors
     ///
@@ -52,6 +71,17 @@ impl Builder {
     ///
     /// With `SCHEDULER_DRY_RUN=1` in the environment it says every effective value and where it comes
     /// from, and ends the process with exit code 0: the program would go on to serve otherwise.
+    ///
+    /// ```rust,standalone_crate
+    /// use scheduler::{Schedule, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder()
+    ///     .task("tick", Schedule::fixed_rate("1s"), |run| println!("tick {}", run.number()))
+    ///     .spawn()?;
+    /// // … serve requests …
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -100,6 +100,19 @@ impl TaskControl {
     /// A rate or delay without an initial delay begins after one period. What settings say of the task
     /// does not count for the new rule, but its placeholders are replaced.
     ///
+    /// ```rust,standalone_crate
+    /// use scheduler::{Schedule, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder()
+    ///     .task("import", Schedule::cron("0 0 3 * * *"), |_| {})
+    ///     .spawn()?;
+    /// let import = scheduler.tasks().get("import")?;
+    /// import.reschedule(Schedule::cron("0 0 4 * * *").zone("Europe/Berlin"))?;
+    /// assert!(import.snapshot().facts.rule.starts_with("0 0 4 * * *"));
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// When the task has ended, or the schedule is faulty or has more in it than a rule.
@@ -120,6 +133,18 @@ impl TaskControl {
     }
 
     /// Asks the runs in progress to stop; the task goes on with its next fire time.
+    ///
+    /// ```rust,standalone_crate
+    /// use scheduler::{Schedule, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder()
+    ///     .task("import", Schedule::fixed_rate("1h").initial_delay("1h"), |_| {})
+    ///     .spawn()?;
+    /// let import = scheduler.tasks().get("import")?;
+    /// assert!(import.cancel_run().unwrap_err().is_not_running());
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -151,6 +151,18 @@ impl Tasks {
     /// Adds a task while the scheduler runs. Settings count for it as for any other, those of files and of
     /// [`set`](crate::Builder::set) if it was [announced](crate::Builder::announce_tasks).
     ///
+    /// ```rust,standalone_crate
+    /// use scheduler::{Schedule, Scheduler, TaskState};
+    ///
+    /// let scheduler = Scheduler::builder().spawn()?;
+    /// let feed = scheduler.tasks().add("feed-7", Schedule::fixed_rate("1h"), |_| println!("fetching"))?;
+    /// feed.run_now().ok(); // unless its first run is in progress
+    /// scheduler.tasks().remove("feed-7")?;
+    /// assert_eq!(feed.snapshot().state, TaskState::Cancelled);
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// When the schedule is faulty, the name is taken, or the scheduler is stopping.

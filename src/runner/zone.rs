@@ -31,7 +31,7 @@ pub(super) fn default_zone(
 }
 
 /// The zone that a value of `TZ` names, by itself or by its file; none if that is the system's.
-fn name_in_variable(value: &str) -> Option<&str> {
+pub(super) fn name_in_variable(value: &str) -> Option<&str> {
     let path = value.trim_start_matches(':');
     let name = path.strip_prefix("/usr/share/zoneinfo/").unwrap_or(path);
     (!matches!(name, "" | "/etc/localtime")).then_some(name)

@@ -56,7 +56,7 @@ pub(crate) use environment::Environment;
 pub(crate) use fault::{Fault, Level, Remark, word};
 pub(crate) use globals::{Globals, PoolSettings};
 pub(crate) use merge::{Effective, Refusal};
-pub(crate) use report::report;
+pub(crate) use report::{Fallback, report};
 pub(crate) use source::Source;
 pub(crate) use tasks::TaskWords;
 

@@ -7,6 +7,7 @@ use super::fault::visible;
 use super::file::ROOT;
 use super::merge::Effective;
 use super::schema;
+use super::source::Source;
 use super::source::Valued;
 use super::source::origins;
 
@@ -19,10 +20,19 @@ struct Block {
     rows: Vec<[String; 3]>,
 }
 
-/// The text of the dry run. `defaults` are the values of settings that nobody set, by the key
-/// behind `scheduler.`.
-pub(crate) fn report(applied: &Applied, defaults: &[(&str, String)]) -> String {
-    let mut blocks = vec![globals(applied, defaults)];
+/// What counts for a setting where no setting says anything.
+#[derive(Debug)]
+pub(crate) struct Fallback {
+    /// The key behind `scheduler.`.
+    pub(crate) key: String,
+    pub(crate) text: String,
+    /// A call of the builder, a variable that is not ours, or nobody.
+    pub(crate) source: Source,
+}
+
+/// The text of the dry run.
+pub(crate) fn report(applied: &Applied, fallbacks: &[Fallback]) -> String {
+    let mut blocks = vec![globals(applied, fallbacks)];
     let mut tasks: Vec<&Effective> = applied.tasks.iter().collect();
     tasks.sort_by_key(|task| task.name());
     blocks.extend(tasks.into_iter().map(task));
@@ -45,18 +55,19 @@ pub(crate) fn report(applied: &Applied, defaults: &[(&str, String)]) -> String {
     out
 }
 
-fn globals(applied: &Applied, defaults: &[(&str, String)]) -> Block {
-    let set = applied.globals.texts();
+fn globals(applied: &Applied, fallbacks: &[Fallback]) -> Block {
+    let set = applied.globals.texts().into_iter();
     let mut rows: Vec<[String; 3]> =
-        set.iter().map(|(key, valued)| row(&format!("{ROOT}.{key}"), valued)).collect();
-    for (key, text) in defaults {
-        if !set.iter().any(|(known, _)| known == key) {
-            rows.push(row(&format!("{ROOT}.{key}"), &Valued::default(text)));
-        }
-    }
+        set.map(|(key, valued)| row(&format!("{ROOT}.{key}"), valued)).collect();
     for pool in &applied.pools {
         for (key, valued) in pool.texts() {
             rows.push(row(&format!("{ROOT}.{}.{}.{key}", schema::POOLS, pool.name), valued));
+        }
+    }
+    for Fallback { key, text, source } in fallbacks {
+        let fallback = row(&format!("{ROOT}.{key}"), &Valued::plain(text, source.clone()));
+        if !rows.iter().any(|[known, ..]| *known == fallback[0]) {
+            rows.push(fallback);
         }
     }
     rows.sort();

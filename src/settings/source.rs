@@ -11,6 +11,8 @@ pub(crate) enum Source {
     Default,
     /// The annotation, or the call that added the task: file and line.
     Annotation(String),
+    /// This call of the builder.
+    Code { call: String },
     /// `builder.set` with this key.
     Builder { key: String },
     /// This variable of the environment.
@@ -24,6 +26,7 @@ impl fmt::Display for Source {
         match self {
             Self::Default => f.write_str("default"),
             Self::Annotation(place) => f.write_str(place),
+            Self::Code { call } => f.write_str(&visible(call)),
             Self::Builder { key } => write!(f, "builder.set(\"{}\")", visible(key)),
             Self::Environment { variable } => write!(f, "env {}", visible(variable)),
             Self::File { path, line } => write!(f, "{}:{line}", visible(path)),
@@ -53,7 +56,11 @@ pub(crate) struct Valued {
 impl Valued {
     /// A text that nobody wrote.
     pub(super) fn default(text: &str) -> Self {
-        let source = Source::Default;
+        Self::plain(text, Source::Default)
+    }
+
+    /// A text without placeholders.
+    pub(super) fn plain(text: &str, source: Source) -> Self {
         Self { text: text.to_owned(), written: text.to_owned(), source, via: Vec::new() }
     }
 
@@ -92,6 +99,7 @@ mod tests {
         for (source, expected) in [
             (Source::Default, "default"),
             (Source::Annotation("src/reports.rs:12".to_owned()), "src/reports.rs:12"),
+            (Source::Code { call: "builder.zone(…)".to_owned() }, "builder.zone(…)"),
             (Source::Builder { key: "zone".to_owned() }, "builder.set(\"zone\")"),
             (Source::Environment { variable: "SCHEDULER_ZONE".to_owned() }, "env SCHEDULER_ZONE"),
             (Source::File { path, line: 7 }, "scheduler.toml:7"),

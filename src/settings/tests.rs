@@ -658,30 +658,42 @@ fn the_report_shows_every_value_and_its_source() {
         toml: "[scheduler]\npools.io.size = 3\n",
     }
     .apply();
-    let defaults = [("pool.size", "8".to_owned()), ("zone", "unused".to_owned())];
+    let fallback = |key: &str, text: &str, source: Source| Fallback {
+        key: key.to_owned(),
+        text: text.to_owned(),
+        source,
+    };
+    let call = Source::Code { call: "builder.zone(…)".to_owned() };
+    let fallbacks = [
+        fallback("pool.size", "8", Source::Default),
+        fallback("zone", "unused", call.clone()),
+        fallback("pools.io.size", "unused", call.clone()),
+        fallback("pools.io.thread-name-prefix", "io-", call),
+    ];
     assert_eq!(
-        report(&applied, &defaults),
+        report(&applied, &fallbacks),
         "\
 settings
-  scheduler.pool.size      8              default
-  scheduler.pools.io.size  3              scheduler.toml:2
-  scheduler.zone           UTC            builder.set(\"zone\"), written `${MY_ZONE}`; MY_ZONE: env MY_ZONE
+  scheduler.pool.size                    8              default
+  scheduler.pools.io.size                3              scheduler.toml:2
+  scheduler.pools.io.thread-name-prefix  io-            builder.zone(…)
+  scheduler.zone                         UTC            builder.set(\"zone\"), written `${MY_ZONE}`; MY_ZONE: env MY_ZONE
 
 task shop::jobs::report (src/jobs.rs:12)
-  cron                     0 30 8 * * *   env SCHEDULER_TASKS_REPORT_CRON
-  zone                     Europe/Berlin  src/jobs.rs:12
-  enabled                  true           default
-  overlap                  skip           default
-  misfire                  run_once       default
-  on_error                 continue       default
+  cron                                   0 30 8 * * *   env SCHEDULER_TASKS_REPORT_CRON
+  zone                                   Europe/Berlin  src/jobs.rs:12
+  enabled                                true           default
+  overlap                                skip           default
+  misfire                                run_once       default
+  on_error                               continue       default
 
 task shop::purge (src/purge.rs:3)
-  fixed_delay              5s             src/purge.rs:3
-  initial_delay            1m             src/purge.rs:3
-  enabled                  true           default
-  overlap                  skip           default
-  misfire                  run_once       default
-  on_error                 continue       default
+  fixed_delay                            5s             src/purge.rs:3
+  initial_delay                          1m             src/purge.rs:3
+  enabled                                true           default
+  overlap                                skip           default
+  misfire                                run_once       default
+  on_error                               continue       default
 "
     );
 }

@@ -3,6 +3,13 @@
 use std::time::Duration;
 
 /// So many milliseconds.
+///
+/// ```
+/// use scheduler::testing::*;
+///
+/// assert_eq!(millis(1_500) + minutes(2), secs(121) + millis(500));
+/// assert_eq!(days(1), hours(24));
+/// ```
 #[must_use]
 pub const fn millis(count: u64) -> Duration {
     Duration::from_millis(count)

@@ -37,6 +37,14 @@ pub struct Moment {
 
 /// An instant, from the text of one or from a type of `chrono`; see [`Moment`].
 ///
+/// ```
+/// use scheduler::testing::moment;
+///
+/// let nine = moment("2026-03-30T09:00[Europe/Berlin]");
+/// assert_eq!(nine.local(), "Mon 2026-03-30 09:00+02:00");
+/// assert_eq!(nine.instant().to_rfc3339(), "2026-03-30T07:00:00+00:00");
+/// ```
+///
 /// # Panics
 ///
 /// When the text is none, or the local time it says is skipped by its zone or comes twice; the message
@@ -111,6 +119,14 @@ impl fmt::Debug for Moment {
 }
 
 /// What names an instant: a text, an instant of `chrono`, or a [`Moment`].
+///
+/// ```
+/// use scheduler::testing::moment;
+///
+/// let noon = moment("2026-03-27T12:00[Europe/Berlin]");
+/// assert_eq!(noon, moment("2026-03-27T11:00:00Z"));
+/// assert_eq!(moment(noon.instant()), noon);
+/// ```
 pub trait IntoMoment {
     /// The instant, or why this is none.
     ///

@@ -6,6 +6,17 @@ use super::sim::Sim;
 use crate::observe::Outcome;
 
 /// What a test expects of one run: see [`assert_outcomes!`](crate::assert_outcomes).
+///
+/// ```
+/// use scheduler::Schedule;
+/// use scheduler::testing::*;
+///
+/// let mut sim = Sim::at("2026-01-01T00:00:00Z")
+///     .define("import", Schedule::fixed_rate("1m"), |_| {});
+/// sim.fail_next("import", "disk full");
+/// sim.advance(secs(60));
+/// assert_outcomes!(sim, "import", [Error("disk full"), Success]);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Expected {

@@ -103,6 +103,17 @@ fn of_entry(entry: &Entry) -> Definition {
 ///
 /// Its times are fire times as the rule says them, without jitter. Those of a fixed rate count from the
 /// [start](Self::from); those of a fixed delay, too, as if each run took no time.
+///
+/// ```
+/// use scheduler::scheduled;
+/// use scheduler::testing::schedule_of;
+///
+/// #[scheduled(cron = "${report.cron:0 0 9 * * *}")]
+/// fn report() {}
+///
+/// let next = |at: &str| schedule_of(report).set("report.cron", at).next_after("2026-01-01T00:00:00Z");
+/// assert_eq!(next("0 0 8 * * *").to_string(), "2026-01-01T08:00:00Z");
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "a schedule does nothing until it is asked"]
 pub struct ScheduleOf {
@@ -314,6 +325,14 @@ fn on_grid(first: DateTime<Utc>, period: TimeDelta, from: DateTime<Utc>) -> Opti
 }
 
 /// Fire times in their order; a slice of [`Moment`]s.
+///
+/// ```
+/// use scheduler::testing::schedule;
+///
+/// let times = schedule("0 0 9 * * *").from("2026-01-01T00:00:00Z").take(3);
+/// assert_eq!(times.len(), 3);
+/// assert_eq!(times[2].local(), "Sat 2026-01-03 09:00+00:00");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FireTimes(Vec<Moment>);
 

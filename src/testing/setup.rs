@@ -64,6 +64,16 @@ impl Sim {
     }
 
     /// Plays a task that is a closure.
+    ///
+    /// ```
+    /// use scheduler::Schedule;
+    /// use scheduler::testing::*;
+    ///
+    /// let mut sim = Sim::at("2026-01-01T00:00:00Z")
+    ///     .define("tick", Schedule::fixed_rate("10s"), |run| run.note("here"));
+    /// sim.advance(secs(25));
+    /// assert_eq!(sim.starts("tick"), [0, 10, 20].map(secs));
+    /// ```
     #[track_caller]
     pub fn define<R: TaskOutput>(
         self,
@@ -139,6 +149,14 @@ impl Sim {
     /// `.builder(|builder| builder.settings("prod.toml", include_str!("../prod.toml")))`.
     ///
     /// Its clock and its Tokio runtime are those of the simulation, and listeners are called in place.
+    ///
+    /// ```no_run
+    /// use scheduler::testing::Sim;
+    ///
+    /// let sim = Sim::at("2026-01-01T00:00:00Z")
+    ///     .discovered()
+    ///     .builder(|builder| builder.zone("Europe/Berlin").expect_tasks(["report"]));
+    /// ```
     #[track_caller]
     pub fn builder(self, change: impl FnOnce(Builder) -> Builder) -> Self {
         let setup = self.take_setup();

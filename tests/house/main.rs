@@ -2,5 +2,6 @@
 //! drift.
 
 mod layers;
+mod paths;
 mod sources;
 mod tidy;

@@ -45,6 +45,19 @@ use crate::unwind::catch;
 pub use stats::PoolStats;
 
 /// Something that happened in a pool.
+///
+/// ```
+/// use scheduler_core::{Event, ScheduledThreadPool};
+///
+/// let pool = ScheduledThreadPool::builder()
+///     .listener(|event: &Event<'_>| {
+///         if let Event::RunFinished { run, duration, .. } = event {
+///             println!("{:?} took {duration:?}", run.task_name());
+///         }
+///     })
+///     .build()?;
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
@@ -61,7 +74,7 @@ pub enum Event<'a> {
         outcome: &'a Result<(), Failure>,
         /// How long it took, by the monotonic clock.
         duration: Duration,
-        /// When the task fires next; none when it has ended.
+        /// When the task fires next; none when it has ended, or will never be due.
         next: Option<DateTime<Utc>>,
     },
     /// A task will not run again: it completed, failed or was cancelled.
@@ -122,6 +135,22 @@ pub enum Event<'a> {
 /// Is told what happens in a pool.
 ///
 /// Called on the thread on which it happens: what a listener does there, the worker waits for.
+///
+/// ```
+/// use scheduler_core::{Event, Listener};
+/// use std::sync::atomic::{AtomicU64, Ordering};
+///
+/// #[derive(Default)]
+/// struct Runs(AtomicU64);
+///
+/// impl Listener for Runs {
+///     fn on_event(&self, event: &Event<'_>) {
+///         if let Event::RunFinished { .. } = event {
+///             self.0.fetch_add(1, Ordering::Relaxed);
+///         }
+///     }
+/// }
+/// ```
 pub trait Listener: Send + Sync {
     /// Takes note of an event. A panic is contained and goes unreported.
     fn on_event(&self, event: &Event<'_>);

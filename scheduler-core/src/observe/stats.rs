@@ -1,6 +1,18 @@
 //! The counters of a pool at one moment.
 
 /// The counters of a pool, all read at one moment.
+///
+/// ```
+/// use scheduler_core::ScheduledThreadPool;
+/// use std::time::Duration;
+///
+/// let pool = ScheduledThreadPool::new(2);
+/// let later = pool.schedule(Duration::from_secs(3_600), || ())?;
+/// assert_eq!(pool.stats().queued, 1);
+/// later.cancel();
+/// assert_eq!(pool.stats().queued, 0);
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolStats {

@@ -116,11 +116,23 @@ impl<T> Agenda<T> {
     /// come there.
     pub(crate) fn next_look(&mut self, now: Now) -> Option<Tick> {
         let tick = self.ticks.first().map(|key| Tick::from_nanos(key.due));
-        let wall = self.walls.first().map(|key| {
-            let left = key.due.saturating_sub(now.wall.key());
-            now.tick + Duration::from_nanos(left).min(WALL_CHECK)
-        });
-        [tick, wall].into_iter().flatten().min().filter(|look| *look != Tick::MAX)
+        [tick, self.wall_look(now)].into_iter().flatten().min().filter(|look| *look != Tick::MAX)
+    }
+
+    /// When to look again after the next look, on the monotonic clock, as far as that is at hand.
+    pub(crate) fn second_look(&mut self, now: Now) -> Option<Tick> {
+        let ticks = [self.ticks.first(), self.ticks.second()];
+        let [first, second] = ticks.map(|key| key.map(|key| Tick::from_nanos(key.due)));
+        let wall = self.wall_look(now);
+        let is_wall_first = wall.is_some_and(|wall| first.is_none_or(|first| wall < first));
+        let look = if is_wall_first { first } else { [second, wall].into_iter().flatten().min() };
+        look.filter(|look| *look != Tick::MAX)
+    }
+
+    fn wall_look(&mut self, now: Now) -> Option<Tick> {
+        let key = self.walls.first()?;
+        let left = key.due.saturating_sub(now.wall.key());
+        Some(now.tick + Duration::from_nanos(left).min(WALL_CHECK))
     }
 
     /// When the first item is due, as both clocks go now: for whoever moves the clocks himself.

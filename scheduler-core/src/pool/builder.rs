@@ -128,7 +128,8 @@ impl PoolBuilder {
         self
     }
 
-    /// The stack size of workers' threads in bytes; the standard library's default if not set.
+    /// The stack size of workers' threads in bytes, at least 64 KiB; the standard library's default if not
+    /// set.
     ///
     /// A task that overflows its stack ends the process: Rust cannot contain that. No effect together
     /// with [`thread_factory`](Self::thread_factory).

@@ -21,6 +21,17 @@ use crate::time::Due;
 use crate::time::Now;
 
 /// A task that waits in the queue, as a [snapshot](ScheduledThreadPool::queue) shows it.
+///
+/// ```
+/// use scheduler_core::{ScheduledThreadPool, Task};
+/// use std::time::Duration;
+///
+/// let pool = ScheduledThreadPool::new(1);
+/// let report = Task::once(|| ()).name("report").initial_delay(Duration::from_secs(3_600));
+/// pool.submit_task(report)?;
+/// assert_eq!(pool.queue()[0].name.as_deref(), Some("report"));
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueuedTask {

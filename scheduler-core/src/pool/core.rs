@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 
 use super::agenda::Agenda;
+use super::inbox::Withdrawal;
+use super::roster::Looks;
 use super::roster::Roster;
 use super::roster::WorkerNumber;
 use super::shutdown::Kind;
@@ -78,12 +80,12 @@ impl<I: Item> Core<I> {
     pub(crate) fn next(
         &mut self,
         worker: WorkerNumber,
-        done: Done<I>,
+        done: Done,
         now: Now,
         effects: &mut Effects<I>,
     ) -> Take<I> {
         self.settle(worker, done, now, effects);
-        if !effects.cancel.is_empty() && !planted("L10 late") {
+        if effects.cancels() && !planted("L10 late") {
             return Take::Again;
         }
         self.roster.arrive(worker);
@@ -105,15 +107,16 @@ impl<I: Item> Core<I> {
         if is_over || may_leave && self.roster.has_timed_out(worker, now.tick) {
             return self.leave(worker, now, effects);
         }
-        let next_look = self.agenda.next_look(now);
-        Take::Wait(self.roster.park(worker, now.tick, next_look, may_leave))
+        let looks =
+            Looks { next: self.agenda.next_look(now), second: self.agenda.second_look(now) };
+        Take::Wait(self.roster.park(worker, now.tick, looks, may_leave))
     }
 
     /// Notes that the future of a worker's run is pending.
     pub(crate) fn suspend(&mut self, item: &I, effects: &mut Effects<I>) {
         self.suspended.insert(item.sequence(), item.clone());
         if self.state >= RunState::Stopping {
-            effects.cancel.push(item.clone());
+            effects.rare().cancel.push(item.clone());
         }
     }
 
@@ -127,15 +130,27 @@ impl<I: Item> Core<I> {
         self.enter(item, Kind::Resumed, Due::Tick(now.tick), now, effects);
     }
 
-    /// Forgets a task that was cancelled.
-    pub(crate) fn withdraw(&mut self, sequence: u64, ticket: Ticket, effects: &mut Effects<I>) {
-        let is_internal = self.agenda.find(ticket).is_some_and(|entry| entry.kind.is_internal());
-        if self.remove_on_cancel || is_internal {
-            let removed = self.agenda.remove(ticket);
-            effects.release.extend(removed.map(|entry| self.taken(entry)));
+    /// Forgets tasks that were cancelled.
+    pub(super) fn withdraw_all(
+        &mut self,
+        withdrawals: impl IntoIterator<Item = Withdrawal>,
+        effects: &mut Effects<I>,
+    ) {
+        let mut is_any = false;
+        for Withdrawal { sequence, ticket } in withdrawals {
+            is_any = true;
+            let kind = || self.agenda.find(ticket).map(|entry| entry.kind);
+            if self.remove_on_cancel || kind().is_some_and(Kind::is_internal) {
+                let removed = self.agenda.remove(ticket);
+                effects.release.extend(removed.map(|entry| self.taken(entry)));
+            }
+            if !self.suspended.is_empty() {
+                effects.release.extend(self.suspended.remove(&sequence));
+            }
         }
-        effects.release.extend(self.suspended.remove(&sequence));
-        self.after_removal(effects);
+        if is_any {
+            self.after_removal(effects);
+        }
     }
 
     /// Takes a task out of the queue, if it waits there.
@@ -169,11 +184,11 @@ impl<I: Item> Core<I> {
     /// Removes a worker whose thread did not start.
     pub(crate) fn lose(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) {
         // What a dead worker was running will not come to an end by itself.
-        effects.cancel.extend(self.dismiss(worker));
+        effects.rare().cancel.extend(self.dismiss(worker));
         self.see_to_the_queue(now, effects);
         if self.state == RunState::ShuttingDown && self.roster.live() == 0 {
             // Nobody is left to run what waits, and no submission will come that could start somebody.
-            effects.cancel.extend(self.drain(now));
+            effects.rare().cancel.extend(self.drain(now));
         }
         self.try_terminate(effects);
     }
@@ -240,31 +255,37 @@ impl<I: Item> Core<I> {
     pub(crate) fn settle(
         &mut self,
         worker: WorkerNumber,
-        done: Done<I>,
+        done: Done,
         now: Now,
         effects: &mut Effects<I>,
     ) {
-        let counts = matches!(done, Done::Ended | Done::Recurs(..));
-        if !matches!(done, Done::Nothing) {
-            let vacated = self.roster.vacate(worker);
-            let rang = vacated.as_ref().is_some_and(Item::is_alarm);
-            self.ringing -= usize::from(rang);
-            self.completed += u64::from(counts && !rang);
-            effects.release.extend(vacated);
+        if matches!(done, Done::Nothing) {
+            return;
         }
-        if let Done::Recurs(item, due) = done {
+        let Some(item) = self.roster.vacate(worker) else { return };
+        let rang = item.is_alarm();
+        let counts = matches!(done, Done::Ended | Done::Recurs(_)) && !rang;
+        self.ringing -= usize::from(rang);
+        self.completed += u64::from(counts);
+        match done {
             // Nobody is woken for it: its worker is about to look at the queue.
-            if !may_run(self.state, Kind::Recurring, due.is_reached(now), self.policy) {
-                effects.cancel.push(item);
-                return;
-            }
-            if item.wants_renewal() && !item.is_ended() {
-                self.send_off(item, effects);
-            } else {
-                self.put(item, Kind::Recurring, due.not_overtaking(now), Some(now), effects);
-            }
-            self.hire_if_missing(effects);
+            Done::Recurs(due) => self.take_back(item, due, now, effects),
+            _ => effects.release.push(item),
         }
+    }
+
+    /// Takes a task back in that has been run and is due again.
+    fn take_back(&mut self, item: I, due: Due, now: Now, effects: &mut Effects<I>) {
+        if !may_run(self.state, Kind::Recurring, due.is_reached(now), self.policy) {
+            effects.rare().cancel.push(item);
+            return;
+        }
+        if item.wants_renewal() && !item.is_ended() {
+            self.send_off(item, effects);
+        } else {
+            self.put(item, Kind::Recurring, due.not_overtaking(now), Some(now), effects);
+        }
+        self.hire_if_missing(effects);
     }
 
     /// Sees to it that somebody looks at the queue when its first task is due.

@@ -104,6 +104,9 @@ impl fmt::Debug for WorkerThread {
     }
 }
 
+/// What a worker needs itself, and some more.
+const STACK_MIN: usize = 64 * 1024;
+
 /// The default factory: named threads of the standard library, with a stack of the given size.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StdThreads {
@@ -114,7 +117,7 @@ impl ThreadFactory for StdThreads {
     fn start(&self, worker: WorkerThread) -> io::Result<()> {
         let mut thread = thread::Builder::new().name(worker.name().to_owned());
         if let Some(size) = self.stack_size {
-            thread = thread.stack_size(size);
+            thread = thread.stack_size(size.max(STACK_MIN));
         }
         thread.spawn(move || worker.run()).map(drop)
     }

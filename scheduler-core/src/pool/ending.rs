@@ -51,7 +51,7 @@ impl<I: Item> Core<I> {
             if item.is_ended() {
                 effects.release.push(item);
             } else if is_internal {
-                effects.cancel.push(item);
+                effects.rare().cancel.push(item);
             } else {
                 drained.push(item);
             }
@@ -59,8 +59,8 @@ impl<I: Item> Core<I> {
         if planted("L10") {
             drained.extend(self.roster.running().cloned());
         }
-        effects.cancel.extend(std::mem::take(&mut self.suspended).into_values());
-        effects.interrupt.extend(self.roster.running().cloned());
+        effects.rare().cancel.extend(std::mem::take(&mut self.suspended).into_values());
+        effects.rare().interrupt.extend(self.roster.running().cloned());
         effects.wake.extend(self.roster.everyone_waiting());
         self.try_terminate(effects);
         drained
@@ -84,7 +84,7 @@ impl<I: Item> Core<I> {
         let swept = self.agenda.extract(now, &mut |is_due, entry| {
             !may_run(state, entry.kind, is_due, policy) || entry.item.is_ended()
         });
-        effects.cancel.extend(swept.into_iter().map(|entry| self.taken(entry)));
+        effects.rare().cancel.extend(swept.into_iter().map(|entry| self.taken(entry)));
     }
 
     /// Declares the end if nothing is left to run, and nobody to run it.
@@ -98,8 +98,8 @@ impl<I: Item> Core<I> {
         if is_over && self.roster.live() == 0 && (!self.is_tidying || planted("L9")) {
             self.is_tidying = true;
             let alarms = self.agenda.clear().into_iter().map(|entry| self.taken(entry));
-            effects.cancel.extend(alarms);
-            effects.tidy = true;
+            effects.rare().cancel.extend(alarms);
+            effects.rare().tidy = true;
         }
     }
 }

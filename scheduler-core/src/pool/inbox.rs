@@ -1,27 +1,34 @@
-//! Where submitters put tasks that nobody has to hurry for, without the lock of the pool.
+//! Where submitters put tasks that nobody has to hurry for, and cancellers what is to leave the queue,
+//! without the lock of the pool.
 //!
 //! Most submissions change nothing that anybody is to be told: all workers are there, and one of them
 //! looks at the queue before the task is due. The core says so beforehand, as its *patience*: the
 //! earliest due time that it need not hear of at once. What is due no earlier is *staged* here, behind
-//! a lock that is held for as long as it takes to append to a list. Whoever next takes a step of
-//! the core, for whatever reason, puts what is staged into the queue before; so a task whose
-//! submission has returned is seen by every later step.
+//! a lock that is held for as long as it takes to append to a list. Most removals change nothing either,
+//! while the pool runs and no worker waits for it to be empty. Whoever next takes a step of
+//! the core, for whatever reason, sees to all that is staged before; so a task whose
+//! submission has returned is seen by every later step, and a cancelled one by none.
 //!
-//! INVARIANT: what is staged is due no earlier than the patience that stands here. The core's changes
+//! INVARIANT: what is staged is what the calm that stands here allows. The core's changes
 //! only under this lock, and who changes it takes out what is staged, so nothing is left behind that
 //! was staged under a greater one.
 
 use std::mem;
 
 use super::shutdown::Kind;
+use crate::queue::Ticket;
 use crate::sync::AtomicBool;
 use crate::sync::Mutex;
 use crate::sync::Ordering;
 use crate::time::Tick;
 
 /// After so many staged tasks their submitter puts them into the queue, so that they take little room
-/// while the workers sleep for long, and so that submitters wait where others have to.
+/// while the workers sleep for long, and so that submitters wait where others have to. As many removals
+/// at once are cheaper than one by one: what they wait for in memory comes at the same time.
 const MANY: usize = 64;
+
+/// The most room that is kept for later.
+const ROOM_MAX: usize = 1024;
 
 /// A task on its way into the queue.
 #[derive(Debug)]
@@ -31,7 +38,50 @@ pub(super) struct Letter<I> {
     pub(super) due: Tick,
 }
 
-/// Tasks that are not in the queue yet.
+/// A task that has ended and is to leave the pool.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Withdrawal {
+    pub(super) sequence: u64,
+    pub(super) ticket: Ticket,
+}
+
+/// What the core need not hear of at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Calm {
+    /// The earliest due time of a task that may be staged; none while everything has to be told.
+    pub(super) patience: Option<Tick>,
+    /// Whether removals may be staged.
+    pub(super) lets_go: bool,
+}
+
+/// What is staged.
+#[derive(Debug)]
+pub(super) struct Mail<I> {
+    pub(super) letters: Vec<Letter<I>>,
+    pub(super) withdrawals: Vec<Withdrawal>,
+}
+
+impl<I> Mail<I> {
+    pub(super) const fn new() -> Self {
+        Self { letters: Vec::new(), withdrawals: Vec::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.letters.is_empty() && self.withdrawals.is_empty()
+    }
+
+    /// Room for what comes next: that of emptied lists, unless they are large.
+    pub(super) fn trim(&mut self) {
+        if self.letters.capacity() > ROOM_MAX {
+            self.letters = Vec::new();
+        }
+        if self.withdrawals.capacity() > ROOM_MAX {
+            self.withdrawals = Vec::new();
+        }
+    }
+}
+
+/// Tasks that are not in the queue yet, and such that are to leave it.
 #[derive(Debug)]
 pub(super) struct Inbox<I> {
     staged: Mutex<Staged<I>>,
@@ -41,54 +91,67 @@ pub(super) struct Inbox<I> {
 
 #[derive(Debug)]
 struct Staged<I> {
-    letters: Vec<Letter<I>>,
-    /// The earliest due time that may be staged; none while everything has to be told to the core.
-    patience: Option<Tick>,
+    mail: Mail<I>,
+    calm: Calm,
 }
 
 impl<I> Inbox<I> {
     pub(super) fn new() -> Self {
-        let staged = Mutex::new(Staged { letters: Vec::new(), patience: None });
-        Self { staged, is_filled: AtomicBool::new(false) }
+        let staged = Staged { mail: Mail::new(), calm: Calm::default() };
+        Self { staged: Mutex::new(staged), is_filled: AtomicBool::new(false) }
     }
 
     /// Takes a task in, or hands it back because the core has to hear of it. The answer says whether
     /// it is time to put what is staged into the queue.
     pub(super) fn stage(&self, letter: Letter<I>) -> Result<bool, Letter<I>> {
         let mut staged = self.staged.lock();
-        if staged.patience.is_none_or(|patience| letter.due < patience) {
+        if staged.calm.patience.is_none_or(|patience| letter.due < patience) {
             return Err(letter);
         }
-        staged.letters.push(letter);
-        let count = staged.letters.len();
-        if count == 1 {
+        staged.mail.letters.push(letter);
+        self.announce(&staged.mail);
+        Ok(staged.mail.letters.len() >= MANY)
+    }
+
+    /// Takes note of a removal, and says whether it is time to see to what is staged; none where the core
+    /// has to hear of it.
+    pub(super) fn stage_withdrawal(&self, withdrawal: Withdrawal) -> Option<bool> {
+        let mut staged = self.staged.lock();
+        if !staged.calm.lets_go {
+            return None;
+        }
+        staged.mail.withdrawals.push(withdrawal);
+        self.announce(&staged.mail);
+        Some(staged.mail.withdrawals.len() >= MANY)
+    }
+
+    fn announce(&self, mail: &Mail<I>) {
+        if mail.letters.len() + mail.withdrawals.len() == 1 {
             // ORDERING: release, so that who comes after this submission sees the flag, and then the lock
             // shows what is staged. Only the first of many sets it: the others find it set.
             self.is_filled.store(true, Ordering::Release);
         }
-        Ok(count >= MANY)
     }
 
-    /// Takes out what is staged, in exchange for an empty list.
-    pub(super) fn take(&self, room: Vec<Letter<I>>) -> Vec<Letter<I>> {
-        // ORDERING: acquire, see `stage`.
+    /// Takes out what is staged, in exchange for empty lists.
+    pub(super) fn take(&self, room: &mut Mail<I>) {
+        // ORDERING: acquire, see `announce`.
         if !self.is_filled.load(Ordering::Acquire) {
-            return room;
+            return;
         }
         let mut staged = self.staged.lock();
         self.is_filled.store(false, Ordering::Release);
-        mem::replace(&mut staged.letters, room)
+        mem::swap(&mut staged.mail, room);
     }
 
-    /// Changes the patience, and takes out what was staged under the one before.
-    pub(super) fn renew(&self, patience: Option<Tick>, room: Vec<Letter<I>>) -> Vec<Letter<I>> {
+    /// Changes the calm, and takes out what was staged under the one before, in exchange for empty lists.
+    pub(super) fn renew(&self, calm: Calm, room: &mut Mail<I>) {
         let mut staged = self.staged.lock();
-        staged.patience = patience;
-        if staged.letters.is_empty() {
-            return room;
+        staged.calm = calm;
+        if !staged.mail.is_empty() {
+            self.is_filled.store(false, Ordering::Release);
+            mem::swap(&mut staged.mail, room);
         }
-        self.is_filled.store(false, Ordering::Release);
-        mem::replace(&mut staged.letters, room)
     }
 }
 
@@ -100,38 +163,65 @@ mod tests {
         Letter { item, kind: Kind::OneShot, due: Tick::from_nanos(due) }
     }
 
-    fn items(letters: &[Letter<u8>]) -> Vec<u8> {
-        letters.iter().map(|letter| letter.item).collect()
+    fn withdrawal(sequence: u64) -> Withdrawal {
+        Withdrawal { sequence, ticket: Ticket::NONE }
+    }
+
+    fn patient_until(due: u64) -> Calm {
+        Calm { patience: Some(Tick::from_nanos(due)), lets_go: true }
+    }
+
+    fn taken(inbox: &Inbox<u8>) -> (Vec<u8>, Vec<u64>) {
+        let mut mail = Mail::new();
+        inbox.take(&mut mail);
+        contents(&mail)
+    }
+
+    fn renewed(inbox: &Inbox<u8>, calm: Calm) -> (Vec<u8>, Vec<u64>) {
+        let mut mail = Mail::new();
+        inbox.renew(calm, &mut mail);
+        contents(&mail)
+    }
+
+    fn contents(mail: &Mail<u8>) -> (Vec<u8>, Vec<u64>) {
+        let letters = mail.letters.iter().map(|letter| letter.item).collect();
+        (letters, mail.withdrawals.iter().map(|withdrawal| withdrawal.sequence).collect())
     }
 
     #[test]
     fn only_what_the_core_can_wait_for_is_staged() {
         let inbox = Inbox::new();
         assert_eq!(inbox.stage(letter(1, 5)).unwrap_err().item, 1);
-        assert_eq!(items(&inbox.renew(Some(Tick::from_nanos(5)), Vec::new())), []);
+        assert_eq!(inbox.stage_withdrawal(withdrawal(1)), None);
+        assert_eq!(renewed(&inbox, patient_until(5)), (vec![], vec![]));
         assert_eq!(inbox.stage(letter(2, 5)).ok(), Some(false));
         assert_eq!(inbox.stage(letter(3, 4)).unwrap_err().item, 3);
         assert_eq!(inbox.stage(letter(4, 9)).ok(), Some(false));
-        assert_eq!(items(&inbox.take(Vec::new())), [2, 4]);
-        assert_eq!(items(&inbox.take(Vec::new())), []);
+        assert_eq!(inbox.stage_withdrawal(withdrawal(7)), Some(false));
+        assert_eq!(taken(&inbox), (vec![2, 4], vec![7]));
+        assert_eq!(taken(&inbox), (vec![], vec![]));
     }
 
     #[test]
-    fn who_changes_the_patience_gets_what_was_staged_before() {
+    fn who_changes_the_calm_gets_what_was_staged_before() {
         let inbox = Inbox::new();
-        inbox.renew(Some(Tick::ZERO), Vec::new());
+        renewed(&inbox, patient_until(0));
+        assert_eq!(inbox.stage_withdrawal(withdrawal(7)), Some(false));
         assert_eq!(inbox.stage(letter(1, 0)).ok(), Some(false));
-        assert_eq!(items(&inbox.renew(None, Vec::new())), [1]);
-        assert_eq!(items(&inbox.take(Vec::new())), []);
+        assert_eq!(renewed(&inbox, Calm::default()), (vec![1], vec![7]));
+        assert_eq!(taken(&inbox), (vec![], vec![]));
         assert!(inbox.stage(letter(2, 0)).is_err());
+        assert_eq!(inbox.stage_withdrawal(withdrawal(8)), None);
     }
 
     #[test]
     fn a_full_inbox_says_so() {
         let inbox = Inbox::new();
-        inbox.renew(Some(Tick::ZERO), Vec::new());
+        renewed(&inbox, patient_until(0));
         let answers: Vec<bool> = (0..MANY).map(|_| inbox.stage(letter(0, 0)).unwrap()).collect();
         assert_eq!(answers.iter().filter(|is_full| **is_full).count(), 1);
         assert!(answers[MANY - 1]);
+        let answers = (0..MANY as u64).map(|number| inbox.stage_withdrawal(withdrawal(number)));
+        assert_eq!(answers.filter(|is_full| *is_full == Some(true)).count(), 1);
     }
 }

@@ -1,6 +1,7 @@
 //! How tasks come into the queue: told at once, or collected from where they were staged.
 
 use super::core::Core;
+use super::inbox::Calm;
 use super::inbox::Letter;
 use super::shutdown::Kind;
 use super::shutdown::RunState;
@@ -29,12 +30,15 @@ impl<I: Item> Core<I> {
         Ok(())
     }
 
-    /// The earliest due time of a task whose submission need not be told at once, because somebody will
-    /// look at the queue by then; none when the core has to hear of every submission.
-    pub(crate) fn patience(&self) -> Option<Tick> {
+    /// What need not be told at once: tasks, because somebody will look at the queue before they are due;
+    /// removals, because nobody waits for the pool to be empty.
+    pub(super) fn calm(&self) -> Calm {
+        if self.state != RunState::Running {
+            return Calm::default();
+        }
         let is_staffed = self.roster.live() >= self.roster.core_size.max(1);
-        let is_calm = self.state == RunState::Running && is_staffed;
-        if is_calm { self.roster.patience() } else { None }
+        let patience = if is_staffed { self.roster.patience() } else { None };
+        Calm { patience, lets_go: !self.roster.is_timed() }
     }
 
     /// Puts in a task that was staged and that nobody has to be told of.
@@ -64,7 +68,7 @@ impl<I: Item> Core<I> {
         effects: &mut Effects<I>,
     ) {
         if self.is_tidying {
-            effects.cancel.push(item);
+            effects.rare().cancel.push(item);
         } else {
             self.enter(item, kind, due, now, effects);
         }
@@ -79,7 +83,7 @@ impl<I: Item> Core<I> {
         effects: &mut Effects<I>,
     ) {
         if !may_run(self.state, kind, due.is_reached(now), self.policy) && !planted("L2") {
-            effects.cancel.push(item);
+            effects.rare().cancel.push(item);
             self.after_removal(effects);
             return;
         }

@@ -42,6 +42,16 @@ impl ScheduledThreadPool {
     ///
     /// A body that panics does not fail the call: its handle has failed.
     ///
+    /// ```
+    /// use scheduler_core::ScheduledThreadPool;
+    ///
+    /// let pool = ScheduledThreadPool::new(2);
+    /// let handles = pool.invoke_all([1, 2, 3].map(|n| move || n * n))?;
+    /// let squares: Result<Vec<i32>, _> = handles.iter().map(|handle| handle.wait()).collect();
+    /// assert_eq!(squares?, [1, 4, 9]);
+    /// # Ok::<(), scheduler_core::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::is_rejected`] when the pool takes no (more) tasks, and [`Error::is_interrupted`] when
@@ -101,6 +111,15 @@ impl ScheduledThreadPool {
     }
 
     /// Runs the bodies until one succeeds, returns its value, and cancels the others.
+    ///
+    /// ```
+    /// use scheduler_core::ScheduledThreadPool;
+    ///
+    /// let pool = ScheduledThreadPool::new(2);
+    /// let found = pool.invoke_any(["here", "there"].map(|place| move || place.len()))?;
+    /// assert!([4, 5].contains(&found));
+    /// # Ok::<(), scheduler_core::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -1,11 +1,13 @@
 //! What the lock of a pool guards, and how it is taken: the core, the workers' gates, what was staged.
 
-use std::mem;
 use std::sync::Arc;
 
 use super::core::Core;
 use super::few::Few;
+use super::inbox::Calm;
 use super::inbox::Letter;
+use super::inbox::Mail;
+use super::inbox::Withdrawal;
 use super::roster::WorkerNumber;
 use super::shell::AnyItem;
 use super::shell::Shell;
@@ -18,32 +20,21 @@ use crate::task::any::Farewell;
 use crate::time::Due;
 use crate::time::Gate;
 use crate::time::Now;
-use crate::time::Tick;
 use crate::unwind::drop_contained;
-
-/// The most room for letters that is kept.
-const ROOM_MAX: usize = 1024;
 
 pub(super) struct Locked {
     pub(super) core: Core<AnyItem>,
     /// Where each worker waits; entered before its thread is started.
     pub(super) gates: Vec<(WorkerNumber, Arc<Gate>)>,
-    /// What the inbox knows of [`Core::patience`].
-    patience: Option<Tick>,
-    /// What comes into the queue with the next step: between steps nothing, and room for what is staged.
-    letters: Vec<Letter<AnyItem>>,
+    /// What the inbox knows of [`Core::calm`].
+    calm: Calm,
+    /// What the next step begins with: between steps nothing, and room for what is staged.
+    mail: Mail<AnyItem>,
 }
 
 impl Locked {
     pub(super) fn new(core: Core<AnyItem>) -> Self {
-        Self { core, gates: Vec::new(), patience: None, letters: Vec::new() }
-    }
-
-    /// Keeps an emptied list for its room, unless it is large.
-    fn keep(&mut self, letters: Vec<Letter<AnyItem>>) {
-        if letters.capacity() <= ROOM_MAX {
-            self.letters = letters;
-        }
+        Self { core, gates: Vec::new(), calm: Calm::default(), mail: Mail::new() }
     }
 
     pub(super) fn gate(&self, worker: WorkerNumber) -> Option<&Arc<Gate>> {
@@ -85,60 +76,78 @@ impl Shell {
         let mut effects = Effects::new();
         self.collect(&mut locked, &mut effects);
         let result = step(&mut locked.core, &mut effects);
-        self.publish_patience(&mut locked, &mut effects);
+        self.publish_calm(&mut locked, &mut effects);
         if effects.is_for_nobody() {
             drop(locked);
-            drop_contained(effects.release);
+            if !effects.release.is_empty() {
+                drop_contained(effects.release);
+            }
             return (result, 0);
         }
-        for worker in effects.start.iter() {
+        (result, self.unlock_and_perform(locked, effects))
+    }
+
+    /// Makes what a step asks for known under the lock, as far as it has to be, and performs it then.
+    fn unlock_and_perform(
+        &self,
+        mut locked: MutexGuard<'_, Locked>,
+        mut effects: Effects<AnyItem>,
+    ) -> usize {
+        let rare = effects.take_rare();
+        for worker in rare.iter().flat_map(|rare| &rare.start) {
             locked.gates.push((*worker, Arc::new(Gate::new())));
         }
         let mut wake = Few::new();
         wake.extend(effects.wake.iter().filter_map(|worker| locked.gate(*worker).cloned()));
+        let cancelled = rare.iter().flat_map(|rare| &rare.cancel);
         let farewells: Vec<Option<Farewell>> =
-            effects.cancel.iter().map(|task| Arc::clone(task).end_as_cancelled()).collect();
+            cancelled.map(|task| Arc::clone(task).end_as_cancelled()).collect();
         drop(locked);
         for gate in wake {
             gate.open();
         }
-        (result, self.perform(effects, farewells))
+        let Some(rare) = rare else {
+            drop_contained(effects.release);
+            return 0;
+        };
+        self.perform(*rare, effects.release, farewells)
     }
 
-    /// Puts what is staged into the queue. Somebody looks at it in time: see `inbox`.
+    /// Sees to what is staged. Somebody looks at the queue in time: see `inbox`.
+    #[inline]
     fn collect(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
-        let mut letters = mem::take(&mut locked.letters);
-        if letters.is_empty() {
-            letters = self.inbox.take(letters);
+        let Locked { core, mail, .. } = locked;
+        if mail.is_empty() {
+            self.inbox.take(mail);
         }
-        for letter in letters.drain(..) {
-            locked.core.collect(letter, effects);
+        if !mail.is_empty() {
+            mail.letters.drain(..).for_each(|letter| core.collect(letter, effects));
+            core.withdraw_all(mail.withdrawals.drain(..), effects);
+            mail.trim();
         }
-        locked.keep(letters);
     }
 
     /// The lock before a step that closes the pool: what was staged by then is taken in by that step, and
     /// nothing is staged any more.
     pub(super) fn lock_closed(&self) -> MutexGuard<'_, Locked> {
         let mut locked = self.locked.lock();
-        locked.patience = None;
-        let room = mem::take(&mut locked.letters);
-        locked.letters = self.inbox.renew(None, room);
+        locked.calm = Calm::default();
+        self.inbox.renew(Calm::default(), &mut locked.mail);
         locked
     }
 
     /// Tells submitters what the core need not hear of at once.
     ///
     /// RACE: a task may have been staged since the step has begun, when somebody was to look at the queue
-    /// who now waits for longer. Whoever changes the patience finds it, and sees to it.
-    fn publish_patience(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
-        while locked.patience != locked.core.patience() {
-            locked.patience = locked.core.patience();
-            let mut letters = self.inbox.renew(locked.patience, mem::take(&mut locked.letters));
-            for letter in letters.drain(..) {
-                locked.core.collect_late(letter, effects);
-            }
-            locked.keep(letters);
+    /// who now waits for longer. Whoever changes the calm finds it, and sees to it.
+    fn publish_calm(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
+        let Locked { core, calm, mail, .. } = locked;
+        while *calm != core.calm() {
+            *calm = core.calm();
+            self.inbox.renew(*calm, mail);
+            mail.letters.drain(..).for_each(|letter| core.collect_late(letter, effects));
+            core.withdraw_all(mail.withdrawals.drain(..), effects);
+            mail.trim();
         }
     }
 
@@ -166,5 +175,14 @@ impl Shell {
             self.alter(|_, _| ());
         }
         Ok(())
+    }
+
+    /// Takes a task that was cancelled out of the pool.
+    pub(super) fn let_go(&self, withdrawal: Withdrawal) {
+        match self.inbox.stage_withdrawal(withdrawal) {
+            Some(false) => {}
+            Some(true) => self.alter(|_, _| ()),
+            None => self.alter(|core, effects| core.withdraw_all([withdrawal], effects)),
+        }
     }
 }

@@ -197,6 +197,16 @@ impl ScheduledThreadPool {
 
     /// Runs a future once, `delay` from now; while it is pending it holds no worker.
     ///
+    /// ```
+    /// use scheduler_core::ScheduledThreadPool;
+    /// use std::time::Duration;
+    ///
+    /// let pool = ScheduledThreadPool::new(1);
+    /// let answer = pool.schedule_async(Duration::ZERO, async { 6 * 7 })?;
+    /// assert_eq!(answer.wait()?, 42);
+    /// # Ok::<(), scheduler_core::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`execute`](Self::execute).
@@ -246,6 +256,16 @@ impl ScheduledThreadPool {
 
     /// Runs a task whenever its trigger says: a one-shot that schedules itself anew after each run.
     ///
+    /// ```
+    /// use scheduler_core::{ScheduledThreadPool, trigger::CronTrigger, trigger::Zone};
+    ///
+    /// let pool = ScheduledThreadPool::new(1);
+    /// let daily = CronTrigger::new("@daily".parse()?, Zone::UTC);
+    /// let handle = pool.schedule_with_trigger(daily, || println!("a new day"))?;
+    /// assert!(handle.cancel());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::is_argument`] when the trigger gives no fire time at all; [`Error::is_failed`] when it
@@ -286,7 +306,7 @@ impl ScheduledThreadPool {
         let id = self.shell().draw_id();
         let around = self.shell().hooks.decorate(id, traits.name.as_deref());
         let work = Work { body, around: around.map_err(Error::failed)? };
-        let header = Header::new(id, traits, Arc::clone(&self.shell().link));
+        let header = Header::new(id, traits, self.shell().link());
         let handle = TaskHandle::new(TaskCell::new(header, work, due));
         watch(&handle);
         match self.shell().admit(handle.task(), kind, due, now) {
@@ -305,7 +325,7 @@ impl ScheduledThreadPool {
     ) -> TaskHandle<T> {
         let Task { name, rhythm, on_error, deadline, is_alarm, body, .. } = task;
         let traits = Traits { name, rhythm, on_error, deadline };
-        let mut header = Header::new(id, traits, Arc::clone(&self.shell().link));
+        let mut header = Header::new(id, traits, self.shell().link());
         header.is_alarm = is_alarm;
         TaskHandle::new(TaskCell::new(header, Work { body, around }, due))
     }

@@ -12,6 +12,23 @@ use crate::unwind::catch;
 ///
 /// It is called once per rejected submission, on the submitting thread, before the submission
 /// returns. A closure `Fn(UnstartedTask, &ScheduledThreadPool) -> Result<(), Error>` is a handler.
+///
+/// ```
+/// use scheduler_core::{RejectionPolicy, ScheduledThreadPool, UnstartedTask};
+/// use std::sync::Arc;
+///
+/// // Whoever submits runs the task, though the pool is shut down.
+/// let run_here = |task: UnstartedTask, _: &ScheduledThreadPool| {
+///     task.run();
+///     Ok(())
+/// };
+/// let pool = ScheduledThreadPool::builder()
+///     .rejection_policy(RejectionPolicy::Custom(Arc::new(run_here)))
+///     .build()?;
+/// pool.shutdown();
+/// assert_eq!(pool.submit(|| 6 * 7)?.wait()?, 42);
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
 #[doc(alias = "RejectedExecutionHandler")]
 pub trait RejectionHandler: Send + Sync {
     /// Does with the task what is to be done; dropping it cancels it.
@@ -35,6 +52,15 @@ where
 ///
 /// The JDK's fourth policy, to discard the oldest waiting task and try again, has no meaning here: the
 /// queue is unbounded, so a task is only ever refused by a pool that is shut down.
+///
+/// ```
+/// use scheduler_core::{RejectionPolicy, ScheduledThreadPool};
+///
+/// let pool = ScheduledThreadPool::builder().rejection_policy(RejectionPolicy::Discard).build()?;
+/// pool.shutdown();
+/// assert!(pool.execute(|| ())?.is_cancelled());
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub enum RejectionPolicy {

@@ -50,7 +50,7 @@ impl<I: Item> Core<I> {
             self.put(item.clone(), Kind::Recurring, due.not_overtaking(now), Some(now), effects);
             self.see_to_the_queue(now, effects);
         } else {
-            effects.cancel.push(item.clone());
+            effects.rare().cancel.push(item.clone());
             self.after_removal(effects);
             self.try_terminate(effects);
         }
@@ -76,7 +76,7 @@ impl<I: Item> Core<I> {
     /// Lets a task that is in no queue ask anew.
     pub(super) fn send_off(&mut self, item: I, effects: &mut Effects<I>) {
         self.in_transit += 1;
-        effects.renew.push(item);
+        effects.rare().renew.push(item);
     }
 
     /// Sees to it that there is somebody at all: a worker may have been refused, or have died, while the

@@ -1,8 +1,10 @@
 //! Who works: the workers of a pool, who of them leads, who is idle, and who may go.
 //!
-//! Of the workers that wait, at most one is the *leader*: it waits until the first task is due. The
-//! others wait without a deadline and cost nothing. A leader that takes a task appoints a successor;
-//! a task that becomes the first one wakes the leader, and nobody else.
+//! Of the workers that wait, at most one is the *leader*: it waits until the first task is due. One
+//! more may be its *deputy*, which waits until the second one is. The others wait without a deadline and
+//! cost nothing. When the leader takes a task, its deputy leads; so two workers take turns, each wakes up
+//! by itself, and nobody has to be woken. Where there is no deputy, or one that waits for too long, a
+//! successor is appointed and woken. A task that becomes the first one wakes the leader, and nobody else.
 
 use std::time::Duration;
 
@@ -21,7 +23,9 @@ pub(crate) struct Roster<I> {
     seats: Vec<Seat<I>>,
     /// Parked workers without a deadline of the queue, the one who came last at the end.
     idle: Vec<WorkerNumber>,
-    leader: Option<Leader>,
+    leader: Option<Watch>,
+    /// Who leads when the leader has taken a task.
+    deputy: Option<Watch>,
     busy: usize,
     largest: usize,
     started: WorkerNumber,
@@ -36,12 +40,20 @@ struct Seat<I> {
     idle_since: Option<Tick>,
 }
 
-/// The worker that waits for the first task.
+/// A worker that waits until it is time to look at the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Leader {
+struct Watch {
     worker: WorkerNumber,
     /// When it will look at the queue again by itself.
     until: Tick,
+}
+
+/// When the queue is to be looked at, as a worker that parks finds it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Looks {
+    pub(crate) next: Option<Tick>,
+    /// The look after that, as far as it is known.
+    pub(crate) second: Option<Tick>,
 }
 
 impl<I> Roster<I> {
@@ -53,6 +65,7 @@ impl<I> Roster<I> {
             seats: Vec::new(),
             idle: Vec::new(),
             leader: None,
+            deputy: None,
             busy: 0,
             largest: 0,
             started: 0,
@@ -92,11 +105,12 @@ impl<I> Roster<I> {
         running
     }
 
-    /// Notes that a worker is awake: neither leader nor idle.
+    /// Notes that a worker is awake: neither leader nor deputy nor idle.
     pub(crate) fn arrive(&mut self, worker: WorkerNumber) {
-        if self.leader.is_some_and(|leader| leader.worker == worker) {
-            self.leader = None;
-        } else {
+        let is_worker = |watch: &mut Watch| watch.worker == worker;
+        let watched =
+            self.leader.take_if(is_worker).or_else(|| self.deputy.take_if(is_worker)).is_some();
+        if !watched {
             self.idle.retain(|idle| *idle != worker);
         }
     }
@@ -135,39 +149,60 @@ impl<I> Roster<I> {
 
     /// Parks a worker that has nothing to run, and says until when it is to wait.
     ///
-    /// `next_look` is when the queue has to be looked at again; `may_leave` is whether the worker may
-    /// leave for being idle. The worker becomes leader if there is none, or if it has to look earlier
-    /// than the present one, who then is idle.
+    /// `may_leave` is whether the worker may leave for being idle. The worker becomes leader if there is
+    /// none, or if it has to look earlier than the present one, who then is its deputy; it becomes deputy
+    /// if there is none that looks as early.
     pub(crate) fn park(
         &mut self,
         worker: WorkerNumber,
         now: Tick,
-        next_look: Option<Tick>,
+        looks: Looks,
         may_leave: bool,
     ) -> Option<Tick> {
         let is_timed = self.is_timed() && may_leave;
         let seat = self.seat_mut(worker);
         let since = seat.map_or(now, |seat| *seat.idle_since.get_or_insert(now));
         let limit = is_timed.then(|| since + self.keep_alive);
-        let leads = next_look.filter(|look| self.leader.is_none_or(|leader| *look < leader.until));
-        match leads {
-            None => self.idle.push(worker),
-            Some(until) => {
-                self.idle.extend(self.leader.map(|leader| leader.worker));
-                self.leader = Some(Leader { worker, until });
-            }
+        if self.leader.is_none() {
+            let is_in_time =
+                |deputy: &mut Watch| looks.next.is_some_and(|look| deputy.until <= look);
+            self.leader = self.deputy.take_if(is_in_time);
         }
-        [leads, limit].into_iter().flatten().min()
+        let leads = looks.next.filter(|look| is_earlier(*look, self.leader));
+        let assists = looks.second.filter(|look| leads.is_none() && is_earlier(*look, self.deputy));
+        if let Some(until) = leads {
+            let former = self.leader.replace(Watch { worker, until });
+            if let Some(former) = former.filter(|former| is_earlier(former.until, self.deputy)) {
+                self.succeed(former);
+            } else {
+                self.idle.extend(former.map(|former| former.worker));
+            }
+        } else if let Some(until) = assists {
+            self.succeed(Watch { worker, until });
+        } else {
+            self.idle.push(worker);
+        }
+        [leads.or(assists), limit].into_iter().flatten().min()
+    }
+
+    /// Makes somebody the deputy.
+    fn succeed(&mut self, deputy: Watch) {
+        let former = self.deputy.replace(deputy);
+        self.idle.extend(former.map(|former| former.worker));
     }
 
     /// Sees to it that somebody looks at the queue at `next_look`, and says whom to wake for that.
     pub(crate) fn appoint(&mut self, next_look: Tick) -> Option<WorkerNumber> {
-        let worker = match self.leader {
-            Some(leader) if leader.until <= next_look => return None,
+        let leader = self.leader.take().or_else(|| self.deputy.take());
+        let worker = match leader {
+            Some(leader) if leader.until <= next_look => {
+                self.leader = Some(leader);
+                return None;
+            }
             Some(leader) => leader.worker,
             None => self.idle.pop()?,
         };
-        self.leader = Some(Leader { worker, until: next_look });
+        self.leader = Some(Watch { worker, until: next_look });
         Some(worker)
     }
 
@@ -176,19 +211,26 @@ impl<I> Roster<I> {
     pub(crate) fn patience(&self) -> Option<Tick> {
         match self.leader {
             Some(leader) => Some(leader.until),
-            None => self.idle.is_empty().then_some(Tick::ZERO),
+            None => self.anyone_waiting().is_none().then_some(Tick::ZERO),
         }
     }
 
     /// One of those who wait.
     pub(crate) fn anyone_waiting(&self) -> Option<WorkerNumber> {
-        self.idle.last().copied().or(self.leader.map(|leader| leader.worker))
+        let watches = self.deputy.or(self.leader).map(|watch| watch.worker);
+        self.idle.last().copied().or(watches)
     }
 
     /// All of those who wait.
     pub(crate) fn everyone_waiting(&self) -> impl Iterator<Item = WorkerNumber> {
-        self.idle.iter().copied().chain(self.leader.map(|leader| leader.worker))
+        let watches = [self.deputy, self.leader].into_iter().flatten();
+        self.idle.iter().copied().chain(watches.map(|watch| watch.worker))
     }
+}
+
+/// Whether a look is earlier than that of whoever watches.
+fn is_earlier(look: Tick, watch: Option<Watch>) -> bool {
+    watch.is_none_or(|watch| look < watch.until)
 }
 
 #[cfg(test)]
@@ -207,19 +249,27 @@ mod tests {
         Tick::from_nanos(nanos)
     }
 
+    const fn look(next: u64) -> Looks {
+        Looks { next: Some(tick(next)), second: None }
+    }
+
+    const fn looks(next: u64, second: u64) -> Looks {
+        Looks { next: Some(tick(next)), second: Some(tick(second)) }
+    }
+
     #[test]
     fn one_leads_and_the_others_wait_without_a_deadline() {
         let mut roster = roster(3);
-        assert_eq!(roster.park(1, tick(0), Some(tick(50)), true), Some(tick(50)));
-        assert_eq!(roster.park(2, tick(0), Some(tick(50)), true), None);
-        assert_eq!(roster.park(3, tick(0), Some(tick(50)), true), None);
+        assert_eq!(roster.park(1, tick(0), look(50), true), Some(tick(50)));
+        assert_eq!(roster.park(2, tick(0), look(50), true), None);
+        assert_eq!(roster.park(3, tick(0), look(50), true), None);
     }
 
     #[test]
     fn a_nearer_task_wakes_the_leader_and_a_farther_one_nobody() {
         let mut roster = roster(2);
-        roster.park(1, tick(0), Some(tick(50)), true);
-        roster.park(2, tick(0), Some(tick(50)), true);
+        roster.park(1, tick(0), look(50), true);
+        roster.park(2, tick(0), look(50), true);
         assert_eq!(roster.appoint(tick(60)), None);
         assert_eq!(roster.appoint(tick(40)), Some(1));
         assert_eq!(roster.appoint(tick(40)), None);
@@ -230,7 +280,7 @@ mod tests {
     fn a_leader_that_takes_a_task_is_succeeded_by_one_idle_worker() {
         let mut roster = roster(3);
         for worker in 1..=3 {
-            roster.park(worker, tick(0), Some(tick(50)), true);
+            roster.park(worker, tick(0), look(50), true);
         }
         roster.arrive(1);
         roster.occupy(1, ());
@@ -242,11 +292,48 @@ mod tests {
     #[test]
     fn who_comes_back_with_an_earlier_task_takes_the_lead_without_waking_anybody() {
         let mut roster = roster(2);
-        roster.park(2, tick(0), Some(tick(50)), true);
-        assert_eq!(roster.park(1, tick(0), Some(tick(20)), true), Some(tick(20)));
+        roster.park(2, tick(0), look(50), true);
+        assert_eq!(roster.park(1, tick(0), look(20), true), Some(tick(20)));
         assert_eq!(roster.everyone_waiting().collect::<Vec<_>>(), [2, 1]);
         roster.arrive(2);
-        assert_eq!(roster.park(2, tick(10), Some(tick(20)), true), None);
+        assert_eq!(roster.park(2, tick(10), look(20), true), None);
+    }
+
+    #[test]
+    fn leader_and_deputy_take_turns_and_nobody_is_woken() {
+        let mut roster = roster(3);
+        for worker in 1..=3 {
+            roster.park(worker, tick(0), looks(50, 60), true);
+        }
+        for due in [50, 60, 70, 80] {
+            let leader = roster.leader.unwrap().worker;
+            roster.arrive(leader);
+            assert_eq!(roster.appoint(tick(due + 10)), None, "{due}");
+            let until = roster.park(leader, tick(due), looks(due + 10, due + 20), true);
+            assert_eq!(until, Some(tick(due + 20)));
+            assert_ne!(roster.leader.unwrap().worker, leader);
+        }
+        assert_eq!(roster.idle, [3]);
+    }
+
+    #[test]
+    fn a_deputy_that_would_look_too_late_is_woken_when_it_is_to_lead() {
+        let mut roster = roster(2);
+        roster.park(1, tick(0), looks(50, 90), true);
+        assert_eq!(roster.park(2, tick(0), looks(50, 90), true), Some(tick(90)));
+        roster.arrive(1);
+        assert_eq!(roster.appoint(tick(70)), Some(2));
+        assert_eq!(roster.leader, Some(Watch { worker: 2, until: tick(70) }));
+    }
+
+    #[test]
+    fn a_leader_that_finds_nothing_leaves_the_lead_to_a_deputy_in_time() {
+        let mut roster = roster(2);
+        roster.park(1, tick(0), looks(50, 60), true);
+        roster.park(2, tick(0), looks(50, 60), true);
+        roster.arrive(1);
+        assert_eq!(roster.park(1, tick(50), looks(60, 80), true), Some(tick(80)));
+        assert_eq!(roster.leader, Some(Watch { worker: 2, until: tick(60) }));
     }
 
     #[test]
@@ -254,7 +341,7 @@ mod tests {
         let mut roster = roster(2);
         roster.core_size = 1;
         let limit = tick(5) + Duration::from_millis(10);
-        assert_eq!(roster.park(2, tick(5), None, true), Some(limit));
+        assert_eq!(roster.park(2, tick(5), Looks::default(), true), Some(limit));
         assert!(!roster.has_timed_out(2, tick(6)));
         assert!(roster.has_timed_out(2, limit));
         roster.dismiss(2);

@@ -11,22 +11,26 @@ use std::time::Duration;
 use super::core::Core;
 use super::crew::Crew;
 use super::crew::WorkerThread;
+use super::few::Few;
 use super::hooks::Hooks;
 use super::inbox::Inbox;
+use super::inbox::Withdrawal;
 use super::locked::Locked;
 use super::roster::WorkerNumber;
 use super::shutdown::RunState;
 use super::step::Done;
-use super::step::Effects;
 use super::step::Item;
+use super::step::Rare;
 use super::step::Take;
 use crate::error::Failure;
 use crate::observe::Announcer;
 use crate::observe::Event;
 use crate::queue::Ticket;
+use crate::sync::Apart;
 use crate::sync::AtomicU64;
 use crate::sync::Mutex;
 use crate::sync::Ordering;
+use crate::sync::thread_number;
 use crate::task::AnyTask;
 use crate::task::Header;
 use crate::task::Home;
@@ -40,6 +44,9 @@ use crate::time::Clock;
 use crate::time::Gate;
 use crate::time::Now;
 use crate::unwind::drop_contained;
+
+/// More than threads that submit at the same time, as a rule.
+const LINKS: usize = 8;
 
 /// A task as the core sees it.
 pub(super) type AnyItem = Arc<dyn AnyTask>;
@@ -77,15 +84,16 @@ pub(super) struct Shell {
     pub(super) announcer: Announcer,
     thread_name_prefix: String,
     crew: Mutex<Crew>,
-    pub(super) locked: Mutex<Locked>,
+    pub(super) locked: Apart<Mutex<Locked>>,
     /// Its lock is taken under the other, never the other way round.
-    pub(super) inbox: Inbox<AnyItem>,
-    sequence: AtomicU64,
+    pub(super) inbox: Apart<Inbox<AnyItem>>,
+    sequence: Apart<AtomicU64>,
     /// Opened when the pool has terminated.
     termination: Arc<Gate>,
     me: Weak<Shell>,
-    /// What the tasks of this pool know it by.
-    pub(super) link: Arc<Link>,
+    /// What the tasks of this pool know it by: several, so that threads do not take turns in counting
+    /// the shares of one.
+    links: [Arc<Link>; LINKS],
 }
 
 /// What a shell is made of.
@@ -106,12 +114,12 @@ impl Shell {
             announcer: parts.announcer,
             thread_name_prefix: parts.thread_name_prefix,
             crew: Mutex::new(parts.crew),
-            locked: Mutex::new(Locked::new(parts.core)),
-            inbox: Inbox::new(),
-            sequence: AtomicU64::new(0),
+            locked: Apart(Mutex::new(Locked::new(parts.core))),
+            inbox: Apart(Inbox::new()),
+            sequence: Apart(AtomicU64::new(0)),
             termination: Arc::new(Gate::new()),
             me: Weak::clone(me),
-            link: Arc::new(Link(Weak::clone(me) as Weak<dyn Home>)),
+            links: [(); LINKS].map(|()| Arc::new(Link(Weak::clone(me) as Weak<dyn Home>))),
         })
     }
 
@@ -120,12 +128,7 @@ impl Shell {
         self.alter(|core, _| look(core))
     }
 
-    pub(super) fn next(
-        &self,
-        worker: WorkerNumber,
-        done: Done<AnyItem>,
-        now: Now,
-    ) -> Take<AnyItem> {
+    pub(super) fn next(&self, worker: WorkerNumber, done: Done, now: Now) -> Take<AnyItem> {
         self.alter(|core, effects| core.next(worker, done, now, effects))
     }
 
@@ -134,7 +137,7 @@ impl Shell {
         self.alter_and_count(|core, effects| core.prestart(1, effects)).1 > 0
     }
 
-    pub(super) fn settle(&self, worker: WorkerNumber, done: Done<AnyItem>) {
+    pub(super) fn settle(&self, worker: WorkerNumber, done: Done) {
         self.step(|core, now, effects| core.settle(worker, done, now, effects));
     }
 
@@ -143,6 +146,11 @@ impl Shell {
             core.settle(worker, Done::Suspended, now, effects);
             core.suspend(task, effects);
         });
+    }
+
+    /// What a task that this thread makes knows the pool by.
+    pub(super) fn link(&self) -> Arc<Link> {
+        Arc::clone(&self.links[thread_number() % LINKS])
     }
 
     /// The number of a new task.
@@ -237,7 +245,7 @@ impl Shell {
 
     pub(super) fn announce_end(&self, task: &dyn AnyTask, state: TaskState) {
         let header = task.header();
-        if header.is_alarm {
+        if header.is_alarm || !self.announcer.is_heard() {
             return;
         }
         let (id, name) = (header.id, header.name());
@@ -253,11 +261,12 @@ impl Shell {
     /// Performs what a step asked for, and says how many workers were started.
     pub(super) fn perform(
         &self,
-        effects: Effects<AnyItem>,
+        rare: Rare<AnyItem>,
+        release: Few<AnyItem>,
         farewells: Vec<Option<Farewell>>,
     ) -> usize {
-        let started = effects.start.into_iter().filter(|worker| self.start_worker(*worker)).count();
-        for (task, farewell) in effects.cancel.into_iter().zip(farewells) {
+        let started = rare.start.into_iter().filter(|worker| self.start_worker(*worker)).count();
+        for (task, farewell) in rare.cancel.into_iter().zip(farewells) {
             let was_waiting = farewell.as_ref().is_some_and(|farewell| farewell.was_waiting);
             if let Some(farewell) = farewell {
                 (farewell.say)();
@@ -266,14 +275,14 @@ impl Shell {
                 self.announce_end(&*task, TaskState::Cancelled);
             }
         }
-        for task in effects.renew {
+        for task in rare.renew {
             self.ask_anew(&task);
         }
-        for task in effects.interrupt {
+        for task in rare.interrupt {
             task.interrupt();
         }
-        drop_contained(effects.release);
-        if effects.tidy {
+        drop_contained(release);
+        if rare.tidy {
             self.hooks.terminated(&self.announcer);
             self.locked.lock().core.terminate();
             self.termination.open();
@@ -321,7 +330,7 @@ impl Home for Shell {
         // its ticket was changed; it is dropped then. So one of both sees what the other has done: the
         // lock of the task, under which it was cancelled and is looked at, comes in between.
         if header.ticket() != Ticket::STAGED {
-            self.alter(|core, effects| core.withdraw(header.id.0, header.ticket(), effects));
+            self.let_go(Withdrawal { sequence: header.id.0, ticket: header.ticket() });
         }
         self.announce_end(task, TaskState::Cancelled);
     }

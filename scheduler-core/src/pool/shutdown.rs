@@ -1,6 +1,16 @@
 //! How a pool ends, and what still runs meanwhile: the whole policy in small pure functions.
 
 /// How far the end of a pool has come; it only moves forward.
+///
+/// ```
+/// use scheduler_core::{RunState, ScheduledThreadPool};
+///
+/// let pool = ScheduledThreadPool::new(1);
+/// assert_eq!(pool.run_state(), RunState::Running);
+/// pool.close()?;
+/// assert_eq!(pool.run_state(), RunState::Terminated);
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RunState {
     /// Takes tasks and runs them.
@@ -27,6 +37,18 @@ impl RunState {
 /// Which waiting tasks still run after [`shutdown`](crate::ScheduledThreadPool::shutdown).
 ///
 /// A task that is due already runs in any case, and a run in progress goes on to its end.
+///
+/// ```
+/// use scheduler_core::{ScheduledThreadPool, ShutdownPolicy};
+/// use std::time::Duration;
+///
+/// let policy = ShutdownPolicy { execute_delayed: false, ..ShutdownPolicy::default() };
+/// let pool = ScheduledThreadPool::builder().shutdown_policy(policy).build()?;
+/// let later = pool.schedule(Duration::from_secs(3_600), || ())?;
+/// pool.shutdown();
+/// assert!(later.is_cancelled());
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShutdownPolicy {
     /// Whether recurring tasks go on; `false` by default.

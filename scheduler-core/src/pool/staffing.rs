@@ -45,7 +45,7 @@ impl<I: Item> Core<I> {
     /// Wants one more worker. One that had to stay because it was the only one now may leave, and is
     /// told: it waits without a limit.
     pub(super) fn hire(&mut self, effects: &mut Effects<I>) {
-        effects.start.push(self.roster.hire());
+        effects.rare().start.push(self.roster.hire());
         self.reconsider_idle(effects);
     }
 }

@@ -36,8 +36,8 @@ pub(crate) enum Take<I> {
 }
 
 /// What a worker has done since it last asked.
-#[derive(Debug)]
-pub(crate) enum Done<I> {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Done {
     /// Nothing: it has just started, or has waited.
     Nothing,
     /// It found that its task had ended before.
@@ -45,7 +45,7 @@ pub(crate) enum Done<I> {
     /// It has run its task, which will not run again.
     Ended,
     /// It has run its task, which is due again.
-    Recurs(I, Due),
+    Recurs(Due),
     /// The future of the run is pending, and the task is among the suspended.
     Suspended,
 }
@@ -59,38 +59,56 @@ pub(crate) enum Done<I> {
 pub(crate) struct Effects<I> {
     /// Workers to wake.
     pub(crate) wake: Few<WorkerNumber>,
+    /// Tasks that have ended and that the core no longer holds.
+    pub(crate) release: Few<I>,
+    /// What most steps do not ask for.
+    rare: Option<Box<Rare<I>>>,
+}
+
+/// What few steps ask for.
+#[derive(Debug)]
+pub(crate) struct Rare<I> {
     /// Workers whose threads are to be started.
-    pub(crate) start: Few<WorkerNumber>,
+    pub(crate) start: Vec<WorkerNumber>,
     /// Tasks that will not run; their handles become cancelled.
-    pub(crate) cancel: Few<I>,
+    pub(crate) cancel: Vec<I>,
     /// Tasks that are to ask anew when they are due, and that then enter again, or have ended.
     pub(crate) renew: Vec<I>,
     /// Tasks whose runs are to be asked to stop.
     pub(crate) interrupt: Vec<I>,
-    /// Tasks that have ended and that the core no longer holds.
-    pub(crate) release: Few<I>,
     /// Whether nothing is left, and the pool is to be declared terminated.
     pub(crate) tidy: bool,
 }
 
+impl<I> Default for Rare<I> {
+    fn default() -> Self {
+        let (start, tidy) = (Vec::new(), false);
+        Self { start, cancel: Vec::new(), renew: Vec::new(), interrupt: Vec::new(), tidy }
+    }
+}
+
 impl<I> Effects<I> {
-    pub(crate) fn new() -> Self {
-        Self {
-            wake: Few::new(),
-            start: Few::new(),
-            cancel: Few::new(),
-            renew: Vec::new(),
-            interrupt: Vec::new(),
-            release: Few::new(),
-            tidy: false,
-        }
+    pub(crate) const fn new() -> Self {
+        Self { wake: Few::new(), release: Few::new(), rare: None }
+    }
+
+    /// What few steps ask for, made where it is not there yet.
+    pub(crate) fn rare(&mut self) -> &mut Rare<I> {
+        self.rare.get_or_insert_default()
+    }
+
+    /// Takes out what few steps ask for.
+    pub(crate) fn take_rare(&mut self) -> Option<Box<Rare<I>>> {
+        self.rare.take()
+    }
+
+    /// Whether tasks are to be cancelled.
+    pub(crate) fn cancels(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| !rare.cancel.is_empty())
     }
 
     /// Whether there is nothing to be done but to let go of tasks that have ended.
     pub(crate) fn is_for_nobody(&self) -> bool {
-        let nobody_works = self.wake.is_empty() && self.start.is_empty() && !self.tidy;
-        let nothing_changes =
-            self.cancel.is_empty() && self.renew.is_empty() && self.interrupt.is_empty();
-        nobody_works && nothing_changes
+        self.wake.is_empty() && self.rare.is_none()
     }
 }

@@ -14,6 +14,18 @@ use crate::task::TaskId;
 /// While it is held, its handle is neither done nor cancelled. It can be run by hand, once. Dropping
 /// it cancels the task, so that nobody waits for it in vain. (The JDK leaves such futures pending for
 /// ever.)
+///
+/// ```
+/// use scheduler_core::ScheduledThreadPool;
+/// use std::time::Duration;
+///
+/// let pool = ScheduledThreadPool::new(1);
+/// let later = pool.schedule(Duration::from_secs(3_600), || 6 * 7)?;
+/// let mut unstarted = pool.shutdown_now();
+/// unstarted.remove(0).run();
+/// assert_eq!(later.wait()?, 42);
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
 #[must_use = "dropping a task that has not been run cancels it"]
 pub struct UnstartedTask {
     task: AnyItem,

@@ -199,6 +199,20 @@ impl fmt::Debug for VirtualCrew {
 }
 
 /// The answer of a virtual worker that was asked to begin a run.
+///
+/// ```
+/// use scheduler_core::{Begun, ScheduledThreadPool, VirtualCrew};
+///
+/// let crew = VirtualCrew::new();
+/// let pool = ScheduledThreadPool::builder().virtual_crew(&crew).build()?;
+/// let answer = pool.submit(|| 6 * 7)?;
+/// let worker = crew.workers()[0];
+/// if let Begun::Run(run) = crew.begin(worker) {
+///     run.finish(); // the worker is busy until then
+/// }
+/// assert_eq!(answer.result_now()?, 42);
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub enum Begun {
     /// It has executed a task's body, whose outcome is not known yet.

@@ -22,6 +22,7 @@ use crate::task::any::Verdict;
 use crate::task::state::Suspend;
 use crate::time::Now;
 use crate::time::Tick;
+use crate::time::WallTime;
 
 /// What a worker got when it asked for something to do.
 pub(super) enum Taken {
@@ -59,7 +60,7 @@ pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
     loop {
         let seen = gate.epoch();
         match take(shell, worker, std::mem::replace(&mut done, Done::Nothing)) {
-            Taken::Run(run) => done = run_through(shell, worker, &run),
+            Taken::Run(run) => done = run_through(shell, worker, run),
             Taken::Waits(until) => shell.clock.wait(&gate, seen, until),
             Taken::Leaves => break,
         }
@@ -68,7 +69,7 @@ pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
 }
 
 /// Gives back what the worker has run, and claims the next task that can be run.
-pub(super) fn take(shell: &Arc<Shell>, worker: WorkerNumber, done: Done<AnyItem>) -> Taken {
+pub(super) fn take(shell: &Arc<Shell>, worker: WorkerNumber, done: Done) -> Taken {
     let mut done = done;
     loop {
         let now = Now::read(&*shell.clock);
@@ -89,11 +90,11 @@ pub(super) fn take(shell: &Arc<Shell>, worker: WorkerNumber, done: Done<AnyItem>
 }
 
 /// Executes the body of a claimed task, and makes the outcome known.
-fn run_through(shell: &Arc<Shell>, worker: WorkerNumber, run: &Run) -> Done<AnyItem> {
-    let verdict = run.enter(|| {
+fn run_through(shell: &Arc<Shell>, worker: WorkerNumber, run: Run) -> Done {
+    let (verdict, run) = run.enter(|run| {
         let refused = refusal(shell, run);
         let mut finish = None;
-        let verdict = Arc::clone(run.task()).run(run, refused, &mut |outcome| {
+        let verdict = run.task().run(run, refused, &mut |outcome| {
             let finishing = Finishing::begin(shell, run, outcome);
             let now = finishing.now;
             finish = Some((finishing, outcome.clone()));
@@ -106,12 +107,12 @@ fn run_through(shell: &Arc<Shell>, worker: WorkerNumber, run: &Run) -> Done<AnyI
             _ => None,
         }
     });
-    verdict.unwrap_or_else(|| suspend(shell, worker, run))
+    verdict.unwrap_or_else(|| suspend(shell, worker, &run))
 }
 
 /// Executes the body of a task that a virtual worker has claimed.
 pub(super) fn execute(shell: &Arc<Shell>, worker: WorkerNumber, run: Run) -> Executed {
-    let result = run.enter(|| Arc::clone(run.task()).execute(&run, refusal(shell, &run)));
+    let (result, run) = run.enter(|run| run.task().execute(run, refusal(shell, run)));
     Executed { worker, run, result }
 }
 
@@ -120,7 +121,7 @@ pub(super) fn finish(shell: &Arc<Shell>, executed: Executed) {
     let Executed { worker, run, result } = executed;
     let done = match result {
         any::Executed::Pending => suspend(shell, worker, &run),
-        any::Executed::Over(outcome) => run.enter(|| settle(shell, &run, &outcome)),
+        any::Executed::Over(outcome) => run.enter(|run| settle(shell, run, &outcome)).0,
     };
     shell.settle(worker, done);
 }
@@ -145,7 +146,7 @@ fn announce_start(shell: &Arc<Shell>, run: &Run) -> Option<Failure> {
     shell.hooks.before_run(run, &shell.announcer)
 }
 
-fn settle(shell: &Arc<Shell>, run: &Run, outcome: &Result<(), Failure>) -> Done<AnyItem> {
+fn settle(shell: &Arc<Shell>, run: &Run, outcome: &Result<(), Failure>) -> Done {
     let finishing = Finishing::begin(shell, run, outcome);
     let verdict = run.task().settle(finishing.now);
     finishing.end(shell, run, outcome, verdict)
@@ -183,17 +184,18 @@ impl Finishing {
         run: &Run,
         outcome: &Result<(), Failure>,
         verdict: Verdict,
-    ) -> Done<AnyItem> {
+    ) -> Done {
         if shell.announcer.is_heard() && !run.task().header().is_alarm {
             let next = match verdict {
-                Verdict::Requeue(due) => Some(due.as_wall(self.now).to_utc()),
+                Verdict::Requeue(due) => Some(due.as_wall(self.now)),
                 Verdict::Ended(_) => None,
             };
+            let next = next.filter(|next| *next != WallTime::MAX).map(WallTime::to_utc);
             let duration = run.elapsed(self.now.tick);
             shell.announcer.announce(&Event::RunFinished { run, outcome, duration, next });
         }
         match verdict {
-            Verdict::Requeue(due) => Done::Recurs(Arc::clone(run.task()), due),
+            Verdict::Requeue(due) => Done::Recurs(due),
             Verdict::Ended(state) => {
                 shell.announce_end(&**run.task(), state);
                 Done::Ended
@@ -206,7 +208,7 @@ impl Finishing {
 ///
 /// RACE: the waker may be called at any time. The pool lists the task among the suspended *before*
 /// the state says so, because from then on a wake puts the task back into the queue.
-fn suspend(shell: &Arc<Shell>, worker: WorkerNumber, run: &Run) -> Done<AnyItem> {
+fn suspend(shell: &Arc<Shell>, worker: WorkerNumber, run: &Run) -> Done {
     let task = run.task();
     shell.suspend(worker, task);
     match task.suspend() {
@@ -244,9 +246,9 @@ impl Drop for Presence<'_> {
 /// Runs a task that is in no pool's queue on the calling thread, once.
 pub(super) fn run_outside(shell: &Arc<Shell>, task: &AnyItem) {
     let Some(run) = begin(shell, Arc::clone(task), Now::read(&*shell.clock)) else { return };
-    let result = run.enter(|| Arc::clone(task).execute(&run, announce_start(shell, &run)));
+    let (result, run) = run.enter(|run| task.execute(run, announce_start(shell, run)));
     match result {
-        any::Executed::Over(outcome) => drop(run.enter(|| settle(shell, &run, &outcome))),
+        any::Executed::Over(outcome) => drop(run.enter(|run| settle(shell, run, &outcome))),
         any::Executed::Pending if task.suspend() == Suspend::WasCancelled => {
             shell.announce_end(&**task, TaskState::Cancelled);
         }

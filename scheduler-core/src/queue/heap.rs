@@ -130,6 +130,10 @@ impl<T> DelayQueue<T> for HeapQueue<T> {
         self.heap.first().map(|node| node.key)
     }
 
+    fn second(&self) -> Option<Key> {
+        self.heap.iter().skip(1).take(ARITY).map(|node| node.key).min()
+    }
+
     fn pop(&mut self) -> Option<(Key, T)> {
         if self.heap.is_empty() { None } else { self.remove_at(0) }
     }

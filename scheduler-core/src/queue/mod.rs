@@ -78,6 +78,10 @@ pub(crate) trait DelayQueue<T> {
     /// The key of the first item, due or not. A queue may put itself in order to find it.
     fn first(&mut self) -> Option<Key>;
 
+    /// A key after the first one, as far as it is at hand: no live item is between both. It may be that of
+    /// an item that has left, and there may be none though there are more items.
+    fn second(&self) -> Option<Key>;
+
     /// Takes the first item out, due or not.
     fn pop(&mut self) -> Option<(Key, T)>;
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::task::Waker;
 
 use super::header::Header;
 use super::run::Run;
@@ -21,19 +22,16 @@ pub(crate) trait AnyTask: Send + Sync {
     fn begin(self: Arc<Self>, now: Now) -> Option<Run>;
     /// Runs one step of the body of a claimed task, or notes why it was not run. To be called inside
     /// the run.
-    fn execute(self: Arc<Self>, run: &Run, refused: Option<Failure>) -> Executed;
+    fn execute(&self, run: &Run, refused: Option<Failure>) -> Executed;
     /// Makes the outcome of an executed step known, and says what the pool is to do.
     fn settle(&self, now: Now) -> Verdict;
     /// Executes one step and settles it, where a worker does both: `over` is told the outcome in
     /// between, and says what time it is. None when the run's future is pending.
-    fn run(
-        self: Arc<Self>,
-        run: &Run,
-        refused: Option<Failure>,
-        over: &mut Over<'_>,
-    ) -> Option<Verdict>;
+    fn run(&self, run: &Run, refused: Option<Failure>, over: &mut Over<'_>) -> Option<Verdict>;
     /// Asks the rhythm of a waiting task anew. The pool holds the task, but not in its queue.
     fn renew(&self, now: Now) -> Verdict;
+    /// What wakes the task's future.
+    fn waker(self: Arc<Self>) -> Waker;
     /// Moves a run whose future is pending out of its worker.
     fn suspend(&self) -> Suspend;
     fn cancel(&self) -> Cancelled;

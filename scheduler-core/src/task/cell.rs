@@ -17,6 +17,7 @@ use super::conclusion::Tried;
 use super::conclusion::last_outcome;
 use super::header::EVERY_RUN;
 use super::rhythm::LastRun;
+use super::run::Entry;
 use super::run::Run;
 use super::slot::Ended;
 use super::slot::Outcome;
@@ -78,11 +79,11 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     }
 
     /// Runs one step of the body; none where there is no body, because the task was cancelled.
-    fn attempt(self: &Arc<Self>, run: &Run, refused: Option<Failure>) -> Option<Tried<T, B>> {
+    fn attempt(&self, run: &Run, refused: Option<Failure>) -> Option<Tried<T, B>> {
         let mut work = self.slot.lock().take_work()?;
         let step = match refused {
             Some(failure) => Err(failure),
-            None => perform(&mut work, &|| Waker::from(Arc::clone(self))),
+            None => perform(&mut work, &|| Arc::clone(run.task()).waker()),
         };
         if step.is_err() {
             // A future that has panicked must not be polled again.
@@ -150,10 +151,11 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
             }
         };
         drop(slot);
-        Some(Run::new(self, number, last, begin == Begin::Resume))
+        let entry = if begin == Begin::Resume { Entry::Resumed } else { Entry::Begun };
+        Some(Run::new(self, number, last, entry))
     }
 
-    fn execute(self: Arc<Self>, run: &Run, refused: Option<Failure>) -> Executed {
+    fn execute(&self, run: &Run, refused: Option<Failure>) -> Executed {
         let Some(tried) = self.attempt(run, refused) else { return Executed::Pending };
         let outcome = tried.outcome();
         self.put_back(tried);
@@ -171,12 +173,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
         }
     }
 
-    fn run(
-        self: Arc<Self>,
-        run: &Run,
-        refused: Option<Failure>,
-        over: &mut Over<'_>,
-    ) -> Option<Verdict> {
+    fn run(&self, run: &Run, refused: Option<Failure>, over: &mut Over<'_>) -> Option<Verdict> {
         let tried = self.attempt(run, refused)?;
         match tried.outcome() {
             None => {
@@ -207,6 +204,10 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
             }
             Err(failure) => self.retire(End::Failed, Outcome::Failed(failure)),
         }
+    }
+
+    fn waker(self: Arc<Self>) -> Waker {
+        Waker::from(self)
     }
 
     fn suspend(&self) -> Suspend {
@@ -308,6 +309,10 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> Wake for TaskCell<T, B> {
 impl<T, B> Drop for TaskCell<T, B> {
     fn drop(&mut self) {
         let slot = self.slot.get_mut();
+        let is_plain = !std::mem::needs_drop::<T>() && !self.header.is_special();
+        if is_plain && slot.is_spent() {
+            return;
+        }
         let body = (slot.take_work(), slot.take_step());
         let rest = (self.value.take(), slot.take_waiters());
         discard(&self.header, body);

@@ -38,6 +38,21 @@ const STARVED_AFTER: Duration = Duration::from_secs(1);
 /// Every handle resolves: a task that is dropped before it could run, in whatever way, is cancelled.
 /// (In the JDK some futures stay pending for ever: discarded ones, drained ones, and those whose
 /// before-hook throws.)
+///
+/// ```
+/// use scheduler_core::{ScheduledThreadPool, TaskState};
+/// use std::time::Duration;
+///
+/// let pool = ScheduledThreadPool::new(1);
+/// let answer = pool.submit(|| 6 * 7)?;
+/// assert_eq!(answer.wait()?, 42);
+/// assert_eq!(answer.state(), TaskState::Completed);
+///
+/// let later = pool.schedule(Duration::from_secs(3_600), || ())?;
+/// assert!(later.cancel());
+/// assert!(later.wait().unwrap_err().is_cancelled());
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
 #[doc(alias = "ScheduledFuture")]
 #[doc(alias = "FutureTask")]
 pub struct TaskHandle<T> {
@@ -160,6 +175,17 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     ///
     /// It is called exactly once, by whoever ends the task, with no lock held: it may cancel, wait,
     /// submit, or shut the pool down. A panic of it is contained.
+    ///
+    /// ```
+    /// use scheduler_core::ScheduledThreadPool;
+    /// use std::sync::mpsc;
+    ///
+    /// let pool = ScheduledThreadPool::new(1);
+    /// let (tell, told) = mpsc::channel();
+    /// pool.execute(|| ())?.on_done(move |state| tell.send(state.is_done()).unwrap());
+    /// assert_eq!(told.recv(), Ok(true));
+    /// # Ok::<(), scheduler_core::Error>(())
+    /// ```
     #[doc(alias = "done")]
     pub fn on_done(&self, callback: impl FnOnce(TaskState) + Send + 'static) {
         if let Err((waiter, state)) = self.cell.add_waiter(Waiter::Callback(Box::new(callback))) {

@@ -14,6 +14,15 @@ use crate::sync::Ordering;
 use crate::time::Tick;
 
 /// The number of a task, unique in its pool and growing in the order of submission.
+///
+/// ```
+/// use scheduler_core::{Run, ScheduledThreadPool};
+///
+/// let pool = ScheduledThreadPool::new(1);
+/// let handle = pool.submit(|| Run::current().map(|run| run.task_id()))?;
+/// assert_eq!(handle.wait()?, Some(handle.id()));
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(pub(crate) u64);
 
@@ -114,6 +123,11 @@ impl Header {
     pub(crate) fn ends_on_failure(&self) -> bool {
         let on_error = self.traits.as_ref().map_or(OnError::Stop, |traits| traits.on_error);
         on_error == OnError::Stop && !self.rhythm().decides_on_failure()
+    }
+
+    /// Whether the task is more than a nameless one-shot without a limit.
+    pub(crate) fn is_special(&self) -> bool {
+        self.traits.is_some()
     }
 
     /// Takes out what may be user code, so that it can be dropped where that is contained.

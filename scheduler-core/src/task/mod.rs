@@ -40,6 +40,7 @@ pub(crate) mod any;
 pub(crate) mod cell;
 mod conclusion;
 mod control;
+mod current;
 mod handle;
 mod header;
 mod pace;
@@ -73,7 +74,9 @@ pub use steps::TaskReturn;
 use crate::error::Failure;
 use crate::time::Clock;
 
-/// The way from a task to its pool, while that exists. All tasks of a pool share one.
+/// The way from a task to its pool, while that exists. Tasks share it; its count of shares has a cache
+/// line of its own.
+#[repr(align(128))]
 pub(crate) struct Link(pub(crate) Weak<dyn Home>);
 
 /// What a task needs of the pool it lives in.

@@ -1,6 +1,5 @@
 //! One run of a task, as the body sees it from inside.
 
-use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,19 +8,14 @@ use chrono::DateTime;
 use chrono::Utc;
 
 use super::any::AnyTask;
+use super::current;
 use super::header::TaskId;
 use super::rhythm::LastRun;
 use crate::error::Error;
-use crate::sync::local;
 use crate::time::Due;
 use crate::time::Gate;
 use crate::time::Now;
 use crate::time::Tick;
-
-local! {
-    /// The run that this thread executes.
-    static CURRENT: RefCell<Option<Run>> = const { RefCell::new(None) };
-}
 
 /// One run of a task: which one it is, when it was meant to start, and whether it shall stop.
 ///
@@ -42,7 +36,17 @@ pub struct Run {
     task: Arc<dyn AnyTask>,
     number: u64,
     last: LastRun,
-    is_resumed: bool,
+    entry: Entry,
+}
+
+/// How a worker came to a run. As wide as its neighbours, so that a run is copied without gaps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(crate) enum Entry {
+    /// It begins.
+    Begun,
+    /// It has begun before, and its future is polled on.
+    Resumed,
 }
 
 impl Run {
@@ -51,15 +55,14 @@ impl Run {
     /// Hooks, listeners and callbacks that a worker calls for a run are part of it.
     #[must_use]
     pub fn current() -> Option<Self> {
-        // A thread that is ending may have no thread-locals any more, and executes no task.
-        CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
+        current::with(Self::clone)
     }
 
     /// Looks at the run that the calling thread executes, without a share in it; none outside a task.
     ///
     /// The look is not to be one that runs other tasks on this thread.
     pub fn with_current<R>(look: impl FnOnce(&Self) -> R) -> Option<R> {
-        CURRENT.try_with(|current| current.borrow().as_ref().map(look)).ok().flatten()
+        current::with(look)
     }
 
     /// The number of the task.
@@ -154,18 +157,13 @@ impl Run {
         }
     }
 
-    pub(crate) fn new(
-        task: Arc<dyn AnyTask>,
-        number: u64,
-        last: LastRun,
-        is_resumed: bool,
-    ) -> Self {
-        Self { task, number, last, is_resumed }
+    pub(crate) fn new(task: Arc<dyn AnyTask>, number: u64, last: LastRun, entry: Entry) -> Self {
+        Self { task, number, last, entry }
     }
 
     /// Whether the run has begun before, and its future is polled on.
     pub(crate) fn is_resumed(&self) -> bool {
-        self.is_resumed
+        self.entry == Entry::Resumed
     }
 
     /// The run's task.
@@ -173,14 +171,10 @@ impl Run {
         &self.task
     }
 
-    /// Calls `step` as part of this run.
-    pub(crate) fn enter<R>(&self, step: impl FnOnce() -> R) -> R {
-        let outer = CURRENT.try_with(|current| current.replace(Some(self.clone())));
-        let result = step();
-        if let Ok(outer) = outer {
-            drop(CURRENT.try_with(|current| current.replace(outer)));
-        }
-        result
+    /// Calls `step` as part of this run, and gives the run back.
+    #[inline]
+    pub(crate) fn enter<R>(self, step: impl FnOnce(&Self) -> R) -> (R, Self) {
+        current::enter(self, step)
     }
 
     /// When the run was due, and when it has started.
@@ -202,11 +196,11 @@ impl Clone for Run {
 
     #[inline]
     fn clone_from(&mut self, source: &Self) {
-        let Self { task, number, last, is_resumed } = source;
+        let Self { task, number, last, entry } = source;
         if !Arc::ptr_eq(&self.task, task) {
             self.task = Arc::clone(task);
         }
-        (self.number, self.last, self.is_resumed) = (*number, *last, *is_resumed);
+        (self.number, self.last, self.entry) = (*number, *last, *entry);
     }
 }
 

@@ -120,6 +120,11 @@ impl<T, B> Slot<T, B> {
         slot
     }
 
+    /// Whether nothing is left of a body, of waiters, or of anything else that only some tasks need.
+    pub(super) fn is_spent(&self) -> bool {
+        self.body.is_none() && self.rare.is_none()
+    }
+
     /// What only some tasks need, made where it is not there yet.
     pub(super) fn rare(&mut self) -> &mut Rare<T> {
         self.rare.get_or_insert_default()

@@ -20,6 +20,17 @@ use crate::trigger::MisfirePolicy;
 use crate::trigger::Trigger;
 
 /// What becomes of a recurring task whose run has panicked or returned an error.
+///
+/// ```
+/// use scheduler_core::{Body, OnError, ScheduledThreadPool, Task};
+/// use std::time::Duration;
+///
+/// let pool = ScheduledThreadPool::new(1);
+/// let import = Task::at_fixed_rate(Duration::from_secs(60), Body::new(|| Err::<(), _>("no")));
+/// let handle = pool.submit_task(import.on_error(OnError::Continue))?;
+/// assert!(!handle.is_done());
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnError {
     /// The task ends as failed: the rule of the JDK.

@@ -19,6 +19,18 @@ use crate::sync::planted;
 /// What a task is, as its handle tells.
 ///
 /// The JDK's `Future.State` has no `Scheduled`: there a waiting task counts as running.
+///
+/// ```
+/// use scheduler_core::{ScheduledThreadPool, TaskState};
+/// use std::time::Duration;
+///
+/// let pool = ScheduledThreadPool::new(1);
+/// let later = pool.schedule(Duration::from_secs(3_600), || ())?;
+/// assert_eq!(later.state(), TaskState::Scheduled);
+/// later.cancel();
+/// assert!(later.state().is_done());
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[doc(alias = "Future.State")]
 pub enum TaskState {

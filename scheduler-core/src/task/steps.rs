@@ -10,6 +10,13 @@ use std::task::Waker;
 use crate::error::Failure;
 
 /// What a recurring body may return: `()`, or `Result<(), E>` where `E: Display`.
+///
+/// ```
+/// use scheduler_core::Body;
+///
+/// let never_fails = Body::new(|| {});
+/// let may_fail = Body::new(|| std::fs::write("/dev/null", "tick"));
+/// ```
 #[diagnostic::on_unimplemented(
     message = "a scheduled task cannot return `{Self}`",
     label = "not a return type the scheduler understands",

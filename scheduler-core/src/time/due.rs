@@ -7,6 +7,16 @@ use super::Tick;
 use super::WallTime;
 
 /// One reading of both clocks.
+///
+/// ```
+/// use scheduler_core::{ManualClock, Now};
+/// use std::time::Duration;
+///
+/// let clock = ManualClock::new();
+/// let before = Now::read(&clock);
+/// clock.advance(Duration::from_secs(5));
+/// assert_eq!(Now::read(&clock).tick.since(before.tick), Duration::from_secs(5));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
     /// The monotonic time.
@@ -80,7 +90,8 @@ impl Due {
     pub(crate) fn not_overtaking(self, now: Now) -> Self {
         match self {
             Self::Tick(_) => self,
-            Self::Wall(wall) => Self::Wall(wall.max(now.wall)),
+            Self::Wall(WallTime::MAX) => self,
+            Self::Wall(wall) => Self::Wall(wall.max(now.wall).min(WallTime::LAST)),
         }
     }
 

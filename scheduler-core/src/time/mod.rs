@@ -48,6 +48,23 @@ pub use wall::WallTime;
 /// A source of time that can also be waited on.
 ///
 /// Implementations must be monotonic in [`now`](Self::now) across all threads.
+///
+/// ```
+/// use scheduler_core::{Clock, ManualClock, ScheduledThreadPool, VirtualCrew};
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
+/// let pool = ScheduledThreadPool::builder()
+///     .clock(Arc::new(clock.clone()))
+///     .virtual_crew(&crew)
+///     .build()?;
+/// let tomorrow = pool.schedule(Duration::from_secs(86_400), || "good morning")?;
+/// clock.advance(Duration::from_secs(86_400));
+/// crew.run_until_idle();
+/// assert_eq!(tomorrow.result_now()?, "good morning");
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
 pub trait Clock: fmt::Debug + Send + Sync {
     /// The monotonic time, in nanoseconds since this clock's epoch.
     fn now(&self) -> Tick;

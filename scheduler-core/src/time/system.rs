@@ -24,6 +24,14 @@ use crate::sync::local;
 ///
 /// Monotonic time is [`std::time::Instant`], which on Linux stands still while the machine is
 /// suspended; wall time is [`chrono::Utc::now`], which does not.
+///
+/// ```
+/// use scheduler_core::{Clock, SystemClock};
+///
+/// let clock = SystemClock::new();
+/// let before = clock.now();
+/// assert!(clock.now() >= before);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock {
     origin: Instant,

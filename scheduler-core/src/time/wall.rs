@@ -32,6 +32,9 @@ impl WallTime {
     /// The end of time, which is never reached.
     pub const MAX: Self = Self(i64::MAX);
 
+    /// The last instant that is reached: a clock that stands at the end of time has reached it.
+    pub(crate) const LAST: Self = Self(i64::MAX - 1);
+
     /// The instant this many nanoseconds after 1970 began, or before.
     #[must_use]
     pub const fn from_nanos(nanos: i64) -> Self {

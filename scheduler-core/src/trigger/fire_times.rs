@@ -27,7 +27,7 @@ use crate::unwind::catch;
 /// use std::time::Duration;
 ///
 /// let times = FireTimes::new(CronTrigger::new("0 0 9 * * *".parse()?, Zone::UTC));
-/// let eight = WallTime::from("2026-01-01T08:00:00Z".parse::<WallTime>()?);
+/// let eight = WallTime::from("2026-01-01T08:00:00Z".parse::<DateTime<Utc>>()?);
 /// let nine = times.first(eight).unwrap().unwrap();
 /// assert_eq!(nine, eight + Duration::from_secs(3600));
 /// let tomorrow = times.after_run(nine, nine, nine + Duration::from_secs(5)).unwrap();

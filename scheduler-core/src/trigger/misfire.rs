@@ -15,6 +15,14 @@ use crate::time::Tick;
 /// | `CatchUp` | 10, 20 and 30 run back to back, then 40 | the JDK |
 /// | `RunOnce` | 30 runs at once, then 40 | ours |
 /// | `Skip` | 40 | ours |
+///
+/// ```
+/// use scheduler_core::{Body, MisfirePolicy, Task};
+/// use std::time::Duration;
+///
+/// let task = Task::at_fixed_rate(Duration::from_secs(10), Body::new(|| println!("tick")))
+///     .misfire(MisfirePolicy::RunOnce);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MisfirePolicy {
     /// All missed fire times together are made up by one run.

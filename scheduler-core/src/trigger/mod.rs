@@ -43,6 +43,22 @@ pub use zone::{SystemZoneError, Zone, ZoneChange};
 /// a fault of that trigger and ends its task as failed.
 ///
 /// Modelled on Spring's `org.springframework.scheduling.Trigger`.
+///
+/// ```
+/// use chrono::{DateTime, TimeDelta, Utc};
+/// use scheduler_core::{Trigger, TriggerContext};
+///
+/// /// A minute after the end of the last run, at first at once.
+/// #[derive(Debug)]
+/// struct AMinuteLater;
+///
+/// impl Trigger for AMinuteLater {
+///     fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
+///         let last = context.last_completed();
+///         Some(last.map_or(context.now(), |last| last + TimeDelta::minutes(1)))
+///     }
+/// }
+/// ```
 #[doc(alias = "nextExecution")]
 pub trait Trigger: fmt::Debug + Send + Sync {
     /// Returns the next fire time, or `None` when the task shall never fire again.
@@ -52,6 +68,17 @@ pub trait Trigger: fmt::Debug + Send + Sync {
 /// What a [`Trigger`] may look at: the wall clock and the previous run.
 ///
 /// All but [`now`](Self::now) are absent before the first run. After Spring's `TriggerContext`.
+///
+/// ```
+/// use chrono::{DateTime, Utc};
+/// use scheduler_core::trigger::{CronTrigger, Trigger, TriggerContext, Zone};
+///
+/// let trigger = CronTrigger::new("0 0 9 * * *".parse()?, Zone::UTC);
+/// let now: DateTime<Utc> = "2026-03-27T08:00:00Z".parse()?;
+/// let next = trigger.next_fire_time(&TriggerContext::first(now)).unwrap();
+/// assert_eq!(next.to_rfc3339(), "2026-03-27T09:00:00+00:00");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TriggerContext {
     now: DateTime<Utc>,

@@ -47,6 +47,17 @@ const TWO_YEARS: i64 = 2 * 366 * 86_400;
 pub struct Zone(Tz);
 
 /// A change of a zone's offset.
+///
+/// ```
+/// use scheduler_core::trigger::Zone;
+///
+/// let zone: Zone = "Europe/Berlin".parse()?;
+/// let (from, until) = ("2026-01-01T00:00:00Z".parse()?, "2027-01-01T00:00:00Z".parse()?);
+/// let change = zone.change_between(from, until).unwrap();
+/// assert!(change.is_gap());
+/// assert_eq!(change.at().to_rfc3339(), "2026-03-29T01:00:00+00:00");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZoneChange {
     pub(super) at: i64,
@@ -60,6 +71,13 @@ impl Zone {
 
     /// The zone that the operating system is set to. The environment variable `TZ` is not looked
     /// at.
+    ///
+    /// ```
+    /// use scheduler_core::trigger::Zone;
+    ///
+    /// let zone = Zone::system().unwrap_or(Zone::UTC);
+    /// println!("the wall clock of {zone}");
+    /// ```
     ///
     /// # Errors
     ///

@@ -32,6 +32,13 @@ struct Details {
 }
 
 /// The kinds of [`ParseCronError`].
+///
+/// ```
+/// use scheduler_expr::{CronExpression, ParseCronErrorKind};
+///
+/// let error = "0 9 * * *".parse::<CronExpression>().unwrap_err();
+/// assert_eq!(error.kind(), ParseCronErrorKind::FieldCount { found: 5 });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ParseCronErrorKind {

@@ -3,6 +3,15 @@
 use std::fmt;
 
 /// One of the six fields of a cron expression, in the order in which they are written.
+///
+/// ```
+/// use scheduler_expr::{CronExpression, CronField};
+///
+/// let cron: CronExpression = "0 */20 9 * * *".parse()?;
+/// assert_eq!(cron.values(CronField::Minute).collect::<Vec<_>>(), [0, 20, 40]);
+/// assert_eq!(CronField::Minute.name(), "minute");
+/// # Ok::<(), scheduler_expr::ParseCronError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CronField {
     /// 0 to 59.

@@ -208,6 +208,15 @@ impl Hash for CronExpression {
 }
 
 /// The numbers of a field, in ascending order.
+///
+/// ```
+/// use scheduler_expr::{CronExpression, CronField};
+///
+/// let cron: CronExpression = "0 0 9 * * MON-FRI".parse()?;
+/// let days = cron.values(CronField::DayOfWeek);
+/// assert_eq!(days.len(), 5);
+/// # Ok::<(), scheduler_expr::ParseCronError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct FieldValues(u64);
 

@@ -27,6 +27,13 @@ struct Details {
 }
 
 /// The kinds of [`ParseDurationError`].
+///
+/// ```
+/// use scheduler_expr::{ParseDurationErrorKind, parse_duration};
+///
+/// let error = parse_duration("5", None).unwrap_err();
+/// assert_eq!(error.kind(), ParseDurationErrorKind::NoUnit);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ParseDurationErrorKind {

@@ -30,12 +30,32 @@ const NANOS_PER_SECOND: i128 = 1_000_000_000;
 
 /// An exact length of time that may be negative: whole nanoseconds, up to 2⁶³ seconds either way,
 /// as `java.time.Duration`.
+///
+/// ```
+/// use scheduler_expr::parse_duration;
+/// use std::time::Duration;
+///
+/// let length = parse_duration("-1h30m", None)?;
+/// assert!(length.is_negative());
+/// assert_eq!(length.to_std(), None);
+/// assert_eq!(parse_duration("PT1M30S", None)?.to_std(), Some(Duration::from_secs(90)));
+/// # Ok::<(), scheduler_expr::ParseDurationError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SignedDuration {
     nanos: i128,
 }
 
 /// A unit of time, for numbers that are written without one.
+///
+/// ```
+/// use scheduler_expr::{DurationUnit, parse_duration};
+/// use std::time::Duration;
+///
+/// let minutes = parse_duration("5", Some(DurationUnit::Minutes))?;
+/// assert_eq!(minutes.to_std(), Some(Duration::from_secs(300)));
+/// # Ok::<(), scheduler_expr::ParseDurationError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[doc(alias = "TimeUnit")]
 pub enum DurationUnit {

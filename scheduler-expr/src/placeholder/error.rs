@@ -27,6 +27,12 @@ struct Details {
 }
 
 /// The kinds of [`ParseTemplateError`].
+///
+/// ```
+/// use scheduler_expr::{ParseTemplateErrorKind, Template};
+///
+/// assert_eq!(Template::parse("${}").unwrap_err().kind(), ParseTemplateErrorKind::NoKey);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ParseTemplateErrorKind {

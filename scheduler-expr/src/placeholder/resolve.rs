@@ -32,6 +32,16 @@ pub struct ResolveTemplateError<E> {
 }
 
 /// The kinds of [`ResolveTemplateError`].
+///
+/// ```
+/// use scheduler_expr::{ResolveTemplateErrorKind, Template};
+///
+/// let template = Template::parse("${report.cron}")?;
+/// let error = template.resolve(&mut |_| Ok::<_, String>(None)).unwrap_err();
+/// assert_eq!(error.kind(), &ResolveTemplateErrorKind::NotSet);
+/// assert_eq!(error.key(), "report.cron");
+/// # Ok::<(), scheduler_expr::ParseTemplateError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResolveTemplateErrorKind<E> {

@@ -20,6 +20,10 @@ impl Late {
         self.heap.first()
     }
 
+    pub(super) fn second(&self) -> Option<&Entry> {
+        self.least_child(0).map(|child| &self.heap[child])
+    }
+
     pub(super) fn push(&mut self, entry: Entry) {
         self.heap.push(entry);
         let mut index = self.heap.len() - 1;

@@ -133,6 +133,10 @@ impl<T> DelayQueue<T> for WheelQueue<T> {
         self.first.map(|(entry, _)| entry.key)
     }
 
+    fn second(&self) -> Option<Key> {
+        self.near.second().map(|entry| entry.key)
+    }
+
     fn pop(&mut self) -> Option<(Key, T)> {
         let first = self.first.take();
         let (entry, side) = first.or_else(|| self.settle())?;

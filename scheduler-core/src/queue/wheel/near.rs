@@ -70,6 +70,16 @@ impl Near {
         }
     }
 
+    /// The entry after the first, dead or not. What is far is later than both, if there are two.
+    pub(super) fn second(&self) -> Option<Entry> {
+        let (run, late) = (self.run.front(), self.late.first());
+        let second = match (run, late) {
+            (Some(run), Some(late)) if late.rank() < run.rank() => [self.late.second(), Some(run)],
+            _ => [self.run.get(1), late],
+        };
+        second.into_iter().flatten().min_by_key(|entry| entry.rank()).copied()
+    }
+
     /// Takes the first entry out of the part that has it.
     pub(super) fn drop_first(&mut self, side: Side) {
         match side {
@@ -130,7 +140,10 @@ mod tests {
     fn pop_all(near: &mut Near) -> Vec<u64> {
         let next = std::iter::from_fn(|| {
             let (entry, side) = near.first()?;
+            let second = near.second();
             near.drop_first(side);
+            let next = near.first().map(|(entry, _)| entry.rank());
+            assert_eq!(second.map(|entry| entry.rank()), next);
             Some(entry.key.due)
         });
         next.collect()
@@ -144,6 +157,7 @@ mod tests {
             assert!(!near.push(Entry::sample(due, sequence)));
         }
         assert_eq!(near.late.len(), 3);
+        assert_eq!(near.second().map(|entry| entry.key.due), Some(10));
         assert_eq!(pop_all(&mut near), [0, 10, 50, 55, 60, 70]);
     }
 

@@ -28,6 +28,17 @@ use crate::trigger::{Trigger, TriggerContext};
 use calendar::Calendar;
 
 /// What happens to fire times that a change of the clock leaves out.
+///
+/// ```
+/// use scheduler_core::trigger::{CronTrigger, DstGap};
+///
+/// let trigger = CronTrigger::new("0 30 2 * * *".parse()?, "Europe/Berlin".parse()?);
+/// let trigger = trigger.dst_gap(DstGap::RunAfter);
+/// let midnight = "2026-03-28T23:00:00Z".parse::<chrono::DateTime<chrono::Utc>>()?;
+/// let next = trigger.next_after(midnight).unwrap();
+/// assert_eq!(trigger.zone().local(next).to_rfc3339(), "2026-03-29T03:00:00+02:00");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DstGap {
     /// They do not fire, as in Spring.
@@ -38,6 +49,17 @@ pub enum DstGap {
 }
 
 /// What happens to fire times that come twice when clocks are set back.
+///
+/// ```
+/// use scheduler_core::trigger::{CronTrigger, DstOverlap};
+///
+/// let trigger = CronTrigger::new("0 30 2 * * *".parse()?, "Europe/Berlin".parse()?);
+/// let trigger = trigger.dst_overlap(DstOverlap::Last);
+/// let midnight = "2026-10-24T22:00:00Z".parse::<chrono::DateTime<chrono::Utc>>()?;
+/// let next = trigger.next_after(midnight).unwrap();
+/// assert_eq!(trigger.zone().local(next).to_rfc3339(), "2026-10-25T02:30:00+01:00");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DstOverlap {
     /// They fire twice, as in Spring.

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Form and lints, with the default features and with all. Clippy's `incompatible_msrv` also finds what the
+# standard library has only since a later release than `rust-version`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+cargo fmt --all --check
+cargo clippy --workspace --all-targets -- -D warnings
+cargo clippy --workspace --all-targets --all-features -- -D warnings

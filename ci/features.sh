@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Combinations of features, each built without a warning: none and each by itself, or with
+# `ci/features.sh deep` all of them. (All at once is what the other jobs build.)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+features=(tokio tracing log metrics testing bench)
+export RUSTFLAGS="-D warnings"
+# Other flags, and so other artefacts, than those of everything else.
+check=(cargo check --quiet --target-dir target/features)
+
+check() {
+  printf '%s\n' "$*"
+  "${check[@]}" "$@"
+}
+
+case "${1:-quick}" in
+  quick)
+    check -p scheduler
+    for feature in "${features[@]}"; do
+      check -p scheduler --features "$feature"
+    done
+    ;;
+  deep)
+    for ((set = 0; set < 1 << ${#features[@]}; set++)); do
+      chosen=()
+      for i in "${!features[@]}"; do
+        ((set >> i & 1)) && chosen+=("${features[i]}")
+      done
+      check -p scheduler --features "$(IFS=,; echo "${chosen[*]}")"
+    done
+    ;;
+  *) echo "usage: $0 [quick|deep]" >&2; exit 2 ;;
+esac
+check -p scheduler-core --features bench
+# By themselves, without what the facade switches on.
+for crate in scheduler-core scheduler-expr scheduler-macros; do
+  check -p "$crate"
+done

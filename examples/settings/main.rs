@@ -1,0 +1,38 @@
+//! Whoever runs the program can change its schedules, and see where each value comes from.
+//!
+//! ```sh
+//! cargo run --example settings
+//! SCHEDULER_CONFIG=examples/settings/scheduler.toml cargo run --example settings
+//! SCHEDULER_CONFIG=examples/settings/scheduler.toml SCHEDULER_DRY_RUN=1 cargo run --example settings
+//! SCHEDULER_TASKS_REPROT_CRON=@daily cargo run --example settings
+//! ```
+//!
+//! Look at the banner of the first two, which differ in zone, threads and every task; at the sources
+//! that the dry run names; and at what is said of the slip in the last one. A file `./scheduler.toml`
+//! would be read without being named.
+
+use std::time::Duration;
+
+use scheduler::Scheduler;
+use scheduler::runs;
+use scheduler::scheduled;
+
+#[scheduled(cron = "0 0 9 * * *", zone = "${report.zone:UTC}")]
+fn report() {}
+
+#[scheduled(fixed_rate = "${cleanup.every:10m}")]
+fn cleanup() {
+    println!("cleaning up");
+}
+
+#[scheduled(initial_delay = "0s")]
+fn greet() {
+    println!("hello");
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let scheduler = Scheduler::builder().zone("UTC").spawn()?;
+    scheduler.wait_for("greet", runs(1), Duration::from_secs(60))?;
+    scheduler.shutdown()?;
+    Ok(())
+}

@@ -1,0 +1,35 @@
+//! Guides, to be read from the beginning.
+//!
+//! | guide | for whom |
+//! |---|---|
+//! | [`from_spring`] | those who know `@Scheduled` |
+//! | [`policies`] | those who want to know what happens when things do not go as planned |
+//! | [`production`] | those who run a program: signals, containers, zones, health, several instances |
+//! | [`how_it_works`] | those who want to know what happens between the annotation and the run |
+//!
+//! A further one, on tests of schedules, is the module `testing`, which comes with the feature of that
+//! name. The same texts are files in the folder `docs` of the repository, whose links lead to files; the
+//! links that stand here before each text lead to the documentation instead, because the first wins.
+
+/// [scheduled]: macro@crate::scheduled
+/// [testing]: ../../testing/index.html
+/// [production]: crate::guide::production
+/// [policies]: crate::guide::policies
+#[doc = include_str!("../docs/from-spring.md")]
+pub mod from_spring {}
+
+#[doc = include_str!("../docs/policies.md")]
+pub mod policies {}
+
+/// [testing]: ../../testing/index.html
+/// [listener]: crate::Builder::listener
+/// [seed]: crate::Builder::seed
+#[doc = include_str!("../docs/production.md")]
+pub mod production {}
+
+/// [architecture]: https://docs.rs/crate/scheduler/latest/source/ARCHITECTURE.md
+/// [performance]: https://docs.rs/crate/scheduler/latest/source/docs/performance.md
+/// [policies]: crate::guide::policies
+/// [testing]: ../../testing/index.html
+#[doc = include_str!("../docs/how-it-works.md")]
+pub mod how_it_works {}

@@ -1,0 +1,162 @@
+//! What the documents say of files, held against the files.
+//!
+//! A path in a document is a link, or words of code with a `/` or the ending of a file: they count from
+//! the document, from the root, or from the sources of a crate.
+
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+
+use crate::layers;
+
+const DOCUMENTS: [&str; 6] =
+    ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs"];
+
+/// From where paths count, beside the folder of the document.
+const ORIGINS: [&str; 6] = [
+    "",
+    "src",
+    "scheduler-core",
+    "scheduler-core/src",
+    "scheduler-macros/src",
+    "scheduler-expr/src",
+];
+
+/// What users may have, and what is built.
+const ELSEWHERE: [&str; 4] = ["scheduler.toml", "src/main.rs", "target/", "application.properties"];
+
+const ENDINGS: [&str; 5] = [".rs", ".md", ".sh", ".toml", ".txt"];
+
+#[test]
+fn every_path_in_a_document_leads_to_something() {
+    let mut faults = Vec::new();
+    let mut count = 0;
+    for document in documents() {
+        let text = fs::read_to_string(&document).expect("a readable document");
+        let folder = document.parent().expect("a folder").to_owned();
+        for (line, path) in paths(&text) {
+            count += 1;
+            if !exists(&folder, path) {
+                faults.push(format!("{}:{line}: there is no `{path}`", document.display()));
+            }
+        }
+    }
+    assert!(count > 100, "only {count} paths were found");
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+/// The map at the beginning of ARCHITECTURE.md lists the rooms in the order that is enforced.
+#[test]
+fn the_map_of_the_house_is_that_of_the_layers() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("a readable document");
+    let map: Vec<&str> = text.split("```").nth(1).expect("a map").lines().collect();
+    for (folder, rooms) in layers::CRATES {
+        let head = folder.strip_suffix("src").filter(|head| !head.is_empty()).unwrap_or("src/");
+        let below = map.iter().skip_while(|line| !line.starts_with(head)).skip(1);
+        let listed = below.take_while(|line| line.starts_with("  "));
+        // A line that goes on is indented further.
+        let listed = listed.filter(|line| !line.starts_with("   "));
+        let listed: Vec<&str> = listed.filter_map(|line| line.split_whitespace().next()).collect();
+        let listed: Vec<&str> = listed.iter().map(|room| room.trim_end_matches('/')).collect();
+        assert_eq!(listed, rooms, "the rooms of {folder}");
+    }
+}
+
+/// Its tests are run as those of the example.
+#[test]
+fn the_program_of_the_readme_is_the_example() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).expect("a readable file");
+    let example = read("examples/quickstart.rs");
+    let (_, program) = example.split_once("\n\n").expect("a head and a program");
+    assert!(read("README.md").contains(&format!("```rust,no_run\n{program}```\n")));
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn documents() -> Vec<PathBuf> {
+    let paths = DOCUMENTS.into_iter().flat_map(|name| {
+        let path = root().join(name);
+        match fs::read_dir(&path) {
+            Ok(entries) => entries.map(|entry| entry.expect("a readable entry").path()).collect(),
+            Err(_) => vec![path],
+        }
+    });
+    paths.collect()
+}
+
+/// The paths of a document, each with its line.
+fn paths(text: &str) -> Vec<(usize, &str)> {
+    let mut is_code = false;
+    let mut paths = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        if line.trim_start().starts_with("```") {
+            is_code = !is_code;
+        } else if !is_code {
+            let found = links(line).chain(line.split('`').skip(1).step_by(2).filter_map(named));
+            paths.extend(found.map(|path| (number, path)));
+        }
+    }
+    paths
+}
+
+/// The targets of links, `[…](here)` and `[…]: here`, that lie in the repository.
+fn links(line: &str) -> impl Iterator<Item = &str> {
+    let inline = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let defined = line.starts_with('[').then(|| line.split_once("]: ")).flatten();
+    let targets = inline.chain(defined.map(|(_, target)| target));
+    let targets = targets.filter_map(|target| target.split('#').next());
+    targets.filter(|target| !target.is_empty() && !target.contains("://"))
+}
+
+/// The path that words of code begin with, if they do.
+fn named(code: &str) -> Option<&str> {
+    let word = code.split(' ').next()?.trim_start_matches("./");
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.*/".contains(c);
+    // `Europe/Berlin` is a zone, `/etc/localtime` of another house.
+    let begins_low = word.starts_with(|c: char| c.is_ascii_lowercase() || c == '.');
+    let is_path = word.contains('/') || ENDINGS.iter().any(|ending| word.ends_with(ending));
+    let is_elsewhere = ELSEWHERE.iter().any(|elsewhere| word.starts_with(elsewhere));
+    let is_ours = begins_low && is_path && !is_elsewhere && word.chars().all(is_plain);
+    is_ours.then_some(word).filter(|word| word.len() > 2 && !word.starts_with("..."))
+}
+
+fn exists(folder: &Path, path: &str) -> bool {
+    let origins = ORIGINS.iter().map(|origin| root().join(origin));
+    let mut origins = origins.chain([folder.to_owned()]);
+    match path.contains('/') {
+        true => origins.any(|origin| matches(&origin.join(path))),
+        // A name alone, as of a neighbour of what was named before.
+        false => origins.any(|origin| matches(&origin.join(path))) || is_somewhere(root(), path),
+    }
+}
+
+/// Whether there is such a file or folder; a `*` in its name stands for anything.
+fn matches(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let Some((start, end)) = name.split_once('*') else { return path.exists() };
+    let folder = path.parent().and_then(|folder| fs::read_dir(folder).ok());
+    folder.into_iter().flatten().flatten().any(|entry| {
+        let name = entry.file_name();
+        let name = name.to_str().unwrap_or_default();
+        name.starts_with(start) && name.ends_with(end)
+    })
+}
+
+fn is_somewhere(folder: &Path, name: &str) -> bool {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_built = |path: &Path| path.ends_with("target") || path.ends_with(".git");
+    entries.map(|entry| entry.path()).any(|path| match path.is_dir() {
+        true => !is_built(&path) && is_somewhere(&path, name),
+        false => path.ends_with(name),
+    })
+}
+
+#[test]
+fn paths_are_told_from_other_words() {
+    let text = "[a](docs/a.md#b), `src/b.rs` and `c.rs`, in `Europe/Berlin` `ci/d.sh deep`:\n\
+                ```sh\n`no/code`\n```\n[e]: ../e.md\n`/etc/x` `./scheduler.toml` `a::b` `1/2`\n";
+    let found: Vec<&str> = paths(text).into_iter().map(|(_, path)| path).collect();
+    assert_eq!(found, ["docs/a.md", "src/b.rs", "c.rs", "ci/d.sh", "../e.md"]);
+}
