@@ -65,6 +65,10 @@ impl SystemClock {
 /// A wall clock that is set is noticed that much later; the reading costs a third less.
 const LOOK_IS_GOOD_FOR: Duration = Duration::from_millis(1);
 
+/// No wait is shorter: a wake-up takes about as long, and costs the processor more than that. So what is due
+/// that close together shares one.
+const SHORTEST: Duration = Duration::from_micros(25);
+
 /// For how long a precise wait spins: longer than a thread takes to wake up, as a rule.
 const SPIN: Duration = Duration::from_micros(200);
 
@@ -142,7 +146,7 @@ impl Clock for SystemClock {
             Some(until) => {
                 let left = until.since(self.now());
                 if !left.is_zero() {
-                    gate.wait_timeout(seen, left);
+                    gate.wait_timeout(seen, left.max(SHORTEST));
                 }
             }
         }
