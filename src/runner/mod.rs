@@ -18,6 +18,7 @@
 mod builder;
 mod context;
 mod fallbacks;
+mod impatience;
 mod launch;
 mod launcher;
 mod pools;
@@ -48,7 +49,8 @@ use crate::registrar::Planned;
 
 /// Starts all annotated tasks, blocks until Ctrl-C or SIGTERM, and lets running tasks finish.
 ///
-/// A second Ctrl-C ends the process at once, with exit code 130.
+/// A second Ctrl-C ends the process at once, with exit code 130. One that comes within 250 ms of the
+/// first is taken for the same: `timeout -s INT` for example signals a program twice.
 ///
 /// ```no_run
 /// use scheduler::scheduled;

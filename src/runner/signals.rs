@@ -3,17 +3,22 @@
 #[cfg(unix)]
 use std::io;
 use std::process;
+use std::sync::LazyLock;
 use std::sync::Mutex;
 use std::sync::OnceLock;
 use std::sync::PoisonError;
 #[cfg(any(unix, test))]
 use std::thread;
 
+use scheduler_core::Clock;
+use scheduler_core::SystemClock;
 #[cfg(unix)]
 use signal_hook::consts::SIGINT;
 #[cfg(unix)]
 use signal_hook::consts::SIGTERM;
 
+use super::impatience::Impatience;
+use super::impatience::Wish;
 use crate::error::StartError;
 use crate::notice::Notice;
 
@@ -22,6 +27,13 @@ const EXIT_INTERRUPTED: i32 = 130;
 
 /// Who is to be told of the first signal.
 static WAITING: Mutex<Option<Notice<()>>> = Mutex::new(None);
+
+/// What was wished until now, by whichever scheduler it was heard: the echo of a signal may come when
+/// the scheduler has already stopped.
+static IMPATIENCE: Mutex<Impatience> = Mutex::new(Impatience::new());
+
+/// Signals are sent in real time, whatever clock the tasks go by.
+static CLOCK: LazyLock<SystemClock> = LazyLock::new(SystemClock::new);
 
 /// Whether the handler could be installed; it stays for the life of the process.
 static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
@@ -80,8 +92,12 @@ fn install() -> Result<(), ctrlc::Error> {
 /// Runs on a thread of its own, so that the second signal works even if every worker is stuck.
 fn on_signal() {
     let waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let is_first = waiting.is_some_and(|notice| notice.give(()));
-    if !is_first {
+    let now = CLOCK.now();
+    let is_news = waiting.is_some_and(|notice| notice.give(()));
+    let mut impatience = IMPATIENCE.lock().unwrap_or_else(PoisonError::into_inner);
+    let wish = impatience.hear(now, is_news);
+    drop(impatience);
+    if wish == Wish::Quit {
         process::exit(EXIT_INTERRUPTED);
     }
 }
