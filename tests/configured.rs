@@ -100,6 +100,37 @@ fn a_pool_that_nobody_configures_is_refused() {
     fault_of(builder, &["there is no pool `io`", "tests/configured.rs:", "did you mean `IO`?"]);
 }
 
+#[scheduled(cron = "${audit.cron:@daily}", zone = "${audit.zone:UTC}", scheduler = "ledger")]
+fn audit(_books: &Books) {}
+
+/// A value that nobody manages.
+struct Books;
+
+#[test]
+fn one_fault_of_a_task_does_not_hide_the_others() {
+    let toml = "[audit]\ncron = \"0 0 25 * * *\"\nzone = \"Europe/Berlln\"\n";
+    let builder = builder().0.tasks(tasks![audit]).settings("app.toml", toml);
+    fault_of(
+        builder,
+        &[
+            "4 faults were found",
+            "wants `&configured::Books`, which is not managed",
+            "hour `25` is out of range 0-23",
+            "unknown time zone `Europe/Berlln`",
+            "there is no pool `ledger`",
+        ],
+    );
+}
+
+#[test]
+fn settings_of_a_task_that_misses_its_state_are_judged() {
+    let toml = "[scheduler.tasks.audit]\nscheduler = \"default\"\nmisfire = \"never\"\n";
+    let builder = builder().0.tasks(tasks![audit]).settings("app.toml", toml);
+    let error = builder.spawn().expect_err("it is refused");
+    assert_eq!(error.faults().len(), 2, "{error}");
+    assert!(error.faults()[1].contains("app.toml:3: `configured::audit`: "), "{error}");
+}
+
 #[test]
 fn pools_that_cannot_be_are_refused_together() {
     let (builder, ..) = builder();

@@ -54,6 +54,9 @@ impl Definition {
             let missing = wiring.into_missing();
             let place = format!("{}: {}", entry.location(), word(&name));
             faults.extend(missing.iter().map(|missing| format!("{place} {missing}")));
+            // INVARIANT: with a fault nothing is launched, so a task that misses a value is never
+            // called. It is kept, for the rest of its words to be judged.
+            let call = call.or_else(|| (!missing.is_empty()).then(|| Call::of(|_| {})));
             Some(Self {
                 name,
                 function: Some(format!("{}::{}", entry.module_path(), entry.function())),

@@ -222,13 +222,17 @@ impl Judge<'_> {
     }
 
     fn cron(&mut self) -> Option<Rule> {
-        let expression = self.read(Attribute::Cron, Attribute::parse_cron)??;
+        let expression = self.read(Attribute::Cron, Attribute::parse_cron);
+        if matches!(expression, Some(None)) {
+            // Whoever switches a task off need not configure it.
+            return None;
+        }
         let zone = self.read(Attribute::Zone, |text| {
             Attribute::Zone.check(text, None).map(|()| text.parse().unwrap_or(Zone::UTC))
         });
         let gap = self.choice(Attribute::DstGap);
         let overlap = self.choice(Attribute::DstOverlap);
-        let trigger = CronTrigger::new(expression, zone.unwrap_or(self.ground.zone))
+        let trigger = CronTrigger::new(expression??, zone.unwrap_or(self.ground.zone))
             .dst_gap(match gap {
                 Some("run_after") => DstGap::RunAfter,
                 _ => DstGap::Skip,
