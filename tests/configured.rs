@@ -97,7 +97,32 @@ fn a_task_runs_on_the_pool_it_names() {
 fn a_pool_that_nobody_configures_is_refused() {
     let (builder, ..) = builder();
     let builder = builder.pool("IO", Pool::new()).tasks(tasks![import]);
-    fault_of(builder, &["there is no pool `io`", "tests/configured.rs:", "did you mean `IO`?"]);
+    fault_of(
+        builder,
+        &[
+            "tests/configured.rs:",
+            "there is no pool `io`; the pools are `default`, `IO`",
+            "help: did you mean `IO`?\n",
+            "or configure it: Scheduler::builder().pool(\"io\", Pool::new())\n",
+            "or in settings:\n        [scheduler.pools.io]\n        size = 4",
+        ],
+    );
+    let (builder, ..) = self::builder();
+    fault_of(
+        builder.tasks(tasks![import]),
+        &[
+            "there is no pool `io`; the only one is `default`\n",
+            "help: configure it: Scheduler::builder().pool(\"io\", Pool::new())\n",
+        ],
+    );
+}
+
+#[test]
+fn the_settings_of_a_pool_that_is_not_there_can_be_pasted() {
+    let toml = "[scheduler.tasks.import]\nscheduler = \"disk & net\"\n";
+    let (builder, ..) = builder();
+    let builder = builder.tasks(tasks![import]).settings("app.toml", toml);
+    fault_of(builder, &["[scheduler.pools.\"disk & net\"]\n"]);
 }
 
 #[scheduled(cron = "${audit.cron:@daily}", zone = "${audit.zone:UTC}", scheduler = "ledger")]

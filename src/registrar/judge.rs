@@ -24,6 +24,7 @@ use crate::settings::Effective;
 use crate::settings::Fault;
 use crate::settings::Refusal;
 use crate::settings::Source;
+use crate::settings::word;
 
 /// The rules of which a task has one, unless it runs once or has a trigger of its own.
 const RULES: [Attribute; 3] = [Attribute::Cron, Attribute::FixedRate, Attribute::FixedDelay];
@@ -288,15 +289,33 @@ impl Judge<'_> {
         if self.ground.pools.iter().any(|pool| pool == name) {
             return name.into();
         }
-        let names = self.ground.pools.iter().map(String::as_str);
-        let help = match nearest(name, names) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("configure it: Scheduler::builder().pool({name:?}, Pool::new())"),
-        };
-        let shown = crate::settings::word(name);
-        let reason = format!("there is no pool {shown}");
+        let reason = no_pool(name, self.ground.pools);
+        let help = pool_help(name, self.ground.pools);
         let refusal = Refusal { reason: &reason, caret: None, help: Some(&help) };
         self.faults.push(self.words.fault(Attribute::Scheduler, &refusal));
         "".into()
     }
+}
+
+fn no_pool(name: &str, pools: &[String]) -> String {
+    let there: Vec<String> = pools.iter().map(|pool| word(pool)).collect();
+    let are = if there.len() == 1 { "the only one is" } else { "the pools are" };
+    format!("there is no pool {}; {are} {}", word(name), there.join(", "))
+}
+
+/// The pool that was probably meant, and both ways to have one of that name.
+fn pool_help(name: &str, pools: &[String]) -> String {
+    let meant = match nearest(name, pools.iter().map(String::as_str)) {
+        Some(meant) => format!("did you mean {}?\nor ", word(meant)),
+        None => String::new(),
+    };
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let key = match !name.is_empty() && name.chars().all(is_bare) {
+        true => name.to_owned(),
+        false => format!("{name:?}"),
+    };
+    format!(
+        "{meant}configure it: Scheduler::builder().pool({name:?}, Pool::new())\n\
+         or in settings:\n    [scheduler.pools.{key}]\n    size = 4"
+    )
 }

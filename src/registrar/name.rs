@@ -37,6 +37,17 @@ fn describe(name: &str, tasks: &[&Definition]) -> String {
         let what = task.function.as_deref().unwrap_or("a closure");
         let _ = write!(text, "\n  {what} ({})", task.location);
     }
-    text.push_str("\nhelp: give one another name: #[scheduled(name = \"…\", …)]");
+    let _ = write!(text, "\nhelp: give one another name: {}", remedy(name, tasks));
     text
+}
+
+/// Where the name of one of the tasks can be changed: in code, or in an annotation.
+fn remedy(name: &str, tasks: &[&Definition]) -> String {
+    const ANNOTATION: &str = "#[scheduled(name = \"…\", …)]";
+    let in_code = format!(".task({:?}, …)", format!("{name}-2"));
+    match tasks.iter().filter(|task| task.function.is_none()).count() {
+        0 => ANNOTATION.to_owned(),
+        count if count == tasks.len() => in_code,
+        _ => format!("{in_code} or {ANNOTATION}"),
+    }
 }

@@ -13,6 +13,7 @@ use super::Given;
 use super::Ground;
 use super::Plan;
 use super::define;
+use super::name_faults;
 use crate::entry::Entry;
 use crate::entry::FunctionId;
 use crate::entry::Location;
@@ -96,6 +97,33 @@ fn two_tasks_of_one_name_are_refused_with_both_places() {
       shop::jobs::billing (src/jobs.rs:10)
       shop::jobs::sales (src/jobs.rs:22)
     help: give one another name: #[scheduled(name = \"…\", …)]",
+    );
+}
+
+#[test]
+fn the_remedy_for_a_name_given_twice_is_for_where_it_was_given() {
+    let call = || Call::Sync(Arc::new(|_| Ok(())));
+    let location = Location { file: "src/main.rs", line: 7 };
+    let define = |function: Option<&str>| Definition {
+        name: "import".to_owned(),
+        function: function.map(str::to_owned),
+        location,
+        texts: Vec::new(),
+        trigger: None,
+        call: call(),
+    };
+    let help = |definitions: &[Definition]| {
+        let faults = name_faults(definitions);
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        faults[0].lines().last().map(str::to_owned).expect("a line")
+    };
+    assert_eq!(
+        help(&[define(None), define(None)]),
+        "help: give one another name: .task(\"import-2\", …)"
+    );
+    assert_eq!(
+        help(&[define(Some("shop::import")), define(None)]),
+        "help: give one another name: .task(\"import-2\", …) or #[scheduled(name = \"…\", …)]"
     );
 }
 

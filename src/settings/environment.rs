@@ -60,10 +60,10 @@ pub(super) fn is_dry_run(environment: &Environment) -> Result<bool, Fault> {
         Some("1" | "true") => Ok(true),
         None | Some("" | "0" | "false") => Ok(false),
         Some(other) => Err(Fault::new(format!(
-            "env {DRY_RUN_VARIABLE}: {} is neither yes nor no",
+            "env {DRY_RUN_VARIABLE}: {} is neither `true` nor `false`",
             word(other)
         ))
-        .help("write `1` or `true` to print the settings and start nothing".to_owned())),
+        .help("write `true` or `1` to print the settings and start nothing".to_owned())),
     }
 }
 
@@ -87,7 +87,11 @@ mod tests {
         assert_eq!((asked("0"), asked("false"), asked("")), (Ok(false), Ok(false), Ok(false)));
         assert_eq!(is_dry_run(&Environment::default()), Ok(false));
         let fault = asked("yes").unwrap_err().to_string();
-        assert!(fault.starts_with("env SCHEDULER_DRY_RUN: `yes`"), "{fault}");
+        assert_eq!(
+            fault,
+            "env SCHEDULER_DRY_RUN: `yes` is neither `true` nor `false`\n\
+             help: write `true` or `1` to print the settings and start nothing"
+        );
     }
 
     #[cfg(unix)]

@@ -148,7 +148,9 @@ impl Failed<'_> {
                 "help: #[tokio::main] async fn main() -> Result<(), scheduler::StartError> \
                  { scheduler::start_async().await }",
             )
-            .note("or: scheduler = { features = [\"tokio\"] }, which starts one for you")
+            .note(
+                "or: cargo add scheduler --features tokio   # the scheduler then starts one for you",
+            )
     }
 
     fn verb(&self) -> &'static str {

@@ -220,7 +220,7 @@ ERROR task `fetch` needs a Tokio runtime, but none is running (2nd failure in a 
       at src/reports.rs:42:18   next run Fri 2026-03-27 10:00:00 +01:00
       cause: there is no reactor running, must be called from the context of a Tokio 1.x runtime
       help: #[tokio::main] async fn main() -> Result<(), scheduler::StartError> { scheduler::start_async().await }
-      or: scheduler = { features = [\"tokio\"] }, which starts one for you");
+      or: cargo add scheduler --features tokio   # the scheduler then starts one for you");
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn skipped_runs_are_told_with_the_reason_but_not_those_of_a_pause() {
     desk.tell(skipped(SkipReason::Overlap, 2, 30));
     desk.says("");
     desk.tell(skipped(SkipReason::Misfire, 7, 30));
-    desk.says("WARN  task `tick` skipped 7 runs, the last that of Fri 2026-03-27 09:00:30 +01:00: its time had passed before a thread was free");
+    desk.says("WARN  task `tick` skipped 7 runs, the last that of Fri 2026-03-27 09:00:30 +01:00: its time had passed before it could run: all threads were busy, or the process stood still");
     desk.tell(skipped(SkipReason::Overlap, 1, 60));
     desk.says("WARN  task `tick` skipped 3 runs within 1m, the last that of Fri 2026-03-27 09:01:00 +01:00: the run before was still in progress");
 }

@@ -126,7 +126,10 @@ fn size_key(pool: &str) -> String {
 fn why(reason: SkipReason) -> Option<&'static str> {
     match reason {
         SkipReason::Overlap => Some("the run before was still in progress"),
-        SkipReason::Misfire => Some("its time had passed before a thread was free"),
+        SkipReason::Misfire => Some(
+            "its time had passed before it could run: \
+             all threads were busy, or the process stood still",
+        ),
         SkipReason::Paused => None,
     }
 }
