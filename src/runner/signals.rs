@@ -28,8 +28,8 @@ const EXIT_INTERRUPTED: i32 = 130;
 /// Who is to be told of the first signal.
 static WAITING: Mutex<Option<Notice<()>>> = Mutex::new(None);
 
-/// What was wished until now, by whichever scheduler it was heard: the echo of a signal may come when
-/// the scheduler has already stopped.
+/// What was wished until now, by whichever scheduler it was heard: the echo of a signal may come
+/// when the scheduler has already stopped.
 static IMPATIENCE: Mutex<Impatience> = Mutex::new(Impatience::new());
 
 /// Signals are sent in real time, whatever clock the tasks go by.

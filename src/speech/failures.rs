@@ -148,9 +148,7 @@ impl Failed<'_> {
                 "help: #[tokio::main] async fn main() -> Result<(), scheduler::StartError> \
                  { scheduler::start_async().await }",
             )
-            .note(
-                "or: cargo add scheduler --features tokio   # the scheduler then starts one for you",
-            )
+            .note("or: cargo add scheduler --features tokio   # the scheduler then starts one")
     }
 
     fn verb(&self) -> &'static str {

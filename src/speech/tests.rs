@@ -220,7 +220,7 @@ ERROR task `fetch` needs a Tokio runtime, but none is running (2nd failure in a 
       at src/reports.rs:42:18   next run Fri 2026-03-27 10:00:00 +01:00
       cause: there is no reactor running, must be called from the context of a Tokio 1.x runtime
       help: #[tokio::main] async fn main() -> Result<(), scheduler::StartError> { scheduler::start_async().await }
-      or: cargo add scheduler --features tokio   # the scheduler then starts one for you");
+      or: cargo add scheduler --features tokio   # the scheduler then starts one");
 }
 
 #[test]
