@@ -123,6 +123,13 @@ fn the_settings_of_a_pool_that_is_not_there_can_be_pasted() {
     let (builder, ..) = builder();
     let builder = builder.tasks(tasks![import]).settings("app.toml", toml);
     fault_of(builder, &["[scheduler.pools.\"disk & net\"]\n"]);
+
+    let (builder, ..) = self::builder();
+    let long = "x".repeat(10 << 10);
+    let builder = builder.tasks(tasks![import]).set("tasks.import.scheduler", &long);
+    let text = builder.spawn().expect_err("it is refused").to_string();
+    assert!(text.contains("help: write the name of one of them"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() < 400), "{text}");
 }
 
 #[scheduled(cron = "${audit.cron:@daily}", zone = "${audit.zone:UTC}", scheduler = "ledger")]

@@ -10,6 +10,7 @@ use scheduler_core::trigger::Zone;
 use scheduler_expr::Attribute;
 use scheduler_expr::AttributeError;
 use scheduler_expr::DurationUnit;
+use scheduler_expr::check_name;
 use scheduler_expr::nearest;
 
 use super::definition::Definition;
@@ -305,12 +306,15 @@ fn no_pool(name: &str, pools: &[String]) -> String {
 
 /// The pool that was probably meant, and both ways to have one of that name.
 fn pool_help(name: &str, pools: &[String]) -> String {
+    if check_name(name).is_err() {
+        return "write the name of one of them".to_owned();
+    }
     let meant = match nearest(name, pools.iter().map(String::as_str)) {
         Some(meant) => format!("did you mean {}?\nor ", word(meant)),
         None => String::new(),
     };
     let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    let key = match !name.is_empty() && name.chars().all(is_bare) {
+    let key = match name.chars().all(is_bare) {
         true => name.to_owned(),
         false => format!("{name:?}"),
     };

@@ -44,7 +44,8 @@ fn describe(name: &str, tasks: &[&Definition]) -> String {
 /// Where the name of one of the tasks can be changed: in code, or in an annotation.
 fn remedy(name: &str, tasks: &[&Definition]) -> String {
     const ANNOTATION: &str = "#[scheduled(name = \"…\", …)]";
-    let in_code = format!(".task({:?}, …)", format!("{name}-2"));
+    let other = Some(format!("{name}-2")).filter(|other| check_name(other).is_ok());
+    let in_code = format!(".task({:?}, …)", other.as_deref().unwrap_or("…"));
     match tasks.iter().filter(|task| task.function.is_none()).count() {
         0 => ANNOTATION.to_owned(),
         count if count == tasks.len() => in_code,
