@@ -19,6 +19,7 @@ use scheduler_core::Tick;
 use scheduler_core::WorkerThread;
 use scheduler_core::time::Gate;
 
+use crate::times::Hand;
 use crate::times::Still;
 
 /// How many preemptions are explored unless `LOOM_MAX_PREEMPTIONS` says otherwise.
@@ -125,6 +126,17 @@ pub(crate) fn builder(core_size: usize) -> PoolBuilder {
 
 pub(crate) fn build(builder: PoolBuilder) -> ScheduledThreadPool {
     builder.build().expect("valid settings")
+}
+
+/// A pool whose workers have all come to rest, and its clock.
+pub(crate) fn pool_at_rest(workers: usize, settings: PoolBuilder) -> (ScheduledThreadPool, Hand) {
+    staged(|| {
+        let clock = Hand::new();
+        let pool = build(settings.clock(Arc::new(clock.clone())));
+        assert_eq!(pool.prestart_all(), workers);
+        clock.await_parked(workers);
+        (pool, clock)
+    })
 }
 
 /// Sets the stage: walks through `stage` in one order, without exploring others.
