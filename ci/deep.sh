@@ -113,7 +113,7 @@ sanitized() {
 step_mutants() {
   needs "cargo mutants --version" "cargo-mutants: cargo install --locked cargo-mutants"
   if [[ -n "${DEEP_BRIEF:-}" ]]; then
-    cargo mutants --package scheduler-expr --file 'scheduler-expr/src/duration*' --shard 0/40 --timeout 60
+    cargo mutants --package scheduler-expr --file 'scheduler-expr/src/duration/**' --shard 0/20 --timeout 60 --output target/mutants
     return
   fi
   cargo mutants --package scheduler-expr --package scheduler-core --timeout 60 --output target/mutants
