@@ -61,7 +61,7 @@ pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
         let seen = gate.epoch();
         match take(shell, worker, std::mem::replace(&mut done, Done::Nothing)) {
             Taken::Run(run) => done = run_through(shell, worker, run),
-            Taken::Waits(until) => shell.clock.wait(&gate, seen, until),
+            Taken::Waits(until) => shell.wait(&gate, seen, until),
             Taken::Leaves => break,
         }
     }

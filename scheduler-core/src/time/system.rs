@@ -18,6 +18,7 @@ use super::Gate;
 use super::Now;
 use super::Tick;
 use super::WallTime;
+use super::tick;
 use crate::sync::local;
 
 /// The clocks of the operating system; the epoch is the moment of creation.
@@ -48,6 +49,9 @@ impl SystemClock {
 /// For how long a look at the wall clock is good, while the monotonic clock tells what has passed since.
 /// A wall clock that is set is noticed that much later; the reading costs a third less.
 const LOOK_IS_GOOD_FOR: Duration = Duration::from_millis(1);
+
+/// For how long a precise wait spins: longer than a thread takes to wake up, as a rule.
+const SPIN: Duration = Duration::from_micros(200);
 
 local! {
     /// The last look of this thread at the wall clock.
@@ -104,6 +108,17 @@ impl Clock for SystemClock {
     fn sharpen(&self) {
         // Where it is refused, waits are as exact as they were.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    }
+
+    fn wait_precisely(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
+        let Some(until) = until.filter(|until| *until != Tick::MAX) else {
+            return self.wait(gate, seen, until);
+        };
+        let nearly = until.as_nanos().saturating_sub(tick::nanos(SPIN));
+        self.wait(gate, seen, Some(Tick::from_nanos(nearly)));
+        while gate.epoch() == seen && self.now() < until {
+            std::hint::spin_loop();
+        }
     }
 
     fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
