@@ -59,17 +59,18 @@ step_queue() {
     cargo test --release -p scheduler-core --lib wheel::tests::a_long_run_gives_what_the_heap_gives -- --nocapture
 }
 
-# Each target, DEEP_FUZZ_SECONDS long. What is found new is added to the corpus; look at it before it is kept.
+# Each target, DEEP_FUZZ_SECONDS long, from the kept corpus on. What is found new stays in `target/corpus`.
 step_fuzz() {
   needs "cargo +nightly --version" "nightly compiler: rustup toolchain install nightly"
   needs "cargo fuzz --version" "cargo-fuzz: cargo install --locked cargo-fuzz"
-  local seconds target
+  local seconds target found
   seconds="${DEEP_FUZZ_SECONDS:-$(size 600 5)}"
   for target in cron duration next placeholder queue settings; do
     printf -- '-- %s\n' "$target"
-    mkdir -p "fuzz/corpus/$target"
+    found="target/corpus/$target"
+    mkdir -p "$found" "fuzz/corpus/$target"
     # The crates have no unsafe code, so that a sanitizer would only slow this down.
-    cargo +nightly fuzz run "$target" -s none -- \
+    cargo +nightly fuzz run "$target" -s none "$found" "fuzz/corpus/$target" -- \
       -max_total_time="$seconds" -max_len="$(longest "$target")" -timeout=2 -print_final_stats=1 2>&1 |
       grep -E '^(stat::|SUMMARY|Done|==|thread|MS:|artifact)' || return 1
   done
@@ -92,12 +93,11 @@ step_asan() {
 }
 
 # The same with what finds data races. The standard library has to be built along: otherwise its locks are not
-# seen, and correct programs are reported.
+# seen, and everything that they guard is reported, hundreds of times.
 step_tsan() {
   needs "cargo +nightly --version" "nightly compiler: rustup toolchain install nightly"
   needs '[[ -e "$(rustc +nightly --print sysroot)/lib/rustlib/src/rust/library/Cargo.lock" ]]' \
     "source of the standard library: rustup component add rust-src --toolchain nightly"
-  export TSAN_OPTIONS="suppressions=$PWD/ci/tsan.supp"
   sanitized thread tsan -Z build-std
 }
 
