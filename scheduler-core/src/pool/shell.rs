@@ -84,6 +84,8 @@ pub(super) struct Shell {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) hooks: Hooks,
     pub(super) announcer: Announcer,
+    /// Whether nobody has to be told of a run that begins or ends.
+    pub(super) is_silent: bool,
     thread_name_prefix: String,
     is_precise: bool,
     crew: Mutex<Crew>,
@@ -112,8 +114,10 @@ pub(super) struct Parts {
 
 impl Shell {
     pub(super) fn new(parts: Parts) -> Arc<Self> {
+        let is_silent = !parts.announcer.is_heard() && !parts.hooks.surround_runs();
         Arc::new_cyclic(|me| Self {
             clock: parts.clock,
+            is_silent,
             hooks: parts.hooks,
             announcer: parts.announcer,
             thread_name_prefix: parts.thread_name_prefix,
