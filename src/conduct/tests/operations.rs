@@ -289,6 +289,19 @@ fn what_is_shown_as_next_is_what_starts() {
 }
 
 #[test]
+fn a_run_beside_that_waits_for_a_worker_is_shown_as_next() {
+    let mut stage = Stage::with_workers(1);
+    let control = stage.task(rate(10_000), overlap(Overlap::Allow), |_| ok(1_500));
+    stage.until(500);
+    control.run_now().unwrap();
+    stage.until(1_000);
+    assert_eq!(control.snapshot().next.map(seconds), Some(1.0), "as soon as a worker is free");
+    stage.until(2_000);
+    assert_eq!(stage.heard(), "start 0 | manual 1.5 (0.5)");
+    assert_eq!(control.snapshot().next.map(seconds), Some(10.0));
+}
+
+#[test]
 fn a_pool_that_is_shut_down_ends_its_tasks() {
     let mut stage = Stage::new();
     let control = stage.task(rate(2_000), Policy::default(), |_| ok(500));
