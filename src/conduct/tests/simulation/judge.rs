@@ -298,7 +298,9 @@ impl Judge {
             let is_to_end = self.live.is_empty() && (self.is_cancelled || self.has_failed);
             self.note("at rest", holds(!is_to_end, || "the task has not ended".to_owned()));
         }
-        let is_busy = !self.live.is_empty() && self.policy.overlap != Overlap::Allow;
+        // A run that a delay has started goes on where a new rule would start its own.
+        let is_alone = self.policy.overlap != Overlap::Allow;
+        let is_busy = self.live.iter().any(|live| is_alone || live.rule != self.rule);
         if is_busy || self.is_cancelled || self.has_failed {
             return;
         }

@@ -15,7 +15,7 @@
 //! * attempts, waits, time limits, outcomes, streaks and counters are those of what was played;
 //! * what the snapshot shows as next is what comes.
 //!
-//! Where everything is known beforehand, [`reference`] says exactly what happens, and the events must be
+//! Where everything is known beforehand, `reference` says exactly what happens, and the events must be
 //! that, one by one.
 //!
 //! | file | what |

@@ -250,6 +250,11 @@ impl Calendar {
     }
 
     fn start(&mut self, fire: DateTime<Utc>, is_in_order: bool) -> Answer {
+        if self.cursor == Some(fire) && self.ahead.is_empty() {
+            self.started.insert(fire);
+            self.settle();
+            return Ok(());
+        }
         if self.after(fire - TimeDelta::nanoseconds(1)) != Some(fire) {
             return Err(format!("{fire} is no fire time"));
         }
