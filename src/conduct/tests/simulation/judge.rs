@@ -112,7 +112,7 @@ impl Judge {
             }
             Event::RunFinished { run, outcome, took, streak, .. } => {
                 let mut live = self.leave(run)?;
-                if self.has_failed {
+                if self.has_failed || self.end.is_some() {
                     live.has_no_further_attempt();
                 }
                 live.ends(outcome, &self.policy, now)?;

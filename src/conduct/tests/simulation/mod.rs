@@ -27,6 +27,7 @@
 //! | `runs` | what holds for its runs in progress |
 //! | `world` | clock, workers, tasks: plays a plan |
 //! | `reference` | what happens where everything is known, written from the documentation |
+//! | `duel` | plays it beside the conductor, and compares |
 //! | `campaign` | many seeds, and bugs that are planted to be found |
 //! | `soak` | few tasks and very many fire times |
 //!
@@ -41,9 +42,11 @@
 //! more seeds, and `SCHEDULER_SIM_SEED=7` one.
 
 mod campaign;
+mod duel;
 mod judge;
 mod plan;
 mod random;
+mod reference;
 mod runs;
 mod soak;
 mod times;
