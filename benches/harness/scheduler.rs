@@ -1,22 +1,56 @@
-//! The pool of `scheduler-core` as a peer of the benchmark: see the README beside this file.
+//! The pool of `scheduler-core` as peers of the benchmark: see the README beside this file.
 
 use harness::Scheduler;
-use scheduler_core::{ScheduledThreadPool, TaskHandle};
+use scheduler_core::{PoolBuilder, ScheduledThreadPool, TaskHandle};
+use std::marker::PhantomData;
 use std::time::Duration;
 
+/// How a pool waits.
+pub trait Waiting {
+    fn dress(builder: PoolBuilder) -> PoolBuilder;
+}
+
+/// As it does by default.
+pub struct Plain;
+
+/// With a slack of a millisecond, as wheels with ticks of a millisecond have it.
+pub struct Slack;
+
+/// Spinning at the end.
+pub struct Precise;
+
+impl Waiting for Plain {
+    fn dress(builder: PoolBuilder) -> PoolBuilder {
+        builder
+    }
+}
+
+impl Waiting for Slack {
+    fn dress(builder: PoolBuilder) -> PoolBuilder {
+        builder.slack(Duration::from_millis(1))
+    }
+}
+
+impl Waiting for Precise {
+    fn dress(builder: PoolBuilder) -> PoolBuilder {
+        builder.precise()
+    }
+}
+
 /// A pool with its workers started; ended without waiting for what is not due.
-pub struct Pool(ScheduledThreadPool);
+pub struct Pool<W: Waiting>(ScheduledThreadPool, PhantomData<fn(W)>);
 
 /// What every call of a pool that is open answers.
 const OPEN: &str = "the pool is open";
 
-impl Scheduler for Pool {
+impl<W: Waiting + 'static> Scheduler for Pool<W> {
     type Handle = TaskHandle<()>;
 
     fn new(workers: usize) -> Self {
-        let pool = ScheduledThreadPool::new(workers);
+        let builder = ScheduledThreadPool::builder().core_size(workers);
+        let pool = W::dress(builder).build().expect("valid settings");
         assert_eq!(pool.prestart_all(), workers);
-        Self(pool)
+        Self(pool, PhantomData)
     }
 
     fn schedule<F: FnOnce() + Send + 'static>(&self, delay: Duration, task: F) -> Self::Handle {
@@ -41,7 +75,7 @@ impl Scheduler for Pool {
     }
 }
 
-impl Drop for Pool {
+impl<W: Waiting> Drop for Pool<W> {
     fn drop(&mut self) {
         drop(self.0.shutdown_now());
         assert!(self.0.await_termination(Duration::from_secs(60)), "a run does not end");

@@ -129,6 +129,15 @@ impl Stage {
         }
     }
 
+    fn push_and_cancel_it(&mut self) {
+        let due = 30 * SECOND + self.sequence;
+        let ticket = self.push(due);
+        if let Queue::Own(queue) = &mut self.queue {
+            black_box(queue.first());
+            black_box(queue.remove(ticket));
+        }
+    }
+
     fn pop_and_push(&mut self) {
         let due = self.pop().unwrap_or_default() + self.random.long_delay();
         self.push(due);
@@ -146,6 +155,13 @@ fn push(bencher: Bencher, case: Case) {
 fn push_and_cancel(bencher: Bencher, case: Case) {
     let mut stage = Stage::filled(case);
     bencher.counter(OPS).bench_local(|| (0..OPS).for_each(|_| stage.cancel_and_push()));
+}
+
+/// Pushes an item that is due in half a minute, and cancels it, as with time-outs that never come.
+#[divan::bench(args = cancelling_cases(), sample_count = 200, sample_size = 1)]
+fn time_out(bencher: Bencher, case: Case) {
+    let mut stage = Stage::filled(case);
+    bencher.counter(OPS).bench_local(|| (0..OPS).for_each(|_| stage.push_and_cancel_it()));
 }
 
 /// Pops the first item, and pushes it again with a new delay.

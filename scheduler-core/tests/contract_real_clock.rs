@@ -280,3 +280,21 @@ fn ec_d9_every_facade_of_the_pool_is_the_pool() {
     assert_eq!(pool.stats().largest_pool_size, 2);
     eventually("all are counted", || pool.stats().completed == 5);
 }
+
+/// How near to its due time a task starts is a benchmark's to say.
+#[test]
+fn a_precise_pool_runs_nothing_early_and_loses_nothing() {
+    let clock = SystemClock::new();
+    let builder = ScheduledThreadPool::builder().core_size(2).precise();
+    let pool = builder.clock(Arc::new(clock)).build().unwrap();
+    let due = |number: u64| Duration::from_micros(number * 150);
+    let starts: Vec<_> = (0..20)
+        .map(|number| {
+            let before = clock.now();
+            (before, pool.schedule(due(number), move || clock.now()).unwrap())
+        })
+        .collect();
+    for (number, (before, handle)) in (0..).zip(starts) {
+        assert!(handle.wait_for(CAP).unwrap() >= before + due(number), "{number}");
+    }
+}

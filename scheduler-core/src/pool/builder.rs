@@ -55,6 +55,8 @@ pub struct PoolBuilder {
     rejection: RejectionPolicy,
     prefix: Option<String>,
     stack_size: Option<usize>,
+    slack: Duration,
+    is_precise: bool,
     crew: Option<Crew>,
     clock: Option<Arc<dyn Clock>>,
     listener: Option<Arc<dyn Listener>>,
@@ -72,6 +74,8 @@ impl PoolBuilder {
             rejection: RejectionPolicy::default(),
             prefix: None,
             stack_size: None,
+            slack: Duration::ZERO,
+            is_precise: false,
             crew: None,
             clock: None,
             listener: None,
@@ -135,6 +139,37 @@ impl PoolBuilder {
     /// with [`thread_factory`](Self::thread_factory).
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
+        self
+    }
+
+    /// By how much tasks may start late, so that several share one wake-up; zero by default.
+    ///
+    /// Workers that wait let this much pass beyond a due time; then all that is due runs, in its exact
+    /// order. Nothing runs early. Many tasks cost far less CPU time so, and each is late by up to this
+    /// much. It holds for time limits and for cron tasks, too.
+    ///
+    /// ```
+    /// use scheduler_core::ScheduledThreadPool;
+    /// use std::time::Duration;
+    ///
+    /// let pool = ScheduledThreadPool::builder().slack(Duration::from_millis(1)).build()?;
+    /// let handle = pool.schedule(Duration::from_millis(5), || "within a millisecond")?;
+    /// assert_eq!(handle.wait()?, "within a millisecond");
+    /// # Ok::<(), scheduler_core::Error>(())
+    /// ```
+    pub fn slack(mut self, slack: Duration) -> Self {
+        self.slack = slack;
+        self
+    }
+
+    /// Lets workers spin for the last stretch of each wait, so that tasks start within about a
+    /// microsecond of their due time.
+    ///
+    /// The price is up to 200 µs of CPU time for each due time, and a processor that is free when it
+    /// comes. Only the system's clock knows how; see
+    /// [`Clock::wait_precisely`](crate::time::Clock::wait_precisely).
+    pub fn precise(mut self) -> Self {
+        self.is_precise = true;
         self
     }
 
@@ -249,7 +284,8 @@ impl PoolBuilder {
             announcer: Announcer::new(self.listener),
             thread_name_prefix: self.prefix.unwrap_or_else(default_prefix),
             crew: self.crew.unwrap_or_else(|| Crew::Threads(Arc::new(threads))),
-            core: Core::new(roster, self.policy, self.remove_on_cancel),
+            is_precise: self.is_precise,
+            core: Core::new(roster, self.policy, self.remove_on_cancel, self.slack),
         });
         ScheduledThreadPool {
             owner: Arc::new(Owner { shell, rejection: Mutex::new(self.rejection) }),

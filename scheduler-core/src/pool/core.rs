@@ -4,6 +4,7 @@
 //! what is to be done after unlocking ([`Effects`]). A step never blocks, and never calls back.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::agenda::Agenda;
 use super::inbox::Withdrawal;
@@ -42,6 +43,8 @@ pub(crate) struct Core<I> {
     pub(super) is_tidying: bool,
     pub(super) policy: ShutdownPolicy,
     pub(super) remove_on_cancel: bool,
+    /// By how much a look at the queue may come after a due time.
+    slack: Duration,
     completed: u64,
 }
 
@@ -52,7 +55,12 @@ pub(super) struct Entry<I> {
 }
 
 impl<I: Item> Core<I> {
-    pub(crate) fn new(roster: Roster<I>, policy: ShutdownPolicy, remove_on_cancel: bool) -> Self {
+    pub(crate) fn new(
+        roster: Roster<I>,
+        policy: ShutdownPolicy,
+        remove_on_cancel: bool,
+        slack: Duration,
+    ) -> Self {
         Self {
             agenda: Agenda::new(),
             suspended: BTreeMap::new(),
@@ -64,6 +72,7 @@ impl<I: Item> Core<I> {
             is_tidying: false,
             policy,
             remove_on_cancel,
+            slack,
             completed: 0,
         }
     }
@@ -107,8 +116,11 @@ impl<I: Item> Core<I> {
         if is_over || may_leave && self.roster.has_timed_out(worker, now.tick) {
             return self.leave(worker, now, effects);
         }
-        let looks =
-            Looks { next: self.agenda.next_look(now), second: self.agenda.second_look(now) };
+        let (next, second) = (self.agenda.next_look(now), self.agenda.second_look(now));
+        let looks = Looks {
+            next: next.map(|look| self.at_ease(look)),
+            second: second.map(|look| self.at_ease(look)),
+        };
         Take::Wait(self.roster.park(worker, now.tick, looks, may_leave))
     }
 
@@ -295,8 +307,13 @@ impl<I: Item> Core<I> {
             return;
         }
         if let Some(next_look) = self.agenda.next_look(now) {
-            effects.wake.extend(self.roster.appoint(next_look));
+            effects.wake.extend(self.roster.appoint(self.at_ease(next_look)));
         }
+    }
+
+    /// When to look for what is due at a time.
+    pub(super) fn at_ease(&self, due: Tick) -> Tick {
+        due + self.slack
     }
 
     fn leave(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) -> Take<I> {

@@ -37,6 +37,11 @@ impl Hooks {
         self.decorate.as_ref().map(|decorate| catch(|| decorate(id, name))).transpose()
     }
 
+    /// Whether anything is to be called around runs.
+    pub(super) fn surround_runs(&self) -> bool {
+        self.before.is_some() || self.after.is_some()
+    }
+
     /// Calls the before-hook; a panic of it is the failure of the run, which then does not start.
     pub(super) fn before_run(&self, run: &Run, announcer: &Announcer) -> Option<Failure> {
         let hook = self.before.as_ref()?;

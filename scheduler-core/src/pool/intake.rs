@@ -53,7 +53,7 @@ impl<I: Item> Core<I> {
         self.hire_if_missing(effects);
         self.collect(letter, effects);
         if due != Tick::MAX {
-            effects.wake.extend(self.roster.appoint(due));
+            effects.wake.extend(self.roster.appoint(self.at_ease(due)));
         }
     }
 

@@ -41,8 +41,10 @@ use crate::task::TaskState;
 use crate::task::any::Farewell;
 use crate::task::any::Verdict;
 use crate::time::Clock;
+use crate::time::Epoch;
 use crate::time::Gate;
 use crate::time::Now;
+use crate::time::Tick;
 use crate::unwind::drop_contained;
 
 /// More than threads that submit at the same time, as a rule.
@@ -82,7 +84,10 @@ pub(super) struct Shell {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) hooks: Hooks,
     pub(super) announcer: Announcer,
+    /// Whether nobody has to be told of a run that begins or ends.
+    pub(super) is_silent: bool,
     thread_name_prefix: String,
+    is_precise: bool,
     crew: Mutex<Crew>,
     pub(super) locked: Apart<Mutex<Locked>>,
     /// Its lock is taken under the other, never the other way round.
@@ -102,17 +107,21 @@ pub(super) struct Parts {
     pub(super) hooks: Hooks,
     pub(super) announcer: Announcer,
     pub(super) thread_name_prefix: String,
+    pub(super) is_precise: bool,
     pub(super) crew: Crew,
     pub(super) core: Core<AnyItem>,
 }
 
 impl Shell {
     pub(super) fn new(parts: Parts) -> Arc<Self> {
+        let is_silent = !parts.announcer.is_heard() && !parts.hooks.surround_runs();
         Arc::new_cyclic(|me| Self {
             clock: parts.clock,
+            is_silent,
             hooks: parts.hooks,
             announcer: parts.announcer,
             thread_name_prefix: parts.thread_name_prefix,
+            is_precise: parts.is_precise,
             crew: Mutex::new(parts.crew),
             locked: Apart(Mutex::new(Locked::new(parts.core))),
             inbox: Apart(Inbox::new()),
@@ -188,6 +197,15 @@ impl Shell {
                 return false;
             }
             self.clock.wait(&self.termination, seen, until);
+        }
+    }
+
+    /// A worker waits at its gate.
+    pub(super) fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
+        if self.is_precise {
+            self.clock.wait_precisely(gate, seen, until);
+        } else {
+            self.clock.wait(gate, seen, until);
         }
     }
 

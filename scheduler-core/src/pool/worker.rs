@@ -61,7 +61,7 @@ pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
         let seen = gate.epoch();
         match take(shell, worker, std::mem::replace(&mut done, Done::Nothing)) {
             Taken::Run(run) => done = run_through(shell, worker, run),
-            Taken::Waits(until) => shell.clock.wait(&gate, seen, until),
+            Taken::Waits(until) => shell.wait(&gate, seen, until),
             Taken::Leaves => break,
         }
     }
@@ -139,7 +139,7 @@ fn refusal(shell: &Arc<Shell>, run: &Run) -> Option<Failure> {
 }
 
 fn announce_start(shell: &Arc<Shell>, run: &Run) -> Option<Failure> {
-    if run.task().header().is_alarm {
+    if shell.is_silent || run.task().header().is_alarm {
         return None;
     }
     shell.announcer.announce(&Event::RunStarted { run });
@@ -161,7 +161,7 @@ impl Finishing {
     /// Before: the hook is called, and a task that should have ended is cancelled.
     fn begin(shell: &Arc<Shell>, run: &Run, outcome: &Result<(), Failure>) -> Self {
         let header = run.task().header();
-        if !header.is_alarm {
+        if !shell.is_silent && !header.is_alarm {
             shell.hooks.after_run(run, outcome, &shell.announcer);
         }
         // Nobody asks when a run ended that does not recur, has no limit and is not listened to.

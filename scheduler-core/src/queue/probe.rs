@@ -13,7 +13,7 @@ pub struct Probe<T>(Kind<T>);
 #[derive(Debug)]
 enum Kind<T> {
     Heap(HeapQueue<T>),
-    Wheel(WheelQueue<T>),
+    Wheel(Box<WheelQueue<T>>),
 }
 
 /// Calls the same method of either kind.
@@ -36,7 +36,7 @@ impl<T> Probe<T> {
     /// The exact wheel.
     #[must_use]
     pub fn wheel() -> Self {
-        Self(Kind::Wheel(WheelQueue::new()))
+        Self(Kind::Wheel(Box::new(WheelQueue::new())))
     }
 
     /// Puts an item in and returns its ticket.

@@ -1,5 +1,6 @@
 //! One task in the flesh: what it is made of, behind one lock, and what workers and cancellers do to it.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::task::Wake;
@@ -51,7 +52,7 @@ use crate::unwind::drop_contained;
 pub(crate) struct TaskCell<T, B> {
     pub(super) header: Header,
     pub(super) slot: Mutex<Slot<T, B>>,
-    /// Set once, under the lock, when the task completes.
+    /// Set once, under the lock, when the task completes with a value that is more than `()`.
     pub(super) value: OnceLock<T>,
 }
 
@@ -105,7 +106,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> Awaited<T> for TaskCell<T,
         let slot = self.slot.lock();
         match slot.state.visible() {
             TaskState::Scheduled | TaskState::Running => None,
-            TaskState::Completed => self.value.get().map(Ended::Value),
+            TaskState::Completed => unit().or_else(|| self.value.get()).map(Ended::Value),
             TaskState::Failed => Some(slot.failure().map_or(Ended::Cancelled, Ended::Failed)),
             TaskState::Cancelled => Some(Ended::Cancelled),
         }
@@ -275,6 +276,12 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
             self.slot.lock().rare_if_any().and_then(|rare| rare.interruptible.remove(number));
         drop(removed);
     }
+}
+
+/// The value of a task that has none to speak of: `()`, if that is what `T` is.
+pub(super) fn unit<T: 'static>() -> Option<&'static T> {
+    const UNIT: &dyn Any = &();
+    UNIT.downcast_ref()
 }
 
 /// Runs one step of the body, inside what surrounds it.

@@ -4,6 +4,7 @@ use std::mem;
 
 use super::any::Verdict;
 use super::cell::TaskCell;
+use super::cell::unit;
 use super::rhythm::LastRun;
 use super::slot::Farewell;
 use super::slot::Outcome;
@@ -73,6 +74,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         outcome: Outcome<T>,
     ) -> Verdict {
         let late = match outcome {
+            Outcome::Value(_) if unit::<T>().is_some() => Ok(()),
             Outcome::Value(value) => self.value.set(value),
             Outcome::Failed(failure) => {
                 slot.rare().failure = Some(failure);
@@ -83,7 +85,9 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         drop(slot);
         let state = farewell.state;
         farewell.say(&self.header);
-        discard(&self.header, late);
+        if late.is_err() {
+            discard(&self.header, late);
+        }
         Verdict::Ended(state)
     }
 

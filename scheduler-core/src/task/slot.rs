@@ -6,6 +6,7 @@ use super::state::Cancel;
 use super::state::StateMachine;
 use super::state::TaskState;
 use super::steps::Step;
+use super::steps::Steps;
 use super::waiters::Waiter;
 use super::waiters::Waiters;
 use super::waiters::tell;
@@ -96,11 +97,27 @@ pub(super) struct Farewell<T, B> {
     pub(super) state: TaskState,
 }
 
-impl<T, B> Farewell<T, B> {
+impl<T, B: Steps<T>> Farewell<T, B> {
     /// Tells all waiters, and drops what is left.
+    #[inline]
     pub(super) fn say(self, header: &Header) {
-        tell(self.waiters, self.state);
-        discard(header, (self.work, self.step));
+        if !self.waiters.is_empty() {
+            tell(self.waiters, self.state);
+        }
+        let work = self.work.filter(|work| !work.is_spent());
+        if work.is_some() || self.step.is_some() {
+            discard(header, (work, self.step));
+        }
+    }
+}
+
+impl<B> Work<B> {
+    /// Whether it holds nothing of the user's any more.
+    fn is_spent<T>(&self) -> bool
+    where
+        B: Steps<T>,
+    {
+        self.around.is_none() && self.body.is_spent()
     }
 }
 

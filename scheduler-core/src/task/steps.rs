@@ -66,6 +66,11 @@ pub(crate) trait Steps<T>: Send {
         None
     }
 
+    /// Whether nothing is left of it that could run or be dropped.
+    fn is_spent(&self) -> bool {
+        false
+    }
+
     /// Forgets the future of the present run, so that the next step begins a new one.
     fn abandon_run(&mut self) {}
 }
@@ -77,6 +82,10 @@ impl<T> Steps<T> for Box<dyn Steps<T>> {
 
     fn last_value(&self) -> Option<T> {
         (**self).last_value()
+    }
+
+    fn is_spent(&self) -> bool {
+        (**self).is_spent()
     }
 
     fn abandon_run(&mut self) {
@@ -91,6 +100,10 @@ impl<T, F: FnOnce() -> T + Send> Steps<T> for Once<F> {
     fn step(&mut self, _: &dyn Fn() -> Waker) -> Step<T> {
         let body = self.0.take().expect("a one-shot is run once");
         Step::Value(body())
+    }
+
+    fn is_spent(&self) -> bool {
+        self.0.is_none()
     }
 }
 

@@ -87,4 +87,10 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// `until` is a time of this clock; `None` waits for the gate alone. Never sleeps past an opening
     /// of the gate that happened after `seen` was read.
     fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>);
+
+    /// As [`wait`](Self::wait), but ends as near to `until` as can be, whatever that costs. The system's
+    /// clock spins for the last 200 µs; a clock that has no better way waits as usual.
+    fn wait_precisely(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
+        self.wait(gate, seen, until);
+    }
 }

@@ -7,7 +7,6 @@
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
-use std::time::Instant;
 
 use chrono::DateTime;
 use chrono::Utc;
@@ -18,6 +17,7 @@ use super::Gate;
 use super::Now;
 use super::Tick;
 use super::WallTime;
+use super::tick;
 use crate::sync::local;
 
 /// The clocks of the operating system; the epoch is the moment of creation.
@@ -34,20 +34,43 @@ use crate::sync::local;
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock {
-    origin: Instant,
+    /// The system's own count when this clock was made.
+    origin: u64,
+}
+
+/// The monotonic clock as the system counts it, in nanoseconds: what [`std::time::Instant`] reads, without
+/// its arithmetic, which takes longer than the reading.
+#[cfg(target_os = "linux")]
+#[inline]
+fn count() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn count() -> u64 {
+    static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    tick::nanos(START.get_or_init(std::time::Instant::now).elapsed())
 }
 
 impl SystemClock {
     /// A clock whose epoch is now.
     #[must_use]
     pub fn new() -> Self {
-        Self { origin: Instant::now() }
+        Self { origin: count() }
     }
 }
 
 /// For how long a look at the wall clock is good, while the monotonic clock tells what has passed since.
 /// A wall clock that is set is noticed that much later; the reading costs a third less.
 const LOOK_IS_GOOD_FOR: Duration = Duration::from_millis(1);
+
+/// No wait is shorter: a wake-up takes about as long, and costs the processor more than that. So what is due
+/// that close together shares one.
+const SHORTEST: Duration = Duration::from_micros(25);
+
+/// For how long a precise wait spins: longer than a thread takes to wake up, as a rule.
+const SPIN: Duration = Duration::from_micros(200);
 
 local! {
     /// The last look of this thread at the wall clock.
@@ -58,13 +81,13 @@ local! {
 #[derive(Clone, Copy)]
 struct Look {
     /// By whose epoch.
-    origin: Option<Instant>,
+    origin: u64,
     at: Tick,
     wall: WallTime,
 }
 
 impl Look {
-    const NONE: Self = Self { origin: None, at: Tick::ZERO, wall: WallTime::MIN };
+    const NONE: Self = Self { origin: u64::MAX, at: Tick::ZERO, wall: WallTime::MIN };
 }
 
 impl Default for SystemClock {
@@ -75,7 +98,7 @@ impl Default for SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Tick {
-        Tick::ZERO + self.origin.elapsed()
+        Tick::from_nanos(count() - self.origin)
     }
 
     fn wall(&self) -> DateTime<Utc> {
@@ -86,14 +109,14 @@ impl Clock for SystemClock {
         let tick = self.now();
         // A thread that is ending may have no thread-locals any more.
         let last = LAST_LOOK.try_with(Cell::get).unwrap_or(Look::NONE);
-        if last.origin == Some(self.origin) {
+        if last.origin == self.origin {
             let passed = tick.since(last.at);
             if passed < LOOK_IS_GOOD_FOR {
                 return Now { tick, wall: last.wall + passed };
             }
         }
         let wall = Utc::now().into();
-        let look = Look { origin: Some(self.origin), at: tick, wall };
+        let look = Look { origin: self.origin, at: tick, wall };
         let _ = LAST_LOOK.try_with(|last| last.set(look));
         Now { tick, wall }
     }
@@ -106,13 +129,24 @@ impl Clock for SystemClock {
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     }
 
+    fn wait_precisely(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
+        let Some(until) = until.filter(|until| *until != Tick::MAX) else {
+            return self.wait(gate, seen, until);
+        };
+        let nearly = until.as_nanos().saturating_sub(tick::nanos(SPIN));
+        self.wait(gate, seen, Some(Tick::from_nanos(nearly)));
+        while gate.epoch() == seen && self.now() < until {
+            std::hint::spin_loop();
+        }
+    }
+
     fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
         match until {
             None | Some(Tick::MAX) => gate.wait(seen),
             Some(until) => {
                 let left = until.since(self.now());
                 if !left.is_zero() {
-                    gate.wait_timeout(seen, left);
+                    gate.wait_timeout(seen, left.max(SHORTEST));
                 }
             }
         }

@@ -27,18 +27,26 @@ pub(super) struct Block {
 /// Where bags have their blocks from, and where they leave them.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
-    spare: Vec<Box<Block>>,
+    /// A chain of vacant blocks.
+    spare: Option<Box<Block>>,
+    count: usize,
 }
 
 impl Blocks {
     fn take(&mut self) -> Box<Block> {
-        let spare = self.spare.pop();
-        spare.unwrap_or_else(|| Box::new(Block { entries: [Entry::VOID; BLOCK], older: None }))
+        let Some(mut block) = self.spare.take() else {
+            return Box::new(Block { entries: [Entry::VOID; BLOCK], older: None });
+        };
+        self.spare = block.older.take();
+        self.count -= 1;
+        block
     }
 
-    fn give_back(&mut self, block: Box<Block>) {
-        if self.spare.len() < SPARE_MAX {
-            self.spare.push(block);
+    fn give_back(&mut self, mut block: Box<Block>) {
+        if self.count < SPARE_MAX {
+            block.older = self.spare.take();
+            self.spare = Some(block);
+            self.count += 1;
         }
     }
 }
@@ -181,9 +189,9 @@ mod tests {
     fn blocks_are_used_again_and_few_are_kept() {
         let mut blocks = Blocks::default();
         filled(100 * BLOCK as u32, &mut blocks).drain(&mut blocks, |_, _| ());
-        assert_eq!(blocks.spare.len(), 100);
+        assert_eq!(blocks.count, 100);
         filled(200 * BLOCK as u32, &mut blocks).drain(&mut blocks, |_, _| ());
-        assert_eq!(blocks.spare.len(), SPARE_MAX);
+        assert_eq!(blocks.count, SPARE_MAX);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::work;
 use crate::queue::Key;
 
 /// A bag with this many entries is split.
-pub(super) const BAG_MAX: usize = 4096;
+pub(super) const BAG_MAX: usize = 2048;
 
 /// A bag with this many entries is split before the first are picked out of it.
 const PICK_MAX: usize = 256;
@@ -31,6 +31,7 @@ const ROOT: u32 = 0;
 pub(super) struct Far {
     /// INVARIANT: each bag has a live entry, and the home of its live entries is the bag's slot. Each
     /// ring but the root holds something.
+    #[expect(clippy::vec_box, reason = "so growth copies pointers only")]
     rings: Vec<Box<Ring>>,
     /// Rings that are in no slot.
     vacant: Vec<u32>,
@@ -84,7 +85,7 @@ impl Far {
     pub(super) fn insert<T>(&mut self, home: Home, entry: Entry, items: &mut Slab<T>) {
         let len = self.put(home, entry);
         if len >= BAG_MAX && len.is_multiple_of(BLOCK) {
-            self.split(home, items);
+            self.relieve(home, items);
         }
     }
 
@@ -129,9 +130,20 @@ impl Far {
         }
     }
 
+    /// Makes room in a bag that overflows: drops what is dead, if that is much, or splits it.
+    #[inline(never)]
+    pub(super) fn relieve<T>(&mut self, home: Home, items: &mut Slab<T>) {
+        let Held::Bag(bag) = self.ring(home.ring()).get(home.digit()) else { return };
+        if bag.live() < bag.len() / 4 * 3 {
+            self.sift(home, |entry| items.holds(entry.place));
+        } else {
+            self.split(home, items);
+        }
+    }
+
     /// Makes a ring of a bag with many entries, which drops the dead ones.
     #[inline(never)]
-    pub(super) fn split<T>(&mut self, home: Home, items: &mut Slab<T>) {
+    fn split<T>(&mut self, home: Home, items: &mut Slab<T>) {
         let Held::Bag(bag) = self.ring(home.ring()).get(home.digit()) else { return };
         work::note(2 * bag.len());
         let (mut any, mut every) = (0, u128::MAX);
@@ -263,6 +275,7 @@ impl Far {
             return number;
         }
         self.rings.push(Box::new(ring));
+        self.vacant.reserve(self.rings.len());
         self.rings.len() as u32 - 1
     }
 

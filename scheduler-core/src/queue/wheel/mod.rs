@@ -91,7 +91,7 @@ impl<T> WheelQueue<T> {
 
     /// Makes what came late and is not among the first few far again.
     ///
-    /// Bounded: of the bags that overflow by that one is split, the fullest.
+    /// Bounded: of the bags that overflow by that one is relieved, the fullest.
     #[inline(never)]
     fn spill(&mut self) {
         let mut fullest = (0, Home::NEAR);
@@ -104,7 +104,7 @@ impl<T> WheelQueue<T> {
             }
         }
         if fullest.0 >= BAG_MAX {
-            self.far.split(fullest.1, &mut self.items);
+            self.far.relieve(fullest.1, &mut self.items);
         }
     }
 }

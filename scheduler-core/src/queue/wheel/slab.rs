@@ -18,7 +18,7 @@ const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(super) struct Slab<T> {
-    chunks: Vec<Option<Box<Chunk<T>>>>,
+    chunks: Vec<Option<Chunk<T>>>,
     /// Vacant slots to take first, the last one before the others. To their chunks they are taken.
     recent: Vec<u32>,
     /// INVARIANT: names each chunk that has a vacant slot, maybe with others that were given back.
@@ -32,16 +32,22 @@ pub(super) struct Slab<T> {
     len: usize,
 }
 
+/// The slots of a chunk. What is large lies in boxes, which are filled without passing through a stack.
 #[derive(Debug)]
 struct Chunk<T> {
+    marks: Box<[Mark; CHUNK]>,
+    items: Box<[Option<T>; CHUNK]>,
+    vacancies: Box<Vacancies>,
+}
+
+#[derive(Debug)]
+struct Vacancies {
     /// A bit for each slot: whether it is vacant, and not a recent one.
     vacant: [u64; CHUNK / 64],
     /// Slots that hold an item, are recent, or are worn out.
     taken: u32,
-    /// Whether it is among the open chunks.
+    /// Whether the chunk is among the open ones.
     is_open: bool,
-    marks: [Mark; CHUNK],
-    items: [Option<T>; CHUNK],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -162,7 +168,8 @@ impl<T> Slab<T> {
                 self.add_chunk();
                 continue;
             };
-            let vacant = self.chunks[number as usize].as_mut().and_then(|chunk| chunk.occupy());
+            let vacant =
+                self.chunks[number as usize].as_mut().and_then(|chunk| chunk.vacancies.occupy());
             if let Some(inside) = vacant {
                 if self.spare == number {
                     self.spare = NONE;
@@ -179,9 +186,12 @@ impl<T> Slab<T> {
         let (number, newest) = self.absent.pop().unwrap_or_else(|| {
             assert!(self.chunks.len() < NONE as usize / CHUNK, "fewer than 2^32 tasks are pending");
             self.chunks.push(None);
+            // What is given back is noted without an allocation: that may take long after much was freed.
+            self.absent.reserve(self.chunks.len());
+            self.open.reserve(self.chunks.len() - self.open.len());
             (self.chunks.len() as u32 - 1, 0)
         });
-        self.chunks[number as usize] = Some(Box::new(Chunk::new(newest)));
+        self.chunks[number as usize] = Some(Chunk::new(newest));
         self.open.push(number);
     }
 
@@ -192,12 +202,13 @@ impl<T> Slab<T> {
         for slot in recent.drain(..RECENT_MAX / 2) {
             let number = slot / CHUNK as u32;
             let Some(chunk) = &mut self.chunks[number as usize] else { continue };
-            chunk.vacate(slot as usize % CHUNK);
-            if !chunk.is_open {
-                chunk.is_open = true;
+            let vacancies = &mut chunk.vacancies;
+            vacancies.vacate(slot as usize % CHUNK);
+            if !vacancies.is_open {
+                vacancies.is_open = true;
                 self.open.push(number);
             }
-            if chunk.taken == 0 {
+            if vacancies.taken == 0 {
                 self.release(number);
             }
         }
@@ -222,15 +233,20 @@ impl<T> Slab<T> {
 
 impl<T> Chunk<T> {
     fn new(generation: u32) -> Self {
+        let vacancies = Vacancies { vacant: [u64::MAX; CHUNK / 64], taken: 0, is_open: true };
         Self {
-            vacant: [u64::MAX; CHUNK / 64],
-            taken: 0,
-            is_open: true,
-            marks: [Mark { generation, home: 0 }; CHUNK],
-            items: [const { None }; CHUNK],
+            marks: boxed(|| Mark { generation, home: 0 }),
+            items: boxed(|| None),
+            vacancies: Box::new(vacancies),
         }
     }
 
+    fn newest(&self) -> u32 {
+        self.marks.iter().map(|mark| mark.generation).max().unwrap_or_default()
+    }
+}
+
+impl Vacancies {
     /// Takes the first vacant slot.
     fn occupy(&mut self) -> Option<u32> {
         let Some((word, bits)) = (0..).zip(&mut self.vacant).find(|(_, bits)| **bits != 0) else {
@@ -243,14 +259,15 @@ impl<T> Chunk<T> {
         Some(word * 64 + bit)
     }
 
-    fn newest(&self) -> u32 {
-        self.marks.iter().map(|mark| mark.generation).max().unwrap_or_default()
-    }
-
     fn vacate(&mut self, inside: usize) {
         self.vacant[inside / 64] |= 1 << (inside % 64);
         self.taken -= 1;
     }
+}
+
+fn boxed<E>(make: impl FnMut() -> E) -> Box<[E; CHUNK]> {
+    let elements: Box<[E]> = std::iter::repeat_with(make).take(CHUNK).collect();
+    elements.try_into().ok().expect("as many elements as slots")
 }
 
 #[cfg(test)]

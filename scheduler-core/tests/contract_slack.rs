@@ -1,0 +1,88 @@
+//! How late a pool may be on purpose, so that tasks share wake-ups.
+
+mod kit;
+
+use std::time::Duration;
+
+use kit::Journal;
+use kit::VirtualPool;
+use kit::ms;
+use scheduler_core::Body;
+use scheduler_core::ScheduledThreadPool;
+use scheduler_core::Stepped;
+use scheduler_core::Task;
+use scheduler_core::Tick;
+
+fn tick(after: Duration) -> Tick {
+    Tick::ZERO + after
+}
+
+fn pool_of_one(slack: Duration) -> VirtualPool {
+    let builder = ScheduledThreadPool::builder().core_size(1).slack(slack);
+    let stage = VirtualPool::build(builder);
+    stage.pool.prestart();
+    stage
+}
+
+/// What the only worker does when it is asked.
+fn step(stage: &VirtualPool) -> Stepped {
+    stage.crew.step(1)
+}
+
+#[test]
+fn what_is_due_within_the_slack_shares_one_wake_up_and_keeps_its_order() {
+    let stage = pool_of_one(ms(3));
+    let ran = Journal::new();
+    for due in [7, 5, 6, 9] {
+        stage.pool.schedule(ms(due), ran.noting(due)).unwrap();
+    }
+    assert_eq!(step(&stage), Stepped::Waits(Some(tick(ms(8)))));
+    stage.clock.advance(ms(8));
+    for _ in 0..3 {
+        assert_eq!(step(&stage), Stepped::Ran);
+    }
+    assert_eq!(step(&stage), Stepped::Waits(Some(tick(ms(12)))));
+    assert_eq!(ran.entries(), [5, 6, 7]);
+}
+
+#[test]
+fn nothing_runs_before_it_is_due_whoever_is_awake() {
+    let stage = pool_of_one(ms(3));
+    let ran = Journal::new();
+    stage.pool.schedule(ms(5), ran.noting("first")).unwrap();
+    stage.pool.schedule(ms(8), ran.noting("second")).unwrap();
+    stage.clock.advance(ms(5) - Duration::from_nanos(1));
+    assert_eq!(step(&stage), Stepped::Waits(Some(tick(ms(8)))));
+    stage.clock.advance(Duration::from_nanos(1));
+    assert_eq!(step(&stage), Stepped::Ran);
+    assert_eq!(step(&stage), Stepped::Waits(Some(tick(ms(11)))));
+    assert_eq!(ran.entries(), ["first"]);
+}
+
+#[test]
+fn the_grid_of_a_rate_does_not_move_by_the_slack() {
+    let stage = pool_of_one(ms(3));
+    let ran = Journal::new();
+    let body = Body::new({
+        let (clock, ran) = (stage.clock.clone(), ran.clone());
+        move || ran.note(scheduler_core::Clock::now(&clock))
+    });
+    stage.pool.submit_task(Task::at_fixed_rate(ms(10), body).initial_delay(ms(10))).unwrap();
+    for _ in 0..3 {
+        let Stepped::Waits(Some(until)) = step(&stage) else { panic!("it waits") };
+        stage.clock.advance_to(until);
+        assert_eq!(step(&stage), Stepped::Ran);
+    }
+    assert_eq!(ran.entries(), [ms(13), ms(23), ms(33)].map(tick));
+}
+
+#[test]
+fn a_task_that_comes_while_a_worker_waits_is_served_within_its_own_slack() {
+    let stage = pool_of_one(ms(3));
+    let ran = Journal::new();
+    stage.pool.schedule(ms(20), ran.noting("late")).unwrap();
+    assert_eq!(step(&stage), Stepped::Waits(Some(tick(ms(23)))));
+    stage.pool.schedule(ms(5), ran.noting("soon")).unwrap();
+    assert!(stage.crew.is_woken(1));
+    assert_eq!(step(&stage), Stepped::Waits(Some(tick(ms(8)))));
+}
