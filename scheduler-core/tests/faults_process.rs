@@ -71,10 +71,8 @@ fn child_is_stopped() {
     let clock = SystemClock::new();
     let pool = ScheduledThreadPool::new(4);
     let journals: [Journal<Duration>; 3] = std::array::from_fn(|_| Journal::new());
-    let [rate, delay, once] = journals.clone().map(|journal| {
-        let clock = clock.clone();
-        move || journal.note(clock.now().since(Tick::ZERO))
-    });
+    let [rate, delay, once] =
+        journals.clone().map(|journal| move || journal.note(clock.now().since(Tick::ZERO)));
     let begun = clock.now().since(Tick::ZERO);
     let _rate = pool.schedule_at_fixed_rate(Duration::ZERO, PERIOD, rate).unwrap();
     let _delay = pool.schedule_with_fixed_delay(Duration::ZERO, PERIOD, delay).unwrap();
