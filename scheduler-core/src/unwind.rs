@@ -36,8 +36,10 @@ pub(crate) fn catch_drop<V>(value: V) -> Result<(), Failure> {
     assert_unlocked();
     catch_unwind(AssertUnwindSafe(|| drop(value))).map_err(|payload| {
         let failure = Failure::from_panic(&describe(payload.as_ref()));
-        // The payload of that panic could panic in its own destructor, and so on: it is leaked.
-        mem::forget(payload);
+        if !payload.is::<&str>() && !payload.is::<String>() {
+            // This payload could panic in its own destructor, and so on: it is leaked.
+            mem::forget(payload);
+        }
         failure
     })
 }

@@ -3,7 +3,6 @@
 mod kit;
 
 use std::future::Future;
-use std::mem;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -179,16 +178,19 @@ fn a_pool_that_has_ended_drops_the_call() {
 fn an_alarm_that_is_set_at_the_very_end_starts_nobody() {
     let (own, held) = (Arc::new(Mutex::new(None)), Arc::new(()));
     let (mine, inside) = (Arc::clone(&own), Arc::clone(&held));
+    let alarm = Arc::new(Mutex::new(None));
+    let kept = Arc::clone(&alarm);
     let builder = ScheduledThreadPool::builder().core_size(1).on_terminated(move || {
         let pool: ScheduledThreadPool = mine.lock().unwrap().take().unwrap();
         let inside = Arc::clone(&inside);
-        mem::forget(pool.call_at(Tick::ZERO, move || drop(inside)));
+        *kept.lock().unwrap() = Some(pool.call_at(Tick::ZERO, move || drop(inside)));
     });
     let stage = VirtualPool::build(builder);
     *own.lock().unwrap() = Some(stage.pool.clone());
     stage.pool.shutdown();
     assert!(stage.pool.is_terminated());
     assert_eq!((stage.crew.workers(), Arc::strong_count(&held)), (vec![], 2));
+    assert!(alarm.lock().unwrap().is_some());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod kit;
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
@@ -55,6 +56,27 @@ struct Score {
     own: Own,
 }
 
+/// A task whose pace keeps a handle of it, and so keeps itself, for as long as this is kept.
+struct Submitted {
+    handle: TaskHandle<()>,
+    own: Own,
+}
+
+impl Deref for Submitted {
+    type Target = TaskHandle<()>;
+
+    fn deref(&self) -> &TaskHandle<()> {
+        &self.handle
+    }
+}
+
+impl Drop for Submitted {
+    fn drop(&mut self) {
+        let own = self.own.lock().unwrap().take();
+        drop(own);
+    }
+}
+
 type Meddle = Box<dyn FnOnce(&TaskHandle<()>) + Send>;
 
 impl Score {
@@ -83,10 +105,10 @@ impl Score {
         Task::paced(pace, Body::new(move || ran.note(clock.now())))
     }
 
-    fn submit(&self, stage: &VirtualPool) -> TaskHandle<()> {
+    fn submit(&self, stage: &VirtualPool) -> Submitted {
         let handle = stage.pool.submit_task(self.task(Arc::new(stage.clock.clone()))).unwrap();
         *self.own.lock().unwrap() = Some(handle.clone());
-        handle
+        Submitted { handle, own: Arc::clone(&self.own) }
     }
 
     fn answer(&self, asked: &Asked<'_>) -> Option<Due> {
@@ -188,6 +210,29 @@ fn a_pace_is_asked_between_the_hook_and_the_event_inside_the_run() {
     stage.run_for(ms(1));
     assert_eq!(order.entries(), ["first", "hook", "ended", "event"]);
     assert!(handle.cancel());
+}
+
+#[test]
+fn a_cancelled_task_lets_go_of_its_pace_at_once() {
+    let stage = VirtualPool::new(1);
+    let _first = stage.pool.schedule(ms(10), || ()).unwrap();
+    stage.run_for(ms(1));
+    for is_in_the_queue in [false, true] {
+        let token = Arc::new(());
+        let held = Arc::clone(&token);
+        let pace = By(move |asked: &Asked<'_>| {
+            let _held = &held;
+            Some(Due::Tick(asked.now.tick + ms(20)))
+        });
+        let handle = stage.pool.submit_task(Task::paced(pace, Body::new(|| ()))).unwrap();
+        if is_in_the_queue {
+            check_idle(&stage, 2);
+        }
+        assert!(handle.cancel());
+        drop(handle);
+        // Nobody has looked at the queue since: a pool that the pace keeps would keep the pace.
+        assert_eq!(Arc::strong_count(&token), 1, "in the queue: {is_in_the_queue}");
+    }
 }
 
 #[test]

@@ -250,7 +250,9 @@ impl Judge {
     ) -> Result<Vec<Skip>, Failure> {
         let busy = Busy { from: started, to: ended };
         self.waits_since = None;
-        if self.busy.is_empty() && next.is_none_or(|next| busy.is_before(next.due)) {
+        // With `allow` only a run under another rule can have held fire times up: they are late.
+        let is_free = self.busy.is_empty() && next.is_none_or(|next| busy.is_before(next.due));
+        if is_free || self.overlap == Overlap::Allow {
             self.pending = next;
             return Ok(Vec::new());
         }

@@ -8,12 +8,14 @@ use scheduler_core::WallTime;
 
 use super::control::Control;
 use super::policy::Overlap;
+use super::state::Beside;
 use super::state::Course;
 use super::state::State;
 use super::timetable::FireTime;
 use super::timetable::Timetable;
 use crate::observe::TaskSnapshot;
 use crate::observe::TaskState;
+use crate::run::Cause;
 
 /// What is needed to say when a task is due next, outside its lock.
 struct Outlook {
@@ -26,6 +28,8 @@ struct Outlook {
     is_queued: bool,
     again_at: Option<Due>,
     wants_manual_run: bool,
+    /// Whether a run beside others is to start as soon as a worker is free.
+    is_beside_next: bool,
 }
 
 impl Control {
@@ -89,7 +93,11 @@ impl Outlook {
             }
         };
         let course = state.lead();
-        let is_scheduled = |course: &Course| course.run.cause() == crate::run::Cause::Schedule;
+        let is_scheduled = |course: &Course| course.run.cause() == Cause::Schedule;
+        let is_next = |beside: &Beside| {
+            let may_start = beside.cause == Cause::Manual || state.wishes.pause.is_none();
+            beside.course.is_none() && may_start
+        };
         Self {
             pending: judge.and_then(|judge| judge.pending()),
             timetable: judge.map(|judge| judge.sketch()),
@@ -98,12 +106,13 @@ impl Outlook {
             is_queued: course.is_some() && overlap == Overlap::QueueOne,
             again_at: course.and_then(|course| course.again_at).map(Due::Tick),
             wants_manual_run: state.wishes.manual_run && state.end.is_none(),
+            is_beside_next: state.end.is_none() && state.beside.iter().any(is_next),
         }
     }
 
     /// When the next run starts, as far as that is known.
     fn next(&self, now: Now) -> Option<WallTime> {
-        if self.wants_manual_run && !self.is_begun {
+        if self.is_beside_next || self.wants_manual_run && !self.is_begun {
             return Some(now.wall);
         }
         let from = self.from?;

@@ -205,8 +205,9 @@ impl Timetable {
     /// The fire time of a waiting task anew, when the wall clock may have been set back.
     pub(super) fn renewed(&self, pending: FireTime, now: Now, is_set_back: bool) -> FireTime {
         let times = match &self.times {
-            _ if pending.due.is_reached(now) => return pending,
-            Times::Calendar { times, .. } if is_set_back || !pending.at.is_reached(now) => times,
+            // It has come, though its jitter may not be over.
+            _ if pending.at.is_reached(now) => return pending,
+            Times::Calendar { times, .. } => times,
             Times::Trigger(times) if is_set_back => times,
             _ => return pending,
         };

@@ -79,8 +79,11 @@ pub(crate) fn catch<R>(call: impl FnOnce() -> R) -> Result<R, Failure> {
 
 /// Drops the payload of a panic, which is user code again.
 fn drop_contained(payload: Box<dyn Any + Send>) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        // Its own payload could panic when it is dropped, and so on: it is leaked.
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload)))
+        && !payload.is::<&str>()
+        && !payload.is::<String>()
+    {
+        // This one could panic when it is dropped, and so on: it is leaked.
         mem::forget(payload);
     }
 }

@@ -1,16 +1,32 @@
 //! The bounded queue between the scheduler and the listeners of the program.
+//!
+//! A model checker explores this file by itself: `scheduler-core/tests/loom/events.rs` mounts it on locks of
+//! the checker, with room for one event, and can plant bugs.
 
 use std::collections::VecDeque;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
+#[cfg(not(loom))]
+use std::sync as platform;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use platform::Condvar;
+use platform::Mutex;
+use platform::MutexGuard;
+
 use super::Event;
+#[cfg(loom)]
+use super::planted;
+#[cfg(loom)]
+use super::platform;
 
 /// How many events wait for the listeners at most.
-pub(super) const CAPACITY: usize = 1_024;
+pub(super) const CAPACITY: usize = if cfg!(loom) { 1 } else { 1_024 };
+
+/// Whether the bug of this name is planted: never in a build that is used.
+#[cfg(not(loom))]
+const fn planted(_bug: &str) -> bool {
+    false
+}
 
 /// Events on their way to whoever delivers them; a full queue drops new ones and counts them.
 ///
@@ -34,7 +50,7 @@ impl Waiting {
     /// The next event in order: those that were dropped are told of where they are missing.
     fn next(&mut self) -> Option<Event> {
         let next = self.events.pop_front().or_else(|| self.take_lost());
-        self.is_delivering = next.is_some();
+        self.is_delivering = next.is_some() && !planted("L13 flush");
         next
     }
 
@@ -52,7 +68,7 @@ impl Queue {
     pub(super) fn push(&self, event: Event) {
         let mut waiting = self.lock();
         if waiting.events.len() >= CAPACITY {
-            waiting.lost += 1;
+            waiting.lost += u64::from(!planted("L13"));
             return;
         }
         let lost = waiting.take_lost();
@@ -80,7 +96,7 @@ impl Queue {
     /// Has all events that wait delivered by the calling thread, unless one is at it already.
     pub(super) fn drain(&self, deliver: impl Fn(&Event)) {
         let mut waiting = self.lock();
-        if waiting.is_delivering {
+        if waiting.is_delivering && !planted("L13 turn") {
             return;
         }
         while let Some(event) = waiting.next() {

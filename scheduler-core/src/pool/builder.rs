@@ -167,7 +167,7 @@ impl PoolBuilder {
     ///
     /// The price is up to 200 µs of CPU time for each due time, and a processor that is free when it
     /// comes. Only the system's clock knows how; see
-    /// [`Clock::wait_precisely`](crate::time::Clock::wait_precisely).
+    /// [`Clock::wait_precisely`].
     pub fn precise(mut self) -> Self {
         self.is_precise = true;
         self

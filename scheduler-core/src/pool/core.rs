@@ -247,10 +247,12 @@ impl<I: Item> Core<I> {
         self.alarms += usize::from(item.is_alarm());
         let ticket = self.agenda.push(due, item.sequence(), Entry { kind, item }, now);
         let Some(entry) = self.agenda.find(ticket) else { return };
+        let is_looked_at_early = planted("L11 ticket") && !entry.item.is_ended();
         entry.item.set_ticket(ticket);
         // RACE: a cancel between the task becoming `Scheduled` again and this push has found nothing
         // to take out. It had changed the state before, so it is seen here.
-        if self.remove_on_cancel && entry.item.is_ended() && !planted("L4") {
+        let is_overlooked = is_looked_at_early || planted("L4");
+        if self.remove_on_cancel && entry.item.is_ended() && !is_overlooked {
             let removed = self.agenda.remove(ticket);
             effects.release.extend(removed.map(|entry| self.taken(entry)));
             self.after_removal(effects);
@@ -342,8 +344,8 @@ impl<I: Item> Core<I> {
     /// Whether there is nothing to wait for any more: no task, and no alarm that could be for a run in
     /// progress.
     pub(super) fn is_exhausted(&self) -> bool {
-        let has_tasks =
-            self.agenda.len() > self.alarms || !self.suspended.is_empty() || self.in_transit > 0;
+        let has_suspended = !self.suspended.is_empty() && !planted("L15");
+        let has_tasks = self.agenda.len() > self.alarms || has_suspended || self.in_transit > 0;
         !has_tasks && (self.alarms == 0 || self.roster.busy() == 0)
     }
 

@@ -20,6 +20,7 @@ use crate::queue::Ticket;
 use crate::sync::AtomicBool;
 use crate::sync::Mutex;
 use crate::sync::Ordering;
+use crate::sync::planted;
 use crate::time::Tick;
 
 /// After so many staged tasks their submitter puts them into the queue, so that they take little room
@@ -140,15 +141,18 @@ impl<I> Inbox<I> {
             return;
         }
         let mut staged = self.staged.lock();
-        self.is_filled.store(false, Ordering::Release);
         mem::swap(&mut staged.mail, room);
+        if planted("L11 flag") {
+            drop(staged);
+        }
+        self.is_filled.store(false, Ordering::Release);
     }
 
     /// Changes the calm, and takes out what was staged under the one before, in exchange for empty lists.
     pub(super) fn renew(&self, calm: Calm, room: &mut Mail<I>) {
         let mut staged = self.staged.lock();
         staged.calm = calm;
-        if !staged.mail.is_empty() {
+        if !staged.mail.is_empty() && !planted("L11") {
             self.is_filled.store(false, Ordering::Release);
             mem::swap(&mut staged.mail, room);
         }

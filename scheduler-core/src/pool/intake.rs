@@ -34,7 +34,7 @@ impl<I: Item> Core<I> {
     /// removals, because nobody waits for the pool to be empty.
     pub(super) fn calm(&self) -> Calm {
         if self.state != RunState::Running {
-            return Calm::default();
+            return Calm { patience: None, lets_go: planted("L11 removal") };
         }
         let is_staffed = self.roster.live() >= self.roster.core_size.max(1);
         let patience = if is_staffed { self.roster.patience() } else { None };

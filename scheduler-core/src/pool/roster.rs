@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use crate::sync::planted;
 use crate::time::Tick;
 
 /// The number of a worker in its pool, from 1.
@@ -193,9 +194,10 @@ impl<I> Roster<I> {
 
     /// Sees to it that somebody looks at the queue at `next_look`, and says whom to wake for that.
     pub(crate) fn appoint(&mut self, next_look: Tick) -> Option<WorkerNumber> {
+        let is_woken_too_late = planted("L5 deputy") && self.leader.is_none();
         let leader = self.leader.take().or_else(|| self.deputy.take());
         let worker = match leader {
-            Some(leader) if leader.until <= next_look => {
+            Some(leader) if leader.until <= next_look || is_woken_too_late => {
                 self.leader = Some(leader);
                 return None;
             }

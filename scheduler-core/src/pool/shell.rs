@@ -350,6 +350,11 @@ impl Home for Shell {
         if header.ticket() != Ticket::STAGED {
             self.let_go(Withdrawal { sequence: header.id.0, ticket: header.ticket() });
         }
+        // A one-shot has let go of its body. But a trigger or a pace stays in the task, and may keep what
+        // keeps the pool, which then would not end before somebody looks at the queue.
+        if header.rhythm().is_recurring() {
+            self.alter(|_, _| ());
+        }
         self.announce_end(task, TaskState::Cancelled);
     }
 

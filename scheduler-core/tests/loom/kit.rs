@@ -19,6 +19,7 @@ use scheduler_core::Tick;
 use scheduler_core::WorkerThread;
 use scheduler_core::time::Gate;
 
+use crate::times::Hand;
 use crate::times::Still;
 
 /// How many preemptions are explored unless `LOOM_MAX_PREEMPTIONS` says otherwise.
@@ -73,7 +74,7 @@ fn explore(test: &str, model: fn()) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound.get_or_insert(PREEMPTIONS);
     builder.max_branches = 100_000;
-    let bound = builder.preemption_bound;
+    let (bound, limit) = (builder.preemption_bound, builder.max_duration);
     let explored = Arc::new(AtomicUsize::new(0));
     let (count, clock) = (Arc::clone(&explored), SystemClock::new());
     builder.check(move || {
@@ -81,7 +82,10 @@ fn explore(test: &str, model: fn()) {
         model();
     });
     let (count, took) = (explored.load(Ordering::Relaxed), clock.now().since(Tick::ZERO));
-    eprintln!("{test}: {count} interleavings at bound {bound:?} in {took:.1?}");
+    // Loom looks at its limit now and then, and says nothing when it ends there.
+    let end = if limit.is_some_and(|limit| took >= limit) { ", NOT COMPLETE" } else { "" };
+    let bound = bound.unwrap_or_default();
+    eprintln!("{test}: {count} interleavings at bound {bound} in {took:.1?}{end}");
 }
 
 /// Ends the process at the first panic, whatever would contain it: no model panics when all is well,
@@ -125,6 +129,17 @@ pub(crate) fn builder(core_size: usize) -> PoolBuilder {
 
 pub(crate) fn build(builder: PoolBuilder) -> ScheduledThreadPool {
     builder.build().expect("valid settings")
+}
+
+/// A pool whose workers have all come to rest, and its clock.
+pub(crate) fn pool_at_rest(workers: usize, settings: PoolBuilder) -> (ScheduledThreadPool, Hand) {
+    staged(|| {
+        let clock = Hand::new();
+        let pool = build(settings.clock(Arc::new(clock.clone())));
+        assert_eq!(pool.prestart_all(), workers);
+        clock.await_parked(workers);
+        (pool, clock)
+    })
 }
 
 /// Sets the stage: walks through `stage` in one order, without exploring others.

@@ -13,14 +13,17 @@
 //! | L2 | submission, and shutdown | `submission` |
 //! | L3 | cancel, and a worker taking the task | `cancel` |
 //! | L4 | cancel of a periodic task, and its way back into the queue | `cancel` |
-//! | L5 | two due tasks, and the hand-over between two workers | `workers` |
+//! | L5 | two due tasks, and the hand-over between two workers, or to a deputy that waits for too long | `workers` |
 //! | L6 | completion, and waiting: blocked, polled with another waker, called back | `completion` |
 //! | L7 | an idle worker's time-out, and submission | `workers` |
 //! | L8 | a smaller pool, and submission | `workers` |
 //! | L9 | the last end of a pool being dropped, and a running task that holds one | `ending` |
 //! | L10 | `shutdown_now`, and workers taking what it hands out | `ending` |
+//! | L11 | the inbox: tasks and removals that are staged, and whoever sees to them, or closes the pool | `staging` |
 //! | L12 | wake, poll and cancel of a future | `futures` |
+//! | L13 | events, a slow listener, and a flush | `events` |
 //! | L14 | a clock being moved, and a wait being registered at it | `clock` |
+//! | L15 | futures that sleep, their time, and the end of the pool | `sleepers` |
 //!
 //! # Planted bugs
 //!
@@ -40,8 +43,11 @@ mod cancel;
 mod clock;
 mod completion;
 mod ending;
+mod events;
 mod futures;
 mod kit;
+mod sleepers;
+mod staging;
 mod submission;
 mod times;
 mod workers;

@@ -81,6 +81,14 @@ impl Hand {
             loom::thread::yield_now();
         }
     }
+
+    /// Lets others run until one waits for so long from the start. Only while a stage is set.
+    pub(crate) fn await_watch(&self, until: Duration) {
+        let until = Some(Tick::ZERO + until);
+        while !self.0.sleepers.lock().unwrap().iter().any(|(other, _)| *other == until) {
+            loom::thread::yield_now();
+        }
+    }
 }
 
 impl Clock for Hand {

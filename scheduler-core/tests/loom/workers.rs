@@ -1,34 +1,18 @@
 //! Workers against each other, against their own time-out, and against a smaller pool.
 
-use std::sync::Arc;
-
-use scheduler_core::PoolBuilder;
-use scheduler_core::ScheduledThreadPool;
-
 use crate::kit::Latch;
-use crate::kit::build;
 use crate::kit::builder;
 use crate::kit::models;
 use crate::kit::ms;
+use crate::kit::pool_at_rest;
 use crate::kit::staged;
 use crate::kit::stop;
-use crate::times::Hand;
 
 models! {
     l5_a_busy_worker_hands_the_lead_over: hand_over, with "L5" says "deadlock";
+    l5_a_deputy_that_looks_too_late_is_woken: deputy, with "L5 deputy" says "deadlock";
     l7_a_worker_that_leaves_strands_no_task: time_out, with "L7" says "deadlock";
     l8_a_smaller_pool_keeps_its_lead: shrink, with "L8" says "deadlock";
-}
-
-/// A pool whose workers have all come to rest.
-fn pool_at_rest(workers: usize, settings: PoolBuilder) -> (ScheduledThreadPool, Hand) {
-    staged(|| {
-        let clock = Hand::new();
-        let pool = build(settings.clock(Arc::new(clock.clone())));
-        assert_eq!(pool.prestart_all(), workers);
-        clock.await_parked(workers);
-        (pool, clock)
-    })
 }
 
 /// The first task goes on only when the second one runs: each worker has to take one.
@@ -40,6 +24,30 @@ fn hand_over() {
     pool.execute(move || second.open()).unwrap();
     handle.wait().unwrap();
     stop(&pool);
+}
+
+/// The leader waits until 10 ms, its deputy until 30 ms, and nobody for the task that is due at 20 ms. The
+/// leader takes its task, which goes on only when that one has run.
+fn deputy() {
+    let (pool, clock) = pool_at_rest(2, builder(2));
+    let second = Latch::default();
+    let (first, last) = staged(|| {
+        let last = pool.schedule(ms(30), || ()).unwrap();
+        clock.await_watch(ms(30));
+        let awaited = second.clone();
+        let first = pool.schedule(ms(10), move || awaited.wait()).unwrap();
+        clock.await_watch(ms(10));
+        // Whoever runs this one comes back as the deputy.
+        pool.submit(|| ()).unwrap().wait().unwrap();
+        clock.await_watch(ms(30));
+        pool.schedule(ms(20), move || second.open()).unwrap();
+        (first, last)
+    });
+    clock.advance(ms(10));
+    clock.advance(ms(10));
+    first.wait().unwrap();
+    stop(&pool);
+    assert!(last.is_cancelled());
 }
 
 /// The only worker has been idle for long enough to leave when a task comes that is not due yet.

@@ -63,7 +63,7 @@ fn planted_bugs_are_found() {
         let this = env::current_exe().expect("the program of this test");
         let mut twin = Command::new(this);
         twin.args(["shuttle_pool::random_schedules", "--exact", "--nocapture"]);
-        twin.env("SCHEDULER_PLANT", plant).env("SCHEDULER_SCHEDULES", "5000");
+        twin.env("SCHEDULER_PLANT", plant).env("SCHEDULER_SCHEDULES", "50000");
         let output = twin.output().expect("the twin can be started");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success(), "the planted bug {plant} went unnoticed");

@@ -206,7 +206,7 @@ fn refuses_specials_where_they_mean_nothing() {
 }
 
 #[test]
-fn answers_bombs_briefly() {
+fn f_cr1_answers_bombs_briefly() {
     let texts = [
         "9".repeat(1 << 20),
         "*".repeat(1 << 20),
@@ -230,6 +230,36 @@ fn answers_bombs_briefly() {
     }
     let long = format!("{} 0 0 * * *", vec!["1"; 100_000].join(","));
     assert_eq!(CronExpression::parse(&long).unwrap().to_string(), "1 0 0 * * *");
+}
+
+#[test]
+fn f_cr1_refuses_what_only_looks_like_an_expression() {
+    let seconds = [
+        "*/99999999999999999999",
+        "*/0",
+        "0-0-0",
+        "1,,2",
+        ",1",
+        "1,",
+        "0\0",
+        "\u{661}",
+        "\u{ff11}",
+        "1\u{301}",
+        "\u{200b}1",
+    ];
+    let mut texts: Vec<String> = seconds.map(|second| format!("{second} 0 0 * * *")).to_vec();
+    texts.extend(["\u{feff}0 0 0 * * *", "      ", "", "\n"].map(str::to_owned));
+    for text in texts {
+        let error = CronExpression::parse(&text).expect_err(&text);
+        let message = error.to_string();
+        assert!(message.chars().count() <= 240, "{message}");
+        for shown in [message.as_str(), error.help().unwrap_or("")] {
+            assert!(!shown.chars().any(char::is_control), "{text:?}: {shown:?}");
+        }
+        assert!(text.get(error.span()).is_some(), "{text:?}: {:?}", error.span());
+    }
+    // As Spring does, which trims.
+    assert_eq!(CronExpression::parse("0 0 0 * * *\n").unwrap().to_string(), "0 0 0 * * *");
 }
 
 #[test]

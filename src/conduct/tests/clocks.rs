@@ -105,3 +105,22 @@ fn a_clock_that_was_far_ahead_does_not_silence_a_task_when_it_is_set_right() {
     act(&mut stage);
     assert_eq!(stage.heard(), "start 3600");
 }
+
+#[test]
+fn a_fire_time_whose_jitter_is_running_is_not_lost_when_the_clock_is_set_back_a_little() {
+    let mut has_met = 0;
+    for seed in 0..20 {
+        let mut stage = Stage::new();
+        let policy = Policy { jitter: s(20), seed, ..Policy::default() };
+        let _control = stage.task(cron("15,45 * * * * *"), policy, |_| ok(0));
+        stage.until(20_000);
+        let is_running = stage.heard().is_empty();
+        // It is 17 s past: the fire time has come by either clock.
+        stage.step_wall(-3);
+        stage.until(43_000);
+        let heard = stage.heard();
+        assert_eq!(heard.matches("(15)").count(), usize::from(is_running), "{heard}");
+        has_met += u32::from(is_running);
+    }
+    assert!(has_met > 5, "{has_met}");
+}

@@ -3,7 +3,8 @@
 //! # What this room is for
 //!
 //! The table in the essay of `conduct` and the page `docs/policies.md` say what happens; each line of
-//! theirs is held by a case here. `histories` checks what must hold whatever happens.
+//! theirs is held by a case here. `histories` checks what must hold whatever happens to one task,
+//! `simulation` whatever happens to several, for years.
 //!
 //! # How to read a log
 //!
@@ -15,4 +16,5 @@ mod clocks;
 mod histories;
 mod operations;
 mod overlap_misfire;
+mod simulation;
 mod stage;

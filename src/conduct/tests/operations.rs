@@ -207,6 +207,21 @@ fn a_new_rule_during_a_run_lets_overlap_decide_about_what_comes_before_its_end()
 }
 
 #[test]
+fn a_run_in_progress_under_the_old_rule_skips_nothing_of_a_new_one_that_may_overlap() {
+    // A run of a delay is in progress where the new rule would decide: what comes meanwhile is late.
+    for old in [delay(60_000), once(0)] {
+        let mut stage = Stage::new();
+        let play = |run: &Run| ok(if run.number() == 1 { 5_500 } else { 0 });
+        let control = stage.task(old, overlap(Overlap::Allow), play);
+        stage.until(1_500);
+        control.reschedule(rate(2_000)).unwrap();
+        stage.until(8_000);
+        let expected = "start 0 | rescheduled 5.5 | misfire 3.5 | start 5.5 | start 7.5";
+        assert_eq!(stage.heard(), expected);
+    }
+}
+
+#[test]
 fn a_task_that_is_cancelled_ends_with_its_run() {
     for how in [Overlap::Skip, Overlap::QueueOne, Overlap::Allow] {
         let mut stage = Stage::new();
@@ -286,6 +301,19 @@ fn what_is_shown_as_next_is_what_starts() {
     assert_eq!(control.snapshot().next.map(seconds), Some(2.8));
     stage.until(2_900);
     assert_eq!(control.snapshot().next, None, "it follows the run, whenever that ends");
+}
+
+#[test]
+fn a_run_beside_that_waits_for_a_worker_is_shown_as_next() {
+    let mut stage = Stage::with_workers(1);
+    let control = stage.task(rate(10_000), overlap(Overlap::Allow), |_| ok(1_500));
+    stage.until(500);
+    control.run_now().unwrap();
+    stage.until(1_000);
+    assert_eq!(control.snapshot().next.map(seconds), Some(1.0), "as soon as a worker is free");
+    stage.until(2_000);
+    assert_eq!(stage.heard(), "start 0 | manual 1.5 (0.5)");
+    assert_eq!(control.snapshot().next.map(seconds), Some(10.0));
 }
 
 #[test]

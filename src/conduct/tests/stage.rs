@@ -130,7 +130,7 @@ impl Stage {
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
         let bus = bus.synchronous().build(Arc::clone(&clock)).expect("no thread is needed");
         Conductor::start(Parts {
-            facts: facts(&rule),
+            facts: facts("task", &rule),
             rule,
             policy,
             call,
@@ -284,9 +284,9 @@ pub(super) fn cron(expression: &str) -> Rule {
     Rule::Cron(Arc::new(CronTrigger::new(expression, Zone::UTC)))
 }
 
-fn facts(rule: &Rule) -> TaskFacts {
+pub(super) fn facts(name: &str, rule: &Rule) -> TaskFacts {
     TaskFacts {
-        name: "task".into(),
+        name: name.into(),
         function: None,
         kind: RuleKind::Custom,
         rule: rule.to_string().into(),

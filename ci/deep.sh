@@ -1,0 +1,166 @@
+#!/usr/bin/env bash
+# The deep tier: what takes too long for every change, and is run before a release and when a room's concurrency
+# has changed. `docs/reliability.md` says what each step checks and what was seen.
+#
+#   ci/deep.sh                  all steps, some hours
+#   ci/deep.sh loom churn       some of them
+#   ci/deep.sh --brief          each as short as it can be, to see that its command works
+#   ci/deep.sh --list           their names
+#   ci/deep.sh --allow-missing  a step whose tool is missing is no fault
+#
+# Goes through all steps, whatever becomes of one. Ends with 1 if one has failed; else with 3 if one was skipped
+# because its tool is missing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+steps=(loom shuttle simulation churn queue fuzz asan tsan mutants)
+host="$(rustc -vV | sed -n 's/^host: //p')"
+
+# The first in the deep tier, the second with `--brief`.
+size() {
+  if [[ -n "${DEEP_BRIEF:-}" ]]; then echo "$2"; else echo "$1"; fi
+}
+
+# Ends the step unless a command succeeds; the rest is what is missing, and where it comes from.
+needs() {
+  local test="$1"
+  shift
+  eval "$test" >/dev/null 2>&1 || { echo "SKIPPED: no $*"; exit 3; }
+}
+
+# Every interleaving of the small models, as far as the time of each reaches.
+step_loom() {
+  if [[ -n "${DEEP_BRIEF:-}" ]]; then
+    LOOM_MAX_PREEMPTIONS=2 ci/loom.sh
+  else
+    ci/loom.sh deep
+  fi
+}
+
+# Schedules of the whole pool: other ones each time.
+step_shuttle() {
+  SCHEDULER_SCHEDULES="$(size 2000000 20000)" ci/shuttle.sh deep
+}
+
+# The engine against its reference model.
+step_simulation() {
+  ci/simulation.sh "$(size 10000000 100000)"
+}
+
+# What is left after very many cancellations runs on time.
+step_churn() {
+  SCHEDULER_CHURN_ROUNDS="$(size 1000 2)" \
+    cargo test --release -p scheduler-core --test contract_churn
+}
+
+# The wheel against the heap.
+step_queue() {
+  SCHEDULER_QUEUE_OPS="$(size 100000000 1000000)" SCHEDULER_QUEUE_SEED="${SCHEDULER_QUEUE_SEED:-$(date +%s)}" \
+    cargo test --release -p scheduler-core --lib wheel::tests::a_long_run_gives_what_the_heap_gives -- --nocapture
+}
+
+# Each target, DEEP_FUZZ_SECONDS long, from the kept corpus on. What is found new stays in `target/corpus`.
+step_fuzz() {
+  needs "cargo +nightly --version" "nightly compiler: rustup toolchain install nightly"
+  needs "cargo fuzz --version" "cargo-fuzz: cargo install --locked cargo-fuzz"
+  local seconds target found
+  seconds="${DEEP_FUZZ_SECONDS:-$(size 600 5)}"
+  for target in cron duration next placeholder queue settings; do
+    printf -- '-- %s\n' "$target"
+    found="target/corpus/$target"
+    mkdir -p "$found" "fuzz/corpus/$target"
+    # The crates have no unsafe code, so that a sanitizer would only slow this down.
+    cargo +nightly fuzz run "$target" -s none "$found" "fuzz/corpus/$target" -- \
+      -max_total_time="$seconds" -max_len="$(longest "$target")" -timeout=2 -print_final_stats=1 2>&1 |
+      grep -E '^(stat::|SUMMARY|Done|==|thread|MS:|artifact)' || return 1
+  done
+}
+
+# The longest input of a target, in bytes.
+longest() {
+  case "$1" in
+    queue) echo 4096 ;;
+    placeholder | settings) echo 512 ;;
+    *) echo 72 ;;
+  esac
+}
+
+# The tests of the engine with what finds misuse of memory, and leaks: there is no unsafe code, but there are
+# dependencies, and values that could keep each other alive.
+step_asan() {
+  needs "cargo +nightly --version" "nightly compiler: rustup toolchain install nightly"
+  sanitized address asan
+}
+
+# The same with what finds data races. The standard library has to be built along: otherwise its locks are not
+# seen, and everything that they guard is reported, hundreds of times.
+step_tsan() {
+  needs "cargo +nightly --version" "nightly compiler: rustup toolchain install nightly"
+  needs '[[ -e "$(rustc +nightly --print sysroot)/lib/rustlib/src/rust/library/Cargo.lock" ]]' \
+    "source of the standard library: rustup component add rust-src --toolchain nightly"
+  sanitized thread tsan -Z build-std
+}
+
+# Units, and the rows of the contract and of the faults. The one that is left out measures the memory of the
+# process, which is the sanitizer's here.
+sanitized() {
+  local sanitizer="$1" folder="$2" tests=(--lib --test wall_clock --test worker_death) file
+  shift 2
+  for file in scheduler-core/tests/{contract,faults}_*.rs; do
+    tests+=(--test "$(basename "$file" .rs)")
+  done
+  if [[ -n "${DEEP_BRIEF:-}" ]]; then tests=(--test contract_workers); fi
+  RUSTFLAGS="-Zsanitizer=$sanitizer" cargo +nightly test "$@" --target "$host" --target-dir "target/$folder" \
+    -p scheduler-core --no-fail-fast "${tests[@]}" -- --skip ec_e4_ten_million
+}
+
+# Whether the tests notice when the code is changed.
+step_mutants() {
+  needs "cargo mutants --version" "cargo-mutants: cargo install --locked cargo-mutants"
+  if [[ -n "${DEEP_BRIEF:-}" ]]; then
+    cargo mutants --package scheduler-expr --file 'scheduler-expr/src/duration/**' --shard 0/20 --timeout 60 --output target/mutants
+    return
+  fi
+  cargo mutants --package scheduler-expr --package scheduler-core --timeout 60 --output target/mutants
+}
+
+if [[ "${1:-}" == --step ]]; then
+  "step_$2"
+  exit
+fi
+
+chosen=()
+allow_missing=
+for argument in "$@"; do
+  case "$argument" in
+    --list) printf '%s\n' "${steps[@]}"; exit ;;
+    --brief) export DEEP_BRIEF=1 ;;
+    --allow-missing) allow_missing=1 ;;
+    *)
+      [[ " ${steps[*]} " == *" $argument "* ]] || { echo "no step $argument; there are: ${steps[*]}" >&2; exit 2; }
+      chosen+=("$argument")
+      ;;
+  esac
+done
+if ((${#chosen[@]} == 0)); then chosen=("${steps[@]}"); fi
+
+summary=()
+has_failed= is_missing=
+for step in "${chosen[@]}"; do
+  printf '\n== %s\n' "$step"
+  start=$SECONDS
+  code=0
+  # In a process of its own, so that its first fault ends it.
+  "ci/deep.sh" --step "$step" || code=$?
+  case "$code" in
+    0) result=passed ;;
+    3) result=SKIPPED is_missing=1 ;;
+    *) result="FAILED with $code" has_failed=1 ;;
+  esac
+  summary+=("$(printf '%-12s %-16s %6d s' "$step" "$result" $((SECONDS - start)))")
+done
+
+printf '\n== summary\n'
+printf '%s\n' "${summary[@]}"
+if [[ -n "$has_failed" ]]; then exit 1; fi
+if [[ -n "$is_missing" && -z "$allow_missing" ]]; then exit 3; fi

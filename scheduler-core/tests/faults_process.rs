@@ -1,0 +1,133 @@
+//! Faults that end or stop a whole process (F-EX5, F-TI4): each is played in a child, by the real clock.
+//!
+//! The children are tests of this file that are ignored unless they are asked for.
+#![cfg(target_os = "linux")]
+
+mod kit;
+
+use std::io::BufRead;
+use std::io::BufReader;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Child;
+use std::process::Command;
+use std::process::Stdio;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use kit::Journal;
+use kit::Pending;
+use kit::capped;
+use kit::ms;
+use scheduler_core::Clock;
+use scheduler_core::Error;
+use scheduler_core::ScheduledThreadPool;
+use scheduler_core::SystemClock;
+use scheduler_core::Tick;
+
+const SIGABRT: i32 = 6;
+
+fn child(name: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("this test"));
+    command.args(["--exact", name, "--ignored", "--nocapture", "--test-threads=1"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Uses at least this much stack.
+fn recurse(left: usize) -> usize {
+    let page = std::hint::black_box([1_u8; 4096]);
+    if left <= page.len() { 1 } else { 1 + recurse(left - page.len()) + usize::from(page[0]) }
+}
+
+fn overflow(stack: usize) -> Result<usize, Error> {
+    let builder = ScheduledThreadPool::builder().core_size(1).stack_size(stack);
+    let pool = builder.thread_name_prefix("deep-").build()?;
+    pool.submit(|| recurse(1 << 20))?.wait()
+}
+
+#[test]
+#[ignore = "a child of f_ex5: it overflows its stack"]
+fn child_overflows() {
+    let depth = overflow(256 << 10);
+    println!("survived: {depth:?}");
+}
+
+#[test]
+fn f_ex5_a_stack_overflow_ends_the_process_and_names_the_thread() {
+    let output = capped(|| child("child_overflows").output().expect("the child starts"));
+    assert_eq!(output.status.signal(), Some(SIGABRT), "{output:?}");
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(words.contains("thread 'deep-1'") && words.contains("overflowed its stack"), "{words}");
+    assert!(overflow(8 << 20).unwrap() >= 256);
+}
+
+const PERIOD: Duration = ms(100);
+const RUNS: u32 = 50;
+
+/// Runs three tasks until the fixed rate has had 50 fire times, and prints when each ran.
+#[test]
+#[ignore = "a child of f_ti4: it is stopped for three seconds"]
+fn child_is_stopped() {
+    let clock = SystemClock::new();
+    let pool = ScheduledThreadPool::new(4);
+    let journals: [Journal<Duration>; 3] = std::array::from_fn(|_| Journal::new());
+    let [rate, delay, once] =
+        journals.clone().map(|journal| move || journal.note(clock.now().since(Tick::ZERO)));
+    let begun = clock.now().since(Tick::ZERO);
+    let _rate = pool.schedule_at_fixed_rate(Duration::ZERO, PERIOD, rate).unwrap();
+    let _delay = pool.schedule_with_fixed_delay(Duration::ZERO, PERIOD, delay).unwrap();
+    let _once = pool.schedule(ms(1_000), once).unwrap();
+    journals[0].await_len(2);
+    // The name of the test is on the line already.
+    println!("\nready {}", begun.as_micros());
+    journals[0].await_len(RUNS as usize);
+    for (name, journal) in ["rate", "delay", "once"].into_iter().zip(journals) {
+        let times: Vec<String> =
+            journal.entries().iter().map(|at| at.as_micros().to_string()).collect();
+        println!("{name} {}", times.join(" "));
+    }
+}
+
+fn kill(child: &Child, signal: &str) {
+    let status = Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status();
+    assert!(status.expect("`kill` runs").success());
+}
+
+/// The numbers after a word, on the line that begins with it.
+fn numbers(lines: &[String], word: &str) -> Vec<Duration> {
+    let line = lines.iter().find_map(|line| line.strip_prefix(word));
+    let words = line.unwrap_or_else(|| panic!("no `{word}` in {lines:?}")).split_whitespace();
+    words.map(|number| Duration::from_micros(number.parse().expect("a number"))).collect()
+}
+
+#[test]
+fn f_ti4_a_process_that_is_stopped_makes_up_for_what_it_missed() {
+    let mut child = child("child_is_stopped").spawn().expect("the child starts");
+    let mut output = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let mut lines = Vec::new();
+    while !lines.last().is_some_and(|line: &String| line.starts_with("ready")) {
+        lines.push(output.next().expect("it says that it is ready").unwrap());
+    }
+    kill(&child, "STOP");
+    let (_nobody, never) = mpsc::channel::<()>();
+    assert!(never.recv_timeout(ms(3_000)).is_err(), "three seconds pass");
+    kill(&child, "CONT");
+    let rest = Pending::start(move || output.map(Result::unwrap).collect::<Vec<_>>()).join();
+    assert!(child.wait().unwrap().success());
+    lines.extend(rest);
+
+    let begun = numbers(&lines, "ready")[0];
+    let (rate, delay) = (numbers(&lines, "rate"), numbers(&lines, "delay"));
+    let gap = rate.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap();
+    assert!(gap > ms(2_000), "it was stopped: {gap:?}");
+    for (start, fire) in rate.iter().zip((0..).map(|n| begun + PERIOD * n)) {
+        assert!(*start >= fire, "{start:?} is before {fire:?}");
+    }
+    // Without making up, the last run would have come three seconds later.
+    assert!(rate[RUNS as usize - 1] < begun + PERIOD * RUNS + gap - PERIOD, "{rate:?}");
+    assert!(delay.windows(2).all(|pair| pair[1] - pair[0] >= PERIOD), "{delay:?}");
+    assert!(delay.len() < RUNS as usize, "a delay makes up for nothing: {delay:?}");
+    let once = numbers(&lines, "once");
+    assert_eq!(once.len(), 1);
+    assert!(once[0] >= begun + ms(1_000));
+}

@@ -1,0 +1,157 @@
+//! The queue between the scheduler and its listeners. It is the facade's, which loom does not build: its
+//! file is mounted here, on loom's locks, with room for one event.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use loom::sync::Mutex;
+use loom::thread;
+
+use crate::kit::Counter;
+use crate::kit::models;
+
+#[path = "../../../src/observe/queue.rs"]
+mod queue;
+
+use queue::Queue;
+
+models! {
+    l13_what_a_slow_listener_misses_is_counted: slow, with "L13" says "neither heard nor counted";
+    l13_one_thread_delivers_at_a_time: in_turn, with "L13 turn" says "one at a time";
+    l13_a_flush_waits_for_what_is_being_told: flushed, with "L13 flush" says "told in time";
+}
+
+/// What the queue carries: who tells it, and the how manieth of his it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    Told { by: usize, number: usize },
+    Lost { count: u64 },
+}
+
+/// What the queue is built on.
+mod platform {
+    pub(super) use loom::sync::Mutex;
+    pub(super) use loom::sync::MutexGuard;
+    use std::sync::LockResult;
+    use std::time::Duration;
+
+    #[derive(Debug, Default)]
+    pub(super) struct Condvar(loom::sync::Condvar);
+
+    impl Condvar {
+        pub(super) fn wait<'a, T>(
+            &self,
+            guard: MutexGuard<'a, T>,
+        ) -> LockResult<MutexGuard<'a, T>> {
+            self.0.wait(guard)
+        }
+
+        /// No time ends it.
+        pub(super) fn wait_timeout_while<'a, T>(
+            &self,
+            mut guard: MutexGuard<'a, T>,
+            _limit: Duration,
+            mut is_to_wait: impl FnMut(&mut T) -> bool,
+        ) -> LockResult<(MutexGuard<'a, T>, ())> {
+            while is_to_wait(&mut guard) {
+                guard = self.0.wait(guard).expect("nothing panics under the lock");
+            }
+            Ok((guard, ()))
+        }
+
+        pub(super) fn notify_all(&self) {
+            self.0.notify_all();
+        }
+    }
+}
+
+/// Whether the bug of this name is planted.
+fn planted(bug: &str) -> bool {
+    std::env::var(crate::kit::PLANT).is_ok_and(|plant| plant == bug)
+}
+
+/// Tells of three events, one after the other.
+fn tell(queue: &Queue, by: usize) {
+    for number in 0..3 {
+        queue.push(Event::Told { by, number });
+    }
+}
+
+/// Each event is heard or counted, those of one thread in order.
+fn check(heard: &[Event], told: u64) {
+    let (mut count, mut last) = (0, [None; 2]);
+    for event in heard {
+        match *event {
+            Event::Lost { count: lost } => count += lost,
+            Event::Told { by, number } => {
+                assert!(last[by] < Some(number), "events are heard in order");
+                last[by] = Some(number);
+                count += 1;
+            }
+        }
+    }
+    assert_eq!(count, told, "an event is neither heard nor counted");
+}
+
+/// One tells of more than there is room for, while another listens, up to the end.
+fn slow() {
+    let queue = Arc::new(Queue::default());
+    let listener = {
+        let queue = Arc::clone(&queue);
+        thread::spawn(move || std::iter::from_fn(|| queue.wait()).collect::<Vec<Event>>())
+    };
+    let other = {
+        let queue = Arc::clone(&queue);
+        thread::spawn(move || tell(&queue, 1))
+    };
+    tell(&queue, 0);
+    other.join().unwrap();
+    queue.close();
+    check(&listener.join().unwrap(), 6);
+}
+
+/// Two tell events, and each delivers what waits unless the other is at it; nothing stays behind.
+fn in_turn() {
+    let (queue, heard) = (Arc::new(Queue::default()), Arc::new(Mutex::new(Vec::new())));
+    let inside = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let teller = |by: usize| {
+        let (queue, heard, inside) = (Arc::clone(&queue), Arc::clone(&heard), Arc::clone(&inside));
+        move || {
+            for number in 0..2 {
+                queue.push(Event::Told { by, number });
+                queue.drain(|event| {
+                    use std::sync::atomic::Ordering::SeqCst;
+                    assert!(!inside.swap(true, SeqCst), "events are delivered one at a time");
+                    heard.lock().unwrap().push(*event);
+                    inside.store(false, SeqCst);
+                });
+            }
+        }
+    };
+    let other = thread::spawn(teller(1));
+    teller(0)();
+    other.join().unwrap();
+    check(&heard.lock().unwrap(), 4);
+}
+
+/// A flush ends when all that was told before has been heard, and not while the last one is being told.
+fn flushed() {
+    let (queue, heard) = (Arc::new(Queue::default()), Counter::default());
+    let listener = {
+        let (queue, heard) = (Arc::clone(&queue), heard.clone());
+        thread::spawn(move || {
+            while queue.wait().is_some() {
+                thread::yield_now();
+                heard.add();
+            }
+        })
+    };
+    queue.push(Event::Told { by: 0, number: 0 });
+    assert!(queue.flush(Duration::MAX));
+    assert_eq!(heard.get(), 1, "an event is told in time");
+    queue.push(Event::Told { by: 0, number: 1 });
+    assert!(queue.flush(Duration::MAX));
+    assert_eq!(heard.get(), 2, "an event is told in time");
+    queue.close();
+    listener.join().unwrap();
+}

@@ -1,0 +1,340 @@
+//! What holds for one task: it hears the events, is told of what others do, and finds what is wrong.
+
+use std::time::Duration;
+
+use chrono::DateTime;
+use chrono::Utc;
+use scheduler_core::ManualClock;
+use scheduler_core::Now;
+
+use super::runs::Act;
+use super::runs::Live;
+use super::runs::Tally;
+use super::times::Answer;
+use super::times::Times;
+use super::times::wall;
+use crate::conduct::Misfire;
+use crate::conduct::OnError;
+use crate::conduct::Overlap;
+use crate::conduct::Policy;
+use crate::conduct::Rule;
+use crate::observe::Event;
+use crate::observe::SkipReason;
+use crate::observe::TaskSnapshot;
+use crate::observe::TaskState;
+use crate::run::Cause;
+use crate::run::Run;
+
+#[derive(Debug)]
+pub(super) struct Judge {
+    policy: Policy,
+    clock: ManualClock,
+    times: Times,
+    /// The how-manieth rule this is.
+    rule: u32,
+    /// The rule before, of which runs beside may still be about to start.
+    old_times: Option<Times>,
+    live: Vec<Live>,
+    is_paused: bool,
+    has_been_paused: bool,
+    is_cancelled: bool,
+    has_failed: bool,
+    end: Option<TaskState>,
+    manual_runs_wanted: u64,
+    /// What the snapshot shows as the next start, as long as nobody does anything.
+    announced: Option<DateTime<Utc>>,
+    /// Whether that was the time at which it was shown.
+    is_late_one: bool,
+    pub(super) tally: Tally,
+    pub(super) fault: Option<String>,
+}
+
+impl Judge {
+    pub(super) fn new(rule: &Rule, policy: Policy, clock: ManualClock) -> Self {
+        let times = Times::new(rule, &Now::read(&clock));
+        Self {
+            policy,
+            clock,
+            times,
+            rule: 1,
+            old_times: None,
+            live: Vec::new(),
+            is_paused: false,
+            has_been_paused: false,
+            is_cancelled: false,
+            has_failed: false,
+            end: None,
+            manual_runs_wanted: 0,
+            announced: None,
+            is_late_one: false,
+            tally: Tally::default(),
+            fault: None,
+        }
+    }
+
+    fn now(&self) -> Now {
+        Now::read(&self.clock)
+    }
+
+    /// Keeps the first thing that is wrong.
+    fn note(&mut self, what: &str, answer: Answer) {
+        if let Err(why) = answer
+            && self.fault.is_none()
+        {
+            self.fault = Some(format!("{what}: {why}, at {:?}", wall(&self.now())));
+        }
+    }
+
+    pub(super) fn hear(&mut self, event: &Event) {
+        let now = self.now();
+        let answer = self.judge(event, &now);
+        if answer.is_err() {
+            self.note(&format!("{event:?}"), answer);
+        }
+    }
+
+    fn judge(&mut self, event: &Event, now: &Now) -> Answer {
+        match event {
+            Event::RunStarted { run, late } if run.attempt() == 1 => self.started(run, *late, now),
+            Event::RunStarted { run, .. } => {
+                if self.is_paused {
+                    return Err("an attempt begins in a pause".to_owned());
+                }
+                self.live(run)?.again(run.attempt(), now)
+            }
+            Event::AttemptFailed { run, next_attempt_in, .. } => {
+                let policy = self.policy;
+                self.live(run)?.will_go_on(*next_attempt_in, &policy, now)
+            }
+            Event::StopAsked { run, why, .. } => {
+                let policy = self.policy;
+                self.live(run)?.is_asked_to_stop(*why, &policy, now)
+            }
+            Event::RunFinished { run, outcome, took, streak, .. } => {
+                let mut live = self.leave(run)?;
+                if self.has_failed || self.end.is_some() {
+                    live.has_no_further_attempt();
+                }
+                live.ends(outcome, &self.policy, now)?;
+                self.tally.note(outcome, live.attempt());
+                if live.cause == Cause::Schedule && live.rule == self.rule {
+                    self.times.ended(now);
+                }
+                self.has_failed |= outcome.is_failure() && self.policy.on_error == OnError::Stop;
+                let expected = (live.took(now), self.tally.streak);
+                holds(expected == (*took, *streak), || format!("expected {expected:?}"))
+            }
+            Event::Skipped { reason, fire_time, count, .. } => {
+                self.skipped(*reason, *fire_time, *count, now)
+            }
+            Event::Paused { .. } => {
+                (self.is_paused, self.has_been_paused) = (true, true);
+                Ok(())
+            }
+            Event::Resumed { .. } => {
+                holds(std::mem::take(&mut self.is_paused), || "it was not paused".to_owned())
+            }
+            Event::TaskEnded { state, .. } => self.ended(*state),
+            Event::Rescheduled { .. } => Ok(()),
+            other => Err(format!("{other:?} is not expected")),
+        }
+    }
+
+    fn live(&mut self, run: &Run) -> Result<&mut Live, String> {
+        let live = self.live.iter_mut().find(|live| live.number == run.number());
+        live.ok_or_else(|| "the run is not in progress".to_owned())
+    }
+
+    fn leave(&mut self, run: &Run) -> Result<Live, String> {
+        let index = self.live.iter().position(|live| live.number == run.number());
+        Ok(self.live.swap_remove(index.ok_or("the run is not in progress")?))
+    }
+
+    fn started(&mut self, run: &Run, late: Duration, now: &Now) -> Answer {
+        let is_alone = self.policy.overlap != Overlap::Allow;
+        holds(self.end.is_none(), || "a run after the end of its task".to_owned())?;
+        holds(self.live.is_empty() || !is_alone, || format!("it overlaps {:?}", self.live))?;
+        self.tally.starts += 1;
+        let starts = self.tally.starts;
+        holds(run.number() == starts || !is_alone, || format!("it is the {starts}th"))?;
+        holds(run.started_at() == wall(now), || "it starts at another time".to_owned())?;
+        self.live.push(Live::new(run, self.rule, now));
+        if run.cause() == Cause::Manual {
+            holds(self.manual_runs_wanted > 0, || "nobody wanted it".to_owned())?;
+            (self.manual_runs_wanted, self.announced) = (self.manual_runs_wanted - 1, None);
+            return Ok(());
+        }
+        holds(!self.is_paused, || "a run of the schedule in a pause".to_owned())?;
+        holds(!self.has_failed, || "a run after a failure that ends the task".to_owned())?;
+        let (fire, due) = (run.fire_time(), run.due());
+        let jitter = (due - fire).to_std().map_err(|_| "it is due before its fire time")?;
+        let most = self.policy.jitter;
+        holds(jitter < most || jitter == most && most.is_zero(), || format!("jitter {jitter:?}"))?;
+        let is_early = due > self.times.has_come_until(now);
+        holds(!is_early, || format!("it is early, due at {due}"))?;
+        let expected = (wall(now) - due).to_std().unwrap_or_default();
+        holds(late == expected, || format!("it is {expected:?} late"))?;
+        if let Some(announced) = self.announced.take() {
+            // Late ones are shown as due now: they wait for a worker.
+            let is_shown = due == announced || due <= announced && self.is_late_one;
+            holds(is_shown, || format!("{announced} was shown as next"))?;
+        }
+        match self.times.start(fire, now, is_alone) {
+            Err(why) => match &mut self.old_times {
+                Some(old) if !is_alone => old.start(fire, now, false).map_err(|_| why),
+                _ => Err(why),
+            },
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn skipped(&mut self, why: SkipReason, fire: DateTime<Utc>, count: u64, now: &Now) -> Answer {
+        self.announced = None;
+        let counters = &mut self.tally.counters;
+        let (counter, may_be) = match why {
+            SkipReason::Overlap => {
+                (&mut counters.skipped_overlap, self.policy.overlap != Overlap::Allow)
+            }
+            SkipReason::Paused => (&mut counters.skipped_paused, self.has_been_paused),
+            SkipReason::Misfire => {
+                let catches_up = self.policy.misfire == Misfire::CatchUp;
+                (&mut counters.skipped_misfire, !catches_up && self.times.goes_on_by_itself())
+            }
+        };
+        *counter += count;
+        let has_run = self.tally.starts > 0 || why != SkipReason::Overlap;
+        holds(may_be && has_run && count > 0, || "nothing is skipped for this reason".to_owned())?;
+        holds(fire <= self.times.has_come_until(now), || "it is skipped early".to_owned())?;
+        let is_alone = self.policy.overlap != Overlap::Allow;
+        match self.times.skip(fire, count, now, is_alone) {
+            Err(why) => match &mut self.old_times {
+                Some(old) if !is_alone => old.skip(fire, count, now, false).map_err(|_| why),
+                _ => Err(why),
+            },
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn ended(&mut self, state: TaskState) -> Answer {
+        holds(self.end.is_none(), || "it has ended before".to_owned())?;
+        self.end = Some(state);
+        let is_over = self.live.is_empty() || self.policy.overlap == Overlap::Allow;
+        holds(is_over, || "a run is in progress".to_owned())?;
+        let may_be = match state {
+            TaskState::Cancelled => self.is_cancelled,
+            TaskState::Failed => self.has_failed,
+            TaskState::Completed => matches!(self.times, Times::Once { is_done: true, .. }),
+            _ => false,
+        };
+        holds(may_be, || format!("why is it {}?", state.name()))
+    }
+}
+
+/// What others do.
+impl Judge {
+    /// The body of a run is called.
+    pub(super) fn plays(&mut self, run: &Run, act: Act) {
+        match self.live(run) {
+            Ok(live) => live.plays(act),
+            Err(why) => self.note("a body is called", Err(why)),
+        }
+    }
+
+    /// Somebody does something, so that what was announced may not come.
+    pub(super) fn disturb(&mut self) {
+        self.announced = None;
+    }
+
+    pub(super) fn will_run_now(&mut self) {
+        self.manual_runs_wanted += 1;
+    }
+
+    pub(super) fn run_now_was_refused(&mut self) {
+        self.manual_runs_wanted -= 1;
+        let may_be = self.end.is_some() || self.is_cancelled || self.has_failed;
+        let is_busy = !self.live.is_empty() || self.manual_runs_wanted > 0;
+        let may_be = may_be || is_busy && self.policy.overlap != Overlap::Allow;
+        self.note("run now", holds(may_be, || "refused without a reason".to_owned()));
+    }
+
+    pub(super) fn will_call_off(&mut self) {
+        self.live.iter_mut().for_each(Live::is_called_off);
+    }
+
+    pub(super) fn will_cancel(&mut self) {
+        self.is_cancelled = true;
+        self.will_call_off();
+    }
+
+    pub(super) fn will_reschedule(&mut self, rule: &Rule) {
+        let times = Times::new(&rule.clone().taking_over(), &self.now());
+        self.rule += 1;
+        self.old_times = Some(std::mem::replace(&mut self.times, times));
+    }
+
+    pub(super) fn clock_set_back(&mut self, before: DateTime<Utc>) {
+        let now = self.now();
+        self.times.clock_set_back(before, &now);
+        if let Some(old) = &mut self.old_times {
+            old.clock_set_back(before, &now);
+        }
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.end.is_some()
+    }
+
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.live.is_empty()
+    }
+
+    /// Nothing is left to do at this instant, and a worker is free.
+    pub(super) fn rests(&mut self) {
+        let (now, jitter) = (self.now(), self.policy.jitter);
+        if self.end.is_some() {
+            return;
+        }
+        if self.live.iter().all(|live| !live.is_waiting()) {
+            let is_to_end = self.live.is_empty() && (self.is_cancelled || self.has_failed);
+            self.note("at rest", holds(!is_to_end, || "the task has not ended".to_owned()));
+        }
+        // A run that a delay has started goes on where a new rule would start its own.
+        let is_alone = self.policy.overlap != Overlap::Allow;
+        let is_busy = self.live.iter().any(|live| is_alone || live.rule != self.rule);
+        if is_busy || self.is_cancelled || self.has_failed {
+            return;
+        }
+        let wanted = self.manual_runs_wanted;
+        self.note("at rest", holds(wanted == 0, || format!("{wanted} manual runs are lost")));
+        if !self.is_paused {
+            let answer = self.times.overdue(&now, jitter);
+            self.note("at rest", answer);
+        }
+    }
+
+    /// What is shown agrees with what was heard, at rest.
+    pub(super) fn compare(&mut self, shown: &TaskSnapshot) {
+        let tally = &self.tally;
+        let expected = (tally.counters, tally.streak, self.live.len());
+        let seen = (shown.counters, shown.streak, shown.running);
+        let answer = holds(expected == seen, || format!("{seen:?} instead of {expected:?}"));
+        self.note("the snapshot", answer);
+        let is_over = self.end.is_some() || self.is_cancelled || self.has_failed;
+        let is_paused = self.is_paused && !is_over;
+        self.note("the snapshot", holds(is_paused == shown.is_paused, || "paused?".to_owned()));
+        if let Some(end) = self.end.filter(|_| self.live.is_empty()) {
+            let (state, next) = (shown.state, shown.next);
+            let answer = holds(state == end && next.is_none(), || format!("{state:?} {next:?}"));
+            self.note("the snapshot", answer);
+        }
+        let is_known = self.live.is_empty() && !is_over && !self.is_paused;
+        self.announced = shown.next.filter(|_| is_known);
+        self.is_late_one = self.announced == Some(wall(&self.now()));
+        let answer = holds(!is_known || shown.next.is_some(), || "no next run".to_owned());
+        self.note("the snapshot", answer);
+    }
+}
+
+fn holds(condition: bool, why: impl FnOnce() -> String) -> Answer {
+    if condition { Ok(()) } else { Err(why()) }
+}
