@@ -6,23 +6,24 @@ use super::run::Run;
 use crate::sync::local;
 
 local! {
-    /// The run that this thread executes; borrowed while it does.
-    static CURRENT: RefCell<Option<Run>> = const { RefCell::new(None) };
+    static EXECUTED: Executed = const { Executed { current: RefCell::new(None), inner: RefCell::new(Vec::new()) } };
 }
 
-local! {
-    /// Runs that it executes inside that one, the innermost last: a task may run another by hand.
-    static INNER: RefCell<Vec<Run>> = const { RefCell::new(Vec::new()) };
+/// What this thread executes.
+struct Executed {
+    /// A run; borrowed while it is executed.
+    current: RefCell<Option<Run>>,
+    /// Runs inside that one, the innermost last: a task may run another by hand.
+    inner: RefCell<Vec<Run>>,
 }
 
 /// Looks at the run that the calling thread executes; a thread that is ending may have none any more.
 pub(super) fn with<R>(look: impl FnOnce(&Run) -> R) -> Option<R> {
-    let mut look = Some(look);
-    let mut take = |run: &Run| look.take().map(|look| look(run));
-    let inner = INNER.try_with(|inner| inner.borrow().last().and_then(&mut take)).ok().flatten();
-    inner.or_else(|| {
-        CURRENT.try_with(|current| current.borrow().as_ref().and_then(&mut take)).ok().flatten()
-    })
+    let looked = EXECUTED.try_with(|executed| match executed.inner.borrow().last() {
+        Some(inner) => Some(look(inner)),
+        None => executed.current.borrow().as_ref().map(look),
+    });
+    looked.ok().flatten()
 }
 
 /// Calls `step` while a run is the current one, and gives the run back.
@@ -31,7 +32,7 @@ pub(super) fn with<R>(look: impl FnOnce(&Run) -> R) -> Option<R> {
 #[inline]
 pub(super) fn enter<R>(run: Run, step: impl FnOnce(&Run) -> R) -> (R, Run) {
     let mut parts = Some((run, step));
-    let outermost = CURRENT.try_with(|current| {
+    let outermost = EXECUTED.try_with(|Executed { current, .. }| {
         if !current.try_borrow_mut().is_ok_and(|current| current.is_none()) {
             return None;
         }
@@ -67,13 +68,13 @@ struct Inner;
 
 impl Inner {
     fn enter(run: Run) -> Self {
-        let _ = INNER.try_with(|inner| inner.borrow_mut().push(run));
+        let _ = EXECUTED.try_with(|executed| executed.inner.borrow_mut().push(run));
         Self
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        drop(INNER.try_with(|inner| inner.borrow_mut().pop()));
+        drop(EXECUTED.try_with(|executed| executed.inner.borrow_mut().pop()));
     }
 }

@@ -142,7 +142,8 @@ impl FireTimes {
 
 /// The context of a run that took no time.
 fn following(fire_time: WallTime) -> TriggerContext {
-    after_run(fire_time, fire_time, fire_time)
+    let at = fire_time.to_utc();
+    TriggerContext::after_run(at, at, at, at)
 }
 
 fn after_run(scheduled: WallTime, started: WallTime, now: WallTime) -> TriggerContext {
