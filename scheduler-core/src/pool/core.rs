@@ -38,7 +38,7 @@ pub(crate) struct Core<I> {
     pub(super) alarms: usize,
     /// How many workers are making the call of an alarm.
     ringing: usize,
-    pub(super) roster: Roster<I>,
+    pub(super) roster: Roster<Entry<I>>,
     pub(super) state: RunState,
     pub(super) is_tidying: bool,
     pub(super) policy: ShutdownPolicy,
@@ -56,7 +56,7 @@ pub(super) struct Entry<I> {
 
 impl<I: Item> Core<I> {
     pub(crate) fn new(
-        roster: Roster<I>,
+        roster: Roster<Entry<I>>,
         policy: ShutdownPolicy,
         remove_on_cancel: bool,
         slack: Duration,
@@ -102,10 +102,11 @@ impl<I: Item> Core<I> {
             return self.leave(worker, now, effects);
         }
         self.renew_if_set_back(now, effects);
-        if let Some(entry) = self.agenda.pop_due(now) {
-            let item = self.taken(entry);
-            self.ringing += usize::from(item.is_alarm());
-            self.roster.occupy(worker, item.clone());
+        if let Some(Entry { kind, item }) = self.agenda.pop_due(now) {
+            let is_alarm = usize::from(kind == Kind::Alarm);
+            self.alarms -= is_alarm;
+            self.ringing += is_alarm;
+            self.roster.occupy(worker, Entry { kind, item: item.clone() });
             if !planted("L5") {
                 self.see_to_the_queue(now, effects);
             }
@@ -148,9 +149,7 @@ impl<I: Item> Core<I> {
         withdrawals: impl IntoIterator<Item = Withdrawal>,
         effects: &mut Effects<I>,
     ) {
-        let mut is_any = false;
         for Withdrawal { sequence, ticket } in withdrawals {
-            is_any = true;
             let kind = || self.agenda.find(ticket).map(|entry| entry.kind);
             if self.remove_on_cancel || kind().is_some_and(Kind::is_internal) {
                 let removed = self.agenda.remove(ticket);
@@ -160,9 +159,7 @@ impl<I: Item> Core<I> {
                 effects.release.extend(self.suspended.remove(&sequence));
             }
         }
-        if is_any {
-            self.after_removal(effects);
-        }
+        self.after_removal(effects);
     }
 
     /// Takes a task out of the queue, if it waits there.
@@ -187,7 +184,7 @@ impl<I: Item> Core<I> {
     /// Shows all tasks that wait; alarms are none.
     pub(crate) fn for_each(&self, visit: &mut dyn FnMut(Due, &I)) {
         self.agenda.for_each(&mut |due, entry| {
-            if !entry.item.is_alarm() {
+            if entry.kind != Kind::Alarm {
                 visit(due, &entry.item);
             }
         });
@@ -244,24 +241,30 @@ impl<I: Item> Core<I> {
         now: Option<Now>,
         effects: &mut Effects<I>,
     ) {
-        self.alarms += usize::from(item.is_alarm());
-        let ticket = self.agenda.push(due, item.sequence(), Entry { kind, item }, now);
-        let Some(entry) = self.agenda.find(ticket) else { return };
-        let is_looked_at_early = planted("L11 ticket") && !entry.item.is_ended();
-        entry.item.set_ticket(ticket);
+        let ticket = self.place(item, kind, due, now);
         // RACE: a cancel between the task becoming `Scheduled` again and this push has found nothing
         // to take out. It had changed the state before, so it is seen here.
-        let is_overlooked = is_looked_at_early || planted("L4");
-        if self.remove_on_cancel && entry.item.is_ended() && !is_overlooked {
+        let is_ended = || self.agenda.find(ticket).is_some_and(|entry| entry.item.is_ended());
+        if self.remove_on_cancel && is_ended() && !planted("L4") {
             let removed = self.agenda.remove(ticket);
             effects.release.extend(removed.map(|entry| self.taken(entry)));
             self.after_removal(effects);
         }
     }
 
+    /// Puts a task into the queue, whatever has become of it meanwhile.
+    pub(super) fn place(&mut self, item: I, kind: Kind, due: Due, now: Option<Now>) -> Ticket {
+        self.alarms += usize::from(kind == Kind::Alarm);
+        let ticket = self.agenda.push(due, item.sequence(), Entry { kind, item }, now);
+        if let Some(entry) = self.agenda.find(ticket) {
+            entry.item.set_ticket(ticket);
+        }
+        ticket
+    }
+
     /// What was in an entry that has left the agenda.
     pub(super) fn taken(&mut self, entry: Entry<I>) -> I {
-        self.alarms -= usize::from(entry.item.is_alarm());
+        self.alarms -= usize::from(entry.kind == Kind::Alarm);
         entry.item
     }
 
@@ -276,8 +279,8 @@ impl<I: Item> Core<I> {
         if matches!(done, Done::Nothing) {
             return;
         }
-        let Some(item) = self.roster.vacate(worker) else { return };
-        let rang = item.is_alarm();
+        let Some(Entry { kind, item }) = self.roster.vacate(worker) else { return };
+        let rang = kind == Kind::Alarm;
         let counts = matches!(done, Done::Ended | Done::Recurs(_)) && !rang;
         self.ringing -= usize::from(rang);
         self.completed += u64::from(counts);
@@ -331,9 +334,9 @@ impl<I: Item> Core<I> {
 
     /// Removes a worker, and hands back what it was running.
     fn dismiss(&mut self, worker: WorkerNumber) -> Option<I> {
-        let running = self.roster.dismiss(worker);
-        self.ringing -= usize::from(running.as_ref().is_some_and(Item::is_alarm));
-        running
+        let Entry { kind, item } = self.roster.dismiss(worker)?;
+        self.ringing -= usize::from(kind == Kind::Alarm);
+        Some(item)
     }
 
     /// Whether nothing waits at all.

@@ -57,10 +57,11 @@ impl<I: Item> Core<I> {
             }
         }
         if planted("L10") {
-            drained.extend(self.roster.running().cloned());
+            drained.extend(self.roster.running().map(|entry| entry.item.clone()));
         }
         effects.rare().cancel.extend(std::mem::take(&mut self.suspended).into_values());
-        effects.rare().interrupt.extend(self.roster.running().cloned());
+        let running = self.roster.running().map(|entry| entry.item.clone());
+        effects.rare().interrupt.extend(running);
         effects.wake.extend(self.roster.everyone_waiting());
         self.try_terminate(effects);
         drained

@@ -53,6 +53,8 @@ pub(super) struct Calm {
     pub(super) patience: Option<Tick>,
     /// Whether removals may be staged.
     pub(super) lets_go: bool,
+    /// Whether a task that is cancelled on its way need not come into the queue.
+    pub(super) recalls: bool,
 }
 
 /// What is staged.
@@ -104,14 +106,27 @@ impl<I> Inbox<I> {
 
     /// Takes a task in, or hands it back because the core has to hear of it. The answer says whether
     /// it is time to put what is staged into the queue.
-    pub(super) fn stage(&self, letter: Letter<I>) -> Result<bool, Letter<I>> {
+    #[inline]
+    pub(super) fn stage(&self, item: I, kind: Kind, due: Tick) -> Result<bool, I> {
         let mut staged = self.staged.lock();
-        if staged.calm.patience.is_none_or(|patience| letter.due < patience) {
-            return Err(letter);
+        if staged.calm.patience.is_none_or(|patience| due < patience) {
+            return Err(item);
         }
-        staged.mail.letters.push(letter);
+        staged.mail.letters.push(Letter { item, kind, due });
         self.announce(&staged.mail);
         Ok(staged.mail.letters.len() >= MANY)
+    }
+
+    /// Takes a task back that is still staged and was cancelled. None where it is on its way into the queue,
+    /// or where it has to go there all the same.
+    pub(super) fn recall(&self, is_it: impl Fn(&I) -> bool) -> Option<I> {
+        let mut staged = self.staged.lock();
+        if !staged.calm.recalls {
+            return None;
+        }
+        // The last ones first: most of what is cancelled so soon has only just come.
+        let index = staged.mail.letters.iter().rposition(|letter| is_it(&letter.item))?;
+        Some(staged.mail.letters.remove(index).item)
     }
 
     /// Takes note of a removal, and says whether it is time to see to what is staged; none where the core
@@ -163,8 +178,8 @@ impl<I> Inbox<I> {
 mod tests {
     use super::*;
 
-    fn letter(item: u8, due: u64) -> Letter<u8> {
-        Letter { item, kind: Kind::OneShot, due: Tick::from_nanos(due) }
+    fn stage(inbox: &Inbox<u8>, item: u8, due: u64) -> Result<bool, u8> {
+        inbox.stage(item, Kind::OneShot, Tick::from_nanos(due))
     }
 
     fn withdrawal(sequence: u64) -> Withdrawal {
@@ -172,7 +187,7 @@ mod tests {
     }
 
     fn patient_until(due: u64) -> Calm {
-        Calm { patience: Some(Tick::from_nanos(due)), lets_go: true }
+        Calm { patience: Some(Tick::from_nanos(due)), lets_go: true, recalls: true }
     }
 
     fn taken(inbox: &Inbox<u8>) -> (Vec<u8>, Vec<u64>) {
@@ -195,12 +210,12 @@ mod tests {
     #[test]
     fn only_what_the_core_can_wait_for_is_staged() {
         let inbox = Inbox::new();
-        assert_eq!(inbox.stage(letter(1, 5)).unwrap_err().item, 1);
+        assert_eq!(stage(&inbox, 1, 5), Err(1));
         assert_eq!(inbox.stage_withdrawal(withdrawal(1)), None);
         assert_eq!(renewed(&inbox, patient_until(5)), (vec![], vec![]));
-        assert_eq!(inbox.stage(letter(2, 5)).ok(), Some(false));
-        assert_eq!(inbox.stage(letter(3, 4)).unwrap_err().item, 3);
-        assert_eq!(inbox.stage(letter(4, 9)).ok(), Some(false));
+        assert_eq!(stage(&inbox, 2, 5), Ok(false));
+        assert_eq!(stage(&inbox, 3, 4), Err(3));
+        assert_eq!(stage(&inbox, 4, 9), Ok(false));
         assert_eq!(inbox.stage_withdrawal(withdrawal(7)), Some(false));
         assert_eq!(taken(&inbox), (vec![2, 4], vec![7]));
         assert_eq!(taken(&inbox), (vec![], vec![]));
@@ -211,18 +226,32 @@ mod tests {
         let inbox = Inbox::new();
         renewed(&inbox, patient_until(0));
         assert_eq!(inbox.stage_withdrawal(withdrawal(7)), Some(false));
-        assert_eq!(inbox.stage(letter(1, 0)).ok(), Some(false));
+        assert_eq!(stage(&inbox, 1, 0), Ok(false));
         assert_eq!(renewed(&inbox, Calm::default()), (vec![1], vec![7]));
         assert_eq!(taken(&inbox), (vec![], vec![]));
-        assert!(inbox.stage(letter(2, 0)).is_err());
+        assert_eq!(stage(&inbox, 2, 0), Err(2));
         assert_eq!(inbox.stage_withdrawal(withdrawal(8)), None);
+    }
+
+    #[test]
+    fn what_is_still_staged_is_taken_back_unless_the_core_is_to_see_it() {
+        let inbox = Inbox::new();
+        renewed(&inbox, patient_until(0));
+        (1..=3).for_each(|item| assert_eq!(stage(&inbox, item, 0), Ok(false)));
+        assert_eq!(inbox.recall(|item| *item == 2), Some(2));
+        assert_eq!(inbox.recall(|item| *item == 2), None);
+        assert_eq!(taken(&inbox), (vec![1, 3], vec![]));
+        assert_eq!(inbox.recall(|item| *item == 1), None);
+        renewed(&inbox, Calm { recalls: false, ..patient_until(0) });
+        assert_eq!(stage(&inbox, 4, 0), Ok(false));
+        assert_eq!(inbox.recall(|item| *item == 4), None);
     }
 
     #[test]
     fn a_full_inbox_says_so() {
         let inbox = Inbox::new();
         renewed(&inbox, patient_until(0));
-        let answers: Vec<bool> = (0..MANY).map(|_| inbox.stage(letter(0, 0)).unwrap()).collect();
+        let answers: Vec<bool> = (0..MANY).map(|_| stage(&inbox, 0, 0).unwrap()).collect();
         assert_eq!(answers.iter().filter(|is_full| **is_full).count(), 1);
         assert!(answers[MANY - 1]);
         let answers = (0..MANY as u64).map(|number| inbox.stage_withdrawal(withdrawal(number)));

@@ -34,24 +34,28 @@ impl<I: Item> Core<I> {
     /// removals, because nobody waits for the pool to be empty.
     pub(super) fn calm(&self) -> Calm {
         if self.state != RunState::Running {
-            return Calm { patience: None, lets_go: planted("L11 removal") };
+            let lets_go = planted("L11 removal");
+            return Calm { patience: None, lets_go, recalls: false };
         }
         let is_staffed = self.roster.live() >= self.roster.core_size.max(1);
         let patience = if is_staffed { self.roster.patience() } else { None };
-        Calm { patience, lets_go: !self.roster.is_timed() }
+        let lets_go = !self.roster.is_timed();
+        Calm { patience, lets_go, recalls: lets_go && self.remove_on_cancel }
     }
 
     /// Puts in a task that was staged and that nobody has to be told of.
-    pub(crate) fn collect(&mut self, letter: Letter<I>, effects: &mut Effects<I>) {
+    ///
+    /// One that was cancelled on its way is not looked at: its canceller comes to take it out.
+    pub(crate) fn collect(&mut self, letter: Letter<I>) {
         let Letter { item, kind, due } = letter;
-        self.put(item, kind, Due::Tick(due), None, effects);
+        self.place(item, kind, Due::Tick(due), None);
     }
 
     /// As [`collect`](Self::collect), where those who were to look at the queue may wait for longer now.
     pub(crate) fn collect_late(&mut self, letter: Letter<I>, effects: &mut Effects<I>) {
         let due = letter.due;
         self.hire_if_missing(effects);
-        self.collect(letter, effects);
+        self.collect(letter);
         if due != Tick::MAX {
             effects.wake.extend(self.roster.appoint(self.at_ease(due)));
         }

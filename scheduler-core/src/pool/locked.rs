@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::core::Core;
 use super::few::Few;
 use super::inbox::Calm;
-use super::inbox::Letter;
 use super::inbox::Mail;
 use super::inbox::Withdrawal;
 use super::roster::WorkerNumber;
@@ -17,6 +16,7 @@ use super::step::Item;
 use crate::queue::Ticket;
 use crate::sync::MutexGuard;
 use crate::sync::planted;
+use crate::task::AnyTask;
 use crate::task::any::Farewell;
 use crate::time::Due;
 use crate::time::Gate;
@@ -122,9 +122,7 @@ impl Shell {
             self.inbox.take(mail);
         }
         if !mail.is_empty() {
-            mail.letters.drain(..).for_each(|letter| core.collect(letter, effects));
-            core.withdraw_all(mail.withdrawals.drain(..), effects);
-            mail.trim();
+            collect_all(core, mail, effects);
         }
     }
 
@@ -143,15 +141,23 @@ impl Shell {
     ///
     /// RACE: a task may have been staged since the step has begun, when somebody was to look at the queue
     /// who now waits for longer. Whoever changes the calm finds it, and sees to it.
+    #[inline]
     fn publish_calm(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
-        let Locked { core, calm, mail, .. } = locked;
-        while *calm != core.calm() {
-            *calm = core.calm();
-            self.inbox.renew(*calm, mail);
-            mail.letters.drain(..).for_each(|letter| core.collect_late(letter, effects));
-            core.withdraw_all(mail.withdrawals.drain(..), effects);
-            mail.trim();
+        while locked.calm != locked.core.calm() {
+            self.renew_calm(locked, effects);
         }
+    }
+
+    #[inline(never)]
+    fn renew_calm(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
+        let Locked { core, calm, mail, .. } = locked;
+        *calm = core.calm();
+        self.inbox.renew(*calm, mail);
+        mail.letters.drain(..).for_each(|letter| core.collect_late(letter, effects));
+        if !mail.withdrawals.is_empty() {
+            core.withdraw_all(mail.withdrawals.drain(..), effects);
+        }
+        mail.trim();
     }
 
     pub(super) fn admit(
@@ -171,13 +177,30 @@ impl Shell {
     fn stage(&self, item: AnyItem, kind: Kind, due: Due) -> Result<(), AnyItem> {
         let Due::Tick(due) = due else { return Err(item) };
         item.set_ticket(Ticket::STAGED);
-        let is_full = self.inbox.stage(Letter { item, kind, due }).map_err(|letter| letter.item)?;
-        if is_full {
+        if self.inbox.stage(item, kind, due)? {
             // Waits for the lock like anybody else: submitters that never wait would keep those away from
             // it who have something to say, such as that the pool ends.
             self.alter(|_, _| ());
         }
         Ok(())
+    }
+
+    /// Takes a task out of the pool that was cancelled when it was not known to be in the queue.
+    ///
+    /// RACE: it is in the inbox; or somebody is putting it into the queue, under the lock. Who has had the
+    /// lock after that finds it there, by its ticket, unless a worker has taken it meanwhile, who sees
+    /// that it was cancelled.
+    pub(super) fn recall(&self, task: &dyn AnyTask) {
+        let recalled = self.inbox.recall(|item| std::ptr::addr_eq(Arc::as_ptr(item), task));
+        if recalled.is_some() {
+            drop_contained(recalled);
+        } else if !planted("L11 ticket") {
+            let header = task.header();
+            self.alter(|core, effects| {
+                let (sequence, ticket) = (header.id.0, header.ticket());
+                core.withdraw_all([Withdrawal { sequence, ticket }], effects);
+            });
+        }
     }
 
     /// Takes a task that was cancelled out of the pool.
@@ -188,4 +211,14 @@ impl Shell {
             None => self.alter(|core, effects| core.withdraw_all([withdrawal], effects)),
         }
     }
+}
+
+/// Puts what was staged into the queue, and what was cancelled out of it, in this order: both may be of one
+/// task.
+fn collect_all(core: &mut Core<AnyItem>, mail: &mut Mail<AnyItem>, effects: &mut Effects<AnyItem>) {
+    mail.letters.drain(..).for_each(|letter| core.collect(letter));
+    if !mail.withdrawals.is_empty() {
+        core.withdraw_all(mail.withdrawals.drain(..), effects);
+    }
+    mail.trim();
 }

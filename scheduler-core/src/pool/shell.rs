@@ -66,10 +66,6 @@ impl Item for AnyItem {
         self.state().is_done()
     }
 
-    fn is_alarm(&self) -> bool {
-        self.header().is_alarm
-    }
-
     fn note_renewal(&self) {
         self.header().note_renewal();
     }
@@ -344,10 +340,9 @@ impl Home for Shell {
 
     fn withdraw(&self, task: &dyn AnyTask) {
         let header = task.header();
-        // RACE: a task that is on its way into the queue is looked at again when it is there, after
-        // its ticket was changed; it is dropped then. So one of both sees what the other has done: the
-        // lock of the task, under which it was cancelled and is looked at, comes in between.
-        if header.ticket() != Ticket::STAGED {
+        if header.ticket() == Ticket::STAGED {
+            self.recall(task);
+        } else {
             self.let_go(Withdrawal { sequence: header.id.0, ticket: header.ticket() });
         }
         // A one-shot has let go of its body. But a trigger or a pace stays in the task, and may keep what

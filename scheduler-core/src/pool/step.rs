@@ -12,8 +12,6 @@ pub(crate) trait Item: Clone {
     fn set_ticket(&self, ticket: Ticket);
     /// Whether the task has ended, so that there is no point in keeping it.
     fn is_ended(&self) -> bool;
-    /// Whether this is no task but an alarm, of which nobody is told.
-    fn is_alarm(&self) -> bool;
     /// Notes that the due time the task is about to come with may be too old.
     fn note_renewal(&self);
     /// Whether the due time with which the task comes may be too old.

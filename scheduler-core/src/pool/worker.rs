@@ -11,8 +11,6 @@ use super::shell::AnyItem;
 use super::shell::Shell;
 use super::step::Done;
 use super::step::Take;
-use crate::error::Failure;
-use crate::observe::Event;
 use crate::sync::planted;
 use crate::task::Home;
 use crate::task::Run;
@@ -22,7 +20,6 @@ use crate::task::any::Verdict;
 use crate::task::state::Suspend;
 use crate::time::Now;
 use crate::time::Tick;
-use crate::time::WallTime;
 
 /// What a worker got when it asked for something to do.
 pub(super) enum Taken {
@@ -91,28 +88,15 @@ pub(super) fn take(shell: &Arc<Shell>, worker: WorkerNumber, done: Done) -> Take
 
 /// Executes the body of a claimed task, and makes the outcome known.
 fn run_through(shell: &Arc<Shell>, worker: WorkerNumber, run: Run) -> Done {
-    let (verdict, run) = run.enter(|run| {
-        let refused = refusal(shell, run);
-        let mut finish = None;
-        let verdict = run.task().run(run, refused, &mut |outcome| {
-            let finishing = Finishing::begin(shell, run, outcome);
-            let now = finishing.now;
-            finish = Some((finishing, outcome.clone()));
-            now
-        });
-        match (verdict, finish) {
-            (Some(verdict), Some((finishing, outcome))) => {
-                Some(finishing.end(shell, run, &outcome, verdict))
-            }
-            _ => None,
-        }
-    });
-    verdict.unwrap_or_else(|| suspend(shell, worker, &run))
+    run.enter(|run| match run.task().run(run, &**shell) {
+        Some(verdict) => done_by(verdict),
+        None => suspend(shell, worker, run),
+    })
 }
 
 /// Executes the body of a task that a virtual worker has claimed.
 pub(super) fn execute(shell: &Arc<Shell>, worker: WorkerNumber, run: Run) -> Executed {
-    let (result, run) = run.enter(|run| run.task().execute(run, refusal(shell, run)));
+    let result = run.clone().enter(|run| run.task().execute(run, &**shell));
     Executed { worker, run, result }
 }
 
@@ -121,86 +105,24 @@ pub(super) fn finish(shell: &Arc<Shell>, executed: Executed) {
     let Executed { worker, run, result } = executed;
     let done = match result {
         any::Executed::Pending => suspend(shell, worker, &run),
-        any::Executed::Over(outcome) => run.enter(|run| settle(shell, run, &outcome)).0,
+        any::Executed::Over => run.enter(|run| done_by(run.task().settle(run, &**shell))),
     };
     shell.settle(worker, done);
 }
 
+#[inline]
 fn begin(shell: &Arc<Shell>, task: AnyItem, now: Now) -> Option<Run> {
     if task.header().is_overdue(now.tick) {
         shell.cancel(&task);
     }
-    task.begin(now)
+    let begun = task.begin(now)?;
+    Some(Run::new(task, begun))
 }
 
-/// Announces a run that begins; a hook may refuse it.
-fn refusal(shell: &Arc<Shell>, run: &Run) -> Option<Failure> {
-    if run.is_resumed() { None } else { announce_start(shell, run) }
-}
-
-fn announce_start(shell: &Arc<Shell>, run: &Run) -> Option<Failure> {
-    if shell.is_silent || run.task().header().is_alarm {
-        return None;
-    }
-    shell.announcer.announce(&Event::RunStarted { run });
-    shell.hooks.before_run(run, &shell.announcer)
-}
-
-fn settle(shell: &Arc<Shell>, run: &Run, outcome: &Result<(), Failure>) -> Done {
-    let finishing = Finishing::begin(shell, run, outcome);
-    let verdict = run.task().settle(finishing.now);
-    finishing.end(shell, run, outcome, verdict)
-}
-
-/// What is done around the settling of a run.
-struct Finishing {
-    now: Now,
-}
-
-impl Finishing {
-    /// Before: the hook is called, and a task that should have ended is cancelled.
-    fn begin(shell: &Arc<Shell>, run: &Run, outcome: &Result<(), Failure>) -> Self {
-        let header = run.task().header();
-        if !shell.is_silent && !header.is_alarm {
-            shell.hooks.after_run(run, outcome, &shell.announcer);
-        }
-        // Nobody asks when a run ended that does not recur, has no limit and is not listened to.
-        let is_timed = header.rhythm().is_recurring() || header.deadline() != Tick::MAX;
-        let now = if is_timed || shell.announcer.is_heard() {
-            Now::read(&*shell.clock)
-        } else {
-            run.started()
-        };
-        if header.is_overdue(now.tick) {
-            run.task().cancel();
-        }
-        Self { now }
-    }
-
-    /// After: it is told what came of the run, and what follows.
-    fn end(
-        self,
-        shell: &Arc<Shell>,
-        run: &Run,
-        outcome: &Result<(), Failure>,
-        verdict: Verdict,
-    ) -> Done {
-        if shell.announcer.is_heard() && !run.task().header().is_alarm {
-            let next = match verdict {
-                Verdict::Requeue(due) => Some(due.as_wall(self.now)),
-                Verdict::Ended(_) => None,
-            };
-            let next = next.filter(|next| *next != WallTime::MAX).map(WallTime::to_utc);
-            let duration = run.elapsed(self.now.tick);
-            shell.announcer.announce(&Event::RunFinished { run, outcome, duration, next });
-        }
-        match verdict {
-            Verdict::Requeue(due) => Done::Recurs(due),
-            Verdict::Ended(state) => {
-                shell.announce_end(&**run.task(), state);
-                Done::Ended
-            }
-        }
+fn done_by(verdict: Verdict) -> Done {
+    match verdict {
+        Verdict::Requeue(due) => Done::Recurs(due),
+        Verdict::Ended(_) => Done::Ended,
     }
 }
 
@@ -246,14 +168,12 @@ impl Drop for Presence<'_> {
 /// Runs a task that is in no pool's queue on the calling thread, once.
 pub(super) fn run_outside(shell: &Arc<Shell>, task: &AnyItem) {
     let Some(run) = begin(shell, Arc::clone(task), Now::read(&*shell.clock)) else { return };
-    let (result, run) = run.enter(|run| task.execute(run, announce_start(shell, run)));
-    match result {
-        any::Executed::Over(outcome) => drop(run.enter(|run| settle(shell, run, &outcome))),
-        any::Executed::Pending if task.suspend() == Suspend::WasCancelled => {
+    run.enter(|run| {
+        let is_pending = task.run(run, &**shell).is_none();
+        if is_pending && task.suspend() == Suspend::WasCancelled {
             shell.announce_end(&**task, TaskState::Cancelled);
         }
-        any::Executed::Pending => {}
-    }
+    });
     shell.cancel(task);
 }
 

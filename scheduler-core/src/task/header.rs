@@ -73,22 +73,20 @@ pub(crate) struct Header {
 }
 
 impl Traits {
-    /// A nameless task that runs once, without a limit.
-    pub(crate) const fn of_a_one_shot() -> Self {
-        Self { name: None, rhythm: Rhythm::Once, on_error: OnError::Stop, deadline: Tick::MAX }
-    }
-
-    /// Whether they are more than those of a nameless one-shot without a limit.
-    fn are_special(&self) -> bool {
-        self.name.is_some() || self.rhythm.is_recurring() || self.deadline != Tick::MAX
+    /// These, if they are more than those of a nameless one-shot without a limit.
+    pub(crate) fn if_special(self) -> Option<Box<Self>> {
+        let is_limited = self.deadline != Tick::MAX;
+        let is_special = self.name.is_some() || self.rhythm.is_recurring() || is_limited;
+        is_special.then(|| Box::new(self))
     }
 }
 
 impl Header {
-    pub(crate) fn new(id: TaskId, traits: Traits, link: Arc<Link>) -> Self {
+    #[inline]
+    pub(crate) fn new(id: TaskId, traits: Option<Box<Traits>>, link: Arc<Link>) -> Self {
         Self {
             id,
-            traits: traits.are_special().then(|| Box::new(traits)),
+            traits,
             is_alarm: false,
             link,
             ticket: AtomicU64::new(Ticket::NONE.to_bits()),

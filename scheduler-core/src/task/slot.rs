@@ -196,14 +196,14 @@ impl<T, B> Slot<T, B> {
         rare.runs
     }
 
-    /// What is to be told and dropped of a task that has just ended.
-    pub(super) fn farewell(&mut self) -> Farewell<T, B> {
-        Farewell {
-            work: self.take_work(),
-            step: self.take_step(),
-            waiters: self.take_waiters(),
-            state: self.state.visible(),
-        }
+    /// What is to be told and dropped of a task that has just ended, and of its body.
+    #[inline]
+    pub(super) fn farewell(&mut self, work: Option<Work<B>>) -> Farewell<T, B> {
+        let (step, waiters) = match self.rare_if_any() {
+            None => (None, Vec::new()),
+            Some(rare) => (rare.step.take(), rare.waiters.take()),
+        };
+        Farewell { work, step, waiters, state: self.state.visible() }
     }
 
     /// Ends the task as cancelled, if it has not ended.
@@ -212,7 +212,8 @@ impl<T, B> Slot<T, B> {
         if answer == Cancel::Refused {
             return (answer, None);
         }
-        let mut farewell = self.farewell();
+        let work = self.take_work();
+        let mut farewell = self.farewell(work);
         if answer == Cancel::WhileRunning {
             // The worker that executes the task owns both until it settles.
             if let Some(work) = farewell.work.take() {
