@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::agenda::Agenda;
+use super::agenda::Ticketed;
 use super::inbox::Withdrawal;
 use super::roster::Looks;
 use super::roster::Roster;
@@ -52,6 +53,13 @@ pub(crate) struct Core<I> {
 pub(super) struct Entry<I> {
     pub(super) kind: Kind,
     pub(super) item: I,
+}
+
+impl<I: Item> Ticketed for Entry<I> {
+    #[inline]
+    fn set_ticket(&self, ticket: Ticket) {
+        self.item.set_ticket(ticket);
+    }
 }
 
 impl<I: Item> Core<I> {
@@ -232,16 +240,17 @@ impl<I: Item> Core<I> {
         }
     }
 
-    /// Puts a task into the queue. Nobody is woken. What time it is matters to the wall clock alone.
+    /// Puts a task into the queue. Nobody is woken.
     pub(super) fn put(
         &mut self,
         item: I,
         kind: Kind,
         due: Due,
-        now: Option<Now>,
+        now: Now,
         effects: &mut Effects<I>,
     ) {
-        let ticket = self.place(item, kind, due, now);
+        self.alarms += usize::from(kind == Kind::Alarm);
+        let ticket = self.agenda.push(due, item.sequence(), Entry { kind, item }, now);
         // RACE: a cancel between the task becoming `Scheduled` again and this push has found nothing
         // to take out. It had changed the state before, so it is seen here.
         let is_ended = || self.agenda.find(ticket).is_some_and(|entry| entry.item.is_ended());
@@ -250,16 +259,6 @@ impl<I: Item> Core<I> {
             effects.release.extend(removed.map(|entry| self.taken(entry)));
             self.after_removal(effects);
         }
-    }
-
-    /// Puts a task into the queue, whatever has become of it meanwhile.
-    pub(super) fn place(&mut self, item: I, kind: Kind, due: Due, now: Option<Now>) -> Ticket {
-        self.alarms += usize::from(kind == Kind::Alarm);
-        let ticket = self.agenda.push(due, item.sequence(), Entry { kind, item }, now);
-        if let Some(entry) = self.agenda.find(ticket) {
-            entry.item.set_ticket(ticket);
-        }
-        ticket
     }
 
     /// What was in an entry that has left the agenda.
@@ -300,7 +299,7 @@ impl<I: Item> Core<I> {
         if item.wants_renewal() && !item.is_ended() {
             self.send_off(item, effects);
         } else {
-            self.put(item, Kind::Recurring, due.not_overtaking(now), Some(now), effects);
+            self.put(item, Kind::Recurring, due.not_overtaking(now), now, effects);
         }
         self.hire_if_missing(effects);
     }

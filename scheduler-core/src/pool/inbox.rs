@@ -37,6 +37,8 @@ pub(super) struct Letter<I> {
     pub(super) item: I,
     pub(super) kind: Kind,
     pub(super) due: Tick,
+    /// Whether it was due when it was submitted.
+    pub(super) is_due: bool,
 }
 
 /// A task that has ended and is to leave the pool.
@@ -107,12 +109,12 @@ impl<I> Inbox<I> {
     /// Takes a task in, or hands it back because the core has to hear of it. The answer says whether
     /// it is time to put what is staged into the queue.
     #[inline]
-    pub(super) fn stage(&self, item: I, kind: Kind, due: Tick) -> Result<bool, I> {
+    pub(super) fn stage(&self, letter: Letter<I>) -> Result<bool, I> {
         let mut staged = self.staged.lock();
-        if staged.calm.patience.is_none_or(|patience| due < patience) {
-            return Err(item);
+        if staged.calm.patience.is_none_or(|patience| letter.due < patience) {
+            return Err(letter.item);
         }
-        staged.mail.letters.push(Letter { item, kind, due });
+        staged.mail.letters.push(letter);
         self.announce(&staged.mail);
         Ok(staged.mail.letters.len() >= MANY)
     }
@@ -179,7 +181,8 @@ mod tests {
     use super::*;
 
     fn stage(inbox: &Inbox<u8>, item: u8, due: u64) -> Result<bool, u8> {
-        inbox.stage(item, Kind::OneShot, Tick::from_nanos(due))
+        let due = Tick::from_nanos(due);
+        inbox.stage(Letter { item, kind: Kind::OneShot, due, is_due: false })
     }
 
     fn withdrawal(sequence: u64) -> Withdrawal {

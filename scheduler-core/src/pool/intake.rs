@@ -1,6 +1,7 @@
 //! How tasks come into the queue: told at once, or collected from where they were staged.
 
 use super::core::Core;
+use super::core::Entry;
 use super::inbox::Calm;
 use super::inbox::Letter;
 use super::shutdown::Kind;
@@ -47,8 +48,9 @@ impl<I: Item> Core<I> {
     ///
     /// One that was cancelled on its way is not looked at: its canceller comes to take it out.
     pub(crate) fn collect(&mut self, letter: Letter<I>) {
-        let Letter { item, kind, due } = letter;
-        self.place(item, kind, Due::Tick(due), None);
+        let Letter { item, kind, due, is_due } = letter;
+        self.alarms += usize::from(kind == Kind::Alarm);
+        self.agenda.push_tick(due, item.sequence(), Entry { kind, item }, is_due);
     }
 
     /// As [`collect`](Self::collect), where those who were to look at the queue may wait for longer now.
@@ -93,7 +95,7 @@ impl<I: Item> Core<I> {
         }
         // First, so that a pool that finds the task ended does not declare its end beside the start.
         self.hire_if_missing(effects);
-        self.put(item, kind, due.not_overtaking(now), Some(now), effects);
+        self.put(item, kind, due.not_overtaking(now), now, effects);
         self.see_to_the_queue(now, effects);
     }
 }

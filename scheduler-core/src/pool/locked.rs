@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::core::Core;
 use super::few::Few;
 use super::inbox::Calm;
+use super::inbox::Letter;
 use super::inbox::Mail;
 use super::inbox::Withdrawal;
 use super::roster::WorkerNumber;
@@ -167,17 +168,17 @@ impl Shell {
         due: Due,
         now: Now,
     ) -> Result<(), AnyItem> {
-        match self.stage(task, kind, due) {
+        match self.stage(task, kind, due, now) {
             Ok(()) => Ok(()),
             Err(task) => self.alter(|core, effects| core.admit(task, kind, due, now, effects)),
         }
     }
 
     /// Puts a task into the inbox, or hands it back because the core has to hear of it.
-    fn stage(&self, item: AnyItem, kind: Kind, due: Due) -> Result<(), AnyItem> {
+    fn stage(&self, item: AnyItem, kind: Kind, due: Due, now: Now) -> Result<(), AnyItem> {
         let Due::Tick(due) = due else { return Err(item) };
         item.set_ticket(Ticket::STAGED);
-        if self.inbox.stage(item, kind, due)? {
+        if self.inbox.stage(Letter { item, kind, due, is_due: due <= now.tick })? {
             // Waits for the lock like anybody else: submitters that never wait would keep those away from
             // it who have something to say, such as that the pool ends.
             self.alter(|_, _| ());

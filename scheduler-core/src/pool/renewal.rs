@@ -47,7 +47,7 @@ impl<I: Item> Core<I> {
         self.in_transit -= 1;
         if may_run {
             self.hire_if_deserted(effects);
-            self.put(item.clone(), Kind::Recurring, due.not_overtaking(now), Some(now), effects);
+            self.put(item.clone(), Kind::Recurring, due.not_overtaking(now), now, effects);
             self.see_to_the_queue(now, effects);
         } else {
             effects.rare().cancel.push(item.clone());

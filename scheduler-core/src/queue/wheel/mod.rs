@@ -126,7 +126,11 @@ impl<T> DelayQueue<T> for WheelQueue<T> {
         Ticket(u64::from(entry.place.generation) << 32 | u64::from(entry.place.slot))
     }
 
+    #[inline]
     fn first(&mut self) -> Option<Key> {
+        if self.items.len() == 0 {
+            return None;
+        }
         if self.first.is_none() {
             self.first = self.settle();
         }

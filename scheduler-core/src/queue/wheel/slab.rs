@@ -11,8 +11,8 @@ const CHUNK: usize = 256;
 /// So many slots that were vacated last are kept at hand.
 const RECENT_MAX: usize = 64;
 
-/// The generations of a slot: they take 31 bits of a ticket.
-const GENERATIONS: u32 = 1 << 31;
+/// The generations of a slot: they take 30 bits of a ticket.
+const GENERATIONS: u32 = 1 << 30;
 
 const NONE: u32 = u32::MAX;
 
