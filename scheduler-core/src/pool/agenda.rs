@@ -57,40 +57,50 @@ impl<T> Agenda<T> {
     where
         T: Ticketed,
     {
-        match due {
-            Due::Tick(tick) => self.push_tick(tick, sequence, item, tick <= now.tick),
+        let ticket = match due {
+            Due::Tick(tick) => {
+                let key = Key { due: tick.as_nanos(), sequence };
+                match self.line.admits(key).filter(|_| tick <= now.tick) {
+                    Some(ticket) => {
+                        self.line.push(key, item);
+                        ticket
+                    }
+                    None => self.ticks.push(key, item),
+                }
+            }
             Due::Wall(due) => {
                 self.lead.get_or_insert(now.wall.lead(now.tick));
-                let ticket = self.walls.push(Key { due: due.key(), sequence }, item).marked();
-                self.note(ticket)
+                self.walls.push(Key { due: due.key(), sequence }, item).marked()
             }
-        }
-    }
-
-    /// Puts in an item of the monotonic clock, which is due already or not.
-    #[inline]
-    pub(crate) fn push_tick(&mut self, due: Tick, sequence: u64, item: T, is_due: bool) -> Ticket
-    where
-        T: Ticketed,
-    {
-        let key = Key { due: due.as_nanos(), sequence };
-        if is_due && let Some(ticket) = self.line.admits(key) {
-            item.set_ticket(ticket);
-            self.line.push(key, item);
-            return ticket;
-        }
-        let ticket = self.ticks.push(key, item);
-        self.note(ticket)
-    }
-
-    fn note(&self, ticket: Ticket) -> Ticket
-    where
-        T: Ticketed,
-    {
+        };
         if let Some(item) = self.find(ticket) {
             item.set_ticket(ticket);
         }
         ticket
+    }
+
+    /// Puts in an item of the monotonic clock that notes that it is staged. One that stands in line goes on
+    /// to, and is not touched: whoever wants it there has to [`seek`](Self::seek) it.
+    #[inline]
+    pub(crate) fn collect(&mut self, due: Tick, sequence: u64, item: T, is_due: bool)
+    where
+        T: Ticketed,
+    {
+        let key = Key { due: due.as_nanos(), sequence };
+        if is_due && self.line.admits(key).is_some() {
+            self.line.push(key, item);
+            return;
+        }
+        let ticket = self.ticks.push(key, item);
+        if let Some(item) = self.ticks.find(ticket) {
+            item.set_ticket(ticket);
+        }
+    }
+
+    /// The ticket of an item that stands in line, or else one that no item has.
+    pub(crate) fn seek(&self, due: Due, sequence: u64) -> Ticket {
+        let Due::Tick(tick) = due else { return Ticket::NONE };
+        self.line.seek(Key { due: tick.as_nanos(), sequence }).unwrap_or(Ticket::NONE)
     }
 
     pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<T> {
@@ -128,8 +138,8 @@ impl<T> Agenda<T> {
         ahead.into_iter().map(|(_, item)| item).collect()
     }
 
-    /// Takes the first item that is due, of either clock.
-    pub(crate) fn pop_due(&mut self, now: Now) -> Option<T> {
+    /// Takes the first item that is due, of either clock, and tells its sequence.
+    pub(crate) fn pop_due(&mut self, now: Now) -> Option<(u64, T)> {
         let tick = self.first_tick().filter(|key| is_due(key.due, now.tick.as_nanos()));
         let wall = self.walls.first().filter(|key| is_due(key.due, now.wall.key()));
         let is_wall_first = match (tick, wall) {
@@ -138,13 +148,14 @@ impl<T> Agenda<T> {
             (None, Some(_)) => true,
             (Some(tick), Some(wall)) => reached_at(wall, now) < tick,
         };
-        if is_wall_first {
-            self.walls.pop().map(|(_, item)| item)
+        let (key, item) = if is_wall_first {
+            self.walls.pop()?
         } else if self.line.first() == tick {
-            self.line.pop()
+            self.line.pop()?
         } else {
-            self.ticks.pop().map(|(_, item)| item)
-        }
+            self.ticks.pop()?
+        };
+        Some((key.sequence, item))
     }
 
     /// The key of the first item of the monotonic clock.
@@ -279,7 +290,8 @@ mod tests {
         for (sequence, due) in (0..).zip([wall(3), tick(2), wall(1), tick(3), wall(2), tick(9)]) {
             agenda.push(due, sequence, sequence, at(0));
         }
-        let order: Vec<u64> = std::iter::from_fn(|| agenda.pop_due(at(3))).collect();
+        let order: Vec<u64> =
+            std::iter::from_fn(|| agenda.pop_due(at(3))).map(|(_, item)| item).collect();
         assert_eq!(order, [2, 1, 4, 0, 3]);
         assert_eq!(agenda.next_look(at(3)), Some(at(9).tick));
         assert_eq!(agenda.len(), 1);
@@ -293,7 +305,7 @@ mod tests {
         let mut now = at(1);
         assert_eq!(agenda.pop_due(now), None);
         now.wall = now.wall + Duration::from_secs(99);
-        assert_eq!(agenda.pop_due(now), Some("wall"));
+        assert_eq!(agenda.pop_due(now), Some((0, "wall")));
         assert_eq!(agenda.pop_due(now), None);
     }
 
@@ -355,7 +367,8 @@ mod tests {
         keys.push((4, 50));
         keys.sort_unstable();
         assert_eq!(agenda.first_due(at(6)), Some(at(2).tick));
-        let order: Vec<u64> = std::iter::from_fn(|| agenda.pop_due(at(8))).collect();
+        let order: Vec<u64> =
+            std::iter::from_fn(|| agenda.pop_due(at(8))).map(|(_, item)| item).collect();
         let expected: Vec<u64> = keys.iter().map(|(_, sequence)| *sequence).collect();
         assert_eq!(order, expected[..expected.len() - 1]);
         assert_eq!((agenda.len(), agenda.next_look(at(8))), (1, Some(at(9).tick)));

@@ -11,6 +11,7 @@ use super::agenda::Ticketed;
 use super::inbox::Withdrawal;
 use super::roster::Looks;
 use super::roster::Roster;
+use super::roster::Running;
 use super::roster::WorkerNumber;
 use super::shutdown::Kind;
 use super::shutdown::RunState;
@@ -39,7 +40,7 @@ pub(crate) struct Core<I> {
     pub(super) alarms: usize,
     /// How many workers are making the call of an alarm.
     ringing: usize,
-    pub(super) roster: Roster<Entry<I>>,
+    pub(super) roster: Roster,
     pub(super) state: RunState,
     pub(super) is_tidying: bool,
     pub(super) policy: ShutdownPolicy,
@@ -64,7 +65,7 @@ impl<I: Item> Ticketed for Entry<I> {
 
 impl<I: Item> Core<I> {
     pub(crate) fn new(
-        roster: Roster<Entry<I>>,
+        roster: Roster,
         policy: ShutdownPolicy,
         remove_on_cancel: bool,
         slack: Duration,
@@ -97,7 +98,7 @@ impl<I: Item> Core<I> {
     pub(crate) fn next(
         &mut self,
         worker: WorkerNumber,
-        done: Done,
+        done: Done<I>,
         now: Now,
         effects: &mut Effects<I>,
     ) -> Take<I> {
@@ -110,11 +111,11 @@ impl<I: Item> Core<I> {
             return self.leave(worker, now, effects);
         }
         self.renew_if_set_back(now, effects);
-        if let Some(Entry { kind, item }) = self.agenda.pop_due(now) {
+        if let Some((sequence, Entry { kind, item })) = self.agenda.pop_due(now) {
             let is_alarm = usize::from(kind == Kind::Alarm);
             self.alarms -= is_alarm;
             self.ringing += is_alarm;
-            self.roster.occupy(worker, Entry { kind, item: item.clone() });
+            self.roster.occupy(worker, Running { kind, sequence });
             if !planted("L5") {
                 self.see_to_the_queue(now, effects);
             }
@@ -171,7 +172,8 @@ impl<I: Item> Core<I> {
     }
 
     /// Takes a task out of the queue, if it waits there.
-    pub(crate) fn remove(&mut self, ticket: Ticket, effects: &mut Effects<I>) -> Option<I> {
+    pub(crate) fn remove(&mut self, item: &I, effects: &mut Effects<I>) -> Option<I> {
+        let ticket = self.ticket_of(item);
         let is_internal = self.agenda.find(ticket).is_some_and(|entry| entry.kind.is_internal());
         let removed = if is_internal { None } else { self.agenda.remove(ticket) };
         self.after_removal(effects);
@@ -185,8 +187,19 @@ impl<I: Item> Core<I> {
         self.after_removal(effects);
     }
 
-    pub(crate) fn contains(&self, ticket: Ticket) -> bool {
-        self.agenda.find(ticket).is_some()
+    pub(crate) fn contains(&self, item: &I) -> bool {
+        self.agenda.find(self.ticket_of(item)).is_some()
+    }
+
+    /// The ticket under which a task is found, if it waits in the queue.
+    pub(super) fn ticket_of(&self, item: &I) -> Ticket {
+        self.settled(item.ticket(), item.due(), item.sequence())
+    }
+
+    /// The ticket of a task that notes this one: one that has come by the inbox and stands in line has not
+    /// been told its place.
+    pub(super) fn settled(&self, noted: Ticket, due: Due, sequence: u64) -> Ticket {
+        if noted == Ticket::STAGED { self.agenda.seek(due, sequence) } else { noted }
     }
 
     /// Shows all tasks that wait; alarms are none.
@@ -199,9 +212,17 @@ impl<I: Item> Core<I> {
     }
 
     /// Removes a worker whose thread did not start.
-    pub(crate) fn lose(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) {
-        // What a dead worker was running will not come to an end by itself.
-        effects.rare().cancel.extend(self.dismiss(worker));
+    ///
+    /// What a dead worker had in hand will not come to an end by itself.
+    pub(crate) fn lose(
+        &mut self,
+        worker: WorkerNumber,
+        left: Option<I>,
+        now: Now,
+        effects: &mut Effects<I>,
+    ) {
+        effects.rare().cancel.extend(left);
+        self.dismiss(worker);
         self.see_to_the_queue(now, effects);
         if self.state == RunState::ShuttingDown && self.roster.live() == 0 {
             // Nobody is left to run what waits, and no submission will come that could start somebody.
@@ -211,11 +232,17 @@ impl<I: Item> Core<I> {
     }
 
     /// Removes a worker whose thread has died, and starts another in its place if there is work.
-    pub(crate) fn replace(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) {
+    pub(crate) fn replace(
+        &mut self,
+        worker: WorkerNumber,
+        left: Option<I>,
+        now: Now,
+        effects: &mut Effects<I>,
+    ) {
         if self.state <= RunState::ShuttingDown && !self.is_empty() {
             self.hire(effects);
         }
-        self.lose(worker, now, effects);
+        self.lose(worker, left, now, effects);
     }
 
     /// When the first of what waits is due, as both clocks go now.
@@ -271,22 +298,22 @@ impl<I: Item> Core<I> {
     pub(crate) fn settle(
         &mut self,
         worker: WorkerNumber,
-        done: Done,
+        done: Done<I>,
         now: Now,
         effects: &mut Effects<I>,
     ) {
         if matches!(done, Done::Nothing) {
             return;
         }
-        let Some(Entry { kind, item }) = self.roster.vacate(worker) else { return };
-        let rang = kind == Kind::Alarm;
-        let counts = matches!(done, Done::Ended | Done::Recurs(_)) && !rang;
-        self.ringing -= usize::from(rang);
-        self.completed += u64::from(counts);
-        match done {
+        if let Some(Running { kind, .. }) = self.roster.vacate(worker) {
+            let rang = kind == Kind::Alarm;
+            let counts = matches!(done, Done::Ended | Done::Recurs(..)) && !rang;
+            self.ringing -= usize::from(rang);
+            self.completed += u64::from(counts);
+        }
+        if let Done::Recurs(item, due) = done {
             // Nobody is woken for it: its worker is about to look at the queue.
-            Done::Recurs(due) => self.take_back(item, due, now, effects),
-            _ => effects.release.push(item),
+            self.take_back(item, due, now, effects);
         }
     }
 
@@ -321,7 +348,7 @@ impl<I: Item> Core<I> {
     }
 
     fn leave(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) -> Take<I> {
-        effects.release.extend(self.dismiss(worker));
+        self.dismiss(worker);
         if self.state != RunState::Running {
             effects.wake.extend(self.roster.anyone_waiting());
             self.try_terminate(effects);
@@ -331,11 +358,10 @@ impl<I: Item> Core<I> {
         Take::Leave
     }
 
-    /// Removes a worker, and hands back what it was running.
-    fn dismiss(&mut self, worker: WorkerNumber) -> Option<I> {
-        let Entry { kind, item } = self.roster.dismiss(worker)?;
-        self.ringing -= usize::from(kind == Kind::Alarm);
-        Some(item)
+    fn dismiss(&mut self, worker: WorkerNumber) {
+        let running = self.roster.dismiss(worker);
+        let rings = running.is_some_and(|running| running.kind == Kind::Alarm);
+        self.ringing -= usize::from(rings);
     }
 
     /// Whether nothing waits at all.

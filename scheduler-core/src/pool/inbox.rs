@@ -35,6 +35,7 @@ const ROOM_MAX: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Letter<I> {
     pub(super) item: I,
+    pub(super) sequence: u64,
     pub(super) kind: Kind,
     pub(super) due: Tick,
     /// Whether it was due when it was submitted.
@@ -182,7 +183,8 @@ mod tests {
 
     fn stage(inbox: &Inbox<u8>, item: u8, due: u64) -> Result<bool, u8> {
         let due = Tick::from_nanos(due);
-        inbox.stage(Letter { item, kind: Kind::OneShot, due, is_due: false })
+        let sequence = u64::from(item);
+        inbox.stage(Letter { item, sequence, kind: Kind::OneShot, due, is_due: false })
     }
 
     fn withdrawal(sequence: u64) -> Withdrawal {

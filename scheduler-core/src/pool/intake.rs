@@ -48,9 +48,9 @@ impl<I: Item> Core<I> {
     ///
     /// One that was cancelled on its way is not looked at: its canceller comes to take it out.
     pub(crate) fn collect(&mut self, letter: Letter<I>) {
-        let Letter { item, kind, due, is_due } = letter;
+        let Letter { item, sequence, kind, due, is_due } = letter;
         self.alarms += usize::from(kind == Kind::Alarm);
-        self.agenda.push_tick(due, item.sequence(), Entry { kind, item }, is_due);
+        self.agenda.collect(due, sequence, Entry { kind, item }, is_due);
     }
 
     /// As [`collect`](Self::collect), where those who were to look at the queue may wait for longer now.

@@ -1,4 +1,4 @@
-//! What the lock of a pool guards, and how it is taken: the core, the workers' gates, what was staged.
+//! What the lock of a pool guards, and how it is taken: the core, the workers' posts, what was staged.
 
 use std::sync::Arc;
 
@@ -8,26 +8,25 @@ use super::inbox::Calm;
 use super::inbox::Letter;
 use super::inbox::Mail;
 use super::inbox::Withdrawal;
+use super::post::Post;
 use super::roster::WorkerNumber;
 use super::shell::AnyItem;
 use super::shell::Shell;
 use super::shutdown::Kind;
 use super::step::Effects;
-use super::step::Item;
 use crate::queue::Ticket;
 use crate::sync::MutexGuard;
 use crate::sync::planted;
 use crate::task::AnyTask;
 use crate::task::any::Farewell;
 use crate::time::Due;
-use crate::time::Gate;
 use crate::time::Now;
 use crate::unwind::drop_contained;
 
 pub(super) struct Locked {
     pub(super) core: Core<AnyItem>,
-    /// Where each worker waits; entered before its thread is started.
-    pub(super) gates: Vec<(WorkerNumber, Arc<Gate>)>,
+    /// The post of each worker; entered before its thread is started.
+    pub(super) posts: Vec<(WorkerNumber, Arc<Post>)>,
     /// What the inbox knows of [`Core::calm`].
     calm: Calm,
     /// What the next step begins with: between steps nothing, and room for what is staged.
@@ -36,11 +35,11 @@ pub(super) struct Locked {
 
 impl Locked {
     pub(super) fn new(core: Core<AnyItem>) -> Self {
-        Self { core, gates: Vec::new(), calm: Calm::default(), mail: Mail::new() }
+        Self { core, posts: Vec::new(), calm: Calm::default(), mail: Mail::new() }
     }
 
-    pub(super) fn gate(&self, worker: WorkerNumber) -> Option<&Arc<Gate>> {
-        self.gates.iter().find(|(number, _)| *number == worker).map(|(_, gate)| gate)
+    pub(super) fn post(&self, worker: WorkerNumber) -> Option<&Arc<Post>> {
+        self.posts.iter().find(|(number, _)| *number == worker).map(|(_, post)| post)
     }
 }
 
@@ -97,22 +96,26 @@ impl Shell {
     ) -> usize {
         let rare = effects.take_rare();
         for worker in rare.iter().flat_map(|rare| &rare.start) {
-            locked.gates.push((*worker, Arc::new(Gate::new())));
+            locked.posts.push((*worker, Arc::new(Post::new())));
         }
         let mut wake = Few::new();
-        wake.extend(effects.wake.iter().filter_map(|worker| locked.gate(*worker).cloned()));
+        wake.extend(effects.wake.iter().filter_map(|worker| locked.post(*worker).cloned()));
+        let interrupted = rare.iter().flat_map(|rare| &rare.interrupt);
+        let interrupted: Vec<(Arc<Post>, u64)> = interrupted
+            .filter_map(|(worker, number)| Some((Arc::clone(locked.post(*worker)?), *number)))
+            .collect();
         let cancelled = rare.iter().flat_map(|rare| &rare.cancel);
         let farewells: Vec<Option<Farewell>> =
             cancelled.map(|task| Arc::clone(task).end_as_cancelled()).collect();
         drop(locked);
-        for gate in wake {
-            gate.open();
+        for post in wake {
+            post.gate.open();
         }
         let Some(rare) = rare else {
             drop_contained(effects.release);
             return 0;
         };
-        self.perform(*rare, effects.release, farewells)
+        self.perform(*rare, effects.release, farewells, interrupted)
     }
 
     /// Sees to what is staged. Somebody looks at the queue in time: see `inbox`.
@@ -177,8 +180,10 @@ impl Shell {
     /// Puts a task into the inbox, or hands it back because the core has to hear of it.
     fn stage(&self, item: AnyItem, kind: Kind, due: Due, now: Now) -> Result<(), AnyItem> {
         let Due::Tick(due) = due else { return Err(item) };
-        item.set_ticket(Ticket::STAGED);
-        if self.inbox.stage(Letter { item, kind, due, is_due: due <= now.tick })? {
+        let header = item.header();
+        header.set_ticket(Ticket::STAGED);
+        let (sequence, is_due) = (header.id.0, due <= now.tick);
+        if self.inbox.stage(Letter { item, sequence, kind, due, is_due })? {
             // Waits for the lock like anybody else: submitters that never wait would keep those away from
             // it who have something to say, such as that the pool ends.
             self.alter(|_, _| ());
@@ -198,7 +203,8 @@ impl Shell {
         } else if !planted("L11 ticket") {
             let header = task.header();
             self.alter(|core, effects| {
-                let (sequence, ticket) = (header.id.0, header.ticket());
+                let sequence = header.id.0;
+                let ticket = core.settled(header.ticket(), task.due(), sequence);
                 core.withdraw_all([Withdrawal { sequence, ticket }], effects);
             });
         }

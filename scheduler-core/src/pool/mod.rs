@@ -8,7 +8,7 @@
 //! | layer | files | knows | never |
 //! |---|---|---|---|
 //! | core | `core`, `intake`, `ending`, `renewal`, `staffing`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
-//! | shell | `shell`, `locked`, `inbox` | the locks; performs the core's effects after unlocking | decides anything |
+//! | shell | `shell`, `locked`, `inbox`, `post` | the locks; performs the core's effects after unlocking | decides anything |
 //! | edge | `worker`, `witness`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
 //!
 //! # The life of a pool
@@ -41,6 +41,7 @@ mod inbox;
 mod intake;
 mod invoke;
 mod locked;
+mod post;
 mod rejection;
 mod renewal;
 mod roster;

@@ -8,7 +8,6 @@ use super::shutdown::Kind;
 use super::shutdown::may_run;
 use super::step::Effects;
 use super::step::Item;
-use crate::queue::Ticket;
 use crate::time::Due;
 use crate::time::Now;
 
@@ -19,7 +18,8 @@ impl<I: Item> Core<I> {
     /// question that began before the change that its owner wants it to see. It is marked. The mark is
     /// taken off when a question begins; one that is found when the task comes back is younger than the
     /// answer it comes with, and the task is asked once more.
-    pub(crate) fn renew(&mut self, item: &I, ticket: Ticket, effects: &mut Effects<I>) {
+    pub(crate) fn renew(&mut self, item: &I, effects: &mut Effects<I>) {
+        let ticket = self.ticket_of(item);
         match self.agenda.find(ticket) {
             Some(entry) if entry.item.is_ended() => {}
             Some(entry) if entry.kind == Kind::Recurring => {

@@ -16,6 +16,7 @@ use super::hooks::Hooks;
 use super::inbox::Inbox;
 use super::inbox::Withdrawal;
 use super::locked::Locked;
+use super::post::Post;
 use super::roster::WorkerNumber;
 use super::shutdown::RunState;
 use super::step::Done;
@@ -30,6 +31,7 @@ use crate::sync::Apart;
 use crate::sync::AtomicU64;
 use crate::sync::Mutex;
 use crate::sync::Ordering;
+use crate::sync::planted;
 use crate::sync::thread_number;
 use crate::task::AnyTask;
 use crate::task::Header;
@@ -41,6 +43,7 @@ use crate::task::TaskState;
 use crate::task::any::Farewell;
 use crate::task::any::Verdict;
 use crate::time::Clock;
+use crate::time::Due;
 use crate::time::Epoch;
 use crate::time::Gate;
 use crate::time::Now;
@@ -56,6 +59,14 @@ pub(super) type AnyItem = Arc<dyn AnyTask>;
 impl Item for AnyItem {
     fn sequence(&self) -> u64 {
         self.header().id.0
+    }
+
+    fn ticket(&self) -> Ticket {
+        self.header().ticket()
+    }
+
+    fn due(&self) -> Due {
+        (**self).due()
     }
 
     fn set_ticket(&self, ticket: Ticket) {
@@ -133,7 +144,12 @@ impl Shell {
         self.alter(|core, _| look(core))
     }
 
-    pub(super) fn next(&self, worker: WorkerNumber, done: Done, now: Now) -> Take<AnyItem> {
+    pub(super) fn next(
+        &self,
+        worker: WorkerNumber,
+        done: Done<AnyItem>,
+        now: Now,
+    ) -> Take<AnyItem> {
         self.alter(|core, effects| core.next(worker, done, now, effects))
     }
 
@@ -142,7 +158,7 @@ impl Shell {
         self.alter_and_count(|core, effects| core.prestart(1, effects)).1 > 0
     }
 
-    pub(super) fn settle(&self, worker: WorkerNumber, done: Done) {
+    pub(super) fn settle(&self, worker: WorkerNumber, done: Done<AnyItem>) {
         self.step(|core, now, effects| core.settle(worker, done, now, effects));
     }
 
@@ -176,7 +192,14 @@ impl Shell {
 
     pub(super) fn shutdown_now(&self) -> Vec<AnyItem> {
         let now = Now::read(&*self.clock);
-        self.alter_locked(self.lock_closed(), |core, effects| core.shutdown_now(now, effects)).0
+        let closed = self.lock_closed();
+        let mut drained =
+            self.alter_locked(closed, |core, effects| core.shutdown_now(now, effects)).0;
+        if planted("L10") {
+            let posts = self.locked.lock().posts.clone();
+            drained.extend(posts.iter().filter_map(|(_, post)| post.task()));
+        }
+        drained
     }
 
     /// Waits until the pool has terminated, `limit` has passed, or the calling run is asked to stop.
@@ -219,8 +242,8 @@ impl Shell {
         drop_contained(old);
     }
 
-    pub(super) fn gate(&self, worker: WorkerNumber) -> Option<Arc<Gate>> {
-        self.locked.lock().gate(worker).cloned()
+    pub(super) fn post(&self, worker: WorkerNumber) -> Option<Arc<Post>> {
+        self.locked.lock().post(worker).cloned()
     }
 
     pub(super) fn worker_arrived(&self, worker: WorkerNumber) {
@@ -228,20 +251,27 @@ impl Shell {
     }
 
     pub(super) fn worker_left(&self, worker: WorkerNumber) {
-        self.locked.lock().gates.retain(|(number, _)| *number != worker);
+        self.close_post(worker);
         self.announcer.announce(&Event::WorkerStopped { worker });
     }
 
     /// Takes note that a worker did not start.
     pub(super) fn lose_worker(&self, worker: WorkerNumber) {
-        self.locked.lock().gates.retain(|(number, _)| *number != worker);
-        self.step(|core, now, effects| core.lose(worker, now, effects));
+        let left = self.close_post(worker);
+        self.step(|core, now, effects| core.lose(worker, left, now, effects));
     }
 
     /// Takes note that a worker's thread has died.
     pub(super) fn replace_worker(&self, worker: WorkerNumber) {
-        self.locked.lock().gates.retain(|(number, _)| *number != worker);
-        self.step(|core, now, effects| core.replace(worker, now, effects));
+        let left = self.close_post(worker);
+        self.step(|core, now, effects| core.replace(worker, left, now, effects));
+    }
+
+    /// Forgets the post of a worker that is gone, and hands out what it has left there.
+    fn close_post(&self, worker: WorkerNumber) -> Option<AnyItem> {
+        let post = self.post(worker)?;
+        self.locked.lock().posts.retain(|(number, _)| *number != worker);
+        post.clear()
     }
 
     pub(super) fn announce_refusal(&self, worker: WorkerNumber, reason: &str) {
@@ -278,6 +308,7 @@ impl Shell {
         rare: Rare<AnyItem>,
         release: Few<AnyItem>,
         farewells: Vec<Option<Farewell>>,
+        interrupted: Vec<(Arc<Post>, u64)>,
     ) -> usize {
         let started = rare.start.into_iter().filter(|worker| self.start_worker(*worker)).count();
         for (task, farewell) in rare.cancel.into_iter().zip(farewells) {
@@ -292,8 +323,8 @@ impl Shell {
         for task in rare.renew {
             self.ask_anew(&task);
         }
-        for task in rare.interrupt {
-            task.interrupt();
+        for (post, number) in interrupted {
+            post.interrupt(number);
         }
         drop_contained(release);
         if rare.tidy {
@@ -368,7 +399,7 @@ impl Home for Shell {
     }
 
     fn renew(&self, task: &AnyItem) {
-        self.alter(|core, effects| core.renew(task, task.header().ticket(), effects));
+        self.alter(|core, effects| core.renew(task, effects));
     }
 }
 

@@ -9,6 +9,8 @@ use crate::time::Tick;
 /// What the core has to know of a task.
 pub(crate) trait Item: Clone {
     fn sequence(&self) -> u64;
+    fn ticket(&self) -> Ticket;
+    fn due(&self) -> Due;
     fn set_ticket(&self, ticket: Ticket);
     /// Whether the task has ended, so that there is no point in keeping it.
     fn is_ended(&self) -> bool;
@@ -34,8 +36,8 @@ pub(crate) enum Take<I> {
 }
 
 /// What a worker has done since it last asked.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Done {
+#[derive(Debug)]
+pub(crate) enum Done<I> {
     /// Nothing: it has just started, or has waited.
     Nothing,
     /// It found that its task had ended before.
@@ -43,7 +45,7 @@ pub(crate) enum Done {
     /// It has run its task, which will not run again.
     Ended,
     /// It has run its task, which is due again.
-    Recurs(Due),
+    Recurs(I, Due),
     /// The future of the run is pending, and the task is among the suspended.
     Suspended,
 }
@@ -72,8 +74,8 @@ pub(crate) struct Rare<I> {
     pub(crate) cancel: Vec<I>,
     /// Tasks that are to ask anew when they are due, and that then enter again, or have ended.
     pub(crate) renew: Vec<I>,
-    /// Tasks whose runs are to be asked to stop.
-    pub(crate) interrupt: Vec<I>,
+    /// Workers whose runs are to be asked to stop, with the numbers of their tasks.
+    pub(crate) interrupt: Vec<(WorkerNumber, u64)>,
     /// Whether nothing is left, and the pool is to be declared terminated.
     pub(crate) tidy: bool,
 }

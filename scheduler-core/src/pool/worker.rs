@@ -1,11 +1,12 @@
 //! One worker's life: take, run, settle, again.
 //!
 //! The steps of a run are functions of their own, because a virtual worker takes them one by one:
-//! [`take`] claims a task, [`execute`] runs its body, [`finish`] makes the outcome known. A thread does
-//! the last two in one.
+//! [`Bench::take`] claims a task, [`execute`] runs its body, [`finish`] makes the outcome known. A thread
+//! does the last two in one.
 
 use std::sync::Arc;
 
+use super::post::Post;
 use super::roster::WorkerNumber;
 use super::shell::AnyItem;
 use super::shell::Shell;
@@ -20,12 +21,21 @@ use crate::task::any::Verdict;
 use crate::task::state::Suspend;
 use crate::time::Now;
 use crate::time::Tick;
+use crate::unwind::drop_contained;
 
 /// What a worker got when it asked for something to do.
 pub(super) enum Taken {
     Run(Run),
     Waits(Option<Tick>),
     Leaves,
+}
+
+/// Where a worker works: its pool, and its post there.
+#[derive(Clone, Copy)]
+pub(super) struct Bench<'a> {
+    pub(super) shell: &'a Arc<Shell>,
+    pub(super) worker: WorkerNumber,
+    pub(super) post: &'a Post,
 }
 
 /// A task whose body has been executed by a worker, and whose outcome is not known yet.
@@ -50,54 +60,68 @@ impl Executed {
 /// The life of a worker on its own thread.
 pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
     let presence = Presence { shell, worker, has_left: false };
-    let Some(gate) = shell.gate(worker) else { return };
+    let Some(post) = shell.post(worker) else { return };
+    let bench = Bench { shell, worker, post: &post };
     shell.clock.sharpen();
     shell.worker_arrived(worker);
     let mut done = Done::Nothing;
     loop {
-        let seen = gate.epoch();
-        match take(shell, worker, std::mem::replace(&mut done, Done::Nothing)) {
-            Taken::Run(run) => done = run_through(shell, worker, run),
-            Taken::Waits(until) => shell.wait(&gate, seen, until),
+        let seen = post.gate.epoch();
+        match bench.take(std::mem::replace(&mut done, Done::Nothing)) {
+            Taken::Run(run) => done = bench.run_through(run),
+            Taken::Waits(until) => shell.wait(&post.gate, seen, until),
             Taken::Leaves => break,
         }
     }
     presence.leave();
 }
 
-/// Gives back what the worker has run, and claims the next task that can be run.
-pub(super) fn take(shell: &Arc<Shell>, worker: WorkerNumber, done: Done) -> Taken {
-    let mut done = done;
-    loop {
-        let now = Now::read(&*shell.clock);
-        let task = match shell.next(worker, done, now) {
-            Take::Wait(until) => return Taken::Waits(until),
-            Take::Leave => return Taken::Leaves,
-            Take::Again => {
-                done = Done::Nothing;
-                continue;
+impl Bench<'_> {
+    /// Gives back what the worker has run, and claims the next task that can be run.
+    pub(super) fn take(&self, done: Done<AnyItem>) -> Taken {
+        let mut done = done;
+        loop {
+            let now = Now::read(&*self.shell.clock);
+            self.clear();
+            let task = match self.shell.next(self.worker, done, now) {
+                Take::Wait(until) => return Taken::Waits(until),
+                Take::Leave => return Taken::Leaves,
+                Take::Again => {
+                    done = Done::Nothing;
+                    continue;
+                }
+                Take::Run(task) => task,
+            };
+            self.post.lay(&task);
+            if let Some(run) = begin(self.shell, task, now) {
+                return Taken::Run(run);
             }
-            Take::Run(task) => task,
-        };
-        if let Some(run) = begin(shell, task, now) {
-            return Taken::Run(run);
+            done = Done::Skipped;
         }
-        done = Done::Skipped;
+    }
+
+    /// Lets go of the last task. Before the pool hears of that, which may be its end, and not before the
+    /// clock has answered: what lies on the desk of a worker that dies is cancelled.
+    #[inline]
+    fn clear(&self) {
+        if let Some(last) = self.post.clear() {
+            drop_contained(last);
+        }
+    }
+
+    /// Executes the body of a claimed task, and makes the outcome known.
+    fn run_through(&self, run: Run) -> Done<AnyItem> {
+        run.enter(|run| match run.task().run(run, &**self.shell) {
+            Some(verdict) => done_by(verdict, run),
+            None => suspend(self.shell, self.worker, run),
+        })
     }
 }
 
-/// Executes the body of a claimed task, and makes the outcome known.
-fn run_through(shell: &Arc<Shell>, worker: WorkerNumber, run: Run) -> Done {
-    run.enter(|run| match run.task().run(run, &**shell) {
-        Some(verdict) => done_by(verdict),
-        None => suspend(shell, worker, run),
-    })
-}
-
 /// Executes the body of a task that a virtual worker has claimed.
-pub(super) fn execute(shell: &Arc<Shell>, worker: WorkerNumber, run: Run) -> Executed {
-    let result = run.clone().enter(|run| run.task().execute(run, &**shell));
-    Executed { worker, run, result }
+pub(super) fn execute(bench: &Bench<'_>, run: Run) -> Executed {
+    let result = run.clone().enter(|run| run.task().execute(run, &**bench.shell));
+    Executed { worker: bench.worker, run, result }
 }
 
 /// Makes the outcome of a virtual worker's run known, and gives the task back to the pool.
@@ -105,8 +129,11 @@ pub(super) fn finish(shell: &Arc<Shell>, executed: Executed) {
     let Executed { worker, run, result } = executed;
     let done = match result {
         any::Executed::Pending => suspend(shell, worker, &run),
-        any::Executed::Over => run.enter(|run| done_by(run.task().settle(run, &**shell))),
+        any::Executed::Over => run.enter(|run| done_by(run.task().settle(run, &**shell), run)),
     };
+    if let Some(post) = shell.post(worker) {
+        drop_contained(post.clear());
+    }
     shell.settle(worker, done);
 }
 
@@ -119,9 +146,10 @@ fn begin(shell: &Arc<Shell>, task: AnyItem, now: Now) -> Option<Run> {
     Some(Run::new(task, begun))
 }
 
-fn done_by(verdict: Verdict) -> Done {
+#[inline]
+fn done_by(verdict: Verdict, run: &Run) -> Done<AnyItem> {
     match verdict {
-        Verdict::Requeue(due) => Done::Recurs(due),
+        Verdict::Requeue(due) => Done::Recurs(Arc::clone(run.task()), due),
         Verdict::Ended(_) => Done::Ended,
     }
 }
@@ -130,7 +158,7 @@ fn done_by(verdict: Verdict) -> Done {
 ///
 /// RACE: the waker may be called at any time. The pool lists the task among the suspended *before*
 /// the state says so, because from then on a wake puts the task back into the queue.
-fn suspend(shell: &Arc<Shell>, worker: WorkerNumber, run: &Run) -> Done {
+fn suspend(shell: &Arc<Shell>, worker: WorkerNumber, run: &Run) -> Done<AnyItem> {
     let task = run.task();
     shell.suspend(worker, task);
     match task.suspend() {

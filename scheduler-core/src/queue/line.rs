@@ -20,7 +20,7 @@ const KEPT: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Line<T> {
     /// INVARIANT: the keys grow, and the first place holds an item.
-    places: VecDeque<Option<(Key, T)>>,
+    places: VecDeque<(Key, Option<T>)>,
     /// The number of the first place. A number is given once, so that no ticket fits two items.
     number: u64,
     len: usize,
@@ -52,45 +52,50 @@ impl<T> Line<T> {
     pub(crate) fn push(&mut self, key: Key, item: T) {
         self.last = key;
         self.len += 1;
-        self.places.push_back(Some((key, item)));
+        self.places.push_back((key, Some(item)));
     }
 
     #[inline]
     pub(crate) fn first(&self) -> Option<Key> {
-        self.places.front()?.as_ref().map(|(key, _)| *key)
+        self.places.front().map(|(key, _)| *key)
     }
 
     pub(crate) fn second(&self) -> Option<Key> {
-        self.places.iter().flatten().nth(1).map(|(key, _)| *key)
+        self.places.iter().filter(|(_, item)| item.is_some()).nth(1).map(|(key, _)| *key)
     }
 
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<T> {
-        let (_, item) = self.places.pop_front()??;
+    pub(crate) fn pop(&mut self) -> Option<(Key, T)> {
+        let (key, item) = self.places.pop_front()?;
         self.number += 1;
         self.len -= 1;
         self.trim();
-        Some(item)
+        Some((key, item?))
+    }
+
+    /// The ticket of the item with this key, if there is one.
+    pub(crate) fn seek(&self, key: Key) -> Option<Ticket> {
+        let position = self.places.binary_search_by_key(&key, |(key, _)| *key).ok()?;
+        Some(Ticket::in_line(self.number + position as u64))
     }
 
     pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<T> {
         let position = self.position(ticket)?;
-        let (_, item) = self.places.get_mut(position)?.take()?;
+        let item = self.places.get_mut(position)?.1.take()?;
         self.len -= 1;
         self.trim();
         Some(item)
     }
 
     pub(crate) fn find(&self, ticket: Ticket) -> Option<&T> {
-        let place = self.places.get(self.position(ticket)?)?;
-        place.as_ref().map(|(_, item)| item)
+        self.places.get(self.position(ticket)?)?.1.as_ref()
     }
 
     /// Takes out all items for which `leaves` holds, in their order.
     pub(crate) fn extract(&mut self, leaves: &mut dyn FnMut(Key, &T) -> bool) -> Vec<(Key, T)> {
         let mut out = Vec::new();
-        for place in &mut self.places {
-            out.extend(place.take_if(|(key, item)| leaves(*key, item)));
+        for (key, place) in &mut self.places {
+            out.extend(place.take_if(|item| leaves(*key, item)).map(|item| (*key, item)));
         }
         self.len -= out.len();
         self.trim();
@@ -99,7 +104,11 @@ impl<T> Line<T> {
 
     /// Calls `visit` for each item, in their order.
     pub(crate) fn for_each(&self, visit: &mut dyn FnMut(Key, &T)) {
-        self.places.iter().flatten().for_each(|(key, item)| visit(*key, item));
+        self.places.iter().for_each(|(key, item)| {
+            if let Some(item) = item {
+                visit(*key, item);
+            }
+        });
     }
 
     fn position(&self, ticket: Ticket) -> Option<usize> {
@@ -109,7 +118,7 @@ impl<T> Line<T> {
     /// Forgets the places before the first item.
     #[inline]
     fn trim(&mut self) {
-        while let Some(None) = self.places.front() {
+        while let Some((_, None)) = self.places.front() {
             self.places.pop_front();
             self.number += 1;
         }
@@ -155,7 +164,7 @@ mod tests {
             assert!(line.remove(*ticket).is_some());
         }
         assert!(line.admits(Key { due: u64::MAX, sequence: 0 }).is_none());
-        assert_eq!((line.len(), line.pop(), line.len()), (1, Some(0), 0));
+        assert_eq!((line.len(), line.pop(), line.len()), (1, Some((key(0), 0)), 0));
         assert!(line.admits(key(0)).is_some());
         assert!(line.places.capacity() <= KEPT * 2);
     }
@@ -182,10 +191,12 @@ mod tests {
                             last = Some(key);
                         }
                     }
-                    3 => prop_assert_eq!(line.pop(), model.pop_first().map(|(_, value)| value)),
+                    3 => prop_assert_eq!(line.pop(), model.pop_first()),
                     4 if !tickets.is_empty() => {
                         let (ticket, key) = tickets[choice as usize % tickets.len()];
                         prop_assert_eq!(line.find(ticket), model.get(&key));
+                        let sought = line.seek(key).filter(|ticket| line.find(*ticket).is_some());
+                        prop_assert_eq!(sought, model.get(&key).map(|_| ticket));
                         prop_assert_eq!(line.remove(ticket), model.remove(&key));
                     }
                     _ if choice == 0 => {

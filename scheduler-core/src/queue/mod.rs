@@ -50,7 +50,7 @@ impl Ticket {
     /// A ticket that no item ever has.
     pub(crate) const NONE: Self = Self(u64::MAX);
 
-    /// The ticket of an item that is on its way into the queue.
+    /// The ticket of an item that is on its way into the queue, or stands in line there.
     pub(crate) const STAGED: Self = Self(u64::MAX - 1);
 
     const MARK: u64 = 1 << 63;

@@ -59,6 +59,15 @@ impl SystemClock {
     pub fn new() -> Self {
         Self { origin: count() }
     }
+
+    /// Looks at both clocks, and keeps that for the next readings of this thread.
+    #[cold]
+    #[inline(never)]
+    fn look(&self) -> Now {
+        let look = Look::take(self.origin, || self.now(), || Utc::now().into());
+        let _ = LAST_LOOK.try_with(|last| last.set(look));
+        Now { tick: look.at, wall: look.wall }
+    }
 }
 
 /// For how long a look at the wall clock is good, while the monotonic clock tells what has passed since.
@@ -141,9 +150,7 @@ impl Clock for SystemClock {
                 return Now { tick, wall: last.wall + passed };
             }
         }
-        let look = Look::take(self.origin, || self.now(), || Utc::now().into());
-        let _ = LAST_LOOK.try_with(|last| last.set(look));
-        Now { tick: look.at, wall: look.wall }
+        self.look()
     }
 
     /// Linux may end a wait 50 µs late, so that several threads wake up together; a thread can ask it
