@@ -39,8 +39,11 @@ pub(crate) struct Agenda<T> {
 }
 
 impl<T> Agenda<T> {
-    pub(crate) fn new() -> Self {
-        let (line, ticks, walls) = (Line::new(), WheelQueue::new(), HeapQueue::new());
+    pub(crate) fn new() -> Self
+    where
+        T: Ticketed,
+    {
+        let (line, ticks, walls) = (Line::new(), WheelQueue::new(T::look), HeapQueue::new());
         Self { line, ticks, walls, lead: None }
     }
 
@@ -164,6 +167,13 @@ impl<T> Agenda<T> {
         earlier(self.line.first(), self.ticks.first())
     }
 
+    /// Whether the first item is due now, and before this time; not if it could be one of the wall clock.
+    #[inline]
+    pub(crate) fn has_due_before(&mut self, earliest: Tick, now: Now) -> bool {
+        let due = self.first_tick().map(|key| Tick::from_nanos(key.due));
+        self.walls.len() == 0 && due.is_some_and(|due| due < earliest && due <= now.tick)
+    }
+
     /// When to look again, on the monotonic clock: when the first item is due, or may be.
     ///
     /// What is due at the end of time needs no look: a wait until then would spin on a clock that has
@@ -230,6 +240,9 @@ impl<T> Agenda<T> {
 /// What is told where it stands in the queue.
 pub(crate) trait Ticketed {
     fn set_ticket(&self, ticket: Ticket);
+
+    /// Has what is behind it brought into the cache.
+    fn look(&self);
 }
 
 #[inline]
@@ -279,6 +292,8 @@ mod tests {
         ($($type:ty)*) => {$(
             impl Ticketed for $type {
                 fn set_ticket(&self, _: Ticket) {}
+
+                fn look(&self) {}
             }
         )*};
     }

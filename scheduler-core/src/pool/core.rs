@@ -61,6 +61,10 @@ impl<I: Item> Ticketed for Entry<I> {
     fn set_ticket(&self, ticket: Ticket) {
         self.item.set_ticket(ticket);
     }
+
+    fn look(&self) {
+        self.item.look();
+    }
 }
 
 impl<I: Item> Core<I> {
@@ -132,6 +136,12 @@ impl<I: Item> Core<I> {
             second: second.map(|look| self.at_ease(look)),
         };
         Take::Wait(self.roster.park(worker, now.tick, looks, may_leave))
+    }
+
+    /// Whether there is a task to run before all that are due at this time or later.
+    #[inline]
+    pub(crate) fn has_due_before(&mut self, earliest: Tick, now: Now) -> bool {
+        self.state == RunState::Running && self.agenda.has_due_before(earliest, now)
     }
 
     /// Notes that the future of a worker's run is pending.

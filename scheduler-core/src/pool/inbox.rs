@@ -12,12 +12,17 @@
 //! INVARIANT: what is staged is what the calm that stands here allows. The core's changes
 //! only under this lock, and who changes it takes out what is staged, so nothing is left behind that
 //! was staged under a greater one.
+//!
+//! A worker that finds something due before all that is staged takes that, and leaves the rest for later: for
+//! when it is needed, or until there is so much of it that its submitter brings it himself. So while there is
+//! more to do than workers can, they do not meet submitters at all.
 
 use std::mem;
 
 use super::shutdown::Kind;
 use crate::queue::Ticket;
 use crate::sync::AtomicBool;
+use crate::sync::AtomicU64;
 use crate::sync::Mutex;
 use crate::sync::Ordering;
 use crate::sync::planted;
@@ -93,6 +98,8 @@ pub(super) struct Inbox<I> {
     staged: Mutex<Staged<I>>,
     /// Whether anything is staged; changed under the lock only.
     is_filled: AtomicBool,
+    /// When the first of the staged tasks is due; changed under the lock only.
+    earliest: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -104,7 +111,15 @@ struct Staged<I> {
 impl<I> Inbox<I> {
     pub(super) fn new() -> Self {
         let staged = Staged { mail: Mail::new(), calm: Calm::default() };
-        Self { staged: Mutex::new(staged), is_filled: AtomicBool::new(false) }
+        let (is_filled, earliest) = (AtomicBool::new(false), AtomicU64::new(u64::MAX));
+        Self { staged: Mutex::new(staged), is_filled, earliest }
+    }
+
+    /// When the first of the staged tasks is due; the end of time if there is none.
+    #[inline]
+    pub(super) fn earliest(&self) -> Tick {
+        // ORDERING: acquire, so that who comes after a submission sees when it is due, at the latest.
+        Tick::from_nanos(self.earliest.load(Ordering::Acquire))
     }
 
     /// Takes a task in, or hands it back because the core has to hear of it. The answer says whether
@@ -114,6 +129,11 @@ impl<I> Inbox<I> {
         let mut staged = self.staged.lock();
         if staged.calm.patience.is_none_or(|patience| letter.due < patience) {
             return Err(letter.item);
+        }
+        // ORDERING: relaxed, it is changed under the lock.
+        if letter.due.as_nanos() < self.earliest.load(Ordering::Relaxed) {
+            // ORDERING: release, see `earliest`.
+            self.earliest.store(letter.due.as_nanos(), Ordering::Release);
         }
         staged.mail.letters.push(letter);
         self.announce(&staged.mail);
@@ -163,7 +183,13 @@ impl<I> Inbox<I> {
         if planted("L11 flag") {
             drop(staged);
         }
+        self.empty();
+    }
+
+    /// Notes that nothing is staged any more.
+    fn empty(&self) {
         self.is_filled.store(false, Ordering::Release);
+        self.earliest.store(u64::MAX, Ordering::Release);
     }
 
     /// Changes the calm, and takes out what was staged under the one before, in exchange for empty lists.
@@ -171,7 +197,7 @@ impl<I> Inbox<I> {
         let mut staged = self.staged.lock();
         staged.calm = calm;
         if !staged.mail.is_empty() && !planted("L11") {
-            self.is_filled.store(false, Ordering::Release);
+            self.empty();
             mem::swap(&mut staged.mail, room);
         }
     }

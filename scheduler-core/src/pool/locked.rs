@@ -76,6 +76,25 @@ impl Shell {
     ) -> (R, usize) {
         let mut effects = Effects::new();
         self.collect(&mut locked, &mut effects);
+        self.alter_collected(locked, effects, step)
+    }
+
+    /// As [`alter_locked`](Self::alter_locked), for a step to which nothing matters that is staged.
+    pub(super) fn alter_only<R>(
+        &self,
+        locked: MutexGuard<'_, Locked>,
+        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
+    ) -> (R, usize) {
+        self.alter_collected(locked, Effects::new(), step)
+    }
+
+    #[inline]
+    fn alter_collected<R>(
+        &self,
+        mut locked: MutexGuard<'_, Locked>,
+        mut effects: Effects<AnyItem>,
+        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
+    ) -> (R, usize) {
         let result = step(&mut locked.core, &mut effects);
         self.publish_calm(&mut locked, &mut effects);
         if effects.is_for_nobody() {

@@ -12,6 +12,8 @@ pub(crate) trait Item: Clone {
     fn ticket(&self) -> Ticket;
     fn due(&self) -> Due;
     fn set_ticket(&self, ticket: Ticket);
+    /// Has what is behind it brought into the cache.
+    fn look(&self);
     /// Whether the task has ended, so that there is no point in keeping it.
     fn is_ended(&self) -> bool;
     /// Notes that the due time the task is about to come with may be too old.

@@ -9,7 +9,6 @@ use super::crew::WorkerThread;
 use super::post::Post;
 use super::roster::WorkerNumber;
 use super::shell::Shell;
-use super::step::Done;
 use super::worker;
 use crate::sync::AtomicU64;
 use crate::sync::Mutex;
@@ -136,7 +135,7 @@ impl VirtualCrew {
             return Begun::Left;
         };
         let bench = worker::Bench { shell: &shell, worker, post: &post };
-        match bench.take(Done::Nothing) {
+        match bench.take(worker::Last::Nothing) {
             worker::Taken::Run(run) => {
                 let executed = Some(worker::execute(&bench, run));
                 Begun::Run(VirtualRun { shell, executed })

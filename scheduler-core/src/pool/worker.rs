@@ -19,6 +19,7 @@ use crate::task::TaskState;
 use crate::task::any;
 use crate::task::any::Verdict;
 use crate::task::state::Suspend;
+use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
 use crate::unwind::drop_contained;
@@ -64,11 +65,11 @@ pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
     let bench = Bench { shell, worker, post: &post };
     shell.clock.sharpen();
     shell.worker_arrived(worker);
-    let mut done = Done::Nothing;
+    let mut last = Last::Nothing;
     loop {
         let seen = post.gate.epoch();
-        match bench.take(std::mem::replace(&mut done, Done::Nothing)) {
-            Taken::Run(run) => done = bench.run_through(run),
+        match bench.take(std::mem::replace(&mut last, Last::Nothing)) {
+            Taken::Run(run) => last = bench.run_through(run),
             Taken::Waits(until) => shell.wait(&post.gate, seen, until),
             Taken::Leaves => break,
         }
@@ -78,16 +79,15 @@ pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
 
 impl Bench<'_> {
     /// Gives back what the worker has run, and claims the next task that can be run.
-    pub(super) fn take(&self, done: Done<AnyItem>) -> Taken {
-        let mut done = done;
+    pub(super) fn take(&self, last: Last) -> Taken {
+        let mut last = last;
         loop {
             let now = Now::read(&*self.shell.clock);
-            self.clear();
-            let task = match self.shell.next(self.worker, done, now) {
+            let task = match self.shell.next(self.worker, last.clear(self.post), now) {
                 Take::Wait(until) => return Taken::Waits(until),
                 Take::Leave => return Taken::Leaves,
                 Take::Again => {
-                    done = Done::Nothing;
+                    last = Last::Nothing;
                     continue;
                 }
                 Take::Run(task) => task,
@@ -96,25 +96,55 @@ impl Bench<'_> {
             if let Some(run) = begin(self.shell, task, now) {
                 return Taken::Run(run);
             }
-            done = Done::Skipped;
-        }
-    }
-
-    /// Lets go of the last task. Before the pool hears of that, which may be its end, and not before the
-    /// clock has answered: what lies on the desk of a worker that dies is cancelled.
-    #[inline]
-    fn clear(&self) {
-        if let Some(last) = self.post.clear() {
-            drop_contained(last);
+            last = Last::Skipped;
         }
     }
 
     /// Executes the body of a claimed task, and makes the outcome known.
-    fn run_through(&self, run: Run) -> Done<AnyItem> {
+    fn run_through(&self, run: Run) -> Last {
         run.enter(|run| match run.task().run(run, &**self.shell) {
-            Some(verdict) => done_by(verdict, run),
+            Some(verdict) => verdict.into(),
             None => suspend(self.shell, self.worker, run),
         })
+    }
+}
+
+/// What has become of the task that lies on the desk.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Last {
+    /// There is none, or it is among the suspended.
+    Nothing,
+    Skipped,
+    Ended,
+    Recurs(Due),
+}
+
+impl From<Verdict> for Last {
+    #[inline]
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Requeue(due) => Self::Recurs(due),
+            Verdict::Ended(_) => Self::Ended,
+        }
+    }
+}
+
+impl Last {
+    /// Clears the desk. Before the pool hears of that, which may be its end; and not before the clock has
+    /// answered: what lies on the desk of a worker that dies is cancelled.
+    #[inline]
+    fn clear(self, post: &Post) -> Done<AnyItem> {
+        let task = post.clear();
+        match (self, task) {
+            (Self::Recurs(due), Some(task)) => return Done::Recurs(task, due),
+            (_, Some(task)) => drop_contained(task),
+            (_, None) => {}
+        }
+        match self {
+            Self::Nothing => Done::Nothing,
+            Self::Skipped => Done::Skipped,
+            Self::Ended | Self::Recurs(_) => Done::Ended,
+        }
     }
 }
 
@@ -127,14 +157,13 @@ pub(super) fn execute(bench: &Bench<'_>, run: Run) -> Executed {
 /// Makes the outcome of a virtual worker's run known, and gives the task back to the pool.
 pub(super) fn finish(shell: &Arc<Shell>, executed: Executed) {
     let Executed { worker, run, result } = executed;
-    let done = match result {
+    let last = match result {
         any::Executed::Pending => suspend(shell, worker, &run),
-        any::Executed::Over => run.enter(|run| done_by(run.task().settle(run, &**shell), run)),
+        any::Executed::Over => run.enter(|run| run.task().settle(run, &**shell).into()),
     };
     if let Some(post) = shell.post(worker) {
-        drop_contained(post.clear());
+        shell.settle(worker, last.clear(&post));
     }
-    shell.settle(worker, done);
 }
 
 #[inline]
@@ -146,19 +175,11 @@ fn begin(shell: &Arc<Shell>, task: AnyItem, now: Now) -> Option<Run> {
     Some(Run::new(task, begun))
 }
 
-#[inline]
-fn done_by(verdict: Verdict, run: &Run) -> Done<AnyItem> {
-    match verdict {
-        Verdict::Requeue(due) => Done::Recurs(Arc::clone(run.task()), due),
-        Verdict::Ended(_) => Done::Ended,
-    }
-}
-
 /// Lets go of a run whose future is pending.
 ///
 /// RACE: the waker may be called at any time. The pool lists the task among the suspended *before*
 /// the state says so, because from then on a wake puts the task back into the queue.
-fn suspend(shell: &Arc<Shell>, worker: WorkerNumber, run: &Run) -> Done<AnyItem> {
+fn suspend(shell: &Arc<Shell>, worker: WorkerNumber, run: &Run) -> Last {
     let task = run.task();
     shell.suspend(worker, task);
     match task.suspend() {
@@ -167,7 +188,7 @@ fn suspend(shell: &Arc<Shell>, worker: WorkerNumber, run: &Run) -> Done<AnyItem>
         Suspend::WasCancelled if planted("L12 cancel") => {}
         Suspend::WasCancelled => shell.withdraw(&**task),
     }
-    Done::Nothing
+    Last::Nothing
 }
 
 /// A worker's presence in its pool; if its thread unwinds, the pool loses it and replaces it.

@@ -97,7 +97,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         let mut slot = self.slot.lock();
         match slot.state.requeue() {
             Settle::Done => {
-                slot.due = next;
+                slot.set_due(next);
                 slot.put_work(work);
                 Verdict::Requeue(next)
             }
@@ -184,7 +184,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
                 self.part(slot, farewell, outcome)
             }
             Settle::WasCancelled => {
-                let due = slot.due;
+                let due = slot.due();
                 drop(slot);
                 discard(&self.header, outcome);
                 Verdict::Requeue(due)

@@ -46,7 +46,9 @@ impl<T: Clone> Ended<'_, T> {
 /// What a task's lock guards.
 pub(super) struct Slot<T, B> {
     pub(super) state: StateMachine,
-    pub(super) due: Due,
+    /// The due time, of which clock and when: apart, so that the first takes no room of its own.
+    is_due_by_wall: bool,
+    due: u64,
     /// INVARIANT: absent while the task is executed, and after it has ended.
     pub(super) body: Option<B>,
     rare: Option<Box<Rare<T>>>,
@@ -132,9 +134,21 @@ pub(super) fn discard<V>(header: &Header, leftover: V) {
 
 impl<T, B> Slot<T, B> {
     pub(super) fn new(work: Work<B>, due: Due) -> Self {
-        let mut slot = Self { state: StateMachine::new(), due, body: None, rare: None };
+        let (is_due_by_wall, due) = due.into_parts();
+        let mut slot =
+            Self { state: StateMachine::new(), is_due_by_wall, due, body: None, rare: None };
         slot.put_work(work);
         slot
+    }
+
+    /// When the task is due, or was for its present run.
+    #[inline]
+    pub(super) fn due(&self) -> Due {
+        Due::from_parts(self.is_due_by_wall, self.due)
+    }
+
+    pub(super) fn set_due(&mut self, due: Due) {
+        (self.is_due_by_wall, self.due) = due.into_parts();
     }
 
     /// Whether nothing is left of a body, of waiters, or of anything else that only some tasks need.

@@ -66,8 +66,10 @@ pub(crate) struct WheelQueue<T> {
 }
 
 impl<T> WheelQueue<T> {
-    pub(crate) fn new() -> Self {
-        Self { items: Slab::new(), near: Near::default(), far: Far::new(), first: None }
+    /// A queue that looks at each item in this way some time before it is the first: what comes many at a
+    /// time from far away in memory then comes at the same time.
+    pub(crate) fn new(look: fn(&T)) -> Self {
+        Self { items: Slab::new(look), near: Near::default(), far: Far::new(), first: None }
     }
 
     /// The first live entry, after dead ones before it are dropped and the near part is filled.

@@ -18,6 +18,8 @@ const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(super) struct Slab<T> {
+    /// Has what an item is made of brought into the cache.
+    look: fn(&T),
     chunks: Vec<Option<Chunk<T>>>,
     /// Vacant slots to take first, the last one before the others. To their chunks they are taken.
     recent: Vec<u32>,
@@ -76,8 +78,10 @@ impl Place {
 }
 
 impl<T> Slab<T> {
-    pub(super) fn new() -> Self {
+    /// A slab that looks at its items in this way when they are summoned.
+    pub(super) fn new(look: fn(&T)) -> Self {
         Self {
+            look,
             chunks: Vec::new(),
             recent: Vec::new(),
             open: Vec::new(),
@@ -155,7 +159,8 @@ impl<T> Slab<T> {
     /// is in the cache by then.
     pub(super) fn summon(&mut self, place: Place, home: u32) {
         let Some(Some(chunk)) = self.chunks.get_mut(place.chunk()) else { return };
-        if chunk.items[place.inside()].is_some() {
+        if let Some(item) = &chunk.items[place.inside()] {
+            (self.look)(item);
             chunk.marks[place.inside()].home = home;
         }
     }
@@ -276,7 +281,7 @@ mod tests {
 
     #[test]
     fn a_place_is_never_mistaken_for_a_later_one() {
-        let mut slab = Slab::new();
+        let mut slab = Slab::new(|_| ());
         let first = slab.insert('a', 7);
         assert_eq!(slab.take(first), Some(('a', 7)));
         let second = slab.insert('b', 8);
@@ -290,7 +295,7 @@ mod tests {
 
     #[test]
     fn no_item_is_at_a_place_that_was_never_given_out() {
-        let mut slab = Slab::new();
+        let mut slab = Slab::new(|_| ());
         slab.insert('a', 0);
         for slot in [1, CHUNK as u32 - 1, CHUNK as u32, u32::MAX] {
             let place = Place { slot, generation: 0 };
@@ -302,7 +307,7 @@ mod tests {
 
     #[test]
     fn what_many_items_took_is_given_back_and_taken_again() {
-        let mut slab = Slab::new();
+        let mut slab = Slab::new(|_| ());
         let mut seen = std::collections::HashSet::new();
         for round in 0..3 {
             let places: Vec<Place> = (0..40 * CHUNK).map(|item| slab.insert(item, 0)).collect();
@@ -319,7 +324,7 @@ mod tests {
 
     #[test]
     fn a_slot_is_worn_out_after_all_its_generations() {
-        let mut slab = Slab::new();
+        let mut slab = Slab::new(|_| ());
         let place = slab.insert('a', 0);
         slab.take(place);
         let chunk = slab.chunks[0].as_mut().unwrap();
