@@ -4,7 +4,6 @@ mod kit;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use kit::CAP;
 use kit::HOUR;
 use kit::Journal;
 use kit::ManualPool;
+use kit::Mutex;
 use kit::NANO;
 use kit::Pending;
 use kit::Random;
