@@ -122,6 +122,12 @@ impl<T> Agenda<T> {
         }
     }
 
+    /// Whether anything waits for the wall clock, or has since the last look at it.
+    #[inline]
+    pub(crate) fn waits_for_the_wall(&self) -> bool {
+        self.lead.is_some() || self.walls.len() > 0
+    }
+
     /// Takes out what waits for a time ahead on the wall clock, if that was set back since the last look.
     ///
     /// A clock set forward needs nothing: what is due then is due. But a clock set back shows times

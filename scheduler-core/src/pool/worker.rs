@@ -22,7 +22,6 @@ use crate::task::state::Suspend;
 use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
-use crate::unwind::drop_contained;
 
 /// What a worker got when it asked for something to do.
 pub(super) enum Taken {
@@ -137,8 +136,8 @@ impl Last {
         let task = post.clear();
         match (self, task) {
             (Self::Recurs(due), Some(task)) => return Done::Recurs(task, due),
-            (_, Some(task)) => drop_contained(task),
-            (_, None) => {}
+            // Contains by itself what its user's destructors do.
+            (_, task) => drop(task),
         }
         match self {
             Self::Nothing => Done::Nothing,

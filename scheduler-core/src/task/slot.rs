@@ -94,21 +94,26 @@ pub(crate) struct Work<B> {
 /// What is to be done outside the lock when a task has ended.
 pub(super) struct Farewell<T, B> {
     pub(super) work: Option<Work<B>>,
+    rest: Option<Rest<T>>,
+    pub(super) state: TaskState,
+}
+
+/// What only some tasks leave behind.
+struct Rest<T> {
     step: Option<Result<Step<T>, Failure>>,
     waiters: Vec<(u64, Waiter)>,
-    pub(super) state: TaskState,
 }
 
 impl<T, B: Steps<T>> Farewell<T, B> {
     /// Tells all waiters, and drops what is left.
     #[inline]
     pub(super) fn say(self, header: &Header) {
-        if !self.waiters.is_empty() {
-            tell(self.waiters, self.state);
-        }
-        let work = self.work.filter(|work| !work.is_spent());
-        if work.is_some() || self.step.is_some() {
-            discard(header, (work, self.step));
+        let step = self.rest.and_then(|Rest { step, waiters }| {
+            tell(waiters, self.state);
+            step
+        });
+        if self.work.as_ref().is_some_and(|work| !work.is_spent()) || step.is_some() {
+            discard(header, (self.work, step));
         }
     }
 }
@@ -135,10 +140,9 @@ pub(super) fn discard<V>(header: &Header, leftover: V) {
 impl<T, B> Slot<T, B> {
     pub(super) fn new(work: Work<B>, due: Due) -> Self {
         let (is_due_by_wall, due) = due.into_parts();
-        let mut slot =
-            Self { state: StateMachine::new(), is_due_by_wall, due, body: None, rare: None };
-        slot.put_work(work);
-        slot
+        let Work { body, around } = work;
+        let rare = around.map(|around| Box::new(Rare { around: Some(around), ..Rare::default() }));
+        Self { state: StateMachine::new(), is_due_by_wall, due, body: Some(body), rare }
     }
 
     /// When the task is due, or was for its present run.
@@ -213,11 +217,10 @@ impl<T, B> Slot<T, B> {
     /// What is to be told and dropped of a task that has just ended, and of its body.
     #[inline]
     pub(super) fn farewell(&mut self, work: Option<Work<B>>) -> Farewell<T, B> {
-        let (step, waiters) = match self.rare_if_any() {
-            None => (None, Vec::new()),
-            Some(rare) => (rare.step.take(), rare.waiters.take()),
-        };
-        Farewell { work, step, waiters, state: self.state.visible() }
+        let rest = self
+            .rare_if_any()
+            .map(|rare| Rest { step: rare.step.take(), waiters: rare.waiters.take() });
+        Farewell { work, rest, state: self.state.visible() }
     }
 
     /// Ends the task as cancelled, if it has not ended.
@@ -233,7 +236,8 @@ impl<T, B> Slot<T, B> {
             if let Some(work) = farewell.work.take() {
                 self.put_work(work);
             }
-            if let Some(step) = farewell.step.take() {
+            let step = farewell.rest.as_mut().and_then(|rest| rest.step.take());
+            if let Some(step) = step {
                 self.rare().step = Some(step);
             }
         }
