@@ -14,7 +14,7 @@ use super::shell::AnyItem;
 use super::shell::Shell;
 use super::shutdown::Kind;
 use super::step::Effects;
-use crate::queue::Ticket;
+use super::step::Item;
 use crate::sync::MutexGuard;
 use crate::sync::planted;
 use crate::task::AnyTask;
@@ -199,9 +199,7 @@ impl Shell {
     /// Puts a task into the inbox, or hands it back because the core has to hear of it.
     fn stage(&self, item: AnyItem, kind: Kind, due: Due, now: Now) -> Result<(), AnyItem> {
         let Due::Tick(due) = due else { return Err(item) };
-        let header = item.header();
-        header.set_ticket(Ticket::STAGED);
-        let (sequence, is_due) = (header.id.0, due <= now.tick);
+        let (sequence, is_due) = (item.sequence(), due <= now.tick);
         if self.inbox.stage(Letter { item, sequence, kind, due, is_due })? {
             // Waits for the lock like anybody else: submitters that never wait would keep those away from
             // it who have something to say, such as that the pool ends.

@@ -66,7 +66,7 @@ pub(crate) struct Header {
     /// Whether this is no task of the user's, but a call that the pool makes at a time.
     pub(crate) is_alarm: bool,
     link: Arc<Link>,
-    /// Where the task stands in its pool's queue; written and read under the pool's lock.
+    /// Where the task stands in its pool's queue; written under the pool's lock.
     ticket: AtomicU64,
     /// Whether the only run of a nameless one-shot was asked to stop.
     is_stop_asked: AtomicBool,
@@ -96,7 +96,7 @@ impl Header {
             traits,
             is_alarm: false,
             link,
-            ticket: AtomicU64::new(Ticket::NONE.to_bits()),
+            ticket: AtomicU64::new(Ticket::STAGED.to_bits()),
             is_stop_asked: AtomicBool::new(false),
             renewal_asked: AtomicBool::new(false),
         }

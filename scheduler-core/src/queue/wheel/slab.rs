@@ -11,6 +11,9 @@ const CHUNK: usize = 256;
 /// So many slots that were vacated last are kept at hand.
 const RECENT_MAX: usize = 64;
 
+/// So many slots are taken from a chunk at once.
+const FEW: usize = 16;
+
 /// The generations of a slot: they take 30 bits of a ticket.
 const GENERATIONS: u32 = 1 << 30;
 
@@ -165,7 +168,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// A slot of the chunk that was opened last, or of a new one.
+    /// A slot of the chunk that was opened last, or of a new one; some more of it are at hand then.
     #[inline(never)]
     fn vacant_slot(&mut self) -> u32 {
         loop {
@@ -173,13 +176,17 @@ impl<T> Slab<T> {
                 self.add_chunk();
                 continue;
             };
-            let vacant =
-                self.chunks[number as usize].as_mut().and_then(|chunk| chunk.vacancies.occupy());
-            if let Some(inside) = vacant {
+            let Some(chunk) = &mut self.chunks[number as usize] else {
+                self.open.pop();
+                continue;
+            };
+            let few = std::iter::from_fn(|| chunk.vacancies.occupy()).take(FEW);
+            self.recent.extend(few.map(|inside| number * CHUNK as u32 + inside));
+            if let Some(slot) = self.recent.pop() {
                 if self.spare == number {
                     self.spare = NONE;
                 }
-                return number * CHUNK as u32 + inside;
+                return slot;
             }
             self.open.pop();
         }
