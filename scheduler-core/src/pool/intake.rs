@@ -58,7 +58,7 @@ impl<I: Item> Core<I> {
         let due = letter.due;
         self.hire_if_missing(effects);
         self.collect(letter);
-        if due != Tick::MAX {
+        if due != Tick::MAX && !planted("L5 deputy") {
             effects.wake.extend(self.roster.appoint(self.at_ease(due)));
         }
     }

@@ -9,7 +9,6 @@
 use std::time::Duration;
 
 use super::shutdown::Kind;
-use crate::sync::planted;
 use crate::time::Tick;
 
 /// The number of a worker in its pool, from 1.
@@ -202,10 +201,9 @@ impl Roster {
 
     /// Sees to it that somebody looks at the queue at `next_look`, and says whom to wake for that.
     pub(crate) fn appoint(&mut self, next_look: Tick) -> Option<WorkerNumber> {
-        let is_woken_too_late = planted("L5 deputy") && self.leader.is_none();
         let leader = self.leader.take().or_else(|| self.deputy.take());
         let worker = match leader {
-            Some(leader) if leader.until <= next_look || is_woken_too_late => {
+            Some(leader) if leader.until <= next_look => {
                 self.leader = Some(leader);
                 return None;
             }
