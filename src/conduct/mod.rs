@@ -8,7 +8,7 @@
 //!
 //! | layer | files | knows | never |
 //! |---|---|---|---|
-//! | core | `rule`, `policy`, `chance`, `timetable`, `passing`, `lookahead`, `judge` | fire times, policies | a clock, a lock, a run |
+//! | core | `rule`, `policy`, `chance`, `timetable`, `passing`, `lookahead`, `meanwhile`, `judge` | fire times, policies | a clock, a lock, a run |
 //! | shell | `conductor`, `state`, `tale`, `start`, `future`, `finish`, `beside` | the lock, runs, events | decides about fire times |
 //! | control | `control`, `control_error`, `snapshot` | wishes, and what is shown | starts anything by itself |
 //!
@@ -85,6 +85,7 @@ mod finish;
 mod future;
 mod judge;
 mod lookahead;
+mod meanwhile;
 #[cfg(feature = "bench")]
 mod measure;
 mod passing;

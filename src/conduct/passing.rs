@@ -136,6 +136,18 @@ impl Limit {
         }
     }
 
+    /// The earlier of two, by both clocks.
+    pub(super) fn or_earlier(self, other: Self) -> Self {
+        let (this, that) = (self.now(), other.now());
+        let wall = this.wall.min(that.wall);
+        let is_other = (that.tick, matches!(other, Self::UpTo(_)))
+            < (this.tick, matches!(self, Self::UpTo(_)));
+        match if is_other { other } else { self } {
+            Self::Before(now) => Self::Before(Now { wall, ..now }),
+            Self::UpTo(now) => Self::UpTo(Now { wall, ..now }),
+        }
+    }
+
     pub(super) fn is_after(self, due: Due) -> bool {
         match (self, due) {
             (_, Due::NEVER) => false,

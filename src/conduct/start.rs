@@ -169,7 +169,8 @@ impl Conductor {
 
     fn begin_fully(self: &Arc<Self>, state: Guard<'_>, seat: Seat) -> Option<Opening> {
         let now = scheduler_core::Run::with_current(scheduler_core::Run::started)?;
-        let mut tale = Tale::default();
+        let (mut state, mut tale) = (state, Tale::default());
+        self.lift_pause(&mut state, &mut tale, now);
         let (mut state, choice) = match seat {
             Seat::Lead => self.choose(state, &mut tale, now),
             Seat::Beside(number) => Self::choose_beside(state, number),

@@ -206,9 +206,10 @@ impl Judge {
         holds(may_be && has_run && count > 0, || "nothing is skipped for this reason".to_owned())?;
         holds(fire <= self.times.has_come_until(now), || "it is skipped early".to_owned())?;
         let is_alone = self.policy.overlap != Overlap::Allow;
-        match self.times.skip(fire, count, now, is_alone) {
+        let passed = (fire, count, why);
+        match self.times.skip(passed, now, is_alone) {
             Err(why) => match &mut self.old_times {
-                Some(old) if !is_alone => old.skip(fire, count, now, false).map_err(|_| why),
+                Some(old) if !is_alone => old.skip(passed, now, false).map_err(|_| why),
                 _ => Err(why),
             },
             Ok(()) => Ok(()),
@@ -223,7 +224,7 @@ impl Judge {
         let may_be = match state {
             TaskState::Cancelled => self.is_cancelled,
             TaskState::Failed => self.has_failed,
-            TaskState::Completed => matches!(self.times, Times::Once { is_done: true, .. }),
+            TaskState::Completed => self.times.are_over() && self.live.is_empty(),
             _ => false,
         };
         holds(may_be, || format!("why is it {}?", state.name()))
@@ -295,7 +296,8 @@ impl Judge {
             return;
         }
         if self.live.iter().all(|live| !live.is_waiting()) {
-            let is_to_end = self.live.is_empty() && (self.is_cancelled || self.has_failed);
+            let is_over = self.is_cancelled || self.has_failed || self.times.are_over();
+            let is_to_end = self.live.is_empty() && is_over;
             self.note("at rest", holds(!is_to_end, || "the task has not ended".to_owned()));
         }
         // A run that a delay has started goes on where a new rule would start its own.
