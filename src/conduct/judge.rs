@@ -223,7 +223,7 @@ impl Judge {
         let (rule, limit) = ((&self.timetable, self.overlap), Limit::Before(at));
         let walk = Walk::new(rule, self.pending, SkipReason::Paused);
         let walk = walk.joined(self.misfire != Misfire::CatchUp).past(&self.busy, limit)?;
-        let (next, skips) = walk.all();
+        let (next, skips) = walk.all(limit);
         (self.pending, self.follows) = (next, None);
         self.forget_busy();
         Ok(skips)
@@ -248,15 +248,15 @@ impl Judge {
 
     /// Decides about a fire time that was missed, and those after it.
     fn begin_missed(&mut self, fire: FireTime, now: Now) -> Result<Verdict, Failure> {
-        let rule = (&self.timetable, self.overlap);
+        let (rule, limit) = ((&self.timetable, self.overlap), Limit::UpTo(now));
         let walk = Walk::new(rule, Some(fire), SkipReason::Misfire);
-        let walk = walk.joined(true).past(&self.busy, Limit::UpTo(now))?;
+        let walk = walk.joined(true).past(&self.busy, limit)?;
         let starts = walk.latest().is_some_and(|(latest, follows)| {
             let is_now = !Limit::Before(now).is_after(latest.due);
             let is_in_time = |run: Busy| now.tick.since(run.to.tick) <= MISSED_AFTER;
             self.misfire == Misfire::RunOnce || is_now || follows.is_some_and(is_in_time)
         });
-        let (next, skips) = if starts { walk.up_to_latest() } else { walk.all() };
+        let (next, skips) = if starts { walk.up_to_latest(limit) } else { walk.all(limit) };
         (self.pending, self.follows) = (next, None);
         self.forget_busy();
         Ok(Verdict { start: next.filter(|_| starts), skips })

@@ -47,8 +47,9 @@ pub(super) struct Walk<'a> {
     /// The first that was not gone through.
     next: Option<FireTime>,
     held: Option<Held>,
-    /// How many it has gone through.
+    /// How many it has gone through, and the last of them.
     walked: u64,
+    last: Option<FireTime>,
     /// Each with the number of its last fire time.
     skips: Vec<(Skip, u64)>,
 }
@@ -69,8 +70,8 @@ impl<'a> Walk<'a> {
         from: Option<FireTime>,
         reason: SkipReason,
     ) -> Self {
-        let (held, walked, skips) = <_>::default();
-        Self { timetable, overlap, reason, is_joined: false, next: from, held, walked, skips }
+        let (held, walked, last, skips) = <_>::default();
+        Self { timetable, overlap, reason, is_joined: false, next: from, held, walked, last, skips }
     }
 
     /// Has what was to follow a run give way to what comes during the next, if nothing comes between.
@@ -108,16 +109,22 @@ impl<'a> Walk<'a> {
         self.held.map(|held| (held.fire, held.follows))
     }
 
-    /// Lets the latest run: what came after it is not decided.
-    pub(super) fn up_to_latest(mut self) -> (Option<FireTime>, Vec<Skip>) {
-        let Some(held) = self.held else { return self.all() };
-        self.skips.retain(|(_, number)| *number < held.number);
+    /// Lets the latest run: what came after it is not decided, if it can be asked for again.
+    pub(super) fn up_to_latest(mut self, limit: Limit) -> (Option<FireTime>, Vec<Skip>) {
+        let Some(held) = self.held else { return self.all(limit) };
+        if !self.timetable.asks() {
+            self.timetable.serve(held.fire, limit);
+            self.skips.retain(|(_, number)| *number < held.number);
+        }
         (Some(held.fire), in_order(self.skips))
     }
 
     /// Skips the latest, too; gives the first fire time that was not gone through.
-    pub(super) fn all(mut self) -> (Option<FireTime>, Vec<Skip>) {
+    pub(super) fn all(mut self, limit: Limit) -> (Option<FireTime>, Vec<Skip>) {
         self.release();
+        if let Some(last) = self.last {
+            self.timetable.serve(last, limit);
+        }
         (self.next, in_order(self.skips))
     }
 
@@ -125,8 +132,8 @@ impl<'a> Walk<'a> {
         let Some(next) = self.next.filter(|next| limit.is_after(next.due)) else {
             return Ok(Passed::default());
         };
-        let passed = self.timetable.pass(next, limit)?;
-        self.next = passed.next;
+        let passed = self.timetable.go_through(next, limit)?;
+        (self.next, self.last) = (passed.next, passed.last.or(self.last));
         self.walked += passed.count;
         Ok(passed)
     }

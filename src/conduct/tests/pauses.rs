@@ -190,6 +190,26 @@ fn a_pause_that_replaces_one_whose_time_is_over_begins_anew() {
 }
 
 #[test]
+fn what_comes_during_a_manual_run_is_not_taken_for_missed() {
+    let play = |rule: crate::conduct::Rule, how, expected: &str| {
+        let mut stage = Stage::new();
+        let control = stage.task(rule, overlap(how), manual_takes(1_200));
+        stage.until(500);
+        stage.clock.advance_to(scheduler_core::Tick::ZERO + ms(3_500));
+        control.run_now().unwrap();
+        stage.settle();
+        stage.until(5_500);
+        assert_eq!(stage.heard().trim_start_matches("start 0 | "), expected, "{how:?}");
+    };
+    for rule in [rate(1_000), cron("* * * * * *")] {
+        let skip = "manual 3.5 | misfire 2 x2 | start 4.7 (3) | overlap 4 | start 5";
+        play(rule.clone(), Overlap::Skip, skip);
+        let queue_one = "manual 3.5 | misfire 3 x3 | start 4.7 (4) | start 5";
+        play(rule, Overlap::QueueOne, queue_one);
+    }
+}
+
+#[test]
 fn a_one_time_task_that_was_paused_during_its_run_ends_with_it() {
     for how in [Overlap::Skip, Overlap::QueueOne, Overlap::Allow] {
         let mut stage = Stage::new();

@@ -179,13 +179,12 @@ impl Judge {
             let is_shown = due == announced || due <= announced && self.is_late_one;
             holds(is_shown, || format!("{announced} was shown as next"))?;
         }
-        match self.times.start(fire, now, is_alone) {
-            Err(why) => match &mut self.old_times {
-                Some(old) if !is_alone => old.start(fire, now, false).map_err(|_| why),
-                _ => Err(why),
-            },
-            Ok(()) => Ok(()),
+        let Err(why) = self.times.start(fire, now, is_alone) else { return Ok(()) };
+        let Some(old) = self.old_times.as_mut().filter(|_| !is_alone) else { return Err(why) };
+        if let Some(live) = self.live.last_mut() {
+            live.rule = self.rule - 1;
         }
+        old.start(fire, now, false).map_err(|_| why)
     }
 
     fn skipped(&mut self, why: SkipReason, fire: DateTime<Utc>, count: u64, now: &Now) -> Answer {

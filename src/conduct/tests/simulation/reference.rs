@@ -75,8 +75,10 @@ pub(super) struct Reference {
     rule: usize,
     /// Of the rules before, whether their runs hold the task up although it may overlap itself.
     held_up: Vec<bool>,
-    /// What had come under a rule before and was not decided, or not told yet.
+    /// What had come under a rule before, and was not decided, or decided and not told.
     pub(super) forgotten: BTreeSet<u64>,
+    /// What may be decided, and not told before a run is over.
+    untold: BTreeSet<u64>,
     waiting: Vec<Waiting>,
     /// The next fire time that comes.
     next: u64,
@@ -106,7 +108,7 @@ impl Pace {
 
 impl Reference {
     pub(super) fn new((kind, next): (Kind, u64), policy: Policy, pace: Pace) -> Self {
-        let (held_up, forgotten, waiting, come, runs, story) = <_>::default();
+        let (held_up, forgotten, untold, waiting, come, runs, story) = <_>::default();
         Self {
             policy,
             pace,
@@ -115,6 +117,7 @@ impl Reference {
             rule: 0,
             held_up,
             forgotten,
+            untold,
             waiting,
             next,
             come,
@@ -185,6 +188,9 @@ impl Reference {
         while self.finish_one() || self.start_one() {
             self.come();
         }
+        if self.waiting.is_empty() && self.runs.is_empty() {
+            self.untold.clear();
+        }
     }
 
     /// Fire times come, and the time of a pause is over, in their order.
@@ -205,6 +211,7 @@ impl Reference {
     fn arrive(&mut self) {
         let fire = self.next;
         self.come.push(fire);
+        self.untold.insert(fire);
         self.next = match &self.kind {
             Kind::Rate(period) => fire + period,
             Kind::Cron(trigger) => after(trigger, fire),
@@ -269,6 +276,7 @@ impl Reference {
 
     fn start_scheduled(&mut self, fire: u64) {
         self.waiting.retain(|waiting| waiting.fire != fire);
+        self.untold.remove(&fire);
         self.story.fates.insert(fire, Fate::RanAt(self.now));
         self.start(Some(self.rule), fire);
     }
@@ -329,9 +337,7 @@ impl Reference {
     pub(super) fn reschedule(&mut self, (kind, next): (Kind, u64)) {
         self.rule += 1;
         self.held_up.push(!self.has_schedule());
-        let waits = self.waiting.iter().map(|waiting| waiting.fire);
-        let first = waits.chain(self.runs.iter().map(|run| run.began)).min().unwrap_or(NEVER);
-        self.forgotten.extend(self.come.iter().filter(|fire| **fire >= first));
+        self.forgotten.append(&mut self.untold);
         self.waiting.clear();
         self.runs.iter_mut().for_each(|run| run.is_awaited = false);
         (self.kind, self.next) = (kind, next);
