@@ -210,7 +210,8 @@ impl Judge {
 
     /// Passes over what had come when the task was resumed.
     pub(super) fn resumed(&mut self, at: Now) -> Result<Vec<Skip>, Failure> {
-        let Some(fire) = self.pending.filter(|fire| fire.due.is_reached(at)) else {
+        let limit = Limit::Before(at);
+        let Some(fire) = self.pending.filter(|fire| limit.is_after(fire.due)) else {
             return Ok(Vec::new());
         };
         if self.timetable.is_once() {
@@ -220,7 +221,7 @@ impl Judge {
             self.pending = Some(self.timetable.after_delay(at));
             return Ok(vec![Skip { reason: SkipReason::Paused, at: fire.at, count: 1 }]);
         }
-        let (rule, limit) = ((&self.timetable, self.overlap), Limit::Before(at));
+        let rule = (&self.timetable, self.overlap);
         let walk = Walk::new(rule, self.pending, SkipReason::Paused);
         let walk = walk.joined(self.misfire != Misfire::CatchUp).past(&self.busy, limit)?;
         let (next, skips) = walk.all(limit);

@@ -5,6 +5,8 @@ use crate::conduct::Misfire;
 use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
+use crate::conduct::chance::Chance;
+use crate::conduct::chance::Draw;
 use crate::observe::Event;
 use crate::run::Cause;
 use crate::run::Run;
@@ -147,6 +149,25 @@ fn a_wait_for_the_next_attempt_ends_with_the_time_of_a_pause() {
         assert_eq!(stage.log.events.lock().unwrap().iter().filter(failed).count(), 1, "{how:?}");
         let expected = "start 0 | paused 0.001 | resumed 20 | again 20 #2 | error 20";
         assert_eq!(stage.heard(), expected, "{how:?}");
+    }
+}
+
+#[test]
+fn an_attempt_is_not_early_when_a_pause_ends_before_it_is_due() {
+    for how in [Overlap::Skip, Overlap::QueueOne, Overlap::Allow] {
+        let wait = |seed| Chance::new(seed, "task").part_of(s(60), Draw::Retry(1, 1));
+        let seed = (0..).find(|seed| wait(*seed) > s(30)).unwrap();
+        let retry = Retry::new(1).base(s(60)).cap(s(60));
+        let policy = Policy { retry, seed, ..overlap(how) };
+        let mut stage = Stage::new();
+        let control = stage.task(rate(100_000), policy, |_| fails(0));
+        stage.until(1);
+        control.pause(None, Some(start() + s(20))).unwrap();
+        stage.until(30_000);
+        assert_eq!(stage.heard(), "start 0 | paused 0.001 | resumed 20", "{how:?}");
+        stage.until(60_000);
+        let again = format!("again {} #2", (wait(seed).as_secs_f64() * 1e3).round() / 1e3);
+        assert!(stage.heard().starts_with(&again), "{how:?}");
     }
 }
 

@@ -200,7 +200,7 @@ impl Reference {
             if self.next.min(over) > self.now {
                 return;
             }
-            if self.next <= over {
+            if self.next < over {
                 self.arrive();
             } else {
                 self.resume_at(over);
@@ -354,7 +354,7 @@ impl Reference {
     fn resume_at(&mut self, at: u64) {
         self.paused = None;
         match self.kind {
-            Kind::Delay(delay) if !self.waiting.is_empty() => {
+            Kind::Delay(delay) if self.waiting.iter().any(|waiting| waiting.fire < at) => {
                 self.skip(SkipReason::Paused, |_| true);
                 self.next = at + delay;
             }
