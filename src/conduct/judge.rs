@@ -20,6 +20,7 @@ use super::policy::Policy;
 use super::timetable::FireTime;
 use super::timetable::MISSED_AFTER;
 use super::timetable::Timetable;
+use super::timetable::wall_of;
 use crate::observe::SkipReason;
 
 /// How many runs are remembered, behind whose times missed fire times wait; when there are more, the
@@ -170,6 +171,9 @@ impl Judge {
         let Some(fire) = self.pending else { return Ok(Vec::new()) };
         self.pending = self.timetable.after_run(fire, run.began, run.at)?;
         self.follows = None;
+        if self.pending.is_some_and(|next| wall_of(next) < wall_of(fire)) {
+            self.busy.clear();
+        }
         self.settle(&run, run.began)
     }
 
@@ -226,7 +230,7 @@ impl Judge {
         let walk = walk.joined(self.misfire != Misfire::CatchUp).past(&self.busy, limit)?;
         let (next, skips) = walk.all(limit);
         (self.pending, self.follows) = (next, None);
-        self.forget_busy();
+        self.busy.clear();
         Ok(skips)
     }
 
@@ -235,7 +239,12 @@ impl Judge {
         let expected = self.seen.wall + now.tick.since(self.seen.tick);
         let is_set_back = now.wall + TOLERANCE < expected;
         self.seen = now;
-        self.pending = self.pending.map(|fire| self.timetable.renewed(fire, now, is_set_back));
+        let before = self.pending;
+        self.pending = before.map(|fire| self.timetable.renewed(fire, now, is_set_back));
+        if self.pending != before {
+            // The wall clock shows times again at which runs were in progress.
+            (self.follows, self.busy) = (None, Vec::new());
+        }
         self.pending
     }
 
@@ -286,7 +295,11 @@ impl Judge {
             let (Some(fire), Some(busy)) = (self.pending, busy.copied()) else { break };
             if self.overlap == Overlap::QueueOne {
                 // One that comes just as the run ends is the latest, too.
-                let passed = self.timetable.pass(fire, Limit::UpTo(busy.to))?;
+                let limit = Limit::UpTo(busy.to);
+                let passed = self.timetable.go_through(fire, limit)?;
+                if let Some(earlier) = passed.last_but_one {
+                    self.timetable.serve(earlier, limit);
+                }
                 let earlier = passed.count.saturating_sub(1);
                 skips.extend(skipped(SkipReason::Overlap, earlier, passed.last_but_one));
                 (self.pending, self.follows) = (passed.last, Some(busy));

@@ -70,20 +70,43 @@ fn a_delay_that_a_pause_held_up_begins_anew_when_it_ends_during_a_manual_run() {
 fn what_was_to_follow_a_run_when_a_pause_ends_during_it_is_skipped() {
     let play = |how, expected: &str| {
         let mut stage = Stage::new();
-        let control = stage
-            .task(rate(1_000), overlap(how), |run| ok(if run.number() == 1 { 5_500 } else { 0 }));
+        let long = |run: &Run| ok(if run.number() == 1 { 5_500 } else { 0 });
+        let control = stage.task(rate(1_000), overlap(how), long);
         stage.until(1_500);
         control.pause(None, None).unwrap();
         stage.until(3_500);
         control.resume().unwrap();
-        stage.until(4_500);
-        control.cancel_run().unwrap();
         stage.until(6_500);
-        let begin = "start 0 | paused 1.5 | resumed 3.5 | stop 4.5 | cancelled 5.5 |";
-        assert_eq!(stage.heard(), format!("{begin} {expected}"), "{how:?}");
+        assert_eq!(stage.heard(), format!("start 0 | {expected}"), "{how:?}");
     };
-    play(Overlap::Skip, "overlap 3 x3 | overlap 5 x2 | start 6");
-    play(Overlap::QueueOne, "overlap 2 x2 | paused 3 | overlap 4 | start 5.5 (5) | start 6");
+    let skip = "paused 1.5 | resumed 3.5 | overlap 3 x3 | overlap 5 x2 | start 6";
+    play(Overlap::Skip, skip);
+    let queue_one = "paused 1.5 | resumed 3.5 | overlap 2 x2 | paused 3 | overlap 4 | \
+                     start 5.5 (5) | start 6";
+    play(Overlap::QueueOne, queue_one);
+    let allow = "start 1 | paused 1.5 | resumed 3.5 | paused 3 x2 | start 4 | start 5 | start 6";
+    play(Overlap::Allow, allow);
+}
+
+#[test]
+fn a_manual_run_goes_before_what_is_to_follow_and_the_latest_follows_both() {
+    let play = |misfire, expected: &str| {
+        let mut stage = Stage::new();
+        let policy = Policy { misfire, ..overlap(Overlap::QueueOne) };
+        let control = stage.task(rate(1_000), policy, |run| match run.number() {
+            1 => ok(2_500),
+            2 => ok(1_200),
+            _ => ok(0),
+        });
+        stage.until(1_500);
+        control.run_now().unwrap();
+        stage.until(5_500);
+        assert_eq!(stage.heard(), format!("start 0 | overlap 1 | manual 2.5 | {expected}"));
+    };
+    for misfire in [Misfire::RunOnce, Misfire::Skip] {
+        play(misfire, "overlap 2 | start 3.7 (3) | start 4 | start 5");
+    }
+    play(Misfire::CatchUp, "start 3.7 (2) | start 3.7 (3) | start 4 | start 5");
 }
 
 #[test]
