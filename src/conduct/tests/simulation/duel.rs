@@ -1,4 +1,5 @@
 //! The conductor and the reference, to whom the same is done, and whose stories have to be one.
+#![expect(clippy::print_stderr, reason = "how much was compared is for whoever runs many seeds")]
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Rule;
 use crate::observe::Event;
+use crate::observe::SkipReason;
 use crate::run::Cause;
 use crate::run::Run;
 
@@ -197,13 +199,14 @@ impl Duel {
         self.until(self.reference.now + SCALE * 30);
     }
 
-    /// Which fire time has another fate than expected.
-    fn difference(&self) -> Option<String> {
+    /// Which fire time has another fate than expected; `spoil` changes what was told.
+    fn difference(&self, spoil: fn(&mut Story)) -> Option<String> {
         let events = self.stage.log.events.lock().unwrap();
-        let told = match story_of(&events, &self.reference.come) {
+        let mut told = match story_of(&events, &self.reference.come) {
             Ok(told) => told,
             Err(fault) => return Some(fault),
         };
+        spoil(&mut told);
         let expected = &self.reference.story;
         if expected.manual != told.manual {
             return Some(format!("manual runs {:?} and {:?}", expected.manual, told.manual));
@@ -221,15 +224,26 @@ impl Duel {
     }
 }
 
-/// Plays one seed; `spoil` changes what is expected.
-fn compare(seed: u64, spoil: fn(&mut Policy)) -> Result<usize, String> {
+/// What is wrong, for bugs that are planted: with what is expected, at each step, and with what is told.
+#[derive(Clone, Copy)]
+struct Plant {
+    expected: fn(&mut Reference),
+    told: fn(&mut Story),
+}
+
+const NONE: Plant = Plant { expected: |_| {}, told: |_| {} };
+
+/// Plays one seed, and says how many fire times were decided.
+fn compare(seed: u64, plant: Plant) -> Result<usize, String> {
     let mut random = Random::new(seed);
     let (rule, reference) = draw(&mut random);
     let mut duel = Duel::new(rule, reference);
-    spoil(&mut duel.reference.policy);
-    (0..4 + random.below(20)).for_each(|_| duel.perform(&mut random));
+    for _ in 0..4 + random.below(20) {
+        (plant.expected)(&mut duel.reference);
+        duel.perform(&mut random);
+    }
     duel.finish();
-    match duel.difference() {
+    match duel.difference(plant.told) {
         Some(fault) => {
             let log = duel.stage.heard();
             Err(format!("seed {seed}: {}\n{fault}\n{}", duel.text, log.replace(" | ", "\n")))
@@ -243,17 +257,57 @@ fn what_is_known_beforehand_is_what_happens() {
     let first = setting("SCHEDULER_SIM_FIRST").unwrap_or(0);
     let seeds = setting("SCHEDULER_SIM_SEEDS").unwrap_or(500);
     let decided: usize = (first..first + seeds)
-        .map(|seed| compare(seed, |_| {}).unwrap_or_else(|fault| panic!("{fault}")))
+        .map(|seed| compare(seed, NONE).unwrap_or_else(|fault| panic!("{fault}")))
         .sum();
+    eprintln!("{seeds} seeds: {decided} fire times as expected");
     assert!(decided > 5 * usize::try_from(seeds).expect("few"), "{decided}");
+}
+
+/// A bug is found when one of a few seeds is told to differ.
+fn check_found(what: &str, plant: Plant) {
+    let is_wrong =
+        |seed| std::panic::catch_unwind(|| compare(seed, plant).is_err()).unwrap_or(true);
+    assert!((0..100).any(is_wrong), "nobody notices {what}");
+}
+
+/// Has one reason told as another.
+fn mistake(story: &mut Story, reason: SkipReason, other: SkipReason) {
+    let fates = story.fates.values_mut();
+    fates.filter(|fate| **fate == Fate::Skipped(reason)).for_each(|it| *it = Fate::Skipped(other));
 }
 
 #[test]
 fn a_policy_that_is_not_kept_is_noticed() {
-    let misfire: fn(&mut Policy) = |policy| {
+    use SkipReason::{Misfire as Missed, Overlap as Overlaps, Paused};
+    let told = |what, told| check_found(what, Plant { told, ..NONE });
+    told("a pause told as a misfire", |story| mistake(story, Paused, Missed));
+    told("a pause told as an overlap", |story| mistake(story, Paused, Overlaps));
+    told("an overlap told as a pause", |story| mistake(story, Overlaps, Paused));
+    told("an overlap told as a misfire", |story| mistake(story, Overlaps, Missed));
+    told("a misfire told as an overlap", |story| mistake(story, Missed, Overlaps));
+    told("a manual run that is late", |story| {
+        story.manual.iter_mut().for_each(|at| *at += 1);
+    });
+    told("a fire time that is not told of", |story| {
+        story.fates.pop_first();
+    });
+    let expected = |what, expected| check_found(what, Plant { expected, ..NONE });
+    expected("missed fire times that run", |reference| {
+        let policy = &mut reference.policy;
         let is_skip = policy.misfire == Misfire::Skip;
         policy.misfire = if is_skip { Misfire::RunOnce } else { policy.misfire };
-    };
-    let is_noticed = |spoil| (0..60).any(|seed| compare(seed, spoil).is_err());
-    assert!(is_noticed(misfire));
+    });
+    expected("missed fire times that are not caught up", |reference| {
+        let policy = &mut reference.policy;
+        let is_catch_up = policy.misfire == Misfire::CatchUp;
+        policy.misfire = if is_catch_up { Misfire::RunOnce } else { policy.misfire };
+    });
+    expected("a fire time that does not follow", |reference| {
+        let policy = &mut reference.policy;
+        let follows = policy.overlap == Overlap::QueueOne;
+        policy.overlap = if follows { Overlap::Skip } else { policy.overlap };
+    });
+    expected("a manual run that does not follow", |reference| reference.wants_manual = false);
+    expected("a pause that goes on over its end", |reference| reference.prolong_pause());
+    expected("a rule that has not changed", |reference| reference.forget_rule());
 }

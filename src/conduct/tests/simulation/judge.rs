@@ -41,6 +41,7 @@ pub(super) struct Judge {
     has_failed: bool,
     end: Option<TaskState>,
     manual_runs_wanted: u64,
+    is_rule_wanted: bool,
     /// What the snapshot shows as the next start, as long as nobody does anything.
     announced: Option<DateTime<Utc>>,
     /// Whether that was the time at which it was shown.
@@ -65,6 +66,7 @@ impl Judge {
             has_failed: false,
             end: None,
             manual_runs_wanted: 0,
+            is_rule_wanted: false,
             announced: None,
             is_late_one: false,
             tally: Tally::default(),
@@ -135,7 +137,10 @@ impl Judge {
                 holds(std::mem::take(&mut self.is_paused), || "it was not paused".to_owned())
             }
             Event::TaskEnded { state, .. } => self.ended(*state),
-            Event::Rescheduled { .. } => Ok(()),
+            Event::Rescheduled { .. } => {
+                let is_wanted = std::mem::take(&mut self.is_rule_wanted);
+                holds(is_wanted, || "nobody wanted another rule".to_owned())
+            }
             other => Err(format!("{other:?} is not expected")),
         }
     }
@@ -269,6 +274,7 @@ impl Judge {
     pub(super) fn will_reschedule(&mut self, rule: &Rule) {
         let times = Times::new(&rule.clone().taking_over(), &self.now());
         self.rule += 1;
+        self.is_rule_wanted = true;
         self.old_times = Some(std::mem::replace(&mut self.times, times));
     }
 
@@ -305,6 +311,8 @@ impl Judge {
         if is_busy || self.is_cancelled || self.has_failed {
             return;
         }
+        let is_silent = self.is_rule_wanted;
+        self.note("at rest", holds(!is_silent, || "the new rule is not gone by".to_owned()));
         let wanted = self.manual_runs_wanted;
         self.note("at rest", holds(wanted == 0, || format!("{wanted} manual runs are lost")));
         if !self.is_paused {

@@ -347,6 +347,18 @@ impl Reference {
         self.paused = Some(until.max(self.now));
     }
 
+    /// Forgets when a pause is to end, for bugs that are planted.
+    pub(super) fn prolong_pause(&mut self) {
+        self.paused = self.paused.map(|_| NEVER);
+    }
+
+    /// Holds what comes by a later rule for nothing, for bugs that are planted.
+    pub(super) fn forget_rule(&mut self) {
+        if self.rule > 0 {
+            self.next = NEVER;
+        }
+    }
+
     pub(super) fn resume(&mut self) {
         self.resume_at(self.now);
     }
