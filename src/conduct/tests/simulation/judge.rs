@@ -32,8 +32,8 @@ pub(super) struct Judge {
     times: Times,
     /// The how-manieth rule this is.
     rule: u32,
-    /// The rule before, of which runs beside may still be about to start.
-    old_times: Option<Times>,
+    /// The rules before, of which runs beside may still be about to start.
+    old_times: Vec<Times>,
     live: Vec<Live>,
     is_paused: bool,
     has_been_paused: bool,
@@ -58,7 +58,7 @@ impl Judge {
             clock,
             times,
             rule: 1,
-            old_times: None,
+            old_times: Vec::new(),
             live: Vec::new(),
             is_paused: false,
             has_been_paused: false,
@@ -185,11 +185,11 @@ impl Judge {
             holds(is_shown, || format!("{announced} was shown as next"))?;
         }
         let Err(why) = self.times.start(fire, now, is_alone) else { return Ok(()) };
-        let Some(old) = self.old_times.as_mut().filter(|_| !is_alone) else { return Err(why) };
-        if let Some(live) = self.live.last_mut() {
-            live.rule = self.rule - 1;
-        }
-        old.start(fire, now, false).map_err(|_| why)
+        let mut old = self.old_times.iter_mut().zip(1..self.rule).rev().filter(|_| !is_alone);
+        let of = old.find(|(times, _)| times.start(fire, now, false).is_ok());
+        let (Some((_, rule)), Some(live)) = (of, self.live.last_mut()) else { return Err(why) };
+        live.rule = rule;
+        Ok(())
     }
 
     fn skipped(&mut self, why: SkipReason, fire: DateTime<Utc>, count: u64, now: &Now) -> Answer {
@@ -211,13 +211,10 @@ impl Judge {
         holds(fire <= self.times.has_come_until(now), || "it is skipped early".to_owned())?;
         let is_alone = self.policy.overlap != Overlap::Allow;
         let passed = (fire, count, why);
-        match self.times.skip(passed, now, is_alone) {
-            Err(why) => match &mut self.old_times {
-                Some(old) if !is_alone => old.skip(passed, now, false).map_err(|_| why),
-                _ => Err(why),
-            },
-            Ok(()) => Ok(()),
-        }
+        let Err(why) = self.times.skip(passed, now, is_alone) else { return Ok(()) };
+        let mut old = self.old_times.iter_mut().rev().filter(|_| !is_alone);
+        let is_old = old.any(|times| times.skip(passed, now, false).is_ok());
+        holds(is_old, || why)
     }
 
     fn ended(&mut self, state: TaskState) -> Answer {
@@ -275,15 +272,13 @@ impl Judge {
         let times = Times::new(&rule.clone().taking_over(), &self.now());
         self.rule += 1;
         self.is_rule_wanted = true;
-        self.old_times = Some(std::mem::replace(&mut self.times, times));
+        self.old_times.push(std::mem::replace(&mut self.times, times));
     }
 
     pub(super) fn clock_set_back(&mut self, before: DateTime<Utc>) {
         let now = self.now();
         self.times.clock_set_back(before, &now);
-        if let Some(old) = &mut self.old_times {
-            old.clock_set_back(before, &now);
-        }
+        self.old_times.iter_mut().for_each(|old| old.clock_set_back(before, &now));
     }
 
     pub(super) fn has_ended(&self) -> bool {
