@@ -186,8 +186,8 @@ impl Judge {
         }
         let Err(why) = self.times.start(fire, now, is_alone) else { return Ok(()) };
         let mut old = self.old_times.iter_mut().zip(1..self.rule).rev().filter(|_| !is_alone);
-        let of = old.find(|(times, _)| times.start(fire, now, false).is_ok());
-        let (Some((_, rule)), Some(live)) = (of, self.live.last_mut()) else { return Err(why) };
+        let of = old.find_map(|(old, rule)| old.start(fire, now, false).ok().map(|()| rule));
+        let (Some(rule), Some(live)) = (of, self.live.last_mut()) else { return Err(why) };
         live.rule = rule;
         Ok(())
     }
