@@ -230,7 +230,7 @@ impl Conductor {
         let mut resumed = std::mem::take(&mut state.wishes.resumed);
         resumed.retain(|at| from.tick <= at.tick);
         let last = Ended { began: from, at: now, resumed };
-        let judged = |judge: &mut Judge| first.and_then(|()| judge.ended_beside(last));
+        let judged = |judge: &mut Judge| first.and_then(|()| judge.ended_beside(&last));
         state = self.judged(state, tale, now, judged);
         let pending = state.judge.as_ref().and_then(|judge| judge.pending());
         tale.tell(Event::Rescheduled {

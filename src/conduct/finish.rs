@@ -68,7 +68,7 @@ impl Conductor {
             Present::Started(at) => {
                 state.present = Present::Nothing;
                 let started = Ended { began: at, at, resumed: Vec::new() };
-                return self.judged(state, tale, now, |judge| judge.ended(started));
+                return self.judged(state, tale, now, |judge| judge.ended(&started));
             }
             Present::Run => match state.lead() {
                 // RACE: a pause came when a worker had been given the next attempt, which did not begin.
@@ -208,8 +208,8 @@ impl Conductor {
         }
         let run = Ended { began, at: now, resumed };
         self.judged(state, tale, now, |judge| match cause {
-            Cause::Schedule => judge.ended(run),
-            Cause::Manual => judge.ended_beside(run),
+            Cause::Schedule => judge.ended(&run),
+            Cause::Manual => judge.ended_beside(&run),
         })
     }
 

@@ -166,7 +166,7 @@ impl Judge {
     }
 
     /// Decides what comes after the run of the pending fire time.
-    pub(super) fn ended(&mut self, run: Ended) -> Result<Vec<Skip>, Failure> {
+    pub(super) fn ended(&mut self, run: &Ended) -> Result<Vec<Skip>, Failure> {
         self.seen = run.at;
         let Some(fire) = self.pending else { return Ok(Vec::new()) };
         self.pending = self.timetable.after_run(fire, run.began, run.at)?;
@@ -174,15 +174,15 @@ impl Judge {
         if self.pending.is_some_and(|next| wall_of(next) < wall_of(fire)) {
             self.busy.clear();
         }
-        self.settle(&run, run.began)
+        self.settle(run, run.began)
     }
 
     /// Decides what comes after a run that was not that of a fire time.
-    pub(super) fn ended_beside(&mut self, run: Ended) -> Result<Vec<Skip>, Failure> {
+    pub(super) fn ended_beside(&mut self, run: &Ended) -> Result<Vec<Skip>, Failure> {
         self.renew(run.at);
         if self.timetable.goes_on_by_itself() {
-            let from = self.joined_with(&run)?;
-            return self.settle(&run, from);
+            let from = self.joined_with(run)?;
+            return self.settle(run, from);
         }
         let busy = Busy { from: run.began, to: run.at };
         let is_skipped = |fire: &FireTime| busy.contains(fire.due);
