@@ -284,9 +284,12 @@ impl Conductor {
             state = self.give_up(state, Seat::Lead, &mut tale, now);
         }
         tale.end(&mut state, end);
+        // A pause that nobody ends any more may hold up attempts of runs beside.
+        let beside = state.handles();
         drop(state);
         tale.out(self, None, now);
         drop((handle, spare));
+        beside.iter().for_each(TaskHandle::renew);
     }
 }
 

@@ -2,12 +2,14 @@
 
 use super::stage::*;
 use crate::conduct::Misfire;
+use crate::conduct::OnError;
 use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
 use crate::conduct::chance::Chance;
 use crate::conduct::chance::Draw;
 use crate::observe::Event;
+use crate::observe::TaskState;
 use crate::run::Cause;
 use crate::run::Run;
 
@@ -210,6 +212,25 @@ fn an_attempt_beside_waits_for_the_time_of_a_pause_and_for_nothing_else() {
     stage.until(21_000);
     let expected = "start 0 | manual 0.001 | paused 0.002 | resumed 20 | again 20 #2 | error 20";
     assert_eq!(stage.heard(), expected);
+}
+
+#[test]
+fn a_wait_for_the_next_attempt_ends_with_the_task_although_it_is_paused() {
+    let retry = Retry::new(1).base(s(1)).cap(s(1));
+    let policy = Policy { retry, on_error: OnError::Stop, ..overlap(Overlap::Allow) };
+    let mut stage = Stage::new();
+    let control = stage.task(rate(60_000), policy, |run| match (run.number(), run.attempt()) {
+        (1, 2) => fails(10_000),
+        _ => fails(0),
+    });
+    stage.until(2_000);
+    control.run_now().unwrap();
+    stage.settle();
+    control.pause(None, None).unwrap();
+    stage.until(30_000);
+    let heard = stage.heard();
+    assert_eq!((heard.matches("error").count(), control.snapshot().running), (2, 0), "{heard}");
+    assert_eq!(control.snapshot().state, TaskState::Failed, "{heard}");
 }
 
 #[test]
