@@ -260,6 +260,8 @@ impl Conductor {
                 self.judged(state, &mut tale, now, first)
             }
             Occasion::RunEnded { .. } => self.step_over(state, &mut tale, now),
+            // The pending fire time is that of the run, which has come whatever the clock shows now.
+            Occasion::Renewed if state.lead().is_some() => state,
             Occasion::Renewed => {
                 let renew = |judge: &mut Judge| {
                     judge.renew(now);
