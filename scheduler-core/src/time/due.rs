@@ -150,6 +150,16 @@ mod tests {
     }
 
     #[test]
+    fn an_instant_is_reached_as_soon_as_it_is_now() {
+        let moment = Duration::from_nanos(1);
+        assert!(Due::Tick(now().tick).is_reached(now()));
+        assert!(!Due::Tick(now().tick + moment).is_reached(now()));
+        assert!(Due::Tick(Tick::ZERO).is_reached(now()));
+        assert!(Due::Wall(now().wall).is_reached(now()));
+        assert!(!Due::Wall(now().wall + moment).is_reached(now()));
+    }
+
+    #[test]
     fn the_end_of_time_is_never_reached() {
         let end = Now { tick: Tick::from_nanos(1), wall: WallTime::MAX };
         assert!(!Due::Wall(WallTime::MAX).is_reached(end));
