@@ -153,6 +153,22 @@ fn f_pa1_a_trigger_that_panics_when_dropped_costs_no_thread() {
     });
 }
 
+#[test]
+fn f_pa1_a_trigger_of_a_task_that_never_ran_does_not_reach_who_drops_the_last_end() {
+    let stage = VirtualPool::build(ScheduledThreadPool::builder().remove_on_cancel(true));
+    let bomb = Bomb;
+    let later = Rule(move |context: &TriggerContext| {
+        let _captured = &bomb;
+        Some(context.now() + TimeDelta::hours(1))
+    });
+    let handle = stage.pool.schedule_with_trigger(later, || ()).unwrap();
+    assert!(handle.cancel());
+    stage.run_due();
+    // A panic here would be the failure of this test.
+    drop(handle);
+    assert_eq!(stage.pool.stats().queued, 0);
+}
+
 fn failure_of(pool: &ScheduledThreadPool, panics: impl FnOnce() + Send + 'static) -> Failure {
     let handle = pool.submit(panics).unwrap();
     await_done(&handle);
