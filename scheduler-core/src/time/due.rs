@@ -160,6 +160,15 @@ mod tests {
     }
 
     #[test]
+    fn what_is_overdue_is_reached_by_a_clock_that_stands_at_the_end_of_time() {
+        let end = Now { tick: Tick::from_nanos(1), wall: WallTime::MAX };
+        assert!(Due::Wall(now().wall).not_overtaking(end).is_reached(end));
+        assert!(!Due::Wall(WallTime::MAX).not_overtaking(end).is_reached(end));
+        assert_eq!(Due::Wall(WallTime::MIN).not_overtaking(now()), Due::Wall(now().wall));
+        assert_eq!(Due::Tick(Tick::ZERO).not_overtaking(now()), Due::Tick(Tick::ZERO));
+    }
+
+    #[test]
     fn the_end_of_time_is_never_reached() {
         let end = Now { tick: Tick::from_nanos(1), wall: WallTime::MAX };
         assert!(!Due::Wall(WallTime::MAX).is_reached(end));
