@@ -140,6 +140,7 @@ mutants_of() {
   esac
   if ((${#files[@]} == 0)); then files=("scheduler-core/src/$room/**"); fi
   if [[ -n "${DEEP_SHARD:-$(size "" 0/100)}" ]]; then shard=(--shard "${DEEP_SHARD:-0/100}"); fi
+  mkdir -p target/mutants
   # A mutant is tried against the tests of its own crate only.
   cargo mutants --package scheduler-expr --package scheduler-core "${files[@]/#/--file=}" "${shard[@]}" \
     --timeout 60 --output "target/mutants/$room" -- "${tests[@]}"
