@@ -133,3 +133,23 @@ fn a_virtual_crew_counts_its_steps() {
         assert_eq!(crew.steps(), step);
     }
 }
+
+#[test]
+fn a_run_that_is_copied_onto_another_is_the_same_run() {
+    let (stage, runs) = (VirtualPool::new(1), Journal::new());
+    for name in ["one", "other"] {
+        let noted = runs.clone();
+        let body = Body::new(move || noted.note(Run::current().expect("this is a task")));
+        stage.pool.submit_task(Task::at_fixed_rate(ms(10), body).name(name)).unwrap();
+    }
+    stage.run_for(ms(10));
+    let what = |run: &Run| (run.task_name().map(str::to_owned), run.number(), run.due());
+    let runs = runs.entries();
+    for from in &runs {
+        for onto in &runs {
+            let mut copy = onto.clone();
+            copy.clone_from(from);
+            assert_eq!((what(&copy), copy.task_id()), (what(from), from.task_id()));
+        }
+    }
+}
