@@ -2,8 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::sync::Weak;
 
@@ -16,6 +14,9 @@ use scheduler_core::Pace;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Task;
 use scheduler_core::TaskHandle;
+
+use crate::sync::Mutex;
+use crate::sync::MutexGuard;
 
 use super::chance::Chance;
 use super::control::Control;

@@ -197,8 +197,9 @@ mod tests {
     use metrics::SharedString;
     use scheduler_core::ManualClock;
     use std::collections::BTreeMap;
-    use std::sync::Mutex;
     use std::time::Duration;
+
+    use crate::sync::Mutex;
 
     /// Each metric with its labels, and its values: counters and gauges as their present value.
     #[derive(Clone, Default)]

@@ -1,8 +1,9 @@
 //! What the reporter says, word for word, to what happens.
 
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::time::Duration;
+
+use crate::sync::Mutex;
 
 use super::Reporter;
 use super::Voice;
