@@ -1,3 +1,19 @@
+//! What an expression means, which texts are none, and what is said of both.
+//!
+//! # What this room is for
+//!
+//! Here are the texts that are taken and those that are refused; [`help`] has what a person is told
+//! to write instead, and [`words`] what an expression says in English.
+//!
+//! # What it must never do
+//!
+//! Ask for fire times: those are the engine's, whose tests compare them with other libraries.
+//!
+//! # How a neighbour uses it
+//!
+//! `check` takes a text with its canonical form, which has to read back as an equal expression;
+//! `refuse` a text with its fault, and where that is.
+
 mod help;
 mod words;
 
