@@ -8,6 +8,8 @@ use super::stage::*;
 use crate::conduct::Misfire;
 use crate::conduct::Overlap;
 use crate::conduct::Policy;
+use crate::conduct::Retry;
+use crate::run::Run;
 
 #[test]
 fn a_machine_that_was_suspended_and_a_clock_that_is_set_forward() {
@@ -123,4 +125,40 @@ fn a_fire_time_whose_jitter_is_running_is_not_lost_when_the_clock_is_set_back_a_
         has_met += u32::from(is_running);
     }
     assert!(has_met > 5, "{has_met}");
+}
+
+#[test]
+fn what_was_to_follow_a_run_comes_again_when_the_clock_is_set_back_before_it_could() {
+    let mut stage = Stage::new();
+    let policy = Policy { overlap: Overlap::QueueOne, ..Policy::default() };
+    let long = |run: &Run| ok(if run.number() == 1 { 15_000 } else { 0 });
+    let control = stage.task(cron("*/10 * * * * *"), policy, long);
+    stage.until(22_000);
+    control.pause(None, None).unwrap();
+    stage.until(30_500);
+    stage.step_wall(-60);
+    stage.until(31_000);
+    control.resume().unwrap();
+    stage.until(92_000);
+    assert_eq!(
+        stage.heard(),
+        "start 10 | paused 22 | resumed -29 | start -20 | start -10 | start 0 | start 20 | start 30"
+    );
+}
+
+#[test]
+fn nothing_comes_twice_when_the_clock_is_set_back_between_two_attempts() {
+    for overlap in [Overlap::Skip, Overlap::QueueOne] {
+        let retry = Retry::new(1).base(s(1)).cap(s(1));
+        let mut stage = Stage::new();
+        let play = |run: &Run| if run.number() == 1 { fails(0) } else { ok(0) };
+        let policy = Policy { overlap, retry, ..Policy::default() };
+        let _control = stage.task(cron("*/10 * * * * *"), policy, play);
+        stage.until(10_000);
+        stage.step_wall(-15);
+        stage.until(46_000);
+        let heard = stage.heard();
+        let starts: Vec<&str> = heard.split(" | ").filter(|it| it.starts_with("start")).collect();
+        assert_eq!(starts, ["start 10", "start 0", "start 20", "start 30"], "{overlap:?}");
+    }
 }

@@ -16,5 +16,6 @@ mod clocks;
 mod histories;
 mod operations;
 mod overlap_misfire;
+mod pauses;
 mod simulation;
 mod stage;
