@@ -260,6 +260,39 @@ impl std::error::Error for Error {}
 #[cfg(test)]
 mod tests {
     use super::{Error, Failure};
+    use std::time::Duration;
+
+    #[test]
+    fn an_error_is_of_one_kind() {
+        let errors = [
+            Error::cancelled(),
+            Error::failed(Failure::from_error("no")),
+            Error::timeout(Duration::ZERO),
+            Error::rejected("task 7".to_owned(), "terminated"),
+            Error::interrupted(),
+            Error::argument("period", "zero"),
+            Error::wrong_state("completed", "running"),
+            Error::would_deadlock("wait"),
+            Error::no_thread("no memory".to_owned()),
+        ];
+        let questions = [
+            Error::is_cancelled,
+            Error::is_failed,
+            Error::is_timeout,
+            Error::is_rejected,
+            Error::is_interrupted,
+            Error::is_argument,
+            Error::is_wrong_state,
+            Error::is_deadlock,
+        ];
+        for (of, error) in errors.iter().enumerate() {
+            for (kind, is) in questions.iter().enumerate() {
+                assert_eq!(is(error), kind == of, "{error}");
+            }
+            assert_eq!(error.failure().is_some(), error.is_failed(), "{error}");
+        }
+        assert_eq!(format!("{:?}", errors[0]), "Error(the task was cancelled)");
+    }
 
     #[test]
     fn a_long_message_is_cut_at_a_character_boundary() {

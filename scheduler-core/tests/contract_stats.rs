@@ -19,6 +19,7 @@ use kit::eventually;
 use kit::ms;
 use kit::value_of;
 use kit::wedge;
+use scheduler_core::Event;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::TaskId;
 
@@ -200,4 +201,23 @@ fn ec_k5_a_snapshot_stays_what_it_was() {
         handle.cancel();
     }
     assert_eq!((snapshot.len(), pool.queue().len()), (10, 0));
+}
+
+#[test]
+fn the_end_of_a_run_is_told_with_the_time_it_took_and_the_next() {
+    let told = Journal::new();
+    let noted = told.clone();
+    let stage = VirtualPool::build(ScheduledThreadPool::builder().core_size(1).listener(
+        move |event: &Event<'_>| {
+            if let Event::RunFinished { run, duration, next, .. } = event {
+                noted.note((run.number(), *duration, next.map(|next| next - run.fire_time())));
+            }
+        },
+    ));
+    let clock = stage.clock.clone();
+    let body = move || clock.advance(ms(30));
+    stage.pool.schedule_at_fixed_rate(Duration::ZERO, ms(100), body).unwrap();
+    stage.run_for(ms(150));
+    let period = Some(chrono::TimeDelta::milliseconds(100));
+    assert_eq!(told.entries(), [(1, ms(30), period), (2, ms(30), period)]);
 }

@@ -3,6 +3,7 @@
 mod kit;
 
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::panic::panic_any;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -151,6 +152,25 @@ fn f_pa1_a_trigger_that_panics_when_dropped_costs_no_thread() {
         await_done(&handle);
         drop(handle);
     });
+}
+
+#[test]
+fn f_pa1_a_trigger_of_a_task_that_never_ran_does_not_reach_who_drops_the_last_end() {
+    let stage = VirtualPool::build(ScheduledThreadPool::builder().remove_on_cancel(true));
+    let bomb = Bomb;
+    let later = Rule(move |context: &TriggerContext| {
+        let _captured = &bomb;
+        Some(context.now() + TimeDelta::hours(1))
+    });
+    let handle = stage.pool.schedule_with_trigger(later, || ()).unwrap();
+    assert!(handle.cancel());
+    stage.run_due();
+    assert_eq!(stage.pool.stats().queued, 0);
+    let dropped = std::panic::catch_unwind(AssertUnwindSafe(|| drop(handle)));
+    let is_contained = dropped.is_ok();
+    // The payload would panic, too.
+    std::mem::forget(dropped);
+    assert!(is_contained);
 }
 
 fn failure_of(pool: &ScheduledThreadPool, panics: impl FnOnce() + Send + 'static) -> Failure {

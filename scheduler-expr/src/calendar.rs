@@ -227,6 +227,18 @@ mod tests {
     }
 
     #[test]
+    fn waits_forty_years_for_a_leap_day_of_a_weekday() {
+        let leap_days = |weekday| {
+            CalendarDays::new(1 << 2, move |shape| {
+                if shape.weekday(29) == weekday { shape.all_days() & (1 << 29) } else { 0 }
+            })
+        };
+        // 2072-02-29 is a Monday, the next one is 2112-02-29.
+        assert_eq!(leap_days(0).next_from(37_314), Some(37_314));
+        assert_eq!(leap_days(0).next_from(37_315), Some(51_923));
+    }
+
+    #[test]
     fn an_empty_table_has_no_next_day() {
         let never = CalendarDays::new(1 << 2, |shape| shape.all_days() & (1 << 30));
         assert!(never.is_empty());

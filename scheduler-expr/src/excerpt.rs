@@ -208,5 +208,35 @@ mod tests {
             }
         }
         assert_eq!(quoted(&"x".repeat(50)).chars().count(), WORD_LIMIT + 2);
+        // What stands for itself is cut, too.
+        let quotes = Excerpt::new(&"'".repeat(300), &(0..0));
+        assert_eq!(quotes.line, "'".repeat(LIMIT - 1) + "…");
+    }
+
+    #[test]
+    fn leaves_out_what_is_far_before_the_fault() {
+        let text = |before: usize| "x".repeat(before) + "!" + &"y".repeat(300);
+        let far = Excerpt::new(&text(1_000), &(1_000..1_001));
+        assert!(far.line.starts_with("…xx") && far.line.ends_with("yy…"), "{}", far.line);
+        assert_eq!(far.line.chars().nth(far.column), Some('!'));
+        assert_eq!((far.column, far.width), (LEAD + 1, 1));
+        let near = Excerpt::new(&text(10), &(10..11));
+        assert!(near.line.starts_with("xxxxxxxxxx!y"), "{}", near.line);
+        let short = "x".repeat(150) + "!";
+        assert_eq!(Excerpt::new(&short, &(150..151)).line, short);
+    }
+
+    #[test]
+    fn carets_end_where_the_text_is_cut() {
+        let excerpt = Excerpt::new(&"x".repeat(300), &(0..300));
+        assert_eq!(excerpt.line.chars().count(), LIMIT);
+        assert_eq!((excerpt.column, excerpt.width), (0, LIMIT));
+    }
+
+    #[test]
+    fn a_suggestion_repeats_a_short_text_only() {
+        assert!(is_quotable(&"x".repeat(LIMIT / 2)));
+        assert!(!is_quotable(&"x".repeat(LIMIT / 2 + 1)));
+        assert!(!is_quotable("a\tb"));
     }
 }

@@ -87,6 +87,7 @@ mod tests {
         for name in ["report", "nightly report", "shop::jobs::report-2", "straße"] {
             assert_eq!(check_name(name), Ok(()), "{name}");
         }
+        assert_eq!(check_name(&"x".repeat(200)), Ok(()));
         for (name, reason, help) in [
             ("", "is empty", None),
             (" \t", "is empty", None),

@@ -70,6 +70,7 @@ mod tests {
         check("corn", Some("cron"));
         check("nmae", Some("name"));
         check("zon", Some("zone"));
+        check("crron", Some("cron"));
     }
 
     #[test]
@@ -77,6 +78,7 @@ mod tests {
         check("fxd_dly", None);
         check("colour", None);
         check("c", None);
+        check("nmaex", None); // a swap is a slip, and so is the letter
         check("", None);
         check(&"x".repeat(10_000), None);
     }
@@ -85,5 +87,14 @@ mod tests {
     fn never_compares_long_candidates() {
         let long = "x".repeat(10_000);
         assert_eq!(nearest("xxx", [long.as_str(), "xxxx"]), Some("xxxx"));
+    }
+
+    #[test]
+    fn compares_words_up_to_the_limit() {
+        let word = |length| "x".repeat(length);
+        let candidate = word(LENGTH_MAX + LENGTH_MAX / 3);
+        assert_eq!(nearest(&word(LENGTH_MAX), [candidate.as_str()]), Some(candidate.as_str()));
+        assert_eq!(nearest(&word(LENGTH_MAX + 1), [candidate.as_str()]), None);
+        assert_eq!(nearest(&word(10_000), [candidate.as_str()]), None);
     }
 }

@@ -218,6 +218,14 @@ mod tests {
     }
 
     #[test]
+    fn says_what_is_no_zone() {
+        let error = check_zone_name("Europe/Berln").unwrap_err();
+        assert_eq!(error.to_string(), "unknown time zone `Europe/Berln`");
+        assert_eq!(error.caret(), "Europe/Berln\n^^^^^^^^^^^^");
+        assert_eq!(check_zone_name("").unwrap_err().to_string(), "the time zone is empty");
+    }
+
+    #[test]
     fn quotes_a_long_name_in_part() {
         let error = check_zone_name(&"A".repeat(10 << 10)).unwrap_err();
         assert!(error.to_string().chars().count() < 80);

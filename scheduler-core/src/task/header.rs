@@ -203,3 +203,13 @@ impl Header {
         self.renewal_asked.load(Ordering::Relaxed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::TaskId;
+
+    #[test]
+    fn a_task_is_shown_by_its_number() {
+        assert_eq!((TaskId(7).to_string(), TaskId(7).as_u64()), ("7".to_owned(), 7));
+    }
+}

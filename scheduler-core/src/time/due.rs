@@ -167,6 +167,25 @@ mod tests {
     }
 
     #[test]
+    fn an_instant_is_reached_as_soon_as_it_is_now() {
+        let moment = Duration::from_nanos(1);
+        assert!(Due::Tick(now().tick).is_reached(now()));
+        assert!(!Due::Tick(now().tick + moment).is_reached(now()));
+        assert!(Due::Tick(Tick::ZERO).is_reached(now()));
+        assert!(Due::Wall(now().wall).is_reached(now()));
+        assert!(!Due::Wall(now().wall + moment).is_reached(now()));
+    }
+
+    #[test]
+    fn what_is_overdue_is_reached_by_a_clock_that_stands_at_the_end_of_time() {
+        let end = Now { tick: Tick::from_nanos(1), wall: WallTime::MAX };
+        assert!(Due::Wall(now().wall).not_overtaking(end).is_reached(end));
+        assert!(!Due::Wall(WallTime::MAX).not_overtaking(end).is_reached(end));
+        assert_eq!(Due::Wall(WallTime::MIN).not_overtaking(now()), Due::Wall(now().wall));
+        assert_eq!(Due::Tick(Tick::ZERO).not_overtaking(now()), Due::Tick(Tick::ZERO));
+    }
+
+    #[test]
     fn an_instant_comes_back_out_of_its_parts() {
         for nanos in [0, 7, i64::MAX as u64, u64::MAX] {
             let dues = [Due::Tick(Tick::from_nanos(nanos)), Due::Wall(WallTime::from_key(nanos))];

@@ -242,14 +242,35 @@ mod tests {
     }
 
     #[test]
+    fn nobody_waits_for_what_has_been_reached() {
+        let clock = ManualClock::new();
+        let gate = Arc::new(Gate::new());
+        clock.advance(SECOND);
+        for reached in [Tick::ZERO, clock.now()] {
+            clock.wait(&gate, gate.epoch(), Some(reached));
+            clock.wait_precisely(&gate, gate.epoch(), Some(reached));
+        }
+        assert_eq!(clock.parked(), 0);
+    }
+
+    #[test]
     fn a_sleeper_goes_on_exactly_when_its_deadline_is_reached() {
+        check_sleeper(|clock, gate, until| clock.wait(gate, gate.epoch(), Some(until)));
+    }
+
+    #[test]
+    fn a_precise_sleeper_of_this_clock_is_one_like_all() {
+        check_sleeper(|clock, gate, until| clock.wait_precisely(gate, gate.epoch(), Some(until)));
+    }
+
+    #[track_caller]
+    fn check_sleeper(sleep: fn(&ManualClock, &Arc<Gate>, Tick)) {
         let clock = ManualClock::new();
         let gate = Arc::new(Gate::new());
         let waiter = {
             let (clock, gate) = (clock.clone(), Arc::clone(&gate));
             std::thread::Builder::new().spawn(move || {
-                let seen = gate.epoch();
-                clock.wait(&gate, seen, Some(Tick::ZERO + SECOND));
+                sleep(&clock, &gate, Tick::ZERO + SECOND);
                 clock.now()
             })
         };

@@ -240,6 +240,16 @@ mod tests {
     }
 
     #[test]
+    fn between_two_looks_at_the_wall_both_times_go_at_one_pace() {
+        let clock = SystemClock::new();
+        let go_together = || {
+            let (one, next) = (clock.read(), clock.read());
+            next.tick > one.tick && next.wall.since(one.wall) == next.tick.since(one.tick)
+        };
+        assert!((0..10_000).any(|_| go_together()));
+    }
+
+    #[test]
     fn a_wait_until_the_past_or_at_an_open_gate_returns() {
         let clock = SystemClock::new();
         let gate = Arc::new(Gate::new());

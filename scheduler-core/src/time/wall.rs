@@ -142,10 +142,19 @@ mod tests {
     }
 
     #[test]
+    fn the_lead_over_the_other_clock_is_a_difference() {
+        let tick = crate::time::Tick::from_nanos(50);
+        assert_eq!(WallTime::from_nanos(70).lead(tick), 20);
+        assert_eq!(WallTime::from_nanos(-70).lead(tick), -120);
+        assert_eq!(format!("{:?}", WallTime::from_nanos(0)), "1970-01-01T00:00:00Z");
+    }
+
+    #[test]
     fn a_date_comes_back_as_it_was() {
         for nanos in [i64::MIN, -1, 0, 1_767_225_600_123_456_789, i64::MAX] {
             let wall = WallTime::from_nanos(nanos);
             assert_eq!(WallTime::from(wall.to_utc()), wall);
+            assert_eq!(DateTime::<Utc>::from(wall), wall.to_utc());
         }
     }
 }

@@ -123,6 +123,25 @@ mod tests {
     }
 
     #[test]
+    fn as_many_jumps_as_are_kept_are_told_apart() {
+        let starts = 0..STRETCHES_MAX as i64;
+        let runs: Vec<(i64, i64)> = starts.map(|jump| (jump * 1_000, jump * 1_000)).collect();
+        let mut history = FireHistory::default();
+        for (scheduled, started) in &runs {
+            // The clock jumps forward after each run: less time passes than lies between them.
+            history.last_start = history.last_start.map(|_| at(started - 7));
+            history.note(at(*scheduled), at(*started));
+        }
+        for (scheduled, _) in &runs {
+            check(&history, *scheduled, Some(*scheduled));
+            check(&history, scheduled + 500, None);
+        }
+        history.note(at(100_000), at(100_000 - 500));
+        check(&history, 500, Some(1_000));
+        check(&history, 1_500, None);
+    }
+
+    #[test]
     fn many_jumps_take_bounded_memory_and_never_forget_a_fire_time() {
         let runs: Vec<(i64, i64)> = (0..100).map(|jump| (jump * 1_000, jump * 1_000 + 7)).collect();
         let mut history = FireHistory::default();

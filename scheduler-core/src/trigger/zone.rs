@@ -308,6 +308,20 @@ mod tests {
     }
 
     #[test]
+    fn is_shown_by_its_name() {
+        let zone: Zone = "Europe/Berlin".parse().unwrap();
+        assert_eq!(zone.to_string(), "Europe/Berlin");
+        assert_eq!(format!("{zone:?}"), "Zone(\"Europe/Berlin\")");
+    }
+
+    #[test]
+    fn a_system_without_a_zone_says_what_to_do() {
+        let error = SystemZoneError { reason: "the system does not tell".to_owned() };
+        assert_eq!(error.to_string(), "the system does not tell");
+        assert!(error.help().contains("zone = \"UTC\""), "{}", error.help());
+    }
+
+    #[test]
     fn the_rule_years_begin_march_with_every_weekday() {
         for (weekday, year) in (0..).zip(RuleYears::BY_FIRST_OF_MARCH) {
             let first_of_march = NaiveDate::from_ymd_opt(year, 3, 1).unwrap();

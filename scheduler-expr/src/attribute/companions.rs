@@ -112,7 +112,7 @@ impl Together<'_> {
         let companion = COMPANIONS.iter().find(|each| each.attributes.contains(&attribute))?;
         let mut rules = RULES.into_iter().filter(|rule| self.has(*rule)).map(Some).peekable();
         let rule = rules.peek().copied().unwrap_or(ONCE);
-        if companion.rules.contains(&rule) || rules.any(|rule| companion.rules.contains(&rule)) {
+        if rules.any(|rule| companion.rules.contains(&rule)) {
             return None;
         }
         let beside = match (companion.rules, rule) {

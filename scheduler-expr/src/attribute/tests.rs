@@ -25,6 +25,24 @@ fn every_name_leads_back_to_its_attribute() {
         assert_eq!(Attribute::from_name(&dashed), Some(attribute));
     }
     assert_eq!(Attribute::from_name("fixedRate"), None);
+    assert_eq!((Attribute::RetryMax.key(), Attribute::FixedRate.key()), ("max", "fixed_rate"));
+}
+
+#[test]
+fn a_fault_shows_its_place_in_the_text() {
+    let caret = |attribute: Attribute, text| attribute.check(text, None).unwrap_err().caret();
+    assert_eq!(caret(Attribute::Cron, "0 0 25 * * *").unwrap(), "0 0 25 * * *\n    ^^ hour");
+    assert_eq!(caret(Attribute::Cron, "0 0 0 30 2 *").unwrap(), "0 0 0 30 2 *\n      ^^");
+    assert_eq!(caret(Attribute::Cron, ""), None);
+    assert_eq!(caret(Attribute::FixedRate, "1h 5x").unwrap(), "1h 5x\n    ^");
+    assert_eq!(caret(Attribute::FixedRate, "0s"), None, "the whole text");
+}
+
+#[test]
+fn a_fault_is_about_a_text_or_about_its_presence() {
+    assert!(Attribute::Jitter.check("x", None).unwrap_err().is_about_text());
+    let given = [(Attribute::FixedRate, "1s"), (Attribute::Zone, "UTC")];
+    assert!(!Attribute::check_together(&given, None)[0].is_about_text());
 }
 
 #[test]
@@ -56,6 +74,8 @@ fn a_delay_may_be_zero_and_other_durations_may_not() {
         assert_eq!(attribute.check("5", Some(DurationUnit::Seconds)), Ok(()));
     }
     check(Attribute::InitialDelay, "0s", "");
+    check(Attribute::FixedRate, &"1".repeat(19), "add `time_unit = \"milliseconds\"`");
+    check(Attribute::FixedRate, &"1".repeat(20), "has no unit; write `11");
     check(Attribute::FixedRate, "0s", "invalid `fixed_rate`: `0s` must be longer than zero");
     check(Attribute::Jitter, "0s", "longer than zero");
     check(Attribute::RetryBase, "0s", "invalid `retry.base`");
@@ -64,6 +84,16 @@ fn a_delay_may_be_zero_and_other_durations_may_not() {
 #[test]
 fn a_choice_is_one_of_its_words() {
     let choices = Attribute::ALL.iter().copied().filter(|each| !each.words().is_empty());
+    for (attribute, word) in [
+        (Attribute::Enabled, "true"),
+        (Attribute::Overlap, "queue_one"),
+        (Attribute::Misfire, "run_once"),
+        (Attribute::OnError, "stop"),
+        (Attribute::DstGap, "run_after"),
+        (Attribute::DstOverlap, "last"),
+    ] {
+        check(attribute, word, "");
+    }
     for attribute in choices {
         for word in attribute.words() {
             assert_eq!(attribute.parse_choice(word), Ok(*word));
@@ -96,6 +126,7 @@ fn attributes_that_are_not_durations_nor_choices() {
     check(Attribute::TimeUnit, "secs", "did you mean `seconds`?");
     check(Attribute::TimeUnit, "ms", "did you mean `milliseconds`?");
     check(Attribute::TimeUnit, "miliseconds", "did you mean `milliseconds`?");
+    check(Attribute::TimeUnit, "", "the unit of time is empty");
     check(Attribute::TimeUnit, "fortnights", "the units are `days`, `hours`");
 }
 

@@ -157,6 +157,7 @@ mod tests {
         check(nearest(1), (30, SUNDAY), &[2]);
         check(nearest(15), (30, SATURDAY), &[14]);
         check(nearest(15), (30, SUNDAY), &[16]);
+        check(nearest(15), (30, TUE), &[15]);
         check(nearest(31), (31, 4), &[]); // the 31st is a Sunday
         check(nearest(31), (31, 3), &[30]); // the 31st is a Saturday
         check(nearest(31), (30, TUE), &[]);
@@ -178,6 +179,7 @@ mod tests {
         assert_eq!(days(DaysOfWeek { plain: 1 << TUE, ..Default::default() }), [1, 8, 15, 22, 29]);
         assert_eq!(days(DaysOfWeek { last: 1 << TUE, ..Default::default() }), [29]);
         assert_eq!(days(DaysOfWeek { last: 1, ..Default::default() }), [28]);
+        assert_eq!(days(DaysOfWeek { last: 1 << 2, ..Default::default() }), [30]);
         let fifth = |days: u8| DaysOfWeek { nth: [0, 0, 0, 0, days], ..Default::default() };
         assert_eq!(days(fifth(1 << TUE)), [29]);
         assert_eq!(days(fifth(1)), [0; 0]);

@@ -39,7 +39,7 @@ fn step_from_start(field: CronField, values: &[u8]) -> Option<u32> {
     let (first, second) = (u32::from(*values.first()?), u32::from(*values.get(1)?));
     let step = second - first;
     let expected = (field.star_min()..=field.max()).step_by(step as usize);
-    (step > 1 && expected.eq(values.iter().copied().map(u32::from))).then_some(step)
+    expected.eq(values.iter().copied().map(u32::from)).then_some(step)
 }
 
 /// The values as runs of consecutive numbers; a run has one number or at least three.

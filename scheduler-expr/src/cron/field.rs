@@ -157,5 +157,6 @@ mod tests {
         assert_eq!(CronField::DayOfWeek.intended_name("MONDAY").as_deref(), Some("MON"));
         assert_eq!(CronField::Month.intended_name("sept").as_deref(), Some("SEP"));
         assert_eq!(CronField::Month.intended_name("MONDAY"), None);
+        assert_eq!(CronField::DayOfWeek.intended_name("MON"), None);
     }
 }

@@ -283,7 +283,6 @@ fn number_help(field: CronField, text: &str) -> Option<String> {
         _ if text.starts_with(['+', '-']) => "write the number without a sign",
         _ if text.contains("..") => "a range is written with a hyphen, as in `1-5`",
         _ if text.contains(':') => "hour and minute are fields of their own: 09:30 is `0 30 9`",
-        _ if text.contains('/') => "a step is written once, as in `*/5`",
         _ => return None,
     };
     Some(help.to_owned())

@@ -82,7 +82,7 @@ pub(super) fn read_day_of_month(item: Word<'_>, days: &mut DaysOfMonth) -> Resul
     if let Some(after_l) = item.text.strip_prefix('L') {
         return read_last(item, after_l, days);
     }
-    if item.text.len() > 1 && item.text.ends_with('W') {
+    if item.text.ends_with('W') {
         let number = item.without_last(1);
         if read_digits(number.text).is_none() {
             return Err(hint::misplaced(FIELD, item));

@@ -84,7 +84,7 @@ const ALL_MONTHS: u16 = 0x1FFE;
 fn no_such_day(cron: &CronExpression, text: &str) -> String {
     let (days, months) = (cron.fields.days_of_month, cron.fields.months);
     let verb = if months.count_ones() == 1 { "has" } else { "have" };
-    if days == DaysOfMonth::default() || months == ALL_MONTHS {
+    if days == DaysOfMonth::default() {
         return format!("no month has a day {}", quoted(text));
     }
     let list = month_list(months, "and");

@@ -69,6 +69,10 @@ fn is_exact_to_the_ends_of_its_range() {
             "{text}"
         );
     }
+    let error = parse_duration("1ns106751991167301d", MS).unwrap_err();
+    assert_eq!(error.kind(), ParseDurationErrorKind::UnitOrder);
+    let error = parse_duration("106751991167301d1h", MS).unwrap_err();
+    assert_eq!((error.kind(), error.span()), (ParseDurationErrorKind::TooLong, 0..15));
     assert_eq!(SignedDuration::from_nanos(i128::MAX), None);
     assert_eq!(SignedDuration::from_nanos(i128::MIN), None);
 }
@@ -107,11 +111,28 @@ fn says_what_is_wrong() {
         "use a smaller unit instead of a fraction, such as `1500ms`",
     );
     refuse("00:01:30", ":", "`:` has no meaning here", "write for example `1h30m`");
+    refuse("1_000ms", "_", "`_` has no meaning here", "write the digits without separators");
+    refuse("1h 30 minutes", "30", "`30` has no unit", units);
+    refuse("(5", "5", "`5` has no unit", units);
     refuse("(1m 30s", "", "the parenthesis is not closed", "add `)` at the end");
     refuse("", "", "the duration is empty", "write for example `30s`");
     let iso = "write for example `P1DT2H30M` or `PT1.5S`";
     refuse("P1Y", "1", "not an ISO-8601 duration of days, hours, minutes and seconds", iso);
+    refuse("P", "", "not an ISO-8601 duration of days, hours, minutes and seconds", iso);
+    refuse("P1DX", "X", "not an ISO-8601 duration of days, hours, minutes and seconds", iso);
     refuse("PT", "", "not an ISO-8601 duration of days, hours, minutes and seconds", iso);
+}
+
+#[test]
+fn shows_where_a_text_breaks() {
+    let error = parse_duration("1h 5x", None).unwrap_err();
+    assert_eq!(error.caret(), "1h 5x\n    ^");
+}
+
+#[test]
+fn zero_is_not_negative() {
+    let parse = |text| parse_duration(text, None).unwrap();
+    assert!(parse("-1ns").is_negative() && !parse("0s").is_negative());
 }
 
 #[test]

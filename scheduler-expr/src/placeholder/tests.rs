@@ -88,6 +88,15 @@ fn unreadable_templates_are_shown_where_they_break() {
 }
 
 #[test]
+fn a_fault_says_what_to_write() {
+    let help = |text: &str| Template::parse(text).unwrap_err().help().map(str::to_owned);
+    let close = "close it with `}`, or write `\\${` for a literal `${`";
+    assert_eq!(help("${a").as_deref(), Some(close));
+    assert_eq!(help("${}").as_deref(), Some("write `${key}` or `${key:default}`"));
+    assert_eq!(help(&"${".repeat(40)), None);
+}
+
+#[test]
 fn a_missing_value_is_named_with_the_chain_to_it() {
     check_fault("${x}", "`${x}` is not set");
     check_fault("${x:${y}}", "`${y}` is not set: x -> y");
@@ -122,6 +131,8 @@ fn f_cf1_deep_nesting_is_refused_without_deep_recursion() {
     }
     let nested = |levels| "${x:".repeat(levels) + "end" + &"}".repeat(levels);
     check(&nested(LEVELS_MAX), "end");
+    // Beside each other they are not deep.
+    check(&"${a}".repeat(LEVELS_MAX + 1), &"1".repeat(LEVELS_MAX + 1));
     assert!(Template::parse(&nested(LEVELS_MAX + 1)).is_err());
 }
 
@@ -148,6 +159,8 @@ fn f_cf1_a_cycle_is_refused_with_its_chain() {
     assert_eq!(message("${a}"), "`${a}` leads back to itself: a -> b -> a");
     assert_eq!(message("${self}"), "`${self}` leads back to itself: self -> self");
     assert_eq!(message("${none:${b}}"), "`${b}` leads back to itself: none -> b -> a -> b");
+    let chain = "${1:${2:${3:${4:${5:${6:${7:${8}}}}}}}}";
+    assert_eq!(message(chain), "`${8}` is not set: 1 -> 2 -> 3 -> 4 -> 5 -> 6 -> 7 -> 8");
 }
 
 #[test]
@@ -169,6 +182,14 @@ fn f_cf1_exponential_growth_is_refused_after_few_values() {
 }
 
 #[test]
+fn f_cf1_as_many_values_as_the_limit_says_are_read() {
+    let text = |count| "${a}".repeat(count);
+    assert_eq!(resolve(&text(VALUES_MAX), &settings()).unwrap().len(), VALUES_MAX);
+    let error = resolve(&text(VALUES_MAX + 1), &settings()).unwrap_err();
+    assert_eq!(error.kind(), &ResolveTemplateErrorKind::TooMany);
+}
+
+#[test]
 fn f_cf1_long_values_are_refused_before_they_add_up() {
     let settings: Settings = [("long", "x".repeat(BYTES_MAX / 2))].into();
     assert_eq!(resolve("${long}${long}", &settings).unwrap().len(), BYTES_MAX);
@@ -176,6 +197,7 @@ fn f_cf1_long_values_are_refused_before_they_add_up() {
     assert_eq!(error.kind(), &ResolveTemplateErrorKind::TooLong);
     assert_eq!(error.to_string(), "with `${long}` the values are longer than 1 MiB");
 
+    assert!(Template::parse(&"x".repeat(BYTES_MAX)).is_ok());
     let error = Template::parse(&"x".repeat(BYTES_MAX + 1)).unwrap_err();
     assert_eq!(error.kind(), ParseTemplateErrorKind::TooLong);
 }

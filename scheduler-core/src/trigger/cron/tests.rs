@@ -71,6 +71,63 @@ fn fire_times_in_an_overlap_come_twice_or_in_one_pass() {
 }
 
 #[test]
+fn the_pass_of_an_overlap_that_does_not_fire_ends_where_its_hour_does() {
+    let often = trigger("0 */30 1-3 * * SUN", "Europe/Berlin");
+    let from = "2026-10-24T23:15:00Z";
+    let before = "2026-10-25T01:30:00+02:00";
+    let first = ["2026-10-25T02:00:00+02:00", "2026-10-25T02:30:00+02:00"];
+    let second = ["2026-10-25T02:00:00+01:00", "2026-10-25T02:30:00+01:00"];
+    let after = ["2026-10-25T03:00:00+01:00", "2026-10-25T03:30:00+01:00"];
+    let firsts = [before, first[0], first[1], after[0], after[1]];
+    check(&often.clone().dst_overlap(DstOverlap::First), from, &firsts);
+    let lasts = [before, second[0], second[1], after[0], after[1]];
+    check(&often.dst_overlap(DstOverlap::Last), from, &lasts);
+}
+
+#[test]
+fn a_change_touches_only_the_hour_that_it_takes_or_repeats() {
+    let daily = trigger("0 0 9 * * *", "Europe/Berlin");
+    let all = [
+        daily.clone().dst_gap(DstGap::RunAfter),
+        daily.clone().dst_overlap(DstOverlap::First),
+        daily.dst_overlap(DstOverlap::Last),
+    ];
+    for daily in all {
+        check(
+            &daily,
+            "2026-03-28T00:00:00Z",
+            &[
+                "2026-03-28T09:00:00+01:00",
+                "2026-03-29T09:00:00+02:00",
+                "2026-03-30T09:00:00+02:00",
+            ],
+        );
+        check(
+            &daily,
+            "2026-10-24T00:00:00Z",
+            &[
+                "2026-10-24T09:00:00+02:00",
+                "2026-10-25T09:00:00+01:00",
+                "2026-10-26T09:00:00+01:00",
+            ],
+        );
+    }
+}
+
+#[test]
+fn what_is_far_away_is_found_on_either_side_of_a_change() {
+    let from = "2026-01-01T00:00:00Z";
+    check(&trigger("0 30 1 29 3 *", "Europe/Berlin"), from, &["2026-03-29T01:30:00+01:00"]);
+    check(&trigger("0 30 3 29 3 *", "Europe/Berlin"), from, &["2026-03-29T03:30:00+02:00"]);
+    check(
+        &trigger("0 30 1 25 10 *", "Europe/Berlin"),
+        from,
+        &["2026-10-25T01:30:00+02:00", "2027-10-25T01:30:00+02:00"],
+    );
+    check(&trigger("0 30 3 25 10 *", "Europe/Berlin"), from, &["2026-10-25T03:30:00+01:00"]);
+}
+
+#[test]
 fn a_skipped_day_has_no_fire_times() {
     let daily = trigger("0 0 9 * * *", "Pacific/Apia");
     let from = "2011-12-29T18:00:00Z";
@@ -111,6 +168,16 @@ fn what_matches_only_in_gaps_falls_silent() {
         &trigger("0 30 2 29 3 *", "Europe/Berlin"),
         "2026-01-01T00:00:00Z",
         &["2027-03-29T02:30:00+02:00"],
+    );
+}
+
+#[test]
+fn what_matches_in_many_gaps_fires_when_it_matches_elsewhere() {
+    // A 29th of March that is a Sunday is a change; so the next is a leap day, four gaps later.
+    check(
+        &trigger("0 30 2 29 2,3 SUN", "Europe/Berlin"),
+        "2033-01-01T00:00:00Z",
+        &["2060-02-29T02:30:00+01:00", "2088-02-29T02:30:00+01:00"],
     );
 }
 
@@ -161,6 +228,8 @@ fn clashes_are_the_changes_that_touch_the_trigger() {
     };
     assert_eq!(clash("0 30 2 * * *").as_deref(), Some("2026-03-29T01:00:00+00:00"));
     assert_eq!(clash("0 30 2 * 10 *").as_deref(), Some("2026-10-25T01:00:00+00:00"));
+    assert_eq!(clash("0 0 2 * * *").as_deref(), Some("2026-03-29T01:00:00+00:00"));
+    assert_eq!(clash("0 0 2 * 10 *").as_deref(), Some("2026-10-25T01:00:00+00:00"));
     assert_eq!(clash("0 0 3 * * *"), None);
     assert_eq!(clash("0 30 2 * * MON"), None);
 }

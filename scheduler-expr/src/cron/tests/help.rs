@@ -1,0 +1,109 @@
+//! What a person is told to write instead.
+
+use super::{CronExpression, CronField, ParseCronErrorKind, refuse};
+
+#[track_caller]
+fn check(text: &str, help: &str) {
+    let error = CronExpression::parse(text).expect_err(text);
+    assert_eq!(error.help().unwrap_or(""), help, "{text}: {error}");
+}
+
+#[test]
+fn a_fault_names_its_field() {
+    let error = CronExpression::parse("0 0 25 * * *").unwrap_err();
+    assert_eq!(error.field(), Some(CronField::Hour));
+    assert_eq!(error.caret(), "0 0 25 * * *\n    ^^ hour");
+    assert_eq!(CronExpression::parse("0 0").unwrap_err().field(), None);
+}
+
+#[test]
+fn macros_of_others_have_an_answer() {
+    check("@every", "a fixed interval is no cron expression; use `fixed_rate = \"…\"`");
+    check("@every \u{1}", "a fixed interval is no cron expression; use `fixed_rate = \"…\"`");
+    check("@secondly", "write `* * * * * *`");
+    check("@minutely", "write `0 * * * * *`");
+    check("@weekdays", "write `0 0 0 * * MON-FRI`");
+    check(
+        "@noon",
+        "the macros are `@yearly` `@annually` `@monthly` `@weekly` `@daily` `@midnight` `@hourly`",
+    );
+}
+
+#[test]
+fn comments_and_zones_are_no_fields() {
+    check("# every night", "a comment is no cron expression");
+    for text in ["TZ=UTC 0 0 9 * * *", "CRON_TZ=UTC 0 0 9 * * *", "TZ=UTC 0 9 * * *"] {
+        check(text, "the zone is an attribute: `zone = \"…\"`");
+    }
+    check("0 0 9 * * * # at nine", "a comment is not part of the expression; write `0 0 9 * * *`");
+}
+
+#[test]
+fn a_line_with_more_fields_is_cut_where_six_have_ended() {
+    check("  0 0 9 * * * 2024", "remove the 7th field (year): `0 0 9 * * *`");
+    check("0 0 9 * * * 2024 x", "the first six fields alone are `0 0 9 * * *`");
+}
+
+#[test]
+fn a_line_is_only_suggested_when_it_is_short_and_right() {
+    check("a b c d e", "");
+    let minutes = "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27";
+    check(&format!("{minutes} 0,1,2,3,4,5,6,7,8,9,10,11,12 * * *"), "");
+}
+
+#[test]
+fn both_day_fields_of_a_unix_line_are_a_reason_to_warn() {
+    let unix = "this looks like a Unix crontab line; add the second in front: ";
+    check("0 9 13 * *", &format!("{unix}`0 0 9 13 * *`"));
+    check("0 9 * * FRI", &format!("{unix}`0 0 9 * * FRI`"));
+}
+
+#[test]
+fn a_number_out_of_range_leads_to_the_one_that_is_meant() {
+    check("60 0 0 * * *", "a full minute or hour is 0");
+    check("0 60 0 * * *", "a full minute or hour is 0");
+    check("0 0 0 0 * *", "counting begins with 1");
+    check("0 0 0 * 0 *", "counting begins with 1");
+    check("0 0 0 32 * *", "the last day of every month is `L`");
+    check("0 0 0 * 13 *", "");
+}
+
+#[test]
+fn a_step_has_to_be_there() {
+    let example = "write for example `*/5`";
+    refuse("*/ 0 0 * * *", "", "the second step is missing", example);
+    refuse("*/x 0 0 * * *", "x", "the second step `x` is not a number", example);
+    refuse("*/5/2 0 0 * * *", "5/2", "the second step `5/2` is not a number", example);
+}
+
+#[test]
+fn a_special_has_its_place() {
+    let day = "day-of-month knows `L` (last day), `L-3` (3 days before it), `LW` (last weekday) and `15W` (weekday nearest to the 15th)";
+    let weekday = "day-of-week knows `FRIL` (last Friday of the month) and `FRI#2` (second Friday); the last day of the month is `L` in day-of-month";
+    check("0 0 0 1L * *", day);
+    check("0 0 0 W * *", day);
+    check("0 0 0 L-0 * *", day);
+    check("0 0 0 l * *", "write it in upper case: `L`");
+    check("0 0 0 * * MON#0", weekday);
+    check("0 0 l * * *", "`L`, `W` and `#` are for day-of-month and day-of-week");
+    check("0 ? 0 * * *", "write `*`; `?` is for day-of-month and day-of-week");
+    check("0 0 0 L,? * *", "`?` is the whole field or not there at all");
+}
+
+#[test]
+fn what_is_too_long_for_a_special_is_no_number() {
+    let kind = |text: &str| CronExpression::parse(text).unwrap_err().kind();
+    let specials = |count| format!("0 0 {} * * *", "L".repeat(count));
+    assert_eq!(kind(&specials(15)), ParseCronErrorKind::MisplacedSpecial);
+    assert_eq!(kind(&specials(16)), ParseCronErrorKind::NotANumber);
+}
+
+#[test]
+fn what_is_no_number_leads_to_what_others_mean_by_it() {
+    check("H 0 0 * * *", "`H` is Jenkins' hash; write a number");
+    check("0 0 *5 * * *", "`*` stands alone or before a step, as in `*/5`");
+    check("0 0 -5 * * *", "write the number without a sign");
+    check("0 0 1..5 * * *", "a range is written with a hyphen, as in `1-5`");
+    check("0 09:30 9 * * *", "hour and minute are fields of their own: 09:30 is `0 30 9`");
+    check("x 0 0 * * *", "");
+}
