@@ -8,7 +8,7 @@
 //! | layer | files | knows | never |
 //! |---|---|---|---|
 //! | core | `core`, `intake`, `ending`, `renewal`, `staffing`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
-//! | shell | `shell`, `locked`, `inbox`, `post` | the locks; performs the core's effects after unlocking | decides anything |
+//! | shell | `shell`, `locked`, `inbox`, `post`, `item` | the locks; performs the core's effects after unlocking | decides anything |
 //! | edge | `worker`, `witness`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
 //!
 //! # The life of a pool
@@ -40,6 +40,7 @@ mod hooks;
 mod inbox;
 mod intake;
 mod invoke;
+mod item;
 mod locked;
 mod post;
 mod rejection;
@@ -95,7 +96,7 @@ use crate::time::Now;
 use crate::trigger::Trigger;
 use crate::unwind::drop_contained;
 use hooks::Around;
-use shell::AnyItem;
+use item::AnyItem;
 use shell::Shell;
 use shutdown::Kind;
 

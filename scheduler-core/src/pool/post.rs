@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::shell::AnyItem;
+use super::item::AnyItem;
 use crate::sync::Mutex;
 use crate::sync::planted;
 use crate::time::Gate;

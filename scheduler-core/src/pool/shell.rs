@@ -15,13 +15,13 @@ use super::few::Few;
 use super::hooks::Hooks;
 use super::inbox::Inbox;
 use super::inbox::Withdrawal;
+use super::item::AnyItem;
 use super::locked::Locked;
 use super::post::Post;
 use super::roster::WorkerNumber;
 use super::shutdown::RunState;
 use super::step::Done;
 use super::step::Effects;
-use super::step::Item;
 use super::step::Rare;
 use super::step::Take;
 use crate::error::Failure;
@@ -44,7 +44,6 @@ use crate::task::TaskState;
 use crate::task::any::Farewell;
 use crate::task::any::Verdict;
 use crate::time::Clock;
-use crate::time::Due;
 use crate::time::Epoch;
 use crate::time::Gate;
 use crate::time::Now;
@@ -53,44 +52,6 @@ use crate::unwind::drop_contained;
 
 /// More than threads that submit at the same time, as a rule.
 const LINKS: usize = 8;
-
-/// A task as the core sees it.
-pub(super) type AnyItem = Arc<dyn AnyTask>;
-
-impl Item for AnyItem {
-    fn sequence(&self) -> u64 {
-        self.header().id.0
-    }
-
-    fn ticket(&self) -> Ticket {
-        self.header().ticket()
-    }
-
-    fn due(&self) -> Due {
-        (**self).due()
-    }
-
-    fn set_ticket(&self, ticket: Ticket) {
-        self.header().set_ticket(ticket);
-    }
-
-    fn look(&self) {
-        // The counts lie before the task, mostly in the same line as its beginning.
-        std::hint::black_box(Arc::strong_count(self));
-    }
-
-    fn is_ended(&self) -> bool {
-        self.state().is_done()
-    }
-
-    fn note_renewal(&self) {
-        self.header().note_renewal();
-    }
-
-    fn wants_renewal(&self) -> bool {
-        self.header().wants_renewal()
-    }
-}
 
 /// What all ends of a pool share.
 pub(super) struct Shell {

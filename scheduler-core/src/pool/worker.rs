@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
+use super::item::AnyItem;
 use super::post::Post;
 use super::roster::WorkerNumber;
-use super::shell::AnyItem;
 use super::shell::Shell;
 use super::step::Done;
 use super::step::Take;

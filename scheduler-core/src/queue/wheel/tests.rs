@@ -93,7 +93,13 @@ impl Pair {
 
     fn compare(&mut self) {
         assert_eq!(self.wheel.len(), self.heap.len());
-        assert_eq!(self.wheel.first(), self.heap.first());
+        let first = self.heap.first();
+        assert_eq!(self.wheel.first(), first);
+        // What is at hand may be dead, even one with the key of the first; but nothing that is alive
+        // comes between.
+        let (second, at_hand) = (self.heap.second(), self.wheel.second());
+        assert!(at_hand.is_none() || first <= at_hand);
+        assert!(second.is_none() || at_hand.is_none() || at_hand <= second);
     }
 
     fn compare_all(&mut self) {

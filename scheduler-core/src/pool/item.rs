@@ -1,0 +1,46 @@
+//! A task as the core sees it.
+
+use std::sync::Arc;
+
+use super::step::Item;
+use crate::queue::Ticket;
+use crate::task::AnyTask;
+use crate::time::Due;
+
+/// A task as the core sees it.
+pub(super) type AnyItem = Arc<dyn AnyTask>;
+
+impl Item for AnyItem {
+    fn sequence(&self) -> u64 {
+        self.header().id.0
+    }
+
+    fn ticket(&self) -> Ticket {
+        self.header().ticket()
+    }
+
+    fn due(&self) -> Due {
+        (**self).due()
+    }
+
+    fn set_ticket(&self, ticket: Ticket) {
+        self.header().set_ticket(ticket);
+    }
+
+    fn look(&self) {
+        // The counts lie before the task, mostly in the same line as its beginning.
+        std::hint::black_box(Arc::strong_count(self));
+    }
+
+    fn is_ended(&self) -> bool {
+        self.state().is_done()
+    }
+
+    fn note_renewal(&self) {
+        self.header().note_renewal();
+    }
+
+    fn wants_renewal(&self) -> bool {
+        self.header().wants_renewal()
+    }
+}
