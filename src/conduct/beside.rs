@@ -77,27 +77,28 @@ impl Conductor {
             Some(_) => None,
             None => state.take_beside(number),
         };
+        let lead = state.lead_to_end();
         drop(state);
         tale.out(self, None, now);
         drop(left);
+        lead.iter().for_each(TaskHandle::renew);
     }
 
     fn answer_beside(&self, number: u64, asked: &Asked<'_>) -> Option<Due> {
         let (now, mut tale) = (asked.now, Tale::default());
         let (mut state, seat) = (self.lock(), Seat::Beside(number));
+        self.lift_pause(&mut state, &mut tale, now);
         if matches!(asked.occasion, Occasion::RunEnded { .. })
             && let Some(course) = state.course(seat)
         {
             let waits = course.again_at.is_some();
             if !waits && self.attempt_over(&mut state, seat, &mut tale, now) {
                 let left = state.take_beside(number);
-                let lead = state.end.and(state.handle.clone());
+                let lead = state.lead_to_end();
                 drop(state);
                 tale.out(self, None, now);
                 drop(left);
-                if let Some(lead) = lead {
-                    lead.renew();
-                }
+                lead.iter().for_each(TaskHandle::renew);
                 return None;
             }
         }
@@ -106,7 +107,7 @@ impl Conductor {
         if is_called_off {
             state = self.give_up(state, seat, &mut tale, now);
         }
-        let paused = state.wishes.paused_until().filter(|until| !until.is_reached(now));
+        let paused = state.wishes.paused_until();
         let due = match state.beside_mut(number) {
             _ if is_called_off => None,
             None => None,

@@ -21,6 +21,7 @@ use super::chance::Chance;
 use super::control::Control;
 #[cfg(test)]
 use super::control_error::SubmitError;
+use super::judge::Ended;
 use super::judge::Judge;
 use super::judge::Skip;
 use super::policy::Policy;
@@ -159,11 +160,12 @@ impl Conductor {
         tale: &mut Tale,
         now: Now,
     ) -> (Guard<'a>, Option<Due>) {
+        self.lift_pause(&mut state, tale, now);
         loop {
             if let Some(course) = state.lead() {
                 let again_at = course.again_at;
                 if state.end.is_none() && !course.is_called_off {
-                    let paused = state.wishes.paused_until().filter(|until| !until.is_reached(now));
+                    let paused = state.wishes.paused_until();
                     return (state, paused.or(again_at.map(Due::Tick)));
                 }
                 state = self.give_up(state, Seat::Lead, tale, now);
@@ -173,25 +175,30 @@ impl Conductor {
             } else if let Some(wish) = state.wishes.rule.take() {
                 let (rule, from) = *wish;
                 state = self.take_rule(state, rule, from, tale, now);
-            } else if state.wishes.was_resumed {
-                state.wishes.was_resumed = false;
-                state = self.judged(state, tale, now, |judge| judge.resumed(now));
+            } else if !state.wishes.resumed.is_empty() {
+                let resumed = state.wishes.resumed.remove(0);
+                state = self.judged(state, tale, now, |judge| judge.resumed(resumed));
             } else if state.wishes.manual_run {
                 return (state, Some(Due::Tick(now.tick)));
-            } else if let Some(until) = state.wishes.paused_until() {
-                if !until.is_reached(now) {
-                    return (state, Some(until));
-                }
-                state.wishes.pause = None;
-                state.wishes.was_resumed = true;
-                tale.tell(Event::Resumed { task: Arc::clone(&self.name), at: now.wall.to_utc() });
             } else {
                 let pending = state.judge.as_ref().and_then(|judge| judge.pending());
-                match pending {
-                    Some(fire) => return (state, Some(fire.due)),
-                    None => state.end = Some(TaskState::Completed),
+                match (pending, state.wishes.paused_until()) {
+                    (Some(_), Some(until)) => return (state, Some(until)),
+                    (Some(fire), None) => return (state, Some(fire.due)),
+                    // The task ends with its last run, which may still fail and be tried again.
+                    (None, until) if !state.beside.is_empty() => {
+                        return (state, Some(until.unwrap_or(Due::NEVER)));
+                    }
+                    (None, _) => state.end = Some(TaskState::Completed),
                 }
             }
+        }
+    }
+
+    /// Ends a pause whose time is over.
+    pub(super) fn lift_pause(&self, state: &mut State, tale: &mut Tale, now: Now) {
+        if state.wishes.lift_pause(now) {
+            tale.tell(Event::Resumed { task: Arc::clone(&self.name), at: now.wall.to_utc() });
         }
     }
 
@@ -220,7 +227,10 @@ impl Conductor {
         state.facts = Arc::new(facts);
         tale.drop_rule_later(old, std::mem::replace(&mut state.rule, rule));
         // What has come since then, while the last run was in progress, is judged as such.
-        let judged = |judge: &mut Judge| first.and_then(|()| judge.ended_beside(from, now));
+        let mut resumed = std::mem::take(&mut state.wishes.resumed);
+        resumed.retain(|at| from.tick <= at.tick);
+        let last = Ended { began: from, at: now, resumed };
+        let judged = |judge: &mut Judge| first.and_then(|()| judge.ended_beside(&last));
         state = self.judged(state, tale, now, judged);
         let pending = state.judge.as_ref().and_then(|judge| judge.pending());
         tale.tell(Event::Rescheduled {
@@ -274,9 +284,12 @@ impl Conductor {
             state = self.give_up(state, Seat::Lead, &mut tale, now);
         }
         tale.end(&mut state, end);
+        // A pause that nobody ends any more may hold up attempts of runs beside.
+        let beside = state.handles();
         drop(state);
         tale.out(self, None, now);
         drop((handle, spare));
+        beside.iter().for_each(TaskHandle::renew);
     }
 }
 

@@ -109,11 +109,17 @@ impl Control {
     ) -> Result<(), ControlError> {
         let (note, now) = (note.map(Arc::from), self.now());
         let mut state = self.lock_living()?;
+        let has_ended = state.wishes.lift_pause(now);
         let since = state.wishes.pause.as_ref().map_or(now.wall.to_utc(), |pause| pause.since);
-        state.wishes.pause = Some(Pause { note: Option::clone(&note), since, until });
-        renew(state);
-        let task = Arc::clone(self.name());
-        self.conductor.bus.emit(Event::Paused { task, note, until, at: now.wall.to_utc() });
+        state.wishes.pause = Some(Pause { note: Option::clone(&note), since, until, said: now });
+        let handles = state.handles();
+        drop(state);
+        let (task, at) = (Arc::clone(self.name()), now.wall.to_utc());
+        if has_ended {
+            self.conductor.bus.emit(Event::Resumed { task: Arc::clone(&task), at });
+        }
+        handles.iter().for_each(TaskHandle::renew);
+        self.conductor.bus.emit(Event::Paused { task, note, until, at });
         Ok(())
     }
 
@@ -125,10 +131,12 @@ impl Control {
     pub(crate) fn resume(&self) -> Result<(), ControlError> {
         let now = self.now();
         let mut state = self.lock_living()?;
-        if state.wishes.pause.take().is_none() {
-            return Err(ControlError::not_paused(&self.conductor.name));
+        if !state.wishes.lift_pause(now) {
+            if state.wishes.pause.take().is_none() {
+                return Err(ControlError::not_paused(&self.conductor.name));
+            }
+            state.wishes.resume(now);
         }
-        state.wishes.was_resumed |= state.lead().is_none();
         let handles = state.handles();
         drop(state);
         let task = Arc::clone(self.name());

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use scheduler_core::Due;
 use scheduler_core::Now;
+use scheduler_core::TaskHandle;
 
 use super::chance::Draw;
 use super::conductor::Conductor;
 use super::conductor::Guard;
+use super::judge::Ended;
 use super::policy::OnError;
 use super::state::Course;
 use super::state::Present;
@@ -65,9 +67,12 @@ impl Conductor {
             Present::Nothing => return state,
             Present::Started(at) => {
                 state.present = Present::Nothing;
-                return self.judged(state, tale, now, |judge| judge.ended(at, at));
+                let started = Ended { began: at, at, resumed: Vec::new() };
+                return self.judged(state, tale, now, |judge| judge.ended(&started));
             }
             Present::Run => match state.lead() {
+                // RACE: a pause came when a worker had been given the next attempt, which did not begin.
+                Some(course) if course.again_at.is_some() => return state,
                 Some(course) => (course.run.cause(), course.began),
                 None => return state,
             },
@@ -190,17 +195,21 @@ impl Conductor {
         (cause, began): (Cause, Now),
         now: Now,
     ) -> Guard<'a> {
+        self.lift_pause(&mut state, tale, now);
         if state.end.is_some() || state.wishes.rule.is_some() {
             return state;
         }
+        let resumed = std::mem::take(&mut state.wishes.resumed);
         if cause == Cause::Schedule
+            && resumed.is_empty()
             && state.judge.as_mut().and_then(|judge| judge.ended_in_time(&began, &now)).is_some()
         {
             return state;
         }
+        let run = Ended { began, at: now, resumed };
         self.judged(state, tale, now, |judge| match cause {
-            Cause::Schedule => judge.ended(began, now),
-            Cause::Manual => judge.ended_beside(began, now),
+            Cause::Schedule => judge.ended(&run),
+            Cause::Manual => judge.ended_beside(&run),
         })
     }
 
@@ -211,9 +220,10 @@ impl Conductor {
         if state.course(seat).is_some_and(|course| course.is_attempt(run)) {
             state = self.give_up(state, seat, &mut tale, now);
             if let Seat::Beside(number) = seat {
-                let beside = state.take_beside(number);
+                let (beside, lead) = (state.take_beside(number), state.lead_to_end());
                 drop(state);
                 drop(beside);
+                lead.iter().for_each(TaskHandle::renew);
             } else {
                 drop(state);
             }

@@ -11,14 +11,16 @@ use scheduler_core::Due;
 use scheduler_core::Failure;
 use scheduler_core::Now;
 
+use super::meanwhile::Busy;
+use super::meanwhile::Walk;
 use super::passing::Limit;
-use super::passing::Passed;
 use super::policy::Misfire;
 use super::policy::Overlap;
 use super::policy::Policy;
 use super::timetable::FireTime;
 use super::timetable::MISSED_AFTER;
 use super::timetable::Timetable;
+use super::timetable::wall_of;
 use crate::observe::SkipReason;
 
 /// How many runs are remembered, behind whose times missed fire times wait; when there are more, the
@@ -53,18 +55,20 @@ pub(super) struct Judge {
     misfire: Misfire,
     /// The first fire time that is not decided.
     pending: Option<FireTime>,
-    /// When the pending fire time could have started first, where that is later than it was due.
-    waits_since: Option<Now>,
+    /// The run that the pending fire time is to follow, where it came during one.
+    follows: Option<Busy>,
     /// When runs were in progress, as far as fire times may have come then that are not decided.
     busy: Vec<Busy>,
     seen: Now,
 }
 
-/// A time during which a run was in progress, without its two ends.
-#[derive(Clone, Copy, Debug)]
-struct Busy {
-    from: Now,
-    to: Now,
+/// A run that has ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) began: Now,
+    pub(super) at: Now,
+    /// When the task was resumed while it was in progress.
+    pub(super) resumed: Vec<Now>,
 }
 
 impl Judge {
@@ -74,7 +78,7 @@ impl Judge {
             overlap: policy.overlap,
             misfire: policy.misfire,
             pending: None,
-            waits_since: None,
+            follows: None,
             busy: Vec::new(),
             seen: now,
         }
@@ -130,14 +134,11 @@ impl Judge {
         let Some(fire) = self.pending.filter(|fire| fire.due.is_reached(now)) else {
             return Ok(Verdict::default());
         };
-        if !self.timetable.goes_on_by_itself() || !self.is_missed(fire, now)? {
-            return Ok(Verdict { start: Some(fire), skips: Vec::new() });
+        let is_missed = self.timetable.goes_on_by_itself() && self.is_missed(fire, now)?;
+        if is_missed && self.misfire != Misfire::CatchUp {
+            return self.begin_missed(fire, now);
         }
-        match self.misfire {
-            Misfire::CatchUp => Ok(Verdict { start: Some(fire), skips: Vec::new() }),
-            Misfire::RunOnce => self.start_latest(fire, now),
-            Misfire::Skip => self.skip_missed(fire, now),
-        }
+        Ok(Verdict { start: Some(fire), skips: Vec::new() })
     }
 
     /// Goes on to the next fire time where nothing is to be decided: none has come during the run of the
@@ -150,7 +151,7 @@ impl Judge {
             return None;
         }
         let next = self.timetable.next_in_time(self.pending?, started, ended)?;
-        (self.pending, self.waits_since, self.seen) = (Some(next), None, *ended);
+        (self.pending, self.follows, self.seen) = (Some(next), None, *ended);
         Some(next.due)
     }
 
@@ -160,52 +161,77 @@ impl Judge {
         let pending = self.pending.as_mut().filter(|_| self.busy.is_empty())?;
         let due = Due::Tick(self.timetable.next_on_grid(pending, ended.tick)?);
         (pending.at, pending.due) = (due, due);
-        (self.waits_since, self.seen) = (None, *ended);
+        (self.follows, self.seen) = (None, *ended);
         Some(due)
     }
 
     /// Decides what comes after the run of the pending fire time.
-    pub(super) fn ended(&mut self, started: Now, ended: Now) -> Result<Vec<Skip>, Failure> {
-        self.seen = ended;
+    pub(super) fn ended(&mut self, run: &Ended) -> Result<Vec<Skip>, Failure> {
+        self.seen = run.at;
         let Some(fire) = self.pending else { return Ok(Vec::new()) };
-        let next = self.timetable.after_run(fire, started, ended)?;
-        self.settle(next, started, ended)
+        self.pending = self.timetable.after_run(fire, run.began, run.at)?;
+        self.follows = None;
+        if self.pending.is_some_and(|next| wall_of(next) < wall_of(fire)) {
+            self.busy.clear();
+        }
+        self.settle(run, run.began)
     }
 
     /// Decides what comes after a run that was not that of a fire time.
-    pub(super) fn ended_beside(&mut self, started: Now, ended: Now) -> Result<Vec<Skip>, Failure> {
-        let next = self.renew(ended);
+    pub(super) fn ended_beside(&mut self, run: &Ended) -> Result<Vec<Skip>, Failure> {
+        self.renew(run.at);
         if self.timetable.goes_on_by_itself() {
-            return self.settle(next, started, ended);
+            let from = self.joined_with(run)?;
+            return self.settle(run, from);
         }
-        let busy = Busy { from: started, to: ended };
-        match self.pending.filter(|fire| busy.contains(fire.due)) {
-            Some(fire) if self.overlap == Overlap::Skip && !self.timetable.is_once() => {
-                self.pending = Some(self.timetable.after_delay(ended));
-                Ok(vec![Skip { reason: SkipReason::Overlap, at: fire.at, count: 1 }])
+        let busy = Busy { from: run.began, to: run.at };
+        let is_skipped = |fire: &FireTime| busy.contains(fire.due);
+        let may_be_skipped = self.overlap == Overlap::Skip && !self.timetable.is_once();
+        let mut skips = Vec::new();
+        for resumed in &run.resumed {
+            if !may_be_skipped || !self.pending.iter().any(is_skipped) {
+                skips.append(&mut self.resumed(*resumed)?);
             }
-            _ => Ok(Vec::new()),
         }
+        if let Some(fire) = self.pending.filter(|fire| may_be_skipped && is_skipped(fire)) {
+            self.pending = Some(self.timetable.after_delay(run.at));
+            skips.push(Skip { reason: SkipReason::Overlap, at: fire.at, count: 1 });
+        }
+        Ok(skips)
     }
 
-    /// Passes over what has come while the task was paused.
-    pub(super) fn resumed(&mut self, now: Now) -> Result<Vec<Skip>, Failure> {
-        self.seen = now;
-        let Some(fire) = self.pending.filter(|fire| fire.due.is_reached(now)) else {
+    /// Since when fire times count as coming during a run: what was to follow the run before gives way
+    /// to what comes during this one, unless each is caught up.
+    fn joined_with(&mut self, run: &Ended) -> Result<Now, Failure> {
+        let (Some(fire), Some(before)) = (self.pending, self.follows.take()) else {
+            return Ok(run.began);
+        };
+        let late = late(fire.due, run.began);
+        let is_kept = self.misfire == Misfire::CatchUp
+            || self.timetable.next_has_come(fire, late, run.began)?;
+        Ok(if is_kept { run.began } else { before.from })
+    }
+
+    /// Passes over what had come when the task was resumed.
+    pub(super) fn resumed(&mut self, at: Now) -> Result<Vec<Skip>, Failure> {
+        let limit = Limit::Before(at);
+        let Some(fire) = self.pending.filter(|fire| limit.is_after(fire.due)) else {
             return Ok(Vec::new());
         };
         if self.timetable.is_once() {
             return Ok(Vec::new());
         }
-        self.busy.clear();
-        self.waits_since = None;
         if !self.timetable.goes_on_by_itself() {
-            self.pending = Some(self.timetable.after_delay(now));
+            self.pending = Some(self.timetable.after_delay(at));
             return Ok(vec![Skip { reason: SkipReason::Paused, at: fire.at, count: 1 }]);
         }
-        let passed = self.timetable.pass(fire, Limit::Before(now))?;
-        self.pending = passed.next;
-        Ok(skipped(SkipReason::Paused, passed.count, passed.last))
+        let rule = (&self.timetable, self.overlap);
+        let walk = Walk::new(rule, self.pending, SkipReason::Paused);
+        let walk = walk.joined(self.misfire != Misfire::CatchUp).past(&self.busy, limit)?;
+        let (next, skips) = walk.all(limit);
+        (self.pending, self.follows) = (next, None);
+        self.busy.clear();
+        Ok(skips)
     }
 
     /// Looks at the pending fire time again: the wall clock may have been set back.
@@ -213,93 +239,92 @@ impl Judge {
         let expected = self.seen.wall + now.tick.since(self.seen.tick);
         let is_set_back = now.wall + TOLERANCE < expected;
         self.seen = now;
-        self.pending = self.pending.map(|fire| self.timetable.renewed(fire, now, is_set_back));
+        let before = self.pending;
+        self.pending = before.map(|fire| self.timetable.renewed(fire, now, is_set_back));
+        if self.pending != before {
+            // The wall clock shows times again at which runs were in progress.
+            (self.follows, self.busy) = (None, Vec::new());
+        }
         self.pending
     }
 
     fn is_missed(&self, fire: FireTime, now: Now) -> Result<bool, Failure> {
         let mut late = late(fire.due, now);
-        if let Some(since) = self.waits_since {
-            late = late.min(now.tick.since(since.tick));
+        if let Some(before) = self.follows {
+            late = late.min(now.tick.since(before.to.tick));
         }
         Ok(late > MISSED_AFTER || self.timetable.next_has_come(fire, late, now)?)
     }
 
-    fn start_latest(&mut self, fire: FireTime, now: Now) -> Result<Verdict, Failure> {
-        let Passed { count, last, last_but_one, .. } =
-            self.timetable.pass(fire, Limit::UpTo(now))?;
-        self.pending = last.or(self.pending);
-        let skips = skipped(SkipReason::Misfire, count.saturating_sub(1), last_but_one);
-        Ok(Verdict { start: self.pending, skips })
+    /// Decides about a fire time that was missed, and those after it.
+    fn begin_missed(&mut self, fire: FireTime, now: Now) -> Result<Verdict, Failure> {
+        let (rule, limit) = ((&self.timetable, self.overlap), Limit::UpTo(now));
+        let walk = Walk::new(rule, Some(fire), SkipReason::Misfire);
+        let walk = walk.joined(true).past(&self.busy, limit)?;
+        let starts = walk.latest().is_some_and(|(latest, follows)| {
+            let is_now = !Limit::Before(now).is_after(latest.due);
+            let is_in_time = |run: Busy| now.tick.since(run.to.tick) <= MISSED_AFTER;
+            self.misfire == Misfire::RunOnce || is_now || follows.is_some_and(is_in_time)
+        });
+        let (next, skips) = if starts { walk.up_to_latest(limit) } else { walk.all(limit) };
+        (self.pending, self.follows) = (next, None);
+        self.forget_busy();
+        Ok(Verdict { start: next.filter(|_| starts), skips })
     }
 
-    fn skip_missed(&mut self, fire: FireTime, now: Now) -> Result<Verdict, Failure> {
-        let passed = self.timetable.pass(fire, Limit::Before(now))?;
-        self.pending = passed.next;
-        self.waits_since = None;
-        let start = self.pending.filter(|fire| fire.due.is_reached(now));
-        Ok(Verdict { start, skips: skipped(SkipReason::Misfire, passed.count, passed.last) })
-    }
-
-    /// Makes a fire time the pending one, or one after it, where it came while a run was in progress.
-    fn settle(
-        &mut self,
-        mut next: Option<FireTime>,
-        started: Now,
-        ended: Now,
-    ) -> Result<Vec<Skip>, Failure> {
-        let busy = Busy { from: started, to: ended };
-        self.waits_since = None;
+    /// Makes the pending fire time one after it, where it came while a run was in progress: this one,
+    /// to which another time may count, or one before.
+    fn settle(&mut self, run: &Ended, from: Now) -> Result<Vec<Skip>, Failure> {
+        let mut skips = Vec::new();
+        for resumed in run.resumed.iter().copied() {
+            if self.overlap != Overlap::Allow {
+                self.note_busy(Busy { from, to: resumed });
+            }
+            skips.append(&mut self.resumed(resumed)?);
+        }
+        let busy = Busy { from, to: run.at };
         // With `allow` only a run under another rule can have held fire times up: they are late.
-        let is_free = self.busy.is_empty() && next.is_none_or(|next| busy.is_before(next.due));
+        let is_free = self.busy.is_empty() && self.pending.is_none_or(|it| busy.is_before(it.due));
         if is_free || self.overlap == Overlap::Allow {
-            self.pending = next;
-            return Ok(Vec::new());
+            return Ok(skips);
         }
         self.note_busy(busy);
-        let mut skips = Vec::new();
         loop {
-            let busy = next.and_then(|fire| self.busy.iter().find(|busy| busy.contains(fire.due)));
-            let (Some(fire), Some(busy)) = (next, busy) else { break };
-            let to = busy.to;
+            let busy =
+                self.pending.and_then(|fire| self.busy.iter().find(|it| it.contains(fire.due)));
+            let (Some(fire), Some(busy)) = (self.pending, busy.copied()) else { break };
             if self.overlap == Overlap::QueueOne {
                 // One that comes just as the run ends is the latest, too.
-                let passed = self.timetable.pass(fire, Limit::UpTo(to))?;
+                let limit = Limit::UpTo(busy.to);
+                let passed = self.timetable.go_through(fire, limit)?;
+                if let Some(earlier) = passed.last_but_one {
+                    self.timetable.serve(earlier, limit);
+                }
                 let earlier = passed.count.saturating_sub(1);
                 skips.extend(skipped(SkipReason::Overlap, earlier, passed.last_but_one));
-                (next, self.waits_since) = (passed.last, Some(to));
+                (self.pending, self.follows) = (passed.last, Some(busy));
                 break;
             }
-            let passed = self.timetable.pass(fire, Limit::Before(to))?;
+            let passed = self.timetable.pass(fire, Limit::Before(busy.to))?;
             skips.extend(skipped(SkipReason::Overlap, passed.count, passed.last));
-            next = passed.next;
+            self.pending = passed.next;
         }
-        self.pending = next;
-        self.busy.retain(|busy| next.is_some_and(|next| !busy.is_before(next.due)));
+        self.forget_busy();
         Ok(skips)
     }
 
+    /// Forgets runs behind which no fire time waits any more.
+    fn forget_busy(&mut self) {
+        let pending = self.pending;
+        self.busy.retain(|busy| pending.is_some_and(|next| !busy.is_before(next.due)));
+    }
+
     fn note_busy(&mut self, busy: Busy) {
+        self.busy.retain(|before| before.from.tick < busy.from.tick);
         self.busy.push(busy);
         if self.busy.len() > BUSY_MAX {
             let oldest = self.busy.remove(0);
             self.busy[0].from = oldest.from;
-        }
-    }
-}
-
-impl Busy {
-    fn contains(&self, due: Due) -> bool {
-        match due {
-            Due::Tick(tick) => self.from.tick < tick && tick < self.to.tick,
-            Due::Wall(wall) => self.from.wall < wall && wall < self.to.wall,
-        }
-    }
-
-    fn is_before(&self, due: Due) -> bool {
-        match due {
-            Due::Tick(tick) => self.to.tick <= tick,
-            Due::Wall(wall) => self.to.wall <= wall,
         }
     }
 }
@@ -312,9 +337,6 @@ pub(super) fn late(due: Due, now: Now) -> Duration {
     }
 }
 
-fn skipped(reason: SkipReason, count: u64, last: Option<FireTime>) -> Vec<Skip> {
-    match last {
-        Some(last) if count > 0 => vec![Skip { reason, at: last.at, count }],
-        _ => Vec::new(),
-    }
+fn skipped(reason: SkipReason, count: u64, last: Option<FireTime>) -> Option<Skip> {
+    last.filter(|_| count > 0).map(|last| Skip { reason, at: last.at, count })
 }

@@ -8,7 +8,7 @@
 //!
 //! | layer | files | knows | never |
 //! |---|---|---|---|
-//! | core | `rule`, `policy`, `chance`, `timetable`, `passing`, `lookahead`, `judge` | fire times, policies | a clock, a lock, a run |
+//! | core | `rule`, `policy`, `chance`, `timetable`, `passing`, `lookahead`, `meanwhile`, `judge` | fire times, policies | a clock, a lock, a run |
 //! | shell | `conductor`, `state`, `tale`, `start`, `future`, `finish`, `beside` | the lock, runs, events | decides about fire times |
 //! | control | `control`, `control_error`, `snapshot` | wishes, and what is shown | starts anything by itself |
 //!
@@ -41,12 +41,14 @@
 //! | pause | a fixed delay that is due | it is skipped once; the delay begins anew when the task is resumed |
 //! | pause | once, or an attempt that is due | it waits until the task is resumed |
 //! | pause | a run in progress | it goes on; `overlap` decides about what comes meanwhile |
+//! | the end of a pause, by hand or by its time | fire times | those that had come by then and wait are skipped as `paused`, also what was to follow a run in progress; later ones are not |
 //! | run now | no run in progress | it starts at once, also while paused; the schedule does not move |
-//! | run now | a run in progress | `skip` refuses, `queue_one` lets it follow, `allow` starts it beside |
-//! | run now | a fire time that comes meanwhile | `overlap` decides; a fixed delay that `skip` skips begins anew after that run; a one-time task follows |
+//! | run now | a run in progress | `skip` refuses, `queue_one` lets it follow, before a fire time, `allow` starts it beside |
+//! | run now | a fire time that comes meanwhile | `overlap` decides; a fixed delay that `skip` skips begins anew after that run; a one-time task follows; what was to follow before gives way, unless all are caught up |
 //! | retry | a fire time that comes between two attempts | `overlap` decides: the run is in progress |
 //! | retry | timeout | the limit is that of one attempt; an attempt that timed out is tried again |
 //! | retry | `on_error = "stop"` | the task ends after the last attempt only |
+//! | retry | once, and a run beside its last one | the task ends after the last attempt of either |
 //! | retry | the scheduler stops | there is no further attempt; the run ends as its last one did |
 //! | timeout | async | its future is dropped where it awaits; outcome `Timeout` |
 //! | timeout | plain function | it is asked to stop; when it returns its outcome is `Timeout`, whatever it returned |
@@ -85,6 +87,7 @@ mod finish;
 mod future;
 mod judge;
 mod lookahead;
+mod meanwhile;
 #[cfg(feature = "bench")]
 mod measure;
 mod passing;

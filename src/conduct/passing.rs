@@ -44,6 +44,23 @@ impl Timetable {
     /// Goes through the fire times from `first` on that are due before the limit. Those passed count as
     /// served: none of them comes again when the wall clock is set back.
     pub(super) fn pass(&self, first: FireTime, limit: Limit) -> Result<Passed, Failure> {
+        let passed = self.go_through(first, limit)?;
+        if let Some(last) = passed.last {
+            self.serve(last, limit);
+        }
+        Ok(passed)
+    }
+
+    /// Has this fire time, and those gone through before it, count as served.
+    pub(super) fn serve(&self, last: FireTime, limit: Limit) {
+        if let Times::Calendar { times, .. } | Times::Trigger(times) = &self.times {
+            times.serve(wall_of(last), limit.now().wall);
+        }
+    }
+
+    /// Goes through the same fire times, which do not count as served; but those of a trigger of the
+    /// user's do, which is never asked for the same twice.
+    pub(super) fn go_through(&self, first: FireTime, limit: Limit) -> Result<Passed, Failure> {
         let mut passed = Passed { next: Some(first), ..Passed::default() };
         self.leap_on_grid(&mut passed, limit);
         let walk_max = match self.times {
@@ -63,11 +80,6 @@ impl Timetable {
             if walked >= 2 * walk_max {
                 break;
             }
-        }
-        if let (Times::Calendar { times, .. } | Times::Trigger(times), Some(last)) =
-            (&self.times, passed.last)
-        {
-            times.serve(wall_of(last), limit.now().wall);
         }
         Ok(passed)
     }
@@ -141,6 +153,18 @@ impl Limit {
     pub(super) fn now(self) -> Now {
         match self {
             Self::Before(now) | Self::UpTo(now) => now,
+        }
+    }
+
+    /// The earlier of two, by both clocks.
+    pub(super) fn or_earlier(self, other: Self) -> Self {
+        let (this, that) = (self.now(), other.now());
+        let wall = this.wall.min(that.wall);
+        let is_other = (that.tick, matches!(other, Self::UpTo(_)))
+            < (this.tick, matches!(self, Self::UpTo(_)));
+        match if is_other { other } else { self } {
+            Self::Before(now) => Self::Before(Now { wall, ..now }),
+            Self::UpTo(now) => Self::UpTo(Now { wall, ..now }),
         }
     }
 

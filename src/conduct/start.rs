@@ -169,10 +169,11 @@ impl Conductor {
 
     fn begin_fully(self: &Arc<Self>, state: Guard<'_>, seat: Seat) -> Option<Opening> {
         let now = scheduler_core::Run::with_current(scheduler_core::Run::started)?;
-        let mut tale = Tale::default();
+        let (mut state, mut tale) = (state, Tale::default());
+        self.lift_pause(&mut state, &mut tale, now);
         let (mut state, choice) = match seat {
             Seat::Lead => self.choose(state, &mut tale, now),
-            Seat::Beside(number) => Self::choose_beside(state, number),
+            Seat::Beside(number) => Self::choose_beside(state, number, now),
         };
         let mut beside = None;
         let run = match choice {
@@ -248,7 +249,7 @@ impl Conductor {
         (state, choice)
     }
 
-    fn choose_beside(mut state: Guard<'_>, number: u64) -> (Guard<'_>, Choice) {
+    fn choose_beside(mut state: Guard<'_>, number: u64, now: Now) -> (Guard<'_>, Choice) {
         if state.end.is_some() {
             return (state, Choice::Nothing);
         }
@@ -258,7 +259,8 @@ impl Conductor {
             None if is_paused && beside.cause == Cause::Schedule => Choice::Nothing,
             None => Choice::Start(beside.fire, beside.cause),
             Some(course) if is_paused || course.is_called_off => Choice::Nothing,
-            Some(_) => Choice::Again,
+            Some(course) if course.again_at.is_some_and(|at| at <= now.tick) => Choice::Again,
+            Some(_) => Choice::Nothing,
         };
         (state, choice)
     }

@@ -7,9 +7,11 @@ use std::time::Duration;
 use chrono::DateTime;
 use chrono::Utc;
 use scheduler_core::Alarm;
+use scheduler_core::Due;
 use scheduler_core::Now;
 use scheduler_core::TaskHandle;
 use scheduler_core::Tick;
+use scheduler_core::WallTime;
 
 use super::judge::Judge;
 use super::rule::Rule;
@@ -24,6 +26,9 @@ use crate::run::Cause;
 use crate::run::Place;
 use crate::run::Run;
 use crate::run::Start;
+
+/// How many times are remembered at which a task was resumed during one run.
+const RESUMED_MAX: usize = 64;
 
 /// The state of a task.
 ///
@@ -66,8 +71,8 @@ pub(super) struct Wishes {
     pub(super) rule: Option<Box<(Rule, Now)>>,
     pub(super) manual_run: bool,
     pub(super) pause: Option<Pause>,
-    /// It was resumed: fire times that have come meanwhile are to be passed over.
-    pub(super) was_resumed: bool,
+    /// When it was resumed: fire times that had come by then are to be passed over.
+    pub(super) resumed: Vec<Now>,
 }
 
 /// Why and since when no run starts.
@@ -76,6 +81,8 @@ pub(super) struct Pause {
     pub(super) note: Option<Arc<str>>,
     pub(super) since: DateTime<Utc>,
     pub(super) until: Option<DateTime<Utc>>,
+    /// When it was said that it ends then.
+    pub(super) said: Now,
 }
 
 /// What the engine's task does.
@@ -258,28 +265,70 @@ impl State {
         self.handle.iter().chain(beside).cloned().collect()
     }
 
+    /// The engine's task, where it waits for nothing but the end of runs beside.
+    pub(super) fn lead_to_end(&self) -> Option<TaskHandle<()>> {
+        let has_next = self.judge.as_ref().is_none_or(|judge| judge.pending().is_some());
+        let is_to_end = self.end.is_some() || self.beside.is_empty() && !has_next;
+        self.handle.clone().filter(|_| is_to_end)
+    }
+
     /// Whether anything is wanted of the task that its conductor has not seen to.
     #[inline]
     pub(super) fn has_wish(&self) -> bool {
-        let Wishes { rule, manual_run, pause, was_resumed } = &self.wishes;
-        let is_wished = rule.is_some() || *manual_run || pause.is_some() || *was_resumed;
+        let Wishes { rule, manual_run, pause, resumed } = &self.wishes;
+        let is_wished = rule.is_some() || *manual_run || pause.is_some() || !resumed.is_empty();
         is_wished || self.end.is_some()
     }
 
     /// Whether somebody wants what a worker that is about to start a run has to leave to the pace.
     pub(super) fn has_urgent_wish(&self) -> bool {
-        self.end.is_some() || self.wishes.rule.is_some() || self.wishes.was_resumed
+        self.end.is_some() || self.wishes.rule.is_some() || !self.wishes.resumed.is_empty()
     }
 }
 
 impl Wishes {
     /// Until when no run starts; none when the task is not paused.
-    pub(super) fn paused_until(&self) -> Option<scheduler_core::Due> {
-        let pause = self.pause.as_ref()?;
-        Some(
-            pause.until.map_or(scheduler_core::Due::NEVER, |until| {
-                scheduler_core::Due::Wall(until.into())
-            }),
-        )
+    pub(super) fn paused_until(&self) -> Option<Due> {
+        self.pause.as_ref().map(Pause::end)
+    }
+
+    /// Ends a pause that was to end by now; says whether there was one.
+    pub(super) fn lift_pause(&mut self, now: Now) -> bool {
+        let is_over = |pause: &mut Pause| pause.end().is_reached(now);
+        match self.pause.take_if(is_over) {
+            Some(pause) => {
+                self.resume(pause.ended(now));
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Takes note that the task is resumed. Of very many times during one run the last ones are one.
+    pub(super) fn resume(&mut self, at: Now) {
+        if self.resumed.len() == RESUMED_MAX {
+            self.resumed.pop();
+        }
+        self.resumed.push(at);
+    }
+}
+
+impl Pause {
+    fn end(&self) -> Due {
+        self.until.map_or(Due::NEVER, |until| Due::Wall(until.into()))
+    }
+
+    /// What both clocks showed when it was over.
+    ///
+    /// The wall clock may have been set meanwhile, or the machine suspended: then that is the later of
+    /// the two instants that are possible by the monotonic clock. What came in a pause is never replayed.
+    fn ended(&self, now: Now) -> Now {
+        let Some(until) = self.until else { return now };
+        // One that is over when it begins is a pause nevertheless.
+        let wall = WallTime::from(until).max(self.said.wall);
+        let from_said = self.said.tick + wall.since(self.said.wall);
+        let since = u64::try_from(now.wall.since(wall).as_nanos()).unwrap_or(u64::MAX);
+        let until_now = Tick::from_nanos(now.tick.as_nanos().saturating_sub(since));
+        Now { tick: from_said.max(until_now).min(now.tick), wall: wall.min(now.wall) }
     }
 }

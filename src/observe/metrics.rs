@@ -14,6 +14,8 @@ use chrono::DateTime;
 use chrono::Utc;
 use metrics::Unit;
 use metrics::counter;
+use metrics::describe_counter;
+use metrics::describe_gauge;
 use metrics::describe_histogram;
 use metrics::gauge;
 use metrics::histogram;
@@ -128,14 +130,52 @@ impl Function {
     }
 }
 
+/// What each metric tells, for people who look at all there are.
 fn describe() {
-    for name in
-        ["scheduler_task_duration_seconds", "scheduler_task_start_delay_seconds", SPRING_EXECUTION]
-    {
-        describe_histogram!(name, Unit::Seconds, "");
+    describe_counter!(
+        "scheduler_task_runs_total",
+        Unit::Count,
+        "Runs that have ended, by outcome."
+    );
+    let skipped = "Fire times that started no run, by reason.";
+    describe_counter!("scheduler_task_skipped_total", Unit::Count, skipped);
+    for (name, text) in LENGTHS {
+        describe_histogram!(name, Unit::Seconds, text);
+    }
+    for (name, unit, text) in STATES {
+        describe_gauge!(name, unit, text);
     }
     gauge!("scheduler_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }
+
+const LENGTHS: [(&str, &str); 3] = [
+    ("scheduler_task_duration_seconds", "From the start of a run to the end of its last attempt."),
+    ("scheduler_task_start_delay_seconds", "From the instant at which a run was due to its start."),
+    (SPRING_EXECUTION, "Runs, with the name and the labels that Spring gives them."),
+];
+
+const STATES: [(&str, Unit, &str); 8] = [
+    ("scheduler_task_running", Unit::Count, "Runs in progress."),
+    ("scheduler_task_paused", Unit::Count, "1 while the task is paused, otherwise 0."),
+    ("scheduler_task_consecutive_failures", Unit::Count, "Failed runs since the last success."),
+    ("scheduler_task_period_seconds", Unit::Seconds, "The fixed rate or delay of the task."),
+    (
+        "scheduler_task_last_run_timestamp_seconds",
+        Unit::Seconds,
+        "When a run ended last, in seconds since 1970.",
+    ),
+    (
+        "scheduler_task_last_success_timestamp_seconds",
+        Unit::Seconds,
+        "When a run succeeded last, or else when the task began, in seconds since 1970.",
+    ),
+    (
+        "scheduler_task_next_run_timestamp_seconds",
+        Unit::Seconds,
+        "When the task is due next, in seconds since 1970; NaN when it is not.",
+    ),
+    ("scheduler_build_info", Unit::Count, "1, with the version of the scheduler."),
+];
 
 const SPRING_EXECUTION: &str = "tasks.scheduled.execution";
 
@@ -197,12 +237,16 @@ mod tests {
     use metrics::SharedString;
     use scheduler_core::ManualClock;
     use std::collections::BTreeMap;
+    use std::collections::BTreeSet;
     use std::sync::Mutex;
     use std::time::Duration;
 
     /// Each metric with its labels, and its values: counters and gauges as their present value.
     #[derive(Clone, Default)]
-    struct Notes(Arc<Mutex<BTreeMap<String, Vec<f64>>>>);
+    struct Notes(Arc<Mutex<BTreeMap<String, Vec<f64>>>>, Described, Arc<Mutex<BTreeSet<String>>>);
+
+    /// The texts that describe metrics, by kind and name.
+    type Described = Arc<Mutex<BTreeMap<String, String>>>;
 
     struct Metric(String, Notes);
 
@@ -211,6 +255,11 @@ mod tests {
             let labels = key.labels().map(|label| format!("{}={}", label.key(), label.value()));
             let labels: Vec<String> = labels.collect();
             Arc::new(Metric(format!("{}{{{}}}", key.name(), labels.join(",")), self.clone()))
+        }
+
+        fn describe(&self, kind: &str, name: &KeyName, text: &SharedString) {
+            let key = format!("{kind} {}", name.as_str());
+            self.1.lock().unwrap().insert(key, text.to_string());
         }
 
         fn get(&self, key: &str) -> Vec<f64> {
@@ -257,19 +306,30 @@ mod tests {
     }
 
     impl Recorder for Notes {
-        fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-        fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-        fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+        fn describe_counter(&self, name: KeyName, _: Option<Unit>, text: SharedString) {
+            self.describe("counter", &name, &text);
+        }
+
+        fn describe_gauge(&self, name: KeyName, _: Option<Unit>, text: SharedString) {
+            self.describe("gauge", &name, &text);
+        }
+
+        fn describe_histogram(&self, name: KeyName, _: Option<Unit>, text: SharedString) {
+            self.describe("histogram", &name, &text);
+        }
 
         fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+            self.2.lock().unwrap().insert(format!("counter {}", key.name()));
             Counter::from_arc(self.metric(key))
         }
 
         fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+            self.2.lock().unwrap().insert(format!("gauge {}", key.name()));
             Gauge::from_arc(self.metric(key))
         }
 
         fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
+            self.2.lock().unwrap().insert(format!("histogram {}", key.name()));
             Histogram::from_arc(self.metric(key))
         }
     }
@@ -287,9 +347,19 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_measured_in_native_names() {
+    fn each_metric_is_described_and_nothing_else_is() {
+        let notes = story();
+        let described = notes.1.lock().unwrap();
+        let registered = notes.2.lock().unwrap();
+        assert!(described.keys().eq(registered.iter()), "{described:#?} {registered:#?}");
+        for (name, text) in &*described {
+            assert!(text.len() > 10 && text.ends_with('.'), "{name}: `{text}`");
+        }
+    }
+
+    /// What a task does that has all metrics.
+    fn story() -> Notes {
         let (notes, bus) = (Notes::default(), bus());
-        let second = sample::at(0).timestamp() as f64;
         metrics::with_local_recorder(&notes, || {
             bus.emit(Event::TaskAdded { task: sample::facts("tick"), at: sample::at(0) });
             bus.emit(Event::SchedulerStarted { at: sample::at(0), tasks: 1 });
@@ -312,6 +382,13 @@ mod tests {
             });
             bus.emit(Event::Paused { task, note: None, until: None, at });
         });
+        notes
+    }
+
+    #[test]
+    fn a_task_is_measured_in_native_names() {
+        let notes = story();
+        let second = sample::at(0).timestamp() as f64;
         let of_tick = |name: &str| notes.get(&format!("scheduler_task_{name}{{task=tick}}"));
         assert_eq!(notes.get("scheduler_task_runs_total{task=tick,outcome=success}"), [1.0]);
         assert_eq!(notes.get("scheduler_task_runs_total{task=tick,outcome=panic}"), [1.0]);

@@ -17,6 +17,7 @@ use crate::inject::Call;
 use crate::observe::Event;
 use crate::observe::Outcome;
 use crate::observe::TaskState;
+use crate::run::Cause;
 use crate::run::Run;
 
 #[test]
@@ -90,6 +91,31 @@ fn attempts_are_one_run_and_wait_a_part_of_a_time_that_doubles() {
         assert_eq!(notes, ["attempt 1", "attempt 2", "attempt 3", "attempt 4"]);
         assert_eq!(snapshot.streak, 1);
     }
+}
+
+#[test]
+fn a_task_completes_after_the_last_attempt_of_a_run_beside_its_last_one() {
+    let retry = Retry::new(2).base(s(4)).cap(s(4));
+    let policy = Policy { overlap: Overlap::Allow, retry, ..Policy::default() };
+    let mut stage = Stage::new();
+    let control = stage.task(once(1_000), policy, |run| match run.cause() {
+        Cause::Manual if run.attempt() < 3 => fails(1_000),
+        _ => ok(0),
+    });
+    stage.until(500);
+    control.run_now().unwrap();
+    stage.until(1_600);
+    assert_eq!(stage.heard(), "manual 0.5 | start 1");
+    assert_eq!(control.snapshot().state, TaskState::Retrying);
+    control.pause(None, None).unwrap();
+    stage.until(60_000);
+    control.resume().unwrap();
+    stage.until(120_000);
+    let heard = stage.heard();
+    let last = heard.rsplit(" | ").next().unwrap();
+    assert!(heard.starts_with("paused 1.6 | resumed 60 | again 60 #2 | again "), "{heard}");
+    assert!(heard.matches("again").count() == 2 && last.starts_with("completed 6"), "{heard}");
+    assert_eq!(control.snapshot().counters.successes, 2);
 }
 
 #[test]

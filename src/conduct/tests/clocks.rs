@@ -8,6 +8,7 @@ use super::stage::*;
 use crate::conduct::Misfire;
 use crate::conduct::Overlap;
 use crate::conduct::Policy;
+use crate::run::Run;
 
 #[test]
 fn a_machine_that_was_suspended_and_a_clock_that_is_set_forward() {
@@ -138,4 +139,23 @@ fn a_fire_time_whose_jitter_is_running_is_not_lost_when_the_clock_is_set_back_a_
         has_met += u32::from(is_running);
     }
     assert!(has_met > 5, "{has_met}");
+}
+
+#[test]
+fn what_was_to_follow_a_run_comes_again_when_the_clock_is_set_back_before_it_could() {
+    let mut stage = Stage::new();
+    let policy = Policy { overlap: Overlap::QueueOne, ..Policy::default() };
+    let long = |run: &Run| ok(if run.number() == 1 { 15_000 } else { 0 });
+    let control = stage.task(cron("*/10 * * * * *"), policy, long);
+    stage.until(22_000);
+    control.pause(None, None).unwrap();
+    stage.until(30_500);
+    stage.step_wall(-60);
+    stage.until(31_000);
+    control.resume().unwrap();
+    stage.until(92_000);
+    assert_eq!(
+        stage.heard(),
+        "start 10 | paused 22 | resumed -29 | start -20 | start -10 | start 0 | start 20 | start 30"
+    );
 }

@@ -17,5 +17,6 @@ mod histories;
 mod many_missed;
 mod operations;
 mod overlap_misfire;
+mod pauses;
 mod simulation;
 mod stage;

@@ -190,4 +190,16 @@ fn bugs_that_are_planted_are_found() {
     check_found("an attempt that failed in silence", |event| {
         usize::from(!matches!(event, Event::AttemptFailed { .. }))
     });
+    check_found("an attempt that failed twice", |event| {
+        1 + usize::from(matches!(event, Event::AttemptFailed { .. }))
+    });
+    check_found("the end of a pause in silence", |event| {
+        usize::from(!matches!(event, Event::Resumed { .. }))
+    });
+    check_found("a new rule in silence", |event| {
+        usize::from(!matches!(event, Event::Rescheduled { .. }))
+    });
+    check_found("a new rule that comes twice", |event| {
+        1 + usize::from(matches!(event, Event::Rescheduled { .. }))
+    });
 }

@@ -32,8 +32,8 @@ pub(super) struct Judge {
     times: Times,
     /// The how-manieth rule this is.
     rule: u32,
-    /// The rule before, of which runs beside may still be about to start.
-    old_times: Option<Times>,
+    /// The rules before, of which runs beside may still be about to start.
+    old_times: Vec<Times>,
     live: Vec<Live>,
     is_paused: bool,
     has_been_paused: bool,
@@ -41,6 +41,7 @@ pub(super) struct Judge {
     has_failed: bool,
     end: Option<TaskState>,
     manual_runs_wanted: u64,
+    is_rule_wanted: bool,
     /// What the snapshot shows as the next start, as long as nobody does anything.
     announced: Option<DateTime<Utc>>,
     /// Whether that was the time at which it was shown.
@@ -57,7 +58,7 @@ impl Judge {
             clock,
             times,
             rule: 1,
-            old_times: None,
+            old_times: Vec::new(),
             live: Vec::new(),
             is_paused: false,
             has_been_paused: false,
@@ -65,6 +66,7 @@ impl Judge {
             has_failed: false,
             end: None,
             manual_runs_wanted: 0,
+            is_rule_wanted: false,
             announced: None,
             is_late_one: false,
             tally: Tally::default(),
@@ -135,7 +137,10 @@ impl Judge {
                 holds(std::mem::take(&mut self.is_paused), || "it was not paused".to_owned())
             }
             Event::TaskEnded { state, .. } => self.ended(*state),
-            Event::Rescheduled { .. } => Ok(()),
+            Event::Rescheduled { .. } => {
+                let is_wanted = std::mem::take(&mut self.is_rule_wanted);
+                holds(is_wanted, || "nobody wanted another rule".to_owned())
+            }
             other => Err(format!("{other:?} is not expected")),
         }
     }
@@ -179,13 +184,12 @@ impl Judge {
             let is_shown = due == announced || due <= announced && self.is_late_one;
             holds(is_shown, || format!("{announced} was shown as next"))?;
         }
-        match self.times.start(fire, now, is_alone) {
-            Err(why) => match &mut self.old_times {
-                Some(old) if !is_alone => old.start(fire, now, false).map_err(|_| why),
-                _ => Err(why),
-            },
-            Ok(()) => Ok(()),
-        }
+        let Err(why) = self.times.start(fire, now, is_alone) else { return Ok(()) };
+        let mut old = self.old_times.iter_mut().zip(1..self.rule).rev().filter(|_| !is_alone);
+        let of = old.find_map(|(old, rule)| old.start(fire, now, false).ok().map(|()| rule));
+        let (Some(rule), Some(live)) = (of, self.live.last_mut()) else { return Err(why) };
+        live.rule = rule;
+        Ok(())
     }
 
     fn skipped(&mut self, why: SkipReason, fire: DateTime<Utc>, count: u64, now: &Now) -> Answer {
@@ -206,13 +210,11 @@ impl Judge {
         holds(may_be && has_run && count > 0, || "nothing is skipped for this reason".to_owned())?;
         holds(fire <= self.times.has_come_until(now), || "it is skipped early".to_owned())?;
         let is_alone = self.policy.overlap != Overlap::Allow;
-        match self.times.skip(fire, count, now, is_alone) {
-            Err(why) => match &mut self.old_times {
-                Some(old) if !is_alone => old.skip(fire, count, now, false).map_err(|_| why),
-                _ => Err(why),
-            },
-            Ok(()) => Ok(()),
-        }
+        let passed = (fire, count, why);
+        let Err(why) = self.times.skip(passed, now, is_alone) else { return Ok(()) };
+        let mut old = self.old_times.iter_mut().rev().filter(|_| !is_alone);
+        let is_old = old.any(|times| times.skip(passed, now, false).is_ok());
+        holds(is_old, || why)
     }
 
     fn ended(&mut self, state: TaskState) -> Answer {
@@ -223,7 +225,7 @@ impl Judge {
         let may_be = match state {
             TaskState::Cancelled => self.is_cancelled,
             TaskState::Failed => self.has_failed,
-            TaskState::Completed => matches!(self.times, Times::Once { is_done: true, .. }),
+            TaskState::Completed => self.times.are_over() && self.live.is_empty(),
             _ => false,
         };
         holds(may_be, || format!("why is it {}?", state.name()))
@@ -269,15 +271,14 @@ impl Judge {
     pub(super) fn will_reschedule(&mut self, rule: &Rule) {
         let times = Times::new(&rule.clone().taking_over(), &self.now());
         self.rule += 1;
-        self.old_times = Some(std::mem::replace(&mut self.times, times));
+        self.is_rule_wanted = true;
+        self.old_times.push(std::mem::replace(&mut self.times, times));
     }
 
     pub(super) fn clock_set_back(&mut self, before: DateTime<Utc>) {
         let now = self.now();
         self.times.clock_set_back(before, &now);
-        if let Some(old) = &mut self.old_times {
-            old.clock_set_back(before, &now);
-        }
+        self.old_times.iter_mut().for_each(|old| old.clock_set_back(before, &now));
     }
 
     pub(super) fn has_ended(&self) -> bool {
@@ -295,7 +296,8 @@ impl Judge {
             return;
         }
         if self.live.iter().all(|live| !live.is_waiting()) {
-            let is_to_end = self.live.is_empty() && (self.is_cancelled || self.has_failed);
+            let is_over = self.is_cancelled || self.has_failed || self.times.are_over();
+            let is_to_end = self.live.is_empty() && is_over;
             self.note("at rest", holds(!is_to_end, || "the task has not ended".to_owned()));
         }
         // A run that a delay has started goes on where a new rule would start its own.
@@ -304,6 +306,8 @@ impl Judge {
         if is_busy || self.is_cancelled || self.has_failed {
             return;
         }
+        let is_silent = self.is_rule_wanted;
+        self.note("at rest", holds(!is_silent, || "the new rule is not gone by".to_owned()));
         let wanted = self.manual_runs_wanted;
         self.note("at rest", holds(wanted == 0, || format!("{wanted} manual runs are lost")));
         if !self.is_paused {

@@ -2,8 +2,10 @@
 //! whole milliseconds, and held against the conductor one fire time after the other.
 //!
 //! Known is how long each run takes; there are workers enough, but for stalls; nobody sets the clock.
+//! Unlike the conductor, it decides about each fire time as soon as it comes.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chrono::TimeDelta;
@@ -43,22 +45,50 @@ pub(super) struct Story {
     pub(super) manual: Vec<u64>,
 }
 
+/// A fire time that has come and is not decided.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    fire: u64,
+    /// The run that it is to follow, and when that has ended.
+    follows: Option<(usize, u64)>,
+}
+
+/// A run in progress.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    number: usize,
+    began: u64,
+    end: u64,
+    /// Under which rule the schedule started it; none for a manual one.
+    rule: Option<usize>,
+    /// Whether a delay was due during it, and begins anew when it ends.
+    is_awaited: bool,
+}
+
+#[derive(Debug)]
 pub(super) struct Reference {
-    pub(super) kind: Kind,
     pub(super) policy: Policy,
     pub(super) pace: Pace,
     pub(super) now: u64,
-    /// Fire times that have come and are not decided, and the next that comes.
-    pub(super) waiting: Vec<u64>,
-    pub(super) next: u64,
+    kind: Kind,
+    /// The how-manieth rule this is.
+    rule: usize,
+    /// Of the rules before, whether their runs hold the task up although it may overlap itself.
+    held_up: Vec<bool>,
+    /// What had come under a rule before, and was not decided, or decided and not told.
+    pub(super) forgotten: BTreeSet<u64>,
+    /// What may be decided, and not told before a run is over.
+    untold: BTreeSet<u64>,
+    waiting: Vec<Waiting>,
+    /// The next fire time that comes.
+    next: u64,
     /// All that have come.
     pub(super) come: Vec<u64>,
-    /// Runs in progress: when each began and ends, and whether it is one of the schedule.
-    pub(super) runs: Vec<(u64, u64, bool)>,
-    /// When runs were in progress, behind whose times fire times wait that are not decided.
-    pub(super) busy: Vec<(u64, u64)>,
-    pub(super) is_paused: bool,
-    pub(super) paused_until: u64,
+    pub(super) runs: Vec<Run>,
+    started: usize,
+    pub(super) wants_manual: bool,
+    /// Until when it is paused.
+    paused: Option<u64>,
     pub(super) story: Story,
 }
 
@@ -77,6 +107,28 @@ impl Pace {
 }
 
 impl Reference {
+    pub(super) fn new((kind, next): (Kind, u64), policy: Policy, pace: Pace) -> Self {
+        let (held_up, forgotten, untold, waiting, come, runs, story) = <_>::default();
+        Self {
+            policy,
+            pace,
+            now: 0,
+            kind,
+            rule: 0,
+            held_up,
+            forgotten,
+            untold,
+            waiting,
+            next,
+            come,
+            runs,
+            started: 0,
+            wants_manual: false,
+            paused: None,
+            story,
+        }
+    }
+
     fn is_alone(&self) -> bool {
         self.policy.overlap != Overlap::Allow
     }
@@ -85,46 +137,34 @@ impl Reference {
         matches!(self.kind, Kind::Rate(_) | Kind::Cron(_))
     }
 
-    fn following(&self, fire: u64) -> u64 {
-        match &self.kind {
-            Kind::Rate(period) => fire + period,
-            Kind::Cron(trigger) => after(trigger, fire),
-            Kind::Delay(_) | Kind::Once => NEVER,
-        }
+    pub(super) fn is_paused(&self) -> bool {
+        self.paused.is_some()
     }
 
     pub(super) fn is_over(&self) -> bool {
-        let is_done = self.waiting.is_empty() && self.next == NEVER;
-        matches!(self.kind, Kind::Once) && is_done && !self.runs.iter().any(|run| run.2)
+        let has_next = self.next != NEVER || !self.waiting.is_empty() || self.wants_manual;
+        matches!(self.kind, Kind::Once) && !has_next && self.runs.is_empty()
     }
 
-    fn skip(&mut self, reason: SkipReason, which: impl Fn(u64) -> bool) {
+    fn skip(&mut self, reason: SkipReason, which: impl Fn(&Waiting) -> bool) {
         let fates = &mut self.story.fates;
-        self.waiting.retain(|fire| {
-            let is_skipped = which(*fire);
+        self.waiting.retain(|waiting| {
+            let is_skipped = which(waiting);
             if is_skipped {
-                fates.insert(*fire, Fate::Skipped(reason));
+                fates.insert(waiting.fire, Fate::Skipped(reason));
             }
             !is_skipped
         });
     }
+}
 
-    fn start(&mut self, fire: u64) {
-        self.waiting.retain(|waiting| *waiting != fire);
-        self.story.fates.insert(fire, Fate::RanAt(self.now));
-        self.runs.push((self.now, self.now + self.pace.takes(fire), true));
-    }
-
-    pub(super) fn start_manually(&mut self) {
-        self.story.manual.push(self.now);
-        self.runs.push((self.now, self.now + self.pace.takes(!self.now), false));
-    }
-
+/// What passes.
+impl Reference {
     /// Lets time pass while workers are there.
     pub(super) fn until(&mut self, end: u64) {
         loop {
-            let over = self.runs.iter().map(|run| run.1).min().unwrap_or(NEVER);
-            let next = over.min(self.next).min(self.paused_until);
+            let over = self.runs.iter().map(|run| run.end).min().unwrap_or(NEVER);
+            let next = over.min(self.next).min(self.paused.unwrap_or(NEVER));
             if next > end {
                 break;
             }
@@ -135,112 +175,204 @@ impl Reference {
         self.settle();
     }
 
+    /// Lets time pass while no worker takes a step, nor notices that a run is over.
     pub(super) fn stall_until(&mut self, end: u64) {
         self.now = end;
-        self.settle();
+        self.runs.iter_mut().for_each(|run| run.end = run.end.max(end));
+        self.come();
     }
 
     /// What happens at one instant.
     pub(super) fn settle(&mut self) {
+        self.come();
+        while self.finish_one() || self.start_one() {
+            self.come();
+        }
+        if self.waiting.is_empty() && self.runs.is_empty() {
+            self.untold.clear();
+        }
+    }
+
+    /// Fire times come, and the time of a pause is over, in their order.
+    fn come(&mut self) {
         loop {
-            while self.next <= self.now {
-                self.waiting.push(self.next);
-                self.come.push(self.next);
-                self.next = self.following(self.next);
-            }
-            if self.paused_until <= self.now {
-                self.resume();
-            }
-            if !self.finish_one() && !self.start_one() {
+            let over = self.paused.unwrap_or(NEVER);
+            if self.next.min(over) > self.now {
                 return;
             }
+            if self.next < over {
+                self.arrive();
+            } else {
+                self.resume_at(over);
+            }
         }
+    }
+
+    fn arrive(&mut self) {
+        let fire = self.next;
+        self.come.push(fire);
+        self.untold.insert(fire);
+        self.next = match &self.kind {
+            Kind::Rate(period) => fire + period,
+            Kind::Cron(trigger) => after(trigger, fire),
+            Kind::Delay(_) | Kind::Once => NEVER,
+        };
+        // What comes just as a run ends is in time, and the latest that can follow it.
+        let is_queued = self.policy.overlap == Overlap::QueueOne;
+        let meets =
+            |run: &&mut Run| run.began < fire && (fire < run.end || is_queued && fire == run.end);
+        let is_alone = self.is_alone();
+        let run = self.runs.iter_mut().find(meets).filter(|_| is_alone);
+        match (run, &self.kind) {
+            (Some(run), Kind::Delay(_)) if !is_queued => {
+                run.is_awaited = true;
+                self.story.fates.insert(fire, Fate::Skipped(SkipReason::Overlap));
+            }
+            (Some(run), Kind::Rate(_) | Kind::Cron(_)) => {
+                let number = run.number;
+                self.arrive_during(number, fire);
+            }
+            _ => {
+                // What was to follow a run has found no worker before.
+                self.waiting.iter_mut().for_each(|waiting| waiting.follows = None);
+                self.waiting.push(Waiting { fire, follows: None });
+            }
+        }
+    }
+
+    fn arrive_during(&mut self, run: usize, fire: u64) {
+        if self.policy.overlap == Overlap::Skip {
+            self.story.fates.insert(fire, Fate::Skipped(SkipReason::Overlap));
+            return;
+        }
+        // One follows each run where all are caught up, and otherwise one.
+        let is_each = self.policy.misfire == Misfire::CatchUp;
+        let gives_way = |(before, _): (usize, u64)| before == run || !is_each;
+        self.skip(SkipReason::Overlap, |waiting| waiting.follows.is_some_and(gives_way));
+        self.waiting.push(Waiting { fire, follows: Some((run, NEVER)) });
     }
 
     fn finish_one(&mut self) -> bool {
-        let over = self.runs.iter().position(|run| run.1 <= self.now);
-        let Some((began, _, is_scheduled)) = over.map(|over| self.runs.remove(over)) else {
-            return false;
-        };
-        match self.kind {
-            Kind::Delay(delay) if is_scheduled => self.next = self.now + delay,
-            Kind::Delay(delay) if self.policy.overlap == Overlap::Skip => {
-                let now = self.now;
-                let due = self.waiting.first().copied();
-                if due.is_some_and(|due| began < due && due < now) {
-                    self.skip(SkipReason::Overlap, |_| true);
-                    self.next = now + delay;
-                }
+        let over = self.runs.iter().position(|run| run.end <= self.now);
+        let Some(run) = over.map(|over| self.runs.remove(over)) else { return false };
+        for waiting in &mut self.waiting {
+            if let Some((_, since)) = waiting.follows.as_mut().filter(|(of, _)| *of == run.number) {
+                *since = self.now;
             }
-            _ if self.has_schedule() && self.is_alone() => self.busy.push((began, self.now)),
-            _ => {}
+        }
+        if let Kind::Delay(delay) = self.kind
+            && (run.is_awaited || run.rule == Some(self.rule))
+        {
+            self.next = self.now + delay;
         }
         true
     }
 
-    /// Decides about what came while a run was in progress; says since when the first one waits.
-    fn sort_out(&mut self) -> Option<u64> {
-        let mut since = None;
-        for (from, to) in std::mem::take(&mut self.busy) {
-            if self.policy.overlap == Overlap::Skip {
-                self.skip(SkipReason::Overlap, |fire| from < fire && fire < to);
-                continue;
-            }
-            let inside = self.waiting.iter().filter(|fire| from < **fire && **fire <= to);
-            if let Some(latest) = inside.max().copied() {
-                self.skip(SkipReason::Overlap, |fire| from < fire && fire < latest);
-                since = Some(to).filter(|_| self.waiting.first() == Some(&latest));
-            }
-        }
-        since
+    fn start(&mut self, rule: Option<usize>, seed: u64) {
+        self.started += 1;
+        let (number, began, end) = (self.started, self.now, self.now + self.pace.takes(seed));
+        self.runs.push(Run { number, began, end, rule, is_awaited: false });
+    }
+
+    fn start_scheduled(&mut self, fire: u64) {
+        self.waiting.retain(|waiting| waiting.fire != fire);
+        self.untold.remove(&fire);
+        self.story.fates.insert(fire, Fate::RanAt(self.now));
+        self.start(Some(self.rule), fire);
     }
 
     fn start_one(&mut self) -> bool {
-        if self.is_alone() && !self.runs.is_empty() || self.is_paused {
+        let is_busy = self.is_alone() && !self.runs.is_empty();
+        if self.wants_manual && !is_busy {
+            self.wants_manual = false;
+            self.story.manual.push(self.now);
+            self.start(None, !self.now);
+            return true;
+        }
+        // A new rule waits for a run of a delay or a one-time task.
+        let holds_up = |run: &Run| run.rule.and_then(|rule| self.held_up.get(rule)) == Some(&true);
+        if is_busy || self.is_paused() || self.runs.iter().any(holds_up) {
             return false;
         }
-        let since = self.sort_out();
-        let Some(first) = self.waiting.first().copied() else { return false };
-        let late = self.now - since.unwrap_or(first);
-        let is_missed = self.has_schedule() && (late > 60_000 || self.waiting.len() > 1);
-        let (now, latest) = (self.now, self.waiting[self.waiting.len() - 1]);
-        match self.policy.misfire {
-            Misfire::RunOnce if is_missed => {
-                self.skip(SkipReason::Misfire, |fire| fire < latest);
-                self.start(latest);
-            }
-            Misfire::Skip if is_missed => {
-                self.skip(SkipReason::Misfire, |fire| fire < now);
-                let is_left = self.waiting.first() == Some(&now);
-                if is_left {
-                    self.start(now);
-                }
-                return is_left;
-            }
-            _ => self.start(first),
+        let (Some(first), Some(last)) = (self.waiting.first(), self.waiting.last().copied()) else {
+            return false;
+        };
+        let (now, fire) = (self.now, first.fire);
+        let late = now - first.follows.map_or(fire, |(_, since)| since);
+        let next = match &self.kind {
+            Kind::Rate(period) => fire + period,
+            Kind::Cron(trigger) => after(trigger, fire),
+            Kind::Delay(_) | Kind::Once => NEVER,
+        };
+        let is_missed = self.has_schedule() && (late > 60_000 || next <= now);
+        if !is_missed || self.policy.misfire == Misfire::CatchUp {
+            self.start_scheduled(fire);
+            return true;
         }
-        true
+        let is_in_time = |(_, since): (usize, u64)| now - since <= 60_000;
+        let starts = self.policy.misfire == Misfire::RunOnce
+            || last.fire == now
+            || last.follows.is_some_and(is_in_time);
+        self.skip(SkipReason::Misfire, |waiting| !starts || waiting.fire < last.fire);
+        if starts {
+            self.start_scheduled(last.fire);
+        }
+        starts
+    }
+}
+
+/// What others do.
+impl Reference {
+    pub(super) fn run_now(&mut self) -> bool {
+        let is_busy = self.is_alone() && !self.runs.is_empty();
+        let is_refused = match self.policy.overlap {
+            Overlap::Skip => is_busy,
+            _ => self.wants_manual,
+        };
+        self.wants_manual |= !is_refused;
+        !is_refused
+    }
+
+    /// Goes by another rule, which first fires then.
+    pub(super) fn reschedule(&mut self, (kind, next): (Kind, u64)) {
+        self.rule += 1;
+        self.held_up.push(!self.has_schedule());
+        self.forgotten.append(&mut self.untold);
+        self.waiting.clear();
+        self.runs.iter_mut().for_each(|run| run.is_awaited = false);
+        (self.kind, self.next) = (kind, next);
     }
 
     pub(super) fn pause(&mut self, until: u64) {
-        (self.is_paused, self.paused_until) = (true, until);
+        self.paused = Some(until.max(self.now));
+    }
+
+    /// Forgets when a pause is to end, for bugs that are planted.
+    pub(super) fn prolong_pause(&mut self) {
+        self.paused = self.paused.map(|_| NEVER);
+    }
+
+    /// Holds what comes by a later rule for nothing, for bugs that are planted.
+    pub(super) fn forget_rule(&mut self) {
+        if self.rule > 0 {
+            self.next = NEVER;
+        }
     }
 
     pub(super) fn resume(&mut self) {
-        (self.is_paused, self.paused_until) = (false, NEVER);
-        if self.is_alone() && !self.runs.is_empty() {
-            return;
-        }
-        let now = self.now;
+        self.resume_at(self.now);
+    }
+
+    fn resume_at(&mut self, at: u64) {
+        self.paused = None;
         match self.kind {
-            Kind::Delay(delay) if !self.waiting.is_empty() => {
+            Kind::Delay(delay) if self.waiting.iter().any(|waiting| waiting.fire < at) => {
                 self.skip(SkipReason::Paused, |_| true);
-                self.next = now + delay;
+                self.next = at + delay;
             }
             Kind::Delay(_) | Kind::Once => {}
             Kind::Rate(_) | Kind::Cron(_) => {
-                self.sort_out();
-                self.skip(SkipReason::Paused, |fire| fire < now);
+                self.skip(SkipReason::Paused, |waiting| waiting.fire < at);
             }
         }
     }

@@ -109,6 +109,9 @@ impl Live {
 
     /// An attempt failed, and there will be another.
     pub(super) fn will_go_on(&mut self, wait: Duration, policy: &Policy, now: &Now) -> Answer {
+        if self.is_waiting() {
+            return Err("it waits for its next attempt already".to_owned());
+        }
         self.check_length(policy, now)?;
         let retry = policy.retry;
         let doubled = retry.base.saturating_mul(1 << (self.attempt - 1).min(20));

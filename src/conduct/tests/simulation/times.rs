@@ -11,6 +11,7 @@ use scheduler_core::Now;
 use scheduler_core::trigger::CronTrigger;
 
 use crate::conduct::Rule;
+use crate::observe::SkipReason;
 
 /// More starts than these of a calendar are not remembered one by one.
 const STARTED_MAX: usize = 30_000;
@@ -28,8 +29,16 @@ pub(super) type Nanos = i128;
 pub(super) enum Times {
     Grid(Grid),
     Calendar(Calendar),
-    Delay { delay: Nanos, next: Nanos },
-    Once { at: Nanos, is_done: bool },
+    /// It may be earlier by as much as is not known of when a pause ended.
+    Delay {
+        delay: Nanos,
+        next: Nanos,
+        slack: Nanos,
+    },
+    Once {
+        at: Nanos,
+        is_done: bool,
+    },
 }
 
 /// The points of a fixed rate: those below the cursor are decided, and those ahead of it.
@@ -93,7 +102,7 @@ impl Times {
                 kept_until: DateTime::<Utc>::MIN_UTC,
             }),
             Rule::FixedDelay { delay, initial_delay } => {
-                Self::Delay { delay: nanos(*delay), next: in_ticks(*initial_delay) }
+                Self::Delay { delay: nanos(*delay), next: in_ticks(*initial_delay), slack: 0 }
             }
             Rule::Once { delay } => Self::Once { at: in_ticks(*delay), is_done: false },
             Rule::Custom(_) => unreachable!("no plan has a trigger of its own"),
@@ -104,17 +113,22 @@ impl Times {
         matches!(self, Self::Grid(_) | Self::Calendar(_))
     }
 
+    /// Whether there is no further fire time.
+    pub(super) fn are_over(&self) -> bool {
+        matches!(self, Self::Once { is_done: true, .. })
+    }
+
     /// A run of the schedule starts; `is_in_order` unless others may have been decided before.
     pub(super) fn start(&mut self, fire: DateTime<Utc>, now: &Now, is_in_order: bool) -> Answer {
         let at = tick_of(fire, now);
         match self {
             Self::Grid(grid) => grid.start(at, is_in_order),
             Self::Calendar(calendar) => calendar.start(fire, is_in_order),
-            Self::Delay { next, .. } if at != *next => {
+            Self::Delay { next, slack, .. } if at > *next || at < *next - *slack => {
                 Err(format!("fire time {at} where {next} follows from the last run"))
             }
-            Self::Delay { next, .. } => {
-                *next = Nanos::MAX;
+            Self::Delay { next, slack, .. } => {
+                (*next, *slack) = (Nanos::MAX, 0);
                 Ok(())
             }
             Self::Once { at: expected, .. } if at != *expected => {
@@ -131,17 +145,19 @@ impl Times {
     /// Fire times are skipped, the last of them this one.
     pub(super) fn skip(
         &mut self,
-        fire: DateTime<Utc>,
-        count: u64,
+        (fire, count, why): (DateTime<Utc>, u64, SkipReason),
         now: &Now,
         is_in_order: bool,
     ) -> Answer {
+        let is_pause = why == SkipReason::Paused;
         let at = tick_of(fire, now);
         match self {
             Self::Grid(grid) => grid.skip(at, count),
             Self::Calendar(calendar) => calendar.skip(fire, count, is_in_order),
-            Self::Delay { delay, next } if at == *next && count == 1 => {
-                *next = tick(now) + *delay;
+            Self::Delay { delay, next, slack }
+                if at <= *next && *next - *slack <= at && count == 1 =>
+            {
+                (*next, *slack) = (tick(now) + *delay, if is_pause { tick(now) - at } else { 0 });
                 Ok(())
             }
             Self::Delay { next, .. } => Err(format!("{count} skipped, {at}, instead of {next}")),
@@ -151,8 +167,8 @@ impl Times {
 
     /// A run of the schedule has ended.
     pub(super) fn ended(&mut self, now: &Now) {
-        if let Self::Delay { delay, next } = self {
-            *next = tick(now) + *delay;
+        if let Self::Delay { delay, next, slack } = self {
+            (*next, *slack) = (tick(now) + *delay, 0);
         }
     }
 

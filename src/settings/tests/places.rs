@@ -1,0 +1,102 @@
+//! Two tasks, and settings from several places, none of which needs a disk.
+
+use std::io;
+use std::path::Path;
+
+use scheduler_expr::Attribute;
+
+use crate::settings::*;
+
+pub(super) const REPORT: TaskWords<'_> = task(
+    "shop::jobs::report",
+    &[(Attribute::Cron, "0 0 9 * * MON-FRI"), (Attribute::Zone, "Europe/Berlin")],
+);
+
+pub(super) const PURGE: TaskWords<'_> =
+    task("shop::purge", &[(Attribute::FixedDelay, "5s"), (Attribute::InitialDelay, "1m")]);
+
+pub(super) const fn task(
+    name: &'static str,
+    attributes: &'static [(Attribute, &'static str)],
+) -> TaskWords<'static> {
+    TaskWords { name, place: String::new(), attributes }
+}
+
+/// The two tasks, each with a place in the source.
+pub(super) fn tasks() -> [TaskWords<'static>; 2] {
+    [
+        TaskWords { place: "src/jobs.rs:12".to_owned(), ..REPORT },
+        TaskWords { place: "src/purge.rs:3".to_owned(), ..PURGE },
+    ]
+}
+
+/// The attributes that somebody set.
+pub(super) fn given(task: &Effective) -> Vec<Attribute> {
+    Attribute::ALL.iter().copied().filter(|attribute| task.get(*attribute).is_some()).collect()
+}
+
+pub(super) fn missing(_: &Path) -> io::Result<String> {
+    Err(io::ErrorKind::NotFound.into())
+}
+
+/// Settings from three places, none of which needs a disk.
+#[derive(Default)]
+pub(super) struct Places<'a> {
+    pub(super) set: &'a [(&'a str, &'a str)],
+    pub(super) env: &'a [(&'a str, &'a str)],
+    pub(super) toml: &'a str,
+}
+
+impl Places<'_> {
+    pub(super) fn load(&self) -> Result<Settings, Vec<Fault>> {
+        let set = self.set.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned()));
+        Settings::load(Given {
+            set: set.collect(),
+            environment: self.env.iter().copied().collect(),
+            text: Some(("scheduler.toml".to_owned(), self.toml.to_owned())),
+            read: missing,
+        })
+    }
+
+    pub(super) fn apply(&self) -> Applied {
+        let settings = self.load().expect("readable places");
+        settings.apply(&Known { tasks: &tasks(), pools: &["io"] })
+    }
+
+    pub(super) fn faults(&self) -> Vec<String> {
+        self.apply().faults.iter().map(Fault::to_string).collect()
+    }
+
+    #[track_caller]
+    pub(super) fn check_fault(&self, expected: &str) {
+        assert_eq!(self.faults(), [expected]);
+    }
+
+    pub(super) fn remarks(&self) -> Vec<String> {
+        let applied = self.apply();
+        assert_eq!(applied.faults, []);
+        applied.remarks.into_iter().map(|remark| remark.text).collect()
+    }
+
+    /// The first line of all faults, whose number is given.
+    #[track_caller]
+    pub(super) fn check_first_lines(&self, expected: &[&str]) {
+        let faults = self.faults();
+        let lines: Vec<&str> = faults.iter().filter_map(|fault| fault.lines().next()).collect();
+        assert_eq!(lines, expected);
+    }
+}
+
+pub(super) fn toml(text: &str) -> Places<'_> {
+    Places { toml: text, ..Places::default() }
+}
+
+pub(super) fn env<'a>(env: &'a [(&'a str, &'a str)]) -> Places<'a> {
+    Places { env, ..Places::default() }
+}
+
+#[track_caller]
+pub(super) fn check_value(task: &Effective, attribute: Attribute, text: &str, source: &str) {
+    let valued = task.get(attribute).expect("a value");
+    assert_eq!((valued.text.as_str(), valued.source.to_string().as_str()), (text, source));
+}

@@ -1,0 +1,132 @@
+//! Values that are bad, hostile, or no text at all.
+
+use scheduler_expr::Attribute;
+use scheduler_expr::parse_period;
+
+use super::places::*;
+use crate::settings::*;
+
+#[test]
+fn f_cf2_bad_values_of_settings_name_the_key_the_source_and_an_example() {
+    let bad_period =
+        ["-5s", "0s", "NaN", "1e400s", "１０s", "18446744073709551616ms", "5 parsecs", "", "5"];
+    for text in bad_period {
+        let variable = "SCHEDULER_SHUTDOWN_AWAIT_TERMINATION_PERIOD";
+        let faults = env(&[(variable, text)]).faults();
+        assert_eq!(faults.len(), 1, "{text}: {faults:?}");
+        let start = format!("env {variable}: `scheduler.shutdown.await-termination-period`: ");
+        assert!(faults[0].starts_with(&start), "{}", faults[0]);
+        let end = "for example `shutdown.await-termination-period = \"30s\"`";
+        assert!(faults[0].ends_with(end), "{}", faults[0]);
+    }
+    for text in ["-1", "0", "+4", "NaN", "1e3", "１０", "18446744073709551616", "four", "", " 4"]
+    {
+        let faults = env(&[("SCHEDULER_POOL_SIZE", text)]).faults();
+        assert_eq!(faults.len(), 1, "{text}: {faults:?}");
+        assert!(
+            faults[0].starts_with("env SCHEDULER_POOL_SIZE: `scheduler.pool.size`: "),
+            "{}",
+            faults[0]
+        );
+        assert!(faults[0].ends_with("for example `pool.size = \"4\"`"), "{}", faults[0]);
+    }
+    for (variable, text) in [
+        ("SCHEDULER_ZONE", "Mars/Base"),
+        ("SCHEDULER_ZONE", ""),
+        ("SCHEDULER_SHUTDOWN_AWAIT_TERMINATION", "yes"),
+        ("SCHEDULER_SHUTDOWN_AWAIT_TERMINATION", "１"),
+        ("SCHEDULER_THREAD_NAME_PREFIX", ""),
+        ("SCHEDULER_THREAD_NAME_PREFIX", "a\u{7}"),
+        ("SCHEDULER_POOLS_IO_SIZE", "0"),
+    ] {
+        let faults = env(&[(variable, text)]).faults();
+        assert_eq!(faults.len(), 1, "{variable}={text}: {faults:?}");
+        assert!(faults[0].starts_with(&format!("env {variable}: `scheduler.")), "{}", faults[0]);
+        assert!(faults[0].contains("for example `"), "{}", faults[0]);
+    }
+}
+
+#[test]
+fn f_cf2_bad_values_of_tasks_name_the_attribute_the_source_and_an_example() {
+    let applied = Places {
+        env: &[("SCHEDULER_TASKS_PURGE_FIXED_DELAY", "${EVERY}"), ("EVERY", "5 parsecs")],
+        ..Places::default()
+    }
+    .apply();
+    let purge = &applied.tasks[1];
+    let text = &purge.get(Attribute::FixedDelay).expect("a value").text;
+    let error = parse_period(text, None).expect_err("no duration");
+    let refusal = Refusal { reason: &error, caret: Some(error.caret()), help: Some("write `5s`") };
+    assert_eq!(
+        purge.fault(Attribute::FixedDelay, &refusal).to_string(),
+        "env SCHEDULER_TASKS_PURGE_FIXED_DELAY: `shop::purge`: `fixed_delay`: \
+         `parsecs` is not a unit of time\n5 parsecs\n  ^^^^^^^\n\
+         note: `${EVERY}` is `5 parsecs`; EVERY: env EVERY\nhelp: write `5s`"
+    );
+    let refusal = Refusal { reason: &"none at all", caret: None, help: None };
+    assert_eq!(
+        purge.fault(Attribute::Jitter, &refusal).to_string(),
+        "src/purge.rs:3: `shop::purge`: `jitter`: none at all\nhelp: for example `jitter = \"5s\"`"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn f_cf2_a_variable_that_is_not_utf_8_matters_only_when_asked_for() {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt;
+    let faults = |variable: &str| {
+        let broken = OsString::from_vec(vec![0xFF, 0xFE]);
+        let settings = Settings::load(Given {
+            set: vec![("zone".to_owned(), "${MY_ZONE:UTC}".to_owned())],
+            environment: [(variable, broken)].into_iter().collect(),
+            text: None,
+            read: missing,
+        })
+        .unwrap_or_else(|faults| panic!("{faults:?}"));
+        let applied = settings.apply(&Known { tasks: &tasks(), pools: &[] });
+        applied.faults.iter().map(Fault::to_string).collect::<Vec<String>>()
+    };
+    assert_eq!(faults("UNRELATED"), [""; 0]);
+    for variable in ["SCHEDULER_POOL_SIZE", "SCHEDULER_TASKS_PURGE_JITTER", "MY_ZONE"] {
+        let faults = faults(variable);
+        assert_eq!(faults.len(), 1, "{variable}: {faults:?}");
+        let expected = format!("env `{variable}`: the value is not valid UTF-8");
+        assert!(faults[0].contains(&expected), "{}", faults[0]);
+    }
+}
+
+#[test]
+fn f_rg2_hostile_names_can_be_set_and_stay_on_one_line() {
+    let long = "x".repeat(10 << 10);
+    let names = [
+        "a\nERROR forged line",
+        "a\x1b[2J",
+        "a\u{202E}b",
+        "<script>alert(1)</script>",
+        "'; DROP TABLE task; --",
+        "../../x",
+        "a/b?c#d",
+        "a\"b\\",
+        "é",
+        "e\u{301}",
+        "",
+        "::",
+        &long,
+    ];
+    let words =
+        names.map(|name| TaskWords { name, place: "src/a.rs:1".to_owned(), attributes: &[] });
+    let quoted =
+        |name: &str| name.chars().map(|c| format!("\\U{:08X}", u32::from(c))).collect::<String>();
+    for (index, name) in names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
+        let text = format!("[scheduler.tasks.\"{}\"]\njitter = \"${{x:1s}}\"\n", quoted(name));
+        let settings = toml(&text).load().unwrap_or_else(|faults| panic!("{name}: {faults:?}"));
+        let applied = settings.apply(&Known { tasks: &words, pools: &[] });
+        assert_eq!(applied.faults, [], "{name}");
+        assert_eq!(applied.tasks[index].get(Attribute::Jitter).expect("a value").text, "1s");
+        assert!(applied.remarks.iter().all(|remark| !remark.text.contains(char::is_control)));
+        let report = report(&applied, &[]);
+        assert!(!report.contains("\nERROR") && !report.contains(['\x1b', '\u{202E}']), "{report}");
+        assert!(report.lines().all(|line| line.chars().count() < 400));
+    }
+}

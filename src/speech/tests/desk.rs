@@ -1,0 +1,52 @@
+//! A reporter that knows one task, and what it said.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use crate::observe::Event;
+use crate::observe::Failure;
+use crate::observe::Listener;
+use crate::observe::Outcome;
+use crate::observe::PanicPlace;
+use crate::observe::sample::at;
+use crate::observe::sample::facts;
+use crate::speech::Reporter;
+use crate::speech::Voice;
+
+/// A reporter that knows one task, and what it said.
+pub(super) struct Desk {
+    pub(super) reporter: Reporter,
+    pub(super) said: Arc<Mutex<String>>,
+}
+
+impl Desk {
+    pub(super) fn new(task: &str) -> Self {
+        let said = Arc::new(Mutex::new(String::new()));
+        let heard = Arc::clone(&said);
+        let voice = Voice::new(move |text| *heard.lock().unwrap() += &format!("{text}\n"));
+        let desk = Self { reporter: Reporter::new(voice), said };
+        desk.tell(Event::TaskAdded { task: facts(task), at: at(0) });
+        desk.tell(Event::SchedulerStarted { at: at(0), tasks: 1 });
+        desk
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "events are made where they are told")]
+    pub(super) fn tell(&self, event: Event) {
+        self.reporter.on_event(&event);
+    }
+
+    /// What was said since the last call.
+    pub(super) fn said(&self) -> String {
+        std::mem::take(&mut self.said.lock().unwrap())
+    }
+
+    #[track_caller]
+    pub(super) fn says(&self, expected: &str) {
+        assert_eq!(self.said().trim_end(), expected.trim());
+    }
+}
+
+pub(super) fn panicked(message: &str) -> Outcome {
+    let place = PanicPlace { file: "src/reports.rs".into(), line: 42, column: 18 };
+    Failure::from_panic(message, Some(place)).into()
+}

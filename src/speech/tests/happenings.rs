@@ -1,0 +1,124 @@
+//! What is said of all that is no end of a run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::desk::*;
+use crate::observe::Event;
+use crate::observe::Failure;
+use crate::observe::Longest;
+use crate::observe::Outcome;
+use crate::observe::SkipReason;
+use crate::observe::StopReason;
+use crate::observe::TaskState;
+use crate::observe::sample::at;
+use crate::observe::sample::facts;
+use crate::observe::sample::finished;
+use crate::observe::sample::run;
+
+#[test]
+fn starvation_names_the_pool_the_longest_run_and_the_setting_once_a_minute() {
+    let desk = Desk::new("tick");
+    let starved = |pool: &str, busy, longest: Option<&str>, seconds: u64| Event::Starved {
+        task: "tick".into(),
+        pool: pool.into(),
+        late: Duration::from_millis(4_200),
+        busy,
+        longest: longest.map(|task| Longest::new(task.into(), Duration::from_secs(12))),
+        at: at(seconds * 1_000),
+    };
+    desk.tell(starved("default", 4, Some("import"), 0));
+    desk.says("WARN  task `tick` started 4.2s late: all 4 threads of pool `default` are busy, longest: `import` for 12s; raise `pool.size` (now 4)");
+    desk.tell(starved("default", 4, Some("import"), 59));
+    desk.says("");
+    desk.tell(starved("io", 1, None, 59));
+    desk.says("WARN  task `tick` started 4.2s late: the only thread of pool `io` is busy; raise `pools.io.size` (now 1)");
+    desk.tell(starved("default", 4, Some("import"), 60));
+    desk.says("
+WARN  task `tick` started 4.2s late: all 4 threads of pool `default` are busy, longest: `import` for 12s; raise `pool.size` (now 4)
+      2 runs of this pool started late within 1m");
+}
+
+#[test]
+fn skipped_runs_are_told_with_the_reason_but_not_those_of_a_pause() {
+    let desk = Desk::new("tick");
+    let skipped = |reason, count, seconds: u64| Event::Skipped {
+        task: "tick".into(),
+        reason,
+        fire_time: at(seconds * 1_000),
+        count,
+        at: at(seconds * 1_000),
+    };
+    desk.tell(skipped(SkipReason::Paused, 5, 0));
+    desk.says("");
+    desk.tell(skipped(SkipReason::Overlap, 1, 0));
+    desk.says("WARN  task `tick` skipped its run of Fri 2026-03-27 09:00:00 +01:00: the run before was still in progress");
+    desk.tell(skipped(SkipReason::Overlap, 2, 30));
+    desk.says("");
+    desk.tell(skipped(SkipReason::Misfire, 7, 30));
+    desk.says("WARN  task `tick` skipped 7 runs, the last that of Fri 2026-03-27 09:00:30 +01:00: its time had passed before it could run: all threads were busy, or the process stood still");
+    desk.tell(skipped(SkipReason::Overlap, 1, 60));
+    desk.says("WARN  task `tick` skipped 3 runs within 1m, the last that of Fri 2026-03-27 09:01:00 +01:00: the run before was still in progress");
+}
+
+#[test]
+fn what_is_done_to_a_task_is_told() {
+    let desk = Desk::new("tick");
+    let task: Arc<str> = "tick".into();
+    let (note, until) = (Some("maintenance".into()), Some(at(3_600_000)));
+    desk.tell(Event::Paused { task: Arc::clone(&task), note, until, at: at(0) });
+    desk.tell(Event::Paused { task: Arc::clone(&task), note: None, until: None, at: at(0) });
+    desk.tell(Event::Resumed { task: Arc::clone(&task), at: at(0) });
+    let (rule, next) = ("every 5s".into(), Some(at(5_000)));
+    desk.tell(Event::Rescheduled { task: Arc::clone(&task), rule, next, at: at(0) });
+    let why = StopReason::Timeout;
+    desk.tell(Event::StopAsked { run: run("tick", 1, 1), why, at: at(0) });
+    desk.tell(finished(run("tick", 1, 1), Outcome::Cancelled, 0, 0));
+    desk.tell(Event::TaskEnded { task: Arc::clone(&task), state: TaskState::Failed, at: at(0) });
+    desk.tell(Event::TaskEnded { task: Arc::clone(&task), state: TaskState::Completed, at: at(0) });
+    desk.tell(Event::TaskEnded { task, state: TaskState::Cancelled, at: at(0) });
+    desk.tell(Event::TaskAdded { task: facts("tock"), at: at(0) });
+    desk.says(
+        "
+INFO  task `tick` is paused until Fri 2026-03-27 10:00:00 +01:00: maintenance
+INFO  task `tick` is paused until it is resumed
+INFO  task `tick` goes on
+INFO  task `tick` now runs every 5s; next run: Fri 2026-03-27 09:00:05 +01:00
+WARN  task `tick` runs longer than its `timeout`
+      it was asked to stop, and holds its thread until it does
+      help: let it ask `run.is_cancelled()` now and then
+INFO  a run of task `tick` was cancelled after 12ms
+ERROR task `tick` has ended, and will not run again
+      by `on_error = \"stop\"`; `on_error = \"continue\"` goes on after failures
+INFO  task `tick` was cancelled, and will not run again
+INFO  task `tock` was added: every 1s",
+    );
+    desk.tell(Event::SchedulerStopping { at: at(1) });
+    desk.tell(finished(run("tock", 1, 1), Outcome::Cancelled, 0, 1));
+    let (task, state) = ("tock".into(), TaskState::Cancelled);
+    desk.tell(Event::TaskEnded { task, state, at: at(1) });
+    desk.says("");
+}
+
+#[test]
+fn trouble_of_the_engine_is_told() {
+    let desk = Desk::new("tick");
+    let (task, pool): (Arc<str>, Arc<str>) = ("tick".into(), "io".into());
+    let reason = "Resource temporarily unavailable".into();
+    desk.tell(Event::WorkerRefused { pool: Arc::clone(&pool), reason, at: at(0) });
+    let failure = Failure::from_panic("cannot close", None);
+    desk.tell(Event::DropPanicked { task: Arc::clone(&task), failure, at: at(0) });
+    let Outcome::Panic(failure) = panicked("no") else { unreachable!() };
+    desk.tell(Event::HookPanicked { hook: "listener", failure, at: at(0) });
+    desk.tell(Event::WaitStarved { task, pool, awaited: "task 7".into(), at: at(0) });
+    desk.says(
+        "
+WARN  pool `io` could not start a thread: Resource temporarily unavailable
+      it goes on with the threads it has
+ERROR a destructor of task `tick` panicked: cannot close; the scheduler goes on
+ERROR a listener panicked: no; the scheduler goes on
+      at src/reports.rs:42:18
+WARN  task `tick` waits for `task 7`, which finds no free thread in pool `io`
+      help: let one task not wait for another, or raise `pools.io.size`",
+    );
+}

@@ -1,0 +1,177 @@
+//! What is said of runs that end.
+
+use std::time::Duration;
+
+use super::desk::*;
+use crate::observe::Event;
+use crate::observe::Failure;
+use crate::observe::Outcome;
+use crate::observe::TaskState;
+use crate::observe::sample::at;
+use crate::observe::sample::error;
+use crate::observe::sample::finished;
+use crate::observe::sample::run;
+use crate::run::TaskError;
+
+#[test]
+fn the_first_success_is_told_and_no_further_ones() {
+    let desk = Desk::new("tick");
+    for number in 1..=3 {
+        desk.tell(finished(run("tick", number, 1), Outcome::Success, 0, number * 1_000));
+    }
+    desk.says(
+        "INFO  task `tick` finished its first run in 12ms; further successes are not reported",
+    );
+}
+
+#[test]
+fn a_first_success_after_failures_does_not_claim_to_be_the_first_run() {
+    let desk = Desk::new("tick");
+    desk.tell(finished(run("tick", 1, 1), error("no").into(), 1, 0));
+    desk.said();
+    desk.tell(finished(run("tick", 2, 1), Outcome::Success, 0, 1_000));
+    desk.says(
+        "INFO  task `tick` succeeded for the first time, in 12ms; further successes are not reported",
+    );
+}
+
+#[test]
+fn a_failure_has_task_duration_streak_causes_place_and_next_run() {
+    let desk = Desk::new("daily_report");
+    let message = "called `Option::unwrap()` on a `None` value";
+    desk.tell(finished(run("daily_report", 3, 1), panicked(message), 3, 0));
+    desk.says(
+        "
+ERROR task `daily_report` panicked after 12ms (3rd failure in a row): called `Option::unwrap()` on a `None` value
+      at src/reports.rs:42:18   next run Fri 2026-03-27 10:00:00 +01:00",
+    );
+    let missing = std::io::Error::new(std::io::ErrorKind::NotFound, "x".parse::<u8>().unwrap_err());
+    let failure = Failure::from_error(&TaskError::from_error(&Wrapped(missing)));
+    desk.tell(finished(run("daily_report", 4, 1), failure.into(), 4, 1));
+    desk.says(
+        "
+ERROR task `daily_report` failed after 12ms (4th failure in a row): cannot read the orders; caused by: invalid digit found in string
+      at src/jobs.rs:7   next run Fri 2026-03-27 10:00:00 +01:00",
+    );
+    let timeout = Failure::from_timeout(Duration::from_secs(5));
+    desk.tell(finished(run("daily_report", 5, 3), timeout.into(), 5, 2));
+    desk.says(
+        "
+ERROR task `daily_report` timed out after 12ms and 3 attempts (5th failure in a row): it did not end within 5s
+      at src/jobs.rs:7   next run Fri 2026-03-27 10:00:00 +01:00",
+    );
+}
+
+#[derive(Debug)]
+struct Wrapped(std::io::Error);
+
+impl std::fmt::Display for Wrapped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("cannot read the orders")
+    }
+}
+
+impl std::error::Error for Wrapped {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+#[test]
+fn an_error_that_repeats_itself_is_summed_up_once_a_minute() {
+    let desk = Desk::new("poll");
+    for second in 0..=190 {
+        let outcome = error(&format!("order {second} not found")).into();
+        desk.tell(finished(run("poll", second + 1, 1), outcome, second + 1, second * 1_000));
+    }
+    let said = desk.said();
+    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("ERROR")).collect();
+    assert_eq!(lines.len(), 10 + 3, "{said}");
+    assert_eq!(lines[0], "ERROR task `poll` failed after 12ms: order 0 not found");
+    assert_eq!(
+        lines[9],
+        "ERROR task `poll` failed after 12ms (10th failure in a row): order 9 not found"
+    );
+    assert!(said.contains("order 9 not found\n      at src/jobs.rs:7   next run Fri 2026-03-27 10:00:00 +01:00\n      from now on this error is summed up once a minute\n"));
+    assert_eq!(
+        lines[10..],
+        [
+            "ERROR task `poll` failed 60 times within 1m (70th failure in a row), always: order 69 not found",
+            "ERROR task `poll` failed 60 times within 1m (130th failure in a row), always: order 129 not found",
+            "ERROR task `poll` failed 60 times within 1m (190th failure in a row), always: order 189 not found",
+        ]
+    );
+    desk.tell(finished(run("poll", 192, 1), error("no connection").into(), 192, 190_500));
+    let other = desk.said();
+    assert!(other.starts_with("ERROR task `poll` failed after 12ms (192nd failure in a row): no"));
+}
+
+#[test]
+fn errors_that_take_turns_are_told_apart() {
+    let desk = Desk::new("poll");
+    for second in 0..50 {
+        let message = ["no connection", "no disk"][second as usize % 2];
+        desk.tell(finished(run("poll", second + 1, 1), error(message).into(), second + 1, second));
+    }
+    assert_eq!(desk.said().matches("ERROR").count(), 20);
+}
+
+#[test]
+fn nothing_is_kept_of_a_task_that_has_ended() {
+    let desk = Desk::new("poll");
+    let (task, state) = ("poll".into(), TaskState::Cancelled);
+    desk.tell(Event::TaskEnded { task, state, at: at(0) });
+    desk.said();
+    desk.tell(finished(run("poll", 1, 1), error("too late").into(), 1, 1));
+    desk.says("ERROR task `poll` failed after 12ms: too late\n      next run Fri 2026-03-27 09:00:00 +00:00");
+    desk.tell(finished(run("poll", 2, 1), Outcome::Success, 0, 2));
+    desk.says("");
+    assert!(format!("{:?}", desk.reporter).contains("tasks: {}"));
+}
+
+#[test]
+fn a_success_after_failures_is_told_if_the_last_failure_was() {
+    let desk = Desk::new("poll");
+    desk.tell(finished(run("poll", 1, 1), Outcome::Success, 0, 0));
+    desk.tell(finished(run("poll", 2, 1), error("no").into(), 1, 1));
+    desk.said();
+    desk.tell(finished(run("poll", 3, 1), Outcome::Success, 0, 2));
+    desk.says("INFO  task `poll` succeeded again, in 12ms, after 1 failure");
+    for number in 4..=14 {
+        desk.tell(finished(run("poll", number, 1), error("no").into(), number - 3, number));
+    }
+    desk.said();
+    desk.tell(finished(run("poll", 15, 1), Outcome::Success, 0, 15));
+    desk.says("");
+}
+
+#[test]
+fn attempts_that_will_be_followed_by_another_are_warnings() {
+    let desk = Desk::new("fetch");
+    desk.tell(Event::AttemptFailed {
+        run: run("fetch", 1, 2),
+        failure: error("connection refused"),
+        attempt: 2,
+        next_attempt_in: Duration::from_millis(1_400),
+        at: at(0),
+    });
+    desk.says(
+        "
+WARN  task `fetch` failed in attempt 2, the next is in 1.4s: connection refused
+      at src/jobs.rs:7",
+    );
+}
+
+#[test]
+fn a_panic_for_want_of_tokio_comes_with_the_remedy() {
+    let desk = Desk::new("fetch");
+    let panic =
+        "there is no reactor running, must be called from the context of a Tokio 1.x runtime";
+    desk.tell(finished(run("fetch", 2, 1), panicked(panic), 2, 0));
+    desk.says("
+ERROR task `fetch` needs a Tokio runtime, but none is running (2nd failure in a row)
+      at src/reports.rs:42:18   next run Fri 2026-03-27 10:00:00 +01:00
+      cause: there is no reactor running, must be called from the context of a Tokio 1.x runtime
+      help: #[tokio::main] async fn main() -> Result<(), scheduler::StartError> { scheduler::start_async().await }
+      or: cargo add scheduler --features tokio   # the scheduler then starts one");
+}
