@@ -42,20 +42,13 @@ pub(super) struct Passed {
 
 impl Timetable {
     /// Goes through the fire times from `first` on that are due before the limit. Those passed count as
-    /// served: none of them comes again when the wall clock is set back.
+    /// served, as far as [`serve`](Self::serve) says: they do not come again when the clock is set back.
     pub(super) fn pass(&self, first: FireTime, limit: Limit) -> Result<Passed, Failure> {
         let passed = self.go_through(first, limit)?;
         if let Some(last) = passed.last {
-            self.serve(last, limit);
+            self.serve(last, limit.now());
         }
         Ok(passed)
-    }
-
-    /// Has this fire time, and those gone through before it, count as served.
-    pub(super) fn serve(&self, last: FireTime, limit: Limit) {
-        if let Times::Calendar { times, .. } | Times::Trigger(times) = &self.times {
-            times.serve(wall_of(last), limit.now().wall);
-        }
     }
 
     /// Goes through the same fire times, which do not count as served; but those of a trigger of the
