@@ -76,6 +76,7 @@ mod runner;
 mod schedule;
 mod settings;
 mod speech;
+mod sync;
 #[cfg(feature = "testing")]
 /// [schedule_of]: crate::testing::schedule_of
 /// [Sim]: crate::testing::Sim

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::task::Context;
 use std::task::Poll;
 use std::task::Waker;
+
+use crate::sync::Condvar;
+use crate::sync::Mutex;
+use crate::sync::MutexGuard;
 
 /// A value that is given once; clones share it.
 #[derive(Debug)]

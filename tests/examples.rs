@@ -5,6 +5,8 @@
 //! it is told to run this test only.
 #![cfg(unix)]
 
+mod watchdog;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::BufRead;
@@ -22,9 +24,9 @@ use std::process::Command;
 use std::process::Stdio;
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+use watchdog::signal;
+use watchdog::watch;
 
 /// An example that runs.
 struct Running {
@@ -148,23 +150,6 @@ fn await_lines(lines: &mut Lines<impl BufRead>, seen: &mut Vec<String>, texts: &
         awaited.retain(|text| !line.contains(text));
         seen.push(line);
     }
-}
-
-fn signal(id: u32, name: &str) {
-    let status = Command::new("kill").args([format!("-{name}"), id.to_string()]).status();
-    assert!(status.expect("`kill` runs").success());
-}
-
-/// Kills the example unless the test ends within its patience.
-fn watch(id: u32) -> mpsc::Sender<()> {
-    let (alive, died) = mpsc::channel();
-    let watchdog = thread::Builder::new().spawn(move || {
-        if died.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
-            signal(id, "KILL");
-        }
-    });
-    watchdog.expect("a thread starts");
-    alive
 }
 
 /// The sources of all examples, by name.

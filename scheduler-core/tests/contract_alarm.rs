@@ -5,7 +5,6 @@ mod kit;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::task::Context;
 use std::task::Poll;
 use std::task::Wake;
@@ -13,6 +12,7 @@ use std::time::Duration;
 
 use kit::HOUR;
 use kit::Journal;
+use kit::Mutex;
 use kit::VirtualPool;
 use kit::ms;
 use scheduler_core::Begun;

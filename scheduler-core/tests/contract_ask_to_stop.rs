@@ -4,12 +4,12 @@ mod kit;
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::task::Poll;
 
 use kit::HOUR;
 use kit::Journal;
 use kit::ManualPool;
+use kit::Mutex;
 use kit::VirtualPool;
 use kit::ms;
 use scheduler_core::Begun;

@@ -6,9 +6,9 @@
 mod kit;
 
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::time::Duration;
 
+use kit::Mutex;
 use kit::Random;
 use scheduler_core::Clock;
 use scheduler_core::ManualClock;

@@ -19,7 +19,6 @@ mod ec_l1_timing;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -27,6 +26,7 @@ use kit::Blocker;
 use kit::HOUR;
 use kit::Journal;
 use kit::ManualPool;
+use kit::Mutex;
 use kit::VirtualPool;
 use kit::eventually;
 use kit::ms;

@@ -4,7 +4,6 @@ mod kit;
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -12,6 +11,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use kit::Journal;
+use kit::Mutex;
 use kit::VirtualPool;
 use kit::eventually;
 use kit::ms;

@@ -4,7 +4,6 @@ mod kit;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,6 +13,7 @@ use chrono::Utc;
 use kit::HOUR;
 use kit::Journal;
 use kit::ManualPool;
+use kit::Mutex;
 use kit::NANO;
 use kit::Pending;
 use kit::VirtualPool;

@@ -3,7 +3,6 @@
 mod kit;
 
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::thread;
 use std::thread::ThreadId;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use chrono::DateTime;
 use chrono::Utc;
 use kit::Journal;
 use kit::ManualPool;
+use kit::Mutex;
 use kit::await_terminated;
 use kit::close;
 use kit::ms;

@@ -12,6 +12,7 @@ use kit::HOUR;
 use kit::Journal;
 use kit::Latch;
 use kit::ManualPool;
+use kit::Mutex;
 use kit::NANO;
 use kit::Pending;
 use kit::await_parked;
@@ -71,7 +72,7 @@ fn ec_h1_flags_while_running_ending_and_ended() {
 
 #[test]
 fn ec_h1_flags_after_shutdown_now_and_inside_the_terminated_hook() {
-    let (seen, pool_of_hook) = (Journal::new(), Arc::new(std::sync::Mutex::new(None)));
+    let (seen, pool_of_hook) = (Journal::new(), Arc::new(Mutex::new(None)));
     let (hook_seen, hook_pool) = (seen.clone(), Arc::clone(&pool_of_hook));
     let builder = ScheduledThreadPool::builder().core_size(1).on_terminated(move || {
         let pool: Option<ScheduledThreadPool> = hook_pool.lock().unwrap().take();

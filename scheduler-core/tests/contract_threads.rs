@@ -13,6 +13,7 @@ use std::time::Duration;
 use kit::Blocker;
 use kit::Journal;
 use kit::ManualPool;
+use kit::Mutex;
 use kit::VirtualPool;
 use kit::await_terminated;
 use kit::capped;
@@ -224,7 +225,7 @@ fn ec_g4_the_terminated_hook_is_called_once() {
 fn ec_g4_the_terminated_hook_of_a_pool_that_never_had_a_worker_is_called_once() {
     let journal = Journal::new();
     let hook = journal.noting("terminated");
-    let (hook, seen) = (std::sync::Mutex::new(hook), journal.clone());
+    let (hook, seen) = (Mutex::new(hook), journal.clone());
     let builder = ScheduledThreadPool::builder().on_terminated(move || hook.lock().unwrap()());
     let ManualPool { pool, .. } = ManualPool::build(builder);
     pool.shutdown();
@@ -299,7 +300,7 @@ fn ec_g6_a_prefix_is_honoured() {
 
 #[test]
 fn a_worker_that_is_dropped_later_is_reported_once_and_not_missed() {
-    let (parked, reasons) = (Arc::new(std::sync::Mutex::new(Vec::new())), Journal::new());
+    let (parked, reasons) = (Arc::new(Mutex::new(Vec::new())), Journal::new());
     let (park, heard) = (Arc::clone(&parked), reasons.clone());
     let builder = ScheduledThreadPool::builder()
         .core_size(1)

@@ -4,7 +4,6 @@ mod kit;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use kit::CAP;
 use kit::HOUR;
 use kit::Journal;
 use kit::ManualPool;
+use kit::Mutex;
 use kit::NANO;
 use kit::Pending;
 use kit::Random;
@@ -328,6 +328,53 @@ fn ec_a7_tasks_of_two_pools_are_never_equal() {
     let two = two.pool.schedule(Duration::MAX, || ()).unwrap();
     assert_ne!(one.compare(&two), Ordering::Equal);
     assert_eq!(one.compare(&two), two.compare(&one).reverse());
+}
+
+/// The task that is submitted last has not been looked at by anybody when the worker is free: all who could
+/// are busy.
+#[test]
+fn a_task_that_comes_while_all_work_runs_before_later_ones() {
+    let ManualPool { pool, clock } = ManualPool::new(1);
+    let order = Journal::new();
+    let wedge = wedge(&pool);
+    let submit = |due: u64| {
+        let order = order.clone();
+        pool.schedule(ms(due), move || order.note(due)).unwrap()
+    };
+    let handles = [submit(20), submit(30)];
+    assert_eq!(pool.queue().len(), 2, "whoever looks at the queue finds them there");
+    let rest = [submit(25), submit(10), submit(20)];
+    clock.advance(ms(40));
+    let last = pool.submit(|| ()).unwrap();
+    wedge.release();
+    last.wait().unwrap();
+    handles.iter().chain(&rest).for_each(|handle| handle.wait().unwrap());
+    assert_eq!(order.entries(), [10, 20, 20, 25, 30]);
+}
+
+/// Tasks that are due at once and wait for their turn leave the queue like any other.
+#[test]
+fn a_task_that_is_due_already_leaves_the_queue_when_it_is_cancelled() {
+    let ManualPool { pool, .. } = ManualPool::new(1);
+    let wedge = wedge(&pool);
+    let ran = Journal::new();
+    let handles: Vec<TaskHandle<()>> = (0..200)
+        .map(|number| {
+            let ran = ran.clone();
+            pool.submit(move || ran.note(number)).unwrap()
+        })
+        .collect();
+    // Of some nobody knows but who has submitted them; others stand in the queue.
+    for handle in handles[180..].iter().chain(&handles[..20]) {
+        assert!(pool.is_queued(handle) && handle.cancel() && !pool.is_queued(handle));
+    }
+    assert_eq!((pool.queue().len(), pool.stats().queued), (160, 160));
+    let removed = pool.remove(&handles[100]).expect("it waits");
+    assert_eq!(pool.stats().queued, 159);
+    drop(removed);
+    wedge.release();
+    handles[179].wait().unwrap();
+    assert_eq!(ran.entries(), (20..180).filter(|number| *number != 100).collect::<Vec<_>>());
 }
 
 #[test]

@@ -4,9 +4,9 @@ mod kit;
 
 use std::panic;
 use std::sync::Arc;
-use std::sync::Mutex;
 
 use kit::ManualPool;
+use kit::Mutex;
 use kit::capped;
 use kit::check_healthy;
 use scheduler_core::TaskHandle;

@@ -4,7 +4,6 @@ mod kit;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use chrono::DateTime;
@@ -13,6 +12,7 @@ use chrono::Utc;
 use kit::HOUR;
 use kit::Journal;
 use kit::ManualPool;
+use kit::Mutex;
 use kit::Pending;
 use kit::VirtualPool;
 use kit::capped;

@@ -2,8 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::sync::Weak;
 
@@ -16,6 +14,9 @@ use scheduler_core::Pace;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Task;
 use scheduler_core::TaskHandle;
+
+use crate::sync::Mutex;
+use crate::sync::MutexGuard;
 
 use super::chance::Chance;
 use super::control::Control;
@@ -260,6 +261,8 @@ impl Conductor {
                 self.judged(state, &mut tale, now, first)
             }
             Occasion::RunEnded { .. } => self.step_over(state, &mut tale, now),
+            // The pending fire time is that of the run, which has come whatever the clock shows now.
+            Occasion::Renewed if state.lead().is_some() => state,
             Occasion::Renewed => {
                 let renew = |judge: &mut Judge| {
                     judge.renew(now);

@@ -120,7 +120,8 @@ mod tests {
     use crate::observe::BusBuilder;
     use scheduler_core::Listener;
     use scheduler_core::ManualClock;
-    use std::sync::Mutex;
+
+    use crate::sync::Mutex;
 
     #[test]
     fn trouble_comes_with_the_names_of_pool_and_task_and_with_its_time() {

@@ -238,8 +238,9 @@ mod tests {
     use scheduler_core::ManualClock;
     use std::collections::BTreeMap;
     use std::collections::BTreeSet;
-    use std::sync::Mutex;
     use std::time::Duration;
+
+    use crate::sync::Mutex;
 
     /// Each metric with its labels, and its values: counters and gauges as their present value.
     #[derive(Clone, Default)]

@@ -4,11 +4,11 @@
 //! the checker, with room for one event, and can plant bugs.
 
 use std::collections::VecDeque;
-#[cfg(not(loom))]
-use std::sync as platform;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+#[cfg(not(loom))]
+use crate::sync as platform;
 use platform::Condvar;
 use platform::Mutex;
 use platform::MutexGuard;

@@ -1,13 +1,14 @@
 //! The bus with listeners that are slow, that panic, and that tell events themselves.
 
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::OnceLock;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use chrono::DateTime;
 use scheduler_core::ManualClock;
+
+use crate::sync::Mutex;
 
 use super::Bus;
 use super::BusBuilder;

@@ -80,7 +80,6 @@ mod tests {
     use std::fmt;
     use std::fmt::Write;
     use std::sync::Arc;
-    use std::sync::Mutex;
     use tracing::Event;
     use tracing::Metadata;
     use tracing::Subscriber;
@@ -89,6 +88,8 @@ mod tests {
     use tracing::span::Attributes;
     use tracing::span::Id;
     use tracing::span::Record;
+
+    use crate::sync::Mutex;
 
     /// Writes down what it is told, a line each.
     #[derive(Clone, Default)]

@@ -1,9 +1,10 @@
 //! What a task notes of its run.
 
 use std::mem;
-use std::sync::Mutex;
 use std::sync::OnceLock;
 use std::sync::PoisonError;
+
+use crate::sync::Mutex;
 
 /// How many notes of a run are kept; later ones are dropped.
 const NOTES_MAX: usize = 16;

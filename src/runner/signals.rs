@@ -4,7 +4,6 @@
 use std::io;
 use std::process;
 use std::sync::LazyLock;
-use std::sync::Mutex;
 use std::sync::OnceLock;
 use std::sync::PoisonError;
 #[cfg(any(unix, test))]
@@ -16,6 +15,8 @@ use scheduler_core::SystemClock;
 use signal_hook::consts::SIGINT;
 #[cfg(unix)]
 use signal_hook::consts::SIGTERM;
+
+use crate::sync::Mutex;
 
 use super::impatience::Impatience;
 use super::impatience::Wish;

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
 use std::sync::OnceLock;
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -13,6 +11,9 @@ use chrono::DateTime;
 use chrono::Utc;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_expr::Attribute;
+
+use crate::sync::Mutex;
+use crate::sync::MutexGuard;
 
 use super::launcher::Launcher;
 use super::task_control::Pause;

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::time::Duration;
 
 use scheduler_core::trigger::Zone;
+
+use crate::sync::Mutex;
+use crate::sync::MutexGuard;
 
 use super::Message;
 use super::Voice;

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::time::Duration;
 
 use scheduler_core::Clock;
 use scheduler_core::Tick;
+
+use crate::sync::Mutex;
+use crate::sync::MutexGuard;
 
 use super::world::World;
 use crate::observe::Event;

@@ -5,7 +5,6 @@ use std::future::Future;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::OnceLock;
 use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
@@ -24,6 +23,8 @@ use tokio::time::Instant;
 use crate::run::BoxFuture;
 use crate::run::TaskResult;
 use crate::runner::Builder;
+use crate::sync::Mutex;
+use crate::sync::MutexGuard;
 
 /// How often what has been spawned is polled at one time, at least.
 const ROUNDS: usize = 8;
@@ -158,7 +159,7 @@ impl Stage {
 }
 
 impl Pulse {
-    fn waker(&self) -> std::sync::MutexGuard<'_, Option<Waker>> {
+    fn waker(&self) -> MutexGuard<'_, Option<Waker>> {
         self.waker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::time::Duration;
+
+use crate::sync::Mutex;
+use crate::sync::MutexGuard;
 
 use super::world::World;
 use crate::inject::Call;

@@ -4,8 +4,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
@@ -23,6 +21,9 @@ use scheduler_core::VirtualCrew;
 use scheduler_core::VirtualRun;
 use scheduler_core::time::Epoch;
 use scheduler_core::time::Gate;
+
+use crate::sync::Mutex;
+use crate::sync::MutexGuard;
 
 use super::runtime::Driver;
 use super::script::Part;

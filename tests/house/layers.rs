@@ -17,6 +17,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 3] = [
         "src",
         &[
             "error",
+            "sync",
             "notice",
             "run",
             "inject",

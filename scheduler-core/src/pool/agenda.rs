@@ -3,13 +3,15 @@
 //! Two queues, because a wall-clock instant stays one until it is reached. Each look compares it with
 //! what the wall clock says *then*, so a wall clock that is set, or that went on while the machine was
 //! suspended, needs no re-keying: the instant simply is reached sooner or later. The price is that a
-//! wait for a wall-clock instant has to be bounded, by [`WALL_CHECK`].
+//! wait for a wall-clock instant has to be bounded, by [`WALL_CHECK`]. What is due when it comes stands in
+//! line beside them, because most of it leaves as it came.
 
 use std::time::Duration;
 
 use crate::queue::DelayQueue;
 use crate::queue::HeapQueue;
 use crate::queue::Key;
+use crate::queue::Line;
 use crate::queue::Ticket;
 use crate::queue::WheelQueue;
 use crate::time::Due;
@@ -27,6 +29,8 @@ const SET_BACK_MIN: i128 = 500_000_000;
 /// Everything that waits to be run, in the order in which it is due.
 #[derive(Debug)]
 pub(crate) struct Agenda<T> {
+    /// What was due on the monotonic clock when it came.
+    line: Line<T>,
     ticks: WheelQueue<T>,
     walls: HeapQueue<T>,
     /// By how much the wall clock was ahead of the monotonic one at the last look, in nanoseconds;
@@ -35,12 +39,16 @@ pub(crate) struct Agenda<T> {
 }
 
 impl<T> Agenda<T> {
-    pub(crate) fn new() -> Self {
-        Self { ticks: WheelQueue::new(), walls: HeapQueue::new(), lead: None }
+    pub(crate) fn new() -> Self
+    where
+        T: Ticketed,
+    {
+        let (line, ticks, walls) = (Line::new(), WheelQueue::new(T::look), HeapQueue::new());
+        Self { line, ticks, walls, lead: None }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.ticks.len() + self.walls.len()
+        self.line.len() + self.ticks.len() + self.walls.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -48,30 +56,76 @@ impl<T> Agenda<T> {
     }
 
     /// Puts an item in. The lead of the wall clock is noted when it begins to matter.
-    pub(crate) fn push(&mut self, due: Due, sequence: u64, item: T, now: Option<Now>) -> Ticket {
-        match due {
-            Due::Tick(tick) => self.ticks.push(Key { due: tick.as_nanos(), sequence }, item),
-            Due::Wall(due) => {
-                if let Some(now) = now {
-                    self.lead.get_or_insert(now.wall.lead(now.tick));
+    pub(crate) fn push(&mut self, due: Due, sequence: u64, item: T, now: Now) -> Ticket
+    where
+        T: Ticketed,
+    {
+        let ticket = match due {
+            Due::Tick(tick) => {
+                let key = Key { due: tick.as_nanos(), sequence };
+                match self.line.admits(key).filter(|_| tick <= now.tick) {
+                    Some(ticket) => {
+                        self.line.push(key, item);
+                        ticket
+                    }
+                    None => self.ticks.push(key, item),
                 }
+            }
+            Due::Wall(due) => {
+                self.lead.get_or_insert(now.wall.lead(now.tick));
                 self.walls.push(Key { due: due.key(), sequence }, item).marked()
             }
+        };
+        if let Some(item) = self.find(ticket) {
+            item.set_ticket(ticket);
         }
+        ticket
+    }
+
+    /// Puts in an item of the monotonic clock that notes that it is staged. One that stands in line goes on
+    /// to, and is not touched: whoever wants it there has to [`seek`](Self::seek) it.
+    #[inline]
+    pub(crate) fn collect(&mut self, due: Tick, sequence: u64, item: T, is_due: bool)
+    where
+        T: Ticketed,
+    {
+        let key = Key { due: due.as_nanos(), sequence };
+        if is_due && self.line.admits(key).is_some() {
+            self.line.push(key, item);
+            return;
+        }
+        let ticket = self.ticks.push(key, item);
+        if let Some(item) = self.ticks.find(ticket) {
+            item.set_ticket(ticket);
+        }
+    }
+
+    /// The ticket of an item that stands in line, or else one that no item has.
+    pub(crate) fn seek(&self, due: Due, sequence: u64) -> Ticket {
+        let Due::Tick(tick) = due else { return Ticket::NONE };
+        self.line.seek(Key { due: tick.as_nanos(), sequence }).unwrap_or(Ticket::NONE)
     }
 
     pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<T> {
         match ticket.unmarked() {
-            (ticket, false) => self.ticks.remove(ticket),
             (ticket, true) => self.walls.remove(ticket),
+            (ticket, false) if ticket.number_in_line().is_some() => self.line.remove(ticket),
+            (ticket, false) => self.ticks.remove(ticket),
         }
     }
 
     pub(crate) fn find(&self, ticket: Ticket) -> Option<&T> {
         match ticket.unmarked() {
-            (ticket, false) => self.ticks.find(ticket),
             (ticket, true) => self.walls.find(ticket),
+            (ticket, false) if ticket.number_in_line().is_some() => self.line.find(ticket),
+            (ticket, false) => self.ticks.find(ticket),
         }
+    }
+
+    /// Whether anything waits for the wall clock, or has since the last look at it.
+    #[inline]
+    pub(crate) fn waits_for_the_wall(&self) -> bool {
+        self.lead.is_some() || self.walls.len() > 0
     }
 
     /// Takes out what waits for a time ahead on the wall clock, if that was set back since the last look.
@@ -93,9 +147,9 @@ impl<T> Agenda<T> {
         ahead.into_iter().map(|(_, item)| item).collect()
     }
 
-    /// Takes the first item that is due, of either clock.
-    pub(crate) fn pop_due(&mut self, now: Now) -> Option<T> {
-        let tick = self.ticks.first().filter(|key| is_due(key.due, now.tick.as_nanos()));
+    /// Takes the first item that is due, of either clock, and tells its sequence.
+    pub(crate) fn pop_due(&mut self, now: Now) -> Option<(u64, T)> {
+        let tick = self.first_tick().filter(|key| is_due(key.due, now.tick.as_nanos()));
         let wall = self.walls.first().filter(|key| is_due(key.due, now.wall.key()));
         let is_wall_first = match (tick, wall) {
             (None, None) => return None,
@@ -103,11 +157,27 @@ impl<T> Agenda<T> {
             (None, Some(_)) => true,
             (Some(tick), Some(wall)) => reached_at(wall, now) < tick,
         };
-        if is_wall_first {
-            self.walls.pop().map(|(_, item)| item)
+        let (key, item) = if is_wall_first {
+            self.walls.pop()?
+        } else if self.line.first() == tick {
+            self.line.pop()?
         } else {
-            self.ticks.pop().map(|(_, item)| item)
-        }
+            self.ticks.pop()?
+        };
+        Some((key.sequence, item))
+    }
+
+    /// The key of the first item of the monotonic clock.
+    #[inline]
+    fn first_tick(&mut self) -> Option<Key> {
+        earlier(self.line.first(), self.ticks.first())
+    }
+
+    /// Whether the first item is due now, and before this time; not if it could be one of the wall clock.
+    #[inline]
+    pub(crate) fn has_due_before(&mut self, earliest: Tick, now: Now) -> bool {
+        let due = self.first_tick().map(|key| Tick::from_nanos(key.due));
+        self.walls.len() == 0 && due.is_some_and(|due| due < earliest && due <= now.tick)
     }
 
     /// When to look again, on the monotonic clock: when the first item is due, or may be.
@@ -115,14 +185,16 @@ impl<T> Agenda<T> {
     /// What is due at the end of time needs no look: a wait until then would spin on a clock that has
     /// come there.
     pub(crate) fn next_look(&mut self, now: Now) -> Option<Tick> {
-        let tick = self.ticks.first().map(|key| Tick::from_nanos(key.due));
+        let tick = self.first_tick().map(|key| Tick::from_nanos(key.due));
         [tick, self.wall_look(now)].into_iter().flatten().min().filter(|look| *look != Tick::MAX)
     }
 
     /// When to look again after the next look, on the monotonic clock, as far as that is at hand.
     pub(crate) fn second_look(&mut self, now: Now) -> Option<Tick> {
-        let ticks = [self.ticks.first(), self.ticks.second()];
-        let [first, second] = ticks.map(|key| key.map(|key| Tick::from_nanos(key.due)));
+        let mut keys =
+            [self.line.first(), self.line.second(), self.ticks.first(), self.ticks.second()];
+        keys.sort_unstable_by_key(|key| key.map_or((true, 0), |key| (false, key.due)));
+        let [first, second, ..] = keys.map(|key| key.map(|key| Tick::from_nanos(key.due)));
         let wall = self.wall_look(now);
         let is_wall_first = wall.is_some_and(|wall| first.is_none_or(|first| wall < first));
         let look = if is_wall_first { first } else { [second, wall].into_iter().flatten().min() };
@@ -137,34 +209,53 @@ impl<T> Agenda<T> {
 
     /// When the first item is due, as both clocks go now: for whoever moves the clocks himself.
     pub(crate) fn first_due(&mut self, now: Now) -> Option<Tick> {
-        let tick = self.ticks.first().map(|key| Tick::from_nanos(key.due));
+        let tick = self.first_tick().map(|key| Tick::from_nanos(key.due));
         let wall = self.walls.first().map(|key| Tick::from_nanos(reached_at(key, now).due));
         [tick, wall].into_iter().flatten().min().filter(|due| *due != Tick::MAX)
     }
 
     /// Takes out what `leaves` picks; it is asked with whether the item is due.
     pub(crate) fn extract(&mut self, now: Now, leaves: &mut dyn FnMut(bool, &T) -> bool) -> Vec<T> {
-        let ticks =
-            self.ticks.extract(&mut |key, item| leaves(is_due(key.due, now.tick.as_nanos()), item));
+        let mut tick_leaves =
+            |key: Key, item: &T| leaves(is_due(key.due, now.tick.as_nanos()), item);
+        let mut out = self.line.extract(&mut tick_leaves);
+        out.append(&mut self.ticks.extract(&mut tick_leaves));
         let walls =
             self.walls.extract(&mut |key, item| leaves(is_due(key.due, now.wall.key()), item));
-        let ticks = ticks.into_iter();
-        let walls = walls.into_iter().map(|(key, item)| (reached_at(key, now), item));
-        let mut out: Vec<(Key, T)> = ticks.chain(walls).collect();
+        out.extend(walls.into_iter().map(|(key, item)| (reached_at(key, now), item)));
         out.sort_by_key(|(key, _)| *key);
         out.into_iter().map(|(_, item)| item).collect()
     }
 
     /// Takes out everything, in no particular order.
     pub(crate) fn clear(&mut self) -> Vec<T> {
-        let ticks = self.ticks.extract(&mut |_, _| true).into_iter().map(|(_, item)| item);
-        let walls = self.walls.extract(&mut |_, _| true).into_iter().map(|(_, item)| item);
-        ticks.chain(walls).collect()
+        let mut out = self.line.extract(&mut |_, _| true);
+        out.append(&mut self.ticks.extract(&mut |_, _| true));
+        out.append(&mut self.walls.extract(&mut |_, _| true));
+        out.into_iter().map(|(_, item)| item).collect()
     }
 
     pub(crate) fn for_each(&self, visit: &mut dyn FnMut(Due, &T)) {
-        self.ticks.for_each(&mut |key, item| visit(Due::Tick(Tick::from_nanos(key.due)), item));
+        let mut visit_tick = |key: Key, item: &T| visit(Due::Tick(Tick::from_nanos(key.due)), item);
+        self.line.for_each(&mut visit_tick);
+        self.ticks.for_each(&mut visit_tick);
         self.walls.for_each(&mut |key, item| visit(Due::Wall(WallTime::from_key(key.due)), item));
+    }
+}
+
+/// What is told where it stands in the queue.
+pub(crate) trait Ticketed {
+    fn set_ticket(&self, ticket: Ticket);
+
+    /// Has what is behind it brought into the cache.
+    fn look(&self);
+}
+
+#[inline]
+fn earlier(one: Option<Key>, other: Option<Key>) -> Option<Key> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }
 
@@ -202,13 +293,26 @@ mod tests {
         Due::Wall(at(seconds).wall)
     }
 
+    /// What does not look where it stands.
+    macro_rules! unticketed {
+        ($($type:ty)*) => {$(
+            impl Ticketed for $type {
+                fn set_ticket(&self, _: Ticket) {}
+
+                fn look(&self) {}
+            }
+        )*};
+    }
+    unticketed!(() char u64 &str);
+
     #[test]
     fn items_of_both_clocks_leave_in_one_order() {
         let mut agenda = Agenda::new();
         for (sequence, due) in (0..).zip([wall(3), tick(2), wall(1), tick(3), wall(2), tick(9)]) {
-            agenda.push(due, sequence, sequence, Some(at(0)));
+            agenda.push(due, sequence, sequence, at(0));
         }
-        let order: Vec<u64> = std::iter::from_fn(|| agenda.pop_due(at(3))).collect();
+        let order: Vec<u64> =
+            std::iter::from_fn(|| agenda.pop_due(at(3))).map(|(_, item)| item).collect();
         assert_eq!(order, [2, 1, 4, 0, 3]);
         assert_eq!(agenda.next_look(at(3)), Some(at(9).tick));
         assert_eq!(agenda.len(), 1);
@@ -217,19 +321,19 @@ mod tests {
     #[test]
     fn a_wall_clock_that_is_set_moves_what_waits_for_it_and_nothing_else() {
         let mut agenda = Agenda::new();
-        agenda.push(wall(100), 0, "wall", Some(at(0)));
-        agenda.push(tick(100), 1, "tick", Some(at(0)));
+        agenda.push(wall(100), 0, "wall", at(0));
+        agenda.push(tick(100), 1, "tick", at(0));
         let mut now = at(1);
         assert_eq!(agenda.pop_due(now), None);
         now.wall = now.wall + Duration::from_secs(99);
-        assert_eq!(agenda.pop_due(now), Some("wall"));
+        assert_eq!(agenda.pop_due(now), Some((0, "wall")));
         assert_eq!(agenda.pop_due(now), None);
     }
 
     #[test]
     fn a_wait_for_the_wall_is_bounded_and_ends_at_the_instant() {
         let mut agenda = Agenda::new();
-        agenda.push(wall(100), 0, (), Some(at(1)));
+        agenda.push(wall(100), 0, (), at(1));
         assert_eq!(agenda.next_look(at(1)), Some(at(1).tick + WALL_CHECK));
         assert_eq!(agenda.first_due(at(1)), Some(at(100).tick));
         let mut now = at(100);
@@ -240,8 +344,8 @@ mod tests {
     #[test]
     fn only_a_wall_clock_that_is_set_back_gives_its_items_back() {
         let mut agenda = Agenda::new();
-        agenda.push(wall(100), 0, "wall", Some(at(0)));
-        agenda.push(tick(100), 1, "tick", Some(at(0)));
+        agenda.push(wall(100), 0, "wall", at(0));
+        agenda.push(tick(100), 1, "tick", at(0));
         let mut now = at(10);
         assert_eq!(agenda.extract_if_set_back(now), Vec::<&str>::new());
         now.wall = now.wall + Duration::from_secs(5);
@@ -256,8 +360,8 @@ mod tests {
     #[test]
     fn tickets_of_the_two_clocks_are_not_mistaken_for_each_other() {
         let mut agenda = Agenda::new();
-        let first = agenda.push(tick(5), 0, 'a', Some(at(0)));
-        let second = agenda.push(wall(5), 1, 'b', Some(at(0)));
+        let first = agenda.push(tick(5), 0, 'a', at(0));
+        let second = agenda.push(wall(5), 1, 'b', at(0));
         assert_ne!(first, second);
         assert_eq!((agenda.find(first), agenda.find(second)), (Some(&'a'), Some(&'b')));
         assert_eq!(agenda.remove(second), Some('b'));
@@ -266,10 +370,35 @@ mod tests {
         assert!(agenda.is_empty());
     }
 
+    /// What was due when it came stands in line, and everything leaves in the order of its key.
+    #[test]
+    fn the_line_and_the_queues_are_one_order() {
+        let mut agenda = Agenda::new();
+        // In line are those that are due when they come and later than those before them.
+        let dues = [(3, 5), (7, 5), (4, 5), (5, 5), (6, 6), (2, 6), (6, 6), (9, 6)];
+        let mut keys = Vec::new();
+        for (sequence, (due, now)) in (0..).zip(dues) {
+            let ticket = agenda.push(tick(due), sequence, sequence, at(now));
+            assert_eq!(agenda.find(ticket), Some(&sequence));
+            keys.push((due, sequence));
+        }
+        assert!(agenda.line.len() > 1 && agenda.ticks.len() > 1);
+        assert_eq!(agenda.second_look(at(0)), Some(at(3).tick));
+        agenda.push(wall(4), 50, 50, at(6));
+        keys.push((4, 50));
+        keys.sort_unstable();
+        assert_eq!(agenda.first_due(at(6)), Some(at(2).tick));
+        let order: Vec<u64> =
+            std::iter::from_fn(|| agenda.pop_due(at(8))).map(|(_, item)| item).collect();
+        let expected: Vec<u64> = keys.iter().map(|(_, sequence)| *sequence).collect();
+        assert_eq!(order, expected[..expected.len() - 1]);
+        assert_eq!((agenda.len(), agenda.next_look(at(8))), (1, Some(at(9).tick)));
+    }
+
     #[test]
     fn what_is_due_at_the_end_of_time_never_is() {
         let mut agenda = Agenda::new();
-        agenda.push(Due::Tick(Tick::MAX), 0, (), Some(at(0)));
+        agenda.push(Due::Tick(Tick::MAX), 0, (), at(0));
         let now = Now { tick: Tick::MAX, wall: at(0).wall };
         assert_eq!(agenda.pop_due(now), None);
         assert_eq!(agenda.next_look(now), None);

@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::Owner;
@@ -22,9 +24,7 @@ use crate::error::Error;
 use crate::error::Failure;
 use crate::observe::Announcer;
 use crate::observe::Listener;
-use crate::sync::AtomicU64;
 use crate::sync::Mutex;
-use crate::sync::Ordering;
 use crate::task::Run;
 use crate::task::TaskId;
 use crate::time::Clock;
@@ -309,8 +309,9 @@ fn default_core_size() -> usize {
 }
 
 fn default_prefix() -> String {
-    static POOLS: std::sync::OnceLock<AtomicU64> = std::sync::OnceLock::new();
+    // The system's: it lives longer than one execution of a model checker.
+    static POOLS: AtomicU64 = AtomicU64::new(1);
     // ORDERING: relaxed, the number only has to be unique.
-    let number = POOLS.get_or_init(|| AtomicU64::new(1)).fetch_add(1, Ordering::Relaxed);
+    let number = POOLS.fetch_add(1, Ordering::Relaxed);
     format!("pool-{number}-worker-")
 }

@@ -279,7 +279,7 @@ impl ScheduledThreadPool {
     #[must_use]
     pub fn is_queued<T: Send + Sync + 'static>(&self, handle: &TaskHandle<T>) -> bool {
         let task = handle.task();
-        self.holds(&*task) && self.shell().look(|core| core.contains(task.header().ticket()))
+        self.holds(&*task) && self.shell().look(|core| core.contains(&task))
     }
 
     /// Takes a task out of the queue, if it waits there.
@@ -295,8 +295,7 @@ impl ScheduledThreadPool {
         if !self.holds(&*task) {
             return None;
         }
-        let removed =
-            self.shell().alter(|core, effects| core.remove(task.header().ticket(), effects));
+        let removed = self.shell().alter(|core, effects| core.remove(&task, effects));
         removed.map(|task| UnstartedTask::new(task, Arc::clone(self.shell())))
     }
 

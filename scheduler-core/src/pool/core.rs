@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::agenda::Agenda;
+use super::agenda::Ticketed;
 use super::inbox::Withdrawal;
 use super::roster::Looks;
 use super::roster::Roster;
+use super::roster::Running;
 use super::roster::WorkerNumber;
 use super::shutdown::Kind;
 use super::shutdown::RunState;
@@ -38,7 +40,7 @@ pub(crate) struct Core<I> {
     pub(super) alarms: usize,
     /// How many workers are making the call of an alarm.
     ringing: usize,
-    pub(super) roster: Roster<I>,
+    pub(super) roster: Roster,
     pub(super) state: RunState,
     pub(super) is_tidying: bool,
     pub(super) policy: ShutdownPolicy,
@@ -54,9 +56,20 @@ pub(super) struct Entry<I> {
     pub(super) item: I,
 }
 
+impl<I: Item> Ticketed for Entry<I> {
+    #[inline]
+    fn set_ticket(&self, ticket: Ticket) {
+        self.item.set_ticket(ticket);
+    }
+
+    fn look(&self) {
+        self.item.look();
+    }
+}
+
 impl<I: Item> Core<I> {
     pub(crate) fn new(
-        roster: Roster<I>,
+        roster: Roster,
         policy: ShutdownPolicy,
         remove_on_cancel: bool,
         slack: Duration,
@@ -89,7 +102,7 @@ impl<I: Item> Core<I> {
     pub(crate) fn next(
         &mut self,
         worker: WorkerNumber,
-        done: Done,
+        done: Done<I>,
         now: Now,
         effects: &mut Effects<I>,
     ) -> Take<I> {
@@ -102,10 +115,11 @@ impl<I: Item> Core<I> {
             return self.leave(worker, now, effects);
         }
         self.renew_if_set_back(now, effects);
-        if let Some(entry) = self.agenda.pop_due(now) {
-            let item = self.taken(entry);
-            self.ringing += usize::from(item.is_alarm());
-            self.roster.occupy(worker, item.clone());
+        if let Some((sequence, Entry { kind, item })) = self.agenda.pop_due(now) {
+            let is_alarm = usize::from(kind == Kind::Alarm);
+            self.alarms -= is_alarm;
+            self.ringing += is_alarm;
+            self.roster.occupy(worker, Running { kind, sequence });
             if !planted("L5") {
                 self.see_to_the_queue(now, effects);
             }
@@ -122,6 +136,12 @@ impl<I: Item> Core<I> {
             second: second.map(|look| self.at_ease(look)),
         };
         Take::Wait(self.roster.park(worker, now.tick, looks, may_leave))
+    }
+
+    /// Whether there is a task to run before all that are due at this time or later.
+    #[inline]
+    pub(crate) fn has_due_before(&mut self, earliest: Tick, now: Now) -> bool {
+        self.state == RunState::Running && self.agenda.has_due_before(earliest, now)
     }
 
     /// Notes that the future of a worker's run is pending.
@@ -148,9 +168,7 @@ impl<I: Item> Core<I> {
         withdrawals: impl IntoIterator<Item = Withdrawal>,
         effects: &mut Effects<I>,
     ) {
-        let mut is_any = false;
         for Withdrawal { sequence, ticket } in withdrawals {
-            is_any = true;
             let kind = || self.agenda.find(ticket).map(|entry| entry.kind);
             if self.remove_on_cancel || kind().is_some_and(Kind::is_internal) {
                 let removed = self.agenda.remove(ticket);
@@ -160,13 +178,12 @@ impl<I: Item> Core<I> {
                 effects.release.extend(self.suspended.remove(&sequence));
             }
         }
-        if is_any {
-            self.after_removal(effects);
-        }
+        self.after_removal(effects);
     }
 
     /// Takes a task out of the queue, if it waits there.
-    pub(crate) fn remove(&mut self, ticket: Ticket, effects: &mut Effects<I>) -> Option<I> {
+    pub(crate) fn remove(&mut self, item: &I, effects: &mut Effects<I>) -> Option<I> {
+        let ticket = self.ticket_of(item);
         let is_internal = self.agenda.find(ticket).is_some_and(|entry| entry.kind.is_internal());
         let removed = if is_internal { None } else { self.agenda.remove(ticket) };
         self.after_removal(effects);
@@ -180,23 +197,42 @@ impl<I: Item> Core<I> {
         self.after_removal(effects);
     }
 
-    pub(crate) fn contains(&self, ticket: Ticket) -> bool {
-        self.agenda.find(ticket).is_some()
+    pub(crate) fn contains(&self, item: &I) -> bool {
+        self.agenda.find(self.ticket_of(item)).is_some()
+    }
+
+    /// The ticket under which a task is found, if it waits in the queue.
+    pub(super) fn ticket_of(&self, item: &I) -> Ticket {
+        self.settled(item.ticket(), item.due(), item.sequence())
+    }
+
+    /// The ticket of a task that notes this one: one that has come by the inbox and stands in line has not
+    /// been told its place.
+    pub(super) fn settled(&self, noted: Ticket, due: Due, sequence: u64) -> Ticket {
+        if noted == Ticket::STAGED { self.agenda.seek(due, sequence) } else { noted }
     }
 
     /// Shows all tasks that wait; alarms are none.
     pub(crate) fn for_each(&self, visit: &mut dyn FnMut(Due, &I)) {
         self.agenda.for_each(&mut |due, entry| {
-            if !entry.item.is_alarm() {
+            if entry.kind != Kind::Alarm {
                 visit(due, &entry.item);
             }
         });
     }
 
     /// Removes a worker whose thread did not start.
-    pub(crate) fn lose(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) {
-        // What a dead worker was running will not come to an end by itself.
-        effects.rare().cancel.extend(self.dismiss(worker));
+    ///
+    /// What a dead worker had in hand will not come to an end by itself.
+    pub(crate) fn lose(
+        &mut self,
+        worker: WorkerNumber,
+        left: Option<I>,
+        now: Now,
+        effects: &mut Effects<I>,
+    ) {
+        effects.rare().cancel.extend(left);
+        self.dismiss(worker);
         self.see_to_the_queue(now, effects);
         if self.state == RunState::ShuttingDown && self.roster.live() == 0 {
             // Nobody is left to run what waits, and no submission will come that could start somebody.
@@ -206,11 +242,17 @@ impl<I: Item> Core<I> {
     }
 
     /// Removes a worker whose thread has died, and starts another in its place if there is work.
-    pub(crate) fn replace(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) {
+    pub(crate) fn replace(
+        &mut self,
+        worker: WorkerNumber,
+        left: Option<I>,
+        now: Now,
+        effects: &mut Effects<I>,
+    ) {
         if self.state <= RunState::ShuttingDown && !self.is_empty() {
             self.hire(effects);
         }
-        self.lose(worker, now, effects);
+        self.lose(worker, left, now, effects);
     }
 
     /// When the first of what waits is due, as both clocks go now.
@@ -235,24 +277,21 @@ impl<I: Item> Core<I> {
         }
     }
 
-    /// Puts a task into the queue. Nobody is woken. What time it is matters to the wall clock alone.
+    /// Puts a task into the queue. Nobody is woken.
     pub(super) fn put(
         &mut self,
         item: I,
         kind: Kind,
         due: Due,
-        now: Option<Now>,
+        now: Now,
         effects: &mut Effects<I>,
     ) {
-        self.alarms += usize::from(item.is_alarm());
+        self.alarms += usize::from(kind == Kind::Alarm);
         let ticket = self.agenda.push(due, item.sequence(), Entry { kind, item }, now);
-        let Some(entry) = self.agenda.find(ticket) else { return };
-        let is_looked_at_early = planted("L11 ticket") && !entry.item.is_ended();
-        entry.item.set_ticket(ticket);
         // RACE: a cancel between the task becoming `Scheduled` again and this push has found nothing
         // to take out. It had changed the state before, so it is seen here.
-        let is_overlooked = is_looked_at_early || planted("L4");
-        if self.remove_on_cancel && entry.item.is_ended() && !is_overlooked {
+        let is_ended = || self.agenda.find(ticket).is_some_and(|entry| entry.item.is_ended());
+        if self.remove_on_cancel && is_ended() && !planted("L4") {
             let removed = self.agenda.remove(ticket);
             effects.release.extend(removed.map(|entry| self.taken(entry)));
             self.after_removal(effects);
@@ -261,7 +300,7 @@ impl<I: Item> Core<I> {
 
     /// What was in an entry that has left the agenda.
     pub(super) fn taken(&mut self, entry: Entry<I>) -> I {
-        self.alarms -= usize::from(entry.item.is_alarm());
+        self.alarms -= usize::from(entry.kind == Kind::Alarm);
         entry.item
     }
 
@@ -269,22 +308,22 @@ impl<I: Item> Core<I> {
     pub(crate) fn settle(
         &mut self,
         worker: WorkerNumber,
-        done: Done,
+        done: Done<I>,
         now: Now,
         effects: &mut Effects<I>,
     ) {
         if matches!(done, Done::Nothing) {
             return;
         }
-        let Some(item) = self.roster.vacate(worker) else { return };
-        let rang = item.is_alarm();
-        let counts = matches!(done, Done::Ended | Done::Recurs(_)) && !rang;
-        self.ringing -= usize::from(rang);
-        self.completed += u64::from(counts);
-        match done {
+        if let Some(Running { kind, .. }) = self.roster.vacate(worker) {
+            let rang = kind == Kind::Alarm;
+            let counts = matches!(done, Done::Ended | Done::Recurs(..)) && !rang;
+            self.ringing -= usize::from(rang);
+            self.completed += u64::from(counts);
+        }
+        if let Done::Recurs(item, due) = done {
             // Nobody is woken for it: its worker is about to look at the queue.
-            Done::Recurs(due) => self.take_back(item, due, now, effects),
-            _ => effects.release.push(item),
+            self.take_back(item, due, now, effects);
         }
     }
 
@@ -297,7 +336,7 @@ impl<I: Item> Core<I> {
         if item.wants_renewal() && !item.is_ended() {
             self.send_off(item, effects);
         } else {
-            self.put(item, Kind::Recurring, due.not_overtaking(now), Some(now), effects);
+            self.put(item, Kind::Recurring, due.not_overtaking(now), now, effects);
         }
         self.hire_if_missing(effects);
     }
@@ -319,7 +358,7 @@ impl<I: Item> Core<I> {
     }
 
     fn leave(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) -> Take<I> {
-        effects.release.extend(self.dismiss(worker));
+        self.dismiss(worker);
         if self.state != RunState::Running {
             effects.wake.extend(self.roster.anyone_waiting());
             self.try_terminate(effects);
@@ -329,11 +368,10 @@ impl<I: Item> Core<I> {
         Take::Leave
     }
 
-    /// Removes a worker, and hands back what it was running.
-    fn dismiss(&mut self, worker: WorkerNumber) -> Option<I> {
+    fn dismiss(&mut self, worker: WorkerNumber) {
         let running = self.roster.dismiss(worker);
-        self.ringing -= usize::from(running.as_ref().is_some_and(Item::is_alarm));
-        running
+        let rings = running.is_some_and(|running| running.kind == Kind::Alarm);
+        self.ringing -= usize::from(rings);
     }
 
     /// Whether nothing waits at all.

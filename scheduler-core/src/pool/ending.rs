@@ -56,11 +56,9 @@ impl<I: Item> Core<I> {
                 drained.push(item);
             }
         }
-        if planted("L10") {
-            drained.extend(self.roster.running().cloned());
-        }
         effects.rare().cancel.extend(std::mem::take(&mut self.suspended).into_values());
-        effects.rare().interrupt.extend(self.roster.running().cloned());
+        let running = self.roster.running().map(|(worker, run)| (worker, run.sequence));
+        effects.rare().interrupt.extend(running);
         effects.wake.extend(self.roster.everyone_waiting());
         self.try_terminate(effects);
         drained

@@ -29,12 +29,16 @@ pub(super) struct Hooks {
 
 impl Hooks {
     /// Asks the decorator, where there is one, for what surrounds the steps of one task.
+    #[inline]
     pub(super) fn decorate(
         &self,
         id: TaskId,
         name: Option<&str>,
     ) -> Result<Option<Around>, Failure> {
-        self.decorate.as_ref().map(|decorate| catch(|| decorate(id, name))).transpose()
+        match &self.decorate {
+            None => Ok(None),
+            Some(decorate) => catch(|| decorate(id, name)).map(Some),
+        }
     }
 
     /// Whether anything is to be called around runs.

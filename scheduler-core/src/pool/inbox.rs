@@ -12,12 +12,17 @@
 //! INVARIANT: what is staged is what the calm that stands here allows. The core's changes
 //! only under this lock, and who changes it takes out what is staged, so nothing is left behind that
 //! was staged under a greater one.
+//!
+//! A worker that finds something due before all that is staged takes that, and leaves the rest for later: for
+//! when it is needed, or until there is so much of it that its submitter brings it himself. So while there is
+//! more to do than workers can, they do not meet submitters at all.
 
 use std::mem;
 
 use super::shutdown::Kind;
 use crate::queue::Ticket;
 use crate::sync::AtomicBool;
+use crate::sync::AtomicU64;
 use crate::sync::Mutex;
 use crate::sync::Ordering;
 use crate::sync::planted;
@@ -35,8 +40,11 @@ const ROOM_MAX: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Letter<I> {
     pub(super) item: I,
+    pub(super) sequence: u64,
     pub(super) kind: Kind,
     pub(super) due: Tick,
+    /// Whether it was due when it was submitted.
+    pub(super) is_due: bool,
 }
 
 /// A task that has ended and is to leave the pool.
@@ -53,6 +61,8 @@ pub(super) struct Calm {
     pub(super) patience: Option<Tick>,
     /// Whether removals may be staged.
     pub(super) lets_go: bool,
+    /// Whether a task that is cancelled on its way need not come into the queue.
+    pub(super) recalls: bool,
 }
 
 /// What is staged.
@@ -88,6 +98,8 @@ pub(super) struct Inbox<I> {
     staged: Mutex<Staged<I>>,
     /// Whether anything is staged; changed under the lock only.
     is_filled: AtomicBool,
+    /// When the first of the staged tasks is due; changed under the lock only.
+    earliest: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -99,19 +111,45 @@ struct Staged<I> {
 impl<I> Inbox<I> {
     pub(super) fn new() -> Self {
         let staged = Staged { mail: Mail::new(), calm: Calm::default() };
-        Self { staged: Mutex::new(staged), is_filled: AtomicBool::new(false) }
+        let (is_filled, earliest) = (AtomicBool::new(false), AtomicU64::new(u64::MAX));
+        Self { staged: Mutex::new(staged), is_filled, earliest }
+    }
+
+    /// When the first of the staged tasks is due; the end of time if there is none.
+    #[inline]
+    pub(super) fn earliest(&self) -> Tick {
+        // ORDERING: acquire, so that who comes after a submission sees when it is due, at the latest.
+        Tick::from_nanos(self.earliest.load(Ordering::Acquire))
     }
 
     /// Takes a task in, or hands it back because the core has to hear of it. The answer says whether
     /// it is time to put what is staged into the queue.
-    pub(super) fn stage(&self, letter: Letter<I>) -> Result<bool, Letter<I>> {
+    #[inline]
+    pub(super) fn stage(&self, letter: Letter<I>) -> Result<bool, I> {
         let mut staged = self.staged.lock();
         if staged.calm.patience.is_none_or(|patience| letter.due < patience) {
-            return Err(letter);
+            return Err(letter.item);
+        }
+        // ORDERING: relaxed, it is changed under the lock.
+        if letter.due.as_nanos() < self.earliest.load(Ordering::Relaxed) {
+            // ORDERING: release, see `earliest`.
+            self.earliest.store(letter.due.as_nanos(), Ordering::Release);
         }
         staged.mail.letters.push(letter);
         self.announce(&staged.mail);
         Ok(staged.mail.letters.len() >= MANY)
+    }
+
+    /// Takes a task back that is still staged and was cancelled. None where it is on its way into the queue,
+    /// or where it has to go there all the same.
+    pub(super) fn recall(&self, is_it: impl Fn(&I) -> bool) -> Option<I> {
+        let mut staged = self.staged.lock();
+        if !staged.calm.recalls {
+            return None;
+        }
+        // The last ones first: most of what is cancelled so soon has only just come.
+        let index = staged.mail.letters.iter().rposition(|letter| is_it(&letter.item))?;
+        Some(staged.mail.letters.remove(index).item)
     }
 
     /// Takes note of a removal, and says whether it is time to see to what is staged; none where the core
@@ -145,7 +183,13 @@ impl<I> Inbox<I> {
         if planted("L11 flag") {
             drop(staged);
         }
+        self.empty();
+    }
+
+    /// Notes that nothing is staged any more.
+    fn empty(&self) {
         self.is_filled.store(false, Ordering::Release);
+        self.earliest.store(u64::MAX, Ordering::Release);
     }
 
     /// Changes the calm, and takes out what was staged under the one before, in exchange for empty lists.
@@ -153,7 +197,7 @@ impl<I> Inbox<I> {
         let mut staged = self.staged.lock();
         staged.calm = calm;
         if !staged.mail.is_empty() && !planted("L11") {
-            self.is_filled.store(false, Ordering::Release);
+            self.empty();
             mem::swap(&mut staged.mail, room);
         }
     }
@@ -163,8 +207,10 @@ impl<I> Inbox<I> {
 mod tests {
     use super::*;
 
-    fn letter(item: u8, due: u64) -> Letter<u8> {
-        Letter { item, kind: Kind::OneShot, due: Tick::from_nanos(due) }
+    fn stage(inbox: &Inbox<u8>, item: u8, due: u64) -> Result<bool, u8> {
+        let due = Tick::from_nanos(due);
+        let sequence = u64::from(item);
+        inbox.stage(Letter { item, sequence, kind: Kind::OneShot, due, is_due: false })
     }
 
     fn withdrawal(sequence: u64) -> Withdrawal {
@@ -172,7 +218,7 @@ mod tests {
     }
 
     fn patient_until(due: u64) -> Calm {
-        Calm { patience: Some(Tick::from_nanos(due)), lets_go: true }
+        Calm { patience: Some(Tick::from_nanos(due)), lets_go: true, recalls: true }
     }
 
     fn taken(inbox: &Inbox<u8>) -> (Vec<u8>, Vec<u64>) {
@@ -195,12 +241,12 @@ mod tests {
     #[test]
     fn only_what_the_core_can_wait_for_is_staged() {
         let inbox = Inbox::new();
-        assert_eq!(inbox.stage(letter(1, 5)).unwrap_err().item, 1);
+        assert_eq!(stage(&inbox, 1, 5), Err(1));
         assert_eq!(inbox.stage_withdrawal(withdrawal(1)), None);
         assert_eq!(renewed(&inbox, patient_until(5)), (vec![], vec![]));
-        assert_eq!(inbox.stage(letter(2, 5)).ok(), Some(false));
-        assert_eq!(inbox.stage(letter(3, 4)).unwrap_err().item, 3);
-        assert_eq!(inbox.stage(letter(4, 9)).ok(), Some(false));
+        assert_eq!(stage(&inbox, 2, 5), Ok(false));
+        assert_eq!(stage(&inbox, 3, 4), Err(3));
+        assert_eq!(stage(&inbox, 4, 9), Ok(false));
         assert_eq!(inbox.stage_withdrawal(withdrawal(7)), Some(false));
         assert_eq!(taken(&inbox), (vec![2, 4], vec![7]));
         assert_eq!(taken(&inbox), (vec![], vec![]));
@@ -211,18 +257,32 @@ mod tests {
         let inbox = Inbox::new();
         renewed(&inbox, patient_until(0));
         assert_eq!(inbox.stage_withdrawal(withdrawal(7)), Some(false));
-        assert_eq!(inbox.stage(letter(1, 0)).ok(), Some(false));
+        assert_eq!(stage(&inbox, 1, 0), Ok(false));
         assert_eq!(renewed(&inbox, Calm::default()), (vec![1], vec![7]));
         assert_eq!(taken(&inbox), (vec![], vec![]));
-        assert!(inbox.stage(letter(2, 0)).is_err());
+        assert_eq!(stage(&inbox, 2, 0), Err(2));
         assert_eq!(inbox.stage_withdrawal(withdrawal(8)), None);
+    }
+
+    #[test]
+    fn what_is_still_staged_is_taken_back_unless_the_core_is_to_see_it() {
+        let inbox = Inbox::new();
+        renewed(&inbox, patient_until(0));
+        (1..=3).for_each(|item| assert_eq!(stage(&inbox, item, 0), Ok(false)));
+        assert_eq!(inbox.recall(|item| *item == 2), Some(2));
+        assert_eq!(inbox.recall(|item| *item == 2), None);
+        assert_eq!(taken(&inbox), (vec![1, 3], vec![]));
+        assert_eq!(inbox.recall(|item| *item == 1), None);
+        renewed(&inbox, Calm { recalls: false, ..patient_until(0) });
+        assert_eq!(stage(&inbox, 4, 0), Ok(false));
+        assert_eq!(inbox.recall(|item| *item == 4), None);
     }
 
     #[test]
     fn a_full_inbox_says_so() {
         let inbox = Inbox::new();
         renewed(&inbox, patient_until(0));
-        let answers: Vec<bool> = (0..MANY).map(|_| inbox.stage(letter(0, 0)).unwrap()).collect();
+        let answers: Vec<bool> = (0..MANY).map(|_| stage(&inbox, 0, 0).unwrap()).collect();
         assert_eq!(answers.iter().filter(|is_full| **is_full).count(), 1);
         assert!(answers[MANY - 1]);
         let answers = (0..MANY as u64).map(|number| inbox.stage_withdrawal(withdrawal(number)));

@@ -1,6 +1,7 @@
 //! How tasks come into the queue: told at once, or collected from where they were staged.
 
 use super::core::Core;
+use super::core::Entry;
 use super::inbox::Calm;
 use super::inbox::Letter;
 use super::shutdown::Kind;
@@ -34,25 +35,30 @@ impl<I: Item> Core<I> {
     /// removals, because nobody waits for the pool to be empty.
     pub(super) fn calm(&self) -> Calm {
         if self.state != RunState::Running {
-            return Calm { patience: None, lets_go: planted("L11 removal") };
+            let lets_go = planted("L11 removal");
+            return Calm { patience: None, lets_go, recalls: false };
         }
         let is_staffed = self.roster.live() >= self.roster.core_size.max(1);
         let patience = if is_staffed { self.roster.patience() } else { None };
-        Calm { patience, lets_go: !self.roster.is_timed() }
+        let lets_go = !self.roster.is_timed();
+        Calm { patience, lets_go, recalls: lets_go && self.remove_on_cancel }
     }
 
     /// Puts in a task that was staged and that nobody has to be told of.
-    pub(crate) fn collect(&mut self, letter: Letter<I>, effects: &mut Effects<I>) {
-        let Letter { item, kind, due } = letter;
-        self.put(item, kind, Due::Tick(due), None, effects);
+    ///
+    /// One that was cancelled on its way is not looked at: its canceller comes to take it out.
+    pub(crate) fn collect(&mut self, letter: Letter<I>) {
+        let Letter { item, sequence, kind, due, is_due } = letter;
+        self.alarms += usize::from(kind == Kind::Alarm);
+        self.agenda.collect(due, sequence, Entry { kind, item }, is_due);
     }
 
     /// As [`collect`](Self::collect), where those who were to look at the queue may wait for longer now.
     pub(crate) fn collect_late(&mut self, letter: Letter<I>, effects: &mut Effects<I>) {
         let due = letter.due;
         self.hire_if_missing(effects);
-        self.collect(letter, effects);
-        if due != Tick::MAX {
+        self.collect(letter);
+        if due != Tick::MAX && !planted("L5 deputy") {
             effects.wake.extend(self.roster.appoint(self.at_ease(due)));
         }
     }
@@ -89,7 +95,7 @@ impl<I: Item> Core<I> {
         }
         // First, so that a pool that finds the task ended does not declare its end beside the start.
         self.hire_if_missing(effects);
-        self.put(item, kind, due.not_overtaking(now), Some(now), effects);
+        self.put(item, kind, due.not_overtaking(now), now, effects);
         self.see_to_the_queue(now, effects);
     }
 }

@@ -1,4 +1,4 @@
-//! What the lock of a pool guards, and how it is taken: the core, the workers' gates, what was staged.
+//! What the lock of a pool guards, and how it is taken: the core, the workers' posts, what was staged.
 
 use std::sync::Arc;
 
@@ -8,25 +8,25 @@ use super::inbox::Calm;
 use super::inbox::Letter;
 use super::inbox::Mail;
 use super::inbox::Withdrawal;
+use super::post::Post;
 use super::roster::WorkerNumber;
 use super::shell::AnyItem;
 use super::shell::Shell;
 use super::shutdown::Kind;
 use super::step::Effects;
 use super::step::Item;
-use crate::queue::Ticket;
 use crate::sync::MutexGuard;
 use crate::sync::planted;
+use crate::task::AnyTask;
 use crate::task::any::Farewell;
 use crate::time::Due;
-use crate::time::Gate;
 use crate::time::Now;
 use crate::unwind::drop_contained;
 
 pub(super) struct Locked {
     pub(super) core: Core<AnyItem>,
-    /// Where each worker waits; entered before its thread is started.
-    pub(super) gates: Vec<(WorkerNumber, Arc<Gate>)>,
+    /// The post of each worker; entered before its thread is started.
+    pub(super) posts: Vec<(WorkerNumber, Arc<Post>)>,
     /// What the inbox knows of [`Core::calm`].
     calm: Calm,
     /// What the next step begins with: between steps nothing, and room for what is staged.
@@ -35,11 +35,11 @@ pub(super) struct Locked {
 
 impl Locked {
     pub(super) fn new(core: Core<AnyItem>) -> Self {
-        Self { core, gates: Vec::new(), calm: Calm::default(), mail: Mail::new() }
+        Self { core, posts: Vec::new(), calm: Calm::default(), mail: Mail::new() }
     }
 
-    pub(super) fn gate(&self, worker: WorkerNumber) -> Option<&Arc<Gate>> {
-        self.gates.iter().find(|(number, _)| *number == worker).map(|(_, gate)| gate)
+    pub(super) fn post(&self, worker: WorkerNumber) -> Option<&Arc<Post>> {
+        self.posts.iter().find(|(number, _)| *number == worker).map(|(_, post)| post)
     }
 }
 
@@ -76,6 +76,25 @@ impl Shell {
     ) -> (R, usize) {
         let mut effects = Effects::new();
         self.collect(&mut locked, &mut effects);
+        self.alter_collected(locked, effects, step)
+    }
+
+    /// As [`alter_locked`](Self::alter_locked), for a step to which nothing matters that is staged.
+    pub(super) fn alter_only<R>(
+        &self,
+        locked: MutexGuard<'_, Locked>,
+        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
+    ) -> (R, usize) {
+        self.alter_collected(locked, Effects::new(), step)
+    }
+
+    #[inline]
+    fn alter_collected<R>(
+        &self,
+        mut locked: MutexGuard<'_, Locked>,
+        mut effects: Effects<AnyItem>,
+        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
+    ) -> (R, usize) {
         let result = step(&mut locked.core, &mut effects);
         self.publish_calm(&mut locked, &mut effects);
         if effects.is_for_nobody() {
@@ -96,22 +115,26 @@ impl Shell {
     ) -> usize {
         let rare = effects.take_rare();
         for worker in rare.iter().flat_map(|rare| &rare.start) {
-            locked.gates.push((*worker, Arc::new(Gate::new())));
+            locked.posts.push((*worker, Arc::new(Post::new())));
         }
         let mut wake = Few::new();
-        wake.extend(effects.wake.iter().filter_map(|worker| locked.gate(*worker).cloned()));
+        wake.extend(effects.wake.iter().filter_map(|worker| locked.post(*worker).cloned()));
+        let interrupted = rare.iter().flat_map(|rare| &rare.interrupt);
+        let interrupted: Vec<(Arc<Post>, u64)> = interrupted
+            .filter_map(|(worker, number)| Some((Arc::clone(locked.post(*worker)?), *number)))
+            .collect();
         let cancelled = rare.iter().flat_map(|rare| &rare.cancel);
         let farewells: Vec<Option<Farewell>> =
             cancelled.map(|task| Arc::clone(task).end_as_cancelled()).collect();
         drop(locked);
-        for gate in wake {
-            gate.open();
+        for post in wake {
+            post.gate.open();
         }
         let Some(rare) = rare else {
             drop_contained(effects.release);
             return 0;
         };
-        self.perform(*rare, effects.release, farewells)
+        self.perform(*rare, effects.release, farewells, interrupted)
     }
 
     /// Sees to what is staged. Somebody looks at the queue in time: see `inbox`.
@@ -122,9 +145,7 @@ impl Shell {
             self.inbox.take(mail);
         }
         if !mail.is_empty() {
-            mail.letters.drain(..).for_each(|letter| core.collect(letter, effects));
-            core.withdraw_all(mail.withdrawals.drain(..), effects);
-            mail.trim();
+            collect_all(core, mail, effects);
         }
     }
 
@@ -143,15 +164,23 @@ impl Shell {
     ///
     /// RACE: a task may have been staged since the step has begun, when somebody was to look at the queue
     /// who now waits for longer. Whoever changes the calm finds it, and sees to it.
+    #[inline]
     fn publish_calm(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
-        let Locked { core, calm, mail, .. } = locked;
-        while *calm != core.calm() {
-            *calm = core.calm();
-            self.inbox.renew(*calm, mail);
-            mail.letters.drain(..).for_each(|letter| core.collect_late(letter, effects));
-            core.withdraw_all(mail.withdrawals.drain(..), effects);
-            mail.trim();
+        while locked.calm != locked.core.calm() {
+            self.renew_calm(locked, effects);
         }
+    }
+
+    #[inline(never)]
+    fn renew_calm(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
+        let Locked { core, calm, mail, .. } = locked;
+        *calm = core.calm();
+        self.inbox.renew(*calm, mail);
+        mail.letters.drain(..).for_each(|letter| core.collect_late(letter, effects));
+        if !mail.withdrawals.is_empty() {
+            core.withdraw_all(mail.withdrawals.drain(..), effects);
+        }
+        mail.trim();
     }
 
     pub(super) fn admit(
@@ -161,23 +190,41 @@ impl Shell {
         due: Due,
         now: Now,
     ) -> Result<(), AnyItem> {
-        match self.stage(task, kind, due) {
+        match self.stage(task, kind, due, now) {
             Ok(()) => Ok(()),
             Err(task) => self.alter(|core, effects| core.admit(task, kind, due, now, effects)),
         }
     }
 
     /// Puts a task into the inbox, or hands it back because the core has to hear of it.
-    fn stage(&self, item: AnyItem, kind: Kind, due: Due) -> Result<(), AnyItem> {
+    fn stage(&self, item: AnyItem, kind: Kind, due: Due, now: Now) -> Result<(), AnyItem> {
         let Due::Tick(due) = due else { return Err(item) };
-        item.set_ticket(Ticket::STAGED);
-        let is_full = self.inbox.stage(Letter { item, kind, due }).map_err(|letter| letter.item)?;
-        if is_full {
+        let (sequence, is_due) = (item.sequence(), due <= now.tick);
+        if self.inbox.stage(Letter { item, sequence, kind, due, is_due })? {
             // Waits for the lock like anybody else: submitters that never wait would keep those away from
             // it who have something to say, such as that the pool ends.
             self.alter(|_, _| ());
         }
         Ok(())
+    }
+
+    /// Takes a task out of the pool that was cancelled when it was not known to be in the queue.
+    ///
+    /// RACE: it is in the inbox; or somebody is putting it into the queue, under the lock. Who has had the
+    /// lock after that finds it there, by its ticket, unless a worker has taken it meanwhile, who sees
+    /// that it was cancelled.
+    pub(super) fn recall(&self, task: &dyn AnyTask) {
+        let recalled = self.inbox.recall(|item| std::ptr::addr_eq(Arc::as_ptr(item), task));
+        if recalled.is_some() {
+            drop_contained(recalled);
+        } else if !planted("L11 ticket") {
+            let header = task.header();
+            self.alter(|core, effects| {
+                let sequence = header.id.0;
+                let ticket = core.settled(header.ticket(), task.due(), sequence);
+                core.withdraw_all([Withdrawal { sequence, ticket }], effects);
+            });
+        }
     }
 
     /// Takes a task that was cancelled out of the pool.
@@ -188,4 +235,14 @@ impl Shell {
             None => self.alter(|core, effects| core.withdraw_all([withdrawal], effects)),
         }
     }
+}
+
+/// Puts what was staged into the queue, and what was cancelled out of it, in this order: both may be of one
+/// task.
+fn collect_all(core: &mut Core<AnyItem>, mail: &mut Mail<AnyItem>, effects: &mut Effects<AnyItem>) {
+    mail.letters.drain(..).for_each(|letter| core.collect(letter));
+    if !mail.withdrawals.is_empty() {
+        core.withdraw_all(mail.withdrawals.drain(..), effects);
+    }
+    mail.trim();
 }

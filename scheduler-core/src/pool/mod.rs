@@ -8,8 +8,8 @@
 //! | layer | files | knows | never |
 //! |---|---|---|---|
 //! | core | `core`, `intake`, `ending`, `renewal`, `staffing`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
-//! | shell | `shell`, `locked`, `inbox` | the locks; performs the core's effects after unlocking | decides anything |
-//! | edge | `worker`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
+//! | shell | `shell`, `locked`, `inbox`, `post` | the locks; performs the core's effects after unlocking | decides anything |
+//! | edge | `worker`, `witness`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
 //!
 //! # The life of a pool
 //!
@@ -41,6 +41,7 @@ mod inbox;
 mod intake;
 mod invoke;
 mod locked;
+mod post;
 mod rejection;
 mod renewal;
 mod roster;
@@ -51,6 +52,7 @@ mod step;
 mod time_limit;
 mod unstarted;
 mod virtual_crew;
+mod witness;
 mod worker;
 
 use std::fmt;
@@ -190,8 +192,8 @@ impl ScheduledThreadPool {
         watch: impl FnOnce(&TaskHandle<T>),
     ) -> Result<TaskHandle<T>, Error> {
         let now = Now::read(&*self.shell().clock);
-        let (traits, due) = (Traits::of_a_one_shot(), Due::Tick(now.tick + delay));
-        let launch = Launch { traits, kind: Kind::OneShot, due, now };
+        let due = Due::Tick(now.tick + delay);
+        let launch = Launch { traits: None, kind: Kind::OneShot, due, now };
         self.launch(launch, Once(Some(body)), watch)
     }
 
@@ -292,7 +294,7 @@ impl ScheduledThreadPool {
         let due = first_due(&task, now)?;
         let kind = if task.rhythm.is_recurring() { Kind::Recurring } else { Kind::OneShot };
         let Task { name, rhythm, on_error, deadline, body, .. } = task;
-        let traits = Traits { name, rhythm, on_error, deadline };
+        let traits = Traits::if_special(name, rhythm, on_error, deadline);
         self.launch(Launch { traits, kind, due, now }, body, |_| ())
     }
 
@@ -304,8 +306,9 @@ impl ScheduledThreadPool {
     ) -> Result<TaskHandle<T>, Error> {
         let Launch { traits, kind, due, now } = launch;
         let id = self.shell().draw_id();
-        let around = self.shell().hooks.decorate(id, traits.name.as_deref());
-        let work = Work { body, around: around.map_err(Error::failed)? };
+        let name = traits.as_ref().and_then(|traits| traits.name.as_deref());
+        let around = self.shell().hooks.decorate(id, name).map_err(Error::failed)?;
+        let work = Work { body, around };
         let header = Header::new(id, traits, self.shell().link());
         let handle = TaskHandle::new(TaskCell::new(header, work, due));
         watch(&handle);
@@ -324,7 +327,7 @@ impl ScheduledThreadPool {
         due: Due,
     ) -> TaskHandle<T> {
         let Task { name, rhythm, on_error, deadline, is_alarm, body, .. } = task;
-        let traits = Traits { name, rhythm, on_error, deadline };
+        let traits = Traits::if_special(name, rhythm, on_error, deadline);
         let mut header = Header::new(id, traits, self.shell().link());
         header.is_alarm = is_alarm;
         TaskHandle::new(TaskCell::new(header, Work { body, around }, due))
@@ -342,7 +345,7 @@ impl ScheduledThreadPool {
 
 /// All of a new task but its body.
 struct Launch {
-    traits: Traits,
+    traits: Option<Box<Traits>>,
     kind: Kind,
     due: Due,
     now: Now,

@@ -8,7 +8,6 @@ use super::shutdown::Kind;
 use super::shutdown::may_run;
 use super::step::Effects;
 use super::step::Item;
-use crate::queue::Ticket;
 use crate::time::Due;
 use crate::time::Now;
 
@@ -19,7 +18,8 @@ impl<I: Item> Core<I> {
     /// question that began before the change that its owner wants it to see. It is marked. The mark is
     /// taken off when a question begins; one that is found when the task comes back is younger than the
     /// answer it comes with, and the task is asked once more.
-    pub(crate) fn renew(&mut self, item: &I, ticket: Ticket, effects: &mut Effects<I>) {
+    pub(crate) fn renew(&mut self, item: &I, effects: &mut Effects<I>) {
+        let ticket = self.ticket_of(item);
         match self.agenda.find(ticket) {
             Some(entry) if entry.item.is_ended() => {}
             Some(entry) if entry.kind == Kind::Recurring => {
@@ -47,7 +47,7 @@ impl<I: Item> Core<I> {
         self.in_transit -= 1;
         if may_run {
             self.hire_if_deserted(effects);
-            self.put(item.clone(), Kind::Recurring, due.not_overtaking(now), Some(now), effects);
+            self.put(item.clone(), Kind::Recurring, due.not_overtaking(now), now, effects);
             self.see_to_the_queue(now, effects);
         } else {
             effects.rare().cancel.push(item.clone());
@@ -67,7 +67,14 @@ impl<I: Item> Core<I> {
     }
 
     /// Lets those ask anew that wait for a time ahead on a wall clock that was set back.
+    #[inline]
     pub(super) fn renew_if_set_back(&mut self, now: Now, effects: &mut Effects<I>) {
+        if self.agenda.waits_for_the_wall() {
+            self.renew_after_a_step(now, effects);
+        }
+    }
+
+    fn renew_after_a_step(&mut self, now: Now, effects: &mut Effects<I>) {
         for entry in self.agenda.extract_if_set_back(now) {
             self.send_off(entry.item, effects);
         }

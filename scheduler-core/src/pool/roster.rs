@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use crate::sync::planted;
+use super::shutdown::Kind;
 use crate::time::Tick;
 
 /// The number of a worker in its pool, from 1.
@@ -16,12 +16,12 @@ pub(crate) type WorkerNumber = u64;
 
 /// The workers of a pool; each is busy, leads, or is idle.
 #[derive(Debug)]
-pub(crate) struct Roster<I> {
+pub(crate) struct Roster {
     pub(crate) core_size: usize,
     pub(crate) keep_alive: Duration,
     pub(crate) core_may_time_out: bool,
     /// Few, and the newest last: a search looks at less than a tree would.
-    seats: Vec<Seat<I>>,
+    seats: Vec<Seat>,
     /// Parked workers without a deadline of the queue, the one who came last at the end.
     idle: Vec<WorkerNumber>,
     leader: Option<Watch>,
@@ -33,12 +33,19 @@ pub(crate) struct Roster<I> {
 }
 
 #[derive(Debug)]
-struct Seat<I> {
+struct Seat {
     worker: WorkerNumber,
-    /// What the worker runs.
-    running: Option<I>,
+    running: Option<Running>,
     /// Since when the worker has had nothing to run.
     idle_since: Option<Tick>,
+}
+
+/// What a worker runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Running {
+    pub(crate) kind: Kind,
+    /// The number of the task.
+    pub(crate) sequence: u64,
 }
 
 /// A worker that waits until it is time to look at the queue.
@@ -57,7 +64,7 @@ pub(crate) struct Looks {
     pub(crate) second: Option<Tick>,
 }
 
-impl<I> Roster<I> {
+impl Roster {
     pub(crate) fn new(core_size: usize, keep_alive: Duration, core_may_time_out: bool) -> Self {
         Self {
             core_size,
@@ -85,8 +92,8 @@ impl<I> Roster<I> {
         self.largest
     }
 
-    pub(crate) fn running(&self) -> impl Iterator<Item = &I> {
-        self.seats.iter().filter_map(|seat| seat.running.as_ref())
+    pub(crate) fn running(&self) -> impl Iterator<Item = (WorkerNumber, Running)> {
+        self.seats.iter().filter_map(|seat| Some((seat.worker, seat.running?)))
     }
 
     /// Adds a worker whose thread is about to be started.
@@ -97,8 +104,8 @@ impl<I> Roster<I> {
         self.started
     }
 
-    /// Removes a worker, and hands back what it was running.
-    pub(crate) fn dismiss(&mut self, worker: WorkerNumber) -> Option<I> {
+    /// Removes a worker, and says what it was running.
+    pub(crate) fn dismiss(&mut self, worker: WorkerNumber) -> Option<Running> {
         self.arrive(worker);
         let index = self.seats.iter().position(|seat| seat.worker == worker)?;
         let running = self.seats.remove(index).running;
@@ -117,22 +124,22 @@ impl<I> Roster<I> {
     }
 
     /// Notes what a worker runs.
-    pub(crate) fn occupy(&mut self, worker: WorkerNumber, item: I) {
+    pub(crate) fn occupy(&mut self, worker: WorkerNumber, running: Running) {
         if let Some(seat) = self.seat_mut(worker) {
             seat.idle_since = None;
-            let was_free = seat.running.replace(item).is_none();
+            let was_free = seat.running.replace(running).is_none();
             self.busy += usize::from(was_free);
         }
     }
 
-    /// Notes that a worker has run what it had, and hands that back.
-    pub(crate) fn vacate(&mut self, worker: WorkerNumber) -> Option<I> {
-        let item = self.seat_mut(worker)?.running.take();
-        self.busy -= usize::from(item.is_some());
-        item
+    /// Notes that a worker has run what it had, and says what that was.
+    pub(crate) fn vacate(&mut self, worker: WorkerNumber) -> Option<Running> {
+        let running = self.seat_mut(worker)?.running.take();
+        self.busy -= usize::from(running.is_some());
+        running
     }
 
-    fn seat_mut(&mut self, worker: WorkerNumber) -> Option<&mut Seat<I>> {
+    fn seat_mut(&mut self, worker: WorkerNumber) -> Option<&mut Seat> {
         self.seats.iter_mut().find(|seat| seat.worker == worker)
     }
 
@@ -194,10 +201,9 @@ impl<I> Roster<I> {
 
     /// Sees to it that somebody looks at the queue at `next_look`, and says whom to wake for that.
     pub(crate) fn appoint(&mut self, next_look: Tick) -> Option<WorkerNumber> {
-        let is_woken_too_late = planted("L5 deputy") && self.leader.is_none();
         let leader = self.leader.take().or_else(|| self.deputy.take());
         let worker = match leader {
-            Some(leader) if leader.until <= next_look || is_woken_too_late => {
+            Some(leader) if leader.until <= next_look => {
                 self.leader = Some(leader);
                 return None;
             }
@@ -239,7 +245,9 @@ fn is_earlier(look: Tick, watch: Option<Watch>) -> bool {
 mod tests {
     use super::*;
 
-    fn roster(workers: usize) -> Roster<()> {
+    const RUNNING: Running = Running { kind: Kind::OneShot, sequence: 0 };
+
+    fn roster(workers: usize) -> Roster {
         let mut roster = Roster::new(workers, Duration::from_millis(10), false);
         for _ in 0..workers {
             roster.hire();
@@ -285,7 +293,7 @@ mod tests {
             roster.park(worker, tick(0), look(50), true);
         }
         roster.arrive(1);
-        roster.occupy(1, ());
+        roster.occupy(1, RUNNING);
         assert_eq!(roster.appoint(tick(70)), Some(3));
         assert_eq!(roster.appoint(tick(70)), None);
         assert_eq!(roster.busy(), 1);

@@ -16,9 +16,11 @@ use super::hooks::Hooks;
 use super::inbox::Inbox;
 use super::inbox::Withdrawal;
 use super::locked::Locked;
+use super::post::Post;
 use super::roster::WorkerNumber;
 use super::shutdown::RunState;
 use super::step::Done;
+use super::step::Effects;
 use super::step::Item;
 use super::step::Rare;
 use super::step::Take;
@@ -30,6 +32,7 @@ use crate::sync::Apart;
 use crate::sync::AtomicU64;
 use crate::sync::Mutex;
 use crate::sync::Ordering;
+use crate::sync::planted;
 use crate::sync::thread_number;
 use crate::task::AnyTask;
 use crate::task::Header;
@@ -41,6 +44,7 @@ use crate::task::TaskState;
 use crate::task::any::Farewell;
 use crate::task::any::Verdict;
 use crate::time::Clock;
+use crate::time::Due;
 use crate::time::Epoch;
 use crate::time::Gate;
 use crate::time::Now;
@@ -58,16 +62,25 @@ impl Item for AnyItem {
         self.header().id.0
     }
 
+    fn ticket(&self) -> Ticket {
+        self.header().ticket()
+    }
+
+    fn due(&self) -> Due {
+        (**self).due()
+    }
+
     fn set_ticket(&self, ticket: Ticket) {
         self.header().set_ticket(ticket);
     }
 
-    fn is_ended(&self) -> bool {
-        self.state().is_done()
+    fn look(&self) {
+        // The counts lie before the task, mostly in the same line as its beginning.
+        std::hint::black_box(Arc::strong_count(self));
     }
 
-    fn is_alarm(&self) -> bool {
-        self.header().is_alarm
+    fn is_ended(&self) -> bool {
+        self.state().is_done()
     }
 
     fn note_renewal(&self) {
@@ -137,8 +150,20 @@ impl Shell {
         self.alter(|core, _| look(core))
     }
 
-    pub(super) fn next(&self, worker: WorkerNumber, done: Done, now: Now) -> Take<AnyItem> {
-        self.alter(|core, effects| core.next(worker, done, now, effects))
+    pub(super) fn next(
+        &self,
+        worker: WorkerNumber,
+        done: Done<AnyItem>,
+        now: Now,
+    ) -> Take<AnyItem> {
+        let mut locked = self.locked.lock();
+        let is_first = locked.core.has_due_before(self.inbox.earliest(), now);
+        let step = |core: &mut Core<AnyItem>, effects: &mut Effects<AnyItem>| {
+            core.next(worker, done, now, effects)
+        };
+        let (take, _) =
+            if is_first { self.alter_only(locked, step) } else { self.alter_locked(locked, step) };
+        take
     }
 
     /// Starts a worker if there are fewer than core, and says whether it did.
@@ -146,7 +171,7 @@ impl Shell {
         self.alter_and_count(|core, effects| core.prestart(1, effects)).1 > 0
     }
 
-    pub(super) fn settle(&self, worker: WorkerNumber, done: Done) {
+    pub(super) fn settle(&self, worker: WorkerNumber, done: Done<AnyItem>) {
         self.step(|core, now, effects| core.settle(worker, done, now, effects));
     }
 
@@ -180,7 +205,14 @@ impl Shell {
 
     pub(super) fn shutdown_now(&self) -> Vec<AnyItem> {
         let now = Now::read(&*self.clock);
-        self.alter_locked(self.lock_closed(), |core, effects| core.shutdown_now(now, effects)).0
+        let closed = self.lock_closed();
+        let mut drained =
+            self.alter_locked(closed, |core, effects| core.shutdown_now(now, effects)).0;
+        if planted("L10") {
+            let posts = self.locked.lock().posts.clone();
+            drained.extend(posts.iter().filter_map(|(_, post)| post.task()));
+        }
+        drained
     }
 
     /// Waits until the pool has terminated, `limit` has passed, or the calling run is asked to stop.
@@ -223,8 +255,8 @@ impl Shell {
         drop_contained(old);
     }
 
-    pub(super) fn gate(&self, worker: WorkerNumber) -> Option<Arc<Gate>> {
-        self.locked.lock().gate(worker).cloned()
+    pub(super) fn post(&self, worker: WorkerNumber) -> Option<Arc<Post>> {
+        self.locked.lock().post(worker).cloned()
     }
 
     pub(super) fn worker_arrived(&self, worker: WorkerNumber) {
@@ -232,20 +264,27 @@ impl Shell {
     }
 
     pub(super) fn worker_left(&self, worker: WorkerNumber) {
-        self.locked.lock().gates.retain(|(number, _)| *number != worker);
+        self.close_post(worker);
         self.announcer.announce(&Event::WorkerStopped { worker });
     }
 
     /// Takes note that a worker did not start.
     pub(super) fn lose_worker(&self, worker: WorkerNumber) {
-        self.locked.lock().gates.retain(|(number, _)| *number != worker);
-        self.step(|core, now, effects| core.lose(worker, now, effects));
+        let left = self.close_post(worker);
+        self.step(|core, now, effects| core.lose(worker, left, now, effects));
     }
 
     /// Takes note that a worker's thread has died.
     pub(super) fn replace_worker(&self, worker: WorkerNumber) {
-        self.locked.lock().gates.retain(|(number, _)| *number != worker);
-        self.step(|core, now, effects| core.replace(worker, now, effects));
+        let left = self.close_post(worker);
+        self.step(|core, now, effects| core.replace(worker, left, now, effects));
+    }
+
+    /// Forgets the post of a worker that is gone, and hands out what it has left there.
+    fn close_post(&self, worker: WorkerNumber) -> Option<AnyItem> {
+        let post = self.post(worker)?;
+        self.locked.lock().posts.retain(|(number, _)| *number != worker);
+        post.clear()
     }
 
     pub(super) fn announce_refusal(&self, worker: WorkerNumber, reason: &str) {
@@ -282,6 +321,7 @@ impl Shell {
         rare: Rare<AnyItem>,
         release: Few<AnyItem>,
         farewells: Vec<Option<Farewell>>,
+        interrupted: Vec<(Arc<Post>, u64)>,
     ) -> usize {
         let started = rare.start.into_iter().filter(|worker| self.start_worker(*worker)).count();
         for (task, farewell) in rare.cancel.into_iter().zip(farewells) {
@@ -296,8 +336,8 @@ impl Shell {
         for task in rare.renew {
             self.ask_anew(&task);
         }
-        for task in rare.interrupt {
-            task.interrupt();
+        for (post, number) in interrupted {
+            post.interrupt(number);
         }
         drop_contained(release);
         if rare.tidy {
@@ -344,10 +384,9 @@ impl Home for Shell {
 
     fn withdraw(&self, task: &dyn AnyTask) {
         let header = task.header();
-        // RACE: a task that is on its way into the queue is looked at again when it is there, after
-        // its ticket was changed; it is dropped then. So one of both sees what the other has done: the
-        // lock of the task, under which it was cancelled and is looked at, comes in between.
-        if header.ticket() != Ticket::STAGED {
+        if header.ticket() == Ticket::STAGED {
+            self.recall(task);
+        } else {
             self.let_go(Withdrawal { sequence: header.id.0, ticket: header.ticket() });
         }
         // A one-shot has let go of its body. But a trigger or a pace stays in the task, and may keep what
@@ -373,7 +412,7 @@ impl Home for Shell {
     }
 
     fn renew(&self, task: &AnyItem) {
-        self.alter(|core, effects| core.renew(task, task.header().ticket(), effects));
+        self.alter(|core, effects| core.renew(task, effects));
     }
 }
 

@@ -9,11 +9,13 @@ use crate::time::Tick;
 /// What the core has to know of a task.
 pub(crate) trait Item: Clone {
     fn sequence(&self) -> u64;
+    fn ticket(&self) -> Ticket;
+    fn due(&self) -> Due;
     fn set_ticket(&self, ticket: Ticket);
+    /// Has what is behind it brought into the cache.
+    fn look(&self);
     /// Whether the task has ended, so that there is no point in keeping it.
     fn is_ended(&self) -> bool;
-    /// Whether this is no task but an alarm, of which nobody is told.
-    fn is_alarm(&self) -> bool;
     /// Notes that the due time the task is about to come with may be too old.
     fn note_renewal(&self);
     /// Whether the due time with which the task comes may be too old.
@@ -36,8 +38,8 @@ pub(crate) enum Take<I> {
 }
 
 /// What a worker has done since it last asked.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Done {
+#[derive(Debug)]
+pub(crate) enum Done<I> {
     /// Nothing: it has just started, or has waited.
     Nothing,
     /// It found that its task had ended before.
@@ -45,7 +47,7 @@ pub(crate) enum Done {
     /// It has run its task, which will not run again.
     Ended,
     /// It has run its task, which is due again.
-    Recurs(Due),
+    Recurs(I, Due),
     /// The future of the run is pending, and the task is among the suspended.
     Suspended,
 }
@@ -74,8 +76,8 @@ pub(crate) struct Rare<I> {
     pub(crate) cancel: Vec<I>,
     /// Tasks that are to ask anew when they are due, and that then enter again, or have ended.
     pub(crate) renew: Vec<I>,
-    /// Tasks whose runs are to be asked to stop.
-    pub(crate) interrupt: Vec<I>,
+    /// Workers whose runs are to be asked to stop, with the numbers of their tasks.
+    pub(crate) interrupt: Vec<(WorkerNumber, u64)>,
     /// Whether nothing is left, and the pool is to be declared terminated.
     pub(crate) tidy: bool,
 }

@@ -6,16 +6,15 @@ use std::sync::Arc;
 use std::sync::Weak;
 
 use super::crew::WorkerThread;
+use super::post::Post;
 use super::roster::WorkerNumber;
 use super::shell::Shell;
-use super::step::Done;
 use super::worker;
 use crate::sync::AtomicU64;
 use crate::sync::Mutex;
 use crate::sync::Ordering;
 use crate::task::TaskId;
 use crate::time::Epoch;
-use crate::time::Gate;
 use crate::time::Tick;
 
 /// Workers without threads: a test takes each of their steps, one after the other.
@@ -51,7 +50,7 @@ pub struct VirtualCrew {
 
 /// Where a virtual worker waits to be woken, and what it saw there before its last step.
 struct Rest {
-    gate: Arc<Gate>,
+    post: Arc<Post>,
     /// None before the first step.
     seen: Option<Epoch>,
 }
@@ -88,7 +87,7 @@ impl VirtualCrew {
     #[must_use]
     pub fn is_woken(&self, worker: u64) -> bool {
         let workers = self.workers.lock();
-        workers.get(&worker).is_some_and(|rest| rest.seen != Some(rest.gate.epoch()))
+        workers.get(&worker).is_some_and(|rest| rest.seen != Some(rest.post.gate.epoch()))
     }
 
     /// When the first of the tasks and alarms that wait in the pool is due, as its clocks go now.
@@ -131,13 +130,14 @@ impl VirtualCrew {
         // ORDERING: relaxed, a mere counter.
         self.steps.fetch_add(1, Ordering::Relaxed);
         let shell = self.shell.lock().as_ref().and_then(Weak::upgrade);
-        let (Some(shell), true) = (shell, self.notice(worker)) else {
+        let (Some(shell), Some(post)) = (shell, self.notice(worker)) else {
             self.workers.lock().remove(&worker);
             return Begun::Left;
         };
-        match worker::take(&shell, worker, Done::Nothing) {
+        let bench = worker::Bench { shell: &shell, worker, post: &post };
+        match bench.take(worker::Last::Nothing) {
             worker::Taken::Run(run) => {
-                let executed = Some(worker::execute(&shell, worker, run));
+                let executed = Some(worker::execute(&bench, run));
                 Begun::Run(VirtualRun { shell, executed })
             }
             worker::Taken::Waits(until) => Begun::Waits(until),
@@ -169,12 +169,12 @@ impl VirtualCrew {
         self.steps.load(Ordering::Relaxed)
     }
 
-    /// Notes what a worker sees before it looks for work, and says whether there is such a worker.
-    fn notice(&self, worker: WorkerNumber) -> bool {
+    /// Notes what a worker sees before it looks for work, and hands out its post; none if it has none.
+    fn notice(&self, worker: WorkerNumber) -> Option<Arc<Post>> {
         let mut workers = self.workers.lock();
-        let Some(rest) = workers.get_mut(&worker) else { return false };
-        rest.seen = Some(rest.gate.epoch());
-        true
+        let rest = workers.get_mut(&worker)?;
+        rest.seen = Some(rest.post.gate.epoch());
+        Some(Arc::clone(&rest.post))
     }
 
     /// Takes a worker in, or refuses it.
@@ -185,9 +185,9 @@ impl VirtualCrew {
             return;
         }
         let Some(shell) = worker.shell.take() else { return };
-        let Some(gate) = shell.gate(worker.number) else { return };
+        let Some(post) = shell.post(worker.number) else { return };
         *self.shell.lock() = Some(Arc::downgrade(&shell));
-        self.workers.lock().insert(worker.number, Rest { gate, seen: None });
+        self.workers.lock().insert(worker.number, Rest { post, seen: None });
         shell.worker_arrived(worker.number);
     }
 }

@@ -1,18 +1,17 @@
 //! One worker's life: take, run, settle, again.
 //!
 //! The steps of a run are functions of their own, because a virtual worker takes them one by one:
-//! [`take`] claims a task, [`execute`] runs its body, [`finish`] makes the outcome known. A thread does
-//! the last two in one.
+//! [`Bench::take`] claims a task, [`execute`] runs its body, [`finish`] makes the outcome known. A thread
+//! does the last two in one.
 
 use std::sync::Arc;
 
+use super::post::Post;
 use super::roster::WorkerNumber;
 use super::shell::AnyItem;
 use super::shell::Shell;
 use super::step::Done;
 use super::step::Take;
-use crate::error::Failure;
-use crate::observe::Event;
 use crate::sync::planted;
 use crate::task::Home;
 use crate::task::Run;
@@ -20,15 +19,23 @@ use crate::task::TaskState;
 use crate::task::any;
 use crate::task::any::Verdict;
 use crate::task::state::Suspend;
+use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
-use crate::time::WallTime;
 
 /// What a worker got when it asked for something to do.
 pub(super) enum Taken {
     Run(Run),
     Waits(Option<Tick>),
     Leaves,
+}
+
+/// Where a worker works: its pool, and its post there.
+#[derive(Clone, Copy)]
+pub(super) struct Bench<'a> {
+    pub(super) shell: &'a Arc<Shell>,
+    pub(super) worker: WorkerNumber,
+    pub(super) post: &'a Post,
 }
 
 /// A task whose body has been executed by a worker, and whose outcome is not known yet.
@@ -53,162 +60,125 @@ impl Executed {
 /// The life of a worker on its own thread.
 pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
     let presence = Presence { shell, worker, has_left: false };
-    let Some(gate) = shell.gate(worker) else { return };
+    let Some(post) = shell.post(worker) else { return };
+    let bench = Bench { shell, worker, post: &post };
     shell.clock.sharpen();
     shell.worker_arrived(worker);
-    let mut done = Done::Nothing;
+    let mut last = Last::Nothing;
     loop {
-        let seen = gate.epoch();
-        match take(shell, worker, std::mem::replace(&mut done, Done::Nothing)) {
-            Taken::Run(run) => done = run_through(shell, worker, run),
-            Taken::Waits(until) => shell.wait(&gate, seen, until),
+        let seen = post.gate.epoch();
+        match bench.take(std::mem::replace(&mut last, Last::Nothing)) {
+            Taken::Run(run) => last = bench.run_through(run),
+            Taken::Waits(until) => shell.wait(&post.gate, seen, until),
             Taken::Leaves => break,
         }
     }
     presence.leave();
 }
 
-/// Gives back what the worker has run, and claims the next task that can be run.
-pub(super) fn take(shell: &Arc<Shell>, worker: WorkerNumber, done: Done) -> Taken {
-    let mut done = done;
-    loop {
-        let now = Now::read(&*shell.clock);
-        let task = match shell.next(worker, done, now) {
-            Take::Wait(until) => return Taken::Waits(until),
-            Take::Leave => return Taken::Leaves,
-            Take::Again => {
-                done = Done::Nothing;
-                continue;
+impl Bench<'_> {
+    /// Gives back what the worker has run, and claims the next task that can be run.
+    pub(super) fn take(&self, last: Last) -> Taken {
+        let mut last = last;
+        loop {
+            let now = Now::read(&*self.shell.clock);
+            let task = match self.shell.next(self.worker, last.clear(self.post), now) {
+                Take::Wait(until) => return Taken::Waits(until),
+                Take::Leave => return Taken::Leaves,
+                Take::Again => {
+                    last = Last::Nothing;
+                    continue;
+                }
+                Take::Run(task) => task,
+            };
+            self.post.lay(&task);
+            if let Some(run) = begin(self.shell, task, now) {
+                return Taken::Run(run);
             }
-            Take::Run(task) => task,
-        };
-        if let Some(run) = begin(shell, task, now) {
-            return Taken::Run(run);
+            last = Last::Skipped;
         }
-        done = Done::Skipped;
+    }
+
+    /// Executes the body of a claimed task, and makes the outcome known.
+    fn run_through(&self, run: Run) -> Last {
+        run.enter(|run| match run.task().run(run, &**self.shell) {
+            Some(verdict) => verdict.into(),
+            None => suspend(self.shell, self.worker, run),
+        })
     }
 }
 
-/// Executes the body of a claimed task, and makes the outcome known.
-fn run_through(shell: &Arc<Shell>, worker: WorkerNumber, run: Run) -> Done {
-    let (verdict, run) = run.enter(|run| {
-        let refused = refusal(shell, run);
-        let mut finish = None;
-        let verdict = run.task().run(run, refused, &mut |outcome| {
-            let finishing = Finishing::begin(shell, run, outcome);
-            let now = finishing.now;
-            finish = Some((finishing, outcome.clone()));
-            now
-        });
-        match (verdict, finish) {
-            (Some(verdict), Some((finishing, outcome))) => {
-                Some(finishing.end(shell, run, &outcome, verdict))
-            }
-            _ => None,
+/// What has become of the task that lies on the desk.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Last {
+    /// There is none, or it is among the suspended.
+    Nothing,
+    Skipped,
+    Ended,
+    Recurs(Due),
+}
+
+impl From<Verdict> for Last {
+    #[inline]
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Requeue(due) => Self::Recurs(due),
+            Verdict::Ended(_) => Self::Ended,
         }
-    });
-    verdict.unwrap_or_else(|| suspend(shell, worker, &run))
+    }
+}
+
+impl Last {
+    /// Clears the desk. Before the pool hears of that, which may be its end; and not before the clock has
+    /// answered: what lies on the desk of a worker that dies is cancelled.
+    #[inline]
+    fn clear(self, post: &Post) -> Done<AnyItem> {
+        let task = post.clear();
+        match (self, task) {
+            (Self::Recurs(due), Some(task)) => return Done::Recurs(task, due),
+            // Contains by itself what its user's destructors do.
+            (_, task) => drop(task),
+        }
+        match self {
+            Self::Nothing => Done::Nothing,
+            Self::Skipped => Done::Skipped,
+            Self::Ended | Self::Recurs(_) => Done::Ended,
+        }
+    }
 }
 
 /// Executes the body of a task that a virtual worker has claimed.
-pub(super) fn execute(shell: &Arc<Shell>, worker: WorkerNumber, run: Run) -> Executed {
-    let (result, run) = run.enter(|run| run.task().execute(run, refusal(shell, run)));
-    Executed { worker, run, result }
+pub(super) fn execute(bench: &Bench<'_>, run: Run) -> Executed {
+    let result = run.clone().enter(|run| run.task().execute(run, &**bench.shell));
+    Executed { worker: bench.worker, run, result }
 }
 
 /// Makes the outcome of a virtual worker's run known, and gives the task back to the pool.
 pub(super) fn finish(shell: &Arc<Shell>, executed: Executed) {
     let Executed { worker, run, result } = executed;
-    let done = match result {
+    let last = match result {
         any::Executed::Pending => suspend(shell, worker, &run),
-        any::Executed::Over(outcome) => run.enter(|run| settle(shell, run, &outcome)).0,
+        any::Executed::Over => run.enter(|run| run.task().settle(run, &**shell).into()),
     };
-    shell.settle(worker, done);
+    if let Some(post) = shell.post(worker) {
+        shell.settle(worker, last.clear(&post));
+    }
 }
 
+#[inline]
 fn begin(shell: &Arc<Shell>, task: AnyItem, now: Now) -> Option<Run> {
     if task.header().is_overdue(now.tick) {
         shell.cancel(&task);
     }
-    task.begin(now)
-}
-
-/// Announces a run that begins; a hook may refuse it.
-fn refusal(shell: &Arc<Shell>, run: &Run) -> Option<Failure> {
-    if run.is_resumed() { None } else { announce_start(shell, run) }
-}
-
-fn announce_start(shell: &Arc<Shell>, run: &Run) -> Option<Failure> {
-    if shell.is_silent || run.task().header().is_alarm {
-        return None;
-    }
-    shell.announcer.announce(&Event::RunStarted { run });
-    shell.hooks.before_run(run, &shell.announcer)
-}
-
-fn settle(shell: &Arc<Shell>, run: &Run, outcome: &Result<(), Failure>) -> Done {
-    let finishing = Finishing::begin(shell, run, outcome);
-    let verdict = run.task().settle(finishing.now);
-    finishing.end(shell, run, outcome, verdict)
-}
-
-/// What is done around the settling of a run.
-struct Finishing {
-    now: Now,
-}
-
-impl Finishing {
-    /// Before: the hook is called, and a task that should have ended is cancelled.
-    fn begin(shell: &Arc<Shell>, run: &Run, outcome: &Result<(), Failure>) -> Self {
-        let header = run.task().header();
-        if !shell.is_silent && !header.is_alarm {
-            shell.hooks.after_run(run, outcome, &shell.announcer);
-        }
-        // Nobody asks when a run ended that does not recur, has no limit and is not listened to.
-        let is_timed = header.rhythm().is_recurring() || header.deadline() != Tick::MAX;
-        let now = if is_timed || shell.announcer.is_heard() {
-            Now::read(&*shell.clock)
-        } else {
-            run.started()
-        };
-        if header.is_overdue(now.tick) {
-            run.task().cancel();
-        }
-        Self { now }
-    }
-
-    /// After: it is told what came of the run, and what follows.
-    fn end(
-        self,
-        shell: &Arc<Shell>,
-        run: &Run,
-        outcome: &Result<(), Failure>,
-        verdict: Verdict,
-    ) -> Done {
-        if shell.announcer.is_heard() && !run.task().header().is_alarm {
-            let next = match verdict {
-                Verdict::Requeue(due) => Some(due.as_wall(self.now)),
-                Verdict::Ended(_) => None,
-            };
-            let next = next.filter(|next| *next != WallTime::MAX).map(WallTime::to_utc);
-            let duration = run.elapsed(self.now.tick);
-            shell.announcer.announce(&Event::RunFinished { run, outcome, duration, next });
-        }
-        match verdict {
-            Verdict::Requeue(due) => Done::Recurs(due),
-            Verdict::Ended(state) => {
-                shell.announce_end(&**run.task(), state);
-                Done::Ended
-            }
-        }
-    }
+    let begun = task.begin(now)?;
+    Some(Run::new(task, begun))
 }
 
 /// Lets go of a run whose future is pending.
 ///
 /// RACE: the waker may be called at any time. The pool lists the task among the suspended *before*
 /// the state says so, because from then on a wake puts the task back into the queue.
-fn suspend(shell: &Arc<Shell>, worker: WorkerNumber, run: &Run) -> Done {
+fn suspend(shell: &Arc<Shell>, worker: WorkerNumber, run: &Run) -> Last {
     let task = run.task();
     shell.suspend(worker, task);
     match task.suspend() {
@@ -217,7 +187,7 @@ fn suspend(shell: &Arc<Shell>, worker: WorkerNumber, run: &Run) -> Done {
         Suspend::WasCancelled if planted("L12 cancel") => {}
         Suspend::WasCancelled => shell.withdraw(&**task),
     }
-    Done::Nothing
+    Last::Nothing
 }
 
 /// A worker's presence in its pool; if its thread unwinds, the pool loses it and replaces it.
@@ -246,14 +216,12 @@ impl Drop for Presence<'_> {
 /// Runs a task that is in no pool's queue on the calling thread, once.
 pub(super) fn run_outside(shell: &Arc<Shell>, task: &AnyItem) {
     let Some(run) = begin(shell, Arc::clone(task), Now::read(&*shell.clock)) else { return };
-    let (result, run) = run.enter(|run| task.execute(run, announce_start(shell, run)));
-    match result {
-        any::Executed::Over(outcome) => drop(run.enter(|run| settle(shell, run, &outcome))),
-        any::Executed::Pending if task.suspend() == Suspend::WasCancelled => {
+    run.enter(|run| {
+        let is_pending = task.run(run, &**shell).is_none();
+        if is_pending && task.suspend() == Suspend::WasCancelled {
             shell.announce_end(&**task, TaskState::Cancelled);
         }
-        any::Executed::Pending => {}
-    }
+    });
     shell.cancel(task);
 }
 

@@ -10,8 +10,8 @@ use super::Ticket;
 
 const ARITY: usize = 4;
 
-/// Generations take 31 bits of a ticket.
-const GENERATIONS: u32 = 1 << 31;
+/// Generations take 30 bits of a ticket.
+const GENERATIONS: u32 = 1 << 30;
 
 /// The delay queue as a heap; see the essay of the room.
 #[derive(Debug)]

@@ -8,7 +8,8 @@
 //!
 //! There is one contract and there are two implementations: `HeapQueue`, an indexed 4-ary heap, which
 //! is simple enough to be obviously right, and `WheelQueue`, which is faster where many items are
-//! pending and has to agree with the heap in all that can be seen.
+//! pending and has to agree with the heap in all that can be seen. Beside them, a `Line` takes what comes in
+//! its order, and nothing else.
 //!
 //! # What it must never do
 //!
@@ -22,11 +23,13 @@
 //! whose sequences are distinct. A ticket of an item that has left is never mistaken for another.
 
 mod heap;
+mod line;
 #[cfg(feature = "bench")]
 pub mod probe;
 mod wheel;
 
 pub(crate) use heap::HeapQueue;
+pub(crate) use line::Line;
 pub(crate) use wheel::WheelQueue;
 
 /// The order of an item: its due time, then its sequence.
@@ -38,7 +41,8 @@ pub(crate) struct Key {
 
 /// Where an item stands in the queue; good until the item leaves it.
 ///
-/// The highest bit is never set by a queue: it is free for an owner of two queues to tell them apart.
+/// The highest bit is never set by a queue: it is free for an owner of two queues to tell them apart. The
+/// next one is set by a line only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket(u64);
 
@@ -46,10 +50,22 @@ impl Ticket {
     /// A ticket that no item ever has.
     pub(crate) const NONE: Self = Self(u64::MAX);
 
-    /// The ticket of an item that is on its way into the queue.
+    /// The ticket of an item that is on its way into the queue, or stands in line there.
     pub(crate) const STAGED: Self = Self(u64::MAX - 1);
 
     const MARK: u64 = 1 << 63;
+
+    const LINE: u64 = 1 << 62;
+
+    /// The ticket of an item that stands in line, by the number of its place.
+    pub(crate) fn in_line(number: u64) -> Self {
+        Self(number & (Self::LINE - 1) | Self::LINE)
+    }
+
+    /// The number of the item's place, if this is a ticket of a line.
+    pub(crate) fn number_in_line(self) -> Option<u64> {
+        (self.0 >> 62 == 1).then_some(self.0 & (Self::LINE - 1))
+    }
 
     /// This ticket with the free bit set.
     pub(crate) fn marked(self) -> Self {

@@ -36,7 +36,7 @@ impl<T> Probe<T> {
     /// The exact wheel.
     #[must_use]
     pub fn wheel() -> Self {
-        Self(Kind::Wheel(Box::new(WheelQueue::new())))
+        Self(Kind::Wheel(Box::new(WheelQueue::new(|_| ()))))
     }
 
     /// Puts an item in and returns its ticket.

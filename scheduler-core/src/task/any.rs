@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use super::header::Header;
+use super::rhythm::LastRun;
+use super::run::Entry;
 use super::run::Run;
 use super::state::Suspend;
 use super::state::TaskState;
@@ -19,15 +21,14 @@ pub(crate) trait AnyTask: Send + Sync {
     fn state(&self) -> TaskState;
     fn due(&self) -> Due;
     /// Claims the task for a run; none when it has ended.
-    fn begin(self: Arc<Self>, now: Now) -> Option<Run>;
+    fn begin(&self, now: Now) -> Option<Begun>;
     /// Runs one step of the body of a claimed task, or notes why it was not run. To be called inside
     /// the run.
-    fn execute(&self, run: &Run, refused: Option<Failure>) -> Executed;
+    fn execute(&self, run: &Run, witness: &dyn Witness) -> Executed;
     /// Makes the outcome of an executed step known, and says what the pool is to do.
-    fn settle(&self, now: Now) -> Verdict;
-    /// Executes one step and settles it, where a worker does both: `over` is told the outcome in
-    /// between, and says what time it is. None when the run's future is pending.
-    fn run(&self, run: &Run, refused: Option<Failure>, over: &mut Over<'_>) -> Option<Verdict>;
+    fn settle(&self, run: &Run, witness: &dyn Witness) -> Verdict;
+    /// Executes one step and settles it, where a worker does both. None when the run's future is pending.
+    fn run(&self, run: &Run, witness: &dyn Witness) -> Option<Verdict>;
     /// Asks the rhythm of a waiting task anew. The pool holds the task, but not in its queue.
     fn renew(&self, now: Now) -> Verdict;
     /// What wakes the task's future.
@@ -47,8 +48,28 @@ pub(crate) trait AnyTask: Send + Sync {
     fn remove_interruptible(&self, number: u64);
 }
 
-/// Takes note of the outcome of a run before it is settled, and says what time it is.
-pub(crate) type Over<'a> = dyn FnMut(&Result<(), Failure>) -> Now + 'a;
+/// Who sees the runs of tasks: the pool that runs them.
+pub(crate) trait Witness {
+    /// Whether it takes note of nothing.
+    fn is_indifferent(&self) -> bool;
+
+    /// A run is about to begin; the answer is why it must not.
+    fn begins(&self, run: &Run) -> Option<Failure>;
+
+    /// A run is over, but not settled. Says what time it is.
+    fn is_over(&self, run: &Run, outcome: &Result<(), Failure>) -> Now;
+
+    /// It is known what came of a run.
+    fn is_settled(&self, run: &Run, outcome: &Result<(), Failure>, verdict: Verdict, now: Now);
+}
+
+/// A run that a worker has claimed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begun {
+    pub(crate) number: u64,
+    pub(crate) last: LastRun,
+    pub(crate) entry: Entry,
+}
 
 /// The second half of a cancellation.
 pub(crate) struct Farewell {
@@ -59,10 +80,10 @@ pub(crate) struct Farewell {
 }
 
 /// What executing one step has led to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Executed {
     /// The run is over.
-    Over(Result<(), Failure>),
+    Over,
     /// The run's future is pending.
     Pending,
 }

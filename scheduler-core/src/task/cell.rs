@@ -10,10 +10,11 @@ use super::Header;
 use super::Home;
 use super::any;
 use super::any::AnyTask;
+use super::any::Begun;
 use super::any::Cancelled;
 use super::any::Executed;
-use super::any::Over;
 use super::any::Verdict;
+use super::any::Witness;
 use super::conclusion::Tried;
 use super::conclusion::last_outcome;
 use super::header::EVERY_RUN;
@@ -80,8 +81,10 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     }
 
     /// Runs one step of the body; none where there is no body, because the task was cancelled.
-    fn attempt(&self, run: &Run, refused: Option<Failure>) -> Option<Tried<T, B>> {
+    fn attempt(&self, run: &Run, witness: &dyn Witness) -> Option<Tried<T, B>> {
         let mut work = self.slot.lock().take_work()?;
+        let goes_unnoticed = run.is_resumed() || self.goes_unnoticed(witness);
+        let refused = if goes_unnoticed { None } else { witness.begins(run) };
         let step = match refused {
             Some(failure) => Err(failure),
             None => perform(&mut work, &|| Arc::clone(run.task()).waker()),
@@ -90,14 +93,14 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
             // A future that has panicked must not be polled again.
             drop(catch(|| work.body.abandon_run()));
         }
-        Some(Tried { work, step, last: run.last() })
+        Some(Tried { work, step })
     }
 
-    fn put_back(&self, tried: Tried<T, B>) {
+    fn put_back(&self, tried: Tried<T, B>, run: &Run) {
         let mut slot = self.slot.lock();
         slot.put_work(tried.work);
         let rare = slot.rare();
-        (rare.step, rare.last) = (Some(tried.step), Some(tried.last));
+        (rare.step, rare.last) = (Some(tried.step), Some(run.last()));
     }
 }
 
@@ -136,67 +139,64 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
     }
 
     fn due(&self) -> Due {
-        self.slot.lock().due
+        self.slot.lock().due()
     }
 
-    fn begin(self: Arc<Self>, now: Now) -> Option<Run> {
+    fn begin(&self, now: Now) -> Option<Begun> {
         let mut slot = self.slot.lock();
-        let begin = slot.state.begin();
-        let (number, last) = match begin {
-            Begin::Ended => return None,
-            Begin::Resume => (slot.runs(), slot.rare().last?),
-            Begin::Run => {
-                let last = LastRun { due: slot.due, started: now };
-                let is_first = !self.header.rhythm().is_recurring();
-                (if is_first { 1 } else { slot.count(last) }, last)
+        match slot.state.begin() {
+            Begin::Ended => None,
+            Begin::Resume => {
+                let (number, last) = (slot.runs(), slot.rare().last?);
+                Some(Begun { number, last, entry: Entry::Resumed })
             }
-        };
-        drop(slot);
-        let entry = if begin == Begin::Resume { Entry::Resumed } else { Entry::Begun };
-        Some(Run::new(self, number, last, entry))
+            Begin::Run => {
+                let last = LastRun { due: slot.due(), started: now };
+                let is_first = !self.header.rhythm().is_recurring();
+                let number = if is_first { 1 } else { slot.count(last) };
+                Some(Begun { number, last, entry: Entry::Begun })
+            }
+        }
     }
 
-    fn execute(&self, run: &Run, refused: Option<Failure>) -> Executed {
-        let Some(tried) = self.attempt(run, refused) else { return Executed::Pending };
-        let outcome = tried.outcome();
-        self.put_back(tried);
-        outcome.map_or(Executed::Pending, Executed::Over)
+    fn execute(&self, run: &Run, witness: &dyn Witness) -> Executed {
+        let Some(tried) = self.attempt(run, witness) else { return Executed::Pending };
+        let is_pending = tried.is_pending();
+        self.put_back(tried, run);
+        if is_pending { Executed::Pending } else { Executed::Over }
     }
 
-    fn settle(&self, now: Now) -> Verdict {
+    fn settle(&self, run: &Run, witness: &dyn Witness) -> Verdict {
         let mut slot = self.slot.lock();
         let (work, step) = (slot.take_work(), slot.take_step());
-        let last = slot.rare_if_any().and_then(|rare| rare.last);
         drop(slot);
-        match (work, step, last) {
-            (Some(work), Some(step), Some(last)) => self.conclude(Tried { work, step, last }, now),
-            _ => unreachable!("only an executed run is settled"),
+        match work.zip(step) {
+            Some((work, step)) => self.close(Tried { work, step }, run, witness),
+            None => unreachable!("only an executed run is settled"),
         }
     }
 
-    fn run(&self, run: &Run, refused: Option<Failure>, over: &mut Over<'_>) -> Option<Verdict> {
-        let tried = self.attempt(run, refused)?;
-        match tried.outcome() {
-            None => {
-                self.put_back(tried);
-                None
-            }
-            Some(outcome) => Some(self.conclude(tried, over(&outcome))),
+    fn run(&self, run: &Run, witness: &dyn Witness) -> Option<Verdict> {
+        let tried = self.attempt(run, witness)?;
+        if tried.is_pending() {
+            self.put_back(tried, run);
+            return None;
         }
+        Some(self.close(tried, run, witness))
     }
 
     fn renew(&self, now: Now) -> Verdict {
         let due = {
             let slot = self.slot.lock();
             if slot.state.is_ended() {
-                return Verdict::Requeue(slot.due);
+                return Verdict::Requeue(slot.due());
             }
-            slot.due
+            slot.due()
         };
         self.header.begin_question();
         match self.header.rhythm().renew(due, now) {
             Ok(Some(next)) => {
-                self.slot.lock().due = next;
+                self.slot.lock().set_due(next);
                 Verdict::Requeue(next)
             }
             Ok(None) => {
@@ -337,7 +337,20 @@ impl<T, B> fmt::Debug for TaskCell<T, B> {
         f.debug_struct("TaskCell")
             .field("task", &self.header.label())
             .field("state", &slot.state.visible())
-            .field("due", &slot.due)
+            .field("due", &slot.due())
             .finish_non_exhaustive()
+    }
+}
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::super::steps::Once;
+    use super::TaskCell;
+
+    /// With its counts a task of a small closure fits a block of 128 bytes, with what an allocator adds:
+    /// that is what common ones have at hand for every thread.
+    #[test]
+    fn a_small_one_shot_takes_a_small_block() {
+        let counts = 2 * size_of::<usize>();
+        assert!(size_of::<TaskCell<(), Once<[u64; 1]>>>() + counts <= 112);
     }
 }

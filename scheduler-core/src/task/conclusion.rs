@@ -1,11 +1,11 @@
 //! What becomes of a task after a step of its body: it goes on, or it ends and all are told.
 
-use std::mem;
-
 use super::any::Verdict;
+use super::any::Witness;
 use super::cell::TaskCell;
 use super::cell::unit;
 use super::rhythm::LastRun;
+use super::run::Run;
 use super::slot::Farewell;
 use super::slot::Outcome;
 use super::slot::Slot;
@@ -25,17 +25,20 @@ use crate::time::Now;
 pub(super) struct Tried<T, B> {
     pub(super) work: Work<B>,
     pub(super) step: Result<Step<T>, Failure>,
-    pub(super) last: LastRun,
 }
 
 impl<T, B> Tried<T, B> {
-    /// What came of the run; none while its future is pending.
-    pub(super) fn outcome(&self) -> Option<Result<(), Failure>> {
+    /// Whether the future of the run is pending.
+    pub(super) fn is_pending(&self) -> bool {
+        matches!(self.step, Ok(Step::Pending))
+    }
+
+    /// What came of a run that is over.
+    fn outcome(&self) -> Result<(), Failure> {
         match &self.step {
-            Ok(Step::Pending) => None,
-            Ok(Step::Value(_)) => Some(Ok(())),
-            Ok(Step::Ran(result)) => Some(result.clone()),
-            Err(failure) => Some(Err(failure.clone())),
+            Ok(Step::Value(_) | Step::Pending) => Ok(()),
+            Ok(Step::Ran(result)) => result.clone(),
+            Err(failure) => Err(failure.clone()),
         }
     }
 }
@@ -54,8 +57,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         let mut slot = self.slot.lock();
         match slot.state.end(end) {
             Settle::Done => {
-                let mut farewell = slot.farewell();
-                farewell.work = Some(work);
+                let farewell = slot.farewell(Some(work));
                 self.part(slot, farewell, outcome)
             }
             Settle::WasCancelled => {
@@ -95,7 +97,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         let mut slot = self.slot.lock();
         match slot.state.requeue() {
             Settle::Done => {
-                slot.due = next;
+                slot.set_due(next);
                 slot.put_work(work);
                 Verdict::Requeue(next)
             }
@@ -107,20 +109,37 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         }
     }
 
-    /// Makes the outcome of one step known.
-    pub(super) fn conclude(&self, mut tried: Tried<T, B>, now: Now) -> Verdict {
-        let step = mem::replace(&mut tried.step, Ok(Step::Pending));
+    /// Whether nobody takes note of the runs of this task, and it matters to nobody when they end: it does
+    /// not recur and has no limit.
+    pub(super) fn goes_unnoticed(&self, witness: &dyn Witness) -> bool {
+        !self.header.is_special() && witness.is_indifferent()
+    }
+
+    /// Makes the outcome of a run known, to whom it concerns.
+    pub(super) fn close(&self, tried: Tried<T, B>, run: &Run, witness: &dyn Witness) -> Verdict {
+        if self.goes_unnoticed(witness) {
+            return self.conclude(tried, run.last(), run.started());
+        }
+        let outcome = tried.outcome();
+        let now = witness.is_over(run, &outcome);
+        let verdict = self.conclude(tried, run.last(), now);
+        witness.is_settled(run, &outcome, verdict, now);
+        verdict
+    }
+
+    fn conclude(&self, tried: Tried<T, B>, last: LastRun, now: Now) -> Verdict {
+        let Tried { work, step } = tried;
         match step {
-            Ok(Step::Value(value)) => self.end(End::Completed, Outcome::Value(value), tried.work),
+            Ok(Step::Value(value)) => self.end(End::Completed, Outcome::Value(value), work),
             Ok(Step::Ran(result)) if self.header.rhythm().is_recurring() => {
-                self.conclude_recurring(tried, &result, now)
+                self.conclude_recurring(work, last, &result, now)
             }
-            Ok(Step::Ran(Ok(()))) => self.end_without_next(tried.work),
+            Ok(Step::Ran(Ok(()))) => self.end_without_next(work),
             Err(failure) if self.header.rhythm().is_recurring() => {
-                self.conclude_recurring(tried, &Err(failure), now)
+                self.conclude_recurring(work, last, &Err(failure), now)
             }
             Ok(Step::Ran(Err(failure))) | Err(failure) => {
-                self.end(End::Failed, Outcome::Failed(failure), tried.work)
+                self.end(End::Failed, Outcome::Failed(failure), work)
             }
             Ok(Step::Pending) => unreachable!("a pending run is suspended, not settled"),
         }
@@ -129,11 +148,11 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     /// Decides how a recurring task goes on after a run.
     fn conclude_recurring(
         &self,
-        tried: Tried<T, B>,
+        work: Work<B>,
+        last: LastRun,
         outcome: &Result<(), Failure>,
         now: Now,
     ) -> Verdict {
-        let Tried { work, last, .. } = tried;
         if self.header.ends_on_failure()
             && let Err(failure) = outcome
         {
@@ -160,11 +179,12 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         let mut slot = self.slot.lock();
         match slot.state.retire(end) {
             Settle::Done => {
-                let farewell = slot.farewell();
+                let work = slot.take_work();
+                let farewell = slot.farewell(work);
                 self.part(slot, farewell, outcome)
             }
             Settle::WasCancelled => {
-                let due = slot.due;
+                let due = slot.due();
                 drop(slot);
                 discard(&self.header, outcome);
                 Verdict::Requeue(due)

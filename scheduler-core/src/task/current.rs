@@ -26,31 +26,25 @@ pub(super) fn with<R>(look: impl FnOnce(&Run) -> R) -> Option<R> {
     looked.ok().flatten()
 }
 
-/// Calls `step` while a run is the current one, and gives the run back.
+/// Calls `step` while a run is the current one.
 ///
 /// The thread's share in the run is the one that is handed in, so that an outermost run costs none.
 #[inline]
-pub(super) fn enter<R>(run: Run, step: impl FnOnce(&Run) -> R) -> (R, Run) {
-    let mut parts = Some((run, step));
-    let outermost = EXECUTED.try_with(|Executed { current, .. }| {
-        if !current.try_borrow_mut().is_ok_and(|current| current.is_none()) {
-            return None;
-        }
-        let (run, step) = parts.take()?;
-        current.replace(Some(run));
-        let outermost = Outermost(current);
-        let result = step(current.borrow().as_ref()?);
-        Some((result, outermost.0.take()?))
-    });
-    match (outermost, parts) {
-        (Ok(Some(answer)), _) => answer,
-        (_, Some((run, step))) => {
-            let inner = Inner::enter(run.clone());
-            let result = step(&run);
-            drop(inner);
-            (result, run)
-        }
-        _ => unreachable!("a step that was taken has an answer"),
+pub(super) fn enter<R>(run: Run, step: impl FnOnce(&Run) -> R) -> R {
+    let is_free = EXECUTED
+        .try_with(|executed| executed.current.try_borrow_mut().is_ok_and(|run| run.is_none()));
+    if is_free.is_ok_and(|is_free| is_free) {
+        EXECUTED.with(|Executed { current, .. }| {
+            *current.borrow_mut() = Some(run);
+            let _outermost = Outermost(current);
+            match &*current.borrow() {
+                Some(run) => step(run),
+                None => unreachable!("nobody else takes the run of this thread out"),
+            }
+        })
+    } else {
+        let _inner = Inner::enter(run.clone());
+        step(&run)
     }
 }
 

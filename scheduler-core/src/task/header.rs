@@ -50,6 +50,8 @@ pub(crate) struct Traits {
     pub(crate) on_error: OnError,
     /// When the task is to have ended; [`Tick::MAX`] for no such time.
     pub(crate) deadline: Tick,
+    /// The number of the last run that was asked to stop, or [`EVERY_RUN`]; zero for none.
+    stop_asked: AtomicU64,
 }
 
 static ONCE: Rhythm = Rhythm::Once;
@@ -64,35 +66,38 @@ pub(crate) struct Header {
     /// Whether this is no task of the user's, but a call that the pool makes at a time.
     pub(crate) is_alarm: bool,
     link: Arc<Link>,
-    /// Where the task stands in its pool's queue; written and read under the pool's lock.
+    /// Where the task stands in its pool's queue; written under the pool's lock.
     ticket: AtomicU64,
-    /// The number of the last run that was asked to stop, or [`EVERY_RUN`]; zero for none.
-    stop_asked: AtomicU64,
+    /// Whether the only run of a nameless one-shot was asked to stop.
+    is_stop_asked: AtomicBool,
     /// Whether the task is to ask anew when it is due, since the last question has begun.
     renewal_asked: AtomicBool,
 }
 
 impl Traits {
-    /// A nameless task that runs once, without a limit.
-    pub(crate) const fn of_a_one_shot() -> Self {
-        Self { name: None, rhythm: Rhythm::Once, on_error: OnError::Stop, deadline: Tick::MAX }
-    }
-
-    /// Whether they are more than those of a nameless one-shot without a limit.
-    fn are_special(&self) -> bool {
-        self.name.is_some() || self.rhythm.is_recurring() || self.deadline != Tick::MAX
+    /// Those of a task; none for a nameless one-shot without a limit.
+    pub(crate) fn if_special(
+        name: Option<Arc<str>>,
+        rhythm: Rhythm,
+        on_error: OnError,
+        deadline: Tick,
+    ) -> Option<Box<Self>> {
+        let is_special = name.is_some() || rhythm.is_recurring() || deadline != Tick::MAX;
+        let stop_asked = AtomicU64::new(0);
+        is_special.then(|| Box::new(Self { name, rhythm, on_error, deadline, stop_asked }))
     }
 }
 
 impl Header {
-    pub(crate) fn new(id: TaskId, traits: Traits, link: Arc<Link>) -> Self {
+    #[inline]
+    pub(crate) fn new(id: TaskId, traits: Option<Box<Traits>>, link: Arc<Link>) -> Self {
         Self {
             id,
-            traits: traits.are_special().then(|| Box::new(traits)),
+            traits,
             is_alarm: false,
             link,
-            ticket: AtomicU64::new(Ticket::NONE.to_bits()),
-            stop_asked: AtomicU64::new(0),
+            ticket: AtomicU64::new(Ticket::STAGED.to_bits()),
+            is_stop_asked: AtomicBool::new(false),
             renewal_asked: AtomicBool::new(false),
         }
     }
@@ -158,7 +163,10 @@ impl Header {
     /// runs that come after.
     pub(crate) fn ask_to_stop(&self, run: u64) {
         // ORDERING: release, so that a body that sees the request sees what its canceller did before.
-        self.stop_asked.fetch_max(run, Ordering::Release);
+        match &self.traits {
+            Some(traits) => _ = traits.stop_asked.fetch_max(run, Ordering::Release),
+            None => self.is_stop_asked.store(true, Ordering::Release),
+        }
     }
 
     /// Whether the task should have ended.
@@ -169,7 +177,8 @@ impl Header {
 
     pub(crate) fn is_asked_to_stop(&self, run: u64) -> bool {
         // ORDERING: acquire, see `ask_to_stop`.
-        let asked = self.stop_asked.load(Ordering::Acquire);
+        let Some(traits) = &self.traits else { return self.is_stop_asked.load(Ordering::Acquire) };
+        let asked = traits.stop_asked.load(Ordering::Acquire);
         asked == run || asked == EVERY_RUN
     }
 

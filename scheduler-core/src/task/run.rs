@@ -8,6 +8,7 @@ use chrono::DateTime;
 use chrono::Utc;
 
 use super::any::AnyTask;
+use super::any::Begun;
 use super::current;
 use super::header::TaskId;
 use super::rhythm::LastRun;
@@ -157,7 +158,9 @@ impl Run {
         }
     }
 
-    pub(crate) fn new(task: Arc<dyn AnyTask>, number: u64, last: LastRun, entry: Entry) -> Self {
+    #[inline]
+    pub(crate) fn new(task: Arc<dyn AnyTask>, begun: Begun) -> Self {
+        let Begun { number, last, entry } = begun;
         Self { task, number, last, entry }
     }
 
@@ -171,9 +174,9 @@ impl Run {
         &self.task
     }
 
-    /// Calls `step` as part of this run, and gives the run back.
+    /// Calls `step` as part of this run.
     #[inline]
-    pub(crate) fn enter<R>(self, step: impl FnOnce(&Self) -> R) -> (R, Self) {
+    pub(crate) fn enter<R>(self, step: impl FnOnce(&Self) -> R) -> R {
         current::enter(self, step)
     }
 

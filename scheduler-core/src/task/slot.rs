@@ -46,7 +46,9 @@ impl<T: Clone> Ended<'_, T> {
 /// What a task's lock guards.
 pub(super) struct Slot<T, B> {
     pub(super) state: StateMachine,
-    pub(super) due: Due,
+    /// The due time, of which clock and when: apart, so that the first takes no room of its own.
+    is_due_by_wall: bool,
+    due: u64,
     /// INVARIANT: absent while the task is executed, and after it has ended.
     pub(super) body: Option<B>,
     rare: Option<Box<Rare<T>>>,
@@ -92,21 +94,26 @@ pub(crate) struct Work<B> {
 /// What is to be done outside the lock when a task has ended.
 pub(super) struct Farewell<T, B> {
     pub(super) work: Option<Work<B>>,
+    rest: Option<Rest<T>>,
+    pub(super) state: TaskState,
+}
+
+/// What only some tasks leave behind.
+struct Rest<T> {
     step: Option<Result<Step<T>, Failure>>,
     waiters: Vec<(u64, Waiter)>,
-    pub(super) state: TaskState,
 }
 
 impl<T, B: Steps<T>> Farewell<T, B> {
     /// Tells all waiters, and drops what is left.
     #[inline]
     pub(super) fn say(self, header: &Header) {
-        if !self.waiters.is_empty() {
-            tell(self.waiters, self.state);
-        }
-        let work = self.work.filter(|work| !work.is_spent());
-        if work.is_some() || self.step.is_some() {
-            discard(header, (work, self.step));
+        let step = self.rest.and_then(|Rest { step, waiters }| {
+            tell(waiters, self.state);
+            step
+        });
+        if self.work.as_ref().is_some_and(|work| !work.is_spent()) || step.is_some() {
+            discard(header, (self.work, step));
         }
     }
 }
@@ -132,9 +139,20 @@ pub(super) fn discard<V>(header: &Header, leftover: V) {
 
 impl<T, B> Slot<T, B> {
     pub(super) fn new(work: Work<B>, due: Due) -> Self {
-        let mut slot = Self { state: StateMachine::new(), due, body: None, rare: None };
-        slot.put_work(work);
-        slot
+        let (is_due_by_wall, due) = due.into_parts();
+        let Work { body, around } = work;
+        let rare = around.map(|around| Box::new(Rare { around: Some(around), ..Rare::default() }));
+        Self { state: StateMachine::new(), is_due_by_wall, due, body: Some(body), rare }
+    }
+
+    /// When the task is due, or was for its present run.
+    #[inline]
+    pub(super) fn due(&self) -> Due {
+        Due::from_parts(self.is_due_by_wall, self.due)
+    }
+
+    pub(super) fn set_due(&mut self, due: Due) {
+        (self.is_due_by_wall, self.due) = due.into_parts();
     }
 
     /// Whether nothing is left of a body, of waiters, or of anything else that only some tasks need.
@@ -196,14 +214,13 @@ impl<T, B> Slot<T, B> {
         rare.runs
     }
 
-    /// What is to be told and dropped of a task that has just ended.
-    pub(super) fn farewell(&mut self) -> Farewell<T, B> {
-        Farewell {
-            work: self.take_work(),
-            step: self.take_step(),
-            waiters: self.take_waiters(),
-            state: self.state.visible(),
-        }
+    /// What is to be told and dropped of a task that has just ended, and of its body.
+    #[inline]
+    pub(super) fn farewell(&mut self, work: Option<Work<B>>) -> Farewell<T, B> {
+        let rest = self
+            .rare_if_any()
+            .map(|rare| Rest { step: rare.step.take(), waiters: rare.waiters.take() });
+        Farewell { work, rest, state: self.state.visible() }
     }
 
     /// Ends the task as cancelled, if it has not ended.
@@ -212,13 +229,15 @@ impl<T, B> Slot<T, B> {
         if answer == Cancel::Refused {
             return (answer, None);
         }
-        let mut farewell = self.farewell();
+        let work = self.take_work();
+        let mut farewell = self.farewell(work);
         if answer == Cancel::WhileRunning {
             // The worker that executes the task owns both until it settles.
             if let Some(work) = farewell.work.take() {
                 self.put_work(work);
             }
-            if let Some(step) = farewell.step.take() {
+            let step = farewell.rest.as_mut().and_then(|rest| rest.step.take());
+            if let Some(step) = step {
                 self.rare().step = Some(step);
             }
         }

@@ -82,6 +82,23 @@ impl Due {
         }
     }
 
+    /// Whether it is one of the wall clock, and when that is, as a number.
+    pub(crate) const fn into_parts(self) -> (bool, u64) {
+        match self {
+            Self::Tick(tick) => (false, tick.as_nanos()),
+            Self::Wall(wall) => (true, wall.key()),
+        }
+    }
+
+    /// The instant of its [`parts`](Self::into_parts).
+    pub(crate) const fn from_parts(is_by_wall: bool, number: u64) -> Self {
+        if is_by_wall {
+            Self::Wall(WallTime::from_key(number))
+        } else {
+            Self::Tick(Tick::from_nanos(number))
+        }
+    }
+
     /// Where a task with this fire time enters the queue at `now`.
     ///
     /// A trigger may answer with an instant long past, again and again. It counts as now there, so that
@@ -147,6 +164,17 @@ mod tests {
         assert_eq!(Due::Tick(Tick::ZERO).as_wall(now()), now().wall - second * 50);
         assert_eq!(Due::Tick(now().tick + second).as_wall(now()), now().wall + second);
         assert_eq!(Due::Tick(Tick::MAX).as_wall(now()), WallTime::MAX);
+    }
+
+    #[test]
+    fn an_instant_comes_back_out_of_its_parts() {
+        for nanos in [0, 7, i64::MAX as u64, u64::MAX] {
+            let dues = [Due::Tick(Tick::from_nanos(nanos)), Due::Wall(WallTime::from_key(nanos))];
+            for due in dues {
+                let (is_by_wall, number) = due.into_parts();
+                assert_eq!(Due::from_parts(is_by_wall, number), due);
+            }
+        }
     }
 
     #[test]

@@ -59,6 +59,15 @@ impl SystemClock {
     pub fn new() -> Self {
         Self { origin: count() }
     }
+
+    /// Looks at both clocks, and keeps that for the next readings of this thread.
+    #[cold]
+    #[inline(never)]
+    fn look(&self) -> Now {
+        let look = Look::take(self.origin, || self.now(), || Utc::now().into());
+        let _ = LAST_LOOK.try_with(|last| last.set(look));
+        Now { tick: look.at, wall: look.wall }
+    }
 }
 
 /// For how long a look at the wall clock is good, while the monotonic clock tells what has passed since.
@@ -71,6 +80,12 @@ const SHORTEST: Duration = Duration::from_micros(25);
 
 /// For how long a precise wait spins: longer than a thread takes to wake up, as a rule.
 const SPIN: Duration = Duration::from_micros(200);
+
+/// Two readings that took no longer are of one moment.
+const BELONG_TOGETHER: Duration = Duration::from_micros(5);
+
+/// So many pairs of readings are tried at most.
+const PAIRS_MAX: usize = 8;
 
 local! {
     /// The last look of this thread at the wall clock.
@@ -88,6 +103,26 @@ struct Look {
 
 impl Look {
     const NONE: Self = Self { origin: u64::MAX, at: Tick::ZERO, wall: WallTime::MIN };
+
+    /// Reads both clocks. A thread that is kept from running in between has two readings that do not
+    /// belong together, by as much as that took: of a few pairs the closest one counts.
+    fn take(origin: u64, now: impl Fn() -> Tick, wall: impl Fn() -> WallTime) -> Self {
+        let (mut best, mut least) = (Self::NONE, Duration::MAX);
+        let mut at = now();
+        for _ in 0..PAIRS_MAX {
+            let look = Self { origin, at, wall: wall() };
+            let after = now();
+            let gap = after.since(at);
+            if gap < least {
+                (best, least) = (look, gap);
+            }
+            if least <= BELONG_TOGETHER {
+                break;
+            }
+            at = after;
+        }
+        best
+    }
 }
 
 impl Default for SystemClock {
@@ -115,10 +150,7 @@ impl Clock for SystemClock {
                 return Now { tick, wall: last.wall + passed };
             }
         }
-        let wall = Utc::now().into();
-        let look = Look { origin: self.origin, at: tick, wall };
-        let _ = LAST_LOOK.try_with(|last| last.set(look));
-        Now { tick, wall }
+        self.look()
     }
 
     /// Linux may end a wait 50 µs late, so that several threads wake up together; a thread can ask it
@@ -156,12 +188,42 @@ impl Clock for SystemClock {
 #[cfg(test)]
 mod tests {
     use super::LOOK_IS_GOOD_FOR;
+    use super::Look;
     use super::SystemClock;
     use crate::time::Clock;
     use crate::time::Gate;
     use crate::time::Tick;
+    use crate::time::WallTime;
+    use std::cell::Cell;
     use std::sync::Arc;
     use std::time::Duration;
+
+    /// The wall clock is 1,000 ns ahead. The thread is kept from running for these times, one before each
+    /// reading of it.
+    fn lead_of_a_look(pauses: &[u64]) -> i128 {
+        let (time, pauses) = (Cell::new(0), Cell::new(pauses));
+        let look = Look::take(
+            7,
+            || Tick::from_nanos(time.get()),
+            || {
+                let (pause, rest) =
+                    pauses.get().split_first().expect("it does not look more often");
+                pauses.set(rest);
+                time.set(time.get() + pause);
+                WallTime::from_nanos(1_000 + i64::try_from(time.get()).unwrap())
+            },
+        );
+        assert_eq!(pauses.get(), [], "it looks no less often");
+        look.wall.lead(look.at)
+    }
+
+    #[test]
+    fn a_thread_that_is_kept_from_running_between_both_readings_looks_again() {
+        assert_eq!(lead_of_a_look(&[3]), 1_003);
+        assert_eq!(lead_of_a_look(&[9_000_000_000, 40_000, 3]), 1_003);
+        let always = [90_000, 80_000, 70_000, 60_000, 70_000, 80_000, 90_000, 90_000];
+        assert_eq!(lead_of_a_look(&always), 61_000);
+    }
 
     /// Whoever looks often sees the wall clock by way of the monotonic one.
     #[test]

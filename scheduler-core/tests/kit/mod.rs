@@ -18,9 +18,6 @@
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::sync::mpsc;
 use std::thread;
@@ -36,6 +33,17 @@ use scheduler_core::SystemClock;
 use scheduler_core::TaskHandle;
 use scheduler_core::Tick;
 use scheduler_core::VirtualCrew;
+
+/// Locks that the thread sanitizer sees, as the engine has them in its build.
+#[cfg(tsan)]
+#[path = "../../src/sync/parking.rs"]
+mod locks;
+#[cfg(not(tsan))]
+use std::sync as locks;
+
+use locks::Condvar;
+pub(crate) use locks::Mutex;
+use locks::MutexGuard;
 
 /// How long any wait may take, in real time.
 pub(crate) const CAP: Duration = Duration::from_secs(10);

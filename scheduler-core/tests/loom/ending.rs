@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use loom::thread;
+use scheduler_core::Run;
 
 use crate::kit::Counter;
 use crate::kit::HOUR;
@@ -15,6 +16,8 @@ use crate::kit::pool;
 models! {
     l9_one_terminator_wherever_the_last_end_is_dropped: last_end, with "L9" says "terminates once";
     l10_each_task_is_handed_out_or_run: drain, with "L10" says "one side";
+    l10_a_run_that_has_just_been_taken_is_asked_to_stop: stop_of_a_run,
+        with "L10 stop" says "deadlock";
     l10_what_a_worker_cancels_is_dropped_before_the_end: late_requeue,
         with "L10 late" says "before the end";
 }
@@ -54,6 +57,19 @@ fn drain() {
     }
     drop(drained);
     assert!(handles.iter().all(|handle| handle.is_done()));
+}
+
+/// A pool stops when its worker has taken a task, and has or has not begun to run it: a run that would take
+/// an hour ends.
+fn stop_of_a_run() {
+    let pool = pool(1);
+    let handle = pool.submit(|| Run::current().map(|run| run.sleep(HOUR).is_err())).unwrap();
+    let drained = pool.shutdown_now();
+    assert!(pool.await_termination(Duration::MAX));
+    assert_eq!(drained.is_empty(), handle.is_done());
+    if handle.is_done() {
+        assert_eq!(handle.result_now(), Ok(Some(true)), "the run was asked to stop");
+    }
 }
 
 /// A recurring task comes back to a pool that is being shut down, while another worker leaves.

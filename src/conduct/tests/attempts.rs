@@ -2,8 +2,9 @@
 
 use std::future::pending;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::time::Duration;
+
+use crate::sync::Mutex;
 
 use super::stage::*;
 use crate::conduct::OnError;

@@ -8,6 +8,7 @@ use super::stage::*;
 use crate::conduct::Misfire;
 use crate::conduct::Overlap;
 use crate::conduct::Policy;
+use crate::conduct::Retry;
 use crate::run::Run;
 
 #[test]
@@ -190,4 +191,21 @@ fn what_was_to_follow_a_run_comes_again_when_the_clock_is_set_back_before_it_cou
         stage.heard(),
         "start 10 | paused 22 | resumed -29 | start -20 | start -10 | start 0 | start 20 | start 30"
     );
+}
+
+#[test]
+fn nothing_comes_twice_when_the_clock_is_set_back_between_two_attempts() {
+    for overlap in [Overlap::Skip, Overlap::QueueOne] {
+        let retry = Retry::new(1).base(s(1)).cap(s(1));
+        let mut stage = Stage::new();
+        let play = |run: &Run| if run.number() == 1 { fails(0) } else { ok(0) };
+        let policy = Policy { overlap, retry, ..Policy::default() };
+        let _control = stage.task(cron("*/10 * * * * *"), policy, play);
+        stage.until(10_000);
+        stage.step_wall(-15);
+        stage.until(46_000);
+        let heard = stage.heard();
+        let starts: Vec<&str> = heard.split(" | ").filter(|it| it.starts_with("start")).collect();
+        assert_eq!(starts, ["start 10", "start 0", "start 20", "start 30"], "{overlap:?}");
+    }
 }

@@ -9,9 +9,10 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::Mutex;
 
 use proptest::prelude::*;
+
+use crate::sync::Mutex;
 
 use super::stage::*;
 use crate::conduct::Control;

@@ -1,7 +1,8 @@
 //! Pause, resume, run now, reschedule and cancel, and what they meet.
 
 use std::sync::Arc;
-use std::sync::Mutex;
+
+use crate::sync::Mutex;
 
 use super::stage::*;
 use crate::conduct::Overlap;

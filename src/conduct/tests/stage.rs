@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use chrono::DateTime;
@@ -35,6 +34,7 @@ use crate::run::Cause;
 use crate::run::Run;
 use crate::run::TaskError;
 use crate::run::TaskResult;
+use crate::sync::Mutex;
 
 /// When the stage's clock begins; a whole hour.
 pub(super) const START: &str = "2026-03-02T00:00:00Z";

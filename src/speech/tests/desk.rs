@@ -1,7 +1,6 @@
 //! A reporter that knows one task, and what it said.
 
 use std::sync::Arc;
-use std::sync::Mutex;
 
 use crate::observe::Event;
 use crate::observe::Failure;
@@ -12,6 +11,7 @@ use crate::observe::sample::at;
 use crate::observe::sample::facts;
 use crate::speech::Reporter;
 use crate::speech::Voice;
+use crate::sync::Mutex;
 
 /// A reporter that knows one task, and what it said.
 pub(super) struct Desk {

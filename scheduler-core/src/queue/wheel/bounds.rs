@@ -25,7 +25,7 @@ struct Watched {
 
 impl Watched {
     fn filled(due: impl Fn(u64, u64) -> u64) -> Self {
-        let queue = WheelQueue::new();
+        let queue = WheelQueue::new(|_| ());
         let tickets = Vec::new();
         let mut watched = Self { queue, tickets, random: 1, most: 0, all: 0, calls: 0 };
         work::noted();

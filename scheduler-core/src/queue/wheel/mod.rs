@@ -66,8 +66,10 @@ pub(crate) struct WheelQueue<T> {
 }
 
 impl<T> WheelQueue<T> {
-    pub(crate) fn new() -> Self {
-        Self { items: Slab::new(), near: Near::default(), far: Far::new(), first: None }
+    /// A queue that looks at each item in this way some time before it is the first: what comes many at a
+    /// time from far away in memory then comes at the same time.
+    pub(crate) fn new(look: fn(&T)) -> Self {
+        Self { items: Slab::new(look), near: Near::default(), far: Far::new(), first: None }
     }
 
     /// The first live entry, after dead ones before it are dropped and the near part is filled.
@@ -126,7 +128,11 @@ impl<T> DelayQueue<T> for WheelQueue<T> {
         Ticket(u64::from(entry.place.generation) << 32 | u64::from(entry.place.slot))
     }
 
+    #[inline]
     fn first(&mut self) -> Option<Key> {
+        if self.items.len() == 0 {
+            return None;
+        }
         if self.first.is_none() {
             self.first = self.settle();
         }

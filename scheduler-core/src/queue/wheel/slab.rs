@@ -11,13 +11,18 @@ const CHUNK: usize = 256;
 /// So many slots that were vacated last are kept at hand.
 const RECENT_MAX: usize = 64;
 
-/// The generations of a slot: they take 31 bits of a ticket.
-const GENERATIONS: u32 = 1 << 31;
+/// So many slots are taken from a chunk at once.
+const FEW: usize = 16;
+
+/// The generations of a slot: they take 30 bits of a ticket.
+const GENERATIONS: u32 = 1 << 30;
 
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(super) struct Slab<T> {
+    /// Has what an item is made of brought into the cache.
+    look: fn(&T),
     chunks: Vec<Option<Chunk<T>>>,
     /// Vacant slots to take first, the last one before the others. To their chunks they are taken.
     recent: Vec<u32>,
@@ -76,8 +81,10 @@ impl Place {
 }
 
 impl<T> Slab<T> {
-    pub(super) fn new() -> Self {
+    /// A slab that looks at its items in this way when they are summoned.
+    pub(super) fn new(look: fn(&T)) -> Self {
         Self {
+            look,
             chunks: Vec::new(),
             recent: Vec::new(),
             open: Vec::new(),
@@ -155,12 +162,13 @@ impl<T> Slab<T> {
     /// is in the cache by then.
     pub(super) fn summon(&mut self, place: Place, home: u32) {
         let Some(Some(chunk)) = self.chunks.get_mut(place.chunk()) else { return };
-        if chunk.items[place.inside()].is_some() {
+        if let Some(item) = &chunk.items[place.inside()] {
+            (self.look)(item);
             chunk.marks[place.inside()].home = home;
         }
     }
 
-    /// A slot of the chunk that was opened last, or of a new one.
+    /// A slot of the chunk that was opened last, or of a new one; some more of it are at hand then.
     #[inline(never)]
     fn vacant_slot(&mut self) -> u32 {
         loop {
@@ -168,13 +176,17 @@ impl<T> Slab<T> {
                 self.add_chunk();
                 continue;
             };
-            let vacant =
-                self.chunks[number as usize].as_mut().and_then(|chunk| chunk.vacancies.occupy());
-            if let Some(inside) = vacant {
+            let Some(chunk) = &mut self.chunks[number as usize] else {
+                self.open.pop();
+                continue;
+            };
+            let few = std::iter::from_fn(|| chunk.vacancies.occupy()).take(FEW);
+            self.recent.extend(few.map(|inside| number * CHUNK as u32 + inside));
+            if let Some(slot) = self.recent.pop() {
                 if self.spare == number {
                     self.spare = NONE;
                 }
-                return number * CHUNK as u32 + inside;
+                return slot;
             }
             self.open.pop();
         }
@@ -276,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_place_is_never_mistaken_for_a_later_one() {
-        let mut slab = Slab::new();
+        let mut slab = Slab::new(|_| ());
         let first = slab.insert('a', 7);
         assert_eq!(slab.take(first), Some(('a', 7)));
         let second = slab.insert('b', 8);
@@ -290,7 +302,7 @@ mod tests {
 
     #[test]
     fn no_item_is_at_a_place_that_was_never_given_out() {
-        let mut slab = Slab::new();
+        let mut slab = Slab::new(|_| ());
         slab.insert('a', 0);
         for slot in [1, CHUNK as u32 - 1, CHUNK as u32, u32::MAX] {
             let place = Place { slot, generation: 0 };
@@ -302,7 +314,7 @@ mod tests {
 
     #[test]
     fn what_many_items_took_is_given_back_and_taken_again() {
-        let mut slab = Slab::new();
+        let mut slab = Slab::new(|_| ());
         let mut seen = std::collections::HashSet::new();
         for round in 0..3 {
             let places: Vec<Place> = (0..40 * CHUNK).map(|item| slab.insert(item, 0)).collect();
@@ -319,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_slot_is_worn_out_after_all_its_generations() {
-        let mut slab = Slab::new();
+        let mut slab = Slab::new(|_| ());
         let place = slab.insert('a', 0);
         slab.take(place);
         let chunk = slab.chunks[0].as_mut().unwrap();

@@ -42,7 +42,7 @@ enum Due {
 
 impl Pair {
     fn new() -> Self {
-        let (heap, wheel) = (HeapQueue::new(), WheelQueue::new());
+        let (heap, wheel) = (HeapQueue::new(), WheelQueue::new(|_| ()));
         Self { heap, wheel, tickets: Vec::new(), sequence: 0, now: 0 }
     }
 

@@ -184,7 +184,8 @@ impl Judge {
         holds(late == expected, || format!("it is {expected:?} late"))?;
         if let Some(announced) = self.announced.take() {
             // Late ones are shown as due now: they wait for a worker.
-            let is_shown = due == announced || due <= announced && self.is_late_one;
+            let kept_until = self.times.kept_until().max(announced);
+            let is_shown = due == announced || due <= kept_until && self.is_late_one;
             holds(is_shown, || format!("{announced} was shown as next"))?;
         }
         let Err(why) = self.times.start(fire, now, is_alone) else { return Ok(()) };

@@ -196,9 +196,14 @@ impl Times {
 
     /// Up to which instant of the wall clock a fire time may have come.
     pub(super) fn has_come_until(&self, now: &Now) -> DateTime<Utc> {
+        self.kept_until().max(wall(now))
+    }
+
+    /// Up to when fire times had come before the wall clock was set back.
+    pub(super) fn kept_until(&self) -> DateTime<Utc> {
         match self {
-            Self::Calendar(calendar) => calendar.kept_until.max(wall(now)),
-            _ => wall(now),
+            Self::Calendar(calendar) => calendar.kept_until,
+            _ => DateTime::<Utc>::MIN_UTC,
         }
     }
 }

@@ -4,8 +4,6 @@
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -21,6 +19,9 @@ use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Tick;
 use scheduler_core::VirtualCrew;
 use scheduler_core::VirtualRun;
+
+use crate::sync::Mutex;
+use crate::sync::MutexGuard;
 
 use super::super::stage::facts;
 use super::judge::Judge;

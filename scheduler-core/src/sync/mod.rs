@@ -11,6 +11,10 @@
 //! | any that is used | `std` | |
 //! | `--cfg loom` | loom | `tests/loom/`: every interleaving of small models |
 //! | `--cfg shuttle` | shuttle | `tests/shuttle.rs`: random interleavings of a whole pool |
+//! | `--cfg tsan` | parking_lot, `std`, `std` | the thread sanitizer, under the tests of all other builds |
+//!
+//! The sanitizer sees only what is compiled with it. The standard library comes compiled; the crate
+//! parking_lot does not.
 //!
 //! In the two builds of the checkers, [`planted`] puts one bug into the engine, so that a model can be
 //! seen to fail; in any other it is a constant `false`.
@@ -19,6 +23,9 @@
 //!
 //! Let user code run while a lock is held. In debug builds every lock is counted per thread, and
 //! [`assert_unlocked`] stands at each door through which user code is entered.
+
+#[cfg(tsan)]
+mod parking;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
@@ -30,7 +37,12 @@ use checker::sync as platform;
 pub(crate) use loom as checker;
 #[cfg(shuttle)]
 pub(crate) use shuttle as checker;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(tsan)]
+mod platform {
+    pub(super) use super::parking::*;
+    pub(super) use std::sync::atomic;
+}
+#[cfg(not(any(loom, shuttle, tsan)))]
 use std::sync as platform;
 
 pub(crate) use platform::atomic::{AtomicBool, AtomicU64, Ordering};

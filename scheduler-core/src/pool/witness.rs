@@ -1,0 +1,58 @@
+//! What a pool does around the runs of its tasks: hooks are called, and its listener is told.
+
+use super::shell::Shell;
+use crate::error::Failure;
+use crate::observe::Event;
+use crate::task::Run;
+use crate::task::any::Verdict;
+use crate::task::any::Witness;
+use crate::time::Now;
+use crate::time::Tick;
+use crate::time::WallTime;
+
+impl Witness for Shell {
+    fn is_indifferent(&self) -> bool {
+        self.is_silent
+    }
+
+    /// A hook may refuse the run.
+    fn begins(&self, run: &Run) -> Option<Failure> {
+        if self.is_silent || run.task().header().is_alarm {
+            return None;
+        }
+        self.announcer.announce(&Event::RunStarted { run });
+        self.hooks.before_run(run, &self.announcer)
+    }
+
+    /// The hook is called, and a task that should have ended is cancelled.
+    fn is_over(&self, run: &Run, outcome: &Result<(), Failure>) -> Now {
+        let header = run.task().header();
+        if !self.is_silent && !header.is_alarm {
+            self.hooks.after_run(run, outcome, &self.announcer);
+        }
+        // Nobody asks when a run ended that does not recur, has no limit and is not listened to.
+        let is_timed = header.rhythm().is_recurring() || header.deadline() != Tick::MAX;
+        let is_asked = is_timed || self.announcer.is_heard();
+        let now = if is_asked { Now::read(&*self.clock) } else { run.started() };
+        if header.is_overdue(now.tick) {
+            run.task().cancel();
+        }
+        now
+    }
+
+    fn is_settled(&self, run: &Run, outcome: &Result<(), Failure>, verdict: Verdict, now: Now) {
+        if !self.announcer.is_heard() || run.task().header().is_alarm {
+            return;
+        }
+        let next = match verdict {
+            Verdict::Requeue(due) => Some(due.as_wall(now)),
+            Verdict::Ended(_) => None,
+        };
+        let next = next.filter(|next| *next != WallTime::MAX).map(WallTime::to_utc);
+        let duration = run.elapsed(now.tick);
+        self.announcer.announce(&Event::RunFinished { run, outcome, duration, next });
+        if let Verdict::Ended(state) = verdict {
+            self.announce_end(&**run.task(), state);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Items that come in their order, and stand in line.
+//!
+//! What is due when it comes is later than all that came before it, as a rule, and is first when it leaves.
+//! It needs no search for its place, neither then nor when it is taken out: its ticket is its number in
+//! the line. Whatever would come before the last one is refused, and so is what comes when the line is
+//! long: another queue has to take it.
+
+use std::collections::VecDeque;
+
+use super::Key;
+use super::Ticket;
+
+/// So many places at most, those of items that have left included: a list that grows is copied.
+const LINE_MAX: usize = 4096;
+
+/// So many places are kept when nobody stands in line.
+const KEPT: usize = 256;
+
+/// Items in the order of their keys.
+#[derive(Debug)]
+pub(crate) struct Line<T> {
+    /// INVARIANT: the keys grow, and the first place holds an item.
+    places: VecDeque<(Key, Option<T>)>,
+    /// The number of the first place. A number is given once, so that no ticket fits two items.
+    number: u64,
+    len: usize,
+    /// The greatest key of those in line.
+    last: Key,
+}
+
+impl<T> Line<T> {
+    pub(crate) fn new() -> Self {
+        let last = Key { due: 0, sequence: 0 };
+        Self { places: VecDeque::new(), number: 0, len: 0, last }
+    }
+
+    /// How many items there are.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The ticket that an item with this key would get; none if it cannot stand in line.
+    #[inline]
+    pub(crate) fn admits(&self, key: Key) -> Option<Ticket> {
+        let is_in_order = self.len == 0 || self.last < key;
+        let number = self.number + self.places.len() as u64;
+        (is_in_order && self.places.len() < LINE_MAX).then(|| Ticket::in_line(number))
+    }
+
+    /// Puts in an item that was admitted.
+    #[inline]
+    pub(crate) fn push(&mut self, key: Key, item: T) {
+        self.last = key;
+        self.len += 1;
+        self.places.push_back((key, Some(item)));
+    }
+
+    #[inline]
+    pub(crate) fn first(&self) -> Option<Key> {
+        self.places.front().map(|(key, _)| *key)
+    }
+
+    pub(crate) fn second(&self) -> Option<Key> {
+        self.places.iter().filter(|(_, item)| item.is_some()).nth(1).map(|(key, _)| *key)
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<(Key, T)> {
+        let (key, item) = self.places.pop_front()?;
+        self.number += 1;
+        self.len -= 1;
+        self.trim();
+        Some((key, item?))
+    }
+
+    /// The ticket of the item with this key, if there is one.
+    pub(crate) fn seek(&self, key: Key) -> Option<Ticket> {
+        let position = self.places.binary_search_by_key(&key, |(key, _)| *key).ok()?;
+        Some(Ticket::in_line(self.number + position as u64))
+    }
+
+    pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<T> {
+        let position = self.position(ticket)?;
+        let item = self.places.get_mut(position)?.1.take()?;
+        self.len -= 1;
+        self.trim();
+        Some(item)
+    }
+
+    pub(crate) fn find(&self, ticket: Ticket) -> Option<&T> {
+        self.places.get(self.position(ticket)?)?.1.as_ref()
+    }
+
+    /// Takes out all items for which `leaves` holds, in their order.
+    pub(crate) fn extract(&mut self, leaves: &mut dyn FnMut(Key, &T) -> bool) -> Vec<(Key, T)> {
+        let mut out = Vec::new();
+        for (key, place) in &mut self.places {
+            out.extend(place.take_if(|item| leaves(*key, item)).map(|item| (*key, item)));
+        }
+        self.len -= out.len();
+        self.trim();
+        out
+    }
+
+    /// Calls `visit` for each item, in their order.
+    pub(crate) fn for_each(&self, visit: &mut dyn FnMut(Key, &T)) {
+        self.places.iter().for_each(|(key, item)| {
+            if let Some(item) = item {
+                visit(*key, item);
+            }
+        });
+    }
+
+    fn position(&self, ticket: Ticket) -> Option<usize> {
+        ticket.number_in_line()?.checked_sub(self.number)?.try_into().ok()
+    }
+
+    /// Forgets the places before the first item.
+    #[inline]
+    fn trim(&mut self) {
+        while let Some((_, None)) = self.places.front() {
+            self.places.pop_front();
+            self.number += 1;
+        }
+        if self.places.is_empty() && self.places.capacity() > KEPT {
+            self.places.shrink_to(KEPT);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    fn key(due: u64) -> Key {
+        Key { due, sequence: 0 }
+    }
+
+    #[test]
+    fn who_would_come_before_the_last_one_is_refused_until_nobody_stands_in_line() {
+        let mut line = Line::new();
+        assert!(line.admits(key(5)).is_some());
+        line.push(key(5), ());
+        assert!(line.admits(key(5)).is_none() && line.admits(key(4)).is_none());
+        assert!(line.admits(key(6)).is_some());
+        line.pop().unwrap();
+        assert!(line.admits(key(4)).is_some());
+    }
+
+    #[test]
+    fn a_long_line_takes_nobody_though_most_have_left_it() {
+        let mut line = Line::new();
+        let tickets: Vec<Ticket> = (0..LINE_MAX as u64)
+            .map(|due| {
+                let ticket = line.admits(key(due)).unwrap();
+                line.push(key(due), due);
+                ticket
+            })
+            .collect();
+        for ticket in &tickets[1..] {
+            assert!(line.remove(*ticket).is_some());
+        }
+        assert!(line.admits(Key { due: u64::MAX, sequence: 0 }).is_none());
+        assert_eq!((line.len(), line.pop(), line.len()), (1, Some((key(0), 0)), 0));
+        assert!(line.admits(key(0)).is_some());
+        assert!(line.places.capacity() <= KEPT * 2);
+    }
+
+    proptest! {
+        /// A line does what a sorted list does that takes no more than what fits behind its last one.
+        #[test]
+        fn a_line_is_a_sorted_list(steps in prop::collection::vec((0..6u8, 0..40u64), 0..300)) {
+            let mut line = Line::new();
+            let mut model: BTreeMap<Key, u64> = BTreeMap::new();
+            let mut tickets: Vec<(Ticket, Key)> = Vec::new();
+            let mut last = None;
+            for (value, (step, choice)) in (0..).zip(steps) {
+                match step {
+                    0..=2 => {
+                        let key = Key { due: choice / 4 + value / 3, sequence: value };
+                        last = last.filter(|_| !model.is_empty());
+                        let ticket = line.admits(key);
+                        prop_assert_eq!(ticket.is_some(), last.is_none_or(|last| last < key));
+                        if let Some(ticket) = ticket {
+                            line.push(key, value);
+                            model.insert(key, value);
+                            tickets.push((ticket, key));
+                            last = Some(key);
+                        }
+                    }
+                    3 => prop_assert_eq!(line.pop(), model.pop_first()),
+                    4 if !tickets.is_empty() => {
+                        let (ticket, key) = tickets[choice as usize % tickets.len()];
+                        prop_assert_eq!(line.find(ticket), model.get(&key));
+                        let sought = line.seek(key).filter(|ticket| line.find(*ticket).is_some());
+                        prop_assert_eq!(sought, model.get(&key).map(|_| ticket));
+                        prop_assert_eq!(line.remove(ticket), model.remove(&key));
+                    }
+                    _ if choice == 0 => {
+                        let out = line.extract(&mut |key, _| key.due % 2 == 0);
+                        let expected: Vec<_> = model.extract_if(.., |key, _| key.due % 2 == 0).collect();
+                        prop_assert_eq!(out, expected);
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(line.len(), model.len());
+                prop_assert_eq!(line.first(), model.keys().next().copied());
+                prop_assert_eq!(line.second(), model.keys().nth(1).copied());
+                let mut shown = Vec::new();
+                line.for_each(&mut |key, value| shown.push((key, *value)));
+                prop_assert!(shown.into_iter().eq(model.iter().map(|(key, value)| (*key, *value))));
+            }
+        }
+    }
+}
