@@ -298,7 +298,7 @@ impl Judge {
                 let limit = Limit::UpTo(busy.to);
                 let passed = self.timetable.go_through(fire, limit)?;
                 if let Some(earlier) = passed.last_but_one {
-                    self.timetable.serve(earlier, limit);
+                    self.timetable.serve(earlier, limit.now());
                 }
                 let earlier = passed.count.saturating_sub(1);
                 skips.extend(skipped(SkipReason::Overlap, earlier, passed.last_but_one));

@@ -24,9 +24,10 @@ impl Timetable {
             Times::Delay { delay, initial_delay, number } => {
                 Times::Delay { delay: *delay, initial_delay: *initial_delay, number: *number }
             }
-            Times::Calendar { trigger, .. } => Times::Calendar {
+            Times::Calendar { trigger, since, .. } => Times::Calendar {
                 trigger: Arc::clone(trigger),
                 times: FireTimes::new(Held(Arc::clone(trigger))),
+                since: *since,
             },
             Times::Once { .. } | Times::Trigger(_) => Times::Once { delay: Duration::ZERO },
         };

@@ -113,7 +113,7 @@ impl<'a> Walk<'a> {
     pub(super) fn up_to_latest(mut self, limit: Limit) -> (Option<FireTime>, Vec<Skip>) {
         let Some(held) = self.held else { return self.all(limit) };
         if !self.timetable.asks() {
-            self.timetable.serve(held.fire, limit);
+            self.timetable.serve(held.fire, limit.now());
             self.skips.retain(|(_, number)| *number < held.number);
         }
         (Some(held.fire), in_order(self.skips))
@@ -123,7 +123,7 @@ impl<'a> Walk<'a> {
     pub(super) fn all(mut self, limit: Limit) -> (Option<FireTime>, Vec<Skip>) {
         self.release();
         if let Some(last) = self.last {
-            self.timetable.serve(last, limit);
+            self.timetable.serve(last, limit.now());
         }
         (self.next, in_order(self.skips))
     }

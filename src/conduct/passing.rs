@@ -42,20 +42,13 @@ pub(super) struct Passed {
 
 impl Timetable {
     /// Goes through the fire times from `first` on that are due before the limit. Those passed count as
-    /// served: none of them comes again when the wall clock is set back.
+    /// served, as far as [`serve`](Self::serve) says: they do not come again when the clock is set back.
     pub(super) fn pass(&self, first: FireTime, limit: Limit) -> Result<Passed, Failure> {
         let passed = self.go_through(first, limit)?;
         if let Some(last) = passed.last {
-            self.serve(last, limit);
+            self.serve(last, limit.now());
         }
         Ok(passed)
-    }
-
-    /// Has this fire time, and those gone through before it, count as served.
-    pub(super) fn serve(&self, last: FireTime, limit: Limit) {
-        if let Times::Calendar { times, .. } | Times::Trigger(times) = &self.times {
-            times.serve(wall_of(last), limit.now().wall);
-        }
     }
 
     /// Goes through the same fire times, which do not count as served; but those of a trigger of the
@@ -75,7 +68,7 @@ impl Timetable {
             passed.next = self.after_passed(fire, limit.now())?;
             if walked >= walk_max && !has_leapt {
                 has_leapt = true;
-                self.leap_on_calendar(&mut passed, limit);
+                self.leap_on_calendar(&mut passed, limit)?;
             }
             if walked >= 2 * walk_max {
                 break;
@@ -116,21 +109,29 @@ impl Timetable {
         passed.next = self.after_tick(point(count - 1));
     }
 
-    /// Goes on near the limit, when there are too many fire times to go through.
-    fn leap_on_calendar(&self, passed: &mut Passed, limit: Limit) {
-        let (Times::Calendar { trigger, .. }, Some(next)) = (&self.times, passed.next) else {
-            return;
+    /// Goes on with the last two before the limit, when there are too many fire times to go through: two,
+    /// because whoever runs the last skips up to the other.
+    fn leap_on_calendar(&self, passed: &mut Passed, limit: Limit) -> Result<(), Failure> {
+        let (Times::Calendar { times, .. }, Some(next)) = (&self.times, passed.next) else {
+            return Ok(());
         };
         let until = limit.now().wall - self.jitter;
-        let mut back = Duration::from_secs(2);
-        while until - back > wall_of(next) {
-            let at = trigger.next_after((until - back).to_utc()).map(WallTime::from);
-            if let Some(at) = at.filter(|at| *at < until) {
-                passed.next = Some(self.on_wall(at));
-                return;
+        // Of two in a row after an instant, the first, if both are before the limit. What has run under a
+        // clock that was set back since is none of them.
+        let pair_after = |at: WallTime| -> Result<Option<WallTime>, Failure> {
+            let Some(first) = times.following(at)? else { return Ok(None) };
+            let second = times.following(first)?;
+            Ok(second.filter(|second| *second < until).map(|_| first))
+        };
+        let (mut low, mut high) = (wall_of(next), until);
+        while high.since(low) > Duration::from_nanos(1) {
+            let middle = low + high.since(low) / 2;
+            match pair_after(middle)? {
+                Some(first) => (low, passed.next) = (middle, Some(self.on_wall(first))),
+                None => high = middle,
             }
-            back *= 2;
         }
+        Ok(())
     }
 }
 

@@ -50,10 +50,25 @@ pub(super) struct Timetable {
 
 #[derive(Debug)]
 pub(super) enum Times {
-    Rate { period: Duration, initial_delay: Duration, first: Tick },
-    Delay { delay: Duration, initial_delay: Duration, number: u64 },
-    Once { delay: Duration },
-    Calendar { trigger: Arc<CronTrigger>, times: FireTimes },
+    Rate {
+        period: Duration,
+        initial_delay: Duration,
+        first: Tick,
+    },
+    Delay {
+        delay: Duration,
+        initial_delay: Duration,
+        number: u64,
+    },
+    Once {
+        delay: Duration,
+    },
+    /// And when the task was taken up.
+    Calendar {
+        trigger: Arc<CronTrigger>,
+        times: FireTimes,
+        since: Now,
+    },
     Trigger(FireTimes),
 }
 
@@ -73,6 +88,7 @@ impl Timetable {
             Rule::Cron(trigger) => Times::Calendar {
                 trigger: Arc::clone(trigger),
                 times: FireTimes::new(Held(Arc::clone(trigger))),
+                since: Now { tick: Tick::ZERO, wall: WallTime::from_nanos(0) },
             },
             Rule::FixedRate { period, initial_delay } => {
                 Times::Rate { period: *period, initial_delay: *initial_delay, first: Tick::ZERO }
@@ -149,7 +165,7 @@ impl Timetable {
         if !self.jitter.is_zero() || ended.wall < at {
             return None;
         }
-        times.serve(at, started.wall);
+        self.serve(of, *started);
         let next = times.following(at).ok()??;
         (ended.wall <= next).then(|| self.on_wall(next))
     }
@@ -166,21 +182,23 @@ impl Timetable {
                 let at = now.tick + *delay;
                 Ok(Some(self.on_tick(at)))
             }
-            Times::Calendar { times, .. } | Times::Trigger(times) => {
+            Times::Calendar { times, since, .. } => {
+                *since = now;
                 Ok(times.first(now.wall)?.map(|at| self.on_wall(at)))
             }
+            Times::Trigger(times) => Ok(times.first(now.wall)?.map(|at| self.on_wall(at))),
         }
     }
 
     /// The fire time after a run that has just ended.
     pub(super) fn after_run(&mut self, of: FireTime, started: Now, ended: Now) -> Answer {
-        match &mut self.times {
+        match &self.times {
             Times::Rate { .. } => Ok(self.after_tick(of)),
             Times::Delay { .. } => Ok(Some(self.after_delay(ended))),
             Times::Once { .. } => Ok(None),
             Times::Calendar { times, .. } => {
                 let at = wall_of(of);
-                times.serve(at, started.wall);
+                self.serve(of, started);
                 let next =
                     if ended.wall < at { times.renew(ended.wall) } else { times.following(at) };
                 Ok(next?.map(|at| self.on_wall(at)))
@@ -189,6 +207,21 @@ impl Timetable {
                 let next = times.after_run(wall_of(of), started.wall, ended.wall)?;
                 Ok(next.map(|at| self.on_wall(at)))
             }
+        }
+    }
+
+    /// Has a fire time count as served, and those before it that time has passed over since the last was.
+    ///
+    /// How much time has passed the monotonic clock says. What the wall clock jumps over, and is skipped
+    /// for that, comes again when it is set right: else it would be a silence of years when it was wrong
+    /// by years for a moment.
+    pub(super) fn serve(&self, fire: FireTime, at: Now) {
+        match &self.times {
+            Times::Calendar { times, since, .. } => {
+                times.serve(wall_of(fire), since.wall + at.tick.since(since.tick));
+            }
+            Times::Trigger(times) => times.serve(wall_of(fire), at.wall),
+            Times::Rate { .. } | Times::Delay { .. } | Times::Once { .. } => {}
         }
     }
 

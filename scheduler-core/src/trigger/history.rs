@@ -3,11 +3,12 @@
 //! A wall clock that is set back shows the same times again. Those that have fired must not fire a
 //! second time; those that have not — because the clock had jumped over them, or had been wrong —
 //! are as good as any. So the past is kept as stretches of the wall clock in which fire times were
-//! served without a jump, the latest last.
+//! served without a jump, the latest last. There are few of them: what lies between the two that are
+//! nearest to each other counts as served when there would be more.
 
 use crate::time::WallTime;
 
-/// How many stretches are kept; when there are more, the two oldest become one.
+/// How many stretches are kept; when there are more, the two that are nearest to each other become one.
 const STRETCHES_MAX: usize = 8;
 
 /// What may lie between two starts beyond their distance on the wall clock without being a jump,
@@ -39,10 +40,20 @@ impl FireHistory {
             _ => self.stretches.push(Stretch { first: scheduled, last: scheduled }),
         }
         if self.stretches.len() > STRETCHES_MAX {
-            let oldest = self.stretches.remove(0);
-            let next = &mut self.stretches[0];
-            *next =
-                Stretch { first: next.first.min(oldest.first), last: next.last.max(oldest.last) };
+            self.join_nearest();
+        }
+    }
+
+    /// Makes one of two stretches, such that the least counts as served that was not: joined to one from
+    /// when the clock was years ahead, another would silence the task for as long.
+    fn join_nearest(&mut self) {
+        let pairs =
+            (1..self.stretches.len()).flat_map(|later| (0..later).map(move |it| (it, later)));
+        let gap = |(one, other): &(usize, usize)| self.stretches[*one].gap(self.stretches[*other]);
+        if let Some((one, other)) = pairs.min_by_key(gap) {
+            // The later one stays where it is: the last may go on.
+            let joined = self.stretches.remove(one).joined(self.stretches[other - 1]);
+            self.stretches[other - 1] = joined;
         }
     }
 
@@ -56,6 +67,15 @@ impl FireHistory {
 impl Stretch {
     fn contains(&self, instant: WallTime) -> bool {
         self.first <= instant && instant <= self.last
+    }
+
+    /// How far it is from the one to the other, in nanoseconds; none where they meet.
+    fn gap(self, other: Self) -> i64 {
+        distance(self.last, other.first).max(distance(other.last, self.first)).max(0)
+    }
+
+    fn joined(self, other: Self) -> Self {
+        Self { first: self.first.min(other.first), last: self.last.max(other.last) }
     }
 
     /// Whether a fire time goes on from here: later, and no farther than time has passed.
@@ -139,6 +159,17 @@ mod tests {
         history.note(at(100_000), at(100_000 - 500));
         check(&history, 500, Some(1_000));
         check(&history, 1_500, None);
+    }
+
+    #[test]
+    fn many_jumps_silence_no_task_whose_clock_was_far_ahead() {
+        let year = 31_536_000;
+        let caught_up = (1..=40).map(|hour| (hour * 3_600, 200_000));
+        let runs: Vec<_> = std::iter::once((year, year)).chain(caught_up).collect();
+        let history = history(&runs);
+        check(&history, year, Some(year));
+        assert!((1..=40).all(|hour| history.end_of_served(at(hour * 3_600)).is_some()));
+        check(&history, 41 * 3_600, None);
     }
 
     #[test]

@@ -109,6 +109,53 @@ fn a_clock_that_was_far_ahead_does_not_silence_a_task_when_it_is_set_right() {
 }
 
 #[test]
+fn a_clock_that_is_far_ahead_for_a_moment_silences_nobody() {
+    for overlap in OVERLAPS {
+        for misfire in [Misfire::RunOnce, Misfire::Skip] {
+            let mut stage = Stage::new();
+            let policy = policy(overlap, misfire);
+            let _control = stage.task(cron("0 0 * * * *"), policy, |_| ok(0));
+            stage.until(3_600_500);
+            stage.step_wall(365 * 86_400);
+            stage.until(3_601_000);
+            stage.heard();
+            stage.step_wall(-365 * 86_400);
+            stage.until(7_201_000);
+            assert_eq!(stage.heard(), "start 7200", "{overlap:?} {misfire:?}");
+        }
+    }
+}
+
+#[test]
+fn what_was_skipped_while_time_passed_does_not_come_again_when_the_clock_is_set_back() {
+    for misfire in [Misfire::RunOnce, Misfire::Skip] {
+        let mut stage = Stage::new();
+        let _control = stage.task(cron("0 * * * * *"), policy(Overlap::Skip, misfire), |_| ok(0));
+        stage.until(90_000);
+        stage.stall_until(400_000);
+        stage.heard();
+        stage.step_wall(-200);
+        stage.until(700_000);
+        assert_eq!(stage.heard(), "start 420 | start 480", "{misfire:?}");
+    }
+}
+
+#[test]
+fn a_clock_that_was_far_ahead_does_not_silence_a_task_whose_clock_then_jumps_often() {
+    let mut stage = Stage::new();
+    stage.step_wall(365 * 86_400 - 60);
+    let catch_up = policy(Overlap::Skip, Misfire::CatchUp);
+    let _control = stage.task(cron("0 0 * * * *"), catch_up, |_| ok(0));
+    stage.until(60_000);
+    assert_eq!(stage.heard(), "start 31536000");
+    stage.step_wall(-365 * 86_400);
+    // What is caught up jumps from one fire time to the next.
+    stage.step_wall(86_400);
+    stage.until(3_660_000);
+    assert_eq!(stage.heard().matches("start").count(), 25);
+}
+
+#[test]
 fn a_fire_time_whose_jitter_is_running_is_not_lost_when_the_clock_is_set_back_a_little() {
     let mut has_met = 0;
     for seed in 0..20 {

@@ -36,6 +36,7 @@ pub(super) struct Judge {
     old_times: Vec<Times>,
     live: Vec<Live>,
     is_paused: bool,
+    paused_until: Option<DateTime<Utc>>,
     has_been_paused: bool,
     is_cancelled: bool,
     has_failed: bool,
@@ -61,6 +62,7 @@ impl Judge {
             old_times: Vec::new(),
             live: Vec::new(),
             is_paused: false,
+            paused_until: None,
             has_been_paused: false,
             is_cancelled: false,
             has_failed: false,
@@ -129,8 +131,9 @@ impl Judge {
             Event::Skipped { reason, fire_time, count, .. } => {
                 self.skipped(*reason, *fire_time, *count, now)
             }
-            Event::Paused { .. } => {
+            Event::Paused { until, .. } => {
                 (self.is_paused, self.has_been_paused) = (true, true);
+                self.paused_until = *until;
                 Ok(())
             }
             Event::Resumed { .. } => {
@@ -301,6 +304,9 @@ impl Judge {
             let is_to_end = self.live.is_empty() && is_over;
             self.note("at rest", holds(!is_to_end, || "the task has not ended".to_owned()));
         }
+        let is_held_up = self.is_paused && self.paused_until.is_none_or(|until| until > wall(&now));
+        let is_overdue = !is_held_up && self.live.iter().any(|live| live.is_overdue(&now));
+        self.note("at rest", holds(!is_overdue, || "an attempt is overdue".to_owned()));
         // A run that a delay has started goes on where a new rule would start its own.
         let is_alone = self.policy.overlap != Overlap::Allow;
         let is_busy = self.live.iter().any(|live| is_alone || live.rule != self.rule);

@@ -79,6 +79,11 @@ impl Live {
         self.again_at.is_some()
     }
 
+    /// Whether it waits for an attempt that is due.
+    pub(super) fn is_overdue(&self, now: &Now) -> bool {
+        self.again_at.is_some_and(|at| at <= tick(now))
+    }
+
     pub(super) fn plays(&mut self, act: Act) {
         self.act = Some(act);
     }
