@@ -13,7 +13,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-steps=(loom shuttle simulation churn queue fuzz asan tsan mutants)
+steps=(loom shuttle simulation lives soak clock churn queue fuzz asan tsan mutants)
 host="$(rustc -vV | sed -n 's/^host: //p')"
 
 # The first in the deep tier, the second with `--brief`.
@@ -47,6 +47,23 @@ step_simulation() {
   ci/simulation.sh "$(size 10000000 100000)"
 }
 
+# Whole lives of annotated tasks, and the judgement of their fire times, against their reference models.
+step_lives() {
+  SCHEDULER_SIM_SEEDS="$(size 100000 3000)" \
+    cargo test --release --lib simulation:: -- --skip soak --nocapture
+}
+
+# Few tasks and very many fire times, over simulated years.
+step_soak() {
+  SCHEDULER_SOAK_FIRINGS="$(size 1000000000 1000000)" cargo test --release --lib soak -- --nocapture
+}
+
+# The whole scheduler by the system's clock.
+step_clock() {
+  SCHEDULER_SOAK_SECONDS="$(size 1800 20)" \
+    cargo test --release --test soak_real_clock -- --ignored --nocapture
+}
+
 # What is left after very many cancellations runs on time.
 step_churn() {
   SCHEDULER_CHURN_ROUNDS="$(size 1000 2)" \
@@ -65,7 +82,7 @@ step_fuzz() {
   needs "cargo fuzz --version" "cargo-fuzz: cargo install --locked cargo-fuzz"
   local seconds target found
   seconds="${DEEP_FUZZ_SECONDS:-$(size 600 5)}"
-  for target in cron duration next placeholder queue settings; do
+  for target in cron duration next placeholder queue settings zone; do
     printf -- '-- %s\n' "$target"
     found="target/corpus/$target"
     mkdir -p "$found" "fuzz/corpus/$target"
