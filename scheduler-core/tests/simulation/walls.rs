@@ -31,11 +31,27 @@ impl Served {
         self.stretches[self.count] = (fire_time, fire_time);
         self.count += 1;
         if self.count > 8 {
-            let [one, two, ..] = self.stretches;
-            self.stretches[1] = (one.0.min(two.0), one.1.max(two.1));
-            self.stretches.copy_within(1.., 0);
-            self.count -= 1;
+            self.join_nearest();
         }
+    }
+
+    /// Of all pairs, the one with the least between them becomes one, in the place of the later.
+    fn join_nearest(&mut self) {
+        let mut nearest = (i64::MAX, 0, 1);
+        for later in 1..self.count {
+            for earlier in 0..later {
+                let (one, two) = (self.stretches[earlier], self.stretches[later]);
+                let apart = two.0.saturating_sub(one.1).max(one.0.saturating_sub(two.1)).max(0);
+                if apart < nearest.0 {
+                    nearest = (apart, earlier, later);
+                }
+            }
+        }
+        let (_, earlier, later) = nearest;
+        let (one, two) = (self.stretches[earlier], self.stretches[later]);
+        self.stretches[later] = (one.0.min(two.0), one.1.max(two.1));
+        self.stretches.copy_within(earlier + 1.., earlier);
+        self.count -= 1;
     }
 
     fn end_around(&self, fire_time: i64) -> Option<i64> {
