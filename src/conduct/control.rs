@@ -1,6 +1,7 @@
 //! What a task can be told while it lives: to run now, to pause, to go by another rule, to end.
 
 use std::sync::Arc;
+use std::sync::Weak;
 
 use chrono::DateTime;
 use chrono::Utc;
@@ -42,6 +43,16 @@ impl Control {
 
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.conductor.name
+    }
+
+    /// What does not keep the task; a run in progress does.
+    pub(crate) fn downgrade(&self) -> Weak<Conductor> {
+        Arc::downgrade(&self.conductor)
+    }
+
+    /// An end of a task that somebody keeps still.
+    pub(crate) fn upgrade(weak: &Weak<Conductor>) -> Option<Self> {
+        weak.upgrade().map(Self::new)
     }
 
     /// Submits the task to its pool; it may be running when this returns. To be called once.

@@ -42,6 +42,10 @@ impl TaskControl {
         Self { control, tasks }
     }
 
+    pub(super) fn control(&self) -> &Control {
+        &self.control
+    }
+
     /// The full name of the task.
     #[must_use]
     pub fn name(&self) -> &str {
