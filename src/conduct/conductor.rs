@@ -27,6 +27,7 @@ use super::judge::Judge;
 use super::judge::Skip;
 use super::policy::Policy;
 use super::rule::Rule;
+use super::state::NewRule;
 use super::state::Seat;
 use super::state::State;
 use super::tale::Tale;
@@ -174,8 +175,7 @@ impl Conductor {
                 tale.end(&mut state, end);
                 return (state, None);
             } else if let Some(wish) = state.wishes.rule.take() {
-                let (rule, from) = *wish;
-                state = self.take_rule(state, rule, from, tale, now);
+                state = self.take_rule(state, *wish, tale, now);
             } else if !state.wishes.resumed.is_empty() {
                 let resumed = state.wishes.resumed.remove(0);
                 state = self.judged(state, tale, now, |judge| judge.resumed(resumed));
@@ -207,11 +207,12 @@ impl Conductor {
     fn take_rule<'a>(
         &'a self,
         mut state: Guard<'a>,
-        rule: Rule,
-        from: Now,
+        NewRule { rule, from, replaced }: NewRule,
         tale: &mut Tale,
         now: Now,
     ) -> Guard<'a> {
+        let resumed = state.wishes.take_resumed_before(replaced.at);
+        state = self.judged(state, tale, now, |judge| judge.replaced(&replaced, &resumed));
         let timetable = Timetable::new(&rule, self.policy.jitter, self.chance);
         let mut judge = Box::new(Judge::new(timetable, &self.policy, from));
         drop(state);

@@ -165,7 +165,7 @@ impl Control {
     pub(crate) fn reschedule(&self, rule: Rule) -> Result<(), ControlError> {
         let now = self.now();
         let mut state = self.lock_living()?;
-        let old = state.wishes.rule.replace(Box::new((rule.taking_over(), now)));
+        let old = state.wishes.replace_rule(rule.taking_over(), now);
         renew(state);
         drop(old);
         Ok(())

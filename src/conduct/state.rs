@@ -14,6 +14,7 @@ use scheduler_core::Tick;
 use scheduler_core::WallTime;
 
 use super::judge::Judge;
+use super::judge::Replaced;
 use super::rule::Rule;
 use super::timetable::FireTime;
 use crate::observe::Failure;
@@ -67,12 +68,21 @@ pub(super) struct State {
 /// What others want of a task, and it has not seen to yet.
 #[derive(Default)]
 pub(super) struct Wishes {
-    /// A new rule, from this time on.
-    pub(super) rule: Option<Box<(Rule, Now)>>,
+    pub(super) rule: Option<Box<NewRule>>,
     pub(super) manual_run: bool,
     pub(super) pause: Option<Pause>,
     /// When it was resumed: fire times that had come by then are to be passed over.
     pub(super) resumed: Vec<Now>,
+}
+
+/// Another rule, to be gone by.
+pub(super) struct NewRule {
+    pub(super) rule: Rule,
+    /// Since when it counts.
+    pub(super) from: Now,
+    /// When the present rule was replaced: before, where the rule that replaced it was replaced, too,
+    /// and never gone by.
+    pub(super) replaced: Replaced,
 }
 
 /// Why and since when no run starts.
@@ -302,6 +312,19 @@ impl Wishes {
             }
             None => false,
         }
+    }
+
+    /// Takes note that the task is to go by another rule from now on.
+    pub(super) fn replace_rule(&mut self, rule: Rule, now: Now) -> Option<Box<NewRule>> {
+        let was_paused = self.pause.as_ref().is_some_and(|pause| !pause.end().is_reached(now));
+        let replaced = Replaced { at: now, was_paused };
+        let replaced = self.rule.as_ref().map_or(replaced, |before| before.replaced);
+        self.rule.replace(Box::new(NewRule { rule, from: now, replaced }))
+    }
+
+    /// Takes out when the task was resumed before then.
+    pub(super) fn take_resumed_before(&mut self, end: Now) -> Vec<Now> {
+        self.resumed.extract_if(.., |at| at.tick < end.tick).collect()
     }
 
     /// Takes note that the task is resumed. Of very many times during one run the last ones are one.

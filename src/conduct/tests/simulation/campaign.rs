@@ -183,6 +183,9 @@ fn bugs_that_are_planted_are_found() {
     check_found("what a pause skips in silence", |event| {
         usize::from(!skip(event, SkipReason::Paused))
     });
+    check_found("what a new rule skips in silence", |event| {
+        usize::from(!skip(event, SkipReason::Rescheduled))
+    });
     check_found("an end of a task in silence", |event| {
         usize::from(!matches!(event, Event::TaskEnded { .. }))
     });

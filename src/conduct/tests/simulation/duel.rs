@@ -278,13 +278,14 @@ fn mistake(story: &mut Story, reason: SkipReason, other: SkipReason) {
 
 #[test]
 fn a_policy_that_is_not_kept_is_noticed() {
-    use SkipReason::{Misfire as Missed, Overlap as Overlaps, Paused};
+    use SkipReason::{Misfire as Missed, Overlap as Overlaps, Paused, Rescheduled};
     let told = |what, told| check_found(what, Plant { told, ..NONE });
     told("a pause told as a misfire", |story| mistake(story, Paused, Missed));
     told("a pause told as an overlap", |story| mistake(story, Paused, Overlaps));
     told("an overlap told as a pause", |story| mistake(story, Overlaps, Paused));
     told("an overlap told as a misfire", |story| mistake(story, Overlaps, Missed));
     told("a misfire told as an overlap", |story| mistake(story, Missed, Overlaps));
+    told("a new rule told as a misfire", |story| mistake(story, Rescheduled, Missed));
     told("a manual run that is late", |story| {
         story.manual.iter_mut().for_each(|at| *at += 1);
     });
