@@ -12,11 +12,7 @@ use crate::time::Now;
 
 impl<I: Item> Core<I> {
     /// Forgets tasks that were cancelled.
-    pub(super) fn withdraw_all(
-        &mut self,
-        withdrawals: &[Withdrawal],
-        effects: &mut Effects<I>,
-    ) {
+    pub(super) fn withdraw_all(&mut self, withdrawals: &[Withdrawal], effects: &mut Effects<I>) {
         // What all of them wait for in memory comes at the same time if nothing else is done in between.
         for withdrawal in withdrawals {
             black_box(self.agenda.find(withdrawal.ticket).map(|entry| entry.kind));
