@@ -211,8 +211,7 @@ impl Conductor {
         tale: &mut Tale,
         now: Now,
     ) -> Guard<'a> {
-        let resumed = state.wishes.take_resumed_before(replaced.at);
-        state = self.judged(state, tale, now, |judge| judge.replaced(&replaced, &resumed));
+        state = self.judged(state, tale, now, |judge| judge.replaced(&replaced));
         let timetable = Timetable::new(&rule, self.policy.jitter, self.chance);
         let mut judge = Box::new(Judge::new(timetable, &self.policy, from));
         drop(state);
@@ -229,8 +228,7 @@ impl Conductor {
         state.facts = Arc::new(facts);
         tale.drop_rule_later(old, std::mem::replace(&mut state.rule, rule));
         // What has come since then, while the last run was in progress, is judged as such.
-        let mut resumed = std::mem::take(&mut state.wishes.resumed);
-        resumed.retain(|at| from.tick <= at.tick);
+        let resumed = state.wishes.take_resumed();
         let last = Ended { began: from, at: now, resumed };
         let judged = |judge: &mut Judge| first.and_then(|()| judge.ended_beside(&last));
         state = self.judged(state, tale, now, judged);

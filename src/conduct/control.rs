@@ -165,8 +165,15 @@ impl Control {
     pub(crate) fn reschedule(&self, rule: Rule) -> Result<(), ControlError> {
         let now = self.now();
         let mut state = self.lock_living()?;
+        let has_ended = state.wishes.lift_pause(now);
         let old = state.wishes.replace_rule(rule.taking_over(), now);
-        renew(state);
+        let handles = state.handles();
+        drop(state);
+        if has_ended {
+            let task = Arc::clone(self.name());
+            self.conductor.bus.emit(Event::Resumed { task, at: now.wall.to_utc() });
+        }
+        handles.iter().for_each(TaskHandle::renew);
         drop(old);
         Ok(())
     }

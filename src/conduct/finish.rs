@@ -210,10 +210,7 @@ impl Conductor {
         }
         // To a rule that was replaced meanwhile, the run has ended then.
         let at = replaced.map_or(now, |at| if at.tick < began.tick { began } else { at });
-        let resumed = match replaced {
-            Some(_) => state.wishes.take_resumed_before(at),
-            None => std::mem::take(&mut state.wishes.resumed),
-        };
+        let resumed = state.wishes.take_resumed();
         if cause == Cause::Schedule
             && resumed.is_empty()
             && state.judge.as_mut().and_then(|judge| judge.ended_in_time(&began, &at)).is_some()

@@ -72,11 +72,13 @@ pub(super) struct Ended {
 }
 
 /// That another rule has taken the place of this one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Replaced {
     pub(super) at: Now,
     /// Whether the task was paused then.
     pub(super) was_paused: bool,
+    /// When the task had been resumed, as far as that is not seen to.
+    pub(super) resumed: Vec<Now>,
 }
 
 impl Judge {
@@ -253,15 +255,11 @@ impl Judge {
 
     /// Passes over what had come when another rule took the place of this one, which is not to be asked any
     /// more; also where its jitter is not over.
-    pub(super) fn replaced(
-        &mut self,
-        by: &Replaced,
-        resumed: &[Now],
-    ) -> Result<Vec<Skip>, Failure> {
+    pub(super) fn replaced(&mut self, by: &Replaced) -> Result<Vec<Skip>, Failure> {
         let is_paused = by.was_paused && !self.timetable.is_once();
         let reason = if is_paused { SkipReason::Paused } else { SkipReason::Rescheduled };
         let (asks, mut skips) = (self.asks(), Vec::new());
-        for at in resumed.iter().filter(|_| !asks) {
+        for at in by.resumed.iter().filter(|_| !asks) {
             skips.append(&mut self.resumed(*at)?);
         }
         if asks || !self.timetable.goes_on_by_itself() {

@@ -71,7 +71,8 @@ pub(super) struct Wishes {
     pub(super) rule: Option<Box<NewRule>>,
     pub(super) manual_run: bool,
     pub(super) pause: Option<Pause>,
-    /// When it was resumed: fire times that had come by then are to be passed over.
+    /// When it was resumed since it is to go by its newest rule: fire times of that which had come by then
+    /// are to be passed over.
     pub(super) resumed: Vec<Now>,
 }
 
@@ -316,15 +317,20 @@ impl Wishes {
 
     /// Takes note that the task is to go by another rule from now on.
     pub(super) fn replace_rule(&mut self, rule: Rule, now: Now) -> Option<Box<NewRule>> {
-        let was_paused = self.pause.as_ref().is_some_and(|pause| !pause.end().is_reached(now));
-        let replaced = Replaced { at: now, was_paused };
-        let replaced = self.rule.as_ref().map_or(replaced, |before| before.replaced);
-        self.rule.replace(Box::new(NewRule { rule, from: now, replaced }))
+        let (was_paused, resumed) = (self.pause.is_some(), std::mem::take(&mut self.resumed));
+        let mut replaced = Replaced { at: now, was_paused, resumed };
+        let mut before = self.rule.take();
+        if let Some(before) = &mut before {
+            std::mem::swap(&mut before.replaced, &mut replaced);
+        }
+        self.rule = Some(Box::new(NewRule { rule, from: now, replaced }));
+        before
     }
 
-    /// Takes out when the task was resumed before then.
-    pub(super) fn take_resumed_before(&mut self, end: Now) -> Vec<Now> {
-        self.resumed.extract_if(.., |at| at.tick < end.tick).collect()
+    /// Takes out when the task was resumed while the present rule was to be gone by.
+    pub(super) fn take_resumed(&mut self) -> Vec<Now> {
+        let new = self.rule.as_mut().map(|new| &mut new.replaced.resumed);
+        std::mem::take(new.unwrap_or(&mut self.resumed))
     }
 
     /// Takes note that the task is resumed. Of very many times during one run the last ones are one.

@@ -154,3 +154,18 @@ fn a_rule_that_was_replaced_before_it_was_gone_by_has_asked_for_nothing() {
     stage.until(17_000);
     assert_eq!(stage.heard(), "start 0 | rescheduled 1 | rule 9.5 | start 16");
 }
+
+#[test]
+fn what_came_in_a_pause_that_ends_just_before_the_call_is_told_as_paused() {
+    let mut stage = Stage::new();
+    let control = stage.task(rate(1_000), overlap(Overlap::QueueOne), first_takes(5_500));
+    stage.until(1_500);
+    control.pause(None, None).unwrap();
+    stage.until(3_500);
+    control.resume().unwrap();
+    control.reschedule(rate(10_000)).unwrap();
+    stage.until(14_000);
+    let expected =
+        "start 0 | paused 1.5 | resumed 3.5 | overlap 2 x2 | paused 3 | rule 5.5 | start 13.5";
+    assert_eq!(stage.heard(), expected);
+}

@@ -8,12 +8,12 @@ use scheduler_core::Tick;
 
 use super::super::stage::*;
 use super::campaign::setting;
+use super::pace::Pace;
 use super::plan::draw_trigger;
 use super::random::Random;
 use super::reference::Fate;
 use super::reference::Kind;
 use super::reference::NEVER;
-use super::reference::Pace;
 use super::reference::Reference;
 use super::reference::SCALE;
 use super::reference::Story;

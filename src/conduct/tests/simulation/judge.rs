@@ -227,11 +227,14 @@ impl Judge {
         *counter += count;
         let has_run = self.tally.starts > 0 || why != SkipReason::Overlap;
         holds(may_be && has_run && count > 0, || "nothing is skipped for this reason".to_owned())?;
-        holds(fire <= self.times.has_come_until(now), || "it is skipped early".to_owned())?;
         let is_alone = self.policy.overlap != Overlap::Allow;
+        let may_be_old = !is_alone || self.is_rule_wanted;
+        let old = self.old_times.iter().filter(|_| may_be_old);
+        let has_come = |times: &Times| fire <= times.has_come_until(now);
+        let has_come = old.chain([&self.times]).any(has_come);
+        holds(has_come, || "it is skipped early".to_owned())?;
         let passed = (fire, count, why);
         let Err(why) = self.times.skip(passed, now, is_alone) else { return Ok(()) };
-        let may_be_old = !is_alone || self.is_rule_wanted;
         let mut old = self.old_times.iter_mut().rev().filter(|_| may_be_old);
         let is_old = old.any(|times| times.skip(passed, now, false).is_ok());
         holds(is_old, || why)

@@ -12,7 +12,7 @@ use chrono::TimeDelta;
 use scheduler_core::trigger::CronTrigger;
 
 use super::super::stage::start;
-use super::random::Random;
+use super::pace::Pace;
 use crate::conduct::Misfire;
 use crate::conduct::Overlap;
 use crate::conduct::Policy;
@@ -92,20 +92,6 @@ pub(super) struct Reference {
     /// Until when it is paused.
     paused: Option<u64>,
     pub(super) story: Story,
-}
-
-/// How long each run takes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
-    pub(super) seed: u64,
-    pub(super) longest: u64,
-}
-
-impl Pace {
-    pub(super) fn takes(self, number: u64) -> u64 {
-        let mut random = Random::new(self.seed ^ number.rotate_left(17));
-        if self.longest == 0 || random.once_in(3) { 0 } else { random.below(self.longest) }
-    }
 }
 
 impl Reference {
