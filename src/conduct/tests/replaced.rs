@@ -169,3 +169,31 @@ fn what_came_in_a_pause_that_ends_just_before_the_call_is_told_as_paused() {
         "start 0 | paused 1.5 | resumed 3.5 | overlap 2 x2 | paused 3 | rule 5.5 | start 13.5";
     assert_eq!(stage.heard(), expected);
 }
+
+#[test]
+fn a_pause_whose_time_is_over_has_ended_before_the_call() {
+    let mut stage = Stage::new();
+    let control = stage.task(rate(1_000), overlap(Overlap::QueueOne), first_takes(5_500));
+    stage.until(1_500);
+    control.pause(None, Some(start() + s(3))).unwrap();
+    stage.until(4_500);
+    control.reschedule(rate(10_000)).unwrap();
+    stage.until(15_000);
+    let expected = "start 0 | paused 1.5 | resumed 4.5 | overlap 1 | paused 2 | overlap 3 \
+                    | rescheduled 4 | rule 5.5 | start 14.5";
+    assert_eq!(stage.heard(), expected);
+}
+
+#[test]
+fn a_pause_after_the_call_has_no_say_about_what_had_come_before() {
+    let mut stage = Stage::new();
+    let control = stage.task(rate(1_000), overlap(Overlap::QueueOne), first_takes(5_500));
+    stage.until(3_500);
+    control.reschedule(rate(10_000)).unwrap();
+    control.pause(None, None).unwrap();
+    control.resume().unwrap();
+    stage.until(14_000);
+    let expected = "start 0 | paused 3.5 | resumed 3.5 | overlap 2 x2 | rescheduled 3 | rule 5.5 \
+                    | start 13.5";
+    assert_eq!(stage.heard(), expected);
+}
