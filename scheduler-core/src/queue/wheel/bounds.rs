@@ -131,6 +131,7 @@ fn of_times_that_crowd_at_one_end() {
 /// The entries in a queue, dead ones included.
 fn entries(queue: &WheelQueue<u64>) -> usize {
     let mut count = queue.near.len();
+    queue.arrivals.for_each(|_| count += 1);
     queue.far.for_each(|_| count += 1);
     count
 }
