@@ -2,6 +2,8 @@
 //!
 //! `SCHEDULER_QUEUE_PENDING` says how many items are pending.
 
+mod corners;
+
 use super::WheelQueue;
 use super::far::BAG_MAX;
 use super::work;
