@@ -329,6 +329,32 @@ mod tests {
         }
     }
 
+    /// Whatever comes and goes, and in whichever chunk.
+    #[test]
+    fn of_the_chunks_without_an_item_one_is_kept() {
+        let (mut slab, mut random) = (Slab::new(|_| ()), 1u64);
+        let mut places: Vec<Place> = (0..40 * CHUNK).map(|_| slab.insert((), 0)).collect();
+        let mut draw = |limit: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) as usize % limit
+        };
+        while places.len() > CHUNK {
+            // One chunk is emptied, and others come and go elsewhere.
+            let chunk = places[draw(places.len())].chunk();
+            for place in places.extract_if(.., |place| place.chunk() == chunk) {
+                slab.take(place);
+            }
+            for _ in 0..RECENT_MAX {
+                let index = draw(places.len());
+                slab.take(places.swap_remove(index));
+            }
+            (0..RECENT_MAX * 2).for_each(|_| places.push(slab.insert((), 0)));
+            let chunks = slab.chunks.iter().flatten();
+            let empty = chunks.filter(|chunk| chunk.vacancies.taken == 0).count();
+            assert!(empty <= 1, "{empty} chunks without an item are kept");
+        }
+    }
+
     #[test]
     fn a_slot_is_worn_out_after_all_its_generations() {
         let mut slab = Slab::new(|_| ());
