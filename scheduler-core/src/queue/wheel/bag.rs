@@ -209,6 +209,8 @@ mod tests {
 
     #[test]
     fn a_long_chain_is_dropped_without_a_deep_stack() {
-        drop(filled(1 << 20, &mut Blocks::default()));
+        let bag = filled(1 << 20, &mut Blocks::default());
+        let thread = std::thread::Builder::new().stack_size(64 * 1024);
+        thread.spawn(move || drop(bag)).unwrap().join().unwrap();
     }
 }
