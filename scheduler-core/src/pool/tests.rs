@@ -92,7 +92,8 @@ fn somebody_is_woken_for_a_task_that_comes_late_by_the_inbox() {
 #[test]
 fn a_worker_whose_task_is_cancelled_leaves_in_a_later_step() {
     let (mut core, mut effects) = (core(1), Effects::new());
-    let admitted = core.admit(Plain(7), Kind::Recurring, Due::Tick(Tick::ZERO), at(0), &mut effects);
+    let admitted =
+        core.admit(Plain(7), Kind::Recurring, Due::Tick(Tick::ZERO), at(0), &mut effects);
     assert_eq!(admitted, Ok(()));
     assert_eq!(core.next(1, Done::Nothing, at(0), &mut effects), Take::Run(Plain(7)));
     assert!(core.shutdown_now(at(0), &mut effects).is_empty());

@@ -24,7 +24,8 @@ fn check_second(queue: &mut impl DelayQueue<u64>, dues: &[u64]) {
 
 #[test]
 fn of_a_few_items_the_one_after_the_first_is_at_hand() {
-    let dues: [&[u64]; 4] = [&[7], &[1, 2, 3, 4, 5, 6], &[6, 5, 4, 3, 2, 1], &[5, 1, 5, 9, 1, 1, 3]];
+    let dues: [&[u64]; 4] =
+        [&[7], &[1, 2, 3, 4, 5, 6], &[6, 5, 4, 3, 2, 1], &[5, 1, 5, 9, 1, 1, 3]];
     for dues in dues {
         check_second(&mut HeapQueue::new(), dues);
         check_second(&mut WheelQueue::new(|_| ()), dues);
