@@ -44,6 +44,7 @@ mod item;
 mod locked;
 mod post;
 mod rejection;
+mod removal;
 mod renewal;
 mod roster;
 mod shell;
