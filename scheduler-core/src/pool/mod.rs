@@ -51,6 +51,8 @@ mod shell;
 mod shutdown;
 mod staffing;
 mod step;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
 mod time_limit;
 mod unstarted;
 mod virtual_crew;
