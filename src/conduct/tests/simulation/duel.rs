@@ -252,11 +252,16 @@ fn compare(seed: u64, plant: Plant) -> Result<usize, String> {
     }
 }
 
+/// Seeds that failed once. They are played each time, before the others.
+const KEPT: [u64; 3] = [8, 1625, 3989];
+
 #[test]
 fn what_is_known_beforehand_is_what_happens() {
     let first = setting("SCHEDULER_SIM_FIRST").unwrap_or(0);
     let seeds = setting("SCHEDULER_SIM_SEEDS").unwrap_or(500);
-    let decided: usize = (first..first + seeds)
+    let decided: usize = KEPT
+        .into_iter()
+        .chain(first..first + seeds)
         .map(|seed| compare(seed, NONE).unwrap_or_else(|fault| panic!("{fault}")))
         .sum();
     eprintln!("{seeds} seeds: {decided} fire times as expected");
