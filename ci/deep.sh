@@ -105,10 +105,9 @@ longest() {
 # The tests of both crates with what finds misuse of memory, and leaks: there is no unsafe code, but there are
 # dependencies, and values that could keep each other alive.
 step_asan() {
-  local tests=() name
+  local tests=(--lib) name
   sanitize asan -Zsanitizer=address
   engine_tests
-  # Not its units, whose stages leak.
   for name in annotated configured controlled faults injected listening running starting surroundings testing; do
     tests+=(--test "$name")
   done

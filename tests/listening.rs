@@ -2,12 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::mpsc;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use scheduler::Event;
 use scheduler::ManualClock;
+use scheduler::Run;
+use scheduler::Schedule;
 use scheduler::Scheduler;
 use scheduler::scheduled;
+use scheduler::tasks;
 
 #[scheduled(fixed_rate = "10s", initial_delay = "10s", name = "poll")]
 fn poll() -> Result<(), String> {
@@ -69,4 +74,38 @@ fn a_listener_hears_everything_in_order_though_another_one_panics() {
     assert_eq!(of_listener.len(), 1, "{said:?}");
     let expected = "ERROR a listener panicked: cannot listen; the scheduler goes on\n      at tests/listening.rs:";
     assert!(of_listener[0].starts_with(expected), "{of_listener:?}");
+}
+
+/// What is dropped is not kept by anything; the thread that tells listeners drops them last.
+fn check_dropped(dropped: &mpsc::Receiver<()>) {
+    let ended = dropped.recv_timeout(Duration::from_secs(60));
+    assert_eq!(ended, Err(RecvTimeoutError::Disconnected));
+}
+
+#[test]
+fn runs_that_somebody_keeps_keep_neither_a_removed_task_nor_a_listener() {
+    let clock = ManualClock::at("2026-03-27T08:00:00Z".parse().unwrap());
+    let (of_listener, listener_dropped) = mpsc::channel::<()>();
+    let (of_task, task_dropped) = mpsc::channel::<()>();
+    let (events, runs) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    let builder = Scheduler::builder().pool_size(1).zone("UTC").clock(Arc::new(clock.clone()));
+    let scheduler = builder
+        .tasks(tasks![])
+        .messages(|_| {})
+        .listener(move |event: &Event| {
+            let _held = &of_listener;
+            events.lock().unwrap().push(event.clone());
+        })
+        .task("keeper", Schedule::fixed_rate("10s"), move |run: &Run| {
+            let _held = &of_task;
+            runs.lock().unwrap().push(run.clone());
+        })
+        .spawn()
+        .unwrap();
+    clock.await_parked(1);
+    assert_eq!(scheduler.tasks().get("keeper").unwrap().snapshot().counters.runs, 1);
+    scheduler.tasks().remove("keeper").unwrap();
+    check_dropped(&task_dropped);
+    scheduler.shutdown().unwrap();
+    check_dropped(&listener_dropped);
 }

@@ -55,15 +55,15 @@ fn a_call_is_made_at_its_time_and_nobody_is_told() {
     let clock = stage.clock.clone();
     let (noted, pool) = (rung.clone(), stage.pool.clone());
     let alarm = stage.pool.call_at(tick(10), move || {
-        noted.note(scheduler_core::Clock::now(&clock));
-        assert_eq!((pool.stats().active, pool.stats().tasks), (0, 0));
+        let stats = pool.stats();
+        noted.note((scheduler_core::Clock::now(&clock), stats.active, stats.tasks));
         panic!("contained");
     });
     assert_eq!((stage.pool.stats().queued, stage.pool.stats().tasks), (0, 0));
     assert!(stage.pool.queue().is_empty());
     assert_eq!(stage.run_due(), Some(tick(10)));
     stage.run_for(ms(10));
-    assert_eq!(rung.entries(), [tick(10)]);
+    assert_eq!(rung.entries(), [(tick(10), 0, 0)]);
     assert_eq!(told.entries(), Vec::<String>::new());
     let after = stage.pool.stats();
     assert_eq!((after.completed, after.active, after.tasks), (0, 0, before.tasks));

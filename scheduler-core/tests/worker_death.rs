@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc;
 use std::time::Duration;
 
 use chrono::DateTime;
@@ -16,15 +16,17 @@ use scheduler_core::Tick;
 use scheduler_core::time::Epoch;
 use scheduler_core::time::Gate;
 
-/// A clock on which the first wait with a deadline panics.
-#[derive(Debug)]
+/// A clock that panics once: at a wait, or when it is asked what time it is.
+#[derive(Debug, Default)]
 struct Trap {
     clock: ManualClock,
     is_set: AtomicBool,
+    is_set_for_now: AtomicBool,
 }
 
 impl Clock for Trap {
     fn now(&self) -> Tick {
+        assert!(!self.is_set_for_now.swap(false, Ordering::SeqCst), "the trap");
         self.clock.now()
     }
 
@@ -38,30 +40,75 @@ impl Clock for Trap {
     }
 }
 
+/// A pool with one worker, its clock, and the numbers of the workers that started and died.
+fn stage() -> (ScheduledThreadPool, Arc<Trap>, mpsc::Receiver<(&'static str, u64)>) {
+    let (trap, (tell, told)) = (Arc::new(Trap::default()), mpsc::channel());
+    let builder = ScheduledThreadPool::builder().core_size(1).clock(Arc::clone(&trap) as Arc<_>);
+    let pool = builder.listener(move |event: &Event<'_>| match event {
+        Event::WorkerStarted { worker } => drop(tell.send(("started", *worker))),
+        Event::WorkerRefused { worker, reason } => {
+            let dead = if *reason == "the worker's thread has died" { "died" } else { "refused" };
+            let _ = tell.send((dead, *worker));
+        }
+        _ => {}
+    });
+    (pool.build().unwrap(), trap, told)
+}
+
+fn next(told: &mpsc::Receiver<(&'static str, u64)>) -> (&'static str, u64) {
+    told.recv_timeout(Duration::from_secs(10)).expect("something becomes of a worker")
+}
+
 #[test]
 fn a_worker_that_dies_is_replaced_and_the_tasks_run_on() {
-    let clock = ManualClock::new();
-    let trap = Arc::new(Trap { clock: clock.clone(), is_set: AtomicBool::new(true) });
-    let (started, deaths) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-    let (starts, dead) = (Arc::clone(&started), Arc::clone(&deaths));
-    let pool = ScheduledThreadPool::builder()
-        .core_size(1)
-        .clock(trap)
-        .listener(move |event: &Event<'_>| match event {
-            Event::WorkerStarted { .. } => drop(starts.fetch_add(1, Ordering::SeqCst)),
-            Event::WorkerRefused { reason, .. } => {
-                assert_eq!(*reason, "the worker's thread has died");
-                dead.fetch_add(1, Ordering::SeqCst);
-            }
-            _ => {}
-        })
-        .build()
-        .unwrap();
+    let (pool, trap, told) = stage();
+    trap.is_set.store(true, Ordering::SeqCst);
     let handle = pool.schedule(Duration::from_millis(10), || 42).unwrap();
-    clock.await_parked(1);
+    trap.clock.await_parked(1);
     assert_eq!(pool.stats().pool_size, 1);
-    clock.advance(Duration::from_millis(10));
+    trap.clock.advance(Duration::from_millis(10));
     assert_eq!(handle.wait_for(Duration::from_secs(10)).unwrap(), 42);
     pool.close().unwrap();
-    assert_eq!((started.load(Ordering::SeqCst), deaths.load(Ordering::SeqCst)), (2, 1));
+    // The one that dies tells of it when the other may have begun.
+    let mut became = [next(&told), next(&told), next(&told)];
+    became.sort_unstable();
+    assert_eq!(became, [("died", 1), ("started", 1), ("started", 2)]);
+}
+
+#[test]
+fn a_worker_that_dies_when_nothing_waits_is_replaced_when_something_comes() {
+    let (pool, trap, told) = stage();
+    trap.is_set.store(true, Ordering::SeqCst);
+    assert!(pool.prestart());
+    assert_eq!([next(&told), next(&told)], [("started", 1), ("died", 1)]);
+    assert_eq!(pool.stats().pool_size, 0);
+    assert!(told.try_recv().is_err(), "there is nothing to do for another");
+    assert_eq!(pool.submit(|| 42).unwrap().wait().unwrap(), 42);
+    assert_eq!(next(&told), ("started", 2));
+}
+
+#[test]
+fn a_run_whose_worker_dies_is_over() {
+    let (pool, trap, told) = stage();
+    let set = Arc::clone(&trap);
+    let handle = pool.submit(move || set.is_set_for_now.store(true, Ordering::SeqCst)).unwrap();
+    assert_eq!([next(&told), next(&told)], [("started", 1), ("died", 1)]);
+    assert!(handle.is_cancelled());
+    assert_eq!(pool.stats().active, 0);
+    assert_eq!(pool.submit(|| 42).unwrap().wait().unwrap(), 42);
+    pool.close().unwrap();
+    assert_eq!((pool.stats().active, pool.stats().tasks), (0, 1));
+}
+
+#[test]
+fn the_call_of_an_alarm_whose_worker_dies_is_over() {
+    let (pool, trap, told) = stage();
+    let set = Arc::clone(&trap);
+    let call = move || set.is_set_for_now.store(true, Ordering::SeqCst);
+    let _alarm = pool.call_at(Tick::ZERO, call);
+    assert_eq!([next(&told), next(&told)], [("started", 1), ("died", 1)]);
+    assert_eq!((pool.stats().active, pool.stats().pool_size), (0, 0));
+    assert_eq!(pool.submit(|| 42).unwrap().wait().unwrap(), 42);
+    pool.close().unwrap();
+    assert_eq!(pool.stats().active, 0);
 }

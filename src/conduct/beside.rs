@@ -3,6 +3,7 @@
 //! Each is an engine's task of its own, paced for one run and its further attempts.
 
 use std::sync::Arc;
+use std::sync::Weak;
 
 use scheduler_core::Asked;
 use scheduler_core::Due;
@@ -39,7 +40,7 @@ impl Conductor {
             number
         };
         let seat = Seat::Beside(number);
-        let pace = PaceBeside { conductor: Arc::clone(self), number };
+        let pace = PaceBeside { conductor: Arc::downgrade(self), number };
         let task = Task::paced(pace, self.body(seat)).name(Arc::clone(&self.name));
         match pool.submit_task(task) {
             Ok(handle) => {
@@ -123,14 +124,14 @@ impl Conductor {
     }
 }
 
-/// Paces a run beside.
+/// Paces a run beside. Weak, as the pace of the task itself.
 struct PaceBeside {
-    conductor: Arc<Conductor>,
+    conductor: Weak<Conductor>,
     number: u64,
 }
 
 impl Pace for PaceBeside {
     fn next(&self, asked: &Asked<'_>) -> Option<Due> {
-        self.conductor.answer_beside(self.number, asked)
+        self.conductor.upgrade()?.answer_beside(self.number, asked)
     }
 }

@@ -99,7 +99,7 @@ impl Conductor {
     }
 
     pub(super) fn task(self: &Arc<Self>) -> Task<()> {
-        let task = Task::paced(Lead(Arc::clone(self)), self.body(Seat::Lead));
+        let task = Task::paced(Lead(Arc::downgrade(self)), self.body(Seat::Lead));
         task.name(Arc::clone(&self.name))
     }
 
@@ -297,11 +297,15 @@ impl Conductor {
 }
 
 /// A conductor, as the engine's task of its task asks it.
-struct Lead(Arc<Conductor>);
+///
+/// INVARIANT: weak, because an engine's task keeps its pace as long as there is a run of it, which a task or
+/// a listener may keep, and these are kept by the conductor. The body is what keeps the conductor: the
+/// engine drops it when the task ends.
+struct Lead(Weak<Conductor>);
 
 impl Pace for Lead {
     fn next(&self, asked: &Asked<'_>) -> Option<Due> {
-        self.0.answer(asked)
+        self.0.upgrade()?.answer(asked)
     }
 }
 

@@ -148,10 +148,10 @@ fn a_panic_of_the_reporter_or_of_a_bridge_does_not_reach_who_tells() {
 fn in_a_simulation_listeners_are_called_in_place_and_in_order() {
     let heard = Heard::default();
     let bus = Arc::new(OnceLock::<Bus>::new());
-    let inner = Arc::clone(&bus);
+    let inner = Arc::downgrade(&bus);
     let echo = Arc::new(move |event: &Event| {
         if name(event) == "a" {
-            inner.get().unwrap().emit(resumed("echo of a"));
+            inner.upgrade().unwrap().get().unwrap().emit(resumed("echo of a"));
         }
     });
     let builder = BusBuilder::new().listener(echo).listener(heard.listener()).synchronous();
@@ -165,9 +165,9 @@ fn in_a_simulation_listeners_are_called_in_place_and_in_order() {
 #[test]
 fn a_listener_that_flushes_does_not_wait_for_itself() {
     let bus = Arc::new(OnceLock::<Bus>::new());
-    let (inner, (done, flushed)) = (Arc::clone(&bus), mpsc::channel());
+    let (inner, (done, flushed)) = (Arc::downgrade(&bus), mpsc::channel());
     let flushes = Arc::new(move |_: &Event| {
-        done.send(inner.get().unwrap().flush(Duration::MAX)).unwrap();
+        done.send(inner.upgrade().unwrap().get().unwrap().flush(Duration::MAX)).unwrap();
     });
     bus.set(build(BusBuilder::new().listener(flushes))).unwrap();
     bus.get().unwrap().emit(resumed("a"));

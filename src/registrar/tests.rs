@@ -40,12 +40,11 @@ const fn entry(name: &'static str, function: &'static str, line: u32, words: Wor
 const RATE: Words = &[(Attribute::FixedRate, "1s")];
 
 /// Plans entries as the runner does, without settings.
-fn plan(entries: &[Entry]) -> Result<Plan, StartError> {
+fn plan(entries: &'static [Entry]) -> Result<Plan, StartError> {
     let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
     let (states, shutdown) = (States::default(), Shutdown::new());
     let given = Given { states: &states, clock: &clock, shutdown: &shutdown };
-    let leaked: &'static [Entry] = Box::leak(entries.to_vec().into_boxed_slice());
-    let list = TaskList { entries: leaked.iter().collect(), strangers: Vec::new() };
+    let list = TaskList { entries: entries.iter().collect(), strangers: Vec::new() };
     let mut faults = Vec::new();
     let definitions = define(Some(&list), Vec::new(), given, &mut faults);
     let given = settings::Given {
@@ -71,27 +70,27 @@ fn plan(entries: &[Entry]) -> Result<Plan, StartError> {
     if faults.is_empty() { Ok(plan) } else { Err(StartError::of_faults(faults)) }
 }
 
-fn check(entries: &[Entry], expected: &str) {
+fn check(entries: &'static [Entry], expected: &str) {
     assert_eq!(plan(entries).expect_err("the plan is refused").to_string(), expected);
 }
 
 #[test]
 fn good_entries_are_planned_in_their_order() {
-    let entries = [entry("b", "b", 1, RATE), entry("a", "a", 2, RATE)];
-    let plan = plan(&entries).expect("a plan");
+    const ENTRIES: &[Entry] = &[entry("b", "b", 1, RATE), entry("a", "a", 2, RATE)];
+    let plan = plan(ENTRIES).expect("a plan");
     let names: Vec<&str> = plan.tasks.iter().map(|task| &*task.name).collect();
     assert_eq!(names, ["b", "a"]);
 }
 
 #[test]
 fn two_tasks_of_one_name_are_refused_with_both_places() {
-    let entries = [
+    const ENTRIES: &[Entry] = &[
         entry("report", "billing", 10, RATE),
         entry("other", "other", 11, RATE),
         entry("report", "sales", 22, RATE),
     ];
     check(
-        &entries,
+        ENTRIES,
         "cannot start: 1 fault was found, and nothing has run
   - 2 tasks are named `report`
       shop::jobs::billing (src/jobs.rs:10)
@@ -129,13 +128,13 @@ fn the_remedy_for_a_name_given_twice_is_for_where_it_was_given() {
 
 #[test]
 fn all_bad_entries_are_reported_together_each_with_its_place() {
-    let entries = [
+    const ENTRIES: &[Entry] = &[
         entry("one", "one", 1, &[(Attribute::FixedRate, "0s")]),
         entry("two", "two", 2, &[(Attribute::Cron, "0 0 25 * * *")]),
         entry("three", "three", 3, RATE),
         entry("four", "four", 4, &[(Attribute::Cron, "@daily"), (Attribute::Zone, "Mars/Base")]),
     ];
-    let text = plan(&entries).expect_err("the plan is refused").to_string();
+    let text = plan(ENTRIES).expect_err("the plan is refused").to_string();
     assert!(text.starts_with("cannot start: 3 faults were found, and nothing has run\n"));
     for part in [
         "- src/jobs.rs:1: `one`: invalid `fixed_rate`: `0s` must be longer than zero",
@@ -150,7 +149,7 @@ fn all_bad_entries_are_reported_together_each_with_its_place() {
 
 #[test]
 fn a_cron_expression_that_never_fires_is_refused() {
-    let entry = entry("never", "never", 1, &[(Attribute::Cron, "0 0 0 30 2 *")]);
-    let text = plan(&[entry]).expect_err("the plan is refused").to_string();
+    const ENTRIES: &[Entry] = &[entry("never", "never", 1, &[(Attribute::Cron, "0 0 0 30 2 *")])];
+    let text = plan(ENTRIES).expect_err("the plan is refused").to_string();
     assert!(text.contains("February"), "{text}");
 }

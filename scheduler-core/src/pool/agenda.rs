@@ -395,6 +395,23 @@ mod tests {
         assert_eq!((agenda.len(), agenda.next_look(at(8))), (1, Some(at(9).tick)));
     }
 
+    /// Who looks second would find nothing at the time of the first.
+    #[test]
+    fn the_second_look_is_after_the_first_of_either_clock() {
+        let (mut agenda, now) = (Agenda::new(), at(1));
+        let look = |millis| Some(now.tick + Duration::from_millis(millis));
+        agenda.push(Due::Tick(Tick::MAX), 0, (), now);
+        assert_eq!((agenda.next_look(now), agenda.second_look(now)), (None, None));
+        agenda.push(tick(3), 1, (), now);
+        assert_eq!((agenda.next_look(now), agenda.second_look(now)), (look(2000), None));
+        agenda.push(tick(2), 2, (), now);
+        assert_eq!((agenda.next_look(now), agenda.second_look(now)), (look(1000), look(2000)));
+        agenda.push(wall(100), 3, (), now);
+        assert_eq!((agenda.next_look(now), agenda.second_look(now)), (look(500), look(1000)));
+        agenda.push(Due::Tick(now.tick + Duration::from_millis(200)), 4, (), now);
+        assert_eq!((agenda.next_look(now), agenda.second_look(now)), (look(200), look(500)));
+    }
+
     #[test]
     fn what_is_due_at_the_end_of_time_never_is() {
         let mut agenda = Agenda::new();

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use super::agenda::Agenda;
 use super::agenda::Ticketed;
-use super::inbox::Withdrawal;
 use super::roster::Looks;
 use super::roster::Roster;
 use super::roster::Running;
@@ -160,41 +159,6 @@ impl<I: Item> Core<I> {
         };
         effects.release.push(kept);
         self.enter(item, Kind::Resumed, Due::Tick(now.tick), now, effects);
-    }
-
-    /// Forgets tasks that were cancelled.
-    pub(super) fn withdraw_all(
-        &mut self,
-        withdrawals: impl IntoIterator<Item = Withdrawal>,
-        effects: &mut Effects<I>,
-    ) {
-        for Withdrawal { sequence, ticket } in withdrawals {
-            let kind = || self.agenda.find(ticket).map(|entry| entry.kind);
-            if self.remove_on_cancel || kind().is_some_and(Kind::is_internal) {
-                let removed = self.agenda.remove(ticket);
-                effects.release.extend(removed.map(|entry| self.taken(entry)));
-            }
-            if !self.suspended.is_empty() {
-                effects.release.extend(self.suspended.remove(&sequence));
-            }
-        }
-        self.after_removal(effects);
-    }
-
-    /// Takes a task out of the queue, if it waits there.
-    pub(crate) fn remove(&mut self, item: &I, effects: &mut Effects<I>) -> Option<I> {
-        let ticket = self.ticket_of(item);
-        let is_internal = self.agenda.find(ticket).is_some_and(|entry| entry.kind.is_internal());
-        let removed = if is_internal { None } else { self.agenda.remove(ticket) };
-        self.after_removal(effects);
-        removed.map(|entry| entry.item)
-    }
-
-    /// Drops every ended task from the queue.
-    pub(crate) fn purge(&mut self, now: Now, effects: &mut Effects<I>) {
-        let ended = self.agenda.extract(now, &mut |_, entry| entry.item.is_ended());
-        effects.release.extend(ended.into_iter().map(|entry| self.taken(entry)));
-        self.after_removal(effects);
     }
 
     pub(crate) fn contains(&self, item: &I) -> bool {
@@ -375,7 +339,7 @@ impl<I: Item> Core<I> {
     }
 
     /// Whether nothing waits at all.
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.agenda.is_empty() && self.suspended.is_empty() && self.in_transit == 0
     }
 
@@ -385,15 +349,5 @@ impl<I: Item> Core<I> {
         let has_suspended = !self.suspended.is_empty() && !planted("L15");
         let has_tasks = self.agenda.len() > self.alarms || has_suspended || self.in_transit > 0;
         !has_tasks && (self.alarms == 0 || self.roster.busy() == 0)
-    }
-
-    /// Lets workers leave for whom there is nothing more to do.
-    pub(super) fn after_removal(&mut self, effects: &mut Effects<I>) {
-        if self.state == RunState::ShuttingDown && self.is_exhausted() {
-            effects.wake.extend(self.roster.everyone_waiting());
-            self.try_terminate(effects);
-        } else if self.state != RunState::ShuttingDown && self.is_empty() {
-            self.reconsider_idle(effects);
-        }
     }
 }

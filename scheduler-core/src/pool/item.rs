@@ -28,8 +28,9 @@ impl Item for AnyItem {
     }
 
     fn look(&self) {
-        // The counts lie before the task, mostly in the same line as its beginning.
+        // The counts lie in front of the task.
         std::hint::black_box(Arc::strong_count(self));
+        AnyTask::look(&**self);
     }
 
     fn is_ended(&self) -> bool {

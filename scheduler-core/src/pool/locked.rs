@@ -178,7 +178,8 @@ impl Shell {
         self.inbox.renew(*calm, mail);
         mail.letters.drain(..).for_each(|letter| core.collect_late(letter, effects));
         if !mail.withdrawals.is_empty() {
-            core.withdraw_all(mail.withdrawals.drain(..), effects);
+            core.withdraw_all(&mail.withdrawals, effects);
+            mail.withdrawals.clear();
         }
         mail.trim();
     }
@@ -222,7 +223,7 @@ impl Shell {
             self.alter(|core, effects| {
                 let sequence = header.id.0;
                 let ticket = core.settled(header.ticket(), task.due(), sequence);
-                core.withdraw_all([Withdrawal { sequence, ticket }], effects);
+                core.withdraw_all(&[Withdrawal { sequence, ticket }], effects);
             });
         }
     }
@@ -232,7 +233,7 @@ impl Shell {
         match self.inbox.stage_withdrawal(withdrawal) {
             Some(false) => {}
             Some(true) => self.alter(|_, _| ()),
-            None => self.alter(|core, effects| core.withdraw_all([withdrawal], effects)),
+            None => self.alter(|core, effects| core.withdraw_all(&[withdrawal], effects)),
         }
     }
 }
@@ -242,7 +243,8 @@ impl Shell {
 fn collect_all(core: &mut Core<AnyItem>, mail: &mut Mail<AnyItem>, effects: &mut Effects<AnyItem>) {
     mail.letters.drain(..).for_each(|letter| core.collect(letter));
     if !mail.withdrawals.is_empty() {
-        core.withdraw_all(mail.withdrawals.drain(..), effects);
+        core.withdraw_all(&mail.withdrawals, effects);
+        mail.withdrawals.clear();
     }
     mail.trim();
 }

@@ -44,12 +44,15 @@ mod item;
 mod locked;
 mod post;
 mod rejection;
+mod removal;
 mod renewal;
 mod roster;
 mod shell;
 mod shutdown;
 mod staffing;
 mod step;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
 mod time_limit;
 mod unstarted;
 mod virtual_crew;

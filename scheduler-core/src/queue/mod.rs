@@ -26,6 +26,8 @@ mod heap;
 mod line;
 #[cfg(feature = "bench")]
 pub mod probe;
+#[cfg(test)]
+mod tests;
 mod wheel;
 
 pub(crate) use heap::HeapQueue;

@@ -18,6 +18,8 @@ use crate::time::Now;
 /// A task whose value type does not matter: what queue and workers know of it.
 pub(crate) trait AnyTask: Send + Sync {
     fn header(&self) -> &Header;
+    /// Reads something of each line of memory that a run begins with, as far as no lock guards it.
+    fn look(&self);
     fn state(&self) -> TaskState;
     fn due(&self) -> Due;
     /// Claims the task for a run; none when it has ended.

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::hint::black_box;
 use std::sync::Arc;
 use std::task::Wake;
 use std::task::Waker;
@@ -134,6 +135,10 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
         &self.header
     }
 
+    fn look(&self) {
+        black_box((self.header.deadline(), self.value.get().is_some()));
+    }
+
     fn state(&self) -> TaskState {
         self.slot.lock().state.visible()
     }
@@ -147,13 +152,12 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
         match slot.state.begin() {
             Begin::Ended => None,
             Begin::Resume => {
-                let (number, last) = (slot.runs(), slot.rare().last?);
+                let (number, last) = (self.header.runs(), slot.rare().last?);
                 Some(Begun { number, last, entry: Entry::Resumed })
             }
             Begin::Run => {
                 let last = LastRun { due: slot.due(), started: now };
-                let is_first = !self.header.rhythm().is_recurring();
-                let number = if is_first { 1 } else { slot.count(last) };
+                let number = self.header.count_run();
                 Some(Begun { number, last, entry: Entry::Begun })
             }
         }
@@ -256,11 +260,11 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
             let mut slot = self.slot.lock();
             // RACE: under the lock, so that the request is for the run that is in progress now, and
             // never for the next.
-            let is_over = run.is_some_and(|run| run != slot.runs());
+            let is_over = run.is_some_and(|run| run != self.header.runs());
             if is_over || slot.state.visible() == TaskState::Scheduled {
                 return;
             }
-            self.header.ask_to_stop(slot.runs());
+            self.header.ask_to_stop(self.header.runs());
             (slot.take_interruptible(), slot.state.wake())
         };
         tell(waiters, TaskState::Running);

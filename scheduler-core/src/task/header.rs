@@ -50,6 +50,8 @@ pub(crate) struct Traits {
     pub(crate) on_error: OnError,
     /// When the task is to have ended; [`Tick::MAX`] for no such time.
     pub(crate) deadline: Tick,
+    /// How many runs have begun; changed under the task's lock.
+    runs: AtomicU64,
     /// The number of the last run that was asked to stop, or [`EVERY_RUN`]; zero for none.
     stop_asked: AtomicU64,
 }
@@ -83,8 +85,8 @@ impl Traits {
         deadline: Tick,
     ) -> Option<Box<Self>> {
         let is_special = name.is_some() || rhythm.is_recurring() || deadline != Tick::MAX;
-        let stop_asked = AtomicU64::new(0);
-        is_special.then(|| Box::new(Self { name, rhythm, on_error, deadline, stop_asked }))
+        let (runs, stop_asked) = (AtomicU64::new(0), AtomicU64::new(0));
+        is_special.then(|| Box::new(Self { name, rhythm, on_error, deadline, runs, stop_asked }))
     }
 }
 
@@ -147,6 +149,20 @@ impl Header {
             Some(name) => format!("task `{name}`"),
             None => format!("task {}", self.id),
         }
+    }
+
+    /// The number of the last run that has begun. A nameless one-shot that runs has begun once.
+    pub(crate) fn runs(&self) -> u64 {
+        // ORDERING: relaxed is enough, the task's lock orders all accesses.
+        self.traits.as_ref().map_or(1, |traits| traits.runs.load(Ordering::Relaxed).max(1))
+    }
+
+    /// Counts a run that begins, and says its number; called under the task's lock.
+    pub(crate) fn count_run(&self) -> u64 {
+        let Some(traits) = &self.traits else { return 1 };
+        let number = traits.runs.load(Ordering::Relaxed) + 1;
+        traits.runs.store(number, Ordering::Relaxed);
+        number
     }
 
     pub(crate) fn ticket(&self) -> Ticket {

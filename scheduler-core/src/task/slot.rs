@@ -63,9 +63,7 @@ pub(super) struct Rare<T> {
     pub(super) waiters: Waiters,
     /// Opened when the run is asked to stop.
     pub(super) interruptible: Waiters,
-    /// How often a recurring task has been begun.
-    runs: u64,
-    /// The last run of a recurring task, or the present one of a future that is pending.
+    /// The present run of a future that is pending.
     pub(super) last: Option<LastRun>,
     /// Why the task has failed.
     pub(super) failure: Option<Failure>,
@@ -78,7 +76,6 @@ impl<T> Default for Rare<T> {
             step: None,
             waiters: Waiters::default(),
             interruptible: Waiters::default(),
-            runs: 0,
             last: None,
             failure: None,
         }
@@ -199,19 +196,6 @@ impl<T, B> Slot<T, B> {
     /// Those who wait inside the task.
     pub(super) fn take_interruptible(&mut self) -> Vec<(u64, Waiter)> {
         self.rare_if_any().map(|rare| rare.interruptible.take()).unwrap_or_default()
-    }
-
-    /// The number of the last run that has begun. A one-shot that runs has begun once.
-    pub(super) fn runs(&self) -> u64 {
-        self.rare.as_ref().map_or(1, |rare| rare.runs.max(1))
-    }
-
-    /// Counts a run of a recurring task that begins.
-    pub(super) fn count(&mut self, last: LastRun) -> u64 {
-        let rare = self.rare();
-        rare.runs += 1;
-        rare.last = Some(last);
-        rare.runs
     }
 
     /// What is to be told and dropped of a task that has just ended, and of its body.

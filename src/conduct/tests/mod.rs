@@ -14,6 +14,7 @@
 mod attempts;
 mod clocks;
 mod histories;
+mod letting_go;
 mod many_missed;
 mod operations;
 mod overlap_misfire;

@@ -194,8 +194,23 @@ mod tests {
         assert_eq!(blocks.count, SPARE_MAX);
     }
 
+    /// What was taken from among them makes room for as many to come back.
+    #[test]
+    fn blocks_that_went_and_came_again_are_still_kept() {
+        let mut blocks = Blocks::default();
+        for _ in 0..3 {
+            let bag = filled((SPARE_MAX * BLOCK) as u32, &mut blocks);
+            assert!(blocks.spare.is_none());
+            bag.drain(&mut blocks, |_, _| ());
+            let kept = std::iter::successors(blocks.spare.as_ref(), |block| block.older.as_ref());
+            assert_eq!(kept.count(), SPARE_MAX);
+        }
+    }
+
     #[test]
     fn a_long_chain_is_dropped_without_a_deep_stack() {
-        drop(filled(1 << 20, &mut Blocks::default()));
+        let bag = filled(1 << 20, &mut Blocks::default());
+        let thread = std::thread::Builder::new().stack_size(64 * 1024);
+        thread.spawn(move || drop(bag)).unwrap().join().unwrap();
     }
 }

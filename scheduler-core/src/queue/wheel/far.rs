@@ -4,7 +4,6 @@
 //! this takes a bounded time, and nothing that is far is sorted: most of it is cancelled before its
 //! time comes near.
 
-use super::bag::BLOCK;
 use super::bag::Bag;
 use super::bag::Blocks;
 use super::entry::Entry;
@@ -78,15 +77,6 @@ impl Far {
         self.ring_mut(home.ring()).set(home.digit(), Held::Ring(outer));
         self.ring_mut(inner).above = Home::new(outer, old);
         Home::new(outer, new)
-    }
-
-    /// Puts in a live entry whose home has been noted, and splits its bag if that overflows.
-    #[inline]
-    pub(super) fn insert<T>(&mut self, home: Home, entry: Entry, items: &mut Slab<T>) {
-        let len = self.put(home, entry);
-        if len >= BAG_MAX && len.is_multiple_of(BLOCK) {
-            self.relieve(home, items);
-        }
     }
 
     /// Puts a live entry into the bag of a slot, which is not split for it, and tells how many there are.

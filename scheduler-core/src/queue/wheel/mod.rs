@@ -3,9 +3,10 @@
 //! # What this room is for
 //!
 //! Most tasks are far away, and most of those are cancelled before they come near. So whatever is
-//! far is thrown into the bag of its span ([`far`]) without being sorted; whatever is near stands in a
-//! sorted run, or in a small heap if it came late ([`near`]). The order that comes out is exact all
-//! the same: near is everything up to a key, the *reach*, and far is everything beyond it.
+//! far is thrown into the bag of its span ([`far`]) without being sorted, together with what comes at the
+//! same time ([`arrivals`]); whatever is near stands in a sorted run, or in a small heap if it came late
+//! ([`near`]). The order that comes out is exact all the same: near is everything up to a key, the
+//! *reach*, and far is everything beyond it.
 //!
 //! # What it must never do
 //!
@@ -16,11 +17,12 @@
 //!
 //! # States and invariants
 //!
-//! An item lies in the slab and never moves. Its entry — key, slot, generation — wanders: bag, finer
-//! bag, run. The slab notes which bag that is, the item's *home*. An item that is taken out leaves a
+//! An item lies in the slab and never moves. Its entry — key, slot, generation — wanders: arrivals, bag,
+//! finer bag, run. The slab notes which bag that is, the item's *home*. An item that is taken out leaves a
 //! *dead* entry behind, which its home counts: a bag without live entries goes at once, and one that is
-//! littered with dead ones is swept. So there are never more dead entries than live ones and a block
-//! per bag, and a cancellation touches the item, its mark and the count of its bag, and no list.
+//! littered with dead ones is swept. So there are never more dead entries than live ones, the few
+//! arrivals and a block per bag, and a cancellation touches the item, its mark and the count of its bag,
+//! and no list.
 //!
 //! Nothing depends on times that grow: a ring is cut where its keys differ, not where a clock
 //! stands, and an item before all others is simply near.
@@ -29,6 +31,7 @@
 //!
 //! Through [`DelayQueue`], like the heap, which it has to agree with in all that can be seen.
 
+mod arrivals;
 mod bag;
 #[cfg(test)]
 mod bounds;
@@ -45,6 +48,7 @@ mod work;
 use super::DelayQueue;
 use super::Key;
 use super::Ticket;
+use arrivals::Arrivals;
 use entry::Entry;
 use entry::rank_of;
 use far::BAG_MAX;
@@ -60,6 +64,7 @@ use slab::Slab;
 pub(crate) struct WheelQueue<T> {
     items: Slab<T>,
     near: Near,
+    arrivals: Arrivals,
     far: Far,
     /// The first live entry, while that is known.
     first: Option<(Entry, Side)>,
@@ -69,7 +74,8 @@ impl<T> WheelQueue<T> {
     /// A queue that looks at each item in this way some time before it is the first: what comes many at a
     /// time from far away in memory then comes at the same time.
     pub(crate) fn new(look: fn(&T)) -> Self {
-        Self { items: Slab::new(look), near: Near::default(), far: Far::new(), first: None }
+        let (near, arrivals) = (Near::default(), Arrivals::default());
+        Self { items: Slab::new(look), near, arrivals, far: Far::new(), first: None }
     }
 
     /// The first live entry, after dead ones before it are dropped and the near part is filled.
@@ -83,6 +89,9 @@ impl<T> WheelQueue<T> {
                     return Some((entry, side));
                 }
                 self.near.drop_first(side);
+            }
+            if !self.arrivals.is_empty() {
+                self.arrivals.put_away(&mut self.far, &mut self.items);
             }
             if self.far.is_empty() {
                 return None;
@@ -114,11 +123,14 @@ impl<T> WheelQueue<T> {
 impl<T> DelayQueue<T> for WheelQueue<T> {
     fn push(&mut self, key: Key, item: T) -> Ticket {
         let rank = rank_of(key);
-        let is_near = self.near.admits(rank, self.far.is_empty());
-        let home = if is_near { Home::NEAR } else { self.far.home_for(rank) };
+        let is_nothing_far = self.far.is_empty() && self.arrivals.is_empty();
+        let is_near = self.near.admits(rank, is_nothing_far);
+        let home = if is_near { Home::NEAR } else { Home::ARRIVALS };
         let entry = Entry { key, place: self.items.insert(item, home.to_bits()) };
         if !is_near {
-            self.far.insert(home, entry, &mut self.items);
+            if self.arrivals.push(entry) {
+                self.arrivals.put_away(&mut self.far, &mut self.items);
+            }
         } else {
             self.first = None;
             if self.near.push(entry) {
@@ -155,10 +167,12 @@ impl<T> DelayQueue<T> for WheelQueue<T> {
         let (item, home) = self.items.take(place_of(ticket))?;
         match Home::from_bits(home) {
             Home::NEAR => self.first = None,
+            Home::ARRIVALS => {}
             home => self.far.bury(home, &self.items),
         }
         if self.items.len() == 0 {
             self.near.clear();
+            self.arrivals.clear();
         }
         Some(item)
     }
@@ -171,14 +185,16 @@ impl<T> DelayQueue<T> for WheelQueue<T> {
         self.first = None;
         let mut out = self.far.extract(&mut self.items, leaves);
         let items = &mut self.items;
-        self.near.retain(|entry| match items.get(entry.place) {
+        let mut stays = |entry: &Entry| match items.get(entry.place) {
             Some(item) if leaves(entry.key, item) => {
                 out.extend(items.take(entry.place).map(|(item, _)| (entry.key, item)));
                 false
             }
             Some(_) => true,
             None => false,
-        });
+        };
+        self.near.retain(&mut stays);
+        self.arrivals.retain(stays);
         out
     }
 
@@ -189,6 +205,7 @@ impl<T> DelayQueue<T> for WheelQueue<T> {
             }
         };
         self.near.iter().copied().for_each(&mut show);
+        self.arrivals.for_each(&mut show);
         self.far.for_each(&mut show);
     }
 

@@ -16,6 +16,8 @@ pub(super) struct Home(u32);
 impl Home {
     /// The home of what is not far.
     pub(super) const NEAR: Self = Self(u32::MAX);
+    /// The home of what has just come.
+    pub(super) const ARRIVALS: Self = Self(u32::MAX - 1);
 
     pub(super) fn new(ring: u32, digit: usize) -> Self {
         Self(ring << BITS | digit as u32)

@@ -329,6 +329,38 @@ mod tests {
         }
     }
 
+    fn empty_chunks<T>(slab: &Slab<T>) -> usize {
+        slab.chunks.iter().flatten().filter(|chunk| chunk.vacancies.taken == 0).count()
+    }
+
+    /// Whatever comes and goes, and in whichever chunk.
+    #[test]
+    fn of_the_chunks_without_an_item_one_is_kept() {
+        let (mut slab, mut random) = (Slab::new(|_| ()), 1u64);
+        let mut draw = |limit: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) as usize % limit
+        };
+        let mut places: Vec<Place> = (0..40 * CHUNK).map(|_| slab.insert((), 0)).collect();
+        for round in 0..200 {
+            let chunk = places[draw(places.len())].chunk();
+            for place in places.extract_if(.., |place| place.chunk() == chunk) {
+                slab.take(place);
+            }
+            for _ in 0..draw(2 * RECENT_MAX) {
+                let index = draw(places.len());
+                slab.take(places.swap_remove(index));
+            }
+            for _ in 0..draw(3 * CHUNK) {
+                places.push(slab.insert((), 0));
+            }
+            let empty = empty_chunks(&slab);
+            assert!(empty <= 1, "{empty} chunks without an item are kept in round {round}");
+        }
+        places.into_iter().for_each(|place| assert!(slab.take(place).is_some()));
+        assert_eq!(empty_chunks(&slab), 1);
+    }
+
     #[test]
     fn a_slot_is_worn_out_after_all_its_generations() {
         let mut slab = Slab::new(|_| ());

@@ -1,0 +1,80 @@
+//! A task of one pool that waits for a task of another: the times of one are none of the other's.
+
+mod kit;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use chrono::DateTime;
+use chrono::Utc;
+use kit::Journal;
+use kit::Mutex;
+use kit::VirtualPool;
+use kit::ms;
+use scheduler_core::Clock;
+use scheduler_core::Event;
+use scheduler_core::ManualClock;
+use scheduler_core::ScheduledThreadPool;
+use scheduler_core::Tick;
+use scheduler_core::VirtualCrew;
+use scheduler_core::time::Epoch;
+use scheduler_core::time::Gate;
+
+/// A clock on which the first wait takes two seconds, and the second until the crew has worked.
+#[derive(Debug)]
+struct Slow {
+    clock: ManualClock,
+    crew: VirtualCrew,
+    waits: AtomicU64,
+    untils: Arc<Mutex<Vec<Option<Tick>>>>,
+}
+
+impl Clock for Slow {
+    fn now(&self) -> Tick {
+        self.clock.now()
+    }
+
+    fn wall(&self) -> DateTime<Utc> {
+        self.clock.wall()
+    }
+
+    fn wait(&self, _: &Arc<Gate>, _: Epoch, until: Option<Tick>) {
+        self.untils.lock().unwrap().push(until);
+        match self.waits.fetch_add(1, Ordering::SeqCst) {
+            0 => self.clock.advance(Duration::from_secs(2)),
+            1 => self.crew.run_until_idle(),
+            _ => panic!("there is nothing more to wait for"),
+        }
+    }
+}
+
+#[test]
+fn a_wait_for_a_task_of_another_pool_knows_no_limit_and_starves_nobody() {
+    let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
+    let untils: Arc<Mutex<Vec<Option<Tick>>>> = Arc::default();
+    clock.advance(kit::HOUR);
+    let waits = AtomicU64::new(0);
+    let slow = Slow { clock, crew: crew.clone(), waits, untils: Arc::clone(&untils) };
+    let starved = Journal::new();
+    let heard = starved.clone();
+    let other = ScheduledThreadPool::builder()
+        .core_size(1)
+        .clock(Arc::new(slow))
+        .virtual_crew(&crew)
+        .listener(move |event: &Event<'_>| {
+            if let Event::WaitStarved { .. } = event {
+                heard.note(());
+            }
+        })
+        .build()
+        .unwrap();
+    let stage = VirtualPool::new(1);
+    let awaited = other.submit(|| 6 * 7).unwrap();
+    let handle = stage.pool.submit_with_timeout(ms(10), move || awaited.wait()).unwrap();
+    stage.run_due();
+    assert_eq!(handle.result_now().unwrap(), Ok(42));
+    assert_eq!(*untils.lock().unwrap(), [None, None]);
+    assert_eq!(starved.len(), 0);
+}
