@@ -2,6 +2,7 @@
 //! other kinds and zones, pauses of one and of all. A model says which body runs at which instant.
 
 use std::collections::BTreeMap;
+use std::iter::successors;
 use std::sync::Arc;
 use std::sync::Mutex;
 
@@ -101,6 +102,17 @@ struct Task {
 impl Task {
     fn has_ended(&self) -> bool {
         self.next.is_none()
+    }
+
+    /// Goes by another rule: how many fire times had come in a pause, and are skipped.
+    fn replace(&mut self, rule: Rule, now: DateTime<Utc>) -> u64 {
+        let is_single = matches!(self.rule, Rule::Delay(_) | Rule::Once(_));
+        let come = successors(self.next, |fire| self.rule.after(*fire));
+        let come =
+            come.take_while(|fire| *fire <= now).take(if is_single { 1 } else { usize::MAX });
+        let skipped = come.count() as u64;
+        (self.next, self.rule) = (rule.first(now, false), rule);
+        skipped
     }
 }
 
@@ -234,10 +246,9 @@ impl Play {
                 }
             }
             _ => {
-                let next = rule.first(now, false);
                 assert_eq!(control.reschedule(rule.schedule()).is_ok(), is_living, "{task:?}");
                 if is_living {
-                    (task.rule, task.next) = (rule, next);
+                    model.skipped += task.replace(rule, now);
                 }
             }
         }

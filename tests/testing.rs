@@ -347,6 +347,17 @@ fn a_shutdown_waits_for_runs_by_virtual_time() {
 }
 
 #[test]
+fn a_shutdown_waits_for_the_run_of_a_removed_task_and_names_it() {
+    let mut sim = closure(Schedule::fixed_rate("1h"));
+    sim.takes("work", minutes(5));
+    sim.advance(secs(5));
+    sim.running_tasks().remove("work").unwrap();
+    assert!(sim.running_tasks().list().is_empty());
+    let error = sim.shutdown().expect_err("it takes too long");
+    assert_eq!(error.running(), ["`work`"]);
+}
+
+#[test]
 fn the_same_seed_gives_the_same_course_and_another_one_another() {
     let play = |seed: u64| {
         let mut sim = Sim::at("2026-01-01T00:00:00Z")

@@ -27,6 +27,7 @@ use super::judge::Judge;
 use super::judge::Skip;
 use super::policy::Policy;
 use super::rule::Rule;
+use super::state::NewRule;
 use super::state::Seat;
 use super::state::State;
 use super::tale::Tale;
@@ -174,8 +175,7 @@ impl Conductor {
                 tale.end(&mut state, end);
                 return (state, None);
             } else if let Some(wish) = state.wishes.rule.take() {
-                let (rule, from) = *wish;
-                state = self.take_rule(state, rule, from, tale, now);
+                state = self.take_rule(state, *wish, tale, now);
             } else if !state.wishes.resumed.is_empty() {
                 let resumed = state.wishes.resumed.remove(0);
                 state = self.judged(state, tale, now, |judge| judge.resumed(resumed));
@@ -207,11 +207,11 @@ impl Conductor {
     fn take_rule<'a>(
         &'a self,
         mut state: Guard<'a>,
-        rule: Rule,
-        from: Now,
+        NewRule { rule, from, replaced }: NewRule,
         tale: &mut Tale,
         now: Now,
     ) -> Guard<'a> {
+        state = self.judged(state, tale, now, |judge| judge.replaced(&replaced));
         let timetable = Timetable::new(&rule, self.policy.jitter, self.chance);
         let mut judge = Box::new(Judge::new(timetable, &self.policy, from));
         drop(state);
@@ -228,8 +228,7 @@ impl Conductor {
         state.facts = Arc::new(facts);
         tale.drop_rule_later(old, std::mem::replace(&mut state.rule, rule));
         // What has come since then, while the last run was in progress, is judged as such.
-        let mut resumed = std::mem::take(&mut state.wishes.resumed);
-        resumed.retain(|at| from.tick <= at.tick);
+        let resumed = state.wishes.take_resumed();
         let last = Ended { began: from, at: now, resumed };
         let judged = |judge: &mut Judge| first.and_then(|()| judge.ended_beside(&last));
         state = self.judged(state, tale, now, judged);

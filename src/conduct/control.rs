@@ -1,6 +1,7 @@
 //! What a task can be told while it lives: to run now, to pause, to go by another rule, to end.
 
 use std::sync::Arc;
+use std::sync::Weak;
 
 use chrono::DateTime;
 use chrono::Utc;
@@ -42,6 +43,16 @@ impl Control {
 
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.conductor.name
+    }
+
+    /// What does not keep the task; a run in progress does.
+    pub(crate) fn downgrade(&self) -> Weak<Conductor> {
+        Arc::downgrade(&self.conductor)
+    }
+
+    /// An end of a task that somebody keeps still.
+    pub(crate) fn upgrade(weak: &Weak<Conductor>) -> Option<Self> {
+        weak.upgrade().map(Self::new)
     }
 
     /// Submits the task to its pool; it may be running when this returns. To be called once.
@@ -154,8 +165,15 @@ impl Control {
     pub(crate) fn reschedule(&self, rule: Rule) -> Result<(), ControlError> {
         let now = self.now();
         let mut state = self.lock_living()?;
-        let old = state.wishes.rule.replace(Box::new((rule.taking_over(), now)));
-        renew(state);
+        let has_ended = state.wishes.lift_pause(now);
+        let old = state.wishes.replace_rule(rule.taking_over(), now);
+        let handles = state.handles();
+        drop(state);
+        if has_ended {
+            let task = Arc::clone(self.name());
+            self.conductor.bus.emit(Event::Resumed { task, at: now.wall.to_utc() });
+        }
+        handles.iter().for_each(TaskHandle::renew);
         drop(old);
         Ok(())
     }

@@ -196,17 +196,28 @@ impl Conductor {
         now: Now,
     ) -> Guard<'a> {
         self.lift_pause(&mut state, tale, now);
-        if state.end.is_some() || state.wishes.rule.is_some() {
+        if state.end.is_some() {
             return state;
         }
-        let resumed = std::mem::take(&mut state.wishes.resumed);
-        if cause == Cause::Schedule
-            && resumed.is_empty()
-            && state.judge.as_mut().and_then(|judge| judge.ended_in_time(&began, &now)).is_some()
+        let replaced = state.wishes.rule.as_ref().map(|new| new.replaced.at);
+        if replaced.is_some()
+            && state
+                .judge
+                .as_mut()
+                .is_some_and(|judge| judge.ends_unasked(cause == Cause::Schedule))
         {
             return state;
         }
-        let run = Ended { began, at: now, resumed };
+        // To a rule that was replaced meanwhile, the run has ended then.
+        let at = replaced.map_or(now, |at| if at.tick < began.tick { began } else { at });
+        let resumed = state.wishes.take_resumed();
+        if cause == Cause::Schedule
+            && resumed.is_empty()
+            && state.judge.as_mut().and_then(|judge| judge.ended_in_time(&began, &at)).is_some()
+        {
+            return state;
+        }
+        let run = Ended { began, at, resumed };
         self.judged(state, tale, now, |judge| match cause {
             Cause::Schedule => judge.ended(&run),
             Cause::Manual => judge.ended_beside(&run),

@@ -71,6 +71,16 @@ pub(super) struct Ended {
     pub(super) resumed: Vec<Now>,
 }
 
+/// That another rule has taken the place of this one.
+#[derive(Debug)]
+pub(super) struct Replaced {
+    pub(super) at: Now,
+    /// Whether the task was paused then.
+    pub(super) was_paused: bool,
+    /// When the task had been resumed, as far as that is not seen to.
+    pub(super) resumed: Vec<Now>,
+}
+
 impl Judge {
     pub(super) fn new(timetable: Timetable, policy: &Policy, now: Now) -> Self {
         Self {
@@ -231,6 +241,42 @@ impl Judge {
         let (next, skips) = walk.all(limit);
         (self.pending, self.follows) = (next, None);
         self.busy.clear();
+        Ok(skips)
+    }
+
+    /// Takes note of the end of a run after which this rule is not gone by any more, where its trigger would
+    /// have to be asked what has come meanwhile: says whether it is so.
+    pub(super) fn ends_unasked(&mut self, is_of_pending: bool) -> bool {
+        if self.asks() && is_of_pending {
+            self.pending = None;
+        }
+        self.asks()
+    }
+
+    /// Passes over what had come when another rule took the place of this one, which is not to be asked any
+    /// more; also where its jitter is not over.
+    pub(super) fn replaced(&mut self, by: &Replaced) -> Result<Vec<Skip>, Failure> {
+        let is_paused = by.was_paused && !self.timetable.is_once();
+        let reason = if is_paused { SkipReason::Paused } else { SkipReason::Rescheduled };
+        let (asks, mut skips) = (self.asks(), Vec::new());
+        for at in by.resumed.iter().filter(|_| !asks) {
+            skips.append(&mut self.resumed(*at)?);
+        }
+        if asks || !self.timetable.goes_on_by_itself() {
+            let one = self.pending.filter(|fire| fire.at.is_reached(by.at));
+            skips.extend(skipped(reason, 1, one));
+            return Ok(skips);
+        }
+        let limit = Limit::UpTo(by.at);
+        let walk = Walk::new((&self.timetable, self.overlap), self.pending, reason);
+        let walk = walk.joined(self.misfire != Misfire::CatchUp).past(&self.busy, limit)?;
+        let (next, mut come) = walk.all(limit);
+        skips.append(&mut come);
+        self.timetable.jitter = Duration::ZERO;
+        let next = next.map(|fire| FireTime { due: fire.at, ..fire });
+        let walk = Walk::new((&self.timetable, self.overlap), next, reason);
+        skips.append(&mut walk.past(&[], limit)?.all(limit).1);
+        self.pending = None;
         Ok(skips)
     }
 

@@ -14,6 +14,7 @@ use scheduler_core::Tick;
 use scheduler_core::WallTime;
 
 use super::judge::Judge;
+use super::judge::Replaced;
 use super::rule::Rule;
 use super::timetable::FireTime;
 use crate::observe::Failure;
@@ -67,12 +68,22 @@ pub(super) struct State {
 /// What others want of a task, and it has not seen to yet.
 #[derive(Default)]
 pub(super) struct Wishes {
-    /// A new rule, from this time on.
-    pub(super) rule: Option<Box<(Rule, Now)>>,
+    pub(super) rule: Option<Box<NewRule>>,
     pub(super) manual_run: bool,
     pub(super) pause: Option<Pause>,
-    /// When it was resumed: fire times that had come by then are to be passed over.
+    /// When it was resumed since it is to go by its newest rule: fire times of that which had come by then
+    /// are to be passed over.
     pub(super) resumed: Vec<Now>,
+}
+
+/// Another rule, to be gone by.
+pub(super) struct NewRule {
+    pub(super) rule: Rule,
+    /// Since when it counts.
+    pub(super) from: Now,
+    /// When the present rule was replaced: before, where the rule that replaced it was replaced, too,
+    /// and never gone by.
+    pub(super) replaced: Replaced,
 }
 
 /// Why and since when no run starts.
@@ -302,6 +313,24 @@ impl Wishes {
             }
             None => false,
         }
+    }
+
+    /// Takes note that the task is to go by another rule from now on.
+    pub(super) fn replace_rule(&mut self, rule: Rule, now: Now) -> Option<Box<NewRule>> {
+        let (was_paused, resumed) = (self.pause.is_some(), std::mem::take(&mut self.resumed));
+        let mut replaced = Replaced { at: now, was_paused, resumed };
+        let mut before = self.rule.take();
+        if let Some(before) = &mut before {
+            std::mem::swap(&mut before.replaced, &mut replaced);
+        }
+        self.rule = Some(Box::new(NewRule { rule, from: now, replaced }));
+        before
+    }
+
+    /// Takes out when the task was resumed while the present rule was to be gone by.
+    pub(super) fn take_resumed(&mut self) -> Vec<Now> {
+        let new = self.rule.as_mut().map(|new| &mut new.replaced.resumed);
+        std::mem::take(new.unwrap_or(&mut self.resumed))
     }
 
     /// Takes note that the task is resumed. Of very many times during one run the last ones are one.

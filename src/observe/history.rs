@@ -143,6 +143,7 @@ impl History {
             SkipReason::Overlap => &mut self.counters.skipped_overlap,
             SkipReason::Paused => &mut self.counters.skipped_paused,
             SkipReason::Misfire => &mut self.counters.skipped_misfire,
+            SkipReason::Rescheduled => &mut self.counters.skipped_rescheduled,
         };
         *skipped = skipped.saturating_add(count);
     }
@@ -244,6 +245,7 @@ mod tests {
         history.skip(SkipReason::Overlap, 2);
         history.skip(SkipReason::Paused, 3);
         history.skip(SkipReason::Misfire, u64::MAX);
+        history.skip(SkipReason::Rescheduled, 1);
         let expected = Counters {
             runs: 5,
             successes: 1,
@@ -255,6 +257,7 @@ mod tests {
             skipped_overlap: 2,
             skipped_paused: 3,
             skipped_misfire: u64::MAX,
+            skipped_rescheduled: 1,
         };
         assert_eq!(history.counters(), expected);
         assert_eq!(history.counters().failures(), 3);

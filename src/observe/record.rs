@@ -104,19 +104,22 @@ pub enum SkipReason {
     Paused,
     /// It was missed: no thread was free, or the process was suspended (`misfire`).
     Misfire,
+    /// Its rule was replaced before it could start (`reschedule`).
+    Rescheduled,
 }
 
 impl SkipReason {
     /// All reasons.
-    pub const ALL: [Self; 3] = [Self::Overlap, Self::Paused, Self::Misfire];
+    pub const ALL: [Self; 4] = [Self::Overlap, Self::Paused, Self::Misfire, Self::Rescheduled];
 
-    /// The reason in one word: `overlap`, `paused` or `misfire`.
+    /// The reason in one word: `overlap`, `paused`, `misfire` or `rescheduled`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Overlap => "overlap",
             Self::Paused => "paused",
             Self::Misfire => "misfire",
+            Self::Rescheduled => "rescheduled",
         }
     }
 }
@@ -248,6 +251,8 @@ pub struct Counters {
     pub skipped_paused: u64,
     /// Fire times that were missed.
     pub skipped_misfire: u64,
+    /// Fire times that came under a rule that was replaced before they could start.
+    pub skipped_rescheduled: u64,
 }
 
 impl Counters {
@@ -261,7 +266,7 @@ impl Counters {
     #[must_use]
     pub fn skipped(&self) -> u64 {
         let skipped = self.skipped_overlap.saturating_add(self.skipped_paused);
-        skipped.saturating_add(self.skipped_misfire)
+        skipped.saturating_add(self.skipped_misfire).saturating_add(self.skipped_rescheduled)
     }
 }
 

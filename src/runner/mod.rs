@@ -18,6 +18,7 @@
 mod builder;
 mod context;
 mod fallbacks;
+mod gone;
 mod impatience;
 mod launch;
 mod launcher;

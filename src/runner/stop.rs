@@ -10,9 +10,9 @@ use scheduler_core::Clock;
 
 use super::Scheduler;
 use super::context::Context;
+use super::gone::Totals;
 use super::pools::Pools;
 use super::tasks::Tasks;
-use super::tasks::Totals;
 use crate::error::StopError;
 use crate::notice::Notice;
 use crate::observe::Bus;

@@ -42,6 +42,10 @@ impl TaskControl {
         Self { control, tasks }
     }
 
+    pub(super) fn control(&self) -> &Control {
+        &self.control
+    }
+
     /// The full name of the task.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -95,7 +99,9 @@ impl TaskControl {
         self.control.resume()
     }
 
-    /// Gives the task another rule from now on; its policies stay, and a run in progress goes on.
+    /// Gives the task another rule from now on; its policies stay, and a run in progress goes on. A fire
+    /// time that has come by the old rule and was not started is skipped, as
+    /// [`Rescheduled`](crate::SkipReason::Rescheduled).
     ///
     /// A rate or delay without an initial delay begins after one period. What settings say of the task
     /// does not count for the new rule, but its placeholders are replaced.

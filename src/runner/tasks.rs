@@ -15,6 +15,8 @@ use scheduler_expr::Attribute;
 use crate::sync::Mutex;
 use crate::sync::MutexGuard;
 
+use super::gone::Gone;
+use super::gone::Totals;
 use super::launcher::Launcher;
 use super::task_control::Pause;
 use super::task_control::TaskControl;
@@ -28,7 +30,6 @@ use crate::inject::Call;
 use crate::inject::Extract;
 use crate::inject::TaskOutput;
 use crate::inject::Wiring;
-use crate::observe::Counters;
 use crate::observe::TaskSnapshot;
 use crate::registrar::Definition;
 use crate::registrar::Judged;
@@ -67,28 +68,9 @@ pub struct Tasks {
 struct Board {
     /// In the order in which they were added.
     controls: Mutex<Vec<Control>>,
-    /// What the runs of tasks came to that were removed.
-    gone: Mutex<Totals>,
+    gone: Gone,
     /// Present once the scheduler has started.
     launcher: OnceLock<Launcher>,
-}
-
-/// What runs came to, as far as the last words need it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Totals {
-    pub(super) runs: u64,
-    pub(super) failures: u64,
-    pub(super) skipped: u64,
-}
-
-impl Totals {
-    fn and(self, counters: &Counters) -> Self {
-        Self {
-            runs: self.runs + counters.runs,
-            failures: self.failures + counters.failures(),
-            skipped: self.skipped + counters.skipped(),
-        }
-    }
 }
 
 impl Tasks {
@@ -195,7 +177,8 @@ impl Tasks {
         self.define(name, schedule, Call::of_async(body))
     }
 
-    /// Cancels a task and forgets it, so that its name is free.
+    /// Cancels a task and forgets it, so that its name is free. A run in progress is asked to stop, and the
+    /// end of the scheduler waits for it as for any other.
     ///
     /// # Errors
     ///
@@ -206,9 +189,7 @@ impl Tasks {
         // It may have ended by itself.
         let _ = task.cancel();
         self.controls().retain(|control| *control.name() != full);
-        let counters = task.snapshot().counters;
-        let mut gone = self.board.gone.lock().unwrap_or_else(PoisonError::into_inner);
-        *gone = gone.and(&counters);
+        self.board.gone.take_in(task.control());
         Ok(())
     }
 
@@ -319,10 +300,10 @@ impl Tasks {
         Ok(())
     }
 
-    /// The runs in progress.
+    /// The runs in progress, those of removed tasks included.
     pub(super) fn running(&self, now: DateTime<Utc>) -> Vec<StillRunning> {
-        let snapshots = self.list().into_iter();
-        let running = snapshots.filter_map(|task| {
+        let tasks = self.list().into_iter().chain(self.board.gone.leaving());
+        let running = tasks.filter_map(|task| {
             let since = task.running_since?;
             let running_for = (now - since).to_std().unwrap_or_default();
             Some(StillRunning { task: task.name().to_owned(), running_for })
@@ -332,7 +313,7 @@ impl Tasks {
 
     /// What all runs so far came to, those of removed tasks included.
     pub(super) fn totals(&self) -> Totals {
-        let gone = *self.board.gone.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone = self.board.gone.totals();
         self.list().iter().fold(gone, |totals, task| totals.and(&task.counters))
     }
 

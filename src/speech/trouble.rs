@@ -122,7 +122,7 @@ fn size_key(pool: &str) -> String {
     if pool == "default" { "pool.size".to_owned() } else { format!("pools.{pool}.size") }
 }
 
-/// Why runs were skipped; a pause was somebody's wish, and nothing to warn of.
+/// Why runs were skipped; a pause or another rule was somebody's wish, and nothing to warn of.
 fn why(reason: SkipReason) -> Option<&'static str> {
     match reason {
         SkipReason::Overlap => Some("the run before was still in progress"),
@@ -130,7 +130,7 @@ fn why(reason: SkipReason) -> Option<&'static str> {
             "its time had passed before it could run: \
              all threads were busy, or the process stood still",
         ),
-        SkipReason::Paused => None,
+        SkipReason::Paused | SkipReason::Rescheduled => None,
     }
 }
 

@@ -19,5 +19,6 @@ mod many_missed;
 mod operations;
 mod overlap_misfire;
 mod pauses;
+mod replaced;
 mod simulation;
 mod stage;

@@ -180,13 +180,13 @@ fn a_new_rule_counts_from_the_call() {
         assert_eq!(&*snapshot.facts.rule, "every 2s, first after 2s");
         assert_eq!(snapshot.next.map(seconds), Some(3.5));
         stage.until(6_000);
-        assert_eq!(stage.heard(), "start 0 | rescheduled 1.5 | start 3.5 | start 5.5");
+        assert_eq!(stage.heard(), "start 0 | rule 1.5 | start 3.5 | start 5.5");
         control.reschedule(cron("*/10 * * * * *")).unwrap();
         stage.until(11_000);
-        assert_eq!(stage.heard(), "rescheduled 6 | start 10");
+        assert_eq!(stage.heard(), "rule 6 | start 10");
         control.reschedule(once(1_000)).unwrap();
         stage.until(13_000);
-        assert_eq!(stage.heard(), "rescheduled 11 | start 12 | completed 12");
+        assert_eq!(stage.heard(), "rule 11 | start 12 | completed 12");
         assert!(control.reschedule(rate(1)).unwrap_err().is_ended());
     }
 }
@@ -202,9 +202,9 @@ fn a_new_rule_during_a_run_lets_overlap_decide_about_what_comes_before_its_end()
         stage.until(8_000);
         assert_eq!(stage.heard(), expected, "{how:?}");
     };
-    play(Overlap::Skip, "start 0 | overlap 3.5 | rescheduled 5.5 | start 5.5 | start 7.5");
-    play(Overlap::QueueOne, "start 0 | overlap 3.5 | rescheduled 5.5 | start 5.5 | start 7.5");
-    play(Overlap::Allow, "start 0 | rescheduled 1.5 | start 3.5 | start 5.5 | start 7.5");
+    play(Overlap::Skip, "start 0 | overlap 3.5 | rule 5.5 | start 5.5 | start 7.5");
+    play(Overlap::QueueOne, "start 0 | overlap 3.5 | rule 5.5 | start 5.5 | start 7.5");
+    play(Overlap::Allow, "start 0 | rule 1.5 | start 3.5 | start 5.5 | start 7.5");
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn a_run_in_progress_under_the_old_rule_skips_nothing_of_a_new_one_that_may_over
         stage.until(1_500);
         control.reschedule(rate(2_000)).unwrap();
         stage.until(8_000);
-        let expected = "start 0 | rescheduled 5.5 | misfire 3.5 | start 5.5 | start 7.5";
+        let expected = "start 0 | rule 5.5 | misfire 3.5 | start 5.5 | start 7.5";
         assert_eq!(stage.heard(), expected);
     }
 }

@@ -244,7 +244,7 @@ impl Log {
             }
             Event::Paused { at, .. } => write!(line, "paused {}", seconds(*at)).unwrap(),
             Event::Resumed { at, .. } => write!(line, "resumed {}", seconds(*at)).unwrap(),
-            Event::Rescheduled { at, .. } => write!(line, "rescheduled {}", seconds(*at)).unwrap(),
+            Event::Rescheduled { at, .. } => write!(line, "rule {}", seconds(*at)).unwrap(),
             Event::StopAsked { at, .. } => write!(line, "stop {}", seconds(*at)).unwrap(),
             Event::TaskEnded { state, at, .. } => {
                 write!(line, "{} {}", state.name(), seconds(*at)).unwrap();

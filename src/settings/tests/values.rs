@@ -98,24 +98,10 @@ fn f_cf2_a_variable_that_is_not_utf_8_matters_only_when_asked_for() {
 
 #[test]
 fn f_rg2_hostile_names_can_be_set_and_stay_on_one_line() {
-    let long = "x".repeat(10 << 10);
-    let names = [
-        "a\nERROR forged line",
-        "a\x1b[2J",
-        "a\u{202E}b",
-        "<script>alert(1)</script>",
-        "'; DROP TABLE task; --",
-        "../../x",
-        "a/b?c#d",
-        "a\"b\\",
-        "é",
-        "e\u{301}",
-        "",
-        "::",
-        &long,
-    ];
-    let words =
-        names.map(|name| TaskWords { name, place: "src/a.rs:1".to_owned(), attributes: &[] });
+    let long = hostile_names::long();
+    let names = [&hostile_names::FORGING[..], &hostile_names::ODD, &["", "::", &*long]].concat();
+    let words = |name| TaskWords { name, place: "src/a.rs:1".to_owned(), attributes: &[] };
+    let words: Vec<_> = names.iter().copied().map(words).collect();
     let quoted =
         |name: &str| name.chars().map(|c| format!("\\U{:08X}", u32::from(c))).collect::<String>();
     for (index, name) in names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {

@@ -40,7 +40,7 @@ WARN  task `tick` started 4.2s late: all 4 threads of pool `default` are busy, l
 }
 
 #[test]
-fn skipped_runs_are_told_with_the_reason_but_not_those_of_a_pause() {
+fn skipped_runs_are_told_with_the_reason_but_not_those_of_a_pause_or_another_rule() {
     let desk = Desk::new("tick");
     let skipped = |reason, count, seconds: u64| Event::Skipped {
         task: "tick".into(),
@@ -50,6 +50,7 @@ fn skipped_runs_are_told_with_the_reason_but_not_those_of_a_pause() {
         at: at(seconds * 1_000),
     };
     desk.tell(skipped(SkipReason::Paused, 5, 0));
+    desk.tell(skipped(SkipReason::Rescheduled, 5, 0));
     desk.says("");
     desk.tell(skipped(SkipReason::Overlap, 1, 0));
     desk.says("WARN  task `tick` skipped its run of Fri 2026-03-27 09:00:00 +01:00: the run before was still in progress");

@@ -8,12 +8,12 @@ use scheduler_core::Tick;
 
 use super::super::stage::*;
 use super::campaign::setting;
+use super::pace::Pace;
 use super::plan::draw_trigger;
 use super::random::Random;
 use super::reference::Fate;
 use super::reference::Kind;
 use super::reference::NEVER;
-use super::reference::Pace;
 use super::reference::Reference;
 use super::reference::SCALE;
 use super::reference::Story;
@@ -252,11 +252,16 @@ fn compare(seed: u64, plant: Plant) -> Result<usize, String> {
     }
 }
 
+/// Seeds that failed once. They are played each time, before the others.
+const KEPT: [u64; 3] = [8, 1625, 3989];
+
 #[test]
 fn what_is_known_beforehand_is_what_happens() {
     let first = setting("SCHEDULER_SIM_FIRST").unwrap_or(0);
     let seeds = setting("SCHEDULER_SIM_SEEDS").unwrap_or(500);
-    let decided: usize = (first..first + seeds)
+    let decided: usize = KEPT
+        .into_iter()
+        .chain(first..first + seeds)
         .map(|seed| compare(seed, NONE).unwrap_or_else(|fault| panic!("{fault}")))
         .sum();
     eprintln!("{seeds} seeds: {decided} fire times as expected");
@@ -278,13 +283,14 @@ fn mistake(story: &mut Story, reason: SkipReason, other: SkipReason) {
 
 #[test]
 fn a_policy_that_is_not_kept_is_noticed() {
-    use SkipReason::{Misfire as Missed, Overlap as Overlaps, Paused};
+    use SkipReason::{Misfire as Missed, Overlap as Overlaps, Paused, Rescheduled};
     let told = |what, told| check_found(what, Plant { told, ..NONE });
     told("a pause told as a misfire", |story| mistake(story, Paused, Missed));
     told("a pause told as an overlap", |story| mistake(story, Paused, Overlaps));
     told("an overlap told as a pause", |story| mistake(story, Overlaps, Paused));
     told("an overlap told as a misfire", |story| mistake(story, Overlaps, Missed));
     told("a misfire told as an overlap", |story| mistake(story, Missed, Overlaps));
+    told("a new rule told as a misfire", |story| mistake(story, Rescheduled, Missed));
     told("a manual run that is late", |story| {
         story.manual.iter_mut().for_each(|at| *at += 1);
     });

@@ -43,6 +43,9 @@ pub(super) struct Judge {
     end: Option<TaskState>,
     manual_runs_wanted: u64,
     is_rule_wanted: bool,
+    /// Which rule is still gone by meanwhile, and when it was replaced; none when the clock was set back
+    /// since.
+    outgoing: Option<(usize, Now)>,
     /// What the snapshot shows as the next start, as long as nobody does anything.
     announced: Option<DateTime<Utc>>,
     /// Whether that was the time at which it was shown.
@@ -69,6 +72,7 @@ impl Judge {
             end: None,
             manual_runs_wanted: 0,
             is_rule_wanted: false,
+            outgoing: None,
             announced: None,
             is_late_one: false,
             tally: Tally::default(),
@@ -142,9 +146,19 @@ impl Judge {
             Event::TaskEnded { state, .. } => self.ended(*state),
             Event::Rescheduled { .. } => {
                 let is_wanted = std::mem::take(&mut self.is_rule_wanted);
-                holds(is_wanted, || "nobody wanted another rule".to_owned())
+                holds(is_wanted, || "nobody wanted another rule".to_owned())?;
+                self.rule_is_over()
             }
             other => Err(format!("{other:?} is not expected")),
+        }
+    }
+
+    /// Another rule is gone by: whatever had come under the one before is decided.
+    fn rule_is_over(&mut self) -> Answer {
+        let is_alone = self.policy.overlap != Overlap::Allow;
+        match self.outgoing.take().filter(|_| is_alone) {
+            Some((rule, at)) => self.old_times[rule].overdue(&at, Duration::ZERO),
+            None => Ok(()),
         }
     }
 
@@ -208,15 +222,20 @@ impl Judge {
                 let catches_up = self.policy.misfire == Misfire::CatchUp;
                 (&mut counters.skipped_misfire, !catches_up && self.times.goes_on_by_itself())
             }
+            SkipReason::Rescheduled => (&mut counters.skipped_rescheduled, self.is_rule_wanted),
         };
         *counter += count;
         let has_run = self.tally.starts > 0 || why != SkipReason::Overlap;
         holds(may_be && has_run && count > 0, || "nothing is skipped for this reason".to_owned())?;
-        holds(fire <= self.times.has_come_until(now), || "it is skipped early".to_owned())?;
         let is_alone = self.policy.overlap != Overlap::Allow;
+        let may_be_old = !is_alone || self.is_rule_wanted;
+        let old = self.old_times.iter().filter(|_| may_be_old);
+        let has_come = |times: &Times| fire <= times.has_come_until(now);
+        let has_come = old.chain([&self.times]).any(has_come);
+        holds(has_come, || "it is skipped early".to_owned())?;
         let passed = (fire, count, why);
         let Err(why) = self.times.skip(passed, now, is_alone) else { return Ok(()) };
-        let mut old = self.old_times.iter_mut().rev().filter(|_| !is_alone);
+        let mut old = self.old_times.iter_mut().rev().filter(|_| may_be_old);
         let is_old = old.any(|times| times.skip(passed, now, false).is_ok());
         holds(is_old, || why)
     }
@@ -275,12 +294,16 @@ impl Judge {
     pub(super) fn will_reschedule(&mut self, rule: &Rule) {
         let times = Times::new(&rule.clone().taking_over(), &self.now());
         self.rule += 1;
+        if !self.is_rule_wanted {
+            self.outgoing = Some((self.old_times.len(), self.now()));
+        }
         self.is_rule_wanted = true;
         self.old_times.push(std::mem::replace(&mut self.times, times));
     }
 
     pub(super) fn clock_set_back(&mut self, before: DateTime<Utc>) {
         let now = self.now();
+        self.outgoing = None;
         self.times.clock_set_back(before, &now);
         self.old_times.iter_mut().for_each(|old| old.clock_set_back(before, &now));
     }

@@ -26,6 +26,7 @@
 //! | `judge` | what holds for one task |
 //! | `runs` | what holds for its runs in progress |
 //! | `world` | clock, workers, tasks: plays a plan |
+//! | `pace` | how long each run of a duel takes |
 //! | `reference` | what happens where everything is known, written from the documentation |
 //! | `duel` | plays it beside the conductor, and compares |
 //! | `campaign` | many seeds, and bugs that are planted to be found |
@@ -44,6 +45,7 @@
 mod campaign;
 mod duel;
 mod judge;
+mod pace;
 mod plan;
 mod random;
 mod reference;

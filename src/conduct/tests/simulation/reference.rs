@@ -12,7 +12,7 @@ use chrono::TimeDelta;
 use scheduler_core::trigger::CronTrigger;
 
 use super::super::stage::start;
-use super::random::Random;
+use super::pace::Pace;
 use crate::conduct::Misfire;
 use crate::conduct::Overlap;
 use crate::conduct::Policy;
@@ -75,7 +75,9 @@ pub(super) struct Reference {
     rule: usize,
     /// Of the rules before, whether their runs hold the task up although it may overlap itself.
     held_up: Vec<bool>,
-    /// What had come under a rule before, and was not decided, or decided and not told.
+    /// Whether this rule is gone by: no run has held it up since it took the place of another.
+    is_taken_up: bool,
+    /// What would have come under a rule that was replaced before it was gone by.
     pub(super) forgotten: BTreeSet<u64>,
     /// What may be decided, and not told before a run is over.
     untold: BTreeSet<u64>,
@@ -92,20 +94,6 @@ pub(super) struct Reference {
     pub(super) story: Story,
 }
 
-/// How long each run takes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
-    pub(super) seed: u64,
-    pub(super) longest: u64,
-}
-
-impl Pace {
-    pub(super) fn takes(self, number: u64) -> u64 {
-        let mut random = Random::new(self.seed ^ number.rotate_left(17));
-        if self.longest == 0 || random.once_in(3) { 0 } else { random.below(self.longest) }
-    }
-}
-
 impl Reference {
     pub(super) fn new((kind, next): (Kind, u64), policy: Policy, pace: Pace) -> Self {
         let (held_up, forgotten, untold, waiting, come, runs, story) = <_>::default();
@@ -116,6 +104,7 @@ impl Reference {
             kind,
             rule: 0,
             held_up,
+            is_taken_up: true,
             forgotten,
             untold,
             waiting,
@@ -255,6 +244,7 @@ impl Reference {
     fn finish_one(&mut self) -> bool {
         let over = self.runs.iter().position(|run| run.end <= self.now);
         let Some(run) = over.map(|over| self.runs.remove(over)) else { return false };
+        self.is_taken_up |= !self.is_held_up();
         for waiting in &mut self.waiting {
             if let Some((_, since)) = waiting.follows.as_mut().filter(|(of, _)| *of == run.number) {
                 *since = self.now;
@@ -281,6 +271,12 @@ impl Reference {
         self.start(Some(self.rule), fire);
     }
 
+    fn is_held_up(&self) -> bool {
+        // A new rule waits for a run of a delay or a one-time task.
+        let holds_up = |run: &Run| run.rule.and_then(|rule| self.held_up.get(rule)) == Some(&true);
+        self.is_alone() && !self.runs.is_empty() || self.runs.iter().any(holds_up)
+    }
+
     fn start_one(&mut self) -> bool {
         let is_busy = self.is_alone() && !self.runs.is_empty();
         if self.wants_manual && !is_busy {
@@ -289,9 +285,7 @@ impl Reference {
             self.start(None, !self.now);
             return true;
         }
-        // A new rule waits for a run of a delay or a one-time task.
-        let holds_up = |run: &Run| run.rule.and_then(|rule| self.held_up.get(rule)) == Some(&true);
-        if is_busy || self.is_paused() || self.runs.iter().any(holds_up) {
+        if self.is_held_up() || self.is_paused() {
             return false;
         }
         let (Some(first), Some(last)) = (self.waiting.first(), self.waiting.last().copied()) else {
@@ -335,12 +329,30 @@ impl Reference {
 
     /// Goes by another rule, which first fires then.
     pub(super) fn reschedule(&mut self, (kind, next): (Kind, u64)) {
+        if self.is_taken_up {
+            self.end_rule();
+        } else {
+            self.forgotten.append(&mut self.untold);
+            self.waiting.clear();
+        }
         self.rule += 1;
         self.held_up.push(!self.has_schedule());
-        self.forgotten.append(&mut self.untold);
-        self.waiting.clear();
+        self.is_taken_up = !self.is_held_up();
         self.runs.iter_mut().for_each(|run| run.is_awaited = false);
         (self.kind, self.next) = (kind, next);
+    }
+
+    /// Whatever has come and waits will not start, nor what comes just now during a run.
+    fn end_rule(&mut self) {
+        let is_paused = self.is_paused() && !matches!(self.kind, Kind::Once);
+        let reason = if is_paused { SkipReason::Paused } else { SkipReason::Rescheduled };
+        self.skip(reason, |_| true);
+        if let Some(fate) = self.story.fates.get_mut(&self.now)
+            && *fate == Fate::Skipped(SkipReason::Overlap)
+        {
+            *fate = Fate::Skipped(reason);
+        }
+        self.untold.clear();
     }
 
     pub(super) fn pause(&mut self, until: u64) {
