@@ -102,11 +102,14 @@ fn fail_at_once() {
 }
 
 /// Runs one test in a process of its own with a bug planted: whether it passed, and what it said.
+///
+/// Each of these bugs needs few preemptions, and among few it is found soon: at a greater bound many
+/// interleavings without it come first.
 fn run_twin(test: &str, plant: &str) -> (bool, String) {
-    let this = env::current_exe().expect("the program of this test");
-    let output =
-        Command::new(this).args([test, "--exact", "--nocapture"]).env(PLANT, plant).output();
-    let output = output.expect("the twin can be started");
+    let mut twin = Command::new(env::current_exe().expect("the program of this test"));
+    twin.args([test, "--exact", "--nocapture"]).env(PLANT, plant);
+    twin.env("LOOM_MAX_PREEMPTIONS", PREEMPTIONS.to_string()).env_remove("LOOM_MAX_DURATION");
+    let output = twin.output().expect("the twin can be started");
     (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
