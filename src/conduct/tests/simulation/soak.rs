@@ -151,7 +151,8 @@ fn soak(thread: u64, firings: u64, clock: &SystemClock) -> Result<Sum, String> {
         let seed = 1_000_000 * thread + sum.worlds;
         let most = FIRINGS_OF_A_WORLD.min(firings / 8 + 1).min(firings - sum.firings);
         // Told at once: the other thread plays on, and its fault is worth as much.
-        sum = sum.plus(live(seed, most).inspect_err(|fault| eprintln!("thread {thread}: {fault}"))?);
+        sum =
+            sum.plus(live(seed, most).inspect_err(|fault| eprintln!("thread {thread}: {fault}"))?);
         if sum.firings * 10 / firings > told {
             told = sum.firings * 10 / firings;
             let seconds = clock.now().since(Tick::ZERO).as_secs();
