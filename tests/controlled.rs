@@ -144,7 +144,7 @@ fn the_first_run_of_all_finds_every_task() {
         .task("last", Schedule::once("1h"), |_| {})
         .spawn()
         .unwrap();
-    clock.await_parked(1);
+    clock.await_parked(THREADS);
     assert_eq!(found.try_recv().unwrap(), ["controlled::looks_around", "last"]);
     scheduler.shutdown().unwrap();
 }
