@@ -56,7 +56,7 @@
 //! | cancel run | a wait between attempts | the run is over at once; outcome `Cancelled` |
 //! | cancel run | a task | goes on with its next fire time |
 //! | cancel | a run in progress | it is asked to stop as by cancel run; the task ends with it |
-//! | reschedule | a fire time that has come and was not started | it is skipped as `rescheduled`, in a pause as `paused`; so is one whose jitter is not over |
+//! | reschedule | a fire time that has come and was not started | it is skipped as `rescheduled`, in a pause as `paused` unless it is a one-time task's; so is one whose jitter is not over |
 //! | reschedule | a run in progress | the new rule counts from the call; `overlap` decides about what comes before the run ends; with `allow`, what comes during a run of a delay or once is late |
 //! | jitter | any rule | the same delay in every process: of the seed, the name of the task, and the fire time |
 //!

@@ -160,6 +160,7 @@ impl Header {
     /// Counts a run that begins, and says its number; called under the task's lock.
     pub(crate) fn count_run(&self) -> u64 {
         let Some(traits) = &self.traits else { return 1 };
+        // ORDERING: relaxed is enough, see `runs`. No two threads count at once.
         let number = traits.runs.load(Ordering::Relaxed) + 1;
         traits.runs.store(number, Ordering::Relaxed);
         number

@@ -89,7 +89,8 @@ pub trait Clock: fmt::Debug + Send + Sync {
     fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>);
 
     /// As [`wait`](Self::wait), but ends as near to `until` as can be, whatever that costs. The system's
-    /// clock spins for the last 200 µs; a clock that has no better way waits as usual.
+    /// clock spins for the last 200 µs, and returns once before it does, so that what its caller looks at
+    /// is in the cache; a clock that has no better way waits as usual.
     fn wait_precisely(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
         self.wait(gate, seen, until);
     }

@@ -10,6 +10,7 @@ use scheduler_core::Trigger;
 use scheduler_core::TriggerContext;
 
 use super::stage::*;
+use crate::conduct::Control;
 use crate::conduct::Misfire;
 use crate::conduct::Overlap;
 use crate::conduct::Policy;
@@ -127,20 +128,28 @@ fn what_came_in_a_pause_is_told_as_paused() {
     }
 }
 
-#[test]
-fn what_came_before_the_end_of_a_pause_is_told_as_paused() {
+/// What is heard of a task of a rate whose first run takes 5.5 s, during which this happens to it.
+fn heard_of(happens: impl FnOnce(&mut Stage, &Control)) -> String {
     let mut stage = Stage::new();
     let control = stage.task(rate(1_000), overlap(Overlap::QueueOne), first_takes(5_500));
-    stage.until(1_500);
-    control.pause(None, None).unwrap();
-    stage.until(2_500);
-    control.resume().unwrap();
-    stage.until(4_500);
-    control.reschedule(rate(10_000)).unwrap();
+    happens(&mut stage, &control);
     stage.until(15_000);
+    stage.heard()
+}
+
+#[test]
+fn what_came_before_the_end_of_a_pause_is_told_as_paused() {
+    let heard = heard_of(|stage, control| {
+        stage.until(1_500);
+        control.pause(None, None).unwrap();
+        stage.until(2_500);
+        control.resume().unwrap();
+        stage.until(4_500);
+        control.reschedule(rate(10_000)).unwrap();
+    });
     let expected = "start 0 | paused 1.5 | resumed 2.5 | overlap 1 | paused 2 | overlap 3 \
                     | rescheduled 4 | rule 5.5 | start 14.5";
-    assert_eq!(stage.heard(), expected);
+    assert_eq!(heard, expected);
 }
 
 #[test]
@@ -157,43 +166,40 @@ fn a_rule_that_was_replaced_before_it_was_gone_by_has_asked_for_nothing() {
 
 #[test]
 fn what_came_in_a_pause_that_ends_just_before_the_call_is_told_as_paused() {
-    let mut stage = Stage::new();
-    let control = stage.task(rate(1_000), overlap(Overlap::QueueOne), first_takes(5_500));
-    stage.until(1_500);
-    control.pause(None, None).unwrap();
-    stage.until(3_500);
-    control.resume().unwrap();
-    control.reschedule(rate(10_000)).unwrap();
-    stage.until(14_000);
+    let heard = heard_of(|stage, control| {
+        stage.until(1_500);
+        control.pause(None, None).unwrap();
+        stage.until(3_500);
+        control.resume().unwrap();
+        control.reschedule(rate(10_000)).unwrap();
+    });
     let expected =
         "start 0 | paused 1.5 | resumed 3.5 | overlap 2 x2 | paused 3 | rule 5.5 | start 13.5";
-    assert_eq!(stage.heard(), expected);
+    assert_eq!(heard, expected);
 }
 
 #[test]
 fn a_pause_whose_time_is_over_has_ended_before_the_call() {
-    let mut stage = Stage::new();
-    let control = stage.task(rate(1_000), overlap(Overlap::QueueOne), first_takes(5_500));
-    stage.until(1_500);
-    control.pause(None, Some(start() + s(3))).unwrap();
-    stage.until(4_500);
-    control.reschedule(rate(10_000)).unwrap();
-    stage.until(15_000);
+    let heard = heard_of(|stage, control| {
+        stage.until(1_500);
+        control.pause(None, Some(start() + s(3))).unwrap();
+        stage.until(4_500);
+        control.reschedule(rate(10_000)).unwrap();
+    });
     let expected = "start 0 | paused 1.5 | resumed 4.5 | overlap 1 | paused 2 | overlap 3 \
                     | rescheduled 4 | rule 5.5 | start 14.5";
-    assert_eq!(stage.heard(), expected);
+    assert_eq!(heard, expected);
 }
 
 #[test]
 fn a_pause_after_the_call_has_no_say_about_what_had_come_before() {
-    let mut stage = Stage::new();
-    let control = stage.task(rate(1_000), overlap(Overlap::QueueOne), first_takes(5_500));
-    stage.until(3_500);
-    control.reschedule(rate(10_000)).unwrap();
-    control.pause(None, None).unwrap();
-    control.resume().unwrap();
-    stage.until(14_000);
+    let heard = heard_of(|stage, control| {
+        stage.until(3_500);
+        control.reschedule(rate(10_000)).unwrap();
+        control.pause(None, None).unwrap();
+        control.resume().unwrap();
+    });
     let expected = "start 0 | paused 3.5 | resumed 3.5 | overlap 2 x2 | rescheduled 3 | rule 5.5 \
                     | start 13.5";
-    assert_eq!(stage.heard(), expected);
+    assert_eq!(heard, expected);
 }
