@@ -167,6 +167,19 @@ impl<T> Agenda<T> {
         Some((key.sequence, item))
     }
 
+    /// Takes the first item of the monotonic clock, if it is due now and before this time, and tells its sequence.
+    #[inline]
+    pub(crate) fn pop_due_before(&mut self, earliest: Tick, now: Now) -> Option<(u64, T)> {
+        let (line, tick) = (self.line.first(), self.ticks.first());
+        let first = earlier(line, tick)?;
+        let due = Tick::from_nanos(first.due);
+        if due >= earliest || due > now.tick {
+            return None;
+        }
+        let (key, item) = if line == Some(first) { self.line.pop()? } else { self.ticks.pop()? };
+        Some((key.sequence, item))
+    }
+
     /// The key of the first item of the monotonic clock.
     #[inline]
     fn first_tick(&mut self) -> Option<Key> {

@@ -137,6 +137,35 @@ impl<I: Item> Core<I> {
         Take::Wait(self.roster.park(worker, now.tick, looks, may_leave))
     }
 
+    /// Whether a worker that takes one task after the other changes nothing else: nobody waits who would have to
+    /// lead instead, and nothing for the wall clock.
+    #[inline]
+    pub(crate) fn may_relay(&self) -> bool {
+        self.state == RunState::Running
+            && self.roster.anyone_waiting().is_none()
+            && !self.agenda.waits_for_the_wall()
+    }
+
+    /// Gives a worker whose task has ended the first task, if that is due and before all that are due at
+    /// `earliest` or later. To be asked while it [may](Self::may_relay).
+    #[inline]
+    pub(crate) fn relay(
+        &mut self,
+        worker: WorkerNumber,
+        has_run: bool,
+        earliest: Tick,
+        now: Now,
+    ) -> Option<I> {
+        let running = self.roster.running_mut(worker)?;
+        let (sequence, Entry { kind, item }) = self.agenda.pop_due_before(earliest, now)?;
+        let former = std::mem::replace(running, Running { kind, sequence });
+        let (rang, rings) = (former.kind == Kind::Alarm, kind == Kind::Alarm);
+        self.alarms -= usize::from(rings);
+        self.ringing = self.ringing + usize::from(rings) - usize::from(rang);
+        self.completed += u64::from(has_run && !rang);
+        Some(item)
+    }
+
     /// Whether there is a task to run before all that are due at this time or later.
     #[inline]
     pub(crate) fn has_due_before(&mut self, earliest: Tick, now: Now) -> bool {

@@ -21,6 +21,7 @@ use crate::task::AnyTask;
 use crate::task::any::Farewell;
 use crate::time::Due;
 use crate::time::Now;
+use crate::time::Tick;
 use crate::unwind::drop_contained;
 
 pub(super) struct Locked {
@@ -147,6 +148,35 @@ impl Shell {
         if !mail.is_empty() {
             collect_all(core, mail, effects);
         }
+    }
+
+    /// What a worker whose task has ended is to run next, where the core has to see to nothing else: see
+    /// [`Core::relay`].
+    #[inline]
+    pub(super) fn relay(
+        &self,
+        locked: &mut Locked,
+        worker: WorkerNumber,
+        has_run: bool,
+        earliest: Tick,
+        now: Now,
+    ) -> Option<AnyItem> {
+        let Locked { core, mail, .. } = locked;
+        if !core.may_relay() {
+            return None;
+        }
+        let task = core.relay(worker, has_run, earliest, now);
+        if task.is_some() || earliest > now.tick {
+            return task;
+        }
+        // The first of what is staged may be due before all that is in the queue.
+        self.inbox.take(mail);
+        if !mail.withdrawals.is_empty() {
+            return None;
+        }
+        mail.letters.drain(..).for_each(|letter| core.collect(letter));
+        mail.trim();
+        core.relay(worker, has_run, Tick::MAX, now)
     }
 
     /// The lock before a step that closes the pool: what was staged by then is taken in by that step, and

@@ -1,40 +1,36 @@
 //! A worker's post: where it waits, and what it has in hand.
 //!
-//! The core knows *that* a worker is busy, and with which task by its number; the task itself lies on the
-//! desk of its worker. So nobody touches a task's memory while the lock of the pool is held, and a worker
-//! that takes one looks at nothing that others write.
+//! The core knows *that* a worker is busy, and with which task by its number; the task itself is in the hands of
+//! its worker. So nobody touches a task's memory while the lock of the pool is held, and a worker
+//! that takes one looks at nothing that others write. A request to stop a run finds the task on the desk, where it
+//! is laid as soon as the request could matter to anybody: when the run is looked at.
 
 use std::sync::Arc;
 
 use super::item::AnyItem;
 use crate::sync::Mutex;
 use crate::sync::planted;
+use crate::task::current::Desk;
 use crate::time::Gate;
 
 /// Where a worker waits, and what it has in hand.
 #[derive(Debug)]
 pub(super) struct Post {
     pub(super) gate: Arc<Gate>,
-    desk: Mutex<Desk>,
+    desk: Mutex<OnDesk>,
 }
 
 #[derive(Debug, Default)]
-struct Desk {
+struct OnDesk {
     task: Option<AnyItem>,
     /// The number of a task that was to be asked to stop before it lay here.
     to_stop: Option<u64>,
 }
 
-impl Post {
-    pub(super) fn new() -> Self {
-        Self { gate: Arc::new(Gate::new()), desk: Mutex::new(Desk::default()) }
-    }
-
-    /// Lays the task on the desk that the worker is about to run.
-    ///
+impl Desk for Post {
     /// RACE: the core knows of the run before it lies here. A request to stop it that comes in between
     /// is left on the desk, and is found now.
-    pub(super) fn lay(&self, task: &AnyItem) {
+    fn lay(&self, task: &AnyItem) {
         let is_to_stop = {
             let mut desk = self.desk.lock();
             desk.task = Some(Arc::clone(task));
@@ -45,14 +41,19 @@ impl Post {
         }
     }
 
-    /// Takes away what lies on the desk.
-    pub(super) fn clear(&self) -> Option<AnyItem> {
-        self.desk.lock().task.take()
+    fn clear(&self) {
+        drop(self.take());
+    }
+}
+
+impl Post {
+    pub(super) fn new() -> Self {
+        Self { gate: Arc::new(Gate::new()), desk: Mutex::new(OnDesk::default()) }
     }
 
-    /// What the worker has in hand.
-    pub(super) fn task(&self) -> Option<AnyItem> {
-        self.desk.lock().task.clone()
+    /// Takes away what lies on the desk.
+    pub(super) fn take(&self) -> Option<AnyItem> {
+        self.desk.lock().task.take()
     }
 
     /// Asks the run of a task to stop, which the core has given to the worker.

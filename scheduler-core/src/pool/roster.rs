@@ -139,6 +139,12 @@ impl Roster {
         running
     }
 
+    /// What a worker runs, if it runs anything.
+    #[inline]
+    pub(crate) fn running_mut(&mut self, worker: WorkerNumber) -> Option<&mut Running> {
+        self.seat_mut(worker)?.running.as_mut()
+    }
+
     fn seat_mut(&mut self, worker: WorkerNumber) -> Option<&mut Seat> {
         self.seats.iter_mut().find(|seat| seat.worker == worker)
     }

@@ -118,7 +118,14 @@ impl Shell {
         now: Now,
     ) -> Take<AnyItem> {
         let mut locked = self.locked.lock();
-        let is_first = locked.core.has_due_before(self.inbox.earliest(), now);
+        let earliest = self.inbox.earliest();
+        if let Done::Ended | Done::Skipped = done {
+            let has_run = matches!(done, Done::Ended);
+            if let Some(task) = self.relay(&mut locked, worker, has_run, earliest, now) {
+                return Take::Run(task);
+            }
+        }
+        let is_first = locked.core.has_due_before(earliest, now);
         let step = |core: &mut Core<AnyItem>, effects: &mut Effects<AnyItem>| {
             core.next(worker, done, now, effects)
         };
@@ -166,12 +173,14 @@ impl Shell {
 
     pub(super) fn shutdown_now(&self) -> Vec<AnyItem> {
         let now = Now::read(&*self.clock);
-        let closed = self.lock_closed();
-        let mut drained =
-            self.alter_locked(closed, |core, effects| core.shutdown_now(now, effects)).0;
+        let mut seen = Vec::new();
         if planted("L10") {
-            let posts = self.locked.lock().posts.clone();
-            drained.extend(posts.iter().filter_map(|(_, post)| post.task()));
+            self.look(|core| core.for_each(&mut |_, task| seen.push(Arc::clone(task))));
+        }
+        let closed = self.lock_closed();
+        let drained = self.alter_locked(closed, |core, effects| core.shutdown_now(now, effects)).0;
+        if planted("L10") {
+            return seen;
         }
         drained
     }
@@ -245,7 +254,7 @@ impl Shell {
     fn close_post(&self, worker: WorkerNumber) -> Option<AnyItem> {
         let post = self.post(worker)?;
         self.locked.lock().posts.retain(|(number, _)| *number != worker);
-        post.clear()
+        post.take()
     }
 
     pub(super) fn announce_refusal(&self, worker: WorkerNumber, reason: &str) {

@@ -16,6 +16,8 @@ use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
 use crate::time::WallTime;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 
 /// A task that is nothing but its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,4 +125,108 @@ fn a_worker_goes_on_in_the_step_that_sees_to_others() {
     let mut effects = Effects::new();
     assert_eq!(core.next(1, done, at(0), &mut effects), Take::Run(Plain(8)));
     assert_eq!(effects.take_rare().map(|rare| rare.start.len()), Some(1));
+}
+
+/// What has happened in a step: what the worker got, and whom the others are to wake or start.
+fn told(take: &Take<Plain>, mut effects: Effects<Plain>) -> String {
+    let rare = effects.take_rare();
+    format!("{take:?}, {:?}, {rare:?}, {:?}", woken(&effects), effects.release)
+}
+
+fn step(core: &mut Core<Plain>, worker: u64, done: Done<Plain>, now: Now) -> (Take<Plain>, String) {
+    let mut effects = Effects::new();
+    let take = core.next(worker, done, now, &mut effects);
+    let told = told(&take, effects);
+    (take, told)
+}
+
+/// As [`step`], by the short way where there is one.
+fn short_step(core: &mut Core<Plain>, worker: u64, done: Done<Plain>, now: Now) -> (String, bool) {
+    let has_run = matches!(done, Done::Ended);
+    if (has_run || matches!(done, Done::Skipped))
+        && core.may_relay()
+        && let Some(task) = core.relay(worker, has_run, Tick::MAX, now)
+    {
+        return (told(&Take::Run(task), Effects::new()), true);
+    }
+    (step(core, worker, done, now).1, false)
+}
+
+/// One core whose workers take the short way, and one whose workers do not.
+struct Both {
+    long: Core<Plain>,
+    short: Core<Plain>,
+    busy: [bool; 4],
+    now: Now,
+    relays: u32,
+}
+
+impl Both {
+    fn new() -> Self {
+        Self { long: core(3), short: core(3), busy: [false; 4], now: at(100), relays: 0 }
+    }
+
+    fn act(&mut self, number: u64, (action, worker, choice): (u8, u64, u64)) {
+        match action {
+            0..=2 => {
+                let kinds = [Kind::OneShot, Kind::Recurring, Kind::Alarm];
+                let due = self.now.tick.as_nanos() + choice - 30;
+                let kind = kinds[choice as usize % 3];
+                self.admit(number, kind, Due::Tick(Tick::from_nanos(due)));
+            }
+            3 => self.now = at(self.now.tick.as_nanos() + choice),
+            4 if choice < 2 => {
+                let due = WallTime::from_nanos(if choice == 0 { 0 } else { i64::MAX });
+                self.admit(number, Kind::OneShot, Due::Wall(due));
+            }
+            _ => self.turn(number, worker, choice % 3),
+        }
+        assert_eq!(format!("{:?}", self.long.stats()), format!("{:?}", self.short.stats()));
+        assert_eq!(self.long.calm(), self.short.calm());
+        assert_eq!(self.long.first_due(self.now), self.short.first_due(self.now));
+    }
+
+    fn admit(&mut self, number: u64, kind: Kind, due: Due) {
+        let now = self.now;
+        let [long, short] = [&mut self.long, &mut self.short].map(|core| {
+            let mut effects = Effects::new();
+            let taken = core.admit(Plain(number), kind, due, now, &mut effects);
+            (taken, woken(&effects))
+        });
+        assert_eq!(long, short);
+    }
+
+    /// A worker comes back with what it has done, or looks for something to do.
+    fn turn(&mut self, number: u64, worker: u64, choice: u64) {
+        let (now, is_busy) = (self.now, &mut self.busy[worker as usize]);
+        let is_free = !*is_busy;
+        let done = || match choice {
+            _ if is_free => Done::Nothing,
+            0 => Done::Recurs(Plain(1000 + number), Due::Tick(now.tick)),
+            1 => Done::Skipped,
+            _ => Done::Ended,
+        };
+        let (take, long) = step(&mut self.long, worker, done(), now);
+        let (short, is_relay) = short_step(&mut self.short, worker, done(), now);
+        assert_eq!(long, short);
+        *is_busy = matches!(take, Take::Run(_));
+        self.relays += u32::from(is_relay);
+    }
+}
+
+/// A worker that gets its next task by the short way leaves the core as it would have by the long one.
+#[test]
+fn a_relay_is_a_step() {
+    let relays = std::cell::Cell::new(0);
+    let histories = prop::collection::vec((0..8u8, 1..4u64, 0..60u64), 1..150);
+    let played = TestRunner::default().run(&histories, |history| {
+        let mut both = Both::new();
+        for (number, action) in (0..).zip(history) {
+            both.act(number, action);
+        }
+        relays.set(relays.get() + both.relays);
+        Ok(())
+    });
+    assert_eq!(played, Ok(()));
+    assert!(relays.get() > 500, "only {} relays", relays.get());
 }

@@ -135,7 +135,7 @@ impl VirtualCrew {
             return Begun::Left;
         };
         let bench = worker::Bench { shell: &shell, worker, post: &post };
-        match bench.take(worker::Last::Nothing) {
+        match bench.take() {
             worker::Taken::Run(run) => {
                 let executed = Some(worker::execute(&bench, run));
                 Begun::Run(VirtualRun { shell, executed })

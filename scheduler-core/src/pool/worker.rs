@@ -1,8 +1,8 @@
 //! One worker's life: take, run, settle, again.
 //!
-//! The steps of a run are functions of their own, because a virtual worker takes them one by one:
-//! [`Bench::take`] claims a task, [`execute`] runs its body, [`finish`] makes the outcome known. A thread
-//! does the last two in one.
+//! A thread claims a task, runs it and makes the outcome known in one ([`Bench::run_through`]). A virtual worker
+//! takes the steps one by one: [`Bench::take`] claims a task, [`execute`] runs its body, [`finish`] makes the
+//! outcome known.
 
 use std::sync::Arc;
 
@@ -17,15 +17,17 @@ use crate::task::Home;
 use crate::task::Run;
 use crate::task::TaskState;
 use crate::task::any;
+use crate::task::any::RanThrough;
 use crate::task::any::Verdict;
+use crate::task::current;
+use crate::task::current::Desk;
 use crate::task::state::Suspend;
-use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
 
 /// What a worker got when it asked for something to do.
-pub(super) enum Taken {
-    Run(Run),
+pub(super) enum Taken<R> {
+    Run(R),
     Waits(Option<Tick>),
     Leaves,
 }
@@ -61,89 +63,101 @@ impl Executed {
 pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
     let presence = Presence { shell, worker, has_left: false };
     let Some(post) = shell.post(worker) else { return };
+    let seat = current::sit_down(Arc::clone(&post) as Arc<dyn Desk>);
     let bench = Bench { shell, worker, post: &post };
     shell.clock.sharpen();
     shell.worker_arrived(worker);
-    let mut last = Last::Nothing;
+    let mut done = Done::Nothing;
     loop {
         let seen = post.gate.epoch();
-        match bench.take(std::mem::replace(&mut last, Last::Nothing)) {
-            Taken::Run(run) => last = bench.run_through(run),
+        match bench.claim(std::mem::replace(&mut done, Done::Nothing)) {
+            Taken::Run((task, now)) => done = bench.run_through(task, now),
             Taken::Waits(until) => shell.wait(&post.gate, seen, until),
             Taken::Leaves => break,
         }
     }
+    drop(seat);
     presence.leave();
 }
 
 impl Bench<'_> {
-    /// Gives back what the worker has run, and claims the next task that can be run.
-    pub(super) fn take(&self, last: Last) -> Taken {
-        let mut last = last;
+    /// Gives back what the worker has run, and claims the next task, which may have ended.
+    fn claim(&self, done: Done<AnyItem>) -> Taken<(AnyItem, Now)> {
+        let mut in_hand = InHand { post: self.post, done };
         loop {
             let now = Now::read(&*self.shell.clock);
-            let task = match self.shell.next(self.worker, last.clear(self.post), now) {
+            match self.shell.next(self.worker, in_hand.release(), now) {
                 Take::Wait(until) => return Taken::Waits(until),
                 Take::Leave => return Taken::Leaves,
-                Take::Again => {
-                    last = Last::Nothing;
-                    continue;
-                }
-                Take::Run(task) => task,
+                Take::Again => {}
+                Take::Run(task) => return Taken::Run((task, now)),
+            }
+        }
+    }
+
+    /// Claims the next task that can be run, for a virtual worker.
+    pub(super) fn take(&self) -> Taken<Run> {
+        let mut done = Done::Nothing;
+        loop {
+            let (task, now) = match self.claim(done) {
+                Taken::Run(claimed) => claimed,
+                Taken::Waits(until) => return Taken::Waits(until),
+                Taken::Leaves => return Taken::Leaves,
             };
             self.post.lay(&task);
-            if let Some(run) = begin(self.shell, task, now) {
-                return Taken::Run(run);
+            cancel_if_overdue(self.shell, &task, now);
+            if let Some(begun) = task.begin(now) {
+                return Taken::Run(Run::new(task, begun));
             }
-            last = Last::Skipped;
+            self.post.clear();
+            done = Done::Skipped;
         }
     }
 
-    /// Executes the body of a claimed task, and makes the outcome known.
-    fn run_through(&self, run: Run) -> Last {
-        run.enter(|run| match run.task().run(run, &**self.shell) {
-            Some(verdict) => verdict.into(),
-            None => suspend(self.shell, self.worker, run),
-        })
+    /// Runs a claimed task, and makes the outcome known.
+    ///
+    /// What has ended is dropped before the pool hears of that, which may be its end; it contains by itself
+    /// what its user's destructors do.
+    fn run_through(&self, task: AnyItem, now: Now) -> Done<AnyItem> {
+        cancel_if_overdue(self.shell, &task, now);
+        match task.run_through(now, &**self.shell, true) {
+            None => Done::Skipped,
+            Some(RanThrough::Over(verdict, task)) => done(verdict, task),
+            Some(RanThrough::Pending(run)) => {
+                run.enter(|run| suspend(self.shell, self.worker, run.task()));
+                Done::Nothing
+            }
+        }
     }
 }
 
-/// What has become of the task that lies on the desk.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Last {
-    /// There is none, or it is among the suspended.
-    Nothing,
-    Skipped,
-    Ended,
-    Recurs(Due),
+/// What a worker has done that still has it in hand: it lays it on its desk where its clock panics, so that the
+/// pool can cancel it.
+struct InHand<'a> {
+    post: &'a Post,
+    done: Done<AnyItem>,
 }
 
-impl From<Verdict> for Last {
+impl InHand<'_> {
     #[inline]
-    fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Requeue(due) => Self::Recurs(due),
-            Verdict::Ended(_) => Self::Ended,
+    fn release(&mut self) -> Done<AnyItem> {
+        std::mem::replace(&mut self.done, Done::Nothing)
+    }
+}
+
+impl Drop for InHand<'_> {
+    fn drop(&mut self) {
+        if let Done::Recurs(task, _) = &self.done {
+            self.post.lay(task);
         }
     }
 }
 
-impl Last {
-    /// Clears the desk. Before the pool hears of that, which may be its end; and not before the clock has
-    /// answered: what lies on the desk of a worker that dies is cancelled.
-    #[inline]
-    fn clear(self, post: &Post) -> Done<AnyItem> {
-        let task = post.clear();
-        match (self, task) {
-            (Self::Recurs(due), Some(task)) => return Done::Recurs(task, due),
-            // Contains by itself what its user's destructors do.
-            (_, task) => drop(task),
-        }
-        match self {
-            Self::Nothing => Done::Nothing,
-            Self::Skipped => Done::Skipped,
-            Self::Ended | Self::Recurs(_) => Done::Ended,
-        }
+#[inline]
+fn done(verdict: Verdict, task: AnyItem) -> Done<AnyItem> {
+    match verdict {
+        Verdict::Requeue(due) => Done::Recurs(task, due),
+        Verdict::Ended(_) => Done::Ended,
     }
 }
 
@@ -156,30 +170,35 @@ pub(super) fn execute(bench: &Bench<'_>, run: Run) -> Executed {
 /// Makes the outcome of a virtual worker's run known, and gives the task back to the pool.
 pub(super) fn finish(shell: &Arc<Shell>, executed: Executed) {
     let Executed { worker, run, result } = executed;
-    let last = match result {
-        any::Executed::Pending => suspend(shell, worker, &run),
-        any::Executed::Over => run.enter(|run| run.task().settle(run, &**shell).into()),
+    let post = shell.post(worker);
+    let done = match result {
+        any::Executed::Pending => {
+            suspend(shell, worker, run.task());
+            Done::Nothing
+        }
+        any::Executed::Over => {
+            let verdict = run.clone().enter(|run| run.task().settle(run, &**shell));
+            done(verdict, run.into_task())
+        }
     };
-    if let Some(post) = shell.post(worker) {
-        shell.settle(worker, last.clear(&post));
+    if let Some(post) = post {
+        post.clear();
+        shell.settle(worker, done);
     }
 }
 
 #[inline]
-fn begin(shell: &Arc<Shell>, task: AnyItem, now: Now) -> Option<Run> {
+fn cancel_if_overdue(shell: &Arc<Shell>, task: &AnyItem, now: Now) {
     if task.header().is_overdue(now.tick) {
-        shell.cancel(&task);
+        shell.cancel(task);
     }
-    let begun = task.begin(now)?;
-    Some(Run::new(task, begun))
 }
 
 /// Lets go of a run whose future is pending.
 ///
 /// RACE: the waker may be called at any time. The pool lists the task among the suspended *before*
 /// the state says so, because from then on a wake puts the task back into the queue.
-fn suspend(shell: &Arc<Shell>, worker: WorkerNumber, run: &Run) -> Last {
-    let task = run.task();
+fn suspend(shell: &Arc<Shell>, worker: WorkerNumber, task: &AnyItem) {
     shell.suspend(worker, task);
     match task.suspend() {
         Suspend::Suspended => {}
@@ -187,7 +206,6 @@ fn suspend(shell: &Arc<Shell>, worker: WorkerNumber, run: &Run) -> Last {
         Suspend::WasCancelled if planted("L12 cancel") => {}
         Suspend::WasCancelled => shell.withdraw(&**task),
     }
-    Last::Nothing
 }
 
 /// A worker's presence in its pool; if its thread unwinds, the pool loses it and replaces it.
@@ -215,13 +233,17 @@ impl Drop for Presence<'_> {
 
 /// Runs a task that is in no pool's queue on the calling thread, once.
 pub(super) fn run_outside(shell: &Arc<Shell>, task: &AnyItem) {
-    let Some(run) = begin(shell, Arc::clone(task), Now::read(&*shell.clock)) else { return };
-    run.enter(|run| {
-        let is_pending = task.run(run, &**shell).is_none();
-        if is_pending && task.suspend() == Suspend::WasCancelled {
-            shell.announce_end(&**task, TaskState::Cancelled);
-        }
-    });
+    let now = Now::read(&*shell.clock);
+    cancel_if_overdue(shell, task, now);
+    match Arc::clone(task).run_through(now, &**shell, false) {
+        None => return,
+        Some(RanThrough::Over(..)) => {}
+        Some(RanThrough::Pending(run)) => run.enter(|_| {
+            if task.suspend() == Suspend::WasCancelled {
+                shell.announce_end(&**task, TaskState::Cancelled);
+            }
+        }),
+    }
     shell.cancel(task);
 }
 

@@ -2,25 +2,21 @@
 //!
 //! What is due when it comes is later than all that came before it, as a rule, and is first when it leaves.
 //! It needs no search for its place, neither then nor when it is taken out: its ticket is its number in
-//! the line. Whatever would come before the last one is refused, and so is what comes when the line is
-//! long: another queue has to take it.
-
-use std::collections::VecDeque;
+//! the line. Whatever would come before the last one is refused, and so is what comes when many have left the
+//! line from its midst: another queue has to take it.
 
 use super::Key;
 use super::Ticket;
+use super::rope::Rope;
 
-/// So many places at most, those of items that have left included: a list that grows is copied.
-const LINE_MAX: usize = 4096;
-
-/// So many places are kept when nobody stands in line.
-const KEPT: usize = 256;
+/// So many places of items at most that have left: they are kept until those before them have left.
+const LEFT_MAX: usize = 4096;
 
 /// Items in the order of their keys.
 #[derive(Debug)]
 pub(crate) struct Line<T> {
     /// INVARIANT: the keys grow, and the first place holds an item.
-    places: VecDeque<(Key, Option<T>)>,
+    places: Rope<(Key, Option<T>)>,
     /// The number of the first place. A number is given once, so that no ticket fits two items.
     number: u64,
     len: usize,
@@ -31,7 +27,7 @@ pub(crate) struct Line<T> {
 impl<T> Line<T> {
     pub(crate) fn new() -> Self {
         let last = Key { due: 0, sequence: 0 };
-        Self { places: VecDeque::new(), number: 0, len: 0, last }
+        Self { places: Rope::new(), number: 0, len: 0, last }
     }
 
     /// How many items there are.
@@ -44,7 +40,8 @@ impl<T> Line<T> {
     pub(crate) fn admits(&self, key: Key) -> Option<Ticket> {
         let is_in_order = self.len == 0 || self.last < key;
         let number = self.number + self.places.len() as u64;
-        (is_in_order && self.places.len() < LINE_MAX).then(|| Ticket::in_line(number))
+        let left = self.places.len() - self.len;
+        (is_in_order && left < LEFT_MAX).then(|| Ticket::in_line(number))
     }
 
     /// Puts in an item that was admitted.
@@ -69,14 +66,17 @@ impl<T> Line<T> {
         let (key, item) = self.places.pop_front()?;
         self.number += 1;
         self.len -= 1;
-        self.trim();
+        if self.places.len() > self.len {
+            self.trim();
+        }
         Some((key, item?))
     }
 
     /// The ticket of the item with this key, if there is one.
     pub(crate) fn seek(&self, key: Key) -> Option<Ticket> {
-        let position = self.places.binary_search_by_key(&key, |(key, _)| *key).ok()?;
-        Some(Ticket::in_line(self.number + position as u64))
+        let position = self.places.partition_point(|(place, _)| *place < key);
+        let (found, _) = self.places.get(position)?;
+        (*found == key).then(|| Ticket::in_line(self.number + position as u64))
     }
 
     pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<T> {
@@ -94,7 +94,7 @@ impl<T> Line<T> {
     /// Takes out all items for which `leaves` holds, in their order.
     pub(crate) fn extract(&mut self, leaves: &mut dyn FnMut(Key, &T) -> bool) -> Vec<(Key, T)> {
         let mut out = Vec::new();
-        for (key, place) in &mut self.places {
+        for (key, place) in self.places.iter_mut() {
             out.extend(place.take_if(|item| leaves(*key, item)).map(|item| (*key, item)));
         }
         self.len -= out.len();
@@ -116,14 +116,10 @@ impl<T> Line<T> {
     }
 
     /// Forgets the places before the first item.
-    #[inline]
     fn trim(&mut self) {
         while let Some((_, None)) = self.places.front() {
             self.places.pop_front();
             self.number += 1;
-        }
-        if self.places.is_empty() && self.places.capacity() > KEPT {
-            self.places.shrink_to(KEPT);
         }
     }
 }
@@ -151,9 +147,9 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_takes_nobody_though_most_have_left_it() {
+    fn a_line_takes_nobody_while_most_have_left_it() {
         let mut line = Line::new();
-        let tickets: Vec<Ticket> = (0..LINE_MAX as u64)
+        let tickets: Vec<Ticket> = (0..=LEFT_MAX as u64)
             .map(|due| {
                 let ticket = line.admits(key(due)).unwrap();
                 line.push(key(due), due);
@@ -166,7 +162,6 @@ mod tests {
         assert!(line.admits(Key { due: u64::MAX, sequence: 0 }).is_none());
         assert_eq!((line.len(), line.pop(), line.len()), (1, Some((key(0), 0)), 0));
         assert!(line.admits(key(0)).is_some());
-        assert!(line.places.capacity() <= KEPT * 2);
     }
 
     proptest! {

@@ -26,6 +26,7 @@ mod heap;
 mod line;
 #[cfg(feature = "bench")]
 pub mod probe;
+mod rope;
 #[cfg(test)]
 mod tests;
 mod wheel;

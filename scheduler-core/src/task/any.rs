@@ -1,5 +1,6 @@
 //! A task whose value type does not matter: what queue, workers and runs know of it.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::task::Waker;
@@ -29,8 +30,16 @@ pub(crate) trait AnyTask: Send + Sync {
     fn execute(&self, run: &Run, witness: &dyn Witness) -> Executed;
     /// Makes the outcome of an executed step known, and says what the pool is to do.
     fn settle(&self, run: &Run, witness: &dyn Witness) -> Verdict;
-    /// Executes one step and settles it, where a worker does both. None when the run's future is pending.
-    fn run(&self, run: &Run, witness: &dyn Witness) -> Option<Verdict>;
+    /// Claims the task, executes one step and settles it, where one thread does it all; none when the task
+    /// has ended. The run of a worker is `hidden` until somebody looks at it.
+    fn run_through(
+        self: Arc<Self>,
+        now: Now,
+        witness: &dyn Witness,
+        is_hidden: bool,
+    ) -> Option<RanThrough>;
+    /// The task as what it is.
+    fn as_any(&self) -> &dyn Any;
     /// Asks the rhythm of a waiting task anew. The pool holds the task, but not in its queue.
     fn renew(&self, now: Now) -> Verdict;
     /// What wakes the task's future.
@@ -79,6 +88,14 @@ pub(crate) struct Farewell {
     pub(crate) say: Box<dyn FnOnce() + Send>,
     /// Whether the task was waiting. The end of one that is being run is reported by its worker.
     pub(crate) was_waiting: bool,
+}
+
+/// What has become of a run of which one step has been executed and settled.
+#[derive(Debug)]
+pub(crate) enum RanThrough {
+    Over(Verdict, Arc<dyn AnyTask>),
+    /// The run's future is pending.
+    Pending(Run),
 }
 
 /// What executing one step has led to.

@@ -14,10 +14,12 @@ use super::any::AnyTask;
 use super::any::Begun;
 use super::any::Cancelled;
 use super::any::Executed;
+use super::any::RanThrough;
 use super::any::Verdict;
 use super::any::Witness;
 use super::conclusion::Tried;
 use super::conclusion::last_outcome;
+use super::current;
 use super::header::EVERY_RUN;
 use super::rhythm::LastRun;
 use super::run::Entry;
@@ -81,11 +83,33 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         }
     }
 
-    /// Runs one step of the body; none where there is no body, because the task was cancelled.
-    fn attempt(&self, run: &Run, witness: &dyn Witness) -> Option<Tried<T, B>> {
-        let mut work = self.slot.lock().take_work()?;
-        let goes_unnoticed = run.is_resumed() || self.goes_unnoticed(witness);
-        let refused = if goes_unnoticed { None } else { witness.begins(run) };
+    /// Claims the task whose lock this is for a run; none when it has ended.
+    fn claim(&self, slot: &mut Slot<T, B>, now: Now) -> Option<Begun> {
+        match slot.state.begin() {
+            Begin::Ended => None,
+            Begin::Resume => {
+                let (number, last) = (self.header.runs(), slot.rare().last?);
+                Some(Begun { number, last, entry: Entry::Resumed })
+            }
+            Begin::Run => {
+                let last = LastRun { due: slot.due(), started: now };
+                let number = self.header.count_run();
+                Some(Begun { number, last, entry: Entry::Begun })
+            }
+        }
+    }
+
+    /// Runs one step of the body.
+    ///
+    /// Others have to find a run that hooks or listeners look at, or whose future may have been given
+    /// it before; so they do that of a task which may have kept it from an earlier run.
+    fn attempt(&self, mut work: Work<B>, run: &Run, witness: &dyn Witness) -> Tried<T, B> {
+        let goes_unnoticed = self.goes_unnoticed(witness);
+        if !goes_unnoticed || run.is_resumed() {
+            current::show();
+        }
+        let is_new = !goes_unnoticed && !run.is_resumed();
+        let refused = if is_new { witness.begins(run) } else { None };
         let step = match refused {
             Some(failure) => Err(failure),
             None => perform(&mut work, &|| Arc::clone(run.task()).waker()),
@@ -94,7 +118,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
             // A future that has panicked must not be polled again.
             drop(catch(|| work.body.abandon_run()));
         }
-        Some(Tried { work, step })
+        Tried { work, step }
     }
 
     fn put_back(&self, tried: Tried<T, B>, run: &Run) {
@@ -148,23 +172,13 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
     }
 
     fn begin(&self, now: Now) -> Option<Begun> {
-        let mut slot = self.slot.lock();
-        match slot.state.begin() {
-            Begin::Ended => None,
-            Begin::Resume => {
-                let (number, last) = (self.header.runs(), slot.rare().last?);
-                Some(Begun { number, last, entry: Entry::Resumed })
-            }
-            Begin::Run => {
-                let last = LastRun { due: slot.due(), started: now };
-                let number = self.header.count_run();
-                Some(Begun { number, last, entry: Entry::Begun })
-            }
-        }
+        self.claim(&mut self.slot.lock(), now)
     }
 
     fn execute(&self, run: &Run, witness: &dyn Witness) -> Executed {
-        let Some(tried) = self.attempt(run, witness) else { return Executed::Pending };
+        let work = self.slot.lock().take_work();
+        let Some(work) = work else { unreachable!("a claimed task has its body") };
+        let tried = self.attempt(work, run, witness);
         let is_pending = tried.is_pending();
         self.put_back(tried, run);
         if is_pending { Executed::Pending } else { Executed::Over }
@@ -180,13 +194,36 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
         }
     }
 
-    fn run(&self, run: &Run, witness: &dyn Witness) -> Option<Verdict> {
-        let tried = self.attempt(run, witness)?;
-        if tried.is_pending() {
-            self.put_back(tried, run);
-            return None;
-        }
-        Some(self.close(tried, run, witness))
+    fn run_through(
+        self: Arc<Self>,
+        now: Now,
+        witness: &dyn Witness,
+        is_hidden: bool,
+    ) -> Option<RanThrough> {
+        let (begun, work) = {
+            let mut slot = self.slot.lock();
+            (self.claim(&mut slot, now)?, slot.take_work()?)
+        };
+        let (verdict, task) = Run::new(self, begun).pass_through(is_hidden, |run| {
+            // The run has the only share that this thread needs.
+            let Some(cell) = run.task().as_any().downcast_ref::<Self>() else {
+                unreachable!("the task is what it was")
+            };
+            let tried = cell.attempt(work, run, witness);
+            if tried.is_pending() {
+                cell.put_back(tried, run);
+                return Err(run.clone());
+            }
+            Ok(cell.close(tried, run, witness))
+        });
+        Some(match verdict {
+            Ok(verdict) => RanThrough::Over(verdict, task),
+            Err(run) => RanThrough::Pending(run),
+        })
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 
     fn renew(&self, now: Now) -> Verdict {

@@ -1,12 +1,28 @@
-//! The run that a thread executes.
+//! The run that a thread executes, and whether others can find it.
 
+use std::cell::Cell;
 use std::cell::RefCell;
+use std::sync::Arc;
 
+use super::any::AnyTask;
 use super::run::Run;
 use crate::sync::local;
 
 local! {
-    static EXECUTED: Executed = const { Executed { current: RefCell::new(None), inner: RefCell::new(Vec::new()) } };
+    static EXECUTED: Executed = const {
+        Executed {
+            current: RefCell::new(None),
+            inner: RefCell::new(Vec::new()),
+            desk: RefCell::new(None),
+            is_hidden: Cell::new(false),
+        }
+    };
+}
+
+/// Where a worker lays the task that it runs, so that others can ask the run to stop.
+pub(crate) trait Desk: Send + Sync {
+    fn lay(&self, task: &Arc<dyn AnyTask>);
+    fn clear(&self);
 }
 
 /// What this thread executes.
@@ -15,45 +31,118 @@ struct Executed {
     current: RefCell<Option<Run>>,
     /// Runs inside that one, the innermost last: a task may run another by hand.
     inner: RefCell<Vec<Run>>,
+    /// The desk of the worker whose thread this is.
+    desk: RefCell<Option<Arc<dyn Desk>>>,
+    /// Whether the current run is a worker's and does not lie on its desk yet.
+    is_hidden: Cell<bool>,
+}
+
+impl Executed {
+    /// Lays the task of the current run on the desk, where nobody has until now.
+    #[inline]
+    fn show(&self) {
+        if self.is_hidden.get() && self.inner.borrow().is_empty() {
+            self.is_hidden.set(false);
+            if let (Some(desk), Some(run)) = (&*self.desk.borrow(), &*self.current.borrow()) {
+                desk.lay(run.task());
+            }
+        }
+    }
+}
+
+/// The calling thread is that of a worker with this desk, while the answer lives.
+pub(crate) fn sit_down(desk: Arc<dyn Desk>) -> Seat {
+    EXECUTED.with(|executed| *executed.desk.borrow_mut() = Some(desk));
+    Seat
+}
+
+/// See [`sit_down`].
+pub(crate) struct Seat;
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        drop(EXECUTED.try_with(|executed| executed.desk.take()));
+    }
 }
 
 /// Looks at the run that the calling thread executes; a thread that is ending may have none any more.
+///
+/// Who looks at a run may wait for the request to stop, so that others have to find it from now on.
 pub(super) fn with<R>(look: impl FnOnce(&Run) -> R) -> Option<R> {
-    let looked = EXECUTED.try_with(|executed| match executed.inner.borrow().last() {
-        Some(inner) => Some(look(inner)),
-        None => executed.current.borrow().as_ref().map(look),
+    let looked = EXECUTED.try_with(|executed| {
+        executed.show();
+        match executed.inner.borrow().last() {
+            Some(inner) => Some(look(inner)),
+            None => executed.current.borrow().as_ref().map(look),
+        }
     });
     looked.ok().flatten()
 }
 
-/// Calls `step` while a run is the current one.
+/// Lays the task of the worker's run that the calling thread executes on its desk.
+pub(super) fn show() {
+    let _ = EXECUTED.try_with(Executed::show);
+}
+
+/// Calls `step` while a run is the current one, and gives its task back.
 ///
-/// The thread's share in the run is the one that is handed in, so that an outermost run costs none.
+/// The thread's share in the run is the one that is handed in, so that an outermost run costs none. A run that
+/// is `hidden` is laid on the desk when somebody looks at it, if at all.
 #[inline]
-pub(super) fn enter<R>(run: Run, step: impl FnOnce(&Run) -> R) -> R {
+pub(super) fn enter<R>(
+    run: Run,
+    is_hidden: bool,
+    step: impl FnOnce(&Run) -> R,
+) -> (R, Arc<dyn AnyTask>) {
     let is_free = EXECUTED
         .try_with(|executed| executed.current.try_borrow_mut().is_ok_and(|run| run.is_none()));
     if is_free.is_ok_and(|is_free| is_free) {
-        EXECUTED.with(|Executed { current, .. }| {
-            *current.borrow_mut() = Some(run);
-            let _outermost = Outermost(current);
-            match &*current.borrow() {
+        EXECUTED.with(|executed| {
+            *executed.current.borrow_mut() = Some(run);
+            executed.is_hidden.set(is_hidden);
+            let outermost = Outermost { executed, is_at_desk: is_hidden };
+            let result = match &*executed.current.borrow() {
                 Some(run) => step(run),
                 None => unreachable!("nobody else takes the run of this thread out"),
-            }
+            };
+            (result, outermost.leave())
         })
     } else {
         let _inner = Inner::enter(run.clone());
-        step(&run)
+        (step(&run), run.into_task())
     }
 }
 
 /// While it lives, the thread executes a run that is not inside another.
-struct Outermost<'a>(&'a RefCell<Option<Run>>);
+struct Outermost<'a> {
+    executed: &'a Executed,
+    is_at_desk: bool,
+}
 
+impl Outermost<'_> {
+    #[inline]
+    fn leave(self) -> Arc<dyn AnyTask> {
+        let is_hidden = self.executed.is_hidden.replace(false);
+        if self.is_at_desk
+            && !is_hidden
+            && let Some(desk) = &*self.executed.desk.borrow()
+        {
+            desk.clear();
+        }
+        match self.executed.current.take() {
+            Some(run) => run.into_task(),
+            None => unreachable!("nobody else takes the run of this thread out"),
+        }
+    }
+}
+
+/// A worker whose thread dies leaves what it runs on its desk.
 impl Drop for Outermost<'_> {
     fn drop(&mut self) {
-        drop(self.0.take());
+        if self.executed.current.borrow().is_some() {
+            self.executed.show();
+            drop(self.executed.current.take());
+        }
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) mod any;
 pub(crate) mod cell;
 mod conclusion;
 mod control;
-mod current;
+pub(crate) mod current;
 mod handle;
 mod header;
 mod pace;

@@ -169,6 +169,11 @@ impl Run {
         self.entry == Entry::Resumed
     }
 
+    /// What is left when the run is over.
+    pub(crate) fn into_task(self) -> Arc<dyn AnyTask> {
+        self.task
+    }
+
     /// The run's task.
     pub(crate) fn task(&self) -> &Arc<dyn AnyTask> {
         &self.task
@@ -177,7 +182,17 @@ impl Run {
     /// Calls `step` as part of this run.
     #[inline]
     pub(crate) fn enter<R>(self, step: impl FnOnce(&Self) -> R) -> R {
-        current::enter(self, step)
+        current::enter(self, false, step).0
+    }
+
+    /// As [`enter`](Self::enter), on the thread of a worker if `is_hidden`, and gives the task back.
+    #[inline]
+    pub(super) fn pass_through<R>(
+        self,
+        is_hidden: bool,
+        step: impl FnOnce(&Self) -> R,
+    ) -> (R, Arc<dyn AnyTask>) {
+        current::enter(self, is_hidden, step)
     }
 
     /// When the run was due, and when it has started.

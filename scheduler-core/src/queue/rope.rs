@@ -1,0 +1,151 @@
+//! A list that grows at one end and shrinks at the other, in pieces, so that growing never copies much.
+
+use std::collections::VecDeque;
+
+/// How many things there are in a piece, at most. Room for so many is kept when there are none.
+const PIECE: usize = 256;
+
+/// A list in pieces.
+///
+/// INVARIANT: the first piece is empty only if the list is, and of the others all but the last are full.
+#[derive(Debug)]
+pub(super) struct Rope<T> {
+    first: VecDeque<T>,
+    others: VecDeque<VecDeque<T>>,
+    len: usize,
+}
+
+impl<T> Rope<T> {
+    pub(super) fn new() -> Self {
+        Self { first: VecDeque::new(), others: VecDeque::new(), len: 0 }
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    pub(super) fn front(&self) -> Option<&T> {
+        self.first.front()
+    }
+
+    #[inline]
+    pub(super) fn push_back(&mut self, thing: T) {
+        if self.len < PIECE && self.others.is_empty() {
+            self.first.push_back(thing);
+        } else {
+            self.push_beyond(thing);
+        }
+        self.len += 1;
+    }
+
+    #[inline(never)]
+    fn push_beyond(&mut self, thing: T) {
+        match self.others.back_mut().filter(|last| last.len() < PIECE) {
+            Some(last) => last.push_back(thing),
+            None => {
+                let mut piece = VecDeque::with_capacity(PIECE);
+                piece.push_back(thing);
+                self.others.push_back(piece);
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn pop_front(&mut self) -> Option<T> {
+        let thing = self.first.pop_front()?;
+        self.len -= 1;
+        if self.first.is_empty() && self.len > 0 {
+            self.begin_piece();
+        }
+        Some(thing)
+    }
+
+    #[inline(never)]
+    fn begin_piece(&mut self) {
+        self.first = self.others.pop_front().unwrap_or_default();
+        if self.others.is_empty() {
+            self.others = VecDeque::new();
+        }
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<&T> {
+        match index.checked_sub(self.first.len()) {
+            None => self.first.get(index),
+            Some(beyond) => self.others.get(beyond / PIECE)?.get(beyond % PIECE),
+        }
+    }
+
+    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        match index.checked_sub(self.first.len()) {
+            None => self.first.get_mut(index),
+            Some(beyond) => self.others.get_mut(beyond / PIECE)?.get_mut(beyond % PIECE),
+        }
+    }
+
+    /// The first index at which `is_before` does not hold; it has to hold for none after that.
+    pub(super) fn partition_point(&self, is_before: impl Fn(&T) -> bool) -> usize {
+        let (mut low, mut high) = (0, self.len);
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.get(middle).is_some_and(&is_before) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.first.iter().chain(self.others.iter().flatten())
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.first.iter_mut().chain(self.others.iter_mut().flatten())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_has_become_empty_keeps_little() {
+        let mut rope = Rope::new();
+        (0..PIECE * 5).for_each(|number| rope.push_back(number));
+        assert!((0..PIECE * 5).all(|number| rope.pop_front() == Some(number)));
+        assert_eq!((rope.pop_front(), rope.len()), (None, 0));
+        assert_eq!((rope.first.capacity(), rope.others.capacity()), (PIECE, 0));
+    }
+
+    proptest! {
+        /// Longer than a piece, a rope does what one list does.
+        #[test]
+        fn a_rope_is_a_list(steps in prop::collection::vec((any::<bool>(), 1..700usize), 0..40)) {
+            let (mut rope, mut list, mut next) = (Rope::new(), VecDeque::new(), 0);
+            for (grows, count) in steps {
+                for _ in 0..count {
+                    if grows {
+                        rope.push_back(next);
+                        list.push_back(next);
+                        next += 1;
+                    } else {
+                        prop_assert_eq!(rope.pop_front(), list.pop_front());
+                    }
+                }
+                prop_assert_eq!((rope.len(), rope.front()), (list.len(), list.front()));
+                prop_assert!(rope.iter().eq(&list) && rope.iter_mut().map(|thing| *thing).eq(list.iter().copied()));
+                for index in [0, list.len() / 2, list.len().saturating_sub(1), list.len()] {
+                    prop_assert_eq!(rope.get(index), list.get(index));
+                    prop_assert_eq!(rope.get_mut(index), list.get_mut(index));
+                    let wanted = list.get(index).copied().unwrap_or(next);
+                    prop_assert_eq!(rope.partition_point(|thing| *thing < wanted), index.min(list.len()));
+                }
+            }
+        }
+    }
+}
