@@ -1,8 +1,9 @@
 //! A list that grows at one end and shrinks at the other, in pieces, so that growing never copies much.
 
 use std::collections::VecDeque;
+use std::mem;
 
-/// How many things there are in a piece, at most. Room for so many is kept when there are none.
+/// How many things there are in a piece, at most. Room for twice as many is kept when there are none.
 const PIECE: usize = 256;
 
 /// A list in pieces.
@@ -13,11 +14,13 @@ pub(super) struct Rope<T> {
     first: VecDeque<T>,
     others: VecDeque<VecDeque<T>>,
     len: usize,
+    /// A piece that has become empty: to allocate one is dear, because it is large.
+    spare: Option<VecDeque<T>>,
 }
 
 impl<T> Rope<T> {
     pub(super) fn new() -> Self {
-        Self { first: VecDeque::new(), others: VecDeque::new(), len: 0 }
+        Self { first: VecDeque::new(), others: VecDeque::new(), len: 0, spare: None }
     }
 
     #[inline]
@@ -45,7 +48,8 @@ impl<T> Rope<T> {
         match self.others.back_mut().filter(|last| last.len() < PIECE) {
             Some(last) => last.push_back(thing),
             None => {
-                let mut piece = VecDeque::with_capacity(PIECE);
+                let spare = self.spare.take();
+                let mut piece = spare.unwrap_or_else(|| VecDeque::with_capacity(PIECE));
                 piece.push_back(thing);
                 self.others.push_back(piece);
             }
@@ -64,7 +68,8 @@ impl<T> Rope<T> {
 
     #[inline(never)]
     fn begin_piece(&mut self) {
-        self.first = self.others.pop_front().unwrap_or_default();
+        let next = self.others.pop_front().unwrap_or_default();
+        self.spare = Some(mem::replace(&mut self.first, next));
         if self.others.is_empty() {
             self.others = VecDeque::new();
         }
@@ -120,6 +125,7 @@ mod tests {
         assert!((0..PIECE * 5).all(|number| rope.pop_front() == Some(number)));
         assert_eq!((rope.pop_front(), rope.len()), (None, 0));
         assert_eq!((rope.first.capacity(), rope.others.capacity()), (PIECE, 0));
+        assert_eq!(rope.spare.map(|piece| piece.capacity()), Some(PIECE));
     }
 
     proptest! {
