@@ -53,6 +53,19 @@ fn count() -> u64 {
     tick::nanos(START.get_or_init(std::time::Instant::now).elapsed())
 }
 
+/// The wall clock as the system counts it: what [`Utc::now`] reads, without a date. After a wait all of that would
+/// have to come from memory.
+#[cfg(target_os = "linux")]
+fn wall_count() -> WallTime {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    WallTime::from_nanos(now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn wall_count() -> WallTime {
+    Utc::now().into()
+}
+
 impl SystemClock {
     /// A clock whose epoch is now.
     #[must_use]
@@ -63,8 +76,8 @@ impl SystemClock {
     /// Looks at both clocks, and keeps that for the next readings of this thread.
     #[cold]
     #[inline(never)]
-    fn look(&self) -> Now {
-        let look = Look::take(self.origin, || self.now(), || Utc::now().into());
+    fn look(&self, tick: Tick) -> Now {
+        let look = Look::take(self.origin, tick, || self.now(), wall_count);
         let _ = LAST_LOOK.try_with(|last| last.set(look));
         Now { tick: look.at, wall: look.wall }
     }
@@ -104,11 +117,15 @@ struct Look {
 impl Look {
     const NONE: Self = Self { origin: u64::MAX, at: Tick::ZERO, wall: WallTime::MIN };
 
-    /// Reads both clocks. A thread that is kept from running in between has two readings that do not
+    /// Reads both clocks, the first of them a moment ago. A thread that is kept from running in between has two readings that do not
     /// belong together, by as much as that took: of a few pairs the closest one counts.
-    fn take(origin: u64, now: impl Fn() -> Tick, wall: impl Fn() -> WallTime) -> Self {
+    fn take(
+        origin: u64,
+        mut at: Tick,
+        now: impl Fn() -> Tick,
+        wall: impl Fn() -> WallTime,
+    ) -> Self {
         let (mut best, mut least) = (Self::NONE, Duration::MAX);
-        let mut at = now();
         for _ in 0..PAIRS_MAX {
             let look = Self { origin, at, wall: wall() };
             let after = now();
@@ -150,7 +167,7 @@ impl Clock for SystemClock {
                 return Now { tick, wall: last.wall + passed };
             }
         }
-        self.look()
+        self.look(tick)
     }
 
     /// Linux may end a wait 50 µs late, so that several threads wake up together; a thread can ask it
@@ -208,6 +225,7 @@ mod tests {
         let (time, pauses) = (Cell::new(0), Cell::new(pauses));
         let look = Look::take(
             7,
+            Tick::ZERO,
             || Tick::from_nanos(time.get()),
             || {
                 let (pause, rest) =
