@@ -268,7 +268,7 @@ impl ScheduledThreadPool {
         });
         let now = Now::read(&*self.shell().clock);
         let described = waiting.iter().map(|(due, task)| QueuedTask {
-            id: task.header().id,
+            id: task.header().id(),
             name: task.header().name().map(str::to_owned),
             delay: due.left(now),
         });

@@ -12,7 +12,7 @@ pub(super) type AnyItem = Arc<dyn AnyTask>;
 
 impl Item for AnyItem {
     fn sequence(&self) -> u64 {
-        self.header().id.0
+        self.header().id().0
     }
 
     fn ticket(&self) -> Ticket {

@@ -251,7 +251,7 @@ impl Shell {
         } else if !planted("L11 ticket") {
             let header = task.header();
             self.alter(|core, effects| {
-                let sequence = header.id.0;
+                let sequence = header.id().0;
                 let ticket = core.settled(header.ticket(), task.due(), sequence);
                 core.withdraw_all(&[Withdrawal { sequence, ticket }], effects);
             });

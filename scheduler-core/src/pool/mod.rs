@@ -298,7 +298,7 @@ impl ScheduledThreadPool {
         let due = first_due(&task, now)?;
         let kind = if task.rhythm.is_recurring() { Kind::Recurring } else { Kind::OneShot };
         let Task { name, rhythm, on_error, deadline, body, .. } = task;
-        let traits = Traits::if_special(name, rhythm, on_error, deadline);
+        let traits = Traits::if_special(name, rhythm, on_error, deadline, false);
         self.launch(Launch { traits, kind, due, now }, body, |_| ())
     }
 
@@ -331,9 +331,8 @@ impl ScheduledThreadPool {
         due: Due,
     ) -> TaskHandle<T> {
         let Task { name, rhythm, on_error, deadline, is_alarm, body, .. } = task;
-        let traits = Traits::if_special(name, rhythm, on_error, deadline);
-        let mut header = Header::new(id, traits, self.shell().link());
-        header.is_alarm = is_alarm;
+        let traits = Traits::if_special(name, rhythm, on_error, deadline, is_alarm);
+        let header = Header::new(id, traits, self.shell().link());
         TaskHandle::new(TaskCell::new(header, Work { body, around }, due))
     }
 

@@ -34,7 +34,7 @@ impl Desk for Post {
         let is_to_stop = {
             let mut desk = self.desk.lock();
             desk.task = Some(Arc::clone(task));
-            desk.to_stop.take_if(|number| *number == task.header().id.0).is_some()
+            desk.to_stop.take_if(|number| *number == task.header().id().0).is_some()
         };
         if is_to_stop && !planted("L10 stop") {
             task.interrupt();
@@ -60,7 +60,7 @@ impl Post {
     pub(super) fn interrupt(&self, number: u64) {
         let task = {
             let mut desk = self.desk.lock();
-            let task = desk.task.clone().filter(|task| task.header().id.0 == number);
+            let task = desk.task.clone().filter(|task| task.header().id().0 == number);
             if task.is_none() {
                 desk.to_stop = Some(number);
             }

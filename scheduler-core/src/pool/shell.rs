@@ -272,10 +272,10 @@ impl Shell {
 
     pub(super) fn announce_end(&self, task: &dyn AnyTask, state: TaskState) {
         let header = task.header();
-        if header.is_alarm || !self.announcer.is_heard() {
+        if header.is_alarm() || !self.announcer.is_heard() {
             return;
         }
-        let (id, name) = (header.id, header.name());
+        let (id, name) = (header.id(), header.name());
         self.announcer.announce(&Event::TaskEnded { id, name, state });
     }
 
@@ -357,7 +357,7 @@ impl Home for Shell {
         if header.ticket() == Ticket::STAGED {
             self.recall(task);
         } else {
-            self.let_go(Withdrawal { sequence: header.id.0, ticket: header.ticket() });
+            self.let_go(Withdrawal { sequence: header.id().0, ticket: header.ticket() });
         }
         // A one-shot has let go of its body. But a trigger or a pace stays in the task, and may keep what
         // keeps the pool, which then would not end before somebody looks at the queue.
@@ -368,12 +368,12 @@ impl Home for Shell {
     }
 
     fn drop_panicked(&self, header: &Header, failure: &Failure) {
-        let (id, name) = (header.id, header.name());
+        let (id, name) = (header.id(), header.name());
         self.announcer.announce(&Event::DropPanicked { id, name, failure });
     }
 
     fn wait_starves(&self, run: &Run, awaited: &Header) {
-        let (id, name) = (awaited.id, awaited.name());
+        let (id, name) = (awaited.id(), awaited.name());
         self.announcer.announce(&Event::WaitStarved { run, id, name });
     }
 

@@ -40,7 +40,7 @@ impl UnstartedTask {
     /// The number of the task.
     #[must_use]
     pub fn id(&self) -> TaskId {
-        self.task.header().id
+        self.task.header().id()
     }
 
     /// The name of the task, where it has one.

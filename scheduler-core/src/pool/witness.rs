@@ -17,7 +17,7 @@ impl Witness for Shell {
 
     /// A hook may refuse the run.
     fn begins(&self, run: &Run) -> Option<Failure> {
-        if self.is_silent || run.task().header().is_alarm {
+        if self.is_silent || run.task().header().is_alarm() {
             return None;
         }
         self.announcer.announce(&Event::RunStarted { run });
@@ -27,7 +27,7 @@ impl Witness for Shell {
     /// The hook is called, and a task that should have ended is cancelled.
     fn is_over(&self, run: &Run, outcome: &Result<(), Failure>) -> Now {
         let header = run.task().header();
-        if !self.is_silent && !header.is_alarm {
+        if !self.is_silent && !header.is_alarm() {
             self.hooks.after_run(run, outcome, &self.announcer);
         }
         // Nobody asks when a run ended that does not recur, has no limit and is not listened to.
@@ -41,7 +41,7 @@ impl Witness for Shell {
     }
 
     fn is_settled(&self, run: &Run, outcome: &Result<(), Failure>, verdict: Verdict, now: Now) {
-        if !self.announcer.is_heard() || run.task().header().is_alarm {
+        if !self.announcer.is_heard() || run.task().header().is_alarm() {
             return;
         }
         let next = match verdict {

@@ -387,11 +387,10 @@ mod tests {
     use super::super::steps::Once;
     use super::TaskCell;
 
-    /// With its counts a task of a small closure fits a block of 128 bytes, with what an allocator adds:
-    /// that is what common ones have at hand for every thread.
+    /// With its counts a task of a small closure fits a block of 112 bytes, with what an allocator adds.
     #[test]
     fn a_small_one_shot_takes_a_small_block() {
         let counts = 2 * size_of::<usize>();
-        assert!(size_of::<TaskCell<(), Once<[u64; 1]>>>() + counts <= 112);
+        assert!(size_of::<TaskCell<(), Once<[u64; 1]>>>() + counts <= 104);
     }
 }

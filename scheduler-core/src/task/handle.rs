@@ -73,7 +73,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     /// The number of the task.
     #[must_use]
     pub fn id(&self) -> TaskId {
-        self.cell.header().id
+        self.cell.header().id()
     }
 
     /// The name of the task, where it has one.
@@ -120,7 +120,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         let read = |task: &dyn AnyTask| task.header().home().map(|home| Now::read(&**home.clock()));
         let key = |task: &dyn AnyTask, now: Option<Now>| {
             let due = now.map_or(Tick::MAX, |now| task.due().as_tick(now));
-            (due, task.header().id, task.header().home_address())
+            (due, task.header().id(), task.header().home_address())
         };
         let now = read(&*self.cell);
         // One reading for both, or what is due on the wall would shift between two readings.

@@ -54,6 +54,10 @@ pub(crate) struct Traits {
     runs: AtomicU64,
     /// The number of the last run that was asked to stop, or [`EVERY_RUN`]; zero for none.
     stop_asked: AtomicU64,
+    /// Whether the task is to ask anew when it is due, since the last question has begun.
+    renewal_asked: AtomicBool,
+    /// Whether this is no task of the user's, but a call that the pool makes at a time.
+    is_alarm: bool,
 }
 
 static ONCE: Rhythm = Rhythm::Once;
@@ -63,18 +67,16 @@ static ONCE: Rhythm = Rhythm::Once;
 /// Small on purpose: of most pending tasks nothing else is ever looked at, and memory that is
 /// not in the cache is what a submission and a cancellation cost.
 pub(crate) struct Header {
-    pub(crate) id: TaskId,
+    /// The task's number; the highest bit says whether the only run of a nameless one-shot was asked to stop.
+    number: AtomicU64,
     traits: Option<Box<Traits>>,
-    /// Whether this is no task of the user's, but a call that the pool makes at a time.
-    pub(crate) is_alarm: bool,
     link: Arc<Link>,
     /// Where the task stands in its pool's queue; written under the pool's lock.
     ticket: AtomicU64,
-    /// Whether the only run of a nameless one-shot was asked to stop.
-    is_stop_asked: AtomicBool,
-    /// Whether the task is to ask anew when it is due, since the last question has begun.
-    renewal_asked: AtomicBool,
 }
+
+/// See [`Header::number`]. No pool lives to see so many tasks.
+const STOP: u64 = 1 << 63;
 
 impl Traits {
     /// Those of a task; none for a nameless one-shot without a limit.
@@ -83,10 +85,24 @@ impl Traits {
         rhythm: Rhythm,
         on_error: OnError,
         deadline: Tick,
+        is_alarm: bool,
     ) -> Option<Box<Self>> {
-        let is_special = name.is_some() || rhythm.is_recurring() || deadline != Tick::MAX;
-        let (runs, stop_asked) = (AtomicU64::new(0), AtomicU64::new(0));
-        is_special.then(|| Box::new(Self { name, rhythm, on_error, deadline, runs, stop_asked }))
+        let is_timed = rhythm.is_recurring() || deadline != Tick::MAX;
+        (name.is_some() || is_timed || is_alarm).then(|| {
+            let (runs, stop_asked) = (AtomicU64::new(0), AtomicU64::new(0));
+            let renewal_asked = AtomicBool::new(false);
+            let traits = Self {
+                name,
+                rhythm,
+                on_error,
+                deadline,
+                runs,
+                stop_asked,
+                renewal_asked,
+                is_alarm,
+            };
+            Box::new(traits)
+        })
     }
 }
 
@@ -94,14 +110,23 @@ impl Header {
     #[inline]
     pub(crate) fn new(id: TaskId, traits: Option<Box<Traits>>, link: Arc<Link>) -> Self {
         Self {
-            id,
+            number: AtomicU64::new(id.0),
             traits,
-            is_alarm: false,
             link,
             ticket: AtomicU64::new(Ticket::STAGED.to_bits()),
-            is_stop_asked: AtomicBool::new(false),
-            renewal_asked: AtomicBool::new(false),
         }
+    }
+
+    #[inline]
+    pub(crate) fn id(&self) -> TaskId {
+        // ORDERING: relaxed is enough, the number never changes.
+        TaskId(self.number.load(Ordering::Relaxed) & !STOP)
+    }
+
+    /// Whether this is no task of the user's, but a call that the pool makes at a time.
+    #[inline]
+    pub(crate) fn is_alarm(&self) -> bool {
+        self.traits.as_ref().is_some_and(|traits| traits.is_alarm)
     }
 
     /// The pool, while it exists.
@@ -147,7 +172,7 @@ impl Header {
     pub(crate) fn label(&self) -> String {
         match self.name() {
             Some(name) => format!("task `{name}`"),
-            None => format!("task {}", self.id),
+            None => format!("task {}", self.id()),
         }
     }
 
@@ -182,7 +207,7 @@ impl Header {
         // ORDERING: release, so that a body that sees the request sees what its canceller did before.
         match &self.traits {
             Some(traits) => _ = traits.stop_asked.fetch_max(run, Ordering::Release),
-            None => self.is_stop_asked.store(true, Ordering::Release),
+            None => _ = self.number.fetch_or(STOP, Ordering::Release),
         }
     }
 
@@ -194,7 +219,9 @@ impl Header {
 
     pub(crate) fn is_asked_to_stop(&self, run: u64) -> bool {
         // ORDERING: acquire, see `ask_to_stop`.
-        let Some(traits) = &self.traits else { return self.is_stop_asked.load(Ordering::Acquire) };
+        let Some(traits) = &self.traits else {
+            return self.number.load(Ordering::Acquire) & STOP != 0;
+        };
         let asked = traits.stop_asked.load(Ordering::Acquire);
         asked == run || asked == EVERY_RUN
     }
@@ -202,22 +229,26 @@ impl Header {
     /// Notes that the task is to ask anew when it is due; called under the pool's lock.
     pub(crate) fn note_renewal(&self) {
         // ORDERING: release, so that the question that takes the note off sees what led to it.
-        self.renewal_asked.store(true, Ordering::Release);
+        if let Some(traits) = &self.traits {
+            traits.renewal_asked.store(true, Ordering::Release);
+        }
     }
 
     /// Takes the note off, because a question begins.
     pub(crate) fn begin_question(&self) {
         // ORDERING: acquire, see `note_renewal`. The plain load saves a run that nobody renews the
         // exchange; what it does not see yet stays noted, and is asked for once more.
-        if self.renewal_asked.load(Ordering::Relaxed) {
-            self.renewal_asked.swap(false, Ordering::Acquire);
+        if let Some(traits) = &self.traits
+            && traits.renewal_asked.load(Ordering::Relaxed)
+        {
+            traits.renewal_asked.swap(false, Ordering::Acquire);
         }
     }
 
     /// Whether the last answer may be too old; called under the pool's lock.
     pub(crate) fn wants_renewal(&self) -> bool {
         // ORDERING: relaxed is enough, the pool's lock orders it after `note_renewal`.
-        self.renewal_asked.load(Ordering::Relaxed)
+        self.traits.as_ref().is_some_and(|traits| traits.renewal_asked.load(Ordering::Relaxed))
     }
 }
 

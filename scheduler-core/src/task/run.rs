@@ -69,7 +69,7 @@ impl Run {
     /// The number of the task.
     #[must_use]
     pub fn task_id(&self) -> TaskId {
-        self.task.header().id
+        self.task.header().id()
     }
 
     /// The name of the task, where it has one.
