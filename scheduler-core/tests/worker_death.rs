@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -21,12 +22,20 @@ use scheduler_core::time::Gate;
 struct Trap {
     clock: ManualClock,
     is_set: AtomicBool,
-    is_set_for_now: AtomicBool,
+    /// Panics when it is asked for the time for the so manieth time; zero for never.
+    set_for: AtomicUsize,
+}
+
+impl Trap {
+    fn spring(&self) -> bool {
+        let one_less = |left: usize| left.checked_sub(1);
+        self.set_for.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less) == Ok(1)
+    }
 }
 
 impl Clock for Trap {
     fn now(&self) -> Tick {
-        assert!(!self.is_set_for_now.swap(false, Ordering::SeqCst), "the trap");
+        assert!(!self.spring(), "the trap");
         self.clock.now()
     }
 
@@ -91,7 +100,7 @@ fn a_worker_that_dies_when_nothing_waits_is_replaced_when_something_comes() {
 fn a_run_whose_worker_dies_is_over() {
     let (pool, trap, told) = stage();
     let set = Arc::clone(&trap);
-    let handle = pool.submit(move || set.is_set_for_now.store(true, Ordering::SeqCst)).unwrap();
+    let handle = pool.submit(move || set.set_for.store(1, Ordering::SeqCst)).unwrap();
     assert_eq!([next(&told), next(&told)], [("started", 1), ("died", 1)]);
     assert!(handle.is_cancelled());
     assert_eq!(pool.stats().active, 0);
@@ -100,11 +109,28 @@ fn a_run_whose_worker_dies_is_over() {
     assert_eq!((pool.stats().active, pool.stats().tasks), (0, 1));
 }
 
+/// The clock tells when the run is over, and then its worker what time it is.
+#[test]
+fn a_recurring_task_whose_worker_dies_after_its_run_is_cancelled() {
+    for readings in [1, 2] {
+        let (pool, trap, told) = stage();
+        let set = Arc::clone(&trap);
+        let body = move || set.set_for.store(readings, Ordering::SeqCst);
+        let hour = Duration::from_secs(3_600);
+        let handle = pool.schedule_at_fixed_rate(Duration::ZERO, hour, body).unwrap();
+        assert_eq!([next(&told), next(&told)], [("started", 1), ("died", 1)]);
+        assert!(handle.is_cancelled(), "at reading {readings}");
+        assert_eq!((pool.stats().active, pool.stats().queued), (0, 0));
+        assert_eq!(pool.submit(|| 42).unwrap().wait().unwrap(), 42);
+        pool.close().unwrap();
+    }
+}
+
 #[test]
 fn the_call_of_an_alarm_whose_worker_dies_is_over() {
     let (pool, trap, told) = stage();
     let set = Arc::clone(&trap);
-    let call = move || set.is_set_for_now.store(true, Ordering::SeqCst);
+    let call = move || set.set_for.store(1, Ordering::SeqCst);
     let _alarm = pool.call_at(Tick::ZERO, call);
     assert_eq!([next(&told), next(&told)], [("started", 1), ("died", 1)]);
     assert_eq!((pool.stats().active, pool.stats().pool_size), (0, 0));
