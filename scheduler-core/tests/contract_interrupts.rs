@@ -1,4 +1,5 @@
-//! Whom a pool that stops asks to stop: every run in progress, however and since when its body knows of it.
+//! Whom a pool that stops asks to stop: every run in progress, however and since when its body knows of it. And that
+//! it does not keep those whose run is over.
 
 mod kit;
 
@@ -101,4 +102,15 @@ fn a_hook_that_kept_the_run_hears_of_a_stop_during_the_body() {
     drop(pool.shutdown_now());
     value_of(&handle);
     await_terminated(&pool);
+}
+
+#[test]
+fn a_task_that_looked_at_its_run_is_let_go_of_when_that_is_over() {
+    let ManualPool { pool, .. } = ManualPool::new(1);
+    let value = Arc::new(());
+    let (kept, inside) = (Arc::downgrade(&value), value);
+    let handle = pool.submit(move || Run::current().map(|_| inside)).unwrap();
+    assert!(value_of(&handle).is_some());
+    drop(handle);
+    eventually("the task is dropped, and its value with it", || kept.strong_count() == 0);
 }
