@@ -26,10 +26,10 @@ fn earlier_head() {
     let far = pool.schedule(HOUR, || unreachable!("time stands still")).unwrap();
     let other = {
         let pool = pool.clone();
-        thread::spawn(move || assert_eq!(pool.submit(|| 1).unwrap().wait(), Ok(1)))
+        thread::spawn(move || pool.submit(|| 1).unwrap())
     };
     assert_eq!(pool.submit(|| 2).unwrap().wait(), Ok(2));
-    other.join().unwrap();
+    assert_eq!(other.join().unwrap().wait(), Ok(1));
     stop(&pool);
     assert!(far.is_cancelled());
 }
