@@ -11,6 +11,7 @@ use crate::queue::Ticket;
 use crate::sync::AtomicBool;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering;
+use crate::sync::UnexploredU64;
 use crate::time::Tick;
 
 /// The number of a task, unique in its pool and growing in the order of submission.
@@ -68,7 +69,7 @@ static ONCE: Rhythm = Rhythm::Once;
 /// not in the cache is what a submission and a cancellation cost.
 pub(crate) struct Header {
     /// The task's number; the highest bit says whether the only run of a nameless one-shot was asked to stop.
-    number: AtomicU64,
+    number: UnexploredU64,
     traits: Option<Box<Traits>>,
     link: Arc<Link>,
     /// Where the task stands in its pool's queue; written under the pool's lock.
@@ -110,7 +111,7 @@ impl Header {
     #[inline]
     pub(crate) fn new(id: TaskId, traits: Option<Box<Traits>>, link: Arc<Link>) -> Self {
         Self {
-            number: AtomicU64::new(id.0),
+            number: UnexploredU64::new(id.0),
             traits,
             link,
             ticket: AtomicU64::new(Ticket::STAGED.to_bits()),
