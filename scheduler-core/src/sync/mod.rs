@@ -48,8 +48,8 @@ use std::sync as platform;
 pub(crate) use platform::atomic::{AtomicBool, AtomicU64, Ordering};
 /// No checker has one. It is set under a lock that the checkers know.
 pub(crate) use std::sync::OnceLock;
-/// For what is looked at all the time and hardly ever changes: a checker that let others go first at each look
-/// would explore little else.
+/// For what listeners look at, who may hold locks that a checker does not know: it must not let others go first
+/// there.
 pub(crate) use std::sync::atomic::AtomicU64 as UnexploredU64;
 
 /// A thread-local of the thread that the model checker runs, which is not one of the system's.
