@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use scheduler::Builder;
 use scheduler::ManualClock;
+use scheduler::Run;
 use scheduler::Schedule;
 use scheduler::Scheduler;
 use scheduler::Tasks;
@@ -156,6 +157,33 @@ struct Found(std::sync::mpsc::Sender<Vec<String>>);
 fn looks_around(tasks: Tasks, found: &Found) {
     let names = tasks.list().iter().map(|task| task.name().to_owned()).collect();
     let _ = found.0.send(names);
+}
+
+#[test]
+fn the_last_words_count_a_run_that_ends_after_its_task_was_removed() {
+    let (builder, clock) = builder();
+    let (words, heard) = std::sync::mpsc::channel();
+    let (begin, begun) = std::sync::mpsc::channel();
+    let (finish, finished) = std::sync::mpsc::channel();
+    let finished = std::sync::Mutex::new(finished);
+    let body = move |_: &Run| {
+        begin.send(()).unwrap();
+        finished.lock().unwrap().recv().unwrap();
+    };
+    let scheduler = builder
+        .tasks(tasks![])
+        .messages(move |text| words.send(text.to_owned()).unwrap())
+        .task("work", Schedule::fixed_rate("10s"), body)
+        .spawn()
+        .unwrap();
+    begun.recv().unwrap();
+    clock.advance(Duration::from_secs(10));
+    scheduler.tasks().remove("work").unwrap();
+    finish.send(()).unwrap();
+    clock.await_parked(1);
+    scheduler.shutdown().unwrap();
+    let last = heard.try_iter().last().unwrap();
+    assert_eq!(last, "INFO  stopped after 0ns: 1 run, 0 failures");
 }
 
 #[test]

@@ -21,6 +21,7 @@ use super::state::Pause;
 use super::state::State;
 use super::timetable::FireTime;
 use crate::observe::Event;
+use crate::observe::Ledger;
 use crate::observe::StopReason;
 use crate::observe::TaskState;
 use crate::run::Cause;
@@ -53,6 +54,11 @@ impl Control {
     /// An end of a task that somebody keeps still.
     pub(crate) fn upgrade(weak: &Weak<Conductor>) -> Option<Self> {
         weak.upgrade().map(Self::new)
+    }
+
+    /// Adds what the task's runs have come to, and all they come to from now on, to a ledger.
+    pub(crate) fn count_in(&self, ledger: &Arc<Ledger>) {
+        self.conductor.lock().history.count_in(ledger);
     }
 
     /// Submits the task to its pool; it may be running when this returns. To be called once.

@@ -1,5 +1,6 @@
 //! What a task remembers of its runs: the last of them, counters, and how many failed in a row.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::DateTime;
@@ -7,9 +8,11 @@ use chrono::Utc;
 use scheduler_core::WallTime;
 
 use super::Counters;
+use super::Ledger;
 use super::Outcome;
 use super::RunRecord;
 use super::SkipReason;
+use super::Totals;
 use crate::run::Cause;
 use crate::run::Run;
 
@@ -27,6 +30,8 @@ pub(crate) struct History {
     streak: u64,
     /// When it began, and how long it took: added up only for those who ask.
     last_success: Option<(WallTime, Duration)>,
+    /// Where a task that was removed counts, too.
+    ledger: Option<Arc<Ledger>>,
 }
 
 /// A record, with its instants as numbers: most are never looked at.
@@ -97,6 +102,10 @@ impl History {
             self.streak += 1;
         }
         self.keep(run, began, took, outcome);
+        if let Some(ledger) = &self.ledger {
+            let failures = u64::from(outcome.is_failure());
+            ledger.add(Totals { runs: 1, failures, skipped: 0 });
+        }
         let is_news = !is_success || is_first || streak_before > 0;
         Recorded { streak: self.streak, is_news }
     }
@@ -146,6 +155,17 @@ impl History {
             SkipReason::Rescheduled => &mut self.counters.skipped_rescheduled,
         };
         *skipped = skipped.saturating_add(count);
+        if let Some(ledger) = &self.ledger {
+            ledger.add(Totals { skipped: count, ..Totals::default() });
+        }
+    }
+
+    /// Adds what is counted to a ledger, and all that is counted from now on; to the first one only.
+    pub(crate) fn count_in(&mut self, ledger: &Arc<Ledger>) {
+        if self.ledger.is_none() {
+            ledger.add(Totals::from(&self.counters));
+            self.ledger = Some(Arc::clone(ledger));
+        }
     }
 
     /// The last runs, the latest first.
@@ -231,6 +251,24 @@ mod tests {
             assert_eq!(recorded, Recorded { streak, is_news }, "run {number}");
             assert_eq!(history.streak(), streak);
         }
+    }
+
+    #[test]
+    fn what_a_removed_task_counts_is_added_up_once() {
+        let ledger = Arc::new(Ledger::default());
+        let (mut history, mut other) = (History::default(), History::default());
+        note(&mut history, 1, 1, &panicked());
+        history.skip(SkipReason::Paused, 4);
+        history.count_in(&ledger);
+        history.count_in(&ledger);
+        assert_eq!(ledger.sum(), Totals { runs: 1, failures: 1, skipped: 4 });
+        note(&mut history, 2, 1, &Outcome::Cancelled);
+        note(&mut history, 3, 1, &panicked());
+        history.skip(SkipReason::Overlap, 5);
+        assert_eq!(ledger.sum(), Totals { runs: 3, failures: 2, skipped: 9 });
+        other.skip(SkipReason::Misfire, u64::MAX);
+        other.count_in(&ledger);
+        assert_eq!(ledger.sum().skipped, u64::MAX, "a sum that is too large saturates");
     }
 
     #[test]

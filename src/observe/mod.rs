@@ -23,6 +23,7 @@ mod engine;
 mod event;
 mod failure;
 mod history;
+mod ledger;
 mod level;
 mod listener;
 #[cfg_attr(not(feature = "log"), path = "log_off.rs")]
@@ -52,6 +53,8 @@ pub use failure::Outcome;
 pub use failure::PanicPlace;
 pub(crate) use history::History;
 pub(crate) use history::Recorded;
+pub(crate) use ledger::Ledger;
+pub(crate) use ledger::Totals;
 pub(crate) use level::Level;
 pub(crate) use level::Log;
 pub use listener::Listener;

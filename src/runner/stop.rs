@@ -10,13 +10,13 @@ use scheduler_core::Clock;
 
 use super::Scheduler;
 use super::context::Context;
-use super::gone::Totals;
 use super::pools::Pools;
 use super::tasks::Tasks;
 use crate::error::StopError;
 use crate::notice::Notice;
 use crate::observe::Bus;
 use crate::observe::Event;
+use crate::observe::Totals;
 use crate::run::Shutdown;
 use crate::speech::NotStopped;
 use crate::speech::StillRunning;

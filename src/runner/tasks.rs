@@ -16,7 +16,6 @@ use crate::sync::Mutex;
 use crate::sync::MutexGuard;
 
 use super::gone::Gone;
-use super::gone::Totals;
 use super::launcher::Launcher;
 use super::task_control::Pause;
 use super::task_control::TaskControl;
@@ -31,6 +30,7 @@ use crate::inject::Extract;
 use crate::inject::TaskOutput;
 use crate::inject::Wiring;
 use crate::observe::TaskSnapshot;
+use crate::observe::Totals;
 use crate::registrar::Definition;
 use crate::registrar::Judged;
 use crate::registrar::Planned;
@@ -314,7 +314,7 @@ impl Tasks {
     /// What all runs so far came to, those of removed tasks included.
     pub(super) fn totals(&self) -> Totals {
         let gone = self.board.gone.totals();
-        self.list().iter().fold(gone, |totals, task| totals.and(&task.counters))
+        self.list().iter().fold(gone, |totals, task| totals.and(Totals::from(&task.counters)))
     }
 
     /// Lets go of all tasks: those that keep an end of them would keep themselves, and their values,
