@@ -17,11 +17,15 @@ fn tick(after: Duration) -> Tick {
     Tick::ZERO + after
 }
 
-fn pool_of_one(slack: Duration) -> VirtualPool {
-    let builder = ScheduledThreadPool::builder().core_size(1).slack(slack);
+fn pool_of(workers: usize, slack: Duration) -> VirtualPool {
+    let builder = ScheduledThreadPool::builder().core_size(workers).slack(slack);
     let stage = VirtualPool::build(builder);
-    stage.pool.prestart();
+    stage.pool.prestart_all();
     stage
+}
+
+fn pool_of_one(slack: Duration) -> VirtualPool {
+    pool_of(1, slack)
 }
 
 /// What the only worker does when it is asked.
@@ -85,4 +89,54 @@ fn a_task_that_comes_while_a_worker_waits_is_served_within_its_own_slack() {
     stage.pool.schedule(ms(5), ran.noting("soon")).unwrap();
     assert!(stage.crew.is_woken(1));
     assert_eq!(step(&stage), Stepped::Waits(Some(tick(ms(8)))));
+}
+
+#[test]
+fn who_stands_in_for_a_worker_looks_when_that_is_kept_for_longer_than_the_slack() {
+    let stage = pool_of(2, ms(3));
+    let ran = Journal::new();
+    for due in [5, 6, 7, 9, 12] {
+        stage.pool.schedule(ms(due), ran.noting(due)).unwrap();
+    }
+    assert_eq!(step(&stage), Stepped::Waits(Some(tick(ms(8)))));
+    assert_eq!(stage.crew.step(2), Stepped::Waits(Some(tick(ms(11)))), "not at 9");
+    stage.clock.advance(ms(8));
+    for _ in 0..3 {
+        assert_eq!(step(&stage), Stepped::Ran);
+    }
+    assert_eq!(step(&stage), Stepped::Waits(Some(tick(ms(15)))), "the other one looks for 9");
+    assert!(!stage.crew.is_woken(2));
+    stage.clock.advance(ms(3));
+    assert_eq!(stage.crew.step(2), Stepped::Ran);
+    assert_eq!(stage.crew.step(2), Stepped::Waits(None), "the other one looks for 12");
+    assert_eq!(ran.entries(), [5, 6, 7, 9]);
+}
+
+/// However many tasks are long, as long as there are workers.
+#[test]
+fn no_task_is_later_than_twice_the_slack_where_others_are_long() {
+    let stage = pool_of(4, ms(3));
+    let started = Journal::new();
+    for due in [5, 5, 6, 7] {
+        let (crew, clock, started) = (stage.crew.clone(), stage.clock.clone(), started.clone());
+        let body = move || {
+            started.note((due, scheduler_core::Clock::now(&clock)));
+            let Some(next) = [2, 4, 3].get(started.entries().len() - 1).copied() else { return };
+            if next == 2 {
+                assert!(!crew.is_woken(2), "it looks by itself");
+                clock.advance(ms(3));
+            } else {
+                assert!(crew.is_woken(next), "{next}");
+            }
+            assert_eq!(crew.step(next), Stepped::Ran);
+        };
+        stage.pool.schedule(ms(due), body).unwrap();
+    }
+    let waits = [1, 2, 3, 4].map(|worker| stage.crew.step(worker));
+    let expected = [Some(8), Some(11), None, None];
+    assert_eq!(waits, expected.map(|until| Stepped::Waits(until.map(|until| tick(ms(until))))));
+    stage.clock.advance(ms(8));
+    assert_eq!(step(&stage), Stepped::Ran);
+    let expected = [(5, 8), (5, 11), (6, 11), (7, 11)].map(|(due, at)| (due, tick(ms(at))));
+    assert_eq!(started.entries(), expected);
 }

@@ -146,7 +146,8 @@ impl PoolBuilder {
     ///
     /// Workers that wait let this much pass beyond a due time; then all that is due runs, in its exact
     /// order. Nothing runs early. Many tasks cost far less CPU time so, and each is late by up to this
-    /// much. It holds for time limits and for cron tasks, too.
+    /// much; by up to twice as much where the worker that looked for it was kept by a longer task, because
+    /// the others leave it the time to take all. It holds for time limits and for cron tasks, too.
     ///
     /// ```
     /// use scheduler_core::ScheduledThreadPool;

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use super::agenda::Agenda;
 use super::agenda::Ticketed;
-use super::roster::Looks;
 use super::roster::Roster;
 use super::roster::Running;
 use super::roster::WorkerNumber;
@@ -45,7 +44,7 @@ pub(crate) struct Core<I> {
     pub(super) policy: ShutdownPolicy,
     pub(super) remove_on_cancel: bool,
     /// By how much a look at the queue may come after a due time.
-    slack: Duration,
+    pub(super) slack: Duration,
     completed: u64,
 }
 
@@ -120,7 +119,7 @@ impl<I: Item> Core<I> {
             self.ringing += is_alarm;
             self.roster.occupy(worker, Running { kind, sequence });
             if !planted("L5") {
-                self.see_to_the_queue(now, effects);
+                self.see_to_what_is_left(now.tick, now, effects);
             }
             return Take::Run(item);
         }
@@ -129,11 +128,7 @@ impl<I: Item> Core<I> {
         if is_over || may_leave && self.roster.has_timed_out(worker, now.tick) {
             return self.leave(worker, now, effects);
         }
-        let (next, second) = (self.agenda.next_look(now), self.agenda.second_look(now));
-        let looks = Looks {
-            next: next.map(|look| self.at_ease(look)),
-            second: second.map(|look| self.at_ease(look)),
-        };
+        let looks = self.looks(now);
         Take::Wait(self.roster.park(worker, now.tick, looks, may_leave))
     }
 
@@ -332,22 +327,6 @@ impl<I: Item> Core<I> {
             self.put(item, Kind::Recurring, due.not_overtaking(now), now, effects);
         }
         self.hire_if_missing(effects);
-    }
-
-    /// Sees to it that somebody looks at the queue when its first task is due.
-    pub(super) fn see_to_the_queue(&mut self, now: Now, effects: &mut Effects<I>) {
-        if self.roster.anyone_waiting().is_none() {
-            // Whoever is at work looks before it waits.
-            return;
-        }
-        if let Some(next_look) = self.agenda.next_look(now) {
-            effects.wake.extend(self.roster.appoint(self.at_ease(next_look)));
-        }
-    }
-
-    /// When to look for what is due at a time.
-    pub(super) fn at_ease(&self, due: Tick) -> Tick {
-        due + self.slack
     }
 
     fn leave(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) -> Take<I> {

@@ -7,7 +7,7 @@
 //!
 //! | layer | files | knows | never |
 //! |---|---|---|---|
-//! | core | `core`, `intake`, `ending`, `renewal`, `staffing`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
+//! | core | `core`, `intake`, `removal`, `ending`, `renewal`, `looks`, `staffing`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
 //! | shell | `shell`, `locked`, `inbox`, `post`, `item` | the locks; performs the core's effects after unlocking | decides anything |
 //! | edge | `worker`, `witness`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
 //!
@@ -42,6 +42,7 @@ mod intake;
 mod invoke;
 mod item;
 mod locked;
+mod looks;
 mod post;
 mod rejection;
 mod removal;

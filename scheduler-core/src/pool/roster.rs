@@ -229,6 +229,11 @@ impl Roster {
         }
     }
 
+    /// When one of those who wait looks at the queue by itself, as far as the queue is concerned.
+    pub(crate) fn first_look(&self) -> Option<Tick> {
+        self.leader.or(self.deputy).map(|watch| watch.until)
+    }
+
     /// One of those who wait.
     pub(crate) fn anyone_waiting(&self) -> Option<WorkerNumber> {
         let watches = self.deputy.or(self.leader).map(|watch| watch.worker);

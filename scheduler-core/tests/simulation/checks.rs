@@ -134,9 +134,12 @@ impl World {
             _ => None,
         });
         let first_look = untils.min().unwrap_or(u64::MAX);
+        // Whoever is at work may have looked, and been given something long.
+        let is_busy = self.workers.iter().any(|worker| matches!(worker.mode, Mode::Busy { .. }));
+        let slack = self.limits.slack.saturating_mul(1 + u64::from(is_busy));
         let latest = |due: &Due| match due {
-            Due::Tick(tick) => *tick,
-            Due::Wall(_) => now.tick.saturating_add(WALL_CHECK),
+            Due::Tick(tick) => tick.saturating_add(slack),
+            Due::Wall(_) => now.tick.saturating_add(WALL_CHECK).saturating_add(slack),
         };
         let is_forgotten = |due: &&Due| rests && first_look > latest(due);
         Invariant::Liveness.holds(dues.iter().find(is_forgotten).is_none(), || {

@@ -36,6 +36,7 @@ pub(crate) struct Settings {
     pub(crate) ends_by_drop: bool,
     /// Whether, at the end, everything is cancelled before the pool is stopped.
     pub(crate) cancels_at_end: bool,
+    pub(crate) slack: u64,
 }
 
 /// How often each kind of operation comes, relative to the others.
@@ -100,8 +101,10 @@ impl Plan {
     pub(crate) fn draw(seed: u64) -> Self {
         let mut prng = Prng::new(seed);
         let prng = &mut prng;
-        let settings =
-            Settings { cancels_at_end: hash(seed, 1).is_multiple_of(2), ..Settings::draw(prng) };
+        // Of their own, so that the seeds that are kept mean what they meant before.
+        let cancels_at_end = hash(seed, 1).is_multiple_of(2);
+        let slack = if seed.is_multiple_of(4) { slack(&mut Prng::new(hash(seed, 3))) } else { 0 };
+        let settings = Settings { cancels_at_end, slack, ..Settings::draw(prng) };
         let mix = Mix::draw(prng);
         let length = 30 + prng.below(60);
         let mut ops: Vec<Op> = (0..length).map(|_| mix.op(prng)).collect();
@@ -124,6 +127,7 @@ impl Settings {
             discards: prng.chance(30),
             ends_by_drop: prng.chance(20),
             cancels_at_end: false,
+            slack: 0,
         }
     }
 }
@@ -277,6 +281,10 @@ fn some(prng: &mut Prng) -> Vec<u64> {
     let mut some: Vec<u64> = (0..count).map(|_| prng.pick(&all)).collect();
     some.push(EQUAL);
     some
+}
+
+fn slack(prng: &mut Prng) -> u64 {
+    prng.pick(&[1, NEAR, EQUAL, EQUAL / 3, FAR])
 }
 
 fn policy(prng: &mut Prng) -> ShutdownPolicy {

@@ -29,4 +29,6 @@ pub(crate) enum Plant {
     HoardingQueue,
     /// An event is lost.
     DeafListener,
+    /// The pool is told a slack that is a nanosecond too long.
+    LazyPool,
 }

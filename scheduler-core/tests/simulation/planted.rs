@@ -44,6 +44,7 @@ planted! {
     i6_a_longer_period_leaves_the_grid: DriftingGrid trips FireTimes,
     i7_a_pool_that_drops_a_task_miscounts: LosingPool trips Counts,
     i8_a_worker_that_misses_its_wake_leaves_a_due_task_waiting: DeafWorker trips Liveness,
+    i8_a_pool_that_waits_for_longer_than_its_slack_is_noticed: LazyPool trips Liveness,
     i9_a_body_that_is_never_dropped_is_missed: LeakyBody trips NothingLeft,
     i10_a_wall_clock_task_that_does_not_advance_is_noticed: LateDiary trips WallForward,
     i11_a_handle_that_goes_back_is_noticed: ForgetfulHandle trips StateForward,

@@ -123,10 +123,12 @@ impl Stage {
     pub(crate) fn open_pool(self: &Arc<Self>, settings: &Settings, crew: &VirtualCrew) {
         let (hook, ear) = (Arc::clone(self), Arc::clone(self));
         let hoards = self.is_planted(Plant::HoardingQueue);
+        let slack = settings.slack + u64::from(self.is_planted(Plant::LazyPool));
         let policy = if self.discards { RejectionPolicy::Discard } else { RejectionPolicy::Abort };
         let pool = ScheduledThreadPool::builder()
             .core_size(settings.core_size)
             .keep_alive(Duration::from_nanos(settings.keep_alive))
+            .slack(Duration::from_nanos(slack))
             .core_may_time_out(settings.core_may_time_out)
             .remove_on_cancel(settings.removes_on_cancel && !hoards)
             .shutdown_policy(settings.policy)

@@ -44,6 +44,7 @@ pub(crate) struct Limits {
     pub(crate) core_size: usize,
     pub(crate) keep_alive: u64,
     pub(crate) core_may_time_out: bool,
+    pub(crate) slack: u64,
 }
 
 pub(crate) struct World {
@@ -99,6 +100,7 @@ impl World {
                 core_size: settings.core_size,
                 keep_alive: settings.keep_alive,
                 core_may_time_out: settings.core_may_time_out,
+                slack: settings.slack,
             },
             was_refused: false,
             hires: 0,
