@@ -1,10 +1,11 @@
 //! Who works: the workers of a pool, who of them leads, who is idle, and who may go.
 //!
 //! Of the workers that wait, at most one is the *leader*: it waits until the first task is due. One
-//! more may be its *deputy*, which waits until the second one is. The others wait without a deadline and
-//! cost nothing. When the leader takes a task, its deputy leads; so two workers take turns, each wakes up
-//! by itself, and nobody has to be woken. Where there is no deputy, or one that waits for too long, a
-//! successor is appointed and woken. A task that becomes the first one wakes the leader, and nobody else.
+//! more may be its *deputy*, which waits until the second one is; with slack, both wait for longer (see
+//! `looks`). The others wait without a deadline and cost nothing. When the leader takes a task, its deputy
+//! leads; so two workers take turns, each wakes up by itself, and nobody has to be woken. Where there is no
+//! deputy, or one that waits for too long, a successor is appointed and woken. A task that becomes the first
+//! one wakes the leader, and nobody else.
 
 use std::time::Duration;
 
