@@ -1,17 +1,26 @@
-//! How late a pool may be on purpose, so that tasks share wake-ups.
+//! How late a pool may be on purpose, so that tasks share wake-ups, and how far ahead one worker is of the next.
 
 mod kit;
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::DateTime;
+use chrono::Utc;
 use kit::Journal;
 use kit::VirtualPool;
 use kit::ms;
 use scheduler_core::Body;
+use scheduler_core::Clock;
+use scheduler_core::ManualClock;
+use scheduler_core::PoolBuilder;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Stepped;
 use scheduler_core::Task;
 use scheduler_core::Tick;
+use scheduler_core::VirtualCrew;
+use scheduler_core::time::Epoch;
+use scheduler_core::time::Gate;
 
 fn tick(after: Duration) -> Tick {
     Tick::ZERO + after
@@ -69,7 +78,7 @@ fn the_grid_of_a_rate_does_not_move_by_the_slack() {
     let ran = Journal::new();
     let body = Body::new({
         let (clock, ran) = (stage.clock.clone(), ran.clone());
-        move || ran.note(scheduler_core::Clock::now(&clock))
+        move || ran.note(clock.now())
     });
     stage.pool.submit_task(Task::at_fixed_rate(ms(10), body).initial_delay(ms(10))).unwrap();
     for _ in 0..3 {
@@ -120,7 +129,7 @@ fn no_task_is_later_than_twice_the_slack_where_others_are_long() {
     for due in [5, 5, 6, 7] {
         let (crew, clock, started) = (stage.crew.clone(), stage.clock.clone(), started.clone());
         let body = move || {
-            started.note((due, scheduler_core::Clock::now(&clock)));
+            started.note((due, clock.now()));
             let Some(next) = [2, 4, 3].get(started.entries().len() - 1).copied() else { return };
             if next == 2 {
                 assert!(!crew.is_woken(2), "it looks by itself");
@@ -139,4 +148,71 @@ fn no_task_is_later_than_twice_the_slack_where_others_are_long() {
     assert_eq!(step(&stage), Stepped::Ran);
     let expected = [(5, 8), (5, 11), (6, 11), (7, 11)].map(|(due, at)| (due, tick(ms(at))));
     assert_eq!(started.entries(), expected);
+}
+
+/// A clock whose wake-ups take two milliseconds.
+#[derive(Debug)]
+struct Slow(ManualClock);
+
+impl Clock for Slow {
+    fn now(&self) -> Tick {
+        self.0.now()
+    }
+
+    fn wall(&self) -> DateTime<Utc> {
+        self.0.wall()
+    }
+
+    fn head_start(&self) -> Duration {
+        ms(2)
+    }
+
+    fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
+        self.0.wait(gate, seen, until);
+    }
+}
+
+/// Two workers whose clock is slow.
+fn slow_pool(builder: PoolBuilder) -> (ScheduledThreadPool, ManualClock, VirtualCrew) {
+    let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
+    let builder = builder.core_size(2).clock(Arc::new(Slow(clock.clone()))).virtual_crew(&crew);
+    let pool = builder.build().unwrap();
+    pool.prestart_all();
+    (pool, clock, crew)
+}
+
+#[test]
+fn who_wakes_up_first_has_a_head_start() {
+    let (pool, clock, crew) = slow_pool(ScheduledThreadPool::builder());
+    let ran = Journal::new();
+    for due in [5, 6, 9] {
+        pool.schedule(ms(due), ran.noting(due)).unwrap();
+    }
+    assert_eq!(crew.step(1), Stepped::Waits(Some(tick(ms(5)))));
+    assert_eq!(crew.step(2), Stepped::Waits(Some(tick(ms(7)))), "not at 6");
+    clock.advance(ms(5));
+    assert_eq!(crew.step(1), Stepped::Ran);
+    assert!(!crew.is_woken(2));
+    assert_eq!(crew.step(1), Stepped::Waits(Some(tick(ms(6)))), "before the other one");
+    clock.advance(ms(2));
+    assert_eq!(crew.step(2), Stepped::Ran, "the first one is kept somewhere");
+    assert_eq!(ran.entries(), [5, 6]);
+}
+
+/// What is further apart than the head start has a worker each, and who waits precisely has none.
+#[test]
+fn a_head_start_ends_when_the_next_task_is_due_and_there_is_none_for_the_precise() {
+    let waits = |builder, dues: [u64; 2]| {
+        let (pool, _, crew) = slow_pool(builder);
+        for due in dues {
+            pool.schedule(ms(due), || ()).unwrap();
+        }
+        [1, 2].map(|worker| crew.step(worker))
+    };
+    let until = |dues: [u64; 2]| dues.map(|due| Stepped::Waits(Some(tick(ms(due)))));
+    let builder = ScheduledThreadPool::builder;
+    assert_eq!(waits(builder(), [5, 8]), until([5, 8]));
+    assert_eq!(waits(builder(), [5, 5]), until([5, 7]));
+    assert_eq!(waits(builder().precise(), [5, 6]), until([5, 6]));
+    assert_eq!(waits(builder().slack(ms(1)), [5, 6]), until([6, 8]));
 }

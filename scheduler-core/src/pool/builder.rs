@@ -14,6 +14,7 @@ use super::crew::Crew;
 use super::crew::StdThreads;
 use super::crew::ThreadFactory;
 use super::hooks::Hooks;
+use super::looks::Ease;
 use super::rejection::RejectionPolicy;
 use super::roster::Roster;
 use super::shell::Parts;
@@ -279,14 +280,17 @@ impl PoolBuilder {
         let core_size = self.core_size.unwrap_or_else(default_core_size);
         let roster = Roster::new(core_size, self.keep_alive, self.core_may_time_out);
         let threads = StdThreads { stack_size: self.stack_size };
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
+        let head_start = if self.is_precise { Duration::ZERO } else { clock.head_start() };
+        let ease = Ease::new(self.slack, head_start);
         let shell = Shell::new(Parts {
-            clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock::new())),
+            clock,
             hooks: self.hooks,
             announcer: Announcer::new(self.listener),
             thread_name_prefix: self.prefix.unwrap_or_else(default_prefix),
             crew: self.crew.unwrap_or_else(|| Crew::Threads(Arc::new(threads))),
             is_precise: self.is_precise,
-            core: Core::new(roster, self.policy, self.remove_on_cancel, self.slack),
+            core: Core::new(roster, self.policy, self.remove_on_cancel, ease),
         });
         ScheduledThreadPool {
             owner: Arc::new(Owner { shell, rejection: Mutex::new(self.rejection) }),

@@ -4,10 +4,10 @@
 //! what is to be done after unlocking ([`Effects`]). A step never blocks, and never calls back.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use super::agenda::Agenda;
 use super::agenda::Ticketed;
+use super::looks::Ease;
 use super::roster::Roster;
 use super::roster::Running;
 use super::roster::WorkerNumber;
@@ -43,8 +43,7 @@ pub(crate) struct Core<I> {
     pub(super) is_tidying: bool,
     pub(super) policy: ShutdownPolicy,
     pub(super) remove_on_cancel: bool,
-    /// By how much a look at the queue may come after a due time.
-    pub(super) slack: Duration,
+    pub(super) ease: Ease,
     completed: u64,
 }
 
@@ -70,7 +69,7 @@ impl<I: Item> Core<I> {
         roster: Roster,
         policy: ShutdownPolicy,
         remove_on_cancel: bool,
-        slack: Duration,
+        ease: Ease,
     ) -> Self {
         Self {
             agenda: Agenda::new(),
@@ -83,7 +82,7 @@ impl<I: Item> Core<I> {
             is_tidying: false,
             policy,
             remove_on_cancel,
-            slack,
+            ease,
             completed: 0,
         }
     }
@@ -119,7 +118,7 @@ impl<I: Item> Core<I> {
             self.ringing += is_alarm;
             self.roster.occupy(worker, Running { kind, sequence });
             if !planted("L5") {
-                self.see_to_what_is_left(now.tick, now, effects);
+                self.see_to_what_is_left(now, effects);
             }
             return Take::Run(item);
         }

@@ -59,7 +59,7 @@ impl<I: Item> Core<I> {
         self.hire_if_missing(effects);
         self.collect(letter);
         if due != Tick::MAX && !planted("L5 deputy") {
-            effects.wake.extend(self.roster.appoint(self.at_ease(due)));
+            effects.wake.extend(self.roster.appoint(self.ease.look(due)));
         }
     }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::core::Core;
 use super::inbox::Letter;
+use super::looks::Ease;
 use super::roster::Roster;
 use super::shutdown::Kind;
 use super::shutdown::ShutdownPolicy;
@@ -58,7 +59,7 @@ fn at(nanos: u64) -> Now {
 /// A core of so many workers, all of whom wait.
 fn core(workers: usize) -> Core<Plain> {
     let roster = Roster::new(workers, Duration::from_secs(1), false);
-    let mut core = Core::new(roster, ShutdownPolicy::default(), false, Duration::ZERO);
+    let mut core = Core::new(roster, ShutdownPolicy::default(), false, Ease::default());
     let mut effects = Effects::new();
     core.prestart(workers, &mut effects);
     for worker in effects.take_rare().expect("workers are to be started").start {

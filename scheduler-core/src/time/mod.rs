@@ -32,6 +32,7 @@ mod wall;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::DateTime;
 use chrono::Utc;
@@ -80,6 +81,14 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// Makes the waits of the calling thread as exact as the system allows; called by each worker when
     /// its thread begins. Does nothing unless a clock knows how.
     fn sharpen(&self) {}
+
+    /// For how long a worker that looks at the queue has what is due for itself, before another one that waits looks,
+    /// too: about what a wake-up takes. Tasks that are brief are run by one worker then, and the others sleep;
+    /// one that is due while the first is at a long one starts later by up to this much. None, unless a
+    /// clock says so: where time is moved by hand, a wake-up takes none.
+    fn head_start(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// Waits until the epoch of `gate` differs from `seen` or `until` is reached, and may return
     /// earlier.

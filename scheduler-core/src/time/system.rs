@@ -73,6 +73,12 @@ impl SystemClock {
         Self { origin: count() }
     }
 
+    fn spin(&self, gate: &Gate, seen: Epoch, until: Tick) {
+        while gate.epoch() == seen && self.now() < until {
+            std::hint::spin_loop();
+        }
+    }
+
     /// Looks at both clocks, and keeps that for the next readings of this thread.
     #[cold]
     #[inline(never)]
@@ -87,9 +93,15 @@ impl SystemClock {
 /// A wall clock that is set is noticed that much later; the reading costs a third less.
 const LOOK_IS_GOOD_FOR: Duration = Duration::from_millis(1);
 
-/// No wait is shorter: a wake-up takes about as long, and costs the processor more than that. So what is due
+/// A wait that is not longer is spun: whatever system it is, going to sleep and waking up costs more.
+const BRIEF: Duration = Duration::from_micros(5);
+
+/// No other wait is shorter: a wake-up takes about as long, and costs the processor half of that. So what is due
 /// that close together shares one.
-const SHORTEST: Duration = Duration::from_micros(25);
+const SHORTEST: Duration = Duration::from_micros(40);
+
+/// How far ahead of the next worker one is that has woken up: about as far as it is late.
+const HEAD_START: Duration = Duration::from_micros(50);
 
 /// For how long a precise wait spins: longer than a thread takes to wake up, as a rule.
 const SPIN: Duration = Duration::from_micros(200);
@@ -170,6 +182,10 @@ impl Clock for SystemClock {
         self.look(tick)
     }
 
+    fn head_start(&self) -> Duration {
+        HEAD_START
+    }
+
     /// Linux may end a wait 50 µs late, so that several threads wake up together; a thread can ask it
     /// not to.
     #[cfg(target_os = "linux")]
@@ -188,9 +204,7 @@ impl Clock for SystemClock {
             // then.
             return self.wait(gate, seen, Some(nearly));
         }
-        while gate.epoch() == seen && self.now() < until {
-            std::hint::spin_loop();
-        }
+        self.spin(gate, seen, until);
     }
 
     fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
@@ -198,7 +212,9 @@ impl Clock for SystemClock {
             None | Some(Tick::MAX) => gate.wait(seen),
             Some(until) => {
                 let left = until.since(self.now());
-                if !left.is_zero() {
+                if left <= BRIEF {
+                    self.spin(gate, seen, until);
+                } else {
                     gate.wait_timeout(seen, left.max(SHORTEST));
                 }
             }

@@ -3,7 +3,7 @@
 use super::plant::Plant;
 use super::verdict::{Invariant, Verdict};
 use super::words::{Due, Now, Place, Rhythm, Task};
-use super::world::{Mode, World};
+use super::world::{Limits, Mode, World};
 use scheduler_core::{RunState, TaskHandle, TaskState};
 
 /// How long a wait for the wall clock may last, by the engine's promise.
@@ -136,7 +136,8 @@ impl World {
         let first_look = untils.min().unwrap_or(u64::MAX);
         // Whoever is at work may have looked, and been given something long.
         let is_busy = self.workers.iter().any(|worker| matches!(worker.mode, Mode::Busy { .. }));
-        let slack = self.limits.slack.saturating_mul(1 + u64::from(is_busy));
+        let Limits { slack, head_start, .. } = self.limits;
+        let slack = slack.saturating_add(if is_busy { head_start.max(slack) } else { 0 });
         let latest = |due: &Due| match due {
             Due::Tick(tick) => tick.saturating_add(slack),
             Due::Wall(_) => now.tick.saturating_add(WALL_CHECK).saturating_add(slack),

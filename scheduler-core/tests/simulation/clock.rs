@@ -18,14 +18,16 @@ pub(crate) struct SimClock {
     truth: ManualClock,
     reads: AtomicU64,
     plant: Option<Plant>,
+    head_start: Duration,
 }
 
 impl SimClock {
-    pub(crate) fn new(wall: DateTime<Utc>, plant: Option<Plant>) -> Self {
+    pub(crate) fn new(wall: DateTime<Utc>, plant: Option<Plant>, head_start: u64) -> Self {
         let start = Duration::from_nanos(TICK_START);
         let truth = ManualClock::at(wall - start);
         truth.advance(start);
-        Self { truth, reads: AtomicU64::new(0), plant }
+        let head_start = Duration::from_nanos(head_start);
+        Self { truth, reads: AtomicU64::new(0), plant, head_start }
     }
 
     /// What time it is, whatever the pool is told.
@@ -62,6 +64,10 @@ impl Clock for SimClock {
     fn wall(&self) -> DateTime<Utc> {
         self.count();
         self.truth.wall()
+    }
+
+    fn head_start(&self) -> Duration {
+        self.head_start
     }
 
     fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {

@@ -37,6 +37,7 @@ pub(crate) struct Settings {
     /// Whether, at the end, everything is cancelled before the pool is stopped.
     pub(crate) cancels_at_end: bool,
     pub(crate) slack: u64,
+    pub(crate) head_start: u64,
 }
 
 /// How often each kind of operation comes, relative to the others.
@@ -103,8 +104,13 @@ impl Plan {
         let prng = &mut prng;
         // Of their own, so that the seeds that are kept mean what they meant before.
         let cancels_at_end = hash(seed, 1).is_multiple_of(2);
-        let slack = if seed.is_multiple_of(4) { slack(&mut Prng::new(hash(seed, 3))) } else { 0 };
-        let settings = Settings { cancels_at_end, slack, ..Settings::draw(prng) };
+        let mut eases = Prng::new(hash(seed, 3));
+        let (slack, head_start) = match seed % 4 {
+            0 => (ease(&mut eases), ease(&mut eases)),
+            2 => (0, ease(&mut eases)),
+            _ => (0, 0),
+        };
+        let settings = Settings { cancels_at_end, slack, head_start, ..Settings::draw(prng) };
         let mix = Mix::draw(prng);
         let length = 30 + prng.below(60);
         let mut ops: Vec<Op> = (0..length).map(|_| mix.op(prng)).collect();
@@ -128,6 +134,7 @@ impl Settings {
             ends_by_drop: prng.chance(20),
             cancels_at_end: false,
             slack: 0,
+            head_start: 0,
         }
     }
 }
@@ -283,8 +290,9 @@ fn some(prng: &mut Prng) -> Vec<u64> {
     some
 }
 
-fn slack(prng: &mut Prng) -> u64 {
-    prng.pick(&[1, NEAR, EQUAL, EQUAL / 3, FAR])
+/// By how much looks at the queue may be late.
+fn ease(prng: &mut Prng) -> u64 {
+    prng.pick(&[0, 1, NEAR, EQUAL, EQUAL / 3, FAR])
 }
 
 fn policy(prng: &mut Prng) -> ShutdownPolicy {

@@ -45,6 +45,7 @@ pub(crate) struct Limits {
     pub(crate) keep_alive: u64,
     pub(crate) core_may_time_out: bool,
     pub(crate) slack: u64,
+    pub(crate) head_start: u64,
 }
 
 pub(crate) struct World {
@@ -77,7 +78,11 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(settings: &Settings, plant: Option<Plant>) -> Self {
-        let clock = Arc::new(SimClock::new(DateTime::from_timestamp_nanos(WALL_START), plant));
+        let clock = Arc::new(SimClock::new(
+            DateTime::from_timestamp_nanos(WALL_START),
+            plant,
+            settings.head_start,
+        ));
         let stage = Stage::new(Arc::clone(&clock), plant, settings.discards);
         let crew = VirtualCrew::new();
         stage.open_pool(settings, &crew);
@@ -101,6 +106,7 @@ impl World {
                 keep_alive: settings.keep_alive,
                 core_may_time_out: settings.core_may_time_out,
                 slack: settings.slack,
+                head_start: settings.head_start,
             },
             was_refused: false,
             hires: 0,
