@@ -85,6 +85,14 @@ fn an_alarm_that_is_dropped_is_taken_back_with_all_it_holds() {
 }
 
 #[test]
+fn an_alarm_that_was_taken_back_is_not_counted_against_the_tasks() {
+    let stage = VirtualPool::new(1);
+    drop(stage.pool.call_at(tick(10), || ()));
+    stage.pool.schedule(HOUR, || ()).unwrap();
+    assert_eq!(stage.pool.stats().queued, 1);
+}
+
+#[test]
 fn an_alarm_that_is_dropped_during_its_call_is_made_all_the_same() {
     let (told, rung) = (Journal::new(), Journal::new());
     let stage = stage(&told);

@@ -1,5 +1,7 @@
 //! A worker whose thread dies is replaced. Nothing of the user's can kill one but a clock that panics.
 
+use std::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
@@ -12,8 +14,10 @@ use chrono::Utc;
 use scheduler_core::Clock;
 use scheduler_core::Event;
 use scheduler_core::ManualClock;
+use scheduler_core::Run;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Tick;
+use scheduler_core::VirtualCrew;
 use scheduler_core::time::Epoch;
 use scheduler_core::time::Gate;
 
@@ -137,4 +141,17 @@ fn the_call_of_an_alarm_whose_worker_dies_is_over() {
     assert_eq!(pool.submit(|| 42).unwrap().wait().unwrap(), 42);
     pool.close().unwrap();
     assert_eq!(pool.stats().active, 0);
+}
+
+/// A virtual worker is on the thread of whoever lets it work, and that one lives on.
+#[test]
+fn a_thread_on_which_a_worker_died_in_a_run_is_in_no_run() {
+    let (crew, trap) = (VirtualCrew::new(), Arc::new(Trap::default()));
+    let builder = ScheduledThreadPool::builder().clock(Arc::clone(&trap) as Arc<_>);
+    let pool = builder.virtual_crew(&crew).build().unwrap();
+    let set = Arc::clone(&trap);
+    let body = move || set.set_for.store(1, Ordering::SeqCst);
+    pool.schedule_at_fixed_rate(Duration::ZERO, Duration::from_secs(3_600), body).unwrap();
+    assert!(catch_unwind(AssertUnwindSafe(|| crew.step(1))).is_err());
+    assert!(Run::current().is_none());
 }

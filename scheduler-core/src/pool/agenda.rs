@@ -434,4 +434,16 @@ mod tests {
         assert_eq!(agenda.next_look(now), None);
         assert_eq!(agenda.first_due(now), None);
     }
+
+    #[test]
+    fn what_is_due_when_it_comes_stands_in_line_and_is_taken_at_that_instant() {
+        let mut agenda = Agenda::new();
+        let is_in_line = |ticket: Ticket| ticket.number_in_line().is_some();
+        assert!(is_in_line(agenda.push(tick(1), 0, (), at(1))));
+        assert!(!is_in_line(agenda.push(tick(2), 1, (), at(1))));
+        assert_eq!(agenda.pop_due_before(Tick::MAX, at(1)), Some((0, ())));
+        assert_eq!(agenda.pop_due_before(Tick::MAX, at(1)), None);
+        assert_eq!(agenda.pop_due_before(at(2).tick, at(2)), None);
+        assert_eq!(agenda.pop_due_before(Tick::MAX, at(2)), Some((1, ())));
+    }
 }

@@ -288,4 +288,27 @@ mod tests {
         let answers = (0..MANY as u64).map(|number| inbox.stage_withdrawal(withdrawal(number)));
         assert_eq!(answers.filter(|is_full| *is_full == Some(true)).count(), 1);
     }
+
+    #[test]
+    fn it_is_known_when_the_first_of_what_is_staged_is_due() {
+        let inbox = Inbox::new();
+        renewed(&inbox, patient_until(0));
+        assert_eq!(inbox.earliest(), Tick::MAX);
+        for (due, earliest) in [(7, 7), (9, 7), (5, 5)] {
+            assert_eq!(stage(&inbox, 1, due), Ok(false));
+            assert_eq!(inbox.earliest(), Tick::from_nanos(earliest));
+        }
+        assert_eq!(taken(&inbox).0.len(), 3);
+        assert_eq!(inbox.earliest(), Tick::MAX);
+    }
+
+    #[test]
+    fn the_room_of_large_lists_is_given_back() {
+        for (room, kept) in [(ROOM_MAX, ROOM_MAX), (ROOM_MAX + 1, 0)] {
+            let (letters, withdrawals) = (Vec::with_capacity(room), Vec::with_capacity(room));
+            let mut mail: Mail<u8> = Mail { letters, withdrawals };
+            mail.trim();
+            assert_eq!((mail.letters.capacity(), mail.withdrawals.capacity()), (kept, kept));
+        }
+    }
 }

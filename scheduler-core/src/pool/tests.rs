@@ -128,6 +128,30 @@ fn a_worker_goes_on_in_the_step_that_sees_to_others() {
     assert_eq!(effects.take_rare().map(|rare| rare.start.len()), Some(1));
 }
 
+#[test]
+fn a_core_need_not_hear_of_what_is_due_after_somebody_looks() {
+    let (mut core, mut effects) = (core(1), Effects::new());
+    assert_eq!(core.calm().patience, None, "its worker waits for ever");
+    let (due, then) = (Tick::from_nanos(50), at(50));
+    assert_eq!(core.admit(Plain(1), Kind::OneShot, Due::Tick(due), at(0), &mut effects), Ok(()));
+    assert_eq!(core.calm().patience, Some(due));
+    assert_eq!(core.next(1, Done::Nothing, then, &mut effects), Take::Run(Plain(1)));
+    assert_eq!(core.calm().patience, Some(Tick::ZERO), "its worker looks before it waits");
+    core.shutdown(then, &mut effects);
+    assert_eq!(core.calm().patience, None);
+}
+
+#[test]
+fn what_is_due_before_all_that_is_staged_is_known_until_the_shutdown() {
+    let (mut core, mut effects) = (core(1), Effects::new());
+    let (due, later) = (Tick::from_nanos(50), Tick::from_nanos(51));
+    assert_eq!(core.admit(Plain(1), Kind::OneShot, Due::Tick(due), at(0), &mut effects), Ok(()));
+    assert!(core.has_due_before(later, at(50)));
+    assert!(!core.has_due_before(due, at(50)) && !core.has_due_before(later, at(49)));
+    core.shutdown(at(50), &mut effects);
+    assert!(!core.has_due_before(later, at(50)));
+}
+
 /// What has happened in a step: what the worker got, and whom the others are to wake or start.
 fn told(take: &Take<Plain>, mut effects: Effects<Plain>) -> String {
     let rare = effects.take_rare();

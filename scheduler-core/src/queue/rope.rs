@@ -128,6 +128,14 @@ mod tests {
         assert_eq!(rope.spare.map(|piece| piece.capacity()), Some(PIECE));
     }
 
+    #[test]
+    fn no_piece_is_longer_than_a_piece() {
+        let mut rope = Rope::new();
+        (0..PIECE * 3).for_each(|number| rope.push_back(number));
+        assert_eq!((rope.first.len(), rope.others.len()), (PIECE, 2));
+        assert!(rope.others.iter().all(|piece| piece.len() == PIECE));
+    }
+
     proptest! {
         /// Longer than a piece, a rope does what one list does.
         #[test]

@@ -228,3 +228,30 @@ impl<T, B> Slot<T, B> {
         (answer, Some(farewell))
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::super::steps::Once;
+    use super::*;
+    use crate::time::Tick;
+
+    #[test]
+    fn a_slot_is_spent_without_a_body_and_without_what_is_rare() {
+        let due = Due::Tick(Tick::ZERO);
+        let work = || Work { body: Once(Some(|| 7)), around: None };
+        let mut slot: Slot<u8, _> = Slot::new(work(), due);
+        assert!(!slot.is_spent());
+        assert!(slot.take_work().is_some() && slot.is_spent());
+        slot.rare();
+        assert!(!slot.is_spent());
+    }
+
+    #[test]
+    fn work_is_spent_when_neither_a_body_nor_what_surrounds_it_is_left() {
+        let body = || Once::<fn() -> u8>(None);
+        assert!(Work { body: body(), around: None }.is_spent::<u8>());
+        assert!(!Work { body: Once(Some(|| 7)), around: None }.is_spent::<u8>());
+        let around: Around = Box::new(|step| step());
+        assert!(!Work { body: body(), around: Some(around) }.is_spent::<u8>());
+    }
+}

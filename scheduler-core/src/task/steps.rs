@@ -170,3 +170,16 @@ where
         self.present = None;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_of_a_closure_that_has_run_once() {
+        let mut body: Box<dyn Steps<u8>> = Box::new(Once(Some(|| 7)));
+        assert!(!body.is_spent());
+        assert!(matches!(body.step(&|| unreachable!("it asks for no waker")), Step::Value(7)));
+        assert!(body.is_spent());
+    }
+}

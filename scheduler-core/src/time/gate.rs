@@ -76,3 +76,24 @@ impl Gate {
         }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_no_longer_is_not_counted_among_the_sleepers() {
+        let gate = Gate::new();
+        let seen = gate.epoch();
+        gate.wait_timeout(seen, Duration::ZERO);
+        assert_eq!(*gate.sleepers.lock(), 0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| gate.wait(seen));
+            while *gate.sleepers.lock() == 0 {
+                std::thread::yield_now();
+            }
+            gate.open();
+        });
+        assert_eq!(*gate.sleepers.lock(), 0);
+    }
+}

@@ -224,9 +224,11 @@ impl Clock for SystemClock {
 
 #[cfg(test)]
 mod tests {
+    use super::LAST_LOOK;
     use super::LOOK_IS_GOOD_FOR;
     use super::Look;
     use super::SystemClock;
+    use super::count;
     use crate::time::Clock;
     use crate::time::Gate;
     use crate::time::Tick;
@@ -285,6 +287,18 @@ mod tests {
             next.tick > one.tick && next.wall.since(one.wall) == next.tick.since(one.tick)
         };
         assert!((0..10_000).any(|_| go_together()));
+    }
+
+    #[test]
+    fn a_look_at_the_wall_is_gone_by_while_it_is_new_and_not_after_that() {
+        let clock = SystemClock { origin: count() - 10_000_000 };
+        let told = WallTime::from_nanos(0);
+        let read_after = |at| {
+            LAST_LOOK.with(|last| last.set(Look { origin: clock.origin, at, wall: told }));
+            clock.read().wall
+        };
+        assert_eq!(read_after(Tick::MAX), told);
+        assert!(read_after(Tick::ZERO) > told + Duration::from_secs(3600));
     }
 
     #[test]

@@ -72,3 +72,26 @@ impl Arrivals {
         self.entries.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Key;
+
+    #[test]
+    fn many_entries_are_put_away_at_once_and_each_is_counted() {
+        let (mut arrivals, mut far) = (Arrivals::default(), Far::new());
+        let mut items = Slab::new(|_| ());
+        let mut push = |due| {
+            let place = items.insert((), Home::ARRIVALS.to_bits());
+            arrivals.push(Entry { key: Key { due, sequence: due }, place })
+        };
+        assert!((1..ARRIVALS_MAX as u64).all(|due| !push(due)));
+        assert!(push(ARRIVALS_MAX as u64));
+        work::noted();
+        arrivals.put_away(&mut far, &mut items);
+        // It is read, noted, and put into its bag.
+        assert_eq!(work::noted(), 3 * ARRIVALS_MAX);
+        assert_eq!((arrivals.is_empty(), far.is_empty()), (true, false));
+    }
+}

@@ -374,4 +374,18 @@ mod tests {
         assert_ne!(slab.insert('c', 0).slot, place.slot);
         assert_eq!(slab.get(last), None);
     }
+
+    #[test]
+    fn an_empty_chunk_that_has_had_half_its_generations_is_kept() {
+        let mut slab = Slab::new(|_| ());
+        let places: Vec<Place> = (0..2 * CHUNK).map(|_| slab.insert((), 0)).collect();
+        let number = places[CHUNK].chunk();
+        slab.spare = places[0].chunk() as u32;
+        for (newest, is_kept) in [(GENERATIONS / 2, true), (GENERATIONS / 2 - 1, false)] {
+            slab.chunks[number].as_mut().unwrap().marks[7].generation = newest;
+            slab.release(number as u32);
+            assert_eq!(slab.chunks[number].is_some(), is_kept);
+        }
+        assert_eq!(slab.absent, [(number as u32, GENERATIONS / 2 - 1)]);
+    }
 }

@@ -1,0 +1,66 @@
+//! What a worker takes that goes from one task to the next, while others submit: always the first.
+
+mod kit;
+
+use chrono::DateTime;
+use chrono::TimeDelta;
+use chrono::Utc;
+use kit::Blocker;
+use kit::HOUR;
+use kit::Journal;
+use kit::ManualPool;
+use kit::ms;
+use kit::wedge;
+use scheduler_core::Clock;
+use scheduler_core::Trigger;
+use scheduler_core::TriggerContext;
+
+/// Fires once, at an instant of the wall clock.
+#[derive(Debug)]
+struct At(DateTime<Utc>);
+
+impl Trigger for At {
+    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
+        context.last_scheduled().is_none().then_some(self.0)
+    }
+}
+
+#[test]
+fn what_the_wall_clock_showed_before_comes_before() {
+    let (stage, ran) = (ManualPool::new(1), Journal::new());
+    let wedge = wedge(&stage.pool);
+    stage.pool.schedule(ms(5), ran.noting("tick")).unwrap();
+    let at = At(stage.clock.wall() + TimeDelta::milliseconds(2));
+    stage.pool.schedule_with_trigger(at, ran.noting("wall")).unwrap();
+    stage.clock.advance(ms(10));
+    wedge.release();
+    ran.await_len(2);
+    assert_eq!(ran.entries(), ["wall", "tick"]);
+}
+
+/// One task comes into the queue, and then another that is due before it; both are due when the worker is free.
+fn check_order(stage: &ManualPool, blocker: Blocker) {
+    let ran = Journal::new();
+    blocker.await_started();
+    stage.pool.schedule(ms(5), ran.noting("in the queue")).unwrap();
+    assert_eq!(stage.pool.stats().queued, 1);
+    stage.pool.schedule(ms(2), ran.noting("staged")).unwrap();
+    stage.clock.advance(ms(10));
+    drop(blocker);
+    ran.await_len(2);
+    assert_eq!(ran.entries(), ["staged", "in the queue"]);
+}
+
+#[test]
+fn what_is_staged_and_due_before_comes_before() {
+    let (stage, blocker) = (ManualPool::new(1), Blocker::new());
+    stage.pool.execute(blocker.body()).unwrap();
+    check_order(&stage, blocker);
+}
+
+#[test]
+fn what_is_staged_and_due_before_comes_before_when_a_run_recurs() {
+    let (stage, blocker) = (ManualPool::new(1), Blocker::new());
+    stage.pool.schedule_at_fixed_rate(ms(0), HOUR, blocker.body()).unwrap();
+    check_order(&stage, blocker);
+}
