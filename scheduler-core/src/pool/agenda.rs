@@ -33,8 +33,10 @@ pub(crate) struct Agenda<T> {
     line: Line<T>,
     ticks: WheelQueue<T>,
     walls: HeapQueue<T>,
-    /// By how much the wall clock was ahead of the monotonic one at the last look, in nanoseconds;
-    /// none while nothing waits for it.
+    /// By how much the wall clock was ahead of the monotonic one, in nanoseconds: at the last look, or when
+    /// something came since then, whichever is more.
+    ///
+    /// INVARIANT: there is one while anything waits for it.
     lead: Option<i128>,
 }
 
@@ -55,7 +57,7 @@ impl<T> Agenda<T> {
         self.len() == 0
     }
 
-    /// Puts an item in. The lead of the wall clock is noted when it begins to matter.
+    /// Puts an item in. The lead of the wall clock is noted if it may have been set back at the next look.
     pub(crate) fn push(&mut self, due: Due, sequence: u64, item: T, now: Now) -> Ticket
     where
         T: Ticketed,
@@ -72,7 +74,7 @@ impl<T> Agenda<T> {
                 }
             }
             Due::Wall(due) => {
-                self.lead.get_or_insert(now.wall.lead(now.tick));
+                self.lead = self.lead.max(Some(now.wall.lead(now.tick)));
                 self.walls.push(Key { due: due.key(), sequence }, item).marked()
             }
         };
@@ -125,7 +127,7 @@ impl<T> Agenda<T> {
     /// Whether anything waits for the wall clock, or has since the last look at it.
     #[inline]
     pub(crate) fn waits_for_the_wall(&self) -> bool {
-        self.lead.is_some() || self.walls.len() > 0
+        self.lead.is_some()
     }
 
     /// Takes out what waits for a time ahead on the wall clock, if that was set back since the last look.
@@ -368,6 +370,21 @@ mod tests {
         now.wall = now.wall - Duration::from_millis(600);
         assert_eq!(agenda.extract_if_set_back(now), ["wall"]);
         assert_eq!(agenda.len(), 1);
+    }
+
+    /// Between two looks the clock goes ahead, an item comes by its time, and it goes back.
+    #[test]
+    fn what_came_while_the_clock_was_ahead_is_given_back_too() {
+        let mut agenda = Agenda::new();
+        agenda.push(wall(1), 0, "first", at(0));
+        assert_eq!(agenda.pop_due(at(1)), Some((0, "first")));
+        let mut ahead = at(2);
+        ahead.wall = ahead.wall + Duration::from_secs(1_000);
+        agenda.push(wall(1_005), 1, "by the clock ahead", ahead);
+        agenda.push(wall(7), 2, "by the right clock", at(3));
+        let mut given = agenda.extract_if_set_back(at(4));
+        given.sort_unstable();
+        assert_eq!(given, ["by the clock ahead", "by the right clock"]);
     }
 
     #[test]

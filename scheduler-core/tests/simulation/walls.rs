@@ -108,7 +108,7 @@ impl Task {
 }
 
 impl Model {
-    /// A task has entered the queue. The lead of the wall clock is noted when one begins to wait for it.
+    /// A task has entered the queue. The lead of the wall clock is noted if it is more than before.
     pub(crate) fn queued(&mut self, id: usize, now: Now) {
         let task = &mut self.tasks[id];
         task.enter(task.due, now);
@@ -118,7 +118,7 @@ impl Model {
     pub(crate) fn queued_again(&mut self, id: usize, now: Now) {
         let task = &self.tasks[id];
         if task.place == Place::Queue && matches!(task.due, Due::Wall(_)) {
-            self.lead.get_or_insert(now.lead());
+            self.lead = self.lead.max(Some(now.lead()));
         }
     }
 
