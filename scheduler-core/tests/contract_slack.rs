@@ -163,7 +163,7 @@ impl Clock for Slow {
         self.0.wall()
     }
 
-    fn head_start(&self) -> Duration {
+    fn wake_up(&self) -> Duration {
         ms(2)
     }
 
@@ -193,10 +193,23 @@ fn who_wakes_up_first_has_a_head_start() {
     clock.advance(ms(5));
     assert_eq!(crew.step(1), Stepped::Ran);
     assert!(!crew.is_woken(2));
-    assert_eq!(crew.step(1), Stepped::Waits(Some(tick(ms(6)))), "before the other one");
+    assert_eq!(crew.step(1), Stepped::Waits(Some(tick(ms(9)))), "the other one looks for 6");
     clock.advance(ms(2));
-    assert_eq!(crew.step(2), Stepped::Ran, "the first one is kept somewhere");
+    assert_eq!(crew.step(2), Stepped::Ran);
     assert_eq!(ran.entries(), [5, 6]);
+}
+
+/// What is due sooner than anybody could wake up for it is late, unless it is so soon that the wait is spun.
+#[test]
+fn no_wait_is_shorter_than_a_wake_up_but_for_a_brief_one() {
+    let (pool, clock, crew) = slow_pool(ScheduledThreadPool::builder());
+    for nanos in [1_990_000, 1_700_000, 250_000] {
+        pool.schedule(Duration::from_nanos(nanos), || ()).unwrap();
+        let until = if nanos == 250_000 { Duration::from_nanos(nanos) } else { ms(2) };
+        assert_eq!(crew.step(1), Stepped::Waits(Some(tick(until))), "{nanos}");
+    }
+    clock.advance(ms(2));
+    assert_eq!(crew.step(1), Stepped::Ran);
 }
 
 /// What is further apart than the head start has a worker each, and who waits precisely has none.

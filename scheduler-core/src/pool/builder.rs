@@ -281,8 +281,8 @@ impl PoolBuilder {
         let roster = Roster::new(core_size, self.keep_alive, self.core_may_time_out);
         let threads = StdThreads { stack_size: self.stack_size };
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
-        let head_start = if self.is_precise { Duration::ZERO } else { clock.head_start() };
-        let ease = Ease::new(self.slack, head_start);
+        let wake_up = if self.is_precise { Duration::ZERO } else { clock.wake_up() };
+        let ease = Ease { slack: self.slack, wake_up };
         let shell = Shell::new(Parts {
             clock,
             hooks: self.hooks,

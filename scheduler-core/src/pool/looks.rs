@@ -12,28 +12,31 @@ use crate::time::Tick;
 /// By how much looks at the queue may come after due times.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ease {
-    slack: Duration,
-    /// What a worker that looks has for itself: if its tasks are short it takes what is due then, too, and whoever
-    /// looks soon after it is awake in vain.
-    ///
-    /// INVARIANT: not less than the slack.
-    head_start: Duration,
+    pub(super) slack: Duration,
+    /// What a wake-up takes.
+    pub(super) wake_up: Duration,
 }
 
 impl Ease {
-    pub(crate) fn new(slack: Duration, head_start: Duration) -> Self {
-        Self { slack, head_start: head_start.max(slack) }
-    }
-
     /// When to look for what is due at a time.
     pub(super) fn look(self, due: Tick) -> Tick {
         due + self.slack
     }
 
-    /// The same where another worker looks at this time.
+    /// The same where another worker looks at this time, which has a head start: if its tasks are short it takes what
+    /// is due then, too, and whoever looks soon after it is awake in vain.
     fn look_after(self, other: Tick, due: Tick) -> Tick {
-        let look = self.look(due);
-        look.max(other + self.head_start).min(look + self.head_start)
+        let (look, head_start) = (self.look(due), self.wake_up.max(self.slack));
+        look.max(other + head_start).min(look + head_start)
+    }
+
+    /// When a worker that begins to wait now looks, if it is to do so at this time: no wait is shorter than a wake-up,
+    /// but for one that is so brief that it is spun.
+    ///
+    /// So the others know when it is there, and do not look together with it.
+    fn wait(self, now: Tick, look: Tick) -> Tick {
+        let is_brief = look.since(now) <= self.wake_up / 8;
+        if is_brief { look } else { look.max(now + self.wake_up) }
     }
 }
 
@@ -65,9 +68,11 @@ impl<I: Item> Core<I> {
 
     /// When a worker that parks finds the queue to be looked at.
     pub(super) fn looks(&mut self, now: Now) -> Looks {
-        let next = self.agenda.next_look(now).map(|due| self.ease.look(due));
+        let ease = self.ease;
+        let next = self.agenda.next_look(now).map(|due| ease.wait(now.tick, ease.look(due)));
         let first = [next, self.roster.first_look()].into_iter().flatten().min();
         let second = self.agenda.second_look(now);
-        Looks { next, second: second.map(|due| self.ease.look_after(first.unwrap_or(due), due)) }
+        let second = second.map(|due| ease.look_after(first.unwrap_or(due), due));
+        Looks { next, second: second.map(|look| ease.wait(now.tick, look)) }
     }
 }

@@ -82,11 +82,12 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// its thread begins. Does nothing unless a clock knows how.
     fn sharpen(&self) {}
 
-    /// For how long a worker that looks at the queue has what is due for itself, before another one that waits looks,
-    /// too: about what a wake-up takes. Tasks that are brief are run by one worker then, and the others sleep;
-    /// one that is due while the first is at a long one starts later by up to this much. None, unless a
-    /// clock says so: where time is moved by hand, a wake-up takes none.
-    fn head_start(&self) -> Duration {
+    /// About how long a thread takes to wake up. It is how exact a pool is, so as not to be busy with waking up: no wait of
+    /// its workers is shorter, but for those of less than an eighth, which [`wait`](Self::wait) should spin; and a worker
+    /// that looks at the queue has what is due for itself for so long, before another one that waits looks, too.
+    /// Tasks that are brief are run by one worker then; one that is due while the first is at a long one starts
+    /// later by up to this much. Nothing, unless a clock says so: where time is moved by hand, nobody wakes up.
+    fn wake_up(&self) -> Duration {
         Duration::ZERO
     }
 

@@ -93,15 +93,11 @@ impl SystemClock {
 /// A wall clock that is set is noticed that much later; the reading costs a third less.
 const LOOK_IS_GOOD_FOR: Duration = Duration::from_millis(1);
 
+/// What a wake-up takes, roughly. It costs the processor half of that, so that what is due closer together shares one.
+const WAKE_UP: Duration = Duration::from_micros(40);
+
 /// A wait that is not longer is spun: whatever system it is, going to sleep and waking up costs more.
 const BRIEF: Duration = Duration::from_micros(5);
-
-/// No other wait is shorter: a wake-up takes about as long, and costs the processor half of that. So what is due
-/// that close together shares one.
-const SHORTEST: Duration = Duration::from_micros(40);
-
-/// How far ahead of the next worker one is that has woken up: about as far as it is late.
-const HEAD_START: Duration = Duration::from_micros(50);
 
 /// For how long a precise wait spins: longer than a thread takes to wake up, as a rule.
 const SPIN: Duration = Duration::from_micros(200);
@@ -182,8 +178,8 @@ impl Clock for SystemClock {
         self.look(tick)
     }
 
-    fn head_start(&self) -> Duration {
-        HEAD_START
+    fn wake_up(&self) -> Duration {
+        WAKE_UP
     }
 
     /// Linux may end a wait 50 µs late, so that several threads wake up together; a thread can ask it
@@ -215,7 +211,7 @@ impl Clock for SystemClock {
                 if left <= BRIEF {
                     self.spin(gate, seen, until);
                 } else {
-                    gate.wait_timeout(seen, left.max(SHORTEST));
+                    gate.wait_timeout(seen, left);
                 }
             }
         }

@@ -136,8 +136,9 @@ impl World {
         let first_look = untils.min().unwrap_or(u64::MAX);
         // Whoever is at work may have looked, and been given something long.
         let is_busy = self.workers.iter().any(|worker| matches!(worker.mode, Mode::Busy { .. }));
-        let Limits { slack, head_start, .. } = self.limits;
-        let slack = slack.saturating_add(if is_busy { head_start.max(slack) } else { 0 });
+        let Limits { slack, wake_up, .. } = self.limits;
+        let slack = slack.saturating_add(if is_busy { wake_up.max(slack) } else { 0 });
+        let slack = slack.saturating_add(wake_up);
         let latest = |due: &Due| match due {
             Due::Tick(tick) => tick.saturating_add(slack),
             Due::Wall(_) => now.tick.saturating_add(WALL_CHECK).saturating_add(slack),

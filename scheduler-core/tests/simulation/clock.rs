@@ -18,16 +18,16 @@ pub(crate) struct SimClock {
     truth: ManualClock,
     reads: AtomicU64,
     plant: Option<Plant>,
-    head_start: Duration,
+    wake_up: Duration,
 }
 
 impl SimClock {
-    pub(crate) fn new(wall: DateTime<Utc>, plant: Option<Plant>, head_start: u64) -> Self {
+    pub(crate) fn new(wall: DateTime<Utc>, plant: Option<Plant>, wake_up: u64) -> Self {
         let start = Duration::from_nanos(TICK_START);
         let truth = ManualClock::at(wall - start);
         truth.advance(start);
-        let head_start = Duration::from_nanos(head_start);
-        Self { truth, reads: AtomicU64::new(0), plant, head_start }
+        let wake_up = Duration::from_nanos(wake_up);
+        Self { truth, reads: AtomicU64::new(0), plant, wake_up }
     }
 
     /// What time it is, whatever the pool is told.
@@ -66,8 +66,8 @@ impl Clock for SimClock {
         self.truth.wall()
     }
 
-    fn head_start(&self) -> Duration {
-        self.head_start
+    fn wake_up(&self) -> Duration {
+        self.wake_up
     }
 
     fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {

@@ -37,7 +37,7 @@ pub(crate) struct Settings {
     /// Whether, at the end, everything is cancelled before the pool is stopped.
     pub(crate) cancels_at_end: bool,
     pub(crate) slack: u64,
-    pub(crate) head_start: u64,
+    pub(crate) wake_up: u64,
 }
 
 /// How often each kind of operation comes, relative to the others.
@@ -105,12 +105,12 @@ impl Plan {
         // Of their own, so that the seeds that are kept mean what they meant before.
         let cancels_at_end = hash(seed, 1).is_multiple_of(2);
         let mut eases = Prng::new(hash(seed, 3));
-        let (slack, head_start) = match seed % 4 {
+        let (slack, wake_up) = match seed % 4 {
             0 => (ease(&mut eases), ease(&mut eases)),
             2 => (0, ease(&mut eases)),
             _ => (0, 0),
         };
-        let settings = Settings { cancels_at_end, slack, head_start, ..Settings::draw(prng) };
+        let settings = Settings { cancels_at_end, slack, wake_up, ..Settings::draw(prng) };
         let mix = Mix::draw(prng);
         let length = 30 + prng.below(60);
         let mut ops: Vec<Op> = (0..length).map(|_| mix.op(prng)).collect();
@@ -134,7 +134,7 @@ impl Settings {
             ends_by_drop: prng.chance(20),
             cancels_at_end: false,
             slack: 0,
-            head_start: 0,
+            wake_up: 0,
         }
     }
 }

@@ -45,7 +45,7 @@ pub(crate) struct Limits {
     pub(crate) keep_alive: u64,
     pub(crate) core_may_time_out: bool,
     pub(crate) slack: u64,
-    pub(crate) head_start: u64,
+    pub(crate) wake_up: u64,
 }
 
 pub(crate) struct World {
@@ -81,7 +81,7 @@ impl World {
         let clock = Arc::new(SimClock::new(
             DateTime::from_timestamp_nanos(WALL_START),
             plant,
-            settings.head_start,
+            settings.wake_up,
         ));
         let stage = Stage::new(Arc::clone(&clock), plant, settings.discards);
         let crew = VirtualCrew::new();
@@ -106,7 +106,7 @@ impl World {
                 keep_alive: settings.keep_alive,
                 core_may_time_out: settings.core_may_time_out,
                 slack: settings.slack,
-                head_start: settings.head_start,
+                wake_up: settings.wake_up,
             },
             was_refused: false,
             hires: 0,
