@@ -203,9 +203,9 @@ fn who_wakes_up_first_has_a_head_start() {
 #[test]
 fn no_wait_is_shorter_than_a_wake_up_but_for_a_brief_one() {
     let (pool, clock, crew) = slow_pool(ScheduledThreadPool::builder());
-    for nanos in [1_990_000, 1_700_000, 250_000] {
+    for nanos in [1_990_000, 1_700_000, 100_001, 100_000] {
         pool.schedule(Duration::from_nanos(nanos), || ()).unwrap();
-        let until = if nanos == 250_000 { Duration::from_nanos(nanos) } else { ms(2) };
+        let until = if nanos == 100_000 { Duration::from_nanos(nanos) } else { ms(2) };
         assert_eq!(crew.step(1), Stepped::Waits(Some(tick(until))), "{nanos}");
     }
     clock.advance(ms(2));

@@ -35,7 +35,7 @@ impl Ease {
     ///
     /// So the others know when it is there, and do not look together with it.
     fn wait(self, now: Tick, look: Tick) -> Tick {
-        let is_brief = look.since(now) <= self.wake_up / 8;
+        let is_brief = look.since(now) <= self.wake_up / 20;
         if is_brief { look } else { look.max(now + self.wake_up) }
     }
 }

@@ -97,7 +97,7 @@ const LOOK_IS_GOOD_FOR: Duration = Duration::from_millis(1);
 const WAKE_UP: Duration = Duration::from_micros(40);
 
 /// A wait that is not longer is spun: whatever system it is, going to sleep and waking up costs more.
-const BRIEF: Duration = Duration::from_micros(5);
+const BRIEF: Duration = Duration::from_micros(2);
 
 /// For how long a precise wait spins: longer than a thread takes to wake up, as a rule.
 const SPIN: Duration = Duration::from_micros(200);
