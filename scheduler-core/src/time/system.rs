@@ -96,7 +96,8 @@ const LOOK_IS_GOOD_FOR: Duration = Duration::from_millis(1);
 /// What a wake-up takes, roughly. It costs the processor half of that, so that what is due closer together shares one.
 const WAKE_UP: Duration = Duration::from_micros(40);
 
-/// A wait that is not longer is spun: whatever system it is, going to sleep and waking up costs more.
+/// A wait that is not longer is spun: whatever system it is, going to sleep and waking up costs more. A twentieth of
+/// a wake-up, as a pool expects it.
 const BRIEF: Duration = Duration::from_micros(2);
 
 /// For how long a precise wait spins: longer than a thread takes to wake up, as a rule.
