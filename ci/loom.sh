@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every interleaving of small models of the engine, and of each a twin with a planted bug, which has to
 # fail. `ci/loom.sh` explores up to 3 preemptions and is complete; `ci/loom.sh deep` up to 5 (the deep tier),
-# each model for LOOM_MAX_DURATION seconds at most, an hour if not said, and says which are NOT COMPLETE. The
+# each model for LOOM_MAX_DURATION seconds at most, three hours if not said, and says which are NOT COMPLETE. The
 # twins are explored up to 3 there, too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,7 +11,7 @@ case "${1:-quick}" in
   deep)
     bound=5
     # The limit is looked at after so many interleavings.
-    export LOOM_MAX_DURATION="${LOOM_MAX_DURATION:-3600}" LOOM_CHECKPOINT_INTERVAL=1000
+    export LOOM_MAX_DURATION="${LOOM_MAX_DURATION:-10800}" LOOM_CHECKPOINT_INTERVAL=1000
     ;;
   *) echo "usage: $0 [quick|deep]" >&2; exit 2 ;;
 esac
