@@ -2,9 +2,8 @@
 
 mod kit;
 
-use chrono::DateTime;
 use chrono::TimeDelta;
-use chrono::Utc;
+use kit::At;
 use kit::Blocker;
 use kit::HOUR;
 use kit::Journal;
@@ -12,18 +11,6 @@ use kit::ManualPool;
 use kit::ms;
 use kit::wedge;
 use scheduler_core::Clock;
-use scheduler_core::Trigger;
-use scheduler_core::TriggerContext;
-
-/// Fires once, at an instant of the wall clock.
-#[derive(Debug)]
-struct At(DateTime<Utc>);
-
-impl Trigger for At {
-    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
-        context.last_scheduled().is_none().then_some(self.0)
-    }
-}
 
 #[test]
 fn what_the_wall_clock_showed_before_comes_before() {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use chrono::DateTime;
 use chrono::TimeDelta;
 use chrono::Utc;
+use kit::At;
 use kit::Blocker;
 use kit::CAP;
 use kit::HOUR;
@@ -35,22 +36,10 @@ use scheduler_core::Task;
 use scheduler_core::TaskHandle;
 use scheduler_core::TaskState;
 use scheduler_core::Tick;
-use scheduler_core::Trigger;
-use scheduler_core::TriggerContext;
 use scheduler_core::time::Epoch;
 use scheduler_core::time::Gate;
 
 const CENTURY: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
-
-/// Fires once, at an instant of the wall clock.
-#[derive(Debug)]
-struct At(DateTime<Utc>);
-
-impl Trigger for At {
-    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
-        context.last_scheduled().is_none().then_some(self.0)
-    }
-}
 
 // A. One-shot timing and overflow
 

@@ -8,6 +8,7 @@ use super::step::Effects;
 use super::step::Item;
 use crate::time::Now;
 use crate::time::Tick;
+use crate::time::is_brief;
 
 /// By how much looks at the queue may come after due times.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,8 +36,7 @@ impl Ease {
     ///
     /// So the others know when it is there, and do not look together with it.
     fn wait(self, now: Tick, look: Tick) -> Tick {
-        let is_brief = look.since(now) <= self.wake_up / 20;
-        if is_brief { look } else { look.max(now + self.wake_up) }
+        if is_brief(look.since(now), self.wake_up) { look } else { look.max(now + self.wake_up) }
     }
 }
 

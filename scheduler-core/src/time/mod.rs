@@ -105,3 +105,8 @@ pub trait Clock: fmt::Debug + Send + Sync {
         self.wait(gate, seen, until);
     }
 }
+
+/// Whether a wait is so brief that it is spun: whatever system it is, going to sleep and waking up costs more.
+pub(crate) fn is_brief(wait: Duration, wake_up: Duration) -> bool {
+    wait <= wake_up / 20
+}

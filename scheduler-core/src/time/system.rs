@@ -17,6 +17,7 @@ use super::Gate;
 use super::Now;
 use super::Tick;
 use super::WallTime;
+use super::is_brief;
 use super::tick;
 use crate::sync::local;
 
@@ -95,10 +96,6 @@ const LOOK_IS_GOOD_FOR: Duration = Duration::from_millis(1);
 
 /// What a wake-up takes, roughly. It costs the processor half of that, so that what is due closer together shares one.
 const WAKE_UP: Duration = Duration::from_micros(40);
-
-/// A wait that is not longer is spun: whatever system it is, going to sleep and waking up costs more. A twentieth of
-/// a wake-up, as a pool expects it.
-const BRIEF: Duration = Duration::from_micros(2);
 
 /// For how long a precise wait spins: longer than a thread takes to wake up, as a rule.
 const SPIN: Duration = Duration::from_micros(200);
@@ -209,7 +206,7 @@ impl Clock for SystemClock {
             None | Some(Tick::MAX) => gate.wait(seen),
             Some(until) => {
                 let left = until.since(self.now());
-                if left <= BRIEF {
+                if is_brief(left, WAKE_UP) {
                     self.spin(gate, seen, until);
                 } else {
                     gate.wait_timeout(seen, left);

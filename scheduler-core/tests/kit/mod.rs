@@ -24,6 +24,8 @@ use std::thread;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use chrono::DateTime;
+use chrono::Utc;
 use scheduler_core::Clock;
 use scheduler_core::ManualClock;
 use scheduler_core::PoolBuilder;
@@ -32,6 +34,8 @@ use scheduler_core::Stepped;
 use scheduler_core::SystemClock;
 use scheduler_core::TaskHandle;
 use scheduler_core::Tick;
+use scheduler_core::Trigger;
+use scheduler_core::TriggerContext;
 use scheduler_core::VirtualCrew;
 
 /// Locks that the thread sanitizer sees, as the engine has them in its build.
@@ -53,6 +57,16 @@ pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
 pub(crate) const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
+}
+
+/// Fires once, at an instant of the wall clock.
+#[derive(Debug)]
+pub(crate) struct At(pub(crate) DateTime<Utc>);
+
+impl Trigger for At {
+    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
+        context.last_scheduled().is_none().then_some(self.0)
+    }
 }
 
 /// A pool of real threads on a clock that stands still until the test moves it.
