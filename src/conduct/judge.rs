@@ -264,6 +264,9 @@ impl Judge {
         }
         if asks || !self.timetable.goes_on_by_itself() {
             let one = self.pending.filter(|fire| fire.at.is_reached(by.at));
+            let had_come = |at: &Now| one.is_some_and(|fire| Limit::Before(*at).is_after(fire.due));
+            let came_in_pause = asks && by.resumed.iter().any(had_come);
+            let reason = if came_in_pause { SkipReason::Paused } else { reason };
             skips.extend(skipped(reason, 1, one));
             return Ok(skips);
         }

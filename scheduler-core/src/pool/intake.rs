@@ -49,7 +49,7 @@ impl<I: Item> Core<I> {
     /// One that was cancelled on its way is not looked at: its canceller comes to take it out.
     pub(crate) fn collect(&mut self, letter: Letter<I>) {
         let Letter { item, sequence, kind, due, is_due } = letter;
-        self.alarms += usize::from(kind == Kind::Alarm);
+        debug_assert!(kind != Kind::Alarm, "a pool's own alarms do not come by the inbox");
         self.agenda.collect(due, sequence, Entry { kind, item }, is_due);
     }
 

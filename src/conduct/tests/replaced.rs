@@ -17,6 +17,17 @@ use crate::conduct::Policy;
 use crate::conduct::Rule;
 use crate::run::Run;
 
+/// A trigger of one instant, which counts how often it is asked.
+#[derive(Debug)]
+struct At(DateTime<Utc>, AtomicU64);
+
+impl Trigger for At {
+    fn next_fire_time(&self, _: &TriggerContext) -> Option<DateTime<Utc>> {
+        self.1.fetch_add(1, Relaxed);
+        Some(self.0)
+    }
+}
+
 fn overlap(overlap: Overlap) -> Policy {
     Policy { overlap, ..Policy::default() }
 }
@@ -72,14 +83,6 @@ fn one_that_comes_just_at_the_call_is_told() {
 
 #[test]
 fn a_delay_a_single_run_and_a_trigger_that_are_late_are_told() {
-    #[derive(Debug)]
-    struct At(DateTime<Utc>, AtomicU64);
-    impl Trigger for At {
-        fn next_fire_time(&self, _: &TriggerContext) -> Option<DateTime<Utc>> {
-            self.1.fetch_add(1, Relaxed);
-            Some(self.0)
-        }
-    }
     let trigger = Arc::new(At(start() + s(1), AtomicU64::new(0)));
     let late_delay = Rule::FixedDelay { delay: s(1), initial_delay: s(1) };
     for rule in [late_delay, once(1_000), Rule::Custom(Arc::clone(&trigger) as _)] {
@@ -189,6 +192,28 @@ fn a_pause_whose_time_is_over_has_ended_before_the_call() {
     let expected = "start 0 | paused 1.5 | resumed 4.5 | overlap 1 | paused 2 | overlap 3 \
                     | rescheduled 4 | rule 5.5 | start 14.5";
     assert_eq!(heard, expected);
+}
+
+#[test]
+fn what_a_trigger_gave_before_the_end_of_a_pause_is_told_as_paused() {
+    let heard_of = |fires_at: u64| {
+        let mut stage = Stage::new();
+        let trigger = Arc::new(At(start() + ms(fires_at), AtomicU64::new(0)));
+        let control = stage.task(Rule::Custom(trigger), Policy::default(), first_takes(5_500));
+        stage.until(500);
+        control.run_now().unwrap();
+        control.pause(None, None).unwrap();
+        stage.until(2_500);
+        control.resume().unwrap();
+        control.reschedule(rate(10_000)).unwrap();
+        stage.until(13_000);
+        stage.heard()
+    };
+    let after = "rule 6 | start 12.5";
+    let before = "paused 0.5 | manual 0.5 | resumed 2.5";
+    assert_eq!(heard_of(2_000), format!("{before} | paused 2 | {after}"));
+    // One that comes just as the pause ends is not of the pause.
+    assert_eq!(heard_of(2_500), format!("{before} | rescheduled 2.5 | {after}"));
 }
 
 #[test]
