@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Every interleaving of small models of the engine, and of each a twin with a planted bug, which has to
-# fail. `ci/loom.sh` explores up to 3 preemptions and is complete; `ci/loom.sh deep` up to 5 (the deep tier),
-# each model for LOOM_MAX_DURATION seconds at most, three hours if not said, and says which are NOT COMPLETE. The
-# twins are explored up to 3 there, too.
+# fail. `ci/loom.sh` explores up to 3 preemptions; `ci/loom.sh deep` up to 5 (the deep tier), where a model fails as
+# NOT COMPLETE after LOOM_MAX_DURATION seconds, three hours if not said. The twins are explored up to 3 there, too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

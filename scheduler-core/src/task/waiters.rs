@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use super::state::TaskState;
+use crate::sync::planted;
 use crate::time::Gate;
 use crate::unwind::catch;
 
@@ -53,6 +54,7 @@ impl Waiters {
 pub(crate) fn tell(waiters: Vec<(u64, Waiter)>, state: TaskState) {
     for (_, waiter) in waiters {
         match waiter {
+            Waiter::Thread(_) if planted("L6 wake") => {}
             Waiter::Thread(gate) => gate.open(),
             Waiter::Future(waker) => drop(catch(|| waker.wake())),
             Waiter::Callback(callback) => drop(catch(|| callback(state))),

@@ -21,7 +21,8 @@ use crate::kit::pool;
 use crate::kit::stop;
 
 models! {
-    l6_a_blocked_wait_ends: blocked, with "late epoch" says "deadlock";
+    l6_a_blocked_wait_ends: blocked,
+        with "L6 wake" says "deadlock", with "late epoch" says "deadlock";
     l6_a_future_is_woken_through_its_last_waker: polled, with "L6" says "deadlock";
     l6_a_callback_is_called_once: called_back, with "L6" says "called once";
 }

@@ -34,10 +34,8 @@ pub(crate) const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-/// A model that has to hold, and the bug with which it has to fail.
+/// A bug with which a model has to fail.
 pub(crate) struct Twin {
-    /// Where the test stands, as the test runner names it.
-    pub(crate) test: &'static str,
     /// The bug, as the engine names it.
     pub(crate) plant: &'static str,
     /// What the failure has to say.
@@ -46,26 +44,30 @@ pub(crate) struct Twin {
 
 /// Declares models: each a test of a function of the same file.
 macro_rules! models {
-    ($($test:ident: $model:ident, with $plant:literal says $says:literal;)*) => {$(
+    ($($test:ident: $model:ident, $(with $plant:literal says $says:literal),+;)*) => {$(
         #[test]
         fn $test() {
             let test = concat!(module_path!(), "::", stringify!($test));
-            $crate::kit::check(&$crate::kit::Twin { test, plant: $plant, says: $says }, $model);
+            let twins = [$($crate::kit::Twin { plant: $plant, says: $says }),+];
+            $crate::kit::check(test, $model, &twins);
         }
     )*};
 }
 pub(crate) use models;
 
-/// Explores a model, and then has its twin fail. In the process of the twin, explores it only.
-pub(crate) fn check(twin: &Twin, model: fn()) {
+/// Explores a model, and then has its twins fail. In the process of a twin, explores it only.
+pub(crate) fn check(test: &str, model: fn(), twins: &[Twin]) {
     // The name of this crate is no part of the name of the test.
-    let test = twin.test.split_once("::").map_or(twin.test, |(_, name)| name);
+    let test = test.split_once("::").map_or(test, |(_, name)| name);
     explore(test, model);
-    if env::var_os(PLANT).is_none() {
-        let seen = run_twin(test, twin.plant);
-        assert!(!seen.0, "{test}: the planted bug {} went unnoticed", twin.plant);
-        assert!(seen.1.contains(twin.says), "{test}: the twin fails otherwise: {}", seen.1);
-        eprintln!("{test}: its twin fails, {:?}", twin.says);
+    if env::var_os(PLANT).is_some() {
+        return;
+    }
+    for Twin { plant, says } in twins {
+        let (has_passed, told) = run_twin(test, plant);
+        assert!(!has_passed, "{test}: the planted bug {plant} went unnoticed");
+        assert!(told.contains(says), "{test}: the twin of {plant} fails otherwise: {told}");
+        eprintln!("{test}: its twin of {plant} fails, {says:?}");
     }
 }
 
@@ -82,10 +84,11 @@ fn explore(test: &str, model: fn()) {
         model();
     });
     let (count, took) = (explored.load(Ordering::Relaxed), clock.now().since(Tick::ZERO));
-    // Loom looks at its limit now and then, and says nothing when it ends there.
-    let end = if limit.is_some_and(|limit| took >= limit) { ", NOT COMPLETE" } else { "" };
     let bound = bound.unwrap_or_default();
-    eprintln!("{test}: {count} interleavings at bound {bound} in {took:.1?}{end}");
+    let seen = format!("{test}: {count} interleavings at bound {bound} in {took:.1?}");
+    // Loom looks at its limit now and then, and says nothing when it ends there.
+    assert!(limit.is_none_or(|limit| took < limit), "{seen}, NOT COMPLETE");
+    eprintln!("{seen}");
 }
 
 /// Ends the process at the first panic, whatever would contain it: no model panics when all is well,

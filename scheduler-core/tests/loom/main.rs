@@ -16,7 +16,7 @@
 //! | L5 | two due tasks, and the hand-over between two workers, or to a deputy that waits for too long | `workers` |
 //! | L6 | completion, and waiting: blocked, polled with another waker, called back | `completion` |
 //! | L7 | an idle worker's time-out, and submission | `workers` |
-//! | L8 | a smaller pool, and submission | `workers` |
+//! | L8 | a smaller pool, and a task that comes and is taken | `workers` |
 //! | L9 | the last end of a pool being dropped, and a running task that holds one | `ending` |
 //! | L10 | `shutdown_now`, and workers taking what it hands out | `ending` |
 //! | L11 | the inbox: tasks and removals that are staged, and whoever sees to them, or closes the pool | `staging` |
@@ -27,8 +27,8 @@
 //!
 //! # Planted bugs
 //!
-//! Each model has a twin: the same model in a child process, with one bug planted into the engine
-//! (`sync::planted`). It has to fail, in the way the model says. A model that no bug can fail shows
+//! Each model has a twin or two: the same model in a child process, with one bug planted into the engine
+//! (`sync::planted`) or into the models' clock. It has to fail, in the way the model says. A model that no bug can fail shows
 //! nothing.
 //!
 //! # What it must never do

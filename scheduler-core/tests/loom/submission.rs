@@ -14,7 +14,8 @@ use crate::kit::pool;
 use crate::kit::stop;
 
 models! {
-    l1_an_earlier_head_wakes_the_leader: earlier_head, with "late epoch" says "deadlock";
+    l1_an_earlier_head_wakes_the_leader: earlier_head,
+        with "L1" says "deadlock", with "late epoch" says "deadlock";
     l2_what_is_accepted_runs_before_the_end: accepted_runs, with "L2" says "runs in time";
     l2_what_is_accepted_is_resolved_at_the_end: accepted_resolves,
  with "L2" says "open at the end";

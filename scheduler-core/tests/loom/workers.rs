@@ -62,7 +62,8 @@ fn time_out() {
 }
 
 /// A pool of two becomes one of one. The worker that leaves first has been idle since 0 ms, the other
-/// since 5 ms; whoever waits for the task, it runs when it is due, at 12 ms.
+/// since 5 ms; whoever waits for the task, and whether one leaves before the task is taken or while that
+/// happens, it runs when it is due, at 12 ms.
 fn shrink() {
     let (pool, clock) = pool_at_rest(2, builder(2).keep_alive(ms(10)));
     staged(|| {

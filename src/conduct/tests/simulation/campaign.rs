@@ -8,9 +8,13 @@ use std::time::Duration;
 
 use super::plan::Op;
 use super::plan::Plan;
+use super::plan::Spec;
 use super::world::Plant;
 use super::world::World;
 use super::world::lock;
+use crate::conduct::Overlap;
+use crate::conduct::Policy;
+use crate::conduct::Rule;
 use crate::observe::Event;
 use crate::observe::SkipReason;
 
@@ -112,13 +116,13 @@ fn shrink(plan: &Plan, plant: Plant) -> Plan {
 /// Plays one seed; the error is all there is to say about its failure.
 fn judge(seed: u64) -> Result<Played, String> {
     let plan = Plan::draw(seed);
-    let played = play(&plan, |_| 1);
-    if seed.is_multiple_of(100) && play(&plan, |_| 1) != played {
+    let played = play(&plan, Plant::NONE);
+    if seed.is_multiple_of(100) && play(&plan, Plant::NONE) != played {
         return Err(format!("seed {seed} is not deterministic"));
     }
     let Err(fault) = played else { return played };
-    let short = shrink(&plan, |_| 1);
-    let last = play(&short, |_| 1).err().unwrap_or_default();
+    let short = shrink(&plan, Plant::NONE);
+    let last = play(&short, Plant::NONE).err().unwrap_or_default();
     let lines = |all: Vec<String>| all.join("\n  ");
     let tasks = lines(short.tasks.iter().map(|task| format!("{task:?}")).collect());
     let ops = lines(short.ops.iter().map(|op| format!("{op:?}")).collect());
@@ -157,9 +161,46 @@ fn every_seed_keeps_every_invariant() {
 }
 
 /// A bug is found when one of a few seeds fails.
-fn check_found(what: &str, plant: Plant) {
+fn check_found(what: &str, told: fn(&Event) -> usize) {
+    let plant = Plant { told, ..Plant::NONE };
     let found = (0..300).any(|seed| play(&Plan::draw(seed), plant).is_err());
     assert!(found, "nobody notices {what}");
+}
+
+/// The same where it is said what is wrong.
+fn check_told(what: &str, taken_for: fn(&Spec) -> (Rule, Policy)) {
+    let plant = Plant { taken_for, ..Plant::NONE };
+    let faults = (0..300).filter_map(|seed| play(&Plan::draw(seed), plant).err());
+    let faults: Vec<_> = faults.take(20).collect();
+    assert!(
+        faults.iter().any(|fault| fault.contains(what)),
+        "nobody notices `{what}`: {faults:#?}"
+    );
+}
+
+/// The rule whose fire times come one nanosecond later.
+fn later(rule: &Rule) -> Rule {
+    let by = Duration::from_nanos(1);
+    match rule.clone() {
+        Rule::FixedRate { period, initial_delay } => {
+            Rule::FixedRate { period, initial_delay: initial_delay + by }
+        }
+        Rule::FixedDelay { delay, initial_delay } => {
+            Rule::FixedDelay { delay: delay + by, initial_delay }
+        }
+        Rule::Once { delay } => Rule::Once { delay: delay + by },
+        other => other,
+    }
+}
+
+#[test]
+fn runs_that_are_early_or_overlap_are_found() {
+    for what in ["is not on the grid", "follows from the last run"] {
+        check_told(what, |spec| (later(&spec.rule), spec.policy));
+    }
+    check_told("it overlaps", |spec| {
+        (spec.rule.clone(), Policy { overlap: Overlap::Skip, ..spec.policy })
+    });
 }
 
 #[test]

@@ -124,9 +124,10 @@ fn live(seed: u64, firings: u64) -> Result<Sum, String> {
         world.perform(&op, &mut rests);
         world.fault().map_or(Ok(()), |fault| Err(format!("seed {seed}, after {op:?}: {fault}")))?;
     }
+    world.compare();
+    world.fault().map_or(Ok(()), |fault| Err(format!("seed {seed}, what is shown: {fault}")))?;
     let simulated = world.clock.now().since(Tick::ZERO);
     let mut sum = Sum { worlds: 1, tasks, simulated, clock_steps, ..Sum::default() };
-    world.compare();
     for player in &world.tasks {
         let tally = lock(&player.judge).tally;
         sum.firings += tally.starts;

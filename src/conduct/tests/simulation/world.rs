@@ -32,6 +32,8 @@ use super::runs::End;
 use crate::conduct::Conductor;
 use crate::conduct::Control;
 use crate::conduct::Parts;
+use crate::conduct::Policy;
+use crate::conduct::Rule;
 use crate::inject::Call;
 use crate::observe::BusBuilder;
 use crate::observe::Event;
@@ -53,7 +55,6 @@ pub(super) struct World {
     order: u64,
     /// Whether the wall clock was set, or the pool resized, and not everybody has seen it.
     is_news: bool,
-    /// What becomes of events on their way to the judge.
     pub(super) plant: Plant,
 }
 
@@ -62,8 +63,19 @@ pub(super) struct Player {
     pub(super) judge: Arc<Mutex<Judge>>,
 }
 
-/// Whether a judge is told of an event: not at all, once, or twice. For bugs that are planted.
-pub(super) type Plant = fn(&Event) -> usize;
+/// What judges hear, and what they take tasks for. For bugs that are planted.
+#[derive(Clone, Copy)]
+pub(super) struct Plant {
+    /// How often one is told of an event: not at all, once, or twice.
+    pub(super) told: fn(&Event) -> usize,
+    /// By which rule and policy a task is to go.
+    pub(super) taken_for: fn(&Spec) -> (Rule, Policy),
+}
+
+impl Plant {
+    pub(super) const NONE: Self =
+        Self { told: |_| 1, taken_for: |spec| (spec.rule.clone(), spec.policy) };
+}
 
 pub(super) fn lock(judge: &Mutex<Judge>) -> MutexGuard<'_, Judge> {
     judge.lock().unwrap_or_else(PoisonError::into_inner)
@@ -87,16 +99,17 @@ impl World {
             takes: Arc::default(),
             order: 0,
             is_news: true,
-            plant: |_| 1,
+            plant: Plant::NONE,
         }
     }
 
     pub(super) fn add(&mut self, spec: &Spec) {
-        let judge = Judge::new(&spec.rule, spec.policy, self.clock.clone());
+        let (rule, policy) = (self.plant.taken_for)(spec);
+        let judge = Judge::new(&rule, policy, self.clock.clone());
         let judge = Arc::new(Mutex::new(judge));
-        let (hearing, plant) = (Arc::clone(&judge), self.plant);
+        let (hearing, told) = (Arc::clone(&judge), self.plant.told);
         let listener = move |event: &Event| {
-            (0..plant(event)).for_each(|_| lock(&hearing).hear(event));
+            (0..told(event)).for_each(|_| lock(&hearing).hear(event));
         };
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
         let bus = BusBuilder::new().in_place(Arc::new(listener)).build(Arc::clone(&clock));
