@@ -10,6 +10,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use chrono::DateTime;
+use chrono::TimeDelta;
 use chrono::Utc;
 use scheduler_core::Clock;
 use scheduler_core::Event;
@@ -17,6 +18,8 @@ use scheduler_core::ManualClock;
 use scheduler_core::Run;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Tick;
+use scheduler_core::Trigger;
+use scheduler_core::TriggerContext;
 use scheduler_core::VirtualCrew;
 use scheduler_core::time::Epoch;
 use scheduler_core::time::Gate;
@@ -141,6 +144,59 @@ fn the_call_of_an_alarm_whose_worker_dies_is_over() {
     assert_eq!(pool.submit(|| 42).unwrap().wait().unwrap(), 42);
     pool.close().unwrap();
     assert_eq!(pool.stats().active, 0);
+}
+
+/// The clock tells when the poll begins, when the future is pending, and when it is put back.
+#[test]
+fn a_pending_future_whose_worker_dies_is_cancelled() {
+    for readings in [1, 2] {
+        let (pool, trap, told) = stage();
+        let set = Arc::clone(&trap);
+        let future = std::future::poll_fn(move |context| {
+            set.set_for.store(readings, Ordering::SeqCst);
+            if readings == 2 {
+                context.waker().wake_by_ref();
+            }
+            std::task::Poll::<()>::Pending
+        });
+        let handle = pool.schedule_async(Duration::ZERO, future).unwrap();
+        assert_eq!([next(&told), next(&told)], [("started", 1), ("died", 1)]);
+        assert!(handle.is_cancelled(), "at reading {readings}");
+        let stats = pool.stats();
+        assert_eq!((stats.active, stats.queued, stats.suspended), (0, 0, 0));
+        pool.close().unwrap();
+    }
+}
+
+/// A trigger that is asked again when the clock is set back, and then has the clock panic.
+#[derive(Debug)]
+struct Springs(DateTime<Utc>, Arc<Trap>, usize);
+
+impl Trigger for Springs {
+    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
+        if context.now() < self.0 {
+            self.1.set_for.store(self.2, Ordering::SeqCst);
+        }
+        Some(self.0 + TimeDelta::hours(1))
+    }
+}
+
+#[test]
+fn tasks_that_are_asked_as_their_worker_dies_are_cancelled() {
+    for readings in [1, 2] {
+        let (pool, trap, told) = stage();
+        let trigger = || Springs(trap.clock.wall(), Arc::clone(&trap), readings);
+        let tasks = [(); 2].map(|()| pool.schedule_with_trigger(trigger(), || ()).unwrap());
+        trap.clock.await_parked(1);
+        trap.clock.step_wall(TimeDelta::seconds(-60));
+        trap.clock.advance(Duration::from_millis(500));
+        assert_eq!([next(&told), next(&told)], [("started", 1), ("died", 1)]);
+        let states = tasks.map(|task| task.is_cancelled());
+        assert!(states.contains(&true), "at reading {readings}");
+        pool.shutdown();
+        pool.close().unwrap();
+        assert_eq!((pool.stats().queued, pool.is_terminated()), (0, true));
+    }
 }
 
 /// A virtual worker is on the thread of whoever lets it work, and that one lives on.

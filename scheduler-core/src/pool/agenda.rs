@@ -195,31 +195,33 @@ impl<T> Agenda<T> {
         self.walls.len() == 0 && due.is_some_and(|due| due < earliest && due <= now.tick)
     }
 
-    /// When to look again, on the monotonic clock: when the first item is due, or may be.
+    /// When to look again, on the monotonic clock: so much later than the first item is due, or may be.
     ///
     /// What is due at the end of time needs no look: a wait until then would spin on a clock that has
     /// come there.
-    pub(crate) fn next_look(&mut self, now: Now) -> Option<Tick> {
-        let tick = self.first_tick().map(|key| Tick::from_nanos(key.due));
-        [tick, self.wall_look(now)].into_iter().flatten().min().filter(|look| *look != Tick::MAX)
+    pub(crate) fn next_look(&mut self, now: Now, slack: Duration) -> Option<Tick> {
+        let tick = self.first_tick().map(|key| Tick::from_nanos(key.due) + slack);
+        let looks = [tick, self.wall_look(now, slack)];
+        looks.into_iter().flatten().min().filter(|look| *look != Tick::MAX)
     }
 
     /// When to look again after the next look, on the monotonic clock, as far as that is at hand.
-    pub(crate) fn second_look(&mut self, now: Now) -> Option<Tick> {
+    pub(crate) fn second_look(&mut self, now: Now, slack: Duration) -> Option<Tick> {
         let mut keys =
             [self.line.first(), self.line.second(), self.ticks.first(), self.ticks.second()];
         keys.sort_unstable_by_key(|key| key.map_or((true, 0), |key| (false, key.due)));
-        let [first, second, ..] = keys.map(|key| key.map(|key| Tick::from_nanos(key.due)));
-        let wall = self.wall_look(now);
+        let [first, second, ..] = keys.map(|key| key.map(|key| Tick::from_nanos(key.due) + slack));
+        let wall = self.wall_look(now, slack);
         let is_wall_first = wall.is_some_and(|wall| first.is_none_or(|first| wall < first));
         let look = if is_wall_first { first } else { [second, wall].into_iter().flatten().min() };
         look.filter(|look| *look != Tick::MAX)
     }
 
-    fn wall_look(&mut self, now: Now) -> Option<Tick> {
+    /// The wall clock may be set meanwhile, so this is never far away, however much slack there is.
+    fn wall_look(&mut self, now: Now, slack: Duration) -> Option<Tick> {
         let key = self.walls.first()?;
-        let left = key.due.saturating_sub(now.wall.key());
-        Some(now.tick + Duration::from_nanos(left).min(WALL_CHECK))
+        let left = Duration::from_nanos(key.due.saturating_sub(now.wall.key()));
+        Some(now.tick + left.saturating_add(slack).min(WALL_CHECK))
     }
 
     /// When the first item is due, as both clocks go now: for whoever moves the clocks himself.
@@ -231,9 +233,10 @@ impl<T> Agenda<T> {
 
     /// Takes out what `leaves` picks; it is asked with whether the item is due.
     pub(crate) fn extract(&mut self, now: Now, leaves: &mut dyn FnMut(bool, &T) -> bool) -> Vec<T> {
+        // What stands in line was due when it came, which may have been after this reading.
+        let mut out = self.line.extract(&mut |_, item| leaves(true, item));
         let mut tick_leaves =
             |key: Key, item: &T| leaves(is_due(key.due, now.tick.as_nanos()), item);
-        let mut out = self.line.extract(&mut tick_leaves);
         out.append(&mut self.ticks.extract(&mut tick_leaves));
         let walls =
             self.walls.extract(&mut |key, item| leaves(is_due(key.due, now.wall.key()), item));
@@ -329,7 +332,7 @@ mod tests {
         let order: Vec<u64> =
             std::iter::from_fn(|| agenda.pop_due(at(3))).map(|(_, item)| item).collect();
         assert_eq!(order, [2, 1, 4, 0, 3]);
-        assert_eq!(agenda.next_look(at(3)), Some(at(9).tick));
+        assert_eq!(agenda.next_look(at(3), Duration::ZERO), Some(at(9).tick));
         assert_eq!(agenda.len(), 1);
     }
 
@@ -349,11 +352,14 @@ mod tests {
     fn a_wait_for_the_wall_is_bounded_and_ends_at_the_instant() {
         let mut agenda = Agenda::new();
         agenda.push(wall(100), 0, (), at(1));
-        assert_eq!(agenda.next_look(at(1)), Some(at(1).tick + WALL_CHECK));
+        assert_eq!(agenda.next_look(at(1), Duration::ZERO), Some(at(1).tick + WALL_CHECK));
         assert_eq!(agenda.first_due(at(1)), Some(at(100).tick));
         let mut now = at(100);
         now.wall = now.wall - Duration::from_millis(3);
-        assert_eq!(agenda.next_look(now), Some(now.tick + Duration::from_millis(3)));
+        assert_eq!(
+            agenda.next_look(now, Duration::ZERO),
+            Some(now.tick + Duration::from_millis(3))
+        );
     }
 
     #[test]
@@ -413,7 +419,7 @@ mod tests {
             keys.push((due, sequence));
         }
         assert!(agenda.line.len() > 1 && agenda.ticks.len() > 1);
-        assert_eq!(agenda.second_look(at(0)), Some(at(3).tick));
+        assert_eq!(agenda.second_look(at(0), Duration::ZERO), Some(at(3).tick));
         agenda.push(wall(4), 50, 50, at(6));
         keys.push((4, 50));
         keys.sort_unstable();
@@ -422,7 +428,7 @@ mod tests {
             std::iter::from_fn(|| agenda.pop_due(at(8))).map(|(_, item)| item).collect();
         let expected: Vec<u64> = keys.iter().map(|(_, sequence)| *sequence).collect();
         assert_eq!(order, expected[..expected.len() - 1]);
-        assert_eq!((agenda.len(), agenda.next_look(at(8))), (1, Some(at(9).tick)));
+        assert_eq!((agenda.len(), agenda.next_look(at(8), Duration::ZERO)), (1, Some(at(9).tick)));
     }
 
     /// Who looks second would find nothing at the time of the first.
@@ -431,15 +437,52 @@ mod tests {
         let (mut agenda, now) = (Agenda::new(), at(1));
         let look = |millis| Some(now.tick + Duration::from_millis(millis));
         agenda.push(Due::Tick(Tick::MAX), 0, (), now);
-        assert_eq!((agenda.next_look(now), agenda.second_look(now)), (None, None));
+        assert_eq!(
+            (agenda.next_look(now, Duration::ZERO), agenda.second_look(now, Duration::ZERO)),
+            (None, None)
+        );
         agenda.push(tick(3), 1, (), now);
-        assert_eq!((agenda.next_look(now), agenda.second_look(now)), (look(2000), None));
+        assert_eq!(
+            (agenda.next_look(now, Duration::ZERO), agenda.second_look(now, Duration::ZERO)),
+            (look(2000), None)
+        );
         agenda.push(tick(2), 2, (), now);
-        assert_eq!((agenda.next_look(now), agenda.second_look(now)), (look(1000), look(2000)));
+        assert_eq!(
+            (agenda.next_look(now, Duration::ZERO), agenda.second_look(now, Duration::ZERO)),
+            (look(1000), look(2000))
+        );
         agenda.push(wall(100), 3, (), now);
-        assert_eq!((agenda.next_look(now), agenda.second_look(now)), (look(500), look(1000)));
+        assert_eq!(
+            (agenda.next_look(now, Duration::ZERO), agenda.second_look(now, Duration::ZERO)),
+            (look(500), look(1000))
+        );
         agenda.push(Due::Tick(now.tick + Duration::from_millis(200)), 4, (), now);
-        assert_eq!((agenda.next_look(now), agenda.second_look(now)), (look(200), look(500)));
+        assert_eq!(
+            (agenda.next_look(now, Duration::ZERO), agenda.second_look(now, Duration::ZERO)),
+            (look(200), look(500))
+        );
+    }
+
+    #[test]
+    fn the_wall_clock_is_looked_at_twice_a_second_however_much_slack_there_is() {
+        let (mut agenda, now, slack) = (Agenda::new(), at(1), Duration::from_secs(10));
+        agenda.push(wall(100), 1, (), now);
+        assert_eq!(agenda.next_look(now, slack), Some(now.tick + WALL_CHECK));
+        let before = Now { wall: at(100).wall, ..now };
+        assert_eq!(agenda.next_look(before, slack), Some(now.tick + WALL_CHECK));
+        let slack = Duration::from_millis(3);
+        assert_eq!(agenda.next_look(before, slack), Some(now.tick + slack));
+        agenda.push(tick(2), 2, (), now);
+        assert_eq!(agenda.second_look(now, slack), Some(at(2).tick + slack));
+    }
+
+    #[test]
+    fn what_came_due_after_a_reading_is_due_to_whoever_goes_by_that() {
+        let mut agenda = Agenda::new();
+        agenda.push(tick(2), 1, "due", at(2));
+        agenda.push(tick(3), 2, "later", at(2));
+        assert_eq!(agenda.extract(at(1), &mut |is_due, _| !is_due), ["later"]);
+        assert_eq!(agenda.len(), 1);
     }
 
     #[test]
@@ -448,7 +491,7 @@ mod tests {
         agenda.push(Due::Tick(Tick::MAX), 0, (), at(0));
         let now = Now { tick: Tick::MAX, wall: at(0).wall };
         assert_eq!(agenda.pop_due(now), None);
-        assert_eq!(agenda.next_look(now), None);
+        assert_eq!(agenda.next_look(now, Duration::ZERO), None);
         assert_eq!(agenda.first_due(now), None);
     }
 

@@ -147,8 +147,12 @@ impl PoolBuilder {
     ///
     /// Workers that wait let this much pass beyond a due time; then all that is due runs, in its exact
     /// order. Nothing runs early. Many tasks cost far less CPU time so, and each is late by up to this
-    /// much; by up to twice as much where the worker that looked for it was kept by a longer task, because
-    /// the others leave it the time to take all. It holds for time limits and for cron tasks, too.
+    /// much; where the worker that looked for it was kept by a longer task, by this much once more (or by
+    /// [`Clock::wake_up`], if that is longer), because the others leave it the time to take all. It holds for time
+    /// limits and for cron tasks, too; whether the wall clock was set is looked at twice a second all the same.
+    ///
+    /// Without slack, too, tasks that are due within a wake-up of each other, 40 µs by the system's clock, share one:
+    /// see [`Clock::wake_up`] and [`precise`](Self::precise).
     ///
     /// ```
     /// use scheduler_core::ScheduledThreadPool;
@@ -169,7 +173,7 @@ impl PoolBuilder {
     ///
     /// The price is up to 200 µs of CPU time for each due time, and a processor that is free when it
     /// comes. Only the system's clock knows how; see
-    /// [`Clock::wait_precisely`].
+    /// [`Clock::wait_precisely`]. By whatever clock, nobody waits for others to share a wake-up then.
     pub fn precise(mut self) -> Self {
         self.is_precise = true;
         self

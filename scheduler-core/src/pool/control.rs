@@ -65,13 +65,14 @@ impl ScheduledThreadPool {
 
     /// Waits until the pool has terminated, at most for `limit`; zero asks without waiting.
     ///
-    /// Returns whether it has. Returns `false` at once inside a task of this pool, which cannot
-    /// terminate before that task has ended, and early inside a task that is asked to stop.
+    /// Returns whether it has. Returns `false` at once inside a task of this pool and wherever else its workers call
+    /// what is yours, because it cannot terminate before that has ended; and early inside a task that is asked to
+    /// stop.
     #[doc(alias = "awaitTermination")]
     #[must_use]
     pub fn await_termination(&self, limit: Duration) -> bool {
         let run = Run::current();
-        if run.as_ref().is_some_and(|run| self.shell().is_own(run)) {
+        if self.shell().waits_for_itself(run.as_ref()) {
             return self.is_terminated();
         }
         let _interruptible = Interruptible::new(run.as_ref(), self.shell().termination_gate());
@@ -85,10 +86,11 @@ impl ScheduledThreadPool {
     ///
     /// # Errors
     ///
-    /// [`Error::is_deadlock`], at once, inside a task of this pool; the pool is not shut down then.
+    /// [`Error::is_deadlock`], at once, inside a task of this pool, and wherever else its workers call what is yours,
+    /// such as callbacks, listeners and triggers; the pool is not shut down then.
     pub fn close(&self) -> Result<(), Error> {
         let run = Run::current();
-        if run.as_ref().is_some_and(|run| self.shell().is_own(run)) {
+        if self.shell().waits_for_itself(run.as_ref()) {
             return Err(Error::would_deadlock("close"));
         }
         self.shutdown();

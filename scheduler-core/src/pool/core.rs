@@ -112,6 +112,11 @@ impl<I: Item> Core<I> {
             return self.leave(worker, now, effects);
         }
         self.renew_if_set_back(now, effects);
+        if effects.has_errands() {
+            // RACE: whoever is listed as waiting has to be free for what is submitted meanwhile.
+            self.see_to_the_queue(now, effects);
+            return Take::Again;
+        }
         if let Some((sequence, Entry { kind, item })) = self.agenda.pop_due(now) {
             let is_alarm = usize::from(kind == Kind::Alarm);
             self.alarms -= is_alarm;
@@ -218,12 +223,17 @@ impl<I: Item> Core<I> {
         now: Now,
         effects: &mut Effects<I>,
     ) {
+        let suspended = left.as_ref().and_then(|left| self.suspended.remove(&left.sequence()));
+        effects.release.extend(suspended);
         effects.rare().cancel.extend(left);
         self.dismiss(worker);
         self.see_to_the_queue(now, effects);
         if self.state == RunState::ShuttingDown && self.roster.live() == 0 {
             // Nobody is left to run what waits, and no submission will come that could start somebody.
             effects.rare().cancel.extend(self.drain(now));
+        }
+        if self.state != RunState::Running {
+            effects.wake.extend(self.roster.anyone_waiting());
         }
         self.try_terminate(effects);
     }

@@ -24,10 +24,10 @@ impl Ease {
         due + self.slack
     }
 
-    /// The same where another worker looks at this time, which has a head start: if its tasks are short it takes what
-    /// is due then, too, and whoever looks soon after it is awake in vain.
-    fn look_after(self, other: Tick, due: Tick) -> Tick {
-        let (look, head_start) = (self.look(due), self.wake_up.max(self.slack));
+    /// When to look where another worker looks at this time, which has a head start: if its tasks are short it takes
+    /// what is due then, too, and whoever looks soon after it is awake in vain.
+    fn look_after(self, other: Tick, look: Tick) -> Tick {
+        let head_start = self.wake_up.max(self.slack);
         look.max(other + head_start).min(look + head_start)
     }
 
@@ -43,36 +43,36 @@ impl Ease {
 impl<I: Item> Core<I> {
     /// Sees to it that somebody looks at the queue when its first task is due.
     pub(super) fn see_to_the_queue(&mut self, now: Now, effects: &mut Effects<I>) {
-        self.see_that_somebody_looks(now, effects, Ease::look);
+        self.see_that_somebody_looks(now, effects, |_, look| look);
     }
 
     /// The same where a worker looks now, and takes what is due.
     pub(super) fn see_to_what_is_left(&mut self, now: Now, effects: &mut Effects<I>) {
-        self.see_that_somebody_looks(now, effects, |ease, due| ease.look_after(now.tick, due));
+        self.see_that_somebody_looks(now, effects, |ease, look| ease.look_after(now.tick, look));
     }
 
     fn see_that_somebody_looks(
         &mut self,
         now: Now,
         effects: &mut Effects<I>,
-        look: impl FnOnce(Ease, Tick) -> Tick,
+        at_ease: impl FnOnce(Ease, Tick) -> Tick,
     ) {
         if self.roster.anyone_waiting().is_none() {
             // Whoever is at work looks before it waits.
             return;
         }
-        if let Some(due) = self.agenda.next_look(now) {
-            effects.wake.extend(self.roster.appoint(look(self.ease, due)));
+        if let Some(look) = self.agenda.next_look(now, self.ease.slack) {
+            effects.wake.extend(self.roster.appoint(at_ease(self.ease, look)));
         }
     }
 
     /// When a worker that parks finds the queue to be looked at.
     pub(super) fn looks(&mut self, now: Now) -> Looks {
         let ease = self.ease;
-        let next = self.agenda.next_look(now).map(|due| ease.wait(now.tick, ease.look(due)));
+        let next = self.agenda.next_look(now, ease.slack).map(|look| ease.wait(now.tick, look));
         let first = [next, self.roster.first_look()].into_iter().flatten().min();
-        let second = self.agenda.second_look(now);
-        let second = second.map(|due| ease.look_after(first.unwrap_or(due), due));
+        let second = self.agenda.second_look(now, ease.slack);
+        let second = second.map(|look| ease.look_after(first.unwrap_or(look), look));
         Looks { next, second: second.map(|look| ease.wait(now.tick, look)) }
     }
 }

@@ -66,6 +66,12 @@ impl<I: Item> Core<I> {
         true
     }
 
+    /// Cancels a task whose question has no answer, because who asked it has died.
+    pub(crate) fn abandon(&mut self, item: &I, effects: &mut Effects<I>) {
+        effects.rare().cancel.push(item.clone());
+        let _ = self.retire(effects);
+    }
+
     /// Lets those ask anew that wait for a time ahead on a wall clock that was set back.
     #[inline]
     pub(super) fn renew_if_set_back(&mut self, now: Now, effects: &mut Effects<I>) {

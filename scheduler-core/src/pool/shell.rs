@@ -42,7 +42,7 @@ use crate::task::Run;
 use crate::task::TaskId;
 use crate::task::TaskState;
 use crate::task::any::Farewell;
-use crate::task::any::Verdict;
+use crate::task::current;
 use crate::time::Clock;
 use crate::time::Epoch;
 use crate::time::Gate;
@@ -279,10 +279,15 @@ impl Shell {
         self.announcer.announce(&Event::TaskEnded { id, name, state });
     }
 
-    /// Whether the calling thread executes a task of this pool.
-    pub(super) fn is_own(&self, run: &Run) -> bool {
-        let home = run.task().header().home();
+    /// Whether the pool cannot end before the calling thread goes on: it executes a task of the pool, or is one of its
+    /// workers, which calls others beside its tasks, too.
+    pub(super) fn waits_for_itself(&self, run: Option<&Run>) -> bool {
+        let home = run.and_then(|run| run.task().header().home());
         home.is_some_and(|home| std::ptr::addr_eq(Arc::as_ptr(&home), self))
+            || current::sits_at(|desk| {
+                let locked = self.locked.lock();
+                locked.posts.iter().any(|(_, post)| std::ptr::addr_eq(Arc::as_ptr(post), desk))
+            })
     }
 
     /// Performs what a step asked for, and says how many workers were started.
@@ -303,8 +308,8 @@ impl Shell {
                 self.announce_end(&*task, TaskState::Cancelled);
             }
         }
-        for task in rare.renew {
-            self.ask_anew(&task);
+        if !rare.renew.is_empty() {
+            self.ask_anew(rare.renew);
         }
         for (post, number) in interrupted {
             post.interrupt(number);
@@ -316,23 +321,6 @@ impl Shell {
             self.termination.open();
         }
         started
-    }
-
-    /// Asks a task that is in transit when it is due, until the answer is one to go by.
-    fn ask_anew(&self, task: &AnyItem) {
-        loop {
-            let verdict = task.renew(Now::read(&*self.clock));
-            if let Verdict::Ended(state) = verdict {
-                self.announce_end(&**task, state);
-            }
-            let is_settled = self.step(|core, now, effects| match verdict {
-                Verdict::Requeue(due) => core.enter_again(task, due, now, effects),
-                Verdict::Ended(_) => core.retire(effects),
-            });
-            if is_settled {
-                return;
-            }
-        }
     }
 
     /// Starts a worker's thread, and says whether that worked.

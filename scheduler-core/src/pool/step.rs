@@ -30,10 +30,10 @@ pub(crate) enum Take<I> {
     /// Wait to be woken, at most until this time.
     Wait(Option<Tick>),
     Leave,
-    /// Ask once more.
+    /// Ask once more, when what is asked for is done.
     ///
     /// RACE: a worker that left together with what it cancels could tell of that, and drop it, after
-    /// another one has declared the end of the pool.
+    /// another one has declared the end of the pool. One that runs an errand of others neither waits nor leads.
     Again,
 }
 
@@ -107,6 +107,12 @@ impl<I> Effects<I> {
     /// Whether tasks are to be cancelled.
     pub(crate) fn cancels(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| !rare.cancel.is_empty())
+    }
+
+    /// Whether there is something to be done that may take as long as others please: their triggers and paces are
+    /// asked, their factory starts threads.
+    pub(crate) fn has_errands(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| !rare.renew.is_empty() || !rare.start.is_empty())
     }
 
     /// Whether there is nothing to be done but to let go of tasks that have ended.

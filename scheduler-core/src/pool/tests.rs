@@ -111,9 +111,9 @@ fn a_worker_whose_task_is_cancelled_leaves_in_a_later_step() {
     assert!(effects.take_rare().is_some_and(|rare| rare.tidy && rare.cancel.is_empty()));
 }
 
-/// A step that hires somebody asks for something rare, and cancels nothing.
+/// Whoever starts threads or asks triggers may be kept by that, and gets its task when it is done.
 #[test]
-fn a_worker_goes_on_in_the_step_that_sees_to_others() {
+fn a_worker_with_an_errand_goes_on_in_a_later_step() {
     let (mut core, mut effects) = (core(1), Effects::new());
     let due = Due::Tick(Tick::ZERO);
     for task in [7, 8] {
@@ -124,8 +124,10 @@ fn a_worker_goes_on_in_the_step_that_sees_to_others() {
     core.lose(2, None, at(0), &mut effects);
     let done = Done::Recurs(Plain(7), Due::Tick(Tick::from_nanos(50)));
     let mut effects = Effects::new();
-    assert_eq!(core.next(1, done, at(0), &mut effects), Take::Run(Plain(8)));
+    assert_eq!(core.next(1, done, at(0), &mut effects), Take::Again);
     assert_eq!(effects.take_rare().map(|rare| rare.start.len()), Some(1));
+    assert_eq!(core.next(1, Done::Nothing, at(0), &mut effects), Take::Run(Plain(8)));
+    assert!(effects.take_rare().is_none());
 }
 
 #[test]

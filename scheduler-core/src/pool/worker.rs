@@ -124,7 +124,7 @@ impl Bench<'_> {
             None => Done::Skipped,
             Some(RanThrough::Over(verdict, task)) => done(verdict, task),
             Some(RanThrough::Pending(run)) => {
-                run.enter(|run| suspend(self.shell, self.worker, run.task()));
+                run.pass_through(true, |run| suspend(self.shell, self.worker, run.task()));
                 Done::Nothing
             }
         }

@@ -56,6 +56,15 @@ pub(crate) fn sit_down(desk: Arc<dyn Desk>) -> Seat {
     Seat
 }
 
+/// Whether the calling thread is that of a worker with such a desk.
+pub(crate) fn sits_at(is_it: impl FnOnce(*const ()) -> bool) -> bool {
+    let looked = EXECUTED.try_with(|executed| {
+        let desk = executed.desk.borrow().as_ref().map(|desk| Arc::as_ptr(desk).cast::<()>());
+        desk.is_some_and(is_it)
+    });
+    looked.unwrap_or(false)
+}
+
 /// See [`sit_down`].
 pub(crate) struct Seat;
 

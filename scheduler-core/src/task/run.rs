@@ -187,7 +187,7 @@ impl Run {
 
     /// As [`enter`](Self::enter), on the thread of a worker if `is_hidden`, and gives the task back.
     #[inline]
-    pub(super) fn pass_through<R>(
+    pub(crate) fn pass_through<R>(
         self,
         is_hidden: bool,
         step: impl FnOnce(&Self) -> R,

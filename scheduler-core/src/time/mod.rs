@@ -84,7 +84,7 @@ pub trait Clock: fmt::Debug + Send + Sync {
 
     /// About how long a thread takes to wake up. It is how exact a pool is, so as not to be busy with waking up: no wait of
     /// its workers is shorter, but for those of up to a twentieth, which [`wait`](Self::wait) should spin; and a worker
-    /// that looks at the queue has what is due for itself for so long, before another one that waits looks, too.
+    /// that looks at the queue has what is due for itself for so long, before the one that is to look next does, too.
     /// Tasks that are brief are run by one worker then; one that is due while the first is at a long one starts
     /// later by up to this much. Nothing, unless a clock says so: where time is moved by hand, nobody wakes up.
     fn wake_up(&self) -> Duration {

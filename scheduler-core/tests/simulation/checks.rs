@@ -137,11 +137,11 @@ impl World {
         // Whoever is at work may have looked, and been given something long.
         let is_busy = self.workers.iter().any(|worker| matches!(worker.mode, Mode::Busy { .. }));
         let Limits { slack, wake_up, .. } = self.limits;
-        let slack = slack.saturating_add(if is_busy { wake_up.max(slack) } else { 0 });
-        let slack = slack.saturating_add(wake_up);
+        let others = wake_up.saturating_add(if is_busy { wake_up.max(slack) } else { 0 });
         let latest = |due: &Due| match due {
-            Due::Tick(tick) => tick.saturating_add(slack),
-            Due::Wall(_) => now.tick.saturating_add(WALL_CHECK).saturating_add(slack),
+            Due::Tick(tick) => tick.saturating_add(slack).saturating_add(others),
+            // The clock may be set meanwhile.
+            Due::Wall(_) => now.tick.saturating_add(WALL_CHECK).saturating_add(others),
         };
         let is_forgotten = |due: &&Due| rests && first_look > latest(due);
         Invariant::Liveness.holds(dues.iter().find(is_forgotten).is_none(), || {

@@ -1,0 +1,44 @@
+//! What is asked of tasks in transit: when they are due, by whoever took the step that sent them off.
+
+use std::collections::VecDeque;
+
+use super::item::AnyItem;
+use super::shell::Shell;
+use crate::task::any::Verdict;
+use crate::time::Now;
+
+impl Shell {
+    /// Asks tasks that are in transit when they are due, each until the answer is one to go by.
+    pub(super) fn ask_anew(&self, tasks: Vec<AnyItem>) {
+        let mut errand = Errand { shell: self, tasks: tasks.into() };
+        while let Some(task) = errand.tasks.front().cloned() {
+            let verdict = task.renew(Now::read(&*self.clock));
+            if let Verdict::Ended(state) = verdict {
+                self.announce_end(&*task, state);
+            }
+            let back = self.step(|core, now, effects| {
+                let is_settled = match verdict {
+                    Verdict::Requeue(due) => core.enter_again(&task, due, now, effects),
+                    Verdict::Ended(_) => core.retire(effects),
+                };
+                if is_settled { errand.tasks.pop_front() } else { None }
+            });
+            drop(back);
+        }
+    }
+}
+
+/// Tasks that are in transit while somebody asks them. If that one dies, as of a clock that panics, they are cancelled,
+/// because nobody else knows of them.
+struct Errand<'a> {
+    shell: &'a Shell,
+    tasks: VecDeque<AnyItem>,
+}
+
+impl Drop for Errand<'_> {
+    fn drop(&mut self) {
+        for task in self.tasks.drain(..) {
+            self.shell.alter(|core, effects| core.abandon(&task, effects));
+        }
+    }
+}

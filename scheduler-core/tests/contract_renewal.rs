@@ -1,0 +1,139 @@
+//! What workers ask beside their tasks holds up nobody: triggers after the clock was set back, callbacks of tasks
+//! that the pool cancels.
+
+mod kit;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::DateTime;
+use chrono::TimeDelta;
+use chrono::Utc;
+use kit::HOUR;
+use kit::Journal;
+use kit::Latch;
+use kit::ManualPool;
+use kit::Mutex;
+use kit::await_terminated;
+use kit::eventually;
+use kit::ms;
+use kit::value_of;
+use scheduler_core::Clock;
+use scheduler_core::ScheduledThreadPool;
+use scheduler_core::Trigger;
+use scheduler_core::TriggerContext;
+
+/// A trigger of one instant that does something each time it is asked.
+struct Asked<F>(DateTime<Utc>, F);
+
+impl<F> fmt::Debug for Asked<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Asked")
+    }
+}
+
+impl<F: Fn() + Send + Sync> Trigger for Asked<F> {
+    fn next_fire_time(&self, _: &TriggerContext) -> Option<DateTime<Utc>> {
+        (self.1)();
+        Some(self.0)
+    }
+}
+
+/// Two workers at rest, and a task whose trigger is asked again when the clock is set back.
+fn asked_again(ask: impl Fn(&ManualPool) + Send + Sync + 'static) -> ManualPool {
+    let stage = ManualPool::new(2);
+    assert_eq!(stage.pool.prestart_all(), 2);
+    stage.await_parked(2);
+    let asked = Mutex::new(0);
+    let inside = ManualPool { pool: stage.pool.clone(), clock: stage.clock.clone() };
+    let ask = move || {
+        let is_again = {
+            let mut asked = asked.lock().unwrap();
+            *asked += 1;
+            *asked > 1
+        };
+        if is_again {
+            ask(&inside);
+        }
+    };
+    let trigger = Asked(stage.clock.wall() + TimeDelta::hours(1), ask);
+    stage.pool.schedule_with_trigger(trigger, || ()).unwrap();
+    stage.await_parked(2);
+    stage.clock.step_wall(TimeDelta::minutes(-1));
+    // The leader looks at it twice a second.
+    stage.clock.advance(ms(500));
+    stage
+}
+
+#[test]
+fn a_trigger_that_is_slow_after_the_clock_was_set_back_holds_up_nobody_else() {
+    let (entered, release) = (Latch::new(), Latch::new());
+    let (opened, awaited) = (entered.clone(), release.clone());
+    let stage = asked_again(move |_| {
+        opened.open();
+        awaited.wait();
+    });
+    entered.wait();
+    assert_eq!(value_of(&stage.pool.submit(|| 7).unwrap()), 7);
+    // The other worker leads: what comes later finds somebody, too.
+    let later = stage.pool.schedule(HOUR, || 8).unwrap();
+    stage.await_parked(1);
+    stage.clock.advance(HOUR);
+    assert_eq!(value_of(&later), 8);
+    release.open();
+    stage.pool.shutdown();
+    await_terminated(&stage.pool);
+}
+
+#[test]
+fn a_trigger_waits_for_a_task_of_its_pool_after_the_clock_was_set_back() {
+    let seen = Journal::new();
+    let noted = seen.clone();
+    let stage = asked_again(move |stage| noted.note(value_of(&stage.pool.submit(|| 7).unwrap())));
+    eventually("the trigger was asked", || seen.entries() == [7]);
+    stage.pool.shutdown();
+    await_terminated(&stage.pool);
+}
+
+/// Workers call others beside their tasks, too: the pool cannot end before that call does.
+#[test]
+fn a_callback_that_closes_the_pool_outside_a_run_is_told_of_the_deadlock() {
+    let stage = ManualPool::new(1);
+    let (entered, release, seen) = (Latch::new(), Latch::new(), Journal::new());
+    let body = {
+        let (entered, release) = (entered.clone(), release.clone());
+        move || {
+            entered.open();
+            release.wait();
+        }
+    };
+    let handle = stage.pool.schedule_at_fixed_rate(Duration::ZERO, HOUR, body).unwrap();
+    let (pool, noted) = (stage.pool.clone(), seen.clone());
+    handle.on_done(move |_| {
+        let is_deadlock = pool.close().is_err_and(|error| error.is_deadlock());
+        noted.note((is_deadlock, pool.await_termination(HOUR)));
+    });
+    entered.wait();
+    // Its worker cancels it when the run is over.
+    stage.pool.shutdown();
+    release.open();
+    await_terminated(&stage.pool);
+    assert_eq!(seen.entries(), [(true, false)]);
+}
+
+#[test]
+fn who_hears_of_the_end_of_the_pool_cannot_wait_for_it() {
+    let (seen, own) = (Journal::new(), Arc::new(Mutex::new(None::<ScheduledThreadPool>)));
+    let (noted, inside) = (seen.clone(), Arc::clone(&own));
+    let stage =
+        ManualPool::build(ScheduledThreadPool::builder().core_size(1).on_terminated(move || {
+            let pool = inside.lock().unwrap().take().expect("it was put there");
+            noted.note(pool.close().is_err_and(|error| error.is_deadlock()));
+        }));
+    *own.lock().unwrap() = Some(stage.pool.clone());
+    assert_eq!(value_of(&stage.pool.submit(|| 7).unwrap()), 7);
+    stage.pool.shutdown();
+    await_terminated(&stage.pool);
+    assert_eq!(seen.entries(), [true]);
+}
