@@ -82,13 +82,13 @@ step_queue() {
     named_tests -p scheduler-core --lib wheel::tests::a_long_run_gives_what_the_heap_gives -- --nocapture
 }
 
-# Each target, DEEP_FUZZ_SECONDS long, from the kept corpus on. What is found new stays in `target/corpus`.
+# Each target of DEEP_FUZZ, or all, DEEP_FUZZ_SECONDS long, from the kept corpus on. What is found new stays in `target/corpus`.
 step_fuzz() {
   needs "cargo +nightly --version" "nightly compiler: rustup toolchain install nightly"
   needs "cargo fuzz --version" "cargo-fuzz: cargo install --locked cargo-fuzz"
   local seconds target found
   seconds="${DEEP_FUZZ_SECONDS:-$(size 600 5)}"
-  for target in cron duration next placeholder queue settings zone; do
+  for target in ${DEEP_FUZZ:-cron duration next placeholder queue settings zone}; do
     printf -- '-- %s\n' "$target"
     found="target/corpus/$target"
     mkdir -p "$found" "fuzz/corpus/$target"
