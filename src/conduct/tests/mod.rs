@@ -15,6 +15,7 @@ mod attempts;
 mod clocks;
 mod histories;
 mod letting_go;
+mod limits;
 mod many_missed;
 mod operations;
 mod overlap_misfire;
