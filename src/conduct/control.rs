@@ -61,6 +61,11 @@ impl Control {
         self.conductor.lock().history.count_in(ledger);
     }
 
+    /// Whether both are ends of the same task.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.conductor, &other.conductor)
+    }
+
     /// Submits the task to its pool; it may be running when this returns. To be called once.
     ///
     /// # Errors
