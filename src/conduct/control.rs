@@ -66,19 +66,27 @@ impl Control {
         Arc::ptr_eq(&self.conductor, &other.conductor)
     }
 
-    /// Submits the task to its pool; it may be running when this returns. To be called once.
+    /// Submits the task to its pool; it may be running when this returns, or cancelled. To be called once.
     ///
     /// # Errors
     ///
     /// As [`ScheduledThreadPool::submit_task`]: the pool is shut down, or the rule never fires; or its
     /// trigger failed.
     pub(crate) fn submit(&self, pool: &ScheduledThreadPool) -> Result<(), SubmitError> {
-        let handle = pool.submit_task(self.conductor.task()).map_err(|error| {
-            let failure = self.conductor.lock().trigger_failure.take();
-            failure.map_or(SubmitError::Engine(error), SubmitError::Trigger)
-        })?;
-        self.conductor.attach(&handle);
-        Ok(())
+        let error = match pool.submit_task(self.conductor.task()) {
+            Ok(handle) => {
+                self.conductor.attach(&handle);
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        let mut state = self.conductor.lock();
+        if state.is_end_told && state.end == Some(TaskState::Cancelled) {
+            // RACE: others have found it already, and one of them has cancelled it.
+            return Ok(());
+        }
+        let failure = state.trigger_failure.take();
+        Err(failure.map_or(SubmitError::Engine(error), SubmitError::Trigger))
     }
 
     /// Runs the task now, beside its schedule, which does not move; also while it is paused.

@@ -23,3 +23,4 @@ mod pauses;
 mod replaced;
 mod simulation;
 mod stage;
+mod started;
