@@ -149,7 +149,12 @@ impl Conductor {
                 state.end.get_or_insert(TaskState::Failed);
                 let failure = Failure::from_engine(&failure);
                 state.trigger_failure = Some(failure.clone());
-                tale.tell(Event::HookPanicked { hook: "trigger", failure, at: now.wall.to_utc() });
+                tale.tell(Event::HookPanicked {
+                    hook: "trigger",
+                    task: Some(Arc::clone(&self.name)),
+                    failure,
+                    at: now.wall.to_utc(),
+                });
             }
         }
         state
