@@ -1,4 +1,4 @@
-//! Something that happens once, and that threads and futures can wait for.
+//! Something that happens once, and that threads and futures can wait for; and the wakers of those who wait.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -24,13 +24,48 @@ pub(crate) struct Notice<T> {
 #[derive(Debug)]
 struct State<T> {
     value: Option<T>,
+    wakers: Wakers,
+}
+
+/// The wakers of those who wait for something, each under a number of its own.
+///
+/// INVARIANT: plain data under somebody's lock. Whatever it gives out runs user code when it is dropped or
+/// woken, and is to be taken out of the lock before.
+#[derive(Debug, Default)]
+pub(crate) struct Wakers {
     wakers: BTreeMap<u64, Waker>,
     last: u64,
 }
 
+impl Wakers {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.wakers.is_empty()
+    }
+
+    /// Keeps the waker of one who waits under his number, which he is given if he has none; gives out the
+    /// one that it replaces.
+    pub(crate) fn put(&mut self, number: &mut Option<u64>, waker: Waker) -> Option<Waker> {
+        let number = *number.get_or_insert(self.last + 1);
+        self.last = self.last.max(number);
+        self.wakers.insert(number, waker)
+    }
+
+    /// Takes out the waker of one who waits no more, where it is still here.
+    #[must_use = "dropping a waker runs user code, which must not happen under a lock"]
+    pub(crate) fn remove(&mut self, number: Option<u64>) -> Option<Waker> {
+        self.wakers.remove(&number?)
+    }
+
+    /// Takes all out, in the order in which they came.
+    #[must_use = "those who wait are to be woken"]
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = Waker> + use<> {
+        std::mem::take(&mut self.wakers).into_values()
+    }
+}
+
 impl<T> Notice<T> {
     pub(crate) fn new() -> Self {
-        let state = State { value: None, wakers: BTreeMap::new(), last: 0 };
+        let state = State { value: None, wakers: Wakers::default() };
         Self { shared: Arc::new((Mutex::new(state), Condvar::new())), number: None }
     }
 
@@ -41,10 +76,10 @@ impl<T> Notice<T> {
             return false;
         }
         state.value = Some(value);
-        let wakers = std::mem::take(&mut state.wakers);
+        let wakers = state.wakers.take();
         drop(state);
         self.shared.1.notify_all();
-        wakers.into_values().for_each(Waker::wake);
+        wakers.for_each(Waker::wake);
         true
     }
 
@@ -75,8 +110,10 @@ impl<T> Clone for Notice<T> {
 /// An end that is no longer awaited leaves no waker behind.
 impl<T> Drop for Notice<T> {
     fn drop(&mut self) {
-        let left = self.number.and_then(|number| self.lock().wakers.remove(&number));
-        drop(left);
+        if self.number.is_some() {
+            let left = self.lock().wakers.remove(self.number);
+            drop(left);
+        }
     }
 }
 
@@ -84,17 +121,15 @@ impl<T: Clone> Future for Notice<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        let waker = context.waker().clone();
+        let (waker, mut number) = (context.waker().clone(), self.number);
         let mut state = self.lock();
         if let Some(value) = &state.value {
             return Poll::Ready(value.clone());
         }
-        let number = self.number.unwrap_or(state.last + 1);
-        state.last = state.last.max(number);
-        let old = state.wakers.insert(number, waker);
+        let old = state.wakers.put(&mut number, waker);
         drop(state);
+        self.number = number;
         drop(old);
-        self.number = Some(number);
         Poll::Pending
     }
 }
@@ -115,7 +150,11 @@ mod tests {
         let mut context = Context::from_waker(Waker::noop());
         assert_eq!(future.as_mut().poll(&mut context), Poll::Pending);
         assert_eq!(future.as_mut().poll(&mut context), Poll::Pending);
-        assert_eq!(notice.lock().wakers.len(), 1, "one for each end, however often it polls");
+        assert_eq!(
+            notice.lock().wakers.wakers.len(),
+            1,
+            "one for each end, however often it polls"
+        );
         assert!(notice.give(1));
         assert!(!notice.give(2));
         assert_eq!(future.poll(&mut context), Poll::Ready(1));

@@ -59,7 +59,7 @@ impl Tale {
     /// Has those told who wait for the end of a run.
     pub(super) fn wake(&mut self, state: &mut State) {
         if !state.watchers.is_empty() {
-            self.left().woken.append(&mut state.watchers);
+            self.left().woken.extend(state.watchers.take());
         }
     }
 

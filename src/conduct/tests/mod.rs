@@ -24,3 +24,4 @@ mod replaced;
 mod simulation;
 mod stage;
 mod started;
+mod watchers;
