@@ -12,6 +12,7 @@ use std::task::Waker;
 use crate::sync::Condvar;
 use crate::sync::Mutex;
 use crate::sync::MutexGuard;
+use crate::unwind::wake_all;
 
 /// A value that is given once; clones share it.
 #[derive(Debug)]
@@ -79,7 +80,7 @@ impl<T> Notice<T> {
         let wakers = state.wakers.take();
         drop(state);
         self.shared.1.notify_all();
-        wakers.for_each(Waker::wake);
+        wake_all(wakers);
         true
     }
 
@@ -139,8 +140,12 @@ mod tests {
     use super::Notice;
     use std::future::Future;
     use std::pin::pin;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU64;
+    use std::sync::atomic::Ordering::Relaxed;
     use std::task::Context;
     use std::task::Poll;
+    use std::task::Wake;
     use std::task::Waker;
 
     #[test]
@@ -170,5 +175,30 @@ mod tests {
             assert_eq!(end.as_mut().poll(&mut context), Poll::Pending);
         }
         assert!(notice.lock().wakers.is_empty());
+    }
+
+    struct Bell {
+        rung: AtomicU64,
+        panics: bool,
+    }
+
+    impl Wake for Bell {
+        fn wake(self: Arc<Self>) {
+            self.rung.fetch_add(1, Relaxed);
+            assert!(!self.panics, "the bell");
+        }
+    }
+
+    #[test]
+    fn a_waker_that_panics_hurts_nobody() {
+        let notice = Notice::new();
+        let bells = [true, false, true, false].map(|panics| {
+            let bell = Arc::new(Bell { rung: AtomicU64::new(0), panics });
+            let (waker, mut end) = (Waker::from(Arc::clone(&bell)), Box::pin(notice.clone()));
+            assert!(end.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            (bell, end)
+        });
+        assert!(notice.give(()));
+        assert!(bells.iter().all(|(bell, _)| bell.rung.load(Relaxed) == 1));
     }
 }

@@ -246,3 +246,21 @@ fn a_task_that_another_one_cancels_during_the_start_does_not_make_it_fail() {
     assert_eq!((last.state, last.counters.runs), (TaskState::Cancelled, 0));
     scheduler.shutdown().unwrap();
 }
+
+/// A trigger that never knows.
+#[derive(Debug)]
+struct Clueless;
+
+impl Trigger for Clueless {
+    fn next_fire_time(&self, _: &TriggerContext) -> Option<DateTime<Utc>> {
+        panic!("no idea")
+    }
+}
+
+#[test]
+fn a_trigger_that_panics_at_the_first_question_is_a_fault_of_its_task() {
+    let (builder, _clock) = builder();
+    let builder = builder.tasks(tasks![]).task("own", Schedule::on_trigger(Clueless), |_| {});
+    let error = builder.spawn().unwrap_err().to_string();
+    assert!(error.contains("`own`: its trigger, asked for the first fire time, failed"), "{error}");
+}

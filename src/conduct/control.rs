@@ -24,6 +24,7 @@ use crate::observe::Event;
 use crate::observe::Ledger;
 use crate::observe::StopReason;
 use crate::observe::TaskState;
+use crate::observe::catch;
 use crate::run::Cause;
 use crate::run::Run;
 use crate::run::StopCause;
@@ -59,6 +60,16 @@ impl Control {
     /// Adds what the task's runs have come to, and all they come to from now on, to a ledger.
     pub(crate) fn count_in(&self, ledger: &Arc<Ledger>) {
         self.conductor.lock().history.count_in(ledger);
+    }
+
+    /// Drops this end of the task. If it is the last one, that drops what its function has; a panic of a
+    /// destructor is told of.
+    pub(crate) fn let_go(self) {
+        let (task, bus) = (Arc::clone(self.name()), Arc::clone(&self.conductor.bus));
+        let clock = Arc::clone(&self.conductor.clock);
+        if let Err(failure) = catch(|| drop(self)) {
+            bus.emit(Event::DropPanicked { task, failure, at: clock.wall() });
+        }
     }
 
     /// Whether both are ends of the same task.
@@ -183,7 +194,13 @@ impl Control {
     /// The task has ended.
     pub(crate) fn reschedule(&self, rule: Rule) -> Result<(), ControlError> {
         let now = self.now();
-        let mut state = self.lock_living()?;
+        let mut state = match self.lock_living() {
+            Ok(state) => state,
+            Err(error) => {
+                self.conductor.let_go(rule, now);
+                return Err(error);
+            }
+        };
         let has_ended = state.wishes.lift_pause(now);
         let old = state.wishes.replace_rule(rule.taking_over(), now);
         let handles = state.handles();
@@ -193,7 +210,7 @@ impl Control {
             self.conductor.bus.emit(Event::Resumed { task, at: now.wall.to_utc() });
         }
         handles.iter().for_each(TaskHandle::renew);
-        drop(old);
+        self.conductor.let_go(old, now);
         Ok(())
     }
 

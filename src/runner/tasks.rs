@@ -184,7 +184,10 @@ impl Tasks {
     ///
     /// As [`get`](Self::get), and when somebody else removes the same task at the same time.
     pub fn remove(&self, name: &str) -> Result<(), ControlError> {
-        self.remove_found(&self.get(name)?)
+        let task = self.get(name)?;
+        let removed = self.remove_found(&task);
+        task.into_control().let_go();
+        removed
     }
 
     /// RACE: between the look for a task and this, another one may have removed it, and added a task of the
@@ -336,7 +339,7 @@ impl Tasks {
     /// for ever.
     pub(super) fn forget_all(&self) {
         let controls = std::mem::take(&mut *self.controls());
-        drop(controls);
+        controls.into_iter().for_each(Control::let_go);
     }
 
     pub(super) fn controls(&self) -> MutexGuard<'_, Vec<Control>> {
@@ -419,5 +422,30 @@ mod tests {
         finish.send(()).unwrap();
         assert_eq!(running.len(), 1);
         scheduler.shutdown().unwrap();
+    }
+
+    struct Heavy;
+
+    impl Drop for Heavy {
+        fn drop(&mut self) {
+            assert!(std::thread::panicking(), "too heavy");
+        }
+    }
+
+    #[test]
+    fn functions_that_panic_when_they_are_dropped_disturb_no_removal_and_no_stop() {
+        let scheduler = scheduler();
+        let tasks = scheduler.tasks();
+        for name in ["a", "b", "c"] {
+            let heavy = Heavy;
+            let hourly = Schedule::fixed_rate("1h").initial_delay("1h");
+            let body = move |_: &Run| {
+                let _ = &heavy;
+            };
+            tasks.add(name, hourly, body).unwrap();
+        }
+        tasks.remove("a").unwrap();
+        scheduler.shutdown().unwrap();
+        assert!(tasks.list().is_empty());
     }
 }

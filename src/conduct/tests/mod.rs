@@ -13,6 +13,7 @@
 
 mod attempts;
 mod clocks;
+mod contained;
 mod histories;
 mod letting_go;
 mod limits;
