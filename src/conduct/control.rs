@@ -84,6 +84,7 @@ impl Control {
     /// As [`ScheduledThreadPool::submit_task`]: the pool is shut down, or the rule never fires; or its
     /// trigger failed.
     pub(crate) fn submit(&self, pool: &ScheduledThreadPool) -> Result<(), SubmitError> {
+        let planned = Arc::clone(&self.conductor.lock().facts);
         let error = match pool.submit_task(self.conductor.task()) {
             Ok(handle) => {
                 self.conductor.attach(&handle);
@@ -92,8 +93,11 @@ impl Control {
             Err(error) => error,
         };
         let mut state = self.conductor.lock();
-        if state.is_end_told && state.end == Some(TaskState::Cancelled) {
-            // RACE: others have found it already, and one of them has cancelled it.
+        // RACE: others have found it already, and one of them may have cancelled it, or given it a rule that
+        // ends it. (New facts come with a new rule only.)
+        let is_others_wish =
+            state.end == Some(TaskState::Cancelled) || !Arc::ptr_eq(&planned, &state.facts);
+        if state.is_end_told && is_others_wish {
             return Ok(());
         }
         let failure = state.trigger_failure.take();
