@@ -84,6 +84,7 @@ mod sync;
 /// [plan]: crate::testing::plan
 #[doc = include_str!("../docs/testing.md")]
 pub mod testing;
+mod unwind;
 
 #[doc(hidden)]
 #[path = "private.rs"]

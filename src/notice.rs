@@ -1,4 +1,4 @@
-//! Something that happens once, and that threads and futures can wait for.
+//! Something that happens once, and that threads and futures can wait for; and the wakers of those who wait.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -12,6 +12,7 @@ use std::task::Waker;
 use crate::sync::Condvar;
 use crate::sync::Mutex;
 use crate::sync::MutexGuard;
+use crate::unwind::wake_all;
 
 /// A value that is given once; clones share it.
 #[derive(Debug)]
@@ -24,13 +25,48 @@ pub(crate) struct Notice<T> {
 #[derive(Debug)]
 struct State<T> {
     value: Option<T>,
+    wakers: Wakers,
+}
+
+/// The wakers of those who wait for something, each under a number of its own.
+///
+/// INVARIANT: plain data under somebody's lock. Whatever it gives out runs user code when it is dropped or
+/// woken, and is to be taken out of the lock before.
+#[derive(Debug, Default)]
+pub(crate) struct Wakers {
     wakers: BTreeMap<u64, Waker>,
     last: u64,
 }
 
+impl Wakers {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.wakers.is_empty()
+    }
+
+    /// Keeps the waker of one who waits under his number, which he is given if he has none; gives out the
+    /// one that it replaces.
+    pub(crate) fn put(&mut self, number: &mut Option<u64>, waker: Waker) -> Option<Waker> {
+        let number = *number.get_or_insert(self.last + 1);
+        self.last = self.last.max(number);
+        self.wakers.insert(number, waker)
+    }
+
+    /// Takes out the waker of one who waits no more, where it is still here.
+    #[must_use = "dropping a waker runs user code, which must not happen under a lock"]
+    pub(crate) fn remove(&mut self, number: Option<u64>) -> Option<Waker> {
+        self.wakers.remove(&number?)
+    }
+
+    /// Takes all out, in the order in which they came.
+    #[must_use = "those who wait are to be woken"]
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = Waker> + use<> {
+        std::mem::take(&mut self.wakers).into_values()
+    }
+}
+
 impl<T> Notice<T> {
     pub(crate) fn new() -> Self {
-        let state = State { value: None, wakers: BTreeMap::new(), last: 0 };
+        let state = State { value: None, wakers: Wakers::default() };
         Self { shared: Arc::new((Mutex::new(state), Condvar::new())), number: None }
     }
 
@@ -41,10 +77,10 @@ impl<T> Notice<T> {
             return false;
         }
         state.value = Some(value);
-        let wakers = std::mem::take(&mut state.wakers);
+        let wakers = state.wakers.take();
         drop(state);
         self.shared.1.notify_all();
-        wakers.into_values().for_each(Waker::wake);
+        wake_all(wakers);
         true
     }
 
@@ -75,8 +111,10 @@ impl<T> Clone for Notice<T> {
 /// An end that is no longer awaited leaves no waker behind.
 impl<T> Drop for Notice<T> {
     fn drop(&mut self) {
-        let left = self.number.and_then(|number| self.lock().wakers.remove(&number));
-        drop(left);
+        if self.number.is_some() {
+            let left = self.lock().wakers.remove(self.number);
+            drop(left);
+        }
     }
 }
 
@@ -84,17 +122,15 @@ impl<T: Clone> Future for Notice<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        let waker = context.waker().clone();
+        let (waker, mut number) = (context.waker().clone(), self.number);
         let mut state = self.lock();
         if let Some(value) = &state.value {
             return Poll::Ready(value.clone());
         }
-        let number = self.number.unwrap_or(state.last + 1);
-        state.last = state.last.max(number);
-        let old = state.wakers.insert(number, waker);
+        let old = state.wakers.put(&mut number, waker);
         drop(state);
+        self.number = number;
         drop(old);
-        self.number = Some(number);
         Poll::Pending
     }
 }
@@ -104,8 +140,12 @@ mod tests {
     use super::Notice;
     use std::future::Future;
     use std::pin::pin;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU64;
+    use std::sync::atomic::Ordering::Relaxed;
     use std::task::Context;
     use std::task::Poll;
+    use std::task::Wake;
     use std::task::Waker;
 
     #[test]
@@ -115,7 +155,11 @@ mod tests {
         let mut context = Context::from_waker(Waker::noop());
         assert_eq!(future.as_mut().poll(&mut context), Poll::Pending);
         assert_eq!(future.as_mut().poll(&mut context), Poll::Pending);
-        assert_eq!(notice.lock().wakers.len(), 1, "one for each end, however often it polls");
+        assert_eq!(
+            notice.lock().wakers.wakers.len(),
+            1,
+            "one for each end, however often it polls"
+        );
         assert!(notice.give(1));
         assert!(!notice.give(2));
         assert_eq!(future.poll(&mut context), Poll::Ready(1));
@@ -131,5 +175,30 @@ mod tests {
             assert_eq!(end.as_mut().poll(&mut context), Poll::Pending);
         }
         assert!(notice.lock().wakers.is_empty());
+    }
+
+    struct Bell {
+        rung: AtomicU64,
+        panics: bool,
+    }
+
+    impl Wake for Bell {
+        fn wake(self: Arc<Self>) {
+            self.rung.fetch_add(1, Relaxed);
+            assert!(!self.panics, "the bell");
+        }
+    }
+
+    #[test]
+    fn a_waker_that_panics_hurts_nobody() {
+        let notice = Notice::new();
+        let bells = [true, false, true, false].map(|panics| {
+            let bell = Arc::new(Bell { rung: AtomicU64::new(0), panics });
+            let (waker, mut end) = (Waker::from(Arc::clone(&bell)), Box::pin(notice.clone()));
+            assert!(end.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            (bell, end)
+        });
+        assert!(notice.give(()));
+        assert!(bells.iter().all(|(bell, _)| bell.rung.load(Relaxed) == 1));
     }
 }

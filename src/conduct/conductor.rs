@@ -38,6 +38,7 @@ use crate::observe::Event;
 use crate::observe::Failure;
 use crate::observe::TaskFacts;
 use crate::observe::TaskState;
+use crate::observe::catch;
 
 /// What a conductor is made of.
 pub(crate) struct Parts {
@@ -149,7 +150,12 @@ impl Conductor {
                 state.end.get_or_insert(TaskState::Failed);
                 let failure = Failure::from_engine(&failure);
                 state.trigger_failure = Some(failure.clone());
-                tale.tell(Event::HookPanicked { hook: "trigger", failure, at: now.wall.to_utc() });
+                tale.tell(Event::HookPanicked {
+                    hook: "trigger",
+                    task: Some(Arc::clone(&self.name)),
+                    failure,
+                    at: now.wall.to_utc(),
+                });
             }
         }
         state
@@ -200,6 +206,14 @@ impl Conductor {
     pub(super) fn lift_pause(&self, state: &mut State, tale: &mut Tale, now: Now) {
         if state.wishes.lift_pause(now) {
             tale.tell(Event::Resumed { task: Arc::clone(&self.name), at: now.wall.to_utc() });
+        }
+    }
+
+    /// Drops what may be the user's; a panic of its destructor is told of. Not to be called under the lock.
+    pub(super) fn let_go<V>(&self, value: V, now: Now) {
+        if let Err(failure) = catch(|| drop(value)) {
+            let (task, at) = (Arc::clone(&self.name), now.wall.to_utc());
+            self.bus.emit(Event::DropPanicked { task, failure, at });
         }
     }
 

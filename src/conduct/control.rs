@@ -24,6 +24,7 @@ use crate::observe::Event;
 use crate::observe::Ledger;
 use crate::observe::StopReason;
 use crate::observe::TaskState;
+use crate::observe::catch;
 use crate::run::Cause;
 use crate::run::Run;
 use crate::run::StopCause;
@@ -61,19 +62,46 @@ impl Control {
         self.conductor.lock().history.count_in(ledger);
     }
 
-    /// Submits the task to its pool; it may be running when this returns. To be called once.
+    /// Drops this end of the task. If it is the last one, that drops what its function has; a panic of a
+    /// destructor is told of.
+    pub(crate) fn let_go(self) {
+        let (task, bus) = (Arc::clone(self.name()), Arc::clone(&self.conductor.bus));
+        let clock = Arc::clone(&self.conductor.clock);
+        if let Err(failure) = catch(|| drop(self)) {
+            bus.emit(Event::DropPanicked { task, failure, at: clock.wall() });
+        }
+    }
+
+    /// Whether both are ends of the same task.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.conductor, &other.conductor)
+    }
+
+    /// Submits the task to its pool; it may be running when this returns, or cancelled. To be called once.
     ///
     /// # Errors
     ///
     /// As [`ScheduledThreadPool::submit_task`]: the pool is shut down, or the rule never fires; or its
     /// trigger failed.
     pub(crate) fn submit(&self, pool: &ScheduledThreadPool) -> Result<(), SubmitError> {
-        let handle = pool.submit_task(self.conductor.task()).map_err(|error| {
-            let failure = self.conductor.lock().trigger_failure.take();
-            failure.map_or(SubmitError::Engine(error), SubmitError::Trigger)
-        })?;
-        self.conductor.attach(&handle);
-        Ok(())
+        let planned = Arc::clone(&self.conductor.lock().facts);
+        let error = match pool.submit_task(self.conductor.task()) {
+            Ok(handle) => {
+                self.conductor.attach(&handle);
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        let mut state = self.conductor.lock();
+        // RACE: others have found it already, and one of them may have cancelled it, or given it a rule that
+        // ends it. (New facts come with a new rule only.)
+        let is_others_wish =
+            state.end == Some(TaskState::Cancelled) || !Arc::ptr_eq(&planned, &state.facts);
+        if state.is_end_told && is_others_wish {
+            return Ok(());
+        }
+        let failure = state.trigger_failure.take();
+        Err(failure.map_or(SubmitError::Engine(error), SubmitError::Trigger))
     }
 
     /// Runs the task now, beside its schedule, which does not move; also while it is paused.
@@ -170,7 +198,13 @@ impl Control {
     /// The task has ended.
     pub(crate) fn reschedule(&self, rule: Rule) -> Result<(), ControlError> {
         let now = self.now();
-        let mut state = self.lock_living()?;
+        let mut state = match self.lock_living() {
+            Ok(state) => state,
+            Err(error) => {
+                self.conductor.let_go(rule, now);
+                return Err(error);
+            }
+        };
         let has_ended = state.wishes.lift_pause(now);
         let old = state.wishes.replace_rule(rule.taking_over(), now);
         let handles = state.handles();
@@ -180,7 +214,7 @@ impl Control {
             self.conductor.bus.emit(Event::Resumed { task, at: now.wall.to_utc() });
         }
         handles.iter().for_each(TaskHandle::renew);
-        drop(old);
+        self.conductor.let_go(old, now);
         Ok(())
     }
 

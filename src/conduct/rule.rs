@@ -13,6 +13,7 @@ use scheduler_core::trigger::CronTrigger;
 use scheduler_core::trigger::Zone;
 
 use crate::observe::RuleKind;
+use crate::observe::catch;
 
 /// When a task fires.
 #[derive(Clone, Debug)]
@@ -54,14 +55,16 @@ impl Rule {
 
     /// The first fire time of a task that starts at `now`; none when there is none.
     ///
-    /// It asks the trigger, which may be the user's.
+    /// It asks the trigger, which may be the user's; one that fails says so when its task starts.
     pub(crate) fn first_fire_time(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         match self {
             Self::Cron(trigger) => trigger.next_after(now),
             Self::FixedRate { initial_delay: delay, .. }
             | Self::FixedDelay { initial_delay: delay, .. }
             | Self::Once { delay } => now.checked_add_signed(TimeDelta::from_std(*delay).ok()?),
-            Self::Custom(trigger) => trigger.next_fire_time(&TriggerContext::first(now)),
+            Self::Custom(trigger) => {
+                catch(|| trigger.next_fire_time(&TriggerContext::first(now))).ok().flatten()
+            }
         }
     }
 
@@ -86,7 +89,7 @@ impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let initial_delay = match self {
             Self::Cron(trigger) => return write!(f, "{trigger} in {}", trigger.zone().name()),
-            Self::Custom(trigger) => return write!(f, "{trigger:?}"),
+            Self::Custom(trigger) => return f.write_str(&text_of(&**trigger)),
             Self::Once { delay } if delay.is_zero() => return f.write_str("once, at once"),
             Self::Once { delay } => return write!(f, "once, after {}", Length(*delay)),
             Self::FixedRate { period, initial_delay } => {
@@ -103,6 +106,11 @@ impl fmt::Display for Rule {
         }
         write!(f, ", first after {}", Length(*initial_delay))
     }
+}
+
+/// How a trigger of the user's is shown, which is code of the user's, too.
+fn text_of(trigger: &dyn Trigger) -> String {
+    catch(|| format!("{trigger:?}")).unwrap_or_else(|_| "a trigger that cannot be shown".to_owned())
 }
 
 /// A length of time, exactly: `1d 30s`, `1m 30s`, `1.5ms` as `1ms 500µs`.

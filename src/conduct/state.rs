@@ -1,7 +1,6 @@
 //! What a conductor keeps behind its lock: the wishes of others, the runs in progress, the past.
 
 use std::sync::Arc;
-use std::task::Waker;
 use std::time::Duration;
 
 use chrono::DateTime;
@@ -17,6 +16,7 @@ use super::judge::Judge;
 use super::judge::Replaced;
 use super::rule::Rule;
 use super::timetable::FireTime;
+use crate::notice::Wakers;
 use crate::observe::Failure;
 use crate::observe::History;
 use crate::observe::Outcome;
@@ -60,7 +60,7 @@ pub(super) struct State {
     pub(super) trigger_failure: Option<Failure>,
     pub(super) history: History,
     /// Who waits for the end of a run.
-    pub(super) watchers: Vec<Waker>,
+    pub(super) watchers: Wakers,
     /// The engine's task; absent before it is attached, and after its end.
     pub(super) handle: Option<TaskHandle<()>>,
 }
@@ -156,7 +156,7 @@ impl State {
             is_end_told: false,
             trigger_failure: None,
             history: History::default(),
-            watchers: Vec::new(),
+            watchers: Wakers::default(),
             handle: None,
         }
     }

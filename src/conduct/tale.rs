@@ -16,6 +16,7 @@ use crate::observe::Event;
 use crate::observe::Outcome;
 use crate::observe::TaskState;
 use crate::run::Run;
+use crate::unwind::wake_all;
 use scheduler_core::Alarm;
 
 /// What a step under the lock leaves to be done after it; nothing, as a rule.
@@ -59,7 +60,7 @@ impl Tale {
     /// Has those told who wait for the end of a run.
     pub(super) fn wake(&mut self, state: &mut State) {
         if !state.watchers.is_empty() {
-            self.left().woken.append(&mut state.watchers);
+            self.left().woken.extend(state.watchers.take());
         }
     }
 
@@ -121,6 +122,9 @@ impl Left {
         if let Some(state) = self.ended {
             bus.emit(Event::TaskEnded { task: Arc::clone(&conductor.name), state, at });
         }
-        self.woken.into_iter().for_each(Waker::wake);
+        for rule in self.dropped_rules {
+            conductor.let_go(rule, now);
+        }
+        wake_all(self.woken);
     }
 }

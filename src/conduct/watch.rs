@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::future::Future;
-use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Context;
 use std::task::Poll;
 use std::task::Wake;
 use std::task::Waker;
@@ -114,6 +115,50 @@ impl Wake for AtGate {
     }
 }
 
+/// One who waits until a task has had its runs; when dropped, it leaves no waker behind.
+#[must_use = "nobody waits unless it is asked"]
+struct Watch {
+    control: Control,
+    until: Until,
+    /// Under which number its waker is kept, once it was.
+    number: Option<u64>,
+}
+
+impl Watch {
+    /// The answer, if there is one; otherwise the waker is called at the end of the next run.
+    fn look(&mut self, waker: &Waker) -> Option<Result<(), ControlError>> {
+        let (waker, conductor) = (waker.clone(), &self.control.conductor);
+        let mut state = conductor.lock();
+        if self.until.is_reached(&state.history.counters()) {
+            return Some(Ok(()));
+        }
+        if let Some(end) = state.end.filter(|_| state.is_end_told) {
+            return Some(Err(ControlError::ended(&conductor.name, end)));
+        }
+        let old = state.watchers.put(&mut self.number, waker);
+        drop(state);
+        drop(old);
+        None
+    }
+}
+
+impl Future for Watch {
+    type Output = Result<(), ControlError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.look(context.waker()).map_or(Poll::Pending, Poll::Ready)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if self.number.is_some() {
+            let left = self.control.conductor.lock().watchers.remove(self.number);
+            drop(left);
+        }
+    }
+}
+
 impl Control {
     /// Blocks until the task has had its runs, at most for `limit` on the scheduler's clock.
     pub(crate) fn wait_for(&self, until: Until, limit: Duration) -> Result<(), ControlError> {
@@ -121,9 +166,10 @@ impl Control {
         let deadline = clock.now() + limit;
         let gate = Arc::new(Gate::new());
         let waker = Waker::from(Arc::new(AtGate(Arc::clone(&gate))));
+        let mut watch = self.watch(until);
         loop {
             let seen = gate.epoch();
-            if let Some(answer) = self.look_or_watch(until, &waker) {
+            if let Some(answer) = watch.look(&waker) {
                 return answer;
             }
             if clock.now() >= deadline {
@@ -138,28 +184,11 @@ impl Control {
         &self,
         until: Until,
     ) -> impl Future<Output = Result<(), ControlError>> + Send + use<> {
-        let control = self.clone();
-        poll_fn(move |context| match control.look_or_watch(until, context.waker()) {
-            Some(answer) => Poll::Ready(answer),
-            None => Poll::Pending,
-        })
+        self.watch(until)
     }
 
-    /// The answer, if there is one; otherwise the waker is called at the end of the next run.
-    fn look_or_watch(&self, until: Until, waker: &Waker) -> Option<Result<(), ControlError>> {
-        let waker = waker.clone();
-        let mut state = self.conductor.lock();
-        if until.is_reached(&state.history.counters()) {
-            return Some(Ok(()));
-        }
-        if let Some(end) = state.end.filter(|_| state.is_end_told) {
-            return Some(Err(ControlError::ended(&self.conductor.name, end)));
-        }
-        if state.watchers.iter().any(|known| known.will_wake(&waker)) {
-            return None;
-        }
-        state.watchers.push(waker);
-        None
+    fn watch(&self, until: Until) -> Watch {
+        Watch { control: self.clone(), until, number: None }
     }
 
     fn too_late(&self, until: Until, limit: Duration) -> ControlError {

@@ -196,7 +196,8 @@ impl Guarded {
             return;
         }
         if let Some(reporter) = reporter {
-            let event = Event::HookPanicked { hook: "listener", failure, at: clock.wall() };
+            let (hook, at) = ("listener", clock.wall());
+            let event = Event::HookPanicked { hook, task: None, failure, at };
             drop(catch(|| reporter.on_event(&event)));
         }
     }

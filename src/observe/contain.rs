@@ -6,7 +6,6 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::cell::RefCell;
-use std::mem;
 use std::panic::AssertUnwindSafe;
 use std::panic::Location;
 use std::panic::catch_unwind;
@@ -17,6 +16,7 @@ use std::thread;
 
 use super::Failure;
 use super::PanicPlace;
+use crate::unwind::drop_payload;
 
 thread_local! {
     /// How many calls of user code began on this thread: it tells their panics from earlier ones.
@@ -72,20 +72,9 @@ pub(crate) fn catch<R>(call: impl FnOnce() -> R) -> Result<R, Failure> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|payload| {
         let place = place_of(number);
         let failure = Failure::from_panic(text(payload.as_ref()), place);
-        drop_contained(payload);
+        drop_payload(payload);
         failure
     })
-}
-
-/// Drops the payload of a panic, which is user code again.
-fn drop_contained(payload: Box<dyn Any + Send>) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload)))
-        && !payload.is::<&str>()
-        && !payload.is::<String>()
-    {
-        // This one could panic when it is dropped, and so on: it is leaked.
-        mem::forget(payload);
-    }
 }
 
 fn text(payload: &(dyn Any + Send)) -> &str {

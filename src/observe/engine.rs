@@ -76,7 +76,8 @@ impl EngineTrouble {
                 Some(Event::DropPanicked { task, failure, at })
             }
             scheduler_core::Event::HookPanicked { hook, failure } => {
-                Some(Event::HookPanicked { hook, failure: Failure::from_engine(failure), at })
+                let failure = Failure::from_engine(failure);
+                Some(Event::HookPanicked { hook, task: None, failure, at })
             }
             scheduler_core::Event::WaitStarved { run, id, name } => {
                 let task = name_of(run.task_id(), run.task_name());

@@ -199,6 +199,8 @@ pub enum Event {
     HookPanicked {
         /// Which hook it was.
         hook: &'static str,
+        /// The name of the task, where it was the trigger of one; that has ended by it.
+        task: Option<Arc<str>>,
         /// The panic.
         failure: Failure,
         /// When.

@@ -2,6 +2,11 @@
 //!
 //! The only file that knows that crate; `tracing_off` stands in its place without the feature.
 
+use std::mem;
+use std::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
+use std::panic::resume_unwind;
+
 use tracing::dispatcher;
 use tracing::field::Empty;
 use tracing::subscriber::NoSubscriber;
@@ -9,6 +14,7 @@ use tracing::subscriber::NoSubscriber;
 use super::Failure;
 use super::Level;
 use super::TaskFacts;
+use super::catch;
 use crate::run::Run;
 
 /// The span of one run, or of one attempt of it: a trace of its own, with OpenTelemetry's names.
@@ -16,36 +22,62 @@ use crate::run::Run;
 pub(crate) struct Span(tracing::Span);
 
 impl Span {
+    /// None of its calls panics, whatever the subscriber does: that is code of the user's.
     pub(crate) fn of_run(run: &Run, facts: &TaskFacts) -> Self {
-        let name = run.task_name();
-        Self(tracing::info_span!(
-            target: "scheduler",
-            parent: None,
-            "task",
-            otel.name = format_args!("task {name}"),
-            otel.kind = "internal",
-            otel.status_code = Empty,
-            code.function.name = facts.function.as_deref(),
-            scheduler.task.name = name,
-            scheduler.trigger = facts.kind.name(),
-            scheduler.schedule = &*facts.rule,
-            scheduler.scheduled_time = format_args!("{:?}", run.fire_time()),
-            scheduler.run_id = run.number(),
-            scheduler.attempt = run.attempt(),
-            "error.type" = Empty,
-        ))
+        Self(catch(|| open(run, facts)).unwrap_or_else(|_| tracing::Span::none()))
     }
 
     /// Calls with the span entered: the body of a sync run, or one poll of an async one.
     pub(crate) fn in_scope<R>(&self, call: impl FnOnce() -> R) -> R {
-        self.0.in_scope(call)
+        let (mut call, mut result) = (Some(call), None);
+        let enter = || self.0.in_scope(|| result = call.take().map(|call| call()));
+        let entered = catch_unwind(AssertUnwindSafe(enter));
+        match (result, call, entered) {
+            (Some(result), ..) => result,
+            // The subscriber has panicked before.
+            (None, Some(call), _) => call(),
+            (None, None, entered) => match entered {
+                Err(payload) => resume_unwind(payload),
+                Ok(()) => unreachable!("it was called, and has neither returned nor panicked"),
+            },
+        }
     }
 
     /// Marks the run as failed.
     pub(crate) fn fail(&self, failure: &Failure) {
-        self.0.record("otel.status_code", "ERROR");
-        self.0.record("error.type", failure.kind());
+        let mark = || {
+            self.0.record("otel.status_code", "ERROR");
+            self.0.record("error.type", failure.kind());
+        };
+        let _ = catch(mark);
     }
+}
+
+impl Drop for Span {
+    fn drop(&mut self) {
+        let span = mem::replace(&mut self.0, tracing::Span::none());
+        let _ = catch(|| drop(span));
+    }
+}
+
+fn open(run: &Run, facts: &TaskFacts) -> tracing::Span {
+    let name = run.task_name();
+    tracing::info_span!(
+        target: "scheduler",
+        parent: None,
+        "task",
+        otel.name = format_args!("task {name}"),
+        otel.kind = "internal",
+        otel.status_code = Empty,
+        code.function.name = facts.function.as_deref(),
+        scheduler.task.name = name,
+        scheduler.trigger = facts.kind.name(),
+        scheduler.schedule = &*facts.rule,
+        scheduler.scheduled_time = format_args!("{:?}", run.fire_time()),
+        scheduler.run_id = run.number(),
+        scheduler.attempt = run.attempt(),
+        "error.type" = Empty,
+    )
 }
 
 /// Whether a subscriber is installed, whatever it lets through.

@@ -62,9 +62,11 @@ impl Run {
         }
     }
 
-    /// Whether the pool has asked the run to stop, because it shuts down.
+    /// Whether the pool has asked the run to stop, because it shuts down. The time it has left is no part of
+    /// that: whether it was over when the run ended is judged by the time of its end.
     pub(crate) fn is_stopped_by_pool(&self) -> bool {
-        self.stop_cause().is_none() && self.is_cancelled()
+        let stage = self.attempt.stage.as_ref();
+        self.stop_cause().is_none() && stage.is_some_and(|stage| stage.engine.is_cancelled())
     }
 
     /// Why the run was asked to stop, where it was.

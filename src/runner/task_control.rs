@@ -46,6 +46,10 @@ impl TaskControl {
         &self.control
     }
 
+    pub(super) fn into_control(self) -> Control {
+        self.control
+    }
+
     /// The full name of the task.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -182,15 +182,33 @@ impl Tasks {
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get).
+    /// As [`get`](Self::get), and when somebody else removes the same task at the same time.
     pub fn remove(&self, name: &str) -> Result<(), ControlError> {
         let task = self.get(name)?;
-        let full: Arc<str> = task.name().into();
+        let removed = self.remove_found(&task);
+        task.into_control().let_go();
+        removed
+    }
+
+    /// RACE: between the look for a task and this, another one may have removed it, and added a task of the
+    /// same name.
+    fn remove_found(&self, task: &TaskControl) -> Result<(), ControlError> {
         // It may have ended by itself.
         let _ = task.cancel();
-        self.controls().retain(|control| *control.name() != full);
+        if !self.take_out(task.control()) {
+            let why = format!("task `{}` was removed already", task.name());
+            return Err(ControlError::not_found(task.name(), &why));
+        }
         self.board.gone.take_in(task.control());
         Ok(())
+    }
+
+    /// Takes a task off the list, and says whether it was there.
+    fn take_out(&self, task: &Control) -> bool {
+        let mut controls = self.controls();
+        let index = controls.iter().position(|known| known.is_same(task));
+        // The caller has an end of it, too, so that nothing of the user's is dropped under the lock.
+        index.map(|index| controls.remove(index)).is_some()
     }
 
     #[track_caller]
@@ -278,7 +296,7 @@ impl Tasks {
     fn submit(&self, control: &Control, pool: &ScheduledThreadPool) -> Result<(), String> {
         control.submit(pool).map_err(|error| {
             let _ = control.cancel();
-            self.controls().retain(|known| known.name() != control.name());
+            self.take_out(control);
             error.to_string()
         })
     }
@@ -321,7 +339,7 @@ impl Tasks {
     /// for ever.
     pub(super) fn forget_all(&self) {
         let controls = std::mem::take(&mut *self.controls());
-        drop(controls);
+        controls.into_iter().for_each(Control::let_go);
     }
 
     pub(super) fn controls(&self) -> MutexGuard<'_, Vec<Control>> {
@@ -350,5 +368,84 @@ impl fmt::Debug for Tasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let controls = self.controls();
         f.debug_list().entries(controls.iter().map(Control::name)).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use scheduler_core::ManualClock;
+
+    use super::*;
+    use crate::runner::Scheduler;
+
+    fn scheduler() -> Scheduler {
+        let clock = ManualClock::at("2026-03-27T08:00:00Z".parse().unwrap());
+        let builder = Scheduler::builder().environment([("PATH", "")]).settings("none.toml", "");
+        let builder = builder.zone("UTC").clock(Arc::new(clock)).messages(|_| {});
+        builder.spawn().unwrap()
+    }
+
+    #[test]
+    fn a_removal_takes_the_task_it_has_found_and_no_other_of_its_name() {
+        let scheduler = scheduler();
+        let tasks = scheduler.tasks();
+        let hourly = || Schedule::fixed_rate("1h").initial_delay("1h");
+        tasks.add("x", hourly(), |_| {}).unwrap();
+        let found = tasks.get("x").unwrap();
+        tasks.remove("x").unwrap();
+        tasks.add("x", hourly(), |_| {}).unwrap();
+        let error = tasks.remove_found(&found).unwrap_err();
+        assert!(error.is_unknown());
+        assert_eq!(error.to_string(), "task `x` was removed already");
+        assert!(!tasks.get("x").unwrap().snapshot().state.is_ended());
+        scheduler.shutdown().unwrap();
+    }
+
+    #[test]
+    fn of_two_removals_one_wins_and_a_stop_names_the_task_once() {
+        let scheduler = scheduler();
+        let tasks = scheduler.tasks();
+        let ((begin, begun), (finish, finished)) = (mpsc::channel(), mpsc::channel());
+        let finished = Mutex::new(finished);
+        let body = move |_: &Run| {
+            begin.send(()).unwrap();
+            finished.lock().unwrap().recv().unwrap();
+        };
+        tasks.add("x", Schedule::fixed_rate("1h"), body).unwrap();
+        begun.recv().unwrap();
+        let found = [tasks.get("x").unwrap(), tasks.get("x").unwrap()];
+        assert!(tasks.remove_found(&found[0]).is_ok());
+        assert!(tasks.remove_found(&found[1]).unwrap_err().is_unknown());
+        let running = tasks.running(scheduler.running.clock.wall());
+        finish.send(()).unwrap();
+        assert_eq!(running.len(), 1);
+        scheduler.shutdown().unwrap();
+    }
+
+    struct Heavy;
+
+    impl Drop for Heavy {
+        fn drop(&mut self) {
+            assert!(std::thread::panicking(), "too heavy");
+        }
+    }
+
+    #[test]
+    fn functions_that_panic_when_they_are_dropped_disturb_no_removal_and_no_stop() {
+        let scheduler = scheduler();
+        let tasks = scheduler.tasks();
+        for name in ["a", "b", "c"] {
+            let heavy = Heavy;
+            let hourly = Schedule::fixed_rate("1h").initial_delay("1h");
+            let body = move |_: &Run| {
+                let _ = &heavy;
+            };
+            tasks.add(name, hourly, body).unwrap();
+        }
+        tasks.remove("a").unwrap();
+        scheduler.shutdown().unwrap();
+        assert!(tasks.list().is_empty());
     }
 }

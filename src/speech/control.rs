@@ -26,13 +26,6 @@ pub(super) fn words(event: &Event, zone: Zone) -> Option<Message> {
             let next = next.map_or_else(|| "never".to_owned(), |next| instant(next, zone));
             Some(Message::info(format!("task `{task}` now runs {rule}; next run: {next}")))
         }
-        Event::TaskEnded { task, state: TaskState::Failed, .. } => Some(
-            Message::error(format!("task `{task}` has ended, and will not run again"))
-                .note("by `on_error = \"stop\"`; `on_error = \"continue\"` goes on after failures"),
-        ),
-        Event::TaskEnded { task, state: TaskState::Cancelled, .. } => {
-            Some(Message::info(format!("task `{task}` was cancelled, and will not run again")))
-        }
         Event::StopAsked { run, why: StopReason::Timeout, .. } => {
             let task = run.task_name();
             Some(
@@ -40,6 +33,25 @@ pub(super) fn words(event: &Event, zone: Zone) -> Option<Message> {
                     .note("it was asked to stop, and holds its thread until it does")
                     .note("help: let it ask `run.is_cancelled()` now and then"),
             )
+        }
+        _ => None,
+    }
+}
+
+/// What is said of the end of a task, if anything; its trigger may be why it has failed.
+pub(super) fn ended(task: &str, state: TaskState, has_trigger_failed: bool) -> Option<Message> {
+    match state {
+        TaskState::Failed => {
+            let why = if has_trigger_failed {
+                "its trigger failed, and nobody else knows when the next run is due"
+            } else {
+                "by `on_error = \"stop\"`; `on_error = \"continue\"` goes on after failures"
+            };
+            let text = format!("task `{task}` has ended, and will not run again");
+            Some(Message::error(text).note(why))
+        }
+        TaskState::Cancelled => {
+            Some(Message::info(format!("task `{task}` was cancelled, and will not run again")))
         }
         _ => None,
     }

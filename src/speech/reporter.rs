@@ -53,6 +53,8 @@ struct Card {
     /// Failures in a row, and whether the last of them was said.
     streak: u64,
     is_streak_said: bool,
+    /// Whether its trigger could not say when it is due next, by which it ends.
+    has_trigger_failed: bool,
 }
 
 impl Reporter {
@@ -153,11 +155,19 @@ impl Desk {
                 self.tasks.insert(Arc::clone(&task.name), card);
                 return self.is_started.then(|| control::added(&task.name, &task.rule));
             }
-            Event::TaskEnded { task, .. } => {
-                self.tasks.remove(task);
+            Event::TaskEnded { task, state, .. } => {
+                let card = self.tasks.remove(task);
                 self.trouble.forget(task);
                 // They all end when the scheduler stops, which the last words say.
-                return if self.is_stopping { None } else { control::words(event, Zone::UTC) };
+                if self.is_stopping {
+                    return None;
+                }
+                let has_trigger_failed = card.is_some_and(|card| card.has_trigger_failed);
+                return control::ended(task, *state, has_trigger_failed);
+            }
+            Event::HookPanicked { task: Some(task), .. } => {
+                self.with_card(task, |card| card.has_trigger_failed = true);
+                return self.trouble.report(event, Zone::UTC);
             }
             Event::Paused { task, .. }
             | Event::Rescheduled { task, .. }

@@ -56,7 +56,10 @@ impl Trouble {
             Event::DropPanicked { task, failure, at } => {
                 self.limited(("drop", task), *at, 1, |_, _| dropped(task, failure))
             }
-            Event::HookPanicked { hook, failure, at } => {
+            Event::HookPanicked { task: Some(task), failure, at, .. } => {
+                self.limited(("trigger", task), *at, 1, |_, _| without_trigger(task, failure))
+            }
+            Event::HookPanicked { hook, failure, at, task: None } => {
                 self.limited(("hook", &Arc::from(*hook)), *at, 1, |_, _| hooked(hook, failure))
             }
             Event::WaitStarved { task, pool, awaited, at } => {
@@ -77,7 +80,7 @@ impl Trouble {
 
     /// Forgets a task that has ended.
     pub(super) fn forget(&mut self, task: &str) {
-        let is_of_task = |kind| matches!(kind, "overlap" | "misfire" | "drop" | "wait");
+        let is_of_task = |kind| matches!(kind, "overlap" | "misfire" | "drop" | "wait" | "trigger");
         self.said.retain(|(kind, whose), _| !(is_of_task(*kind) && **whose == *task));
     }
 
@@ -145,6 +148,12 @@ fn dropped(task: &str, failure: &Failure) -> Message {
 fn hooked(hook: &str, failure: &Failure) -> Message {
     Message::error(format!("a {hook} panicked: {}; the scheduler goes on", failure.message()))
         .note(at(failure))
+}
+
+fn without_trigger(task: &str, failure: &Failure) -> Message {
+    let verb = if failure.is_panic() { "panicked" } else { "failed" };
+    let text = format!("the trigger of task `{task}` {verb}: {}", failure.message());
+    Message::error(text).note(at(failure))
 }
 
 fn at(failure: &Failure) -> String {

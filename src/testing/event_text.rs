@@ -51,7 +51,9 @@ impl<'a> EventText<'a> {
             Event::WorkerRefused { pool, reason, .. } => {
                 scheduler(format!("pool {pool} got no worker: {reason}"))
             }
-            Event::HookPanicked { hook, failure, .. } => scheduler(format!("the {hook} {failure}")),
+            Event::HookPanicked { hook, failure, task: None, .. } => {
+                scheduler(format!("the {hook} {failure}"))
+            }
             Event::RunStarted { run, late } => self.of_run(run, &started(run, *late)),
             Event::AttemptFailed { run, failure, attempt, next_attempt_in, .. } => {
                 let wait = speech::duration(*next_attempt_in);
@@ -103,6 +105,11 @@ impl<'a> EventText<'a> {
             }
             Event::DropPanicked { task, failure, .. } => {
                 (task, format!("a destructor {}", speech::on_one_line(&failure.to_string())))
+            }
+            Event::HookPanicked { hook, task: Some(task), failure, .. } => {
+                let failed = if failure.is_panic() { "" } else { "failed: " };
+                let failure = speech::on_one_line(&failure.to_string());
+                (task, format!("the {hook} {failed}{failure}"))
             }
             Event::WaitStarved { task, awaited, .. } => {
                 (task, format!("waits for `{awaited}`, which finds no thread"))

@@ -18,6 +18,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 3] = [
         &[
             "error",
             "sync",
+            "unwind",
             "notice",
             "run",
             "inject",

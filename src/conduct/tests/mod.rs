@@ -13,8 +13,10 @@
 
 mod attempts;
 mod clocks;
+mod contained;
 mod histories;
 mod letting_go;
+mod limits;
 mod many_missed;
 mod operations;
 mod overlap_misfire;
@@ -22,3 +24,5 @@ mod pauses;
 mod replaced;
 mod simulation;
 mod stage;
+mod started;
+mod watchers;

@@ -103,13 +103,18 @@ impl Stage {
         policy: Policy,
         play: impl Fn(&Run) -> Goes + Send + Sync + 'static,
     ) -> Control {
+        self.start(rule, policy, self.call(play))
+    }
+
+    /// A plain function, each call of which goes as `play` says.
+    pub(super) fn call(&self, play: impl Fn(&Run) -> Goes + Send + Sync + 'static) -> Call {
         let called = Arc::clone(&self.called);
         let call = move |run: &Run| -> TaskResult {
             let goes = play(run);
             *called.lock().unwrap() = Some(goes.takes);
             if goes.fails { Err(TaskError::from_display("no luck")) } else { Ok(()) }
         };
-        self.start(rule, policy, Call::Sync(Arc::new(call)))
+        Call::Sync(Arc::new(call))
     }
 
     pub(super) fn start(&self, rule: Rule, policy: Policy, call: Call) -> Control {
@@ -122,6 +127,11 @@ impl Stage {
         policy: Policy,
         call: Call,
     ) -> Result<Control, SubmitError> {
+        Conductor::start(self.parts(rule, policy, call))
+    }
+
+    /// What a conductor is made of, for a test that has another clock, or does without the stage's start.
+    pub(super) fn parts(&self, rule: Rule, policy: Policy, call: Call) -> Parts {
         let log = Arc::clone(&self.log);
         let mut bus = BusBuilder::new();
         if self.is_heard {
@@ -129,7 +139,7 @@ impl Stage {
         }
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
         let bus = bus.synchronous().build(Arc::clone(&clock)).expect("no thread is needed");
-        Conductor::start(Parts {
+        Parts {
             facts: facts("task", &rule),
             rule,
             policy,
@@ -137,7 +147,7 @@ impl Stage {
             pool: Arc::clone(&self.pool),
             clock,
             bus: Arc::new(bus),
-        })
+        }
     }
 
     pub(super) fn now(&self) -> Duration {

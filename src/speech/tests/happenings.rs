@@ -110,7 +110,7 @@ fn trouble_of_the_engine_is_told() {
     let failure = Failure::from_panic("cannot close", None);
     desk.tell(Event::DropPanicked { task: Arc::clone(&task), failure, at: at(0) });
     let Outcome::Panic(failure) = panicked("no") else { unreachable!() };
-    desk.tell(Event::HookPanicked { hook: "listener", failure, at: at(0) });
+    desk.tell(Event::HookPanicked { hook: "listener", task: None, failure, at: at(0) });
     desk.tell(Event::WaitStarved { task, pool, awaited: "task 7".into(), at: at(0) });
     desk.says(
         "
@@ -121,5 +121,41 @@ ERROR a listener panicked: no; the scheduler goes on
       at src/reports.rs:42:18
 WARN  task `tick` waits for `task 7`, which finds no free thread in pool `io`
       help: let one task not wait for another, or raise `pools.io.size`",
+    );
+}
+
+#[test]
+fn a_task_that_its_trigger_has_ended_is_not_said_to_be_stopped_by_its_policy() {
+    let desk = Desk::new("tick");
+    let task: Arc<str> = "tick".into();
+    let fail = |failure| {
+        let (hook, whose) = ("trigger", Some(Arc::clone(&task)));
+        desk.tell(Event::HookPanicked { hook, task: whose, failure, at: at(0) });
+        let (task, state) = (Arc::clone(&task), TaskState::Failed);
+        desk.tell(Event::TaskEnded { task, state, at: at(0) });
+    };
+    fail(Failure::from_panic("no idea", None));
+    desk.says(
+        "
+ERROR the trigger of task `tick` panicked: no idea
+ERROR task `tick` has ended, and will not run again
+      its trigger failed, and nobody else knows when the next run is due",
+    );
+    desk.tell(Event::TaskAdded { task: facts("tick"), at: at(0) });
+    desk.says("INFO  task `tick` was added: every 1s");
+    fail(Failure::from_engine(&scheduler_core::Failure::from_error("it did not advance")));
+    desk.says(
+        "
+ERROR the trigger of task `tick` failed: it did not advance
+ERROR task `tick` has ended, and will not run again
+      its trigger failed, and nobody else knows when the next run is due",
+    );
+    desk.tell(Event::TaskAdded { task: facts("tick"), at: at(0) });
+    desk.tell(Event::TaskEnded { task, state: TaskState::Failed, at: at(0) });
+    desk.says(
+        "
+INFO  task `tick` was added: every 1s
+ERROR task `tick` has ended, and will not run again
+      by `on_error = \"stop\"`; `on_error = \"continue\"` goes on after failures",
     );
 }
