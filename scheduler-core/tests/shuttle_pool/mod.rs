@@ -56,20 +56,28 @@ fn schedules_of_three_decisions() {
 }
 
 /// The bugs that are planted into the models of loom, too, where this scene comes upon them: with each
-/// one some schedule fails, in a process of its own.
+/// one some schedule fails, of either sampler as a rule, in a process of its own.
 #[test]
 fn planted_bugs_are_found() {
-    for plant in ["L2", "L3", "L6", "L9", "L10", "L12", "L12 cancel", "L14"] {
-        let this = env::current_exe().expect("the program of this test");
-        let mut twin = Command::new(this);
-        twin.args(["shuttle_pool::random_schedules", "--exact", "--nocapture"]);
-        twin.env("SCHEDULER_PLANT", plant).env("SCHEDULER_SCHEDULES", "50000");
-        let output = twin.output().expect("the twin can be started");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success(), "the planted bug {plant} went unnoticed");
-        assert!(said.contains("failing schedule"), "with {plant} it fails otherwise: {said}");
-        eprintln!("{plant}: its twin fails");
+    for plant in ["L2", "L3", "L6", "L9", "L10", "L12", "L12 cancel"] {
+        for sampler in ["random_schedules", "schedules_of_three_decisions"] {
+            check_found(plant, sampler);
+        }
     }
+    // Three decisions are too few for a clock that is moved while a wait begins.
+    check_found("L14", "random_schedules");
+}
+
+fn check_found(plant: &str, sampler: &str) {
+    let this = env::current_exe().expect("the program of this test");
+    let mut twin = Command::new(this);
+    twin.args([&format!("shuttle_pool::{sampler}"), "--exact", "--nocapture"]);
+    twin.env("SCHEDULER_PLANT", plant).env("SCHEDULER_SCHEDULES", "50000");
+    let output = twin.output().expect("the twin can be started");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "the planted bug {plant} went unnoticed in {sampler}");
+    assert!(said.contains("failing schedule"), "with {plant} it fails otherwise: {said}");
+    eprintln!("{plant}: its twin fails in {sampler}");
 }
 
 fn schedules() -> usize {
