@@ -20,6 +20,7 @@ use super::policy::Policy;
 use super::timetable::FireTime;
 use super::timetable::MISSED_AFTER;
 use super::timetable::Timetable;
+use super::timetable::late;
 use super::timetable::wall_of;
 use crate::observe::SkipReason;
 
@@ -92,6 +93,16 @@ impl Judge {
             busy: Vec::new(),
             seen: now,
         }
+    }
+
+    pub(super) fn misfire(&self) -> Misfire {
+        self.misfire
+    }
+
+    /// Whether the fire time after one has come, though it may be decided.
+    pub(super) fn has_come_after(&self, fire: FireTime, now: Now) -> bool {
+        let next = self.timetable.following_sketch(fire).filter(|next| next.due != Due::NEVER);
+        next.is_some_and(|next| next.due.is_reached(now))
     }
 
     /// Whether it asks a trigger of the user's, and so must not be asked under a lock.
@@ -375,14 +386,6 @@ impl Judge {
             let oldest = self.busy.remove(0);
             self.busy[0].from = oldest.from;
         }
-    }
-}
-
-/// How long ago an instant was.
-pub(super) fn late(due: Due, now: Now) -> Duration {
-    match due {
-        Due::Tick(tick) => now.tick.since(tick),
-        Due::Wall(wall) => now.wall.since(wall),
     }
 }
 

@@ -22,3 +22,4 @@ mod pauses;
 mod replaced;
 mod simulation;
 mod stage;
+mod waiting_beside;
