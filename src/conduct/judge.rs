@@ -12,6 +12,7 @@ use scheduler_core::Failure;
 use scheduler_core::Now;
 
 use super::meanwhile::Busy;
+use super::meanwhile::Runs;
 use super::meanwhile::Walk;
 use super::passing::Limit;
 use super::policy::Misfire;
@@ -23,10 +24,6 @@ use super::timetable::Timetable;
 use super::timetable::late;
 use super::timetable::wall_of;
 use crate::observe::SkipReason;
-
-/// How many runs are remembered, behind whose times missed fire times wait; when there are more, the
-/// two oldest become one.
-const BUSY_MAX: usize = 64;
 
 /// What the wall clock may lag behind the monotonic one without having been set back.
 const TOLERANCE: Duration = Duration::from_millis(500);
@@ -59,7 +56,7 @@ pub(super) struct Judge {
     /// The run that the pending fire time is to follow, where it came during one.
     follows: Option<Busy>,
     /// When runs were in progress, as far as fire times may have come then that are not decided.
-    busy: Vec<Busy>,
+    busy: Runs,
     seen: Now,
 }
 
@@ -90,7 +87,7 @@ impl Judge {
             misfire: policy.misfire,
             pending: None,
             follows: None,
-            busy: Vec::new(),
+            busy: Runs::default(),
             seen: now,
         }
     }
@@ -248,7 +245,7 @@ impl Judge {
         }
         let rule = (&self.timetable, self.overlap);
         let walk = Walk::new(rule, self.pending, SkipReason::Paused);
-        let walk = walk.joined(self.misfire != Misfire::CatchUp).past(&self.busy, limit)?;
+        let walk = walk.joined(self.misfire != Misfire::CatchUp).past(self.busy.all(), limit)?;
         let (next, skips) = walk.all(limit);
         (self.pending, self.follows) = (next, None);
         self.busy.clear();
@@ -283,7 +280,7 @@ impl Judge {
         }
         let limit = Limit::UpTo(by.at);
         let walk = Walk::new((&self.timetable, self.overlap), self.pending, reason);
-        let walk = walk.joined(self.misfire != Misfire::CatchUp).past(&self.busy, limit)?;
+        let walk = walk.joined(self.misfire != Misfire::CatchUp).past(self.busy.all(), limit)?;
         let (next, mut come) = walk.all(limit);
         skips.append(&mut come);
         self.timetable.jitter = Duration::ZERO;
@@ -303,7 +300,7 @@ impl Judge {
         self.pending = before.map(|fire| self.timetable.renewed(fire, now, is_set_back));
         if self.pending != before {
             // The wall clock shows times again at which runs were in progress.
-            (self.follows, self.busy) = (None, Vec::new());
+            (self.follows, self.busy) = (None, Runs::default());
         }
         self.pending
     }
@@ -320,7 +317,7 @@ impl Judge {
     fn begin_missed(&mut self, fire: FireTime, now: Now) -> Result<Verdict, Failure> {
         let (rule, limit) = ((&self.timetable, self.overlap), Limit::UpTo(now));
         let walk = Walk::new(rule, Some(fire), SkipReason::Misfire);
-        let walk = walk.joined(true).past(&self.busy, limit)?;
+        let walk = walk.joined(true).past(self.busy.all(), limit)?;
         let starts = walk.latest().is_some_and(|(latest, follows)| {
             let is_now = !Limit::Before(now).is_after(latest.due);
             let is_in_time = |run: Busy| now.tick.since(run.to.tick) <= MISSED_AFTER;
@@ -328,7 +325,7 @@ impl Judge {
         });
         let (next, skips) = if starts { walk.up_to_latest(limit) } else { walk.all(limit) };
         (self.pending, self.follows) = (next, None);
-        self.forget_busy();
+        self.busy.forget_before(self.pending);
         Ok(Verdict { start: next.filter(|_| starts), skips })
     }
 
@@ -338,7 +335,7 @@ impl Judge {
         let mut skips = Vec::new();
         for resumed in run.resumed.iter().copied() {
             if self.overlap != Overlap::Allow {
-                self.note_busy(Busy { from, to: resumed });
+                self.busy.note(Busy { from, to: resumed });
             }
             skips.append(&mut self.resumed(resumed)?);
         }
@@ -348,11 +345,10 @@ impl Judge {
         if is_free || self.overlap == Overlap::Allow {
             return Ok(skips);
         }
-        self.note_busy(busy);
+        self.busy.note(busy);
         loop {
-            let busy =
-                self.pending.and_then(|fire| self.busy.iter().find(|it| it.contains(fire.due)));
-            let (Some(fire), Some(busy)) = (self.pending, busy.copied()) else { break };
+            let busy = self.pending.and_then(|fire| self.busy.around(fire.due));
+            let (Some(fire), Some(busy)) = (self.pending, busy) else { break };
             if self.overlap == Overlap::QueueOne {
                 // One that comes just as the run ends is the latest, too.
                 let limit = Limit::UpTo(busy.to);
@@ -369,23 +365,8 @@ impl Judge {
             skips.extend(skipped(SkipReason::Overlap, passed.count, passed.last));
             self.pending = passed.next;
         }
-        self.forget_busy();
+        self.busy.forget_before(self.pending);
         Ok(skips)
-    }
-
-    /// Forgets runs behind which no fire time waits any more.
-    fn forget_busy(&mut self) {
-        let pending = self.pending;
-        self.busy.retain(|busy| pending.is_some_and(|next| !busy.is_before(next.due)));
-    }
-
-    fn note_busy(&mut self, busy: Busy) {
-        self.busy.retain(|before| before.from.tick < busy.from.tick);
-        self.busy.push(busy);
-        if self.busy.len() > BUSY_MAX {
-            let oldest = self.busy.remove(0);
-            self.busy[0].from = oldest.from;
-        }
     }
 }
 

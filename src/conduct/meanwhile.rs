@@ -36,6 +36,54 @@ impl Busy {
     }
 }
 
+/// How many runs are remembered.
+const RUNS_MAX: usize = 1_000;
+
+/// When runs were in progress, in their order, as far as fire times may have come then that are not
+/// decided.
+///
+/// There may be more of them the longer a task catches up. Then the shortest is forgotten, of several the
+/// latest: what came during it runs. So no fire time that came between two runs is taken for one that came
+/// during them, and the next that are skipped are near.
+#[derive(Debug, Default)]
+pub(super) struct Runs(Vec<Busy>);
+
+impl Runs {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn all(&self) -> &[Busy] {
+        &self.0
+    }
+
+    /// The run during which a fire time came.
+    pub(super) fn around(&self, due: Due) -> Option<Busy> {
+        self.0.iter().find(|busy| busy.contains(due)).copied()
+    }
+
+    pub(super) fn note(&mut self, busy: Busy) {
+        self.0.retain(|before| before.from.tick < busy.from.tick);
+        self.0.push(busy);
+        if self.0.len() > RUNS_MAX {
+            let length = |busy: &Busy| busy.to.tick.since(busy.from.tick);
+            let shortest = self.0.iter().enumerate().rev().min_by_key(|(_, busy)| length(busy));
+            if let Some((index, _)) = shortest {
+                self.0.remove(index);
+            }
+        }
+    }
+
+    /// Forgets those behind which no fire time waits any more.
+    pub(super) fn forget_before(&mut self, next: Option<FireTime>) {
+        self.0.retain(|busy| next.is_some_and(|next| !busy.is_before(next.due)));
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
 /// Goes through fire times from one on, and decides about each but the latest that may still run.
 pub(super) struct Walk<'a> {
     timetable: &'a Timetable,

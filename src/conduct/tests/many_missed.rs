@@ -1,11 +1,19 @@
 //! So many missed fire times that they are not gone through one by one.
 
+use std::sync::Arc;
+
+use chrono::DateTime;
+use chrono::TimeDelta;
+use chrono::Utc;
+
 use super::overlap_misfire::OVERLAPS;
 use super::overlap_misfire::check;
 use super::overlap_misfire::policy;
 use super::stage::*;
+use crate::conduct::Control;
 use crate::conduct::Misfire;
 use crate::conduct::Overlap;
+use crate::sync::Mutex;
 
 /// A week and more: so many minutes are not gone through one by one.
 const FAR: i64 = 11_000 * 60;
@@ -58,5 +66,52 @@ fn what_has_run_does_not_run_again_behind_very_many_others() {
         stage.step_wall(12_000 * 60 - 90);
         stage.until(340_000);
         assert_eq!(stage.heard(), expected, "{misfire:?}");
+    }
+}
+
+/// Two tasks share a thread, and catch up on what they missed in a stall of so many seconds. Says how many
+/// fire times of each were told to have come during a run of its own, and how many such there were.
+fn overlaps_behind(seconds: u64) -> Vec<(u64, u64)> {
+    let mut stage = Stage::with_workers(1);
+    let catch_up = policy(Overlap::Skip, Misfire::CatchUp);
+    let runs = [100, 850].map(|takes| {
+        let spans = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&spans);
+        let control = stage.task(rate(1_000), catch_up, move |run| {
+            let began = run.started_at();
+            noted.lock().unwrap().push((began, began + TimeDelta::milliseconds(takes)));
+            ok(takes.unsigned_abs())
+        });
+        (control, spans)
+    });
+    stage.until(960);
+    stage.stall_until(seconds * 1_000);
+    stage.until(seconds * 5_000);
+    let count = |(control, spans): &(Control, Arc<Mutex<Vec<(DateTime<Utc>, DateTime<Utc>)>>>)| {
+        let came = (0..).map(|second| start() + TimeDelta::seconds(second));
+        let until = start()
+            + s(control.snapshot().counters.runs)
+            + s(control.snapshot().counters.skipped());
+        let spans = spans.lock().unwrap();
+        let meets = |at: &DateTime<Utc>| {
+            let before = spans.partition_point(|(from, _)| from < at);
+            spans[..before].last().is_some_and(|(_, to)| at < to)
+        };
+        let during = came.take_while(|at| *at < until).filter(meets).count() as u64;
+        (control.snapshot().counters.skipped_overlap, during)
+    };
+    runs.iter().map(count).collect()
+}
+
+#[test]
+fn no_fire_time_between_two_runs_is_taken_for_one_during_a_run() {
+    for seconds in [30, 100, 400] {
+        for (told, during) in overlaps_behind(seconds) {
+            assert_eq!(told, during, "{seconds}");
+        }
+    }
+    // Of so many runs not all are remembered: what came during them may run.
+    for (told, during) in overlaps_behind(1_500) {
+        assert!(told <= during && told * 2 > during, "{told} {during}");
     }
 }
