@@ -14,6 +14,7 @@ use scheduler_core::Now;
 use super::meanwhile::Busy;
 use super::meanwhile::Runs;
 use super::meanwhile::Walk;
+use super::meanwhile::append;
 use super::passing::Limit;
 use super::policy::Misfire;
 use super::policy::Overlap;
@@ -57,6 +58,8 @@ pub(super) struct Judge {
     follows: Option<Busy>,
     /// When runs were in progress, as far as fire times may have come then that are not decided.
     busy: Runs,
+    /// Up to when fire times are missed, so many that not all have been gone through.
+    missed_until: Option<Now>,
     seen: Now,
 }
 
@@ -88,6 +91,7 @@ impl Judge {
             pending: None,
             follows: None,
             busy: Runs::default(),
+            missed_until: None,
             seen: now,
         }
     }
@@ -243,11 +247,21 @@ impl Judge {
             self.pending = Some(self.timetable.after_delay(at));
             return Ok(vec![Skip { reason: SkipReason::Paused, at: fire.at, count: 1 }]);
         }
-        let rule = (&self.timetable, self.overlap);
-        let walk = Walk::new(rule, self.pending, SkipReason::Paused);
-        let walk = walk.joined(self.misfire != Misfire::CatchUp).past(self.busy.all(), limit)?;
-        let (next, skips) = walk.all(limit);
-        (self.pending, self.follows) = (next, None);
+        let mut skips = Vec::new();
+        loop {
+            let rule = (&self.timetable, self.overlap);
+            let walk = Walk::new(rule, self.pending, SkipReason::Paused);
+            let walk =
+                walk.joined(self.misfire != Misfire::CatchUp).past(self.busy.all(), limit)?;
+            let is_over = !walk.is_cut();
+            let (next, passed) = walk.all(limit);
+            append(&mut skips, passed);
+            self.pending = next;
+            if is_over {
+                break;
+            }
+        }
+        self.follows = None;
         self.busy.clear();
         Ok(skips)
     }
@@ -300,12 +314,15 @@ impl Judge {
         self.pending = before.map(|fire| self.timetable.renewed(fire, now, is_set_back));
         if self.pending != before {
             // The wall clock shows times again at which runs were in progress.
-            (self.follows, self.busy) = (None, Runs::default());
+            (self.follows, self.busy, self.missed_until) = (None, Runs::default(), None);
         }
         self.pending
     }
 
     fn is_missed(&self, fire: FireTime, now: Now) -> Result<bool, Failure> {
+        if self.missed_until.is_some_and(|until| Limit::UpTo(until).is_after(fire.due)) {
+            return Ok(true);
+        }
         let mut late = late(fire.due, now);
         if let Some(before) = self.follows {
             late = late.min(now.tick.since(before.to.tick));
@@ -318,11 +335,13 @@ impl Judge {
         let (rule, limit) = ((&self.timetable, self.overlap), Limit::UpTo(now));
         let walk = Walk::new(rule, Some(fire), SkipReason::Misfire);
         let walk = walk.joined(true).past(self.busy.all(), limit)?;
-        let starts = walk.latest().is_some_and(|(latest, follows)| {
-            let is_now = !Limit::Before(now).is_after(latest.due);
-            let is_in_time = |run: Busy| now.tick.since(run.to.tick) <= MISSED_AFTER;
-            self.misfire == Misfire::RunOnce || is_now || follows.is_some_and(is_in_time)
-        });
+        self.missed_until = walk.is_cut().then_some(now);
+        let starts = !walk.is_cut()
+            && walk.latest().is_some_and(|(latest, follows)| {
+                let is_now = !Limit::Before(now).is_after(latest.due);
+                let is_in_time = |run: Busy| now.tick.since(run.to.tick) <= MISSED_AFTER;
+                self.misfire == Misfire::RunOnce || is_now || follows.is_some_and(is_in_time)
+            });
         let (next, skips) = if starts { walk.up_to_latest(limit) } else { walk.all(limit) };
         (self.pending, self.follows) = (next, None);
         self.busy.forget_before(self.pending);
@@ -353,6 +372,11 @@ impl Judge {
                 // One that comes just as the run ends is the latest, too.
                 let limit = Limit::UpTo(busy.to);
                 let passed = self.timetable.go_through(fire, limit)?;
+                if passed.is_cut(limit) {
+                    skips.extend(skipped(SkipReason::Overlap, passed.count, passed.last));
+                    self.pending = passed.next;
+                    continue;
+                }
                 if let Some(earlier) = passed.last_but_one {
                     self.timetable.serve(earlier, limit.now());
                 }

@@ -94,6 +94,8 @@ pub(super) struct Walk<'a> {
     is_joined: bool,
     /// The first that was not gone through.
     next: Option<FireTime>,
+    /// Whether there are more than are gone through at once.
+    is_cut: bool,
     held: Option<Held>,
     /// How many it has gone through, and the last of them.
     walked: u64,
@@ -118,8 +120,9 @@ impl<'a> Walk<'a> {
         from: Option<FireTime>,
         reason: SkipReason,
     ) -> Self {
-        let (held, walked, last, skips) = <_>::default();
-        Self { timetable, overlap, reason, is_joined: false, next: from, held, walked, last, skips }
+        let (is_joined, is_cut, held, walked, last, skips) = <_>::default();
+        let next = from;
+        Self { timetable, overlap, reason, is_joined, next, is_cut, held, walked, last, skips }
     }
 
     /// Has what was to follow a run give way to what comes during the next, if nothing comes between.
@@ -137,6 +140,10 @@ impl<'a> Walk<'a> {
                 if self.is_joined && passed.count > 0 {
                     self.give_way();
                 }
+                if self.is_cut {
+                    self.skip(SkipReason::Overlap, passed, self.walked);
+                    break;
+                }
                 let earlier = Passed { last: passed.last_but_one, ..passed };
                 let earlier = Passed { count: passed.count.saturating_sub(1), ..earlier };
                 self.skip(SkipReason::Overlap, earlier, self.walked.saturating_sub(1));
@@ -150,6 +157,11 @@ impl<'a> Walk<'a> {
         let passed = self.pass(limit)?;
         self.hold(passed, None);
         Ok(self)
+    }
+
+    /// Whether the walk has to be gone on with: what is the latest as yet is not.
+    pub(super) fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// The latest fire time that may still run, and the run that it was to follow.
@@ -177,10 +189,10 @@ impl<'a> Walk<'a> {
     }
 
     fn pass(&mut self, limit: Limit) -> Result<Passed, Failure> {
-        let Some(next) = self.next.filter(|next| limit.is_after(next.due)) else {
-            return Ok(Passed::default());
-        };
+        let next = self.next.filter(|next| limit.is_after(next.due) && !self.is_cut);
+        let Some(next) = next else { return Ok(Passed::default()) };
         let passed = self.timetable.go_through(next, limit)?;
+        self.is_cut = passed.is_cut(limit);
         (self.next, self.last) = (passed.next, passed.last.or(self.last));
         self.walked += passed.count;
         Ok(passed)
@@ -216,6 +228,16 @@ impl<'a> Walk<'a> {
     fn skip(&mut self, reason: SkipReason, passed: Passed, number: u64) {
         if let Some(last) = passed.last.filter(|_| passed.count > 0) {
             self.skips.push((Skip { reason, at: last.at, count: passed.count }, number));
+        }
+    }
+}
+
+/// Adds skipped fire times that follow on others.
+pub(super) fn append(skips: &mut Vec<Skip>, more: impl IntoIterator<Item = Skip>) {
+    for skip in more {
+        match skips.last_mut().filter(|last| last.reason == skip.reason) {
+            Some(last) => (last.at, last.count) = (skip.at, last.count + skip.count),
+            None => skips.push(skip),
         }
     }
 }

@@ -136,6 +136,11 @@ impl Timetable {
 }
 
 impl Passed {
+    /// Whether there were more before the limit than are gone through at once.
+    pub(super) fn is_cut(&self, limit: Limit) -> bool {
+        self.next.is_some_and(|next| limit.is_after(next.due))
+    }
+
     fn note(&mut self, fire: FireTime) {
         self.count += 1;
         self.last_but_one = self.last.replace(fire);
