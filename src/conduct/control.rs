@@ -169,10 +169,16 @@ impl Control {
     ///
     /// # Errors
     ///
-    /// The task has ended.
+    /// The task has ended, or its jitter is not shorter than the new rate.
     pub(crate) fn reschedule(&self, rule: Rule) -> Result<(), ControlError> {
         let (now, mut tale) = (self.now(), Tale::default());
         let mut state = self.lock_living()?;
+        let jitter = self.conductor.policy.jitter;
+        if let Rule::FixedRate { period, .. } = rule
+            && jitter >= period
+        {
+            return Err(ControlError::too_much_jitter(self.name(), jitter, period));
+        }
         self.conductor.lift_pause(&mut state, &mut tale, now);
         state.pass_over_beside(Passing::Replaced, &mut tale, now);
         let old = state.wishes.replace_rule(rule.taking_over(), now);
