@@ -372,7 +372,8 @@ impl Judge {
                 // One that comes just as the run ends is the latest, too.
                 let limit = Limit::UpTo(busy.to);
                 let passed = self.timetable.go_through(fire, limit)?;
-                if passed.is_cut(limit) {
+                if let Some(last) = passed.last.filter(|_| passed.is_cut(limit)) {
+                    self.timetable.serve(last, limit.now());
                     skips.extend(skipped(SkipReason::Overlap, passed.count, passed.last));
                     self.pending = passed.next;
                     continue;

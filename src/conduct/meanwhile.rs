@@ -90,6 +90,8 @@ pub(super) struct Walk<'a> {
     overlap: Overlap,
     /// Why those are skipped about which `overlap` does not decide.
     reason: SkipReason,
+    /// When those that a trigger of the user's has given, and that are skipped, count as served.
+    served_at: Option<Now>,
     /// Whether what was to follow a run gives way to what comes during the next.
     is_joined: bool,
     /// The first that was not gone through.
@@ -120,9 +122,20 @@ impl<'a> Walk<'a> {
         from: Option<FireTime>,
         reason: SkipReason,
     ) -> Self {
-        let (is_joined, is_cut, held, walked, last, skips) = <_>::default();
-        let next = from;
-        Self { timetable, overlap, reason, is_joined, next, is_cut, held, walked, last, skips }
+        let (served_at, is_joined, is_cut, held, walked, last, skips) = <_>::default();
+        Self {
+            timetable,
+            overlap,
+            reason,
+            served_at,
+            is_joined,
+            next: from,
+            is_cut,
+            held,
+            walked,
+            last,
+            skips,
+        }
     }
 
     /// Has what was to follow a run give way to what comes during the next, if nothing comes between.
@@ -131,6 +144,7 @@ impl<'a> Walk<'a> {
     }
 
     pub(super) fn past(mut self, runs: &[Busy], limit: Limit) -> Result<Self, Failure> {
+        self.served_at = self.timetable.asks().then(|| limit.now());
         for busy in runs {
             let passed = self.pass(limit.or_earlier(Limit::UpTo(busy.from)))?;
             self.hold(passed, None);
@@ -227,6 +241,9 @@ impl<'a> Walk<'a> {
     /// Takes note of fire times that are skipped, the last of them the so-manieth.
     fn skip(&mut self, reason: SkipReason, passed: Passed, number: u64) {
         if let Some(last) = passed.last.filter(|_| passed.count > 0) {
+            if let Some(at) = self.served_at {
+                self.timetable.serve(last, at);
+            }
             self.skips.push((Skip { reason, at: last.at, count: passed.count }, number));
         }
     }
