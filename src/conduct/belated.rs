@@ -1,6 +1,7 @@
 //! Fire times that were handed over to runs beside (`overlap = "allow"`), and found no worker at once: they
 //! may have been missed when one is there.
 
+use scheduler_core::Due;
 use scheduler_core::Failure;
 use scheduler_core::Now;
 
@@ -11,6 +12,7 @@ use super::judge::Verdict;
 use super::policy::Misfire;
 use super::timetable::FireTime;
 use super::timetable::MISSED_AFTER;
+use super::timetable::Timetable;
 use super::timetable::late;
 use crate::observe::SkipReason;
 
@@ -29,8 +31,8 @@ impl Judge {
         is_free: bool,
         now: Now,
     ) -> Result<Verdict, Failure> {
-        let misfire = self.misfire();
-        if misfire == Misfire::CatchUp || !self.has_come_after(fire, now) {
+        let (timetable, misfire) = self.rule();
+        if misfire == Misfire::CatchUp || !has_come_after(timetable, fire, now) {
             return Ok(begin_unasked(misfire, fire, now));
         }
         if misfire == Misfire::RunOnce && self.pending() == Some(fire) {
@@ -48,6 +50,15 @@ impl Judge {
         }
         Ok(verdict)
     }
+}
+
+/// Whether the fire time after one has come, though it may be decided.
+fn has_come_after(timetable: &Timetable, fire: FireTime, now: Now) -> bool {
+    if timetable.is_in_time(&fire, &now) {
+        return false;
+    }
+    let next = timetable.following_sketch(fire).filter(|next| next.due != Due::NEVER);
+    next.is_some_and(|next| next.due.is_reached(now))
 }
 
 fn start(fire: FireTime) -> Verdict {

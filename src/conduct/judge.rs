@@ -96,14 +96,9 @@ impl Judge {
         }
     }
 
-    pub(super) fn misfire(&self) -> Misfire {
-        self.misfire
-    }
-
-    /// Whether the fire time after one has come, though it may be decided.
-    pub(super) fn has_come_after(&self, fire: FireTime, now: Now) -> bool {
-        let next = self.timetable.following_sketch(fire).filter(|next| next.due != Due::NEVER);
-        next.is_some_and(|next| next.due.is_reached(now))
+    /// Its fire times, and what becomes of those that are missed.
+    pub(super) fn rule(&self) -> (&Timetable, Misfire) {
+        (&self.timetable, self.misfire)
     }
 
     /// Whether it asks a trigger of the user's, and so must not be asked under a lock.

@@ -73,13 +73,16 @@ fn what_has_run_does_not_run_again_behind_very_many_others() {
     }
 }
 
+/// When runs began and ended.
+type Spans = Arc<Mutex<Vec<(DateTime<Utc>, DateTime<Utc>)>>>;
+
 /// Two tasks share a thread, and catch up on what they missed in a stall of so many seconds. Says how many
 /// fire times of each were told to have come during a run of its own, and how many such there were.
 fn overlaps_behind(seconds: u64) -> Vec<(u64, u64)> {
     let mut stage = Stage::with_workers(1);
     let catch_up = policy(Overlap::Skip, Misfire::CatchUp);
     let runs = [100, 850].map(|takes| {
-        let spans = Arc::new(Mutex::new(Vec::new()));
+        let spans = Spans::default();
         let noted = Arc::clone(&spans);
         let control = stage.task(rate(1_000), catch_up, move |run| {
             let began = run.started_at();
@@ -91,7 +94,7 @@ fn overlaps_behind(seconds: u64) -> Vec<(u64, u64)> {
     stage.until(960);
     stage.stall_until(seconds * 1_000);
     stage.until(seconds * 5_000);
-    let count = |(control, spans): &(Control, Arc<Mutex<Vec<(DateTime<Utc>, DateTime<Utc>)>>>)| {
+    let count = |(control, spans): &(Control, Spans)| {
         let came = (0..).map(|second| start() + TimeDelta::seconds(second));
         let until = start()
             + s(control.snapshot().counters.runs)
