@@ -72,8 +72,9 @@
 //! # States and invariants
 //!
 //! The engine asks the pace and runs the body of one task one after the other, so one thread at a time
-//! works with the judge; it takes it out of the state where it asks a trigger of the user's. Everybody else leaves
-//! *wishes* in the state and has the engine renew the task.
+//! works with the judge; it takes it out of the state where it asks a trigger of the user's. A run beside asks it
+//! under the lock, where it asks no such trigger and nobody has its pending fire time in his hands. Everybody else
+//! leaves *wishes* in the state and has the engine renew the task.
 //!
 //! # How a neighbour uses it
 //!
