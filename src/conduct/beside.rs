@@ -14,35 +14,74 @@ use scheduler_core::Pace;
 use scheduler_core::Task;
 use scheduler_core::TaskHandle;
 
+use super::belated;
 use super::conductor::Conductor;
+use super::conductor::Guard;
+use super::judge::Skip;
+use super::passing::Limit;
 use super::state::Beside;
+use super::state::Present;
 use super::state::Seat;
+use super::state::State;
 use super::tale::Tale;
 use super::timetable::FireTime;
+use crate::observe::SkipReason;
 use crate::run::Cause;
 
+/// Why a fire time whose run beside has not begun is passed over.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Passing {
+    /// The task was resumed then.
+    Resumed(Now),
+    /// Another rule has taken the place of its own.
+    Replaced,
+}
+
+impl State {
+    /// Has a fire time start a run beside whatever is in progress, as soon as a worker is there.
+    pub(super) fn hand_over(&mut self, fire: FireTime, cause: Cause, now: Now) -> u64 {
+        self.seats += 1;
+        let (number, since) = (self.seats, now.tick);
+        self.beside.push(Beside { number, since, fire, cause, handle: None, course: None });
+        number
+    }
+
+    /// Passes over fire times of the schedule that were handed over, and whose runs have not begun.
+    pub(super) fn pass_over_beside(&mut self, why: Passing, tale: &mut Tale, now: Now) {
+        let reason = match why {
+            Passing::Replaced if self.wishes.pause.is_none() => SkipReason::Rescheduled,
+            _ => SkipReason::Paused,
+        };
+        let is_passed = |beside: &mut Beside| match why {
+            _ if beside.course.is_some() || beside.cause == Cause::Manual => false,
+            // Whatever the wall clock shows now, what waits for a worker has come.
+            Passing::Resumed(at) => {
+                beside.since < at.tick || Limit::Before(at).is_after(beside.fire.due)
+            }
+            Passing::Replaced => true,
+        };
+        let passed: Vec<Beside> = self.beside.extract_if(.., is_passed).collect();
+        for beside in passed {
+            tale.skip(self, vec![Skip { reason, at: beside.fire.at, count: 1 }], now);
+            tale.drop_beside_later(Some(beside));
+        }
+    }
+}
+
 impl Conductor {
-    /// Starts a run beside whatever is in progress.
+    /// Brings what was [handed over](State::hand_over) to the pool.
     ///
     /// # Errors
     ///
     /// The pool is shut down, or gone (none).
-    pub(super) fn start_beside(
-        self: &Arc<Self>,
-        fire: FireTime,
-        cause: Cause,
-    ) -> Result<(), Option<Error>> {
-        let pool = self.pool.upgrade().ok_or(None)?;
-        let number = {
-            let mut state = self.lock();
-            let number = state.draw_number();
-            state.beside.push(Beside { number, fire, cause, handle: None, course: None });
-            number
-        };
+    pub(super) fn start_beside(self: &Arc<Self>, number: u64) -> Result<(), Option<Error>> {
         let seat = Seat::Beside(number);
-        let pace = PaceBeside { conductor: Arc::downgrade(self), number };
-        let task = Task::paced(pace, self.body(seat)).name(Arc::clone(&self.name));
-        match pool.submit_task(task) {
+        let submitted = self.pool.upgrade().ok_or(None).and_then(|pool| {
+            let pace = PaceBeside { conductor: Arc::downgrade(self), number };
+            let task = Task::paced(pace, self.body(seat)).name(Arc::clone(&self.name));
+            pool.submit_task(task).map_err(Some)
+        });
+        match submitted {
             Ok(handle) => {
                 self.attach_beside(number, &handle);
                 Ok(())
@@ -50,9 +89,39 @@ impl Conductor {
             Err(error) => {
                 let left = self.lock().take_beside(number);
                 drop(left);
-                Err(Some(error))
+                Err(error)
             }
         }
+    }
+
+    /// Decides, now that a worker is there, about the fire time that was handed over to a run beside: which
+    /// one's run begins in this seat, if any.
+    pub(super) fn choose_waiting<'a>(
+        &'a self,
+        mut state: Guard<'a>,
+        (number, fire): (u64, FireTime),
+        tale: &mut Tale,
+        now: Now,
+    ) -> (Guard<'a>, Option<FireTime>) {
+        // RACE: the thread that runs or renews the task has the judge, or the pending fire time in its hands.
+        let is_free = state.present == Present::Nothing && !state.has_urgent_wish();
+        let mut start = None;
+        if state.judge.as_ref().is_none_or(|judge| judge.asks()) {
+            let verdict = belated::begin_unasked(self.policy.misfire, fire, now);
+            start = verdict.start;
+            tale.skip(&mut state, verdict.skips, now);
+        } else {
+            state = self.judged(state, tale, now, |judge| {
+                let verdict = judge.begin_beside(fire, is_free, now)?;
+                start = verdict.start;
+                Ok(verdict.skips)
+            });
+        }
+        match (start, state.beside_mut(number)) {
+            (Some(start), Some(beside)) => beside.fire = start,
+            _ => tale.drop_beside_later(state.take_beside(number)),
+        }
+        (state, start)
     }
 
     fn attach_beside(self: &Arc<Self>, number: u64, handle: &TaskHandle<()>) {
@@ -113,8 +182,8 @@ impl Conductor {
             _ if is_called_off => None,
             None => None,
             Some(beside) => match &beside.course {
-                None if beside.cause == Cause::Manual => Some(Due::Tick(now.tick)),
-                None => paused.or(Some(Due::Tick(now.tick))),
+                None if beside.cause == Cause::Manual => Some(Due::Tick(beside.since)),
+                None => paused.or(Some(Due::Tick(beside.since))),
                 Some(course) => paused.or(course.again_at.map(Due::Tick)),
             },
         };

@@ -18,6 +18,7 @@ use scheduler_core::TaskHandle;
 use crate::sync::Mutex;
 use crate::sync::MutexGuard;
 
+use super::beside::Passing;
 use super::chance::Chance;
 use super::control::Control;
 #[cfg(test)]
@@ -202,11 +203,12 @@ impl Conductor {
         }
     }
 
-    /// Ends a pause whose time is over.
-    pub(super) fn lift_pause(&self, state: &mut State, tale: &mut Tale, now: Now) {
-        if state.wishes.lift_pause(now) {
-            tale.tell(Event::Resumed { task: Arc::clone(&self.name), at: now.wall.to_utc() });
-        }
+    /// Ends a pause whose time is over; says whether there was one.
+    pub(super) fn lift_pause(&self, state: &mut State, tale: &mut Tale, now: Now) -> bool {
+        let Some(at) = state.wishes.lift_pause(now) else { return false };
+        tale.tell(Event::Resumed { task: Arc::clone(&self.name), at: now.wall.to_utc() });
+        state.pass_over_beside(Passing::Resumed(at), tale, now);
+        true
     }
 
     /// Drops what may be the user's; a panic of its destructor is told of. Not to be called under the lock.

@@ -11,6 +11,7 @@ use scheduler_core::RunState;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::TaskHandle;
 
+use super::beside::Passing;
 use super::conductor::Conductor;
 use super::conductor::Guard;
 use super::control_error::ControlError;
@@ -19,6 +20,7 @@ use super::policy::Overlap;
 use super::rule::Rule;
 use super::state::Pause;
 use super::state::State;
+use super::tale::Tale;
 use super::timetable::FireTime;
 use crate::observe::Event;
 use crate::observe::Ledger;
@@ -122,10 +124,10 @@ impl Control {
         let now = self.now();
         let mut state = self.lock_living()?;
         if conductor.policy.overlap == Overlap::Allow {
-            drop(state);
             let at = Due::Wall(now.wall);
-            let fire = FireTime { at, due: at };
-            return conductor.start_beside(fire, Cause::Manual).map_err(|_| stopping());
+            let number = state.hand_over(FireTime { at, due: at }, Cause::Manual, now);
+            drop(state);
+            return conductor.start_beside(number).map_err(|_| stopping());
         }
         if state.wishes.manual_run {
             return Err(ControlError::already_asked(&conductor.name));
@@ -152,17 +154,15 @@ impl Control {
         note: Option<&str>,
         until: Option<DateTime<Utc>>,
     ) -> Result<(), ControlError> {
-        let (note, now) = (note.map(Arc::from), self.now());
+        let (note, now, mut tale) = (note.map(Arc::from), self.now(), Tale::default());
         let mut state = self.lock_living()?;
-        let has_ended = state.wishes.lift_pause(now);
+        self.conductor.lift_pause(&mut state, &mut tale, now);
         let since = state.wishes.pause.as_ref().map_or(now.wall.to_utc(), |pause| pause.since);
         state.wishes.pause = Some(Pause { note: Option::clone(&note), since, until, said: now });
         let handles = state.handles();
         drop(state);
         let (task, at) = (Arc::clone(self.name()), now.wall.to_utc());
-        if has_ended {
-            self.conductor.bus.emit(Event::Resumed { task: Arc::clone(&task), at });
-        }
+        tale.out(&self.conductor, None, now);
         handles.iter().for_each(TaskHandle::renew);
         self.conductor.bus.emit(Event::Paused { task, note, until, at });
         Ok(())
@@ -174,18 +174,20 @@ impl Control {
     ///
     /// The task has ended, or is not paused.
     pub(crate) fn resume(&self) -> Result<(), ControlError> {
-        let now = self.now();
+        let (now, mut tale) = (self.now(), Tale::default());
         let mut state = self.lock_living()?;
-        if !state.wishes.lift_pause(now) {
+        if !self.conductor.lift_pause(&mut state, &mut tale, now) {
             if state.wishes.pause.take().is_none() {
                 return Err(ControlError::not_paused(&self.conductor.name));
             }
             state.wishes.resume(now);
+            let task = Arc::clone(self.name());
+            tale.tell(Event::Resumed { task, at: now.wall.to_utc() });
+            state.pass_over_beside(Passing::Resumed(now), &mut tale, now);
         }
         let handles = state.handles();
         drop(state);
-        let task = Arc::clone(self.name());
-        self.conductor.bus.emit(Event::Resumed { task, at: now.wall.to_utc() });
+        tale.out(&self.conductor, None, now);
         handles.iter().for_each(TaskHandle::renew);
         Ok(())
     }
@@ -195,9 +197,9 @@ impl Control {
     ///
     /// # Errors
     ///
-    /// The task has ended.
+    /// The task has ended, or its jitter is not shorter than the new rate.
     pub(crate) fn reschedule(&self, rule: Rule) -> Result<(), ControlError> {
-        let now = self.now();
+        let (now, mut tale) = (self.now(), Tale::default());
         let mut state = match self.lock_living() {
             Ok(state) => state,
             Err(error) => {
@@ -205,14 +207,18 @@ impl Control {
                 return Err(error);
             }
         };
-        let has_ended = state.wishes.lift_pause(now);
+        let jitter = self.conductor.policy.jitter;
+        if let Rule::FixedRate { period, .. } = rule
+            && jitter >= period
+        {
+            return Err(ControlError::too_much_jitter(self.name(), jitter, period));
+        }
+        self.conductor.lift_pause(&mut state, &mut tale, now);
+        state.pass_over_beside(Passing::Replaced, &mut tale, now);
         let old = state.wishes.replace_rule(rule.taking_over(), now);
         let handles = state.handles();
         drop(state);
-        if has_ended {
-            let task = Arc::clone(self.name());
-            self.conductor.bus.emit(Event::Resumed { task, at: now.wall.to_utc() });
-        }
+        tale.out(&self.conductor, None, now);
         handles.iter().for_each(TaskHandle::renew);
         self.conductor.let_go(old, now);
         Ok(())

@@ -78,6 +78,17 @@ impl ControlError {
         Self { task: Arc::clone(task), kind: Kind::Stopping }
     }
 
+    /// The start refuses the same values.
+    pub(super) fn too_much_jitter(task: &Arc<str>, jitter: Duration, period: Duration) -> Self {
+        let why = format!(
+            "its `jitter`, which is {}, has to be shorter than `fixed_rate`, which would be {}, or a run \
+             could be due after the next one; choose a longer rate, or start the task with less jitter",
+            Length(jitter),
+            Length(period)
+        );
+        Self::refused(task, &why)
+    }
+
     pub(super) fn too_late(task: &Arc<str>, limit: Duration, what: String) -> Self {
         Self { task: Arc::clone(task), kind: Kind::TooLate { limit, what } }
     }

@@ -12,7 +12,9 @@ use scheduler_core::Failure;
 use scheduler_core::Now;
 
 use super::meanwhile::Busy;
+use super::meanwhile::Runs;
 use super::meanwhile::Walk;
+use super::meanwhile::append;
 use super::passing::Limit;
 use super::policy::Misfire;
 use super::policy::Overlap;
@@ -20,12 +22,9 @@ use super::policy::Policy;
 use super::timetable::FireTime;
 use super::timetable::MISSED_AFTER;
 use super::timetable::Timetable;
+use super::timetable::late;
 use super::timetable::wall_of;
 use crate::observe::SkipReason;
-
-/// How many runs are remembered, behind whose times missed fire times wait; when there are more, the
-/// two oldest become one.
-const BUSY_MAX: usize = 64;
 
 /// What the wall clock may lag behind the monotonic one without having been set back.
 const TOLERANCE: Duration = Duration::from_millis(500);
@@ -58,7 +57,9 @@ pub(super) struct Judge {
     /// The run that the pending fire time is to follow, where it came during one.
     follows: Option<Busy>,
     /// When runs were in progress, as far as fire times may have come then that are not decided.
-    busy: Vec<Busy>,
+    busy: Runs,
+    /// Up to when fire times are missed, so many that not all have been gone through.
+    missed_until: Option<Now>,
     seen: Now,
 }
 
@@ -89,9 +90,15 @@ impl Judge {
             misfire: policy.misfire,
             pending: None,
             follows: None,
-            busy: Vec::new(),
+            busy: Runs::default(),
+            missed_until: None,
             seen: now,
         }
+    }
+
+    /// Its fire times, and what becomes of those that are missed.
+    pub(super) fn rule(&self) -> (&Timetable, Misfire) {
+        (&self.timetable, self.misfire)
     }
 
     /// Whether it asks a trigger of the user's, and so must not be asked under a lock.
@@ -235,11 +242,21 @@ impl Judge {
             self.pending = Some(self.timetable.after_delay(at));
             return Ok(vec![Skip { reason: SkipReason::Paused, at: fire.at, count: 1 }]);
         }
-        let rule = (&self.timetable, self.overlap);
-        let walk = Walk::new(rule, self.pending, SkipReason::Paused);
-        let walk = walk.joined(self.misfire != Misfire::CatchUp).past(&self.busy, limit)?;
-        let (next, skips) = walk.all(limit);
-        (self.pending, self.follows) = (next, None);
+        let mut skips = Vec::new();
+        loop {
+            let rule = (&self.timetable, self.overlap);
+            let walk = Walk::new(rule, self.pending, SkipReason::Paused);
+            let walk =
+                walk.joined(self.misfire != Misfire::CatchUp).past(self.busy.all(), limit)?;
+            let is_over = !walk.is_cut();
+            let (next, passed) = walk.all(limit);
+            append(&mut skips, passed);
+            self.pending = next;
+            if is_over {
+                break;
+            }
+        }
+        self.follows = None;
         self.busy.clear();
         Ok(skips)
     }
@@ -272,7 +289,7 @@ impl Judge {
         }
         let limit = Limit::UpTo(by.at);
         let walk = Walk::new((&self.timetable, self.overlap), self.pending, reason);
-        let walk = walk.joined(self.misfire != Misfire::CatchUp).past(&self.busy, limit)?;
+        let walk = walk.joined(self.misfire != Misfire::CatchUp).past(self.busy.all(), limit)?;
         let (next, mut come) = walk.all(limit);
         skips.append(&mut come);
         self.timetable.jitter = Duration::ZERO;
@@ -292,12 +309,15 @@ impl Judge {
         self.pending = before.map(|fire| self.timetable.renewed(fire, now, is_set_back));
         if self.pending != before {
             // The wall clock shows times again at which runs were in progress.
-            (self.follows, self.busy) = (None, Vec::new());
+            (self.follows, self.busy, self.missed_until) = (None, Runs::default(), None);
         }
         self.pending
     }
 
     fn is_missed(&self, fire: FireTime, now: Now) -> Result<bool, Failure> {
+        if self.missed_until.is_some_and(|until| Limit::UpTo(until).is_after(fire.due)) {
+            return Ok(true);
+        }
         let mut late = late(fire.due, now);
         if let Some(before) = self.follows {
             late = late.min(now.tick.since(before.to.tick));
@@ -309,15 +329,17 @@ impl Judge {
     fn begin_missed(&mut self, fire: FireTime, now: Now) -> Result<Verdict, Failure> {
         let (rule, limit) = ((&self.timetable, self.overlap), Limit::UpTo(now));
         let walk = Walk::new(rule, Some(fire), SkipReason::Misfire);
-        let walk = walk.joined(true).past(&self.busy, limit)?;
-        let starts = walk.latest().is_some_and(|(latest, follows)| {
-            let is_now = !Limit::Before(now).is_after(latest.due);
-            let is_in_time = |run: Busy| now.tick.since(run.to.tick) <= MISSED_AFTER;
-            self.misfire == Misfire::RunOnce || is_now || follows.is_some_and(is_in_time)
-        });
+        let walk = walk.joined(true).past(self.busy.all(), limit)?;
+        self.missed_until = walk.is_cut().then_some(now);
+        let starts = !walk.is_cut()
+            && walk.latest().is_some_and(|(latest, follows)| {
+                let is_now = !Limit::Before(now).is_after(latest.due);
+                let is_in_time = |run: Busy| now.tick.since(run.to.tick) <= MISSED_AFTER;
+                self.misfire == Misfire::RunOnce || is_now || follows.is_some_and(is_in_time)
+            });
         let (next, skips) = if starts { walk.up_to_latest(limit) } else { walk.all(limit) };
         (self.pending, self.follows) = (next, None);
-        self.forget_busy();
+        self.busy.forget_before(self.pending);
         Ok(Verdict { start: next.filter(|_| starts), skips })
     }
 
@@ -327,7 +349,7 @@ impl Judge {
         let mut skips = Vec::new();
         for resumed in run.resumed.iter().copied() {
             if self.overlap != Overlap::Allow {
-                self.note_busy(Busy { from, to: resumed });
+                self.busy.note(Busy { from, to: resumed });
             }
             skips.append(&mut self.resumed(resumed)?);
         }
@@ -337,15 +359,20 @@ impl Judge {
         if is_free || self.overlap == Overlap::Allow {
             return Ok(skips);
         }
-        self.note_busy(busy);
+        self.busy.note(busy);
         loop {
-            let busy =
-                self.pending.and_then(|fire| self.busy.iter().find(|it| it.contains(fire.due)));
-            let (Some(fire), Some(busy)) = (self.pending, busy.copied()) else { break };
+            let busy = self.pending.and_then(|fire| self.busy.around(fire.due));
+            let (Some(fire), Some(busy)) = (self.pending, busy) else { break };
             if self.overlap == Overlap::QueueOne {
                 // One that comes just as the run ends is the latest, too.
                 let limit = Limit::UpTo(busy.to);
                 let passed = self.timetable.go_through(fire, limit)?;
+                if let Some(last) = passed.last.filter(|_| passed.is_cut(limit)) {
+                    self.timetable.serve(last, limit.now());
+                    skips.extend(skipped(SkipReason::Overlap, passed.count, passed.last));
+                    self.pending = passed.next;
+                    continue;
+                }
                 if let Some(earlier) = passed.last_but_one {
                     self.timetable.serve(earlier, limit.now());
                 }
@@ -358,31 +385,8 @@ impl Judge {
             skips.extend(skipped(SkipReason::Overlap, passed.count, passed.last));
             self.pending = passed.next;
         }
-        self.forget_busy();
+        self.busy.forget_before(self.pending);
         Ok(skips)
-    }
-
-    /// Forgets runs behind which no fire time waits any more.
-    fn forget_busy(&mut self) {
-        let pending = self.pending;
-        self.busy.retain(|busy| pending.is_some_and(|next| !busy.is_before(next.due)));
-    }
-
-    fn note_busy(&mut self, busy: Busy) {
-        self.busy.retain(|before| before.from.tick < busy.from.tick);
-        self.busy.push(busy);
-        if self.busy.len() > BUSY_MAX {
-            let oldest = self.busy.remove(0);
-            self.busy[0].from = oldest.from;
-        }
-    }
-}
-
-/// How long ago an instant was.
-pub(super) fn late(due: Due, now: Now) -> Duration {
-    match due {
-        Due::Tick(tick) => now.tick.since(tick),
-        Due::Wall(wall) => now.wall.since(wall),
     }
 }
 

@@ -50,7 +50,7 @@ impl Timetable {
         }
     }
 
-    /// The fire time after one, of a timetable for a look ahead.
+    /// The fire time after one, served or not.
     pub(super) fn following_sketch(&self, of: FireTime) -> Option<FireTime> {
         match &self.times {
             Times::Rate { .. } => self.after_tick(of),

@@ -36,16 +36,68 @@ impl Busy {
     }
 }
 
+/// How many runs are remembered.
+const RUNS_MAX: usize = 1_000;
+
+/// When runs were in progress, in their order, as far as fire times may have come then that are not
+/// decided.
+///
+/// There may be more of them the longer a task catches up. Then the shortest is forgotten, of several the
+/// latest: what came during it runs. So no fire time that came between two runs is taken for one that came
+/// during them, and the next that are skipped are near.
+#[derive(Debug, Default)]
+pub(super) struct Runs(Vec<Busy>);
+
+impl Runs {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn all(&self) -> &[Busy] {
+        &self.0
+    }
+
+    /// The run during which a fire time came.
+    pub(super) fn around(&self, due: Due) -> Option<Busy> {
+        self.0.iter().find(|busy| busy.contains(due)).copied()
+    }
+
+    pub(super) fn note(&mut self, busy: Busy) {
+        self.0.retain(|before| before.from.tick < busy.from.tick);
+        self.0.push(busy);
+        if self.0.len() > RUNS_MAX {
+            let length = |busy: &Busy| busy.to.tick.since(busy.from.tick);
+            let shortest = self.0.iter().enumerate().rev().min_by_key(|(_, busy)| length(busy));
+            if let Some((index, _)) = shortest {
+                self.0.remove(index);
+            }
+        }
+    }
+
+    /// Forgets those behind which no fire time waits any more.
+    pub(super) fn forget_before(&mut self, next: Option<FireTime>) {
+        self.0.retain(|busy| next.is_some_and(|next| !busy.is_before(next.due)));
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
 /// Goes through fire times from one on, and decides about each but the latest that may still run.
 pub(super) struct Walk<'a> {
     timetable: &'a Timetable,
     overlap: Overlap,
     /// Why those are skipped about which `overlap` does not decide.
     reason: SkipReason,
+    /// When those that a trigger of the user's has given, and that are skipped, count as served.
+    served_at: Option<Now>,
     /// Whether what was to follow a run gives way to what comes during the next.
     is_joined: bool,
     /// The first that was not gone through.
     next: Option<FireTime>,
+    /// Whether there are more than are gone through at once.
+    is_cut: bool,
     held: Option<Held>,
     /// How many it has gone through, and the last of them.
     walked: u64,
@@ -70,8 +122,20 @@ impl<'a> Walk<'a> {
         from: Option<FireTime>,
         reason: SkipReason,
     ) -> Self {
-        let (held, walked, last, skips) = <_>::default();
-        Self { timetable, overlap, reason, is_joined: false, next: from, held, walked, last, skips }
+        let (served_at, is_joined, is_cut, held, walked, last, skips) = <_>::default();
+        Self {
+            timetable,
+            overlap,
+            reason,
+            served_at,
+            is_joined,
+            next: from,
+            is_cut,
+            held,
+            walked,
+            last,
+            skips,
+        }
     }
 
     /// Has what was to follow a run give way to what comes during the next, if nothing comes between.
@@ -80,6 +144,7 @@ impl<'a> Walk<'a> {
     }
 
     pub(super) fn past(mut self, runs: &[Busy], limit: Limit) -> Result<Self, Failure> {
+        self.served_at = self.timetable.asks().then(|| limit.now());
         for busy in runs {
             let passed = self.pass(limit.or_earlier(Limit::UpTo(busy.from)))?;
             self.hold(passed, None);
@@ -88,6 +153,10 @@ impl<'a> Walk<'a> {
                 let passed = self.pass(limit.or_earlier(Limit::UpTo(busy.to)))?;
                 if self.is_joined && passed.count > 0 {
                     self.give_way();
+                }
+                if self.is_cut {
+                    self.skip(SkipReason::Overlap, passed, self.walked);
+                    break;
                 }
                 let earlier = Passed { last: passed.last_but_one, ..passed };
                 let earlier = Passed { count: passed.count.saturating_sub(1), ..earlier };
@@ -102,6 +171,11 @@ impl<'a> Walk<'a> {
         let passed = self.pass(limit)?;
         self.hold(passed, None);
         Ok(self)
+    }
+
+    /// Whether the walk has to be gone on with: what is the latest as yet is not.
+    pub(super) fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// The latest fire time that may still run, and the run that it was to follow.
@@ -129,10 +203,10 @@ impl<'a> Walk<'a> {
     }
 
     fn pass(&mut self, limit: Limit) -> Result<Passed, Failure> {
-        let Some(next) = self.next.filter(|next| limit.is_after(next.due)) else {
-            return Ok(Passed::default());
-        };
+        let next = self.next.filter(|next| limit.is_after(next.due) && !self.is_cut);
+        let Some(next) = next else { return Ok(Passed::default()) };
         let passed = self.timetable.go_through(next, limit)?;
+        self.is_cut = passed.is_cut(limit);
         (self.next, self.last) = (passed.next, passed.last.or(self.last));
         self.walked += passed.count;
         Ok(passed)
@@ -167,7 +241,20 @@ impl<'a> Walk<'a> {
     /// Takes note of fire times that are skipped, the last of them the so-manieth.
     fn skip(&mut self, reason: SkipReason, passed: Passed, number: u64) {
         if let Some(last) = passed.last.filter(|_| passed.count > 0) {
+            if let Some(at) = self.served_at {
+                self.timetable.serve(last, at);
+            }
             self.skips.push((Skip { reason, at: last.at, count: passed.count }, number));
+        }
+    }
+}
+
+/// Adds skipped fire times that follow on others.
+pub(super) fn append(skips: &mut Vec<Skip>, more: impl IntoIterator<Item = Skip>) {
+    for skip in more {
+        match skips.last_mut().filter(|last| last.reason == skip.reason) {
+            Some(last) => (last.at, last.count) = (skip.at, last.count + skip.count),
+            None => skips.push(skip),
         }
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! | layer | files | knows | never |
 //! |---|---|---|---|
-//! | core | `rule`, `policy`, `chance`, `timetable`, `passing`, `lookahead`, `meanwhile`, `judge` | fire times, policies | a clock, a lock, a run |
+//! | core | `rule`, `policy`, `chance`, `timetable`, `passing`, `lookahead`, `meanwhile`, `judge`, `belated` | fire times, policies | a clock, a lock, a run |
 //! | shell | `conductor`, `state`, `tale`, `start`, `future`, `finish`, `beside` | the lock, runs, events | decides about fire times |
 //! | control | `control`, `control_error`, `snapshot` | wishes, and what is shown | starts anything by itself |
 //!
@@ -32,6 +32,7 @@
 //! | a fire time comes while a run is in progress | decides: `skip` skips it, `queue_one` lets the latest follow the run and skips the others, `allow` starts it beside | no say |
 //! | fire times pass, no run in progress: no free thread, suspended, clock set forward | no say | decides: `run_once` starts the latest and skips the others, `skip` skips all, `catch_up` starts each, one after the other |
 //! | the fire time behind a run (`queue_one`) finds no free thread | no say any more | decides as for any other; it counts as waiting since the end of that run |
+//! | the run beside (`allow`) of a fire time finds no free thread | no say | decides when there is one: until it begins, its fire time waits as any other |
 //! | further fire times come while missed ones are caught up | `skip` skips those that come during such a run, `queue_one` lets the latest of each such run follow, `allow` starts all at once | `catch_up` goes on with the missed ones |
 //! | the wall clock is set back | no fire time is served twice; a fire time that waits for a thread keeps its turn | as before |
 //!
@@ -71,14 +72,16 @@
 //! # States and invariants
 //!
 //! The engine asks the pace and runs the body of one task one after the other, so one thread at a time
-//! works with the judge; it takes it out of the state where it asks a trigger of the user's. Everybody else leaves
-//! *wishes* in the state and has the engine renew the task.
+//! works with the judge; it takes it out of the state where it asks a trigger of the user's. A run beside asks it
+//! under the lock, where it asks no such trigger and nobody has its pending fire time in his hands. Everybody else
+//! leaves *wishes* in the state and has the engine renew the task.
 //!
 //! # How a neighbour uses it
 //!
 //! The runner makes [`Parts`] of each planned task, a conductor of them ([`Conductor::make`]), and submits
 //! the task by the [`Control`] it gets.
 
+mod belated;
 mod beside;
 mod chance;
 mod conductor;

@@ -52,7 +52,7 @@ impl Timetable {
     }
 
     /// Goes through the same fire times, which do not count as served; but those of a trigger of the
-    /// user's do, which is never asked for the same twice.
+    /// user's do, which is never asked for the same twice, all but the last, which may still run.
     pub(super) fn go_through(&self, first: FireTime, limit: Limit) -> Result<Passed, Failure> {
         let mut passed = Passed { next: Some(first), ..Passed::default() };
         self.leap_on_grid(&mut passed, limit);
@@ -66,6 +66,9 @@ impl Timetable {
             passed.note(fire);
             walked += 1;
             passed.next = self.after_passed(fire, limit.now())?;
+            if self.asks() && passed.is_cut(limit) {
+                self.serve(fire, limit.now());
+            }
             if walked >= walk_max && !has_leapt {
                 has_leapt = true;
                 self.leap_on_calendar(&mut passed, limit)?;
@@ -84,7 +87,7 @@ impl Timetable {
                 Ok(times.following(wall_of(of))?.map(|at| self.on_wall(at)))
             }
             Times::Trigger(times) => {
-                let next = times.after_run(wall_of(of), now.wall, now.wall)?;
+                let next = times.following_at(wall_of(of), now.wall)?;
                 Ok(next.map(|at| self.on_wall(at)))
             }
             Times::Delay { .. } | Times::Once { .. } => Ok(None),
@@ -136,6 +139,11 @@ impl Timetable {
 }
 
 impl Passed {
+    /// Whether there are more before the limit; in the end, more than are gone through at once.
+    pub(super) fn is_cut(&self, limit: Limit) -> bool {
+        self.next.is_some_and(|next| limit.is_after(next.due))
+    }
+
     fn note(&mut self, fire: FireTime) {
         self.count += 1;
         self.last_but_one = self.last.replace(fire);

@@ -173,14 +173,14 @@ impl Conductor {
         self.lift_pause(&mut state, &mut tale, now);
         let (mut state, choice) = match seat {
             Seat::Lead => self.choose(state, &mut tale, now),
-            Seat::Beside(number) => Self::choose_beside(state, number, now),
+            Seat::Beside(number) => self.choose_beside(state, number, &mut tale, now),
         };
         let mut beside = None;
         let run = match choice {
             Choice::Nothing => None,
             Choice::StartBeside(fire) => {
                 state.present = Present::Started(now);
-                beside = Some(fire);
+                beside = Some(state.hand_over(fire, Cause::Schedule, now));
                 None
             }
             Choice::Again => self.next_attempt(&mut state, seat, now),
@@ -195,9 +195,9 @@ impl Conductor {
         drop(state);
         self.tell_start(opening.as_ref(), &mut tale);
         tale.out(self, None, now);
-        if let Some(fire) = beside {
+        if let Some(number) = beside {
             // A pool that is shut down takes none, and will not run this one again either.
-            drop(self.start_beside(fire, Cause::Schedule));
+            drop(self.start_beside(number));
         }
         let opening = opening?;
         if let Some(deadline) = self.deadline(now) {
@@ -249,15 +249,27 @@ impl Conductor {
         (state, choice)
     }
 
-    fn choose_beside(mut state: Guard<'_>, number: u64, now: Now) -> (Guard<'_>, Choice) {
+    fn choose_beside<'a>(
+        &'a self,
+        mut state: Guard<'a>,
+        number: u64,
+        tale: &mut Tale,
+        now: Now,
+    ) -> (Guard<'a>, Choice) {
         if state.end.is_some() {
             return (state, Choice::Nothing);
         }
         let is_paused = state.wishes.pause.is_some();
         let Some(beside) = state.beside_mut(number) else { return (state, Choice::Nothing) };
         let choice = match &beside.course {
-            None if is_paused && beside.cause == Cause::Schedule => Choice::Nothing,
-            None => Choice::Start(beside.fire, beside.cause),
+            None if beside.cause == Cause::Manual => Choice::Start(beside.fire, Cause::Manual),
+            None if is_paused => Choice::Nothing,
+            None => {
+                let waiting = (number, beside.fire);
+                let (state, fire) = self.choose_waiting(state, waiting, tale, now);
+                let start = |fire| Choice::Start(fire, Cause::Schedule);
+                return (state, fire.map_or(Choice::Nothing, start));
+            }
             Some(course) if is_paused || course.is_called_off => Choice::Nothing,
             Some(course) if course.again_at.is_some_and(|at| at <= now.tick) => Choice::Again,
             Some(_) => Choice::Nothing,
@@ -273,10 +285,7 @@ impl Conductor {
         (fire, cause): (FireTime, Cause),
         engine: &scheduler_core::Run,
     ) -> Option<Run> {
-        let number = match seat {
-            Seat::Lead => state.draw_number(),
-            Seat::Beside(number) => number,
-        };
+        let number = state.draw_number();
         let now = engine.started();
         let due = fire.due.as_wall(now);
         let fire_time = if fire.at == fire.due { due } else { fire.at.as_wall(now) };

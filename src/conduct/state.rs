@@ -50,6 +50,8 @@ pub(super) struct State {
     lead: Option<Course>,
     /// Runs that take place beside it, each in an engine's task of its own.
     pub(super) beside: Vec<Beside>,
+    /// How many there have been.
+    pub(super) seats: u64,
     /// How many runs have begun.
     pub(super) runs: u64,
     pub(super) wishes: Wishes,
@@ -126,7 +128,10 @@ pub(super) struct Course {
 
 /// A run beside the engine's task of its task.
 pub(super) struct Beside {
+    /// That of its seat: the run is numbered when it begins.
     pub(super) number: u64,
+    /// Since when it waits for a worker.
+    pub(super) since: Tick,
     pub(super) fire: FireTime,
     pub(super) cause: Cause,
     pub(super) handle: Option<TaskHandle<()>>,
@@ -150,6 +155,7 @@ impl State {
             present: Present::Nothing,
             lead: None,
             beside: Vec::new(),
+            seats: 0,
             runs: 0,
             wishes: Wishes::default(),
             end: None,
@@ -303,16 +309,12 @@ impl Wishes {
         self.pause.as_ref().map(Pause::end)
     }
 
-    /// Ends a pause that was to end by now; says whether there was one.
-    pub(super) fn lift_pause(&mut self, now: Now) -> bool {
+    /// Ends a pause that was to end by now; says when it was over.
+    pub(super) fn lift_pause(&mut self, now: Now) -> Option<Now> {
         let is_over = |pause: &mut Pause| pause.end().is_reached(now);
-        match self.pause.take_if(is_over) {
-            Some(pause) => {
-                self.resume(pause.ended(now));
-                true
-            }
-            None => false,
-        }
+        let at = self.pause.take_if(is_over)?.ended(now);
+        self.resume(at);
+        Some(at)
     }
 
     /// Takes note that the task is to go by another rule from now on.

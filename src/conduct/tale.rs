@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use scheduler_core::Due;
 use scheduler_core::Now;
+use scheduler_core::TaskHandle;
 
 use super::conductor::Conductor;
 use super::judge::Judge;
 use super::judge::Skip;
 use super::rule::Rule;
+use super::state::Beside;
 use super::state::State;
 use crate::observe::Event;
 use crate::observe::Outcome;
@@ -35,6 +37,8 @@ struct Left {
     dropped: (Option<Alarm>, Option<Run>),
     /// The rule that was replaced, which may be the user's trigger.
     dropped_rules: Vec<(Option<Box<Judge>>, Rule)>,
+    /// Runs beside that do not begin any more; their engine's tasks may wait still.
+    dropped_beside: Vec<Beside>,
 }
 
 struct Finished {
@@ -76,6 +80,10 @@ impl Tale {
 
     pub(super) fn drop_rule_later(&mut self, judge: Option<Box<Judge>>, rule: Rule) {
         self.left().dropped_rules.push((judge, rule));
+    }
+
+    pub(super) fn drop_beside_later(&mut self, beside: Option<Beside>) {
+        self.left().dropped_beside.extend(beside);
     }
 
     /// Counts and tells fire times that are passed over.
@@ -126,5 +134,7 @@ impl Left {
             conductor.let_go(rule, now);
         }
         wake_all(self.woken);
+        let waiting = self.dropped_beside.iter().filter_map(|beside| beside.handle.as_ref());
+        waiting.for_each(TaskHandle::renew);
     }
 }

@@ -301,6 +301,14 @@ impl Timetable {
     }
 }
 
+/// How long ago an instant was.
+pub(super) fn late(due: Due, now: Now) -> Duration {
+    match due {
+        Due::Tick(tick) => now.tick.since(tick),
+        Due::Wall(wall) => now.wall.since(wall),
+    }
+}
+
 pub(super) fn tick_of(fire: FireTime) -> Tick {
     match fire.at {
         Due::Tick(tick) => tick,

@@ -125,7 +125,8 @@ impl TaskControl {
     ///
     /// # Errors
     ///
-    /// When the task has ended, or the schedule is faulty or has more in it than a rule.
+    /// When the task has ended, or the schedule is faulty, has more in it than a rule, or is a rate that is not
+    /// longer than the task's jitter.
     #[track_caller]
     pub fn reschedule(&self, schedule: Schedule) -> Result<(), ControlError> {
         let rule = self.tasks.rule(self.name(), schedule)?;

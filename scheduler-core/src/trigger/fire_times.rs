@@ -98,6 +98,20 @@ impl FireTimes {
         self.ask(following(fire_time), fire_time)
     }
 
+    /// As [`following`](Self::following), but the trigger is told that it is `now`: as after a run that
+    /// started and ended just now.
+    ///
+    /// # Errors
+    ///
+    /// As [`after_run`](Self::after_run).
+    pub fn following_at(
+        &self,
+        fire_time: WallTime,
+        now: WallTime,
+    ) -> Result<Option<WallTime>, Failure> {
+        self.ask(after_run(fire_time, now, now), fire_time)
+    }
+
     /// Gives the fire time of a waiting task anew, because the wall clock was set back: as if the task
     /// were new, so that it is not silent until the clock has come again to where it was.
     ///
@@ -172,6 +186,8 @@ mod tests {
         let times = every_ten_seconds();
         assert_eq!(times.first(at(1)).unwrap(), Some(at(10)));
         assert_eq!(times.following(at(10)).unwrap(), Some(at(20)));
+        assert_eq!(times.following_at(at(10), at(35)).unwrap(), Some(at(40)));
+        assert_eq!(times.renew(at(5)).unwrap(), Some(at(10)), "nothing counts as served");
         assert_eq!(times.after_run(at(10), at(10), at(35)).unwrap(), Some(at(40)));
     }
 
@@ -208,6 +224,7 @@ mod tests {
         let times = FireTimes::new(std::sync::Arc::clone(&asked));
         times.first(at(9)).unwrap();
         times.after_run(at(10), at(11), at(15)).unwrap();
+        times.following_at(at(20), at(25)).unwrap();
         let contexts = asked.0.lock();
         let utc = |second| Some(at(second).to_utc());
         let told = |context: &TriggerContext| {
@@ -217,6 +234,10 @@ mod tests {
         assert_eq!(
             (Some(contexts[1].now()), told(&contexts[1])),
             (utc(15), (utc(10), utc(11), utc(15)))
+        );
+        assert_eq!(
+            (Some(contexts[2].now()), told(&contexts[2])),
+            (utc(25), (utc(20), utc(25), utc(25)))
         );
     }
 

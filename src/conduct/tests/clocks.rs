@@ -1,5 +1,13 @@
 //! Clocks that are set, and machines that are suspended.
 
+use std::sync::Arc;
+
+use chrono::DateTime;
+use chrono::TimeDelta;
+use chrono::Utc;
+use scheduler_core::Trigger;
+use scheduler_core::TriggerContext;
+
 use super::overlap_misfire::MISFIRES;
 use super::overlap_misfire::OVERLAPS;
 use super::overlap_misfire::check;
@@ -9,6 +17,7 @@ use crate::conduct::Misfire;
 use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
+use crate::conduct::Rule;
 use crate::run::Run;
 
 #[test]
@@ -174,23 +183,57 @@ fn a_fire_time_whose_jitter_is_running_is_not_lost_when_the_clock_is_set_back_a_
     assert!(has_met > 5, "{has_met}");
 }
 
+/// The whole tens of seconds.
+#[derive(Debug)]
+struct EveryTen;
+
+impl Trigger for EveryTen {
+    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
+        let last = context.last_scheduled().unwrap_or_else(|| context.now());
+        let since = (last - start()).num_seconds();
+        Some(start() + TimeDelta::seconds((since.div_euclid(10) + 1) * 10))
+    }
+}
+
 #[test]
 fn what_was_to_follow_a_run_comes_again_when_the_clock_is_set_back_before_it_could() {
-    let mut stage = Stage::new();
-    let policy = Policy { overlap: Overlap::QueueOne, ..Policy::default() };
-    let long = |run: &Run| ok(if run.number() == 1 { 15_000 } else { 0 });
-    let control = stage.task(cron("*/10 * * * * *"), policy, long);
-    stage.until(22_000);
-    control.pause(None, None).unwrap();
-    stage.until(30_500);
-    stage.step_wall(-60);
-    stage.until(31_000);
-    control.resume().unwrap();
-    stage.until(92_000);
-    assert_eq!(
-        stage.heard(),
-        "start 10 | paused 22 | resumed -29 | start -20 | start -10 | start 0 | start 20 | start 30"
-    );
+    for rule in [cron("*/10 * * * * *"), Rule::Custom(Arc::new(EveryTen))] {
+        let mut stage = Stage::new();
+        let policy = Policy { overlap: Overlap::QueueOne, ..Policy::default() };
+        let long = |run: &Run| ok(if run.number() == 1 { 15_000 } else { 0 });
+        let control = stage.task(rule.clone(), policy, long);
+        stage.until(22_000);
+        control.pause(None, None).unwrap();
+        stage.until(30_500);
+        stage.step_wall(-60);
+        stage.until(31_000);
+        control.resume().unwrap();
+        stage.until(92_000);
+        assert_eq!(
+            stage.heard(),
+            "start 10 | paused 22 | resumed -29 | start -20 | start -10 | start 0 | start 20 | \
+             start 30",
+            "{rule}"
+        );
+    }
+}
+
+#[test]
+fn what_a_trigger_gave_and_was_skipped_does_not_come_again_when_the_clock_is_set_back() {
+    for overlap in [Overlap::Skip, Overlap::QueueOne] {
+        let mut stage = Stage::new();
+        let policy = policy(overlap, Misfire::RunOnce);
+        let long = |run: &Run| ok(if run.number() == 1 { 35_000 } else { 0 });
+        let _control = stage.task(Rule::Custom(Arc::new(EveryTen)), policy, long);
+        stage.until(46_000);
+        stage.step_wall(-40);
+        stage.until(97_000);
+        let expected = match overlap {
+            Overlap::Skip => "start 10 | overlap 40 x3 | start 50",
+            _ => "start 10 | overlap 30 x2 | start 45 (40) | start 50",
+        };
+        assert_eq!(stage.heard(), expected, "{overlap:?}");
+    }
 }
 
 #[test]

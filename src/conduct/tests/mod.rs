@@ -25,4 +25,5 @@ mod replaced;
 mod simulation;
 mod stage;
 mod started;
+mod waiting_beside;
 mod watchers;

@@ -245,8 +245,8 @@ fn a_one_time_task_runs_however_late() {
 
 /// A second after the last fire time, or after the end of the last run.
 #[derive(Debug)]
-struct EverySecond {
-    from_end: bool,
+pub(super) struct EverySecond {
+    pub(super) from_end: bool,
 }
 
 impl Trigger for EverySecond {

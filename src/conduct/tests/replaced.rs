@@ -228,3 +228,29 @@ fn a_pause_after_the_call_has_no_say_about_what_had_come_before() {
                     | start 13.5";
     assert_eq!(heard, expected);
 }
+
+#[test]
+fn a_rate_that_is_not_longer_than_the_jitter_is_refused() {
+    let mut stage = Stage::new();
+    let policy = Policy { jitter: s(1_800), ..Policy::default() };
+    let control = stage.task(rate(3_600_000), policy, |_| ok(0));
+    for period in [1_000, 1_800_000] {
+        let error = control.reschedule(rate(period)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "task `task`: its `jitter`, which is 30m, has to be shorter than `fixed_rate`, which \
+                 would be {}, or a run could be due after the next one; choose a longer rate, or \
+                 start the task with less jitter",
+                if period == 1_000 { "1s" } else { "30m" }
+            )
+        );
+    }
+    assert!(!stage.heard().contains("rule"));
+    stage.until(1);
+    for rule in [rate(1_800_001), delay(1_000), once(1_000), cron("* * * * * *")] {
+        control.reschedule(rule).unwrap();
+    }
+    control.cancel().unwrap();
+    assert!(control.reschedule(rate(1_000)).unwrap_err().is_ended());
+}

@@ -11,7 +11,10 @@ use super::runs::Act;
 use super::runs::Live;
 use super::runs::Tally;
 use super::times::Answer;
+use super::times::Nanos;
 use super::times::Times;
+use super::times::tick;
+use super::times::tick_of;
 use super::times::wall;
 use crate::conduct::Misfire;
 use crate::conduct::OnError;
@@ -32,12 +35,14 @@ pub(super) struct Judge {
     times: Times,
     /// The how-manieth rule this is.
     rule: u32,
-    /// The rules before, of which runs beside may still be about to start.
+    /// The rules before, of which something may be skipped until the next is gone by.
     old_times: Vec<Times>,
     live: Vec<Live>,
     is_paused: bool,
     paused_until: Option<DateTime<Utc>>,
     has_been_paused: bool,
+    /// When the last pause was over; none when the wall clock was set since.
+    resumed_at: Option<Nanos>,
     is_cancelled: bool,
     has_failed: bool,
     end: Option<TaskState>,
@@ -67,6 +72,7 @@ impl Judge {
             is_paused: false,
             paused_until: None,
             has_been_paused: false,
+            resumed_at: None,
             is_cancelled: false,
             has_failed: false,
             end: None,
@@ -141,6 +147,8 @@ impl Judge {
                 Ok(())
             }
             Event::Resumed { .. } => {
+                let until = self.paused_until.map_or(Nanos::MAX, |until| tick_of(until, now));
+                self.resumed_at = Some(until.min(tick(now)));
                 holds(std::mem::take(&mut self.is_paused), || "it was not paused".to_owned())
             }
             Event::TaskEnded { state, .. } => self.ended(*state),
@@ -155,8 +163,7 @@ impl Judge {
 
     /// Another rule is gone by: whatever had come under the one before is decided.
     fn rule_is_over(&mut self) -> Answer {
-        let is_alone = self.policy.overlap != Overlap::Allow;
-        match self.outgoing.take().filter(|_| is_alone) {
+        match self.outgoing.take() {
             Some((rule, at)) => self.old_times[rule].overdue(&at, Duration::ZERO),
             None => Ok(()),
         }
@@ -178,7 +185,7 @@ impl Judge {
         holds(self.live.is_empty() || !is_alone, || format!("it overlaps {:?}", self.live))?;
         self.tally.starts += 1;
         let starts = self.tally.starts;
-        holds(run.number() == starts || !is_alone, || format!("it is the {starts}th"))?;
+        holds(run.number() == starts, || format!("it is the {starts}th"))?;
         holds(run.started_at() == wall(now), || "it starts at another time".to_owned())?;
         self.live.push(Live::new(run, self.rule, now));
         if run.cause() == Cause::Manual {
@@ -196,18 +203,26 @@ impl Judge {
         holds(!is_early, || format!("it is early, due at {due}"))?;
         let expected = (wall(now) - due).to_std().unwrap_or_default();
         holds(late == expected, || format!("it is {expected:?} late"))?;
+        self.is_not_passed_over(due, late, now)?;
         if let Some(announced) = self.announced.take() {
             // Late ones are shown as due now: they wait for a worker.
             let kept_until = self.times.kept_until().max(announced);
             let is_shown = due == announced || due <= kept_until && self.is_late_one;
             holds(is_shown, || format!("{announced} was shown as next"))?;
         }
-        let Err(why) = self.times.start(fire, now, is_alone) else { return Ok(()) };
-        let mut old = self.old_times.iter_mut().zip(1..self.rule).rev().filter(|_| !is_alone);
-        let of = old.find_map(|(old, rule)| old.start(fire, now, false).ok().map(|()| rule));
-        let (Some(rule), Some(live)) = (of, self.live.last_mut()) else { return Err(why) };
-        live.rule = rule;
-        Ok(())
+        self.times.start(fire, now, is_alone)
+    }
+
+    /// A run of the schedule that starts was neither in a pause, nor is too late.
+    fn is_not_passed_over(&self, due: DateTime<Utc>, late: Duration, now: &Now) -> Answer {
+        if !self.times.goes_on_by_itself() {
+            return Ok(());
+        }
+        let had_come = self.resumed_at.is_some_and(|at| tick_of(due, now) < at);
+        holds(!had_come, || "it had come before the end of a pause".to_owned())?;
+        let Policy { overlap, misfire, .. } = self.policy;
+        let may_be_late = misfire != Misfire::Skip || overlap == Overlap::QueueOne;
+        holds(may_be_late || late.as_secs_f64() <= 60.0, || "it was missed".to_owned())
     }
 
     fn skipped(&mut self, why: SkipReason, fire: DateTime<Utc>, count: u64, now: &Now) -> Answer {
@@ -228,7 +243,7 @@ impl Judge {
         let has_run = self.tally.starts > 0 || why != SkipReason::Overlap;
         holds(may_be && has_run && count > 0, || "nothing is skipped for this reason".to_owned())?;
         let is_alone = self.policy.overlap != Overlap::Allow;
-        let may_be_old = !is_alone || self.is_rule_wanted;
+        let may_be_old = self.is_rule_wanted;
         let old = self.old_times.iter().filter(|_| may_be_old);
         let has_come = |times: &Times| fire <= times.has_come_until(now);
         let has_come = old.chain([&self.times]).any(has_come);
@@ -268,6 +283,12 @@ impl Judge {
     /// Somebody does something, so that what was announced may not come.
     pub(super) fn disturb(&mut self) {
         self.announced = None;
+    }
+
+    /// The wall clock is set, forward or back.
+    pub(super) fn clock_set(&mut self) {
+        self.disturb();
+        self.resumed_at = None;
     }
 
     pub(super) fn will_run_now(&mut self) {

@@ -247,7 +247,7 @@ impl World {
         self.clock.step_wall(by);
         for player in &self.tasks {
             let mut judge = lock(&player.judge);
-            judge.disturb();
+            judge.clock_set();
             if by < TimeDelta::zero() {
                 judge.clock_set_back(before);
             }

@@ -1,0 +1,140 @@
+//! Fire times that were handed over to runs beside (`overlap = "allow"`), and found no worker at once: they
+//! may have been missed when one is there.
+
+use scheduler_core::Due;
+use scheduler_core::Failure;
+use scheduler_core::Now;
+
+use super::judge::Ended;
+use super::judge::Judge;
+use super::judge::Skip;
+use super::judge::Verdict;
+use super::policy::Misfire;
+use super::timetable::FireTime;
+use super::timetable::MISSED_AFTER;
+use super::timetable::Timetable;
+use super::timetable::late;
+use crate::observe::SkipReason;
+
+/// Decides about one of a rule that is not to be asked: it is the latest, as far as is known.
+pub(super) fn begin_unasked(misfire: Misfire, fire: FireTime, now: Now) -> Verdict {
+    let is_missed = late(fire.due, now) > MISSED_AFTER;
+    if is_missed && misfire == Misfire::Skip { missed(fire) } else { start(fire) }
+}
+
+impl Judge {
+    /// Decides about one that came before the pending one, or is that. Unless somebody has the pending one
+    /// in his hands, its run may begin instead: so one begins, however late all are.
+    pub(super) fn begin_beside(
+        &mut self,
+        fire: FireTime,
+        is_free: bool,
+        now: Now,
+    ) -> Result<Verdict, Failure> {
+        let (timetable, misfire) = self.rule();
+        if misfire == Misfire::CatchUp || !has_come_after(timetable, fire, now) {
+            return Ok(begin_unasked(misfire, fire, now));
+        }
+        if misfire == Misfire::RunOnce && self.pending() == Some(fire) {
+            return Ok(start(fire));
+        }
+        let mut verdict = missed(fire);
+        if misfire == Misfire::RunOnce && is_free {
+            let Verdict { start, mut skips } = self.begin(now)?;
+            verdict.start = start;
+            verdict.skips.append(&mut skips);
+            if start.is_some() {
+                let handed_over = Ended { began: now, at: now, resumed: Vec::new() };
+                verdict.skips.append(&mut self.ended(&handed_over)?);
+            }
+        }
+        Ok(verdict)
+    }
+}
+
+/// Whether the fire time after one has come, though it may be decided.
+fn has_come_after(timetable: &Timetable, fire: FireTime, now: Now) -> bool {
+    if timetable.is_in_time(&fire, &now) {
+        return false;
+    }
+    let next = timetable.following_sketch(fire).filter(|next| next.due != Due::NEVER);
+    next.is_some_and(|next| next.due.is_reached(now))
+}
+
+fn start(fire: FireTime) -> Verdict {
+    Verdict { start: Some(fire), skips: Vec::new() }
+}
+
+fn missed(fire: FireTime) -> Verdict {
+    let skip = Skip { reason: SkipReason::Misfire, at: fire.at, count: 1 };
+    Verdict { start: None, skips: vec![skip] }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use scheduler_core::Tick;
+    use scheduler_core::WallTime;
+
+    use super::*;
+    use crate::conduct::Overlap;
+    use crate::conduct::Policy;
+    use crate::conduct::Rule;
+    use crate::conduct::chance::Chance;
+
+    fn at(second: u64) -> Now {
+        let nanos = second * 1_000_000_000;
+        Now { tick: Tick::from_nanos(nanos), wall: WallTime::from_nanos(nanos.cast_signed()) }
+    }
+
+    /// A judge of every second, whose pending fire time is that of the start, and that fire time.
+    fn judge(misfire: Misfire) -> (Judge, FireTime) {
+        let policy = Policy { overlap: Overlap::Allow, misfire, ..Policy::default() };
+        let rule =
+            Rule::FixedRate { period: Duration::from_secs(1), initial_delay: Duration::ZERO };
+        let timetable = Timetable::new(&rule, Duration::ZERO, Chance::new(0, "task"));
+        let mut judge = Judge::new(timetable, &policy, at(0));
+        judge.first(at(0)).unwrap();
+        let fire = judge.pending().unwrap();
+        (judge, fire)
+    }
+
+    /// As others begin a run at that time.
+    fn hand_over(judge: &mut Judge, now: Now) {
+        assert!(judge.begin(now).unwrap().start.is_some());
+        judge.ended(&Ended { began: now, at: now, resumed: Vec::new() }).unwrap();
+    }
+
+    #[test]
+    fn one_that_is_in_the_hands_of_another_thread_still_starts_as_the_latest() {
+        let (mut judge, fire) = judge(Misfire::RunOnce);
+        assert_eq!(judge.begin_beside(fire, false, at(5)).unwrap(), start(fire));
+        let (mut judge, fire) = self::judge(Misfire::Skip);
+        assert_eq!(judge.begin_beside(fire, false, at(5)).unwrap(), missed(fire));
+    }
+
+    #[test]
+    fn one_behind_which_another_is_in_the_hands_of_another_thread_is_missed() {
+        let (mut judge, fire) = judge(Misfire::RunOnce);
+        hand_over(&mut judge, at(0));
+        let pending = judge.pending();
+        assert_eq!(judge.begin_beside(fire, false, at(5)).unwrap(), missed(fire));
+        assert_eq!(judge.pending(), pending);
+    }
+
+    #[test]
+    fn the_latest_that_has_come_begins_in_its_place() {
+        let (mut judge, fire) = judge(Misfire::RunOnce);
+        hand_over(&mut judge, at(0));
+        let verdict = judge.begin_beside(fire, true, at(5)).unwrap();
+        let on_tick = |now: Now| scheduler_core::Due::Tick(now.tick);
+        assert_eq!(verdict.start.map(|fire| fire.at), Some(on_tick(at(5))));
+        let skips: Vec<_> = verdict.skips.iter().map(|skip| (skip.at, skip.count)).collect();
+        assert_eq!(skips, [(on_tick(at(0)), 1), (on_tick(at(4)), 4)]);
+        assert_eq!(judge.pending().map(|fire| fire.at), Some(on_tick(at(6))));
+        // Where the next is decided, nothing is left to begin.
+        let verdict = judge.begin_beside(fire, true, at(5)).unwrap();
+        assert_eq!(verdict, missed(fire));
+    }
+}
