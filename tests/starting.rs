@@ -79,6 +79,42 @@ fn f_rg1_with_bad_tasks_among_good_ones_nothing_runs_and_all_are_told() {
     assert_eq!(runs.load(Ordering::SeqCst), 0);
 }
 
+/// Starts with good tasks beside placeholders that cannot be resolved.
+#[test]
+fn f_cf1_with_placeholder_traps_nothing_is_scheduled() {
+    let runs = Arc::new(AtomicU32::new(0));
+    let told = Said::default();
+    for trap in ["${", "${}", "${a", "${a:${b:${c}}}", "${cycle}", "${k0}"] {
+        let (builder, clock, said) = builder();
+        let doubling: String =
+            (0..30).map(|n| format!("k{n} = \"${{k{}}}${{k{0}}}\"\n", n + 1)).collect();
+        let text =
+            format!("{doubling}k30 = \"1s\"\ncycle = \"${{back}}\"\nback = \"${{cycle}}\"\n");
+        let heard = Arc::clone(&told);
+        let mut builder = builder
+            .tasks(tasks![])
+            .settings("traps.toml", &text)
+            .set("scheduler.tasks.trapped.fixed-rate", trap)
+            .listener(move |event: &scheduler::Event| {
+                heard.lock().unwrap().push(format!("{event:?}"));
+            });
+        for name in ["good", "trapped"] {
+            let runs = Arc::clone(&runs);
+            builder = builder.task(name, Schedule::fixed_rate("1s"), move |_| {
+                runs.fetch_add(1, Ordering::SeqCst);
+            });
+        }
+        let error = builder.spawn().expect_err(trap);
+        assert_eq!(error.faults().len(), 1, "{error}");
+        assert!(error.faults()[0].contains("trapped"), "{error}");
+        clock.advance(Duration::from_secs(3_600));
+        assert_eq!(clock.parked(), 0, "no worker waits");
+        assert_eq!(*said.lock().unwrap(), [""; 0]);
+    }
+    assert_eq!(*told.lock().unwrap(), [""; 0]);
+    assert_eq!(runs.load(Ordering::SeqCst), 0);
+}
+
 #[test]
 fn f_rg1_what_is_listed_twice_is_there_once() {
     let (builder, clock, _said) = builder();

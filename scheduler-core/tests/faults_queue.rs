@@ -8,6 +8,7 @@ use std::time::Duration;
 use kit::HOUR;
 use kit::Journal;
 use kit::ManualPool;
+use kit::VirtualPool;
 use kit::await_terminated;
 use kit::capped;
 use kit::check_healthy;
@@ -16,32 +17,33 @@ use kit::value_of;
 use scheduler_core::Event;
 use scheduler_core::RejectionPolicy;
 use scheduler_core::ScheduledThreadPool;
+use scheduler_core::Sleep;
 use scheduler_core::TaskHandle;
 use scheduler_core::TaskId;
+use scheduler_core::UnstartedTask;
+use scheduler_core::VirtualCrew;
 
 /// A value whose destructor makes calls, and notes that they have returned.
 struct CallsBack {
-    /// None where the pool is to be dropped: a task that holds an end of its pool keeps it alive.
-    pool: Option<ScheduledThreadPool>,
+    pool: ScheduledThreadPool,
     other: TaskHandle<()>,
     returned: Journal<()>,
 }
 
 impl Drop for CallsBack {
     fn drop(&mut self) {
-        if let Some(pool) = &self.pool {
-            match pool.schedule(HOUR, || ()) {
-                Ok(fresh) if pool.is_shutdown() => assert!(fresh.is_cancelled(), "discarded"),
-                Ok(fresh) => assert!(pool.is_queued(&fresh) && fresh.cancel()),
-                Err(error) => assert!(error.is_rejected() && pool.is_shutdown()),
-            }
-            pool.purge();
-            let stats = pool.stats();
-            assert!(stats.active <= stats.pool_size + 1);
-            drop(pool.queue());
-            pool.set_rejection_policy(RejectionPolicy::Abort);
-            pool.set_core_size(pool.core_size());
+        let pool = &self.pool;
+        match pool.schedule(HOUR, || ()) {
+            Ok(fresh) if pool.is_shutdown() => assert!(fresh.is_cancelled(), "discarded"),
+            Ok(fresh) => assert!(pool.is_queued(&fresh) && fresh.cancel()),
+            Err(error) => assert!(error.is_rejected() && pool.is_shutdown()),
         }
+        pool.purge();
+        let stats = pool.stats();
+        assert!(stats.active <= stats.pool_size + 1);
+        drop(pool.queue());
+        pool.set_rejection_policy(RejectionPolicy::Abort);
+        pool.set_core_size(pool.core_size());
         self.other.cancel();
         assert!(self.other.is_cancelled() && self.other.wait().unwrap_err().is_cancelled());
         self.other.on_done(|_| ());
@@ -66,7 +68,7 @@ impl Scene {
     }
 
     fn value(&self) -> CallsBack {
-        let pool = Some(self.pool.clone());
+        let pool = self.pool.clone();
         CallsBack { pool, other: self.other.clone(), returned: self.returned.clone() }
     }
 
@@ -156,15 +158,60 @@ fn f_qu1_destructors_call_back_from_a_completed_task_and_its_value() {
     check_healthy(&scene.pool);
 }
 
+/// What reaches a pool and does not keep it: an end of the pool in its own task would let it live for ever.
+struct Reaches {
+    crew: VirtualCrew,
+    /// A task that has left the pool, and one that sleeps in it.
+    unstarted: Option<UnstartedTask>,
+    sleep: Option<Sleep>,
+    other: TaskHandle<()>,
+    suspended: TaskHandle<()>,
+    returned: Journal<()>,
+}
+
+impl Drop for Reaches {
+    fn drop(&mut self) {
+        // Each of these takes the lock of the pool.
+        assert_eq!(self.crew.next_due(), None, "nothing waits in it any more");
+        for worker in self.crew.workers() {
+            let _ = self.crew.step(worker);
+        }
+        if let Some(unstarted) = self.unstarted.take() {
+            unstarted.run();
+        }
+        drop(self.sleep.take());
+        self.suspended.cancel_now();
+        self.other.cancel();
+        assert!(self.other.is_cancelled() && self.suspended.is_cancelled());
+        let _ = self.other.delay();
+        self.returned.note(());
+    }
+}
+
 #[test]
 fn f_qu1_destructors_call_back_from_a_pool_that_is_dropped() {
-    let Scene { pool, other, returned } = Scene::set(true);
-    for _ in 0..10 {
-        let value = CallsBack { pool: None, other: other.clone(), returned: returned.clone() };
-        pool.schedule(HOUR, move || drop(value)).unwrap();
-    }
+    let VirtualPool { pool, crew, .. } = VirtualPool::new(2);
+    let returned = Journal::new();
+    let suspended = pool.schedule_async(Duration::ZERO, std::future::pending::<()>()).unwrap();
+    crew.run_until_idle();
+    let others: Vec<TaskHandle<u32>> = (0..10)
+        .map(|_| {
+            let left = pool.schedule(HOUR, || 7).unwrap();
+            let value = Reaches {
+                crew: crew.clone(),
+                unstarted: pool.remove(&left),
+                sleep: Some(pool.sleep(HOUR)),
+                other: pool.schedule(HOUR, || ()).unwrap(),
+                suspended: suspended.clone(),
+                returned: returned.clone(),
+            };
+            pool.schedule(HOUR, move || drop(value)).unwrap();
+            left
+        })
+        .collect();
     capped(move || drop(pool));
     assert_eq!(returned.len(), 10);
+    assert!(others.iter().all(|left| left.result_now().unwrap() == 7), "each was run by hand");
 }
 
 #[test]

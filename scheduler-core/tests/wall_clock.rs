@@ -1,5 +1,7 @@
 //! Cron tasks under a wall clock that is set, and on a machine that was suspended.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -14,17 +16,23 @@ use scheduler_core::Run;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Stepped;
 use scheduler_core::Task;
+use scheduler_core::Tick;
 use scheduler_core::Trigger;
 use scheduler_core::TriggerContext;
 use scheduler_core::VirtualCrew;
 use scheduler_core::trigger::CronTrigger;
 use scheduler_core::trigger::Zone;
 
+/// No wait for the wall clock is longer than this without a look at it.
+const LOOK: Duration = Duration::from_millis(500);
+
 /// A pool on a clock moved by hand, and the runs of its tasks: when meant, when started.
 struct House {
     clock: ManualClock,
     crew: VirtualCrew,
     pool: ScheduledThreadPool,
+    /// Until when each worker rests, if nobody wakes it.
+    rests: RefCell<BTreeMap<u64, Option<Tick>>>,
 }
 
 type Runs = Arc<Mutex<Vec<(DateTime<Utc>, DateTime<Utc>)>>>;
@@ -34,7 +42,7 @@ impl House {
         let (clock, crew) = (ManualClock::at(instant(wall)), VirtualCrew::new());
         let builder = ScheduledThreadPool::builder().core_size(2).clock(Arc::new(clock.clone()));
         let pool = builder.virtual_crew(&crew).build().unwrap();
-        Self { clock, crew, pool }
+        Self { clock, crew, pool, rests: RefCell::default() }
     }
 
     fn cron(&self, expression: &str) -> Runs {
@@ -46,18 +54,62 @@ impl House {
             noted.lock().unwrap().push((run.fire_time(), run.started_at()));
         });
         self.pool.submit_task(Task::on_trigger(trigger, body)).unwrap();
-        self.crew.run_until_idle();
+        self.settle();
         runs
     }
 
-    /// Lets time pass in steps of 100 ms, in each of which the workers come to rest.
-    fn pass(&self, seconds: u64) {
-        for _ in 0..seconds * 10 {
-            self.clock.advance(Duration::from_millis(100));
-            self.crew.run_until_idle();
+    /// A body that notes when it runs, by the monotonic clock.
+    fn noting(&self, ticks: &Ticks) -> impl Fn() + Send + Sync + 'static {
+        let (clock, ticks) = (self.clock.clone(), Arc::clone(ticks));
+        move || ticks.lock().unwrap().push(clock.now().since(Tick::ZERO))
+    }
+
+    /// Steps the workers that were woken or whose rest is over, and holds that the rest of all has a bound.
+    fn settle(&self) {
+        let mut rests = self.rests.borrow_mut();
+        let is_up = |worker: &u64, rests: &BTreeMap<u64, Option<Tick>>| match rests.get(worker) {
+            Some(Some(until)) if *until <= self.clock.now() => true,
+            Some(_) => self.crew.is_woken(*worker),
+            None => true,
+        };
+        while let Some(worker) =
+            self.crew.workers().into_iter().find(|worker| is_up(worker, &rests))
+        {
+            rests.remove(&worker);
+            if let Stepped::Waits(until) = self.crew.step(worker) {
+                rests.insert(worker, until);
+            }
+        }
+        rests.retain(|worker, _| self.crew.workers().contains(worker));
+        if !self.pool.is_terminated() {
+            let next = rests.values().flatten().min().expect("somebody looks again");
+            assert!(*next <= self.clock.now() + LOOK, "the next look is at {next:?}");
         }
     }
+
+    /// When the first of the resting workers looks again, by itself.
+    fn next_look(&self) -> Option<Tick> {
+        self.rests.borrow().values().flatten().min().copied()
+    }
+
+    /// Lets time pass. Workers take a step when their rest is over, and not before: as in a machine,
+    /// nobody tells them that the wall clock was set.
+    fn pass_millis(&self, millis: u64) {
+        let end = self.clock.now() + Duration::from_millis(millis);
+        while let Some(next) = self.next_look().filter(|next| *next <= end) {
+            self.clock.advance_to(next);
+            self.settle();
+        }
+        self.clock.advance_to(end);
+    }
+
+    fn pass(&self, seconds: u64) {
+        self.pass_millis(seconds * 1_000);
+    }
 }
+
+/// When a task ran, by the monotonic clock.
+type Ticks = Arc<Mutex<Vec<Duration>>>;
 
 fn instant(text: &str) -> DateTime<Utc> {
     text.parse().unwrap()
@@ -79,12 +131,11 @@ fn check(runs: &Runs, expected: &[&str]) {
 fn f_ti2_a_stepped_wall_clock_moves_cron_and_leaves_rates_alone() {
     let house = House::at("2026-01-01T12:00:00.5Z");
     let every_second = house.cron("* * * * * *");
-    let rate = Arc::new(Mutex::new(0));
-    let counted = Arc::clone(&rate);
+    let (rate, delay) = (Ticks::default(), Ticks::default());
     let second = Duration::from_secs(1);
-    let body = move || *counted.lock().unwrap() += 1;
-    house.pool.schedule_at_fixed_rate(Duration::ZERO, second, body).unwrap();
-    house.crew.run_until_idle();
+    house.pool.schedule_at_fixed_rate(Duration::ZERO, second, house.noting(&rate)).unwrap();
+    house.pool.schedule_with_fixed_delay(Duration::ZERO, second, house.noting(&delay)).unwrap();
+    house.settle();
 
     house.pass(20);
     assert_eq!(every_second.lock().unwrap().len(), 20);
@@ -96,12 +147,19 @@ fn f_ti2_a_stepped_wall_clock_moves_cron_and_leaves_rates_alone() {
     house.pass(20);
     let times = fire_times(&every_second);
     assert!(times.len() >= 59, "it is not silent after the step back: {}", times.len());
-    assert_eq!(*rate.lock().unwrap(), 61, "0 to 60 s of monotonic time");
+    let unmoved: Vec<Duration> = (0..=60).map(Duration::from_secs).collect();
+    assert_eq!(*rate.lock().unwrap(), unmoved);
+    assert_eq!(*delay.lock().unwrap(), unmoved);
 
     let mut sorted = times.clone();
     sorted.sort();
     sorted.dedup();
     assert_eq!(sorted.len(), times.len(), "no second fires twice");
+
+    // A step for each run, one for each look at the wall clock, and some to wake each other.
+    let (runs, looks) = (times.len() as u64 + 2 * 61, 2 * 60);
+    let steps = house.crew.steps();
+    assert!(steps <= 2 * (runs + looks), "{steps} steps for {runs} runs: something spins");
 }
 
 #[test]
@@ -160,20 +218,26 @@ fn after_a_step_the_task_is_at_its_new_right_instant_within_a_second() {
 fn f_ti3_a_suspended_machine_runs_what_it_missed_once_and_does_not_burst() {
     let house = House::at("2026-01-01T23:00:00Z");
     let nightly = house.cron("0 0 3 * * *");
-    let later = house.pool.schedule(Duration::from_secs(36_000), || ()).unwrap();
-    let rate = Arc::new(Mutex::new(0));
-    let counted = Arc::clone(&rate);
+    let (later, rate) = (Ticks::default(), Ticks::default());
+    house.pool.schedule(Duration::from_secs(36_000), house.noting(&later)).unwrap();
     let minute = Duration::from_secs(60);
-    let body = move || *counted.lock().unwrap() += 1;
-    house.pool.schedule_at_fixed_rate(minute, minute, body).unwrap();
-    house.pass(1);
+    house.pool.schedule_at_fixed_rate(minute, minute, house.noting(&rate)).unwrap();
+    house.settle();
+    house.pass_millis(1_100);
     house.clock.suspend(Duration::from_secs(8 * 3_600));
+    let awake = house.clock.wall();
     house.pass(1);
     check(&nightly, &["02 03:00:00"]);
-    house.pass(61);
+    let started = nightly.lock().unwrap()[0].1;
+    let late = (started - awake).to_std().expect("it cannot run before the machine is awake");
+    assert!(late <= LOOK, "found {late:?} after waking");
+
+    house.pass(36_000);
     assert_eq!(nightly.lock().unwrap().len(), 1);
-    assert_eq!(*rate.lock().unwrap(), 1, "rates go by the monotonic clock, which stood still");
-    assert!(later.delay() > Duration::from_secs(35_000));
+    // What goes by the monotonic clock, which stood still, has missed nothing and makes up for nothing.
+    let minutes: Vec<Duration> = (1..=600).map(|n| minute * n).collect();
+    assert_eq!(*rate.lock().unwrap(), minutes);
+    assert_eq!(*later.lock().unwrap(), [Duration::from_secs(36_000)]);
 }
 
 #[test]
@@ -185,7 +249,7 @@ fn a_cancelled_cron_task_stays_cancelled_through_a_step() {
     house.pass(2);
     let before = runs.lock().unwrap().len();
     house.pool.shutdown();
-    house.crew.run_until_idle();
+    house.settle();
     assert!(house.pool.is_terminated());
     house.pass(2);
     assert_eq!(runs.lock().unwrap().len(), before);
@@ -211,7 +275,7 @@ impl<F: Fn() + Send + Sync> Trigger for Meddler<F> {
 
 #[test]
 fn a_pool_does_not_terminate_before_a_task_that_is_asked_for_its_new_time() {
-    let House { clock, crew, pool } = House::at("2026-01-01T00:00:00Z");
+    let House { clock, crew, pool, .. } = House::at("2026-01-01T00:00:00Z");
     let seen = Arc::new(Mutex::new(Vec::new()));
     let meddle = {
         let (crew, pool, seen) = (crew.clone(), pool.clone(), Arc::clone(&seen));

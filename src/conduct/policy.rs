@@ -146,6 +146,9 @@ pub struct Retry {
     pub cap: Duration,
 }
 
+/// How many nanoseconds a second has.
+const NANOS: u128 = 1_000_000_000;
+
 impl Retry {
     /// Never.
     pub const NONE: Self = Self::new(0);
@@ -171,10 +174,18 @@ impl Retry {
     /// The longest wait after an attempt, the first being 1.
     #[must_use]
     pub fn longest_wait_after(self, attempt: u32) -> Duration {
-        let factor = 1_u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX);
-        let doubled = self.base.checked_mul(factor).unwrap_or(Duration::MAX);
-        let doubled = if attempt > 32 && !self.base.is_zero() { Duration::MAX } else { doubled };
-        doubled.min(self.cap)
+        let doublings = attempt.saturating_sub(1);
+        let nanos = self.base.as_nanos();
+        let doubled = match nanos {
+            0 => 0,
+            _ if doublings < nanos.leading_zeros() => nanos << doublings,
+            _ => u128::MAX,
+        };
+        if doubled >= self.cap.as_nanos() {
+            return self.cap;
+        }
+        let seconds = u64::try_from(doubled / NANOS).unwrap_or(u64::MAX);
+        Duration::new(seconds, u32::try_from(doubled % NANOS).unwrap_or_default())
     }
 }
 

@@ -184,7 +184,8 @@ impl ScheduleOf {
     #[track_caller]
     pub fn next_after(&self, instant: impl IntoMoment) -> Moment {
         let after = moment(instant).instant();
-        let first = self.times(after, after + TimeDelta::nanoseconds(1)).next();
+        let from = after.checked_add_signed(TimeDelta::nanoseconds(1));
+        let first = from.and_then(|from| self.times(after, from).next());
         first.unwrap_or_else(|| panic!("`{}` has no fire time after {after}", self.one().name))
     }
 
@@ -283,7 +284,9 @@ pub(super) fn fire_times(
 ) -> Box<dyn Iterator<Item = DateTime<Utc>>> {
     match rule {
         Rule::Cron(trigger) => {
-            let before = from.max(start) - TimeDelta::nanoseconds(1);
+            let from = from.max(start);
+            // Nothing fires in the first instant of all.
+            let before = from.checked_sub_signed(TimeDelta::nanoseconds(1)).unwrap_or(from);
             let next = move |at: &DateTime<Utc>| trigger.next_after(*at);
             Box::new(std::iter::successors(next(&before), next))
         }

@@ -1,0 +1,123 @@
+//! Faults of a program by the clocks of the system and of the processor (F-PA3, F-CF1), with generous bounds.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use scheduler::Clock;
+use scheduler::Event;
+use scheduler::Schedule;
+use scheduler::Scheduler;
+use scheduler::SystemClock;
+use scheduler::engine::Tick;
+
+/// Held by whoever measures, since what one test uses is part of what another one sees.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How much memory this process has, in KiB.
+fn resident() -> u64 {
+    let text = fs::read_to_string("/proc/self/status").expect("a Linux system");
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it is told");
+    line.split_whitespace().next().and_then(|number| number.parse().ok()).expect("a number")
+}
+
+/// How long this thread has been on a processor: whatever else the machine does, it is not in there.
+fn processor_time() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").expect("a Linux system");
+    let nanos = text.split_whitespace().next().and_then(|first| first.parse().ok());
+    Duration::from_nanos(nanos.expect("nanoseconds come first"))
+}
+
+#[test]
+fn f_pa3_bad_listeners_hold_up_no_task_of_a_millisecond_and_keep_no_memory() {
+    const TASKS: u64 = 1_000;
+    const LATER: u64 = 20_000;
+    let _alone = alone();
+    let (awake, sleeps) = mpsc::channel::<()>();
+    let sleeps = Mutex::new(sleeps);
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let (heard, lost) = <(Arc<AtomicU64>, Arc<AtomicU64>)>::default();
+    let (lines, hears, loses) = (Arc::clone(&said), Arc::clone(&heard), Arc::clone(&lost));
+    let mut builder = Scheduler::builder()
+        .pool_size(2)
+        .zone("UTC")
+        .messages(move |text| lines.lock().unwrap().push(text.to_owned()))
+        .listener(|_: &Event| panic!("cannot listen"))
+        .listener(move |_: &Event| {
+            let _ = sleeps.lock().unwrap().recv_timeout(Duration::from_millis(100));
+        })
+        .listener(move |event: &Event| {
+            let (sum, count) =
+                if let Event::Lost { count } = event { (&loses, *count) } else { (&hears, 1) };
+            sum.fetch_add(count, SeqCst);
+        });
+    for number in 0..TASKS {
+        let body = |run: &scheduler::Run| run.sleep(Duration::from_millis(1));
+        builder = builder.task(&format!("task-{number}"), Schedule::once("0s"), body);
+    }
+    let clock = SystemClock::new();
+    let scheduler = builder.spawn().unwrap();
+    for number in 0..TASKS {
+        let name = format!("task-{number}");
+        // The sleeper alone would need more than six minutes for their events.
+        let left = Duration::from_secs(30).saturating_sub(clock.now().since(Tick::ZERO));
+        scheduler.wait_for(&name, scheduler::runs(1), left).unwrap();
+    }
+
+    let before = resident();
+    let busy = scheduler.tasks().add("busy", Schedule::fixed_delay("20us"), |_| {}).unwrap();
+    busy.wait_for(scheduler::runs(LATER), Duration::from_secs(60)).unwrap();
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 4 << 10, "{LATER} runs that nobody hears of keep {grown} KiB");
+
+    // From now on the sleeper is awake, and everything that was kept is heard.
+    drop(awake);
+    busy.cancel().unwrap();
+    let runs = busy.snapshot().counters.runs;
+    scheduler.shutdown().unwrap();
+    let (heard, lost) = (heard.load(SeqCst), lost.load(SeqCst));
+    // Each is added, started, finished and ended; and the scheduler has started, is stopping, and has
+    // stopped.
+    assert_eq!(heard + lost, 4 * TASKS + 2 * runs + 2 + 3, "{heard} heard, {lost} lost");
+    let said = said.lock().unwrap();
+    assert_eq!(said.iter().filter(|text| text.contains("a listener panicked")).count(), 1);
+}
+
+#[test]
+fn f_cf1_placeholder_traps_take_little_time_and_memory() {
+    let _alone = alone();
+    let doubling: String =
+        (0..30).map(|n| format!("k{n} = \"${{k{}}}${{k{0}}}\"\n", n + 1)).collect();
+    let nested = "${a:".repeat(10_000) + &"}".repeat(10_000);
+    let long = format!("long = \"{}\"\n", "x".repeat(1 << 19));
+    let text = format!("{doubling}k30 = \"\"\n{long}");
+    for (trap, fault) in [
+        (&*nested, "more than 32 levels deep"),
+        ("${k0}", "more than 4096 values"),
+        ("${long}${long}${long}", "longer than 1 MiB"),
+    ] {
+        let builder = Scheduler::builder()
+            .environment([("PATH", "")])
+            .settings("traps.toml", &text)
+            .messages(|_| {})
+            .task("trapped", Schedule::fixed_rate(trap), |_| {});
+        let (memory, before) = (resident(), processor_time());
+        let error = builder.spawn().expect_err(fault).to_string();
+        let (used, grown) = (processor_time() - before, resident().saturating_sub(memory));
+        assert!(error.contains(fault), "{error}");
+        assert!(error.len() < 4_000, "{} bytes", error.len());
+        // Without bounds the second would need 2^30 values; these are those of a slow debug build.
+        assert!(used < Duration::from_secs(1), "{fault}: {used:?}");
+        assert!(grown < 8 << 10, "{fault}: {grown} KiB are left");
+    }
+}
