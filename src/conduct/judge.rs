@@ -11,6 +11,7 @@ use scheduler_core::Due;
 use scheduler_core::Failure;
 use scheduler_core::Now;
 
+use super::lookahead::Ahead;
 use super::meanwhile::Busy;
 use super::meanwhile::Walk;
 use super::passing::Limit;
@@ -18,7 +19,6 @@ use super::policy::Misfire;
 use super::policy::Overlap;
 use super::policy::Policy;
 use super::timetable::FireTime;
-use super::timetable::MISSED_AFTER;
 use super::timetable::Timetable;
 use super::timetable::wall_of;
 use crate::observe::SkipReason;
@@ -109,9 +109,10 @@ impl Judge {
         self.pending
     }
 
-    /// Its timetable, for a look ahead.
-    pub(super) fn sketch(&self) -> Timetable {
-        self.timetable.sketch()
+    /// What is known of it, for a look ahead.
+    pub(super) fn ahead(&self) -> Ahead {
+        let policy = (self.overlap, self.misfire);
+        Ahead::of(&self.timetable, policy, (self.pending, self.follows), &self.busy)
     }
 
     /// Takes a task up.
@@ -144,7 +145,8 @@ impl Judge {
         let Some(fire) = self.pending.filter(|fire| fire.due.is_reached(now)) else {
             return Ok(Verdict::default());
         };
-        let is_missed = self.timetable.goes_on_by_itself() && self.is_missed(fire, now)?;
+        let is_missed = self.timetable.goes_on_by_itself()
+            && self.timetable.is_missed(fire, self.follows, now)?;
         if is_missed && self.misfire != Misfire::CatchUp {
             return self.begin_missed(fire, now);
         }
@@ -297,24 +299,12 @@ impl Judge {
         self.pending
     }
 
-    fn is_missed(&self, fire: FireTime, now: Now) -> Result<bool, Failure> {
-        let mut late = late(fire.due, now);
-        if let Some(before) = self.follows {
-            late = late.min(now.tick.since(before.to.tick));
-        }
-        Ok(late > MISSED_AFTER || self.timetable.next_has_come(fire, late, now)?)
-    }
-
     /// Decides about a fire time that was missed, and those after it.
     fn begin_missed(&mut self, fire: FireTime, now: Now) -> Result<Verdict, Failure> {
         let (rule, limit) = ((&self.timetable, self.overlap), Limit::UpTo(now));
         let walk = Walk::new(rule, Some(fire), SkipReason::Misfire);
         let walk = walk.joined(true).past(&self.busy, limit)?;
-        let starts = walk.latest().is_some_and(|(latest, follows)| {
-            let is_now = !Limit::Before(now).is_after(latest.due);
-            let is_in_time = |run: Busy| now.tick.since(run.to.tick) <= MISSED_AFTER;
-            self.misfire == Misfire::RunOnce || is_now || follows.is_some_and(is_in_time)
-        });
+        let starts = walk.starts(self.misfire, now);
         let (next, skips) = if starts { walk.up_to_latest(limit) } else { walk.all(limit) };
         (self.pending, self.follows) = (next, None);
         self.forget_busy();

@@ -6,10 +6,13 @@ use scheduler_core::Failure;
 use scheduler_core::Now;
 
 use super::judge::Skip;
+use super::judge::late;
 use super::passing::Limit;
 use super::passing::Passed;
+use super::policy::Misfire;
 use super::policy::Overlap;
 use super::timetable::FireTime;
+use super::timetable::MISSED_AFTER;
 use super::timetable::Timetable;
 use crate::observe::SkipReason;
 
@@ -33,6 +36,23 @@ impl Busy {
             Due::Tick(tick) => self.to.tick <= tick,
             Due::Wall(wall) => self.to.wall <= wall,
         }
+    }
+}
+
+impl Timetable {
+    /// Whether a fire time that is due was missed; behind a run it was to follow it has waited since the
+    /// end of that.
+    pub(super) fn is_missed(
+        &self,
+        fire: FireTime,
+        follows: Option<Busy>,
+        now: Now,
+    ) -> Result<bool, Failure> {
+        let mut late = late(fire.due, now);
+        if let Some(before) = follows {
+            late = late.min(now.tick.since(before.to.tick));
+        }
+        Ok(late > MISSED_AFTER || self.next_has_come(fire, late, now)?)
     }
 }
 
@@ -104,9 +124,13 @@ impl<'a> Walk<'a> {
         Ok(self)
     }
 
-    /// The latest fire time that may still run, and the run that it was to follow.
-    pub(super) fn latest(&self) -> Option<(FireTime, Option<Busy>)> {
-        self.held.map(|held| (held.fire, held.follows))
+    /// Whether the latest starts now, having been missed.
+    pub(super) fn starts(&self, misfire: Misfire, now: Now) -> bool {
+        self.held.is_some_and(|Held { fire, follows, .. }| {
+            let is_now = !Limit::Before(now).is_after(fire.due);
+            let is_in_time = |run: Busy| now.tick.since(run.to.tick) <= MISSED_AFTER;
+            misfire == Misfire::RunOnce || is_now || follows.is_some_and(is_in_time)
+        })
     }
 
     /// Lets the latest run: what came after it is not decided, if it can be asked for again.

@@ -20,5 +20,6 @@ mod operations;
 mod overlap_misfire;
 mod pauses;
 mod replaced;
+mod shown;
 mod simulation;
 mod stage;
