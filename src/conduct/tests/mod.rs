@@ -23,3 +23,4 @@ mod replaced;
 mod shown;
 mod simulation;
 mod stage;
+mod told_next;
