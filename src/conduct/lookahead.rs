@@ -60,6 +60,14 @@ pub(super) struct Circumstances<'a> {
     pub(super) paused_until: Option<Now>,
 }
 
+/// A fire time that has come, and behind what it waits.
+#[derive(Clone, Copy)]
+struct Come<'a> {
+    fire: FireTime,
+    follows: Option<Busy>,
+    busy: &'a [Busy],
+}
+
 impl Ahead {
     pub(super) fn of(
         timetable: &Timetable,
@@ -105,10 +113,15 @@ impl Ahead {
         if how.paused_until.is_some() || !next.due.is_reached(now) {
             return Some(next.due.as_wall(now).max(earliest));
         }
-        let is_as_it_was = next == first;
+        // What comes after those that were passed over waits behind nothing.
+        let come = if next == first {
+            Come { fire: next, follows: self.follows, busy: &self.busy }
+        } else {
+            Come { fire: next, follows: None, busy: &[] }
+        };
         match how.busy_since {
-            None if self.is_started((next, is_as_it_was), None, now) => return Some(now.wall),
-            Some(since) if self.waits_for_end((next, is_as_it_was), since, now) => return None,
+            None if self.is_started(come, None, now) => return Some(now.wall),
+            Some(since) if self.waits_for_end(come, since, now) => return None,
             _ => {}
         }
         let later = timetable.upcoming(next, Limit::UpTo(now))?;
@@ -145,35 +158,31 @@ impl Ahead {
     }
 
     /// Whether a fire time that has come starts when the run in progress is over.
-    fn waits_for_end(&self, next: (FireTime, bool), since: Now, now: Now) -> bool {
+    fn waits_for_end(&self, come: Come<'_>, since: Now, now: Now) -> bool {
         if !self.timetable.goes_on_by_itself() {
             return true;
         }
         match self.overlap {
-            Overlap::Skip if came(next.0, since, now) => false,
-            Overlap::QueueOne if came(next.0, since, now) => true,
-            Overlap::Allow => self.is_started(next, None, now),
-            _ => {
-                let follows = self.follows.is_some() && next.1;
-                follows || self.is_started(next, Some(Busy { from: since, to: now }), now)
-            }
+            Overlap::Skip if came(come.fire, since, now) => false,
+            Overlap::QueueOne if came(come.fire, since, now) => true,
+            Overlap::Allow => self.is_started(come, None, now),
+            _ if come.follows.is_some() => true,
+            _ => self.is_started(come, Some(Busy { from: since, to: now }), now),
         }
     }
 
-    /// Whether a fire time that has come starts if a worker is free now, or one after it that has; as
-    /// the judge decides it, which may know of runs in progress meanwhile.
-    fn is_started(&self, next: (FireTime, bool), busy: Option<Busy>, now: Now) -> bool {
-        let (next, is_as_it_was) = next;
+    /// Whether a fire time that has come starts if a worker is free now, or one after it that has, with
+    /// a run that ends now: as the judge decides it.
+    fn is_started(&self, come: Come<'_>, run: Option<Busy>, now: Now) -> bool {
+        let Come { fire, follows, busy } = come;
         if self.misfire != Misfire::Skip || !(self.timetable.goes_on_by_itself() || self.asks) {
             return true;
         }
-        let follows = self.follows.filter(|_| is_as_it_was);
-        if !self.timetable.is_missed(next, follows, now).unwrap_or(true) {
+        if !self.timetable.is_missed(fire, follows, now).unwrap_or(true) {
             return true;
         }
-        let earlier = self.busy.iter().filter(|_| is_as_it_was).copied();
-        let runs: Vec<Busy> = earlier.chain(busy).collect();
-        let walk = Walk::new((&self.timetable, self.overlap), Some(next), SkipReason::Misfire);
+        let runs: Vec<Busy> = busy.iter().copied().chain(run).collect();
+        let walk = Walk::new((&self.timetable, self.overlap), Some(fire), SkipReason::Misfire);
         let walk = walk.joined(true).past(&runs, Limit::UpTo(now));
         walk.is_ok_and(|walk| walk.starts(self.misfire, now))
     }

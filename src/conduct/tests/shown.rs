@@ -113,6 +113,33 @@ fn in_a_pause_with_an_end_what_starts_behind_it_is_shown() {
 }
 
 #[test]
+fn nothing_is_shown_behind_a_pause_that_ends_with_time_itself() {
+    for until in [DateTime::<Utc>::MAX_UTC, "2262-04-11T23:47:16Z".parse().unwrap()] {
+        for rule in [rate(1_000), cron("* * * * * *"), delay(1_000), once(1_000)] {
+            let mut stage = Stage::new();
+            let control = stage.task(rule.clone(), Policy::default(), |_| ok(0));
+            stage.until(500);
+            control.pause(None, Some(until)).unwrap();
+            stage.until(1_500);
+            let shown = control.snapshot();
+            assert!(shown.next.is_none_or(|next| next > start() + s(9_000_000)), "{rule}");
+            assert!(shown.would_run_at.is_some(), "{rule}");
+        }
+    }
+}
+
+#[test]
+fn a_pause_that_was_over_when_it_began_is_none() {
+    let mut stage = Stage::new();
+    let control = stage.task(rate(1_000), Policy::default(), |_| ok(0));
+    stage.until(500);
+    for until in [start() - s(9_000_000), DateTime::<Utc>::MIN_UTC, start() + ms(500)] {
+        control.pause(None, Some(until)).unwrap();
+        assert_eq!(next(&control), Some(1.0));
+    }
+}
+
+#[test]
 fn what_a_trigger_gives_behind_a_pause_is_not_known_and_not_asked() {
     let mut stage = Stage::new();
     let trigger = Arc::new(Seconds::default());
