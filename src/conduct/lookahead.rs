@@ -111,6 +111,7 @@ impl Ahead {
             return None;
         }
         if how.paused_until.is_some() || !next.due.is_reached(now) {
+            let next = self.not_overtaken(&timetable, next, now)?;
             return Some(next.due.as_wall(now).max(earliest));
         }
         // What comes after those that were passed over waits behind nothing.
@@ -125,7 +126,28 @@ impl Ahead {
             _ => {}
         }
         let later = timetable.upcoming(next, Limit::UpTo(now))?;
-        Some(later.due.as_wall(now))
+        Some(self.not_overtaken(&timetable, later, now)?.due.as_wall(now))
+    }
+
+    /// The first fire time from one on that is not missed when it comes: by its jitter a later one may
+    /// come before it.
+    fn not_overtaken(
+        &self,
+        timetable: &Timetable,
+        mut next: FireTime,
+        now: Now,
+    ) -> Option<FireTime> {
+        if timetable.jitter.is_zero() || self.misfire != Misfire::Skip {
+            return Some(next);
+        }
+        for _ in 0..JITTER_WALK_MAX {
+            let then = Now { tick: next.due.as_tick(now), wall: next.due.as_wall(now) };
+            if !timetable.next_has_come(next, Duration::ZERO, then).ok()? {
+                return Some(next);
+            }
+            next = timetable.upcoming(next, Limit::UpTo(then))?;
+        }
+        None
     }
 
     fn first(&self, timetable: &mut Timetable, is_renewed: bool, now: Now) -> Option<FireTime> {

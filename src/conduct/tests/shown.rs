@@ -6,6 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use chrono::DateTime;
 use chrono::Utc;
+use scheduler_core::Clock;
+use scheduler_core::Tick;
 use scheduler_core::Trigger;
 use scheduler_core::TriggerContext;
 
@@ -15,6 +17,7 @@ use crate::conduct::Misfire;
 use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Rule;
+use crate::observe::Event;
 use crate::run::Cause;
 use crate::run::Run;
 
@@ -109,6 +112,32 @@ fn in_a_pause_with_an_end_what_starts_behind_it_is_shown() {
         play(once(2_000), 4.5);
         play(once(6_000), 6.0);
         play(rate(4_500), 4.5);
+    }
+}
+
+#[test]
+fn what_a_later_one_overtakes_by_its_jitter_is_shown_if_it_starts() {
+    for (misfire, rule) in [Misfire::Skip, Misfire::RunOnce, Misfire::CatchUp]
+        .into_iter()
+        .flat_map(|misfire| [rate(1_000), cron("* * * * * *")].map(|rule| (misfire, rule)))
+    {
+        let mut stage = Stage::new();
+        let policy = Policy { misfire, jitter: s(5), ..Policy::default() };
+        let control = stage.task(rule.clone(), policy, |_| ok(0));
+        for _ in 0..30 {
+            let shown = control.snapshot().next.unwrap();
+            stage.log.events.lock().unwrap().clear();
+            let at = (shown - start()).num_nanoseconds().unwrap().unsigned_abs();
+            stage.until(at / 1_000_000);
+            stage.clock.advance_to(Tick::from_nanos(at).max(stage.clock.now()));
+            stage.settle();
+            let events = stage.log.events.lock().unwrap();
+            let started = events.iter().find_map(|event| match event {
+                Event::RunStarted { run, .. } => Some(run.started_at()),
+                _ => None,
+            });
+            assert_eq!(started, Some(shown), "{rule} {misfire:?}");
+        }
     }
 }
 
