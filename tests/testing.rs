@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use scheduler::Attribute;
 use scheduler::Event;
+use scheduler::Pause;
 use scheduler::Run;
 use scheduler::Schedule;
 use scheduler::Scheduler;
@@ -290,6 +291,24 @@ fn controls_are_the_real_ones() {
     panics("`work` has no next run: it is cancelled", move || {
         let _ = sim.next("work");
     });
+}
+
+#[test]
+fn what_starts_behind_a_pause_is_shown_before() {
+    for (schedule, expected) in [
+        (Schedule::once("10s"), "2026-01-01T00:01:00Z"),
+        (Schedule::fixed_delay("45s"), "2026-01-01T00:01:45Z"),
+        (Schedule::fixed_rate("45s"), "2026-01-01T00:01:30Z"),
+    ] {
+        let mut sim = closure(schedule);
+        sim.advance(secs(5));
+        let minute = "2026-01-01T00:01:00Z".parse().expect("an instant");
+        sim.control("work").pause_with(&Pause::new().until(minute)).expect("it has not ended");
+        for _ in 0..2 {
+            assert_eq!(sim.next("work").to_string(), expected);
+            sim.advance(secs(50));
+        }
+    }
 }
 
 #[test]

@@ -164,9 +164,9 @@ impl Conductor {
             let waits = course.again_at.is_some();
             if !waits && self.attempt_over(&mut state, seat, &mut tale, now) {
                 let left = state.take_beside(number);
-                let lead = state.lead_to_end();
+                let (lead, next) = (state.lead_to_end(), tale.outlook(self, &state, now));
                 drop(state);
-                tale.out(self, None, now);
+                tale.out(self, next, now);
                 drop(left);
                 lead.iter().for_each(TaskHandle::renew);
                 return None;
@@ -174,12 +174,13 @@ impl Conductor {
         }
         let is_called_off =
             state.end.is_some() || state.course(seat).is_some_and(|course| course.is_called_off);
+        let mut left = None;
         if is_called_off {
             state = self.give_up(state, seat, &mut tale, now);
+            left = state.take_beside(number);
         }
         let paused = state.wishes.paused_until();
         let due = match state.beside_mut(number) {
-            _ if is_called_off => None,
             None => None,
             Some(beside) => match &beside.course {
                 None if beside.cause == Cause::Manual => Some(Due::Tick(beside.since)),
@@ -187,8 +188,10 @@ impl Conductor {
                 Some(course) => paused.or(course.again_at.map(Due::Tick)),
             },
         };
+        let next = tale.outlook(self, &state, now);
         drop(state);
-        tale.out(self, due, now);
+        tale.out(self, next, now);
+        drop(left);
         due
     }
 }

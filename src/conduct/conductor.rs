@@ -14,6 +14,7 @@ use scheduler_core::Pace;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Task;
 use scheduler_core::TaskHandle;
+use scheduler_core::WallTime;
 
 use crate::sync::Mutex;
 use crate::sync::MutexGuard;
@@ -26,6 +27,7 @@ use super::control_error::SubmitError;
 use super::judge::Ended;
 use super::judge::Judge;
 use super::judge::Skip;
+use super::outlook::Outlook;
 use super::policy::Policy;
 use super::rule::Rule;
 use super::state::NewRule;
@@ -248,14 +250,15 @@ impl Conductor {
         let last = Ended { began: from, at: now, resumed };
         let judged = |judge: &mut Judge| first.and_then(|()| judge.ended_beside(&last));
         state = self.judged(state, tale, now, judged);
-        let pending = state.judge.as_ref().and_then(|judge| judge.pending());
+        let (outlook, rule) = (Outlook::of(self, &state, now), Arc::clone(&state.facts.rule));
+        drop(state);
         tale.tell(Event::Rescheduled {
             task: Arc::clone(&self.name),
-            rule: Arc::clone(&state.facts.rule),
-            next: pending.map(|fire| fire.due.as_wall(now).to_utc()),
+            rule,
+            next: outlook.next(now).map(WallTime::to_utc),
             at: now.wall.to_utc(),
         });
-        state
+        self.lock()
     }
 
     fn answer(&self, asked: &Asked<'_>) -> Option<Due> {
@@ -287,8 +290,9 @@ impl Conductor {
             }
         };
         let (state, due) = self.plan(state, &mut tale, now);
+        let next = tale.outlook(self, &state, now);
         drop(state);
-        tale.out(self, due, now);
+        tale.out(self, next, now);
         due
     }
 

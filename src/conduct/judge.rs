@@ -11,6 +11,7 @@ use scheduler_core::Due;
 use scheduler_core::Failure;
 use scheduler_core::Now;
 
+use super::lookahead::Ahead;
 use super::meanwhile::Busy;
 use super::meanwhile::Runs;
 use super::meanwhile::Walk;
@@ -20,7 +21,6 @@ use super::policy::Misfire;
 use super::policy::Overlap;
 use super::policy::Policy;
 use super::timetable::FireTime;
-use super::timetable::MISSED_AFTER;
 use super::timetable::Timetable;
 use super::timetable::late;
 use super::timetable::wall_of;
@@ -116,9 +116,10 @@ impl Judge {
         self.pending
     }
 
-    /// Its timetable, for a look ahead.
-    pub(super) fn sketch(&self) -> Timetable {
-        self.timetable.sketch()
+    /// What is known of it, for a look ahead.
+    pub(super) fn ahead(&self) -> Ahead {
+        let policy = (self.overlap, self.misfire);
+        Ahead::of(&self.timetable, policy, (self.pending, self.follows), self.busy.all())
     }
 
     /// Takes a task up.
@@ -318,11 +319,7 @@ impl Judge {
         if self.missed_until.is_some_and(|until| Limit::UpTo(until).is_after(fire.due)) {
             return Ok(true);
         }
-        let mut late = late(fire.due, now);
-        if let Some(before) = self.follows {
-            late = late.min(now.tick.since(before.to.tick));
-        }
-        Ok(late > MISSED_AFTER || self.timetable.next_has_come(fire, late, now)?)
+        self.timetable.is_missed(fire, self.follows, now)
     }
 
     /// Decides about a fire time that was missed, and those after it.
@@ -331,12 +328,7 @@ impl Judge {
         let walk = Walk::new(rule, Some(fire), SkipReason::Misfire);
         let walk = walk.joined(true).past(self.busy.all(), limit)?;
         self.missed_until = walk.is_cut().then_some(now);
-        let starts = !walk.is_cut()
-            && walk.latest().is_some_and(|(latest, follows)| {
-                let is_now = !Limit::Before(now).is_after(latest.due);
-                let is_in_time = |run: Busy| now.tick.since(run.to.tick) <= MISSED_AFTER;
-                self.misfire == Misfire::RunOnce || is_now || follows.is_some_and(is_in_time)
-            });
+        let starts = !walk.is_cut() && walk.starts(self.misfire, now);
         let (next, skips) = if starts { walk.up_to_latest(limit) } else { walk.all(limit) };
         (self.pending, self.follows) = (next, None);
         self.busy.forget_before(self.pending);

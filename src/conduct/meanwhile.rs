@@ -8,9 +8,12 @@ use scheduler_core::Now;
 use super::judge::Skip;
 use super::passing::Limit;
 use super::passing::Passed;
+use super::policy::Misfire;
 use super::policy::Overlap;
 use super::timetable::FireTime;
+use super::timetable::MISSED_AFTER;
 use super::timetable::Timetable;
+use super::timetable::late;
 use crate::observe::SkipReason;
 
 /// A time during which a run was in progress, without its two ends.
@@ -81,6 +84,23 @@ impl Runs {
 
     pub(super) fn clear(&mut self) {
         self.0.clear();
+    }
+}
+
+impl Timetable {
+    /// Whether a fire time that is due was missed; behind a run it was to follow it has waited since the
+    /// end of that.
+    pub(super) fn is_missed(
+        &self,
+        fire: FireTime,
+        follows: Option<Busy>,
+        now: Now,
+    ) -> Result<bool, Failure> {
+        let mut late = late(fire.due, now);
+        if let Some(before) = follows {
+            late = late.min(now.tick.since(before.to.tick));
+        }
+        Ok(late > MISSED_AFTER || self.next_has_come(fire, late, now)?)
     }
 }
 
@@ -178,9 +198,13 @@ impl<'a> Walk<'a> {
         self.is_cut
     }
 
-    /// The latest fire time that may still run, and the run that it was to follow.
-    pub(super) fn latest(&self) -> Option<(FireTime, Option<Busy>)> {
-        self.held.map(|held| (held.fire, held.follows))
+    /// Whether the latest starts now, having been missed.
+    pub(super) fn starts(&self, misfire: Misfire, now: Now) -> bool {
+        self.held.is_some_and(|Held { fire, follows, .. }| {
+            let is_now = !Limit::Before(now).is_after(fire.due);
+            let is_in_time = |run: Busy| now.tick.since(run.to.tick) <= MISSED_AFTER;
+            misfire == Misfire::RunOnce || is_now || follows.is_some_and(is_in_time)
+        })
     }
 
     /// Lets the latest run: what came after it is not decided, if it can be asked for again.

@@ -9,7 +9,7 @@
 //! | layer | files | knows | never |
 //! |---|---|---|---|
 //! | core | `rule`, `policy`, `chance`, `timetable`, `passing`, `lookahead`, `meanwhile`, `judge`, `belated` | fire times, policies | a clock, a lock, a run |
-//! | shell | `conductor`, `state`, `tale`, `start`, `future`, `finish`, `beside` | the lock, runs, events | decides about fire times |
+//! | shell | `conductor`, `state`, `outlook`, `tale`, `start`, `future`, `finish`, `beside` | the lock, runs, events | decides about fire times |
 //! | control | `control`, `control_error`, `snapshot` | wishes, and what is shown | starts anything by itself |
 //!
 //! # The policies, and what happens where two meet
@@ -94,6 +94,7 @@ mod lookahead;
 mod meanwhile;
 #[cfg(feature = "bench")]
 mod measure;
+mod outlook;
 mod passing;
 mod policy;
 mod rule;

@@ -345,7 +345,7 @@ impl Wishes {
 }
 
 impl Pause {
-    fn end(&self) -> Due {
+    pub(super) fn end(&self) -> Due {
         self.until.map_or(Due::NEVER, |until| Due::Wall(until.into()))
     }
 
@@ -353,7 +353,7 @@ impl Pause {
     ///
     /// The wall clock may have been set meanwhile, or the machine suspended: then that is the later of
     /// the two instants that are possible by the monotonic clock. What came in a pause is never replayed.
-    fn ended(&self, now: Now) -> Now {
+    pub(super) fn ended(&self, now: Now) -> Now {
         let Some(until) = self.until else { return now };
         // One that is over when it begins is a pause nevertheless.
         let wall = WallTime::from(until).max(self.said.wall);

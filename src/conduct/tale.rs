@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-use scheduler_core::Due;
 use scheduler_core::Now;
 use scheduler_core::TaskHandle;
+use scheduler_core::WallTime;
 
 use super::conductor::Conductor;
 use super::judge::Judge;
 use super::judge::Skip;
+use super::outlook::Outlook;
 use super::rule::Rule;
 use super::state::Beside;
 use super::state::State;
@@ -29,7 +30,7 @@ pub(super) struct Tale(Option<Box<Left>>);
 #[derive(Default)]
 struct Left {
     events: Vec<Event>,
-    /// Told before the end of the task, which it may lead to, with the next due time.
+    /// Told before the end of the task, which it may lead to, with the next start.
     finished: Option<Finished>,
     ended: Option<TaskState>,
     /// Who waits for the end of a run.
@@ -109,8 +110,19 @@ impl Tale {
         }
     }
 
+    /// What the end of a run is told with, when that is to be told.
+    pub(super) fn outlook(
+        &self,
+        conductor: &Conductor,
+        state: &State,
+        now: Now,
+    ) -> Option<Outlook> {
+        let left = self.0.as_ref()?;
+        left.finished.as_ref().map(|_| Outlook::of(conductor, state, now))
+    }
+
     /// Tells everything, and drops what is left. Not to be called under the lock.
-    pub(super) fn out(self, conductor: &Conductor, next: Option<Due>, now: Now) {
+    pub(super) fn out(self, conductor: &Conductor, next: Option<Outlook>, now: Now) {
         if let Some(left) = self.0 {
             left.out(conductor, next, now);
         }
@@ -118,10 +130,10 @@ impl Tale {
 }
 
 impl Left {
-    fn out(self, conductor: &Conductor, next: Option<Due>, now: Now) {
+    fn out(self, conductor: &Conductor, next: Option<Outlook>, now: Now) {
         let (bus, at) = (&conductor.bus, now.wall.to_utc());
         if let Some(Finished { run, outcome, took, streak }) = self.finished {
-            let next = next.filter(|due| *due != Due::NEVER).map(|due| due.as_wall(now).to_utc());
+            let next = next.and_then(|outlook| outlook.next(now)).map(WallTime::to_utc);
             bus.emit(Event::RunFinished { run, outcome, took, next, streak, at });
         }
         for event in self.events {

@@ -63,10 +63,10 @@ pub(super) enum Times {
     Once {
         delay: Duration,
     },
-    /// And when the task was taken up.
+    /// And when the task was taken up. A look ahead holds its times, too, and has none of them served.
     Calendar {
         trigger: Arc<CronTrigger>,
-        times: FireTimes,
+        times: Arc<FireTimes>,
         since: Now,
     },
     Trigger(FireTimes),
@@ -87,7 +87,7 @@ impl Timetable {
         let times = match rule {
             Rule::Cron(trigger) => Times::Calendar {
                 trigger: Arc::clone(trigger),
-                times: FireTimes::new(Held(Arc::clone(trigger))),
+                times: Arc::new(FireTimes::new(Held(Arc::clone(trigger)))),
                 since: Now { tick: Tick::ZERO, wall: WallTime::from_nanos(0) },
             },
             Rule::FixedRate { period, initial_delay } => {
@@ -240,7 +240,7 @@ impl Timetable {
         let times = match &self.times {
             // It has come, though its jitter may not be over.
             _ if pending.at.is_reached(now) => return pending,
-            Times::Calendar { times, .. } => times,
+            Times::Calendar { times, .. } => &**times,
             Times::Trigger(times) if is_set_back => times,
             _ => return pending,
         };

@@ -80,7 +80,8 @@ pub enum Event {
         outcome: Outcome,
         /// How long it took, by the monotonic clock, with the waits between attempts.
         took: Duration,
-        /// When the task is due next; none when it has ended.
+        /// When the next run of the task starts, as
+        /// [`TaskSnapshot::next`](crate::TaskSnapshot::next) says it; none when it has ended.
         next: Option<DateTime<Utc>>,
         /// How many runs of the task in a row have failed, this one included; 0 after a success.
         streak: u64,
@@ -124,7 +125,7 @@ pub enum Event {
         task: Arc<str>,
         /// The new rule, as people read it.
         rule: Arc<str>,
-        /// When it is due next.
+        /// When its next run starts; none while it is paused without an end.
         next: Option<DateTime<Utc>>,
         /// When.
         at: DateTime<Utc>,

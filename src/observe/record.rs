@@ -301,9 +301,11 @@ pub struct TaskSnapshot {
     pub paused_since: Option<DateTime<Utc>>,
     /// When it goes on by itself, where it is paused until then.
     pub paused_until: Option<DateTime<Utc>>,
-    /// When the next run starts; none while it is paused without an end, and when it has ended.
+    /// When the next run starts if nobody does anything, and a run in progress is over by then; none while
+    /// it is paused without an end, and when it has ended. None also where it is not known: it follows the
+    /// run in progress, whenever that ends, or only a custom trigger will say.
     pub next: Option<DateTime<Utc>>,
-    /// When the next run would start if the task were resumed now; only while it is paused.
+    /// What `next` would be if the task were resumed now; only while it is paused.
     pub would_run_at: Option<DateTime<Utc>>,
     /// How many runs are in progress.
     pub running: usize,

@@ -295,7 +295,8 @@ impl Sim {
     ///
     /// # Panics
     ///
-    /// When it does not: it is paused, or has ended; [`snapshot`](Self::snapshot) tells that.
+    /// When it does not, or nobody can know: it is paused without an end, has ended, or waits for the end of a run;
+    /// [`snapshot`](Self::snapshot) tells that.
     #[must_use]
     #[track_caller]
     pub fn next(&self, task: &str) -> Moment {

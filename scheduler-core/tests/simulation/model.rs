@@ -36,8 +36,12 @@ impl Model {
         let (mut surfaced, mut asked) = (0, 0);
         while self.state <= RunState::ShuttingDown {
             self.look(now);
-            // Who asks them gets its task when all are back.
-            asked += self.come_back(now);
+            // Who asks them looks once more when all are back.
+            let back = self.come_back(now);
+            if back > 0 {
+                asked += back;
+                self.look(now);
+            }
             let is_due = |task: &Task| task.is_queued() && task.turn.is_reached(now);
             let due = (0..self.tasks.len()).filter(|id| is_due(&self.tasks[*id]));
             let first = due.min_by_key(|id| (self.tasks[*id].turn.key(now), *id));

@@ -6,6 +6,8 @@ use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 use std::time::Duration;
 
+use chrono::TimeDelta;
+
 use super::plan::Op;
 use super::plan::Plan;
 use super::plan::Spec;
@@ -17,6 +19,7 @@ use crate::conduct::Policy;
 use crate::conduct::Rule;
 use crate::observe::Event;
 use crate::observe::SkipReason;
+use crate::observe::TaskSnapshot;
 
 /// How many seeds run unless `SCHEDULER_SIM_SEEDS` says otherwise: some seconds in debug.
 const SEEDS: u64 = 3_000;
@@ -31,6 +34,8 @@ struct Played {
     skips: u64,
     failures: u64,
     ops: u64,
+    /// How many starts were as shown before.
+    shown: u64,
 }
 
 fn play(plan: &Plan, plant: Plant) -> Result<Played, String> {
@@ -68,6 +73,7 @@ fn sum_of(world: &World, plan: &Plan) -> Played {
         sum.starts += tally.starts;
         sum.skips += tally.counters.skipped();
         sum.failures += tally.counters.failures();
+        sum.shown += lock(&player.judge).announced.kept;
     }
     sum
 }
@@ -155,9 +161,10 @@ fn every_seed_keeps_every_invariant() {
         sum.skips += played.skips;
         sum.failures += played.failures;
         sum.ops += played.ops;
+        sum.shown += played.shown;
     }
     eprintln!("{count} seeds: {sum:?}; 0 lost, 0 twice, 0 early, 0 overlapping");
-    assert!(count < 100 || sum.starts > 0 && sum.skips > 0 && sum.failures > 0);
+    assert!(count < 100 || sum.starts > 0 && sum.skips > 0 && sum.failures > 0 && sum.shown > 0);
 }
 
 /// A bug is found when one of a few seeds fails.
@@ -176,6 +183,33 @@ fn check_told(what: &str, taken_for: fn(&Spec) -> (Rule, Policy)) {
         faults.iter().any(|fault| fault.contains(what)),
         "nobody notices `{what}`: {faults:#?}"
     );
+}
+
+/// The same of what is shown.
+fn check_seen(what: &str, shown: fn(&mut TaskSnapshot)) {
+    let plant = Plant { shown, ..Plant::NONE };
+    let found = (0..300).any(|seed| play(&Plan::draw(seed), plant).is_err());
+    assert!(found, "nobody notices {what}");
+}
+
+#[test]
+fn what_is_shown_and_does_not_come_is_found() {
+    check_seen("the end of a pause as the next start", |shown| {
+        shown.next = shown.paused_until.or(shown.next);
+    });
+    check_seen("a pause with an end as one without", |shown| {
+        shown.next = shown.next.filter(|_| !shown.is_paused);
+    });
+    check_seen("the next start of a busy task as that of the run in progress", |shown| {
+        shown.next = shown.running_since.or(shown.next);
+    });
+    check_seen("what comes during a run, and later than it does", |shown| {
+        let is_busy = shown.running > 0;
+        shown.next = shown.next.map(|at| if is_busy { at + TimeDelta::nanoseconds(1) } else { at });
+    });
+    check_seen("what a pause has passed over as what would run", |shown| {
+        shown.would_run_at = shown.would_run_at.and(shown.paused_since);
+    });
 }
 
 /// The rule whose fire times come one nanosecond later.

@@ -7,6 +7,7 @@ use chrono::Utc;
 use scheduler_core::ManualClock;
 use scheduler_core::Now;
 
+use super::announced::Announced;
 use super::runs::Act;
 use super::runs::Live;
 use super::runs::Tally;
@@ -51,10 +52,7 @@ pub(super) struct Judge {
     /// Which rule is still gone by meanwhile, and when it was replaced; none when the clock was set back
     /// since.
     outgoing: Option<(usize, Now)>,
-    /// What the snapshot shows as the next start, as long as nobody does anything.
-    announced: Option<DateTime<Utc>>,
-    /// Whether that was the time at which it was shown.
-    is_late_one: bool,
+    pub(super) announced: Announced,
     pub(super) tally: Tally,
     pub(super) fault: Option<String>,
 }
@@ -79,8 +77,7 @@ impl Judge {
             manual_runs_wanted: 0,
             is_rule_wanted: false,
             outgoing: None,
-            announced: None,
-            is_late_one: false,
+            announced: Announced::default(),
             tally: Tally::default(),
             fault: None,
         }
@@ -114,6 +111,7 @@ impl Judge {
                 if self.is_paused {
                     return Err("an attempt begins in a pause".to_owned());
                 }
+                self.announced.attempt_begins(run.due(), wall(now))?;
                 self.live(run)?.again(run.attempt(), now)
             }
             Event::AttemptFailed { run, next_attempt_in, .. } => {
@@ -124,7 +122,7 @@ impl Judge {
                 let policy = self.policy;
                 self.live(run)?.is_asked_to_stop(*why, &policy, now)
             }
-            Event::RunFinished { run, outcome, took, streak, .. } => {
+            Event::RunFinished { run, outcome, took, next, streak, .. } => {
                 let mut live = self.leave(run)?;
                 if self.has_failed || self.end.is_some() {
                     live.has_no_further_attempt();
@@ -136,7 +134,8 @@ impl Judge {
                 }
                 self.has_failed |= outcome.is_failure() && self.policy.on_error == OnError::Stop;
                 let expected = (live.took(now), self.tally.streak);
-                holds(expected == (*took, *streak), || format!("expected {expected:?}"))
+                holds(expected == (*took, *streak), || format!("expected {expected:?}"))?;
+                self.is_announced(*next, now)
             }
             Event::Skipped { reason, fire_time, count, .. } => {
                 self.skipped(*reason, *fire_time, *count, now)
@@ -152,10 +151,11 @@ impl Judge {
                 holds(std::mem::take(&mut self.is_paused), || "it was not paused".to_owned())
             }
             Event::TaskEnded { state, .. } => self.ended(*state),
-            Event::Rescheduled { .. } => {
+            Event::Rescheduled { next, .. } => {
                 let is_wanted = std::mem::take(&mut self.is_rule_wanted);
                 holds(is_wanted, || "nobody wanted another rule".to_owned())?;
-                self.rule_is_over()
+                self.rule_is_over()?;
+                self.is_announced(*next, now)
             }
             other => Err(format!("{other:?} is not expected")),
         }
@@ -190,7 +190,8 @@ impl Judge {
         self.live.push(Live::new(run, self.rule, now));
         if run.cause() == Cause::Manual {
             holds(self.manual_runs_wanted > 0, || "nobody wanted it".to_owned())?;
-            (self.manual_runs_wanted, self.announced) = (self.manual_runs_wanted - 1, None);
+            self.manual_runs_wanted -= 1;
+            self.announced.forget();
             return Ok(());
         }
         holds(!self.is_paused, || "a run of the schedule in a pause".to_owned())?;
@@ -204,12 +205,7 @@ impl Judge {
         let expected = (wall(now) - due).to_std().unwrap_or_default();
         holds(late == expected, || format!("it is {expected:?} late"))?;
         self.is_not_passed_over(due, late, now)?;
-        if let Some(announced) = self.announced.take() {
-            // Late ones are shown as due now: they wait for a worker.
-            let kept_until = self.times.kept_until().max(announced);
-            let is_shown = due == announced || due <= kept_until && self.is_late_one;
-            holds(is_shown, || format!("{announced} was shown as next"))?;
-        }
+        self.announced.starts(due, self.times.kept_until(), wall(now))?;
         self.times.start(fire, now, is_alone)
     }
 
@@ -226,7 +222,8 @@ impl Judge {
     }
 
     fn skipped(&mut self, why: SkipReason, fire: DateTime<Utc>, count: u64, now: &Now) -> Answer {
-        self.announced = None;
+        let begins_anew = !self.times.goes_on_by_itself();
+        self.announced.skipped(why, begins_anew, wall(now));
         let counters = &mut self.tally.counters;
         let (counter, may_be) = match why {
             SkipReason::Overlap => {
@@ -280,14 +277,16 @@ impl Judge {
         }
     }
 
-    /// Somebody does something, so that what was announced may not come.
-    pub(super) fn disturb(&mut self) {
-        self.announced = None;
+    /// Somebody resumes the task, of which it was shown what would come then.
+    pub(super) fn will_resume(&mut self, would_run_at: Option<DateTime<Utc>>) {
+        let now = wall(&self.now());
+        self.announced.show(would_run_at, now, None);
+        self.announced.is_of_attempt(self.waits_for_attempt());
     }
 
     /// The wall clock is set, forward or back.
     pub(super) fn clock_set(&mut self) {
-        self.disturb();
+        self.announced.clock_is_set();
         self.resumed_at = None;
     }
 
@@ -322,6 +321,25 @@ impl Judge {
         self.old_times.push(std::mem::replace(&mut self.times, times));
     }
 
+    /// Whether the next start is another attempt, as far as can be told.
+    fn waits_for_attempt(&self) -> bool {
+        let is_alone = self.policy.overlap != Overlap::Allow;
+        is_alone && self.live.iter().any(Live::is_waiting)
+    }
+
+    /// It is said when the next run starts.
+    fn is_announced(&mut self, next: Option<DateTime<Utc>>, now: &Now) -> Answer {
+        let is_over = self.end.is_some() || self.is_cancelled || self.has_failed;
+        let is_waiting = self.live.iter().any(Live::is_waiting);
+        let is_unclear = is_waiting && !self.waits_for_attempt();
+        let next = next.filter(|_| !is_over && !is_unclear);
+        self.announced.show(next, wall(now), self.paused_until.filter(|_| self.is_paused));
+        self.announced.is_of_attempt(self.waits_for_attempt());
+        let is_held_up = self.is_paused && self.paused_until.is_none();
+        let is_known = self.live.is_empty() && !is_over && !is_held_up && !self.times.are_over();
+        holds(!is_known || next.is_some(), || "no next run".to_owned())
+    }
+
     pub(super) fn clock_set_back(&mut self, before: DateTime<Utc>) {
         let now = self.now();
         self.outgoing = None;
@@ -342,6 +360,10 @@ impl Judge {
         let (now, jitter) = (self.now(), self.policy.jitter);
         if self.end.is_some() {
             return;
+        }
+        if self.live.is_empty() && !self.is_cancelled && !self.has_failed {
+            let answer = self.announced.rests(wall(&now));
+            self.note("at rest", answer);
         }
         if self.live.iter().all(|live| !live.is_waiting()) {
             let is_over = self.is_cancelled || self.has_failed || self.times.are_over();
@@ -382,10 +404,9 @@ impl Judge {
             let answer = holds(state == end && next.is_none(), || format!("{state:?} {next:?}"));
             self.note("the snapshot", answer);
         }
-        let is_known = self.live.is_empty() && !is_over && !self.is_paused;
-        self.announced = shown.next.filter(|_| is_known);
-        self.is_late_one = self.announced == Some(wall(&self.now()));
-        let answer = holds(!is_known || shown.next.is_some(), || "no next run".to_owned());
+        self.announced.is_seen();
+        let now = self.now();
+        let answer = self.is_announced(shown.next, &now);
         self.note("the snapshot", answer);
     }
 }

@@ -13,7 +13,8 @@
 //! * *nothing overlapping*, unless `allow`;
 //! * a pause starts no run of the schedule, an end none at all;
 //! * attempts, waits, time limits, outcomes, streaks and counters are those of what was played;
-//! * what the snapshot shows as next is what comes.
+//! * what the snapshot and the end of a run show as next is what comes, if nobody does anything; so does what would
+//!   come if the task were resumed.
 //!
 //! Where everything is known beforehand, `reference` says exactly what happens, and the events must be
 //! that, one by one.
@@ -24,6 +25,7 @@
 //! | `plan` | what a seed stands for |
 //! | `times` | the fire times of one rule, and which of them are decided |
 //! | `judge` | what holds for one task |
+//! | `announced` | what was shown as next, and whether it comes |
 //! | `runs` | what holds for its runs in progress |
 //! | `world` | clock, workers, tasks: plays a plan |
 //! | `pace` | how long each run of a duel takes |
@@ -42,6 +44,7 @@
 //! Not at all. `SCHEDULER_SIM_SEEDS=100000 cargo test --release --lib simulation -- --nocapture` plays
 //! more seeds, and `SCHEDULER_SIM_SEED=7` one.
 
+mod announced;
 mod campaign;
 mod duel;
 mod judge;

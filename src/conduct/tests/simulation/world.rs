@@ -37,6 +37,7 @@ use crate::conduct::Rule;
 use crate::inject::Call;
 use crate::observe::BusBuilder;
 use crate::observe::Event;
+use crate::observe::TaskSnapshot;
 use crate::run::Run;
 use crate::run::TaskError;
 use crate::run::TaskResult;
@@ -61,6 +62,7 @@ pub(super) struct World {
 pub(super) struct Player {
     pub(super) control: Control,
     pub(super) judge: Arc<Mutex<Judge>>,
+    shown: fn(&mut TaskSnapshot),
 }
 
 /// What judges hear, and what they take tasks for. For bugs that are planted.
@@ -70,11 +72,13 @@ pub(super) struct Plant {
     pub(super) told: fn(&Event) -> usize,
     /// By which rule and policy a task is to go.
     pub(super) taken_for: fn(&Spec) -> (Rule, Policy),
+    /// What a snapshot shows.
+    pub(super) shown: fn(&mut TaskSnapshot),
 }
 
 impl Plant {
     pub(super) const NONE: Self =
-        Self { told: |_| 1, taken_for: |spec| (spec.rule.clone(), spec.policy) };
+        Self { told: |_| 1, taken_for: |spec| (spec.rule.clone(), spec.policy), shown: |_| {} };
 }
 
 pub(super) fn lock(judge: &Mutex<Judge>) -> MutexGuard<'_, Judge> {
@@ -123,7 +127,7 @@ impl World {
             bus: Arc::new(bus.expect("no thread is needed")),
         };
         let control = Conductor::start(parts).expect("the pool takes tasks");
-        self.tasks.push(Player { control, judge });
+        self.tasks.push(Player { control, judge, shown: self.plant.shown });
         self.refresh();
     }
 
@@ -322,12 +326,17 @@ impl Player {
     fn perform(&self, op: &Op, wall: DateTime<Utc>) {
         let (control, has_ended) = (&self.control, lock(&self.judge).has_ended());
         let judge = || lock(&self.judge);
-        judge().disturb();
+        judge().announced.forget();
         match op {
             _ if has_ended => assert!(control.pause(None, None).unwrap_err().is_ended()),
             Op::Pause(_) => drop(control.pause(None, None)),
             Op::PauseFor(_, length) => drop(control.pause(None, Some(wall + *length))),
-            Op::Resume(_) => drop(control.resume()),
+            Op::Resume(_) => {
+                let mut shown = control.snapshot();
+                (self.shown)(&mut shown);
+                judge().will_resume(shown.would_run_at);
+                drop(control.resume());
+            }
             Op::CancelRun(_) => {
                 judge().will_call_off();
                 drop(control.cancel_run());
@@ -351,7 +360,8 @@ impl Player {
     }
 
     fn compare(&self) {
-        let shown = self.control.snapshot();
+        let mut shown = self.control.snapshot();
+        (self.shown)(&mut shown);
         lock(&self.judge).compare(&shown);
     }
 }
