@@ -22,6 +22,19 @@ pub(super) fn begin_unasked(misfire: Misfire, fire: FireTime, now: Now) -> Verdi
     if is_missed && misfire == Misfire::Skip { missed(fire) } else { start(fire) }
 }
 
+/// Whether one that waits would be skipped if a worker were there now.
+pub(super) fn would_be_skipped(
+    judge: Option<&Judge>,
+    misfire: Misfire,
+    fire: FireTime,
+    now: Now,
+) -> bool {
+    let judge = judge.filter(|judge| !judge.asks());
+    misfire == Misfire::Skip
+        && (late(fire.due, now) > MISSED_AFTER
+            || judge.is_some_and(|judge| has_come_after(judge.rule().0, fire, now)))
+}
+
 impl Judge {
     /// Decides about one that came before the pending one, or is that. Unless somebody has the pending one
     /// in his hands, its run may begin instead: so one begins, however late all are.

@@ -5,6 +5,7 @@ use scheduler_core::Due;
 use scheduler_core::Now;
 use scheduler_core::WallTime;
 
+use super::belated;
 use super::conductor::Conductor;
 use super::lookahead::Ahead;
 use super::lookahead::Circumstances;
@@ -49,8 +50,11 @@ impl Outlook {
         let mut resumed = state.wishes.resumed.clone();
         let pause = state.wishes.pause.as_ref().and_then(|pause| until(pause, &mut resumed, now));
         let new = state.wishes.rule.as_ref();
+        let (judge, misfire) = (state.judge.as_deref(), conductor.policy.misfire);
         let is_passed = |it: &Beside| {
-            it.cause == Cause::Schedule && resumed.iter().any(|at| it.since < at.tick)
+            it.cause == Cause::Schedule
+                && (resumed.iter().any(|at| it.since < at.tick)
+                    || belated::would_be_skipped(judge, misfire, it.fire, now))
         };
         let waits = |cause| {
             let waits = |it: &Beside| it.course.is_none() && it.cause == cause && !is_passed(it);
