@@ -1,4 +1,13 @@
 //! What holds for one task: it hears the events, is told of what others do, and finds what is wrong.
+//!
+//! # What this room is for
+//!
+//! Here is what follows from an event; `others` has what others do to the task, and what has to hold when all
+//! are through.
+//!
+//! # What it must never do
+//!
+//! Panic: it keeps the first thing that is wrong, and whoever plays the world asks for it.
 
 mod others;
 
