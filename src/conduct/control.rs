@@ -162,9 +162,9 @@ impl Control {
         let handles = state.handles();
         drop(state);
         let (task, at) = (Arc::clone(self.name()), now.wall.to_utc());
+        tale.tell(Event::Paused { task, note, until, at });
         tale.out(&self.conductor, None, now);
         handles.iter().for_each(TaskHandle::renew);
-        self.conductor.bus.emit(Event::Paused { task, note, until, at });
         Ok(())
     }
 

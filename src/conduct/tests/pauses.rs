@@ -285,3 +285,14 @@ fn a_one_time_task_that_was_paused_during_its_run_ends_with_it() {
         assert_eq!(stage.heard(), "start 1 | paused 1.5 | completed 2", "{how:?}");
     }
 }
+
+#[test]
+fn a_pause_that_ends_at_once_is_told_before_its_end() {
+    let mut stage = Stage::new();
+    let control = stage.task(rate(1_000), Policy::default(), |_| ok(0));
+    stage.until(500);
+    control.pause(None, Some(start() + ms(500))).unwrap();
+    stage.until(1_500);
+    assert_eq!(stage.heard(), "start 0 | paused 0.5 | resumed 0.5 | start 1");
+    assert!(!control.snapshot().is_paused);
+}

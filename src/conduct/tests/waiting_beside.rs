@@ -88,7 +88,7 @@ fn a_pause_in_which_it_came_by_is_not_over_for_it_when_another_one_begins() {
     assert_eq!(control.snapshot().counters.skipped_paused, 2);
     assert_eq!(
         stage.heard(),
-        "start 1 | paused 1 | resumed 3.5 | paused 1 | paused 2 | paused 3.5"
+        "start 1 | paused 1 | resumed 3.5 | paused 1 | paused 3.5 | paused 2"
     );
 }
 
