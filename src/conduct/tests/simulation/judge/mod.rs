@@ -257,10 +257,10 @@ impl Judge {
         let has_come = old.chain([&self.times]).any(has_come);
         holds(has_come, || "it is skipped early".to_owned())?;
         let passed = (fire, count, why);
-        let Err(why) = self.times.skip(passed, now, is_alone) else { return Ok(()) };
+        // What is told before another rule is gone by is of one before it, though both may have it.
         let mut old = self.old_times.iter_mut().rev().filter(|_| may_be_old);
         let is_old = old.any(|times| times.skip(passed, now, false).is_ok());
-        holds(is_old, || why)
+        if is_old { Ok(()) } else { self.times.skip(passed, now, is_alone) }
     }
 
     fn ended(&mut self, state: TaskState) -> Answer {
