@@ -257,10 +257,15 @@ impl Judge {
         let has_come = old.chain([&self.times]).any(has_come);
         holds(has_come, || "it is skipped early".to_owned())?;
         let passed = (fire, count, why);
-        // What is told before another rule is gone by is of one before it, though both may have it.
+        // Where the clock was set back, the new rule may have the same fire times ahead.
+        let of_this = match why {
+            SkipReason::Rescheduled => Err("no rule before this one has it".to_owned()),
+            _ => self.times.skip(passed, now, is_alone),
+        };
+        let Err(why) = of_this else { return Ok(()) };
         let mut old = self.old_times.iter_mut().rev().filter(|_| may_be_old);
         let is_old = old.any(|times| times.skip(passed, now, false).is_ok());
-        if is_old { Ok(()) } else { self.times.skip(passed, now, is_alone) }
+        holds(is_old, || why)
     }
 
     fn ended(&mut self, state: TaskState) -> Answer {
