@@ -136,7 +136,7 @@ impl<T: Clone> Future for Notice<T> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::Notice;
     use std::future::Future;
     use std::pin::pin;
@@ -177,9 +177,10 @@ mod tests {
         assert!(notice.lock().wakers.is_empty());
     }
 
-    struct Bell {
-        rung: AtomicU64,
-        panics: bool,
+    /// A waker that counts its calls, and may panic.
+    pub(crate) struct Bell {
+        pub(crate) rung: AtomicU64,
+        pub(crate) panics: bool,
     }
 
     impl Wake for Bell {

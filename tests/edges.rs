@@ -3,6 +3,8 @@
 //! What is expected is computed in numbers that are wide enough: a result that wraps, as it would without
 //! overflow checks, is another value.
 
+mod panics;
+
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::mpsc;
@@ -12,6 +14,7 @@ use std::time::Duration;
 use chrono::DateTime;
 use chrono::TimeDelta;
 use chrono::Utc;
+use panics::panics;
 use scheduler::ControlError;
 use scheduler::ManualClock;
 use scheduler::Pause;
@@ -80,15 +83,6 @@ fn sim(start: DateTime<Utc>, schedule: Schedule) -> Sim {
 
 fn today() -> DateTime<Utc> {
     moment("2026-01-01T00:00:00Z").instant()
-}
-
-#[track_caller]
-fn panics(expected: &str, act: impl FnOnce()) {
-    let payload =
-        std::panic::catch_unwind(std::panic::AssertUnwindSafe(act)).expect_err("it panics");
-    let text = payload.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or_default();
-    assert!(text.contains(expected), "{text}");
 }
 
 #[test]

@@ -1,10 +1,13 @@
 //! The simulation itself: time, workers, failures, controls, and what it refuses.
 
+mod panics;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use panics::panics;
 use scheduler::Attribute;
 use scheduler::Event;
 use scheduler::Pause;
@@ -36,15 +39,6 @@ fn not_annotated() {}
 
 fn closure(schedule: Schedule) -> Sim {
     Sim::at("2026-01-01T00:00:00Z").define("work", schedule, |_| {})
-}
-
-#[track_caller]
-fn panics(expected: &str, act: impl FnOnce()) {
-    let payload =
-        std::panic::catch_unwind(std::panic::AssertUnwindSafe(act)).expect_err("it panics");
-    let text = payload.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or_default();
-    assert!(text.contains(expected), "{text}");
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn planted_bugs_are_found() {
             check_found(plant, sampler);
         }
     }
-    // Three decisions are too few for a clock that is moved while a wait begins.
+    // The other sampler has not come upon this one in as many.
     check_found("L14", "random_schedules");
 }
 

@@ -9,7 +9,6 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Context;
 use std::task::Poll;
-use std::task::Wake;
 use std::task::Waker;
 use std::thread;
 
@@ -25,6 +24,7 @@ use crate::conduct::Rule;
 use crate::conduct::runs;
 #[cfg(feature = "tracing")]
 use crate::inject::Call;
+use crate::notice::tests::Bell;
 use crate::observe::TaskState;
 
 /// A trigger of every second that panics when it is dropped.
@@ -114,19 +114,6 @@ fn a_trigger_that_panics_when_it_is_shown_does_not_end_its_task() {
     stage.until(2_000);
     assert_eq!(stage.heard(), "start 0 | rule 0.5 | start 1.5");
     assert_eq!(&*control.snapshot().facts.rule, "a trigger that cannot be shown");
-}
-
-/// A waker that counts its calls, and may panic.
-struct Bell {
-    rung: AtomicU64,
-    panics: bool,
-}
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.rung.fetch_add(1, Relaxed);
-        assert!(!self.panics, "the bell");
-    }
 }
 
 #[test]
