@@ -1,7 +1,6 @@
 //! Fire times that were handed over to runs beside (`overlap = "allow"`), and found no worker at once: they
 //! may have been missed when one is there.
 
-use scheduler_core::Due;
 use scheduler_core::Failure;
 use scheduler_core::Now;
 
@@ -10,11 +9,34 @@ use super::judge::Judge;
 use super::judge::Skip;
 use super::judge::Verdict;
 use super::policy::Misfire;
+use super::state::Beside;
 use super::timetable::FireTime;
 use super::timetable::MISSED_AFTER;
 use super::timetable::Timetable;
 use super::timetable::late;
 use crate::observe::SkipReason;
+
+/// One that waits for a worker.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    pub(super) fire: FireTime,
+    is_overtaken: bool,
+}
+
+impl Waiting {
+    pub(super) fn of(beside: &Beside) -> Self {
+        Self { fire: beside.fire, is_overtaken: beside.is_overtaken }
+    }
+
+    /// Whether a later one has come. One that was served before the wall clock was set back does not count:
+    /// it does not start in its place.
+    fn is_followed(self, timetable: &Timetable, now: Now) -> Result<bool, Failure> {
+        if self.is_overtaken {
+            return Ok(true);
+        }
+        timetable.next_has_come(self.fire, late(self.fire.due, now), now)
+    }
+}
 
 /// Decides about one of a rule that is not to be asked: it is the latest, as far as is known.
 pub(super) fn begin_unasked(misfire: Misfire, fire: FireTime, now: Now) -> Verdict {
@@ -22,17 +44,17 @@ pub(super) fn begin_unasked(misfire: Misfire, fire: FireTime, now: Now) -> Verdi
     if is_missed && misfire == Misfire::Skip { missed(fire) } else { start(fire) }
 }
 
-/// Whether one that waits would be skipped if a worker were there now.
+/// Whether one would be skipped if a worker were there now.
 pub(super) fn would_be_skipped(
     judge: Option<&Judge>,
     misfire: Misfire,
-    fire: FireTime,
+    waiting: Waiting,
     now: Now,
 ) -> bool {
-    let judge = judge.filter(|judge| !judge.asks());
+    let is_followed = |judge: &Judge| waiting.is_followed(judge.rule().0, now).unwrap_or(false);
     misfire == Misfire::Skip
-        && (late(fire.due, now) > MISSED_AFTER
-            || judge.is_some_and(|judge| has_come_after(judge.rule().0, fire, now)))
+        && (late(waiting.fire.due, now) > MISSED_AFTER
+            || judge.filter(|judge| !judge.asks()).is_some_and(is_followed))
 }
 
 impl Judge {
@@ -40,12 +62,12 @@ impl Judge {
     /// in his hands, its run may begin instead: so one begins, however late all are.
     pub(super) fn begin_beside(
         &mut self,
-        fire: FireTime,
+        waiting: Waiting,
         is_free: bool,
         now: Now,
     ) -> Result<Verdict, Failure> {
-        let (timetable, misfire) = self.rule();
-        if misfire == Misfire::CatchUp || !has_come_after(timetable, fire, now) {
+        let (fire, (timetable, misfire)) = (waiting.fire, self.rule());
+        if misfire == Misfire::CatchUp || !waiting.is_followed(timetable, now)? {
             return Ok(begin_unasked(misfire, fire, now));
         }
         if misfire == Misfire::RunOnce && self.pending() == Some(fire) {
@@ -63,15 +85,6 @@ impl Judge {
         }
         Ok(verdict)
     }
-}
-
-/// Whether the fire time after one has come, though it may be decided.
-fn has_come_after(timetable: &Timetable, fire: FireTime, now: Now) -> bool {
-    if timetable.is_in_time(&fire, &now) {
-        return false;
-    }
-    let next = timetable.following_sketch(fire).filter(|next| next.due != Due::NEVER);
-    next.is_some_and(|next| next.due.is_reached(now))
 }
 
 fn start(fire: FireTime) -> Verdict {
@@ -113,6 +126,10 @@ mod tests {
         (judge, fire)
     }
 
+    fn waits(fire: FireTime) -> Waiting {
+        Waiting { fire, is_overtaken: false }
+    }
+
     /// As others begin a run at that time.
     fn hand_over(judge: &mut Judge, now: Now) {
         assert!(judge.begin(now).unwrap().start.is_some());
@@ -122,9 +139,9 @@ mod tests {
     #[test]
     fn one_that_is_in_the_hands_of_another_thread_still_starts_as_the_latest() {
         let (mut judge, fire) = judge(Misfire::RunOnce);
-        assert_eq!(judge.begin_beside(fire, false, at(5)).unwrap(), start(fire));
+        assert_eq!(judge.begin_beside(waits(fire), false, at(5)).unwrap(), start(fire));
         let (mut judge, fire) = self::judge(Misfire::Skip);
-        assert_eq!(judge.begin_beside(fire, false, at(5)).unwrap(), missed(fire));
+        assert_eq!(judge.begin_beside(waits(fire), false, at(5)).unwrap(), missed(fire));
     }
 
     #[test]
@@ -132,7 +149,7 @@ mod tests {
         let (mut judge, fire) = judge(Misfire::RunOnce);
         hand_over(&mut judge, at(0));
         let pending = judge.pending();
-        assert_eq!(judge.begin_beside(fire, false, at(5)).unwrap(), missed(fire));
+        assert_eq!(judge.begin_beside(waits(fire), false, at(5)).unwrap(), missed(fire));
         assert_eq!(judge.pending(), pending);
     }
 
@@ -140,14 +157,14 @@ mod tests {
     fn the_latest_that_has_come_begins_in_its_place() {
         let (mut judge, fire) = judge(Misfire::RunOnce);
         hand_over(&mut judge, at(0));
-        let verdict = judge.begin_beside(fire, true, at(5)).unwrap();
+        let verdict = judge.begin_beside(waits(fire), true, at(5)).unwrap();
         let on_tick = |now: Now| scheduler_core::Due::Tick(now.tick);
         assert_eq!(verdict.start.map(|fire| fire.at), Some(on_tick(at(5))));
         let skips: Vec<_> = verdict.skips.iter().map(|skip| (skip.at, skip.count)).collect();
         assert_eq!(skips, [(on_tick(at(0)), 1), (on_tick(at(4)), 4)]);
         assert_eq!(judge.pending().map(|fire| fire.at), Some(on_tick(at(6))));
         // Where the next is decided, nothing is left to begin.
-        let verdict = judge.begin_beside(fire, true, at(5)).unwrap();
+        let verdict = judge.begin_beside(waits(fire), true, at(5)).unwrap();
         assert_eq!(verdict, missed(fire));
     }
 }

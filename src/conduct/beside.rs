@@ -15,6 +15,7 @@ use scheduler_core::Task;
 use scheduler_core::TaskHandle;
 
 use super::belated;
+use super::belated::Waiting;
 use super::conductor::Conductor;
 use super::conductor::Guard;
 use super::judge::Skip;
@@ -42,8 +43,19 @@ impl State {
     pub(super) fn hand_over(&mut self, fire: FireTime, cause: Cause, now: Now) -> u64 {
         self.seats += 1;
         let (number, since) = (self.seats, now.tick);
-        self.beside.push(Beside { number, since, fire, cause, handle: None, course: None });
+        if cause == Cause::Schedule {
+            self.overtake_beside(fire);
+        }
+        let (is_overtaken, handle, course) = (false, None, None);
+        self.beside.push(Beside { number, since, fire, cause, is_overtaken, handle, course });
         number
+    }
+
+    /// Has what waits for a worker know that a later fire time starts, or waits too.
+    fn overtake_beside(&mut self, by: FireTime) {
+        for beside in &mut self.beside {
+            beside.is_overtaken |= beside.cause == Cause::Schedule && by.is_after(beside.fire);
+        }
     }
 
     /// Passes over fire times of the schedule that were handed over, and whose runs have not begun.
@@ -99,7 +111,7 @@ impl Conductor {
     pub(super) fn choose_waiting<'a>(
         &'a self,
         mut state: Guard<'a>,
-        (number, fire): (u64, FireTime),
+        (number, waiting): (u64, Waiting),
         tale: &mut Tale,
         now: Now,
     ) -> (Guard<'a>, Option<FireTime>) {
@@ -107,15 +119,18 @@ impl Conductor {
         let is_free = state.present == Present::Nothing && !state.has_urgent_wish();
         let mut start = None;
         if state.judge.as_ref().is_none_or(|judge| judge.asks()) {
-            let verdict = belated::begin_unasked(self.policy.misfire, fire, now);
+            let verdict = belated::begin_unasked(self.policy.misfire, waiting.fire, now);
             start = verdict.start;
             tale.skip(&mut state, verdict.skips, now);
         } else {
             state = self.judged(state, tale, now, |judge| {
-                let verdict = judge.begin_beside(fire, is_free, now)?;
+                let verdict = judge.begin_beside(waiting, is_free, now)?;
                 start = verdict.start;
                 Ok(verdict.skips)
             });
+        }
+        if let Some(start) = start.filter(|start| *start != waiting.fire) {
+            state.overtake_beside(start);
         }
         match (start, state.beside_mut(number)) {
             (Some(start), Some(beside)) => beside.fire = start,

@@ -254,17 +254,6 @@ impl Timetable {
         }
     }
 
-    /// The fire time after one, served or not.
-    pub(super) fn following_sketch(&self, of: FireTime) -> Option<FireTime> {
-        match &self.times {
-            Times::Rate { .. } => self.after_tick(of),
-            Times::Calendar { trigger, .. } => {
-                trigger.next_after(wall_of(of).to_utc()).map(|at| self.on_wall(at.into()))
-            }
-            Times::Delay { .. } | Times::Once { .. } | Times::Trigger(_) => None,
-        }
-    }
-
     /// The first fire time from one on that is due after the limit, as far as the rule tells.
     fn upcoming(&self, first: FireTime, limit: Limit) -> Option<FireTime> {
         if !limit.is_after(first.due) {

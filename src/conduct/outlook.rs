@@ -6,6 +6,7 @@ use scheduler_core::Now;
 use scheduler_core::WallTime;
 
 use super::belated;
+use super::belated::Waiting;
 use super::conductor::Conductor;
 use super::lookahead::Ahead;
 use super::lookahead::Circumstances;
@@ -54,7 +55,7 @@ impl Outlook {
         let is_passed = |it: &Beside| {
             it.cause == Cause::Schedule
                 && (resumed.iter().any(|at| it.since < at.tick)
-                    || belated::would_be_skipped(judge, misfire, it.fire, now))
+                    || belated::would_be_skipped(judge, misfire, Waiting::of(it), now))
         };
         let waits = |cause| {
             let waits = |it: &Beside| it.course.is_none() && it.cause == cause && !is_passed(it);

@@ -8,6 +8,7 @@ use scheduler_core::Due;
 use scheduler_core::Now;
 use scheduler_core::Tick;
 
+use super::belated::Waiting;
 use super::conductor::Conductor;
 use super::conductor::Guard;
 use super::future::RunFuture;
@@ -265,7 +266,7 @@ impl Conductor {
             None if beside.cause == Cause::Manual => Choice::Start(beside.fire, Cause::Manual),
             None if is_paused => Choice::Nothing,
             None => {
-                let waiting = (number, beside.fire);
+                let waiting = (number, Waiting::of(beside));
                 let (state, fire) = self.choose_waiting(state, waiting, tale, now);
                 let start = |fire| Choice::Start(fire, Cause::Schedule);
                 return (state, fire.map_or(Choice::Nothing, start));

@@ -134,6 +134,8 @@ pub(super) struct Beside {
     pub(super) since: Tick,
     pub(super) fire: FireTime,
     pub(super) cause: Cause,
+    /// Whether a later fire time has been decided about since: it waits too, or its run has begun.
+    pub(super) is_overtaken: bool,
     pub(super) handle: Option<TaskHandle<()>>,
     /// Absent before it has begun.
     pub(super) course: Option<Course>,

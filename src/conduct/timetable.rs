@@ -37,6 +37,17 @@ pub(super) struct FireTime {
     pub(super) due: Due,
 }
 
+impl FireTime {
+    /// Whether it is later than another one of the same rule.
+    pub(super) fn is_after(self, other: Self) -> bool {
+        match (self.at, other.at) {
+            (Due::Tick(this), Due::Tick(other)) => this > other,
+            (Due::Wall(this), Due::Wall(other)) => this > other,
+            _ => false,
+        }
+    }
+}
+
 /// A fire time, none when there is none any more, or why the trigger could not say.
 pub(super) type Answer = Result<Option<FireTime>, Failure>;
 

@@ -193,6 +193,26 @@ fn where_nothing_is_ever_in_time_the_latest_runs_all_the_same() {
 }
 
 #[test]
+fn it_starts_where_the_next_one_ran_before_the_clock_was_set_back() {
+    for (misfire, expected) in [
+        (Misfire::RunOnce, "completed 185 | start 185 (120) | start 240"),
+        (Misfire::Skip, "completed 185 | misfire 120 | start 240"),
+    ] {
+        let mut stage = Stage::with_workers(1);
+        let _control = stage.task(cron("0 * * * * *"), allow(misfire), |_| ok(0));
+        let _other = stage.task(once(120_000), Policy::default(), |_| ok(65_000));
+        stage.until(30_000);
+        stage.step_wall(150);
+        stage.until(30_001);
+        stage.step_wall(-150);
+        stage.until(119_000);
+        stage.heard();
+        stage.until(250_000);
+        assert_eq!(stage.heard(), format!("start 120 | {expected}"), "{misfire:?}");
+    }
+}
+
+#[test]
 fn it_keeps_its_turn_when_somebody_has_a_wish() {
     let mut stage = Stage::with_workers(2);
     let policy = allow(Misfire::CatchUp);

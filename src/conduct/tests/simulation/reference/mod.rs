@@ -3,6 +3,16 @@
 //!
 //! Known is how long each run takes; there are workers enough, but for stalls; nobody sets the clock.
 //! Unlike the conductor, it decides about each fire time as soon as it comes.
+//!
+//! # What this room is for
+//!
+//! Here is what follows from time that passes; `others` has what is done to the task.
+//!
+//! # What it must never do
+//!
+//! Share a line with the conductor: what both have wrong, nobody notices.
+
+mod others;
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -51,6 +61,14 @@ struct Waiting {
     fire: u64,
     /// The run that it is to follow, and when that has ended.
     follows: Option<(usize, u64)>,
+}
+
+impl Waiting {
+    /// Whether it gives way to what comes during that run: one follows each where all are caught up, else one.
+    fn gives_way(&self, run: usize, misfire: Misfire) -> bool {
+        let is_each = misfire == Misfire::CatchUp;
+        self.follows.is_some_and(|(before, _)| before == run || !is_each)
+    }
 }
 
 /// A run in progress.
@@ -206,19 +224,22 @@ impl Reference {
             Kind::Cron(trigger) => after(trigger, fire),
             Kind::Delay(_) | Kind::Once => NEVER,
         };
-        // What comes just as a run ends is in time, and the latest that can follow it.
+        // What comes just as a run ends is in time, and the latest where another one was to follow it.
         let is_queued = self.policy.overlap == Overlap::QueueOne;
-        let meets =
-            |run: &&mut Run| run.began < fire && (fire < run.end || is_queued && fire == run.end);
+        let (waiting, misfire) = (&self.waiting, self.policy.misfire);
+        let has_follower = |run: &Run| waiting.iter().any(|it| it.gives_way(run.number, misfire));
+        let meets = |run: &Run| {
+            run.began < fire && (fire < run.end || fire == run.end && has_follower(run))
+        };
         let is_alone = self.is_alone();
-        let run = self.runs.iter_mut().find(meets).filter(|_| is_alone);
+        let run = self.runs.iter().position(meets).filter(|_| is_alone);
         match (run, &self.kind) {
             (Some(run), Kind::Delay(_)) if !is_queued => {
-                run.is_awaited = true;
+                self.runs[run].is_awaited = true;
                 self.story.fates.insert(fire, Fate::Skipped(SkipReason::Overlap));
             }
             (Some(run), Kind::Rate(_) | Kind::Cron(_)) => {
-                let number = run.number;
+                let number = self.runs[run].number;
                 self.arrive_during(number, fire);
             }
             _ => {
@@ -234,10 +255,8 @@ impl Reference {
             self.story.fates.insert(fire, Fate::Skipped(SkipReason::Overlap));
             return;
         }
-        // One follows each run where all are caught up, and otherwise one.
-        let is_each = self.policy.misfire == Misfire::CatchUp;
-        let gives_way = |(before, _): (usize, u64)| before == run || !is_each;
-        self.skip(SkipReason::Overlap, |waiting| waiting.follows.is_some_and(gives_way));
+        let misfire = self.policy.misfire;
+        self.skip(SkipReason::Overlap, |waiting| waiting.gives_way(run, misfire));
         self.waiting.push(Waiting { fire, follows: Some((run, NEVER)) });
     }
 
@@ -312,81 +331,6 @@ impl Reference {
             self.start_scheduled(last.fire);
         }
         starts
-    }
-}
-
-/// What others do.
-impl Reference {
-    pub(super) fn run_now(&mut self) -> bool {
-        let is_busy = self.is_alone() && !self.runs.is_empty();
-        let is_refused = match self.policy.overlap {
-            Overlap::Skip => is_busy,
-            _ => self.wants_manual,
-        };
-        self.wants_manual |= !is_refused;
-        !is_refused
-    }
-
-    /// Goes by another rule, which first fires then.
-    pub(super) fn reschedule(&mut self, (kind, next): (Kind, u64)) {
-        if self.is_taken_up {
-            self.end_rule();
-        } else {
-            self.forgotten.append(&mut self.untold);
-            self.waiting.clear();
-        }
-        self.rule += 1;
-        self.held_up.push(!self.has_schedule());
-        self.is_taken_up = !self.is_held_up();
-        self.runs.iter_mut().for_each(|run| run.is_awaited = false);
-        (self.kind, self.next) = (kind, next);
-    }
-
-    /// Whatever has come and waits will not start, nor what comes just now during a run.
-    fn end_rule(&mut self) {
-        let is_paused = self.is_paused() && !matches!(self.kind, Kind::Once);
-        let reason = if is_paused { SkipReason::Paused } else { SkipReason::Rescheduled };
-        self.skip(reason, |_| true);
-        if let Some(fate) = self.story.fates.get_mut(&self.now)
-            && *fate == Fate::Skipped(SkipReason::Overlap)
-        {
-            *fate = Fate::Skipped(reason);
-        }
-        self.untold.clear();
-    }
-
-    pub(super) fn pause(&mut self, until: u64) {
-        self.paused = Some(until.max(self.now));
-    }
-
-    /// Forgets when a pause is to end, for bugs that are planted.
-    pub(super) fn prolong_pause(&mut self) {
-        self.paused = self.paused.map(|_| NEVER);
-    }
-
-    /// Holds what comes by a later rule for nothing, for bugs that are planted.
-    pub(super) fn forget_rule(&mut self) {
-        if self.rule > 0 {
-            self.next = NEVER;
-        }
-    }
-
-    pub(super) fn resume(&mut self) {
-        self.resume_at(self.now);
-    }
-
-    fn resume_at(&mut self, at: u64) {
-        self.paused = None;
-        match self.kind {
-            Kind::Delay(delay) if self.waiting.iter().any(|waiting| waiting.fire < at) => {
-                self.skip(SkipReason::Paused, |_| true);
-                self.next = at + delay;
-            }
-            Kind::Delay(_) | Kind::Once => {}
-            Kind::Rate(_) | Kind::Cron(_) => {
-                self.skip(SkipReason::Paused, |waiting| waiting.fire < at);
-            }
-        }
     }
 }
 
