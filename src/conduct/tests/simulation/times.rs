@@ -329,9 +329,12 @@ impl Calendar {
         }
         let first =
             if is_counted { undecided.len() - usize::try_from(count).expect("few") } else { 0 };
-        let doubtful = self.doubtful_until;
         self.ahead.extend(&undecided[first..]);
-        self.ahead.extend(undecided.iter().filter(|fire| **fire <= doubtful));
+        // One that keeps its turn says nothing of those before it.
+        if last > self.kept_until {
+            let doubtful = self.doubtful_until;
+            self.ahead.extend(undecided.iter().filter(|fire| **fire <= doubtful));
+        }
         self.settle();
         Ok(())
     }
