@@ -43,7 +43,8 @@ enum Kind {
 
 /// Tasks that were still running when the time to stop was over.
 ///
-/// They were asked to stop then; whatever still runs ends with the process.
+/// They were asked to stop then; whatever still runs ends with the process. Also what a task is told that
+/// [shuts down its own scheduler](Self::is_inside_task).
 ///
 /// ```rust,standalone_crate
 /// use scheduler::{Schedule, Scheduler};
@@ -60,8 +61,16 @@ enum Kind {
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct StopError {
-    limit: String,
+    why: NotEnded,
     running: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+enum NotEnded {
+    /// They have had so much time.
+    Within(String),
+    /// The stop was asked for inside this task, which cannot wait for itself.
+    Inside,
 }
 
 impl StopError {
@@ -71,14 +80,34 @@ impl StopError {
         &self.running
     }
 
+    /// Whether a task asked its own scheduler to shut down: that stops without the task waiting for it.
+    #[must_use]
+    pub fn is_inside_task(&self) -> bool {
+        self.why == NotEnded::Inside
+    }
+
     pub(crate) fn new(limit: String, running: Vec<String>) -> Self {
-        Self { limit, running }
+        Self { why: NotEnded::Within(limit), running }
+    }
+
+    pub(crate) fn inside_task(running: String) -> Self {
+        Self { why: NotEnded::Inside, running: vec![running] }
     }
 }
 
 impl fmt::Display for StopError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "stopped after waiting {}: ", self.limit)?;
+        match &self.why {
+            NotEnded::Within(limit) => write!(f, "stopped after waiting {limit}: ")?,
+            NotEnded::Inside => {
+                let task = self.running.join(", ");
+                return write!(
+                    f,
+                    "the scheduler stops, and its task {task}, which has asked for that, cannot wait for it\n  \
+                     help: shut it down in main, or on a thread that is none of its own"
+                );
+            }
+        }
         match self.running.len() {
             1 => write!(f, "1 task had not ended: {}", self.running[0]),
             count => write!(f, "{count} tasks had not ended: {}", self.running.join(", ")),

@@ -73,7 +73,8 @@ impl Schedule {
         Self::with(Attribute::InitialDelay, delay.into_text())
     }
 
-    /// Whenever a trigger of one's own says.
+    /// Whenever a trigger of one's own says. It is asked when the scheduler starts, before anything runs, and
+    /// after each run; a task whose trigger never fires has completed.
     ///
     /// ```
     /// use chrono::{DateTime, TimeDelta, Utc};

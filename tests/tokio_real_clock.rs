@@ -60,6 +60,22 @@ fn timers_sockets_and_spawn_work_without_a_runtime() {
     scheduler.shutdown().unwrap();
 }
 
+#[test]
+fn a_task_that_is_async_and_comes_later_has_a_runtime_too() {
+    let scheduler = builder().spawn().unwrap();
+    let (sender, texts) = mpsc::channel();
+    let late = scheduler.tasks().add_async("late", Schedule::once("0s"), move |_| {
+        let sender = sender.clone();
+        async move {
+            let _ = sender.send(echo().await?);
+            Ok::<(), std::io::Error>(())
+        }
+    });
+    late.unwrap();
+    assert_eq!(texts.recv_timeout(PATIENCE).expect("the task comes to its end"), "hello");
+    scheduler.shutdown().unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn timers_sockets_and_spawn_work_inside_a_runtime() {
     let (scheduler, text) = tokio::task::spawn_blocking(|| run_echo(builder())).await.unwrap();

@@ -16,15 +16,18 @@ use super::conductor::Conductor;
 use super::conductor::Guard;
 use super::control_error::ControlError;
 use super::control_error::SubmitError;
+use super::judge::Judge;
 use super::policy::Overlap;
 use super::rule::Rule;
 use super::state::Pause;
 use super::state::State;
 use super::tale::Tale;
 use super::timetable::FireTime;
+use super::timetable::Timetable;
 use crate::observe::Event;
 use crate::observe::Ledger;
 use crate::observe::StopReason;
+use crate::observe::TaskFacts;
 use crate::observe::TaskState;
 use crate::observe::catch;
 use crate::run::Cause;
@@ -79,12 +82,51 @@ impl Control {
         Arc::ptr_eq(&self.conductor, &other.conductor)
     }
 
-    /// Submits the task to its pool; it may be running when this returns, or cancelled. To be called once.
+    /// Asks the task's trigger when it fires first, if it is one of the user's: before anything is started.
+    /// It is not asked for that again.
     ///
     /// # Errors
     ///
-    /// As [`ScheduledThreadPool::submit_task`]: the pool is shut down, or the rule never fires; or its
-    /// trigger failed.
+    /// Why the trigger failed, which ends the task.
+    pub(crate) fn ask_trigger(&self) -> Result<(), SubmitError> {
+        let (now, mut tale) = (self.now(), Tale::default());
+        let state = self.conductor.lock();
+        let ask = |judge: &mut Judge| judge.ask_first(now).map(|()| Vec::new());
+        let mut state = self.conductor.judged(state, &mut tale, now, ask);
+        let failure = state.trigger_failure.take();
+        if failure.is_some() {
+            tale.end(&mut state, TaskState::Failed);
+        }
+        drop(state);
+        tale.out(&self.conductor, None, now);
+        failure.map_or(Ok(()), |failure| Err(SubmitError::Trigger(failure)))
+    }
+
+    /// What people are told of the task.
+    pub(crate) fn facts(&self) -> Arc<TaskFacts> {
+        Arc::clone(&self.conductor.lock().facts)
+    }
+
+    /// When the task starts first if it is submitted now; a trigger of the user's has been
+    /// [asked](Self::ask_trigger).
+    pub(crate) fn first_start(&self) -> Option<DateTime<Utc>> {
+        let (now, state) = (self.now(), self.conductor.lock());
+        let pending = state.judge.as_ref().and_then(|judge| judge.pending());
+        let first = match (pending, &state.rule) {
+            (Some(_), _) | (None, Rule::Custom(_)) => pending,
+            (None, rule) => {
+                let (jitter, chance) = (self.conductor.policy.jitter, self.conductor.chance);
+                Timetable::new(rule, jitter, chance).first(now).ok().flatten()
+            }
+        };
+        Some(first?.due.as_wall(now).to_utc())
+    }
+
+    /// Submits the task to its pool; it may be running when this returns, or have ended. To be called once.
+    ///
+    /// # Errors
+    ///
+    /// As [`ScheduledThreadPool::submit_task`]: the pool is shut down; or its trigger failed.
     pub(crate) fn submit(&self, pool: &ScheduledThreadPool) -> Result<(), SubmitError> {
         let planned = Arc::clone(&self.conductor.lock().facts);
         let error = match pool.submit_task(self.conductor.task()) {
@@ -96,10 +138,10 @@ impl Control {
         };
         let mut state = self.conductor.lock();
         // RACE: others have found it already, and one of them may have cancelled it, or given it a rule that
-        // ends it. (New facts come with a new rule only.)
-        let is_others_wish =
-            state.end == Some(TaskState::Cancelled) || !Arc::ptr_eq(&planned, &state.facts);
-        if state.is_end_told && is_others_wish {
+        // ends it. (New facts come with a new rule only.) Or its trigger never fires.
+        let is_over = matches!(state.end, Some(TaskState::Cancelled | TaskState::Completed))
+            || !Arc::ptr_eq(&planned, &state.facts);
+        if state.is_end_told && is_over {
             return Ok(());
         }
         let failure = state.trigger_failure.take();

@@ -171,7 +171,7 @@ impl Error for ControlError {}
 /// Why a task could not be submitted to its pool.
 #[derive(Debug)]
 pub(crate) enum SubmitError {
-    /// The pool takes no tasks, or the rule never fires.
+    /// The pool takes no tasks.
     Engine(scheduler_core::Error),
     /// The rule has a trigger, which failed at the first question.
     Trigger(Failure),

@@ -16,6 +16,7 @@ use super::meanwhile::Busy;
 use super::meanwhile::Runs;
 use super::meanwhile::Walk;
 use super::meanwhile::append;
+use super::meanwhile::skipped;
 use super::passing::Limit;
 use super::policy::Misfire;
 use super::policy::Overlap;
@@ -61,6 +62,8 @@ pub(super) struct Judge {
     /// Up to when fire times are missed, so many that not all have been gone through.
     missed_until: Option<Now>,
     seen: Now,
+    /// Whether the trigger has been asked for the first fire time, before the task is taken up.
+    is_asked: bool,
 }
 
 /// A run that has ended.
@@ -93,6 +96,7 @@ impl Judge {
             busy: Runs::default(),
             missed_until: None,
             seen: now,
+            is_asked: false,
         }
     }
 
@@ -122,8 +126,21 @@ impl Judge {
         Ahead::of(&self.timetable, policy, (self.pending, self.follows), self.busy.all())
     }
 
+    /// Asks a trigger of the user's when it fires first, before the task is [taken up](Self::first): it is
+    /// not asked again then.
+    pub(super) fn ask_first(&mut self, now: Now) -> Result<(), Failure> {
+        if self.asks() {
+            self.first(now)?;
+            self.is_asked = true;
+        }
+        Ok(())
+    }
+
     /// Takes a task up.
     pub(super) fn first(&mut self, now: Now) -> Result<(), Failure> {
+        if std::mem::take(&mut self.is_asked) {
+            return Ok(());
+        }
         self.seen = now;
         self.pending = self.timetable.first(now)?;
         Ok(())
@@ -380,8 +397,4 @@ impl Judge {
         self.busy.forget_before(self.pending);
         Ok(skips)
     }
-}
-
-fn skipped(reason: SkipReason, count: u64, last: Option<FireTime>) -> Option<Skip> {
-    last.filter(|_| count > 0).map(|last| Skip { reason, at: last.at, count })
 }

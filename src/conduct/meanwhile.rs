@@ -104,6 +104,11 @@ impl Timetable {
     }
 }
 
+/// What is told of so many fire times, if there are any.
+pub(super) fn skipped(reason: SkipReason, count: u64, last: Option<FireTime>) -> Option<Skip> {
+    last.filter(|_| count > 0).map(|last| Skip { reason, at: last.at, count })
+}
+
 /// Goes through fire times from one on, and decides about each but the latest that may still run.
 pub(super) struct Walk<'a> {
     timetable: &'a Timetable,

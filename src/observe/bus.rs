@@ -32,14 +32,14 @@ pub(crate) struct Bus {
 /// How events come to the program's listeners.
 enum Delivery {
     Nobody,
-    Thread(ThreadId, Arc<Audience>),
+    /// By a thread, which has the listeners.
+    Thread(ThreadId, Arc<Queue>),
     /// By whoever tells an event; for simulations.
-    Caller(Arc<Audience>),
+    Caller(Queue, Audience),
 }
 
-/// Listeners and the events that wait for them.
+/// The program's listeners, and who is told when one of them panics.
 struct Audience {
-    queue: Queue,
     listeners: Vec<Guarded>,
     reporter: Option<Arc<dyn Listener>>,
     clock: Arc<dyn Clock>,
@@ -103,30 +103,31 @@ impl BusBuilder {
         let delivery = if self.listeners.is_empty() {
             Delivery::Nobody
         } else {
-            let audience = Arc::new(Audience {
-                queue: Queue::default(),
+            let audience = Audience {
                 listeners: self.listeners.into_iter().map(Guarded::new).collect(),
                 reporter: self.reporter.clone(),
                 clock: Arc::clone(&clock),
-            });
+            };
             match self.is_synchronous {
-                true => Delivery::Caller(audience),
-                false => Delivery::Thread(start(&audience)?, audience),
+                true => Delivery::Caller(Queue::default(), audience),
+                false => start(audience)?,
             }
         };
         Ok(Bus { reporter: self.reporter, in_place, delivery, clock, is_heard })
     }
 }
 
-fn start(audience: &Arc<Audience>) -> io::Result<ThreadId> {
-    let audience = Arc::clone(audience);
+fn start(audience: Audience) -> io::Result<Delivery> {
+    let queue = Arc::new(Queue::default());
+    let events = Arc::clone(&queue);
     let thread = thread::Builder::new().name("scheduler-events".to_owned());
     let thread = thread.spawn(move || {
-        while let Some(event) = audience.queue.wait() {
+        while let Some(event) = events.wait() {
             audience.tell(&event);
         }
+        audience.leave();
     })?;
-    Ok(thread.thread().id())
+    Ok(Delivery::Thread(thread.thread().id(), queue))
 }
 
 impl Bus {
@@ -145,10 +146,10 @@ impl Bus {
         }
         match &self.delivery {
             Delivery::Nobody => {}
-            Delivery::Thread(_, audience) => audience.queue.push(event),
-            Delivery::Caller(audience) => {
-                audience.queue.push(event);
-                audience.queue.drain(|event| audience.tell(event));
+            Delivery::Thread(_, queue) => queue.push(event),
+            Delivery::Caller(queue, audience) => {
+                queue.push(event);
+                queue.drain(|event| audience.tell(event));
             }
         }
     }
@@ -158,20 +159,25 @@ impl Bus {
     /// The limit is one of real time. A listener does not wait for itself.
     pub(crate) fn flush(&self, limit: Duration) -> bool {
         match &self.delivery {
-            Delivery::Thread(thread, audience) if *thread != thread::current().id() => {
-                audience.queue.flush(limit)
+            Delivery::Thread(thread, queue) if *thread != thread::current().id() => {
+                queue.flush(limit)
             }
             _ => true,
         }
     }
+
+    /// Nothing comes any more: the thread for listeners delivers what waits, lets go of them, and ends. Nobody
+    /// waits for it.
+    pub(crate) fn close(&self) {
+        if let Delivery::Thread(_, queue) = &self.delivery {
+            queue.close();
+        }
+    }
 }
 
-/// The thread for listeners delivers what waits, and ends; nobody waits for it.
 impl Drop for Bus {
     fn drop(&mut self) {
-        if let Delivery::Thread(_, audience) = &self.delivery {
-            audience.queue.close();
-        }
+        self.close();
     }
 }
 
@@ -179,6 +185,13 @@ impl Audience {
     fn tell(&self, event: &Event) {
         for listener in &self.listeners {
             listener.tell(event, self.reporter.as_deref(), &*self.clock);
+        }
+    }
+
+    /// Drops the listeners, each by itself: a destructor may panic.
+    fn leave(self) {
+        for listener in self.listeners {
+            drop(catch(|| drop(listener)));
         }
     }
 }

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use chrono::DateTime;
-use chrono::Utc;
 use scheduler_core::trigger::Zone;
 
 use crate::conduct::Policy;
@@ -28,11 +26,6 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    /// The first fire time when the scheduler starts at `now`; none when there is none.
-    pub(crate) fn first_fire_time(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
-        self.rule.first_fire_time(now)
-    }
-
     /// What people are told of the task.
     pub(crate) fn facts(&self) -> TaskFacts {
         TaskFacts {

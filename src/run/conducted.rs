@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use scheduler_core::ScheduledThreadPool;
 use scheduler_core::WallTime;
 
 use super::Cause;
@@ -72,6 +73,12 @@ impl Run {
     /// Why the run was asked to stop, where it was.
     pub(crate) fn stop_cause(&self) -> Option<StopCause> {
         self.attempt.stop.cause()
+    }
+
+    /// Whether it takes place in this pool.
+    pub(crate) fn is_in(&self, pool: &Arc<ScheduledThreadPool>) -> bool {
+        let stage = self.attempt.stage.as_ref();
+        stage.is_some_and(|stage| std::ptr::addr_eq(stage.pool.as_ptr(), Arc::as_ptr(pool)))
     }
 
     pub(crate) fn is_same_attempt(&self, other: &Self) -> bool {

@@ -11,6 +11,8 @@ pub(crate) use disabled::Context;
 #[cfg(feature = "tokio")]
 mod enabled {
     use std::sync::Arc;
+    use std::sync::OnceLock;
+    use std::sync::PoisonError;
 
     use scheduler_core::PoolBuilder;
     use tokio::runtime::Builder;
@@ -19,17 +21,18 @@ mod enabled {
     use tokio::runtime::RuntimeFlavor;
 
     use crate::error::StartError;
+    use crate::sync::Mutex;
 
     /// How many threads a runtime has that is built for tasks. They only drive timers and sockets and
     /// run what tasks spawn; the tasks themselves are polled by the pools.
     const THREADS: usize = 2;
 
-    /// The runtime in whose context tasks are run.
-    #[derive(Clone, Debug)]
+    /// The runtime in whose context tasks are run: there is one as soon as a task needs it.
+    #[derive(Clone, Debug, Default)]
     pub(crate) struct Context {
-        handle: Handle,
+        handle: Arc<OnceLock<Handle>>,
         /// The runtime, if it was built here.
-        own: Option<Arc<Own>>,
+        own: Arc<Mutex<Option<Own>>>,
     }
 
     /// A runtime that may be dropped anywhere, also in async code.
@@ -45,23 +48,27 @@ mod enabled {
     }
 
     impl Context {
-        /// The runtime that was given, or else the present one, or else a new one if it is needed.
-        pub(crate) fn find(
-            given: Option<&Handle>,
-            is_needed: bool,
-        ) -> Result<Option<Self>, StartError> {
-            let found = given.cloned().or_else(|| Handle::try_current().ok());
-            if let Some(handle) = found {
-                return Ok(Some(Self { handle, own: None }));
+        /// The runtime that was given, or else the present one.
+        pub(crate) fn find(given: Option<&Handle>) -> Self {
+            let context = Self::default();
+            if let Some(found) = given.cloned().or_else(|| Handle::try_current().ok()) {
+                context.handle.get_or_init(|| found);
             }
-            if !is_needed {
-                return Ok(None);
+            context
+        }
+
+        /// Builds a runtime if there is none.
+        pub(crate) fn ensure(&self) -> Result<(), StartError> {
+            let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+            if self.handle.get().is_some() {
+                return Ok(());
             }
             let mut builder = Builder::new_multi_thread();
             builder.worker_threads(THREADS).thread_name("scheduler-tokio").enable_all();
             let runtime = builder.build().map_err(StartError::runtime)?;
-            let handle = runtime.handle().clone();
-            Ok(Some(Self { handle, own: Some(Arc::new(Own(Some(runtime)))) }))
+            self.handle.get_or_init(|| runtime.handle().clone());
+            *own = Some(Own(Some(runtime)));
+            Ok(())
         }
 
         /// Refuses to block the only thread of a runtime, on which everything else depends.
@@ -72,21 +79,23 @@ mod enabled {
             }
         }
 
-        /// Runs every step of the pool's tasks inside the runtime.
+        /// Runs every step of the pool's tasks inside the runtime, if there is one.
         pub(crate) fn surround(&self, pool: PoolBuilder) -> PoolBuilder {
-            let handle = self.handle.clone();
+            let handle = Arc::clone(&self.handle);
             pool.decorate_task(move |_, _| {
-                let handle = handle.clone();
+                let handle = Arc::clone(&handle);
                 Box::new(move |step: &mut dyn FnMut()| {
-                    let _inside = handle.enter();
+                    let _inside = handle.get().map(Handle::enter);
                     step();
                 })
             })
         }
 
         /// What the banner says of it.
-        pub(crate) fn describe(&self) -> &'static str {
-            if self.own.is_some() { "Tokio (own runtime)" } else { "Tokio" }
+        pub(crate) fn describe(&self) -> Option<&'static str> {
+            self.handle.get()?;
+            let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+            Some(if own.is_some() { "Tokio (own runtime)" } else { "Tokio" })
         }
     }
 }
@@ -99,26 +108,27 @@ mod disabled {
 
     /// There is no runtime.
     #[derive(Clone, Debug)]
-    pub(crate) enum Context {}
+    pub(crate) struct Context;
 
     impl Context {
-        pub(crate) fn find(
-            _given: Option<&()>,
-            _is_needed: bool,
-        ) -> Result<Option<Self>, StartError> {
-            Ok(None)
+        pub(crate) fn find(_given: Option<&()>) -> Self {
+            Self
+        }
+
+        pub(crate) fn ensure(&self) -> Result<(), StartError> {
+            Ok(())
         }
 
         pub(crate) fn check_blocking() -> Result<(), StartError> {
             Ok(())
         }
 
-        pub(crate) fn surround(&self, _pool: PoolBuilder) -> PoolBuilder {
-            match *self {}
+        pub(crate) fn surround(&self, pool: PoolBuilder) -> PoolBuilder {
+            pool
         }
 
-        pub(crate) fn describe(&self) -> &'static str {
-            match *self {}
+        pub(crate) fn describe(&self) -> Option<&'static str> {
+            None
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::ShutdownPolicy;
+use scheduler_core::trigger::Zone;
 
 use super::Running;
 use super::Scheduler;
@@ -15,6 +16,7 @@ use super::pools::PoolPlan;
 use super::pools::Pools;
 use super::prepare::Prepared;
 use super::simulation::Simulation;
+use super::tasks::Kept;
 use crate::error::StartError;
 use crate::inject::Call;
 use crate::observe::Bus;
@@ -23,14 +25,15 @@ use crate::observe::EngineTrouble;
 use crate::observe::Event;
 use crate::observe::meter;
 use crate::observe::watch_panics;
+use crate::registrar::Plan;
 use crate::registrar::Planned;
 use crate::settings::Level;
+use crate::settings::Remark;
 use crate::speech::Banner;
 use crate::speech::Message;
 use crate::speech::PoolWords;
 use crate::speech::Reporter;
 use crate::speech::TaskWords;
-use crate::speech::Voice;
 use crate::speech::panics_abort;
 
 /// What polls async tasks where there is no Tokio runtime: the pools themselves.
@@ -39,40 +42,56 @@ const BUILT_IN_EXECUTOR: &str = "built-in executor (no Tokio)";
 /// Starts all planned tasks; if one cannot be, none is left running.
 pub(super) fn launch(builder: Builder, prepared: Prepared) -> Result<Scheduler, StartError> {
     watch_panics();
-    let context = context(&builder, &prepared)?;
+    let context = context(&builder);
     let voice = builder.voice.clone();
     let simulation = builder.simulation.clone();
     let bus = Arc::new(bus(builder, &prepared)?);
-    let pools = pools(&prepared, (context.as_ref(), simulation.as_deref()), &bus)?;
-    introduce(&prepared, context.as_ref(), &voice);
-    let Prepared { plan, pools: names, tasks, clock, shutdown, limit, zone, seed, .. } = prepared;
+    let pools = pools(&prepared, (&context, simulation.as_deref()), &bus)?;
+    let Prepared { plan, tasks, clock, shutdown, limit, zone, seed, settings, remarks, .. } =
+        prepared;
+    let Plan { tasks: planned, off } = plan;
     tasks.launch_with(Launcher {
-        settings: prepared.settings,
+        settings,
         zone,
         seed,
         clock: Arc::clone(&clock),
         bus: Arc::clone(&bus),
-        names: names.into_iter().map(|pool| pool.name).collect(),
+        names: prepared.pools.iter().map(|pool| pool.name.clone()).collect(),
         pools: pools.weak(),
+        context: context.clone(),
         simulation,
     });
-    let running = Running { pools, bus, voice, limit, clock, shutdown, tasks, _context: context };
-    let count = plan.tasks.len();
-    // From here on dropping the scheduler stops whatever has been started.
+    let running = Running { pools, bus, voice, limit, clock, shutdown, tasks, context };
+    let news = News { remarks: &remarks, pools: &prepared.pools, off: &off, zone };
     let scheduler = Scheduler::new(running);
-    scheduler.start(plan.tasks)?;
-    let at = scheduler.running.clock.wall();
-    scheduler.running.bus.emit(Event::SchedulerStarted { at, tasks: count });
-    Ok(scheduler)
+    match begin(&scheduler.running, planned, &news) {
+        Ok(()) => Ok(scheduler),
+        Err(error) => {
+            scheduler.give_up();
+            Err(error)
+        }
+    }
 }
 
-fn context(builder: &Builder, prepared: &Prepared) -> Result<Option<Context>, StartError> {
-    let has_async = prepared.plan.tasks.iter().any(|task| matches!(task.call, Call::Async(_)));
+/// Starts the tasks, once all are known to be good and everything is said that is to be known before.
+fn begin(running: &Running, planned: Vec<Planned>, news: &News<'_>) -> Result<(), StartError> {
+    let has_async = planned.iter().any(|task| matches!(task.call, Call::Async(_)));
+    let made = running.tasks.make(planned)?;
+    news.tell(&made, has_async, running);
+    let count = made.len();
+    running.tasks.start(made)?;
+    running.pools.check_manned()?;
+    let at = running.clock.wall();
+    running.bus.emit(Event::SchedulerStarted { at, tasks: count });
+    Ok(())
+}
+
+fn context(builder: &Builder) -> Context {
     #[cfg(feature = "tokio")]
     let runtime = builder.runtime.as_ref();
     #[cfg(not(feature = "tokio"))]
     let (runtime, _) = (None, builder);
-    Context::find(runtime, has_async)
+    Context::find(runtime)
 }
 
 fn bus(builder: Builder, prepared: &Prepared) -> Result<Bus, StartError> {
@@ -88,37 +107,49 @@ fn bus(builder: Builder, prepared: &Prepared) -> Result<Bus, StartError> {
     bus.map_err(StartError::pool)
 }
 
-/// Says the banner, and what is to be known before the first run.
-fn introduce(prepared: &Prepared, context: Option<&Context>, voice: &Voice) {
-    let now = prepared.clock.wall();
-    for remark in &prepared.remarks {
-        voice.say(&match remark.level {
-            Level::Note => Message::info(&remark.text),
-            Level::Warning => Message::warn(&remark.text),
-        });
+/// What is to be known before the first run.
+struct News<'a> {
+    remarks: &'a [Remark],
+    pools: &'a [PoolPlan],
+    /// The tasks that are switched off.
+    off: &'a [String],
+    zone: Zone,
+}
+
+impl News<'_> {
+    /// Says it, and the banner.
+    fn tell(&self, made: &[Kept], has_async: bool, running: &Running) {
+        let (now, voice) = (running.clock.wall(), &running.voice);
+        for remark in self.remarks {
+            voice.say(&match remark.level {
+                Level::Note => Message::info(&remark.text),
+                Level::Warning => Message::warn(&remark.text),
+            });
+        }
+        let words = |task: &Kept| TaskWords {
+            facts: task.control.facts(),
+            next: task.control.first_start(),
+        };
+        let tasks: Vec<TaskWords> = made.iter().map(words).collect();
+        let pools: Vec<PoolWords> = self.pools.iter().map(PoolPlan::words).collect();
+        let built_in = has_async.then_some(BUILT_IN_EXECUTOR);
+        let executor = running.context.describe().or(built_in);
+        let executor = executor.map(|executor| format!("async tasks: {executor}"));
+        let off = self.off;
+        let off = (!off.is_empty()).then(|| format!("switched off: {}", off.join(", ")));
+        let nothing_is_off = off.is_none();
+        let remarks: Vec<String> = executor.into_iter().chain(off).collect();
+        let banner =
+            Banner { tasks: &tasks, pools: &pools, zone: self.zone, now, remarks: &remarks };
+        voice.announce(&banner.to_string());
+        let nothing = if nothing_is_off { banner.no_tasks() } else { None };
+        [nothing, panics_abort()].iter().flatten().for_each(|warning| voice.say(warning));
     }
-    let words = |task: &Planned| TaskWords {
-        facts: Arc::new(task.facts()),
-        next: task.first_fire_time(now),
-    };
-    let tasks: Vec<TaskWords> = prepared.plan.tasks.iter().map(words).collect();
-    let pools: Vec<PoolWords> = prepared.pools.iter().map(PoolPlan::words).collect();
-    let mut remarks: Vec<String> = Vec::new();
-    let has_async = prepared.plan.tasks.iter().any(|task| matches!(task.call, Call::Async(_)));
-    let executor = context.map(Context::describe).or(has_async.then_some(BUILT_IN_EXECUTOR));
-    remarks.extend(executor.map(|executor| format!("async tasks: {executor}")));
-    let off = &prepared.plan.off;
-    remarks.extend((!off.is_empty()).then(|| format!("switched off: {}", off.join(", "))));
-    let zone = prepared.zone;
-    let banner = Banner { tasks: &tasks, pools: &pools, zone, now, remarks: &remarks };
-    voice.announce(&banner.to_string());
-    let nothing = if off.is_empty() { banner.no_tasks() } else { None };
-    [nothing, panics_abort()].iter().flatten().for_each(|warning| voice.say(warning));
 }
 
 fn pools(
     prepared: &Prepared,
-    (context, simulation): (Option<&Context>, Option<&dyn Simulation>),
+    (context, simulation): (&Context, Option<&dyn Simulation>),
     bus: &Arc<Bus>,
 ) -> Result<Pools, StartError> {
     // After a shutdown nothing new is started: a one-time task an hour ahead would hold it up.
@@ -134,10 +165,7 @@ fn pools(
             .shutdown_policy(policy)
             .clock(clock)
             .listener(trouble);
-        let builder = match context {
-            Some(context) => context.surround(builder),
-            None => builder,
-        };
+        let builder = context.surround(builder);
         let builder = match simulation {
             Some(simulation) => builder.virtual_crew(&simulation.crew()),
             None => builder,

@@ -8,11 +8,13 @@ use scheduler_core::Clock;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::trigger::Zone;
 
+use super::context::Context;
 use super::simulation::Simulation;
 use crate::conduct::Conductor;
 use crate::conduct::Control;
 use crate::conduct::Parts;
 use crate::error::StartError;
+use crate::inject::Call;
 use crate::observe::Bus;
 use crate::observe::Event;
 use crate::registrar::Definition;
@@ -35,6 +37,7 @@ pub(super) struct Launcher {
     pub(super) names: Vec<String>,
     /// RACE: weak, because a pool keeps its tasks, and a task may keep the end of all tasks.
     pub(super) pools: BTreeMap<String, Weak<ScheduledThreadPool>>,
+    pub(super) context: Context,
     pub(super) simulation: Option<Arc<dyn Simulation>>,
 }
 
@@ -57,7 +60,14 @@ impl Launcher {
         pool.ok_or_else(StartError::not_running)
     }
 
-    pub(super) fn make(&self, planned: Planned, pool: &Arc<ScheduledThreadPool>) -> Control {
+    pub(super) fn make(
+        &self,
+        planned: Planned,
+        pool: &Arc<ScheduledThreadPool>,
+    ) -> Result<Control, StartError> {
+        if matches!(planned.call, Call::Async(_)) {
+            self.context.ensure()?;
+        }
         let (facts, at) = (planned.facts(), self.clock.wall());
         self.bus.emit(Event::TaskAdded { task: Arc::new(facts.clone()), at });
         let Planned { rule, policy, call, .. } = planned;
@@ -67,6 +77,6 @@ impl Launcher {
         };
         let (clock, bus) = (Arc::clone(&self.clock), Arc::clone(&self.bus));
         let pool = Arc::clone(pool);
-        Conductor::make(Parts { facts, rule, policy, call, pool, clock, bus })
+        Ok(Conductor::make(Parts { facts, rule, policy, call, pool, clock, bus }))
     }
 }

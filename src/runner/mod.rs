@@ -46,7 +46,6 @@ use crate::conduct::ControlError;
 use crate::conduct::Until;
 use crate::error::StartError;
 use crate::error::StopError;
-use crate::registrar::Planned;
 
 /// Starts all annotated tasks, blocks until Ctrl-C or SIGTERM, and lets running tasks finish.
 ///
@@ -121,7 +120,8 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// When tasks had not ended within the [limit](Builder::await_termination).
+    /// When tasks had not ended within the [limit](Builder::await_termination). At once inside a task of this
+    /// scheduler ([`StopError::is_inside_task`]), which would wait for itself: the scheduler stops all the same.
     pub fn shutdown(self) -> Result<(), StopError> {
         self.stop("")
     }
@@ -162,10 +162,6 @@ impl Scheduler {
 
     fn new(running: Running) -> Self {
         Self { running, is_stopped: false }
-    }
-
-    fn start(&self, tasks: Vec<Planned>) -> Result<(), StartError> {
-        self.running.tasks.start(tasks)
     }
 }
 

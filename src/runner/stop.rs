@@ -1,6 +1,7 @@
 //! The way a scheduler stops: no new runs, those in progress are waited for, then asked to stop.
 
 use std::sync::Arc;
+use std::sync::PoisonError;
 use std::thread;
 use std::time::Duration;
 
@@ -17,6 +18,8 @@ use crate::notice::Notice;
 use crate::observe::Bus;
 use crate::observe::Event;
 use crate::observe::Totals;
+use crate::observe::catch;
+use crate::run::Run;
 use crate::run::Shutdown;
 use crate::speech::NotStopped;
 use crate::speech::StillRunning;
@@ -27,6 +30,8 @@ use crate::speech::Voice;
 use crate::speech::dropped_too_early;
 use crate::speech::duration;
 use crate::speech::on_one_line;
+use crate::speech::unheard;
+use crate::sync::Mutex;
 
 /// How long tasks have to end after they were asked to stop.
 const GRACE: Duration = Duration::from_secs(1);
@@ -49,27 +54,69 @@ pub(super) struct Running {
     pub(super) shutdown: Shutdown,
     pub(super) tasks: Tasks,
     /// Dropped when the scheduler is: a runtime that was built for it ends then.
-    pub(super) _context: Option<Context>,
+    pub(super) context: Context,
 }
 
 impl Scheduler {
-    pub(super) fn stop(mut self, hint: &str) -> Result<(), StopError> {
-        self.is_stopped = true;
-        self.running.stop(hint)
+    pub(super) fn stop(self, hint: &'static str) -> Result<(), StopError> {
+        match self.own_run() {
+            None => self.drain(hint),
+            Some(run) => Err(self.stop_behind(&run, hint)),
+        }
     }
 
     /// Stops on a thread of its own: the waiting is done by the pool's clock, which no runtime drives.
     pub(super) async fn stop_async(self, hint: &'static str) -> Result<(), StopError> {
-        let outcome = Notice::new();
-        let given = outcome.clone();
-        let (limit, tasks) = (self.running.limit, self.running.tasks.clone());
-        let now = self.running.clock.wall();
-        let thread = thread::Builder::new().name("scheduler-stop".to_owned());
-        match thread.spawn(move || given.give(self.stop(hint))) {
-            Ok(_) => outcome.await,
-            // Without a thread to wait on, dropping has stopped the pools.
-            Err(_) => Err(StopError::new(duration(limit), names(&tasks.running(now)))),
+        if let Some(run) = self.own_run() {
+            return Err(self.stop_behind(&run, hint));
         }
+        self.stop_elsewhere(hint).await
+    }
+
+    /// The run of a task of this scheduler that the calling thread executes.
+    fn own_run(&self) -> Option<Run> {
+        Run::current().filter(|run| self.running.pools.execute(run))
+    }
+
+    /// A run does not wait for itself: it is told so, and the stop goes on without it.
+    fn stop_behind(self, run: &Run, hint: &'static str) -> StopError {
+        drop(self.stop_elsewhere(hint));
+        StopError::inside_task(in_backticks(run.task_name()))
+    }
+
+    /// Stops on another thread, or here if there is none to be had.
+    fn stop_elsewhere(self, hint: &'static str) -> Notice<Result<(), StopError>> {
+        let (outcome, place) = (Notice::new(), Arc::new(Mutex::new(Some(self))));
+        let (given, from) = (outcome.clone(), Arc::clone(&place));
+        let take = |place: &Mutex<Option<Self>>| {
+            place.lock().unwrap_or_else(PoisonError::into_inner).take()
+        };
+        let thread = thread::Builder::new().name("scheduler-stop".to_owned());
+        let spawned = thread.spawn(move || {
+            let Some(scheduler) = take(&from) else { return };
+            let limit = scheduler.running.limit;
+            let stopped = catch(|| scheduler.drain(hint));
+            given
+                .give(stopped.unwrap_or_else(|_| Err(StopError::new(duration(limit), Vec::new()))));
+        });
+        if spawned.is_err()
+            && let Some(scheduler) = take(&place)
+        {
+            outcome.give(scheduler.drain(hint));
+        }
+        outcome
+    }
+
+    fn drain(mut self, hint: &str) -> Result<(), StopError> {
+        self.is_stopped = true;
+        self.running.stop(hint)
+    }
+
+    /// Ends what a failed start has begun.
+    pub(super) fn give_up(mut self) {
+        self.is_stopped = true;
+        self.running.begin_stop(self.running.clock.wall());
+        self.running.pools.shutdown_now();
     }
 }
 
@@ -96,12 +143,14 @@ impl Running {
     fn await_runs(&self) -> bool {
         let mut left = self.limit;
         loop {
-            let step = left.min(REMINDER);
+            let (step, before) = (left.min(REMINDER), self.clock.now());
             if self.await_end(step) {
                 return true;
             }
+            // The engine refuses at once where one of its workers would wait for itself.
+            let is_refused = self.clock.now().since(before) < step;
             left -= step;
-            if left.is_zero() {
+            if left.is_zero() || is_refused {
                 return false;
             }
             let running = self.tasks.running(self.clock.wall());
@@ -134,26 +183,38 @@ impl Running {
         let took = (at - begun).to_std().unwrap_or_default();
         let Totals { runs, failures, skipped } = self.tasks.totals();
         self.bus.emit(Event::SchedulerStopped { at, took });
-        self.bus.flush(FLUSH);
+        if !self.bus.flush(FLUSH) {
+            self.voice.say(&unheard(FLUSH));
+        }
         self.voice.say(&Stopped { took, runs, failures, skipped }.message());
     }
 }
 
-/// The names of tasks, in backticks.
 fn names(running: &[StillRunning]) -> Vec<String> {
-    running.iter().map(|each| format!("`{}`", on_one_line(&each.task))).collect()
+    running.iter().map(|each| in_backticks(&each.task)).collect()
+}
+
+fn in_backticks(task: &str) -> String {
+    format!("`{}`", on_one_line(task))
 }
 
 impl Drop for Scheduler {
     fn drop(&mut self) {
+        let (running, now) = (&self.running, self.running.clock.wall());
+        let tasks = &running.tasks;
+        let is_idle = tasks.running(now).is_empty();
         if !self.is_stopped {
-            self.running.begin_stop(self.running.clock.wall());
-            self.running.pools.shutdown_now();
-            let tasks = &self.running.tasks;
-            if tasks.totals().runs == 0 && !tasks.controls().is_empty() {
-                self.running.voice.say(&dropped_too_early());
+            let has_run = !is_idle || tasks.totals().runs > 0;
+            running.begin_stop(now);
+            running.pools.shutdown_now();
+            if !has_run && !tasks.controls().is_empty() {
+                running.voice.say(&dropped_too_early());
             }
         }
-        self.running.tasks.forget_all();
+        tasks.forget_all();
+        // Listeners hear how a run ends that outlasts its scheduler; else nothing is left to be heard.
+        if is_idle {
+            running.bus.close();
+        }
     }
 }

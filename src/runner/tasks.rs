@@ -3,7 +3,6 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -69,8 +68,16 @@ struct Board {
     /// In the order in which they were added.
     controls: Mutex<Vec<Control>>,
     gone: Gone,
-    /// Present once the scheduler has started.
-    launcher: OnceLock<Launcher>,
+    /// Present from the start of the scheduler to its end.
+    launcher: Mutex<Option<Arc<Launcher>>>,
+}
+
+/// A task that is kept, and still to be submitted.
+pub(super) struct Kept {
+    /// Where it is defined, and its name.
+    place: String,
+    pub(super) control: Control,
+    pool: Arc<ScheduledThreadPool>,
 }
 
 impl Tasks {
@@ -224,13 +231,17 @@ impl Tasks {
     }
 
     fn add_task(&self, definition: &Definition) -> Result<Control, StartError> {
-        let launcher = self.board.launcher.get().ok_or_else(StartError::not_running)?;
-        let planned = self.plan(launcher, definition)?;
+        let launcher = self.launcher().ok_or_else(StartError::not_running)?;
+        let planned = self.plan(&launcher, definition)?;
         let pool = launcher.pool(&planned)?;
-        let control = launcher.make(planned, &pool);
+        let control = launcher.make(planned, &pool)?;
         self.keep(control.clone())?;
         self.submit(&control, &pool).map_err(|error| StartError::of_faults(vec![error]))?;
         Ok(control)
+    }
+
+    fn launcher(&self) -> Option<Arc<Launcher>> {
+        self.board.launcher.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn plan(&self, launcher: &Launcher, task: &Definition) -> Result<Planned, StartError> {
@@ -256,7 +267,7 @@ impl Tasks {
     #[track_caller]
     pub(super) fn rule(&self, name: &str, schedule: Schedule) -> Result<Rule, ControlError> {
         let stopping = || ControlError::refused(name, "the scheduler is not running");
-        let launcher = self.board.launcher.get().ok_or_else(stopping)?;
+        let launcher = self.launcher().ok_or_else(stopping)?;
         if let Some(policy) = schedule.policy() {
             let why = format!("`{policy}` is no part of a rule; only the rule can be changed");
             return Err(ControlError::refused(name, &why));
@@ -274,20 +285,28 @@ impl Tasks {
         }
     }
 
-    /// Starts all planned tasks. The first run of the first one finds all of them here.
-    pub(super) fn start(&self, planned: Vec<Planned>) -> Result<(), StartError> {
-        let launcher = self.board.launcher.get().ok_or_else(StartError::not_running)?;
-        let mut made = Vec::new();
+    /// Makes all planned tasks, and asks their triggers when they fire first. Nothing has started yet.
+    pub(super) fn make(&self, planned: Vec<Planned>) -> Result<Vec<Kept>, StartError> {
+        let launcher = self.launcher().ok_or_else(StartError::not_running)?;
+        let (mut made, mut faults) = (Vec::new(), Vec::new());
         for task in planned {
             let pool = launcher.pool(&task)?;
             let place = format!("{}: `{}`", task.location, task.name);
-            let control = launcher.make(task, &pool);
+            let control = launcher.make(task, &pool)?;
             self.keep(control.clone())?;
-            made.push((place, control, pool));
+            if let Err(error) = control.ask_trigger() {
+                faults.push(format!("{place}: {error}"));
+            }
+            made.push(Kept { place, control, pool });
         }
-        for (place, control, pool) in made {
+        if faults.is_empty() { Ok(made) } else { Err(StartError::of_faults(faults)) }
+    }
+
+    /// Starts them. The first run of the first one finds all of them here.
+    pub(super) fn start(&self, made: Vec<Kept>) -> Result<(), StartError> {
+        for Kept { place, control, pool } in made {
             self.submit(&control, &pool)
-                .map_err(|error| StartError::of_faults(vec![format!("{place}: {error}")]))?;
+                .map_err(|error| StartError::pool(format!("{place}: {error}")))?;
         }
         Ok(())
     }
@@ -302,8 +321,8 @@ impl Tasks {
     }
 
     pub(super) fn launch_with(&self, launcher: Launcher) {
-        // A scheduler is launched once.
-        let _ = self.board.launcher.set(launcher);
+        let mut place = self.board.launcher.lock().unwrap_or_else(PoisonError::into_inner);
+        *place = Some(Arc::new(launcher));
     }
 
     /// RACE: two may add tasks of one name at the same time; the later one is cancelled again.
@@ -340,6 +359,8 @@ impl Tasks {
     pub(super) fn forget_all(&self) {
         let controls = std::mem::take(&mut *self.controls());
         controls.into_iter().for_each(Control::let_go);
+        let launcher = self.board.launcher.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(launcher);
     }
 
     pub(super) fn controls(&self) -> MutexGuard<'_, Vec<Control>> {
@@ -366,7 +387,8 @@ impl Extract for Tasks {
 
 impl fmt::Debug for Tasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let controls = self.controls();
+        // Whoever writes may be code of the user's.
+        let controls = self.controls().clone();
         f.debug_list().entries(controls.iter().map(Control::name)).finish()
     }
 }

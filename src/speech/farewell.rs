@@ -93,6 +93,13 @@ impl Stopped {
     }
 }
 
+/// Listeners are slow, and are not waited for any longer.
+pub(crate) fn unheard(limit: Duration) -> Message {
+    let limit = duration(limit);
+    Message::warn(format!("listeners have not heard all events {limit} after the last run"))
+        .note("help: a listener is called with one event after the other; have it hand on what takes long")
+}
+
 /// For a scheduler that was dropped before it could be of use.
 pub(crate) fn dropped_too_early() -> Message {
     Message::warn("the scheduler was dropped before any task ran").note(

@@ -40,6 +40,7 @@ pub(crate) use farewell::StillWaiting;
 pub(crate) use farewell::Stopped;
 pub(crate) use farewell::Stopping;
 pub(crate) use farewell::dropped_too_early;
+pub(crate) use farewell::unheard;
 pub(crate) use message::Message;
 pub(crate) use reporter::Reporter;
 pub(crate) use voice::Voice;

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::any::type_name;
 use std::ops::Deref;
 use std::ops::Index;
+use std::time::Duration;
 
 use chrono::DateTime;
 use chrono::TimeDelta;
@@ -290,14 +291,13 @@ pub(super) fn fire_times(
             let next = move |at: &DateTime<Utc>| trigger.next_after(*at);
             Box::new(std::iter::successors(next(&before), next))
         }
-        Rule::Once { .. } => {
-            Box::new(rule.first_fire_time(start).filter(|at| *at >= from).into_iter())
-        }
-        Rule::FixedRate { period, .. } | Rule::FixedDelay { delay: period, .. } => {
+        Rule::Once { delay } => Box::new(after(start, delay).filter(|at| *at >= from).into_iter()),
+        Rule::FixedRate { period, initial_delay }
+        | Rule::FixedDelay { delay: period, initial_delay } => {
+            let first = after(start, initial_delay);
             let Ok(period) = TimeDelta::from_std(period) else {
-                return Box::new(rule.first_fire_time(start).into_iter());
+                return Box::new(first.into_iter());
             };
-            let first = rule.first_fire_time(start);
             let first = first.and_then(|first| on_grid(first, period, from));
             Box::new(std::iter::successors(first, move |at| at.checked_add_signed(period)))
         }
@@ -310,6 +310,10 @@ pub(super) fn fire_times(
             Box::new(std::iter::successors(first, next).skip_while(move |at| *at < from))
         }
     }
+}
+
+fn after(start: DateTime<Utc>, delay: Duration) -> Option<DateTime<Utc>> {
+    start.checked_add_signed(TimeDelta::from_std(delay).ok()?)
 }
 
 /// The first point of a grid that is not before `from`.

@@ -1,8 +1,11 @@
 //! A task that is told something between its making and its submission.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use chrono::DateTime;
+use chrono::TimeDelta;
 use chrono::Utc;
 use scheduler_core::Trigger;
 use scheduler_core::TriggerContext;
@@ -59,6 +62,44 @@ fn one_that_another_rule_ends_before_it_is_submitted_is_over_and_no_fault() {
         control.reschedule(never()).unwrap();
         control.submit(&stage.pool).expect("its first rule has no fault");
         assert_eq!(control.snapshot().state, state);
-        assert!(Conductor::make(parts(never())).submit(&stage.pool).is_err());
+        let control = Conductor::make(parts(never()));
+        assert_eq!(control.submit(&stage.pool).is_err(), panics);
+        assert_eq!(control.snapshot().state, state);
     }
+}
+
+/// Fires each time another second later, and counts how often it is asked.
+#[derive(Debug, Default)]
+struct Counting {
+    asked: AtomicI64,
+}
+
+impl Trigger for Counting {
+    fn next_fire_time(&self, _: &TriggerContext) -> Option<DateTime<Utc>> {
+        Some(start() + TimeDelta::seconds(self.asked.fetch_add(1, Relaxed) + 1))
+    }
+}
+
+#[test]
+fn a_trigger_that_was_asked_before_is_not_asked_again_when_its_task_is_submitted() {
+    let mut stage = Stage::new();
+    let counting = Arc::new(Counting::default());
+    let rule = Rule::Custom(Arc::<Counting>::clone(&counting));
+    let control = Conductor::make(stage.parts(rule, Policy::default(), stage.call(|_| ok(0))));
+    control.ask_trigger().unwrap();
+    assert_eq!(control.first_start(), Some(start() + TimeDelta::seconds(1)));
+    control.submit(&stage.pool).unwrap();
+    assert_eq!(counting.asked.load(Relaxed), 1);
+    stage.until(2_500);
+    assert_eq!(stage.heard(), "start 1 | start 2");
+}
+
+#[test]
+fn a_trigger_that_fails_when_it_is_asked_before_ends_its_task() {
+    let stage = Stage::new();
+    let rule = Rule::Custom(Arc::new(Never { panics: true }));
+    let control = Conductor::make(stage.parts(rule, Policy::default(), stage.call(|_| ok(0))));
+    assert!(control.ask_trigger().unwrap_err().to_string().ends_with("panicked: no idea"));
+    assert_eq!(control.snapshot().state, TaskState::Failed);
+    assert_eq!(stage.heard().matches("failed").count(), 1);
 }

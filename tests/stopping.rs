@@ -1,0 +1,161 @@
+//! Stops that are asked for by the scheduler's own tasks, and what is let go of at the end.
+
+use std::fmt;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::mpsc;
+use std::sync::mpsc::Receiver;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+use scheduler::Builder;
+use scheduler::Event;
+use scheduler::Run;
+use scheduler::Schedule;
+use scheduler::Scheduler;
+use scheduler::Tasks;
+use scheduler::tasks;
+
+/// Far longer than anything takes here.
+const LIMIT: Duration = Duration::from_secs(60);
+
+type Said = Arc<Mutex<Vec<String>>>;
+
+fn builder() -> (Builder, Said) {
+    let said = Said::default();
+    let heard = Arc::clone(&said);
+    let builder = Scheduler::builder()
+        .tasks(tasks![])
+        .pool_size(2)
+        .zone("UTC")
+        .environment([("PATH", "")])
+        .settings("none.toml", "")
+        .messages(move |text| heard.lock().unwrap().push(text.to_owned()));
+    (builder, said)
+}
+
+/// A body that says that it has begun, and ends when it is told to.
+fn until(begun: mpsc::Sender<()>, end: Receiver<()>) -> impl Fn(&Run) + Send + Sync + 'static {
+    let end = Mutex::new(end);
+    move |_: &Run| {
+        begun.send(()).unwrap();
+        end.lock().unwrap().recv().unwrap();
+    }
+}
+
+#[test]
+fn a_task_that_shuts_its_scheduler_down_is_told_so_and_the_others_end_by_themselves() {
+    for limit in [LIMIT, Duration::MAX] {
+        let (builder, said) = builder();
+        let ((begin, begun), (end, ending)) = (mpsc::channel(), mpsc::channel());
+        let (tell, told) = mpsc::channel();
+        let (events, heard) = mpsc::channel();
+        let place = Arc::new(Mutex::new(None::<Scheduler>));
+        let own = Arc::clone(&place);
+        let never = || Schedule::fixed_rate("1h").initial_delay("1h");
+        let scheduler = builder
+            .await_termination(limit)
+            .listener(move |event: &Event| drop(events.send(event.clone())))
+            .task("other", Schedule::once("0s"), until(begin, ending))
+            .task("ends it", never(), move |_| {
+                let scheduler = own.lock().unwrap().take().unwrap();
+                tell.send(scheduler.shutdown().unwrap_err()).unwrap();
+            })
+            .spawn()
+            .unwrap();
+        begun.recv_timeout(LIMIT).unwrap();
+        let ends_it = scheduler.tasks().get("ends it").unwrap();
+        *place.lock().unwrap() = Some(scheduler);
+        ends_it.run_now().unwrap();
+        let error = told.recv_timeout(LIMIT).unwrap();
+        assert!(error.is_inside_task(), "{error}");
+        assert_eq!(error.running(), ["`ends it`"]);
+        assert!(error.to_string().contains("shut it down in main"), "{error}");
+        end.send(()).unwrap();
+        let outcomes: Vec<_> = heard
+            .iter()
+            .take_while(|event| !matches!(event, Event::SchedulerStopped { .. }))
+            .filter_map(|event| match event {
+                Event::RunFinished { outcome, .. } => Some(outcome.name().to_owned()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(outcomes, ["success", "success"]);
+        assert!(said.lock().unwrap().len() < 20, "{said:?}");
+    }
+}
+
+#[test]
+fn listeners_are_let_go_of_when_the_scheduler_is_over_whoever_looks_at_its_tasks_still() {
+    let (builder, _said) = builder();
+    let (events, heard) = mpsc::channel();
+    let scheduler = builder
+        .listener(move |event: &Event| drop(events.send(event.clone())))
+        .task("hourly", Schedule::fixed_rate("1h").initial_delay("1h"), |_| {})
+        .spawn()
+        .unwrap();
+    let (tasks, task) = (scheduler.tasks(), scheduler.tasks().get("hourly").unwrap());
+    scheduler.shutdown().unwrap();
+    let last = loop {
+        match heard.recv_timeout(LIMIT) {
+            Ok(_) => {}
+            Err(why) => break why,
+        }
+    };
+    assert_eq!(last, RecvTimeoutError::Disconnected);
+    assert!(task.snapshot().state.is_ended());
+    assert!(tasks.list().is_empty());
+    let error = tasks.add("late", Schedule::fixed_rate("1h"), |_| {}).unwrap_err();
+    assert!(error.to_string().contains("not running"), "{error}");
+}
+
+#[test]
+fn a_listener_that_keeps_the_tasks_keeps_no_thread_when_the_scheduler_is_over() {
+    let (builder, _said) = builder();
+    let kept = Arc::new(Mutex::new(None::<Tasks>));
+    let (alive, over) = mpsc::channel::<()>();
+    let keeping = Arc::clone(&kept);
+    let listener = move |_: &Event| {
+        let _ = (&keeping, &alive);
+    };
+    let scheduler = builder.listener(listener).spawn().unwrap();
+    *kept.lock().unwrap() = Some(scheduler.tasks());
+    drop(kept);
+    scheduler.shutdown().unwrap();
+    assert_eq!(over.recv_timeout(LIMIT), Err(RecvTimeoutError::Disconnected));
+}
+
+#[test]
+fn a_scheduler_that_is_dropped_during_its_first_run_has_run_something() {
+    let (builder, said) = builder();
+    let ((begin, begun), (end, ending)) = (mpsc::channel(), mpsc::channel());
+    let scheduler = builder.task("x", Schedule::once("0s"), until(begin, ending)).spawn().unwrap();
+    begun.recv_timeout(LIMIT).unwrap();
+    drop(scheduler);
+    end.send(()).unwrap();
+    let said = said.lock().unwrap().join("\n");
+    assert!(!said.contains("before any task ran"), "{said}");
+}
+
+/// Looks at the tasks whenever something is written.
+struct Curious<'a>(&'a Tasks, usize);
+
+impl Write for Curious<'_> {
+    fn write_str(&mut self, _: &str) -> fmt::Result {
+        self.1 += self.0.list().len();
+        Ok(())
+    }
+}
+
+#[test]
+fn whoever_writes_the_tasks_down_may_look_at_them() {
+    let (builder, _said) = builder();
+    let hourly = Schedule::fixed_rate("1h").initial_delay("1h");
+    let scheduler = builder.task("hourly", hourly, |_| {}).spawn().unwrap();
+    let tasks = scheduler.tasks();
+    let mut curious = Curious(&tasks, 0);
+    write!(curious, "{tasks:?}").unwrap();
+    assert!(curious.1 > 0);
+    scheduler.shutdown().unwrap();
+}
