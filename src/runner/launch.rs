@@ -104,7 +104,8 @@ fn bus(builder: Builder, prepared: &Prepared) -> Result<Bus, StartError> {
     let bus = meter().into_iter().fold(bus, BusBuilder::in_place);
     let bus = builder.listeners.into_iter().fold(bus, BusBuilder::listener);
     let bus = bus.reporter(Arc::new(reporter)).build(Arc::clone(&prepared.clock));
-    bus.map_err(StartError::pool)
+    let why = |error| format!("no thread can be started for listeners: {error}");
+    bus.map_err(|error| StartError::pool(why(error)))
 }
 
 /// What is to be known before the first run.
