@@ -8,6 +8,7 @@ use scheduler_expr::parse_period;
 
 use super::fault::Fault;
 use super::fault::word;
+use super::file::Content;
 use super::file::ROOT;
 use super::key;
 use super::reading::Reading;
@@ -87,8 +88,9 @@ pub(super) fn pools(reading: &mut Reading<'_>, known: &[&str]) -> Vec<PoolSettin
     let mut names: Vec<String> = known.iter().map(|name| (*name).to_owned()).collect();
     let settings = reading.settings;
     for line in settings.layers().flat_map(|layer| &layer.lines) {
-        if let Some([table, name, _, ..]) = line.ours()
+        if let Some([table, name, rest @ ..]) = line.ours()
             && table == schema::POOLS
+            && (!rest.is_empty() || matches!(line.content, Content::EmptyTable))
             && !names.iter().any(|known| key::fold(known) == key::fold(name))
         {
             names.push(name.clone());

@@ -82,16 +82,17 @@ impl<'a> Reading<'a> {
 
     /// The text a line sets its key to; a fault if it sets it to something else.
     pub(super) fn text(&mut self, key: &str, content: &Content, source: &Source) -> Option<Raw> {
-        match content {
-            Content::Text(text) => Some(Raw { text: text.clone(), source: source.clone() }),
-            Content::EmptyTable => None,
-            Content::Other(kind) => {
-                let text = format!("{source}: {} is set to {kind}", word(key));
-                let help = "write a string, a whole number, true or false".to_owned();
-                self.faults.push(Fault::new(text).help(help));
-                None
+        let kind = match content {
+            Content::Text(text) => {
+                return Some(Raw { text: text.clone(), source: source.clone() });
             }
-        }
+            Content::EmptyTable => "an empty table",
+            Content::Other(kind) => kind,
+        };
+        let text = format!("{source}: {} is set to {kind}", word(key));
+        let help = "write a string, a whole number, true or false".to_owned();
+        self.faults.push(Fault::new(text).help(help));
+        None
     }
 
     fn in_environment(&mut self, key: &str) -> Option<Raw> {

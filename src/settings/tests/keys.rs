@@ -83,6 +83,25 @@ fn keys_of_the_builder_are_as_strict_but_others_are_its_own() {
         "builder.set(\"tasks.prge.cron\"): no task named `prge`; did you mean `purge`?",
         "builder.set(\"scheduler.pol.size\"): unknown setting `scheduler.pol.size`; \
          did you mean `pool.size`?",
+#[test]
+fn an_empty_table_where_a_value_belongs_is_refused() {
+    let text = "[scheduler.zone]\n[scheduler.pools.io.size]\n[scheduler.tasks.purge.cron]\n";
+    toml(text).check_first_lines(&[
+        "scheduler.toml:1: `scheduler.zone` is set to an empty table",
+        "scheduler.toml:2: `scheduler.pools.io.size` is set to an empty table",
+        "scheduler.toml:3: `scheduler.tasks.purge.cron` is set to an empty table",
+    ]);
+}
+
+#[test]
+fn an_empty_table_makes_a_pool() {
+    let applied = toml("[scheduler.pools.slow]\n[scheduler.pools]\nbig = {}\n").apply();
+    assert_eq!(applied.faults, []);
+    let names: Vec<&str> = applied.pools.iter().map(|pool| pool.name.as_str()).collect();
+    assert_eq!(names, ["io", "slow", "big"]);
+    assert!(applied.pools.iter().all(|pool| pool.size.is_none()));
+}
+
     ]);
 }
 
