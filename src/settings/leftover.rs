@@ -101,6 +101,9 @@ pub(super) fn unknown_variables(
     }
 }
 
+        if is_of_a_task(variable) {
+            text.push_str(" as yet: there is no task of this name");
+        }
 /// The variable that was probably meant.
 fn suggestion(variable: &str, known: &[TaskWords<'_>], pools: &[PoolSettings]) -> Option<String> {
     if let Some(rest) = variable.strip_prefix(tasks::PREFIX) {
@@ -108,6 +111,16 @@ fn suggestion(variable: &str, known: &[TaskWords<'_>], pools: &[PoolSettings]) -
         return of_task(rest, &names).map(|meant| format!("{}{meant}", tasks::PREFIX));
     }
     let globals = schema::GLOBALS.iter().map(|spec| format!("{ROOT}.{}", spec.key));
+/// Whether a task that is added later could be meant.
+fn is_of_a_task(variable: &str) -> bool {
+    let Some(rest) = variable.strip_prefix(tasks::PREFIX) else { return false };
+    let mut suffixes = Attribute::ALL.iter().flat_map(|attribute| key::variables(attribute.name()));
+    suffixes.any(|suffix| {
+        let name = rest.strip_suffix(&suffix).and_then(|name| name.strip_suffix('_'));
+        name.is_some_and(|name| !name.is_empty())
+    })
+}
+
     let of_pools = pools.iter().flat_map(|pool| {
         let key = |spec: &Spec| format!("{ROOT}.{}.{}.{}", schema::POOLS, pool.name, spec.key);
         schema::OF_POOL.iter().map(key).collect::<Vec<String>>()

@@ -190,9 +190,9 @@ fn leftover_variables_are_warned_of() {
             "env `SCHEDULER_POL_SIZE` has no effect; did you mean `SCHEDULER_POOL_SIZE`?",
             "env `SCHEDULER_TASKS_PURGE_FIXD_DELAY` has no effect; \
              did you mean `SCHEDULER_TASKS_PURGE_FIXED_DELAY`?",
-            "env `SCHEDULER_TASKS_REPROT_CRON` has no effect; \
-             did you mean `SCHEDULER_TASKS_REPORT_CRON`?",
-            "env `SCHEDULER_TASKS_WEEKLY_CRON` has no effect",
+            "env `SCHEDULER_TASKS_REPROT_CRON` has no effect as yet: \
+             there is no task of this name; did you mean `SCHEDULER_TASKS_REPORT_CRON`?",
+            "env `SCHEDULER_TASKS_WEEKLY_CRON` has no effect as yet: there is no task of this name",
         ]
     );
     let applied = places.apply();
