@@ -274,6 +274,9 @@ fn an_override_has_its_effect_and_is_told() {
         .tasks(tasks![report])
         .spawn()
         .unwrap();
+    let at_once = plain().await_termination(Duration::from_secs(9));
+    let source = "builder.set(\"shutdown.await-termination\"), shutdown.await-termination = false";
+    check(at_once.set("shutdown.await-termination", "false"), &[(limit, "0s", source)]);
     clock.await_parked(1);
     assert_eq!(runs.count(), 0, "not at a fixed rate");
     clock.advance(Duration::from_secs(60));

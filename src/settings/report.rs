@@ -70,6 +70,12 @@ fn globals(applied: &Applied, fallbacks: &[Fallback]) -> Block {
             rows.push(fallback);
         }
     }
+    if let Some(off) = applied.globals.await_termination.as_ref().filter(|set| !set.value) {
+        let key = format!("{ROOT}.{}", schema::AWAIT_TERMINATION_PERIOD.key);
+        let source = format!("{}, {} = false", off.valued.source, schema::AWAIT_TERMINATION.key);
+        rows.retain(|[known, ..]| *known != key);
+        rows.push([key, "0s".to_owned(), source]);
+    }
     rows.sort();
     Block { heading: "settings".to_owned(), rows }
 }

@@ -54,6 +54,27 @@ task shop::purge (src/purge.rs:3)
 }
 
 #[test]
+fn a_stop_that_does_not_wait_is_shown_with_who_said_so() {
+    let period = "shutdown.await-termination-period";
+    let fallback = Fallback {
+        key: period.to_owned(),
+        text: "0ns".to_owned(),
+        source: Source::Code { call: "builder.await_termination(…)".to_owned() },
+    };
+    for more in ["", "await-termination-period = \"9s\"\n"] {
+        let text = format!("[scheduler.shutdown]\nawait-termination = false\n{more}");
+        let report = report(&toml(&text).apply(), std::slice::from_ref(&fallback));
+        let lines: Vec<&str> = report.lines().filter(|line| line.contains(period)).collect();
+        let [line] = lines.as_slice() else { panic!("{report}") };
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(
+            words.join(" "),
+            format!("scheduler.{period} 0s scheduler.toml:2, shutdown.await-termination = false")
+        );
+    }
+}
+
+#[test]
 fn the_dry_run_is_known_before_anything_is_applied() {
     assert!(env(&[(DRY_RUN_VARIABLE, "1")]).load().expect("readable").is_dry_run());
     assert!(!Places::default().load().expect("readable").is_dry_run());
