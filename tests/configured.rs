@@ -201,6 +201,42 @@ fn settings_make_and_size_pools() {
 }
 
 #[test]
+fn a_table_without_a_word_is_a_pool() {
+    let (builder, ..) = builder();
+    let builder = builder.settings("app.toml", "[scheduler.pools.io]\n").tasks(tasks![import]);
+    let report = builder.dry_run().unwrap();
+    assert!(report.contains("scheduler.pools.io.thread-name-prefix"), "{report}");
+}
+
+#[test]
+fn settings_outside_of_their_table_are_a_warning() {
+    let (builder, _clock, _runs, said) = builder();
+    let toml = "pool.size = 8\n[tasks.report]\ncron = \"@daily\"\n[report]\nevery = \"1m\"\n";
+    let scheduler = builder.settings("app.toml", toml).tasks(tasks![report]).spawn().unwrap();
+    scheduler.shutdown().unwrap();
+    let said = said.lock().unwrap();
+    let warned: Vec<&String> = said.iter().filter(|text| text.starts_with("WARN")).collect();
+    let [size, cron] = warned.as_slice() else { panic!("{said:#?}") };
+    assert!(
+        size.contains("app.toml:1: `pool.size` has no effect") && size.contains("`[scheduler]`")
+    );
+    assert!(cron.contains("write `[scheduler.tasks.report]`"), "{cron}");
+}
+
+#[test]
+fn a_variable_of_a_task_that_is_added_later_is_not_said_to_be_lost() {
+    let (builder, _clock, _runs, said) = builder();
+    let builder = builder.environment([("SCHEDULER_TASKS_FEED_7_FIXED_RATE", "3h")]);
+    let scheduler = builder.tasks(tasks![]).spawn().unwrap();
+    let warning = said.lock().unwrap().iter().find(|text| text.starts_with("WARN")).cloned();
+    let warning = warning.unwrap_or_default();
+    assert!(warning.contains("has no effect as yet: there is no task of this name"), "{warning}");
+    let feed = scheduler.tasks().add("feed-7", Schedule::fixed_rate("1h"), |_| {}).unwrap();
+    assert_eq!(&*feed.snapshot().facts.rule, "every 3h");
+    scheduler.shutdown().unwrap();
+}
+
+#[test]
 fn the_dry_run_names_what_the_program_says() {
     let check = |builder: Builder, expected: &[(&str, &str, &str)]| {
         let report = builder.tasks(tasks![]).dry_run().unwrap();
@@ -238,6 +274,9 @@ fn the_dry_run_names_what_the_program_says() {
             ("pools.io.thread-name-prefix", "io-", "default"),
         ],
     );
+    let at_once = plain().await_termination(Duration::from_secs(9));
+    let source = "builder.set(\"shutdown.await-termination\"), shutdown.await-termination = false";
+    check(at_once.set("shutdown.await-termination", "false"), &[(limit, "0s", source)]);
     let set = plain().zone("UTC").pool_size(7).set("pool.size", "2");
     let expected = ("pool.size", "2", "builder.set(\"pool.size\")");
     check(
@@ -274,9 +313,6 @@ fn an_override_has_its_effect_and_is_told() {
         .tasks(tasks![report])
         .spawn()
         .unwrap();
-    let at_once = plain().await_termination(Duration::from_secs(9));
-    let source = "builder.set(\"shutdown.await-termination\"), shutdown.await-termination = false";
-    check(at_once.set("shutdown.await-termination", "false"), &[(limit, "0s", source)]);
     clock.await_parked(1);
     assert_eq!(runs.count(), 0, "not at a fixed rate");
     clock.advance(Duration::from_secs(60));
@@ -378,7 +414,7 @@ fn all_mistakes_in_settings_are_told_together() {
         &[
             "3 faults were found",
             "app.toml:2",
-            "did you mean `pool.size`",
+            "did you mean `scheduler.pool.size`",
             "app.toml:4: no task named `reprot`; did you mean `report`?",
             "env SCHEDULER_TASKS_REPORT_FIXED_RATE: `report`: invalid `fixed_rate`: ",
         ],

@@ -131,7 +131,7 @@ fn read<T>(
     match parse(&valued.text) {
         Ok(value) => Some(Set { value, valued }),
         Err(wrong) => {
-            let example = format!("for example `{} = \"{}\"`", spec.key, spec.example);
+            let example = format!("for example `{name} = \"{}\"`", spec.example);
             let help = match wrong.help {
                 Some(help) => format!("{help}; {example}"),
                 None => example,

@@ -65,12 +65,19 @@ fn unknown(line: &Line, parts: &[String], specs: &[Spec]) -> Option<Reason> {
         return None;
     }
     let written = line.path.join(".");
-    let suggestion = nearest(&name, specs.iter().map(|spec| spec.key));
+    // Who writes the whole key below its table means what follows.
+    let meant = name.strip_prefix("scheduler.").unwrap_or(&name);
+    let suggestion = nearest(meant, specs.iter().map(|spec| spec.key));
+    let table = line.path[..line.path.len() - parts.len()].join(".");
     Some(match suggestion {
-        Some(key) => (format!("unknown setting {}; did you mean `{key}`?", word(&written)), None),
+        Some(key) => {
+            let meant = word(&format!("{table}.{key}"));
+            (format!("unknown setting {}; did you mean {meant}?", word(&written)), None)
+        }
         None => {
             let keys: Vec<&str> = specs.iter().map(|spec| spec.key).collect();
-            let mut help = format!("the settings are {}", keys.join(", "));
+            let table = word(&format!("[{table}]"));
+            let mut help = format!("the settings under {table} are {}", keys.join(", "));
             if specs == schema::GLOBALS {
                 help.push_str(", pools.<name>, tasks.<name>");
             }
@@ -94,6 +101,9 @@ pub(super) fn unknown_variables(
             continue;
         }
         let mut text = format!("env {} has no effect", word(variable));
+        if is_of_a_task(variable) {
+            text.push_str(" as yet: there is no task of this name");
+        }
         if let Some(meant) = suggestion(variable, known, pools) {
             text.push_str(&format!("; did you mean {}?", word(&meant)));
         }
@@ -101,16 +111,6 @@ pub(super) fn unknown_variables(
     }
 }
 
-        if is_of_a_task(variable) {
-            text.push_str(" as yet: there is no task of this name");
-        }
-/// The variable that was probably meant.
-fn suggestion(variable: &str, known: &[TaskWords<'_>], pools: &[PoolSettings]) -> Option<String> {
-    if let Some(rest) = variable.strip_prefix(tasks::PREFIX) {
-        let names: Vec<&str> = known.iter().map(|task| task.name).collect();
-        return of_task(rest, &names).map(|meant| format!("{}{meant}", tasks::PREFIX));
-    }
-    let globals = schema::GLOBALS.iter().map(|spec| format!("{ROOT}.{}", spec.key));
 /// Whether a task that is added later could be meant.
 fn is_of_a_task(variable: &str) -> bool {
     let Some(rest) = variable.strip_prefix(tasks::PREFIX) else { return false };
@@ -121,6 +121,13 @@ fn is_of_a_task(variable: &str) -> bool {
     })
 }
 
+/// The variable that was probably meant.
+fn suggestion(variable: &str, known: &[TaskWords<'_>], pools: &[PoolSettings]) -> Option<String> {
+    if let Some(rest) = variable.strip_prefix(tasks::PREFIX) {
+        let names: Vec<&str> = known.iter().map(|task| task.name).collect();
+        return of_task(rest, &names).map(|meant| format!("{}{meant}", tasks::PREFIX));
+    }
+    let globals = schema::GLOBALS.iter().map(|spec| format!("{ROOT}.{}", spec.key));
     let of_pools = pools.iter().flat_map(|pool| {
         let key = |spec: &Spec| format!("{ROOT}.{}.{}.{}", schema::POOLS, pool.name, spec.key);
         schema::OF_POOL.iter().map(key).collect::<Vec<String>>()

@@ -12,7 +12,7 @@
 //!
 //! Judge the attributes of tasks (the registrar does, with the parsers of `scheduler_expr`), start
 //! anything, or read a place twice. It never passes over a key under `[scheduler]` that nothing
-//! reads.
+//! reads, nor over one that is ours but stands outside of it.
 //!
 //! # States and invariants
 //!
@@ -43,6 +43,7 @@ pub(crate) mod hostile_names;
 mod key;
 mod leftover;
 mod merge;
+mod misplaced;
 pub(crate) mod names;
 mod reading;
 mod report;
@@ -182,6 +183,7 @@ impl Settings {
         let pools = globals::pools(&mut reading, known.pools);
         let tasks = tasks::tasks(&mut reading, known.tasks);
         leftover::unknown_keys(&mut reading);
+        misplaced::misplaced_keys(&mut reading);
         leftover::unknown_variables(&mut reading, known.tasks, &pools);
         let Reading { faults, remarks, .. } = reading;
         Applied { globals, pools, tasks, faults, remarks }

@@ -27,6 +27,8 @@ pub(super) struct Reading<'a> {
     pub(super) remarks: Vec<Remark>,
     /// The variables that were asked for and set.
     pub(super) used: BTreeSet<String>,
+    /// The keys that placeholders asked for, folded.
+    pub(super) asked: BTreeSet<String>,
     /// Whether what is said of tasks that are not there is no fault, because the start has judged it.
     pub(super) passes_over_strangers: bool,
 }
@@ -48,6 +50,7 @@ impl<'a> Reading<'a> {
             faults: Vec::new(),
             remarks: Vec::new(),
             used: BTreeSet::new(),
+            asked: BTreeSet::new(),
             passes_over_strangers: false,
         }
     }
@@ -126,7 +129,8 @@ impl<'a> Reading<'a> {
 
     /// The text with its placeholders replaced; a fault if that cannot be done.
     pub(super) fn resolve(&mut self, raw: &Raw, subject: &Subject<'_>) -> Option<Valued> {
-        let mut lookup = Lookup { settings: self.settings, via: Vec::new(), used: &mut self.used };
+        let Self { settings, used, asked, .. } = self;
+        let mut lookup = Lookup { settings, via: Vec::new(), used, asked };
         let template = match Template::parse(&raw.text) {
             Ok(template) => template,
             Err(error) => {
@@ -154,6 +158,7 @@ struct Lookup<'a> {
     settings: &'a Settings,
     via: Vec<(String, Source)>,
     used: &'a mut BTreeSet<String>,
+    asked: &'a mut BTreeSet<String>,
 }
 
 impl Lookup<'_> {
@@ -161,6 +166,7 @@ impl Lookup<'_> {
     fn value(&mut self, key: &str) -> Result<Option<String>, String> {
         let settings = self.settings;
         let name = key::fold(&key::parts(key).join("."));
+        self.asked.insert(name.clone());
         if let Some(text) = self.in_layer(&settings.builder, key, &name)? {
             return Ok(Some(text));
         }

@@ -41,13 +41,23 @@ fn unknown_keys_of_a_file_are_all_refused_with_what_was_meant() {
         "scheduler.toml:13: unknown attribute `retry` of task `shop::purge`; \
          did you mean `retry.max`?",
         "scheduler.toml:14: unknown attribute `flavour` of task `shop::purge`",
-        "scheduler.toml:3: unknown setting `scheduler.zoen`; did you mean `zone`?",
+        "scheduler.toml:3: unknown setting `scheduler.zoen`; did you mean `scheduler.zone`?",
         "scheduler.toml:4: unknown setting `scheduler.colour`",
-        "scheduler.toml:6: unknown setting `scheduler.pool.sizes`; did you mean `pool.size`?",
-        "scheduler.toml:17: unknown setting `scheduler.pools.io.siez`; did you mean `size`?",
+        "scheduler.toml:6: unknown setting `scheduler.pool.sizes`; \
+         did you mean `scheduler.pool.size`?",
+        "scheduler.toml:17: unknown setting `scheduler.pools.io.siez`; \
+         did you mean `scheduler.pools.io.size`?",
     ]);
     let faults = toml("[scheduler]\ncolour = 1\n").faults();
+    assert!(
+        faults[0].contains("\nhelp: the settings under `[scheduler]` are zone, "),
+        "{}",
+        faults[0]
+    );
     assert!(faults[0].ends_with("pools.<name>, tasks.<name>"), "{}", faults[0]);
+    toml("[scheduler]\nscheduler.zone = \"UTC\"\n")
+        .check_first_lines(&["scheduler.toml:2: unknown setting `scheduler.scheduler.zone`; \
+         did you mean `scheduler.zone`?"]);
 }
 
 #[test]
@@ -74,16 +84,6 @@ fn a_value_where_a_table_belongs_is_refused() {
 }
 
 #[test]
-fn keys_of_the_builder_are_as_strict_but_others_are_its_own() {
-    let places = Places {
-        set: &[("tasks.prge.cron", "-"), ("scheduler.pol.size", "1"), ("reports.x", "1")],
-        ..Places::default()
-    };
-    places.check_first_lines(&[
-        "builder.set(\"tasks.prge.cron\"): no task named `prge`; did you mean `purge`?",
-        "builder.set(\"scheduler.pol.size\"): unknown setting `scheduler.pol.size`; \
-         did you mean `pool.size`?",
-#[test]
 fn an_empty_table_where_a_value_belongs_is_refused() {
     let text = "[scheduler.zone]\n[scheduler.pools.io.size]\n[scheduler.tasks.purge.cron]\n";
     toml(text).check_first_lines(&[
@@ -102,6 +102,16 @@ fn an_empty_table_makes_a_pool() {
     assert!(applied.pools.iter().all(|pool| pool.size.is_none()));
 }
 
+#[test]
+fn keys_of_the_builder_are_as_strict_but_others_are_its_own() {
+    let places = Places {
+        set: &[("tasks.prge.cron", "-"), ("scheduler.pol.size", "1"), ("reports.x", "1")],
+        ..Places::default()
+    };
+    places.check_first_lines(&[
+        "builder.set(\"tasks.prge.cron\"): no task named `prge`; did you mean `purge`?",
+        "builder.set(\"scheduler.pol.size\"): unknown setting `scheduler.pol.size`; \
+         did you mean `scheduler.pool.size`?",
     ]);
 }
 

@@ -2,12 +2,13 @@
 //!
 //! # What this room is for
 //!
-//! Each file holds one idea of the room: which place counts, which keys there are, what stands in place of
+//! Each file holds one idea of the room: which place counts, which keys there are and where, what stands in place of
 //! a placeholder, which values are bad, what the dry run shows. `places` has the tasks and the places that
 //! all of them are about.
 
 mod dry_run;
 mod keys;
+mod misplaced;
 mod placeholders;
 mod places;
 mod precedence;

@@ -16,7 +16,7 @@ fn f_cf2_bad_values_of_settings_name_the_key_the_source_and_an_example() {
         assert_eq!(faults.len(), 1, "{text}: {faults:?}");
         let start = format!("env {variable}: `scheduler.shutdown.await-termination-period`: ");
         assert!(faults[0].starts_with(&start), "{}", faults[0]);
-        let end = "for example `shutdown.await-termination-period = \"30s\"`";
+        let end = "for example `scheduler.shutdown.await-termination-period = \"30s\"`";
         assert!(faults[0].ends_with(end), "{}", faults[0]);
     }
     for text in ["-1", "0", "+4", "NaN", "1e3", "１０", "18446744073709551616", "four", "", " 4"]
@@ -28,7 +28,7 @@ fn f_cf2_bad_values_of_settings_name_the_key_the_source_and_an_example() {
             "{}",
             faults[0]
         );
-        assert!(faults[0].ends_with("for example `pool.size = \"4\"`"), "{}", faults[0]);
+        assert!(faults[0].ends_with("for example `scheduler.pool.size = \"4\"`"), "{}", faults[0]);
     }
     for (variable, text) in [
         ("SCHEDULER_ZONE", "Mars/Base"),

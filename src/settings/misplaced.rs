@@ -1,0 +1,120 @@
+//! Keys of a file that would be ours under `[scheduler]`, and stand elsewhere: nothing reads them.
+
+use std::collections::BTreeSet;
+
+use scheduler_expr::Attribute;
+use scheduler_expr::nearest;
+
+use super::fault::Remark;
+use super::fault::visible;
+use super::fault::word;
+use super::file::Content;
+use super::file::Line;
+use super::file::ROOT;
+use super::key;
+use super::reading::Reading;
+use super::schema;
+use super::schema::Spec;
+
+/// A warning for each setting, and for each table of settings, that is not under `[scheduler]`.
+///
+/// Whatever a placeholder asks for is the program's own, however it is called.
+pub(super) fn misplaced_keys(reading: &mut Reading<'_>) {
+    let settings = reading.settings;
+    for file in &settings.files {
+        let mut told = BTreeSet::new();
+        for line in &file.lines {
+            let is_asked = || reading.asked.contains(&key::fold(&line.path.join(".")));
+            if line.ours().is_some() || is_asked() {
+                continue;
+            }
+            let Some(place) = similar_root(line).or_else(|| right_place(line)) else { continue };
+            let text = place.remark(line);
+            // A table in a wrong place has many lines, but it is one mistake.
+            if told.insert(place) {
+                reading.remarks.push(Remark::warning(text));
+            }
+        }
+    }
+}
+
+/// Where a line belongs.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// Under `[scheduler]`, which this table probably meant to be.
+    Root { written: String },
+    /// In this table.
+    Table { header: String },
+    /// Under `[scheduler]`, as this line.
+    Setting { paste: String },
+}
+
+impl Place {
+    fn remark(&self, line: &Line) -> String {
+        let why = "has no effect: it is not under `[scheduler]`, and no placeholder asks for it";
+        let (at, key) = (&line.source, word(&line.path.join(".")));
+        match self {
+            Self::Root { written } => {
+                format!("{at}: table {} has no effect; did you mean `[{ROOT}]`?", word(written))
+            }
+            Self::Table { header } => format!("{at}: {key} {why}; write {}", word(header)),
+            Self::Setting { paste } => {
+                format!("{at}: {key} {why}; write {} under `[{ROOT}]`", word(paste))
+            }
+        }
+    }
+}
+
+/// Whether the line has settings of ours in a table whose name is almost that of ours.
+fn similar_root(line: &Line) -> Option<Place> {
+    let [root, first, ..] = line.path.as_slice() else { return None };
+    let is_similar = schema::is_ours(first) && nearest(root, [ROOT]).is_some();
+    is_similar.then(|| Place::Root { written: root.clone() })
+}
+
+/// Where the line would mean something.
+fn right_place(line: &Line) -> Option<Place> {
+    let is_empty = matches!(line.content, Content::EmptyTable);
+    let parts = line.path.as_slice();
+    let [table, rest @ ..] = parts else { return None };
+    let name = match rest {
+        rest if table == schema::TASKS => task_name(rest),
+        [name] if table == schema::POOLS && is_empty => Some(std::slice::from_ref(name)),
+        [name, rest @ ..] if table == schema::POOLS => {
+            known(rest, &schema::OF_POOL).map(|_| std::slice::from_ref(name))
+        }
+        _ => None,
+    };
+    if let Some(name) = name {
+        let name: Vec<String> = name.iter().map(|part| pasted(part)).collect();
+        return Some(Place::Table { header: format!("[{ROOT}.{table}.{}]", name.join(".")) });
+    }
+    let spec = known(parts, &schema::GLOBALS)?;
+    let value = match &line.content {
+        Content::Text(text) => text.as_str(),
+        _ => spec.example,
+    };
+    Some(Place::Setting { paste: format!("{} = \"{}\"", spec.key, visible(value)) })
+}
+
+/// The name in front of an attribute of tasks.
+fn task_name(parts: &[String]) -> Option<&[String]> {
+    let mut splits = (1..parts.len()).rev();
+    let split = splits.find(|at| Attribute::from_name(&parts[*at..].join(".")).is_some())?;
+    Some(&parts[..split])
+}
+
+fn known<'a>(parts: &[String], specs: &'a [Spec]) -> Option<&'a Spec> {
+    let name = key::fold(&parts.join("."));
+    specs.iter().find(|spec| key::fold(spec.key) == name)
+}
+
+/// A part of a key as TOML wants it.
+fn pasted(part: &str) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if !part.is_empty() && part.chars().all(is_bare) {
+        part.to_owned()
+    } else {
+        format!("\"{}\"", visible(part))
+    }
+}

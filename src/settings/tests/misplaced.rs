@@ -1,0 +1,74 @@
+//! Keys of ours outside of `[scheduler]`, and tables that are almost called so.
+
+use super::places::*;
+use crate::settings::*;
+
+const WHY: &str = "has no effect: it is not under `[scheduler]`, and no placeholder asks for it";
+
+#[test]
+fn settings_outside_of_their_table_are_warned_of_with_the_line_to_paste() {
+    let places = toml(
+        "pool.size = 8\nzone = \"Europe/Berlin\"\n[shutdown]\nawait_termination = [1]\n\
+         [tasks.report]\ncron = \"@daily\"\nmisfire = \"skip\"\n\
+         [tasks.\"shop::purge\".retry]\nmax = 3\n[pools.io]\nsize = 3\n[pools.slow]\n",
+    );
+    assert_eq!(
+        places.remarks(),
+        [
+            format!(
+                "scheduler.toml:1: `pool.size` {WHY}; write `pool.size = \"8\"` under `[scheduler]`"
+            ),
+            format!(
+                "scheduler.toml:2: `zone` {WHY}; write `zone = \"Europe/Berlin\"` under `[scheduler]`"
+            ),
+            format!(
+                "scheduler.toml:4: `shutdown.await_termination` {WHY}; \
+                 write `shutdown.await-termination = \"true\"` under `[scheduler]`"
+            ),
+            format!(
+                "scheduler.toml:6: `tasks.report.cron` {WHY}; write `[scheduler.tasks.report]`"
+            ),
+            format!(
+                "scheduler.toml:9: `tasks.shop::purge.retry.max` {WHY}; \
+                 write `[scheduler.tasks.\"shop::purge\"]`"
+            ),
+            format!("scheduler.toml:11: `pools.io.size` {WHY}; write `[scheduler.pools.io]`"),
+            format!("scheduler.toml:12: `pools.slow` {WHY}; write `[scheduler.pools.slow]`"),
+        ]
+    );
+    assert!(places.apply().remarks.iter().all(|remark| remark.level == Level::Warning));
+}
+
+#[test]
+fn tables_that_are_almost_called_scheduler_are_warned_of_once() {
+    let text = "Scheduler.zone = \"UTC\"\nScheduler.pool.size = 1\n\
+                [scheduller.tasks.report]\ncron = \"-\"\n\
+                [schedules]\nreport = \"@daily\"\n[schemer]\nzone = \"UTC\"\n";
+    assert_eq!(
+        toml(text).remarks(),
+        [
+            "scheduler.toml:1: table `Scheduler` has no effect; did you mean `[scheduler]`?",
+            "scheduler.toml:4: table `scheduller` has no effect; did you mean `[scheduler]`?",
+        ]
+    );
+}
+
+#[test]
+fn what_a_placeholder_asks_for_is_the_programs_own() {
+    let text = "zone = \"UTC\"\n[tasks.report]\ncron = \"@daily\"\nevery = \"1s\"\n\
+                [pool]\nmax-size = 3\n[Scheduler]\nzone = \"UTC\"\n[scheduler]\nzone = \"${zone}\"\n\
+                [scheduler.tasks]\nreport.cron = \"${tasks.report.cron}\"\n\
+                report.zone = \"${Scheduler.zone}\"\n";
+    let remarks = toml(text).remarks();
+    assert!(remarks.iter().all(|text| text.starts_with("report: ")), "{remarks:#?}");
+}
+
+#[test]
+fn f_rg2_hostile_keys_stay_on_one_line() {
+    let text = "[tasks.\"a\\nERROR\\u001B[2J\"]\ncron = \"-\"\n\
+                [\"scheduler\\n\"]\nzone = \"a\\nb\"\n";
+    for remark in toml(text).remarks() {
+        assert!(!remark.contains(char::is_control), "{remark}");
+    }
+    assert_eq!(toml(text).remarks().len(), 2);
+}
