@@ -32,12 +32,17 @@ pub(crate) trait Simulation: fmt::Debug + Send + Sync {
 
     /// Who is told of every event where it happens.
     fn listener(&self) -> Arc<dyn Listener>;
+
+    /// Who is told in place of a listener of the program's.
+    #[cfg(feature = "testing")]
+    fn attend(&self, listener: Arc<dyn Listener>) -> Arc<dyn Listener>;
 }
 
 #[cfg(feature = "testing")]
 impl Builder {
     /// Has the scheduler played.
     pub(crate) fn simulated_by(mut self, simulation: Arc<dyn Simulation>) -> Self {
+        self.listeners = self.listeners.into_iter().map(|one| simulation.attend(one)).collect();
         self.simulation = Some(simulation);
         self
     }

@@ -10,6 +10,8 @@
 //! *How a neighbour uses it*: not at all; it is the top of the house. It comes in by the runner's
 //! `Simulation`.
 
+mod alarm;
+mod controls;
 mod event_text;
 mod lengths;
 mod moment;

@@ -24,7 +24,8 @@ pub enum Expected {
     Success,
     /// The function returned an error with this text.
     Error(&'static str),
-    /// The function panicked with this text.
+    /// The function panicked with this text, as [`panic_next`](Sim::panic_next) had it, or as
+    /// [`allow_panics`](Sim::allow_panics) lets it.
     Panic(&'static str),
     /// It did not end within the task's `timeout`.
     Timeout,

@@ -1,6 +1,7 @@
 //! A scheduler that is being played.
 
 use std::sync::Arc;
+use std::sync::Weak;
 
 use scheduler_core::VirtualCrew;
 
@@ -11,6 +12,7 @@ use super::world::World;
 use crate::entry::TaskList;
 use crate::inject::Call;
 use crate::inject::States;
+use crate::observe::Event;
 use crate::observe::Listener;
 use crate::runner::Builder;
 use crate::runner::Scheduler;
@@ -119,6 +121,26 @@ impl Simulation for Cast {
 
     fn listener(&self) -> Arc<dyn Listener> {
         Arc::<Record>::clone(&self.record)
+    }
+
+    fn attend(&self, listener: Arc<dyn Listener>) -> Arc<dyn Listener> {
+        Arc::new(Attended { listener, world: Arc::downgrade(&self.world) })
+    }
+}
+
+/// A listener of the program's, with panics that the test is told of.
+struct Attended {
+    listener: Arc<dyn Listener>,
+    world: Weak<World>,
+}
+
+impl Listener for Attended {
+    fn on_event(&self, event: &Event) {
+        let tell = || self.listener.on_event(event);
+        match self.world.upgrade() {
+            Some(world) => world.alarm().watch(|| "a listener".to_owned(), tell),
+            None => tell(),
+        }
     }
 }
 

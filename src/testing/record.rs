@@ -16,6 +16,7 @@ use super::world::World;
 use crate::observe::Event;
 use crate::observe::Listener;
 use crate::observe::Outcome;
+use crate::settings::word;
 
 /// How many events are kept; earlier ones are dropped.
 pub(super) const EVENTS_MAX: usize = 100_000;
@@ -108,6 +109,14 @@ impl Listener for Record {
             }
             Event::RunFinished { run, outcome, .. } => {
                 heard.track(run.name()).outcomes.push(outcome.clone());
+            }
+            Event::HookPanicked { hook, task: Some(task), failure, .. } if failure.is_panic() => {
+                let who = format!("the {hook} of task {}", word(task));
+                self.world.alarm().raise(&who, failure.message());
+            }
+            Event::DropPanicked { task, failure, .. } => {
+                let who = format!("a destructor of task {}", word(task));
+                self.world.alarm().raise(&who, failure.message());
             }
             _ => {}
         }

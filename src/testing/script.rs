@@ -1,9 +1,11 @@
 //! What a simulation has been told of the runs of a task: how long they take, and which of them fail.
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::PoisonError;
+use std::sync::Weak;
 use std::time::Duration;
 
 use crate::sync::Mutex;
@@ -14,6 +16,7 @@ use crate::inject::Call;
 use crate::run::Run;
 use crate::run::TaskError;
 use crate::run::TaskResult;
+use crate::settings::word;
 
 /// The part of one task.
 #[derive(Debug, Default)]
@@ -74,6 +77,7 @@ impl Feint {
 /// What is called in place of a task: the task itself, if nothing else is wanted, which then takes as
 /// long as was said.
 pub(super) fn stand_in(world: &Arc<World>, part: Arc<Part>, call: Call) -> Call {
+    let call = watched(world, call);
     let world = Arc::downgrade(world);
     match call {
         Call::Sync(body) => Call::Sync(Arc::new(move |run: &Run| {
@@ -113,4 +117,23 @@ pub(super) fn stand_in(world: &Arc<World>, part: Arc<Part>, call: Call) -> Call 
             }
         })),
     }
+}
+
+/// The task itself, with panics that the test is told of.
+fn watched(world: &Arc<World>, call: Call) -> Call {
+    let world = Arc::downgrade(world);
+    match call {
+        Call::Sync(body) => Call::Sync(Arc::new(move |run: &Run| watch(&world, run, || body(run)))),
+        Call::Async(begin) => Call::Async(Arc::new(move |run: &Run| {
+            let mut future = watch(&world, run, || begin(run));
+            let (world, run) = (Weak::clone(&world), run.clone());
+            Box::pin(poll_fn(move |context| watch(&world, &run, || future.as_mut().poll(context))))
+        })),
+    }
+}
+
+fn watch<R>(world: &Weak<World>, run: &Run, call: impl FnOnce() -> R) -> R {
+    let Some(world) = world.upgrade() else { return call() };
+    let who = || format!("task {}, in its run {},", word(run.task_name()), run.number());
+    world.alarm().watch(who, call)
 }

@@ -145,6 +145,26 @@ impl Sim {
         self.builder(|builder| builder.seed(seed))
     }
 
+    /// Lets tasks, listeners and triggers panic without failing the test, as a running scheduler does:
+    /// the panic is a failed run.
+    ///
+    /// ```
+    /// use scheduler::Schedule;
+    /// use scheduler::testing::*;
+    ///
+    /// let mut sim = Sim::at("2026-01-01T00:00:00Z")
+    ///     .allow_panics()
+    ///     .define("import", Schedule::fixed_rate("1h"), |run| {
+    ///         assert!(run.number() > 1, "no luck");
+    ///     });
+    /// sim.advance(hours(1));
+    /// assert_outcomes!(sim, "import", [Panic("no luck"), Success]);
+    /// ```
+    #[track_caller]
+    pub fn allow_panics(self) -> Self {
+        self.change(|setup| setup.cast.world.alarm().switch_off())
+    }
+
     /// Says anything else to the builder of the scheduler, such as the settings of a deployment:
     /// `.builder(|builder| builder.settings("prod.toml", include_str!("../prod.toml")))`.
     ///

@@ -19,13 +19,11 @@ use super::script::Feint;
 use super::script::Part;
 use super::world::Step;
 use super::world::World;
-use crate::error::StopError;
 use crate::inject::Managed;
 use crate::observe::Event;
 use crate::observe::Outcome;
 use crate::observe::TaskSnapshot;
 use crate::runner::TaskControl;
-use crate::runner::Tasks;
 
 /// After how many runs a simulation without a limit gives up.
 const RUNS_MAX: u64 = 10_000;
@@ -38,6 +36,11 @@ const RUNS_MAX: u64 = 10_000;
 ///
 /// A task is named in full, or by an unambiguous end of its path. Methods panic, with what is wrong, on
 /// unknown names and wherever else a test cannot go on.
+///
+/// **Assertions belong anywhere**: a panic of a task, a listener or a trigger, which a running scheduler
+/// contains and reports, fails the test here. Time stops, and the method that moved it panics with task, run
+/// and message; at the latest the simulation does when it is dropped. Where a test is about panics, say
+/// [`allow_panics`](Self::allow_panics); those of [`panic_next`](Self::panic_next) are allowed as such.
 ///
 /// ```
 /// use scheduler::scheduled;
@@ -68,12 +71,14 @@ pub struct Sim {
 }
 
 /// Moves time.
+///
+/// Each of these methods panics when a task, a listener or a trigger has panicked: see [`Sim`].
 impl Sim {
     /// Lets this much time pass, with everything that happens in it and at its end.
     #[track_caller]
     pub fn advance(&mut self, length: Duration) {
-        let world = self.world();
-        world.advance_to(world.now() + length);
+        let until = self.world().now() + length;
+        while self.step(until) != Step::Rests {}
     }
 
     /// Lets time pass until the wall clock shows an instant.
@@ -97,7 +102,7 @@ impl Sim {
         let record = &self.play().cast.record;
         let before = record.count().0;
         while record.count().0 == before {
-            if self.world().step(Tick::MAX) == Step::Rests {
+            if self.step(Tick::MAX) == Step::Rests {
                 return None;
             }
         }
@@ -114,7 +119,7 @@ impl Sim {
     pub fn run_until_idle(&mut self) {
         let (world, record) = (self.world(), &self.play().cast.record);
         let before = record.count().0;
-        while !world.is_idle() && world.step(Tick::MAX) != Step::Rests {
+        while !world.is_idle() && self.step(Tick::MAX) != Step::Rests {
             let (runs, last) = record.count();
             assert!(
                 runs - before < RUNS_MAX,
@@ -130,7 +135,7 @@ impl Sim {
     pub fn run_until_idle_or(&mut self, limit: Duration) {
         let world = self.world();
         let until = world.now() + limit;
-        while !world.is_idle() && world.step(until) != Step::Rests {}
+        while !world.is_idle() && self.step(until) != Step::Rests {}
     }
 
     /// Sets the wall clock forward, as an administrator does: no time passes.
@@ -177,79 +182,10 @@ impl Sim {
         self.part(task).feign_next(Feint::Error(error.into()));
     }
 
-    /// Lets the next attempt panic, in place of the task's own code.
+    /// Lets the next attempt panic, in place of the task's own code. The test does not fail by it.
     #[track_caller]
     pub fn panic_next(&mut self, task: &str, text: impl Into<String>) {
         self.part(task).feign_next(Feint::Panic(text.into()));
-    }
-}
-
-/// Controls tasks, as a person at the running scheduler does.
-impl Sim {
-    /// Pauses a task.
-    ///
-    /// # Panics
-    ///
-    /// When it has ended.
-    #[track_caller]
-    pub fn pause(&mut self, task: &str) {
-        let paused = self.control(task).pause();
-        paused.unwrap_or_else(|error| panic!("{error}"));
-    }
-
-    /// Lets a paused task go on.
-    ///
-    /// # Panics
-    ///
-    /// When it is not paused, or has ended.
-    #[track_caller]
-    pub fn resume(&mut self, task: &str) {
-        let resumed = self.control(task).resume();
-        resumed.unwrap_or_else(|error| panic!("{error}"));
-    }
-
-    /// Runs a task now, beside its schedule.
-    ///
-    /// # Panics
-    ///
-    /// When it is running already, and its `overlap` is `skip`; or when it has ended.
-    #[track_caller]
-    pub fn run_now(&mut self, task: &str) {
-        let asked = self.control(task).run_now();
-        asked.unwrap_or_else(|error| panic!("{error}"));
-        self.advance(Duration::ZERO);
-    }
-
-    /// All other controls of a task: pausing with a note, rescheduling, cancelling.
-    ///
-    /// # Panics
-    ///
-    /// When there is no such task.
-    #[must_use]
-    #[track_caller]
-    pub fn control(&self, task: &str) -> TaskControl {
-        self.play().control(task).unwrap_or_else(|error| panic!("{error}"))
-    }
-
-    /// All tasks, also to add and remove some.
-    #[must_use]
-    #[track_caller]
-    pub fn running_tasks(&self) -> Tasks {
-        self.play().tasks.clone()
-    }
-
-    /// Stops the scheduler: no new runs; those in progress have the time that it waits for them.
-    ///
-    /// # Errors
-    ///
-    /// When runs were in progress for longer than that.
-    #[track_caller]
-    pub fn shutdown(&mut self) -> Result<(), StopError> {
-        self.play();
-        let Some(play) = self.play.get_mut() else { return Ok(()) };
-        play.kept = play.controls();
-        let scheduler = play.scheduler.take();
-        scheduler.map_or(Ok(()), crate::runner::Scheduler::shutdown)
     }
 }
 
@@ -367,13 +303,33 @@ impl Sim {
         self.play().cast.record.messages()
     }
 
+    /// Takes one step, at most up to a limit, and tells of a panic in it.
     #[track_caller]
-    fn world(&self) -> &World {
+    fn step(&self, limit: Tick) -> Step {
+        let world = self.world();
+        let step = world.step(limit);
+        world.alarm().sound();
+        step
+    }
+
+    #[track_caller]
+    pub(super) fn world(&self) -> &World {
         &self.play().cast.world
     }
 
     #[track_caller]
     fn part(&self, task: &str) -> Arc<Part> {
         self.world().part(self.control(task).name())
+    }
+}
+
+/// A panic that no method has told of fails the test now, unless it fails already.
+impl Drop for Sim {
+    fn drop(&mut self) {
+        if let Some(play) = self.play.get()
+            && !std::thread::panicking()
+        {
+            play.cast.world.alarm().sound();
+        }
     }
 }

@@ -25,6 +25,7 @@ use scheduler_core::time::Gate;
 use crate::sync::Mutex;
 use crate::sync::MutexGuard;
 
+use super::alarm::Alarm;
 use super::runtime::Driver;
 use super::script::Part;
 use crate::run::BoxFuture;
@@ -67,6 +68,7 @@ pub(super) struct World {
     was_set: AtomicBool,
     parts: Mutex<BTreeMap<Arc<str>, Arc<Part>>>,
     driver: Driver,
+    alarm: Alarm,
 }
 
 /// A worker that is busy until its run's time is over.
@@ -101,11 +103,17 @@ impl World {
             was_set: AtomicBool::new(false),
             parts: Mutex::default(),
             driver: Driver::new(),
+            alarm: Alarm::default(),
         })
     }
 
     pub(super) fn driver(&self) -> &Driver {
         &self.driver
+    }
+
+    /// Who tells the test of panics.
+    pub(super) fn alarm(&self) -> &Alarm {
+        &self.alarm
     }
 
     /// Workers for one more pool.
@@ -151,11 +159,6 @@ impl World {
             _ if limit == Tick::MAX => self.wait_for_futures(),
             _ => self.move_to(limit),
         }
-    }
-
-    /// Goes on to a time.
-    pub(super) fn advance_to(&self, limit: Tick) {
-        while self.step(limit) != Step::Rests {}
     }
 
     /// Whether nothing is in progress, and nothing waits.

@@ -1,0 +1,79 @@
+//! What a test does to the tasks of a simulation.
+
+use std::time::Duration;
+
+use super::sim::Sim;
+use crate::error::StopError;
+use crate::runner::TaskControl;
+use crate::runner::Tasks;
+
+/// Controls tasks, as a person at the running scheduler does.
+impl Sim {
+    /// Pauses a task.
+    ///
+    /// # Panics
+    ///
+    /// When it has ended.
+    #[track_caller]
+    pub fn pause(&mut self, task: &str) {
+        let paused = self.control(task).pause();
+        paused.unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    /// Lets a paused task go on.
+    ///
+    /// # Panics
+    ///
+    /// When it is not paused, or has ended.
+    #[track_caller]
+    pub fn resume(&mut self, task: &str) {
+        let resumed = self.control(task).resume();
+        resumed.unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    /// Runs a task now, beside its schedule.
+    ///
+    /// # Panics
+    ///
+    /// When it is running already, and its `overlap` is `skip`; or when it has ended.
+    #[track_caller]
+    pub fn run_now(&mut self, task: &str) {
+        let asked = self.control(task).run_now();
+        asked.unwrap_or_else(|error| panic!("{error}"));
+        self.advance(Duration::ZERO);
+    }
+
+    /// All other controls of a task: pausing with a note, rescheduling, cancelling.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such task.
+    #[must_use]
+    #[track_caller]
+    pub fn control(&self, task: &str) -> TaskControl {
+        self.play().control(task).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// All tasks, also to add and remove some.
+    #[must_use]
+    #[track_caller]
+    pub fn running_tasks(&self) -> Tasks {
+        self.play().tasks.clone()
+    }
+
+    /// Stops the scheduler: no new runs; those in progress have the time that it waits for them.
+    ///
+    /// # Errors
+    ///
+    /// When runs were in progress for longer than that.
+    #[track_caller]
+    pub fn shutdown(&mut self) -> Result<(), StopError> {
+        self.play();
+        let Some(play) = self.play.get_mut() else { return Ok(()) };
+        play.kept = play.controls();
+        let scheduler = play.scheduler.take();
+        let stopped = scheduler.map_or(Ok(()), crate::runner::Scheduler::shutdown);
+        self.world().alarm().sound();
+        stopped
+    }
+}
