@@ -50,7 +50,7 @@ pub use calendar::CalendarDays;
 pub use cron::ParseCronErrorKind;
 pub use cron::{CronExpression, CronField, FieldValues, NeverFires, ParseCronError};
 pub use duration::{DurationUnit, ParseDurationError, ParseDurationErrorKind, SignedDuration};
-pub use duration::{parse_delay, parse_duration, parse_period};
+pub use duration::{intended_period, parse_delay, parse_duration, parse_period};
 pub use excerpt::quoted;
 pub use name::{ParseNameError, check_name};
 pub use nearest::nearest;

@@ -65,7 +65,11 @@ impl Attribute {
         }
         let expression = CronExpression::parse(text).map_err(|error| {
             let caret = (!error.span().is_empty()).then(|| error.caret());
-            AttributeError::new(Self::Cron, &error).with_caret(caret).with_help(error.help())
+            let help = match text.trim() {
+                DISABLED => Some("to switch the task off, write `-` without blanks"),
+                _ => error.help(),
+            };
+            AttributeError::new(Self::Cron, &error).with_caret(caret).with_help(help)
         })?;
         match expression.never_fires() {
             Some(never) => Err(AttributeError::new(Self::Cron, &never).with_caret(never.caret())),
@@ -99,15 +103,23 @@ impl Attribute {
             Self::InitialDelay => parse_delay(text, unit),
             _ => parse_period(text, unit),
         };
-        parsed.map_err(|error| self.duration_error(text, &error))
+        parsed.map_err(|error| self.duration_error(text, unit, &error))
     }
 
-    fn duration_error(self, text: &str, error: &ParseDurationError) -> AttributeError {
+    fn duration_error(
+        self,
+        text: &str,
+        unit: Option<DurationUnit>,
+        error: &ParseDurationError,
+    ) -> AttributeError {
         let invalid = AttributeError::new(self, format!("invalid `{self}`: {error}"));
-        if error.kind() == ParseDurationErrorKind::NoUnit && text.len() < 20 {
+        let has_no_unit = error.kind() == ParseDurationErrorKind::NoUnit;
+        // Carets below the whole text would only repeat what is seen anyway.
+        let is_part = error.span() != (0..text.len());
+        if let (Some(instead), true, false) = (error.instead(), has_no_unit, is_part) {
             let key = self.key();
             let help = format!(
-                "write `{key} = \"{text}ms\"`, or add `time_unit = \"milliseconds\"`, \
+                "write `{key} = \"{instead}\"`, or add `time_unit = \"milliseconds\"`, \
                  which Spring's plain numbers are"
             );
             return invalid.with_help(Some(help));
@@ -117,9 +129,12 @@ impl Attribute {
             let help = "to switch the task off, write `enabled = false`".to_owned();
             return AttributeError::new(self, reason).with_help(Some(help));
         }
-        // Carets below the whole text would only repeat what is seen anyway.
-        let is_part = error.span() != (0..text.len());
-        invalid.with_caret(is_part.then(|| error.caret())).with_help(error.help())
+        let beside = match unit {
+            Some(_) if has_no_unit => " (`time_unit` is for numbers that stand alone)",
+            _ => "",
+        };
+        let help = error.help().map(|help| format!("{help}{beside}"));
+        invalid.with_caret(is_part.then(|| error.caret())).with_help(help)
     }
 
     /// Reads one of the [words](Self::words) of this attribute, and gives it as it stands there.

@@ -51,7 +51,9 @@ fn a_cron_expression_has_a_fire_time_or_is_off() {
     check(Attribute::Cron, "-", "");
     assert_eq!(Attribute::parse_cron("-"), Ok(None));
     check(Attribute::Cron, "", "the text is empty");
-    check(Attribute::Cron, " -", "1 field");
+    for text in [" -", "- ", " - "] {
+        check(Attribute::Cron, text, "to switch the task off, write `-` without blanks");
+    }
     check(Attribute::Cron, "0 0 25 * * *", "midnight is hour 0");
     check(Attribute::Cron, "0 0 0 30 2 *", "never matches");
     check(Attribute::FixedRate, "-", "switches off cron expressions only; to switch the task off");
@@ -69,16 +71,41 @@ fn a_delay_may_be_zero_and_other_durations_may_not() {
             if attribute == Attribute::InitialDelay { "negative" } else { "longer" },
         );
         check(attribute, "5x", "not a unit of time; the units are");
-        check(attribute, "5", &format!("write `{} = \"5ms\"`", attribute.key()));
+        check(attribute, "5", &format!("write `{} = \"5ms\"`, or add `time_unit", attribute.key()));
         check(attribute, "", "empty");
         assert_eq!(attribute.check("5", Some(DurationUnit::Seconds)), Ok(()));
     }
     check(Attribute::InitialDelay, "0s", "");
     check(Attribute::FixedRate, &"1".repeat(19), "add `time_unit = \"milliseconds\"`");
-    check(Attribute::FixedRate, &"1".repeat(20), "has no unit; write `11");
+    check(Attribute::FixedRate, &"1".repeat(20), "is too long a time");
+    check(Attribute::FixedRate, &"0".repeat(200), "has no unit; ");
+    check(Attribute::FixedRate, "0", "invalid `fixed_rate`: `0` must be longer than zero; ");
+    check(Attribute::FixedRate, "-5", "invalid `fixed_rate`: `-5` must be longer than zero; ");
+    check(Attribute::InitialDelay, "0", "write `initial_delay = \"0ms\"`");
     check(Attribute::FixedRate, "0s", "invalid `fixed_rate`: `0s` must be longer than zero");
     check(Attribute::Jitter, "0s", "longer than zero");
     check(Attribute::RetryBase, "0s", "invalid `retry.base`");
+}
+
+#[test]
+fn a_unit_is_missed_only_where_one_helps() {
+    let told = |text, unit: Option<DurationUnit>| {
+        let error = Attribute::FixedRate.check(text, unit).unwrap_err();
+        format!("{error}; {}", error.help().unwrap_or_default())
+    };
+    let minutes = Some(DurationUnit::Minutes);
+    assert_eq!(told("1h30", None), "invalid `fixed_rate`: `30` has no unit; write `1h30m`");
+    assert_eq!(
+        told("1h30", minutes),
+        "invalid `fixed_rate`: `30` has no unit; write `1h30m` \
+         (`time_unit` is for numbers that stand alone)"
+    );
+    for unit in [None, minutes] {
+        for text in ["5 ", "(5)", "1h 30 m"] {
+            let told = told(text, unit);
+            assert!(!told.contains("add `time_unit") && !told.contains("ms\"`"), "{told}");
+        }
+    }
 }
 
 #[test]

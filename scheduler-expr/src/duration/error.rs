@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 
+use super::intended::intended;
 use crate::excerpt::{Excerpt, quoted};
 
 /// Why a text is not a duration, or not one that is allowed.
@@ -62,6 +63,7 @@ pub(super) struct Fault {
     span: Range<usize>,
     reason: String,
     help: Option<String>,
+    instead: Option<String>,
 }
 
 impl ParseDurationError {
@@ -88,6 +90,11 @@ impl ParseDurationError {
         self.0.fault.help.as_deref()
     }
 
+    /// The duration that the help says to write in place of the whole text.
+    pub(crate) fn instead(&self) -> Option<&str> {
+        self.0.fault.instead.as_deref()
+    }
+
     /// Two lines: the text, and carets below the fault.
     ///
     /// Of a long text at most 200 characters around the fault are shown; what cannot be printed is
@@ -112,12 +119,28 @@ impl Fault {
         span: Range<usize>,
         reason: impl Into<String>,
     ) -> Self {
-        Self { kind, span, reason: reason.into(), help: None }
+        Self { kind, span, reason: reason.into(), help: None, instead: None }
     }
 
-    pub(super) fn help(mut self, help: impl Into<Option<String>>) -> Self {
-        self.help = help.into();
+    pub(super) fn help(mut self, help: String) -> Self {
+        self.help = Some(help);
         self
+    }
+
+    /// What to write in place of the whole text.
+    pub(super) fn instead(mut self, instead: String) -> Self {
+        self.help = Some(format!("write `{instead}`"));
+        self.instead = Some(instead);
+        self
+    }
+
+    /// What to write in place of the whole `text`, if it is clear what was meant; else the help
+    /// stays.
+    pub(super) fn instead_of(self, text: &str) -> Self {
+        match intended(text) {
+            Some(instead) => self.instead(instead),
+            None => self,
+        }
     }
 
     /// The whole text is a duration that is zero or negative.

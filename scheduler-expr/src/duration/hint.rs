@@ -14,38 +14,65 @@ pub(super) fn empty(text: &str) -> Fault {
     fault.help("write for example `30s`".to_owned())
 }
 
+/// Blanks around a text, which may be a duration without them.
+pub(super) fn blanks_around(text: &str, is_else_right: bool) -> Fault {
+    let (inside, end) = (text.trim(), text.trim_end().len());
+    let blanks = if end < text.len() { end..text.len() } else { 0..end - inside.len() };
+    let fault = Fault::new(Kind::Malformed, blanks, "no blanks may stand around a duration");
+    if is_else_right && is_quotable(inside) {
+        return fault.instead(inside.to_owned());
+    }
+    let help = match is_number(inside) {
+        true => "remove the blanks, and give the number a unit, as in `500ms`",
+        false => "remove the blanks",
+    };
+    fault.help(help.to_owned()).instead_of(text)
+}
+
+/// Whether a text is a number with or without a sign.
+fn is_number(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// The whole text is a number, and there is no unit for it.
 pub(super) fn no_default_unit(text: &str) -> Fault {
-    let reason = format!("{} has no unit", quoted(text));
-    let help = is_quotable(text).then(|| {
-        let whole_seconds =
-            text.strip_suffix("000").filter(|seconds| seconds.parse::<i64>().is_ok());
-        let seconds = whole_seconds.map_or(String::new(), |seconds| format!(" or `{seconds}s`"));
-        format!("write `{text}ms`{seconds} (Spring's plain numbers are milliseconds)")
-    });
-    Fault::new(Kind::NoUnit, 0..text.len(), reason).help(help)
+    let fault = Fault::new(Kind::NoUnit, 0..text.len(), format!("{} has no unit", quoted(text)));
+    if !is_quotable(text) {
+        return fault;
+    }
+    let whole_seconds = text.strip_suffix("000").filter(|seconds| seconds.parse::<i64>().is_ok());
+    let seconds = whole_seconds.map_or(String::new(), |seconds| format!(" or `{seconds}s`"));
+    let help = format!("write `{text}ms`{seconds} (Spring's plain numbers are milliseconds)");
+    fault.instead(format!("{text}ms")).help(help)
 }
 
 /// A number of the composite form is not followed by a unit.
-pub(super) fn no_unit(text: &str, number: Range<usize>, is_first: bool) -> Fault {
+pub(super) fn no_unit(text: &str, number: Range<usize>) -> Fault {
     let rest = &text[number.end..];
     match rest.chars().next() {
         None | Some(' ' | ')') => {}
         Some(odd) => {
             let fault = unexpected(text, number.end);
             return match help_after_number(odd) {
-                Some(help) => fault.help(help.to_owned()),
+                Some(help) => fault.help(help.to_owned()).instead_of(text),
                 None => fault,
             };
         }
     }
-    let word = rest.strip_prefix(' ').unwrap_or("");
-    if is_first && !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic()) {
-        let letters = number.end + 1..text.len();
-        return unknown_unit(text, number, letters);
+    let word = rest.trim_start_matches(' ');
+    let letters = word.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let start = text.len() - word.len();
+    if letters == 0 {
+        let reason = format!("{} has no unit", quoted(&text[number.clone()]));
+        return Fault::new(Kind::NoUnit, number, reason).help(UNITS.to_owned()).instead_of(text);
     }
-    let reason = format!("{} has no unit", quoted(&text[number.clone()]));
-    Fault::new(Kind::NoUnit, number, reason).help(UNITS.to_owned())
+    if DurationUnit::from_suffix(&word[..letters].to_ascii_lowercase()).is_none() {
+        return unknown_unit(text, start..start + letters);
+    }
+    let reason = "no blank may stand between a number and its unit";
+    let fault = Fault::new(Kind::Malformed, number.end..start, reason);
+    fault.help("remove the blank".to_owned()).instead_of(text)
 }
 
 /// What a character right after a number may have been meant for.
@@ -59,36 +86,9 @@ fn help_after_number(odd: char) -> Option<&'static str> {
 }
 
 /// Letters that are no unit, after a number.
-pub(super) fn unknown_unit(text: &str, number: Range<usize>, letters: Range<usize>) -> Fault {
-    let (written, unit) = (&text[number.clone()], &text[letters.clone()]);
-    let is_whole = number.start == 0 && letters.end == text.len() && is_quotable(text);
-    let help = match intended_unit(&unit.to_ascii_lowercase()) {
-        Some(suffix) if is_whole => format!("write `{written}{suffix}`"),
-        Some(suffix) => format!("write `{suffix}`"),
-        None => weeks_help(written, unit).unwrap_or_else(|| UNITS.to_owned()),
-    };
-    let reason = format!("{} is not a unit of time", quoted(unit));
-    Fault::new(Kind::UnknownUnit, letters, reason).help(help)
-}
-
-/// The unit that a word in lower case means to be.
-fn intended_unit(word: &str) -> Option<&'static str> {
-    match word {
-        "n" | "nano" | "nanos" | "nanosecond" | "nanoseconds" => Some("ns"),
-        "u" | "micro" | "micros" | "microsecond" | "microseconds" => Some("us"),
-        "milli" | "millis" | "msec" | "msecs" | "millisecond" | "milliseconds" => Some("ms"),
-        "sec" | "secs" | "second" | "seconds" => Some("s"),
-        "min" | "mins" | "minute" | "minutes" => Some("m"),
-        "hr" | "hrs" | "hour" | "hours" => Some("h"),
-        "day" | "days" => Some("d"),
-        other => DurationUnit::from_suffix(other).map(DurationUnit::suffix),
-    }
-}
-
-fn weeks_help(written: &str, unit: &str) -> Option<String> {
-    let is_weeks = ["w", "week", "weeks"].iter().any(|weeks| unit.eq_ignore_ascii_case(weeks));
-    let days = written.parse::<i64>().ok()?.checked_mul(7)?;
-    is_weeks.then(|| format!("write `{days}d`"))
+pub(super) fn unknown_unit(text: &str, letters: Range<usize>) -> Fault {
+    let reason = format!("{} is not a unit of time", quoted(&text[letters.clone()]));
+    Fault::new(Kind::UnknownUnit, letters, reason).help(UNITS.to_owned()).instead_of(text)
 }
 
 pub(super) fn unit_order(span: Range<usize>) -> Fault {
@@ -109,7 +109,7 @@ pub(super) fn unexpected(text: &str, at: usize) -> Fault {
     };
     let reason = format!("{} has no meaning here", quoted(c.encode_utf8(&mut [0; 4])));
     let fault = Fault::new(Kind::Malformed, at..at + c.len_utf8(), reason);
-    fault.help("write a duration like `500ms`, `1h30m` or `PT1H30M`".to_owned())
+    fault.help("write a duration like `500ms`, `1h30m` or `PT1H30M`".to_owned()).instead_of(text)
 }
 
 pub(super) fn malformed_iso(text: &str, at: usize) -> Fault {

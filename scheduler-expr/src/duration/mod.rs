@@ -15,6 +15,7 @@
 
 mod error;
 mod hint;
+mod intended;
 mod scan;
 
 use std::fmt;
@@ -23,6 +24,7 @@ use std::time::Duration;
 
 pub use error::{ParseDurationError, ParseDurationErrorKind};
 
+use crate::excerpt::is_quotable;
 use error::Fault;
 
 /// Nanoseconds in a second.
@@ -117,9 +119,8 @@ pub fn parse_period(
     text: &str,
     default_unit: Option<DurationUnit>,
 ) -> Result<Duration, ParseDurationError> {
-    let duration = parse_duration(text, default_unit)?;
-    let positive = duration.to_std().filter(|duration| !duration.is_zero());
-    positive.ok_or_else(|| ParseDurationError::new(text, Fault::not_positive(text)))
+    let is_longer_than_zero = |length: SignedDuration| !length.is_negative() && !length.is_zero();
+    parse_allowed(text, default_unit, is_longer_than_zero, Fault::not_positive)
 }
 
 /// Reads a duration that must not be negative, such as an initial delay.
@@ -140,8 +141,49 @@ pub fn parse_delay(
     text: &str,
     default_unit: Option<DurationUnit>,
 ) -> Result<Duration, ParseDurationError> {
-    let duration = parse_duration(text, default_unit)?;
-    duration.to_std().ok_or_else(|| ParseDurationError::new(text, Fault::negative(text)))
+    parse_allowed(text, default_unit, |length| !length.is_negative(), Fault::negative)
+}
+
+/// A text that would not be allowed either, if it were written as it is meant, is refused for that:
+/// no message is to propose what the next one refuses.
+fn parse_allowed(
+    text: &str,
+    default_unit: Option<DurationUnit>,
+    is_allowed: impl Fn(SignedDuration) -> bool,
+    refused: fn(&str) -> Fault,
+) -> Result<Duration, ParseDurationError> {
+    let parsed = parse_duration(text, default_unit);
+    let length = match &parsed {
+        Ok(length) => Some(*length),
+        Err(error) => {
+            error.instead().and_then(|instead| parse_duration(instead, default_unit).ok())
+        }
+    };
+    if length.is_some_and(|length| !is_allowed(length)) {
+        return Err(ParseDurationError::new(text, refused(text)));
+    }
+    let length = parsed?;
+    length.to_std().ok_or_else(|| ParseDurationError::new(text, refused(text)))
+}
+
+/// The period that `text` means, as it is to be written: itself if it is one, or what it was surely
+/// meant to be. Only what is short enough to be repeated in a message.
+///
+/// ```
+/// use scheduler_expr::intended_period;
+///
+/// assert_eq!(intended_period("5s").as_deref(), Some("5s"));
+/// assert_eq!(intended_period("1.5 hours").as_deref(), Some("1h30m"));
+/// assert_eq!(intended_period("0s"), None);
+/// assert_eq!(intended_period("5"), None);
+/// ```
+#[must_use]
+pub fn intended_period(text: &str) -> Option<String> {
+    let is_period = |text: &str| parse_period(text, None).is_ok();
+    if is_quotable(text) && is_period(text) {
+        return Some(text.to_owned());
+    }
+    intended::intended(text).filter(|meant| is_period(meant))
 }
 
 impl SignedDuration {

@@ -23,6 +23,9 @@ pub(super) fn scan(
     if text.trim().is_empty() {
         return Err(hint::empty(text));
     }
+    if text.trim() != text {
+        return Err(hint::blanks_around(text, scan(text.trim(), default_unit).is_ok()));
+    }
     let mut scanner = Scanner { text, at: 0 };
     let is_negative = scanner.sign();
     let nanos = if scanner.takes_letter(b'P') {
@@ -110,15 +113,22 @@ impl<'a> Scanner<'a> {
             return None;
         }
         let unit = if letters.is_empty() {
-            default_unit.ok_or_else(|| hint::no_default_unit(self.text))
+            default_unit.ok_or_else(|| self.no_default_unit(&number))
         } else {
             let suffix = self.text[letters.clone()].to_ascii_lowercase();
-            DurationUnit::from_suffix(&suffix)
-                .ok_or_else(|| hint::unknown_unit(self.text, number.span.clone(), letters))
+            DurationUnit::from_suffix(&suffix).ok_or_else(|| hint::unknown_unit(self.text, letters))
         };
         let nanos = unit.and_then(|unit| self.nanos_of(&number, unit));
         // The caller applies the sign to the whole.
         Some(nanos.map(|nanos| if is_negative { -nanos } else { nanos }))
+    }
+
+    /// A number that is too great for any unit gains nothing by one.
+    fn no_default_unit(&self, number: &Number) -> Fault {
+        match number.value {
+            Some(_) => hint::no_default_unit(self.text),
+            None => hint::too_long(self.text, number.span.clone()),
+        }
     }
 
     /// Several numbers with their units, from large to small, possibly in parentheses.
@@ -149,10 +159,10 @@ impl<'a> Scanner<'a> {
         let number = self.number(false).ok_or_else(|| hint::unexpected(self.text, self.at))?;
         let letters = self.run(|byte| byte.is_ascii_alphabetic());
         if letters.is_empty() {
-            return Err(hint::no_unit(self.text, number.span, previous.is_none()));
+            return Err(hint::no_unit(self.text, number.span));
         }
         let unit = DurationUnit::from_suffix(&self.text[letters.clone()])
-            .ok_or_else(|| hint::unknown_unit(self.text, number.span.clone(), letters.clone()))?;
+            .ok_or_else(|| hint::unknown_unit(self.text, letters.clone()))?;
         if previous.is_some_and(|previous| previous <= unit) {
             return Err(hint::unit_order(number.span.start..letters.end));
         }

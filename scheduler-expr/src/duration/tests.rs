@@ -96,23 +96,21 @@ fn says_what_is_wrong() {
     refuse("10 seconds", "seconds", "`seconds` is not a unit of time", "write `10s`");
     refuse("2weeks", "weeks", "`weeks` is not a unit of time", "write `14d`");
     refuse("1y", "y", "`y` is not a unit of time", units);
-    refuse("1h30", "30", "`30` has no unit", units);
-    refuse("1M30S", "M", "`M` is not a unit of time", "write `m`");
+    refuse("1M30S", "M", "`M` is not a unit of time", "write `1m30s`");
+    refuse("1h2w", "w", "`w` is not a unit of time", units);
     refuse(
         "1s1h",
         "1h",
         "units go from large to small, each at most once",
         "write for example `1h30m`",
     );
-    refuse(
-        "1.5s",
-        ".",
-        "`.` has no meaning here",
-        "use a smaller unit instead of a fraction, such as `1500ms`",
-    );
+    let fraction = "use a smaller unit instead of a fraction, such as `1500ms`";
+    refuse("1,5s", ",", "`,` has no meaning here", fraction);
+    refuse("1.5", ".", "`.` has no meaning here", fraction);
+    refuse("1.5h30m", ".", "`.` has no meaning here", fraction);
     refuse("00:01:30", ":", "`:` has no meaning here", "write for example `1h30m`");
     refuse("1_000ms", "_", "`_` has no meaning here", "write the digits without separators");
-    refuse("1h 30 minutes", "30", "`30` has no unit", units);
+    refuse("1h 30 minutes", "minutes", "`minutes` is not a unit of time", "write `1h30m`");
     refuse("(5", "5", "`5` has no unit", units);
     refuse("(1m 30s", "", "the parenthesis is not closed", "add `)` at the end");
     refuse("", "", "the duration is empty", "write for example `30s`");
@@ -121,6 +119,77 @@ fn says_what_is_wrong() {
     refuse("P", "", "not an ISO-8601 duration of days, hours, minutes and seconds", iso);
     refuse("P1DX", "X", "not an ISO-8601 duration of days, hours, minutes and seconds", iso);
     refuse("PT", "", "not an ISO-8601 duration of days, hours, minutes and seconds", iso);
+}
+
+#[test]
+fn a_number_at_the_end_has_the_unit_below_that_before_it() {
+    refuse("1h30", "30", "`30` has no unit", "write `1h30m`");
+    refuse("-(1d 12)", "12", "`12` has no unit", "write `-1d12h`");
+    refuse("2 minutes 30", "minutes", "`minutes` is not a unit of time", "write `2m30s`");
+    for text in ["1h90", "1h60", "1ns5", "2w1", "1.5h30", "30", "(5)", "1 30m"] {
+        assert_eq!(intended_period(text), None, "{text}");
+    }
+}
+
+#[test]
+fn a_blank_is_what_is_wrong_where_one_stands() {
+    let between = "no blank may stand between a number and its unit";
+    refuse("5 s", " ", between, "write `5s`");
+    refuse("500  MS", "  ", between, "write `500ms`");
+    refuse("1h 30 m", " ", between, "write `1h30m`");
+    refuse("30 m 1h", " ", between, "remove the blank");
+    let around = "no blanks may stand around a duration";
+    refuse("1h30m ", " ", around, "write `1h30m`");
+    refuse("\t PT5S", "\t ", around, "write `PT5S`");
+    refuse(" 1h30 ", " ", around, "write `1h30m`");
+    refuse("5x ", " ", around, "remove the blanks");
+    let number = "remove the blanks, and give the number a unit, as in `500ms`";
+    refuse("5 ", " ", around, number);
+    assert_eq!(parse_duration("5 ", MS).unwrap_err().help(), Some("write `5`"));
+    refuse("1h  30m", " ", "` ` has no meaning here", "write `1h30m`");
+}
+
+#[test]
+fn a_fraction_is_written_in_smaller_units() {
+    refuse("1.5s", ".", "`.` has no meaning here", "write `1s500ms`");
+    for (text, meant) in [
+        ("1.5h", Some("1h30m")),
+        ("0.25 days", Some("6h")),
+        (".5w", Some("3d12h")),
+        ("1.0000000000s", None),
+        ("0.5ns", None),
+        ("1.", None),
+        ("1.2.3s", None),
+        ("0.0s", None),
+        ("-0.5s", None),
+    ] {
+        assert_eq!(intended_period(text).as_deref(), meant, "{text}");
+    }
+}
+
+#[test]
+fn what_is_meant_is_nothing_that_cannot_be_read() {
+    for text in ["9223372036854775808 s", "9223372036854775807 d", "1000000000000000 w", "5d 5 w"] {
+        assert_eq!(intended_period(text), None, "{text}");
+    }
+    refuse(
+        "9223372036854775808",
+        "9223372036854775808",
+        "`9223372036854775808` is too long a time",
+        "the longest duration is 2⁶³ seconds",
+    );
+    assert_eq!(intended_period(&format!("{}5s", "0".repeat(100))), None, "too long to be shown");
+}
+
+#[test]
+fn what_would_be_refused_as_it_is_meant_is_refused_for_that() {
+    for text in ["0", "-5", "0 s", "-1h30", "0.0s"] {
+        let error = parse_period(text, None).unwrap_err();
+        assert_eq!(error.to_string(), format!("`{text}` must be longer than zero"));
+        assert_eq!(error.help(), None);
+    }
+    assert_eq!(parse_delay("-5", None).unwrap_err().kind(), ParseDurationErrorKind::Negative);
+    assert_eq!(parse_delay("0 s", None).unwrap_err().help(), Some("write `0s`"));
 }
 
 #[test]
