@@ -6,6 +6,7 @@ use super::error::Fault;
 use super::field::CronField;
 use super::hint;
 use super::parse::Word;
+use super::reversed;
 
 /// The greatest number the grammar knows, as in Spring: steps and counts may exceed their field.
 const GREATEST: u64 = i32::MAX as u64;
@@ -19,13 +20,19 @@ pub(super) fn read(field: CronField, item: Word<'_>) -> Result<u64, Fault> {
         Some((base, step)) => (base, Some(step)),
         None => (item, None),
     };
+    if base.text == "?" && !field.is_day() {
+        return Err(hint::question_mark(field, base));
+    }
     let (start, end) = read_range(field, base, step.is_some())?;
     let step = step.map_or(Ok(1), |step| read_step(field, step))?;
+    if start > end {
+        return Err(reversed::fault(field, item, (start, end), step));
+    }
     Ok((start..=end).step_by(step).fold(0, |set, number| set | 1 << number))
 }
 
-/// Reads what stands before the step: `*`, a number, or a range. A number alone reaches to the end
-/// of its field when a step follows.
+/// Reads what stands before the step: `*`, a number, or a range, which may run backwards. A number
+/// alone reaches to the end of its field when a step follows.
 fn read_range(field: CronField, base: Word<'_>, has_step: bool) -> Result<(u32, u32), Fault> {
     if base.text == "*" {
         return Ok((field.star_min(), field.max()));
@@ -38,9 +45,6 @@ fn read_range(field: CronField, base: Word<'_>, has_step: bool) -> Result<(u32, 
     let (start, end) = (read_value(field, first)?, read_value(field, last)?);
     // A range that begins with Sunday begins the week with it.
     let start = if field == CronField::DayOfWeek && start == 7 { 0 } else { start };
-    if start > end {
-        return Err(hint::reversed_range(field, base, (first.text, start), (last.text, end)));
-    }
     Ok((start, end))
 }
 
@@ -90,8 +94,26 @@ pub(super) fn read_day_of_month(item: Word<'_>, days: &mut DaysOfMonth) -> Resul
         days.nearest_weekday |= 1 << read_value(FIELD, number)?;
         return Ok(());
     }
-    days.plain |= read(FIELD, item)? as u32;
+    let set = read(FIELD, item).map_err(|fault| match special_meant(item.text) {
+        Some(meant) => hint::miswritten_special(item, &meant),
+        None => fault,
+    })?;
+    days.plain |= set as u32;
     Ok(())
+}
+
+/// The special of day-of-month that an item would be in upper case, or with its `W` at the end.
+fn special_meant(item: &str) -> Option<String> {
+    if item.len() >= hint::SPECIAL_LENGTH {
+        return None;
+    }
+    let upper = item.to_ascii_uppercase();
+    let turned = upper.strip_prefix('W').map(|number| format!("{number}W"));
+    let is_taken =
+        |text: &str| read_day_of_month(Word { text, at: 0 }, &mut DaysOfMonth::default()).is_ok();
+    // What is the item itself has been refused.
+    let other = Some(upper).filter(|upper| upper != item);
+    other.into_iter().chain(turned).find(|meant| is_taken(meant))
 }
 
 /// Reads `L`, `LW` or `L-n`, given what follows the `L`.
@@ -124,7 +146,7 @@ pub(super) fn read_day_of_week(item: Word<'_>, days: &mut DaysOfWeek) -> Result<
             _ => Err(hint::misplaced(FIELD, item)),
         };
     }
-    if item.text.ends_with(['L', 'l']) && read_name(FIELD, item.text).is_none() {
+    if item.text.ends_with(['L', 'l']) && !ends_with_month(item.text) {
         days.last |= read_single_day(item, item.without_last(1))?;
         return Ok(());
     }
@@ -132,6 +154,13 @@ pub(super) fn read_day_of_week(item: Word<'_>, days: &mut DaysOfWeek) -> Result<
     // Sunday is 7 and 0, and the last bit of the week.
     days.plain |= (set >> 1) as u8 | ((set & 1) << 6) as u8;
     Ok(())
+}
+
+/// Whether an item ends with a month, such as `JUL` or `APRIL`: that `L` is not the special.
+fn ends_with_month(item: &str) -> bool {
+    let last = item.rsplit('-').next().unwrap_or(item);
+    let month = CronField::Month;
+    month.number_of(last).is_some() || month.intended_name(last).is_some()
 }
 
 /// Reads the single weekday of `dL` or `d#n`, as a bit.

@@ -35,8 +35,10 @@ mod error;
 mod field;
 mod hint;
 mod item;
+mod line;
 mod never;
 mod parse;
+mod reversed;
 
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;

@@ -3,7 +3,7 @@
 use super::days::{DaysOfMonth, DaysOfWeek};
 use super::error::{Fault, ParseCronError};
 use super::field::CronField;
-use super::{Fields, hint, item};
+use super::{Fields, item, line};
 
 /// The macros and the fields they stand for.
 pub(super) const MACROS: [(&str, &str); 7] = [
@@ -65,10 +65,10 @@ fn read(text: &str) -> Result<Fields, Fault> {
     let at = text.len() - text.trim_start_matches(is_outer_blank).len();
     let whole = Word { text: text.trim_matches(is_outer_blank), at };
     if whole.text.is_empty() {
-        return Err(hint::empty(text.len()));
+        return Err(line::empty(text.len()));
     }
     if whole.text.starts_with('@') {
-        let fields = fields_of_macro(whole.text).ok_or_else(|| hint::unknown_macro(whole))?;
+        let fields = fields_of_macro(whole.text).ok_or_else(|| line::unknown_macro(whole))?;
         return read_fields(Word { text: fields, at: 0 });
     }
     read_fields(whole)
@@ -85,16 +85,16 @@ pub(super) fn words(whole: Word<'_>) -> impl Iterator<Item = Word<'_>> {
 }
 
 fn read_fields(whole: Word<'_>) -> Result<Fields, Fault> {
-    hint::check_separators(whole)?;
+    line::check_separators(whole)?;
     let mut words = words(whole);
     let first_six = std::array::from_fn(|_| words.next());
     let rest = words.count();
     let [Some(second), Some(minute), Some(hour), Some(day), Some(month), Some(weekday)] = first_six
     else {
-        return Err(hint::field_count(whole, first_six.iter().flatten().count()));
+        return Err(line::field_count(whole, first_six.iter().flatten().count()));
     };
     if rest > 0 {
-        return Err(hint::field_count(whole, 6 + rest));
+        return Err(line::field_count(whole, 6 + rest));
     }
     Ok(Fields {
         seconds: read_set(CronField::Second, second)?,

@@ -20,6 +20,15 @@ fn a_fault_names_its_field() {
 fn macros_of_others_have_an_answer() {
     check("@every", "a fixed interval is no cron expression; use `fixed_rate = \"…\"`");
     check("@every \u{1}", "a fixed interval is no cron expression; use `fixed_rate = \"…\"`");
+    let rate = |period: &str| {
+        format!("a fixed interval is no cron expression; use `fixed_rate = \"{period}\"`")
+    };
+    check("@every 1h30m", &rate("1h30m"));
+    check("@every 1.5h", &rate("1h30m"));
+    check("@every 5 minutes", &rate("5m"));
+    check("@every 5", &rate("…"));
+    let positive = "`fixed_rate` is for intervals, and they are longer than zero";
+    check("@every 0s", &format!("a fixed interval is no cron expression; {positive}"));
     check("@secondly", "write `* * * * * *`");
     check("@minutely", "write `0 * * * * *`");
     check("@weekdays", "write `0 0 0 * * MON-FRI`");
@@ -27,6 +36,19 @@ fn macros_of_others_have_an_answer() {
         "@noon",
         "the macros are `@yearly` `@annually` `@monthly` `@weekly` `@daily` `@midnight` `@hourly`",
     );
+}
+
+#[test]
+fn a_duration_leads_to_the_attribute_that_takes_it() {
+    check("1.5h", "this is a duration; use `fixed_rate = \"1h30m\"`");
+    check("5 minutes", "this is a duration; use `fixed_rate = \"5m\"`");
+    for text in ["0s", "-5s"] {
+        check(
+            text,
+            "this is a duration; `fixed_rate` is for intervals, and they are longer than zero",
+        );
+    }
+    check("5", "");
 }
 
 #[test]
@@ -41,6 +63,13 @@ fn comments_and_zones_are_no_fields() {
 #[test]
 fn a_line_with_more_fields_is_cut_where_six_have_ended() {
     check("  0 0 9 * * * 2024", "remove the 7th field (year): `0 0 9 * * *`");
+    let year = "remove the 7th field (year): `0 0 9 * * MON-FRI`";
+    for text in ["2024/2", "2024-2030/3", "*/2", "2024,2026"] {
+        check(&format!("0 0 9 * * MON-FRI {text}"), year);
+    }
+    let zone = |zone| format!("the zone is an attribute: `zone = \"{zone}\"`; write `0 0 9 * * *`");
+    check("0 0 9 * * * UTC", &zone("UTC"));
+    check("0 0 9 * * * Europe/Berln", &zone("…"));
     check("0 0 9 * * * 2024 x", "the first six fields alone are `0 0 9 * * *`");
 }
 
@@ -56,6 +85,20 @@ fn both_day_fields_of_a_unix_line_are_a_reason_to_warn() {
     let unix = "this looks like a Unix crontab line; add the second in front: ";
     check("0 9 13 * *", &format!("{unix}`0 0 9 13 * *`"));
     check("0 9 * * FRI", &format!("{unix}`0 0 9 * * FRI`"));
+    check("0 9 */2 * FRI", &format!("{unix}`0 0 9 */2 * FRI`"));
+}
+
+#[test]
+fn the_week_of_a_unix_line_begins_with_sunday() {
+    let check = |days, instead| {
+        let help = "this looks like a Unix crontab line; add the second in front: ";
+        let why = "(a step in `*` begins with Sunday there, with Monday here)";
+        check(&format!(" 0 9 * * {days}"), &format!("{help}`0 0 9 * * {instead}` {why}"));
+    };
+    check("*/2", "SUN,TUE,THU,SAT");
+    check("*/3", "SUN,WED,SAT");
+    check("*/7", "SUN");
+    check("MON,*/5", "MON,SUN,FRI");
 }
 
 #[test]
@@ -70,7 +113,7 @@ fn a_number_out_of_range_leads_to_the_one_that_is_meant() {
 
 #[test]
 fn a_step_has_to_be_there() {
-    let example = "write for example `*/5`";
+    let example = "a step is a number, as in `*/5`";
     refuse("*/ 0 0 * * *", "", "the second step is missing", example);
     refuse("*/x 0 0 * * *", "x", "the second step `x` is not a number", example);
     refuse("*/5/2 0 0 * * *", "5/2", "the second step `5/2` is not a number", example);
@@ -84,10 +127,35 @@ fn a_special_has_its_place() {
     check("0 0 0 W * *", day);
     check("0 0 0 L-0 * *", day);
     check("0 0 0 l * *", "write it in upper case: `L`");
+    check("0 0 0 lw * *", "write it in upper case: `LW`");
+    check("0 0 0 1,l-3 * *", "write it in upper case: `L-3`");
+    check("0 0 0 w15 * *", "write `15W`");
+    check("0 0 0 W15 * *", "write `15W`");
+    check("0 0 0 32w * *", day);
+    check("0 0 0 w32 * *", day);
+    check("0 0 0 15w/2 * *", day);
+    check("0 0 0 1-l * *", day);
     check("0 0 0 * * MON#0", weekday);
     check("0 0 l * * *", "`L`, `W` and `#` are for day-of-month and day-of-week");
     check("0 ? 0 * * *", "write `*`; `?` is for day-of-month and day-of-week");
+    check("0 ?/5 0 * * *", "write `*`; `?` is for day-of-month and day-of-week");
+    for text in ["0 0 ?- * * *", "0 0 ?5 * * *", "0 0 1-? * * *"] {
+        check(text, "`?` is for day-of-month and day-of-week");
+    }
     check("0 0 0 L,? * *", "`?` is the whole field or not there at all");
+}
+
+#[test]
+fn a_month_that_ends_in_l_is_no_special() {
+    for text in ["JUL", "jul", "APRIL", "July", "MON,JUL", "JAN"] {
+        check(&format!("0 0 9 * * {text}"), "this belongs into month, the 5th field");
+    }
+    refuse(
+        "0 0 9 * * JAN-JUL",
+        "JAN",
+        "day-of-week `JAN` is neither a number nor a name such as `MON`",
+        "this belongs into month, the 5th field",
+    );
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn refuses_a_wrong_number_of_fields() {
         "0 0 9 * * * Europe/Berlin",
         "Europe/Berlin",
         &count(7),
-        "the zone is an attribute: `zone = \"…\"`; write `0 0 9 * * *`",
+        "the zone is an attribute: `zone = \"Europe/Berlin\"`; write `0 0 9 * * *`",
     );
     refuse("daily", "daily", &format!("1 field, {ORDER}"), "write `@daily`");
     refuse(
@@ -206,20 +206,59 @@ fn refuses_wrong_items() {
 #[test]
 fn refuses_ranges_that_run_backwards() {
     let cases = [
-        ("0 0 22-2 * * *", "hour range `22-2`", "22-23,0-2"),
-        ("0 59-0 0 * * *", "minute range `59-0`", "59,0"),
-        ("0 0 0 20-10/2 * *", "day-of-month range `20-10`", "20-31,1-10"),
-        ("0 0 0 * nov-feb *", "month range `nov-feb`", "nov-DEC,JAN-feb"),
-        ("0 0 0 * * FRI-MON", "day-of-week range `FRI-MON`", "FRI-SUN,MON"),
-        ("0 0 0 * * 5-0", "day-of-week range `5-0`", "5-7"),
+        ("0 0 22-2 * * *", "hour", "22-2", "22-23,0-2"),
+        ("0 59-0 0 * * *", "minute", "59-0", "59,0"),
+        ("0 0 22-2/2 * * *", "hour", "22-2/2", "22,0,2"),
+        ("0 0 22-2/1 * * *", "hour", "22-2/1", "22-23,0-2"),
+        ("0 0 0 20-10/5,12 * *", "day-of-month", "20-10/5", "20,25,30,4,9"),
+        ("0 0 0 * nov-feb *", "month", "nov-feb", "nov-DEC,JAN-feb"),
+        ("0 0 0 * nov-feb/2 *", "month", "nov-feb/2", "NOV,JAN"),
+        ("0 0 0 * * FRI-MON", "day-of-week", "FRI-MON", "FRI-SUN,MON"),
+        ("0 0 0 * * FRI-MON/2", "day-of-week", "FRI-MON/2", "FRI,SUN"),
+        ("0 0 0 * * 5-0", "day-of-week", "5-0", "5-7"),
+        ("0 0 0 * * 5-0/2", "day-of-week", "5-0/2", "5-7/2"),
     ];
-    for (text, range, instead) in cases {
+    for (text, field, range, instead) in cases {
         let error = CronExpression::parse(text).unwrap_err();
-        assert_eq!(error.reason(), format!("{range} runs backwards"));
+        assert_eq!(error.reason(), format!("{field} range `{range}` runs backwards"));
         assert_eq!(error.help(), Some(format!("write `{instead}`").as_str()));
         assert_eq!(error.kind(), ParseCronErrorKind::ReversedRange);
-        CronExpression::parse(&text.replace(&text[error.span()], instead).replace("/2", ""))
-            .unwrap();
+        assert_eq!(&text[error.span()], range);
+    }
+    refuse("0 0 22-2/0 * * *", "0", "the hour step is zero", "the smallest step is 1");
+    let range = "minute range `30-29/2` runs backwards";
+    let values = "write `30,32,34,36,38,40,42,44,46,48,50,52,54,56,58,0,2,4,6,8,10,12,14,16,18,20,22,24,26,28`";
+    refuse("0 30-29/2 * * * *", "30-29/2", range, values);
+}
+
+/// The values that each range and step were meant to be, counted one by one.
+#[test]
+fn a_range_that_runs_backwards_means_what_is_proposed() {
+    for (nth, field) in CronField::ALL.into_iter().enumerate() {
+        let count = field.max() - field.star_min() + 1;
+        let starts = field.star_min()..=field.max();
+        for (start, end) in
+            starts.flat_map(|start| (field.star_min()..start).map(move |end| (start, end)))
+        {
+            for step in [1, 2, 3, 7, 100] {
+                let item = format!("{start}-{end}/{step}");
+                let line = |item: &str| {
+                    let mut words = ["0", "0", "0", "*", "*", "*"];
+                    words[nth] = item;
+                    words.join(" ")
+                };
+                let Err(error) = CronExpression::parse(&line(&item)) else { continue };
+                let Some(help) = error.help() else { continue };
+                let instead = help.strip_prefix("write `").unwrap().strip_suffix('`').unwrap();
+                let found = CronExpression::parse(&line(instead)).unwrap();
+                let mut meant: Vec<u8> = (start..=end + count)
+                    .step_by(step)
+                    .map(|n| if n > field.max() { n - count } else { n } as u8)
+                    .collect();
+                meant.sort_unstable();
+                assert_eq!(found.values(field).collect::<Vec<_>>(), meant, "{item}: {help}");
+            }
+        }
     }
 }
 

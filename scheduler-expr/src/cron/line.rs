@@ -1,0 +1,169 @@
+//! The faults of a line as a whole in words: what is no line of six fields, and what it is instead.
+//!
+//! A suggestion that repeats the whole expression is only made when it is short, and only when it
+//! parses.
+
+use super::error::{Fault, ParseCronErrorKind as Kind};
+use super::field::{CronField, short_name};
+use super::parse;
+use super::parse::{MACROS, Word, words};
+use crate::duration::{intended_period, parse_duration};
+use crate::excerpt::{is_quotable, quoted};
+use crate::zone::check_zone_name;
+
+/// The order of the fields, as messages write it.
+const FIELD_ORDER: &str = "second minute hour day-of-month month day-of-week";
+
+pub(super) fn empty(length: usize) -> Fault {
+    let reason = format!("the text is empty, but 6 fields are needed: {FIELD_ORDER}");
+    Fault::new(Kind::Empty, 0..length, reason)
+        .help("write for example `0 0 9 * * MON-FRI`".to_owned())
+}
+
+pub(super) fn unknown_macro(word: Word<'_>) -> Fault {
+    let (name, argument) = word.text.split_once(' ').unwrap_or((word.text, ""));
+    let (argument, lower) = (argument.trim(), name.to_ascii_lowercase());
+    let is_known = MACROS.iter().any(|(known, _)| *known == lower);
+    let reason = if is_known {
+        format!("the macro {} stands alone, without fields", quoted(name))
+    } else {
+        format!("{} is not a macro", quoted(name))
+    };
+    let help = match lower.as_str() {
+        _ if is_known => format!("write `{lower}`"),
+        "@every" => {
+            let rate = rate_of(argument).unwrap_or_else(|| "use `fixed_rate = \"…\"`".to_owned());
+            format!("a fixed interval is no cron expression; {rate}")
+        }
+        "@reboot" => {
+            "to run once when the program starts, use `initial_delay = \"0s\"` alone".to_owned()
+        }
+        "@secondly" => "write `* * * * * *`".to_owned(),
+        "@minutely" => "write `0 * * * * *`".to_owned(),
+        "@weekdays" => "write `0 0 0 * * MON-FRI`".to_owned(),
+        _ => format!("the macros are {}", MACROS.map(|(name, _)| format!("`{name}`")).join(" ")),
+    };
+    Fault::new(Kind::UnknownMacro, word.span(), reason).help(help)
+}
+
+/// What to write for a text that is the length of an interval, or was surely meant to be.
+fn rate_of(text: &str) -> Option<String> {
+    match parse_duration(text, None) {
+        Ok(length) if length.is_zero() || length.is_negative() => {
+            Some("`fixed_rate` is for intervals, and they are longer than zero".to_owned())
+        }
+        _ => intended_period(text).map(|period| format!("use `fixed_rate = \"{period}\"`")),
+    }
+}
+
+/// Refuses blanks other than the space: Spring separates fields by nothing else.
+pub(super) fn check_separators(whole: Word<'_>) -> Result<(), Fault> {
+    let is_blank = |c: char| c != ' ' && c.is_whitespace();
+    let Some((at, blank)) = whole.text.char_indices().find(|(_, c)| is_blank(*c)) else {
+        return Ok(());
+    };
+    let what = match blank {
+        '\t' => "a tab".to_owned(),
+        '\n' | '\r' => "a line break".to_owned(),
+        other => format!("the blank U+{:04X}", u32::from(other)),
+    };
+    let at = whole.at + at;
+    let reason = format!("fields are separated by spaces, but here stands {what}");
+    let fault = Fault::new(Kind::NotASpace, at..at + blank.len_utf8(), reason);
+    Err(fault.help("write a space instead".to_owned()))
+}
+
+pub(super) fn field_count(whole: Word<'_>, found: usize) -> Fault {
+    let fields = if found == 1 { "field" } else { "fields" };
+    let reason = format!("{found} {fields}, but 6 are needed: {FIELD_ORDER}");
+    let span = words(whole).nth(6).map_or(whole.span(), |seventh| seventh.at..whole.span().end);
+    let help = match found {
+        _ if whole.text.starts_with('#') => Some("a comment is no cron expression".to_owned()),
+        _ if has_zone_prefix(whole.text) => {
+            Some("the zone is an attribute: `zone = \"…\"`".to_owned())
+        }
+        ..5 => macro_help(whole.text)
+            .or_else(|| rate_of(whole.text).map(|rate| format!("this is a duration; {rate}"))),
+        5 => unix_help(whole),
+        7.. => surplus_help(whole, found),
+        _ => None,
+    };
+    Fault::new(Kind::FieldCount { found }, span, reason).help(help)
+}
+
+pub(super) fn has_zone_prefix(text: &str) -> bool {
+    text.starts_with("TZ=") || text.starts_with("CRON_TZ=")
+}
+
+fn macro_help(text: &str) -> Option<String> {
+    let is_meant = |name: &str| name[1..].eq_ignore_ascii_case(text);
+    MACROS.iter().find(|(name, _)| is_meant(name)).map(|(name, _)| format!("write `{name}`"))
+}
+
+/// A Unix line lacks the second, and its week begins with Sunday; and if both its day fields are
+/// given, it means either of them, unless one begins with a star.
+fn unix_help(whole: Word<'_>) -> Option<String> {
+    let weekday = words(whole).nth(4)?;
+    let (before, days) = (&whole.text[..weekday.at - whole.at], unix_weekdays(weekday));
+    let text = format!("0 {before}{days}");
+    let expression = suggestion(&text)?;
+    let mut help =
+        format!("this looks like a Unix crontab line; add the second in front: {expression}");
+    if days != weekday.text {
+        help.push_str(" (a step in `*` begins with Sunday there, with Monday here)");
+    }
+    let fields = parse::parse(&text).ok()?;
+    let is_star = |nth| words(whole).nth(nth).is_some_and(|word| word.text.starts_with('*'));
+    let has_star = is_star(2) || is_star(4);
+    if !has_star && !fields.days_of_month.is_all() && !fields.days_of_week.is_all() {
+        help.push_str(" (here both day fields must match, not either of them)");
+    }
+    Some(help)
+}
+
+/// The weekday field of a Unix line, with the days that a step in the whole week means there.
+fn unix_weekdays(word: Word<'_>) -> String {
+    let items = word.split(',').map(|item| {
+        let step = item.text.strip_prefix("*/").and_then(|step| step.parse::<usize>().ok());
+        match step {
+            Some(step @ 2..) => {
+                let names = CronField::DayOfWeek.names();
+                let days = (0..7).step_by(step).map(|day| short_name(names[(day + 6) % 7]));
+                days.collect::<Vec<_>>().join(",")
+            }
+            _ => item.text.to_owned(),
+        }
+    });
+    items.collect::<Vec<_>>().join(",")
+}
+
+/// What follows six fields is the year of Quartz, a zone, a comment, or too much.
+fn surplus_help(whole: Word<'_>, found: usize) -> Option<String> {
+    let (sixth, seventh) = (words(whole).nth(5)?, words(whole).nth(6)?);
+    let six = &whole.text[..sixth.span().end - whole.at];
+    let expression = suggestion(six)?;
+    Some(match seventh.text {
+        text if text.starts_with('#') => {
+            format!("a comment is not part of the expression; write {expression}")
+        }
+        text if check_zone_name(text).is_ok() => {
+            format!("the zone is an attribute: `zone = \"{text}\"`; write {expression}")
+        }
+        text if text.contains('/') && text.starts_with(|c: char| c.is_ascii_alphabetic()) => {
+            format!("the zone is an attribute: `zone = \"…\"`; write {expression}")
+        }
+        _ if found == 7 => {
+            let mut help = format!("remove the 7th field (year): {expression}");
+            if sixth.text.bytes().any(|byte| byte.is_ascii_digit()) {
+                help.push_str(" (Quartz counts weekdays from 1 = Sunday, here 1 is Monday)");
+            }
+            help
+        }
+        _ => format!("the first six fields alone are {expression}"),
+    })
+}
+
+/// The text in backticks if it is short and parses.
+fn suggestion(text: &str) -> Option<String> {
+    (is_quotable(text) && parse::parse(text).is_ok()).then(|| format!("`{text}`"))
+}
