@@ -24,7 +24,7 @@ pub struct ParseNameError {
 const BYTES_MAX: usize = 200;
 
 /// Checks that a name can be found again in settings and messages: it has no blanks around it and
-/// no control character in it, and is neither empty nor longer than 200 bytes.
+/// nothing in it that is not seen, and is neither empty nor longer than 200 bytes.
 ///
 /// ```
 /// use scheduler_expr::check_name;
@@ -52,14 +52,43 @@ pub fn check_name(name: &str) -> Result<(), ParseNameError> {
         return Ok(());
     };
     let is_shown = trimmed != name && !trimmed.is_empty() && is_quotable(trimmed);
-    Err(ParseNameError { reason, help: is_shown.then(|| format!("write {}", quoted(trimmed))) })
+    let help = match name.chars().find(|c| is_unseen(*c)) {
+        _ if is_shown => Some(format!("write {}", quoted(trimmed))),
+        Some(unseen) => Some(format!("remove the character U+{:04X}", u32::from(unseen))),
+        None => None,
+    };
+    Err(ParseNameError { reason, help })
 }
 
-/// Also those that turn the direction of writing: what is read is then not what is there.
 fn is_control(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}')
-        || matches!(c, '\u{2066}'..='\u{2069}')
+    c.is_control() || is_unseen(c)
+}
+
+/// Characters that leave no mark of their own, or turn the direction of writing: what is read is
+/// then not what is there, and two names look the same.
+///
+/// Those of Unicode's `Default_Ignorable_Code_Point`, line and paragraph separators, and the anchors
+/// of annotations. Not the selectors U+FE00 to U+FE0F, which choose between a symbol and an emoji.
+fn is_unseen(c: char) -> bool {
+    matches!(
+        c,
+        '\u{AD}'
+            | '\u{34F}'
+            | '\u{61C}'
+            | '\u{115F}'..='\u{1160}'
+            | '\u{17B4}'..='\u{17B5}'
+            | '\u{180B}'..='\u{180F}'
+            | '\u{200B}'..='\u{200F}'
+            | '\u{2028}'..='\u{202E}'
+            | '\u{2060}'..='\u{206F}'
+            | '\u{3164}'
+            | '\u{FEFF}'
+            | '\u{FFA0}'
+            | '\u{FFF0}'..='\u{FFFB}'
+            | '\u{1BCA0}'..='\u{1BCA3}'
+            | '\u{1D173}'..='\u{1D17A}'
+            | '\u{E0000}'..='\u{E0FFF}'
+    )
 }
 
 impl ParseNameError {
@@ -93,11 +122,50 @@ mod tests {
             (" \t", "is empty", None),
             ("report ", "has blanks around it", Some("write `report`")),
             ("a\nb", "has a control character in it", None),
-            ("a\u{202E}b", "has a control character in it", None),
+            ("a\u{202E}b", "has a control character in it", Some("remove the character U+202E")),
+            (
+                "\u{FEFF}report",
+                "has a control character in it",
+                Some("remove the character U+FEFF"),
+            ),
             (&"x".repeat(201), "is longer than 200 bytes", None),
         ] {
             let error = check_name(name).unwrap_err();
             assert_eq!((error.to_string().as_str(), error.help()), (reason, help), "{name:?}");
+        }
+    }
+    #[test]
+    fn a_name_has_nothing_in_it_that_is_not_seen() {
+        for unseen in [
+            '\u{AD}',
+            '\u{34F}',
+            '\u{61C}',
+            '\u{1160}',
+            '\u{180E}',
+            '\u{200B}',
+            '\u{200C}',
+            '\u{200D}',
+            '\u{200E}',
+            '\u{2028}',
+            '\u{202A}',
+            '\u{2060}',
+            '\u{2064}',
+            '\u{2069}',
+            '\u{206F}',
+            '\u{3164}',
+            '\u{FEFF}',
+            '\u{FFF9}',
+            '\u{E0001}',
+            '\u{E0041}',
+        ] {
+            let error = check_name(&format!("re{unseen}port")).unwrap_err();
+            assert_eq!(error.to_string(), "has a control character in it", "{unseen:?}");
+            let help = format!("remove the character U+{:04X}", u32::from(unseen));
+            assert_eq!(error.help(), Some(help.as_str()));
+        }
+        for name in ["Grüße", "e\u{301}te", "夜間レポート", "отчёт", "⚙\u{FE0F} sweep", "🧹"]
+        {
+            assert_eq!(check_name(name), Ok(()), "{name}");
         }
     }
 }
