@@ -42,6 +42,43 @@ const JAVA_ZONES: [(&str, &str); 24] = [
     ("VST", "Asia/Ho_Chi_Minh"),
 ];
 
+/// What clocks show and mail carries: an offset that is in force for a part of the year or of the
+/// world. A place with that offset, unless Java or IANA knows the letters.
+const ABBREVIATIONS: [(&str, &str); 32] = [
+    ("ACDT", "Australia/Adelaide"),
+    ("ACST", "Australia/Adelaide"),
+    ("ADT", "America/Halifax"),
+    ("AEDT", "Australia/Sydney"),
+    ("AEST", "Australia/Sydney"),
+    ("AKDT", "America/Anchorage"),
+    ("AKST", "America/Anchorage"),
+    ("AWST", "Australia/Perth"),
+    ("BRT", "America/Sao_Paulo"),
+    ("CDT", "America/Chicago"),
+    ("CEST", "Europe/Berlin"),
+    ("EDT", "America/New_York"),
+    ("EEST", "Europe/Helsinki"),
+    ("HKT", "Asia/Hong_Kong"),
+    ("ICT", "Asia/Bangkok"),
+    ("KST", "Asia/Seoul"),
+    ("MDT", "America/Denver"),
+    ("MSK", "Europe/Moscow"),
+    ("NDT", "America/St_Johns"),
+    ("NPT", "Asia/Kathmandu"),
+    ("NZDT", "Pacific/Auckland"),
+    ("NZST", "Pacific/Auckland"),
+    ("PDT", "America/Los_Angeles"),
+    ("PHT", "Asia/Manila"),
+    ("PKT", "Asia/Karachi"),
+    ("SAST", "Africa/Johannesburg"),
+    ("SGT", "Asia/Singapore"),
+    ("WAT", "Africa/Lagos"),
+    ("WEST", "Europe/Lisbon"),
+    ("WIB", "Asia/Jakarta"),
+    ("Z", "UTC"),
+    ("z", "UTC"),
+];
+
 /// Why a text is not the name of a time zone.
 ///
 /// ```
@@ -124,7 +161,8 @@ fn help_for(name: &str) -> String {
     if let Some(known) = zone_names().find(|known| known.eq_ignore_ascii_case(trimmed)) {
         return format!("did you mean `{known}`?");
     }
-    if let Some((_, zone)) = JAVA_ZONES.iter().find(|(java, _)| *java == trimmed) {
+    let mut abbreviations = JAVA_ZONES.iter().chain(&ABBREVIATIONS);
+    if let Some((_, zone)) = abbreviations.find(|(short, _)| *short == trimmed) {
         return format!("an abbreviation is no time zone; write `{zone}`");
     }
     if let Some(help) = offset_help(trimmed) {
@@ -212,6 +250,9 @@ mod tests {
         check("Europe/Atlantis", "such as `Europe/Berlin`");
         check("new york", "`America/New_York`");
         check("PST", "`America/Los_Angeles`");
+        check("Z", "write `UTC`");
+        check("EDT", "`America/New_York`");
+        check("CEST", "an abbreviation is no time zone; write `Europe/Berlin`");
         check("GMT+2", "`Etc/GMT-2`");
         check("UTC-05:00", "`Etc/GMT+5`");
         check("+05:30", "fixed offset");
@@ -233,11 +274,12 @@ mod tests {
     }
 
     #[test]
-    fn java_names_lead_to_names_of_the_database() {
-        for (java, zone) in JAVA_ZONES {
+    fn abbreviations_lead_to_names_of_the_database() {
+        for (java, zone) in JAVA_ZONES.iter().chain(&ABBREVIATIONS) {
             assert!(!is_known(java), "{java}");
             assert!(zone.split("` or `").all(is_known), "{zone}");
         }
+        assert!(JAVA_ZONES.is_sorted() && ABBREVIATIONS.is_sorted());
     }
 
     #[test]
