@@ -42,6 +42,8 @@ mod duration;
 mod excerpt;
 mod name;
 mod nearest;
+#[cfg(test)]
+mod pasted;
 mod placeholder;
 mod zone;
 
