@@ -32,10 +32,7 @@ pub(crate) struct Function {
 impl Function {
     /// Whether there is a body, as there is not in a trait or an `extern` block.
     pub(crate) fn has_body(&self) -> bool {
-        matches!(
-            self.rest.clone().into_iter().next(),
-            Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace
-        )
+        begins_with_braces(self.rest.clone())
     }
 
     /// Reads a function that others may follow.
@@ -50,6 +47,16 @@ impl Function {
                 input.parse::<Token![;]>()?.into_token_stream()
             },
         })
+    }
+}
+
+/// Whether braces come first, be it in the invisible group that a `$body:block` of `macro_rules!` is.
+fn begins_with_braces(tokens: TokenStream) -> bool {
+    let Some(TokenTree::Group(group)) = tokens.into_iter().next() else { return false };
+    match group.delimiter() {
+        Delimiter::Brace => true,
+        Delimiter::None => begins_with_braces(group.stream()),
+        _ => false,
     }
 }
 
