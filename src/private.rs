@@ -21,7 +21,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 pub use core::option::Option::{self, None, Some};
-pub use core::{concat, file, line, module_path, stringify};
+pub use core::{cfg, concat, file, line, module_path, stringify};
 pub use inventory::submit;
 use scheduler_core::Clock;
 use scheduler_core::ManualClock;

@@ -83,6 +83,7 @@ fn annotate_function(options: TokenStream, mut function: Function) -> TokenStrea
             plan: &plan,
             owner: None,
             conditions: &[],
+            perhaps_before: &[],
             span: Span::call_site(),
         }),
         _ => faults.to_tokens(),
@@ -124,7 +125,8 @@ fn annotate_method(
     let mut entries = TokenStream::new();
     for (index, annotation) in annotations.iter().enumerate() {
         let mut of_annotation = Faults::default();
-        let options = repeat::numbered(&annotation.options, index + 1);
+        let (certain, perhaps_before) = repeat::before(&annotations[..index]);
+        let options = repeat::numbered(&annotation.options, certain + 1);
         let args = Args::parse(options, &mut of_annotation);
         let plan = check::annotation(&args, method, Some(owner), &mut of_annotation);
         if let (Some(plan), Some(arguments), true) = (&plan, &arguments, of_annotation.is_empty()) {
@@ -134,6 +136,7 @@ fn annotate_method(
                 plan,
                 owner: Some(owner),
                 conditions: &annotation.conditions,
+                perhaps_before: &perhaps_before,
                 span: annotation.span,
             }));
         }

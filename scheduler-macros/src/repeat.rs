@@ -5,14 +5,18 @@
 //! they know their default name and that the function has been judged already.
 //!
 //! An attribute is recognised by the last word of its path. One that was imported under another
-//! name is not, and two such need a `name = "…"`. `cfg_attr` is no matter: rustc resolves it first.
+//! name is not, and two such need a `name = "…"`.
+//!
+//! What is absent does not count, so that a task is called the same in every build. Rustc resolves the
+//! `cfg_attr` of a function first; those of a method are still there, and its annotations are counted
+//! by the compiler: [`before`] says which.
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
-use quote::quote_spanned;
+use quote::{quote, quote_spanned};
 use syn::{Attribute, Meta};
 
 use crate::args::NTH;
-use crate::item;
+use crate::item::{self, Annotation};
 
 /// Numbers the further annotations among `attrs`, from 2.
 pub(crate) fn number(attrs: &mut [Attribute]) {
@@ -24,6 +28,15 @@ pub(crate) fn number(attrs: &mut [Attribute]) {
     for (nth, list) in (2..).zip(repeated) {
         list.tokens = numbered(&list.tokens, nth);
     }
+}
+
+/// How many annotations of a method are there for certain, and the conditions of each of the others,
+/// as the inside of `cfg!(…)`.
+pub(crate) fn before(annotations: &[Annotation]) -> (usize, Vec<TokenStream>) {
+    let (certain, perhaps): (Vec<_>, Vec<_>) =
+        annotations.iter().partition(|annotation| annotation.conditions.is_empty());
+    let conditions = perhaps.iter().map(|annotation| &annotation.conditions);
+    (certain.len(), conditions.map(|conditions| quote!(all(#(#conditions),*))).collect())
 }
 
 /// The options of the annotation that is the `nth`, from 1; the first one has no number.

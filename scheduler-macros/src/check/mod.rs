@@ -43,8 +43,9 @@ pub(crate) struct Plan {
 pub(crate) enum Name {
     /// As the annotation says.
     Given(String),
-    /// By the path of the module, which only the compiler knows, and this.
-    InModule(String),
+    /// By the path of the module, which only the compiler knows, that of the function in it, and
+    /// which annotation of the function this is, from 1.
+    InModule { function: String, nth: usize },
 }
 
 /// Judges an annotation of a function; `None` if there was a fault.
@@ -70,11 +71,8 @@ fn name(args: &Args, function: &Ident, owner: Option<&Owner>) -> Name {
     if let Some(given) = args.value(Key::Name).and_then(Value::text) {
         return Name::Given(given);
     }
-    let function = path(function, owner);
-    Name::InModule(match args.value(Key::Nth).and_then(Value::text) {
-        None => function,
-        Some(nth) => format!("{function}-{nth}"),
-    })
+    let nth = args.value(Key::Nth).and_then(Value::text).and_then(|nth| nth.parse().ok());
+    Name::InModule { function: path(function, owner), nth: nth.unwrap_or(1) }
 }
 
 /// The function as it is called inside of its module: `sweep`, or `Reports::sweep`.

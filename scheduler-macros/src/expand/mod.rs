@@ -27,6 +27,8 @@ pub(crate) struct Task<'a> {
     pub(crate) owner: Option<&'a Owner>,
     /// What the entry stands under besides the function's own conditions, as inside of `cfg(…)`.
     pub(crate) conditions: &'a [TokenStream],
+    /// The conditions of annotations that count among those before this one if they are there.
+    pub(crate) perhaps_before: &'a [TokenStream],
     /// Where the annotation stands.
     pub(crate) span: Span,
 }
@@ -37,7 +39,7 @@ pub(crate) fn entry(task: &Task<'_>) -> TokenStream {
     let Names { private, constant, .. } = names;
     let facade = &task.plan.facade;
     let function = check::path(&task.function.sig.ident, task.owner);
-    let name = name(&task.plan.name, private);
+    let name = name(task, private);
     let attributes = attributes(task.plan, private);
     let path = path(task);
     let receiver = receiver(task, private);
@@ -106,12 +108,32 @@ fn path(task: &Task<'_>) -> TokenStream {
     }
 }
 
-fn name(name: &Name, private: &Ident) -> TokenStream {
-    match name {
-        Name::Given(name) => quote!(#name),
-        Name::InModule(name) => {
-            let name = format!("::{name}");
-            quote!(#private::concat!(#private::module_path!(), #name))
+fn name(task: &Task<'_>, private: &Ident) -> TokenStream {
+    let (function, nth) = match &task.plan.name {
+        Name::Given(name) => return quote!(#name),
+        Name::InModule { function, nth } => (function, *nth),
+    };
+    let named = |nth: usize| {
+        let name = match nth {
+            1 => format!("::{function}"),
+            _ => format!("::{function}-{nth}"),
+        };
+        quote!(#private::concat!(#private::module_path!(), #name))
+    };
+    let perhaps_before = task.perhaps_before;
+    let most = named(nth + perhaps_before.len());
+    if perhaps_before.is_empty() {
+        return most;
+    }
+    // Only the compiler knows which of them are there.
+    let fewer = (0..perhaps_before.len()).map(|more| {
+        let name = named(nth + more);
+        quote!(#more => #name)
+    });
+    quote! {
+        match 0usize #(+ if #private::cfg!(#perhaps_before) { 1 } else { 0 })* {
+            #(#fewer,)*
+            _ => #most,
         }
     }
 }

@@ -98,7 +98,7 @@ fn main() {
         "::Reports::without_value",
         "::Reports::with_self_type",
         "::Reports::type",
-        "::Reports::conditional-2",
+        "::Reports::conditional",
         "nested",
         "::Store::flush",
         "flush-wide",
