@@ -65,7 +65,7 @@ fn check_together(args: &Args, texts: &[words::Text], faults: &mut Faults) {
         }
     }
     let has_rule = args.among(TIMES).next().is_some();
-    for fault in Attribute::check_together(&given, words::unit(args)) {
+    for fault in Attribute::check_together(&given, words::Unit::of(args).any()) {
         let is_certain = !args.is_incomplete && has_rule;
         if is_certain || fault.attribute() == Attribute::InitialDelay {
             push(args, &fault, faults);

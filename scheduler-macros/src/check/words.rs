@@ -15,7 +15,8 @@ pub(super) struct Text {
     pub(super) attribute: Attribute,
     /// As it stands in the annotation.
     pub(super) written: String,
-    /// What it comes to if nothing is set, where that is known; otherwise as it stands there.
+    /// What it comes to if nothing is set, where that is known; otherwise as it stands there, or
+    /// nothing if it is faulty or a number of nobody knows what.
     pub(super) judged: String,
 }
 
@@ -24,7 +25,7 @@ pub(super) fn check(args: &Args, faults: &mut Faults) -> Vec<Text> {
     if let Some(value) = args.value(Key::Name) {
         name(value, faults);
     }
-    let unit = unit(args);
+    let unit = Unit::of(args);
     let is_off = args.value(Key::CRON).and_then(Value::text).as_deref() == Some("-");
     let mut texts = Vec::new();
     for given in args.iter() {
@@ -35,24 +36,54 @@ pub(super) fn check(args: &Args, faults: &mut Faults) -> Vec<Text> {
         // As in Spring: the zone of a task that is switched off is not looked at.
         let judged = match attribute {
             Attribute::Zone if is_off => Ok(written.clone()),
-            _ => judge(attribute, &written, unit),
+            _ => judge(attribute, &written, unit.any()),
         };
         let judged = judged.unwrap_or_else(|message| {
             faults.push(value, message);
             String::new()
         });
+        let judged = if unit.hides(attribute, &judged) { String::new() } else { judged };
         texts.push(Text { attribute, written, judged });
     }
     texts
 }
 
-/// The unit of the bare numbers; some unit, if there is one that is not known, to show the
-/// remaining faults.
-pub(super) fn unit(args: &Args) -> Option<DurationUnit> {
-    args.get(Key::TIME_UNIT)?;
-    let text = args.value(Key::TIME_UNIT).and_then(Value::text);
-    let known = text.and_then(|text| Attribute::parse_unit(&text).ok());
-    Some(known.unwrap_or(DurationUnit::Milliseconds))
+/// The unit of the bare numbers.
+#[derive(Clone, Copy)]
+pub(super) enum Unit {
+    None,
+    Known(DurationUnit),
+    /// There is one, which is faulty or nothing but a placeholder.
+    Unknown,
+}
+
+impl Unit {
+    pub(super) fn of(args: &Args) -> Self {
+        if args.get(Key::TIME_UNIT).is_none() {
+            return Self::None;
+        }
+        let written = args.value(Key::TIME_UNIT).and_then(Value::text);
+        let default = |text: &String| Template::parse(text).ok()?.sole_default();
+        let text = written.as_ref().and_then(default).or(written);
+        let known = text.and_then(|text| Attribute::parse_unit(&text).ok());
+        known.map_or(Self::Unknown, Self::Known)
+    }
+
+    /// The unit with which a number is right or wrong alone: any, if it is not known which.
+    pub(super) fn any(self) -> Option<DurationUnit> {
+        match self {
+            Self::None => None,
+            Self::Known(unit) => Some(unit),
+            Self::Unknown => Some(DurationUnit::Milliseconds),
+        }
+    }
+
+    /// Whether it decides how long this is, and is not known.
+    fn hides(self, attribute: Attribute, text: &str) -> bool {
+        matches!(self, Self::Unknown)
+            && attribute.parse_duration(text, None).is_err()
+            && attribute.parse_duration(text, self.any()).is_ok()
+    }
 }
 
 /// Judges a text, and gives what it comes to if nothing is set; otherwise the message.

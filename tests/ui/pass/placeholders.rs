@@ -18,8 +18,17 @@ fn poll() {}
 #[scheduled(fixed_rate = 5, time_unit = "${unit}")]
 fn unit() {}
 
+#[scheduled(fixed_rate = 5, jitter = "500ms", time_unit = "${unit:seconds}")]
+fn unit_with_default() {}
+
+#[scheduled(fixed_rate = "1h", retry(max = 3, base = "90s", cap = 2), time_unit = "${unit:minutes}")]
+fn unit_of_cap() {}
+
+#[scheduled(fixed_rate = 5, jitter = "500ms", timeout = "1h", retry(max = 3, base = "90s", cap = "${cap:2}"), time_unit = "${unit}")]
+fn nobody_knows_the_unit() {}
+
 fn main() {
     let entries = scheduler::entries();
-    assert_eq!(entries.len(), 6);
+    assert_eq!(entries.len(), 9);
     assert_eq!(entries[0].attribute(Attribute::Cron), Some("${report.cron:0 0 9 * * *}"));
 }
