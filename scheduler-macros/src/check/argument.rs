@@ -90,7 +90,7 @@ fn check_receiver(
 }
 
 fn check_conditions(attrs: &[Attribute], faults: &mut Faults) {
-    for attr in item::conditions(attrs) {
+    for attr in attrs.iter().filter(|attr| item::condition(&attr.meta).is_some()) {
         let message = "an argument of a scheduled function cannot be conditional\n\
                        write the function twice, each under a condition of its own";
         faults.push(attr, message);

@@ -2,17 +2,19 @@
 
 use quote::ToTokens;
 use syn::ext::IdentExt;
-use syn::{Path, Type};
+use syn::{Meta, Path, Type};
 
 use crate::args::{Args, Key};
 use crate::diagnostic::Faults;
-use crate::item::Block;
+use crate::item::{self, Block};
 
 /// The type whose methods are scheduled.
 pub(crate) struct Owner {
     pub(crate) ty: Type,
     /// The last word of its path.
     pub(crate) name: String,
+    /// What the attributes of the block allow, as the inside of `#[…]`.
+    pub(crate) allowances: Vec<Meta>,
     /// What `crate = …` says on the block.
     pub(super) facade: Option<Path>,
 }
@@ -46,7 +48,8 @@ pub(crate) fn block(args: &Args, block: &Block, faults: &mut Faults) -> Option<O
         faults.push(&head.self_ty, message);
         return None;
     };
-    Some(Owner { ty: (*head.self_ty).clone(), name, facade: super::facade(args) })
+    let (ty, allowances) = ((*head.self_ty).clone(), item::allowances(block.attrs()));
+    Some(Owner { ty, name, allowances, facade: super::facade(args) })
 }
 
 /// What stands between the parentheses on the block.

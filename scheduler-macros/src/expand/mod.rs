@@ -13,7 +13,6 @@ mod wire;
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::Attribute;
 
 use crate::check::{self, Argument, Name, Owner, Plan};
 use crate::item::{self, Function};
@@ -46,6 +45,9 @@ pub(crate) fn entry(task: &Task<'_>) -> TokenStream {
     let own_type = wire::own_type(task, names);
     let wire = wire::wire(task, names);
     let attrs = attrs(task);
+    // The entry repeats the types of the function. It is allowed what the function is, and nothing
+    // else: under `#![forbid(deprecated)]` an `allow` is an error.
+    let allowances = item::allowances(&task.function.attrs);
     // Rustc takes the line of the whole call, so that all of it has to stand there.
     let here = Ident::new(&private.to_string(), task.span);
     let line = quote_spanned!(task.span=> #here::line!());
@@ -54,6 +56,7 @@ pub(crate) fn entry(task: &Task<'_>) -> TokenStream {
         const _: () = {
             use #facade::__private as #private;
             #own_type
+            #(#[#allowances])*
             const #constant: #private::Entry = #private::Entry::new(
                 #name,
                 #private::Origin::new(
@@ -154,16 +157,13 @@ fn receiver(task: &Task<'_>, private: &Ident) -> Option<TokenStream> {
     is_method.then(|| quote!(.with_receiver(#private::Receiver::of::<#ty>())))
 }
 
-/// The attributes of the entry: conditions, and leave to use what is deprecated.
+/// What the entry stands under, and what its block is allowed.
 fn attrs(task: &Task<'_>) -> TokenStream {
-    let attrs = &task.function.attrs;
     let conditions = task.conditions;
     // Those of a free function have been resolved by rustc.
-    let own: Vec<&Attribute> = match task.owner {
-        None => Vec::new(),
-        Some(_) => item::conditions(attrs).collect(),
+    let (own, allowances) = match task.owner {
+        None => (Vec::new(), [].as_slice()),
+        Some(owner) => (item::conditions(&task.function.attrs), owner.allowances.as_slice()),
     };
-    let deprecated = attrs.iter().any(|attr| attr.path().is_ident("deprecated"));
-    let deprecated = deprecated.then(|| quote!(#[allow(deprecated)]));
-    quote!(#(#own)* #(#[cfg(#conditions)])* #deprecated)
+    quote!(#(#[#own])* #(#[cfg(#conditions)])* #(#[#allowances])*)
 }

@@ -19,6 +19,13 @@ pub(crate) struct Block {
     pub(crate) members: Vec<Member>,
 }
 
+impl Block {
+    /// The attributes of the block, before it and inside.
+    pub(crate) fn attrs(&self) -> impl Iterator<Item = &Attribute> {
+        self.head.attrs.iter().chain(&self.inner_attrs)
+    }
+}
+
 /// What stands between the braces of an `impl` block.
 pub(crate) enum Member {
     Function(Box<Function>),

@@ -1,4 +1,5 @@
-//! The annotations of a method, and the conditions that they and the method stand under.
+//! The annotations of a method, the conditions that they and the method stand under, and what is
+//! allowed there.
 //!
 //! Rustc resolves `#[cfg(…)]` and `#[cfg_attr(…)]` before it expands an attribute, but only those of
 //! the item itself. Those inside of an `impl` block are still there: an annotation may be hidden in a
@@ -9,7 +10,7 @@ use quote::quote;
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Attribute, Meta, Token, parse_quote};
+use syn::{Attribute, Meta, MetaList, Token, parse_quote};
 
 /// A `#[scheduled(…)]` that was taken from a method.
 pub(crate) struct Annotation {
@@ -74,12 +75,32 @@ fn conditional(meta: &Meta) -> Option<(TokenStream, Vec<Meta>)> {
     Some((quote!(#condition), parts.collect()))
 }
 
-/// The attributes among `attrs` that decide whether their item is there.
-pub(crate) fn conditions(attrs: &[Attribute]) -> impl Iterator<Item = &Attribute> {
-    attrs.iter().filter(|attr| is_condition(&attr.meta))
+/// What of `attrs` decides whether their item is there.
+pub(crate) fn conditions(attrs: &[Attribute]) -> Vec<Meta> {
+    attrs.iter().filter_map(|attr| condition(&attr.meta)).collect()
 }
 
-fn is_condition(meta: &Meta) -> bool {
-    meta.path().is_ident("cfg")
-        || conditional(meta).is_some_and(|(_, metas)| metas.iter().any(is_condition))
+/// What of an attribute decides whether its item is there.
+pub(crate) fn condition(meta: &Meta) -> Option<Meta> {
+    part(meta, |meta| meta.path().is_ident("cfg").then(|| meta.clone()))
+}
+
+/// What `attrs` allow, in words that do not expect it: `#[allow(…)]`.
+pub(crate) fn allowances<'a>(attrs: impl IntoIterator<Item = &'a Attribute>) -> Vec<Meta> {
+    let allowance = |meta: &Meta| match meta {
+        Meta::List(list) if list.path.is_ident("allow") => Some(meta.clone()),
+        Meta::List(MetaList { path, tokens, .. }) if path.is_ident("expect") => {
+            Some(parse_quote!(allow(#tokens)))
+        }
+        _ if meta.path().is_ident("deprecated") => Some(parse_quote!(allow(deprecated))),
+        _ => None,
+    };
+    attrs.into_iter().filter_map(|attr| part(&attr.meta, allowance)).collect()
+}
+
+/// What is left of `meta`, inside of a `cfg_attr(…)`, too, when only that remains which `keep` gives.
+fn part(meta: &Meta, keep: fn(&Meta) -> Option<Meta>) -> Option<Meta> {
+    let Some((condition, metas)) = conditional(meta) else { return keep(meta) };
+    let kept: Vec<Meta> = metas.iter().filter_map(|meta| part(meta, keep)).collect();
+    (!kept.is_empty()).then(|| parse_quote!(cfg_attr(#condition, #(#kept),*)))
 }

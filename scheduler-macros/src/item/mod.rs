@@ -17,7 +17,9 @@ use syn::parse::{Parse, ParseStream};
 use syn::{Attribute, Signature, Token, Visibility, token};
 
 pub(crate) use block::{Block, Member};
-pub(crate) use condition::{Annotation, conditions, is_annotation, take_annotations};
+pub(crate) use condition::{
+    Annotation, allowances, condition, conditions, is_annotation, take_annotations,
+};
 pub(crate) use other::name_of_other_item;
 
 /// A function: attributes, visibility and signature, and the rest as it stands.
