@@ -64,13 +64,7 @@ fn check_receiver(
         faults.push(receiver, message);
         return None;
     };
-    let is_plain = match &*receiver.ty {
-        Type::Reference(TypeReference { mutability: None, lifetime: None, elem, .. }) => {
-            matches!(&**elem, Type::Path(path) if path.path.is_ident("Self"))
-        }
-        _ => false,
-    };
-    if is_plain {
+    if is_shared(receiver, owner) {
         return Some(Argument::Receiver);
     }
     let by_mut = receiver.reference.is_some() && receiver.mutability.is_some();
@@ -87,6 +81,17 @@ fn check_receiver(
     };
     faults.push(receiver, message);
     None
+}
+
+/// Whether this is `&self`, perhaps in longer words.
+fn is_shared(receiver: &Receiver, owner: &Owner) -> bool {
+    let Type::Reference(reference) = bare(&receiver.ty) else { return false };
+    let is_own = match bare(&reference.elem) {
+        Type::Path(path) if path.path.is_ident("Self") => true,
+        ty => quote!(#ty).to_string() == owner.ty.to_token_stream().to_string(),
+    };
+    let is_kept = reference.lifetime.as_ref().is_some_and(|lifetime| lifetime.ident != "_");
+    is_own && !is_kept && reference.mutability.is_none()
 }
 
 fn check_conditions(attrs: &[Attribute], faults: &mut Faults) {

@@ -9,6 +9,7 @@
 //! hygiene of `macro_rules!`. After a fault there is only the item, and nothing that could fail
 //! because of the fault.
 
+mod own_type;
 mod wire;
 
 use proc_macro2::{Ident, Span, TokenStream};
@@ -42,7 +43,7 @@ pub(crate) fn entry(task: &Task<'_>) -> TokenStream {
     let attributes = attributes(task.plan, private);
     let path = path(task);
     let receiver = receiver(task, private);
-    let own_type = wire::own_type(task, names);
+    let own_type = own_type::own_type(task, names);
     let wire = wire::wire(task, names);
     let attrs = attrs(task);
     // The entry repeats the types of the function. It is allowed what the function is, and nothing

@@ -2,10 +2,11 @@
 //!
 //! Every argument is looked up before the first missing one ends it, so that all of them are noted.
 
-use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
-use quote::{ToTokens, format_ident, quote, quote_spanned};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::{ReturnType, Type};
 
+use super::own_type::without_self;
 use super::{Names, Task};
 use crate::check::Argument;
 
@@ -165,39 +166,4 @@ impl FacadeCall<'_> {
 /// The type of an argument, outside of the `impl` block.
 fn named(ty: &Type, names: &Names) -> TokenStream {
     without_self(ty.to_token_stream(), &names.own_type).0
-}
-
-/// A name for `Self`, if an argument of a method mentions it.
-pub(super) fn own_type(task: &Task<'_>, names: &Names) -> Option<TokenStream> {
-    let owner = task.owner?;
-    let own_type = &names.own_type;
-    let mentions = |argument: &Argument| match argument {
-        Argument::Receiver => false,
-        Argument::State(ty) | Argument::OptionalState(ty) | Argument::Extracted(ty) => {
-            without_self(ty.to_token_stream(), own_type).1
-        }
-    };
-    let ty = &owner.ty;
-    task.arguments.iter().any(mentions).then(|| quote!(type #own_type = #ty;))
-}
-
-/// Puts a name in place of `Self`, and says whether there was one.
-fn without_self(tokens: TokenStream, name: &Ident) -> (TokenStream, bool) {
-    let mut is_found = false;
-    let replaced = tokens.into_iter().map(|token| match token {
-        TokenTree::Ident(word) if word == "Self" => {
-            is_found = true;
-            TokenTree::Ident(format_ident!("{name}", span = word.span()))
-        }
-        TokenTree::Group(group) => {
-            let (inside, is_inside) = without_self(group.stream(), name);
-            is_found |= is_inside;
-            let mut replaced = Group::new(group.delimiter(), inside);
-            replaced.set_span(group.span());
-            TokenTree::Group(replaced)
-        }
-        other => other,
-    });
-    let replaced = replaced.collect();
-    (replaced, is_found)
 }

@@ -68,6 +68,21 @@ impl Reports {
     #[scheduled(fixed_rate = "1m")]
     #[cfg_attr(all(), cfg(any()))]
     fn absent_too(&self) {}
+
+    #[scheduled(fixed_rate = "1m")]
+    #[cfg_attr(all(), cfg(all()), inline, cfg_attr(all(), must_use, cfg(all())))]
+    fn with_more_than_a_condition(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    #[scheduled(fixed_rate = "1m")]
+    fn any_lifetime(&'_ self) {}
+
+    #[scheduled(fixed_rate = "1m")]
+    fn any_lifetime_of_self_type(self: &'_ Self) {}
+
+    #[scheduled(fixed_rate = "1m")]
+    fn by_name(self: &Reports) {}
 }
 
 mod generic {
@@ -80,6 +95,20 @@ impl generic::Store<u8> {
     fn flush(&self) {
         let _ = self.0;
     }
+}
+
+pub struct View<'a, T>(pub &'a T);
+
+#[scheduled]
+impl View<'_, &(u8, &str)> {
+    #[scheduled(fixed_rate = "1m")]
+    fn with_elided_lifetimes(&self, _other: &Self, _kept: State<Self>) {}
+}
+
+#[scheduled]
+impl View<'_, fn(&str) -> &str> {
+    #[scheduled(fixed_rate = "1m")]
+    fn with_function(&self, _other: &Self) {}
 }
 
 #[scheduled]
@@ -100,7 +129,13 @@ fn main() {
         "::Reports::type",
         "::Reports::conditional",
         "nested",
+        "::Reports::with_more_than_a_condition",
+        "::Reports::any_lifetime",
+        "::Reports::any_lifetime_of_self_type",
+        "::Reports::by_name",
         "::Store::flush",
+        "::View::with_elided_lifetimes",
+        "::View::with_function",
         "flush-wide",
     ];
     assert_eq!(names, sorted_by_line);
