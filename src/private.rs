@@ -8,9 +8,10 @@
 //! * [`TaskReturn`]: may a scheduled function return this? It carries the message for the case that
 //!   it may not.
 //! * [`FromPointer`], [`FromError`], [`FromReturn`], [`FromAny`]: how much of the error can be kept?
-//!   They are four answers to the method call `(&&&&Returns::of(&value)).settle(value)`, in the
-//!   order in which the compiler tries them (fewest dereferences first): a pointer to an error such
-//!   as `Box<dyn Error>`, an error with causes, anything that can be shown, anything.
+//!   They are four answers to the method call `(&&&&Returns::of(&value)).__scheduler_settle(value)`,
+//!   in the order in which the compiler tries them (fewest dereferences first): a pointer to an error
+//!   such as `Box<dyn Error>`, an error with causes, anything that can be shown, anything. Nobody
+//!   else may have a method of that name: one that everything has would be tried before ours.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -85,14 +86,14 @@ impl<T> Returns<T> {
 /// The error is a pointer to an error, such as `Box<dyn Error>`, which is itself not an `Error`.
 pub trait FromPointer<T> {
     /// Keeps text and causes.
-    fn settle(&self, value: T) -> TaskResult;
+    fn __scheduler_settle(&self, value: T) -> TaskResult;
 }
 
 impl<P> FromPointer<Result<(), P>> for &&&Returns<Result<(), P>>
 where
     P: Deref<Target: Error> + Display,
 {
-    fn settle(&self, value: Result<(), P>) -> TaskResult {
+    fn __scheduler_settle(&self, value: Result<(), P>) -> TaskResult {
         value.map_err(|error| TaskError::from_error(&*error))
     }
 }
@@ -100,11 +101,11 @@ where
 /// The error is an `Error`.
 pub trait FromError<T> {
     /// Keeps text and causes.
-    fn settle(&self, value: T) -> TaskResult;
+    fn __scheduler_settle(&self, value: T) -> TaskResult;
 }
 
 impl<E: Error> FromError<Result<(), E>> for &&Returns<Result<(), E>> {
-    fn settle(&self, value: Result<(), E>) -> TaskResult {
+    fn __scheduler_settle(&self, value: Result<(), E>) -> TaskResult {
         value.map_err(|error| TaskError::from_error(&error))
     }
 }
@@ -112,11 +113,11 @@ impl<E: Error> FromError<Result<(), E>> for &&Returns<Result<(), E>> {
 /// Something else that may be returned.
 pub trait FromReturn<T> {
     /// Keeps the text.
-    fn settle(&self, value: T) -> TaskResult;
+    fn __scheduler_settle(&self, value: T) -> TaskResult;
 }
 
 impl<T: TaskReturn> FromReturn<T> for &Returns<T> {
-    fn settle(&self, value: T) -> TaskResult {
+    fn __scheduler_settle(&self, value: T) -> TaskResult {
         value.into_task_result()
     }
 }
@@ -125,11 +126,11 @@ impl<T: TaskReturn> FromReturn<T> for &Returns<T> {
 /// that of [`TaskReturn`].
 pub trait FromAny<T> {
     /// Forgets the value.
-    fn settle(&self, value: T) -> TaskResult;
+    fn __scheduler_settle(&self, value: T) -> TaskResult;
 }
 
 impl<T> FromAny<T> for Returns<T> {
-    fn settle(&self, _value: T) -> TaskResult {
+    fn __scheduler_settle(&self, _value: T) -> TaskResult {
         Ok(())
     }
 }
@@ -167,6 +168,12 @@ pub fn sync_call(call: impl Fn(&Run) -> TaskResult + Send + Sync + 'static) -> O
 /// An async function with its arguments.
 pub fn async_call(call: impl Fn(&Run) -> BoxFuture + Send + Sync + 'static) -> Option<Call> {
     Some(Call::Async(Arc::new(call)))
+}
+
+/// The value of a parameter `Option<&T>`, for one run.
+#[must_use]
+pub fn lend<T: ?Sized>(value: &Option<Arc<T>>) -> Option<&T> {
+    value.as_deref()
 }
 
 /// Judges what a plain function returned.

@@ -64,7 +64,10 @@ fn source(argument: &Argument, task: &Task<'_>, names: &Names, wiring: &Ident) -
 fn argument(argument: &Argument, found: &Ident, names: &Names) -> TokenStream {
     match argument {
         Argument::Receiver | Argument::State(_) => quote!(&*#found),
-        Argument::OptionalState(_) => quote!(#found.as_deref()),
+        Argument::OptionalState(_) => {
+            let private = &names.private;
+            quote!(#private::lend(&#found))
+        }
         Argument::Extracted(ty) => {
             let ty = named(ty, names);
             let run = local("run");
@@ -124,7 +127,7 @@ fn settle(returned: &TokenStream, task: &Task<'_>, names: &Names) -> TokenStream
     let how = quote! {
         |#value| {
             use #private::{FromAny as _, FromError as _, FromPointer as _, FromReturn as _};
-            (&&&&#private::Returns::of(&#value)).settle(#value)
+            (&&&&#private::Returns::of(&#value)).__scheduler_settle(#value)
         }
     };
     let ty = match output {

@@ -18,6 +18,19 @@ mod taken {
 #[allow(unused_imports)]
 use taken::*;
 
+/// Methods that everything has, of the names that generated code could call.
+#[allow(dead_code)]
+trait OnEverything: Sized {
+    fn settle(self, _days: u32) {}
+    fn of(self) {}
+    fn with_receiver(self) {}
+    fn as_deref(self) {}
+}
+impl<T> OnEverything for T {}
+
+#[allow(non_camel_case_types, dead_code)]
+struct usize;
+
 mod core {}
 mod std {}
 
@@ -29,6 +42,18 @@ async fn waits() -> ::std::result::Result<(), ::std::fmt::Error> {
     Ok(())
 }
 
+#[scheduled(fixed_rate = "1s")]
+fn optional(_state: ::std::option::Option<&u8>) {}
+
+struct Reports;
+
+#[scheduled]
+impl Reports {
+    #[cfg_attr(all(), scheduled(fixed_rate = "1s"))]
+    #[cfg_attr(all(), scheduled(fixed_rate = "2s"))]
+    fn sweep(&self) {}
+}
+
 fn main() {
-    assert_eq!(scheduler::entries().len(), 2);
+    assert_eq!(scheduler::entries().len(), 5);
 }
