@@ -62,9 +62,20 @@ const WORD: usize = 40;
 
 /// The word itself, or the beginning of a long one.
 pub(crate) fn shorten(word: &str) -> String {
-    let mut shown: String = word.chars().take(WORD).flat_map(char::escape_debug).collect();
-    if word.chars().nth(WORD).is_some() {
-        shown.push('…');
+    match word.char_indices().nth(WORD) {
+        None => printable(word),
+        Some((end, _)) => format!("{}…", printable(&word[..end])),
+    }
+}
+
+/// The text with escapes for what cannot be seen; quotes stay as they are.
+pub(crate) fn printable(text: &str) -> String {
+    let mut shown = String::new();
+    for char in text.chars() {
+        match char {
+            '\'' | '"' | '\\' => shown.push(char),
+            _ => shown.extend(char.escape_debug()),
+        }
     }
     shown
 }
@@ -86,5 +97,6 @@ mod tests {
         assert_eq!(shorten(&"x".repeat(40)), "x".repeat(40));
         assert_eq!(shorten(&"ä".repeat(10_000)), format!("{}…", "ä".repeat(40)));
         assert_eq!(shorten("a\tb"), "a\\tb");
+        assert_eq!(shorten("Foo<'static>"), "Foo<'static>");
     }
 }

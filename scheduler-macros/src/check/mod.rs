@@ -2,6 +2,7 @@
 //!
 //! * [`function`](mod@function): what may be annotated.
 //! * [`argument`]: what the scheduler can hand to it.
+//! * [`form`]: by what type, and how else it is to be written, as [`shown`] says.
 //! * [`block`](mod@block): what an `impl` block with annotated methods is like.
 //! * [`options`]: which options an annotation needs.
 //! * [`words`]: whether a text means something, judged by `scheduler-expr`, which judges it again
@@ -13,8 +14,10 @@
 
 mod argument;
 mod block;
+mod form;
 mod function;
 mod options;
+mod shown;
 mod words;
 
 use proc_macro2::Ident;

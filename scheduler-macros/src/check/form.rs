@@ -1,0 +1,227 @@
+//! The form of an argument's type: `&T` and `Option<&T>` are managed state, a value is extracted.
+//!
+//! Whether a type can be extracted, or be shared between threads, is known to rustc alone. What is
+//! proposed here instead of a type has been judged by the same rules, so that it is not refused in turn.
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::{GenericArgument, PathArguments, PathSegment, Type, TypePath, TypePtr, TypeReference};
+
+use super::Argument;
+use super::shown::{Wanted, object, shown};
+
+/// Says where an argument comes from, or why from nowhere.
+pub(super) fn judge(ty: &Type) -> Result<Argument, String> {
+    match bare(ty) {
+        Type::Reference(reference) => reference_to(reference, Wanted::Always).map(Argument::State),
+        ty => value(ty),
+    }
+}
+
+/// The type without parentheses and without the invisible groups of `macro_rules!`.
+pub(super) fn bare(ty: &Type) -> &Type {
+    match ty {
+        Type::Paren(inner) => bare(&inner.elem),
+        Type::Group(inner) => bare(&inner.elem),
+        other => other,
+    }
+}
+
+/// The type behind a reference that managed state can be given by.
+fn reference_to(reference: &TypeReference, wanted: Wanted) -> Result<Type, String> {
+    let ty = bare(&reference.elem);
+    let meant = behind_references(ty);
+    check_state(meant, wanted)?;
+    if reference.mutability.is_some() {
+        let instead = wanted.of(&format!("&Mutex<{}>", shown(meant)));
+        return Err(format!(
+            "a scheduled function cannot take `&mut` state, because several tasks may use it \
+             at the same time\nwrite `{instead}` or another type that is changed through `&`"
+        ));
+    }
+    if let Some(lifetime) = reference.lifetime.as_ref().filter(|each| each.ident != "_") {
+        return Err(format!(
+            "managed state is lent for one run, not for `{lifetime}`\nwrite {}",
+            wanted.lent_or_kept(meant)
+        ));
+    }
+    if let Type::Reference(_) = ty {
+        return Err(format!(
+            "managed state is found by its type, and a reference cannot be managed\nwrite `{}`",
+            wanted.lent(meant)
+        ));
+    }
+    Ok(ty.clone())
+}
+
+/// Whether a value of this type can be managed, and be told from others.
+fn check_state(ty: &Type, wanted: Wanted) -> Result<(), String> {
+    let foreign = |example: &str, argument: &str| {
+        Err(format!(
+            "managed state is found by its type, and `{}` could be anything\n\
+             make it a type of its own, such as `{example}`, and take `{}`",
+            shown(ty),
+            wanted.of(argument)
+        ))
+    };
+    match ty {
+        Type::Slice(_) => foreign("struct Hosts(Vec<String>);", "&Hosts"),
+        Type::Path(path) if path.path.is_ident("str") => {
+            foreign("struct Greeting(String);", "&Greeting")
+        }
+        Type::Ptr(pointer) => Err(raw(pointer, wanted)),
+        other => check_named(other, wanted),
+    }
+}
+
+fn value(ty: &Type) -> Result<Argument, String> {
+    if let Some(inner) = inside_of(ty, "Option").map(bare) {
+        return match inner {
+            Type::Reference(reference) => {
+                reference_to(reference, Wanted::Perhaps).map(Argument::OptionalState)
+            }
+            other if inside_of(other, "State").is_some() => Ok(Argument::Extracted(ty.clone())),
+            other => Err(option_of(other)),
+        };
+    }
+    if let Type::Ptr(pointer) = ty {
+        return Err(raw(pointer, Wanted::Always));
+    }
+    check_named(ty, Wanted::Always)?;
+    if let Type::TraitObject(_) = ty {
+        let object = Wanted::Always.lent(ty);
+        return Err(format!("a trait object is taken by reference; write `{object}`"));
+    }
+    match inside_of(ty, "Arc").map(bare) {
+        None | Some(Type::TraitObject(_)) => Ok(Argument::Extracted(ty.clone())),
+        Some(inner) => Err(shared(behind(inner))),
+    }
+}
+
+/// The message for an `Arc` of this.
+fn shared(inner: &Type) -> String {
+    if is_by_value(inner) {
+        return by_value(inner, "is taken by value", Wanted::Always);
+    }
+    let remedy = || format!("write {}", Wanted::Always.lent_or_kept(inner));
+    match check_state(inner, Wanted::Always) {
+        Ok(()) => format!("managed state is shared by the scheduler\n{}", remedy()),
+        Err(message) => message,
+    }
+}
+
+/// The message for an option of this, by value.
+fn option_of(inner: &Type) -> String {
+    let state = behind(inner);
+    if let Some(own) = [inner, state].into_iter().find(|ty| is_by_value(ty)) {
+        return by_value(own, "is there in every run", Wanted::Perhaps);
+    }
+    match check_state(state, Wanted::Perhaps) {
+        Ok(()) => format!(
+            "an argument that may be missing is managed state\nwrite {}",
+            Wanted::Perhaps.lent_or_kept(state)
+        ),
+        Err(message) => message,
+    }
+}
+
+/// The message for a raw pointer.
+fn raw(pointer: &TypePtr, wanted: Wanted) -> String {
+    let meant = behind(&pointer.elem);
+    match check_state(meant, wanted) {
+        Ok(()) => format!(
+            "a scheduled function cannot take a raw pointer, \
+             because nobody vouches for what it points at; write `{}`",
+            wanted.lent(meant)
+        ),
+        Err(message) => message,
+    }
+}
+
+/// The message for a pointer to, or an option of, what seems to be the scheduler's own: the name alone
+/// does not say whether it is.
+fn by_value(own: &Type, reason: &str, wanted: Wanted) -> String {
+    let name = shown(own);
+    let mut message = format!("`{name}` {reason}; write `{name}`");
+    if !name.starts_with("scheduler::") {
+        let state = behind(own);
+        let other = format!(", or `{}` if `{}` is yours", wanted.lent(state), shown(state));
+        message.push_str(&other);
+    }
+    message
+}
+
+/// Whether this seems to be the scheduler's own, which every run is given by value.
+fn is_by_value(ty: &Type) -> bool {
+    if let Some(Type::TraitObject(object)) = inside_of(ty, "Arc").map(bare) {
+        return object.bounds.to_token_stream().into_iter().last().is_some_and(is_clock);
+    }
+    let Type::Path(TypePath { path, qself: None }) = ty else { return false };
+    let is_facades = match path.segments.first() {
+        Some(first) => path.segments.len() == 1 || first.ident == "scheduler",
+        None => false,
+    };
+    let last = path.segments.last();
+    is_facades
+        && last.is_some_and(|word| ["Run", "Shutdown", "Tasks"].iter().any(|own| word.ident == own))
+}
+
+fn is_clock(word: TokenTree) -> bool {
+    matches!(word, TokenTree::Ident(word) if word == "Clock")
+}
+
+/// Whether generated code can name the type.
+fn check_named(ty: &Type, wanted: Wanted) -> Result<(), String> {
+    match ty {
+        Type::ImplTrait(anything) => {
+            let (bounds, object) = object(anything);
+            let instead = object.map(|object| format!(", or `{}`", wanted.of(&object)));
+            Err(format!(
+                "nothing says which type `impl {bounds}` is to be\nwrite the type itself{}",
+                instead.unwrap_or_default()
+            ))
+        }
+        Type::Infer(_) => Err("nothing says which type this is; write it".to_owned()),
+        _ if mentions_impl(ty.to_token_stream()) => {
+            Err("nothing says which type the `impl` in this is to be; write the type itself"
+                .to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn mentions_impl(tokens: TokenStream) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(word) => word == "impl",
+        TokenTree::Group(group) => mentions_impl(group.stream()),
+        _ => false,
+    })
+}
+
+/// What all references lead to.
+fn behind_references(ty: &Type) -> &Type {
+    match bare(ty) {
+        Type::Reference(reference) => behind_references(&reference.elem),
+        other => other,
+    }
+}
+
+/// What all references and pointers lead to, those that share a value included.
+fn behind(ty: &Type) -> &Type {
+    match bare(ty) {
+        Type::Reference(reference) => behind(&reference.elem),
+        Type::Ptr(pointer) => behind(&pointer.elem),
+        other => inside_of(other, "Arc").map_or(other, behind),
+    }
+}
+
+/// The type between the angle brackets of `outer<…>`, whatever its path.
+fn inside_of<'a>(ty: &'a Type, outer: &str) -> Option<&'a Type> {
+    let Type::Path(path) = bare(ty) else { return None };
+    let PathSegment { ident, arguments } = path.path.segments.last()?;
+    let PathArguments::AngleBracketed(arguments) = arguments else { return None };
+    match arguments.args.first()? {
+        GenericArgument::Type(inner) if ident == outer && arguments.args.len() == 1 => Some(inner),
+        _ => None,
+    }
+}
