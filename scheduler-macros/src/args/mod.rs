@@ -10,6 +10,7 @@
 //! A new option is a variant of [`Key`] (or of `Attribute`, if settings can override it), a line in
 //! the table, and whatever check it needs.
 
+mod meant;
 mod options;
 mod read;
 

@@ -1,10 +1,11 @@
 //! Reads tokens as options: every fault is reported, and the reading goes on.
 
 use proc_macro2::{Delimiter, Group, Ident, Punct, TokenStream, TokenTree};
-use scheduler_expr::{CronExpression, nearest, parse_duration};
+use scheduler_expr::{Attribute, parse_duration, parse_period};
 use syn::{Lit, LitStr, Path};
 
-use super::options::{OPTIONS, Spec, Takes, offered};
+use super::meant::{nameless, unknown};
+use super::options::{OPTIONS, Spec, Takes};
 use super::{Args, Given, Key, Value};
 use crate::diagnostic::{self, Faults};
 
@@ -218,8 +219,16 @@ fn wrong_kind(spec: &Spec, tokens: &TokenStream) -> String {
         Takes::TextOrNumber if found.starts_with('-') => {
             format!("`{name}` must not be negative; write for example `{example}`")
         }
+        Takes::TextOrNumber if spec.key == Key::Attribute(Attribute::RetryMax) => {
+            format!("`{name}` takes a whole number: `{example}`")
+        }
         Takes::TextOrNumber if parse_duration(&found, None).is_ok() => {
-            format!("`{name}` takes text or a whole number; write `{name} = \"{found}\"`")
+            match parse_period(&found, None) {
+                Ok(_) => {
+                    format!("`{name}` takes text or a whole number; write `{name} = \"{found}\"`")
+                }
+                Err(_) => format!("`{name}` takes text or a whole number, such as `{example}`"),
+            }
         }
         Takes::TextOrFlag => {
             format!("`{name}` takes `true`, `false` or a string literal: `{example}`")
@@ -242,68 +251,5 @@ fn without_comma(tokens: &TokenStream) -> Option<String> {
 /// The path that stands between quotation marks, as other macros have it.
 fn path_in_quotes(tokens: &TokenStream) -> Option<String> {
     let text: LitStr = syn::parse2(tokens.clone()).ok()?;
-    text.parse_with(Path::parse_mod_style).is_ok().then(|| diagnostic::shorten(&text.value()))
-}
-
-/// The message for a word that is not among `options`.
-pub(super) fn unknown(
-    word: &str,
-    options: &'static [Spec],
-    around: Option<&'static Spec>,
-) -> String {
-    let named: Vec<(&str, &str)> = offered(options)
-        .flat_map(|spec| {
-            std::iter::once(spec.name).chain(spec.aliases.iter().copied()).map(|n| (n, spec.name))
-        })
-        .collect();
-    let shown = diagnostic::shorten(word);
-    let place = around.map_or_else(String::new, |spec| format!(" of `{}`", spec.name));
-    let meant = nearest(word, named.iter().map(|(known, _)| *known))
-        .and_then(|known| named.iter().find(|(name, _)| *name == known));
-    match meant {
-        Some((_, name)) => format!("unknown option `{shown}`{place}; did you mean `{name}`?"),
-        None => {
-            let names: Vec<String> =
-                offered(options).map(|spec| format!("`{}`", spec.name)).collect();
-            format!("unknown option `{shown}`{place}\nthe options are {}", names.join(", "))
-        }
-    }
-}
-
-/// The message for a piece that does not begin with the name of an option.
-fn nameless(first: &TokenTree) -> String {
-    let text =
-        syn::parse2::<LitStr>(first.clone().into()).map_or_else(|_| String::new(), |t| t.value());
-    let key = if CronExpression::parse(&text).is_ok() {
-        Key::CRON
-    } else if parse_duration(&text, None).is_ok() {
-        Key::FIXED_RATE
-    } else {
-        return format!("expected an option, such as `{}`", Key::FIXED_RATE.example());
-    };
-    let shown = diagnostic::shorten(&text);
-    format!("expected an option before the value; write `{} = \"{shown}\"`", key.name())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check_aliases(options: &'static [Spec], around: Option<&'static Spec>) {
-        for spec in options {
-            for alias in spec.aliases {
-                let expected = format!("did you mean `{}`?", spec.name);
-                assert!(unknown(alias, options, around).ends_with(&expected), "`{alias}`");
-            }
-            if let Takes::Options(options) = spec.takes {
-                check_aliases(options, Some(spec));
-            }
-        }
-    }
-
-    #[test]
-    fn every_alias_leads_to_its_option() {
-        check_aliases(OPTIONS, None);
-    }
+    text.parse_with(Path::parse_mod_style).is_ok().then(|| diagnostic::printable(&text.value()))
 }

@@ -26,4 +26,13 @@ fn two_strings() {}
 #[scheduled(cron = ["0 0 9 * * *"])]
 fn array() {}
 
+#[scheduled(fixed_rate = 0s)]
+fn zero() {}
+
+#[scheduled(fixed_rate = "5s", retry(max = 3.5))]
+fn half_an_attempt() {}
+
+#[scheduled(fixed_rate = "5s", retry(max = LIMIT))]
+fn attempts_of_a_constant() {}
+
 fn main() {}

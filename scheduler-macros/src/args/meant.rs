@@ -1,0 +1,94 @@
+//! What somebody may have meant who wrote no option, or one that does not exist.
+
+use proc_macro2::TokenTree;
+use scheduler_expr::{CronExpression, nearest, parse_period};
+use syn::LitStr;
+
+use super::Key;
+use super::options::{Spec, offered};
+use crate::diagnostic;
+
+/// The message for a word that is not among `options`.
+pub(super) fn unknown(
+    word: &str,
+    options: &'static [Spec],
+    around: Option<&'static Spec>,
+) -> String {
+    let named: Vec<(&str, &str)> = offered(options)
+        .flat_map(|spec| {
+            std::iter::once(spec.name).chain(spec.aliases.iter().copied()).map(|n| (n, spec.name))
+        })
+        .collect();
+    let shown = diagnostic::shorten(word);
+    let place = around.map_or_else(String::new, |spec| format!(" of `{}`", spec.name));
+    let meant = nearest(word, named.iter().map(|(known, _)| *known))
+        .and_then(|known| named.iter().find(|(name, _)| *name == known));
+    match meant {
+        Some((alias, name)) => {
+            let remark = remark(alias).unwrap_or_default();
+            format!("unknown option `{shown}`{place}; did you mean `{name}`?{remark}")
+        }
+        None => {
+            let names: Vec<String> =
+                offered(options).map(|spec| format!("`{}`", spec.name)).collect();
+            format!("unknown option `{shown}`{place}\nthe options are {}", names.join(", "))
+        }
+    }
+}
+
+/// What to mind when a word of others is replaced by ours, which means something else.
+fn remark(alias: &str) -> Option<&'static str> {
+    match alias {
+        "disabled" => {
+            Some("\nthat says the opposite: for `disabled = true` write `enabled = false`")
+        }
+        "max_attempts" | "attempts" => {
+            Some("\nthat counts the attempts after the first: write one less")
+        }
+        _ => None,
+    }
+}
+
+/// The message for a piece that does not begin with the name of an option.
+pub(super) fn nameless(first: &TokenTree) -> String {
+    let text =
+        syn::parse2::<LitStr>(first.clone().into()).map_or_else(|_| String::new(), |t| t.value());
+    let shown = diagnostic::printable(&text);
+    if CronExpression::parse(&text).is_ok() {
+        return format!("expected an option before the value; write `cron = \"{shown}\"`");
+    }
+    if parse_period(&text, None).is_ok() {
+        return format!("expected an option before the value; write `fixed_rate = \"{shown}\"`");
+    }
+    // Those of crontab have no seconds.
+    if CronExpression::parse(&format!("0 {text}")).is_ok() {
+        return format!("expected an option before the value; write `cron = \"0 {shown}\"`");
+    }
+    let looks_like_cron = matches!(text.split_whitespace().count(), 5 | 6);
+    let key = if looks_like_cron { Key::CRON } else { Key::FIXED_RATE };
+    format!("expected an option, such as `{}`", key.example())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::options::{OPTIONS, Takes};
+    use super::*;
+
+    #[track_caller]
+    fn check_aliases(options: &'static [Spec], around: Option<&'static Spec>) {
+        for spec in options {
+            for alias in spec.aliases {
+                let expected = format!("did you mean `{}`?", spec.name);
+                assert!(unknown(alias, options, around).contains(&expected), "`{alias}`");
+            }
+            if let Takes::Options(options) = spec.takes {
+                check_aliases(options, Some(spec));
+            }
+        }
+    }
+
+    #[test]
+    fn every_alias_leads_to_its_option() {
+        check_aliases(OPTIONS, None);
+    }
+}
