@@ -140,9 +140,9 @@ pub fn state<T: ?Sized + Managed>(wiring: &mut Wiring<'_>) -> Option<Arc<T>> {
     wiring.state::<T>()
 }
 
-/// The managed value behind a parameter `Option<&T>`, which is never missing.
+/// The managed value behind a parameter `Option<&T>`, if there is one.
 pub fn optional_state<T: ?Sized + Managed>(wiring: &mut Wiring<'_>) -> Option<Option<Arc<T>>> {
-    Some(wiring.optional_state::<T>())
+    wiring.optional_parameter::<T>()
 }
 
 /// The managed value behind `&self`.

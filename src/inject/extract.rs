@@ -156,7 +156,7 @@ impl<T: ?Sized + Managed> Extract for Option<State<T>> {
     type Source = Option<Arc<T>>;
 
     fn resolve(wiring: &mut Wiring<'_>) -> Option<Option<Arc<T>>> {
-        Some(wiring.optional_state::<T>())
+        wiring.optional_parameter::<T>()
     }
 
     fn extract(source: &Option<Arc<T>>, _run: &Run) -> Self {

@@ -60,6 +60,16 @@ impl<'a> Wiring<'a> {
         self.states.find(None)
     }
 
+    /// The managed value of this type, if there is one. That there will never be one is noted: a
+    /// parameter that is silently none in every run cannot be meant.
+    pub(crate) fn optional_parameter<T: ?Sized + Managed>(&mut self) -> Option<Option<Arc<T>>> {
+        let found = self.states.find(None);
+        if found.is_none() && by_value(TypeId::of::<T>()).is_some() {
+            return self.note(found).map(Some);
+        }
+        Some(found)
+    }
+
     /// The clock by which the scheduler goes.
     #[must_use]
     pub fn clock(&self) -> Arc<dyn Clock> {
@@ -147,6 +157,8 @@ impl fmt::Display for Missing {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Extract;
+    use super::super::State;
     use super::*;
     use scheduler_core::ManualClock;
 
@@ -168,6 +180,21 @@ mod tests {
         assert!(texts[2].ends_with("note: take it by value: write `Run` as the parameter"));
         assert_eq!(texts[0], "wants `&u8`, which is not managed");
         assert!(texts[1].contains("note: `Arc<u32>` is: give the `u32` itself"), "{}", texts[1]);
+    }
+
+    #[test]
+    fn an_option_of_what_is_never_managed_is_refused() {
+        let states = States::default();
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
+        let shutdown = Shutdown::new();
+        let mut wiring = Wiring::new(&states, &clock, &shutdown);
+        assert_eq!(wiring.optional_parameter::<u8>(), Some(None));
+        assert!(wiring.optional_parameter::<Run>().is_none());
+        assert!(<Option<State<Shutdown>>>::resolve(&mut wiring).is_none());
+        let texts: Vec<String> = wiring.into_missing().iter().map(ToString::to_string).collect();
+        assert_eq!(texts.len(), 2);
+        assert!(texts[0].ends_with("note: take it by value: write `Run` as the parameter"));
+        assert!(texts[1].ends_with("note: take it by value: write `Shutdown` as the parameter"));
     }
 
     #[test]
