@@ -68,7 +68,7 @@ impl Banner<'_> {
         match self.pools {
             [pool] => write!(f, "{}", pool.threads())?,
             pools => {
-                let threads = pools.iter().map(|pool| pool.threads).sum::<usize>();
+                let threads = pools.iter().map(|pool| pool.threads).fold(0, usize::saturating_add);
                 let threads = plural(threads as u64, "thread");
                 write!(f, "{threads} in {}", plural(pools.len() as u64, "pool"))?;
             }
@@ -163,6 +163,14 @@ mod tests {
   pool io: 1 thread (io-1)
   tick  every 1s  next: never";
         assert_eq!(banner(&tasks, &pools).to_string(), expected);
+    }
+
+    #[test]
+    fn a_sum_of_threads_that_is_too_large_saturates() {
+        let pools = [pool("default", usize::MAX), pool("io", usize::MAX)];
+        let head = format!("scheduler 0.1.0  0 tasks · {} threads in 2 pools", usize::MAX);
+        let text = banner(&[], &pools).to_string();
+        assert!(text.starts_with(&head), "{text}");
     }
 
     #[test]
