@@ -148,7 +148,7 @@ impl Failed<'_> {
                 "help: #[tokio::main] async fn main() -> Result<(), scheduler::StartError> \
                  { scheduler::start_async().await }",
             )
-            .note("or: cargo add scheduler --features tokio   # the scheduler then starts one")
+            .note(or_with_the_feature())
     }
 
     fn verb(&self) -> &'static str {
@@ -199,6 +199,14 @@ fn in_a_row(streak: u64) -> String {
         0 | 1 => String::new(),
         streak => format!(" ({} failure in a row)", ordinal(streak)),
     }
+}
+
+/// The other remedy, for programs that do not have it: then the panic is on a thread of their own.
+fn or_with_the_feature() -> &'static str {
+    if cfg!(feature = "tokio") {
+        return "";
+    }
+    "or: cargo add scheduler --features tokio   # the scheduler then starts one"
 }
 
 /// What Tokio's timers, sockets and `spawn` say where there is no runtime.
