@@ -35,6 +35,6 @@ fn a_late_start_names_the_task_that_held_the_only_thread() {
     let said = said.lock().unwrap();
     let warnings: Vec<_> = said.iter().filter(|text| text.starts_with("WARN")).collect();
     let expected = "WARN  task `tick` started 10s late: the only thread of pool `default` is busy, \
-                    longest: `import` for 12s; raise `pool.size` (now 1)";
+                    longest: `import` for 12s; raise `scheduler.pool.size` (now 1)";
     assert_eq!(warnings, [expected], "{said:#?}");
 }

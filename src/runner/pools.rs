@@ -88,7 +88,7 @@ impl PoolPlan {
         if self.name == DEFAULT {
             return Some(format!(
                 "the pool {name} is the one of tasks that name none, and is there anyway\n\
-                 help: size it by Scheduler::builder().pool_size(4), or `pool.size = 4` in settings"
+                 help: size it by Scheduler::builder().pool_size(4), or `scheduler.pool.size = 4` in settings"
             ));
         }
         let error = check_name(&self.name).err()?;

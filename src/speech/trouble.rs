@@ -120,9 +120,12 @@ fn starved(event: &Event) -> Option<Message> {
     )))
 }
 
-/// The setting for the size of a pool.
+/// The setting for the size of a pool, as it is written in a file.
 fn size_key(pool: &str) -> String {
-    if pool == "default" { "pool.size".to_owned() } else { format!("pools.{pool}.size") }
+    match pool {
+        "default" => "scheduler.pool.size".to_owned(),
+        _ => format!("scheduler.pools.{pool}.size"),
+    }
 }
 
 /// Why runs were skipped; a pause or another rule was somebody's wish, and nothing to warn of.

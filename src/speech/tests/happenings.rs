@@ -28,14 +28,14 @@ fn starvation_names_the_pool_the_longest_run_and_the_setting_once_a_minute() {
         at: at(seconds * 1_000),
     };
     desk.tell(starved("default", 4, Some("import"), 0));
-    desk.says("WARN  task `tick` started 4.2s late: all 4 threads of pool `default` are busy, longest: `import` for 12s; raise `pool.size` (now 4)");
+    desk.says("WARN  task `tick` started 4.2s late: all 4 threads of pool `default` are busy, longest: `import` for 12s; raise `scheduler.pool.size` (now 4)");
     desk.tell(starved("default", 4, Some("import"), 59));
     desk.says("");
     desk.tell(starved("io", 1, None, 59));
-    desk.says("WARN  task `tick` started 4.2s late: the only thread of pool `io` is busy; raise `pools.io.size` (now 1)");
+    desk.says("WARN  task `tick` started 4.2s late: the only thread of pool `io` is busy; raise `scheduler.pools.io.size` (now 1)");
     desk.tell(starved("default", 4, Some("import"), 60));
     desk.says("
-WARN  task `tick` started 4.2s late: all 4 threads of pool `default` are busy, longest: `import` for 12s; raise `pool.size` (now 4)
+WARN  task `tick` started 4.2s late: all 4 threads of pool `default` are busy, longest: `import` for 12s; raise `scheduler.pool.size` (now 4)
       2 runs of this pool started late within 1m");
 }
 
@@ -120,7 +120,7 @@ ERROR a destructor of task `tick` panicked: cannot close; the scheduler goes on
 ERROR a listener panicked: no; the scheduler goes on
       at src/reports.rs:42:18
 WARN  task `tick` waits for `task 7`, which finds no free thread in pool `io`
-      help: let one task not wait for another, or raise `pools.io.size`",
+      help: let one task not wait for another, or raise `scheduler.pools.io.size`",
     );
 }
 
