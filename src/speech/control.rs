@@ -57,6 +57,11 @@ pub(super) fn ended(task: &str, state: TaskState, has_trigger_failed: bool) -> O
     }
 }
 
+/// What is said of the end of a task that was removed during a run, when another one has its name.
+pub(super) fn ended_after_removal(task: &str) -> Message {
+    Message::info(format!("the last run of the task `{task}` that was removed has ended"))
+}
+
 /// A task that was added while the scheduler runs.
 pub(super) fn added(task: &str, rule: &str) -> Message {
     Message::info(format!("task `{task}` was added: {rule}"))

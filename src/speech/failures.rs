@@ -28,7 +28,26 @@ const SIGNATURE_CHARS: usize = 200;
 
 /// The errors of one task that were said lately.
 #[derive(Debug, Default)]
-pub(super) struct Repeats(Vec<(String, Limit)>);
+pub(super) struct Repeats {
+    errors: Vec<Known>,
+    /// What was kept quiet of errors that had to make room for others.
+    forgotten: Untold,
+}
+
+/// An error that was said.
+#[derive(Debug)]
+struct Known {
+    is_run: bool,
+    signature: String,
+    limit: Limit,
+}
+
+/// How many failures of runs, and of attempts before the last, were kept quiet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Untold {
+    runs: u64,
+    attempts: u64,
+}
 
 /// A run that failed, or an attempt, as it is reported.
 pub(super) struct Failed<'a> {
@@ -51,40 +70,66 @@ impl Repeats {
     pub(super) fn report(&mut self, failed: &Failed<'_>) -> Option<Message> {
         let limit = self.limit(failed);
         match limit.ask(failed.at, 1) {
-            Say::InFull { is_last: true } => {
+            Say::InFull { is_last: true, .. } => {
                 Some(failed.in_full().note("from now on this error is summed up once a minute"))
             }
-            Say::InFull { is_last: false } => Some(failed.in_full()),
+            Say::InFull { untold, .. } => {
+                let untold = untold.map_or_else(String::new, |it| it.words(zone(failed.facts)));
+                Some(failed.in_full().note(untold))
+            }
             Say::Summed { count, since } => Some(failed.summed(count, since)),
             Say::Nothing => None,
         }
     }
 
+    /// Whether failures were kept quiet that may be told now.
+    pub(super) fn is_owing(&self, at: DateTime<Utc>) -> bool {
+        self.errors.iter().any(|known| known.limit.is_owing(at))
+    }
+
+    /// Words for what was kept quiet, once; none if nothing was.
+    pub(super) fn untold(&mut self) -> String {
+        let mut untold = std::mem::take(&mut self.forgotten);
+        self.errors.iter_mut().for_each(|known| untold.add(known));
+        let runs = (untold.runs > 0).then(|| plural(untold.runs, "failure"));
+        let attempts = (untold.attempts > 0).then(|| plural(untold.attempts, "attempt"));
+        let both: Vec<String> = runs.into_iter().chain(attempts).collect();
+        if both.is_empty() {
+            return String::new();
+        }
+        format!("{} had not been told", both.join(" and "))
+    }
+
     fn limit(&mut self, failed: &Failed<'_>) -> &mut Limit {
+        let is_run = matches!(failed.what, What::Run { .. });
         let signature = failed.signature();
-        let known = self.0.iter().position(|(known, _)| *known == signature);
-        let index = known.unwrap_or_else(|| {
-            if self.0.len() == ERRORS_KEPT {
-                let oldest = (0..ERRORS_KEPT).min_by_key(|&index| self.0[index].1.last());
-                self.0.remove(oldest.unwrap_or_default());
+        let is_it = |known: &Known| known.is_run == is_run && known.signature == signature;
+        let index = self.errors.iter().position(is_it).unwrap_or_else(|| {
+            if self.errors.len() == ERRORS_KEPT {
+                let oldest = (0..ERRORS_KEPT).min_by_key(|&index| self.errors[index].limit.last());
+                let mut oldest = self.errors.remove(oldest.unwrap_or_default());
+                self.forgotten.add(&mut oldest);
             }
-            self.0.push((signature, Limit::new(IN_FULL)));
-            self.0.len() - 1
+            self.errors.push(Known { is_run, signature, limit: Limit::new(IN_FULL) });
+            self.errors.len() - 1
         });
-        &mut self.0[index].1
+        &mut self.errors[index].limit
+    }
+}
+
+impl Untold {
+    fn add(&mut self, known: &mut Known) {
+        let sum = if known.is_run { &mut self.runs } else { &mut self.attempts };
+        *sum = sum.saturating_add(known.limit.take_hidden());
     }
 }
 
 impl Failed<'_> {
     /// Numbers do not make an error another one: `timed out after 5003ms`, `order 17 not found`.
     fn signature(&self) -> String {
-        let scope = match self.what {
-            What::Run { .. } => "run",
-            What::Attempt { .. } => "attempt",
-        };
         let text = self.failure.message().chars().filter(|c| !c.is_ascii_digit());
         let text: String = text.take(SIGNATURE_CHARS).collect();
-        format!("{scope} {} {text}", self.failure.kind())
+        format!("{} {text}", self.failure.kind())
     }
 
     fn in_full(&self) -> Message {

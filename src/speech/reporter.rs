@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use chrono::DateTime;
+use chrono::Utc;
 use scheduler_core::trigger::Zone;
 
 use crate::sync::Mutex;
@@ -24,6 +26,7 @@ use crate::observe::Event;
 use crate::observe::Listener;
 use crate::observe::Outcome;
 use crate::observe::TaskFacts;
+use crate::observe::TaskState;
 use crate::run::Run;
 
 /// Says what went wrong, and the little that is worth saying of what went well.
@@ -50,7 +53,7 @@ struct Card {
     facts: Option<Arc<TaskFacts>>,
     has_succeeded: bool,
     repeats: Repeats,
-    /// Failures in a row, and whether the last of them was said.
+    /// Failures in a row, and whether anything was said of them.
     streak: u64,
     is_streak_said: bool,
     /// Whether its trigger could not say when it is due next, by which it ends.
@@ -75,7 +78,7 @@ impl Reporter {
         let Event::RunFinished { outcome, took, next, streak, at, .. } = event else { return None };
         let task = run.task_name();
         match outcome {
-            Outcome::Success => self.succeeded(run, *took),
+            Outcome::Success => self.succeeded(run, (*took, *at)),
             Outcome::Cancelled => {
                 let took = duration(*took);
                 let is_stopping = self.desk().is_stopping;
@@ -89,26 +92,27 @@ impl Reporter {
                     let facts = card.facts.as_ref();
                     let said = card.repeats.report(&Failed { task, facts, failure, at, what });
                     card.streak = *streak;
-                    card.is_streak_said = said.is_some();
+                    card.is_streak_said |= said.is_some();
                     said
                 })
             }
         }
     }
 
-    fn succeeded(&self, run: &Run, took: Duration) -> Option<Message> {
+    fn succeeded(&self, run: &Run, (took, at): (Duration, DateTime<Utc>)) -> Option<Message> {
         let is_debug_wanted = self.voice.wants_debug();
         let (task, number) = (run.task_name(), run.number());
         let mut desk = self.desk();
         let card = desk.tasks.get_mut(task)?;
         let streak = std::mem::take(&mut card.streak);
+        let is_streak_said = std::mem::take(&mut card.is_streak_said);
         if !std::mem::replace(&mut card.has_succeeded, true) {
             let kind = card.facts.as_ref().map(|facts| facts.kind);
             let first = FirstSuccess { task, number, took, kind, is_debug_wanted };
-            return Some(control::first_success(&first));
+            return Some(control::first_success(&first).note(card.repeats.untold()));
         }
-        if streak > 0 && card.is_streak_said {
-            return Some(failures::recovered(task, took, streak));
+        if streak > 0 && (is_streak_said || card.repeats.is_owing(at)) {
+            return Some(failures::recovered(task, took, streak).note(card.repeats.untold()));
         }
         is_debug_wanted.then(|| {
             let took = duration(took);
@@ -155,16 +159,7 @@ impl Desk {
                 self.tasks.insert(Arc::clone(&task.name), card);
                 return self.is_started.then(|| control::added(&task.name, &task.rule));
             }
-            Event::TaskEnded { task, state, .. } => {
-                let card = self.tasks.remove(task);
-                self.trouble.forget(task);
-                // They all end when the scheduler stops, which the last words say.
-                if self.is_stopping {
-                    return None;
-                }
-                let has_trigger_failed = card.is_some_and(|card| card.has_trigger_failed);
-                return control::ended(task, *state, has_trigger_failed);
-            }
+            Event::TaskEnded { task, state, .. } => return self.ended(task, *state),
             Event::HookPanicked { task: Some(task), .. } => {
                 self.with_card(task, |card| card.has_trigger_failed = true);
                 return self.trouble.report(event, Zone::UTC);
@@ -181,6 +176,22 @@ impl Desk {
             }
         }
         None
+    }
+
+    fn ended(&mut self, task: &Arc<str>, state: TaskState) -> Option<Message> {
+        let is_another = |facts: &Arc<TaskFacts>| !Arc::ptr_eq(&facts.name, task);
+        let card = self.tasks.get(task);
+        if card.and_then(|card| card.facts.as_ref()).is_some_and(is_another) {
+            return (!self.is_stopping).then(|| control::ended_after_removal(task));
+        }
+        let mut card = self.tasks.remove(task).unwrap_or_default();
+        self.trouble.forget(task);
+        // They all end when the scheduler stops, which the last words say.
+        if self.is_stopping {
+            return None;
+        }
+        let words = control::ended(task, state, card.has_trigger_failed)?;
+        Some(words.note(card.repeats.untold()))
     }
 }
 

@@ -28,16 +28,18 @@ impl Trouble {
         match event {
             Event::Starved { pool, at, .. } => {
                 let message = starved(event)?;
-                self.limited(("starved", pool), *at, 1, |count, within| match within {
+                // Not each late start is looked at.
+                self.limited(("starved", pool), (*at, zone), 1, |count, within| match within {
                     None => message,
-                    Some(within) => message
-                        .note(format!("{count} runs of this pool started late within {within}")),
+                    Some(within) => message.note(format!(
+                        "at least {count} runs of this pool started late within {within}"
+                    )),
                 })
             }
             Event::Skipped { task, reason, fire_time, count, at } => {
                 let why = why(*reason)?;
                 let last = instant(*fire_time, zone);
-                self.limited((reason.name(), task), *at, *count, |count, within| {
+                self.limited((reason.name(), task), (*at, zone), *count, |count, within| {
                     let within =
                         within.map_or_else(String::new, |within| format!(" within {within}"));
                     let what = match count {
@@ -47,34 +49,13 @@ impl Trouble {
                     Message::warn(format!("task `{task}` skipped {what}: {why}"))
                 })
             }
-            Event::WorkerRefused { pool, reason, at } => {
-                self.limited(("refused", pool), *at, 1, |_, _| {
-                    let text = format!("pool `{pool}` could not start a thread: {reason}");
-                    Message::warn(text).note("it goes on with the threads it has")
+            _ => {
+                let (kind, whose, at, message) = of_the_engine(event)?;
+                self.limited((kind, &whose), (at, zone), 1, |count, within| match within {
+                    None => message,
+                    Some(within) => message.note(format!("{count} times within {within}")),
                 })
             }
-            Event::DropPanicked { task, failure, at } => {
-                self.limited(("drop", task), *at, 1, |_, _| dropped(task, failure))
-            }
-            Event::HookPanicked { task: Some(task), failure, at, .. } => {
-                self.limited(("trigger", task), *at, 1, |_, _| without_trigger(task, failure))
-            }
-            Event::HookPanicked { hook, failure, at, task: None } => {
-                self.limited(("hook", &Arc::from(*hook)), *at, 1, |_, _| hooked(hook, failure))
-            }
-            Event::WaitStarved { task, pool, awaited, at } => {
-                self.limited(("wait", task), *at, 1, |_, _| {
-                    let text = format!(
-                        "task `{task}` waits for `{awaited}`, which finds no free thread in pool \
-                         `{pool}`"
-                    );
-                    Message::warn(text).note(format!(
-                        "help: let one task not wait for another, or raise `{}`",
-                        size_key(pool)
-                    ))
-                })
-            }
-            _ => None,
         }
     }
 
@@ -88,13 +69,16 @@ impl Trouble {
     fn limited(
         &mut self,
         (kind, whose): (&'static str, &Arc<str>),
-        at: DateTime<Utc>,
+        (at, zone): (DateTime<Utc>, Zone),
         count: u64,
         words: impl FnOnce(u64, Option<String>) -> Message,
     ) -> Option<Message> {
         let limit = self.said.entry((kind, Arc::clone(whose))).or_insert_with(|| Limit::new(1));
         match limit.ask(at, count) {
-            Say::InFull { .. } => Some(words(count, None)),
+            Say::InFull { untold, .. } => {
+                let untold = untold.map_or_else(String::new, |untold| untold.words(zone));
+                Some(words(count, None).note(untold))
+            }
             Say::Summed { count, since } => {
                 let within = duration((at - since).to_std().unwrap_or_default());
                 Some(words(count, Some(within)))
@@ -102,6 +86,38 @@ impl Trouble {
             Say::Nothing => None,
         }
     }
+}
+
+/// Words for trouble that the engine reports, by its kind and whose it is.
+fn of_the_engine(event: &Event) -> Option<(&'static str, Arc<str>, DateTime<Utc>, Message)> {
+    let (kind, whose, at, message) = match event {
+        Event::WorkerRefused { pool, reason, at } => {
+            let text = format!("pool `{pool}` could not start a thread: {reason}");
+            let message = Message::warn(text).note("it goes on with the threads it has");
+            ("refused", Arc::clone(pool), at, message)
+        }
+        Event::DropPanicked { task, failure, at } => {
+            ("drop", Arc::clone(task), at, dropped(task, failure))
+        }
+        Event::HookPanicked { task: Some(task), failure, at, .. } => {
+            ("trigger", Arc::clone(task), at, without_trigger(task, failure))
+        }
+        Event::HookPanicked { hook, failure, at, task: None } => {
+            ("hook", Arc::from(*hook), at, hooked(hook, failure))
+        }
+        Event::WaitStarved { task, pool, awaited, at } => {
+            let text = format!(
+                "task `{task}` waits for `{awaited}`, which finds no free thread in pool `{pool}`"
+            );
+            let message = Message::warn(text).note(format!(
+                "help: let one task not wait for another, or raise `{}`",
+                size_key(pool)
+            ));
+            ("wait", Arc::clone(task), at, message)
+        }
+        _ => return None,
+    };
+    Some((kind, whose, *at, message))
 }
 
 fn starved(event: &Event) -> Option<Message> {
@@ -124,8 +140,14 @@ fn starved(event: &Event) -> Option<Message> {
 fn size_key(pool: &str) -> String {
     match pool {
         "default" => "scheduler.pool.size".to_owned(),
-        _ => format!("scheduler.pools.{pool}.size"),
+        _ if pool.chars().all(is_bare) => format!("scheduler.pools.{pool}.size"),
+        _ => format!("scheduler.pools.{pool:?}.size"),
     }
+}
+
+/// Whether it can be part of a key without quotation marks.
+fn is_bare(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
 /// Why runs were skipped; a pause or another rule was somebody's wish, and nothing to warn of.

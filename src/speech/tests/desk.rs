@@ -17,6 +17,7 @@ use crate::sync::Mutex;
 pub(super) struct Desk {
     pub(super) reporter: Reporter,
     pub(super) said: Arc<Mutex<String>>,
+    task: Arc<str>,
 }
 
 impl Desk {
@@ -24,10 +25,16 @@ impl Desk {
         let said = Arc::new(Mutex::new(String::new()));
         let heard = Arc::clone(&said);
         let voice = Voice::new(move |text| *heard.lock().unwrap() += &format!("{text}\n"));
-        let desk = Self { reporter: Reporter::new(voice), said };
-        desk.tell(Event::TaskAdded { task: facts(task), at: at(0) });
+        let facts = facts(task);
+        let desk = Self { reporter: Reporter::new(voice), said, task: Arc::clone(&facts.name) };
+        desk.tell(Event::TaskAdded { task: facts, at: at(0) });
         desk.tell(Event::SchedulerStarted { at: at(0), tasks: 1 });
         desk
+    }
+
+    /// The name of its task, as events have it.
+    pub(super) fn task(&self) -> Arc<str> {
+        Arc::clone(&self.task)
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "events are made where they are told")]

@@ -119,7 +119,7 @@ fn errors_that_take_turns_are_told_apart() {
 #[test]
 fn nothing_is_kept_of_a_task_that_has_ended() {
     let desk = Desk::new("poll");
-    let (task, state) = ("poll".into(), TaskState::Cancelled);
+    let (task, state) = (desk.task(), TaskState::Cancelled);
     desk.tell(Event::TaskEnded { task, state, at: at(0) });
     desk.said();
     desk.tell(finished(run("poll", 1, 1), error("too late").into(), 1, 1));
@@ -130,7 +130,7 @@ fn nothing_is_kept_of_a_task_that_has_ended() {
 }
 
 #[test]
-fn a_success_after_failures_is_told_if_the_last_failure_was() {
+fn a_success_after_failures_is_told_if_one_of_them_was() {
     let desk = Desk::new("poll");
     desk.tell(finished(run("poll", 1, 1), Outcome::Success, 0, 0));
     desk.tell(finished(run("poll", 2, 1), error("no").into(), 1, 1));
@@ -140,9 +140,95 @@ fn a_success_after_failures_is_told_if_the_last_failure_was() {
     for number in 4..=14 {
         desk.tell(finished(run("poll", number, 1), error("no").into(), number - 3, number));
     }
-    desk.said();
+    let said = desk.said();
+    assert!(said.ends_with("from now on this error is summed up once a minute\n"), "{said}");
     desk.tell(finished(run("poll", 15, 1), Outcome::Success, 0, 15));
+    desk.says(
+        "
+INFO  task `poll` succeeded again, in 12ms, after 11 failures in a row
+      2 failures had not been told",
+    );
+    let day = 86_400_000;
+    desk.tell(finished(run("poll", 86_000, 1), error("no").into(), 1, day));
+    desk.says(
+        "
+ERROR task `poll` failed after 12ms: no
+      at src/jobs.rs:7   next run Fri 2026-03-27 10:00:00 +01:00",
+    );
+}
+
+#[test]
+fn a_first_success_tells_how_many_failures_were_not() {
+    let desk = Desk::new("poll");
+    for number in 1..=12 {
+        let (run, failure, attempt) = (run("poll", number, 2), error("no"), 1);
+        let (next_attempt_in, at) = (Duration::from_secs(1), at(number));
+        let attempt_failed = Event::AttemptFailed {
+            run: run.clone(),
+            failure: failure.clone(),
+            attempt,
+            next_attempt_in,
+            at,
+        };
+        desk.tell(attempt_failed);
+        desk.tell(finished(run, failure.into(), number, number));
+    }
+    desk.said();
+    desk.tell(finished(run("poll", 13, 1), Outcome::Success, 0, 13));
+    desk.says(
+        "
+INFO  task `poll` succeeded for the first time, in 12ms; further successes are not reported
+      2 failures and 2 attempts had not been told",
+    );
+}
+
+#[test]
+fn of_a_task_that_fails_every_other_time_a_recovery_is_told_once_a_minute() {
+    let desk = Desk::new("poll");
+    desk.tell(finished(run("poll", 1, 1), Outcome::Success, 0, 0));
+    desk.said();
+    for second in 1..=20 {
+        let (outcome, streak) = match second % 2 {
+            1 => (error("no").into(), 1),
+            _ => (Outcome::Success, 0),
+        };
+        desk.tell(finished(run("poll", second + 1, 1), outcome, streak, second * 1_000));
+    }
+    assert_eq!(desk.said().matches("succeeded again").count(), 10);
+    desk.tell(finished(run("poll", 30, 1), error("no").into(), 1, 30_000));
+    desk.tell(finished(run("poll", 31, 1), Outcome::Success, 0, 31_000));
     desk.says("");
+    desk.tell(finished(run("poll", 32, 1), error("no").into(), 1, 80_000));
+    desk.tell(finished(run("poll", 33, 1), Outcome::Success, 0, 90_000));
+    desk.says(
+        "
+ERROR task `poll` failed 2 times within 1m 1s, always: no
+      at src/jobs.rs:7   next run Fri 2026-03-27 10:00:00 +01:00
+INFO  task `poll` succeeded again, in 12ms, after 1 failure",
+    );
+    desk.tell(finished(run("poll", 34, 1), error("no").into(), 1, 110_000));
+    desk.tell(finished(run("poll", 35, 1), Outcome::Success, 0, 140_000));
+    desk.says(
+        "
+INFO  task `poll` succeeded again, in 12ms, after 1 failure
+      1 failure had not been told",
+    );
+}
+
+#[test]
+fn the_end_of_a_task_tells_how_many_failures_were_not() {
+    let desk = Desk::new("poll");
+    for number in 1..=12 {
+        desk.tell(finished(run("poll", number, 1), error("no").into(), number, number));
+    }
+    desk.said();
+    let (task, state) = (desk.task(), TaskState::Cancelled);
+    desk.tell(Event::TaskEnded { task, state, at: at(13) });
+    desk.says(
+        "
+INFO  task `poll` was cancelled, and will not run again
+      2 failures had not been told",
+    );
 }
 
 #[test]
