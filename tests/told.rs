@@ -1,5 +1,8 @@
-//! What the scheduler says over hours, on the virtual clock: that of failures nothing is left untold.
+//! What the scheduler tells over hours, on the virtual clock: nothing that failed is left untold, and events
+//! say when a task runs next.
 
+use scheduler::Event;
+use scheduler::RuleKind;
 use scheduler::Schedule;
 use scheduler::testing::*;
 
@@ -46,4 +49,34 @@ fn no_failure_is_lost_between_sums_and_recovery() {
     assert!(
         last(&sim).ends_with("after 200 failures in a row\n      10 failures had not been told")
     );
+}
+
+#[test]
+fn each_event_on_a_task_says_when_it_runs_next() {
+    let mut sim = Sim::at("2026-01-01T00:00:00Z").define("x", Schedule::fixed_rate("10s"), |_| {});
+    let shown = |sim: &Sim| sim.snapshot("x").next;
+    let mut expected = vec![shown(&sim)];
+    sim.advance(secs(11));
+    sim.pause("x");
+    expected.push(shown(&sim));
+    sim.resume("x");
+    expected.push(shown(&sim));
+    sim.control("x").reschedule(Schedule::cron("0 * * * * *")).unwrap();
+    expected.push(shown(&sim));
+    let told: Vec<_> = sim
+        .events()
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::TaskAdded { next, .. }
+            | Event::Paused { next, .. }
+            | Event::Resumed { next, .. } => Some(next),
+            Event::Rescheduled { facts, next, .. } => {
+                assert_eq!((facts.kind, facts.period), (RuleKind::Cron, None));
+                Some(next)
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, expected);
+    assert!(told[0].is_some() && told[1].is_none() && told[2].is_some());
 }

@@ -208,9 +208,17 @@ impl Conductor {
     /// Ends a pause whose time is over; says whether there was one.
     pub(super) fn lift_pause(&self, state: &mut State, tale: &mut Tale, now: Now) -> bool {
         let Some(at) = state.wishes.lift_pause(now) else { return false };
-        tale.tell(Event::Resumed { task: Arc::clone(&self.name), at: now.wall.to_utc() });
+        self.tell_resumed(state, tale, now);
         state.pass_over_beside(Passing::Resumed(at), tale, now);
         true
+    }
+
+    /// Tells that the task goes on, and when it starts next: the look ahead asks nobody, so it may be
+    /// taken under the lock.
+    pub(super) fn tell_resumed(&self, state: &State, tale: &mut Tale, now: Now) {
+        let next = Outlook::of(self, state, now).next(now).map(WallTime::to_utc);
+        let (task, at) = (Arc::clone(&self.name), now.wall.to_utc());
+        tale.tell(Event::Resumed { task, next, at });
     }
 
     /// Drops what may be the user's; a panic of its destructor is told of. Not to be called under the lock.
@@ -250,11 +258,12 @@ impl Conductor {
         let last = Ended { began: from, at: now, resumed };
         let judged = |judge: &mut Judge| first.and_then(|()| judge.ended_beside(&last));
         state = self.judged(state, tale, now, judged);
-        let (outlook, rule) = (Outlook::of(self, &state, now), Arc::clone(&state.facts.rule));
+        let (outlook, facts) = (Outlook::of(self, &state, now), Arc::clone(&state.facts));
         drop(state);
         tale.tell(Event::Rescheduled {
             task: Arc::clone(&self.name),
-            rule,
+            rule: Arc::clone(&facts.rule),
+            facts,
             next: outlook.next(now).map(WallTime::to_utc),
             at: now.wall.to_utc(),
         });

@@ -10,6 +10,7 @@ use scheduler_core::Now;
 use scheduler_core::RunState;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::TaskHandle;
+use scheduler_core::WallTime;
 
 use super::beside::Passing;
 use super::conductor::Conductor;
@@ -17,6 +18,7 @@ use super::conductor::Guard;
 use super::control_error::ControlError;
 use super::control_error::SubmitError;
 use super::judge::Judge;
+use super::outlook::Outlook;
 use super::policy::Overlap;
 use super::rule::Rule;
 use super::state::Pause;
@@ -202,9 +204,11 @@ impl Control {
         let since = state.wishes.pause.as_ref().map_or(now.wall.to_utc(), |pause| pause.since);
         state.wishes.pause = Some(Pause { note: Option::clone(&note), since, until, said: now });
         let handles = state.handles();
+        let outlook = Outlook::of(&self.conductor, &state, now);
         drop(state);
         let (task, at) = (Arc::clone(self.name()), now.wall.to_utc());
-        tale.tell(Event::Paused { task, note, until, at });
+        let next = outlook.next(now).map(WallTime::to_utc);
+        tale.tell(Event::Paused { task, note, until, next, at });
         tale.out(&self.conductor, None, now);
         handles.iter().for_each(TaskHandle::renew);
         Ok(())
@@ -223,8 +227,7 @@ impl Control {
                 return Err(ControlError::not_paused(&self.conductor.name));
             }
             state.wishes.resume(now);
-            let task = Arc::clone(self.name());
-            tale.tell(Event::Resumed { task, at: now.wall.to_utc() });
+            self.conductor.tell_resumed(&state, &mut tale, now);
             state.pass_over_beside(Passing::Resumed(now), &mut tale, now);
         }
         let handles = state.handles();

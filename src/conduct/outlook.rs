@@ -125,15 +125,20 @@ impl Outlook {
     }
 }
 
+/// What is known of a rule that is to be gone by; nothing of a trigger of the user's.
+fn of_rule(conductor: &Conductor, rule: &Rule, from: Now) -> Option<Ahead> {
+    if matches!(rule, Rule::Custom(_)) {
+        return None;
+    }
+    let policy = &conductor.policy;
+    let timetable = Timetable::new(rule, policy.jitter, conductor.chance);
+    Some(Ahead::since(from, &timetable, (policy.overlap, policy.misfire)))
+}
+
 /// What is known of the rule that is gone by when the run in progress is over.
 fn ahead(conductor: &Conductor, state: &State) -> Option<Ahead> {
     if let Some(new) = &state.wishes.rule {
-        if matches!(new.rule, Rule::Custom(_)) {
-            return None;
-        }
-        let policy = &conductor.policy;
-        let timetable = Timetable::new(&new.rule, policy.jitter, conductor.chance);
-        return Some(Ahead::since(new.from, &timetable, (policy.overlap, policy.misfire)));
+        return of_rule(conductor, &new.rule, new.from);
     }
     let ahead = state.judge.as_ref()?.ahead();
     let has_begun = match state.present {

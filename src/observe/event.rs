@@ -109,6 +109,8 @@ pub enum Event {
         note: Option<Arc<str>>,
         /// When it goes on by itself.
         until: Option<DateTime<Utc>>,
+        /// When its next run starts; none while it is paused without an end.
+        next: Option<DateTime<Utc>>,
         /// When.
         at: DateTime<Utc>,
     },
@@ -116,6 +118,8 @@ pub enum Event {
     Resumed {
         /// The name of the task.
         task: Arc<str>,
+        /// When its next run starts, as [`TaskSnapshot::next`](crate::TaskSnapshot::next) says it.
+        next: Option<DateTime<Utc>>,
         /// When.
         at: DateTime<Utc>,
     },
@@ -125,6 +129,8 @@ pub enum Event {
         task: Arc<str>,
         /// The new rule, as people read it.
         rule: Arc<str>,
+        /// What is known of the task from now on.
+        facts: Arc<TaskFacts>,
         /// When its next run starts; none while it is paused without an end.
         next: Option<DateTime<Utc>>,
         /// When.
@@ -134,6 +140,8 @@ pub enum Event {
     TaskAdded {
         /// What is known of it.
         task: Arc<TaskFacts>,
+        /// When its first run starts; none where there is none, or only a custom trigger will say.
+        next: Option<DateTime<Utc>>,
         /// When.
         at: DateTime<Utc>,
     },

@@ -9,6 +9,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::PoisonError;
 use std::sync::RwLock;
+use std::sync::RwLockReadGuard;
+use std::sync::RwLockWriteGuard;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+use std::sync::atomic::fence;
+use std::time::Duration;
 
 use chrono::DateTime;
 use chrono::Utc;
@@ -29,8 +35,21 @@ use crate::run::Run;
 /// Hands what happens to the recorder of the program.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
-    functions: RwLock<HashMap<Arc<str>, Function>>,
+    tasks: RwLock<HashMap<Arc<str>, Known>>,
 }
+
+/// What is known of the tasks of one name: of the present one, and of the runs of removed ones.
+#[derive(Clone, Debug)]
+struct Known {
+    /// The name as its events have it, by which it is told from a removed one; none when it has ended.
+    present: Option<Arc<str>>,
+    function: Function,
+    running: Arc<Running>,
+}
+
+/// How many runs are in progress.
+#[derive(Debug, Default)]
+struct Running(AtomicUsize);
 
 /// A task's function in the two parts that Spring's labels want.
 #[derive(Clone, Debug)]
@@ -48,69 +67,160 @@ impl Listener for Meter {
     fn on_event(&self, event: &Event) {
         match event {
             Event::SchedulerStarted { .. } => describe(),
-            Event::TaskAdded { task, at } => self.added(task, *at),
-            Event::RunStarted { run, late } => started(run, late.as_secs_f64()),
+            Event::TaskAdded { task, next, at } => self.added(task, *next, *at),
+            Event::RunStarted { run, late } => self.started(run, late.as_secs_f64()),
             Event::RunFinished { run, .. } => {
+                let function = self.finished(run.name());
                 finished(event);
-                self.finished_as_in_spring(run, event);
+                finished_as_in_spring(function, event);
             }
             Event::Skipped { task, reason, count, .. } => {
                 let (task, reason) = (Arc::clone(task), reason.name());
                 counter!("scheduler_task_skipped_total", "task" => task, "reason" => reason)
                     .increment(*count);
             }
-            Event::Paused { task, .. } => {
-                gauge!("scheduler_task_paused", "task" => Arc::clone(task)).set(1.0);
+            Event::Paused { task, next, .. } => {
+                set_paused(task, true);
+                set_next(task, *next);
             }
-            Event::Resumed { task, .. } => {
-                gauge!("scheduler_task_paused", "task" => Arc::clone(task)).set(0.0);
+            Event::Resumed { task, next, .. } => {
+                set_paused(task, false);
+                set_next(task, *next);
             }
-            Event::Rescheduled { task, next, .. } => set_next(task, *next),
-            Event::TaskEnded { task, .. } => set_next(task, None),
+            Event::Rescheduled { task, facts, next, .. } => {
+                set_period(task, facts.period);
+                set_next(task, *next);
+            }
+            Event::TaskEnded { task, .. } => self.ended(task),
             _ => {}
         }
     }
 }
 
 impl Meter {
-    fn added(&self, task: &TaskFacts, at: DateTime<Utc>) {
+    fn added(&self, task: &TaskFacts, next: Option<DateTime<Utc>>, at: DateTime<Utc>) {
         let name = &task.name;
-        let mut functions = self.functions.write().unwrap_or_else(PoisonError::into_inner);
-        functions.insert(Arc::clone(name), Function::of(task));
-        drop(functions);
-        if let Some(period) = task.period {
-            gauge!("scheduler_task_period_seconds", "task" => Arc::clone(name))
-                .set(period.as_secs_f64());
-        }
-        gauge!("scheduler_task_running", "task" => Arc::clone(name)).set(0.0);
-        gauge!("scheduler_task_paused", "task" => Arc::clone(name)).set(0.0);
+        let (present, function) = (Some(Arc::clone(name)), Function::of(task));
+        let mut tasks = self.write();
+        let known = tasks.entry(Arc::clone(name)).or_insert_with(|| Known::unknown(name));
+        (known.present, known.function) = (present, function);
+        let running = Arc::clone(&known.running);
+        drop(tasks);
+        running.show(name);
+        set_period(name, task.period);
+        set_paused(name, false);
+        set_next(name, next);
         gauge!("scheduler_task_consecutive_failures", "task" => Arc::clone(name)).set(0.0);
         // As if it had succeeded now, so that an alert on old successes fires for one that never did.
         gauge!("scheduler_task_last_success_timestamp_seconds", "task" => Arc::clone(name))
             .set(seconds(at));
     }
 
-    fn finished_as_in_spring(&self, run: &Run, event: &Event) {
-        let Event::RunFinished { outcome, took, .. } = event else { return };
-        let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
-        let function = functions.get(run.task_name()).cloned();
-        drop(functions);
-        let function = function.unwrap_or_else(|| Function::without_path(run.task_name()));
-        let exception = if outcome.is_failure() { outcome.name() } else { "none" };
-        let outcome = match outcome {
-            Outcome::Success => "SUCCESS",
-            Outcome::Cancelled => "UNKNOWN",
-            _ => "ERROR",
+    /// A further attempt is no further run.
+    fn started(&self, run: &Run, late: f64) {
+        if run.attempt() > 1 {
+            return;
+        }
+        let task = run.name();
+        self.begin(task).show(task);
+        histogram!("scheduler_task_start_delay_seconds", "task" => Arc::clone(task)).record(late);
+    }
+
+    fn begin(&self, task: &Arc<str>) -> Arc<Running> {
+        if let Some(known) = self.read().get(task) {
+            known.running.begin();
+            return Arc::clone(&known.running);
+        }
+        let mut tasks = self.write();
+        let known = tasks.entry(Arc::clone(task)).or_insert_with(|| Known::unknown(task));
+        known.running.begin();
+        Arc::clone(&known.running)
+    }
+
+    /// Takes note of the end of a run, and says what function it was of.
+    fn finished(&self, task: &Arc<str>) -> Function {
+        let known = self.read().get(task).cloned();
+        let Some(Known { present, function, running }) = known else {
+            return Function::without_path(task);
         };
-        histogram!(
-            SPRING_EXECUTION,
-            "code.function" => function.name,
-            "code.namespace" => function.namespace,
-            "exception" => exception,
-            "outcome" => outcome,
-            "error" => exception,
-        )
-        .record(took.as_secs_f64());
+        running.end();
+        if present.is_none() {
+            forget_if_over(&mut self.write(), task);
+        }
+        running.show(task);
+        function
+    }
+
+    /// Clears what would go on being shown of a task that is no more; what it has done stays true.
+    fn ended(&self, task: &Arc<str>) {
+        let mut tasks = self.write();
+        if let Some(known) = tasks.get_mut(task) {
+            // It was removed during a run, and the name is that of another task now.
+            if known.present.as_ref().is_some_and(|present| !Arc::ptr_eq(present, task)) {
+                return;
+            }
+            known.present = None;
+        }
+        forget_if_over(&mut tasks, task);
+        drop(tasks);
+        set_paused(task, false);
+        set_next(task, None);
+        set_period(task, None);
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, HashMap<Arc<str>, Known>> {
+        self.tasks.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, HashMap<Arc<str>, Known>> {
+        self.tasks.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Names are not kept for ever: a program may make them up.
+fn forget_if_over(tasks: &mut HashMap<Arc<str>, Known>, task: &Arc<str>) {
+    let is_over = |known: &Known| known.present.is_none() && known.running.count() == 0;
+    if tasks.get(task).is_some_and(is_over) {
+        tasks.remove(task);
+    }
+}
+
+impl Known {
+    fn unknown(name: &str) -> Self {
+        let (function, running) = (Function::without_path(name), Arc::default());
+        Self { present: None, function, running }
+    }
+}
+
+impl Running {
+    // ORDERING: sequentially consistent, as `show` reads what others have written before it looks again.
+    fn begin(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn end(&self) {
+        // A run that began before anybody counted is not below nothing.
+        let less = |count: usize| count.checked_sub(1);
+        let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
+    }
+
+    fn count(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    /// Sets the gauge; a recorder that was installed late is right at once, too.
+    ///
+    /// RACE: of two that show at the same time, the last may know less; so each looks again.
+    fn show(&self, task: &Arc<str>) {
+        let gauge = gauge!("scheduler_task_running", "task" => Arc::clone(task));
+        loop {
+            let count = self.count();
+            gauge.set(count as f64);
+            fence(Ordering::SeqCst);
+            if self.count() == count {
+                return;
+            }
+        }
     }
 }
 
@@ -158,7 +268,11 @@ const STATES: [(&str, Unit, &str); 8] = [
     ("scheduler_task_running", Unit::Count, "Runs in progress."),
     ("scheduler_task_paused", Unit::Count, "1 while the task is paused, otherwise 0."),
     ("scheduler_task_consecutive_failures", Unit::Count, "Failed runs since the last success."),
-    ("scheduler_task_period_seconds", Unit::Seconds, "The fixed rate or delay of the task."),
+    (
+        "scheduler_task_period_seconds",
+        Unit::Seconds,
+        "The fixed rate or delay of the task; NaN when it has none.",
+    ),
     (
         "scheduler_task_last_run_timestamp_seconds",
         Unit::Seconds,
@@ -179,16 +293,6 @@ const STATES: [(&str, Unit, &str); 8] = [
 
 const SPRING_EXECUTION: &str = "tasks.scheduled.execution";
 
-/// A further attempt is no further run.
-fn started(run: &Run, late: f64) {
-    if run.attempt() > 1 {
-        return;
-    }
-    let task: Arc<str> = run.task_name().into();
-    gauge!("scheduler_task_running", "task" => Arc::clone(&task)).increment(1.0);
-    histogram!("scheduler_task_start_delay_seconds", "task" => task).record(late);
-}
-
 fn finished(event: &Event) {
     let Event::RunFinished { run, outcome, took, next, streak, at } = event else { return };
     let task: Arc<str> = run.task_name().into();
@@ -196,7 +300,6 @@ fn finished(event: &Event) {
     counter!("scheduler_task_runs_total", "task" => label(), "outcome" => outcome.name())
         .increment(1);
     histogram!("scheduler_task_duration_seconds", "task" => label()).record(took.as_secs_f64());
-    gauge!("scheduler_task_running", "task" => label()).decrement(1.0);
     gauge!("scheduler_task_consecutive_failures", "task" => label()).set(*streak as f64);
     gauge!("scheduler_task_last_run_timestamp_seconds", "task" => label()).set(seconds(*at));
     if outcome.is_success() {
@@ -204,6 +307,36 @@ fn finished(event: &Event) {
             .set(seconds(*at));
     }
     set_next(&task, *next);
+}
+
+fn finished_as_in_spring(function: Function, event: &Event) {
+    let Event::RunFinished { outcome, took, .. } = event else { return };
+    let exception = if outcome.is_failure() { outcome.name() } else { "none" };
+    let outcome = match outcome {
+        Outcome::Success => "SUCCESS",
+        Outcome::Cancelled => "UNKNOWN",
+        _ => "ERROR",
+    };
+    histogram!(
+        SPRING_EXECUTION,
+        "code.function" => function.name,
+        "code.namespace" => function.namespace,
+        "exception" => exception,
+        "outcome" => outcome,
+        "error" => exception,
+    )
+    .record(took.as_secs_f64());
+}
+
+fn set_paused(task: &Arc<str>, is_paused: bool) {
+    let paused = if is_paused { 1.0 } else { 0.0 };
+    gauge!("scheduler_task_paused", "task" => Arc::clone(task)).set(paused);
+}
+
+/// A task with another rule has no period; as for a time that is not there, it is not a number then.
+fn set_period(task: &Arc<str>, period: Option<Duration>) {
+    let period = period.map_or(f64::NAN, |period| period.as_secs_f64());
+    gauge!("scheduler_task_period_seconds", "task" => Arc::clone(task)).set(period);
 }
 
 /// A task that fires no more has no next time: Prometheus' idiom for that is not a number.
@@ -223,6 +356,7 @@ mod tests {
     use crate::observe::BusBuilder;
     use crate::observe::Failure;
     use crate::observe::SkipReason;
+    use crate::observe::TaskState;
     use crate::observe::sample;
     use metrics::Counter;
     use metrics::CounterFn;
@@ -238,7 +372,6 @@ mod tests {
     use scheduler_core::ManualClock;
     use std::collections::BTreeMap;
     use std::collections::BTreeSet;
-    use std::time::Duration;
 
     use crate::sync::Mutex;
 
@@ -362,7 +495,11 @@ mod tests {
     fn story() -> Notes {
         let (notes, bus) = (Notes::default(), bus());
         metrics::with_local_recorder(&notes, || {
-            bus.emit(Event::TaskAdded { task: sample::facts("tick"), at: sample::at(0) });
+            bus.emit(Event::TaskAdded {
+                task: sample::facts("tick"),
+                next: None,
+                at: sample::at(0),
+            });
             bus.emit(Event::SchedulerStarted { at: sample::at(0), tasks: 1 });
             let success = Outcome::Success;
             bus.emit(started(1, 1));
@@ -381,7 +518,13 @@ mod tests {
                 count: 3,
                 at,
             });
-            bus.emit(Event::Paused { task, note: None, until: None, at });
+            bus.emit(Event::Paused {
+                task,
+                note: None,
+                until: None,
+                next: Some(sample::at(3_600_000)),
+                at,
+            });
         });
         notes
     }
@@ -410,7 +553,11 @@ mod tests {
     fn a_task_is_measured_as_in_spring() {
         let (notes, bus) = (Notes::default(), bus());
         metrics::with_local_recorder(&notes, || {
-            bus.emit(Event::TaskAdded { task: sample::facts("tick"), at: sample::at(0) });
+            bus.emit(Event::TaskAdded {
+                task: sample::facts("tick"),
+                next: None,
+                at: sample::at(0),
+            });
             let run = || sample::run("tick", 1, 1);
             bus.emit(sample::finished(run(), Outcome::Success, 0, 0));
             bus.emit(sample::finished(run(), sample::error("no").into(), 1, 0));
@@ -429,14 +576,128 @@ mod tests {
         assert_eq!(spring(unknown, "none", "SUCCESS"), [0.012]);
     }
 
+    fn added(facts: &Arc<TaskFacts>, next: Option<u64>) -> Event {
+        let (task, next) = (Arc::clone(facts), next.map(|second| sample::at(second * 1_000)));
+        Event::TaskAdded { task, next, at: sample::at(0) }
+    }
+
+    fn ended(facts: &Arc<TaskFacts>) -> Event {
+        let (task, state) = (Arc::clone(&facts.name), TaskState::Cancelled);
+        Event::TaskEnded { task, state, at: sample::at(0) }
+    }
+
+    fn gauge_of_tick(notes: &Notes, name: &str) -> f64 {
+        let values = notes.get(&format!("scheduler_task_{name}{{task=tick}}"));
+        assert_eq!(values.len(), 1, "{name}: {values:?}");
+        values[0]
+    }
+
+    #[test]
+    fn a_task_that_is_removed_during_a_run_and_added_again_counts_its_runs() {
+        let (notes, meter) = (Notes::default(), Meter::default());
+        let (old, new) = (sample::facts("tick"), sample::facts("tick"));
+        let running = |notes: &Notes| gauge_of_tick(notes, "running");
+        metrics::with_local_recorder(&notes, || {
+            meter.on_event(&added(&old, None));
+            meter.on_event(&started(1, 1));
+            meter.on_event(&added(&new, Some(5)));
+            assert_eq!(running(&notes), 1.0, "that of the old one is in progress");
+            meter.on_event(&started(1, 1));
+            assert_eq!(running(&notes), 2.0);
+            meter.on_event(&sample::finished(sample::run("tick", 1, 1), Outcome::Success, 0, 0));
+            assert_eq!(running(&notes), 1.0);
+            meter.on_event(&ended(&old));
+            assert!(!gauge_of_tick(&notes, "next_run_timestamp_seconds").is_nan(), "the new one's");
+            meter.on_event(&sample::finished(sample::run("tick", 1, 1), Outcome::Success, 0, 0));
+            assert_eq!(running(&notes), 0.0);
+            meter.on_event(&ended(&new));
+            assert!(gauge_of_tick(&notes, "next_run_timestamp_seconds").is_nan());
+        });
+        assert!(meter.tasks.read().unwrap().is_empty(), "nothing is kept of either: {meter:?}");
+    }
+
+    #[test]
+    fn nothing_is_kept_of_a_task_whose_last_run_outlives_it() {
+        let (notes, meter) = (Notes::default(), Meter::default());
+        let tick = sample::facts("tick");
+        metrics::with_local_recorder(&notes, || {
+            meter.on_event(&added(&tick, None));
+            meter.on_event(&started(1, 1));
+            meter.on_event(&ended(&tick));
+            assert_eq!(gauge_of_tick(&notes, "running"), 1.0);
+            meter.on_event(&sample::finished(sample::run("tick", 1, 1), Outcome::Success, 0, 0));
+        });
+        assert_eq!(gauge_of_tick(&notes, "running"), 0.0);
+        let function = "code.function=work,code.namespace=shop.jobs";
+        let key =
+            format!("{SPRING_EXECUTION}{{{function},exception=none,outcome=SUCCESS,error=none}}");
+        assert_eq!(notes.get(&key), [0.012]);
+        assert!(meter.tasks.read().unwrap().is_empty(), "{meter:?}");
+    }
+
+    #[test]
+    fn runs_that_begin_and_end_at_the_same_time_are_counted() {
+        let (notes, meter) = (Notes::default(), Meter::default());
+        meter.on_event(&added(&sample::facts("tick"), None));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    metrics::with_local_recorder(&notes, || {
+                        for number in 1..=500 {
+                            meter.on_event(&started(number, 1));
+                            let run = sample::run("tick", number, 1);
+                            meter.on_event(&sample::finished(run, Outcome::Success, 0, 0));
+                        }
+                    });
+                });
+            }
+        });
+        assert_eq!(gauge_of_tick(&notes, "running"), 0.0);
+    }
+
+    #[test]
+    fn a_pause_a_new_rule_and_the_end_show_when_a_task_is_due_next() {
+        let (notes, meter) = (Notes::default(), Meter::default());
+        let tick = sample::facts("tick");
+        let next = |notes: &Notes| gauge_of_tick(notes, "next_run_timestamp_seconds");
+        let second = |second: u64| sample::at(second * 1_000).timestamp() as f64;
+        let task = || Arc::clone(&tick.name);
+        let at = sample::at(0);
+        metrics::with_local_recorder(&notes, || {
+            meter.on_event(&added(&tick, Some(5)));
+            assert_eq!(next(&notes), second(5), "before the first run");
+            let pause = |next| Event::Paused { task: task(), note: None, until: None, next, at };
+            meter.on_event(&pause(None));
+            assert!(next(&notes).is_nan());
+            meter.on_event(&pause(Some(sample::at(9_000))));
+            assert_eq!(next(&notes), second(9));
+            let resumed = Event::Resumed { task: task(), next: Some(sample::at(7_000)), at };
+            meter.on_event(&resumed);
+            assert_eq!((next(&notes), gauge_of_tick(&notes, "paused")), (second(7), 0.0));
+            assert_eq!(gauge_of_tick(&notes, "period_seconds"), 1.0);
+            let facts = Arc::new(TaskFacts { period: None, ..TaskFacts::clone(&tick) });
+            let (rule, next_run) = (Arc::clone(&facts.rule), Some(sample::at(8_000)));
+            let new = Event::Rescheduled { task: task(), rule, facts, next: next_run, at };
+            meter.on_event(&new);
+            assert_eq!(next(&notes), second(8));
+            assert!(gauge_of_tick(&notes, "period_seconds").is_nan(), "it has none");
+            meter.on_event(&pause(None));
+            meter.on_event(&ended(&tick));
+            assert_eq!(gauge_of_tick(&notes, "paused"), 0.0);
+        });
+    }
+
     /// A task that never succeeded has to look as old as the process, for alerts.
     #[test]
     fn the_last_success_is_at_first_the_start() {
         let (notes, bus) = (Notes::default(), bus());
         metrics::with_local_recorder(&notes, || {
-            bus.emit(Event::TaskAdded { task: sample::facts("tick"), at: sample::at(0) });
-            let task = "tick".into();
-            let state = crate::observe::TaskState::Completed;
+            bus.emit(Event::TaskAdded {
+                task: sample::facts("tick"),
+                next: None,
+                at: sample::at(0),
+            });
+            let (task, state) = ("tick".into(), TaskState::Completed);
             bus.emit(Event::TaskEnded { task, state, at: sample::at(1) });
         });
         let start = sample::at(0).timestamp() as f64;

@@ -19,7 +19,7 @@ use super::queue::CAPACITY;
 const LONG: Duration = Duration::from_secs(60);
 
 fn resumed(task: &str) -> Event {
-    Event::Resumed { task: task.into(), at: DateTime::UNIX_EPOCH }
+    Event::Resumed { task: task.into(), next: None, at: DateTime::UNIX_EPOCH }
 }
 
 fn name(event: &Event) -> String {

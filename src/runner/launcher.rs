@@ -68,8 +68,7 @@ impl Launcher {
         if matches!(planned.call, Call::Async(_)) {
             self.context.ensure()?;
         }
-        let (facts, at) = (planned.facts(), self.clock.wall());
-        self.bus.emit(Event::TaskAdded { task: Arc::new(facts.clone()), at });
+        let facts = planned.facts();
         let Planned { rule, policy, call, .. } = planned;
         let call = match &self.simulation {
             Some(simulation) => simulation.stand_in(&facts.name, call),
@@ -78,5 +77,11 @@ impl Launcher {
         let (clock, bus) = (Arc::clone(&self.clock), Arc::clone(&self.bus));
         let pool = Arc::clone(pool);
         Ok(Conductor::make(Parts { facts, rule, policy, call, pool, clock, bus }))
+    }
+
+    /// Tells of a task that is kept, and not submitted yet.
+    pub(super) fn tell_added(&self, control: &Control) {
+        let (task, next, at) = (control.facts(), control.first_start(), self.clock.wall());
+        self.bus.emit(Event::TaskAdded { task, next, at });
     }
 }

@@ -236,6 +236,7 @@ impl Tasks {
         let pool = launcher.pool(&planned)?;
         let control = launcher.make(planned, &pool)?;
         self.keep(control.clone())?;
+        launcher.tell_added(&control);
         self.submit(&control, &pool).map_err(|error| StartError::of_faults(vec![error]))?;
         Ok(control)
     }
@@ -294,6 +295,7 @@ impl Tasks {
             let place = format!("{}: `{}`", task.location, task.name);
             let control = launcher.make(task, &pool)?;
             self.keep(control.clone())?;
+            launcher.tell_added(&control);
             if let Err(error) = control.ask_trigger() {
                 faults.push(format!("{place}: {error}"));
             }
@@ -325,13 +327,14 @@ impl Tasks {
         *place = Some(Arc::new(launcher));
     }
 
-    /// RACE: two may add tasks of one name at the same time; the later one is cancelled again.
+    /// RACE: two may add tasks of one name at the same time; of the later one nobody has heard.
     fn keep(&self, control: Control) -> Result<(), StartError> {
         let mut controls = self.controls();
         if controls.iter().any(|known| known.name() == control.name()) {
             drop(controls);
-            let _ = control.cancel();
-            return Err(StartError::name_taken(control.name()));
+            let error = StartError::name_taken(control.name());
+            control.let_go();
+            return Err(error);
         }
         controls.push(control);
         Ok(())

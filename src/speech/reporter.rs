@@ -164,9 +164,11 @@ impl Desk {
                 self.with_card(task, |card| card.has_trigger_failed = true);
                 return self.trouble.report(event, Zone::UTC);
             }
-            Event::Paused { task, .. }
-            | Event::Rescheduled { task, .. }
-            | Event::Skipped { task, .. } => {
+            Event::Rescheduled { task, facts, .. } => {
+                self.with_card(task, |card| card.facts = Some(Arc::clone(facts)));
+                return control::words(event, facts.zone);
+            }
+            Event::Paused { task, .. } | Event::Skipped { task, .. } => {
                 let zone = self.zone(task);
                 return control::words(event, zone).or_else(|| self.trouble.report(event, zone));
             }

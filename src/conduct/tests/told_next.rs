@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::shown::Seconds;
 use super::stage::*;
+use crate::conduct::Conductor;
 use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
@@ -97,4 +98,64 @@ fn a_new_rule_in_a_pause_says_what_starts_behind_it() {
     };
     play(None, None);
     play(Some(start() + ms(5_000)), Some(6.5));
+}
+
+/// What the events of pauses said of the next start, beside what a snapshot shows after each.
+fn told_of_pauses(stage: &Stage) -> Vec<Option<f64>> {
+    let events = stage.log.events.lock().unwrap();
+    let told = events.iter().filter_map(|event| match event {
+        Event::Paused { next, .. } | Event::Resumed { next, .. } => Some(next.map(seconds)),
+        _ => None,
+    });
+    told.collect()
+}
+
+#[test]
+fn a_pause_and_its_end_say_when_the_next_run_starts() {
+    for rule in [rate(2_000), cron("*/2 * * * * *"), delay(2_000)] {
+        let mut stage = Stage::new();
+        let control = stage.task(rule.clone(), Policy::default(), |_| ok(0));
+        stage.until(500);
+        let mut shown = Vec::new();
+        let mut look = || shown.push(control.snapshot().next.map(seconds));
+        control.pause(None, None).unwrap();
+        look();
+        stage.until(7_000);
+        control.resume().unwrap();
+        look();
+        stage.until(8_500);
+        control.pause(None, Some(start() + ms(10_500))).unwrap();
+        look();
+        stage.until(10_500);
+        look();
+        let told = told_of_pauses(&stage);
+        assert_eq!(told, shown, "{rule}");
+        assert_eq!((told.len(), told[0], told[1].is_some()), (4, None, true), "{rule}");
+    }
+}
+
+#[test]
+fn the_first_start_is_known_before_it_is_submitted() {
+    let jitter = Policy { jitter: ms(700), ..Policy::default() };
+    let delayed = Rule::FixedRate { period: s(5), initial_delay: s(3) };
+    for (rule, policy) in [
+        (delayed.clone(), Policy::default()),
+        (delayed, jitter.clone()),
+        (cron("*/10 * * * * *"), jitter),
+        (delay(1_000), Policy::default()),
+    ] {
+        let mut stage = Stage::new();
+        stage.until(4_500);
+        let call = stage.call(|_| ok(0));
+        let control = Conductor::make(stage.parts(rule.clone(), policy, call));
+        let first = control.first_start();
+        control.submit(&stage.pool).unwrap();
+        assert_eq!(first, control.snapshot().next, "{rule}");
+        assert!(first.is_some(), "{rule}");
+    }
+    let stage = Stage::new();
+    let rule = Rule::Custom(Arc::new(Seconds::default()));
+    let call = stage.call(|_| ok(0));
+    let control = Conductor::make(stage.parts(rule, Policy::default(), call));
+    assert_eq!(control.first_start(), None, "the trigger is not asked");
 }

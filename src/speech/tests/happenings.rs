@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use scheduler_core::trigger::Zone;
+
 use super::desk::*;
 use crate::observe::Event;
 use crate::observe::Failure;
@@ -10,6 +12,7 @@ use crate::observe::Longest;
 use crate::observe::Outcome;
 use crate::observe::SkipReason;
 use crate::observe::StopReason;
+use crate::observe::TaskFacts;
 use crate::observe::TaskState;
 use crate::observe::sample::at;
 use crate::observe::sample::facts;
@@ -74,11 +77,25 @@ fn what_is_done_to_a_task_is_told() {
     let desk = Desk::new("tick");
     let task = desk.task();
     let (note, until) = (Some("maintenance".into()), Some(at(3_600_000)));
-    desk.tell(Event::Paused { task: Arc::clone(&task), note, until, at: at(0) });
-    desk.tell(Event::Paused { task: Arc::clone(&task), note: None, until: None, at: at(0) });
-    desk.tell(Event::Resumed { task: Arc::clone(&task), at: at(0) });
+    desk.tell(Event::Paused { task: Arc::clone(&task), note, until, next: None, at: at(0) });
+    desk.tell(Event::Paused {
+        task: Arc::clone(&task),
+        note: None,
+        until: None,
+        next: None,
+        at: at(0),
+    });
+    desk.tell(Event::Resumed { task: Arc::clone(&task), next: None, at: at(0) });
     let (rule, next) = ("every 5s".into(), Some(at(5_000)));
-    desk.tell(Event::Rescheduled { task: Arc::clone(&task), rule, next, at: at(0) });
+    let new = TaskFacts { name: Arc::clone(&task), ..TaskFacts::clone(&facts("tick")) };
+    let new = Arc::new(TaskFacts { zone: Zone::UTC, ..new });
+    desk.tell(Event::Rescheduled {
+        task: Arc::clone(&task),
+        rule,
+        facts: Arc::clone(&new),
+        next,
+        at: at(0),
+    });
     let why = StopReason::Timeout;
     desk.tell(Event::StopAsked { run: run("tick", 1, 1), why, at: at(0) });
     desk.tell(finished(run("tick", 1, 1), Outcome::Cancelled, 0, 0));
@@ -87,13 +104,13 @@ fn what_is_done_to_a_task_is_told() {
     desk.tell(Event::TaskEnded { task, state: TaskState::Cancelled, at: at(0) });
     let tock = facts("tock");
     let (task, state) = (Arc::clone(&tock.name), TaskState::Cancelled);
-    desk.tell(Event::TaskAdded { task: tock, at: at(0) });
+    desk.tell(Event::TaskAdded { task: tock, next: None, at: at(0) });
     desk.says(
         "
 INFO  task `tick` is paused until Fri 2026-03-27 10:00:00 +01:00: maintenance
 INFO  task `tick` is paused until it is resumed
 INFO  task `tick` goes on
-INFO  task `tick` now runs every 5s; next run: Fri 2026-03-27 09:00:05 +01:00
+INFO  task `tick` now runs every 5s; next run: Fri 2026-03-27 08:00:05 +00:00
 WARN  task `tick` runs longer than its `timeout`
       it was asked to stop, and holds its thread until it does
       help: let it ask `run.is_cancelled()` now and then
@@ -165,7 +182,7 @@ ERROR the trigger of task `tick` panicked: no idea
 ERROR task `tick` has ended, and will not run again
       its trigger failed, and nobody else knows when the next run is due",
     );
-    desk.tell(Event::TaskAdded { task: Arc::clone(&tick), at: at(0) });
+    desk.tell(Event::TaskAdded { task: Arc::clone(&tick), next: None, at: at(0) });
     desk.says("INFO  task `tick` was added: every 1s");
     let failure = scheduler_core::Failure::from_error("it did not advance");
     fail(&tick.name, Failure::from_engine(&failure));
@@ -175,7 +192,7 @@ ERROR the trigger of task `tick` failed: it did not advance
 ERROR task `tick` has ended, and will not run again
       its trigger failed, and nobody else knows when the next run is due",
     );
-    desk.tell(Event::TaskAdded { task: Arc::clone(&tick), at: at(0) });
+    desk.tell(Event::TaskAdded { task: Arc::clone(&tick), next: None, at: at(0) });
     desk.tell(Event::TaskEnded {
         task: Arc::clone(&tick.name),
         state: TaskState::Failed,
@@ -192,7 +209,7 @@ ERROR task `tick` has ended, and will not run again
 #[test]
 fn the_end_of_a_removed_task_does_not_touch_the_one_that_has_its_name_now() {
     let desk = Desk::new("tick");
-    desk.tell(Event::TaskAdded { task: facts("tick"), at: at(1) });
+    desk.tell(Event::TaskAdded { task: facts("tick"), next: None, at: at(1) });
     desk.said();
     let state = TaskState::Cancelled;
     desk.tell(Event::TaskEnded { task: desk.task(), state, at: at(2) });

@@ -12,6 +12,7 @@ use crate::observe::SkipReason;
 use crate::observe::StopReason;
 use crate::observe::TaskState;
 use crate::observe::sample::at;
+use crate::observe::sample::facts;
 use crate::observe::sample::finished;
 use crate::observe::sample::run;
 use crate::settings::hostile_names;
@@ -59,9 +60,9 @@ fn every_event(name: &str) -> Vec<Event> {
         },
         Event::StopAsked { run: run(name, 5, 1), why: StopReason::Timeout, at },
         Event::Skipped { task: t(), reason: SkipReason::Overlap, fire_time: at, count: 1, at },
-        Event::Paused { task: t(), note: Some(t()), until: None, at },
-        Event::Resumed { task: t(), at },
-        Event::Rescheduled { task: t(), rule: t(), next: None, at },
+        Event::Paused { task: t(), note: Some(t()), until: None, next: None, at },
+        Event::Resumed { task: t(), next: None, at },
+        Event::Rescheduled { task: t(), rule: t(), facts: facts(name), next: None, at },
         Event::Starved {
             task: t(),
             pool: t(),
