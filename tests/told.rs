@@ -1,6 +1,7 @@
 //! What the scheduler tells over hours, on the virtual clock: nothing that failed is left untold, and events
 //! say when a task runs next.
 
+use scheduler::Attribute;
 use scheduler::Event;
 use scheduler::RuleKind;
 use scheduler::Schedule;
@@ -79,4 +80,35 @@ fn each_event_on_a_task_says_when_it_runs_next() {
         .collect();
     assert_eq!(told, expected);
     assert!(told[0].is_some() && told[1].is_none() && told[2].is_some());
+}
+
+#[test]
+fn a_task_that_fills_its_pool_itself_is_named() {
+    let beside = Schedule::fixed_rate("1s")
+        .set(Attribute::Overlap, "allow")
+        .set(Attribute::Misfire, "catch_up");
+    let mut sim = Sim::at("2026-01-01T00:00:00Z").pool_size(2).define("x", beside, |_| {});
+    sim.takes("x", secs(5));
+    sim.advance(secs(5));
+    assert_eq!(
+        last(&sim),
+        "WARN  task `x` started 3s late: all 2 threads of pool `default` are busy, longest: `x` for 5s; \
+         raise `scheduler.pool.size` (now 2)"
+    );
+}
+
+/// It waits without a thread, and what is late is so because the clock stood still.
+#[test]
+fn a_future_is_not_suspected_of_a_suspended_machine() {
+    let mut sim = Sim::at("2026-01-01T00:00:00Z")
+        .pool_size(1)
+        .define("report", Schedule::cron("0 0 * * * *"), |_| {})
+        .define_async("fetch", Schedule::once("0s"), |run| async move {
+            run.sleep_async(hours(9)).await;
+        });
+    sim.advance(secs(1));
+    sim.suspend(minutes(90));
+    sim.advance(secs(1));
+    assert!(sim.event_log().contains("report"), "{}", sim.event_log());
+    assert!(sim.messages().iter().all(|text| !text.contains("late")), "{:?}", sim.messages());
 }

@@ -4,9 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use scheduler_core::Clock;
+use scheduler_core::Due;
+use scheduler_core::Now;
 use scheduler_core::TaskId;
+use scheduler_core::Tick;
 
 use super::Bus;
 use super::Event;
@@ -30,6 +34,8 @@ pub(crate) struct EngineTrouble {
     bus: Arc<Bus>,
     /// When a late start was looked at last, in seconds of the wall clock.
     looked_at: AtomicI64,
+    /// By how much the wall clock was ahead of the monotonic one then, or at the start, in milliseconds.
+    ahead: AtomicI64,
 }
 
 impl EngineTrouble {
@@ -41,7 +47,8 @@ impl EngineTrouble {
         bus: Arc<Bus>,
     ) -> Self {
         let (pool, tasks, looked_at) = (pool.into(), Box::new(tasks), AtomicI64::new(i64::MIN));
-        Self { pool, threads, tasks, clock, bus, looked_at }
+        let ahead = AtomicI64::new(ahead(Now::read(&*clock)));
+        Self { pool, threads, tasks, clock, bus, looked_at, ahead }
     }
 
     /// Looks for who held the threads, if the run starts late and nobody has looked for a while.
@@ -51,6 +58,7 @@ impl EngineTrouble {
         if late < LATE {
             return;
         }
+        let is_by_both_clocks = self.is_by_both_clocks(run, late);
         // ORDERING: relaxed; two looks at once would do no harm.
         let (now, last) = (at.timestamp(), self.looked_at.load(Ordering::Relaxed));
         if now >= last && now.saturating_sub(last) < LOOK_PAUSE {
@@ -59,10 +67,20 @@ impl EngineTrouble {
         self.looked_at.store(now, Ordering::Relaxed);
         let task = name_of(run.task_id(), run.task_name());
         let (pool, threads) = (Arc::clone(&self.pool), self.threads);
-        let start = LateStart { task, pool, threads, late, at };
+        let start = LateStart { task, pool, threads, late, is_by_both_clocks, at };
         if let Some(event) = start.explain(&(self.tasks)()) {
             self.bus.emit(event);
         }
+    }
+
+    /// Whether the monotonic clock, too, says that the run is late: what is due by the wall clock is late
+    /// also when that was set, or the machine suspended.
+    fn is_by_both_clocks(&self, run: &scheduler_core::Run, late: Duration) -> bool {
+        let ahead = ahead(run.started());
+        // ORDERING: relaxed, as above.
+        let moved = ahead.saturating_sub(self.ahead.swap(ahead, Ordering::Relaxed));
+        let is_moved = Duration::from_millis(moved.unsigned_abs()) >= late / 2;
+        matches!(run.due(), Due::Tick(_)) || !is_moved
     }
 
     fn translate(&self, event: &scheduler_core::Event<'_>) -> Option<Event> {
@@ -87,6 +105,13 @@ impl EngineTrouble {
             _ => None,
         }
     }
+}
+
+/// By how many milliseconds the wall clock is ahead of the monotonic one.
+fn ahead(now: Now) -> i64 {
+    let monotonic = now.tick.since(Tick::ZERO).as_millis();
+    let monotonic = i64::try_from(monotonic).unwrap_or(i64::MAX);
+    now.wall.to_utc().timestamp_millis().saturating_sub(monotonic)
 }
 
 /// A task that somebody gave to the pool without a name goes by its number.

@@ -164,7 +164,8 @@ pub enum Event {
         late: Duration,
         /// How many threads the pool has, all of them busy.
         busy: usize,
-        /// The run that had been in progress for longest.
+        /// The run that had been in progress for longest; none where async tasks were in progress, and
+        /// must have blocked threads: which of them, nobody knows.
         longest: Option<Longest>,
         /// When the run began.
         at: DateTime<Utc>,

@@ -23,8 +23,20 @@ pub(crate) struct LateStart {
     /// How many threads the pool has.
     pub(crate) threads: usize,
     pub(crate) late: Duration,
+    /// Whether it was late by the monotonic clock, too: no process was suspended, and no clock set.
+    pub(crate) is_by_both_clocks: bool,
     /// When it started.
     pub(crate) at: DateTime<Utc>,
+}
+
+/// Who was in progress in the pool when the run was due.
+#[derive(Default)]
+struct Busy {
+    /// Runs that held a thread.
+    threads: usize,
+    /// Futures, which hold a thread only if they block it.
+    futures: usize,
+    longest: Option<Longest>,
 }
 
 /// The time in which a run was in progress, as far as it is over.
@@ -34,37 +46,50 @@ struct Span {
 }
 
 impl LateStart {
-    /// Tells of starvation if all threads were busy with other tasks when the run was due.
+    /// Tells of starvation if all threads were busy when the run was due.
     ///
     /// A process that was suspended, a clock that was set, and a task that waits for its own run before
     /// are late for other reasons. Waits between attempts count as busy, although they hold no thread.
+    /// Futures are suspected only where nothing else explains it, and none of them is named: most wait
+    /// all the time, without a thread.
     pub(crate) fn explain(&self, tasks: &[TaskSnapshot]) -> Option<Event> {
-        let due = self.at - self.late;
-        let others = tasks.iter().filter(|task| task.facts.pool == self.pool);
-        // The future of an async task may have waited all the time, without a thread.
-        let others = others.filter(|task| task.facts.name != self.task && !task.facts.is_async);
-        let mut busy = 0;
-        let mut longest: Option<Longest> = None;
-        for task in others {
-            for Span { from, to } in self.spans(task) {
-                if !(from..to).contains(&due) {
-                    continue;
-                }
-                busy += 1;
-                let running_for = (to - from).to_std().unwrap_or_default();
-                if longest.as_ref().is_none_or(|longest| longest.running_for < running_for) {
-                    longest = Some(Longest::new(Arc::clone(&task.facts.name), running_for));
-                }
-            }
-        }
-        (busy >= self.threads).then(|| Event::Starved {
+        let busy = self.busy(tasks);
+        let is_certain = busy.threads >= self.threads;
+        let is_suspected =
+            self.is_by_both_clocks && busy.threads.saturating_add(busy.futures) >= self.threads;
+        (is_certain || is_suspected).then(|| Event::Starved {
             task: Arc::clone(&self.task),
             pool: Arc::clone(&self.pool),
             late: self.late,
             busy: self.threads,
-            longest,
+            longest: if is_certain { busy.longest } else { None },
             at: self.at,
         })
+    }
+
+    fn busy(&self, tasks: &[TaskSnapshot]) -> Busy {
+        let due = self.at - self.late;
+        let mut busy = Busy::default();
+        for task in tasks.iter().filter(|task| task.facts.pool == self.pool) {
+            let in_progress = |span: &Span| (span.from..span.to).contains(&due);
+            let spans: Vec<Span> = self.spans(task).filter(in_progress).collect();
+            // Two at once are of a task that does not wait for itself (`overlap = "allow"`).
+            if task.facts.name == self.task && spans.len() < 2 {
+                continue;
+            }
+            if task.facts.is_async {
+                busy.futures = busy.futures.saturating_add(spans.len());
+                continue;
+            }
+            busy.threads = busy.threads.saturating_add(spans.len());
+            for Span { from, to } in spans {
+                let running_for = (to - from).to_std().unwrap_or_default();
+                if busy.longest.as_ref().is_none_or(|longest| longest.running_for < running_for) {
+                    busy.longest = Some(Longest::new(Arc::clone(&task.facts.name), running_for));
+                }
+            }
+        }
+        busy
     }
 
     /// The runs of a task, those in progress as if they ended now.
@@ -97,8 +122,16 @@ mod tests {
     /// A run of `tick` that was due at second 10 and started at second 14.
     fn explain(threads: usize, tasks: &[TaskSnapshot]) -> Option<(usize, Option<Longest>)> {
         let (late, at) = (Duration::from_secs(4), sample::at(14_000));
-        let start = LateStart { task: "tick".into(), pool: "default".into(), threads, late, at };
-        match start.explain(tasks)? {
+        let (task, pool, is_by_both_clocks) = ("tick".into(), "default".into(), true);
+        let start = LateStart { task, pool, threads, late, is_by_both_clocks, at };
+        let by_one = LateStart { is_by_both_clocks: false, ..start.clone() };
+        let told = start.explain(tasks)?;
+        // Where a thread may have been free, a clock that was set is as good a reason.
+        assert_eq!(
+            by_one.explain(tasks).is_some(),
+            !matches!(told, Event::Starved { longest: None, .. })
+        );
+        match told {
             Event::Starved { busy, longest, .. } => Some((busy, longest)),
             other => panic!("{other:?}"),
         }
@@ -119,13 +152,32 @@ mod tests {
         assert_eq!(explain(3, &tasks), None, "a thread was free when it was due");
     }
 
-    #[test]
-    fn futures_hold_no_thread() {
-        let mut fetch = task("fetch", &[], Some(2));
-        let mut facts = fetch.facts.as_ref().clone();
+    fn future(name: &str, ended: &[(u64, u64)], running_since: Option<u64>) -> TaskSnapshot {
+        let mut task = task(name, ended, running_since);
+        let mut facts = task.facts.as_ref().clone();
         facts.is_async = true;
-        fetch.facts = Arc::new(facts);
-        assert_eq!(explain(1, &[fetch]), None);
+        task.facts = Arc::new(facts);
+        task
+    }
+
+    #[test]
+    fn futures_that_may_have_blocked_their_threads_are_suspected_and_not_named() {
+        let (fetch, import) = (future("fetch", &[], Some(2)), task("import", &[], Some(2)));
+        let tasks = [fetch, import];
+        assert_eq!(explain(1, &tasks), Some((1, longest("import", 12))), "that is certain");
+        assert_eq!(explain(2, &tasks), Some((2, None)));
+        assert_eq!(explain(3, &tasks), None);
+        assert_eq!(explain(1, &[future("fetch", &[(0, 9)], Some(13))]), None);
+    }
+
+    #[test]
+    fn a_task_that_does_not_wait_for_itself_can_hold_all_threads() {
+        let tick = || task("tick", &[(2, 14)], Some(9));
+        assert_eq!(explain(2, &[tick()]), Some((2, longest("tick", 12))));
+        assert_eq!(explain(3, &[tick()]), None);
+        let import = task("import", &[], Some(1));
+        assert_eq!(explain(3, &[tick(), import]), Some((3, longest("import", 13))));
+        assert_eq!(explain(2, &[future("tick", &[(2, 14)], Some(9))]), Some((2, None)));
     }
 
     #[test]

@@ -122,17 +122,25 @@ fn of_the_engine(event: &Event) -> Option<(&'static str, Arc<str>, DateTime<Utc>
 
 fn starved(event: &Event) -> Option<Message> {
     let Event::Starved { task, pool, late, busy, longest, .. } = event else { return None };
-    let late = duration(*late);
+    let (late, key) = (duration(*late), size_key(pool));
     let threads = match busy {
-        1 => format!("the only thread of pool `{pool}` is busy"),
-        _ => format!("all {busy} threads of pool `{pool}` are busy"),
+        1 => format!("the only thread of pool `{pool}`"),
+        _ => format!("all {busy} threads of pool `{pool}`"),
     };
-    let longest = longest.as_ref().map_or_else(String::new, |longest| {
-        format!(", longest: `{}` for {}", longest.task, duration(longest.running_for))
-    });
-    let key = size_key(pool);
+    let (are, is) = if *busy == 1 { ("is", "seems to be") } else { ("are", "seem to be") };
+    let head = format!("task `{task}` started {late} late: {threads}");
+    let raise = format!("raise `{key}` (now {busy})");
+    let Some(longest) = longest else {
+        let text = format!("{head} {is} busy; {raise}");
+        return Some(Message::warn(text).note(
+            "async tasks were in progress, of which none may block its thread: \
+             let them call what blocks on a thread of its own",
+        ));
+    };
+    let running_for = duration(longest.running_for);
+    let longest = &longest.task;
     Some(Message::warn(format!(
-        "task `{task}` started {late} late: {threads}{longest}; raise `{key}` (now {busy})"
+        "{head} {are} busy, longest: `{longest}` for {running_for}; {raise}"
     )))
 }
 

@@ -35,7 +35,9 @@ fn starvation_names_the_pool_the_longest_run_and_the_setting_once_a_minute() {
     desk.tell(starved("default", 4, Some("import"), 59));
     desk.says("");
     desk.tell(starved("io", 1, None, 59));
-    desk.says("WARN  task `tick` started 4.2s late: the only thread of pool `io` is busy; raise `scheduler.pools.io.size` (now 1)");
+    desk.says("
+WARN  task `tick` started 4.2s late: the only thread of pool `io` seems to be busy; raise `scheduler.pools.io.size` (now 1)
+      async tasks were in progress, of which none may block its thread: let them call what blocks on a thread of its own");
     desk.tell(starved("my pool", 1, None, 59));
     assert!(desk.said().contains("raise `scheduler.pools.\"my pool\".size` (now 1)"));
     desk.tell(starved("default", 4, Some("import"), 60));
