@@ -25,8 +25,10 @@ pub(crate) struct Bus {
     in_place: Vec<Guarded>,
     delivery: Delivery,
     clock: Arc<dyn Clock>,
-    /// Whether somebody listens to every event.
+    /// Whether somebody listens to every event, but for the reporter.
     is_heard: bool,
+    /// Whether the reporter does, which may begin while runs are in progress.
+    is_reported: Arc<AtomicBool>,
 }
 
 /// How events come to the program's listeners.
@@ -57,13 +59,13 @@ pub(crate) struct BusBuilder {
     in_place: Vec<Arc<dyn Listener>>,
     listeners: Vec<Arc<dyn Listener>>,
     is_synchronous: bool,
-    is_heard: bool,
+    is_reported: Arc<AtomicBool>,
 }
 
 impl BusBuilder {
     pub(crate) fn new() -> Self {
-        let (in_place, listeners) = (Vec::new(), Vec::new());
-        Self { reporter: None, in_place, listeners, is_synchronous: false, is_heard: false }
+        let (in_place, listeners, is_reported) = <_>::default();
+        Self { reporter: None, in_place, listeners, is_synchronous: false, is_reported }
     }
 
     /// Who is told what everybody should know; for him alone, no event is made for each run.
@@ -84,9 +86,9 @@ impl BusBuilder {
         self
     }
 
-    /// Whether the reporter wants to hear of every run, too.
-    pub(crate) fn every_event(mut self, is_wanted: bool) -> Self {
-        self.is_heard = is_wanted;
+    /// Whether the reporter wants to hear of every run, too; it may change its mind.
+    pub(crate) fn every_event(mut self, is_wanted: Arc<AtomicBool>) -> Self {
+        self.is_reported = is_wanted;
         self
     }
 
@@ -99,7 +101,7 @@ impl BusBuilder {
     /// Makes the bus; an error when the thread for listeners cannot be started.
     pub(crate) fn build(self, clock: Arc<dyn Clock>) -> io::Result<Bus> {
         let in_place: Vec<_> = self.in_place.into_iter().map(Guarded::new).collect();
-        let is_heard = self.is_heard || !in_place.is_empty() || !self.listeners.is_empty();
+        let is_heard = !in_place.is_empty() || !self.listeners.is_empty();
         let delivery = if self.listeners.is_empty() {
             Delivery::Nobody
         } else {
@@ -113,7 +115,8 @@ impl BusBuilder {
                 false => start(audience)?,
             }
         };
-        Ok(Bus { reporter: self.reporter, in_place, delivery, clock, is_heard })
+        let Self { reporter, is_reported, .. } = self;
+        Ok(Bus { reporter, in_place, delivery, clock, is_heard, is_reported })
     }
 }
 
@@ -133,7 +136,8 @@ fn start(audience: Audience) -> io::Result<Delivery> {
 impl Bus {
     /// Whether events of every kind are wanted: also those of runs that have nothing special.
     pub(crate) fn is_heard(&self) -> bool {
-        self.is_heard
+        // ORDERING: relaxed; one run more or less is told to a reporter that has just begun to listen.
+        self.is_heard || self.is_reported.load(Ordering::Relaxed)
     }
 
     /// Brings an event to all who listen. Not to be called under a lock.

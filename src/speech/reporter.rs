@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chrono::DateTime;
@@ -36,6 +38,8 @@ use crate::run::Run;
 pub(crate) struct Reporter {
     voice: Voice,
     desk: Mutex<Desk>,
+    /// Whether it hears of every run, for a log that takes debug words.
+    hears_all: Arc<AtomicBool>,
 }
 
 /// What has been said so far.
@@ -62,12 +66,13 @@ struct Card {
 
 impl Reporter {
     pub(crate) fn new(voice: Voice) -> Self {
-        Self { voice, desk: Mutex::default() }
+        let hears_all = Arc::new(AtomicBool::new(voice.wants_debug()));
+        Self { voice, desk: Mutex::default(), hears_all }
     }
 
-    /// Whether it wants to hear of every run, for a log that takes debug words.
-    pub(crate) fn wants_every_event(&self) -> bool {
-        self.voice.wants_debug()
+    /// Whether it wants to hear of every run; a log may be installed later, and begin to take debug words.
+    pub(crate) fn wants_every_event(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.hears_all)
     }
 
     fn desk(&self) -> MutexGuard<'_, Desk> {
@@ -101,6 +106,10 @@ impl Reporter {
 
     fn succeeded(&self, run: &Run, (took, at): (Duration, DateTime<Utc>)) -> Option<Message> {
         let is_debug_wanted = self.voice.wants_debug();
+        if is_debug_wanted {
+            // ORDERING: relaxed, as where it is read.
+            self.hears_all.store(true, Ordering::Relaxed);
+        }
         let (task, number) = (run.task_name(), run.number());
         let mut desk = self.desk();
         let card = desk.tasks.get_mut(task)?;

@@ -1,0 +1,59 @@
+//! A logger that is installed after the scheduler has started is given what it wants from then on.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use log::LevelFilter;
+use log::Log;
+use log::Metadata;
+use log::Record;
+use scheduler::ManualClock;
+use scheduler::Schedule;
+use scheduler::Scheduler;
+
+struct Notes(Mutex<Vec<String>>);
+
+static NOTES: Notes = Notes(Mutex::new(Vec::new()));
+
+impl Log for Notes {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == "scheduler"
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if self.enabled(record.metadata()) {
+            self.0.lock().unwrap().push(format!("{} {}", record.level(), record.args()));
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+#[test]
+fn further_successes_are_logged_once_that_is_said() {
+    let clock = ManualClock::at("2026-03-27T08:00:00Z".parse().unwrap());
+    let scheduler = Scheduler::builder()
+        .pool_size(1)
+        .zone("UTC")
+        .clock(Arc::new(clock.clone()))
+        .task("tick", Schedule::fixed_rate("10s").initial_delay("10s"), |_| {})
+        .spawn()
+        .unwrap();
+    clock.await_parked(1);
+    log::set_logger(&NOTES).unwrap();
+    log::set_max_level(LevelFilter::Debug);
+    for _ in 0..3 {
+        clock.advance(Duration::from_secs(10));
+        clock.await_parked(1);
+    }
+    scheduler.shutdown().unwrap();
+    let expected = [
+        "INFO task `tick` finished its first run in 0ns; further successes are logged at debug level",
+        "DEBUG task `tick` finished run 2 in 0ns",
+        "DEBUG task `tick` finished run 3 in 0ns",
+        "INFO stopping: no new runs",
+        "INFO stopped after 0ns: 3 runs, 0 failures",
+    ];
+    assert_eq!(*NOTES.0.lock().unwrap(), expected);
+}
