@@ -5,15 +5,9 @@
 //! Each run is told twice: in names of our own, and as `tasks.scheduled.execution` with the labels that
 //! dashboards for Spring know. Texts of errors are never labels.
 
-use std::collections::HashMap;
+mod roster;
+
 use std::sync::Arc;
-use std::sync::PoisonError;
-use std::sync::RwLock;
-use std::sync::RwLockReadGuard;
-use std::sync::RwLockWriteGuard;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
-use std::sync::atomic::fence;
 use std::time::Duration;
 
 use chrono::DateTime;
@@ -26,6 +20,9 @@ use metrics::describe_histogram;
 use metrics::gauge;
 use metrics::histogram;
 
+use self::roster::Function;
+use self::roster::Roster;
+use self::roster::Running;
 use super::Event;
 use super::Listener;
 use super::Outcome;
@@ -35,27 +32,7 @@ use crate::run::Run;
 /// Hands what happens to the recorder of the program.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
-    tasks: RwLock<HashMap<Arc<str>, Known>>,
-}
-
-/// What is known of the tasks of one name: of the present one, and of the runs of removed ones.
-#[derive(Clone, Debug)]
-struct Known {
-    /// The name as its events have it, by which it is told from a removed one; none when it has ended.
-    present: Option<Arc<str>>,
-    function: Function,
-    running: Arc<Running>,
-}
-
-/// How many runs are in progress.
-#[derive(Debug, Default)]
-struct Running(AtomicUsize);
-
-/// A task's function in the two parts that Spring's labels want.
-#[derive(Clone, Debug)]
-struct Function {
-    name: Arc<str>,
-    namespace: Arc<str>,
+    roster: Roster,
 }
 
 /// The listener for the recorder of the program.
@@ -69,11 +46,7 @@ impl Listener for Meter {
             Event::SchedulerStarted { .. } => describe(),
             Event::TaskAdded { task, next, at } => self.added(task, *next, *at),
             Event::RunStarted { run, late } => self.started(run, late.as_secs_f64()),
-            Event::RunFinished { run, .. } => {
-                let function = self.finished(run.name());
-                finished(event);
-                finished_as_in_spring(function, event);
-            }
+            Event::RunFinished { run, .. } => self.finished(run, event),
             Event::Skipped { task, reason, count, .. } => {
                 let (task, reason) = (Arc::clone(task), reason.name());
                 counter!("scheduler_task_skipped_total", "task" => task, "reason" => reason)
@@ -100,13 +73,7 @@ impl Listener for Meter {
 impl Meter {
     fn added(&self, task: &TaskFacts, next: Option<DateTime<Utc>>, at: DateTime<Utc>) {
         let name = &task.name;
-        let (present, function) = (Some(Arc::clone(name)), Function::of(task));
-        let mut tasks = self.write();
-        let known = tasks.entry(Arc::clone(name)).or_insert_with(|| Known::unknown(name));
-        (known.present, known.function) = (present, function);
-        let running = Arc::clone(&known.running);
-        drop(tasks);
-        running.show(name);
+        show_running(name, &self.roster.added(task));
         set_period(name, task.period);
         set_paused(name, false);
         set_next(name, next);
@@ -122,121 +89,30 @@ impl Meter {
             return;
         }
         let task = run.name();
-        self.begin(task).show(task);
+        show_running(task, &self.roster.begin(task));
         histogram!("scheduler_task_start_delay_seconds", "task" => Arc::clone(task)).record(late);
     }
 
-    fn begin(&self, task: &Arc<str>) -> Arc<Running> {
-        if let Some(known) = self.read().get(task) {
-            known.running.begin();
-            return Arc::clone(&known.running);
-        }
-        let mut tasks = self.write();
-        let known = tasks.entry(Arc::clone(task)).or_insert_with(|| Known::unknown(task));
-        known.running.begin();
-        Arc::clone(&known.running)
-    }
-
-    /// Takes note of the end of a run, and says what function it was of.
-    fn finished(&self, task: &Arc<str>) -> Function {
-        let known = self.read().get(task).cloned();
-        let Some(Known { present, function, running }) = known else {
-            return Function::without_path(task);
+    fn finished(&self, run: &Run, event: &Event) {
+        finished(event);
+        let task = run.name();
+        let function = match self.roster.end(task) {
+            Some((function, running)) => {
+                show_running(task, &running);
+                function
+            }
+            None => Function::without_path(task),
         };
-        running.end();
-        if present.is_none() {
-            forget_if_over(&mut self.write(), task);
-        }
-        running.show(task);
-        function
+        finished_as_in_spring(function, event);
     }
 
     /// Clears what would go on being shown of a task that is no more; what it has done stays true.
     fn ended(&self, task: &Arc<str>) {
-        let mut tasks = self.write();
-        if let Some(known) = tasks.get_mut(task) {
-            // It was removed during a run, and the name is that of another task now.
-            if known.present.as_ref().is_some_and(|present| !Arc::ptr_eq(present, task)) {
-                return;
-            }
-            known.present = None;
+        if self.roster.ended(task) {
+            set_paused(task, false);
+            set_next(task, None);
+            set_period(task, None);
         }
-        forget_if_over(&mut tasks, task);
-        drop(tasks);
-        set_paused(task, false);
-        set_next(task, None);
-        set_period(task, None);
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, HashMap<Arc<str>, Known>> {
-        self.tasks.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, HashMap<Arc<str>, Known>> {
-        self.tasks.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Names are not kept for ever: a program may make them up.
-fn forget_if_over(tasks: &mut HashMap<Arc<str>, Known>, task: &Arc<str>) {
-    let is_over = |known: &Known| known.present.is_none() && known.running.count() == 0;
-    if tasks.get(task).is_some_and(is_over) {
-        tasks.remove(task);
-    }
-}
-
-impl Known {
-    fn unknown(name: &str) -> Self {
-        let (function, running) = (Function::without_path(name), Arc::default());
-        Self { present: None, function, running }
-    }
-}
-
-impl Running {
-    // ORDERING: sequentially consistent, as `show` reads what others have written before it looks again.
-    fn begin(&self) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-
-    fn end(&self) {
-        // A run that began before anybody counted is not below nothing.
-        let less = |count: usize| count.checked_sub(1);
-        let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
-    }
-
-    fn count(&self) -> usize {
-        self.0.load(Ordering::SeqCst)
-    }
-
-    /// Sets the gauge; a recorder that was installed late is right at once, too.
-    ///
-    /// RACE: of two that show at the same time, the last may know less; so each looks again.
-    fn show(&self, task: &Arc<str>) {
-        let gauge = gauge!("scheduler_task_running", "task" => Arc::clone(task));
-        loop {
-            let count = self.count();
-            gauge.set(count as f64);
-            fence(Ordering::SeqCst);
-            if self.count() == count {
-                return;
-            }
-        }
-    }
-}
-
-impl Function {
-    fn of(task: &TaskFacts) -> Self {
-        let path = task.function.as_deref().and_then(|path| path.rsplit_once("::"));
-        match path {
-            Some((namespace, name)) => {
-                Self { name: name.into(), namespace: namespace.replace("::", ".").into() }
-            }
-            None => Self::without_path(task.function.as_deref().unwrap_or(&task.name)),
-        }
-    }
-
-    fn without_path(name: &str) -> Self {
-        Self { name: name.into(), namespace: "ANONYMOUS".into() }
     }
 }
 
@@ -326,6 +202,12 @@ fn finished_as_in_spring(function: Function, event: &Event) {
         "error" => exception,
     )
     .record(took.as_secs_f64());
+}
+
+/// A recorder that was installed late is right at once, too.
+fn show_running(task: &Arc<str>, running: &Running) {
+    let gauge = gauge!("scheduler_task_running", "task" => Arc::clone(task));
+    running.show(|count| gauge.set(count as f64));
 }
 
 fn set_paused(task: &Arc<str>, is_paused: bool) {
@@ -613,7 +495,7 @@ mod tests {
             meter.on_event(&ended(&new));
             assert!(gauge_of_tick(&notes, "next_run_timestamp_seconds").is_nan());
         });
-        assert!(meter.tasks.read().unwrap().is_empty(), "nothing is kept of either: {meter:?}");
+        assert!(meter.roster.is_empty(), "nothing is kept of either: {meter:?}");
     }
 
     #[test]
@@ -632,7 +514,7 @@ mod tests {
         let key =
             format!("{SPRING_EXECUTION}{{{function},exception=none,outcome=SUCCESS,error=none}}");
         assert_eq!(notes.get(&key), [0.012]);
-        assert!(meter.tasks.read().unwrap().is_empty(), "{meter:?}");
+        assert!(meter.roster.is_empty(), "{meter:?}");
     }
 
     #[test]
