@@ -1,6 +1,8 @@
 //! What the scheduler tells over hours, on the virtual clock: nothing that failed is left untold, and events
 //! say when a task runs next.
 
+use std::sync::Arc;
+
 use scheduler::Attribute;
 use scheduler::Event;
 use scheduler::RuleKind;
@@ -111,4 +113,38 @@ fn a_future_is_not_suspected_of_a_suspended_machine() {
     sim.advance(secs(1));
     assert!(sim.event_log().contains("report"), "{}", sim.event_log());
     assert!(sim.messages().iter().all(|text| !text.contains("late")), "{:?}", sim.messages());
+}
+
+/// By the copy of its name that its events share, listeners tell it from the one that was removed.
+#[test]
+fn a_task_that_is_removed_during_a_run_and_added_again_is_another_one() {
+    let mut sim = Sim::at("2026-01-01T00:00:00Z").define("x", Schedule::fixed_rate("1h"), |_| {});
+    sim.takes("x", secs(5));
+    sim.advance(secs(1));
+    let tasks = sim.running_tasks();
+    tasks.remove("x").unwrap();
+    tasks.add("x", Schedule::fixed_rate("1h").initial_delay("10s"), |_| {}).unwrap();
+    sim.advance(secs(60));
+    tasks.remove("x").unwrap();
+    sim.advance(secs(1));
+    let names = sim.events().into_iter().filter_map(|event| match event {
+        Event::TaskAdded { task, .. } => Some(("added", Arc::clone(&task.name))),
+        Event::TaskEnded { task, .. } => Some(("ended", task)),
+        _ => None,
+    });
+    let names: Vec<_> = names.collect();
+    let order: Vec<_> = names.iter().map(|(what, _)| *what).collect();
+    assert_eq!(order, ["added", "added", "ended", "ended"]);
+    let is_same = |a: usize, b: usize| Arc::ptr_eq(&names[a].1, &names[b].1);
+    assert!(is_same(0, 2) && is_same(1, 3) && !is_same(0, 1));
+    let said = sim.messages();
+    let said: Vec<_> = said.iter().filter(|text| text.starts_with("INFO")).collect();
+    let expected = [
+        "INFO  task `x` was added: every 1h, first after 10s",
+        "INFO  a run of task `x` was cancelled after 5s",
+        "INFO  the last run of the task `x` that was removed has ended",
+        "INFO  task `x` finished its first run in 5s; further successes are not reported",
+        "INFO  task `x` was cancelled, and will not run again",
+    ];
+    assert_eq!(said, expected);
 }
