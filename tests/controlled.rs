@@ -2,19 +2,15 @@
 
 use std::sync::Arc;
 use std::sync::Weak;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use chrono::DateTime;
-use chrono::TimeDelta;
 use chrono::Utc;
 use scheduler::Builder;
 use scheduler::ManualClock;
 use scheduler::Run;
 use scheduler::Schedule;
 use scheduler::Scheduler;
-use scheduler::TaskState;
 use scheduler::Tasks;
 use scheduler::engine::Trigger;
 use scheduler::engine::TriggerContext;
@@ -205,45 +201,6 @@ fn settings_may_speak_of_announced_tasks() {
     let import = scheduler.tasks().add("import", Schedule::fixed_rate("1h"), |_| {}).unwrap();
     clock.await_parked(1);
     assert_eq!(&*import.snapshot().facts.rule, "every 2h");
-    scheduler.shutdown().unwrap();
-}
-
-/// Asked for a first fire time by the banner, and then at the start: between the two first tasks and the last.
-#[derive(Debug)]
-struct Between(std::sync::Mutex<std::sync::mpsc::Receiver<()>>, AtomicBool);
-
-impl Trigger for Between {
-    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
-        if self.1.swap(true, Relaxed) {
-            let _ = self.0.lock().unwrap().recv_timeout(Duration::from_secs(60));
-        }
-        Some(context.now() + TimeDelta::hours(1))
-    }
-}
-
-struct Done(std::sync::mpsc::Sender<()>);
-
-#[expect(clippy::needless_pass_by_value, reason = "that is how it is taken")]
-#[scheduled(fixed_rate = "1h")]
-fn cancels_the_last(tasks: Tasks, done: &Done) {
-    tasks.get("last").unwrap().cancel().unwrap();
-    let _ = done.0.send(());
-}
-
-#[test]
-fn a_task_that_another_one_cancels_during_the_start_does_not_make_it_fail() {
-    let (builder, _clock) = builder();
-    let (done, is_done) = std::sync::mpsc::channel();
-    let between = Between(std::sync::Mutex::new(is_done), AtomicBool::new(false));
-    let scheduler = builder
-        .manage(Done(done))
-        .tasks(tasks![cancels_the_last])
-        .task("between", Schedule::on_trigger(between), |_| {})
-        .task("last", Schedule::fixed_rate("1h"), |_| {})
-        .spawn()
-        .expect("a cancelled task is no fault");
-    let last = scheduler.tasks().get("last").unwrap().snapshot();
-    assert_eq!((last.state, last.counters.runs), (TaskState::Cancelled, 0));
     scheduler.shutdown().unwrap();
 }
 
