@@ -2,8 +2,9 @@
 //!
 //! # What this room is for
 //!
-//! [`Builder`] collects what the program says; starting it prepares everything (`prepare`), speaks the
-//! banner, and starts the pools and the conductor of each task (`launch`). [`Scheduler`] is the running thing: it is shut down, or stops when it is dropped.
+//! [`Builder`] collects what the program says; starting it prepares everything (`prepare`), makes the pools and
+//! the conductor of each task, asks triggers of the program's, speaks the banner, and submits the tasks
+//! (`launch`). [`Scheduler`] is the running thing: it is shut down, or stops when it is dropped.
 //!
 //! # What it must never do
 //!
