@@ -126,7 +126,7 @@ fn a_number_at_the_end_has_the_unit_below_that_before_it() {
     refuse("1h30", "30", "`30` has no unit", "write `1h30m`");
     refuse("-(1d 12)", "12", "`12` has no unit", "write `-1d12h`");
     refuse("2 minutes 30", "minutes", "`minutes` is not a unit of time", "write `2m30s`");
-    for text in ["1h90", "1h60", "1ns5", "2w1", "1.5h30", "30", "(5)", "1 30m"] {
+    for text in ["1h90", "1h60", "1ns5", "2w1", "1.5h30", "30", "(5)", "1 30m", "1h30 30"] {
         assert_eq!(intended_period(text), None, "{text}");
     }
 }
@@ -136,6 +136,7 @@ fn a_blank_is_what_is_wrong_where_one_stands() {
     let between = "no blank may stand between a number and its unit";
     refuse("5 s", " ", between, "write `5s`");
     refuse("500  MS", "  ", between, "write `500ms`");
+    refuse("90 m", " ", between, "write `90m`");
     refuse("1h 30 m", " ", between, "write `1h30m`");
     refuse("30 m 1h", " ", between, "remove the blank");
     let around = "no blanks may stand around a duration";
@@ -156,6 +157,7 @@ fn a_fraction_is_written_in_smaller_units() {
         ("1.5h", Some("1h30m")),
         ("0.25 days", Some("6h")),
         (".5w", Some("3d12h")),
+        ("0.500000000h", Some("30m")),
         ("1.0000000000s", None),
         ("0.5ns", None),
         ("1.", None),
