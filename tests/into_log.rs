@@ -1,13 +1,14 @@
 //! Where the program has a logger, the scheduler's own words go there, and nothing to stderr.
 
+#[path = "fixtures/logger.rs"]
+mod logger;
+
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use log::LevelFilter;
-use log::Log;
-use log::Metadata;
-use log::Record;
+use logger::NOTES;
 use scheduler::ManualClock;
 use scheduler::Scheduler;
 use scheduler::scheduled;
@@ -18,24 +19,6 @@ fn tick() -> Result<(), &'static str> {
     let mut runs = RUNS.lock().unwrap();
     *runs += 1;
     if *runs == 2 { Err("no\nluck") } else { Ok(()) }
-}
-
-struct Notes(Mutex<Vec<String>>);
-
-static NOTES: Notes = Notes(Mutex::new(Vec::new()));
-
-impl Log for Notes {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "scheduler"
-    }
-
-    fn log(&self, record: &Record<'_>) {
-        if self.enabled(record.metadata()) {
-            self.0.lock().unwrap().push(format!("{} {}", record.level(), record.args()));
-        }
-    }
-
-    fn flush(&self) {}
 }
 
 #[test]

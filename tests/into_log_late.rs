@@ -1,34 +1,16 @@
 //! A logger that is installed after the scheduler has started is given what it wants from then on.
 
+#[path = "fixtures/logger.rs"]
+mod logger;
+
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use log::LevelFilter;
-use log::Log;
-use log::Metadata;
-use log::Record;
+use logger::NOTES;
 use scheduler::ManualClock;
 use scheduler::Schedule;
 use scheduler::Scheduler;
-
-struct Notes(Mutex<Vec<String>>);
-
-static NOTES: Notes = Notes(Mutex::new(Vec::new()));
-
-impl Log for Notes {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "scheduler"
-    }
-
-    fn log(&self, record: &Record<'_>) {
-        if self.enabled(record.metadata()) {
-            self.0.lock().unwrap().push(format!("{} {}", record.level(), record.args()));
-        }
-    }
-
-    fn flush(&self) {}
-}
 
 #[test]
 fn further_successes_are_logged_once_that_is_said() {

@@ -1,5 +1,8 @@
 //! Stops that are asked for by the scheduler's own tasks, and what is let go of at the end.
 
+#[path = "fixtures/said.rs"]
+mod said;
+
 use std::fmt;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -9,31 +12,15 @@ use std::sync::mpsc::Receiver;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use scheduler::Builder;
+use said::builder;
 use scheduler::Event;
 use scheduler::Run;
 use scheduler::Schedule;
 use scheduler::Scheduler;
 use scheduler::Tasks;
-use scheduler::tasks;
 
 /// Far longer than anything takes here.
 const LIMIT: Duration = Duration::from_secs(60);
-
-type Said = Arc<Mutex<Vec<String>>>;
-
-fn builder() -> (Builder, Said) {
-    let said = Said::default();
-    let heard = Arc::clone(&said);
-    let builder = Scheduler::builder()
-        .tasks(tasks![])
-        .pool_size(2)
-        .zone("UTC")
-        .environment([("PATH", "")])
-        .settings("none.toml", "")
-        .messages(move |text| heard.lock().unwrap().push(text.to_owned()));
-    (builder, said)
-}
 
 /// A body that says that it has begun, and ends when it is told to.
 fn until(begun: mpsc::Sender<()>, end: Receiver<()>) -> impl Fn(&Run) + Send + Sync + 'static {

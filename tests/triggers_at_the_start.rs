@@ -1,5 +1,8 @@
 //! Triggers of the program when the scheduler starts: each is asked once, before anything runs.
 
+#[path = "fixtures/said.rs"]
+mod said;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -9,32 +12,21 @@ use std::sync::atomic::Ordering;
 use chrono::DateTime;
 use chrono::TimeDelta;
 use chrono::Utc;
+use said::Said;
 use scheduler::Builder;
 use scheduler::ManualClock;
 use scheduler::Schedule;
-use scheduler::Scheduler;
 use scheduler::TaskState;
 use scheduler::engine::Trigger;
 use scheduler::engine::TriggerContext;
-use scheduler::tasks;
 
 fn start() -> DateTime<Utc> {
     "2026-03-27T07:59:00Z".parse().unwrap()
 }
 
-type Said = Arc<Mutex<Vec<String>>>;
-
 fn builder() -> (Builder, Said) {
-    let said = Said::default();
-    let heard = Arc::clone(&said);
-    let builder = Scheduler::builder()
-        .tasks(tasks![])
-        .zone("UTC")
-        .environment([("PATH", "")])
-        .settings("none.toml", "")
-        .clock(Arc::new(ManualClock::at(start())))
-        .messages(move |text| heard.lock().unwrap().push(text.to_owned()));
-    (builder, said)
+    let (builder, said) = said::builder();
+    (builder.clock(Arc::new(ManualClock::at(start()))), said)
 }
 
 /// Gives what is left of a list, and then nothing, or panics.

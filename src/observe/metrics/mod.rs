@@ -377,11 +377,7 @@ mod tests {
     fn story() -> Notes {
         let (notes, bus) = (Notes::default(), bus());
         metrics::with_local_recorder(&notes, || {
-            bus.emit(Event::TaskAdded {
-                task: sample::facts("tick"),
-                next: None,
-                at: sample::at(0),
-            });
+            bus.emit(added(&sample::facts("tick"), None));
             bus.emit(Event::SchedulerStarted { at: sample::at(0), tasks: 1 });
             let success = Outcome::Success;
             bus.emit(started(1, 1));
@@ -435,11 +431,7 @@ mod tests {
     fn a_task_is_measured_as_in_spring() {
         let (notes, bus) = (Notes::default(), bus());
         metrics::with_local_recorder(&notes, || {
-            bus.emit(Event::TaskAdded {
-                task: sample::facts("tick"),
-                next: None,
-                at: sample::at(0),
-            });
+            bus.emit(added(&sample::facts("tick"), None));
             let run = || sample::run("tick", 1, 1);
             bus.emit(sample::finished(run(), Outcome::Success, 0, 0));
             bus.emit(sample::finished(run(), sample::error("no").into(), 1, 0));
@@ -574,11 +566,7 @@ mod tests {
     fn the_last_success_is_at_first_the_start() {
         let (notes, bus) = (Notes::default(), bus());
         metrics::with_local_recorder(&notes, || {
-            bus.emit(Event::TaskAdded {
-                task: sample::facts("tick"),
-                next: None,
-                at: sample::at(0),
-            });
+            bus.emit(added(&sample::facts("tick"), None));
             let (task, state) = ("tick".into(), TaskState::Completed);
             bus.emit(Event::TaskEnded { task, state, at: sample::at(1) });
         });
