@@ -173,29 +173,40 @@ impl<'a> Walk<'a> {
         for busy in runs {
             let passed = self.pass(limit.or_earlier(Limit::UpTo(busy.from)))?;
             self.hold(passed, None);
-            if self.overlap == Overlap::QueueOne {
-                // One that comes just as the run ends is the latest, too.
-                let passed = self.pass(limit.or_earlier(Limit::UpTo(busy.to)))?;
-                if self.is_joined && passed.count > 0 {
-                    self.give_way();
-                }
-                if self.is_cut {
-                    self.skip(SkipReason::Overlap, passed, self.walked);
-                    break;
-                }
-                let earlier = Passed { last: passed.last_but_one, ..passed };
-                let earlier = Passed { count: passed.count.saturating_sub(1), ..earlier };
-                self.skip(SkipReason::Overlap, earlier, self.walked.saturating_sub(1));
-                let latest = Passed { count: passed.count.min(1), ..passed };
-                self.hold(latest, Some(*busy));
-            } else {
+            if self.overlap != Overlap::QueueOne {
                 let passed = self.pass(limit.or_earlier(Limit::Before(busy.to)))?;
                 self.skip(SkipReason::Overlap, passed, self.walked);
+            } else if self.is_one_to_follow(busy) {
+                self.queue_one(*busy, limit)?;
             }
         }
         let passed = self.pass(limit)?;
         self.hold(passed, None);
         Ok(self)
+    }
+
+    /// Whether one has come during a run, or what was to follow the run before comes during this one.
+    fn is_one_to_follow(&self, busy: &Busy) -> bool {
+        let is_joined = self.is_joined && self.held.is_some_and(|held| held.follows.is_some());
+        is_joined || self.next.is_some_and(|next| busy.contains(next.due))
+    }
+
+    /// Holds the latest that has come during a run: one that comes just as the run ends is it, too.
+    fn queue_one(&mut self, busy: Busy, limit: Limit) -> Result<(), Failure> {
+        let passed = self.pass(limit.or_earlier(Limit::UpTo(busy.to)))?;
+        if self.is_joined && passed.count > 0 {
+            self.give_way();
+        }
+        if self.is_cut {
+            self.skip(SkipReason::Overlap, passed, self.walked);
+            return Ok(());
+        }
+        let earlier = Passed { last: passed.last_but_one, ..passed };
+        let earlier = Passed { count: passed.count.saturating_sub(1), ..earlier };
+        self.skip(SkipReason::Overlap, earlier, self.walked.saturating_sub(1));
+        let latest = Passed { count: passed.count.min(1), ..passed };
+        self.hold(latest, Some(busy));
+        Ok(())
     }
 
     /// Whether the walk has to be gone on with: what is the latest as yet is not.
