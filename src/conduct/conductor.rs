@@ -208,17 +208,9 @@ impl Conductor {
     /// Ends a pause whose time is over; says whether there was one.
     pub(super) fn lift_pause(&self, state: &mut State, tale: &mut Tale, now: Now) -> bool {
         let Some(at) = state.wishes.lift_pause(now) else { return false };
-        self.tell_resumed(state, tale, now);
+        tale.resume(Outlook::of(self, state, now));
         state.pass_over_beside(Passing::Resumed(at), tale, now);
         true
-    }
-
-    /// Tells that the task goes on, and when it starts next: the look ahead asks nobody, so it may be
-    /// taken under the lock.
-    pub(super) fn tell_resumed(&self, state: &State, tale: &mut Tale, now: Now) {
-        let next = Outlook::of(self, state, now).next(now).map(WallTime::to_utc);
-        let (task, at) = (Arc::clone(&self.name), now.wall.to_utc());
-        tale.tell(Event::Resumed { task, next, at });
     }
 
     /// Drops what may be the user's; a panic of its destructor is told of. Not to be called under the lock.

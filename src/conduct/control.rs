@@ -227,7 +227,7 @@ impl Control {
                 return Err(ControlError::not_paused(&self.conductor.name));
             }
             state.wishes.resume(now);
-            self.conductor.tell_resumed(&state, &mut tale, now);
+            tale.resume(Outlook::of(&self.conductor, &state, now));
             state.pass_over_beside(Passing::Resumed(now), &mut tale, now);
         }
         let handles = state.handles();

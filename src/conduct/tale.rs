@@ -29,7 +29,7 @@ pub(super) struct Tale(Option<Box<Left>>);
 /// Events in their order, and what is to be dropped.
 #[derive(Default)]
 struct Left {
-    events: Vec<Event>,
+    told: Vec<Told>,
     /// Told before the end of the task, which it may lead to, with the next start.
     finished: Option<Finished>,
     ended: Option<TaskState>,
@@ -40,6 +40,12 @@ struct Left {
     dropped_rules: Vec<(Option<Box<Judge>>, Rule)>,
     /// Runs beside that do not begin any more; their engine's tasks may wait still.
     dropped_beside: Vec<Beside>,
+}
+
+enum Told {
+    Event(Event),
+    /// That the task goes on, with its next start: to look ahead may take long.
+    Resumed(Box<Outlook>),
 }
 
 struct Finished {
@@ -55,7 +61,12 @@ impl Tale {
     }
 
     pub(super) fn tell(&mut self, event: Event) {
-        self.left().events.push(event);
+        self.left().told.push(Told::Event(event));
+    }
+
+    /// Tells that the task goes on.
+    pub(super) fn resume(&mut self, outlook: Outlook) {
+        self.left().told.push(Told::Resumed(Box::new(outlook)));
     }
 
     pub(super) fn finish(&mut self, run: Run, outcome: Outcome, took: Duration, streak: u64) {
@@ -136,11 +147,18 @@ impl Left {
             let next = next.and_then(|outlook| outlook.next(now)).map(WallTime::to_utc);
             bus.emit(Event::RunFinished { run, outcome, took, next, streak, at });
         }
-        for event in self.events {
-            bus.emit(event);
+        let task = || Arc::clone(&conductor.name);
+        for told in self.told {
+            bus.emit(match told {
+                Told::Event(event) => event,
+                Told::Resumed(outlook) => {
+                    let next = outlook.next(now).map(WallTime::to_utc);
+                    Event::Resumed { task: task(), next, at }
+                }
+            });
         }
         if let Some(state) = self.ended {
-            bus.emit(Event::TaskEnded { task: Arc::clone(&conductor.name), state, at });
+            bus.emit(Event::TaskEnded { task: task(), state, at });
         }
         for rule in self.dropped_rules {
             conductor.let_go(rule, now);

@@ -93,7 +93,9 @@ fn of_the_engine(event: &Event) -> Option<(&'static str, Arc<str>, DateTime<Utc>
     let (kind, whose, at, message) = match event {
         Event::WorkerRefused { pool, reason, at } => {
             let text = format!("pool `{pool}` could not start a thread: {reason}");
-            let message = Message::warn(text).note("it goes on with the threads it has");
+            let message = Message::warn(text).note(
+                "it goes on with the threads it has, and asks again when a task is submitted",
+            );
             ("refused", Arc::clone(pool), at, message)
         }
         Event::DropPanicked { task, failure, at } => {

@@ -142,7 +142,7 @@ fn trouble_of_the_engine_is_told() {
     desk.says(
         "
 WARN  pool `io` could not start a thread: Resource temporarily unavailable
-      it goes on with the threads it has
+      it goes on with the threads it has, and asks again when a task is submitted
 ERROR a destructor of task `tick` panicked: cannot close; the scheduler goes on
 ERROR a listener panicked: no; the scheduler goes on
       at src/reports.rs:42:18
