@@ -63,6 +63,8 @@ enum Kind {
 pub struct StopError {
     why: NotEnded,
     running: Vec<String>,
+    /// The same in backticks.
+    shown: String,
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -86,31 +88,32 @@ impl StopError {
         self.why == NotEnded::Inside
     }
 
-    pub(crate) fn new(limit: String, running: Vec<String>) -> Self {
-        Self { why: NotEnded::Within(limit), running }
+    /// The names of the tasks, and how they are shown.
+    pub(crate) fn new(limit: String, (running, shown): (Vec<String>, String)) -> Self {
+        Self { why: NotEnded::Within(limit), running, shown }
     }
 
-    pub(crate) fn inside_task(running: String) -> Self {
-        Self { why: NotEnded::Inside, running: vec![running] }
+    pub(crate) fn inside_task((running, shown): (Vec<String>, String)) -> Self {
+        Self { why: NotEnded::Inside, running, shown }
     }
 }
 
 impl fmt::Display for StopError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tasks = &self.shown;
         match &self.why {
             NotEnded::Within(limit) => write!(f, "stopped after waiting {limit}: ")?,
             NotEnded::Inside => {
-                let task = self.running.join(", ");
                 return write!(
                     f,
-                    "the scheduler stops, and its task {task}, which has asked for that, cannot wait for it\n  \
+                    "the scheduler stops, and its task {tasks}, which has asked for that, cannot wait for it\n  \
                      help: shut it down in main, or on a thread that is none of its own"
                 );
             }
         }
         match self.running.len() {
-            1 => write!(f, "1 task had not ended: {}", self.running[0]),
-            count => write!(f, "{count} tasks had not ended: {}", self.running.join(", ")),
+            1 => write!(f, "1 task had not ended: {tasks}"),
+            count => write!(f, "{count} tasks had not ended: {tasks}"),
         }
     }
 }

@@ -57,7 +57,7 @@ fn a_task_that_shuts_its_scheduler_down_is_told_so_and_the_others_end_by_themsel
         ends_it.run_now().unwrap();
         let error = told.recv_timeout(LIMIT).unwrap();
         assert!(error.is_inside_task(), "{error}");
-        assert_eq!(error.running(), ["`ends it`"]);
+        assert_eq!(error.running(), ["ends it"]);
         assert!(error.to_string().contains("shut it down in main"), "{error}");
         end.send(()).unwrap();
         let outcomes: Vec<_> = heard

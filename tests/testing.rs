@@ -356,7 +356,10 @@ fn a_shutdown_waits_for_runs_by_virtual_time() {
     sim.takes("work", minutes(5));
     sim.advance(secs(5));
     let error = sim.shutdown().expect_err("it takes too long");
-    assert!(error.to_string().contains("work"), "{error}");
+    assert_eq!(error.running(), ["work"]);
+    assert!(error.to_string().ends_with("1 task had not ended: `work`"), "{error}");
+    let asked = |event: &Event| matches!(event, Event::StopAsked { why: StopReason::Shutdown, .. });
+    assert!(sim.events().iter().any(asked), "{}", sim.event_log());
 }
 
 #[test]
@@ -367,7 +370,7 @@ fn a_shutdown_waits_for_the_run_of_a_removed_task_and_names_it() {
     sim.running_tasks().remove("work").unwrap();
     assert!(sim.running_tasks().list().is_empty());
     let error = sim.shutdown().expect_err("it takes too long");
-    assert_eq!(error.running(), ["`work`"]);
+    assert_eq!(error.running(), ["work"]);
 }
 
 #[test]

@@ -21,6 +21,7 @@ use super::judge::Judge;
 use super::outlook::Outlook;
 use super::policy::Overlap;
 use super::rule::Rule;
+use super::state::Course;
 use super::state::Pause;
 use super::state::State;
 use super::tale::Tale;
@@ -293,6 +294,18 @@ impl Control {
         }
         self.stop_runs(state);
         Ok(())
+    }
+
+    /// Tells of the runs in progress that the end of their pool asks to stop.
+    pub(crate) fn tell_shutdown(&self) {
+        let (state, at) = (self.conductor.lock(), self.now().wall.to_utc());
+        let is_unasked = |it: &&Course| it.again_at.is_none() && it.run.stop_cause().is_none();
+        let courses = state.courses().filter(is_unasked);
+        let runs: Vec<Run> = courses.map(|course| course.run.clone()).collect();
+        drop(state);
+        for run in runs {
+            self.conductor.bus.emit(Event::StopAsked { run, why: StopReason::Shutdown, at });
+        }
     }
 
     fn stop_runs(&self, mut state: Guard<'_>) {

@@ -247,7 +247,7 @@ pub enum StopReason {
     Timeout,
     /// Somebody cancelled it.
     Cancelled,
-    /// The scheduler stops, and has waited for it long enough.
+    /// The scheduler stops, and waits for it no longer.
     Shutdown,
 }
 

@@ -145,7 +145,7 @@ pub enum TaskState {
     Paused,
     /// It has no further fire time.
     Completed,
-    /// A run failed, and `on_error = "stop"` ended it.
+    /// A run failed, and `on_error = "stop"` ended it; or its trigger failed.
     Failed,
     /// It was cancelled.
     Cancelled,

@@ -41,6 +41,7 @@ use attempt::Attempt;
 pub(crate) use attempt::Facts;
 pub(crate) use attempt::Place;
 pub(crate) use attempt::Start;
+pub(crate) use notes::shortened;
 pub use shutdown::Shutdown;
 pub(crate) use stop::StopCause;
 pub use stop::Stopped;

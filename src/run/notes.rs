@@ -12,6 +12,15 @@ const NOTES_MAX: usize = 16;
 /// How many bytes of a note are kept.
 const NOTE_BYTES_MAX: usize = 1_024;
 
+/// What is kept of a note.
+pub(crate) fn shortened(text: &str) -> &str {
+    let mut end = text.len().min(NOTE_BYTES_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
 /// The notes of a run; nearly all runs have none.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
@@ -21,14 +30,10 @@ pub(super) struct Notes {
 
 impl Notes {
     pub(super) fn add(&self, text: &str) {
-        let mut end = text.len().min(NOTE_BYTES_MAX);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
         let kept = self.kept.get_or_init(Mutex::default);
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < NOTES_MAX {
-            kept.push(text[..end].into());
+            kept.push(shortened(text).into());
         }
     }
 

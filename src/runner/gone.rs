@@ -33,8 +33,15 @@ impl Gone {
 
     /// Those that somebody keeps still: their runs may be in progress.
     pub(super) fn leaving(&self) -> Vec<TaskSnapshot> {
-        let leaving: Vec<_> = self.lock().iter().filter_map(Control::upgrade).collect();
-        leaving.iter().map(Control::snapshot).collect()
+        self.kept().iter().map(Control::snapshot).collect()
+    }
+
+    pub(super) fn tell_shutdown(&self) {
+        self.kept().iter().for_each(Control::tell_shutdown);
+    }
+
+    fn kept(&self) -> Vec<Control> {
+        self.lock().iter().filter_map(Control::upgrade).collect()
     }
 
     pub(super) fn totals(&self) -> Totals {

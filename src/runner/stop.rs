@@ -22,7 +22,6 @@ use crate::observe::catch;
 use crate::run::Run;
 use crate::run::Shutdown;
 use crate::speech::NotStopped;
-use crate::speech::StillRunning;
 use crate::speech::StillWaiting;
 use crate::speech::Stopped;
 use crate::speech::Stopping;
@@ -81,7 +80,7 @@ impl Scheduler {
     /// A run does not wait for itself: it is told so, and the stop goes on without it.
     fn stop_behind(self, run: &Run, hint: &'static str) -> StopError {
         drop(self.stop_elsewhere(hint));
-        StopError::inside_task(in_backticks(run.task_name()))
+        StopError::inside_task(shown([run.task_name()]))
     }
 
     /// Stops on another thread, or here if there is none to be had.
@@ -96,8 +95,7 @@ impl Scheduler {
             let Some(scheduler) = take(&from) else { return };
             let limit = scheduler.running.limit;
             let stopped = catch(|| scheduler.drain(hint));
-            given
-                .give(stopped.unwrap_or_else(|_| Err(StopError::new(duration(limit), Vec::new()))));
+            given.give(stopped.unwrap_or_else(|_| Err(StopError::new(duration(limit), shown([])))));
         });
         if spawned.is_err()
             && let Some(scheduler) = take(&place)
@@ -161,7 +159,7 @@ impl Running {
     /// Asks the runs in progress to stop; it is no error if there are none.
     fn stop_runs(&self) -> Result<(), StopError> {
         let late = self.tasks.running(self.clock.wall());
-        self.pools.shutdown_now();
+        self.end_runs();
         let _ = self.await_end(GRACE);
         let left = self.tasks.running(self.clock.wall());
         if !left.is_empty() {
@@ -171,7 +169,13 @@ impl Running {
             // The threads had not ended yet, but all runs had.
             return Ok(());
         }
-        Err(StopError::new(duration(self.limit), names(&late)))
+        Err(StopError::new(duration(self.limit), shown(late.iter().map(|each| &*each.task))))
+    }
+
+    /// Asks the runs in progress to stop, and says so.
+    fn end_runs(&self) {
+        self.tasks.tell_shutdown();
+        self.pools.shutdown_now();
     }
 
     fn await_end(&self, limit: Duration) -> bool {
@@ -190,12 +194,11 @@ impl Running {
     }
 }
 
-fn names(running: &[StillRunning]) -> Vec<String> {
-    running.iter().map(|each| in_backticks(&each.task)).collect()
-}
-
-fn in_backticks(task: &str) -> String {
-    format!("`{}`", on_one_line(task))
+/// Names of tasks, and how an error shows them.
+fn shown<'a>(tasks: impl IntoIterator<Item = &'a str>) -> (Vec<String>, String) {
+    let names: Vec<String> = tasks.into_iter().map(str::to_owned).collect();
+    let shown: Vec<String> = names.iter().map(|name| format!("`{}`", on_one_line(name))).collect();
+    (names, shown.join(", "))
 }
 
 impl Drop for Scheduler {
@@ -206,7 +209,7 @@ impl Drop for Scheduler {
         if !self.is_stopped {
             let has_run = !is_idle || tasks.totals().runs > 0;
             running.begin_stop(now);
-            running.pools.shutdown_now();
+            running.end_runs();
             if !has_run && !tasks.controls().is_empty() {
                 running.voice.say(&dropped_too_early());
             }

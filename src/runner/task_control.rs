@@ -11,6 +11,7 @@ use crate::conduct::Control;
 use crate::conduct::ControlError;
 use crate::conduct::Until;
 use crate::observe::TaskSnapshot;
+use crate::run::shortened;
 use crate::schedule::Schedule;
 
 /// One task of a running scheduler, to be looked at and controlled: see
@@ -229,10 +230,12 @@ impl Pause {
         Self::default()
     }
 
-    /// Why, and by whom.
+    /// Why, and by whom; at most 1,024 bytes of it are kept.
     #[must_use]
     pub fn note(self, note: impl Into<String>) -> Self {
-        Self { note: Some(note.into()), ..self }
+        let mut note = note.into();
+        note.truncate(shortened(&note).len());
+        Self { note: Some(note), ..self }
     }
 
     /// Until when; then the task goes on by itself.

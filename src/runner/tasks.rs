@@ -351,6 +351,13 @@ impl Tasks {
         running.collect()
     }
 
+    /// Tells of the runs in progress that are asked to stop with their pools, those of removed tasks included.
+    pub(super) fn tell_shutdown(&self) {
+        let controls = self.controls().clone();
+        controls.iter().for_each(Control::tell_shutdown);
+        self.board.gone.tell_shutdown();
+    }
+
     /// What all runs so far came to, those of removed tasks included.
     pub(super) fn totals(&self) -> Totals {
         let gone = self.board.gone.totals();

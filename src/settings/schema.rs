@@ -54,7 +54,7 @@ pub(super) fn example(attribute: Attribute) -> &'static str {
     match attribute {
         Attribute::Cron => "0 0 9 * * *",
         Attribute::Zone => ZONE.example,
-        Attribute::TimeUnit => "s",
+        Attribute::TimeUnit => "seconds",
         Attribute::Scheduler => "io",
         Attribute::Enabled => "true",
         Attribute::Overlap | Attribute::Misfire | Attribute::DstGap => "skip",

@@ -7,7 +7,6 @@ use super::words::duration;
 use super::words::instant;
 use crate::observe::Event;
 use crate::observe::RuleKind;
-use crate::observe::StopReason;
 use crate::observe::TaskState;
 
 /// What is said of an event of this kind, if anything; `zone` is that of its task.
@@ -26,16 +25,19 @@ pub(super) fn words(event: &Event, zone: Zone) -> Option<Message> {
             let next = next.map_or_else(|| "never".to_owned(), |next| instant(next, zone));
             Some(Message::info(format!("task `{task}` now runs {rule}; next run: {next}")))
         }
-        Event::StopAsked { run, why: StopReason::Timeout, .. } => {
-            let task = run.task_name();
-            Some(
-                Message::warn(format!("task `{task}` runs longer than its `timeout`"))
-                    .note("it was asked to stop, and holds its thread until it does")
-                    .note("help: let it ask `run.is_cancelled()` now and then"),
-            )
-        }
         _ => None,
     }
+}
+
+/// What is said of a run whose time is over: a future is dropped, and a function can only be asked.
+pub(super) fn too_long(task: &str, is_async: bool) -> Message {
+    let words = Message::warn(format!("task `{task}` runs longer than its `timeout`"));
+    if is_async {
+        return words.note("it is dropped where it awaits; a part that does not holds its thread");
+    }
+    words
+        .note("it was asked to stop, and holds its thread until it does")
+        .note("help: let it ask `run.is_cancelled()` now and then")
 }
 
 /// What is said of the end of a task, if anything; its trigger may be why it has failed.

@@ -27,6 +27,7 @@ use super::words::duration;
 use crate::observe::Event;
 use crate::observe::Listener;
 use crate::observe::Outcome;
+use crate::observe::StopReason;
 use crate::observe::TaskFacts;
 use crate::observe::TaskState;
 use crate::run::Run;
@@ -176,6 +177,11 @@ impl Desk {
             Event::Rescheduled { task, facts, .. } => {
                 self.with_card(task, |card| card.facts = Some(Arc::clone(facts)));
                 return control::words(event, facts.zone);
+            }
+            Event::StopAsked { run, why: StopReason::Timeout, .. } => {
+                let facts = self.tasks.get(run.task_name()).and_then(|card| card.facts.as_ref());
+                let is_async = facts.is_some_and(|facts| facts.is_async);
+                return Some(control::too_long(run.task_name(), is_async));
             }
             Event::Paused { task, .. } | Event::Skipped { task, .. } => {
                 let zone = self.zone(task);

@@ -129,6 +129,21 @@ INFO  task `tock` was added: every 1s",
 }
 
 #[test]
+fn a_future_that_takes_too_long_is_not_to_ask() {
+    let desk = Desk::new("tick");
+    let task = Arc::new(TaskFacts { is_async: true, ..TaskFacts::clone(&facts("fetch")) });
+    desk.tell(Event::TaskAdded { task, next: None, at: at(0) });
+    let why = StopReason::Timeout;
+    desk.tell(Event::StopAsked { run: run("fetch", 1, 1), why, at: at(0) });
+    desk.says(
+        "
+INFO  task `fetch` was added: every 1s
+WARN  task `fetch` runs longer than its `timeout`
+      it is dropped where it awaits; a part that does not holds its thread",
+    );
+}
+
+#[test]
 fn trouble_of_the_engine_is_told() {
     let desk = Desk::new("tick");
     let (task, pool): (Arc<str>, Arc<str>) = (desk.task(), "io".into());
