@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The engine against its reference model: 10⁶ seeds, or `ci/simulation.sh 100000000` (the deep tier). A failing
+# The engine against its reference model: 10⁶ seeds, or `ci/simulation.sh 10000000` (the deep tier). A failing
 # seed prints the command that replays it.
 set -euo pipefail
 cd "$(dirname "$0")/.."

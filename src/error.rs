@@ -5,7 +5,8 @@ use std::fmt;
 /// Why [`start`](crate::start) or [`spawn`](crate::Builder::spawn) failed, or a task could not be
 /// [added](crate::Tasks::add).
 ///
-/// Everything that is wrong is in one error, and nothing has run. `Debug` shows the same text as
+/// Everything that is wrong with tasks and settings is in one error, and nothing has run then; a settings file that
+/// cannot be read is told of alone. See [`is_not_drained`](Self::is_not_drained) for an error after the runs. `Debug` shows the same text as
 /// `Display`, so that `fn main() -> Result<(), scheduler::StartError>` prints it for people.
 ///
 /// ```rust,standalone_crate

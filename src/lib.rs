@@ -32,7 +32,7 @@
 //! | feature | what comes with it |
 //! |---|---|
 //! | `tokio` | tasks run in the context of a Tokio runtime, so that its timers, sockets and `spawn` work in them: the one that is there, or, as soon as a task is async, a small one of the scheduler's own |
-//! | `tracing` | a span for each run with OpenTelemetry's names; where a subscriber is installed, the scheduler's words are events at target `scheduler` |
+//! | `tracing` | a span for each attempt of a run with OpenTelemetry's names; where a subscriber is installed, the scheduler's words are events at target `scheduler` |
 //! | `log` | where a logger is installed, the scheduler's words are records at target `scheduler` |
 //! | `metrics` | counters, histograms and gauges for each task through the `metrics` facade, in native names and as Spring's `tasks.scheduled.execution` |
 //! | `testing` | for `[dev-dependencies]`: tests of schedules and whole simulations on a virtual clock, in `testing` |

@@ -53,7 +53,7 @@
 //! | retry | the scheduler stops | there is no further attempt; the run ends as its last one did |
 //! | timeout | async | its future is dropped where it awaits; outcome `Timeout` |
 //! | timeout | plain function | it is asked to stop; when it returns its outcome is `Timeout`, whatever it returned |
-//! | `on_error = "stop"` | runs beside (`allow`) | no further run starts; those in progress finish |
+//! | `on_error = "stop"` | runs beside (`allow`) | no further run or attempt starts; attempts in progress finish |
 //! | cancel run | a wait between attempts | the run is over at once; outcome `Cancelled` |
 //! | cancel run | a task | goes on with its next fire time |
 //! | cancel | a run in progress | it is asked to stop as by cancel run; the task ends with it |

@@ -19,7 +19,7 @@ use super::timetable::wall_of;
 /// How many fire times of a cron expression are gone through one by one, and so counted exactly.
 const CALENDAR_WALK_MAX: u64 = 10_000;
 
-/// How many answers of a trigger of the user's are gone through at once.
+/// Half of how many answers of a trigger of the user's are gone through at once.
 const TRIGGER_WALK_MAX: u64 = 1_000;
 
 /// Up to when fire times are gone through.

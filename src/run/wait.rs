@@ -8,8 +8,7 @@ use super::Stopped;
 
 impl Run {
     /// Blocks the calling thread for this long on the scheduler's clock, or until the run is asked to
-    /// stop. In a simulation it is the virtual clock, and the thread of the simulation: give a task
-    /// that shall take virtual time an async body and [`sleep_async`](Self::sleep_async).
+    /// stop. In a simulation virtual time goes on for this run alone, which lasts longer by that.
     ///
     /// ```standalone_crate
     /// use scheduler::{Run, Stopped, scheduled};

@@ -1,6 +1,6 @@
 //! What surrounds each step of a task: the context of a Tokio runtime, with the feature `tokio`.
 //!
-//! This is the only file that knows the crate.
+//! Beside the builder, which is handed a runtime, and the testing kit, this is the only file that knows the crate.
 
 #[cfg(feature = "tokio")]
 pub(crate) use enabled::Context;

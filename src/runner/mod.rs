@@ -18,6 +18,7 @@
 
 mod builder;
 mod context;
+mod departure;
 mod fallbacks;
 mod gone;
 mod impatience;

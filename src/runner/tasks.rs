@@ -6,8 +6,6 @@ use std::sync::Arc;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_expr::Attribute;
 
@@ -29,7 +27,6 @@ use crate::inject::Extract;
 use crate::inject::TaskOutput;
 use crate::inject::Wiring;
 use crate::observe::TaskSnapshot;
-use crate::observe::Totals;
 use crate::registrar::Definition;
 use crate::registrar::Judged;
 use crate::registrar::Planned;
@@ -37,7 +34,6 @@ use crate::run::Run;
 use crate::schedule::Schedule;
 use crate::settings::TaskWords;
 use crate::settings::names::Names;
-use crate::speech::StillRunning;
 
 /// The tasks of a running scheduler, to be looked at and controlled while it runs.
 ///
@@ -60,16 +56,16 @@ use crate::speech::StillRunning;
 /// ```
 #[derive(Clone)]
 pub struct Tasks {
-    board: Arc<Board>,
+    pub(super) board: Arc<Board>,
 }
 
 #[derive(Default)]
-struct Board {
+pub(super) struct Board {
     /// In the order in which they were added.
     controls: Mutex<Vec<Control>>,
-    gone: Gone,
+    pub(super) gone: Gone,
     /// Present from the start of the scheduler to its end.
-    launcher: Mutex<Option<Arc<Launcher>>>,
+    pub(super) launcher: Mutex<Option<Arc<Launcher>>>,
 }
 
 /// A task that is kept, and still to be submitted.
@@ -338,39 +334,6 @@ impl Tasks {
         }
         controls.push(control);
         Ok(())
-    }
-
-    /// The runs in progress, those of removed tasks included.
-    pub(super) fn running(&self, now: DateTime<Utc>) -> Vec<StillRunning> {
-        let tasks = self.list().into_iter().chain(self.board.gone.leaving());
-        let running = tasks.filter_map(|task| {
-            let since = task.running_since?;
-            let running_for = (now - since).to_std().unwrap_or_default();
-            Some(StillRunning { task: task.name().to_owned(), running_for })
-        });
-        running.collect()
-    }
-
-    /// Tells of the runs in progress that are asked to stop with their pools, those of removed tasks included.
-    pub(super) fn tell_shutdown(&self) {
-        let controls = self.controls().clone();
-        controls.iter().for_each(Control::tell_shutdown);
-        self.board.gone.tell_shutdown();
-    }
-
-    /// What all runs so far came to, those of removed tasks included.
-    pub(super) fn totals(&self) -> Totals {
-        let gone = self.board.gone.totals();
-        self.list().iter().fold(gone, |totals, task| totals.and(Totals::from(&task.counters)))
-    }
-
-    /// Lets go of all tasks: those that keep an end of them would keep themselves, and their values,
-    /// for ever.
-    pub(super) fn forget_all(&self) {
-        let controls = std::mem::take(&mut *self.controls());
-        controls.into_iter().for_each(Control::let_go);
-        let launcher = self.board.launcher.lock().unwrap_or_else(PoisonError::into_inner).take();
-        drop(launcher);
     }
 
     pub(super) fn controls(&self) -> MutexGuard<'_, Vec<Control>> {

@@ -50,7 +50,8 @@ pub fn check_wiring(builder: Builder) -> Result<(), StartError> {
 }
 
 /// All tasks as a text for a snapshot test: pool, rule, policies that are not the default, and the next
-/// five fire times of a scheduler that starts at an instant, without jitter.
+/// five fire times of a scheduler that starts at an instant, without jitter. `dst_gap` and `dst_overlap` show in the
+/// fire times only.
 ///
 /// What is read, and what not, is said at [`check_wiring`].
 ///

@@ -36,7 +36,8 @@ impl RunState {
 
 /// Which waiting tasks still run after [`shutdown`](crate::ScheduledThreadPool::shutdown).
 ///
-/// A task that is due already runs in any case, and a run in progress goes on to its end.
+/// A one-shot that is due already runs in any case, a recurring task only where recurring ones go on; and a run in
+/// progress goes on to its end.
 ///
 /// ```
 /// use scheduler_core::{ScheduledThreadPool, ShutdownPolicy};
