@@ -6,8 +6,9 @@ use std::fmt;
 /// [added](crate::Tasks::add).
 ///
 /// Everything that is wrong with tasks and settings is in one error, and nothing has run then; a settings file that
-/// cannot be read is told of alone. See [`is_not_drained`](Self::is_not_drained) for an error after the runs. `Debug` shows the same text as
-/// `Display`, so that `fn main() -> Result<(), scheduler::StartError>` prints it for people.
+/// cannot be read is told of alone. See [`is_not_drained`](Self::is_not_drained) for an error after the runs.
+/// `Debug` shows the same text as `Display`, so that `fn main() -> Result<(), scheduler::StartError>` prints it for
+/// people.
 ///
 /// ```rust,standalone_crate
 /// use scheduler::{Schedule, Scheduler};

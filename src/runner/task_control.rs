@@ -252,3 +252,20 @@ impl Pause {
         self.until
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_note_as_many_whole_characters_are_kept_as_have_room() {
+        let kept = |text: String| Pause::new().note(text).note_text().map(str::to_owned);
+        assert_eq!(kept("ü".repeat(600)), Some("ü".repeat(512)));
+        assert_eq!(kept("ü".repeat(600) + "!"), Some("ü".repeat(512)));
+        assert_eq!(
+            kept("!".to_owned() + &"ü".repeat(600)),
+            Some("!".to_owned() + &"ü".repeat(511))
+        );
+        assert_eq!(kept("brief".to_owned()), Some("brief".to_owned()));
+    }
+}
