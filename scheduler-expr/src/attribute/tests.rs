@@ -106,6 +106,9 @@ fn a_unit_is_missed_only_where_one_helps() {
             assert!(!told.contains("add `time_unit") && !told.contains("ms\"`"), "{told}");
         }
     }
+    // It has a unit, if none that is known.
+    let told = told("5 mins", minutes);
+    assert!(!told.contains("stand alone"), "{told}");
 }
 
 #[test]
