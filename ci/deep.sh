@@ -28,10 +28,12 @@ needs() {
   eval "$test" >/dev/null 2>&1 || { echo "SKIPPED: no $*"; exit 3; }
 }
 
-# Runs tests that are named; there has to be one of that name.
+# Runs tests that are named; there has to be one of that name. Other steps may run at the same time.
 named_tests() {
-  cargo test --release "$@" 2>&1 | tee target/named-tests.log
-  grep -Eq '^running [1-9]' target/named-tests.log || { echo "no test of this name: $*" >&2; return 1; }
+  local log="target/named-tests.$$.log"
+  mkdir -p target
+  cargo test --release "$@" 2>&1 | tee "$log"
+  grep -Eq '^running [1-9]' "$log" || { echo "no test of this name: $*" >&2; return 1; }
 }
 
 # Every interleaving of the small models, as far as the time of each reaches.
@@ -129,6 +131,8 @@ step_asan() {
 step_tsan() {
   sanitize tsan -Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer --cfg=tsan
   export TSAN_OPTIONS="suppressions=$PWD/ci/tsan.supp"
+  # The backtraces of two panics at a time: what they share is behind a lock of the standard library's, which is not seen.
+  export RUST_BACKTRACE=0
   # The lock of what the test runner captures is not seen.
   engine_tests --nocapture
   facade_tests --lib -- --nocapture
