@@ -95,6 +95,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_proposed_is_taken() {
+        for attribute in Attribute::ALL {
+            let checked = attribute.check(example(*attribute), None);
+            assert!(checked.is_ok(), "{attribute}: {checked:?}");
+        }
+    }
+
+    #[test]
     fn keys_of_ours_are_known_by_their_first_part() {
         for part in ["zone", "pool", "pools", "tasks", "shutdown", "thread_name_prefix"] {
             assert!(is_ours(part), "{part}");
