@@ -2,7 +2,7 @@
 //!
 //! Input: operations of ten bytes each: what, how often, and a number that is a due time or a choice.
 
-use scheduler_core::queue::probe::Probe;
+use scheduler_core::probe::Probe;
 
 /// More operations than this from one input take too long.
 const OPERATIONS_MAX: u64 = 20_000;

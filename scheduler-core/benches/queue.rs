@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 
 use divan::Bencher;
 use divan::black_box;
-use scheduler_core::queue::probe::Probe;
+use scheduler_core::probe::Probe;
 
 fn main() {
     divan::main();

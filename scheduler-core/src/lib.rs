@@ -35,11 +35,7 @@
 pub mod error;
 pub mod observe;
 pub mod pool;
-#[cfg(not(feature = "bench"))]
 mod queue;
-#[cfg(feature = "bench")]
-#[doc(hidden)]
-pub mod queue;
 mod sync;
 pub mod task;
 pub mod time;
@@ -67,6 +63,9 @@ pub use pool::UnstartedTask;
 pub use pool::VirtualCrew;
 pub use pool::VirtualRun;
 pub use pool::WorkerThread;
+#[cfg(feature = "bench")]
+#[doc(hidden)]
+pub use queue::probe;
 pub use task::Asked;
 pub use task::Body;
 pub use task::Occasion;
