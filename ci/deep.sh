@@ -179,49 +179,11 @@ facade_tests() {
   cargo test -p scheduler --features testing --no-fail-fast "$@" --skip conduct::tests::simulation
 }
 
-# Whether the tests notice when the code is changed, as far as is asked of each room. DEEP_MUTANTS names the rooms, DEEP_SHARD takes a part of
-# each, such as 0/8. What is left alone, and why, is in `.cargo/mutants.toml`.
+# Whether the tests notice when the code is changed: a sample, another one each day.
 step_mutants() {
   needs "cargo mutants --version" "cargo-mutants: cargo install --locked cargo-mutants@27.1.0"
-  local room result code=0
-  for room in ${DEEP_MUTANTS:-$(size "expr trigger time queue task pool rest" expr)}; do
-    printf -- '-- %s\n' "$room"
-    # 2 says that some were missed, 3 that some never ended: how many it may be is judged by the score.
-    result=0
-    mutants_of "$room" || result=$?
-    [[ "$result" == [023] ]] && has_score "$room" || code=1
-  done
-  return "$code"
-}
-
-# Whether enough of a room's mutants were noticed, those that never end included. Of a few it is only told.
-has_score() {
-  local out="target/mutants/$1/mutants.out" least=85 noticed missed
-  case "$1" in expr | trigger | queue) least=95 ;; esac
-  noticed="$(cat "$out/caught.txt" "$out/timeout.txt" | wc -l)"
-  missed="$(wc -l <"$out/missed.txt")"
-  if ((noticed + missed == 0)); then echo "no mutant of $1 was tried" >&2; return 1; fi
-  echo "$1: $noticed of $((noticed + missed)) are noticed; $least % are to be"
-  [[ -n "${DEEP_BRIEF:-}" ]] || ((noticed * 100 >= least * (noticed + missed)))
-}
-
-# The mutants of one room, against the tests that know it: a build and a run of all of them takes a minute.
-mutants_of() {
-  local room="$1" tests=(--lib --test 'contract_*' --test 'faults_*' --test wall_clock) files=() shard=()
-  case "$room" in
-    expr) tests=(--lib) files=('scheduler-expr/src/**') ;;
-    queue) tests=(--lib) files=("scheduler-core/src/queue/**") ;;
-    trigger) tests=(--lib --test 'cron_*' --test conformance --test 'faults_*' --test wall_clock) ;;
-    rest) files=('scheduler-core/src/*.rs' 'scheduler-core/src/observe/**') ;;
-    time | task | pool) tests+=(--test simulation) ;;
-    *) echo "no room $room; there are: expr trigger time queue task pool rest" >&2; return 2 ;;
-  esac
-  if ((${#files[@]} == 0)); then files=("scheduler-core/src/$room/**"); fi
-  if [[ -n "${DEEP_SHARD:-$(size "" 0/100)}" ]]; then shard=(--shard "${DEEP_SHARD:-0/100}"); fi
-  mkdir -p target/mutants
-  # A mutant is tried against the tests of its own crate only.
-  cargo mutants --package scheduler-expr --package scheduler-core "${files[@]/#/--file=}" "${shard[@]}" \
-    --timeout 60 --output "target/mutants/$room" -- "${tests[@]}"
+  if [[ -n "${DEEP_BRIEF:-}" ]]; then export MUTANTS_SHARD=0/400; fi
+  ci/mutants.sh
 }
 
 if [[ "${1:-}" == --step ]]; then
