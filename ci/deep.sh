@@ -13,7 +13,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-steps=(loom shuttle simulation lives soak clock churn queue fuzz asan tsan mutants)
+steps=(loom shuttle simulation lives soak clock churn queue bounds fuzz asan tsan mutants)
 host="$(rustc -vV | sed -n 's/^host: //p')"
 
 # The first in the deep tier, the second with `--brief`.
@@ -84,6 +84,13 @@ step_queue() {
     named_tests -p scheduler-core --lib wheel::tests::a_long_run_gives_what_the_heap_gives -- --nocapture
 }
 
+# What is to take little time, in an optimized build: so many milliseconds as the rows say, where other builds have
+# more. It is time of the processor.
+step_bounds() {
+  named_tests -p scheduler-core --test faults_real_clock
+  named_tests --features testing --test faults_real_clock
+}
+
 # Each target of DEEP_FUZZ, or all, DEEP_FUZZ_SECONDS long, from the kept corpus on. What is found new stays in `target/corpus`.
 step_fuzz() {
   needs "cargo +nightly --version" "nightly compiler: rustup toolchain install nightly"
@@ -120,7 +127,8 @@ step_asan() {
   local tests=(--lib) name
   sanitize asan -Zsanitizer=address
   engine_tests
-  for name in annotated configured controlled faults injected listening running starting surroundings testing; do
+  for name in annotated configured controlled edges faults hostile_names_told injected listening running starting \
+    surroundings testing triggers_at_the_start; do
     tests+=(--test "$name")
   done
   facade_tests "${tests[@]}" --

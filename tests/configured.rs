@@ -422,6 +422,18 @@ fn all_mistakes_in_settings_are_told_together() {
 }
 
 #[test]
+fn f_cf2_a_rate_that_nobody_meant_is_told_with_its_source_and_an_example() {
+    let values =
+        ["-5s", "0s", "NaN", "1e400s", "１０s", "18446744073709551616ms", "5 parsecs", "", "5"];
+    for value in values {
+        let (builder, ..) = builder();
+        let builder = builder.environment([("SCHEDULER_TASKS_REPORT_FIXED_RATE", value)]);
+        let source = "env SCHEDULER_TASKS_REPORT_FIXED_RATE: `report`: invalid `fixed_rate`: ";
+        fault_of(builder.tasks(tasks![report]), &[source, "help: "]);
+    }
+}
+
+#[test]
 fn a_variable_that_nothing_reads_is_a_warning() {
     let (builder, _clock, _runs, said) = builder();
     let builder = builder.environment([("SCHEDULER_TASKS_REPROT_CRON", "-")]);

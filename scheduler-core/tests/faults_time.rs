@@ -19,12 +19,14 @@ use kit::capped;
 use kit::close;
 use kit::eventually;
 use kit::value_of;
+use scheduler_core::Begun;
 use scheduler_core::Body;
 use scheduler_core::Clock;
 use scheduler_core::ManualClock;
 use scheduler_core::MisfirePolicy;
 use scheduler_core::Run;
 use scheduler_core::ScheduledThreadPool;
+use scheduler_core::Stepped;
 use scheduler_core::SystemClock;
 use scheduler_core::Task;
 use scheduler_core::Tick;
@@ -32,6 +34,9 @@ use scheduler_core::Trigger;
 use scheduler_core::TriggerContext;
 use scheduler_core::WallTime;
 use scheduler_core::time::Gate;
+use scheduler_core::trigger::CronTrigger;
+use scheduler_core::trigger::Zone;
+use scheduler_expr::CronExpression;
 
 const DURATIONS: [Duration; 12] = [
     Duration::ZERO,
@@ -75,6 +80,7 @@ fn at_every_edge(mut call: impl FnMut(&VirtualPool, Duration)) {
 fn f_ti1_one_shots_at_every_edge() {
     at_every_edge(|stage, delay| {
         let handle = stage.pool.schedule(delay, || 7).unwrap();
+        let future = stage.pool.schedule_async(delay, async { 7 }).unwrap();
         let left = stage.clock.now() + delay;
         assert_eq!(handle.delay(), left.since(stage.clock.now()));
         assert_eq!(stage.pool.queue()[0].delay, handle.delay());
@@ -82,11 +88,63 @@ fn f_ti1_one_shots_at_every_edge() {
         // The end of time is never reached.
         let is_due = left <= stage.clock.now() && left != Tick::MAX;
         assert_eq!(handle.is_done(), is_due, "{delay:?} from {:?}", stage.clock.now());
+        assert_eq!(future.is_done(), is_due, "{delay:?} from {:?}", stage.clock.now());
         stage.clock.advance(Duration::MAX);
         stage.run_due();
         assert_eq!(handle.is_done(), left != Tick::MAX);
+        assert_eq!(future.is_done(), left != Tick::MAX);
         drop((handle.compare(&handle), stage.pool.shutdown_now()));
     });
+}
+
+#[test]
+fn f_ti1_slack_at_every_edge() {
+    at_every_edge(|at, slack| {
+        let stage = VirtualPool::build(ScheduledThreadPool::builder().core_size(1).slack(slack));
+        stage.clock.advance_to(at.clock.now());
+        let handle = stage.pool.schedule(Duration::from_nanos(1), || 7).unwrap();
+        stage.run_due();
+        assert!(!handle.is_done(), "it is not due");
+        stage.clock.advance(Duration::MAX);
+        stage.run_due();
+        assert_eq!(handle.is_done(), at.clock.now() + Duration::from_nanos(1) != Tick::MAX);
+    });
+}
+
+#[test]
+fn f_ti1_alarms_at_every_edge() {
+    at_every_edge(|stage, after| {
+        let rang = Journal::new();
+        let at = stage.clock.now() + after;
+        let _alarm = stage.pool.call_at(at, rang.noting(()));
+        stage.run_due();
+        assert_eq!(rang.len(), usize::from(after.is_zero() && at != Tick::MAX), "{after:?}");
+        stage.clock.advance(Duration::MAX);
+        stage.run_due();
+        assert_eq!(rang.len(), usize::from(at != Tick::MAX), "{after:?}");
+    });
+}
+
+#[test]
+fn f_ti1_workers_of_any_number_and_refusals_of_any_count() {
+    for number in [0, 1, u64::MAX - 1, u64::MAX] {
+        let crew = scheduler_core::VirtualCrew::new();
+        let builder = ScheduledThreadPool::builder().core_size(1).virtual_crew(&crew);
+        let pool = builder.clock(Arc::new(ManualClock::new())).build().unwrap();
+        crew.refuse(number);
+        let handle = pool.submit(|| 7).unwrap();
+        let is_refused = number != 0;
+        assert_eq!(pool.stats().pool_size, usize::from(!is_refused), "{number} refusals");
+        // The only worker there may be has the number 1.
+        let is_there = number == 1 && !is_refused;
+        assert_eq!(crew.is_woken(number), is_there);
+        assert!(is_there || matches!(crew.step(number), Stepped::Left));
+        assert!(is_there || matches!(crew.begin(number), Begun::Left));
+        crew.refuse(0);
+        pool.prestart();
+        crew.run_until_idle();
+        assert!(handle.is_done(), "{number} refusals");
+    }
 }
 
 #[test]
@@ -282,6 +340,24 @@ fn f_ti1_instants_of_triggers_and_of_the_wall_clock_at_every_edge() {
             let clock = ManualClock::at(wall);
             clock.advance_to(start);
             check_triggers(&clock);
+        }
+    }
+}
+
+#[test]
+fn f_ti1_zones_at_every_edge() {
+    for zone in [Zone::UTC, "America/New_York".parse().unwrap()] {
+        let expression: CronExpression = "0 30 1,2 * * *".parse().unwrap();
+        let trigger = CronTrigger::new(expression, zone);
+        for from in instants() {
+            let offset = zone.offset_at(from).local_minus_utc();
+            assert!(offset.abs() <= 16 * 3_600, "{from}: {offset}");
+            assert_eq!(zone.local(from), from);
+            for until in instants() {
+                let clash = trigger.clash_between(from, until);
+                assert!(clash.is_none_or(|clash| from <= clash.at() && clash.at() <= until));
+                assert!(clash.is_none() || zone != Zone::UTC);
+            }
         }
     }
 }

@@ -33,7 +33,7 @@ use crate::speech::unheard;
 use crate::sync::Mutex;
 
 /// How long tasks have to end after they were asked to stop.
-const GRACE: Duration = Duration::from_secs(1);
+const GRACE: Duration = Duration::from_millis(500);
 
 /// How often the stop says for whom it waits.
 const REMINDER: Duration = Duration::from_secs(10);
