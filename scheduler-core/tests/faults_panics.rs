@@ -139,7 +139,6 @@ fn f_pa1_a_recurring_task_that_fails_with_a_bomb_in_it_is_failed() {
     });
 }
 
-/// The failure of a task that panics like this.
 #[test]
 fn f_pa1_a_trigger_that_panics_when_dropped_costs_no_thread() {
     check_bombs(100, |pool| {
@@ -173,6 +172,7 @@ fn f_pa1_a_trigger_of_a_task_that_never_ran_does_not_reach_who_drops_the_last_en
     assert!(is_contained);
 }
 
+/// The failure of a task that panics like this.
 fn failure_of(pool: &ScheduledThreadPool, panics: impl FnOnce() + Send + 'static) -> Failure {
     let handle = pool.submit(panics).unwrap();
     await_done(&handle);
