@@ -77,6 +77,9 @@ fn f_cr1_bombs_are_answered_briefly_and_in_little_memory() {
         format!("{} 0 0 * * *", vec!["1"; 100_000].join(",")),
         format!("0 0 0 * * {}", "MON,".repeat(1 << 18)),
         format!("0 0 0 * * {}MON", "MON,".repeat(1 << 18)),
+        // As long as a text may be.
+        format!("0 0 0 * * {}MON", "MON,".repeat((1 << 14) - 4)),
+        format!("{}1 0 0 * * *", "1,".repeat((1 << 15) - 10)),
         format!("0 0 0 * * {}L", "\u{301}".repeat(1 << 19)),
         format!("@{}", "\0".repeat(1 << 20)),
         format!("0 0 0 {}-1 * *", "0".repeat(1 << 20)),

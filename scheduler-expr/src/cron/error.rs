@@ -44,6 +44,8 @@ struct Details {
 pub enum ParseCronErrorKind {
     /// There is nothing but blanks.
     Empty,
+    /// The text is longer than 64 KiB.
+    TooLong,
     /// There are not exactly six fields.
     FieldCount {
         /// How many there are.

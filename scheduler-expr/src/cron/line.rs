@@ -20,6 +20,12 @@ pub(super) fn empty(length: usize) -> Fault {
         .help("write for example `0 0 9 * * MON-FRI`".to_owned())
 }
 
+pub(super) fn too_long(whole: Word<'_>) -> Fault {
+    let reason = format!("the text has {} bytes, and 64 KiB are the most", whole.text.len());
+    Fault::new(Kind::TooLong, whole.span(), reason)
+        .help("write each value of a list once".to_owned())
+}
+
 pub(super) fn unknown_macro(word: Word<'_>) -> Fault {
     let (name, argument) = word.text.split_once(' ').unwrap_or((word.text, ""));
     let (argument, lower) = (argument.trim(), name.to_ascii_lowercase());

@@ -16,6 +16,9 @@ pub(super) const MACROS: [(&str, &str); 7] = [
     ("@hourly", "0 0 * * * *"),
 ];
 
+/// More than any schedule needs. Each byte takes time, and a text may come from anywhere.
+const TEXT_BYTES_MAX: usize = 64 << 10;
+
 /// A part of the text, and the byte at which it begins.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Word<'a> {
@@ -66,6 +69,9 @@ fn read(text: &str) -> Result<Fields, Fault> {
     let whole = Word { text: text.trim_matches(is_outer_blank), at };
     if whole.text.is_empty() {
         return Err(line::empty(text.len()));
+    }
+    if whole.text.len() > TEXT_BYTES_MAX {
+        return Err(line::too_long(whole));
     }
     if whole.text.starts_with('@') {
         let fields = fields_of_macro(whole.text).ok_or_else(|| line::unknown_macro(whole))?;

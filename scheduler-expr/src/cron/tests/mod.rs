@@ -292,19 +292,22 @@ fn refuses_specials_where_they_mean_nothing() {
 
 #[test]
 fn f_cr1_answers_bombs_briefly() {
-    let texts = [
-        "9".repeat(1 << 20),
-        "*".repeat(1 << 20),
-        " ".repeat(1 << 20),
-        "0 ".repeat(1 << 19),
-        format!("{} 0 0 * * *", ",".repeat(100_000)),
-        format!("0 0 0 * * {}", "MON,".repeat(1 << 18)),
-        format!("0 0 0 * * {}L", "\u{301}".repeat(1 << 18)),
-        format!("@{}", "\0".repeat(1 << 20)),
-        format!("0 0 0 {}-1 * *", "0".repeat(1 << 20)),
-    ];
-    for text in texts {
-        let error = CronExpression::parse(&text).unwrap_err();
+    // Of those that are read, and of those that are too long for that.
+    let bombs = [1 << 15, 1 << 20].map(|bytes| {
+        [
+            "9".repeat(bytes),
+            "*".repeat(bytes),
+            " ".repeat(bytes),
+            "0 ".repeat(bytes / 2),
+            format!("{} 0 0 * * *", ",".repeat(bytes / 10)),
+            format!("0 0 0 * * {}", "MON,".repeat(bytes / 4)),
+            format!("0 0 0 * * {}L", "\u{301}".repeat(bytes / 4)),
+            format!("@{}", "\0".repeat(bytes)),
+            format!("0 0 0 {}-1 * *", "0".repeat(bytes)),
+        ]
+    });
+    for text in bombs.as_flattened() {
+        let error = CronExpression::parse(text).unwrap_err();
         for shown in [error.to_string(), error.help().unwrap_or("").to_owned()] {
             assert!(shown.chars().count() <= 240, "{shown}");
         }
@@ -313,8 +316,20 @@ fn f_cr1_answers_bombs_briefly() {
         }
         assert!(!error.to_string().chars().any(char::is_control));
     }
-    let long = format!("{} 0 0 * * *", vec!["1"; 100_000].join(","));
-    assert_eq!(CronExpression::parse(&long).unwrap().to_string(), "1 0 0 * * *");
+}
+
+#[test]
+fn a_text_of_more_than_64_kib_is_refused() {
+    let list = format!(" {} 0 0 * * *\n", vec!["1"; (65_536 - 10) / 2].join(","));
+    assert_eq!(list.trim().len(), 65_535);
+    assert_eq!(CronExpression::parse(&list).unwrap().to_string(), "1 0 0 * * *");
+    let list = list.replacen(" 1,", " 01,", 1);
+    assert_eq!(CronExpression::parse(&list).unwrap().to_string(), "1 0 0 * * *");
+    let list = list.replacen(" 01,", " 1,1,", 1);
+    let error = CronExpression::parse(&list).unwrap_err();
+    assert_eq!((error.kind(), error.span()), (ParseCronErrorKind::TooLong, 1..65_538));
+    assert_eq!(error.reason(), "the text has 65537 bytes, and 64 KiB are the most");
+    assert_eq!(error.help(), Some("write each value of a list once"));
 }
 
 #[test]
