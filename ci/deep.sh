@@ -127,7 +127,7 @@ step_asan() {
   local tests=(--lib) name
   sanitize asan -Zsanitizer=address
   engine_tests
-  for name in annotated configured controlled edges faults hostile_names_told injected listening running starting \
+  for name in annotated configured controlled edges faults injected listening running starting \
     surroundings testing triggers_at_the_start; do
     tests+=(--test "$name")
   done
