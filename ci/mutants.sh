@@ -57,7 +57,7 @@ unplaced() {
   sed -E 's/^([^:]+):[0-9]+:[0-9]+: /\1: /'
 }
 
-# Tries the mutants whose names come in, with what is given to `cargo test`; the lists of what became of them are
+# Tries the mutants whose names come in, with what is given to cargo; the lists of what became of them are
 # in the folder of that name. A program that hangs is stopped, and counts as noticed.
 try() {
   local folder="$out/$1" result=0
@@ -69,7 +69,7 @@ try() {
   grep -vxFf "$folder/names" "$out/all" >"$folder/mutants.out/previously_caught.txt" || true
   if [[ -s "$folder/names" ]]; then
     mutants --iterate --jobs "${MUTANTS_JOBS:-2}" --timeout-multiplier 4 --minimum-test-timeout 20 \
-      --output "$folder" -- "$@" "${fail_fast[@]}" || result=$?
+      "${@/#/--cargo-arg=}" --output "$folder" -- "${fail_fast[@]}" || result=$?
   fi
   # What did not happen has no list. 2 says that some were missed, 3 that some never ended.
   touch "$folder"/mutants.out/{caught,missed,timeout,unviable}.txt
