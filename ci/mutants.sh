@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Whether a test notices when the code of `scheduler-expr` or `scheduler-core` is changed: mutation with cargo-mutants.
 #
-#   ci/mutants.sh                               a sample, another one each day: each 24th mutant, half an hour
+#   ci/mutants.sh                               a sample, another one each day: each 24th mutant, twenty minutes
 #   MUTANTS_SHARD=3/24 ci/mutants.sh            the fourth of these samples
 #   MUTANTS_SHARD=0/1 ci/mutants.sh             every mutant, which takes many hours
 #   MUTANTS_ROOMS="expr queue" ci/mutants.sh    those of some rooms
