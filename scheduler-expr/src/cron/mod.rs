@@ -89,8 +89,8 @@ impl CronExpression {
     ///
     /// # Errors
     ///
-    /// When the text is not a cron expression, or has more than 64 KiB. The error names the field, the bytes at fault and
-    /// the remedy. An expression that can never match is no error here: see
+    /// When the text is not a cron expression, or has more than 64 KiB. The error names the field, the
+    /// bytes at fault and the remedy. An expression that can never match is no error here: see
     /// [`never_fires`](Self::never_fires).
     pub fn parse(text: &str) -> Result<Self, ParseCronError> {
         let fields = parse::parse(text)?;
