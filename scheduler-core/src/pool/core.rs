@@ -171,6 +171,11 @@ impl<I: Item> Core<I> {
         self.state == RunState::Running && self.agenda.has_due_before(earliest, now)
     }
 
+    /// Whether any worker runs a task.
+    pub(crate) fn is_running_tasks(&self) -> bool {
+        self.roster.busy() > 0
+    }
+
     /// Notes that the future of a worker's run is pending.
     pub(crate) fn suspend(&mut self, item: &I, effects: &mut Effects<I>) {
         self.suspended.insert(item.sequence(), item.clone());

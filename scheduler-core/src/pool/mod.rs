@@ -9,7 +9,7 @@
 //! |---|---|---|---|
 //! | core | `core`, `intake`, `removal`, `ending`, `renewal`, `looks`, `staffing`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
 //! | shell | `shell`, `locked`, `errands`, `inbox`, `post`, `item` | the locks; performs the core's effects after unlocking | decides anything |
-//! | edge | `worker`, `witness`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
+//! | edge | `worker`, `meetings`, `witness`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
 //!
 //! # The life of a pool
 //!
@@ -21,7 +21,8 @@
 //! # Workers
 //!
 //! Each submission starts a worker while there are fewer than the core size, as in the JDK. Of those
-//! that wait, one leads: see `roster`.
+//! that wait, one leads: see `roster`. Where tasks are so brief that workers only meet at the lock, one of them
+//! rests for a moment: see `meetings`.
 //!
 //! # What it must never do
 //!
@@ -44,6 +45,7 @@ mod invoke;
 mod item;
 mod locked;
 mod looks;
+mod meetings;
 mod post;
 mod rejection;
 mod removal;

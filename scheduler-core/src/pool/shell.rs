@@ -17,6 +17,7 @@ use super::inbox::Inbox;
 use super::inbox::Withdrawal;
 use super::item::AnyItem;
 use super::locked::Locked;
+use super::meetings::Meetings;
 use super::post::Post;
 use super::roster::WorkerNumber;
 use super::shutdown::RunState;
@@ -62,6 +63,7 @@ pub(super) struct Shell {
     pub(super) is_silent: bool,
     thread_name_prefix: String,
     is_precise: bool,
+    pub(super) wake_up: Duration,
     crew: Mutex<Crew>,
     pub(super) locked: Apart<Mutex<Locked>>,
     /// Its lock is taken under the other, never the other way round.
@@ -82,6 +84,7 @@ pub(super) struct Parts {
     pub(super) announcer: Announcer,
     pub(super) thread_name_prefix: String,
     pub(super) is_precise: bool,
+    pub(super) wake_up: Duration,
     pub(super) crew: Crew,
     pub(super) core: Core<AnyItem>,
 }
@@ -96,6 +99,7 @@ impl Shell {
             announcer: parts.announcer,
             thread_name_prefix: parts.thread_name_prefix,
             is_precise: parts.is_precise,
+            wake_up: parts.wake_up,
             crew: Mutex::new(parts.crew),
             locked: Apart(Mutex::new(Locked::new(parts.core))),
             inbox: Apart(Inbox::new()),
@@ -116,8 +120,10 @@ impl Shell {
         worker: WorkerNumber,
         done: Done<AnyItem>,
         now: Now,
+        meetings: &Meetings,
     ) -> Take<AnyItem> {
-        let mut locked = self.locked.lock();
+        let (mut locked, has_met) = self.locked.lock_and_look();
+        meetings.note(has_met);
         let earliest = self.inbox.earliest();
         if let Done::Ended | Done::Skipped = done {
             let has_run = matches!(done, Done::Ended);
@@ -141,6 +147,14 @@ impl Shell {
 
     pub(super) fn settle(&self, worker: WorkerNumber, done: Done<AnyItem>) {
         self.step(|core, now, effects| core.settle(worker, done, now, effects));
+    }
+
+    /// Gives back what a worker has run, and says whether others are running tasks meanwhile.
+    pub(super) fn settle_beside_others(&self, worker: WorkerNumber, done: Done<AnyItem>) -> bool {
+        self.step(|core, now, effects| {
+            core.settle(worker, done, now, effects);
+            core.is_running_tasks()
+        })
     }
 
     pub(super) fn suspend(&self, worker: WorkerNumber, task: &AnyItem) {

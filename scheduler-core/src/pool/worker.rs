@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::item::AnyItem;
+use super::meetings::Meetings;
 use super::post::Post;
 use super::roster::WorkerNumber;
 use super::shell::Shell;
@@ -22,6 +23,7 @@ use crate::task::any::Verdict;
 use crate::task::current;
 use crate::task::current::Desk;
 use crate::task::state::Suspend;
+use crate::time::Epoch;
 use crate::time::Now;
 use crate::time::Tick;
 
@@ -38,6 +40,7 @@ pub(super) struct Bench<'a> {
     pub(super) shell: &'a Arc<Shell>,
     pub(super) worker: WorkerNumber,
     pub(super) post: &'a Post,
+    pub(super) meetings: &'a Meetings,
 }
 
 /// A task whose body has been executed by a worker, and whose outcome is not known yet.
@@ -64,14 +67,20 @@ pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
     let presence = Presence { shell, worker, has_left: false };
     let Some(post) = shell.post(worker) else { return };
     let seat = current::sit_down(Arc::clone(&post) as Arc<dyn Desk>);
-    let bench = Bench { shell, worker, post: &post };
+    let meetings = Meetings::new(shell.wake_up);
+    let bench = Bench { shell, worker, post: &post, meetings: &meetings };
     shell.clock.sharpen();
     shell.worker_arrived(worker);
     let mut done = Done::Nothing;
     loop {
         let seen = post.gate.epoch();
         match bench.claim(std::mem::replace(&mut done, Done::Nothing)) {
-            Taken::Run((task, now)) => done = bench.run_through(task, now),
+            Taken::Run((task, now)) => {
+                done = bench.run_through(task, now);
+                if meetings.are_too_many() {
+                    bench.rest(&mut done, seen);
+                }
+            }
             Taken::Waits(until) => shell.wait(&post.gate, seen, until),
             Taken::Leaves => break,
         }
@@ -86,7 +95,7 @@ impl Bench<'_> {
         let mut in_hand = InHand { post: self.post, done };
         loop {
             let now = Now::read(&*self.shell.clock);
-            match self.shell.next(self.worker, in_hand.release(), now) {
+            match self.shell.next(self.worker, in_hand.release(), now, self.meetings) {
                 Take::Wait(until) => return Taken::Waits(until),
                 Take::Leave => return Taken::Leaves,
                 Take::Again => {}
@@ -111,6 +120,20 @@ impl Bench<'_> {
             }
             self.post.clear();
             done = Done::Skipped;
+        }
+    }
+
+    /// Stays away from the pool for a moment, unless nobody else runs tasks.
+    #[cold]
+    fn rest(&self, done: &mut Done<AnyItem>, seen: Epoch) {
+        self.meetings.forget();
+        if !matches!(done, Done::Ended | Done::Skipped) {
+            return;
+        }
+        let done = std::mem::replace(done, Done::Nothing);
+        if self.shell.settle_beside_others(self.worker, done) {
+            let until = self.shell.clock.now() + self.meetings.rest();
+            self.shell.clock.wait(&self.post.gate, seen, Some(until));
         }
     }
 
@@ -249,14 +272,17 @@ pub(super) fn run_outside(shell: &Arc<Shell>, task: &AnyItem) {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
+    use super::*;
     use crate::Begun;
+    use crate::Clock;
     use crate::Event;
-    use crate::Run;
     use crate::ScheduledThreadPool;
     use crate::TaskHandle;
-    use crate::TaskState;
     use crate::VirtualCrew;
-    use std::sync::Arc;
+    use crate::time::Due;
+    use crate::time::Gate;
+    use chrono::DateTime;
+    use chrono::Utc;
     use std::sync::Mutex;
     use std::time::Duration;
 
@@ -302,5 +328,66 @@ mod tests {
         pool.remove(&handle).unwrap().run();
         assert!(handle.is_cancelled());
         assert_eq!(*ends.lock().unwrap(), [TaskState::Cancelled]);
+    }
+
+    /// A clock that stands still, and notes who waits how long.
+    #[derive(Debug, Default)]
+    struct Still(Mutex<Vec<Option<Tick>>>);
+
+    impl Clock for Still {
+        fn now(&self) -> Tick {
+            Tick::ZERO
+        }
+
+        fn wall(&self) -> DateTime<Utc> {
+            DateTime::UNIX_EPOCH
+        }
+
+        fn wake_up(&self) -> Duration {
+            Duration::from_micros(10)
+        }
+
+        fn wait(&self, _: &Arc<Gate>, _: Epoch, until: Option<Tick>) {
+            self.0.lock().unwrap().push(until);
+        }
+    }
+
+    /// What a worker waits for that has met others too often, while so many of them run tasks; and what it has in hand then.
+    fn rest_beside(
+        others: u64,
+        done: impl FnOnce(AnyItem) -> Done<AnyItem>,
+    ) -> (Vec<Option<Tick>>, Done<AnyItem>) {
+        let (clock, crew) = (Arc::new(Still::default()), VirtualCrew::new());
+        let pool = ScheduledThreadPool::builder()
+            .clock(Arc::clone(&clock) as Arc<dyn Clock>)
+            .core_size(2)
+            .virtual_crew(&crew)
+            .build()
+            .unwrap();
+        let handles = [(); 2].map(|()| pool.execute(|| ()).unwrap());
+        let runs: Vec<Begun> = (2..2 + others).map(|worker| crew.begin(worker)).collect();
+        let (shell, mut done) = (pool.shell(), done(handles[0].task()));
+        let (post, meetings) = (shell.post(1).unwrap(), Meetings::new(clock.wake_up()));
+        let bench = Bench { shell, worker: 1, post: &post, meetings: &meetings };
+        (0..4).for_each(|_| meetings.note(true));
+        bench.rest(&mut done, post.gate.epoch());
+        assert!(!meetings.are_too_many());
+        drop(runs);
+        (std::mem::take(&mut clock.0.lock().unwrap()), done)
+    }
+
+    #[test]
+    fn a_worker_that_meets_others_too_often_rests_while_they_run_tasks() {
+        let (waits, done) = rest_beside(1, |_| Done::Ended);
+        assert_eq!(waits, [Some(Tick::ZERO + Duration::from_micros(30))]);
+        assert!(matches!(done, Done::Nothing), "the pool has it back");
+        let (waits, done) = rest_beside(0, |_| Done::Ended);
+        assert!(waits.is_empty() && matches!(done, Done::Nothing));
+    }
+
+    #[test]
+    fn nobody_rests_with_something_in_hand_that_is_to_run_again() {
+        let (waits, done) = rest_beside(1, |task| Done::Recurs(task, Due::Tick(Tick::ZERO)));
+        assert!(waits.is_empty() && matches!(done, Done::Recurs(..)));
     }
 }

@@ -117,6 +117,17 @@ impl<T> Mutex<T> {
         let guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         MutexGuard { guard, _held: Held::new() }
     }
+
+    /// Takes the lock, and says whether another thread had it just then. Model checkers take it without a look:
+    /// what follows from the answer is a matter of speed.
+    #[inline]
+    pub(crate) fn lock_and_look(&self) -> (MutexGuard<'_, T>, bool) {
+        #[cfg(not(any(loom, shuttle)))]
+        if let Ok(guard) = self.0.try_lock() {
+            return (MutexGuard { guard, _held: Held::new() }, false);
+        }
+        (self.lock(), true)
+    }
 }
 
 impl<T> Deref for MutexGuard<'_, T> {

@@ -6,6 +6,8 @@
 #![allow(dead_code, reason = "the kit of the tests uses another part than the engine")]
 
 use std::sync::LockResult;
+use std::sync::TryLockError;
+use std::sync::TryLockResult;
 use std::time::Duration;
 
 pub(crate) use parking_lot::MutexGuard;
@@ -25,6 +27,10 @@ impl<T> Mutex<T> {
 
     pub(crate) fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
         Ok(self.0.lock())
+    }
+
+    pub(crate) fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
+        self.0.try_lock().ok_or(TryLockError::WouldBlock)
     }
 }
 

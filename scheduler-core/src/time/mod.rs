@@ -86,7 +86,10 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// its workers is shorter, but for those of up to a twentieth, which [`wait`](Self::wait) should spin; and a worker
     /// that looks at the queue has what is due for itself for so long, before the one that is to look next does, too.
     /// Tasks that are brief are run by one worker then; one that is due while the first is at a long one starts
-    /// later by up to this much. Nothing, unless a clock says so: where time is moved by hand, nobody wakes up.
+    /// later by up to this much. A worker that finds others at the pool's lock again and again, which it does where tasks
+    /// are brief and many, stays away for three times as long while others run tasks, because they are done sooner so;
+    /// what comes due just then, beside one that is long, is late by up to that. Nothing, unless a clock says so: where
+    /// time is moved by hand, nobody wakes up.
     fn wake_up(&self) -> Duration {
         Duration::ZERO
     }
