@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::agenda::Agenda;
 use super::agenda::Ticketed;
+use super::looks::Crowd;
 use super::looks::Ease;
 use super::roster::Roster;
 use super::roster::Running;
@@ -44,6 +45,7 @@ pub(crate) struct Core<I> {
     pub(super) policy: ShutdownPolicy,
     pub(super) remove_on_cancel: bool,
     pub(super) ease: Ease,
+    pub(super) crowd: Crowd,
     completed: u64,
 }
 
@@ -83,6 +85,7 @@ impl<I: Item> Core<I> {
             policy,
             remove_on_cancel,
             ease,
+            crowd: Crowd::default(),
             completed: 0,
         }
     }
@@ -122,6 +125,7 @@ impl<I: Item> Core<I> {
             self.alarms -= is_alarm;
             self.ringing += is_alarm;
             self.roster.occupy(worker, Running { kind, sequence });
+            self.crowd.note_task(self.roster.busy() > 1);
             if !planted("L5") {
                 self.see_to_what_is_left(now, effects);
             }

@@ -84,9 +84,10 @@ pub trait Clock: fmt::Debug + Send + Sync {
 
     /// About how long a thread takes to wake up. It is how exact a pool is, so as not to be busy with waking up: no wait of
     /// its workers is shorter, but for those of up to a twentieth, which [`wait`](Self::wait) should spin; and a worker
-    /// that looks at the queue has what is due for itself for so long, before the one that is to look next does, too.
+    /// that looks at the queue has what is due for itself for so long, before the one that is to look next does, too;
+    /// for four times as long where one at a time has run several tasks each time it looked.
     /// Tasks that are brief are run by one worker then; one that is due while the first is at a long one starts
-    /// later by up to this much. A worker that finds others at the pool's lock again and again, which it does where tasks
+    /// later by up to as much. A worker that finds others at the pool's lock again and again, which it does where tasks
     /// are brief and many, stays away for three times as long while others run tasks, because they are done sooner so;
     /// what comes due just then, beside one that is long, is late by up to that. Nothing, unless a clock says so: where
     /// time is moved by hand, nobody wakes up.
