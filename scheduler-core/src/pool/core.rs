@@ -46,6 +46,8 @@ pub(crate) struct Core<I> {
     pub(super) remove_on_cancel: bool,
     pub(super) ease: Ease,
     pub(super) crowd: Crowd,
+    /// Who has taken the last task; zero for nobody.
+    last_taker: WorkerNumber,
     completed: u64,
 }
 
@@ -86,6 +88,7 @@ impl<I: Item> Core<I> {
             remove_on_cancel,
             ease,
             crowd: Crowd::default(),
+            last_taker: 0,
             completed: 0,
         }
     }
@@ -126,6 +129,7 @@ impl<I: Item> Core<I> {
             self.ringing += is_alarm;
             self.roster.occupy(worker, Running { kind, sequence });
             self.crowd.note_task(self.roster.busy() > 1);
+            self.last_taker = worker;
             if !planted("L5") {
                 self.see_to_what_is_left(now, effects);
             }
@@ -166,6 +170,7 @@ impl<I: Item> Core<I> {
         self.alarms -= usize::from(rings);
         self.ringing = self.ringing + usize::from(rings) - usize::from(rang);
         self.completed += u64::from(has_run && !rang);
+        self.last_taker = worker;
         Some(item)
     }
 
@@ -175,9 +180,9 @@ impl<I: Item> Core<I> {
         self.state == RunState::Running && self.agenda.has_due_before(earliest, now)
     }
 
-    /// Whether any worker runs a task.
-    pub(crate) fn is_running_tasks(&self) -> bool {
-        self.roster.busy() > 0
+    /// Whether another worker than this one was the last to take a task.
+    pub(crate) fn was_outrun(&self, worker: WorkerNumber) -> bool {
+        self.last_taker != worker
     }
 
     /// Notes that the future of a worker's run is pending.

@@ -67,7 +67,7 @@ impl Ease {
     /// what is due then, too, and whoever looks soon after it is awake in vain.
     fn look_after(self, other: Tick, look: Tick, crowd: Crowd) -> Tick {
         let wake_ups = if crowd.is_large() { 4 } else { 1 };
-        let head_start = (self.wake_up * wake_ups).max(self.slack);
+        let head_start = self.wake_up.saturating_mul(wake_ups).max(self.slack);
         look.max(other + head_start).min(look + head_start)
     }
 

@@ -8,6 +8,8 @@
 use std::cell::Cell;
 use std::time::Duration;
 
+use crate::time::Tick;
+
 /// What a meeting counts, where each turn without one takes one away.
 const MEETING: u32 = 3;
 
@@ -17,37 +19,49 @@ const TOO_MANY: u32 = 4 * MEETING;
 /// How long a rest is, in wake-ups: a shorter one costs more than it saves.
 const WAKE_UPS: u32 = 3;
 
+/// A turn is brief if the one before began so recently, in parts of a wake-up.
+const BRIEF: u32 = 8;
+
 /// The meetings of one worker.
 #[derive(Debug)]
 pub(super) struct Meetings {
     score: Cell<u32>,
+    /// When the last turn began.
+    last: Cell<Tick>,
     /// None by a clock that somebody moves, which nobody waits for.
-    rest: Duration,
+    wake_up: Duration,
 }
 
 impl Meetings {
     pub(super) fn new(wake_up: Duration) -> Self {
-        Self { score: Cell::new(0), rest: wake_up * WAKE_UPS }
+        Self { score: Cell::new(0), last: Cell::new(Tick::ZERO), wake_up }
     }
 
-    /// Notes a turn at the lock.
+    /// Notes a turn at the lock. One that comes after a while, because a task was long or there was none, is no
+    /// meeting, and what was before it counts no more.
     #[inline]
-    pub(super) fn note(&self, has_met: bool) {
+    pub(super) fn note(&self, has_met: bool, now: Tick) {
         let score = self.score.get();
-        self.score.set(if has_met { score + MEETING } else { score.saturating_sub(1) });
+        let is_brief = now.since(self.last.replace(now)) < self.wake_up / BRIEF;
+        self.score.set(match (is_brief, has_met) {
+            (false, _) => 0,
+            (true, true) => (score + MEETING).min(TOO_MANY),
+            (true, false) => score.saturating_sub(1),
+        });
     }
 
     #[inline]
     pub(super) fn are_too_many(&self) -> bool {
-        self.score.get() >= TOO_MANY && !self.rest.is_zero()
+        self.score.get() >= TOO_MANY
     }
 
     pub(super) fn forget(&self) {
         self.score.set(0);
     }
 
-    pub(super) fn rest(&self) -> Duration {
-        self.rest
+    /// How long a rest is.
+    pub(super) fn pause(&self) -> Duration {
+        self.wake_up.saturating_mul(WAKE_UPS)
     }
 }
 
@@ -55,16 +69,19 @@ impl Meetings {
 mod tests {
     use super::*;
 
-    fn by_the_system() -> Meetings {
-        Meetings::new(Duration::from_micros(40))
+    /// The meetings of a worker that has had a turn every so many microseconds, where a wake-up takes 40.
+    fn after(turns: u64, micros: u64, has_met: impl Fn(u64) -> bool) -> Meetings {
+        let meetings = Meetings::new(Duration::from_micros(40));
+        for turn in 1..=turns {
+            meetings.note(has_met(turn), Tick::from_nanos(1_000 * micros * turn));
+        }
+        meetings
     }
 
     #[test]
     fn four_meetings_in_a_row_are_too_many_until_they_are_forgotten() {
-        let meetings = by_the_system();
-        (0..3).for_each(|_| meetings.note(true));
-        assert!(!meetings.are_too_many());
-        meetings.note(true);
+        assert!(!after(3, 1, |_| true).are_too_many());
+        let meetings = after(4, 1, |_| true);
         assert!(meetings.are_too_many());
         meetings.forget();
         assert!(!meetings.are_too_many());
@@ -72,19 +89,29 @@ mod tests {
 
     #[test]
     fn meetings_now_and_then_are_never_too_many() {
-        let meetings = by_the_system();
-        for turn in 0..10_000 {
-            meetings.note(turn % 4 == 0);
-            assert!(!meetings.are_too_many(), "after {turn} turns");
-        }
-        (0..100).for_each(|turn| meetings.note(turn % 2 == 0));
-        assert!(meetings.are_too_many(), "every other turn is too often");
+        (0..100).for_each(|turns| assert!(!after(turns, 1, |turn| turn % 4 == 0).are_too_many()));
+        assert!(
+            after(100, 1, |turn| turn % 2 == 0).are_too_many(),
+            "every other turn is too often"
+        );
     }
 
     #[test]
-    fn nobody_rests_where_somebody_moves_the_clock() {
+    fn workers_that_meet_after_a_while_do_not_keep_each_other_from_work() {
+        assert!(after(100, 4, |_| true).are_too_many());
+        assert!(!after(100, 5, |_| true).are_too_many());
+        let meetings = after(3, 1, |_| true);
+        meetings.note(true, Tick::from_nanos(1_000_000));
+        meetings.note(true, Tick::from_nanos(1_000_001));
+        assert!(!meetings.are_too_many(), "it has waited meanwhile");
+    }
+
+    #[test]
+    fn a_pause_is_three_wake_ups_and_nobody_rests_where_somebody_moves_the_clock() {
+        assert_eq!(after(0, 1, |_| true).pause(), Duration::from_micros(120));
+        assert_eq!(Meetings::new(Duration::MAX).pause(), Duration::MAX);
         let meetings = Meetings::new(Duration::ZERO);
-        (0..100).for_each(|_| meetings.note(true));
+        (0..100).for_each(|_| meetings.note(true, Tick::ZERO));
         assert!(!meetings.are_too_many());
     }
 }

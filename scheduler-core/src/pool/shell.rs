@@ -123,7 +123,7 @@ impl Shell {
         meetings: &Meetings,
     ) -> Take<AnyItem> {
         let (mut locked, has_met) = self.locked.lock_and_look();
-        meetings.note(has_met);
+        meetings.note(has_met, now.tick);
         let earliest = self.inbox.earliest();
         if let Done::Ended | Done::Skipped = done {
             let has_run = matches!(done, Done::Ended);
@@ -149,11 +149,11 @@ impl Shell {
         self.step(|core, now, effects| core.settle(worker, done, now, effects));
     }
 
-    /// Gives back what a worker has run, and says whether others are running tasks meanwhile.
+    /// Gives back what a worker has run, and says whether another one has taken a task since it took that.
     pub(super) fn settle_beside_others(&self, worker: WorkerNumber, done: Done<AnyItem>) -> bool {
         self.step(|core, now, effects| {
             core.settle(worker, done, now, effects);
-            core.is_running_tasks()
+            core.was_outrun(worker)
         })
     }
 

@@ -58,8 +58,12 @@ fn at(nanos: u64) -> Now {
 
 /// A core of so many workers, all of whom wait.
 fn core(workers: usize) -> Core<Plain> {
+    core_at_ease(workers, Ease::default())
+}
+
+fn core_at_ease(workers: usize, ease: Ease) -> Core<Plain> {
     let roster = Roster::new(workers, Duration::from_secs(1), false);
-    let mut core = Core::new(roster, ShutdownPolicy::default(), false, Ease::default());
+    let mut core = Core::new(roster, ShutdownPolicy::default(), false, ease);
     let mut effects = Effects::new();
     core.prestart(workers, &mut effects);
     for worker in effects.take_rare().expect("workers are to be started").start {
@@ -89,6 +93,44 @@ fn somebody_is_woken_for_a_task_that_comes_late_by_the_inbox() {
     assert_eq!(woken(&effects), [leader], "that one looks before");
     let take = core.next(leader, Done::Nothing, at(40), &mut effects);
     assert_eq!(take, Take::Wait(Some(Tick::from_nanos(50))));
+}
+
+/// When two workers look for what is due at 21,000 and soon after it, where a wake-up takes 40, and some of them
+/// have run so many tasks in turn, ten times.
+fn looks_after(tasks: u64, workers: &[u64]) -> [Take<Plain>; 2] {
+    let ease = Ease { slack: Duration::ZERO, wake_up: Duration::from_nanos(40) };
+    let (mut core, mut effects) = (core_at_ease(2, ease), Effects::new());
+    let submit = |core: &mut Core<Plain>, number, due, now| {
+        let due = Due::Tick(Tick::from_nanos(due));
+        core.admit(Plain(number), Kind::OneShot, due, at(now), &mut Effects::new()).unwrap();
+    };
+    for now in (1..=10).map(|round| 1_000 * round) {
+        (0..tasks).for_each(|task| submit(&mut core, now + task, now, now));
+        let mut busy = Vec::new();
+        for worker in workers.iter().cycle() {
+            let done = if busy.contains(worker) { Done::Ended } else { Done::Nothing };
+            busy.retain(|other| other != worker);
+            match core.next(*worker, done, at(now), &mut effects) {
+                Take::Run(_) => busy.push(*worker),
+                _ => break,
+            }
+        }
+        for worker in [1, 2] {
+            let done = if busy.contains(&worker) { Done::Ended } else { Done::Nothing };
+            assert_eq!(core.next(worker, done, at(now), &mut effects), Take::Wait(None));
+        }
+    }
+    (0..5).for_each(|task| submit(&mut core, 20_000 + task, 21_000 + task, 20_000));
+    // The one that was woken comes first.
+    [2, 1].map(|worker| core.next(worker, Done::Nothing, at(20_000), &mut effects))
+}
+
+#[test]
+fn a_worker_that_has_run_many_tasks_alone_has_a_longer_head_start() {
+    let looks = |times: [u64; 2]| times.map(|time| Take::Wait(Some(Tick::from_nanos(time))));
+    assert_eq!(looks_after(40, &[1]), looks([21_000, 21_160]));
+    assert_eq!(looks_after(4, &[1]), looks([21_000, 21_040]), "they were few");
+    assert_eq!(looks_after(40, &[1, 2]), looks([21_000, 21_040]), "two were needed");
 }
 
 /// A worker that left in the step that cancels a task could tell of it after another has declared the end.

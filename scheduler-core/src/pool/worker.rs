@@ -123,7 +123,10 @@ impl Bench<'_> {
         }
     }
 
-    /// Stays away from the pool for a moment, unless nobody else runs tasks.
+    /// Stays away from the pool for a moment, if another worker sees to the queue meanwhile.
+    ///
+    /// The last to take a task never rests. So of many that meet one is there, and whoever is at a long task is
+    /// taken for one that comes back soon only once.
     #[cold]
     fn rest(&self, done: &mut Done<AnyItem>, seen: Epoch) {
         self.meetings.forget();
@@ -132,7 +135,7 @@ impl Bench<'_> {
         }
         let done = std::mem::replace(done, Done::Nothing);
         if self.shell.settle_beside_others(self.worker, done) {
-            let until = self.shell.clock.now() + self.meetings.rest();
+            let until = self.shell.clock.now() + self.meetings.pause();
             self.shell.clock.wait(&self.post.gate, seen, Some(until));
         }
     }
@@ -352,9 +355,10 @@ mod tests {
         }
     }
 
-    /// What a worker waits for that has met others too often, while so many of them run tasks; and what it has in hand then.
-    fn rest_beside(
-        others: u64,
+    /// What worker 1 waits for that has met others too often, where these workers have taken a task one after the
+    /// other; and what it has in hand then.
+    fn rest_after(
+        takers: &[u64],
         done: impl FnOnce(AnyItem) -> Done<AnyItem>,
     ) -> (Vec<Option<Tick>>, Done<AnyItem>) {
         let (clock, crew) = (Arc::new(Still::default()), VirtualCrew::new());
@@ -365,29 +369,34 @@ mod tests {
             .build()
             .unwrap();
         let handles = [(); 2].map(|()| pool.execute(|| ()).unwrap());
-        let runs: Vec<Begun> = (2..2 + others).map(|worker| crew.begin(worker)).collect();
+        let runs: Vec<Begun> = takers.iter().map(|worker| crew.begin(*worker)).collect();
         let (shell, mut done) = (pool.shell(), done(handles[0].task()));
+        let is_over = matches!(done, Done::Ended);
         let (post, meetings) = (shell.post(1).unwrap(), Meetings::new(clock.wake_up()));
         let bench = Bench { shell, worker: 1, post: &post, meetings: &meetings };
-        (0..4).for_each(|_| meetings.note(true));
+        (1..=4).for_each(|turn| meetings.note(true, Tick::from_nanos(turn)));
         bench.rest(&mut done, post.gate.epoch());
         assert!(!meetings.are_too_many());
+        assert_eq!(pool.stats().active, takers.len() - usize::from(is_over));
         drop(runs);
         (std::mem::take(&mut clock.0.lock().unwrap()), done)
     }
 
     #[test]
-    fn a_worker_that_meets_others_too_often_rests_while_they_run_tasks() {
-        let (waits, done) = rest_beside(1, |_| Done::Ended);
+    fn a_worker_that_meets_others_too_often_rests_unless_it_was_the_last_to_take_a_task() {
+        let (waits, done) = rest_after(&[1, 2], |_| Done::Ended);
         assert_eq!(waits, [Some(Tick::ZERO + Duration::from_micros(30))]);
         assert!(matches!(done, Done::Nothing), "the pool has it back");
-        let (waits, done) = rest_beside(0, |_| Done::Ended);
-        assert!(waits.is_empty() && matches!(done, Done::Nothing));
+        for takers in [&[1][..], &[2, 1]] {
+            let (waits, done) = rest_after(takers, |_| Done::Ended);
+            assert!(waits.is_empty() && matches!(done, Done::Nothing));
+        }
     }
 
     #[test]
     fn nobody_rests_with_something_in_hand_that_is_to_run_again() {
-        let (waits, done) = rest_beside(1, |task| Done::Recurs(task, Due::Tick(Tick::ZERO)));
+        let recurs = |task| Done::Recurs(task, Due::Tick(Tick::ZERO));
+        let (waits, done) = rest_after(&[1, 2], recurs);
         assert!(waits.is_empty() && matches!(done, Done::Recurs(..)));
     }
 }

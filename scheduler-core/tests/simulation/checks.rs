@@ -137,7 +137,8 @@ impl World {
         // Whoever is at work may have looked, and been given something long.
         let is_busy = self.workers.iter().any(|worker| matches!(worker.mode, Mode::Busy { .. }));
         let Limits { slack, wake_up, .. } = self.limits;
-        let others = wake_up.saturating_add(if is_busy { wake_up.max(slack) } else { 0 });
+        let head_start = wake_up.saturating_mul(4).max(slack);
+        let others = wake_up.saturating_add(if is_busy { head_start } else { 0 });
         let latest = |due: &Due| match due {
             Due::Tick(tick) => tick.saturating_add(slack).saturating_add(others),
             // The clock may be set meanwhile.
