@@ -100,7 +100,7 @@ impl<I: Item> Core<I> {
         at_ease: impl FnOnce(Ease, Tick) -> Tick,
     ) {
         if self.roster.anyone_waiting().is_none() {
-            // Whoever is at work looks before it waits.
+            // Whoever is at work looks before it waits, and whoever rests looks when the rest is over.
             return;
         }
         if let Some(look) = self.agenda.next_look(now, self.ease.slack) {

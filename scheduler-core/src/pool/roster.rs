@@ -16,7 +16,7 @@ use crate::time::Tick;
 /// The number of a worker in its pool, from 1.
 pub(crate) type WorkerNumber = u64;
 
-/// The workers of a pool; each is busy, leads, or is idle.
+/// The workers of a pool; each is busy, leads, is the deputy or idle, or else is about to look or rests for a moment.
 #[derive(Debug)]
 pub(crate) struct Roster {
     pub(crate) core_size: usize,
@@ -223,7 +223,7 @@ impl Roster {
     }
 
     /// By when somebody looks at the queue, whatever is submitted: at once where nobody waits, because a
-    /// worker looks before it waits. None where somebody has to be woken.
+    /// worker looks before it waits, and after a rest if it rests (see `meetings`). None where somebody has to be woken.
     pub(crate) fn patience(&self) -> Option<Tick> {
         match self.leader {
             Some(leader) => Some(leader.until),

@@ -88,7 +88,7 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// for four times as long where one at a time has run several tasks each time it looked.
     /// Tasks that are brief are run by one worker then; one that is due while the first is at a long one starts
     /// later by up to as much. A worker that finds others at the pool's lock again and again, which it does where tasks
-    /// are brief and many, stays away for three times as long while others run tasks, because they are done sooner so;
+    /// are brief and many, stays away for three times as long if another one has taken a task after it, because tasks are done sooner so;
     /// what comes due just then, beside one that is long, is late by up to that. Nothing, unless a clock says so: where
     /// time is moved by hand, nobody wakes up.
     fn wake_up(&self) -> Duration {
