@@ -180,9 +180,10 @@ impl<I: Item> Core<I> {
         self.state == RunState::Running && self.agenda.has_due_before(earliest, now)
     }
 
-    /// Whether another worker than this one was the last to take a task.
-    pub(crate) fn was_outrun(&self, worker: WorkerNumber) -> bool {
-        self.last_taker != worker
+    /// Whether a worker may rest: another one was the last to take a task, and the pool does not end, which would
+    /// have to wait for it.
+    pub(crate) fn may_rest(&self, worker: WorkerNumber) -> bool {
+        self.last_taker != worker && (self.state == RunState::Running || planted("L16"))
     }
 
     /// Notes that the future of a worker's run is pending.

@@ -34,7 +34,7 @@ impl<I: Item> Core<I> {
         if self.roster.live() == 0 && self.agenda.len() > self.alarms {
             self.hire_if_missing(effects);
         }
-        effects.wake.extend(self.roster.everyone_waiting());
+        effects.wake.extend(self.roster.everyone_free());
         self.try_terminate(effects);
     }
 
@@ -59,7 +59,7 @@ impl<I: Item> Core<I> {
         effects.rare().cancel.extend(std::mem::take(&mut self.suspended).into_values());
         let running = self.roster.running().map(|(worker, run)| (worker, run.sequence));
         effects.rare().interrupt.extend(running);
-        effects.wake.extend(self.roster.everyone_waiting());
+        effects.wake.extend(self.roster.everyone_free());
         self.try_terminate(effects);
         drained
     }

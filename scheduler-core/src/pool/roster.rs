@@ -242,6 +242,11 @@ impl Roster {
         self.idle.last().copied().or(watches)
     }
 
+    /// All of those who run nothing: they wait, rest, or are about to look.
+    pub(crate) fn everyone_free(&self) -> impl Iterator<Item = WorkerNumber> {
+        self.seats.iter().filter(|seat| seat.running.is_none()).map(|seat| seat.worker)
+    }
+
     /// All of those who wait.
     pub(crate) fn everyone_waiting(&self) -> impl Iterator<Item = WorkerNumber> {
         let watches = [self.deputy, self.leader].into_iter().flatten();

@@ -149,11 +149,11 @@ impl Shell {
         self.step(|core, now, effects| core.settle(worker, done, now, effects));
     }
 
-    /// Gives back what a worker has run, and says whether another one has taken a task since it took that.
-    pub(super) fn settle_beside_others(&self, worker: WorkerNumber, done: Done<AnyItem>) -> bool {
+    /// Gives back what a worker has run, and says whether it may rest.
+    pub(super) fn settle_to_rest(&self, worker: WorkerNumber, done: Done<AnyItem>) -> bool {
         self.step(|core, now, effects| {
             core.settle(worker, done, now, effects);
-            core.was_outrun(worker)
+            core.may_rest(worker)
         })
     }
 

@@ -127,6 +127,8 @@ impl Bench<'_> {
     ///
     /// The last to take a task never rests. So of many that meet one is there, and whoever is at a long task is
     /// taken for one that comes back soon only once.
+    ///
+    /// RACE: the pool may begin to end when it has let this one rest. It opens the gate then, and `seen` is older.
     #[cold]
     fn rest(&self, done: &mut Done<AnyItem>, seen: Epoch) {
         self.meetings.forget();
@@ -134,8 +136,9 @@ impl Bench<'_> {
             return;
         }
         let done = std::mem::replace(done, Done::Nothing);
-        if self.shell.settle_beside_others(self.worker, done) {
+        if self.shell.settle_to_rest(self.worker, done) {
             let until = self.shell.clock.now() + self.meetings.pause();
+            let seen = if planted("L16 epoch") { self.post.gate.epoch() } else { seen };
             self.shell.clock.wait(&self.post.gate, seen, Some(until));
         }
     }
@@ -279,6 +282,7 @@ mod tests {
     use crate::Begun;
     use crate::Clock;
     use crate::Event;
+    use crate::ManualClock;
     use crate::ScheduledThreadPool;
     use crate::TaskHandle;
     use crate::VirtualCrew;
@@ -287,6 +291,9 @@ mod tests {
     use chrono::DateTime;
     use chrono::Utc;
     use std::sync::Mutex;
+    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::Ordering;
+    use std::thread::yield_now;
     use std::time::Duration;
 
     type Ends = Arc<Mutex<Vec<TaskState>>>;
@@ -398,5 +405,77 @@ mod tests {
         let recurs = |task| Done::Recurs(task, Due::Tick(Tick::ZERO));
         let (waits, done) = rest_after(&[1, 2], recurs);
         assert!(waits.is_empty() && matches!(done, Done::Recurs(..)));
+    }
+
+    /// A clock that is moved by hand, by which a wake-up takes as long as by [`Still`].
+    #[derive(Debug)]
+    struct Slow(ManualClock);
+
+    impl Clock for Slow {
+        fn now(&self) -> Tick {
+            self.0.now()
+        }
+
+        fn wall(&self) -> DateTime<Utc> {
+            self.0.wall()
+        }
+
+        fn wake_up(&self) -> Duration {
+            Still::default().wake_up()
+        }
+
+        fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
+            self.0.wait(gate, seen, until);
+        }
+    }
+
+    /// Two workers whose tasks end while somebody else has the pool's lock, until one of them rests.
+    fn pool_where_one_rests(clock: &ManualClock) -> ScheduledThreadPool {
+        let builder = ScheduledThreadPool::builder().core_size(2);
+        let pool = builder.clock(Arc::new(Slow(clock.clone()))).build().unwrap();
+        let is_held = Arc::new(AtomicBool::new(false));
+        for _ in 0..10_000 {
+            // No task is due later, so that whoever waits for a time rests.
+            if clock.next_deadline().is_some() {
+                is_held.store(true, Ordering::SeqCst);
+                return pool;
+            }
+            for is_held in [(); 2].map(|()| Arc::clone(&is_held)) {
+                let body = move || {
+                    (while !is_held.load(Ordering::SeqCst) {
+                        yield_now()
+                    })
+                };
+                pool.execute(body).unwrap();
+            }
+            let locked = pool.shell().locked.lock();
+            is_held.store(true, Ordering::SeqCst);
+            (0..100).for_each(|_| yield_now());
+            is_held.store(false, Ordering::SeqCst);
+            drop(locked);
+        }
+        is_held.store(true, Ordering::SeqCst);
+        panic!("nobody rests");
+    }
+
+    #[test]
+    fn of_two_that_meet_others_at_the_lock_one_rests_until_the_pool_ends() {
+        let ends: [fn(&ScheduledThreadPool); 2] =
+            [ScheduledThreadPool::shutdown, |pool| drop(pool.shutdown_now())];
+        for end in ends {
+            let clock = ManualClock::new();
+            let pool = pool_where_one_rests(&clock);
+            assert_eq!(
+                pool.submit(|| "the other is there").unwrap().wait(),
+                Ok("the other is there")
+            );
+            assert_eq!(clock.next_deadline(), Some(Tick::ZERO + Duration::from_micros(30)));
+            clock.await_parked(2);
+            end(&pool);
+            let resting = clock.parked();
+            clock.advance(Duration::from_secs(1));
+            assert_eq!(resting, 0);
+            assert!(pool.await_termination(Duration::MAX));
+        }
     }
 }

@@ -228,7 +228,8 @@ impl Drop for Held {
 
 #[cfg(all(test, debug_assertions, not(any(loom, shuttle))))]
 mod tests {
-    use super::{Mutex, assert_unlocked};
+    use super::{AtomicBool, Mutex, Ordering, assert_unlocked};
+    use std::thread;
 
     #[test]
     fn a_held_lock_is_noticed_at_the_door() {
@@ -238,6 +239,35 @@ mod tests {
         let caught = std::panic::catch_unwind(assert_unlocked);
         drop(guard);
         assert!(caught.is_err());
+        assert_unlocked();
+    }
+
+    #[test]
+    fn who_takes_a_lock_hears_whether_another_has_it() {
+        let (lock, is_coming) = (Mutex::new(1), AtomicBool::new(false));
+        let meets = || {
+            is_coming.store(false, Ordering::SeqCst);
+            let guard = lock.lock();
+            thread::scope(|scope| {
+                let other = scope.spawn(|| {
+                    is_coming.store(true, Ordering::SeqCst);
+                    lock.lock_and_look().1
+                });
+                while !is_coming.load(Ordering::SeqCst) {
+                    thread::yield_now();
+                }
+                (0..100).for_each(|_| thread::yield_now());
+                drop(guard);
+                other.join().unwrap()
+            })
+        };
+        assert!(!lock.lock_and_look().1);
+        // Nobody can see that another one waits for a lock: it may come too late.
+        assert!((0..1_000).any(|_| meets()));
+        let (guard, has_met) = lock.lock_and_look();
+        assert_eq!((*guard, has_met), (1, false), "it was given back");
+        assert!(std::panic::catch_unwind(assert_unlocked).is_err());
+        drop(guard);
         assert_unlocked();
     }
 }
