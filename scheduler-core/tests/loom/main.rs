@@ -24,6 +24,7 @@
 //! | L13 | events, a slow listener, and a flush | `events` |
 //! | L14 | a clock being moved, and a wait being registered at it | `clock` |
 //! | L15 | futures that sleep, their time, and the end of the pool | `sleepers` |
+//! | L16 | a worker that rests, and the end of the pool | `rests` |
 //!
 //! # Planted bugs
 //!
@@ -46,6 +47,7 @@ mod ending;
 mod events;
 mod futures;
 mod kit;
+mod rests;
 mod sleepers;
 mod staging;
 mod submission;

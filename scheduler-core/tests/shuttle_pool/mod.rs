@@ -3,7 +3,7 @@
 //! # What this room is for
 //!
 //! `watch` knows what has happened to each task and what must have; `clients` does things to a pool;
-//! here they meet, once per schedule.
+//! here they meet, once per schedule. `rests` is another scene, of workers that only meet at the lock.
 //!
 //! # What it must never do
 //!
@@ -12,6 +12,7 @@
 #![expect(clippy::print_stderr, reason = "what was sampled is told to whoever runs the test")]
 
 mod clients;
+mod rests;
 mod watch;
 
 use std::env;
@@ -47,12 +48,12 @@ const SEED: u64 = 1;
 
 #[test]
 fn random_schedules() {
-    sample("random", RandomScheduler::new_from_seed(SEED, schedules()));
+    sample("random", RandomScheduler::new_from_seed(SEED, schedules()), scene);
 }
 
 #[test]
 fn schedules_of_three_decisions() {
-    sample("PCT(3)", PctScheduler::new_from_seed(SEED, 3, schedules()));
+    sample("PCT(3)", PctScheduler::new_from_seed(SEED, 3, schedules()), scene);
 }
 
 /// The bugs that are planted into the models of loom, too, where this scene comes upon them: with each
@@ -66,6 +67,9 @@ fn planted_bugs_are_found() {
     }
     // The other sampler has not come upon this one in as many.
     check_found("L14", "random_schedules");
+    for plant in ["L16", "L16 epoch"] {
+        check_found(plant, "rests::random_schedules");
+    }
 }
 
 fn check_found(plant: &str, sampler: &str) {
@@ -87,7 +91,8 @@ fn schedules() -> usize {
     count.map_or(SCHEDULES, |count| count.parse().expect("a number of schedules"))
 }
 
-fn sample(name: &str, scheduler: impl Scheduler + 'static) {
+/// Plays a scene, which says how many tasks there were, once per schedule.
+fn sample(name: &str, scheduler: impl Scheduler + 'static, scene: fn() -> usize) {
     let mut config = Config::new();
     config.stack_size = 0x2_0000;
     config.max_steps = shuttle::MaxSteps::FailAfter(100_000);
