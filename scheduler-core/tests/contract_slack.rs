@@ -229,3 +229,71 @@ fn a_head_start_ends_when_the_next_task_is_due_and_there_is_none_for_the_precise
     assert_eq!(waits(builder().precise(), [5, 6]), until([5, 6]));
     assert_eq!(waits(builder().slack(ms(1)), [5, 6]), until([6, 8]));
 }
+
+/// Lets the first of two workers run ten crowds of brief tasks alone, which are due one a microsecond.
+fn run_crowds(pool: &ScheduledThreadPool, clock: &ManualClock, crew: &VirtualCrew) {
+    for _ in 0..10 {
+        for micros in 0..64 {
+            pool.schedule(Duration::from_micros(micros), || ()).unwrap();
+        }
+        clock.advance(ms(1));
+        while crew.step(1) == Stepped::Ran {}
+        assert_eq!([2, 1].map(|worker| crew.step(worker)), [Stepped::Waits(None); 2]);
+    }
+}
+
+/// Where many brief tasks are due each time, whoever wakes up first has four wake-ups for them; what is due beside a
+/// long one is later by no more.
+#[test]
+fn a_crowd_is_left_to_one_worker_for_four_wake_ups() {
+    let (pool, clock, crew) = slow_pool(ScheduledThreadPool::builder());
+    run_crowds(&pool, &clock, &crew);
+    let (ran, start) = (Journal::new(), clock.now());
+    let at = move |millis| start + ms(millis);
+    let noting = |due| {
+        let (ran, clock) = (ran.clone(), clock.clone());
+        move || ran.note((due, clock.now()))
+    };
+    let long = {
+        let (note, clock, crew) = (noting(5), clock.clone(), crew.clone());
+        move || {
+            note();
+            clock.advance_to(at(13));
+            while crew.step(2) == Stepped::Ran {}
+        }
+    };
+    pool.schedule(ms(5), long).unwrap();
+    for due in [5, 6, 9, 13, 14] {
+        pool.schedule(ms(due), noting(due)).unwrap();
+    }
+    assert_eq!(crew.step(1), Stepped::Waits(Some(at(5))));
+    assert_eq!(crew.step(2), Stepped::Waits(Some(at(13))), "not at 7");
+    clock.advance_to(at(5));
+    assert_eq!(crew.step(1), Stepped::Ran);
+    assert!(!crew.is_woken(2));
+    clock.advance_to(at(14));
+    assert_eq!(crew.step(1), Stepped::Ran);
+    let expected = [(5, 5), (5, 13), (6, 13), (9, 13), (13, 13), (14, 14)];
+    assert_eq!(ran.entries(), expected.map(|(due, began)| (due, at(began))));
+}
+
+/// As above, where no task is long: the second worker is not needed, and no task waits for it.
+#[test]
+fn a_crowd_of_brief_tasks_is_run_within_a_wake_up_by_whoever_is_awake() {
+    let (pool, clock, crew) = slow_pool(ScheduledThreadPool::builder());
+    run_crowds(&pool, &clock, &crew);
+    let (ran, start) = (Journal::new(), clock.now());
+    for due in [5, 6, 7, 9] {
+        let (ran, clock) = (ran.clone(), clock.clone());
+        pool.schedule(ms(due), move || ran.note((due, clock.now()))).unwrap();
+    }
+    assert_eq!(crew.step(1), Stepped::Waits(Some(start + ms(5))));
+    assert_eq!(crew.step(2), Stepped::Waits(Some(start + ms(13))));
+    for look in [5, 7, 9] {
+        clock.advance_to(start + ms(look));
+        while crew.step(1) == Stepped::Ran {}
+        assert!(!crew.is_woken(2));
+    }
+    let expected = [(5, 5), (6, 7), (7, 7), (9, 9)];
+    assert_eq!(ran.entries(), expected.map(|(due, began)| (due, start + ms(began))));
+}
