@@ -180,10 +180,11 @@ impl<I: Item> Core<I> {
         self.state == RunState::Running && self.agenda.has_due_before(earliest, now)
     }
 
-    /// Whether a worker may rest: another one was the last to take a task, and the pool does not end, which would
-    /// have to wait for it.
+    /// Whether a worker that runs nothing may rest: another one was the last to take a task, somebody is at one, and
+    /// the pool does not end, which would have to wait for who rests.
     pub(crate) fn may_rest(&self, worker: WorkerNumber) -> bool {
-        self.last_taker != worker && (self.state == RunState::Running || planted("L16"))
+        let is_beside_others = self.last_taker != worker && self.roster.busy() > 0;
+        is_beside_others && (self.state == RunState::Running || planted("L16"))
     }
 
     /// Notes that the future of a worker's run is pending.

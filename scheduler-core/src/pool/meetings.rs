@@ -2,8 +2,9 @@
 //!
 //! Where tasks are so brief that two workers meet there again and again, they take longer together than one of
 //! them alone: what a task is made of, and what the lock guards, goes from the cache of one core to that of the
-//! other with each task. So one of them rests for a moment, as long as a few wake-ups take, while others go on.
-//! What comes due meanwhile beside a task that turns out to be long waits until the rest is over.
+//! other with each task. So one of them rests for a moment, as long as a few wake-ups take, while another goes on.
+//! It is not listed as waiting, and nobody wakes it but the end of the pool: what comes due meanwhile beside a task
+//! that turns out to be long waits until the rest is over, unless somebody else waits.
 
 use std::cell::Cell;
 use std::time::Duration;

@@ -21,8 +21,8 @@
 //! # Workers
 //!
 //! Each submission starts a worker while there are fewer than the core size, as in the JDK. Of those
-//! that wait, one leads: see `roster`. Where tasks are so brief that workers only meet at the lock, one of them
-//! rests for a moment: see `meetings`.
+//! that wait, one leads: see `roster`. Where tasks are so brief that workers only meet at the lock, one
+//! of them rests for a moment while another works: see `meetings`.
 //!
 //! # What it must never do
 //!

@@ -133,28 +133,42 @@ fn a_worker_that_has_run_many_tasks_alone_has_a_longer_head_start() {
     assert_eq!(looks_after(40, &[1, 2]), looks([21_000, 21_040]), "two were needed");
 }
 
-/// Who rests is not listed as waiting.
+/// A core of so many workers, of whom the first two have taken a task each, in turn.
+fn core_with_two_at_work(workers: usize) -> Core<Plain> {
+    let (mut core, mut effects) = (core(workers), Effects::new());
+    for worker in [1, 2] {
+        let (task, due) = (Plain(worker), Due::Tick(Tick::ZERO));
+        assert_eq!(core.admit(task, Kind::OneShot, due, at(0), &mut effects), Ok(()));
+        assert_eq!(core.next(worker, Done::Nothing, at(0), &mut effects), Take::Run(task));
+    }
+    core
+}
+
+/// Whoever rests is not listed as waiting.
 #[test]
 fn the_end_of_a_pool_wakes_who_rests_and_nobody_rests_after_it() {
-    let ends: [fn(&mut Core<Plain>, &mut Effects<Plain>); 2] = [
-        |core, effects| core.shutdown(at(0), effects),
-        |core, effects| assert!(core.shutdown_now(at(0), effects).is_empty()),
-    ];
-    for end in ends {
-        let (mut core, mut effects) = (core(3), Effects::new());
-        for worker in [1, 2] {
-            let due = Due::Tick(Tick::ZERO);
-            let task = Plain(worker);
-            core.admit(task, Kind::OneShot, due, at(0), &mut Effects::new()).unwrap();
-            assert_eq!(core.next(worker, Done::Nothing, at(0), &mut effects), Take::Run(task));
-        }
+    for stops in [false, true] {
+        let (mut core, mut effects) = (core_with_two_at_work(3), Effects::new());
         core.settle(1, Done::Ended, at(0), &mut effects);
-        assert!(core.may_rest(1) && !core.may_rest(2));
-        let mut effects = Effects::new();
-        end(&mut core, &mut effects);
-        assert_eq!(woken(&effects), [1, 3]);
+        assert!(core.may_rest(1));
+        if stops {
+            assert!(core.shutdown_now(at(0), &mut effects).is_empty());
+        } else {
+            core.shutdown(at(0), &mut effects);
+        }
+        assert_eq!(woken(&effects), [1, 3], "the other one is at a task");
         assert!(!core.may_rest(1));
     }
+}
+
+/// Where nobody else is at a task there is nobody to be met, and a rest would be for nothing.
+#[test]
+fn nobody_rests_who_was_the_last_to_take_a_task_or_works_alone() {
+    let (mut core, mut effects) = (core_with_two_at_work(2), Effects::new());
+    core.settle(1, Done::Ended, at(0), &mut effects);
+    assert!(core.may_rest(1) && !core.may_rest(2));
+    assert_eq!(core.next(2, Done::Ended, at(0), &mut effects), Take::Wait(None));
+    assert!(!core.may_rest(1));
 }
 
 /// A worker that left in the step that cancels a task could tell of it after another has declared the end.

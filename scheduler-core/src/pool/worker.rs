@@ -123,9 +123,9 @@ impl Bench<'_> {
         }
     }
 
-    /// Stays away from the pool for a moment, if another worker sees to the queue meanwhile.
+    /// Stays away from the pool for a moment, if another worker is at work meanwhile.
     ///
-    /// The last to take a task never rests. So of many that meet one is there, and whoever is at a long task is
+    /// The last to take a task never rests. So of many that meet one goes on, and whoever is at a long task is
     /// taken for one that comes back soon only once.
     ///
     /// RACE: the pool may begin to end when it has let this one rest. It opens the gate then, and `seen` is older.
@@ -442,9 +442,9 @@ mod tests {
             }
             for is_held in [(); 2].map(|()| Arc::clone(&is_held)) {
                 let body = move || {
-                    (while !is_held.load(Ordering::SeqCst) {
-                        yield_now()
-                    })
+                    while !is_held.load(Ordering::SeqCst) {
+                        yield_now();
+                    }
                 };
                 pool.execute(body).unwrap();
             }
