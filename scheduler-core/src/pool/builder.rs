@@ -151,8 +151,9 @@ impl PoolBuilder {
     /// four [`Clock::wake_up`]s, if that is longer), because the others leave it the time to take all. It holds for time
     /// limits and for cron tasks, too; whether the wall clock was set is looked at twice a second all the same.
     ///
-    /// Without slack, too, tasks that are due within a wake-up of each other, 40 µs by the system's clock, share one:
-    /// see [`Clock::wake_up`] and [`precise`](Self::precise).
+    /// Without slack, too, tasks that are due within a wake-up of each other, 40 µs by the system's clock, share one, and
+    /// one that is due while another is long may start some wake-ups later: see [`Clock::wake_up`] and
+    /// [`precise`](Self::precise).
     ///
     /// ```
     /// use scheduler_core::ScheduledThreadPool;

@@ -2,12 +2,13 @@
 //! without the lock of the pool.
 //!
 //! Most submissions change nothing that anybody is to be told: all workers are there, and one of them
-//! looks at the queue before the task is due. The core says so beforehand, as its *patience*: the
-//! earliest due time that it need not hear of at once. What is due no earlier is *staged* here, behind
-//! a lock that is held for as long as it takes to append to a list. Most removals change nothing either,
-//! while the pool runs and no worker waits for it to be empty. Whoever next takes a step of
-//! the core, for whatever reason, sees to all that is staged before; so a task whose
-//! submission has returned is seen by every later step, and a cancelled one by none.
+//! looks at the queue before the task is due; or none waits, and each looks when it is through with its
+//! task, or with a moment's rest (see `meetings`: one that works goes on). The core says so beforehand, as
+//! its *patience*: the earliest due time that it need not hear of at once. What is due no earlier is
+//! *staged* here, behind a lock that is held for as long as it takes to append to a list. Most removals
+//! change nothing either, while the pool runs and no worker waits for it to be empty. Whoever next takes
+//! a step of the core, for whatever reason, sees to all that is staged before; so a task whose submission
+//! has returned is seen by every later step, and a cancelled one by none.
 //!
 //! INVARIANT: what is staged is what the calm that stands here allows. The core's changes
 //! only under this lock, and who changes it takes out what is staged, so nothing is left behind that

@@ -82,15 +82,19 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// its thread begins. Does nothing unless a clock knows how.
     fn sharpen(&self) {}
 
-    /// About how long a thread takes to wake up. It is how exact a pool is, so as not to be busy with waking up: no wait of
-    /// its workers is shorter, but for those of up to a twentieth, which [`wait`](Self::wait) should spin; and a worker
-    /// that looks at the queue has what is due for itself for so long, before the one that is to look next does, too;
-    /// for four times as long where one at a time has run several tasks each time it looked.
-    /// Tasks that are brief are run by one worker then; one that is due while the first is at a long one starts
-    /// later by up to as much. A worker that finds others at the pool's lock again and again, which it does where tasks
-    /// are brief and many, stays away for three times as long if another one has taken a task after it, because tasks are done sooner so;
-    /// what comes due just then, beside one that is long, is late by up to that. Nothing, unless a clock says so: where
-    /// time is moved by hand, nobody wakes up.
+    /// About how long a thread takes to wake up; by default nothing, as where time is moved by hand.
+    ///
+    /// A pool is no more exact than this, so as not to be busy with waking up, unless it is
+    /// [`precise`](crate::PoolBuilder::precise):
+    ///
+    /// - No wait of its workers is shorter, but for those of up to a twentieth, which
+    ///   [`wait`](Self::wait) should spin.
+    /// - The worker that looks at the queue first is given so much time to run what is due before the
+    ///   next one looks; four times as much after it has run several tasks at each look. What is due
+    ///   while it is at a long task starts later by up to that.
+    /// - Where tasks are so brief that workers keep meeting at the pool's lock, one of them stays away
+    ///   for three times as long while another works. What comes due while that one is at a long task
+    ///   starts later by up to that.
     fn wake_up(&self) -> Duration {
         Duration::ZERO
     }
