@@ -180,11 +180,12 @@ impl<I: Item> Core<I> {
         self.state == RunState::Running && self.agenda.has_due_before(earliest, now)
     }
 
-    /// Whether a worker that runs nothing may rest: another one was the last to take a task, somebody is at one, and
-    /// the pool does not end, which would have to wait for who rests.
-    pub(crate) fn may_rest(&self, worker: WorkerNumber) -> bool {
+    /// How many tasks have been run until now, if a worker that runs none may rest: another one was the last to take
+    /// one, somebody is at one, and the pool does not end, which would have to wait for who rests.
+    pub(crate) fn may_rest(&self, worker: WorkerNumber) -> Option<u64> {
         let is_beside_others = self.last_taker != worker && self.roster.busy() > 0;
-        is_beside_others && (self.state == RunState::Running || planted("L16"))
+        let may_rest = is_beside_others && (self.state == RunState::Running || planted("L16"));
+        may_rest.then_some(self.completed)
     }
 
     /// Notes that the future of a worker's run is pending.

@@ -2,9 +2,10 @@
 //!
 //! Where tasks are so brief that two workers meet there again and again, they take longer together than one of
 //! them alone: what a task is made of, and what the lock guards, goes from the cache of one core to that of the
-//! other with each task. So one of them rests for a moment, as long as a few wake-ups take, while another goes on.
-//! It is not listed as waiting, and nobody wakes it but the end of the pool: what comes due meanwhile beside a task
-//! that turns out to be long waits until the rest is over, unless somebody else waits.
+//! other with each task. So one of them rests for a moment, as long as a few wake-ups take, while another goes on; and
+//! once more where that one has run so many tasks meanwhile that two would hardly have run more. It is not listed as
+//! waiting, and nobody wakes it but the end of the pool: what comes due meanwhile beside a task that turns out to be
+//! long waits until the rest is over, and the next one if many were run before it, unless somebody else waits.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -19,6 +20,12 @@ const TOO_MANY: u32 = 4 * MEETING;
 
 /// How long a rest is, in wake-ups: a shorter one costs more than it saves.
 const WAKE_UPS: u32 = 3;
+
+/// Who rests is not missed where others run so many tasks in a wake-up.
+const BRISK: u64 = 64;
+
+/// So many rests follow each other at most: then it shows whether workers still meet.
+pub(super) const IN_A_ROW: usize = 16;
 
 /// A turn is brief if the one before began so recently, in parts of a wake-up.
 const BRIEF: u32 = 8;
@@ -64,6 +71,11 @@ impl Meetings {
     pub(super) fn pause(&self) -> Duration {
         self.wake_up.saturating_mul(WAKE_UPS)
     }
+}
+
+/// Whether one more rest does no harm where others have run so many tasks during the last one.
+pub(super) fn is_not_missed(tasks: u64) -> bool {
+    tasks >= BRISK * u64::from(WAKE_UPS)
 }
 
 #[cfg(test)]

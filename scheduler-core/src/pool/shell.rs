@@ -149,8 +149,8 @@ impl Shell {
         self.step(|core, now, effects| core.settle(worker, done, now, effects));
     }
 
-    /// Gives back what a worker has run, and says whether it may rest.
-    pub(super) fn settle_to_rest(&self, worker: WorkerNumber, done: Done<AnyItem>) -> bool {
+    /// Gives back what a worker has run, and says whether it may rest: see [`Core::may_rest`].
+    pub(super) fn settle_to_rest(&self, worker: WorkerNumber, done: Done<AnyItem>) -> Option<u64> {
         self.step(|core, now, effects| {
             core.settle(worker, done, now, effects);
             core.may_rest(worker)

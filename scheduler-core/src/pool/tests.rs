@@ -150,14 +150,14 @@ fn the_end_of_a_pool_wakes_who_rests_and_nobody_rests_after_it() {
     for stops in [false, true] {
         let (mut core, mut effects) = (core_with_two_at_work(3), Effects::new());
         core.settle(1, Done::Ended, at(0), &mut effects);
-        assert!(core.may_rest(1));
+        assert_eq!(core.may_rest(1), Some(1));
         if stops {
             assert!(core.shutdown_now(at(0), &mut effects).is_empty());
         } else {
             core.shutdown(at(0), &mut effects);
         }
         assert_eq!(woken(&effects), [1, 3], "the other one is at a task");
-        assert!(!core.may_rest(1));
+        assert_eq!(core.may_rest(1), None);
     }
 }
 
@@ -166,9 +166,9 @@ fn the_end_of_a_pool_wakes_who_rests_and_nobody_rests_after_it() {
 fn nobody_rests_who_was_the_last_to_take_a_task_or_works_alone() {
     let (mut core, mut effects) = (core_with_two_at_work(2), Effects::new());
     core.settle(1, Done::Ended, at(0), &mut effects);
-    assert!(core.may_rest(1) && !core.may_rest(2));
+    assert_eq!((core.may_rest(1), core.may_rest(2)), (Some(1), None));
     assert_eq!(core.next(2, Done::Ended, at(0), &mut effects), Take::Wait(None));
-    assert!(!core.may_rest(1));
+    assert_eq!(core.may_rest(1), None);
 }
 
 /// A worker that left in the step that cancels a task could tell of it after another has declared the end.

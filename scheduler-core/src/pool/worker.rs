@@ -7,7 +7,9 @@
 use std::sync::Arc;
 
 use super::item::AnyItem;
+use super::meetings::IN_A_ROW;
 use super::meetings::Meetings;
+use super::meetings::is_not_missed;
 use super::post::Post;
 use super::roster::WorkerNumber;
 use super::shell::Shell;
@@ -123,7 +125,8 @@ impl Bench<'_> {
         }
     }
 
-    /// Stays away from the pool for a moment, if another worker is at work meanwhile.
+    /// Stays away from the pool for a moment, if another worker is at work meanwhile, and for some more while that
+    /// one gets on well.
     ///
     /// The last to take a task never rests. So of many that meet one goes on, and whoever is at a long task is
     /// taken for one that comes back soon only once.
@@ -136,10 +139,14 @@ impl Bench<'_> {
             return;
         }
         let done = std::mem::replace(done, Done::Nothing);
-        if self.shell.settle_to_rest(self.worker, done) {
+        let mut completed = self.shell.settle_to_rest(self.worker, done);
+        let seen = if planted("L16 epoch") { self.post.gate.epoch() } else { seen };
+        for _ in 0..IN_A_ROW {
+            let Some(before) = completed else { return };
             let until = self.shell.clock.now() + self.meetings.pause();
-            let seen = if planted("L16 epoch") { self.post.gate.epoch() } else { seen };
             self.shell.clock.wait(&self.post.gate, seen, Some(until));
+            let after = self.shell.locked.lock().core.may_rest(self.worker);
+            completed = after.filter(|after| is_not_missed(after - before));
         }
     }
 
@@ -341,8 +348,18 @@ mod tests {
     }
 
     /// A clock that stands still, and notes who waits how long.
-    #[derive(Debug, Default)]
-    struct Still(Mutex<Vec<Option<Tick>>>);
+    #[derive(Default)]
+    struct Still {
+        waits: Mutex<Vec<Option<Tick>>>,
+        /// What happens meanwhile.
+        meanwhile: Mutex<Option<Box<dyn FnMut() + Send>>>,
+    }
+
+    impl std::fmt::Debug for Still {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.debug_tuple("Still").field(&self.waits).finish()
+        }
+    }
 
     impl Clock for Still {
         fn now(&self) -> Tick {
@@ -358,7 +375,10 @@ mod tests {
         }
 
         fn wait(&self, _: &Arc<Gate>, _: Epoch, until: Option<Tick>) {
-            self.0.lock().unwrap().push(until);
+            self.waits.lock().unwrap().push(until);
+            if let Some(meanwhile) = &mut *self.meanwhile.lock().unwrap() {
+                meanwhile();
+            }
         }
     }
 
@@ -368,25 +388,32 @@ mod tests {
         takers: &[u64],
         done: impl FnOnce(AnyItem) -> Done<AnyItem>,
     ) -> (Vec<Option<Tick>>, Done<AnyItem>) {
-        let (clock, crew) = (Arc::new(Still::default()), VirtualCrew::new());
-        let pool = ScheduledThreadPool::builder()
-            .clock(Arc::clone(&clock) as Arc<dyn Clock>)
-            .core_size(2)
-            .virtual_crew(&crew)
-            .build()
-            .unwrap();
+        let (pool, clock, crew) = still_pool();
         let handles = [(); 2].map(|()| pool.execute(|| ()).unwrap());
         let runs: Vec<Begun> = takers.iter().map(|worker| crew.begin(*worker)).collect();
-        let (shell, mut done) = (pool.shell(), done(handles[0].task()));
+        let mut done = done(handles[0].task());
         let is_over = matches!(done, Done::Ended);
-        let (post, meetings) = (shell.post(1).unwrap(), Meetings::new(clock.wake_up()));
-        let bench = Bench { shell, worker: 1, post: &post, meetings: &meetings };
-        (1..=4).for_each(|turn| meetings.note(true, Tick::from_nanos(turn)));
-        bench.rest(&mut done, post.gate.epoch());
-        assert!(!meetings.are_too_many());
+        rest(&pool, &mut done);
         assert_eq!(pool.stats().active, takers.len() - usize::from(is_over));
         drop(runs);
-        (std::mem::take(&mut clock.0.lock().unwrap()), done)
+        (std::mem::take(&mut clock.waits.lock().unwrap()), done)
+    }
+
+    fn still_pool() -> (ScheduledThreadPool, Arc<Still>, VirtualCrew) {
+        let (clock, crew) = (Arc::new(Still::default()), VirtualCrew::new());
+        let builder = ScheduledThreadPool::builder().core_size(2).virtual_crew(&crew);
+        let pool = builder.clock(Arc::clone(&clock) as Arc<dyn Clock>).build().unwrap();
+        (pool, clock, crew)
+    }
+
+    /// Worker 1 has met others too often.
+    fn rest(pool: &ScheduledThreadPool, done: &mut Done<AnyItem>) {
+        let shell = pool.shell();
+        let (post, meetings) = (shell.post(1).unwrap(), Meetings::new(shell.wake_up));
+        let bench = Bench { shell, worker: 1, post: &post, meetings: &meetings };
+        (1..=4).for_each(|turn| meetings.note(true, Tick::from_nanos(turn)));
+        bench.rest(done, post.gate.epoch());
+        assert!(!meetings.are_too_many());
     }
 
     #[test]
@@ -405,6 +432,36 @@ mod tests {
         let recurs = |task| Done::Recurs(task, Due::Tick(Tick::ZERO));
         let (waits, done) = rest_after(&[1, 2], recurs);
         assert!(waits.is_empty() && matches!(done, Done::Recurs(..)));
+    }
+
+    /// How often worker 1 rests while worker 2 runs so many tasks during each rest.
+    fn rests_beside(tasks: impl IntoIterator<Item = usize, IntoIter: Send + 'static>) -> usize {
+        let (pool, clock, crew) = still_pool();
+        let handles = [(); 2].map(|()| pool.execute(|| ()).unwrap());
+        let (first, mut other) = (crew.begin(1), crew.begin(2));
+        let (me, mut tasks) = (pool.clone(), tasks.into_iter());
+        let run = move || {
+            for _ in 0..tasks.next().unwrap() {
+                me.execute(|| ()).unwrap();
+                let Begun::Run(run) = std::mem::replace(&mut other, Begun::Left) else { panic!() };
+                run.finish();
+                other = crew.begin(2);
+            }
+        };
+        *clock.meanwhile.lock().unwrap() = Some(Box::new(run));
+        rest(&pool, &mut Done::Ended);
+        drop((first, clock.meanwhile.lock().unwrap().take(), handles));
+        let waits = std::mem::take(&mut *clock.waits.lock().unwrap());
+        assert!(waits.iter().all(|until| *until == waits[0]));
+        waits.len()
+    }
+
+    #[test]
+    fn who_rests_rests_on_while_others_run_many_tasks_meanwhile() {
+        assert_eq!(rests_beside([191]), 1);
+        assert_eq!(rests_beside([192, 191]), 2);
+        assert_eq!(rests_beside([300, 200, 200, 0]), 4);
+        assert_eq!(rests_beside([192; 16]), 16, "now and then it comes back and sees");
     }
 
     /// A clock that is moved by hand, by which a wake-up takes as long as by [`Still`].

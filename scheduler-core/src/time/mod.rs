@@ -93,8 +93,9 @@ pub trait Clock: fmt::Debug + Send + Sync {
     ///   next one looks; four times as much after it has run several tasks at each look. What is due
     ///   while it is at a long task starts later by up to that.
     /// - Where tasks are so brief that workers keep meeting at the pool's lock, one of them stays away
-    ///   for three times as long while another works. What comes due while that one is at a long task
-    ///   starts later by up to that.
+    ///   for three times as long while another works, and once more where that one has run 192 tasks or
+    ///   more meanwhile. What comes due while that one is at a long task starts later by up to six times
+    ///   as long.
     fn wake_up(&self) -> Duration {
         Duration::ZERO
     }
