@@ -96,10 +96,7 @@ impl<T> Agenda<T> {
             self.line.push(key, item);
             return;
         }
-        let ticket = self.ticks.push(key, item);
-        if let Some(item) = self.ticks.find(ticket) {
-            item.set_ticket(ticket);
-        }
+        self.ticks.push_told(key, item, T::set_ticket);
     }
 
     /// The ticket of an item that stands in line, or else one that no item has.

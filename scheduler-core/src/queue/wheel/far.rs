@@ -52,16 +52,16 @@ impl Far {
     /// The slot for a key, which holds a bag or nothing.
     #[inline]
     pub(super) fn home_for(&mut self, key: u128) -> Home {
-        let mut number = ROOT;
-        let mut digit = self.ring(ROOT).digit(key).expect("the root has room for all keys");
-        loop {
-            let home = Home::new(number, digit);
-            let &Held::Ring(inner) = self.ring(number).get(digit) else { return home };
-            match self.ring(inner).digit(key) {
-                Some(finer) => (number, digit) = (inner, finer),
-                None => return self.widen(home, inner, key),
-            }
+        let (mut number, mut ring) = (ROOT, self.ring(ROOT));
+        let mut digit = ring.digit(key).expect("the root has room for all keys");
+        while let &Held::Ring(inner) = ring.get(digit) {
+            ring = self.ring(inner);
+            let Some(finer) = ring.digit(key) else {
+                return self.widen(Home::new(number, digit), inner, key);
+            };
+            (number, digit) = (inner, finer);
         }
+        Home::new(number, digit)
     }
 
     /// Puts a ring between a slot and the ring in it, so that there is a slot for a key of neither.

@@ -118,15 +118,16 @@ impl<T> WheelQueue<T> {
             self.far.relieve(fullest.1, &mut self.items);
         }
     }
-}
 
-impl<T> DelayQueue<T> for WheelQueue<T> {
-    fn push(&mut self, key: Key, item: T) -> Ticket {
+    /// As [`push`](DelayQueue::push); `tell` is given the ticket before the item lies in its place, while it is at hand.
+    #[inline]
+    pub(crate) fn push_told(&mut self, key: Key, item: T, tell: impl FnOnce(&T, Ticket)) -> Ticket {
         let rank = rank_of(key);
         let is_nothing_far = self.far.is_empty() && self.arrivals.is_empty();
         let is_near = self.near.admits(rank, is_nothing_far);
         let home = if is_near { Home::NEAR } else { Home::ARRIVALS };
-        let entry = Entry { key, place: self.items.insert(item, home.to_bits()) };
+        let tell = |item: &T, place: Place| tell(item, ticket_of(place));
+        let entry = Entry { key, place: self.items.insert_told(item, home.to_bits(), tell) };
         if !is_near {
             if self.arrivals.push(entry) {
                 self.arrivals.put_away(&mut self.far, &mut self.items);
@@ -137,7 +138,13 @@ impl<T> DelayQueue<T> for WheelQueue<T> {
                 self.spill();
             }
         }
-        Ticket(u64::from(entry.place.generation) << 32 | u64::from(entry.place.slot))
+        ticket_of(entry.place)
+    }
+}
+
+impl<T> DelayQueue<T> for WheelQueue<T> {
+    fn push(&mut self, key: Key, item: T) -> Ticket {
+        self.push_told(key, item, |_, _| ())
     }
 
     #[inline]
@@ -212,6 +219,10 @@ impl<T> DelayQueue<T> for WheelQueue<T> {
     fn len(&self) -> usize {
         self.items.len()
     }
+}
+
+fn ticket_of(place: Place) -> Ticket {
+    Ticket(u64::from(place.generation) << 32 | u64::from(place.slot))
 }
 
 fn place_of(ticket: Ticket) -> Place {

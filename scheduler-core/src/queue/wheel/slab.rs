@@ -98,8 +98,19 @@ impl<T> Slab<T> {
         self.len
     }
 
-    /// Puts an item in, with a note where its entry is at home.
+    #[cfg(test)]
     pub(super) fn insert(&mut self, item: T, home: u32) -> Place {
+        self.insert_told(item, home, |_, _| ())
+    }
+
+    /// Puts an item in that is told its place, with a note where its entry is at home.
+    #[inline]
+    pub(super) fn insert_told(
+        &mut self,
+        item: T,
+        home: u32,
+        tell: impl FnOnce(&T, Place),
+    ) -> Place {
         let slot = match self.recent.pop() {
             Some(slot) => slot,
             None => self.vacant_slot(),
@@ -108,10 +119,12 @@ impl<T> Slab<T> {
         let inside = slot as usize % CHUNK;
         let chunk =
             self.chunks[slot as usize / CHUNK].as_mut().expect("a vacant slot is in a chunk");
-        chunk.items[inside] = Some(item);
         let mark = &mut chunk.marks[inside];
         mark.home = home;
-        Place { slot, generation: mark.generation }
+        let place = Place { slot, generation: mark.generation };
+        tell(&item, place);
+        chunk.items[inside] = Some(item);
+        place
     }
 
     /// Takes the item out, if it is still here, and tells where its entry is at home.
@@ -180,8 +193,13 @@ impl<T> Slab<T> {
                 self.open.pop();
                 continue;
             };
-            let few = std::iter::from_fn(|| chunk.vacancies.occupy()).take(FEW);
-            self.recent.extend(few.map(|inside| number * CHUNK as u32 + inside));
+            // The first of them last, so that what comes one after the other lies so.
+            let (first, mut few) = chunk.vacancies.occupy_few();
+            while few != 0 {
+                let bit = few.ilog2();
+                few ^= 1 << bit;
+                self.recent.push(number * CHUNK as u32 + first + bit);
+            }
             if let Some(slot) = self.recent.pop() {
                 if self.spare == number {
                     self.spare = NONE;
@@ -259,16 +277,17 @@ impl<T> Chunk<T> {
 }
 
 impl Vacancies {
-    /// Takes the first vacant slot.
-    fn occupy(&mut self) -> Option<u32> {
+    /// Takes the first few vacant slots: the bits of a word, and the slot that its lowest bit stands for.
+    fn occupy_few(&mut self) -> (u32, u64) {
         let Some((word, bits)) = (0..).zip(&mut self.vacant).find(|(_, bits)| **bits != 0) else {
             self.is_open = false;
-            return None;
+            return (0, 0);
         };
-        let bit = bits.trailing_zeros();
-        *bits &= *bits - 1;
-        self.taken += 1;
-        Some(word * 64 + bit)
+        let before = *bits;
+        (0..FEW).for_each(|_| *bits &= bits.wrapping_sub(1));
+        let few = before ^ *bits;
+        self.taken += few.count_ones();
+        (word * 64, few)
     }
 
     fn vacate(&mut self, inside: usize) {
@@ -298,6 +317,25 @@ mod tests {
         assert_eq!((slab.take(first), slab.rehome(first, 9)), (None, false));
         assert!(slab.rehome(second, 9));
         assert_eq!((slab.take(second), slab.len()), (Some(('b', 9)), 0));
+    }
+
+    /// Whole lines of memory are written then, and those to come are foreseen by the processor.
+    #[test]
+    fn what_comes_one_after_the_other_lies_so() {
+        let mut slab = Slab::new(|_| ());
+        let places: Vec<Place> = (0..3 * CHUNK).map(|item| slab.insert(item, 0)).collect();
+        assert!(places.iter().map(|place| place.slot).eq(0..3 * CHUNK as u32));
+        for place in places.iter().skip(1).step_by(2) {
+            slab.take(*place);
+        }
+        let recent: Vec<u32> =
+            (0..slab.recent.len()).map(|item| slab.insert(item, 0).slot).collect();
+        let older: Vec<u32> = (0..40).map(|item| slab.insert(item, 0).slot).collect();
+        assert!(
+            recent.iter().chain(&older).all(|slot| slot % 2 == 1),
+            "what was left is taken first"
+        );
+        assert!(older.is_sorted());
     }
 
     #[test]
