@@ -86,10 +86,15 @@ fn f_pa3_bad_listeners_hold_up_no_task_of_a_millisecond_and_keep_no_memory() {
     let runs = busy.snapshot().counters.runs;
     scheduler.shutdown().unwrap();
     let (heard, lost) = (heard.load(SeqCst), lost.load(SeqCst));
-    // Each is added, started, finished and ended; and the scheduler has started, is stopping, and has
-    // stopped.
-    assert_eq!(heard + lost, 4 * TASKS + 2 * runs + 2 + 3, "{heard} heard, {lost} lost");
     let said = said.lock().unwrap();
+    // Each is added, started, finished and ended; and the scheduler has started, is stopping, and has
+    // stopped. Where others keep the machine, tasks start so late that it is told, too.
+    let (told, expected) = (heard + lost, 4 * TASKS + 2 * runs + 2 + 3);
+    let is_starved = said.iter().any(|text| text.contains(" late: all 2 threads"));
+    assert!(
+        told == expected || is_starved && told > expected,
+        "{heard} heard, {lost} lost, {expected} expected, {said:?}"
+    );
     assert_eq!(said.iter().filter(|text| text.contains("a listener panicked")).count(), 1);
 }
 
