@@ -147,8 +147,8 @@ impl PoolBuilder {
     ///
     /// Workers that wait let this much pass beyond a due time; then all that is due runs, in its exact
     /// order. Nothing runs early. Many tasks cost far less CPU time so, and each is late by up to this
-    /// much; where the worker that looked for it was kept by a longer task, by this much once more (or by up to
-    /// four [`Clock::wake_up`]s, if that is longer), because the others leave it the time to take all. It holds for time
+    /// much; where the worker that looked for it was kept by a longer task, by this much once more (or by some
+    /// [`Clock::wake_up`]s, if that is longer), because the others leave it the time to take all. It holds for time
     /// limits and for cron tasks, too; whether the wall clock was set is looked at twice a second all the same.
     ///
     /// Without slack, too, tasks that are due within a wake-up of each other, 40 µs by the system's clock, share one, and

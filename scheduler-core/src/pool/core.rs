@@ -19,6 +19,7 @@ use super::shutdown::may_run;
 use super::step::Done;
 use super::step::Effects;
 use super::step::Item;
+use super::step::Others;
 use super::step::Take;
 use crate::observe::PoolStats;
 use crate::queue::Ticket;
@@ -180,12 +181,13 @@ impl<I: Item> Core<I> {
         self.state == RunState::Running && self.agenda.has_due_before(earliest, now)
     }
 
-    /// How many tasks have been run until now, if a worker that runs none may rest: another one was the last to take
-    /// one, somebody is at one, and the pool does not end, which would have to wait for who rests.
-    pub(crate) fn may_rest(&self, worker: WorkerNumber) -> Option<u64> {
-        let is_beside_others = self.last_taker != worker && self.roster.busy() > 0;
+    /// Beside whom a worker that runs nothing may rest, if it may: another one was the last to take a task, somebody
+    /// is at one, and the pool does not end, which would have to wait for who rests.
+    pub(crate) fn others(&self, worker: WorkerNumber) -> Option<Others> {
+        let others = Others { completed: self.completed, busy: self.roster.busy() };
+        let is_beside_others = self.last_taker != worker && others.busy > 0;
         let may_rest = is_beside_others && (self.state == RunState::Running || planted("L16"));
-        may_rest.then_some(self.completed)
+        may_rest.then_some(others)
     }
 
     /// Notes that the future of a worker's run is pending.

@@ -18,7 +18,8 @@ pub(crate) struct Ease {
     pub(super) wake_up: Duration,
 }
 
-/// How many tasks one worker has run alone of late, from one wait to the next.
+/// How many tasks one worker has run alone of late, from one wait to the next. What is relayed is not counted:
+/// nobody waits then who could look too early.
 ///
 /// Where they are many they are brief, and it has run them before another is awake. So they are left to it for
 /// longer: two would have what the tasks are made of go from the cache of one core to that of the other.
@@ -26,7 +27,7 @@ pub(crate) struct Ease {
 pub(crate) struct Crowd {
     /// Since the last wait.
     taken: u32,
-    /// The average of some waits, four times.
+    /// Four times the moving average of the tasks from one wait to the next.
     level: u32,
 }
 

@@ -8,8 +8,8 @@
 //! | layer | files | knows | never |
 //! |---|---|---|---|
 //! | core | `core`, `intake`, `removal`, `ending`, `renewal`, `looks`, `staffing`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
-//! | shell | `shell`, `locked`, `errands`, `inbox`, `post`, `item`, `meetings` | the locks; performs the core's effects after unlocking | decides anything |
-//! | edge | `worker`, `witness`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
+//! | shell | `shell`, `locked`, `errands`, `inbox`, `post`, `item` | the locks; performs the core's effects after unlocking | decides anything |
+//! | edge | `worker`, `meetings`, `witness`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
 //!
 //! # The life of a pool
 //!

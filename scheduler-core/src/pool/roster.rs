@@ -222,8 +222,8 @@ impl Roster {
         Some(worker)
     }
 
-    /// By when somebody looks at the queue, whatever is submitted; None where somebody has to be woken. Where
-    /// nobody waits there is nobody to be told: who is at a task looks before it waits, and who rests looks then.
+    /// By when somebody looks at the queue, whatever is submitted; None where somebody has to be woken. Zero where
+    /// nobody waits, who could be told: who is at a task looks before it waits, and who rests looks then.
     pub(crate) fn patience(&self) -> Option<Tick> {
         match self.leader {
             Some(leader) => Some(leader.until),

@@ -17,12 +17,12 @@ use super::inbox::Inbox;
 use super::inbox::Withdrawal;
 use super::item::AnyItem;
 use super::locked::Locked;
-use super::meetings::Meetings;
 use super::post::Post;
 use super::roster::WorkerNumber;
 use super::shutdown::RunState;
 use super::step::Done;
 use super::step::Effects;
+use super::step::Others;
 use super::step::Rare;
 use super::step::Take;
 use crate::error::Failure;
@@ -115,20 +115,19 @@ impl Shell {
         self.alter(|core, _| look(core))
     }
 
+    /// What a worker is to do next, and whether it has met another thread at the lock.
     pub(super) fn next(
         &self,
         worker: WorkerNumber,
         done: Done<AnyItem>,
         now: Now,
-        meetings: &Meetings,
-    ) -> Take<AnyItem> {
+    ) -> (Take<AnyItem>, bool) {
         let (mut locked, has_met) = self.locked.lock_and_look();
-        meetings.note(has_met, now.tick);
         let earliest = self.inbox.earliest();
         if let Done::Ended | Done::Skipped = done {
             let has_run = matches!(done, Done::Ended);
             if let Some(task) = self.relay(&mut locked, worker, has_run, earliest, now) {
-                return Take::Run(task);
+                return (Take::Run(task), has_met);
             }
         }
         let is_first = locked.core.has_due_before(earliest, now);
@@ -137,7 +136,7 @@ impl Shell {
         };
         let (take, _) =
             if is_first { self.alter_only(locked, step) } else { self.alter_locked(locked, step) };
-        take
+        (take, has_met)
     }
 
     /// Starts a worker if there are fewer than core, and says whether it did.
@@ -149,12 +148,9 @@ impl Shell {
         self.step(|core, now, effects| core.settle(worker, done, now, effects));
     }
 
-    /// Gives back what a worker has run, and says whether it may rest: see [`Core::may_rest`].
-    pub(super) fn settle_to_rest(&self, worker: WorkerNumber, done: Done<AnyItem>) -> Option<u64> {
-        self.step(|core, now, effects| {
-            core.settle(worker, done, now, effects);
-            core.may_rest(worker)
-        })
+    /// Beside whom a worker that runs nothing may rest. Takes no step: whoever works sees to what is staged.
+    pub(super) fn others(&self, worker: WorkerNumber) -> Option<Others> {
+        self.locked.lock().core.others(worker)
     }
 
     pub(super) fn suspend(&self, worker: WorkerNumber, task: &AnyItem) {

@@ -22,6 +22,15 @@ pub(crate) trait Item: Clone {
     fn wants_renewal(&self) -> bool;
 }
 
+/// What a worker that rests sees of the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Others {
+    /// How many tasks have been run until now.
+    pub(crate) completed: u64,
+    /// How many workers are at one.
+    pub(crate) busy: usize,
+}
+
 /// What a worker is to do next.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]

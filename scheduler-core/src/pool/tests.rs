@@ -11,6 +11,7 @@ use super::shutdown::ShutdownPolicy;
 use super::step::Done;
 use super::step::Effects;
 use super::step::Item;
+use super::step::Others;
 use super::step::Take;
 use crate::queue::Ticket;
 use crate::time::Due;
@@ -150,14 +151,14 @@ fn the_end_of_a_pool_wakes_who_rests_and_nobody_rests_after_it() {
     for stops in [false, true] {
         let (mut core, mut effects) = (core_with_two_at_work(3), Effects::new());
         core.settle(1, Done::Ended, at(0), &mut effects);
-        assert_eq!(core.may_rest(1), Some(1));
+        assert_eq!(core.others(1), Some(Others { completed: 1, busy: 1 }));
         if stops {
             assert!(core.shutdown_now(at(0), &mut effects).is_empty());
         } else {
             core.shutdown(at(0), &mut effects);
         }
         assert_eq!(woken(&effects), [1, 3], "the other one is at a task");
-        assert_eq!(core.may_rest(1), None);
+        assert_eq!(core.others(1), None);
     }
 }
 
@@ -166,9 +167,9 @@ fn the_end_of_a_pool_wakes_who_rests_and_nobody_rests_after_it() {
 fn nobody_rests_who_was_the_last_to_take_a_task_or_works_alone() {
     let (mut core, mut effects) = (core_with_two_at_work(2), Effects::new());
     core.settle(1, Done::Ended, at(0), &mut effects);
-    assert_eq!((core.may_rest(1), core.may_rest(2)), (Some(1), None));
+    assert_eq!((core.others(1), core.others(2)), (Some(Others { completed: 1, busy: 1 }), None));
     assert_eq!(core.next(2, Done::Ended, at(0), &mut effects), Take::Wait(None));
-    assert_eq!(core.may_rest(1), None);
+    assert_eq!(core.others(1), None);
 }
 
 /// A worker that left in the step that cancels a task could tell of it after another has declared the end.

@@ -97,7 +97,9 @@ impl Bench<'_> {
         let mut in_hand = InHand { post: self.post, done };
         loop {
             let now = Now::read(&*self.shell.clock);
-            match self.shell.next(self.worker, in_hand.release(), now, self.meetings) {
+            let (take, has_met) = self.shell.next(self.worker, in_hand.release(), now);
+            self.meetings.note(has_met, now.tick);
+            match take {
                 Take::Wait(until) => return Taken::Waits(until),
                 Take::Leave => return Taken::Leaves,
                 Take::Again => {}
@@ -125,11 +127,11 @@ impl Bench<'_> {
         }
     }
 
-    /// Stays away from the pool for a moment, if another worker is at work meanwhile, and for some more while that
-    /// one gets on well.
+    /// Stays away from the pool for a moment, if another worker is at work meanwhile, and once more while the others
+    /// get on well.
     ///
-    /// The last to take a task never rests. So of many that meet one goes on, and whoever is at a long task is
-    /// taken for one that comes back soon only once.
+    /// The last to take a task never rests. So of many that meet one goes on; and whoever is at a long task is
+    /// taken for one that comes back soon no more than once, because who rests beside it takes the next task.
     ///
     /// RACE: the pool may begin to end when it has let this one rest. It opens the gate then, and `seen` is older.
     #[cold]
@@ -139,14 +141,14 @@ impl Bench<'_> {
             return;
         }
         let done = std::mem::replace(done, Done::Nothing);
-        let mut completed = self.shell.settle_to_rest(self.worker, done);
+        self.shell.settle(self.worker, done);
+        let mut others = self.shell.others(self.worker);
         let seen = if planted("L16 epoch") { self.post.gate.epoch() } else { seen };
         for _ in 0..IN_A_ROW {
-            let Some(before) = completed else { return };
-            let until = self.shell.clock.now() + self.meetings.pause();
+            let Some(before) = others else { return };
+            let until = self.shell.clock.now() + self.meetings.rest_length();
             self.shell.clock.wait(&self.post.gate, seen, Some(until));
-            let after = self.shell.locked.lock().core.may_rest(self.worker);
-            completed = after.filter(|after| is_not_missed(after - before));
+            others = self.shell.others(self.worker).filter(|now| is_not_missed(before, *now));
         }
     }
 
@@ -434,8 +436,12 @@ mod tests {
         assert!(waits.is_empty() && matches!(done, Done::Recurs(..)));
     }
 
-    /// How often worker 1 rests while worker 2 runs so many tasks during each rest.
-    fn rests_beside(tasks: impl IntoIterator<Item = usize, IntoIter: Send + 'static>) -> usize {
+    /// How often worker 1 rests while worker 2 runs so many tasks during each rest, and the pool is shut down in the
+    /// first one or not.
+    fn rests_beside(
+        tasks: impl IntoIterator<Item = usize, IntoIter: Send + 'static>,
+        is_shut_down: bool,
+    ) -> usize {
         let (pool, clock, crew) = still_pool();
         let handles = [(); 2].map(|()| pool.execute(|| ()).unwrap());
         let (first, mut other) = (crew.begin(1), crew.begin(2));
@@ -446,6 +452,9 @@ mod tests {
                 let Begun::Run(run) = std::mem::replace(&mut other, Begun::Left) else { panic!() };
                 run.finish();
                 other = crew.begin(2);
+            }
+            if is_shut_down {
+                me.shutdown();
             }
         };
         *clock.meanwhile.lock().unwrap() = Some(Box::new(run));
@@ -458,10 +467,16 @@ mod tests {
 
     #[test]
     fn who_rests_rests_on_while_others_run_many_tasks_meanwhile() {
-        assert_eq!(rests_beside([191]), 1);
-        assert_eq!(rests_beside([192, 191]), 2);
-        assert_eq!(rests_beside([300, 200, 200, 0]), 4);
-        assert_eq!(rests_beside([192; 16]), 16, "now and then it comes back and sees");
+        assert_eq!(rests_beside([191], false), 1);
+        assert_eq!(rests_beside([192, 191], false), 2);
+        assert_eq!(rests_beside([300, 200, 200, 0], false), 4);
+        assert_eq!(rests_beside([192; 16], false), 16, "now and then it comes back and sees");
+    }
+
+    #[test]
+    fn nobody_rests_on_when_the_pool_has_begun_to_end() {
+        assert_eq!(rests_beside([192, 0], false), 2);
+        assert_eq!(rests_beside([192, 0], true), 1);
     }
 
     /// A clock that is moved by hand, by which a wake-up takes as long as by [`Still`].

@@ -92,10 +92,13 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// - The worker that looks at the queue first is given so much time to run what is due before the
     ///   next one looks; four times as much after it has run several tasks at each look. What is due
     ///   while it is at a long task starts later by up to that.
-    /// - Where tasks are so brief that workers keep meeting at the pool's lock, one of them stays away
-    ///   for three times as long while another works, and once more where that one has run 192 tasks or
-    ///   more meanwhile. What comes due while that one is at a long task starts later by up to six times
-    ///   as long.
+    /// - Where tasks are so brief that workers keep meeting at the pool's lock, one of them rests for
+    ///   three wake-ups while another works; and again, up to sixteen times in a row, where each of the
+    ///   others has run 192 tasks or more during the rest just over. Where they are at long tasks then,
+    ///   what comes due waits for the end of that rest and of one more: up to six wake-ups, and what it
+    ///   takes to wake up twice.
+    ///
+    /// Must be nothing where somebody moves the time by hand, because a worker would rest until then.
     fn wake_up(&self) -> Duration {
         Duration::ZERO
     }
