@@ -67,9 +67,8 @@ fn planted_bugs_are_found() {
     }
     // The other sampler has not come upon this one in as many.
     check_found("L14", "random_schedules");
-    for plant in ["L16", "L16 epoch"] {
-        check_found(plant, "rests::random_schedules");
-    }
+    // "L16 epoch" has the pool end between two steps that follow each other: loom comes upon it.
+    check_found("L16", "rests::random_schedules");
 }
 
 fn check_found(plant: &str, sampler: &str) {
