@@ -20,6 +20,7 @@ const WORKERS: usize = 8;
 const TASKS: u64 = 10_000;
 const IDLE: Duration = Duration::from_secs(5);
 const ALLOWED: Duration = Duration::from_millis(10);
+const TRIES: usize = 10;
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// Fires an hour after it is asked for the first time, and each hour after that.
@@ -57,13 +58,21 @@ fn pool(submit: impl Fn(&ScheduledThreadPool, u64) -> TaskHandle<()>) -> Schedul
     pool
 }
 
-/// Waits, through the pool, until its workers have come to rest, and then for the time to be judged.
+/// Waits, through the pool, until its workers have come to rest, and then for the time to be judged: again where that
+/// was too much, since a machine that is shared counts some of what others do to whoever was about to sleep. A pool
+/// that is busy is so each time.
 fn idle_time(pool: &ScheduledThreadPool) -> Duration {
     let never = pool.schedule(Duration::MAX, || {}).expect("the pool takes tasks");
-    assert!(never.wait_for(Duration::from_millis(300)).expect_err("too early").is_timeout());
-    let before = processor_time();
-    assert!(never.wait_for(IDLE).expect_err("too early").is_timeout());
-    let spent = processor_time() - before;
+    let mut spent = Duration::MAX;
+    for _ in 0..TRIES {
+        assert!(never.wait_for(Duration::from_millis(300)).expect_err("too early").is_timeout());
+        let before = processor_time();
+        assert!(never.wait_for(IDLE).expect_err("too early").is_timeout());
+        spent = spent.min(processor_time() - before);
+        if spent < ALLOWED {
+            break;
+        }
+    }
     drop(pool.shutdown_now());
     assert!(pool.await_termination(Duration::from_secs(60)), "the workers leave");
     spent
