@@ -9,7 +9,7 @@
 //! |---|---|---|---|
 //! | core | `core`, `intake`, `removal`, `ending`, `renewal`, `looks`, `staffing`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
 //! | shell | `shell`, `locked`, `errands`, `inbox`, `post`, `item` | the locks; performs the core's effects after unlocking | decides anything |
-//! | edge | `worker`, `meetings`, `witness`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
+//! | edge | `worker`, `meetings`, `rests`, `witness`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
 //!
 //! # The life of a pool
 //!
@@ -50,6 +50,7 @@ mod post;
 mod rejection;
 mod removal;
 mod renewal;
+mod rests;
 mod roster;
 mod shell;
 mod shutdown;
