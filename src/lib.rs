@@ -90,7 +90,7 @@ mod unwind;
 #[path = "private.rs"]
 pub mod __private;
 
-pub use conduct::{ControlError, Misfire, OnError, Overlap, Retry};
+pub use conduct::{ControlError, Retry};
 pub use conduct::{Until, failures, runs, successes};
 pub use entry::{Entry, Location, TaskList, Wire, entries};
 pub use error::{StartError, StopError};
@@ -105,5 +105,5 @@ pub use runner::{Builder, Pause, Pool, Scheduler, TaskControl, Tasks, start, sta
 pub use schedule::{Length, Schedule};
 pub use scheduler_core as engine;
 pub use scheduler_core::{Clock, ManualClock, SystemClock};
-pub use scheduler_expr::Attribute;
+pub use scheduler_expr::{Attribute, DstGap, DstOverlap, Misfire, OnError, Overlap};
 pub use scheduler_macros::scheduled;

@@ -18,6 +18,12 @@ use std::time::Duration;
 
 use scheduler_core::Trigger;
 use scheduler_expr::Attribute;
+use scheduler_expr::DstGap;
+use scheduler_expr::DstOverlap;
+use scheduler_expr::Misfire;
+use scheduler_expr::OnError;
+use scheduler_expr::Overlap;
+use scheduler_expr::Role;
 use scheduler_expr::SignedDuration;
 
 /// Attributes with their texts, as an annotation has them.
@@ -131,6 +137,42 @@ impl Schedule {
             .set(Attribute::RetryCap, cap.into_text())
     }
 
+    /// What becomes of a fire time that comes while a run is in progress.
+    ///
+    /// ```
+    /// use scheduler::{Overlap, Schedule};
+    ///
+    /// let schedule = Schedule::fixed_rate("5s").overlap(Overlap::QueueOne);
+    /// ```
+    pub fn overlap(self, overlap: Overlap) -> Self {
+        self.set(Attribute::Overlap, overlap.name())
+    }
+
+    /// What becomes of fire times at which nothing could run.
+    pub fn misfire(self, misfire: Misfire) -> Self {
+        self.set(Attribute::Misfire, misfire.name())
+    }
+
+    /// What becomes of the task after a run whose last attempt failed.
+    pub fn on_error(self, on_error: OnError) -> Self {
+        self.set(Attribute::OnError, on_error.name())
+    }
+
+    /// What becomes of local times that a change of the clock leaves out.
+    pub fn dst_gap(self, gap: DstGap) -> Self {
+        self.set(Attribute::DstGap, gap.name())
+    }
+
+    /// What becomes of local times that come twice.
+    pub fn dst_overlap(self, overlap: DstOverlap) -> Self {
+        self.set(Attribute::DstOverlap, overlap.name())
+    }
+
+    /// Whether the task is scheduled at all.
+    pub fn enabled(self, is_enabled: bool) -> Self {
+        self.set(Attribute::Enabled, is_enabled.to_string())
+    }
+
     /// The pool that runs the task, by its name.
     pub fn on_pool(self, name: impl Into<String>) -> Self {
         self.set(Attribute::Scheduler, name)
@@ -141,7 +183,7 @@ impl Schedule {
     /// ```
     /// use scheduler::{Attribute, Schedule};
     ///
-    /// let schedule = Schedule::fixed_rate("5s").set(Attribute::Overlap, "queue_one");
+    /// let schedule = Schedule::fixed_rate("5s").set(Attribute::Overlap, "${import.overlap:skip}");
     /// ```
     pub fn set(mut self, attribute: Attribute, text: impl Into<String>) -> Self {
         self.texts.retain(|(known, _)| *known != attribute);
@@ -156,19 +198,7 @@ impl Schedule {
 
     /// The first of its attributes that says how a task is run, and not when it fires.
     pub(crate) fn policy(&self) -> Option<Attribute> {
-        let is_policy = |attribute: &Attribute| {
-            !matches!(
-                attribute,
-                Attribute::Cron
-                    | Attribute::Zone
-                    | Attribute::DstGap
-                    | Attribute::DstOverlap
-                    | Attribute::FixedRate
-                    | Attribute::FixedDelay
-                    | Attribute::InitialDelay
-                    | Attribute::TimeUnit
-            )
-        };
+        let is_policy = |attribute: &Attribute| attribute.row().role == Role::Option;
         self.texts.iter().map(|(attribute, _)| *attribute).find(is_policy)
     }
 

@@ -47,7 +47,8 @@ mod pasted;
 mod placeholder;
 mod zone;
 
-pub use attribute::{Attribute, AttributeError};
+pub use attribute::{Attribute, AttributeError, Kind, Role, Row, RuleKind};
+pub use attribute::{DstGap, DstOverlap, Misfire, OnError, Overlap, Word};
 pub use calendar::CalendarDays;
 pub use cron::ParseCronErrorKind;
 pub use cron::{CronExpression, CronField, FieldValues, NeverFires, ParseCronError};

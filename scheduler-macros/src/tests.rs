@@ -1,6 +1,7 @@
 //! Promises that hold for whatever stands between the parentheses, and on whatever item.
 
 use proc_macro2::TokenStream;
+use scheduler_expr::{Attribute, Kind};
 
 use super::annotate;
 
@@ -232,5 +233,23 @@ fn what_a_method_stands_under_its_entries_stand_under() {
         "#[cfg(a)] #[cfg_attr(c, cfg(d))] #[cfg(e)] #[cfg(f)] const _",
     ] {
         assert!(out.contains(&tokens(conditions).unwrap().to_string()), "{out}");
+    }
+}
+
+/// The manual has a section for each attribute, and a row with its default.
+#[test]
+fn the_manual_tells_of_every_attribute() {
+    let manual = include_str!("manual.md");
+    for row in Attribute::ALL.iter().map(|attribute| attribute.row()) {
+        let option = row.attribute.group().unwrap_or(row.name);
+        let section = format!("## `{option}");
+        assert!(manual.contains(&section), "no section begins with {section}");
+        let quote = if row.kind == Kind::Flag { "" } else { "\"" };
+        let default = row.default.or(row.attribute.words().first().copied());
+        if let Some(default) = default {
+            let is_row = |line: &&str| line.starts_with(&format!("| [`{option}`]"));
+            let line = manual.lines().find(is_row).unwrap_or_default();
+            assert!(line.contains(&format!("`{quote}{default}{quote}`")), "{option}: {line:?}");
+        }
     }
 }

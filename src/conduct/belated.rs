@@ -8,13 +8,13 @@ use super::judge::Ended;
 use super::judge::Judge;
 use super::judge::Skip;
 use super::judge::Verdict;
-use super::policy::Misfire;
 use super::state::Beside;
 use super::timetable::FireTime;
 use super::timetable::MISSED_AFTER;
 use super::timetable::Timetable;
 use super::timetable::late;
 use crate::observe::SkipReason;
+use scheduler_expr::Misfire;
 
 /// One that waits for a worker.
 #[derive(Clone, Copy, Debug)]
@@ -104,10 +104,10 @@ mod tests {
     use scheduler_core::WallTime;
 
     use super::*;
-    use crate::conduct::Overlap;
     use crate::conduct::Policy;
     use crate::conduct::Rule;
     use crate::conduct::chance::Chance;
+    use scheduler_expr::Overlap;
 
     fn at(second: u64) -> Now {
         let nanos = second * 1_000_000_000;

@@ -19,7 +19,6 @@ use super::control_error::ControlError;
 use super::control_error::SubmitError;
 use super::judge::Judge;
 use super::outlook::Outlook;
-use super::policy::Overlap;
 use super::rule::Rule;
 use super::state::Course;
 use super::state::Pause;
@@ -36,6 +35,7 @@ use crate::observe::catch;
 use crate::run::Cause;
 use crate::run::Run;
 use crate::run::StopCause;
+use scheduler_expr::Overlap;
 
 /// The end of a task by which it is looked at and told what to do; clones are ends of the same task.
 ///

@@ -10,7 +10,6 @@ use super::chance::Draw;
 use super::conductor::Conductor;
 use super::conductor::Guard;
 use super::judge::Ended;
-use super::policy::OnError;
 use super::state::Course;
 use super::state::Present;
 use super::state::Seat;
@@ -23,6 +22,7 @@ use crate::observe::TaskState;
 use crate::run::Cause;
 use crate::run::Run;
 use crate::run::StopCause;
+use scheduler_expr::OnError;
 
 impl Conductor {
     /// Takes note of a run of which nobody is to be told, and after which nothing is to be decided: it

@@ -18,14 +18,14 @@ use super::meanwhile::Walk;
 use super::meanwhile::append;
 use super::meanwhile::skipped;
 use super::passing::Limit;
-use super::policy::Misfire;
-use super::policy::Overlap;
 use super::policy::Policy;
 use super::timetable::FireTime;
 use super::timetable::Timetable;
 use super::timetable::late;
 use super::timetable::wall_of;
 use crate::observe::SkipReason;
+use scheduler_expr::Misfire;
+use scheduler_expr::Overlap;
 
 /// What the wall clock may lag behind the monotonic one without having been set back.
 const TOLERANCE: Duration = Duration::from_millis(500);

@@ -13,13 +13,13 @@ use scheduler_core::WallTime;
 use super::meanwhile::Busy;
 use super::meanwhile::Walk;
 use super::passing::Limit;
-use super::policy::Misfire;
-use super::policy::Overlap;
 use super::timetable::FireTime;
 use super::timetable::Times;
 use super::timetable::Timetable;
 use super::timetable::wall_of;
 use crate::observe::SkipReason;
+use scheduler_expr::Misfire;
+use scheduler_expr::Overlap;
 
 /// More fire times of a calendar than these are not gone through for one whose jitter is not over.
 const JITTER_WALK_MAX: usize = 1_000;

@@ -8,13 +8,13 @@ use scheduler_core::Now;
 use super::judge::Skip;
 use super::passing::Limit;
 use super::passing::Passed;
-use super::policy::Misfire;
-use super::policy::Overlap;
 use super::timetable::FireTime;
 use super::timetable::MISSED_AFTER;
 use super::timetable::Timetable;
 use super::timetable::late;
 use crate::observe::SkipReason;
+use scheduler_expr::Misfire;
+use scheduler_expr::Overlap;
 
 /// A time during which a run was in progress, without its two ends.
 #[derive(Clone, Copy, Debug)]

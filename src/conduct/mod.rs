@@ -113,9 +113,6 @@ pub(crate) use control::Control;
 pub use control_error::ControlError;
 #[cfg(feature = "bench")]
 pub use measure::Conducted;
-pub use policy::Misfire;
-pub use policy::OnError;
-pub use policy::Overlap;
 pub(crate) use policy::Policy;
 pub use policy::Retry;
 pub(crate) use rule::Rule;

@@ -2,122 +2,9 @@
 
 use std::time::Duration;
 
-/// What becomes of a fire time that comes while a run of the same task is in progress.
-///
-/// A run is in progress from its start to the end of its last attempt, the waits between attempts
-/// included. With `fixed_rate = "1s"` and runs that take 1.5 s, runs start at
-///
-/// | overlap | seconds |
-/// |---|---|
-/// | `skip` | 0, 2, 4, … |
-/// | `queue_one` | 0, 1.5, 3, … |
-/// | `allow` | 0, 1, 2, … |
-///
-/// ```
-/// use scheduler::scheduled;
-///
-/// #[scheduled(fixed_rate = "1s", overlap = "queue_one")]
-/// fn refresh() {}
-///
-/// assert_eq!(scheduler::Overlap::default().name(), "skip");
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[doc(alias = "DisallowConcurrentExecution")]
-#[non_exhaustive]
-pub enum Overlap {
-    /// It is skipped.
-    #[default]
-    Skip,
-    /// One run, for the latest such fire time, starts as soon as the run in progress has ended; the
-    /// earlier ones are skipped.
-    QueueOne,
-    /// It starts at once, beside the run in progress.
-    Allow,
-}
-
-impl Overlap {
-    /// The word for it in an annotation: `skip`, `queue_one` or `allow`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Skip => "skip",
-            Self::QueueOne => "queue_one",
-            Self::Allow => "allow",
-        }
-    }
-}
-
-/// What becomes of fire times that pass while no run of the task is in progress and none can start:
-/// no thread is free, the process is suspended, the wall clock is set forward.
-///
-/// A fire time is missed when it could not start before the next one has come too, or is more than
-/// 60 s late. (The threshold is Quartz's; `catch_up` is what the JDK does.)
-///
-/// ```
-/// use scheduler::scheduled;
-///
-/// // After a night in which nothing could run, once for each hour.
-/// #[scheduled(cron = "@hourly", misfire = "catch_up")]
-/// fn close_the_hour() {}
-///
-/// assert_eq!(scheduler::Misfire::CatchUp.name(), "catch_up");
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Misfire {
-    /// One run, for the latest of them, starts at once; the earlier ones are skipped.
-    #[default]
-    RunOnce,
-    /// All are skipped; the next run is that of the next fire time to come.
-    Skip,
-    /// Each runs, one after the other, each with its own fire time.
-    CatchUp,
-}
-
-impl Misfire {
-    /// The word for it in an annotation: `run_once`, `skip` or `catch_up`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::RunOnce => "run_once",
-            Self::Skip => "skip",
-            Self::CatchUp => "catch_up",
-        }
-    }
-}
-
-/// What becomes of a task after a run whose last attempt failed.
-///
-/// ```
-/// use scheduler::scheduled;
-///
-/// #[scheduled(fixed_delay = "1s", on_error = "stop")]
-/// fn migrate() -> Result<(), String> {
-///     Ok(())
-/// }
-///
-/// assert_eq!(scheduler::OnError::default().name(), "continue");
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum OnError {
-    /// The task runs again at its next fire time: the rule of Spring.
-    #[default]
-    Continue,
-    /// The task ends as failed: the rule of the JDK.
-    Stop,
-}
-
-impl OnError {
-    /// The word for it in an annotation: `continue` or `stop`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Continue => "continue",
-            Self::Stop => "stop",
-        }
-    }
-}
+use scheduler_expr::Misfire;
+use scheduler_expr::OnError;
+use scheduler_expr::Overlap;
 
 /// How often a failed run is tried again, and after what time.
 ///
@@ -227,15 +114,5 @@ mod tests {
             assert_eq!(retry.base(Duration::ZERO).longest_wait_after(attempt), Duration::ZERO);
             assert!(Retry::new(1).cap(Duration::MAX).longest_wait_after(attempt) > retry.cap);
         }
-    }
-
-    #[test]
-    fn the_words_are_those_of_the_annotation() {
-        use scheduler_expr as words;
-        for overlap in [Overlap::Skip, Overlap::QueueOne, Overlap::Allow] {
-            assert!(words::Attribute::from_name("overlap").is_some(), "{}", overlap.name());
-        }
-        assert_eq!(Misfire::default().name(), "run_once");
-        assert_eq!(OnError::default().name(), "continue");
     }
 }

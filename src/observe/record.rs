@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::DateTime;
 use chrono::Utc;
 use scheduler_core::trigger::Zone;
+use scheduler_expr::RuleKind;
 
 use super::Outcome;
 use crate::entry::Location;
@@ -48,40 +49,6 @@ pub struct TaskFacts {
     pub is_async: bool,
     /// Where it stands in the source.
     pub location: Option<Location>,
-}
-
-/// The kinds of rules by which a task fires.
-///
-/// ```
-/// assert_eq!(scheduler::RuleKind::FixedRate.name(), "fixed_rate");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum RuleKind {
-    /// By a cron expression.
-    Cron,
-    /// At a fixed rate.
-    FixedRate,
-    /// After a fixed delay.
-    FixedDelay,
-    /// Once.
-    Once,
-    /// By a trigger of the program's own.
-    Custom,
-}
-
-impl RuleKind {
-    /// The kind in one word, as in the annotation: `cron`, `fixed_rate`, `fixed_delay`, `once`, `custom`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cron => "cron",
-            Self::FixedRate => "fixed_rate",
-            Self::FixedDelay => "fixed_delay",
-            Self::Once => "once",
-            Self::Custom => "custom",
-        }
-    }
 }
 
 /// Why a fire time passed without a run.

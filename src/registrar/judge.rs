@@ -4,20 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_core::trigger::CronTrigger;
-use scheduler_core::trigger::DstGap;
-use scheduler_core::trigger::DstOverlap;
 use scheduler_core::trigger::Zone;
 use scheduler_expr::Attribute;
 use scheduler_expr::AttributeError;
 use scheduler_expr::DurationUnit;
+use scheduler_expr::RuleKind;
+use scheduler_expr::Word;
 use scheduler_expr::check_name;
 use scheduler_expr::nearest;
 
 use super::definition::Definition;
 use super::planned::Planned;
-use crate::conduct::Misfire;
-use crate::conduct::OnError;
-use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
 use crate::conduct::Rule;
@@ -26,9 +23,6 @@ use crate::settings::Fault;
 use crate::settings::Refusal;
 use crate::settings::Source;
 use crate::settings::word;
-
-/// The rules of which a task has one, unless it runs once or has a trigger of its own.
-const RULES: [Attribute; 3] = [Attribute::Cron, Attribute::FixedRate, Attribute::FixedDelay];
 
 /// What tasks are judged against.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +53,7 @@ pub(crate) fn judge(
     }
     let mut judge = Judge { definition, words, ground, unit: None, faults: Vec::new() };
     judge.unit = judge.read(Attribute::TimeUnit, Attribute::parse_unit);
-    judge.choice(Attribute::Enabled);
+    judge.read(Attribute::Enabled, |text| Attribute::Enabled.parse_flag(text));
     judge.check_together();
     let rule = judge.rule();
     let policy = judge.policy();
@@ -107,8 +101,9 @@ impl Judge<'_> {
         }
     }
 
-    fn choice(&mut self, attribute: Attribute) -> Option<&'static str> {
-        self.read(attribute, |text| attribute.parse_choice(text))
+    /// Reads one of the words of an attribute; the default if it is not given.
+    fn word<T: Word>(&mut self) -> T {
+        self.read(T::ATTRIBUTE, str::parse).unwrap_or_default()
     }
 
     fn duration(&mut self, attribute: Attribute) -> Option<Duration> {
@@ -132,11 +127,11 @@ impl Judge<'_> {
         if !is_replaced {
             self.check_one_rule();
         }
-        if self.definition.trigger.is_some() && !is_replaced {
-            self.check_beside_trigger();
-            return;
-        }
-        let errors = Attribute::check_together(&given, self.unit);
+        let rule = match self.definition.trigger {
+            Some(_) => RuleKind::Custom,
+            None => RuleKind::Once,
+        };
+        let errors = Attribute::check_together(&given, rule, self.unit);
         let is_passed_over = |error: &AttributeError| {
             is_replaced && !error.is_about_text() && self.is_annotated(error.attribute())
         };
@@ -147,8 +142,8 @@ impl Judge<'_> {
 
     /// The rules that count, but for a trigger of the task's own and a run that comes once.
     fn rules(&self) -> impl Iterator<Item = Attribute> {
-        let is_given = |rule: &Attribute| self.words.get(*rule).is_some();
-        RULES.into_iter().filter(is_given)
+        let rules = RuleKind::ALL.iter().filter_map(|rule| rule.attribute());
+        rules.filter(|rule| self.words.get(*rule).is_some())
     }
 
     fn is_annotated(&self, attribute: Attribute) -> bool {
@@ -168,18 +163,6 @@ impl Judge<'_> {
             let reason =
                 format!("`{other}` conflicts with {first}: a task has exactly one trigger");
             self.refuse(other, &reason);
-        }
-    }
-
-    /// A trigger of the task's own says all about when the task fires.
-    fn check_beside_trigger(&mut self) {
-        for attribute in
-            [Attribute::InitialDelay, Attribute::Zone, Attribute::DstGap, Attribute::DstOverlap]
-        {
-            if self.words.get(attribute).is_some() {
-                let reason = format!("`{attribute}` is of no use beside a trigger of its own");
-                self.refuse(attribute, &reason);
-            }
         }
     }
 
@@ -232,37 +215,18 @@ impl Judge<'_> {
         let zone = self.read(Attribute::Zone, |text| {
             Attribute::Zone.check(text, None).map(|()| text.parse().unwrap_or(Zone::UTC))
         });
-        let gap = self.choice(Attribute::DstGap);
-        let overlap = self.choice(Attribute::DstOverlap);
+        let (gap, overlap) = (self.word(), self.word());
         let trigger = CronTrigger::new(expression??, zone.unwrap_or(self.ground.zone))
-            .dst_gap(match gap {
-                Some("run_after") => DstGap::RunAfter,
-                _ => DstGap::Skip,
-            })
-            .dst_overlap(match overlap {
-                Some("first") => DstOverlap::First,
-                Some("last") => DstOverlap::Last,
-                _ => DstOverlap::Both,
-            });
+            .dst_gap(gap)
+            .dst_overlap(overlap);
         Some(Rule::Cron(Arc::new(trigger)))
     }
 
     fn policy(&mut self) -> Policy {
         Policy {
-            overlap: match self.choice(Attribute::Overlap) {
-                Some("queue_one") => Overlap::QueueOne,
-                Some("allow") => Overlap::Allow,
-                _ => Overlap::Skip,
-            },
-            misfire: match self.choice(Attribute::Misfire) {
-                Some("skip") => Misfire::Skip,
-                Some("catch_up") => Misfire::CatchUp,
-                _ => Misfire::RunOnce,
-            },
-            on_error: match self.choice(Attribute::OnError) {
-                Some("stop") => OnError::Stop,
-                _ => OnError::Continue,
-            },
+            overlap: self.word(),
+            misfire: self.word(),
+            on_error: self.word(),
             jitter: self.duration(Attribute::Jitter).unwrap_or_default(),
             timeout: self.duration(Attribute::Timeout),
             retry: self.retry(),

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use scheduler_expr::Attribute;
+use scheduler_expr::RuleKind;
 
 use super::fault::Fault;
 use super::fault::Remark;
@@ -84,7 +85,7 @@ impl Effective {
         }
         fault.help(match refusal.help {
             Some(help) => help.to_owned(),
-            None => format!("for example `{attribute} = \"{}\"`", schema::example(attribute)),
+            None => format!("for example `{attribute} = \"{}\"`", attribute.row().example_text()),
         })
     }
 }
@@ -116,7 +117,7 @@ pub(super) fn merge(
         let subject = Subject {
             label: format!("{}: `{attribute}`", word(task.name)),
             owner: format!("task {}", word(task.name)),
-            example: schema::example(attribute),
+            example: attribute.row().example_text(),
         };
         match reading.resolve(raw, &subject) {
             Some(valued) => {
@@ -140,7 +141,7 @@ fn annotation(task: &TaskWords<'_>) -> Words {
 
 /// The triggers that a place sets.
 fn triggers(place: &Words) -> impl Iterator<Item = (Attribute, &Raw)> {
-    schema::TRIGGERS.into_iter().filter_map(|trigger| Some((trigger, place.get(&trigger)?)))
+    schema::triggers().filter_map(|trigger| Some((trigger, place.get(&trigger)?)))
 }
 
 fn two_triggers(task: &str, place: &Words) -> Option<Fault> {
@@ -160,13 +161,14 @@ fn two_triggers(task: &str, place: &Words) -> Option<Fault> {
 fn replace_trigger(places: &mut [Words]) -> Option<(Attribute, Raw)> {
     let highest = places.iter().position(|place| triggers(place).next().is_some())?;
     let (trigger, _) = triggers(&places[highest]).next()?;
+    let rule = RuleKind::of(trigger)?;
     let mut replaced = None;
     let mut delay = None;
     for place in &mut places[highest + 1..] {
         for (attribute, raw) in std::mem::take(place) {
-            if !schema::is_foreign_to(attribute, trigger) {
+            if !schema::is_foreign_to(attribute, rule) {
                 place.insert(attribute, raw);
-            } else if schema::TRIGGERS.contains(&attribute) {
+            } else if RuleKind::of(attribute).is_some() {
                 replaced.get_or_insert((attribute, raw));
             } else if attribute == Attribute::InitialDelay {
                 delay.get_or_insert((attribute, raw));
@@ -189,7 +191,7 @@ fn remark(
         if matches!(raw.source, Source::Annotation(_)) {
             continue;
         }
-        let other = replaced.filter(|_| schema::TRIGGERS.contains(attribute));
+        let other = replaced.filter(|_| RuleKind::of(*attribute).is_some());
         let was = match (texts.next(), other) {
             (Some(lower), _) => Some(format!("\"{}\"", visible(&lower.text))),
             (None, Some((trigger, lower))) => {

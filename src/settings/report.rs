@@ -84,9 +84,7 @@ fn task(task: &Effective) -> Block {
     let heading = format!("task {} ({})", visible(task.name()), visible(task.place()));
     let rows = Attribute::ALL.iter().filter_map(|attribute| match task.get(*attribute) {
         Some(valued) => Some(row(attribute.name(), valued)),
-        None => {
-            schema::default(*attribute).map(|text| row(attribute.name(), &Valued::default(text)))
-        }
+        None => attribute.row().default.map(|text| row(attribute.name(), &Valued::default(text))),
     });
     Block { heading, rows: rows.collect() }
 }

@@ -1,6 +1,8 @@
 //! The settings that exist, in one table, and what is shown for the attributes of tasks.
 
 use scheduler_expr::Attribute;
+use scheduler_expr::Role;
+use scheduler_expr::RuleKind;
 
 use super::key::fold;
 
@@ -49,58 +51,24 @@ pub(super) fn is_ours(part: &str) -> bool {
     part == POOLS || part == TASKS || firsts.any(|first| fold(first) == part)
 }
 
-/// A value of the attribute to paste.
-pub(super) fn example(attribute: Attribute) -> &'static str {
-    match attribute {
-        Attribute::Cron => "0 0 9 * * *",
-        Attribute::Zone => ZONE.example,
-        Attribute::TimeUnit => "seconds",
-        Attribute::Scheduler => "io",
-        Attribute::Enabled => "true",
-        Attribute::Overlap | Attribute::Misfire | Attribute::DstGap => "skip",
-        Attribute::OnError => "continue",
-        Attribute::RetryMax => "3",
-        Attribute::DstOverlap => "both",
-        _ => "5s",
-    }
-}
-
-/// What counts when nobody says anything, if that is a text.
-pub(super) fn default(attribute: Attribute) -> Option<&'static str> {
-    match attribute {
-        Attribute::Enabled => Some("true"),
-        Attribute::Overlap => Some("skip"),
-        Attribute::Misfire => Some("run_once"),
-        Attribute::OnError => Some("continue"),
-        _ => None,
-    }
-}
-
 /// The attributes that say when a task fires; a task has one of them.
-pub(super) const TRIGGERS: [Attribute; 3] =
-    [Attribute::Cron, Attribute::FixedRate, Attribute::FixedDelay];
+pub(super) fn triggers() -> impl Iterator<Item = Attribute> {
+    Attribute::ALL.iter().copied().filter(|attribute| attribute.row().role == Role::Rule)
+}
 
-/// Whether the attribute means nothing without the trigger, or nothing with it.
-pub(super) fn is_foreign_to(attribute: Attribute, trigger: Attribute) -> bool {
-    match attribute {
-        Attribute::Zone | Attribute::DstGap | Attribute::DstOverlap => trigger != Attribute::Cron,
-        Attribute::InitialDelay => trigger == Attribute::Cron,
-        Attribute::Cron | Attribute::FixedRate | Attribute::FixedDelay => attribute != trigger,
-        _ => false,
+/// Returns true if the attribute means nothing with this rule, and is replaced together with another.
+pub(super) fn is_foreign_to(attribute: Attribute, rule: RuleKind) -> bool {
+    let row = attribute.row();
+    match row.role {
+        Role::Rule => RuleKind::of(attribute) != Some(rule),
+        Role::Timing => !row.rules.contains(&rule),
+        Role::Option => false,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_proposed_is_taken() {
-        for attribute in Attribute::ALL {
-            let checked = attribute.check(example(*attribute), None);
-            assert!(checked.is_ok(), "{attribute}: {checked:?}");
-        }
-    }
 
     #[test]
     fn keys_of_ours_are_known_by_their_first_part() {
@@ -114,13 +82,14 @@ mod tests {
 
     #[test]
     fn a_trigger_is_foreign_to_every_other() {
-        for trigger in TRIGGERS {
-            let foreign = TRIGGERS.iter().filter(|other| is_foreign_to(**other, trigger));
+        for trigger in triggers() {
+            let rule = RuleKind::of(trigger).unwrap();
+            let foreign = triggers().filter(|other| is_foreign_to(*other, rule));
             assert_eq!(foreign.count(), 2);
         }
-        assert!(is_foreign_to(Attribute::Zone, Attribute::FixedRate));
-        assert!(is_foreign_to(Attribute::InitialDelay, Attribute::Cron));
-        assert!(!is_foreign_to(Attribute::InitialDelay, Attribute::FixedDelay));
-        assert!(!is_foreign_to(Attribute::Timeout, Attribute::Cron));
+        assert!(is_foreign_to(Attribute::Zone, RuleKind::FixedRate));
+        assert!(is_foreign_to(Attribute::InitialDelay, RuleKind::Cron));
+        assert!(!is_foreign_to(Attribute::InitialDelay, RuleKind::FixedDelay));
+        assert!(!is_foreign_to(Attribute::Timeout, RuleKind::Cron));
     }
 }

@@ -9,13 +9,13 @@ use super::moment::IntoMoment;
 use super::moment::Moment;
 use super::moment::moment;
 use super::outlook::fire_times;
-use crate::conduct::Misfire;
-use crate::conduct::OnError;
-use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::error::StartError;
 use crate::registrar::Planned;
 use crate::runner::Builder;
+use scheduler_expr::Misfire;
+use scheduler_expr::OnError;
+use scheduler_expr::Overlap;
 
 /// How many fire times of each task stand in a plan.
 const FIRE_TIMES: usize = 5;

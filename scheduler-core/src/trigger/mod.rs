@@ -32,9 +32,10 @@ use std::fmt;
 use chrono::DateTime;
 use chrono::Utc;
 
-pub use cron::{CronTrigger, DstGap, DstOverlap};
+pub use cron::CronTrigger;
 pub use fire_times::FireTimes;
 pub use misfire::MisfirePolicy;
+pub use scheduler_expr::{DstGap, DstOverlap};
 pub use zone::{SystemZoneError, Zone, ZoneChange};
 
 /// A rule that gives the next fire time of a task from its past runs.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Attribute, AttributeError};
+use super::{Attribute, AttributeError, Kind};
 use crate::cron::CronExpression;
 use crate::duration::{DurationUnit, ParseDurationError, ParseDurationErrorKind};
 use crate::duration::{parse_delay, parse_period};
@@ -42,14 +42,14 @@ impl Attribute {
     ///
     /// When the attribute cannot take the text.
     pub fn check(self, text: &str, unit: Option<DurationUnit>) -> Result<(), AttributeError> {
-        match self {
-            Self::Cron => Self::parse_cron(text).map(drop),
-            Self::Zone => self.check_zone(text),
-            Self::TimeUnit => Self::parse_unit(text).map(drop),
-            Self::Scheduler => self.check_label(text),
-            Self::RetryMax => self.parse_count(text).map(drop),
-            _ if self.is_duration() => self.parse_duration(text, unit).map(drop),
-            _ => self.parse_choice(text).map(drop),
+        match self.row().kind {
+            Kind::Cron => Self::parse_cron(text).map(drop),
+            Kind::Zone => self.check_zone(text),
+            Kind::Unit => Self::parse_unit(text).map(drop),
+            Kind::Pool => self.check_pool(text),
+            Kind::Count => self.parse_count(text).map(drop),
+            Kind::Period | Kind::Delay => self.parse_duration(text, unit).map(drop),
+            Kind::Flag | Kind::Words(_) => self.index_of_word(text).map(drop),
         }
     }
 
@@ -99,8 +99,8 @@ impl Attribute {
         text: &str,
         unit: Option<DurationUnit>,
     ) -> Result<Duration, AttributeError> {
-        let parsed = match self {
-            Self::InitialDelay => parse_delay(text, unit),
+        let parsed = match self.row().kind {
+            Kind::Delay => parse_delay(text, unit),
             _ => parse_period(text, unit),
         };
         parsed.map_err(|error| self.duration_error(text, unit, &error))
@@ -137,26 +137,31 @@ impl Attribute {
         invalid.with_caret(is_part.then(|| error.caret())).with_help(help)
     }
 
-    /// Reads one of the [words](Self::words) of this attribute, and gives it as it stands there.
+    /// Reads a flag.
     ///
     /// ```
     /// use scheduler_expr::Attribute;
     ///
-    /// assert_eq!(Attribute::Misfire.parse_choice("catch_up")?, "catch_up");
+    /// assert!(Attribute::Enabled.parse_flag("true")?);
     /// # Ok::<(), scheduler_expr::AttributeError>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// When the text is none of them.
-    pub fn parse_choice(self, text: &str) -> Result<&'static str, AttributeError> {
+    /// When the text is neither `true` nor `false`.
+    pub fn parse_flag(self, text: &str) -> Result<bool, AttributeError> {
+        self.index_of_word(text).map(|index| index == 0)
+    }
+
+    /// The place of a text among the [words](Self::words) of this attribute.
+    pub(super) fn index_of_word(self, text: &str) -> Result<usize, AttributeError> {
         let words = self.words();
-        if let Some(word) = words.iter().copied().find(|word| *word == text) {
-            return Ok(word);
+        if let Some(index) = words.iter().position(|word| *word == text) {
+            return Ok(index);
         }
         let flag = || FLAGS.iter().find(|(other, _)| *other == text.to_lowercase());
-        let meant = match self {
-            Self::Enabled => flag().map(|(_, word)| *word),
+        let meant = match self.row().kind {
+            Kind::Flag => flag().map(|(_, word)| *word),
             _ => None,
         };
         let help = match meant.or_else(|| nearest(text, words.iter().copied())) {
@@ -223,7 +228,7 @@ impl Attribute {
             .map_err(|error| AttributeError::new(self, &error).with_help(error.help()))
     }
 
-    fn check_label(self, text: &str) -> Result<(), AttributeError> {
+    fn check_pool(self, text: &str) -> Result<(), AttributeError> {
         check_name(text).map_err(|error| {
             let help = error.help().unwrap_or("write the name of a pool, such as `io`");
             AttributeError::new(self, format!("`{self}` {error}")).with_help(Some(help))

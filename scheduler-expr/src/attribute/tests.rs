@@ -1,6 +1,6 @@
 //! What each attribute takes, alone and beside others.
 
-use super::Attribute;
+use super::{Attribute, Role, RuleKind};
 use crate::duration::DurationUnit;
 
 /// Checks `text`, and that the message and the help contain the expected words; none if it is right.
@@ -42,7 +42,7 @@ fn a_fault_shows_its_place_in_the_text() {
 fn a_fault_is_about_a_text_or_about_its_presence() {
     assert!(Attribute::Jitter.check("x", None).unwrap_err().is_about_text());
     let given = [(Attribute::FixedRate, "1s"), (Attribute::Zone, "UTC")];
-    assert!(!Attribute::check_together(&given, None)[0].is_about_text());
+    assert!(!Attribute::check_together(&given, RuleKind::Once, None)[0].is_about_text());
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_choice_is_one_of_its_words() {
     }
     for attribute in choices {
         for word in attribute.words() {
-            assert_eq!(attribute.parse_choice(word), Ok(*word));
+            assert_eq!(attribute.check(word, None), Ok(()));
         }
         check(attribute, "", "the text is empty");
         check(attribute, "colourful", "; the words are `");
@@ -163,7 +163,7 @@ fn attributes_that_are_not_durations_nor_choices() {
 /// Checks which attributes are found to be at fault beside others.
 #[track_caller]
 fn check_together(given: &[(Attribute, &str)], expected: &[(Attribute, &str)]) {
-    let faults = Attribute::check_together(given, None);
+    let faults = Attribute::check_together(given, RuleKind::Once, None);
     assert_eq!(faults.len(), expected.len(), "{given:?}: {faults:?}");
     for (fault, (attribute, words)) in faults.iter().zip(expected) {
         assert_eq!(fault.attribute(), *attribute, "{given:?}");
@@ -192,7 +192,7 @@ fn an_attribute_means_something_beside_its_rules() {
         check_together(&[rule, (OnError, "stop"), (Timeout, "1s"), (RetryMax, "1")], &[]);
     }
     check_together(&[first, (OnError, "stop")], &[(OnError, "one-time task ends")]);
-    check_together(&[cron, first], &[(InitialDelay, "cannot be combined with `cron`")]);
+    check_together(&[cron, first], &[(InitialDelay, "of no use beside `cron`: the expression")]);
     check_together(&[delay, cron, (Overlap, "skip")], &[]);
 }
 
@@ -219,4 +219,32 @@ fn a_unit_needs_a_duration() {
     check_together(&[(Cron, "@daily"), unit], &[(TimeUnit, "there is no duration")]);
     check_together(&[(Cron, "@daily"), unit, (Jitter, "5")], &[]);
     check_together(&[(FixedRate, "5"), unit], &[]);
+}
+
+#[test]
+fn every_row_is_whole() {
+    for (index, attribute) in Attribute::ALL.iter().copied().enumerate() {
+        let row = attribute.row();
+        assert_eq!((row.attribute, attribute as usize), (attribute, index));
+        check(attribute, row.example_text(), "");
+        assert!(row.example.starts_with(&format!("{} = ", attribute.key())), "{}", row.example);
+        if let Some(default) = row.default {
+            check(attribute, default, "");
+        }
+        assert_eq!(row.role == Role::Rule, RuleKind::of(attribute).is_some(), "{attribute}");
+        for rule in RuleKind::ALL.iter().copied().filter(|rule| !row.rules.contains(rule)) {
+            assert!(!(row.why_not)(rule).is_empty(), "{attribute} beside {rule:?}");
+        }
+    }
+}
+
+#[test]
+fn a_trigger_of_its_own_says_all_about_the_fire_times() {
+    use Attribute::*;
+    for each in [(Zone, "UTC"), (InitialDelay, "1s"), (DstGap, "skip")] {
+        let faults = Attribute::check_together(&[each], RuleKind::Custom, None);
+        assert!(faults[0].to_string().contains("beside a trigger of its own"), "{}", faults[0]);
+    }
+    let policies = [(Overlap, "skip"), (Misfire, "skip"), (OnError, "stop"), (Jitter, "1s")];
+    assert_eq!(Attribute::check_together(&policies, RuleKind::Custom, None), []);
 }

@@ -1,14 +1,14 @@
 //! The options between the parentheses of `#[scheduled(…)]`, as they stand there.
 //!
-//! What this room is for: one table ([`options`]) says everything there is to know about an option;
-//! reading ([`read`]), the duplicate check, the suggestions and the list in the message all come
-//! from it.
+//! What this room is for: one table ([`options`]) says how each option is written, most of it the table
+//! of attributes of `scheduler_expr`; reading ([`read`]), the duplicate check, the suggestions and the
+//! list in the message all come from it.
 //!
 //! What it must never do: judge whether the *values* make sense, alone or together. That is the
 //! business of [`check`](crate::check).
 //!
-//! A new option is a variant of [`Key`] (or of `Attribute`, if settings can override it), a line in
-//! the table, and whatever check it needs.
+//! An option that settings can override is a row of that table; any other is a variant of [`Key`] and an
+//! entry in `OTHERS`.
 
 mod meant;
 mod options;
@@ -16,7 +16,7 @@ mod read;
 
 use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
-use scheduler_expr::Attribute;
+use scheduler_expr::{Attribute, Role};
 use syn::{LitBool, LitInt, LitStr, Path};
 
 use crate::diagnostic::Faults;
@@ -26,7 +26,6 @@ pub(crate) use options::{Key, NTH};
 impl Key {
     pub(crate) const CRON: Self = Self::Attribute(Attribute::Cron);
     pub(crate) const FIXED_RATE: Self = Self::Attribute(Attribute::FixedRate);
-    pub(crate) const FIXED_DELAY: Self = Self::Attribute(Attribute::FixedDelay);
     pub(crate) const INITIAL_DELAY: Self = Self::Attribute(Attribute::InitialDelay);
     pub(crate) const TIME_UNIT: Self = Self::Attribute(Attribute::TimeUnit);
 }
@@ -104,8 +103,10 @@ impl Args {
         self.get(key)?.value.as_ref()
     }
 
-    /// The options among `keys` that were given, in the order in which they stand.
-    pub(crate) fn among<'a>(&'a self, keys: &'a [Key]) -> impl Iterator<Item = &'a Given> {
-        self.given.iter().filter(|given| keys.contains(&given.key))
+    /// The options that say when the task fires, in the order in which they stand.
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &Given> {
+        self.given.iter().filter(|given| {
+            matches!(given.key, Key::Attribute(attribute) if attribute.row().role == Role::Rule)
+        })
     }
 }

@@ -1,6 +1,6 @@
-//! The options of the attribute: one table that says everything there is to know about each.
+//! The options of the attribute: those of the table of `scheduler_expr`, and a few that no setting overrides.
 
-use scheduler_expr::Attribute;
+use scheduler_expr::{Attribute, Kind};
 
 /// An option of the attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +24,11 @@ pub(super) enum Takes {
     Path,
     Number,
     /// Options in parentheses, and no `=`.
-    Options(&'static [Spec]),
+    Options,
 }
 
-/// Everything there is to know about an option.
-#[derive(Debug)]
+/// How an option is written.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Spec {
     pub(super) key: Key,
     pub(super) name: &'static str,
@@ -39,67 +39,70 @@ pub(super) struct Spec {
     pub(super) aliases: &'static [&'static str],
 }
 
-const fn of(
-    attribute: Attribute,
-    takes: Takes,
-    example: &'static str,
-    aliases: &'static [&'static str],
-) -> Spec {
-    Spec { key: Key::Attribute(attribute), name: attribute.name(), takes, example, aliases }
-}
-
-const fn option(key: Key, name: &'static str, takes: Takes, example: &'static str) -> Spec {
-    Spec { key, name, takes, example, aliases: &[] }
-}
-
-/// The line to add for a new option.
-#[rustfmt::skip]
-pub(super) static OPTIONS: &[Spec] = &[
-    of(Attribute::Cron, Takes::Text, r#"cron = "0 0 9 * * MON-FRI""#, &["expression"]),
-    of(Attribute::FixedRate, Takes::TextOrNumber, r#"fixed_rate = "5s""#, &["fixed_rate_string", "every", "interval", "period", "rate"]),
-    of(Attribute::FixedDelay, Takes::TextOrNumber, r#"fixed_delay = "5s""#, &["fixed_delay_string"]),
-    of(Attribute::InitialDelay, Takes::TextOrNumber, r#"initial_delay = "5s""#, &["initial_delay_string", "delay", "after"]),
-    of(Attribute::Zone, Takes::Text, r#"zone = "Europe/Berlin""#, &["timezone", "tz"]),
-    Spec { aliases: &["id"], ..option(Key::Name, "name", Takes::Text, r#"name = "nightly-report""#) },
-    of(Attribute::TimeUnit, Takes::Text, r#"time_unit = "seconds""#, &["unit"]),
-    of(Attribute::Scheduler, Takes::Text, r#"scheduler = "io""#, &["pool", "executor"]),
-    of(Attribute::Enabled, Takes::TextOrFlag, "enabled = false", &["disabled", "active"]),
-    of(Attribute::Jitter, Takes::TextOrNumber, r#"jitter = "500ms""#, &["random_delay", "splay"]),
-    of(Attribute::Timeout, Takes::TextOrNumber, r#"timeout = "30s""#, &["time_limit", "max_duration", "lock_at_most_for"]),
-    of(Attribute::Overlap, Takes::Text, r#"overlap = "skip""#, &["concurrency", "concurrent", "disallow_concurrent_execution"]),
-    of(Attribute::Misfire, Takes::Text, r#"misfire = "run_once""#, &["misfire_policy", "missed"]),
-    of(Attribute::OnError, Takes::Text, r#"on_error = "stop""#, &["error", "error_handler", "on_failure"]),
-    Spec { aliases: &["retries", "retryable"], ..option(Key::Retry, "retry", Takes::Options(RETRY), "retry(max = 3)") },
-    of(Attribute::DstGap, Takes::Text, r#"dst_gap = "run_after""#, &["gap"]),
-    of(Attribute::DstOverlap, Takes::Text, r#"dst_overlap = "first""#, &[]),
-    option(Key::Crate, "crate", Takes::Path, "crate = my::scheduler"),
-    option(Key::Nth, NTH, Takes::Number, ""),
-];
-
-/// The options between the parentheses of `retry(…)`.
-#[rustfmt::skip]
-static RETRY: &[Spec] = &[
-    part(Attribute::RetryMax, "max", "max = 3", &["max_retries", "max_attempts", "attempts", "times", "count"]),
-    part(Attribute::RetryBase, "base", r#"base = "1s""#, &["delay", "backoff", "wait"]),
-    part(Attribute::RetryCap, "cap", r#"cap = "1m""#, &["max_delay"]),
-];
-
-const fn part(
-    attribute: Attribute,
-    name: &'static str,
-    example: &'static str,
-    aliases: &'static [&'static str],
-) -> Spec {
-    Spec { name, ..of(attribute, Takes::TextOrNumber, example, aliases) }
-}
-
 /// The name of [`Key::Nth`]; never offered to the user.
 pub(crate) const NTH: &str = "__nth";
 
+/// The options that are no attributes.
+const OTHERS: [Spec; 4] = [
+    Spec {
+        key: Key::Name,
+        name: "name",
+        takes: Takes::Text,
+        example: r#"name = "nightly-report""#,
+        aliases: &["id"],
+    },
+    Spec {
+        key: Key::Retry,
+        name: "retry",
+        takes: Takes::Options,
+        example: "retry(max = 3)",
+        aliases: &["retries", "retryable"],
+    },
+    Spec {
+        key: Key::Crate,
+        name: "crate",
+        takes: Takes::Path,
+        example: "crate = my::scheduler",
+        aliases: &[],
+    },
+    Spec { key: Key::Nth, name: NTH, takes: Takes::Number, example: "", aliases: &[] },
+];
+
+impl Spec {
+    fn of(attribute: Attribute) -> Self {
+        let row = attribute.row();
+        let takes = match row.kind {
+            Kind::Period | Kind::Delay | Kind::Count => Takes::TextOrNumber,
+            Kind::Flag => Takes::TextOrFlag,
+            _ => Takes::Text,
+        };
+        Self {
+            key: Key::Attribute(attribute),
+            name: attribute.key(),
+            takes,
+            example: row.example,
+            aliases: row.aliases,
+        }
+    }
+}
+
+/// The options that may stand between the parentheses of `#[scheduled(…)]`, or of the option `around`.
+pub(super) fn options(around: Option<Spec>) -> Vec<Spec> {
+    let group = around.map(|spec| spec.name);
+    let attributes = Attribute::ALL.iter().filter(|attribute| attribute.group() == group);
+    let others: &[Spec] = if around.is_none() { &OTHERS } else { &[] };
+    attributes.map(|attribute| Spec::of(*attribute)).chain(others.iter().copied()).collect()
+}
+
 impl Key {
-    fn spec(self) -> &'static Spec {
-        let found = OPTIONS.iter().chain(RETRY).find(|spec| spec.key == self);
-        found.unwrap_or(&OPTIONS[0])
+    fn spec(self) -> Spec {
+        match self {
+            Self::Attribute(attribute) => Spec::of(attribute),
+            Self::Name => OTHERS[0],
+            Self::Retry => OTHERS[1],
+            Self::Crate => OTHERS[2],
+            Self::Nth => OTHERS[3],
+        }
     }
 
     /// The option as it is written.
@@ -113,9 +116,9 @@ impl Key {
     }
 }
 
-/// The options among `specs` that a user may write.
-pub(super) fn offered(specs: &'static [Spec]) -> impl Iterator<Item = &'static Spec> {
-    specs.iter().filter(|spec| spec.key != Key::Nth)
+/// The options that a user may write.
+pub(super) fn offered(options: &[Spec]) -> impl Iterator<Item = &Spec> {
+    options.iter().filter(|spec| spec.key != Key::Nth)
 }
 
 #[cfg(test)]
@@ -123,15 +126,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_attribute_is_an_option() {
-        for attribute in Attribute::ALL.iter().copied() {
-            let spec = Key::Attribute(attribute).spec();
-            assert_eq!(spec.key, Key::Attribute(attribute));
-            assert_eq!(spec.name, attribute.key());
-            assert!(spec.example.starts_with(spec.name), "{}", spec.example);
+    fn every_option_is_found_by_its_key() {
+        for spec in options(None) {
+            assert_eq!(spec.key.spec().name, spec.name);
+            assert!(spec.example.starts_with(spec.name) || spec.key == Key::Nth);
         }
-        for key in [Key::Name, Key::Crate, Key::Retry, Key::Nth] {
-            assert_eq!(key.spec().key, key);
-        }
+        let parts = options(Some(Key::Retry.spec()));
+        assert_eq!(parts.len(), 3);
+        assert!(options(Some(Key::Name.spec())).is_empty());
     }
 }

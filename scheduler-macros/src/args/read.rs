@@ -5,14 +5,14 @@ use scheduler_expr::{Attribute, parse_duration, parse_period};
 use syn::{Lit, LitStr, Path};
 
 use super::meant::{nameless, unknown};
-use super::options::{OPTIONS, Spec, Takes};
+use super::options::{Spec, Takes, options};
 use super::{Args, Given, Key, Value};
 use crate::diagnostic::{self, Faults};
 
 /// Reads what stands between the parentheses of the attribute.
 pub(super) fn read(tokens: TokenStream, faults: &mut Faults) -> Args {
     let mut args = Args::default();
-    Reader { args: &mut args, faults, options: OPTIONS, around: None }.read_all(tokens);
+    Reader { args: &mut args, faults, options: options(None), around: None }.read_all(tokens);
     args
 }
 
@@ -64,9 +64,9 @@ struct Reader<'a> {
     args: &'a mut Args,
     faults: &'a mut Faults,
     /// The options that may stand here.
-    options: &'static [Spec],
+    options: Vec<Spec>,
     /// The option around them, if there is one.
-    around: Option<&'static Spec>,
+    around: Option<Spec>,
 }
 
 impl Reader<'_> {
@@ -97,7 +97,7 @@ impl Reader<'_> {
 
     fn option(&mut self, word: &Ident, rest: &[TokenTree]) {
         let written = word.to_string();
-        let Some(spec) = self.options.iter().find(|spec| spec.name == written) else {
+        let Some(spec) = self.options.iter().find(|spec| spec.name == written).copied() else {
             self.args.is_incomplete = true;
             self.faults.push(word, self.unknown(&written));
             return;
@@ -107,26 +107,21 @@ impl Reader<'_> {
             return;
         }
         let value = match spec.takes {
-            Takes::Options(options) => {
-                self.options_in_parentheses(spec, options, word, rest);
+            Takes::Options => {
+                self.options_in_parentheses(spec, word, rest);
                 None
             }
-            _ => self.value(spec, word, rest),
+            _ => self.value(&spec, word, rest),
         };
         self.args.given.push(Given { key: spec.key, word: word.clone(), value });
     }
 
-    fn options_in_parentheses(
-        &mut self,
-        spec: &'static Spec,
-        options: &'static [Spec],
-        word: &Ident,
-        rest: &[TokenTree],
-    ) {
+    fn options_in_parentheses(&mut self, spec: Spec, word: &Ident, rest: &[TokenTree]) {
         let Spec { name, example, .. } = spec;
         let message = match rest {
             [TokenTree::Group(list)] if is_filled(list) => {
                 let around = Some(spec);
+                let options = options(around);
                 Reader { args: self.args, faults: self.faults, options, around }
                     .read_all(list.stream());
                 return;
@@ -174,7 +169,7 @@ impl Reader<'_> {
 
     /// The message for an option that does not exist.
     fn unknown(&self, word: &str) -> String {
-        unknown(word, self.options, self.around)
+        unknown(word, &self.options, self.around)
     }
 }
 

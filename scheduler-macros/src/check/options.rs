@@ -1,17 +1,11 @@
 //! Which options an annotation needs, and which go together.
 
 use proc_macro2::Ident;
-use scheduler_expr::{Attribute, AttributeError};
+use scheduler_expr::{Attribute, AttributeError, Role, RuleKind};
 
 use super::words;
 use crate::args::{Args, Key};
 use crate::diagnostic::{Faults, remedy};
-
-/// The options of which there is exactly one, unless [`Key::INITIAL_DELAY`] stands alone.
-const TRIGGERS: &[Key] = &[Key::FIXED_RATE, Key::FIXED_DELAY, Key::CRON];
-
-/// The options of which there is at least one.
-const TIMES: &[Key] = &[Key::FIXED_RATE, Key::FIXED_DELAY, Key::CRON, Key::INITIAL_DELAY];
 
 /// Judges the options, and gives the texts of those that settings can override.
 pub(super) fn check(
@@ -26,14 +20,14 @@ pub(super) fn check(
 }
 
 fn check_triggers(args: &Args, function: &Ident, faults: &mut Faults) {
-    let mut triggers = args.among(TRIGGERS);
-    let Some(first) = triggers.next() else {
+    let mut rules = args.rules();
+    let Some(first) = rules.next() else {
         if args.get(Key::INITIAL_DELAY).is_none() && !args.is_incomplete {
             faults.push(function, no_trigger());
         }
         return;
     };
-    for other in triggers {
+    for other in rules {
         let (word, first) = (other.key.name(), first.key.name());
         let message = format!(
             "`{word}` conflicts with `{first}`: a scheduled task has exactly one trigger\n\
@@ -44,7 +38,9 @@ fn check_triggers(args: &Args, function: &Ident, faults: &mut Faults) {
 }
 
 fn no_trigger() -> String {
-    let examples: Vec<String> = TRIGGERS.iter().map(|key| format!("`{}`", key.example())).collect();
+    let rows = Attribute::ALL.iter().map(|attribute| attribute.row());
+    let rules = rows.filter(|row| row.role == Role::Rule);
+    let examples: Vec<String> = rules.map(|row| format!("`{}`", row.example)).collect();
     format!(
         "`#[scheduled]` needs a trigger\nadd one of: {}, or `{}` alone to run once",
         examples.join(", "),
@@ -64,8 +60,8 @@ fn check_together(args: &Args, texts: &[words::Text], faults: &mut Faults) {
             given.push((attribute, ""));
         }
     }
-    let has_rule = args.among(TIMES).next().is_some();
-    for fault in Attribute::check_together(&given, words::Unit::of(args).any()) {
+    let has_rule = args.rules().next().is_some() || args.get(Key::INITIAL_DELAY).is_some();
+    for fault in Attribute::check_together(&given, RuleKind::Once, words::Unit::of(args).any()) {
         let is_certain = !args.is_incomplete && has_rule;
         if is_certain || fault.attribute() == Attribute::InitialDelay {
             push(args, &fault, faults);

@@ -7,8 +7,6 @@ use std::time::Duration;
 use crate::sync::Mutex;
 
 use super::stage::*;
-use crate::conduct::OnError;
-use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
 use crate::conduct::Rule;
@@ -20,6 +18,8 @@ use crate::observe::Outcome;
 use crate::observe::TaskState;
 use crate::run::Cause;
 use crate::run::Run;
+use scheduler_expr::OnError;
+use scheduler_expr::Overlap;
 
 #[test]
 fn a_task_goes_on_after_a_failure_unless_told_otherwise() {

@@ -13,12 +13,12 @@ use super::overlap_misfire::OVERLAPS;
 use super::overlap_misfire::check;
 use super::overlap_misfire::policy;
 use super::stage::*;
-use crate::conduct::Misfire;
-use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
 use crate::conduct::Rule;
 use crate::run::Run;
+use scheduler_expr::Misfire;
+use scheduler_expr::Overlap;
 
 #[test]
 fn a_machine_that_was_suspended_and_a_clock_that_is_set_forward() {

@@ -16,14 +16,14 @@ use crate::sync::Mutex;
 
 use super::stage::*;
 use crate::conduct::Control;
-use crate::conduct::Misfire;
-use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
 use crate::conduct::Rule;
 use crate::observe::Event;
 use crate::observe::TaskState;
 use crate::run::Cause;
+use scheduler_expr::Misfire;
+use scheduler_expr::Overlap;
 
 #[derive(Clone, Copy, Debug)]
 enum Act {

@@ -13,13 +13,13 @@ use super::stage::ok;
 use super::stage::once;
 use super::stage::rate;
 use crate::conduct::Control;
-use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
 use crate::conduct::Rule;
 use crate::inject::Call;
 use crate::run::Run;
 use crate::sync::Mutex;
+use scheduler_expr::Overlap;
 
 /// What a function has: a value of which it is seen when it is dropped, and the runs it has seen.
 struct Held {

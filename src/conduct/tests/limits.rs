@@ -12,10 +12,10 @@ use scheduler_core::time::Gate;
 
 use super::stage::*;
 use crate::conduct::Conductor;
-use crate::conduct::OnError;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
 use crate::observe::TaskState;
+use scheduler_expr::OnError;
 
 /// The stage's clock, which goes on by a millisecond whenever the conductor looks at it.
 #[derive(Debug)]

@@ -13,11 +13,11 @@ use super::overlap_misfire::check;
 use super::overlap_misfire::policy;
 use super::stage::*;
 use crate::conduct::Control;
-use crate::conduct::Misfire;
-use crate::conduct::Overlap;
 use crate::conduct::Rule;
 use crate::run::Run;
 use crate::sync::Mutex;
+use scheduler_expr::Misfire;
+use scheduler_expr::Overlap;
 
 /// A week and more: so many minutes are not gone through one by one.
 const FAR: i64 = 11_000 * 60;

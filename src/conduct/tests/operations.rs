@@ -5,12 +5,12 @@ use std::sync::Arc;
 use crate::sync::Mutex;
 
 use super::stage::*;
-use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
 use crate::observe::TaskState;
 use crate::run::Cause;
 use crate::run::Run;
+use scheduler_expr::Overlap;
 
 fn overlap(overlap: Overlap) -> Policy {
     Policy { overlap, ..Policy::default() }
@@ -18,7 +18,7 @@ fn overlap(overlap: Overlap) -> Policy {
 
 #[test]
 fn fire_times_of_a_pause_are_skipped_and_never_replayed() {
-    use crate::conduct::Misfire::{CatchUp, RunOnce, Skip};
+    use scheduler_expr::Misfire::{CatchUp, RunOnce, Skip};
     for misfire in [RunOnce, Skip, CatchUp] {
         for how in [Overlap::Skip, Overlap::QueueOne, Overlap::Allow] {
             let mut stage = Stage::new();

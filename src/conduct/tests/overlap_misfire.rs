@@ -9,12 +9,12 @@ use scheduler_core::Trigger;
 use scheduler_core::TriggerContext;
 
 use super::stage::*;
-use crate::conduct::Misfire;
-use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Rule;
 use crate::inject::Call;
 use crate::run::Run;
+use scheduler_expr::Misfire;
+use scheduler_expr::Overlap;
 
 pub(super) const OVERLAPS: [Overlap; 3] = [Overlap::Skip, Overlap::QueueOne, Overlap::Allow];
 pub(super) const MISFIRES: [Misfire; 3] = [Misfire::RunOnce, Misfire::Skip, Misfire::CatchUp];

@@ -1,9 +1,6 @@
 //! What a pause holds up, and what it has passed over when it ends.
 
 use super::stage::*;
-use crate::conduct::Misfire;
-use crate::conduct::OnError;
-use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
 use crate::conduct::chance::Chance;
@@ -12,6 +9,9 @@ use crate::observe::Event;
 use crate::observe::TaskState;
 use crate::run::Cause;
 use crate::run::Run;
+use scheduler_expr::Misfire;
+use scheduler_expr::OnError;
+use scheduler_expr::Overlap;
 
 fn overlap(overlap: Overlap) -> Policy {
     Policy { overlap, ..Policy::default() }

@@ -11,11 +11,11 @@ use scheduler_core::TriggerContext;
 
 use super::stage::*;
 use crate::conduct::Control;
-use crate::conduct::Misfire;
-use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Rule;
 use crate::run::Run;
+use scheduler_expr::Misfire;
+use scheduler_expr::Overlap;
 
 /// A trigger of one instant, which counts how often it is asked.
 #[derive(Debug)]

@@ -13,13 +13,13 @@ use scheduler_core::TriggerContext;
 
 use super::stage::*;
 use crate::conduct::Control;
-use crate::conduct::Misfire;
-use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Rule;
 use crate::observe::Event;
 use crate::run::Cause;
 use crate::run::Run;
+use scheduler_expr::Misfire;
+use scheduler_expr::Overlap;
 
 const ALL: [Overlap; 3] = [Overlap::Skip, Overlap::QueueOne, Overlap::Allow];
 

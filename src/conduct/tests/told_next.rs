@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::shown::Seconds;
 use super::stage::*;
 use crate::conduct::Conductor;
-use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
 use crate::conduct::Rule;
 use crate::observe::Event;
+use scheduler_expr::Overlap;
 
 fn overlap(overlap: Overlap) -> Policy {
     Policy { overlap, ..Policy::default() }

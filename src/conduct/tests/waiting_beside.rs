@@ -12,11 +12,11 @@ use scheduler_core::TriggerContext;
 use super::overlap_misfire::MISFIRES;
 use super::stage::*;
 use crate::conduct::Control;
-use crate::conduct::Misfire;
-use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Rule;
 use crate::run::Run;
+use scheduler_expr::Misfire;
+use scheduler_expr::Overlap;
 
 /// One at a whole minute.
 #[derive(Debug)]

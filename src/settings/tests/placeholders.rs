@@ -47,8 +47,8 @@ fn a_placeholder_without_value_is_told_with_three_remedies() {
         faults,
         [
             "`${reports.cron}` in task `daily_report` (src/reports.rs:12) is not set\n\
-             help: set REPORTS_CRON or [reports] cron = \"0 0 9 * * *\" in scheduler.toml, \
-             or give a default: ${reports.cron:0 0 9 * * *}",
+             help: set REPORTS_CRON or [reports] cron = \"0 0 9 * * MON-FRI\" in scheduler.toml, \
+             or give a default: ${reports.cron:0 0 9 * * MON-FRI}",
             "`${b c}` in task `daily_report` (src/reports.rs:12) is not set: a -> b c\n\
              help: set it, or give a default behind a colon",
         ]

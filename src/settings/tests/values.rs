@@ -66,7 +66,7 @@ fn f_cf2_bad_values_of_tasks_name_the_attribute_the_source_and_an_example() {
     let refusal = Refusal { reason: &"none at all", caret: None, help: None };
     assert_eq!(
         purge.fault(Attribute::Jitter, &refusal).to_string(),
-        "src/purge.rs:3: `shop::purge`: `jitter`: none at all\nhelp: for example `jitter = \"5s\"`"
+        "src/purge.rs:3: `shop::purge`: `jitter`: none at all\nhelp: for example `jitter = \"500ms\"`"
     );
 }
 

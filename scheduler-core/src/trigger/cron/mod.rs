@@ -21,55 +21,11 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use chrono::{DateTime, Utc};
-use scheduler_expr::CronExpression;
+use scheduler_expr::{CronExpression, DstGap, DstOverlap};
 
 use crate::trigger::zone::{Zone, ZoneChange};
 use crate::trigger::{Trigger, TriggerContext};
 use calendar::Calendar;
-
-/// What happens to fire times that a change of the clock leaves out.
-///
-/// ```
-/// use scheduler_core::trigger::{CronTrigger, DstGap};
-///
-/// let trigger = CronTrigger::new("0 30 2 * * *".parse()?, "Europe/Berlin".parse()?);
-/// let trigger = trigger.dst_gap(DstGap::RunAfter);
-/// let midnight = "2026-03-28T23:00:00Z".parse::<chrono::DateTime<chrono::Utc>>()?;
-/// let next = trigger.next_after(midnight).unwrap();
-/// assert_eq!(trigger.zone().local(next).to_rfc3339(), "2026-03-29T03:00:00+02:00");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum DstGap {
-    /// They do not fire, as in Spring.
-    #[default]
-    Skip,
-    /// One fire time at the end of the gap stands for all that were left out.
-    RunAfter,
-}
-
-/// What happens to fire times that come twice when clocks are set back.
-///
-/// ```
-/// use scheduler_core::trigger::{CronTrigger, DstOverlap};
-///
-/// let trigger = CronTrigger::new("0 30 2 * * *".parse()?, "Europe/Berlin".parse()?);
-/// let trigger = trigger.dst_overlap(DstOverlap::Last);
-/// let midnight = "2026-10-24T22:00:00Z".parse::<chrono::DateTime<chrono::Utc>>()?;
-/// let next = trigger.next_after(midnight).unwrap();
-/// assert_eq!(trigger.zone().local(next).to_rfc3339(), "2026-10-25T02:30:00+01:00");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum DstOverlap {
-    /// They fire twice, as in Spring.
-    #[default]
-    Both,
-    /// They fire when they come first.
-    First,
-    /// They fire when they come for the last time.
-    Last,
-}
 
 /// Fires when the wall clock of a zone matches a cron expression.
 ///

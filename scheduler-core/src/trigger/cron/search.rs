@@ -1,6 +1,8 @@
 //! Places matching wall-clock times on the time line.
 
-use super::{CronTrigger, DstGap, DstOverlap};
+use scheduler_expr::{DstGap, DstOverlap};
+
+use super::CronTrigger;
 use crate::trigger::zone::{CALM, MAX_OFFSET, Zone, ZoneChange};
 
 /// How far around an instant a change can make local times come twice: no change has ever been

@@ -14,12 +14,12 @@ use super::plan::Spec;
 use super::world::Plant;
 use super::world::World;
 use super::world::lock;
-use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Rule;
 use crate::observe::Event;
 use crate::observe::SkipReason;
 use crate::observe::TaskSnapshot;
+use scheduler_expr::Overlap;
 
 /// How many seeds run unless `SCHEDULER_SIM_SEEDS` says otherwise: some seconds in debug.
 const SEEDS: u64 = 3_000;

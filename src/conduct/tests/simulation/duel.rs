@@ -19,14 +19,14 @@ use super::reference::SCALE;
 use super::reference::Story;
 use super::reference::after;
 use crate::conduct::Control;
-use crate::conduct::Misfire;
-use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Rule;
 use crate::observe::Event;
 use crate::observe::SkipReason;
 use crate::run::Cause;
 use crate::run::Run;
+use scheduler_expr::Misfire;
+use scheduler_expr::Overlap;
 
 fn millis(run_time: chrono::DateTime<chrono::Utc>) -> u64 {
     u64::try_from((run_time - start()).num_milliseconds()).expect("it is later")

@@ -14,12 +14,12 @@ use scheduler_core::trigger::DstOverlap;
 use super::random::Random;
 use super::runs::Act;
 use super::runs::End;
-use crate::conduct::Misfire;
-use crate::conduct::OnError;
-use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
 use crate::conduct::Rule;
+use scheduler_expr::Misfire;
+use scheduler_expr::OnError;
+use scheduler_expr::Overlap;
 
 #[derive(Clone, Debug)]
 pub(super) struct Plan {

@@ -23,10 +23,10 @@ use super::plan::draw_trigger;
 use super::random::Random;
 use super::world::World;
 use super::world::lock;
-use crate::conduct::OnError;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
 use crate::conduct::Rule;
+use scheduler_expr::OnError;
 
 /// How many runs start unless `SCHEDULER_SOAK_FIRINGS` says otherwise: some seconds in debug.
 const FIRINGS: u64 = 100_000;

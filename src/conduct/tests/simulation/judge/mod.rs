@@ -28,9 +28,6 @@ use super::times::Times;
 use super::times::tick;
 use super::times::tick_of;
 use super::times::wall;
-use crate::conduct::Misfire;
-use crate::conduct::OnError;
-use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Rule;
 use crate::observe::Event;
@@ -39,6 +36,9 @@ use crate::observe::TaskSnapshot;
 use crate::observe::TaskState;
 use crate::run::Cause;
 use crate::run::Run;
+use scheduler_expr::Misfire;
+use scheduler_expr::OnError;
+use scheduler_expr::Overlap;
 
 #[derive(Debug)]
 pub(super) struct Judge {

@@ -23,10 +23,10 @@ use scheduler_core::trigger::CronTrigger;
 
 use super::super::stage::start;
 use super::pace::Pace;
-use crate::conduct::Misfire;
-use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::observe::SkipReason;
+use scheduler_expr::Misfire;
+use scheduler_expr::Overlap;
 
 pub(super) const NEVER: u64 = u64::MAX;
 

@@ -3,83 +3,37 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::{Attribute, AttributeError};
+use super::{Attribute, AttributeError, RuleKind};
 use crate::duration::DurationUnit;
 use crate::excerpt::{is_quotable, quoted};
 
 /// The longest wait before an attempt when `retry.cap` is not given.
 const RETRY_CAP: &str = "1m";
 
-/// What makes a task run: one of three attributes, or none for a task that runs once.
-const RULES: [Attribute; 3] = [Attribute::Cron, Attribute::FixedRate, Attribute::FixedDelay];
-
-/// An attribute that means nothing beside some rules.
-struct Companion {
-    attributes: &'static [Attribute],
-    /// The rules beside which it means something.
-    rules: &'static [Option<Attribute>],
-    /// Why not beside the others, of which one is given.
-    why: fn(Option<Attribute>) -> &'static str,
-}
-
-const CRON: Option<Attribute> = Some(Attribute::Cron);
-const RATE: Option<Attribute> = Some(Attribute::FixedRate);
-const DELAY: Option<Attribute> = Some(Attribute::FixedDelay);
-const ONCE: Option<Attribute> = None;
-
-/// The line to add for an attribute that does not go with every rule.
-static COMPANIONS: &[Companion] = &[
-    Companion {
-        attributes: &[Attribute::Zone, Attribute::DstGap, Attribute::DstOverlap],
-        rules: &[CRON],
-        why: |_| "only a cron expression reads the wall clock",
-    },
-    Companion {
-        attributes: &[Attribute::Overlap],
-        rules: &[CRON, RATE],
-        why: |rule| match rule {
-            DELAY => "the delay begins when a run has ended, so that runs never overlap",
-            _ => "a one-time task has no second run that could overlap the first",
-        },
-    },
-    Companion {
-        attributes: &[Attribute::Misfire],
-        rules: &[CRON, RATE],
-        why: |rule| match rule {
-            DELAY => "the delay begins when a run has ended, so that no fire time is missed",
-            _ => "a one-time task that is late runs late, and no fire time is missed",
-        },
-    },
-    Companion {
-        attributes: &[Attribute::OnError],
-        rules: &[CRON, RATE, DELAY],
-        why: |_| "a one-time task ends after its run in any case",
-    },
-];
-
 impl Attribute {
     /// Judges the attributes of one task together, and gives a fault for each that means nothing,
     /// or that contradicts another.
     ///
-    /// A text that cannot be read, such as one with a placeholder in it, contradicts nothing.
+    /// A text that cannot be read, such as one with a placeholder in it, contradicts nothing. `rule` is the
+    /// task's where no attribute says it: that of a task which runs once, or has a trigger of its own.
     ///
     /// ```
-    /// use scheduler_expr::Attribute;
+    /// use scheduler_expr::{Attribute, RuleKind};
     ///
     /// let given = [(Attribute::FixedRate, "1s"), (Attribute::Zone, "UTC")];
-    /// let faults = Attribute::check_together(&given, None);
+    /// let faults = Attribute::check_together(&given, RuleKind::Once, None);
     /// assert_eq!(faults.len(), 1);
     /// assert_eq!(faults[0].attribute(), Attribute::Zone);
     /// ```
     #[must_use]
     pub fn check_together(
         given: &[(Self, &str)],
+        rule: RuleKind,
         unit: Option<DurationUnit>,
     ) -> Vec<AttributeError> {
-        let task = Together { given, unit };
-        let of_each = given.iter().filter_map(|(attribute, _)| task.check_companion(*attribute));
+        let task = Together { given, rule, unit };
+        let of_each = given.iter().filter_map(|(attribute, _)| task.check_rule(*attribute));
         of_each
-            .chain(task.check_initial_delay())
             .chain(task.check_time_unit())
             .chain(task.check_jitter())
             .chain(task.check_retry_max())
@@ -91,6 +45,7 @@ impl Attribute {
 /// The attributes of one task.
 struct Together<'a> {
     given: &'a [(Attribute, &'a str)],
+    rule: RuleKind,
     unit: Option<DurationUnit>,
 }
 
@@ -107,32 +62,23 @@ impl Together<'_> {
         attribute.parse_duration(self.text(attribute)?, self.unit).ok()
     }
 
-    /// Means something if it does beside any of the rules, should there be several by mistake.
-    fn check_companion(&self, attribute: Attribute) -> Option<AttributeError> {
-        let companion = COMPANIONS.iter().find(|each| each.attributes.contains(&attribute))?;
-        let mut rules = RULES.into_iter().filter(|rule| self.has(*rule)).map(Some).peekable();
-        let rule = rules.peek().copied().unwrap_or(ONCE);
-        if rules.any(|rule| companion.rules.contains(&rule)) {
+    /// Reports an attribute that means nothing beside any of the rules: by mistake there may be several.
+    fn check_rule(&self, attribute: Attribute) -> Option<AttributeError> {
+        let row = attribute.row();
+        let given = self.given.iter().filter_map(|(attribute, _)| RuleKind::of(*attribute));
+        let mut rules = given.peekable();
+        let rule = rules.peek().copied().unwrap_or(self.rule);
+        if row.rules.contains(&rule) || rules.any(|rule| row.rules.contains(&rule)) {
             return None;
         }
-        let beside = match (companion.rules, rule) {
-            ([CRON], _) => "without `cron`".to_owned(),
-            (_, Some(rule)) => format!("beside `{rule}`"),
-            (_, ONCE) => "beside `initial_delay` alone".to_owned(),
+        let beside = match (row.rules, rule) {
+            (_, RuleKind::Custom) => "beside a trigger of its own".to_owned(),
+            ([RuleKind::Cron], _) => "without `cron`".to_owned(),
+            (_, RuleKind::Once) => "beside `initial_delay` alone".to_owned(),
+            (_, rule) => format!("beside `{}`", rule.attribute()?),
         };
-        let why = (companion.why)(rule);
-        let reason = format!("`{attribute}` is of no use {beside}: {why}");
-        Some(useless(attribute, reason))
-    }
-
-    fn check_initial_delay(&self) -> Option<AttributeError> {
-        let attribute = Attribute::InitialDelay;
-        if !self.has(Attribute::Cron) || !self.has(attribute) {
-            return None;
-        }
-        let reason = "`initial_delay` cannot be combined with `cron`: \
-                      the expression alone says when the first run is";
-        Some(useless(attribute, reason))
+        let why = (row.why_not)(rule);
+        Some(useless(attribute, format!("`{attribute}` is of no use {beside}: {why}")))
     }
 
     fn check_time_unit(&self) -> Option<AttributeError> {

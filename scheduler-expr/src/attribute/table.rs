@@ -1,0 +1,251 @@
+//! The attributes of a task, one row each: all that macro, settings and documentation know of an attribute.
+
+use super::rule::RuleKind;
+use super::words::{DstGap, DstOverlap, Misfire, OnError, Overlap, Word};
+
+/// What the text of an attribute is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// A cron expression, or `-` for none.
+    Cron,
+    /// The name of a time zone.
+    Zone,
+    /// The name of a unit of time.
+    Unit,
+    /// The name of a pool.
+    Pool,
+    /// `true` or `false`.
+    Flag,
+    /// A whole number that is not negative.
+    Count,
+    /// A duration, longer than zero.
+    Period,
+    /// A duration that may be zero.
+    Delay,
+    /// One of these words, the default first.
+    Words(&'static [&'static str]),
+}
+
+/// What an attribute is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It says when the task fires; a task has one of these.
+    Rule,
+    /// It says more about when the task fires; it is replaced together with the rule.
+    Timing,
+    /// It says how the task runs, whatever its rule.
+    Option,
+}
+
+/// All there is to know of one attribute.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The attribute.
+    pub attribute: Attribute,
+    /// Its name, as in an annotation; a part of `retry(…)` has a dot.
+    pub name: &'static str,
+    /// What its text is.
+    pub kind: Kind,
+    /// What it is there for.
+    pub role: Role,
+    /// The text that counts where none is given, if there is one.
+    pub default: Option<&'static str>,
+    /// The rules beside which it means something.
+    pub rules: &'static [RuleKind],
+    /// Why it means nothing beside another rule.
+    pub why_not: fn(RuleKind) -> &'static str,
+    /// A correct use in an annotation.
+    pub example: &'static str,
+    /// What other schedulers call it.
+    pub aliases: &'static [&'static str],
+    /// What it says, in one line.
+    pub help: &'static str,
+}
+
+impl Row {
+    /// The text of the example, without its name and quotes: `5s` of `fixed_rate = "5s"`.
+    #[must_use]
+    pub fn example_text(&self) -> &'static str {
+        self.example.split_once(" = ").map_or("", |(_, text)| text.trim_matches('"'))
+    }
+}
+
+/// Makes the enum and its table. Fields that are left out have the values of an option that goes with every
+/// rule.
+macro_rules! attributes {
+    ($($attribute:ident $name:literal $help:literal { $($field:ident: $value:expr),* $(,)? })*) => {
+        /// An attribute of a scheduled task that a person can write, in an annotation or in settings.
+        ///
+        /// ```
+        /// use scheduler_expr::Attribute;
+        ///
+        /// assert_eq!(Attribute::FixedRate.name(), "fixed_rate");
+        /// assert_eq!(Attribute::from_name("fixed-rate"), Some(Attribute::FixedRate));
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Attribute {
+            $(#[doc = concat!("`", $name, "`: ", $help, ".")] $attribute,)*
+        }
+
+        impl Attribute {
+            /// All attributes, in the order in which manuals list them.
+            pub const ALL: &'static [Self] = &[$(Self::$attribute),*];
+        }
+
+        /// The rows, in the order of the enum.
+        static ROWS: &[Row] = &[$(Row {
+            $($field: $value,)*
+            ..Row::option(Attribute::$attribute, $name, $help)
+        }),*];
+    };
+}
+
+impl Row {
+    const fn option(attribute: Attribute, name: &'static str, help: &'static str) -> Self {
+        Self {
+            attribute,
+            name,
+            kind: Kind::Period,
+            role: Role::Option,
+            default: None,
+            rules: RuleKind::ALL,
+            why_not: |_| "",
+            example: "",
+            aliases: &[],
+            help,
+        }
+    }
+}
+
+const ONLY_CRON: fn(RuleKind) -> &'static str = |_| "only a cron expression reads the wall clock";
+
+attributes! {
+    Cron "cron" "a cron expression, or `-` for none" {
+        kind: Kind::Cron,
+        role: Role::Rule,
+        example: r#"cron = "0 0 9 * * MON-FRI""#,
+        aliases: &["expression"],
+    }
+    Zone "zone" "the time zone of the cron expression" {
+        kind: Kind::Zone,
+        role: Role::Timing,
+        rules: &[RuleKind::Cron],
+        why_not: ONLY_CRON,
+        example: r#"zone = "Europe/Berlin""#,
+        aliases: &["timezone", "tz"],
+    }
+    FixedRate "fixed_rate" "from one fire time to the next" {
+        role: Role::Rule,
+        example: r#"fixed_rate = "5s""#,
+        aliases: &["fixed_rate_string", "every", "interval", "period", "rate"],
+    }
+    FixedDelay "fixed_delay" "from the end of a run to the start of the next" {
+        role: Role::Rule,
+        example: r#"fixed_delay = "5s""#,
+        aliases: &["fixed_delay_string"],
+    }
+    InitialDelay "initial_delay" "before the first run; alone, before the only run" {
+        kind: Kind::Delay,
+        role: Role::Timing,
+        rules: &[RuleKind::FixedRate, RuleKind::FixedDelay, RuleKind::Once],
+        why_not: |rule| match rule {
+            RuleKind::Cron => "the expression alone says when the first run is",
+            _ => "the trigger alone says when the first run is",
+        },
+        example: r#"initial_delay = "5s""#,
+        aliases: &["initial_delay_string", "delay", "after"],
+    }
+    TimeUnit "time_unit" "the unit of durations that are bare numbers" {
+        kind: Kind::Unit,
+        role: Role::Timing,
+        example: r#"time_unit = "seconds""#,
+        aliases: &["unit"],
+    }
+    Scheduler "scheduler" "the pool that runs the task" {
+        kind: Kind::Pool,
+        example: r#"scheduler = "io""#,
+        aliases: &["pool", "executor"],
+    }
+    Enabled "enabled" "whether the task is scheduled at all" {
+        kind: Kind::Flag,
+        default: Some("true"),
+        example: "enabled = false",
+        aliases: &["disabled", "active"],
+    }
+    Jitter "jitter" "by how much a run may start later than its fire time, at random" {
+        example: r#"jitter = "500ms""#,
+        aliases: &["random_delay", "splay"],
+    }
+    Timeout "timeout" "how long an attempt may take" {
+        example: r#"timeout = "30s""#,
+        aliases: &["time_limit", "max_duration", "lock_at_most_for"],
+    }
+    Overlap "overlap" "what becomes of a fire time that comes during a run" {
+        kind: Kind::Words(Overlap::WORDS),
+        default: Some("skip"),
+        rules: &[RuleKind::Cron, RuleKind::FixedRate, RuleKind::Custom],
+        why_not: |rule| match rule {
+            RuleKind::FixedDelay => "the delay begins when a run has ended, so that runs never overlap",
+            _ => "a one-time task has no second run that could overlap the first",
+        },
+        example: r#"overlap = "queue_one""#,
+        aliases: &["concurrency", "concurrent", "disallow_concurrent_execution"],
+    }
+    Misfire "misfire" "what becomes of fire times at which nothing could run" {
+        kind: Kind::Words(Misfire::WORDS),
+        default: Some("run_once"),
+        rules: &[RuleKind::Cron, RuleKind::FixedRate, RuleKind::Custom],
+        why_not: |rule| match rule {
+            RuleKind::FixedDelay => "the delay begins when a run has ended, so that no fire time is missed",
+            _ => "a one-time task that is late runs late, and no fire time is missed",
+        },
+        example: r#"misfire = "skip""#,
+        aliases: &["misfire_policy", "missed"],
+    }
+    OnError "on_error" "whether the task goes on after a failed run" {
+        kind: Kind::Words(OnError::WORDS),
+        default: Some("continue"),
+        rules: &[RuleKind::Cron, RuleKind::FixedRate, RuleKind::FixedDelay, RuleKind::Custom],
+        why_not: |_| "a one-time task ends after its run in any case",
+        example: r#"on_error = "stop""#,
+        aliases: &["error", "error_handler", "on_failure"],
+    }
+    RetryMax "retry.max" "how many further attempts a failed run has" {
+        kind: Kind::Count,
+        example: "max = 3",
+        aliases: &["max_retries", "max_attempts", "attempts", "times", "count"],
+    }
+    RetryBase "retry.base" "the longest wait before the second attempt" {
+        example: r#"base = "1s""#,
+        aliases: &["delay", "backoff", "wait"],
+    }
+    RetryCap "retry.cap" "the longest wait before any attempt" {
+        example: r#"cap = "1m""#,
+        aliases: &["max_delay"],
+    }
+    DstGap "dst_gap" "what becomes of a local time that a clock change leaves out" {
+        kind: Kind::Words(DstGap::WORDS),
+        role: Role::Timing,
+        rules: &[RuleKind::Cron],
+        why_not: ONLY_CRON,
+        example: r#"dst_gap = "run_after""#,
+        aliases: &["gap"],
+    }
+    DstOverlap "dst_overlap" "what becomes of a local time that comes twice" {
+        kind: Kind::Words(DstOverlap::WORDS),
+        role: Role::Timing,
+        rules: &[RuleKind::Cron],
+        why_not: ONLY_CRON,
+        example: r#"dst_overlap = "first""#,
+    }
+}
+
+impl Attribute {
+    /// All there is to know of this attribute.
+    #[must_use]
+    pub fn row(self) -> &'static Row {
+        &ROWS[self as usize]
+    }
+}

@@ -1,0 +1,146 @@
+//! The attributes whose text is one of a few words: an enum for each, made by one macro.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{Attribute, AttributeError};
+
+/// A value of an attribute that is written as one of a few words.
+///
+/// ```
+/// use scheduler_expr::{Attribute, Misfire, Word};
+///
+/// assert_eq!(Misfire::CatchUp.name(), "catch_up");
+/// assert_eq!("catch_up".parse(), Ok(Misfire::CatchUp));
+/// assert_eq!(Attribute::Misfire.words(), Misfire::WORDS);
+/// ```
+pub trait Word:
+    Copy + Default + Eq + FromStr<Err = AttributeError> + fmt::Display + 'static
+{
+    /// The attribute of which this is a value.
+    const ATTRIBUTE: Attribute;
+
+    /// All values, the default first.
+    const ALL: &'static [Self];
+
+    /// Their words, in the same order.
+    const WORDS: &'static [&'static str];
+}
+
+/// Makes an enum of words: the first variant is the default.
+macro_rules! words {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident {
+            $(#[$first_doc:meta])*
+            $first:ident = $first_word:literal,
+            $($(#[$other_doc:meta])* $other:ident = $other_word:literal,)*
+        }
+    )*) => {$(
+        $(#[$doc])*
+        // Exhaustive, so that no match of the crates above can pass over a new word.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $(#[$first_doc])*
+            #[default]
+            $first,
+            $($(#[$other_doc])* $other,)*
+        }
+
+        impl $name {
+            /// The word for it in an annotation and in settings.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    Self::$first => $first_word,
+                    $(Self::$other => $other_word,)*
+                }
+            }
+        }
+
+        impl Word for $name {
+            const ATTRIBUTE: Attribute = Attribute::$name;
+            const ALL: &'static [Self] = &[Self::$first, $(Self::$other),*];
+            const WORDS: &'static [&'static str] = &[$first_word, $($other_word),*];
+        }
+
+        impl FromStr for $name {
+            type Err = AttributeError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                let index = Attribute::$name.index_of_word(text)?;
+                Ok(Self::ALL[index])
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    )*};
+}
+
+words! {
+    /// What becomes of a fire time that comes while a run of the same task is in progress.
+    ///
+    /// A run is in progress from its start to the end of its last attempt, the waits between attempts
+    /// included. With `fixed_rate = "1s"` and runs that take 1.5 s, runs start at
+    ///
+    /// | overlap | seconds |
+    /// |---|---|
+    /// | `skip` | 0, 2, 4, … |
+    /// | `queue_one` | 0, 1.5, 3, … |
+    /// | `allow` | 0, 1, 2, … |
+    #[doc(alias = "DisallowConcurrentExecution")]
+    Overlap {
+        /// It is skipped.
+        Skip = "skip",
+        /// One run, for the latest such fire time, starts as soon as the run in progress has ended; the
+        /// earlier ones are skipped.
+        QueueOne = "queue_one",
+        /// It starts at once, beside the run in progress.
+        Allow = "allow",
+    }
+
+    /// What becomes of fire times that pass while no run of the task is in progress and none can start:
+    /// no thread is free, the process is suspended, the wall clock is set forward.
+    ///
+    /// A fire time is missed when it could not start before the next one has come too, or is more than
+    /// 60 s late. (The threshold is Quartz's; `catch_up` is what the JDK does.)
+    Misfire {
+        /// One run, for the latest of them, starts at once; the earlier ones are skipped.
+        RunOnce = "run_once",
+        /// All are skipped; the next run is that of the next fire time to come.
+        Skip = "skip",
+        /// Each runs, one after the other, each with its own fire time.
+        CatchUp = "catch_up",
+    }
+
+    /// What becomes of a task after a run whose last attempt failed.
+    OnError {
+        /// The task runs again at its next fire time: the rule of Spring.
+        Continue = "continue",
+        /// The task ends as failed: the rule of the JDK.
+        Stop = "stop",
+    }
+
+    /// What happens to fire times that a change of the clock leaves out, such as 02:30 when clocks go from
+    /// 02:00 to 03:00.
+    DstGap {
+        /// They do not fire, as in Spring.
+        Skip = "skip",
+        /// One fire time at the end of the gap stands for all that were left out.
+        RunAfter = "run_after",
+    }
+
+    /// What happens to fire times that come twice when clocks are set back.
+    DstOverlap {
+        /// They fire twice, as in Spring.
+        Both = "both",
+        /// They fire when they come first.
+        First = "first",
+        /// They fire when they come for the last time.
+        Last = "last",
+    }
+}
