@@ -81,7 +81,7 @@ step_churn() {
 # The wheel against the heap.
 step_queue() {
   SCHEDULER_QUEUE_OPS="$(size 100000000 1000000)" SCHEDULER_QUEUE_SEED="${SCHEDULER_QUEUE_SEED:-$(date +%s)}" \
-    named_tests -p scheduler-core --lib wheel::tests::a_long_run_gives_what_the_heap_gives -- --nocapture
+    named_tests -p scheduler-queue --lib wheel::tests::a_long_run_gives_what_the_heap_gives -- --nocapture
 }
 
 # What is to take little time, in an optimized build: so many milliseconds as the rows say, where other builds have

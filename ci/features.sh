@@ -32,8 +32,7 @@ case "${1:-quick}" in
     ;;
   *) echo "usage: $0 [quick|deep]" >&2; exit 2 ;;
 esac
-check -p scheduler-core --features bench
 # By themselves, without what the facade switches on.
-for crate in scheduler-core scheduler-expr scheduler-macros; do
+for crate in scheduler-queue scheduler-core scheduler-expr scheduler-macros; do
   check -p "$crate"
 done

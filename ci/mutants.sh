@@ -27,7 +27,8 @@ files_of() {
     state) echo 'scheduler-core/src/task/(state|steps|header)\.rs' ;;
     shutdown) echo 'scheduler-core/src/pool/(shutdown|ending)\.rs' ;;
     rest) echo 'scheduler-core/src/([^/]+\.rs|observe/|sync/)' ;;
-    trigger | queue | time | task | pool) echo "scheduler-core/src/$1/" ;;
+    queue) echo 'scheduler-queue/src/' ;;
+    trigger | time | task | pool) echo "scheduler-core/src/$1/" ;;
     *) echo "no room $1; there are: expr trigger queue state shutdown time task pool rest" >&2; return 2 ;;
   esac
 }
@@ -49,7 +50,7 @@ asked_of() {
 }
 
 mutants() {
-  cargo mutants --package scheduler-expr --package scheduler-core "$@"
+  cargo mutants --package scheduler-expr --package scheduler-queue --package scheduler-core "$@"
 }
 
 # Names without the place in the file, which other changes move.
@@ -116,7 +117,7 @@ try units --lib <"$out/chosen"
 { grep '^scheduler-core/' "$out/units/mutants.out/missed.txt" || true; } |
   try others --test 'contract_*' --test 'faults_*' --test 'cron_*' --test conformance --test simulation \
     --test wall_clock --test worker_death --test idle_cpu
-{ grep '^scheduler-expr/' "$out/units/mutants.out/missed.txt" || true; } |
+{ grep -E "^scheduler-(expr|queue)/" "$out/units/mutants.out/missed.txt" || true; } |
   cat - "$out/others/mutants.out/missed.txt" >"$out/missed"
 
 code=0

@@ -2,15 +2,15 @@
 //!
 //! Input: operations of ten bytes each: what, how often, and a number that is a due time or a choice.
 
-use scheduler_core::probe::Probe;
+use scheduler_queue::{DelayQueue, HeapQueue, Key, Ticket, WheelQueue};
 
 /// More operations than this from one input take too long.
 const OPERATIONS_MAX: u64 = 20_000;
 
 struct Pair {
-    heap: Probe<u64>,
-    wheel: Probe<u64>,
-    tickets: Vec<(u64, u64)>,
+    heap: HeapQueue<u64>,
+    wheel: WheelQueue<u64>,
+    tickets: Vec<(Ticket, Ticket)>,
     sequence: u64,
     now: u64,
 }
@@ -18,15 +18,16 @@ struct Pair {
 impl Pair {
     fn push(&mut self, due: u64) {
         self.sequence += 1;
-        let heap = self.heap.push(due, self.sequence, self.sequence);
-        let wheel = self.wheel.push(due, self.sequence, self.sequence);
+        let key = Key { due, sequence: self.sequence };
+        let heap = self.heap.push(key, self.sequence);
+        let wheel = self.wheel.push(key, self.sequence);
         self.tickets.push((heap, wheel));
     }
 
     fn pop(&mut self) {
         let popped = self.heap.pop();
         assert_eq!(self.wheel.pop(), popped);
-        self.now = popped.map_or(self.now, |(due, _, _)| due);
+        self.now = popped.map_or(self.now, |(key, _)| key.due);
     }
 
     fn remove(&mut self, choice: u64) {
@@ -58,8 +59,23 @@ impl Pair {
     }
 }
 
+/// Some of the items, sorted, as they are extracted.
+fn extracted(queue: &mut impl DelayQueue<u64>) -> Vec<(Key, u64)> {
+    let mut out = queue.extract(&mut |key, item| (key.due ^ item).is_multiple_of(3));
+    out.sort_unstable();
+    out
+}
+
+/// The keys of all items, sorted.
+fn keys(queue: &impl DelayQueue<u64>) -> Vec<Key> {
+    let mut keys = Vec::new();
+    queue.for_each(&mut |key, _| keys.push(key));
+    keys.sort_unstable();
+    keys
+}
+
 pub fn check(data: &[u8]) {
-    let (heap, wheel) = (Probe::heap(), Probe::wheel());
+    let (heap, wheel) = (HeapQueue::new(), WheelQueue::new(|_| ()));
     let mut pair = Pair { heap, wheel, tickets: Vec::new(), sequence: 0, now: 0 };
     let mut operations = 0;
     for op in data.chunks_exact(10) {
@@ -72,11 +88,10 @@ pub fn check(data: &[u8]) {
         }
         pair.apply(op[0], times, number);
         if op[0] >= 250 {
-            let leaves = |due: u64, item: &u64| (due ^ item).is_multiple_of(3);
-            assert_eq!(pair.wheel.extract(leaves), pair.heap.extract(leaves));
+            assert_eq!(extracted(&mut pair.wheel), extracted(&mut pair.heap));
         }
     }
-    assert_eq!(pair.wheel.keys(), pair.heap.keys());
+    assert_eq!(keys(&pair.wheel), keys(&pair.heap));
     while !pair.heap.is_empty() {
         pair.pop();
     }

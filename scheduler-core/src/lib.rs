@@ -35,7 +35,6 @@
 pub mod error;
 pub mod observe;
 pub mod pool;
-mod queue;
 mod sync;
 pub mod task;
 pub mod time;
@@ -63,9 +62,6 @@ pub use pool::UnstartedTask;
 pub use pool::VirtualCrew;
 pub use pool::VirtualRun;
 pub use pool::WorkerThread;
-#[cfg(feature = "bench")]
-#[doc(hidden)]
-pub use queue::probe;
 pub use task::Asked;
 pub use task::Body;
 pub use task::Occasion;

@@ -13,9 +13,10 @@ const DOCUMENTS: [&str; 6] =
     ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs"];
 
 /// From where paths count, beside the folder of the document.
-const ORIGINS: [&str; 6] = [
+const ORIGINS: [&str; 7] = [
     "",
     "src",
+    "scheduler-queue/src",
     "scheduler-core",
     "scheduler-core/src",
     "scheduler-macros/src",

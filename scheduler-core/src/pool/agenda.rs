@@ -8,16 +8,16 @@
 
 use std::time::Duration;
 
-use crate::queue::DelayQueue;
-use crate::queue::HeapQueue;
-use crate::queue::Key;
-use crate::queue::Line;
-use crate::queue::Ticket;
-use crate::queue::WheelQueue;
 use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
 use crate::time::WallTime;
+use scheduler_queue::DelayQueue;
+use scheduler_queue::HeapQueue;
+use scheduler_queue::Key;
+use scheduler_queue::Line;
+use scheduler_queue::Ticket;
+use scheduler_queue::WheelQueue;
 
 /// After at most this long a wait for a wall-clock instant looks at the wall clock again.
 pub(crate) const WALL_CHECK: Duration = Duration::from_millis(500);
@@ -96,7 +96,7 @@ impl<T> Agenda<T> {
             self.line.push(key, item);
             return;
         }
-        self.ticks.push_told(key, item, T::set_ticket);
+        self.ticks.push_with(key, item, T::set_ticket);
     }
 
     /// The ticket of an item that stands in line, or else one that no item has.

@@ -22,11 +22,11 @@ use super::step::Item;
 use super::step::Others;
 use super::step::Take;
 use crate::observe::PoolStats;
-use crate::queue::Ticket;
 use crate::sync::planted;
 use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
+use scheduler_queue::Ticket;
 
 /// The state of a pool.
 #[derive(Debug)]

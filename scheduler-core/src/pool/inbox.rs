@@ -21,13 +21,13 @@
 use std::mem;
 
 use super::shutdown::Kind;
-use crate::queue::Ticket;
 use crate::sync::AtomicBool;
 use crate::sync::AtomicU64;
 use crate::sync::Mutex;
 use crate::sync::Ordering;
 use crate::sync::planted;
 use crate::time::Tick;
+use scheduler_queue::Ticket;
 
 /// After so many staged tasks their submitter puts them into the queue, so that they take little room
 /// while the workers sleep for long, and so that submitters wait where others have to. As many removals

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::step::Item;
-use crate::queue::Ticket;
 use crate::task::AnyTask;
 use crate::time::Due;
+use scheduler_queue::Ticket;
 
 /// A task as the core sees it.
 pub(super) type AnyItem = Arc<dyn AnyTask>;

@@ -28,7 +28,6 @@ use super::step::Take;
 use crate::error::Failure;
 use crate::observe::Announcer;
 use crate::observe::Event;
-use crate::queue::Ticket;
 use crate::sync::Apart;
 use crate::sync::AtomicU64;
 use crate::sync::Mutex;
@@ -50,6 +49,7 @@ use crate::time::Gate;
 use crate::time::Now;
 use crate::time::Tick;
 use crate::unwind::drop_contained;
+use scheduler_queue::Ticket;
 
 /// More than threads that submit at the same time, as a rule.
 const LINKS: usize = 8;

@@ -2,9 +2,9 @@
 
 use super::few::Few;
 use super::roster::WorkerNumber;
-use crate::queue::Ticket;
 use crate::time::Due;
 use crate::time::Tick;
+use scheduler_queue::Ticket;
 
 /// What the core has to know of a task.
 pub(crate) trait Item: Clone {

@@ -13,13 +13,13 @@ use super::step::Effects;
 use super::step::Item;
 use super::step::Others;
 use super::step::Take;
-use crate::queue::Ticket;
 use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
 use crate::time::WallTime;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
+use scheduler_queue::Ticket;
 
 /// A task that is nothing but its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,12 +7,12 @@ use super::Home;
 use super::Link;
 use super::rhythm::Rhythm;
 use super::spec::OnError;
-use crate::queue::Ticket;
 use crate::sync::AtomicBool;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering;
 use crate::sync::UnexploredU64;
 use crate::time::Tick;
+use scheduler_queue::Ticket;
 
 /// The number of a task, unique in its pool and growing in the order of submission.
 ///

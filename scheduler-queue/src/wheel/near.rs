@@ -1,13 +1,13 @@
-//! What comes next, in exact order: a sorted run, and a small heap of what came late.
+//! What comes next, in exact order: a sorted run, and a small heap of what came after it was sorted.
 //!
 //! Everything with a key up to the *reach* is here, everything else is far. Both parts are bounded, so
-//! whatever is done to all of them takes a bounded time. When too much has come late, the reach is
-//! lowered and what is beyond it becomes far again: that is how times may run backwards.
+//! whatever is done to all of them takes a bounded time. When the overflow is full, the reach is
+//! lowered and what is beyond it becomes far again: so keys may come in falling order.
 
 use std::collections::VecDeque;
 
 use super::entry::Entry;
-use super::late::Late;
+use super::overflow::Overflow;
 use super::work;
 
 /// Entries that are loaded at once at most: few, so that most of what comes is later than they.
@@ -19,15 +19,15 @@ const RUN_MAX: usize = 512;
 /// What is left of both parts when too much has come late. Few, so that fewer come late henceforth.
 const KEPT: usize = 16;
 
-/// Late entries at most.
-const LATE_MAX: usize = 64;
+/// Overflow entries at most.
+const OVERFLOW_MAX: usize = 64;
 
 /// The first entries of a queue, some of them dead.
 #[derive(Debug, Default)]
 pub(super) struct Near {
     /// INVARIANT: sorted.
     run: VecDeque<Entry>,
-    late: Late,
+    overflow: Overflow,
     /// INVARIANT: no entry here has a key beyond it, and every entry that is far has.
     reach: u128,
 }
@@ -36,7 +36,7 @@ pub(super) struct Near {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Side {
     Run,
-    Late,
+    Overflow,
 }
 
 impl Near {
@@ -54,27 +54,29 @@ impl Near {
         if is_last && self.run.len() < RUN_MAX {
             self.run.push_back(entry);
         } else {
-            self.late.push(entry);
+            self.overflow.push(entry);
         }
-        self.late.len() >= LATE_MAX
+        self.overflow.len() >= OVERFLOW_MAX
     }
 
     /// The first entry, dead or not.
     pub(super) fn first(&self) -> Option<(Entry, Side)> {
-        match (self.run.front(), self.late.first()) {
+        match (self.run.front(), self.overflow.first()) {
             (None, None) => None,
             (Some(run), None) => Some((*run, Side::Run)),
-            (None, Some(late)) => Some((*late, Side::Late)),
-            (Some(run), Some(late)) if late.rank() < run.rank() => Some((*late, Side::Late)),
+            (None, Some(late)) => Some((*late, Side::Overflow)),
+            (Some(run), Some(late)) if late.rank() < run.rank() => Some((*late, Side::Overflow)),
             (Some(run), Some(_)) => Some((*run, Side::Run)),
         }
     }
 
     /// The entry after the first, dead or not. What is far is later than both, if there are two.
     pub(super) fn second(&self) -> Option<Entry> {
-        let (run, late) = (self.run.front(), self.late.first());
+        let (run, late) = (self.run.front(), self.overflow.first());
         let second = match (run, late) {
-            (Some(run), Some(late)) if late.rank() < run.rank() => [self.late.second(), Some(run)],
+            (Some(run), Some(late)) if late.rank() < run.rank() => {
+                [self.overflow.second(), Some(run)]
+            }
             _ => [self.run.get(1), late],
         };
         second.into_iter().flatten().min_by_key(|entry| entry.rank()).copied()
@@ -84,7 +86,7 @@ impl Near {
     pub(super) fn drop_first(&mut self, side: Side) {
         match side {
             Side::Run => drop(self.run.pop_front()),
-            Side::Late => drop(self.late.pop()),
+            Side::Overflow => drop(self.overflow.pop()),
         }
     }
 
@@ -96,13 +98,13 @@ impl Near {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.run.len() + self.late.len()
+        self.run.len() + self.overflow.len()
     }
 
     /// Keeps the first few live entries as the run and gives the rest away.
     pub(super) fn spill(&mut self, is_live: impl Fn(&Entry) -> bool) -> Vec<Entry> {
         work::note(self.len());
-        let mut all: Vec<Entry> = self.late.drain().filter(&is_live).collect();
+        let mut all: Vec<Entry> = self.overflow.drain().filter(&is_live).collect();
         all.sort_unstable_by_key(Entry::rank);
         all.splice(..0, self.run.drain(..).filter(&is_live));
         // Two sorted runs, which this sort finds and merges.
@@ -118,18 +120,18 @@ impl Near {
     /// Keeps the entries for which `stays` holds.
     pub(super) fn retain(&mut self, mut stays: impl FnMut(&Entry) -> bool) {
         self.run.retain(&mut stays);
-        let late: Vec<Entry> = self.late.drain().filter(stays).collect();
-        late.into_iter().for_each(|entry| self.late.push(entry));
+        let late: Vec<Entry> = self.overflow.drain().filter(stays).collect();
+        late.into_iter().for_each(|entry| self.overflow.push(entry));
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Entry> {
-        self.run.iter().chain(self.late.iter())
+        self.run.iter().chain(self.overflow.iter())
     }
 
     /// Forgets dead entries when no live one is left anywhere.
     pub(super) fn clear(&mut self) {
         self.run.clear();
-        self.late.drain().for_each(drop);
+        self.overflow.drain().for_each(drop);
     }
 }
 
@@ -156,7 +158,7 @@ mod tests {
             assert!(near.admits(Entry::sample(due, sequence).rank(), true));
             assert!(!near.push(Entry::sample(due, sequence)));
         }
-        assert_eq!(near.late.len(), 3);
+        assert_eq!(near.overflow.len(), 3);
         assert_eq!(near.second().map(|entry| entry.key.due), Some(10));
         assert_eq!(pop_all(&mut near), [0, 10, 50, 55, 60, 70]);
     }
@@ -173,7 +175,7 @@ mod tests {
     #[test]
     fn too_many_late_entries_lower_the_reach() {
         let mut near = Near::default();
-        let dues: Vec<u64> = (1000..).take(1 + LATE_MAX).collect();
+        let dues: Vec<u64> = (1000..).take(1 + OVERFLOW_MAX).collect();
         let answers = dues.iter().rev().map(|due| near.push(Entry::sample(*due, 0)));
         assert_eq!(answers.filter(|is_overfull| *is_overfull).count(), 1);
         let rest = near.spill(|entry| entry.key.due != 1001);

@@ -8,10 +8,10 @@
 /// The slots of a chunk.
 const CHUNK: usize = 256;
 
-/// So many slots that were vacated last are kept at hand.
+/// The number of recently vacated slots that are kept.
 const RECENT_MAX: usize = 64;
 
-/// So many slots are taken from a chunk at once.
+/// The number of slots that are taken from a chunk at once.
 const FEW: usize = 16;
 
 /// The generations of a slot: they take 30 bits of a ticket.
@@ -21,7 +21,7 @@ const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(super) struct Slab<T> {
-    /// Has what an item is made of brought into the cache.
+    /// Brings the parts of an item into the cache.
     look: fn(&T),
     chunks: Vec<Option<Chunk<T>>>,
     /// Vacant slots to take first, the last one before the others. To their chunks they are taken.
@@ -81,7 +81,7 @@ impl Place {
 }
 
 impl<T> Slab<T> {
-    /// A slab that looks at its items in this way when they are summoned.
+    /// A slab that prefetches items by this function.
     pub(super) fn new(look: fn(&T)) -> Self {
         Self {
             look,
@@ -100,12 +100,12 @@ impl<T> Slab<T> {
 
     #[cfg(test)]
     pub(super) fn insert(&mut self, item: T, home: u32) -> Place {
-        self.insert_told(item, home, |_, _| ())
+        self.insert_with(item, home, |_, _| ())
     }
 
-    /// Puts an item in that is told its place, with a note where its entry is at home.
+    /// Inserts an item with the home of its entry, and calls `tell` with its place.
     #[inline]
-    pub(super) fn insert_told(
+    pub(super) fn insert_with(
         &mut self,
         item: T,
         home: u32,
@@ -127,7 +127,7 @@ impl<T> Slab<T> {
         place
     }
 
-    /// Takes the item out, if it is still here, and tells where its entry is at home.
+    /// Removes the item, if it is still here, and returns it with the home of its entry.
     pub(super) fn take(&mut self, place: Place) -> Option<(T, u32)> {
         let chunk = self.chunks.get_mut(place.chunk())?.as_mut()?;
         let mark = &mut chunk.marks[place.inside()];
@@ -142,7 +142,7 @@ impl<T> Slab<T> {
         if place.generation + 1 < GENERATIONS {
             self.recent.push(place.slot);
             if self.recent.len() > RECENT_MAX {
-                self.give_back_older();
+                self.return_older();
             }
         }
         Some((item, home))
@@ -161,7 +161,7 @@ impl<T> Slab<T> {
     }
 
     /// Notes a new home for the entry of an item; false if that has left.
-    pub(super) fn rehome(&mut self, place: Place, home: u32) -> bool {
+    pub(super) fn set_home(&mut self, place: Place, home: u32) -> bool {
         let Some(Some(chunk)) = self.chunks.get_mut(place.chunk()) else { return false };
         let mark = &mut chunk.marks[place.inside()];
         let is_here = mark.generation == place.generation;
@@ -171,9 +171,8 @@ impl<T> Slab<T> {
         is_here
     }
 
-    /// Notes a new home for the entry of an item that is to be taken soon, and has a look at it, so that it
-    /// is in the cache by then.
-    pub(super) fn summon(&mut self, place: Place, home: u32) {
+    /// Notes a new home for the entry of an item that is to be taken soon, and prefetches the item.
+    pub(super) fn prefetch(&mut self, place: Place, home: u32) {
         let Some(Some(chunk)) = self.chunks.get_mut(place.chunk()) else { return };
         if let Some(item) = &chunk.items[place.inside()] {
             (self.look)(item);
@@ -227,7 +226,7 @@ impl<T> Slab<T> {
 
     /// Gives the older half of the recent slots back to their chunks.
     #[inline(never)]
-    fn give_back_older(&mut self) {
+    fn return_older(&mut self) {
         let mut recent = std::mem::take(&mut self.recent);
         for slot in recent.drain(..RECENT_MAX / 2) {
             let number = slot / CHUNK as u32;
@@ -314,8 +313,8 @@ mod tests {
         assert_eq!(second.slot, first.slot, "the slot is in the cache");
         assert_eq!((slab.get(first), slab.get(second)), (None, Some(&'b')));
         assert_eq!((slab.holds(first), slab.holds(second)), (false, true));
-        assert_eq!((slab.take(first), slab.rehome(first, 9)), (None, false));
-        assert!(slab.rehome(second, 9));
+        assert_eq!((slab.take(first), slab.set_home(first, 9)), (None, false));
+        assert!(slab.set_home(second, 9));
         assert_eq!((slab.take(second), slab.len()), (Some(('b', 9)), 0));
     }
 

@@ -1,9 +1,9 @@
 //! One ring of slots: a span of keys, cut into equal parts.
 //!
-//! A slot holds a bag of entries, or a finer ring. Spans are cut where their keys first differ, so the
-//! way from the root to a bag is short.
+//! A slot holds a bucket of entries, or a finer ring. Spans are cut where their keys first differ, so the
+//! way from the root to a bucket is short.
 
-use super::bag::Bag;
+use super::bucket::Bucket;
 
 /// A ring has 2^BITS slots.
 const BITS: u32 = 5;
@@ -44,7 +44,7 @@ impl Home {
 #[derive(Debug)]
 pub(super) enum Held {
     Nothing,
-    Bag(Bag),
+    Bucket(Bucket),
     /// A ring, by its number.
     Ring(u32),
 }
@@ -104,9 +104,9 @@ impl Ring {
     }
 
     #[inline]
-    pub(super) fn bag_mut(&mut self, digit: usize) -> Option<&mut Bag> {
+    pub(super) fn bucket_mut(&mut self, digit: usize) -> Option<&mut Bucket> {
         match &mut self.slots[digit % SLOTS] {
-            Held::Bag(bag) => Some(bag),
+            Held::Bucket(bucket) => Some(bucket),
             Held::Nothing | Held::Ring(_) => None,
         }
     }
@@ -116,12 +116,12 @@ impl Ring {
         self.slots[digit] = held;
     }
 
-    /// Takes the bag out of a slot.
-    pub(super) fn take_bag(&mut self, digit: usize) -> Option<Bag> {
-        self.bag_mut(digit)?;
+    /// Takes the bucket out of a slot.
+    pub(super) fn take_bucket(&mut self, digit: usize) -> Option<Bucket> {
+        self.bucket_mut(digit)?;
         self.taken &= !(1 << digit);
         match std::mem::replace(&mut self.slots[digit], Held::Nothing) {
-            Held::Bag(bag) => Some(bag),
+            Held::Bucket(bucket) => Some(bucket),
             Held::Nothing | Held::Ring(_) => None,
         }
     }
@@ -140,10 +140,10 @@ impl Ring {
         (self.taken != 0).then(|| self.taken.trailing_zeros() as usize)
     }
 
-    /// All slots that hold a bag, and these.
-    pub(super) fn bags(&self) -> impl Iterator<Item = (usize, &Bag)> {
+    /// All slots that hold a bucket, and these.
+    pub(super) fn buckets(&self) -> impl Iterator<Item = (usize, &Bucket)> {
         self.slots.iter().enumerate().filter_map(|(digit, held)| match held {
-            Held::Bag(bag) => Some((digit, bag)),
+            Held::Bucket(bucket) => Some((digit, bucket)),
             Held::Nothing | Held::Ring(_) => None,
         })
     }
@@ -163,7 +163,7 @@ fn width(shift: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bag::Blocks;
+    use super::super::bucket::Blocks;
     use super::super::entry::Entry;
     use super::*;
     use proptest::prelude::*;
@@ -181,10 +181,10 @@ mod tests {
         let mut ring = Ring::root();
         assert!(ring.is_empty());
         ring.set(9, Held::Ring(4));
-        ring.set(5, Held::Bag(Bag::new(Entry::sample(1, 1), &mut Blocks::default())));
-        assert_eq!((ring.first(), ring.bags().count()), (Some(5), 1));
-        assert!(ring.take_bag(9).is_none() && ring.take_bag(5).is_some());
-        assert!(ring.take_bag(5).is_none());
+        ring.set(5, Held::Bucket(Bucket::new(Entry::sample(1, 1), &mut Blocks::default())));
+        assert_eq!((ring.first(), ring.buckets().count()), (Some(5), 1));
+        assert!(ring.take_bucket(9).is_none() && ring.take_bucket(5).is_some());
+        assert!(ring.take_bucket(5).is_none());
         assert_eq!(ring.first(), Some(9));
         ring.clear(9);
         assert!(ring.is_empty());

@@ -6,12 +6,12 @@ const ARITY: usize = 4;
 
 /// Entries in the order of a heap, some of them dead.
 #[derive(Debug, Default)]
-pub(super) struct Late {
+pub(super) struct Overflow {
     /// INVARIANT: no entry is before its parent at `(index - 1) / ARITY`.
     heap: Vec<Entry>,
 }
 
-impl Late {
+impl Overflow {
     pub(super) fn len(&self) -> usize {
         self.heap.len()
     }
@@ -77,18 +77,18 @@ mod tests {
     proptest! {
         #[test]
         fn entries_leave_in_order(dues in prop::collection::vec(0..50u64, 0..300), pops in 0..300usize) {
-            let mut late = Late::default();
+            let mut overflow = Overflow::default();
             let mut sorted: Vec<Entry> = Vec::new();
             for (sequence, due) in (0..).zip(dues) {
-                late.push(Entry::sample(due, sequence));
+                overflow.push(Entry::sample(due, sequence));
                 sorted.push(Entry::sample(due, sequence));
             }
             sorted.sort_by_key(Entry::rank);
             for expected in sorted.iter().take(pops) {
-                prop_assert_eq!(late.first().map(Entry::rank), Some(expected.rank()));
-                prop_assert_eq!(late.pop().map(|entry| entry.rank()), Some(expected.rank()));
+                prop_assert_eq!(overflow.first().map(Entry::rank), Some(expected.rank()));
+                prop_assert_eq!(overflow.pop().map(|entry| entry.rank()), Some(expected.rank()));
             }
-            let mut left: Vec<u128> = late.drain().map(|entry| entry.rank()).collect();
+            let mut left: Vec<u128> = overflow.drain().map(|entry| entry.rank()).collect();
             left.sort_unstable();
             prop_assert!(left.into_iter().eq(sorted.iter().skip(pops).map(Entry::rank)));
         }

@@ -1,7 +1,7 @@
 //! What the wheel sorts: a key, and the slot of the slab where the item lies.
 
 use super::slab::Place;
-use crate::queue::Key;
+use crate::delay_queue::Key;
 
 /// A key and the place of its item. The item may have left meanwhile: then the entry is *dead*.
 #[derive(Clone, Copy, Debug)]

@@ -3,15 +3,15 @@
 //! `SCHEDULER_QUEUE_PENDING` says how many items are pending.
 
 use super::WheelQueue;
-use super::far::BAG_MAX;
+use super::far::BUCKET_MAX;
 use super::work;
-use crate::queue::DelayQueue;
-use crate::queue::Key;
-use crate::queue::Ticket;
+use crate::delay_queue::DelayQueue;
+use crate::delay_queue::Key;
+use crate::delay_queue::Ticket;
 
-/// So many entries are looked at or moved in one call at most. A bag that is split is read, taken out, put
+/// So many entries are looked at or moved in one call at most. A bucket that is split is read, taken out, put
 /// into others and noted, and what is first in it then is taken out again.
-const WORK_MAX: usize = 8 * BAG_MAX;
+const WORK_MAX: usize = 8 * BUCKET_MAX;
 
 /// A queue, and the most that one call on it has cost.
 struct Watched {
@@ -206,9 +206,9 @@ impl Watched {
 /// A bound is worth something only if what is done is counted.
 #[test]
 fn each_entry_of_a_bag_that_is_split_is_read_taken_out_put_in_and_noted() {
-    let mut watched = Watched::with_far(BAG_MAX - 1);
+    let mut watched = Watched::with_far(BUCKET_MAX - 1);
     let last = watched.last();
-    assert!(watched.add(last) >= 4 * BAG_MAX);
+    assert!(watched.add(last) >= 4 * BUCKET_MAX);
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn near_entries_are_counted_too() {
 
 #[test]
 fn a_bag_that_is_split_leaves_what_was_cancelled_behind() {
-    let mut watched = Watched::with_far(BAG_MAX - 48);
+    let mut watched = Watched::with_far(BUCKET_MAX - 48);
     watched.cancel(|sequence| (1000..1100).contains(&sequence));
     assert_eq!(entries(&watched.queue), watched.queue.len() + 100);
     for _ in 0..48 {
@@ -229,10 +229,10 @@ fn a_bag_that_is_split_leaves_what_was_cancelled_behind() {
     watched.drain();
 }
 
-/// Each item is the first of all when it comes, so what is no longer near is all that ever comes to the bag.
+/// Each item is the first of all when it comes, so what is no longer near is all that ever comes to the bucket.
 #[test]
 fn a_bag_that_only_fills_from_near_is_split_in_time() {
-    let mut watched = Watched::with_far(BAG_MAX - 32);
+    let mut watched = Watched::with_far(BUCKET_MAX - 32);
     for before in 1..20_000 {
         watched.add(START - before);
     }

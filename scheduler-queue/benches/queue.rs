@@ -1,6 +1,6 @@
 //! The queues of the engine: the exact wheel and the indexed heap, beside the heap of `std`.
 //!
-//! `cargo bench -p scheduler-core --features bench --bench queue`. With `SCHEDULER_BENCH_HUGE=1` there
+//! `cargo bench -p scheduler-queue`. With `SCHEDULER_BENCH_HUGE=1` there
 //! are 10^7 pending items, too. Due times are long delays, uniform between a second and an hour; `std`'s
 //! heap cannot cancel, so it has no part where that is asked for.
 
@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 
 use divan::Bencher;
 use divan::black_box;
-use scheduler_core::probe::Probe;
+use scheduler_queue::{DelayQueue, HeapQueue, Key, Ticket, WheelQueue};
 
 fn main() {
     divan::main();
@@ -68,7 +68,7 @@ impl SplitMix {
 }
 
 enum Queue {
-    Own(Box<Probe<u64>>),
+    Own(Box<dyn DelayQueue<u64>>),
     Std(BinaryHeap<Reverse<(u64, u64, u64)>>),
 }
 
@@ -76,15 +76,15 @@ enum Queue {
 struct Stage {
     queue: Queue,
     random: SplitMix,
-    tickets: Vec<u64>,
+    tickets: Vec<Ticket>,
     sequence: u64,
 }
 
 impl Stage {
     fn empty(kind: Kind) -> Self {
         let queue = match kind {
-            Kind::Wheel => Queue::Own(Box::new(Probe::wheel())),
-            Kind::Heap => Queue::Own(Box::new(Probe::heap())),
+            Kind::Wheel => Queue::Own(Box::new(WheelQueue::new(|_| ()))),
+            Kind::Heap => Queue::Own(Box::new(HeapQueue::new())),
             Kind::Std => Queue::Std(BinaryHeap::new()),
         };
         Self { queue, random: SplitMix(42), tickets: Vec::new(), sequence: 0 }
@@ -100,20 +100,20 @@ impl Stage {
         stage
     }
 
-    fn push(&mut self, due: u64) -> u64 {
+    fn push(&mut self, due: u64) -> Ticket {
         self.sequence += 1;
         match &mut self.queue {
-            Queue::Own(queue) => queue.push(due, self.sequence, due),
+            Queue::Own(queue) => queue.push(Key { due, sequence: self.sequence }, due),
             Queue::Std(queue) => {
                 queue.push(Reverse((due, self.sequence, due)));
-                0
+                Ticket::NONE
             }
         }
     }
 
     fn pop(&mut self) -> Option<u64> {
         match &mut self.queue {
-            Queue::Own(queue) => queue.pop().map(|(due, _, _)| due),
+            Queue::Own(queue) => queue.pop().map(|(key, _)| key.due),
             Queue::Std(queue) => queue.pop().map(|Reverse((due, _, _))| due),
         }
     }

@@ -3,55 +3,54 @@
 //! # What this room is for
 //!
 //! Most tasks are far away, and most of those are cancelled before they come near. So whatever is
-//! far is thrown into the bag of its span ([`far`]) without being sorted, together with what comes at the
-//! same time ([`arrivals`]); whatever is near stands in a sorted run, or in a small heap if it came late
-//! ([`near`]). The order that comes out is exact all the same: near is everything up to a key, the
-//! *reach*, and far is everything beyond it.
+//! far goes unsorted into the bucket of its span ([`far`]), in batches ([`arrivals`]); whatever is near
+//! stands in a sorted run, or in a small heap if the run was sorted before it came ([`near`]). The order is
+//! exact all the same: near is everything up to a key, the *reach*, and far is everything beyond it.
 //!
 //! # What it must never do
 //!
 //! Take long. A lock is held around each call, so each of them does a bounded amount of work, however
-//! many items are pending: bags are split when they overflow, not when their time has come; growth
-//! copies nothing ([`bag`], [`slab`]); the near part is bounded. (Only `extract` and `for_each` look at
+//! many items are pending: buckets are split when they overflow, not when their time has come; growth
+//! copies nothing ([`bucket`], [`slab`]); the near part is bounded. (Only `extract` and `for_each` look at
 //! everything.)
 //!
 //! # States and invariants
 //!
-//! An item lies in the slab and never moves. Its entry — key, slot, generation — wanders: arrivals, bag,
-//! finer bag, run. The slab notes which bag that is, the item's *home*. An item that is taken out leaves a
-//! *dead* entry behind, which its home counts: a bag without live entries goes at once, and one that is
-//! littered with dead ones is swept. So there are never more dead entries than live ones, the few
-//! arrivals and a block per bag, and a cancellation touches the item, its mark and the count of its bag,
-//! and no list.
+//! An item lies in the slab and never moves. Its entry — key, slot, generation — moves: from the arrivals
+//! to a bucket, to a finer bucket, to the run. The slab notes where the entry is, the item's *home*. An item
+//! that is removed leaves a *dead* entry behind, which its home counts: a bucket without live entries is
+//! dropped at once, and one that is mostly dead is swept. So the dead entries are never more than the live
+//! ones, the arrivals and a block per bucket together, and a cancellation touches the item, its mark and the
+//! count of its bucket, but no list.
 //!
-//! Nothing depends on times that grow: a ring is cut where its keys differ, not where a clock
-//! stands, and an item before all others is simply near.
+//! Keys need not grow with time: a ring is split where its keys differ, not where a clock stands, and an
+//! item before all others is simply near.
 //!
 //! # How a neighbour uses it
 //!
-//! Through [`DelayQueue`], like the heap, which it has to agree with in all that can be seen.
+//! Through [`DelayQueue`], as the heap. Both agree in everything that can be observed.
 
 mod arrivals;
-mod bag;
 #[cfg(test)]
 mod bounds;
+mod bucket;
 mod entry;
 mod far;
-mod late;
 mod near;
+mod overflow;
 mod ring;
 mod slab;
 #[cfg(test)]
 mod tests;
 mod work;
 
-use super::DelayQueue;
-use super::Key;
-use super::Ticket;
+use crate::delay_queue::DelayQueue;
+use crate::delay_queue::Key;
+use crate::delay_queue::Ticket;
 use arrivals::Arrivals;
 use entry::Entry;
 use entry::rank_of;
-use far::BAG_MAX;
+use far::BUCKET_MAX;
 use far::Far;
 use near::Near;
 use near::Side;
@@ -61,7 +60,7 @@ use slab::Slab;
 
 /// The delay queue as an exact wheel; see the essay of the room.
 #[derive(Debug)]
-pub(crate) struct WheelQueue<T> {
+pub struct WheelQueue<T> {
     items: Slab<T>,
     near: Near,
     arrivals: Arrivals,
@@ -71,16 +70,17 @@ pub(crate) struct WheelQueue<T> {
 }
 
 impl<T> WheelQueue<T> {
-    /// A queue that looks at each item in this way some time before it is the first: what comes many at a
-    /// time from far away in memory then comes at the same time.
-    pub(crate) fn new(look: fn(&T)) -> Self {
+    /// Creates a queue that calls `prefetch` on each item some time before it is the first: many cache
+    /// misses then overlap.
+    #[must_use]
+    pub fn new(prefetch: fn(&T)) -> Self {
         let (near, arrivals) = (Near::default(), Arrivals::default());
-        Self { items: Slab::new(look), near, arrivals, far: Far::new(), first: None }
+        Self { items: Slab::new(prefetch), near, arrivals, far: Far::new(), first: None }
     }
 
     /// The first live entry, after dead ones before it are dropped and the near part is filled.
     ///
-    /// Bounded: a bag that is taken from the far part has a live entry.
+    /// Bounded: a bucket that is taken from the far part has a live entry.
     #[inline(never)]
     fn settle(&mut self) -> Option<(Entry, Side)> {
         loop {
@@ -91,7 +91,7 @@ impl<T> WheelQueue<T> {
                 self.near.drop_first(side);
             }
             if !self.arrivals.is_empty() {
-                self.arrivals.put_away(&mut self.far, &mut self.items);
+                self.arrivals.flush(&mut self.far, &mut self.items);
             }
             if self.far.is_empty() {
                 return None;
@@ -100,37 +100,38 @@ impl<T> WheelQueue<T> {
         }
     }
 
-    /// Makes what came late and is not among the first few far again.
+    /// Makes all but the first few of the overflow far again.
     ///
-    /// Bounded: of the bags that overflow by that one is relieved, the fullest.
+    /// Bounded: of the buckets that get too full only the fullest is split or swept.
     #[inline(never)]
     fn spill(&mut self) {
         let mut fullest = (0, Home::NEAR);
         for entry in self.near.spill(|entry| self.items.holds(entry.place)) {
             let home = self.far.home_for(entry.rank());
-            self.items.rehome(entry.place, home.to_bits());
+            self.items.set_home(entry.place, home.to_bits());
             let len = self.far.put(home, entry);
             if len > fullest.0 {
                 fullest = (len, home);
             }
         }
-        if fullest.0 >= BAG_MAX {
-            self.far.relieve(fullest.1, &mut self.items);
+        if fullest.0 >= BUCKET_MAX {
+            self.far.make_room(fullest.1, &mut self.items);
         }
     }
 
-    /// As [`push`](DelayQueue::push); `tell` is given the ticket before the item lies in its place, while it is at hand.
+    /// As [`push`](DelayQueue::push), and calls `tell` with the ticket before the item is moved into its place,
+    /// while it is in the cache.
     #[inline]
-    pub(crate) fn push_told(&mut self, key: Key, item: T, tell: impl FnOnce(&T, Ticket)) -> Ticket {
+    pub fn push_with(&mut self, key: Key, item: T, tell: impl FnOnce(&T, Ticket)) -> Ticket {
         let rank = rank_of(key);
         let is_nothing_far = self.far.is_empty() && self.arrivals.is_empty();
         let is_near = self.near.admits(rank, is_nothing_far);
         let home = if is_near { Home::NEAR } else { Home::ARRIVALS };
         let tell = |item: &T, place: Place| tell(item, ticket_of(place));
-        let entry = Entry { key, place: self.items.insert_told(item, home.to_bits(), tell) };
+        let entry = Entry { key, place: self.items.insert_with(item, home.to_bits(), tell) };
         if !is_near {
             if self.arrivals.push(entry) {
-                self.arrivals.put_away(&mut self.far, &mut self.items);
+                self.arrivals.flush(&mut self.far, &mut self.items);
             }
         } else {
             self.first = None;
@@ -144,7 +145,7 @@ impl<T> WheelQueue<T> {
 
 impl<T> DelayQueue<T> for WheelQueue<T> {
     fn push(&mut self, key: Key, item: T) -> Ticket {
-        self.push_told(key, item, |_, _| ())
+        self.push_with(key, item, |_, _| ())
     }
 
     #[inline]
@@ -175,7 +176,7 @@ impl<T> DelayQueue<T> for WheelQueue<T> {
         match Home::from_bits(home) {
             Home::NEAR => self.first = None,
             Home::ARRIVALS => {}
-            home => self.far.bury(home, &self.items),
+            home => self.far.note_dead(home, &self.items),
         }
         if self.items.len() == 0 {
             self.near.clear();

@@ -1,11 +1,11 @@
-//! What is not near: rings of slots, and bags of entries in no order.
+//! What is not near: rings of slots, and buckets of entries in no order.
 //!
-//! A bag that overflows becomes a ring with a bag for each part of its span. A bag is small enough that
+//! A bucket that overflows becomes a ring with a bucket for each part of its span. A bucket is small enough that
 //! this takes a bounded time, and nothing that is far is sorted: most of it is cancelled before its
 //! time comes near.
 
-use super::bag::Bag;
-use super::bag::Blocks;
+use super::bucket::Blocks;
+use super::bucket::Bucket;
 use super::entry::Entry;
 use super::near::LOAD_MAX;
 use super::ring::Held;
@@ -14,12 +14,12 @@ use super::ring::Ring;
 use super::ring::shift_for;
 use super::slab::Slab;
 use super::work;
-use crate::queue::Key;
+use crate::delay_queue::Key;
 
-/// A bag with this many entries is split.
-pub(super) const BAG_MAX: usize = 2048;
+/// A bucket with this many entries is split.
+pub(super) const BUCKET_MAX: usize = 2048;
 
-/// A bag with this many entries is split before the first are picked out of it.
+/// A bucket with this many entries is split before the first are picked out of it.
 const PICK_MAX: usize = 256;
 
 /// The ring of all keys.
@@ -28,14 +28,14 @@ const ROOT: u32 = 0;
 /// The far part of a queue.
 #[derive(Debug)]
 pub(super) struct Far {
-    /// INVARIANT: each bag has a live entry, and the home of its live entries is the bag's slot. Each
+    /// INVARIANT: each bucket has a live entry, and the home of its live entries is the bucket's slot. Each
     /// ring but the root holds something.
     #[expect(clippy::vec_box, reason = "so growth copies pointers only")]
     rings: Vec<Box<Ring>>,
     /// Rings that are in no slot.
     vacant: Vec<u32>,
     blocks: Blocks,
-    /// Room for the entries of one bag.
+    /// Room for the entries of one bucket.
     room: Vec<Entry>,
 }
 
@@ -49,7 +49,7 @@ impl Far {
         self.rings[0].is_empty()
     }
 
-    /// The slot for a key, which holds a bag or nothing.
+    /// The slot for a key, which holds a bucket or nothing.
     #[inline]
     pub(super) fn home_for(&mut self, key: u128) -> Home {
         let (mut number, mut ring) = (ROOT, self.ring(ROOT));
@@ -79,114 +79,114 @@ impl Far {
         Home::new(outer, new)
     }
 
-    /// Puts a live entry into the bag of a slot, which is not split for it, and tells how many there are.
+    /// Adds a live entry to the bucket of a slot, without splitting it. Returns the length of the bucket.
     #[inline]
     pub(super) fn put(&mut self, home: Home, entry: Entry) -> usize {
         let ring = &mut self.rings[home.ring() as usize];
-        if let Some(bag) = ring.bag_mut(home.digit()) {
-            bag.push(entry, &mut self.blocks);
-            return bag.len();
+        if let Some(bucket) = ring.bucket_mut(home.digit()) {
+            bucket.push(entry, &mut self.blocks);
+            return bucket.len();
         }
-        ring.set(home.digit(), Held::Bag(Bag::new(entry, &mut self.blocks)));
+        ring.set(home.digit(), Held::Bucket(Bucket::new(entry, &mut self.blocks)));
         1
     }
 
-    /// Notes that the item of an entry with this home has left.
+    /// Counts an entry with this home as dead.
     #[inline]
-    pub(super) fn bury<T>(&mut self, home: Home, items: &Slab<T>) {
-        let Some(bag) = self.ring_mut(home.ring()).bag_mut(home.digit()) else { return };
-        bag.bury();
-        if bag.is_littered() {
+    pub(super) fn note_dead<T>(&mut self, home: Home, items: &Slab<T>) {
+        let Some(bucket) = self.ring_mut(home.ring()).bucket_mut(home.digit()) else { return };
+        bucket.note_dead();
+        if bucket.is_mostly_dead() {
             self.sift(home, |entry| items.holds(entry.place));
         }
     }
 
-    /// Keeps the entries of a bag for which `stays` holds: live ones only.
+    /// Keeps the entries of a bucket for which `stays` holds: live ones only.
     #[inline(never)]
     fn sift(&mut self, home: Home, mut stays: impl FnMut(&Entry) -> bool) {
-        let Some(bag) = self.ring_mut(home.ring()).take_bag(home.digit()) else { return };
-        let mut kept: Option<Bag> = None;
-        bag.drain(&mut self.blocks, |entry, blocks| {
+        let Some(bucket) = self.ring_mut(home.ring()).take_bucket(home.digit()) else { return };
+        let mut kept: Option<Bucket> = None;
+        bucket.drain(&mut self.blocks, |entry, blocks| {
             if stays(&entry) {
                 match &mut kept {
-                    None => kept = Some(Bag::new(entry, blocks)),
-                    Some(bag) => bag.push(entry, blocks),
+                    None => kept = Some(Bucket::new(entry, blocks)),
+                    Some(bucket) => bucket.push(entry, blocks),
                 }
             }
         });
         match kept {
-            Some(bag) => self.ring_mut(home.ring()).set(home.digit(), Held::Bag(bag)),
+            Some(bucket) => self.ring_mut(home.ring()).set(home.digit(), Held::Bucket(bucket)),
             None => self.drop_empty(home.ring()),
         }
     }
 
-    /// Makes room in a bag that overflows: drops what is dead, if that is much, or splits it.
+    /// Makes room in a bucket that is too full: drops dead entries if there are many, or splits it.
     #[inline(never)]
-    pub(super) fn relieve<T>(&mut self, home: Home, items: &mut Slab<T>) {
-        let Held::Bag(bag) = self.ring(home.ring()).get(home.digit()) else { return };
-        if bag.live() < bag.len() / 4 * 3 {
+    pub(super) fn make_room<T>(&mut self, home: Home, items: &mut Slab<T>) {
+        let Held::Bucket(bucket) = self.ring(home.ring()).get(home.digit()) else { return };
+        if bucket.live() < bucket.len() / 4 * 3 {
             self.sift(home, |entry| items.holds(entry.place));
         } else {
             self.split(home, items);
         }
     }
 
-    /// Makes a ring of a bag with many entries, which drops the dead ones.
+    /// Replaces a bucket by a ring, and drops its dead entries.
     #[inline(never)]
     fn split<T>(&mut self, home: Home, items: &mut Slab<T>) {
-        let Held::Bag(bag) = self.ring(home.ring()).get(home.digit()) else { return };
-        work::note(2 * bag.len());
+        let Held::Bucket(bucket) = self.ring(home.ring()).get(home.digit()) else { return };
+        work::note(2 * bucket.len());
         let (mut any, mut every) = (0, u128::MAX);
-        bag.for_each(|entry| (any, every) = (any | entry.rank(), every & entry.rank()));
+        bucket.for_each(|entry| (any, every) = (any | entry.rank(), every & entry.rank()));
         if any == every {
             return;
         }
         let bit = 127 - (any ^ every).leading_zeros();
         let number = self.add_ring(Ring::new(any, shift_for(bit), home));
         let ring = self.ring_mut(home.ring());
-        let Some(bag) = ring.take_bag(home.digit()) else { return };
+        let Some(bucket) = ring.take_bucket(home.digit()) else { return };
         ring.set(home.digit(), Held::Ring(number));
         let ring = &mut self.rings[number as usize];
-        let is_clean = bag.live() == bag.len();
-        bag.drain(&mut self.blocks, |entry, blocks| {
+        let is_clean = bucket.live() == bucket.len();
+        bucket.drain(&mut self.blocks, |entry, blocks| {
             if !is_clean && !items.holds(entry.place) {
                 return;
             }
-            let digit = ring.digit(entry.rank()).expect("the ring has room for the whole bag");
-            match ring.bag_mut(digit) {
-                Some(bag) => bag.push(entry, blocks),
-                None => ring.set(digit, Held::Bag(Bag::new(entry, blocks))),
+            let digit = ring.digit(entry.rank()).expect("the ring has room for the whole bucket");
+            match ring.bucket_mut(digit) {
+                Some(bucket) => bucket.push(entry, blocks),
+                None => ring.set(digit, Held::Bucket(Bucket::new(entry, blocks))),
             }
         });
         // In a loop of its own, so that the cache misses overlap: this is most of the time it takes.
-        for (digit, bag) in ring.bags() {
+        for (digit, bucket) in ring.buckets() {
             let home = Home::new(number, digit).to_bits();
-            bag.for_each(|entry| {
-                items.rehome(entry.place, home);
+            bucket.for_each(|entry| {
+                items.set_home(entry.place, home);
             });
         }
     }
 
-    /// Takes the first live entries out, sorted: out of the first bag, after it is split if it has many.
+    /// Takes the first live entries out, sorted: out of the first bucket, after it is split if it has many.
     ///
-    /// Bounded: a bag is split once. What is first in it then may still have many entries.
+    /// Bounded: a bucket is split once. What is first in it then may still have many entries.
     pub(super) fn take_first<T>(&mut self, items: &mut Slab<T>) -> &[Entry] {
         self.room.clear();
-        if let Some((home, PICK_MAX..)) = self.first_bag() {
+        if let Some((home, PICK_MAX..)) = self.first_bucket() {
             self.split(home, items);
         }
-        if let Some((home, _)) = self.first_bag() {
+        if let Some((home, _)) = self.first_bucket() {
             self.pick(home, items);
         }
         self.room.sort_unstable_by_key(Entry::rank);
         &self.room
     }
 
-    /// Moves the first live entries of a bag into the room for them, `LOAD_MAX` at most.
+    /// Moves the first live entries of a bucket into the room for them, `LOAD_MAX` at most.
     fn pick<T>(&mut self, home: Home, items: &mut Slab<T>) {
-        let Some(bag) = self.ring_mut(home.ring()).take_bag(home.digit()) else { return };
+        let Some(bucket) = self.ring_mut(home.ring()).take_bucket(home.digit()) else { return };
         let mut room = std::mem::take(&mut self.room);
-        bag.drain(&mut self.blocks, |entry, _| room.push(entry));
+        bucket.drain(&mut self.blocks, |entry, _| room.push(entry));
         room.retain(|entry| items.holds(entry.place));
         if room.len() > LOAD_MAX {
             work::note(room.len());
@@ -198,7 +198,7 @@ impl Far {
             self.drop_empty(home.ring());
         }
         for entry in &room {
-            items.summon(entry.place, Home::NEAR.to_bits());
+            items.prefetch(entry.place, Home::NEAR.to_bits());
         }
         self.room = room;
     }
@@ -224,19 +224,21 @@ impl Far {
 
     /// Visits all entries, dead ones included.
     pub(super) fn for_each(&self, mut visit: impl FnMut(Entry)) {
-        let bags = self.rings.iter().flat_map(|ring| ring.bags());
-        bags.for_each(|(_, bag)| bag.for_each(&mut visit));
+        let buckets = self.rings.iter().flat_map(|ring| ring.buckets());
+        buckets.for_each(|(_, bucket)| bucket.for_each(&mut visit));
     }
 
-    /// The slots of all bags.
+    /// The slots of all buckets.
     fn homes(&self) -> Vec<Home> {
         let rings = (0..).zip(&self.rings);
         rings
-            .flat_map(|(number, ring)| ring.bags().map(move |(digit, _)| Home::new(number, digit)))
+            .flat_map(|(number, ring)| {
+                ring.buckets().map(move |(digit, _)| Home::new(number, digit))
+            })
             .collect()
     }
 
-    fn first_bag(&self) -> Option<(Home, usize)> {
+    fn first_bucket(&self) -> Option<(Home, usize)> {
         let mut number = ROOT;
         loop {
             let ring = self.ring(number);
@@ -244,12 +246,12 @@ impl Far {
             match ring.get(digit) {
                 Held::Nothing => return None,
                 Held::Ring(inner) => number = *inner,
-                Held::Bag(bag) => return Some((Home::new(number, digit), bag.len())),
+                Held::Bucket(bucket) => return Some((Home::new(number, digit), bucket.len())),
             }
         }
     }
 
-    /// Takes a ring away if it is empty, and with it those that held nothing else.
+    /// Removes a ring if it is empty, and the rings around it that held nothing else.
     fn drop_empty(&mut self, mut number: u32) {
         while number != ROOT && self.ring(number).is_empty() {
             self.vacant.push(number);

@@ -1,16 +1,16 @@
-//! A list that grows at one end and shrinks at the other, in pieces, so that growing never copies much.
+//! A deque in chunks: growing never copies much.
 
 use std::collections::VecDeque;
 use std::mem;
 
-/// How many things there are in a piece, at most. Room for twice as many is kept when there are none.
+/// The greatest length of a piece. Room for two pieces is kept when the deque is empty.
 const PIECE: usize = 256;
 
-/// A list in pieces.
+/// A deque in pieces: it grows at the back and shrinks at the front.
 ///
 /// INVARIANT: the first piece is empty only if the list is, and of the others all but the last are full.
 #[derive(Debug)]
-pub(super) struct Rope<T> {
+pub(super) struct ChunkedDeque<T> {
     first: VecDeque<T>,
     others: VecDeque<VecDeque<T>>,
     len: usize,
@@ -18,7 +18,7 @@ pub(super) struct Rope<T> {
     spare: Option<VecDeque<T>>,
 }
 
-impl<T> Rope<T> {
+impl<T> ChunkedDeque<T> {
     pub(super) fn new() -> Self {
         Self { first: VecDeque::new(), others: VecDeque::new(), len: 0, spare: None }
     }
@@ -120,44 +120,44 @@ mod tests {
 
     #[test]
     fn what_has_become_empty_keeps_little() {
-        let mut rope = Rope::new();
-        (0..PIECE * 5).for_each(|number| rope.push_back(number));
-        assert!((0..PIECE * 5).all(|number| rope.pop_front() == Some(number)));
-        assert_eq!((rope.pop_front(), rope.len()), (None, 0));
-        assert_eq!((rope.first.capacity(), rope.others.capacity()), (PIECE, 0));
-        assert_eq!(rope.spare.map(|piece| piece.capacity()), Some(PIECE));
+        let mut deque = ChunkedDeque::new();
+        (0..PIECE * 5).for_each(|number| deque.push_back(number));
+        assert!((0..PIECE * 5).all(|number| deque.pop_front() == Some(number)));
+        assert_eq!((deque.pop_front(), deque.len()), (None, 0));
+        assert_eq!((deque.first.capacity(), deque.others.capacity()), (PIECE, 0));
+        assert_eq!(deque.spare.map(|piece| piece.capacity()), Some(PIECE));
     }
 
     #[test]
     fn no_piece_is_longer_than_a_piece() {
-        let mut rope = Rope::new();
-        (0..PIECE * 3).for_each(|number| rope.push_back(number));
-        assert_eq!((rope.first.len(), rope.others.len()), (PIECE, 2));
-        assert!(rope.others.iter().all(|piece| piece.len() == PIECE));
+        let mut deque = ChunkedDeque::new();
+        (0..PIECE * 3).for_each(|number| deque.push_back(number));
+        assert_eq!((deque.first.len(), deque.others.len()), (PIECE, 2));
+        assert!(deque.others.iter().all(|piece| piece.len() == PIECE));
     }
 
     proptest! {
-        /// Longer than a piece, a rope does what one list does.
+        /// Longer than a piece, a deque does what one list does.
         #[test]
-        fn a_rope_is_a_list(steps in prop::collection::vec((any::<bool>(), 1..700usize), 0..40)) {
-            let (mut rope, mut list, mut next) = (Rope::new(), VecDeque::new(), 0);
+        fn a_chunked_deque_is_a_list(steps in prop::collection::vec((any::<bool>(), 1..700usize), 0..40)) {
+            let (mut deque, mut list, mut next) = (ChunkedDeque::new(), VecDeque::new(), 0);
             for (grows, count) in steps {
                 for _ in 0..count {
                     if grows {
-                        rope.push_back(next);
+                        deque.push_back(next);
                         list.push_back(next);
                         next += 1;
                     } else {
-                        prop_assert_eq!(rope.pop_front(), list.pop_front());
+                        prop_assert_eq!(deque.pop_front(), list.pop_front());
                     }
                 }
-                prop_assert_eq!((rope.len(), rope.front()), (list.len(), list.front()));
-                prop_assert!(rope.iter().eq(&list) && rope.iter_mut().map(|thing| *thing).eq(list.iter().copied()));
+                prop_assert_eq!((deque.len(), deque.front()), (list.len(), list.front()));
+                prop_assert!(deque.iter().eq(&list) && deque.iter_mut().map(|thing| *thing).eq(list.iter().copied()));
                 for index in [0, list.len() / 2, list.len().saturating_sub(1), list.len()] {
-                    prop_assert_eq!(rope.get(index), list.get(index));
-                    prop_assert_eq!(rope.get_mut(index), list.get_mut(index));
+                    prop_assert_eq!(deque.get(index), list.get(index));
+                    prop_assert_eq!(deque.get_mut(index), list.get_mut(index));
                     let wanted = list.get(index).copied().unwrap_or(next);
-                    prop_assert_eq!(rope.partition_point(|thing| *thing < wanted), index.min(list.len()));
+                    prop_assert_eq!(deque.partition_point(|thing| *thing < wanted), index.min(list.len()));
                 }
             }
         }

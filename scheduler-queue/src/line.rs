@@ -1,22 +1,22 @@
-//! Items that come in their order, and stand in line.
+//! A queue for items that come in their order.
 //!
-//! What is due when it comes is later than all that came before it, as a rule, and is first when it leaves.
-//! It needs no search for its place, neither then nor when it is taken out: its ticket is its number in
-//! the line. Whatever would come before the last one is refused, and so is what comes when many have left the
-//! line from its midst: another queue has to take it.
+//! What is due when it is pushed comes, as a rule, after all that was pushed before. It needs no search for
+//! its place, neither then nor when it is removed: its ticket is its number in the line. An item that would
+//! come before the last one is refused, and so is any item while many places in the middle are empty: another
+//! queue has to take it.
 
-use super::Key;
-use super::Ticket;
-use super::rope::Rope;
+use crate::chunked::ChunkedDeque;
+use crate::delay_queue::Key;
+use crate::delay_queue::Ticket;
 
-/// So many places of items at most that have left: they are kept until those before them have left.
+/// The greatest number of empty places: a place is kept until all items before it have left.
 const LEFT_MAX: usize = 4096;
 
 /// Items in the order of their keys.
 #[derive(Debug)]
-pub(crate) struct Line<T> {
+pub struct Line<T> {
     /// INVARIANT: the keys grow, and the first place holds an item.
-    places: Rope<(Key, Option<T>)>,
+    places: ChunkedDeque<(Key, Option<T>)>,
     /// The number of the first place. A number is given once, so that no ticket fits two items.
     number: u64,
     len: usize,
@@ -24,45 +24,65 @@ pub(crate) struct Line<T> {
     last: Key,
 }
 
-impl<T> Line<T> {
-    pub(crate) fn new() -> Self {
+impl<T> Default for Line<T> {
+    fn default() -> Self {
         let last = Key { due: 0, sequence: 0 };
-        Self { places: Rope::new(), number: 0, len: 0, last }
+        Self { places: ChunkedDeque::new(), number: 0, len: 0, last }
+    }
+}
+
+impl<T> Line<T> {
+    /// Creates an empty line.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
     }
 
-    /// How many items there are.
-    pub(crate) fn len(&self) -> usize {
+    /// The number of items.
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.len
     }
 
-    /// The ticket that an item with this key would get; none if it cannot stand in line.
+    /// Returns true if there is no item.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The ticket that an item with this key would get; `None` if the line cannot take it.
     #[inline]
-    pub(crate) fn admits(&self, key: Key) -> Option<Ticket> {
+    pub fn admits(&self, key: Key) -> Option<Ticket> {
         let is_in_order = self.len == 0 || self.last < key;
         let number = self.number + self.places.len() as u64;
         let left = self.places.len() - self.len;
         (is_in_order && left < LEFT_MAX).then(|| Ticket::in_line(number))
     }
 
-    /// Puts in an item that was admitted.
+    /// Adds an item that was [admitted](Self::admits).
     #[inline]
-    pub(crate) fn push(&mut self, key: Key, item: T) {
+    pub fn push(&mut self, key: Key, item: T) {
         self.last = key;
         self.len += 1;
         self.places.push_back((key, Some(item)));
     }
 
     #[inline]
-    pub(crate) fn first(&self) -> Option<Key> {
+    /// The key of the first item.
+    #[must_use]
+    pub fn first(&self) -> Option<Key> {
         self.places.front().map(|(key, _)| *key)
     }
 
-    pub(crate) fn second(&self) -> Option<Key> {
+    /// The key of the item after the first.
+    #[must_use]
+    pub fn second(&self) -> Option<Key> {
         self.places.iter().filter(|(_, item)| item.is_some()).nth(1).map(|(key, _)| *key)
     }
 
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<(Key, T)> {
+    /// Removes the first item.
+    pub fn pop(&mut self) -> Option<(Key, T)> {
         let (key, item) = self.places.pop_front()?;
         self.number += 1;
         self.len -= 1;
@@ -73,13 +93,14 @@ impl<T> Line<T> {
     }
 
     /// The ticket of the item with this key, if there is one.
-    pub(crate) fn seek(&self, key: Key) -> Option<Ticket> {
+    pub fn seek(&self, key: Key) -> Option<Ticket> {
         let position = self.places.partition_point(|(place, _)| *place < key);
         let (found, _) = self.places.get(position)?;
         (*found == key).then(|| Ticket::in_line(self.number + position as u64))
     }
 
-    pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<T> {
+    /// Removes the item with this ticket, if it is still here.
+    pub fn remove(&mut self, ticket: Ticket) -> Option<T> {
         let position = self.position(ticket)?;
         let item = self.places.get_mut(position)?.1.take()?;
         self.len -= 1;
@@ -87,12 +108,14 @@ impl<T> Line<T> {
         Some(item)
     }
 
-    pub(crate) fn find(&self, ticket: Ticket) -> Option<&T> {
+    /// The item with this ticket, if it is still here.
+    #[must_use]
+    pub fn find(&self, ticket: Ticket) -> Option<&T> {
         self.places.get(self.position(ticket)?)?.1.as_ref()
     }
 
-    /// Takes out all items for which `leaves` holds, in their order.
-    pub(crate) fn extract(&mut self, leaves: &mut dyn FnMut(Key, &T) -> bool) -> Vec<(Key, T)> {
+    /// Removes all items for which `leaves` returns true, in their order.
+    pub fn extract(&mut self, leaves: &mut dyn FnMut(Key, &T) -> bool) -> Vec<(Key, T)> {
         let mut out = Vec::new();
         for (key, place) in self.places.iter_mut() {
             out.extend(place.take_if(|item| leaves(*key, item)).map(|item| (*key, item)));
@@ -103,7 +126,7 @@ impl<T> Line<T> {
     }
 
     /// Calls `visit` for each item, in their order.
-    pub(crate) fn for_each(&self, visit: &mut dyn FnMut(Key, &T)) {
+    pub fn for_each(&self, visit: &mut dyn FnMut(Key, &T)) {
         self.places.iter().for_each(|(key, item)| {
             if let Some(item) = item {
                 visit(*key, item);
@@ -115,7 +138,7 @@ impl<T> Line<T> {
         ticket.number_in_line()?.checked_sub(self.number)?.try_into().ok()
     }
 
-    /// Forgets the places before the first item.
+    /// Drops the empty places before the first item.
     fn trim(&mut self) {
         while let Some((_, None)) = self.places.front() {
             self.places.pop_front();
@@ -136,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn who_would_come_before_the_last_one_is_refused_until_nobody_stands_in_line() {
+    fn an_item_before_the_last_one_is_refused_until_the_line_is_empty() {
         let mut line = Line::new();
         assert!(line.admits(key(5)).is_some());
         line.push(key(5), ());
@@ -147,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_takes_nobody_while_most_have_left_it() {
+    fn a_line_takes_no_item_while_most_places_are_empty() {
         let mut line = Line::new();
         let tickets: Vec<Ticket> = (0..=LEFT_MAX as u64)
             .map(|due| {

@@ -1,10 +1,10 @@
 //! The wheel against the heap: in all that can be seen they have to agree.
 
 use super::WheelQueue;
-use crate::queue::DelayQueue;
-use crate::queue::HeapQueue;
-use crate::queue::Key;
-use crate::queue::Ticket;
+use crate::delay_queue::DelayQueue;
+use crate::delay_queue::Key;
+use crate::delay_queue::Ticket;
+use crate::heap::HeapQueue;
 use proptest::prelude::*;
 
 /// Both queues, told the same.

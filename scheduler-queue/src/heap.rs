@@ -4,18 +4,18 @@
 //! Each slab slot knows where its key stands in the heap, so an item can be removed without a
 //! search. Four children instead of two halve the depth: fewer cache lines per sift.
 
-use super::DelayQueue;
-use super::Key;
-use super::Ticket;
+use crate::delay_queue::DelayQueue;
+use crate::delay_queue::Key;
+use crate::delay_queue::Ticket;
 
 const ARITY: usize = 4;
 
 /// Generations take 30 bits of a ticket.
 const GENERATIONS: u32 = 1 << 30;
 
-/// The delay queue as a heap; see the essay of the room.
+/// The delay queue as an indexed 4-ary heap.
 #[derive(Debug)]
-pub(crate) struct HeapQueue<T> {
+pub struct HeapQueue<T> {
     /// INVARIANT: each entry's key is not before that of its parent at `(index - 1) / ARITY`.
     heap: Vec<Node>,
     /// INVARIANT: `slots[node.slot].position` is the index of that node in `heap`.
@@ -37,9 +37,17 @@ struct Slot<T> {
     item: Option<T>,
 }
 
-impl<T> HeapQueue<T> {
-    pub(crate) fn new() -> Self {
+impl<T> Default for HeapQueue<T> {
+    fn default() -> Self {
         Self { heap: Vec::new(), slots: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> HeapQueue<T> {
+    /// Creates an empty queue.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
     }
 
     fn occupy(&mut self, item: T) -> u32 {
@@ -182,10 +190,10 @@ impl<T> DelayQueue<T> for HeapQueue<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::HeapQueue;
-    use crate::queue::DelayQueue;
-    use crate::queue::Key;
-    use crate::queue::Ticket;
+    use crate::delay_queue::DelayQueue;
+    use crate::delay_queue::Key;
+    use crate::delay_queue::Ticket;
+    use crate::heap::HeapQueue;
     use proptest::prelude::*;
 
     fn key(due: u64, sequence: u64) -> Key {

@@ -1,9 +1,9 @@
 //! What both queues promise of the item after the first.
 
-use super::DelayQueue;
-use super::HeapQueue;
-use super::Key;
-use super::WheelQueue;
+use crate::delay_queue::DelayQueue;
+use crate::delay_queue::Key;
+use crate::heap::HeapQueue;
+use crate::wheel::WheelQueue;
 
 /// A deputy waits for the item after the first: where it is not at hand, somebody has to be woken for it.
 fn check_second(queue: &mut impl DelayQueue<u64>, dues: &[u64]) {

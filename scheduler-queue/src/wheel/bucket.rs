@@ -6,12 +6,12 @@ use super::work;
 /// The entries of a block: with its link one block is just under 800 bytes.
 pub(super) const BLOCK: usize = 32;
 
-/// So many vacant blocks are kept at hand.
+/// The number of vacant blocks that are kept.
 const SPARE_MAX: usize = 128;
 
 /// Entries as they came, some of them dead. There is one at least.
 #[derive(Debug)]
-pub(super) struct Bag {
+pub(super) struct Bucket {
     /// INVARIANT: all blocks but this one are full, and none is empty.
     newest: Box<Block>,
     total: u32,
@@ -24,7 +24,7 @@ pub(super) struct Block {
     older: Option<Box<Block>>,
 }
 
-/// Where bags have their blocks from, and where they leave them.
+/// The vacant blocks, shared by all buckets.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     /// A chain of vacant blocks.
@@ -42,7 +42,7 @@ impl Blocks {
         block
     }
 
-    fn give_back(&mut self, mut block: Box<Block>) {
+    fn recycle(&mut self, mut block: Box<Block>) {
         if self.count < SPARE_MAX {
             block.older = self.spare.take();
             self.spare = Some(block);
@@ -51,8 +51,8 @@ impl Blocks {
     }
 }
 
-impl Bag {
-    /// A bag with one live entry.
+impl Bucket {
+    /// A bucket with one live entry.
     pub(super) fn new(entry: Entry, blocks: &mut Blocks) -> Self {
         work::note(1);
         let mut newest = blocks.take();
@@ -88,18 +88,18 @@ impl Bag {
         self.newest.older = Some(older);
     }
 
-    /// Notes that the item of one entry has left.
-    pub(super) fn bury(&mut self) {
+    /// Counts one entry as dead.
+    pub(super) fn note_dead(&mut self) {
         self.live -= 1;
     }
 
-    /// Whether dead entries take so much room that it pays to drop them.
-    pub(super) fn is_littered(&self) -> bool {
+    /// Returns true if so many entries are dead that it pays to drop them.
+    pub(super) fn is_mostly_dead(&self) -> bool {
         let dead = self.total - self.live;
         self.live == 0 || dead > self.live + BLOCK as u32
     }
 
-    /// Hands all entries out as they came, dead ones included, and gives their blocks back one by one.
+    /// Passes all entries on in the order they came, dead ones included, and recycles their blocks one by one.
     pub(super) fn drain(self, blocks: &mut Blocks, mut take: impl FnMut(Entry, &mut Blocks)) {
         work::note(self.len());
         let mut left = self.len();
@@ -109,7 +109,7 @@ impl Bag {
             let filled = left.min(BLOCK);
             block.entries[..filled].iter().for_each(|entry| take(*entry, blocks));
             left -= filled;
-            blocks.give_back(block);
+            blocks.recycle(block);
         }
     }
 
@@ -127,7 +127,7 @@ impl Bag {
     }
 }
 
-/// Turns a chain of blocks around.
+/// Reverses a chain of blocks.
 fn oldest_first(newest: Box<Block>) -> Box<Block> {
     let mut first = newest;
     let mut next = first.older.take();
@@ -138,7 +138,7 @@ fn oldest_first(newest: Box<Block>) -> Box<Block> {
     first
 }
 
-/// One block after the other: a chain would be dropped in a recursion as deep as it is long.
+/// Drops one block after the other: dropping the chain would recurse as deep as it is long.
 impl Drop for Block {
     fn drop(&mut self) {
         let mut next = self.older.take();
@@ -152,21 +152,21 @@ impl Drop for Block {
 mod tests {
     use super::*;
 
-    fn filled(count: u32, blocks: &mut Blocks) -> Bag {
-        let mut bag = Bag::new(Entry::sample(0, 0), blocks);
-        (1..count).for_each(|sequence| bag.push(Entry::sample(0, sequence), blocks));
-        bag
+    fn filled(count: u32, blocks: &mut Blocks) -> Bucket {
+        let mut bucket = Bucket::new(Entry::sample(0, 0), blocks);
+        (1..count).for_each(|sequence| bucket.push(Entry::sample(0, sequence), blocks));
+        bucket
     }
 
     #[test]
     fn entries_leave_as_they_came() {
         let mut blocks = Blocks::default();
         for count in [1, 2, BLOCK as u32, BLOCK as u32 + 1, 1000] {
-            let bag = filled(count, &mut blocks);
+            let bucket = filled(count, &mut blocks);
             let mut visited = Vec::new();
-            bag.for_each(|entry| visited.push(entry.place.slot));
+            bucket.for_each(|entry| visited.push(entry.place.slot));
             let mut drained = Vec::new();
-            bag.drain(&mut blocks, |entry, _| drained.push(entry.place.slot));
+            bucket.drain(&mut blocks, |entry, _| drained.push(entry.place.slot));
             assert_eq!(drained, (0..count).collect::<Vec<_>>());
             visited.sort_unstable();
             assert_eq!(visited, drained);
@@ -174,15 +174,15 @@ mod tests {
     }
 
     #[test]
-    fn a_bag_is_littered_when_most_of_it_is_dead() {
-        let mut bag = filled(100, &mut Blocks::default());
-        (0..66).for_each(|_| bag.bury());
-        assert!(!bag.is_littered());
-        bag.bury();
-        assert!(bag.is_littered());
+    fn a_bucket_is_swept_when_most_of_it_is_dead() {
+        let mut bucket = filled(100, &mut Blocks::default());
+        (0..66).for_each(|_| bucket.note_dead());
+        assert!(!bucket.is_mostly_dead());
+        bucket.note_dead();
+        assert!(bucket.is_mostly_dead());
         let mut single = filled(1, &mut Blocks::default());
-        single.bury();
-        assert!(single.is_littered());
+        single.note_dead();
+        assert!(single.is_mostly_dead());
     }
 
     #[test]
@@ -199,9 +199,9 @@ mod tests {
     fn blocks_that_went_and_came_again_are_still_kept() {
         let mut blocks = Blocks::default();
         for _ in 0..3 {
-            let bag = filled((SPARE_MAX * BLOCK) as u32, &mut blocks);
+            let bucket = filled((SPARE_MAX * BLOCK) as u32, &mut blocks);
             assert!(blocks.spare.is_none());
-            bag.drain(&mut blocks, |_, _| ());
+            bucket.drain(&mut blocks, |_, _| ());
             let kept = std::iter::successors(blocks.spare.as_ref(), |block| block.older.as_ref());
             assert_eq!(kept.count(), SPARE_MAX);
         }
@@ -209,8 +209,8 @@ mod tests {
 
     #[test]
     fn a_long_chain_is_dropped_without_a_deep_stack() {
-        let bag = filled(1 << 20, &mut Blocks::default());
+        let bucket = filled(1 << 20, &mut Blocks::default());
         let thread = std::thread::Builder::new().stack_size(64 * 1024);
-        thread.spawn(move || drop(bag)).unwrap().join().unwrap();
+        thread.spawn(move || drop(bucket)).unwrap().join().unwrap();
     }
 }
