@@ -1,6 +1,7 @@
 //! The order of the house: what the source files of all crates keep to. Rules that are not checked
 //! drift.
 
+mod contract;
 mod layers;
 mod paths;
 mod sources;

@@ -77,14 +77,17 @@ fn root() -> &'static Path {
 }
 
 fn documents() -> Vec<PathBuf> {
-    let paths = DOCUMENTS.into_iter().flat_map(|name| {
-        let path = root().join(name);
-        match fs::read_dir(&path) {
-            Ok(entries) => entries.map(|entry| entry.expect("a readable entry").path()).collect(),
-            Err(_) => vec![path],
+    DOCUMENTS.into_iter().flat_map(|name| files(root().join(name))).collect()
+}
+
+/// A file, or all files below a folder.
+fn files(path: PathBuf) -> Vec<PathBuf> {
+    match fs::read_dir(&path) {
+        Ok(entries) => {
+            entries.flat_map(|entry| files(entry.expect("a readable entry").path())).collect()
         }
-    });
-    paths.collect()
+        Err(_) => vec![path],
+    }
 }
 
 /// The paths of a document, each with its line.

@@ -13,7 +13,7 @@ pub(crate) struct Source {
     pub(crate) inside: PathBuf,
 }
 
-/// All Rust files below a folder of the workspace.
+/// All Rust files below a folder of the workspace, or of all of it: `""`.
 pub(crate) fn of(folder: &str) -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = root.join(folder);
@@ -29,7 +29,14 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a readable folder");
     let paths = entries.map(|entry| entry.expect("a readable entry").path());
     paths
+        .filter(|path| !is_built_or_hidden(path))
         .flat_map(|path| if path.is_dir() { rust_files(&path) } else { vec![path] })
         .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
         .collect()
+}
+
+/// Whether a path of the workspace holds no source: `target` and `.git`.
+fn is_built_or_hidden(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name == "target" || name.starts_with('.')
 }
