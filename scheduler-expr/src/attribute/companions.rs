@@ -1,8 +1,8 @@
 //! Which attributes mean something beside which others.
 
-use std::fmt;
 use std::time::Duration;
 
+use super::words::Words;
 use super::{Attribute, AttributeError};
 use crate::duration::DurationUnit;
 use crate::excerpt::{is_quotable, quoted};
@@ -115,14 +115,13 @@ impl Together<'_> {
         if rules.any(|rule| companion.rules.contains(&rule)) {
             return None;
         }
-        let beside = match (companion.rules, rule) {
-            ([CRON], _) => "without `cron`".to_owned(),
-            (_, Some(rule)) => format!("beside `{rule}`"),
-            (_, ONCE) => "beside `initial_delay` alone".to_owned(),
+        let words = Words::default().name(attribute).text(" is of no use ");
+        let words = match (companion.rules, rule) {
+            ([CRON], _) => words.text("without ").name(Attribute::Cron),
+            (_, Some(rule)) => words.text("beside ").name(rule),
+            (_, ONCE) => words.text("beside ").name(Attribute::InitialDelay).text(" alone"),
         };
-        let why = (companion.why)(rule);
-        let reason = format!("`{attribute}` is of no use {beside}: {why}");
-        Some(useless(attribute, reason))
+        Some(useless(attribute, words.text(": ").text((companion.why)(rule))))
     }
 
     fn check_initial_delay(&self) -> Option<AttributeError> {
@@ -130,9 +129,9 @@ impl Together<'_> {
         if !self.has(Attribute::Cron) || !self.has(attribute) {
             return None;
         }
-        let reason = "`initial_delay` cannot be combined with `cron`: \
-                      the expression alone says when the first run is";
-        Some(useless(attribute, reason))
+        let words = Words::default().name(attribute).text(" cannot be combined with ");
+        let words = words.name(Attribute::Cron);
+        Some(useless(attribute, words.text(": the expression alone says when the first run is")))
     }
 
     fn check_time_unit(&self) -> Option<AttributeError> {
@@ -140,9 +139,9 @@ impl Together<'_> {
         if !self.has(attribute) || self.given.iter().any(|(given, _)| given.is_duration()) {
             return None;
         }
-        let reason = "`time_unit` is of no use here: it is the unit of durations that are bare \
-                      numbers, and there is no duration";
-        Some(useless(attribute, reason))
+        let reason = " is of no use here: it is the unit of durations that are bare numbers, and \
+                      there is no duration";
+        Some(useless(attribute, Words::default().name(attribute).text(reason)))
     }
 
     fn check_jitter(&self) -> Option<AttributeError> {
@@ -150,11 +149,11 @@ impl Together<'_> {
         if self.duration(jitter)? < self.duration(period)? {
             return None;
         }
-        let period = quoted(self.text(period)?);
-        let reason = format!(
-            "invalid `jitter`: it has to be shorter than `fixed_rate`, which is {period}, \
-             or a run could be due after the next one"
-        );
+        let text = quoted(self.text(period)?);
+        let reason = Words::new("invalid ").name(jitter).text(": it has to be shorter than ");
+        let reason = reason
+            .name(period)
+            .text(format!(", which is {text}, or a run could be due after the next one"));
         Some(AttributeError::new(jitter, reason))
     }
 
@@ -164,9 +163,10 @@ impl Together<'_> {
         if self.has(Attribute::RetryMax) {
             return None;
         }
-        let reason = format!("`{part}` is of no use without `retry.max`: nothing is tried again");
-        let fault = AttributeError::new(*part, reason).about_presence();
-        Some(fault.with_help(Some("add for example `max = 3`")))
+        let reason = Words::default().name(*part).text(" is of no use without ");
+        let reason = reason.name(Attribute::RetryMax).text(": nothing is tried again");
+        let help = Words::new("add for example ").set(Attribute::RetryMax, "3");
+        Some(AttributeError::new(*part, reason).about_presence().with_help(help))
     }
 
     fn check_retry_base(&self) -> Option<AttributeError> {
@@ -178,18 +178,17 @@ impl Together<'_> {
             return None;
         }
         let default = if given.is_some() { "" } else { " unless it is given" };
-        let reason = format!(
-            "invalid `retry.base`: it is longer than `retry.cap`, which is {}{default}",
-            quoted(text)
-        );
+        let cap = Attribute::RetryCap;
+        let reason = Words::new("invalid ").name(attribute).text(": it is longer than ").name(cap);
+        let reason = reason.text(format!(", which is {}{default}", quoted(text)));
         let base = self.text(attribute).filter(|base| is_quotable(base));
-        let help = base.map(|base| format!("write for example `cap = \"{base}\"`"));
+        let help = base.map(|base| Words::new("write for example ").set(cap, base));
         Some(AttributeError::new(attribute, reason).with_help(help))
     }
 }
 
 /// The fault of an attribute that should not be there.
-fn useless(attribute: Attribute, reason: impl fmt::Display) -> AttributeError {
-    let help = format!("remove `{attribute}`");
-    AttributeError::new(attribute, reason).with_help(Some(help)).about_presence()
+fn useless(attribute: Attribute, reason: Words) -> AttributeError {
+    let help = Words::new("remove ").name(attribute);
+    AttributeError::new(attribute, reason).with_help(help).about_presence()
 }
