@@ -47,7 +47,7 @@ mod pasted;
 mod placeholder;
 mod zone;
 
-pub use attribute::{Attribute, AttributeError};
+pub use attribute::{Attribute, AttributeError, assignment};
 pub use calendar::CalendarDays;
 pub use cron::ParseCronErrorKind;
 pub use cron::{CronExpression, CronField, FieldValues, NeverFires, ParseCronError};

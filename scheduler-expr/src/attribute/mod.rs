@@ -21,6 +21,7 @@ mod words;
 use std::fmt;
 
 pub use error::AttributeError;
+pub use words::assignment;
 
 /// An attribute of a scheduled task that a person can write, in an annotation or in settings.
 ///
@@ -124,19 +125,6 @@ impl Attribute {
     pub fn key(self) -> &'static str {
         let name = self.name();
         name.rsplit('.').next().unwrap_or(name)
-    }
-
-    /// What sets it to a text, to be pasted into an annotation: `fixed_rate = "5s"`, `max = 3`.
-    ///
-    /// ```
-    /// use scheduler_expr::Attribute;
-    ///
-    /// assert_eq!(Attribute::FixedRate.assignment("5s"), "fixed_rate = \"5s\"");
-    /// assert_eq!(Attribute::RetryMax.assignment("3"), "max = 3");
-    /// ```
-    #[must_use]
-    pub fn assignment(self, text: &str) -> String {
-        words::assignment(self.key(), text)
     }
 
     /// Whether its text is a duration, so that `time_unit` matters to it.
