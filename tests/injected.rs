@@ -176,7 +176,8 @@ fn everything_that_is_missing_is_said_at_once_and_nothing_runs() {
         "`injected::future` wants `&dyn injected::Mail`, which is not managed",
         "`injected::Reports::sweep` wants `&injected::Reports`, which is not managed",
         "tests/injected.rs:",
-        "help: Scheduler::builder().manage(",
+        "help: before the start, .manage_shared::<dyn injected::Mail>(Arc::new(…))",
+        "help: before the start, .manage::<injected::Reports>(…)",
     ] {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
     }

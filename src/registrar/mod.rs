@@ -115,7 +115,7 @@ fn without_doubles(listed: &[&'static Entry]) -> Vec<&'static Entry> {
 fn what_is_managed(states: &States) -> String {
     let managed = states.described();
     let list = if managed.is_empty() { "nothing".to_owned() } else { managed.join(", ") };
-    format!("\nhelp: Scheduler::builder().manage(…) before the start\nnote: managed so far: {list}")
+    format!("\nnote: managed so far: {list}")
 }
 
 /// Plans all definitions by the words that count for each.
