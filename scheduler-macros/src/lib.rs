@@ -1,27 +1,25 @@
-//! The `#[scheduled]` attribute of the [`scheduler`] crate, which re-exports it.
-//!
-//! # What this crate is for
-//!
-//! To read an annotation, to judge it, and to leave an entry in the binary that the `scheduler` crate
-//! finds when the program starts. It works in the compiler only:
-//!
-//! | layer | does |
-//! |---|---|
-//! | `diagnostic` | collects faults and words them |
-//! | `args` | reads the options, by one table |
-//! | `item` | reads the function, as far as its signature, or the `impl` block |
-//! | `repeat` | numbers several annotations of one function |
-//! | `check` | the rules |
-//! | `expand` | the code that is generated |
-//!
-//! What the options mean to a user is in `manual.md`.
-//!
-//! # What it must never do
-//!
-//! Change the function, name anything that the user's crate could have redefined, stop at the first
-//! fault, or depend on the engine, which would be compiled for the compiler.
+//! The `#[scheduled]` attribute of the [`scheduler`] crate, which re-exports it: depend on that one.
 //!
 //! [`scheduler`]: https://docs.rs/scheduler
+//
+// What this crate is for: to read an annotation, to judge it, and to leave an entry in the binary that the `scheduler` crate
+// finds when the program starts. It works in the compiler only:
+//
+// | layer | does |
+// |---|---|
+// | `diagnostic` | collects faults and words them |
+// | `args` | reads the options, by one table |
+// | `item` | reads the function, as far as its signature, or the `impl` block |
+// | `repeat` | numbers several annotations of one function |
+// | `check` | the rules |
+// | `expand` | the code that is generated |
+//
+// What the options mean to a user is in `manual.md`.
+//
+// # What it must never do
+//
+// Change the function, name anything that the user's crate could have redefined, stop at the first
+// fault, or depend on the engine, which would be compiled for the compiler.
 
 mod args;
 mod check;
