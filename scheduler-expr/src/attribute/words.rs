@@ -33,16 +33,16 @@ impl Words {
 
     /// The name of an attribute.
     pub(super) fn name(self, attribute: Attribute) -> Self {
-        self.mention(attribute, None, attribute.name().to_owned())
+        self.mention(attribute, None, attribute.name())
     }
 
     /// What sets an attribute to a value, to be pasted.
     pub(super) fn set(self, attribute: Attribute, value: &str) -> Self {
         let written = assignment(attribute.key(), value);
-        self.mention(attribute, Some(value.to_owned()), written)
+        self.mention(attribute, Some(value.to_owned()), &written)
     }
 
-    fn mention(mut self, attribute: Attribute, value: Option<String>, written: String) -> Self {
+    fn mention(mut self, attribute: Attribute, value: Option<String>, written: &str) -> Self {
         let start = self.text.len() + 1;
         let span = start..start + written.len();
         self.mentions.push(Mention { span, attribute, value });
