@@ -2,8 +2,8 @@
 //!
 //! [`scheduler`]: https://docs.rs/scheduler
 //
-// What this crate is for: to read an annotation, to judge it, and to leave an entry in the binary that the `scheduler` crate
-// finds when the program starts. It works in the compiler only:
+// What this crate is for: to read an annotation, to judge it, and to leave an entry in the binary that
+// the `scheduler` crate finds when the program starts. It works in the compiler only:
 //
 // | layer | does |
 // |---|---|

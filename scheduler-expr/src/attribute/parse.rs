@@ -158,7 +158,8 @@ impl Attribute {
             .with_help(help)
     }
 
-    /// What to write in place of a number without a unit: nobody knows which one is meant.
+    /// What to write in place of a number without a unit, which may be meant in seconds or, as Spring has
+    /// it, in milliseconds.
     fn with_unit(self, number: &str, millis: &str) -> Words {
         let seconds = in_seconds(number).filter(|text| self.parse_duration(text, None).is_ok());
         let help = match seconds {
