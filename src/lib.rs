@@ -90,6 +90,8 @@ mod unwind;
 #[path = "private.rs"]
 pub mod __private;
 
+/// Dates and times, as the API has them: the crate `chrono`, in the version that fits.
+pub use chrono;
 pub use conduct::{ControlError, Retry};
 pub use conduct::{Until, failures, runs, successes};
 pub use entry::{Entry, Location, TaskList, Wire, entries};

@@ -150,6 +150,54 @@ pub fn receiver<T: ?Sized + Managed>(wiring: &mut Wiring<'_>) -> Option<Arc<T>> 
     wiring.receiver::<T>()
 }
 
+/// What a parameter `&Run` is, by its type: methods of the type itself are tried before those of
+/// [`LendState`], so that the scheduler's own [`Run`] is the run, and any other a managed value.
+#[derive(Debug)]
+pub struct Lending<T: ?Sized>(PhantomData<fn() -> Box<T>>);
+
+impl<T: ?Sized> Lending<T> {
+    /// There is only one.
+    pub const NEW: Self = Self(PhantomData);
+}
+
+impl Lending<Run> {
+    /// There is nothing to look up.
+    #[must_use]
+    pub fn __scheduler_find(&self, _wiring: &mut Wiring<'_>) -> Option<()> {
+        Some(())
+    }
+
+    /// The run itself.
+    #[must_use]
+    pub fn __scheduler_lend<'a>(&self, (): &'a (), run: &'a Run) -> &'a Run {
+        run
+    }
+}
+
+/// The managed value behind a parameter `&Run` of another type of that name.
+pub trait LendState<T: ?Sized> {
+    /// Looks it up.
+    fn __scheduler_find(&self, wiring: &mut Wiring<'_>) -> Option<Arc<T>>
+    where
+        T: Managed;
+
+    /// The value.
+    fn __scheduler_lend<'a>(&self, found: &'a Arc<T>, run: &'a Run) -> &'a T;
+}
+
+impl<T: ?Sized> LendState<T> for Lending<T> {
+    fn __scheduler_find(&self, wiring: &mut Wiring<'_>) -> Option<Arc<T>>
+    where
+        T: Managed,
+    {
+        wiring.state::<T>()
+    }
+
+    fn __scheduler_lend<'a>(&self, found: &'a Arc<T>, _run: &'a Run) -> &'a T {
+        found
+    }
+}
+
 /// What a parameter that is taken by value is made of.
 pub fn resolve<A: Extract>(wiring: &mut Wiring<'_>) -> Option<A::Source> {
     A::resolve(wiring)

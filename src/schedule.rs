@@ -83,8 +83,8 @@ impl Schedule {
     /// after each run; a task whose trigger never fires has completed.
     ///
     /// ```
-    /// use chrono::{DateTime, TimeDelta, Utc};
     /// use scheduler::Schedule;
+    /// use scheduler::chrono::{DateTime, TimeDelta, Utc};
     /// use scheduler::engine::{Trigger, TriggerContext};
     ///
     /// #[derive(Debug)]

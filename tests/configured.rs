@@ -433,6 +433,65 @@ fn f_cf2_a_rate_that_nobody_meant_is_told_with_its_source_and_an_example() {
     }
 }
 
+#[scheduled(fixed_rate = "10s", name = "slow", timeout = "1s", jitter = "5s", retry(max = 3))]
+fn slow(runs: &Runs) -> Result<(), String> {
+    runs.note();
+    Err("it is slow".to_owned())
+}
+
+#[scheduled(fixed_rate = "10s", timeout = "${t:-}", jitter = "${j:-}", retry(max = "${m:-}"))]
+fn without(runs: &Runs) -> Result<(), String> {
+    slow(runs)
+}
+
+#[test]
+fn settings_switch_off_what_a_task_can_do_without() {
+    let (builder, clock, runs, said) = builder();
+    let toml = "[scheduler]\nshutdown.await-termination-period = \"0s\"\n[scheduler.tasks.slow]\n\
+                timeout = \"-\"\njitter = \"-\"\nretry.max = \"-\"\n";
+    let scheduler =
+        builder.settings("app.toml", toml).tasks(tasks![slow, without]).spawn().unwrap();
+    for runs_so_far in [2, 4] {
+        clock.await_parked(1);
+        assert_eq!(runs.count(), runs_so_far, "neither late nor again");
+        clock.advance(Duration::from_secs(10));
+    }
+    clock.await_parked(1);
+    scheduler.shutdown().unwrap();
+    let said = said.lock().unwrap().join("\n");
+    assert!(said.contains("timeout overridden by app.toml:4 (was \"1s\")"), "{said}");
+    let (builder, ..) = self::builder();
+    let zero = [("SCHEDULER_TASKS_SLOW_TIMEOUT", "0s"), ("SCHEDULER_TASKS_SLOW_JITTER", "0s")];
+    fault_of(
+        builder.environment(zero).tasks(tasks![slow]),
+        &["1 fault", "help: for no limit, write `SCHEDULER_TASKS_SLOW_TIMEOUT=-`"],
+    );
+}
+
+#[test]
+fn faults_of_a_file_come_in_the_order_of_its_lines() {
+    let (builder, ..) = builder();
+    let toml = "[scheduler.tasks.slow]\nfixed-rate = \"5 parsecs\"\n[scheduler.tasks.reprot]\n\
+                cron = \"@daily\"\n[scheduler.tasks.report]\ntimeout = 30\n[scheduler]\nzoen = 1\n";
+    let error = builder.settings("app.toml", toml).tasks(tasks![report, slow]).spawn().unwrap_err();
+    let places: Vec<&str> =
+        error.faults().iter().map(|fault| &fault[.."app.toml:n".len()]).collect();
+    assert_eq!(places, ["app.toml:2", "app.toml:4", "app.toml:6", "app.toml:8"], "{error}");
+    assert!(error.faults()[0].contains("`slow`: invalid `fixed-rate`: "), "{error}");
+    assert!(error.faults()[2].contains("write `timeout = \"30s\"` or"), "{error}");
+}
+
+#[test]
+fn what_has_no_effect_is_said_beside_what_is_wrong() {
+    let (builder, _clock, _runs, said) = builder();
+    let variables = [("SCHEDULER_TASKS_REPROT_CRON", "-"), ("SCHEDULER_POOL_SIZE", "0")];
+    let error = builder.environment(variables).tasks(tasks![report]).spawn().unwrap_err();
+    assert_eq!(error.faults().len(), 1, "{error}");
+    let said = said.lock().unwrap();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].starts_with("WARN") && said[0].contains("SCHEDULER_TASKS_REPROT_CRON"));
+}
+
 #[test]
 fn a_variable_that_nothing_reads_is_a_warning() {
     let (builder, _clock, _runs, said) = builder();

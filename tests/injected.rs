@@ -176,11 +176,54 @@ fn everything_that_is_missing_is_said_at_once_and_nothing_runs() {
         "`injected::future` wants `&dyn injected::Mail`, which is not managed",
         "`injected::Reports::sweep` wants `&injected::Reports`, which is not managed",
         "tests/injected.rs:",
-        "help: Scheduler::builder().manage(",
+        "help: before the start, .manage_shared::<dyn injected::Mail>(Arc::new(…))",
+        "help: before the start, .manage::<injected::Reports>(…)",
     ] {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
     }
     assert!(diary.lines().is_empty());
+}
+
+#[scheduled(fixed_rate = "10s")]
+fn lent(run: &Run, diary: &Diary) {
+    diary.write(format!("run {}", run.number()));
+}
+
+#[scheduled(fixed_rate = "10s")]
+async fn lent_for_a_while(diary: &Diary, run: &scheduler::Run) {
+    std::future::ready(()).await;
+    diary.write(format!("async run {}", run.number()));
+}
+
+mod race {
+    /// A type of the program's own with the name of the scheduler's.
+    pub(super) struct Run(pub(super) &'static str);
+}
+
+#[scheduled(fixed_rate = "10s")]
+fn of_its_own(run: &race::Run, diary: &Diary) {
+    diary.write(run.0);
+}
+
+#[scheduled(fixed_rate = "10s")]
+async fn of_its_own_for_a_while(run: &race::Run, diary: &Diary) {
+    diary.write(run.0);
+}
+
+#[test]
+fn the_run_is_lent_too_and_is_not_mistaken_for_a_type_of_that_name() {
+    let (builder, clock, diary) = builder();
+    let scheduler = builder
+        .manage(race::Run("marathon"))
+        .tasks(tasks![lent, lent_for_a_while, of_its_own, of_its_own_for_a_while])
+        .spawn()
+        .unwrap();
+    clock.await_parked(THREADS);
+    assert_eq!(diary.sorted(), ["async run 1", "marathon", "marathon", "run 1"]);
+    scheduler.shutdown().unwrap();
+    let (builder, ..) = self::builder();
+    let text = builder.tasks(tasks![of_its_own]).spawn().unwrap_err().to_string();
+    assert!(text.contains("wants `&injected::race::Run`, which is not managed"), "{text}");
 }
 
 #[test]

@@ -1,15 +1,13 @@
 //! What can go wrong in the engine: one opaque error, private kinds, plain data.
 //!
-//! # What this room is for
-//!
 //! [`Error`] is the answer of every fallible call of the engine: of a submission that is refused, of
 //! a wait that ends without a value, of an argument that cannot be used. Callers ask it questions
 //! ([`is_cancelled`](Error::is_cancelled), [`is_timeout`](Error::is_timeout), …) instead of matching
 //! on kinds, so that kinds can be added freely.
-//!
-//! # What it must never do
-//!
-//! Hold a type of another room: this room is the lowest one and its kinds are plain data.
+//
+// # What it must never do
+//
+// Hold a type of another room: this room is the lowest one and its kinds are plain data.
 
 use std::fmt;
 use std::sync::Arc;

@@ -16,19 +16,18 @@
 //! # Ok::<(), scheduler_core::Error>(())
 //! ```
 //!
-//! The rooms, each using only those before it:
-//!
-//! | room | what belongs there |
+//! | module | what is there |
 //! |---|---|
-//! | [`error`] | what can go wrong |
-//! | `sync` | locks and atomics |
-//! | `unwind` | how user code is entered, and what becomes of its panics |
-//! | [`time`] | the clock, and waiting |
-//! | [`trigger`] | *when* next |
-//! | `queue` | *what is first* |
+//! | [`pool`] | the pool and its builder, workers and policies |
 //! | [`task`] | what is to be run, its states and its handle |
-//! | [`observe`] | what happened |
-//! | [`pool`] | workers and policies |
+//! | [`trigger`] | when a task fires next: cron expressions, and rules of your own |
+//! | [`time`] | the clock, also one that a test moves by hand |
+//! | [`observe`] | what happened, for listeners, and counters |
+//! | [`error`] | what can go wrong |
+//
+// The rooms, each using only those before it: `error`; `sync`, locks and atomics; `unwind`, how user
+// code is entered, and what becomes of its panics; `time`; `trigger`, *when* next; `queue`, *what is
+// first*; `task`; `observe`; `pool`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 

@@ -1,7 +1,5 @@
 //! The words a person writes: cron expressions, durations and the names of time zones.
 //!
-//! # What this crate is for
-//!
 //! The rule of a scheduled task is text: in an annotation, in a settings file, in an environment
 //! variable. This crate turns the text into values and says, when it cannot, what is wrong, where,
 //! and what to write instead. The annotation uses it while the program is compiled and the engine
@@ -16,11 +14,6 @@
 //! * [`nearest`](nearest()): what was probably meant by a word that is not known.
 //! * [`Template`]: `${key:default}` placeholders inside a text.
 //!
-//! # What it must never do
-//!
-//! Read a clock, know what a zone's offsets are, or depend on another crate. The calendar here is
-//! plain arithmetic on local dates.
-//!
 //! ```
 //! use scheduler_expr::CronExpression;
 //!
@@ -33,6 +26,11 @@
 //! assert_eq!(error.caret(), "0 0 25 * * *\n    ^^ hour");
 //! # Ok::<(), scheduler_expr::ParseCronError>(())
 //! ```
+//
+// # What it must never do
+//
+// Read a clock, know what a zone's offsets are, or depend on another crate. The calendar here is
+// plain arithmetic on local dates.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod attribute;
@@ -47,7 +45,7 @@ mod pasted;
 mod placeholder;
 mod zone;
 
-pub use attribute::{Attribute, AttributeError, Kind, Role, Row, RuleKind};
+pub use attribute::{Attribute, AttributeError, Kind, Role, Row, RuleKind, assignment};
 pub use attribute::{DstGap, DstOverlap, Misfire, OnError, Overlap, Word};
 pub use calendar::CalendarDays;
 pub use cron::ParseCronErrorKind;

@@ -6,7 +6,8 @@
 
 use std::fmt::Display;
 
-use quote::ToTokens;
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
 
 /// The faults found so far.
 #[derive(Default)]
@@ -35,8 +36,14 @@ impl Faults {
     }
 
     /// The code that makes rustc report them.
-    pub(crate) fn to_tokens(&self) -> proc_macro2::TokenStream {
-        self.all.as_ref().map(syn::Error::to_compile_error).unwrap_or_default()
+    pub(crate) fn to_tokens(&self) -> TokenStream {
+        self.under(&TokenStream::new())
+    }
+
+    /// The same below attributes, such as the conditions of what is at fault.
+    pub(crate) fn under(&self, attrs: &TokenStream) -> TokenStream {
+        let all = self.all.iter().flatten().map(|each| each.to_compile_error());
+        all.map(|report| quote!(#attrs #report)).collect()
     }
 }
 

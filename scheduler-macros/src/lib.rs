@@ -1,27 +1,25 @@
-//! The `#[scheduled]` attribute of the [`scheduler`] crate, which re-exports it.
-//!
-//! # What this crate is for
-//!
-//! To read an annotation, to judge it, and to leave an entry in the binary that the `scheduler` crate
-//! finds when the program starts. It works in the compiler only:
-//!
-//! | layer | does |
-//! |---|---|
-//! | `diagnostic` | collects faults and words them |
-//! | `args` | reads the options, by one table |
-//! | `item` | reads the function, as far as its signature, or the `impl` block |
-//! | `repeat` | numbers several annotations of one function |
-//! | `check` | the rules |
-//! | `expand` | the code that is generated |
-//!
-//! What the options mean to a user is in `manual.md`.
-//!
-//! # What it must never do
-//!
-//! Change the function, name anything that the user's crate could have redefined, stop at the first
-//! fault, or depend on the engine, which would be compiled for the compiler.
+//! The `#[scheduled]` attribute of the [`scheduler`] crate, which re-exports it: depend on that one.
 //!
 //! [`scheduler`]: https://docs.rs/scheduler
+//
+// What this crate is for: to read an annotation, to judge it, and to leave an entry in the binary that
+// the `scheduler` crate finds when the program starts. It works in the compiler only:
+//
+// | layer | does |
+// |---|---|
+// | `diagnostic` | collects faults and words them |
+// | `args` | reads the options, by one table |
+// | `item` | reads the function, as far as its signature, or the `impl` block |
+// | `repeat` | numbers several annotations of one function |
+// | `check` | the rules |
+// | `expand` | the code that is generated |
+//
+// What the options mean to a user is in `manual.md`.
+//
+// # What it must never do
+//
+// Change the function, name anything that the user's crate could have redefined, stop at the first
+// fault, or depend on the engine, which would be compiled for the compiler.
 
 mod args;
 mod check;
@@ -104,7 +102,7 @@ fn annotate_block(options: TokenStream, mut block: Block) -> TokenStream {
         let annotations = item::take_annotations(&mut function.attrs);
         is_annotated |= !annotations.is_empty();
         if let (Some(owner), false) = (&owner, annotations.is_empty()) {
-            entries.extend(annotate_method(&annotations, function, owner, &mut faults));
+            entries.extend(annotate_method(&annotations, function, owner));
         }
     }
     if owner.is_some() && !is_annotated {
@@ -114,22 +112,21 @@ fn annotate_block(options: TokenStream, mut block: Block) -> TokenStream {
     quote!(#block #entries #faults)
 }
 
-/// The entries of a method.
-fn annotate_method(
-    annotations: &[Annotation],
-    method: &Function,
-    owner: &Owner,
-    faults: &mut Faults,
-) -> TokenStream {
-    let arguments = check::function(method, Some(owner), faults);
-    let mut entries = TokenStream::new();
+/// The entries of a method, and its faults: neither is there where the method or the annotation is not.
+fn annotate_method(annotations: &[Annotation], method: &Function, owner: &Owner) -> TokenStream {
+    let mut of_method = Faults::default();
+    let arguments = check::function(method, Some(owner), &mut of_method);
+    let conditions = item::conditions(&method.attrs);
+    let conditions = quote!(#(#[#conditions])*);
+    let is_annotated = repeat::any(annotations);
+    let mut entries = of_method.under(&quote!(#conditions #is_annotated));
     for (index, annotation) in annotations.iter().enumerate() {
-        let mut of_annotation = Faults::default();
+        let mut faults = Faults::default();
         let (certain, perhaps_before) = repeat::before(&annotations[..index]);
         let options = repeat::numbered(&annotation.options, certain + 1);
-        let args = Args::parse(options, &mut of_annotation);
-        let plan = check::annotation(&args, method, Some(owner), &mut of_annotation);
-        if let (Some(plan), Some(arguments), true) = (&plan, &arguments, of_annotation.is_empty()) {
+        let args = Args::parse(options, &mut faults);
+        let plan = check::annotation(&args, method, Some(owner), &mut faults);
+        if let (Some(plan), Some(arguments), true) = (&plan, &arguments, faults.is_empty()) {
             entries.extend(expand::entry(&Task {
                 function: method,
                 arguments,
@@ -140,7 +137,8 @@ fn annotate_method(
                 span: annotation.span,
             }));
         }
-        faults.append(of_annotation);
+        let under = &annotation.conditions;
+        entries.extend(faults.under(&quote!(#conditions #(#[cfg(#under)])*)));
     }
     entries
 }

@@ -39,6 +39,12 @@ pub(crate) fn before(annotations: &[Annotation]) -> (usize, Vec<TokenStream>) {
     (certain.len(), conditions.map(|conditions| quote!(all(#(#conditions),*))).collect())
 }
 
+/// The condition under which any of the annotations is there, if there is one.
+pub(crate) fn any(annotations: &[Annotation]) -> Option<TokenStream> {
+    let (certain, conditions) = before(annotations);
+    (certain == 0).then(|| quote!(#[cfg(any(#(#conditions),*))]))
+}
+
 /// The options of the annotation that is the `nth`, from 1; the first one has no number.
 pub(crate) fn numbered(options: &TokenStream, nth: usize) -> TokenStream {
     if nth == 1 {

@@ -89,6 +89,16 @@ impl Extract for Shutdown {
 }
 
 /// The clock by which the scheduler goes, so that a test's time reaches the task, too.
+///
+/// ```rust,standalone_crate
+/// use scheduler::{Clock, scheduled};
+/// use std::sync::Arc;
+///
+/// #[scheduled(cron = "@daily", zone = "UTC")]
+/// fn report(clock: Arc<dyn Clock>) {
+///     println!("the report of {}", clock.wall().date_naive());
+/// }
+/// ```
 impl Extract for Arc<dyn Clock> {
     type Source = Self;
 

@@ -24,7 +24,8 @@ use std::sync::Arc;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be managed state: tasks on several threads would share it",
     label = "cannot be shared between threads",
-    note = "managed state is `Send`, `Sync` and `'static`; put what is not `Sync` into a `Mutex`",
+    note = "managed state is `Send`, `Sync` and `'static`: in place of an `Rc` use an `Arc`, \
+            of a `Cell` or `RefCell` a `Mutex` or an atomic",
     note = "a trait whose objects are managed says so itself: `trait Mail: Send + Sync`"
 )]
 pub trait Managed: Send + Sync + 'static {}

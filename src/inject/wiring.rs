@@ -130,13 +130,20 @@ impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let wanted = shown(self.type_name);
         write!(f, "wants `&{wanted}`, which is not managed")?;
+        let is_object = wanted.starts_with("dyn ");
         match &self.near_miss {
-            None => Ok(()),
+            None if is_object => by_manage_shared(f, &wanted, "Arc::new(…)"),
+            None => write!(f, "\nhelp: before the start, .manage::<{wanted}>(…)"),
             Some(NearMiss::Named(name)) => write!(
                 f,
                 "\nnote: one named `{name}` is, which is for methods of the type: \
                  parameters get the one without a name, given by `manage`"
             ),
+            Some(NearMiss::Wrapped(found)) if is_object => {
+                write!(f, "\nnote: `{found}` is")?;
+                let is_shared = found.starts_with("Arc<");
+                by_manage_shared(f, &wanted, if is_shared { "…" } else { "Arc::from(…)" })
+            }
             Some(NearMiss::Wrapped(found)) => write!(
                 f,
                 "\nnote: `{found}` is: give the `{wanted}` itself, `manage` shares it; \
@@ -153,6 +160,11 @@ impl fmt::Display for Missing {
             }
         }
     }
+}
+
+/// The line to paste for a trait object, which has to be named: by itself the value is of its own type.
+fn by_manage_shared(f: &mut fmt::Formatter<'_>, wanted: &str, value: &str) -> fmt::Result {
+    write!(f, "\nhelp: before the start, .manage_shared::<{wanted}>({value})")
 }
 
 #[cfg(test)]
@@ -178,8 +190,36 @@ mod tests {
         let texts: Vec<String> = wiring.into_missing().iter().map(ToString::to_string).collect();
         assert_eq!(texts.len(), 3);
         assert!(texts[2].ends_with("note: take it by value: write `Run` as the parameter"));
-        assert_eq!(texts[0], "wants `&u8`, which is not managed");
+        let help = "\nhelp: before the start, .manage::<u8>(…)";
+        assert_eq!(texts[0], format!("wants `&u8`, which is not managed{help}"));
         assert!(texts[1].contains("note: `Arc<u32>` is: give the `u32` itself"), "{}", texts[1]);
+    }
+
+    #[test]
+    fn a_missing_trait_object_has_a_line_to_paste() {
+        use std::fmt::Display;
+        type Shown = dyn Display + Send + Sync;
+        let told = |states: &States| {
+            let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
+            let shutdown = Shutdown::new();
+            let mut wiring = Wiring::new(states, &clock, &shutdown);
+            assert!(wiring.state::<Shown>().is_none());
+            wiring.into_missing()[0].to_string()
+        };
+        let (name, mut states) = (std::any::type_name::<Shown>(), States::default());
+        states.insert(None, Arc::new(7_u8));
+        let line =
+            |value: &str| format!("\nhelp: before the start, .manage_shared::<{name}>({value})");
+        assert_eq!(
+            told(&states),
+            format!("wants `&{name}`, which is not managed{}", line("Arc::new(…)"))
+        );
+        let mut boxed = states.clone();
+        boxed.insert::<Box<Shown>>(None, Arc::new(Box::new(7)));
+        let note = format!("\nnote: `Box<{name}>` is{}", line("Arc::from(…)"));
+        assert!(told(&boxed).ends_with(&note), "{}", told(&boxed));
+        states.insert::<Arc<Shown>>(None, Arc::new(Arc::new(7)));
+        assert!(told(&states).ends_with(&format!("\nnote: `Arc<{name}>` is{}", line("…"))));
     }
 
     #[test]

@@ -92,6 +92,9 @@ impl Judge<'_> {
         parse: impl Fn(&str) -> Result<T, AttributeError>,
     ) -> Option<T> {
         let valued = self.words.get(attribute)?;
+        if attribute.is_off(&valued.text) {
+            return None;
+        }
         match parse(&valued.text) {
             Ok(value) => Some(value),
             Err(error) => {
@@ -112,8 +115,7 @@ impl Judge<'_> {
     }
 
     fn blame(&mut self, error: &AttributeError) {
-        let refusal = Refusal { reason: error, caret: error.caret(), help: error.help() };
-        self.faults.push(self.words.fault(error.attribute(), &refusal));
+        self.faults.push(self.words.blame(error));
     }
 
     /// Reports attributes that mean nothing beside the others. What an annotation says about a rule

@@ -42,6 +42,7 @@ use crate::entry::entries;
 use crate::inject::States;
 use crate::run::Shutdown;
 use crate::settings::Effective;
+use crate::settings::Fault;
 
 /// What arguments are made of.
 #[derive(Clone, Copy, Debug)]
@@ -114,7 +115,7 @@ fn without_doubles(listed: &[&'static Entry]) -> Vec<&'static Entry> {
 fn what_is_managed(states: &States) -> String {
     let managed = states.described();
     let list = if managed.is_empty() { "nothing".to_owned() } else { managed.join(", ") };
-    format!("\nhelp: Scheduler::builder().manage(…) before the start\nnote: managed so far: {list}")
+    format!("\nnote: managed so far: {list}")
 }
 
 /// Plans all definitions by the words that count for each.
@@ -122,14 +123,14 @@ pub(crate) fn plan(
     definitions: &[Definition],
     words: &[Effective],
     ground: Ground<'_>,
-    faults: &mut Vec<String>,
+    faults: &mut Vec<Fault>,
 ) -> Plan {
     let mut plan = Plan::default();
     for (definition, words) in definitions.iter().zip(words) {
         match judge(definition, words, ground) {
             Ok(Judged::Planned(task)) => plan.tasks.push(*task),
             Ok(Judged::Off) => plan.off.push(definition.name.clone()),
-            Err(found) => faults.extend(found.iter().map(ToString::to_string)),
+            Err(found) => faults.extend(found),
         }
     }
     plan

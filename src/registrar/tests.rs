@@ -63,10 +63,11 @@ fn plan(entries: &'static [Entry]) -> Result<Plan, StartError> {
             attributes,
         })
         .collect();
-    let applied = settings.apply(&Known { tasks: &words, pools: &[] });
+    let mut applied = settings.apply(&Known { tasks: &words, pools: &[] });
     let pools = ["default".to_owned()];
     let ground = Ground { zone: Zone::UTC, pools: &pools, seed: 0 };
-    let plan = super::plan(&definitions, &applied.tasks, ground, &mut faults);
+    let plan = super::plan(&definitions, &applied.tasks, ground, &mut applied.faults);
+    faults.extend(applied.faults.iter().map(ToString::to_string));
     if faults.is_empty() { Ok(plan) } else { Err(StartError::of_faults(faults)) }
 }
 

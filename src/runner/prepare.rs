@@ -27,11 +27,14 @@ use crate::run::Shutdown;
 use crate::settings;
 use crate::settings::Applied;
 use crate::settings::Environment;
+use crate::settings::Fault;
 use crate::settings::Known;
+use crate::settings::Level;
 use crate::settings::Remark;
 use crate::settings::Settings;
 use crate::settings::TaskWords;
 use crate::settings::names::Names;
+use crate::speech::Message;
 
 /// How long a stop waits for running tasks, unless somebody says otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -68,8 +71,7 @@ pub(crate) fn prepare(builder: &mut Builder) -> Result<Prepared, StartError> {
     let given = Given { states: &states, clock: &clock, shutdown: &shutdown };
     let defined = in_code(builder);
     let definitions = define(builder.listed.as_ref(), defined, given, &mut faults);
-    let applied = apply(&settings, builder, &definitions);
-    faults.extend(applied.faults.iter().map(ToString::to_string));
+    let mut applied = apply(&settings, builder, &definitions);
     let variable = settings.environment().foreign("TZ");
     let zone = zone(builder, &applied, &variable, &mut faults);
     let pools = pools(builder, &applied);
@@ -78,9 +80,14 @@ pub(crate) fn prepare(builder: &mut Builder) -> Result<Prepared, StartError> {
     faults.extend(pools[1..].iter().filter_map(PoolPlan::fault));
     let names: Vec<String> = pools.iter().map(|pool| pool.name.clone()).collect();
     let ground = Ground { zone, pools: &names, seed: builder.seed };
-    let plan = plan(&definitions, &applied.tasks, ground, &mut faults);
+    let plan = plan(&definitions, &applied.tasks, ground, &mut applied.faults);
+    Fault::sort(&mut applied.faults);
+    faults.extend(applied.faults.iter().map(ToString::to_string));
     faults.extend(unexpected(&builder.expected, &definitions));
     if !faults.is_empty() {
+        // They may say why: a variable with a slip in its name is one that is not set.
+        let warnings = applied.remarks.iter().filter(|remark| remark.level == Level::Warning);
+        warnings.for_each(|remark| builder.voice.say(&Message::warn(&remark.text)));
         return Err(StartError::of_faults(faults));
     }
     let limit = limit(builder, &applied);

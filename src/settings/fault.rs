@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::source::Source;
+
 /// How many characters of a name or value are shown at most.
 const SHOWN_MAX: usize = 200;
 
@@ -11,6 +13,8 @@ pub(crate) struct Fault {
     text: String,
     notes: Vec<String>,
     help: Option<String>,
+    /// The file and the line that it is about, if it is about one.
+    line: Option<(String, usize)>,
 }
 
 /// Something worth knowing about the settings.
@@ -32,7 +36,26 @@ pub(crate) enum Level {
 
 impl Fault {
     pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), notes: Vec::new(), help: None }
+        Self { text: text.into(), notes: Vec::new(), help: None, line: None }
+    }
+
+    /// A fault of what stands in this place, which the text begins with.
+    pub(super) fn at(source: &Source, text: impl fmt::Display) -> Self {
+        Self::about(source, format!("{source}: {text}"))
+    }
+
+    /// A fault of what stands in this place, which the text names itself.
+    pub(super) fn about(source: &Source, text: String) -> Self {
+        let line = match source {
+            Source::File { path, line } => Some((path.clone(), *line)),
+            _ => None,
+        };
+        Self { line, ..Self::new(text) }
+    }
+
+    /// Puts faults into the order of the lines of their files, behind those that are about none.
+    pub(crate) fn sort(faults: &mut [Self]) {
+        faults.sort_by(|one, other| one.line.cmp(&other.line));
     }
 
     /// The same with lines below: carets, or where something comes from.

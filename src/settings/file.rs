@@ -22,6 +22,8 @@ use super::source::Source;
 /// How long a file may be, in bytes.
 const BYTES_MAX: u64 = 1 << 20;
 
+const TOO_LONG: &str = "the file is longer than 1 MiB";
+
 /// How many parts a key may have. Deeper tables are nobody's settings.
 const PARTS_MAX: usize = 16;
 
@@ -115,7 +117,7 @@ impl Layer {
     /// What stands in a text that is TOML.
     pub(super) fn from_toml(path: &str, text: &str) -> Result<Self, Vec<Fault>> {
         if text.len() as u64 > BYTES_MAX {
-            return Err(vec![too_long(path)]);
+            return Err(vec![Fault::new(format!("{}: {TOO_LONG}", visible(path)))]);
         }
         let (table, errors) = DeTable::parse_recoverable(text);
         if !errors.is_empty() {
@@ -135,9 +137,14 @@ impl Layer {
 
 /// Reads a file as a whole, unless it is too long.
 pub(super) fn read(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(BYTES_MAX + 1).read_to_string(&mut text)?;
-    Ok(text)
+    let mut bytes = Vec::new();
+    File::open(path)?.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    // Before the characters are looked at: the last one may be cut in two.
+    if bytes.len() as u64 > BYTES_MAX {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, TOO_LONG));
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "the file is not valid UTF-8"))
 }
 
 /// The file that `SCHEDULER_CONFIG` names, which has to be there.
@@ -168,10 +175,6 @@ pub(super) fn load_if_there(
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => Some(Err(vec![Fault::new(format!("{path}: cannot be read: {error}"))])),
     }
-}
-
-fn too_long(path: &str) -> Fault {
-    Fault::new(format!("{}: the file is longer than 1 MiB", visible(path)))
 }
 
 fn malformed(path: &str, text: &str, error: &toml::de::Error) -> Fault {
@@ -308,6 +311,24 @@ mod tests {
         );
         check_fault("a = 1\na = 2\n", "s.toml:2: not valid TOML: duplicate key");
         check_fault(&" ".repeat(1 + (1 << 20)), "s.toml: the file is longer than 1 MiB");
+    }
+
+    #[test]
+    fn f_cf1_a_file_that_is_too_long_is_told_so_wherever_it_is_cut() {
+        let path = std::env::temp_dir().join(format!("scheduler-{}.toml", std::process::id()));
+        let read = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).expect("a file");
+            read(&path).map_err(|error| error.to_string())
+        };
+        // The limit is even, so that one of the two is cut inside of a character.
+        for blanks in ["", " "] {
+            let text = format!("{blanks}{}", "é".repeat(1 << 20));
+            assert_eq!(read(text.as_bytes()), Err(TOO_LONG.to_owned()));
+        }
+        let full = " ".repeat(1 << 20);
+        assert_eq!(read(full.as_bytes()), Ok(full));
+        assert_eq!(read(b"\xFF"), Err("the file is not valid UTF-8".to_owned()));
+        std::fs::remove_file(&path).expect("it is there");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use scheduler_expr::check_zone_name;
-use scheduler_expr::parse_period;
+use scheduler_expr::parse_delay;
 
 use super::fault::Fault;
 use super::fault::word;
@@ -79,7 +79,7 @@ pub(super) fn globals(reading: &mut Reading<'_>) -> Globals {
         pool_size: read(reading, ROOT, schema::POOL_SIZE, size),
         thread_name_prefix: read(reading, ROOT, schema::THREAD_NAME_PREFIX, prefix),
         await_termination: read(reading, ROOT, schema::AWAIT_TERMINATION, flag),
-        await_termination_period: read(reading, ROOT, schema::AWAIT_TERMINATION_PERIOD, period),
+        await_termination_period: read(reading, ROOT, schema::AWAIT_TERMINATION_PERIOD, patience),
     }
 }
 
@@ -131,13 +131,14 @@ fn read<T>(
     match parse(&valued.text) {
         Ok(value) => Some(Set { value, valued }),
         Err(wrong) => {
-            let example = format!("for example `{name} = \"{}\"`", spec.example);
+            let example = valued.source.assignment(&name, &name, spec.example);
+            let example = format!("for example `{example}`");
             let help = match wrong.help {
                 Some(help) => format!("{help}; {example}"),
                 None => example,
             };
-            let text = format!("{}: {}: {}", valued.source, subject.label, wrong.reason);
-            let fault = Fault::new(text).help(help);
+            let text = format!("{}: {}", subject.label, wrong.reason);
+            let fault = Fault::at(&valued.source, text).help(help);
             reading.faults.push(match valued.note() {
                 Some(note) => fault.note(note),
                 None => fault,
@@ -172,8 +173,12 @@ fn flag(text: &str) -> Result<bool, Wrong> {
     }
 }
 
-fn period(text: &str) -> Result<Duration, Wrong> {
-    parse_period(text, None).or_else(|error| wrong(&error, error.help()))
+/// How long a stop waits: not at all, if that is zero.
+fn patience(text: &str) -> Result<Duration, Wrong> {
+    parse_delay(text, None).or_else(|error| match text {
+        "-" => wrong(&error, Some("write `0s` not to wait")),
+        _ => wrong(&error, error.help()),
+    })
 }
 
 /// The name of a thread is handed to the operating system, which takes no NUL.

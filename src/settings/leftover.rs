@@ -41,7 +41,7 @@ pub(super) fn unknown_keys(reading: &mut Reading<'_>) {
             rest => unknown(line, rest, &schema::GLOBALS),
         };
         if let Some((reason, help)) = reason {
-            reading.faults.push(Fault::new(format!("{}: {reason}", line.source)).help(help));
+            reading.faults.push(Fault::at(&line.source, reason).help(help));
         }
     }
 }

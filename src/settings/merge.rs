@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use scheduler_expr::Attribute;
+use scheduler_expr::AttributeError;
 use scheduler_expr::RuleKind;
 
 use super::fault::Fault;
@@ -69,23 +70,38 @@ impl Effective {
         self.values.get(&attribute)
     }
 
-    /// The fault of a text that a parser refused: where it was written, what for, and an example.
+    /// The fault of a text that a parser refused, as the place of the text spells attributes.
+    pub(crate) fn blame(&self, error: &AttributeError) -> Fault {
+        let own = error.attribute();
+        let source = self.get(own).map_or(&Source::Default, |valued| &valued.source);
+        let (reason, help) = error.spelled(&|attribute, value| match value {
+            None => source.name(attribute.name()),
+            Some(value) => source.assignment(own.name(), attribute.name(), value),
+        });
+        let refusal = Refusal { reason: &reason, caret: error.caret(), help: help.as_deref() };
+        self.fault(own, &refusal)
+    }
+
+    /// The fault of a text that was refused: where it was written, what for, and an example.
     pub(crate) fn fault(&self, attribute: Attribute, refusal: &Refusal<'_>) -> Fault {
         let valued = self.get(attribute);
-        let place = valued.map_or_else(|| self.place.clone(), |valued| valued.source.to_string());
+        let annotation = Source::Annotation(self.place.clone());
+        let source = valued.map_or(&annotation, |valued| &valued.source);
         let reason = refusal.reason.to_string();
-        let about = format!("`{attribute}`");
+        let about = format!("`{}`", source.name(attribute.name()));
         let about = if reason.contains(&about) { String::new() } else { format!("{about}: ") };
-        let mut fault = Fault::new(format!("{place}: {}: {about}{reason}", word(&self.name)));
+        let mut fault = Fault::at(source, format!("{}: {about}{reason}", word(&self.name)));
         if let Some(caret) = &refusal.caret {
             fault = fault.note(caret.as_str());
         }
         if let Some(note) = valued.and_then(Valued::note) {
             fault = fault.note(note);
         }
+        let name = attribute.name();
+        let example = || source.assignment(name, name, attribute.row().example_text());
         fault.help(match refusal.help {
             Some(help) => help.to_owned(),
-            None => format!("for example `{attribute} = \"{}\"`", attribute.row().example_text()),
+            None => format!("for example `{}`", example()),
         })
     }
 }
@@ -115,7 +131,7 @@ pub(super) fn merge(
     for attribute in Attribute::ALL.iter().copied() {
         let Some(raw) = places.iter().find_map(|place| place.get(&attribute)) else { continue };
         let subject = Subject {
-            label: format!("{}: `{attribute}`", word(task.name)),
+            label: format!("{}: `{}`", word(task.name), raw.source.name(attribute.name())),
             owner: format!("task {}", word(task.name)),
             example: attribute.row().example_text(),
         };
@@ -147,13 +163,13 @@ fn triggers(place: &Words) -> impl Iterator<Item = (Attribute, &Raw)> {
 fn two_triggers(task: &str, place: &Words) -> Option<Fault> {
     let mut triggers = triggers(place);
     let ((one, first), (other, second)) = (triggers.next()?, triggers.next()?);
+    let (one, other) = (first.source.name(one.name()), second.source.name(other.name()));
+    let task = word(task);
     let text = format!(
-        "{}: task {} has `{other}`, and `{one}` ({}): a task has one trigger",
-        second.source,
-        word(task),
+        "task {task} has `{other}`, and `{one}` ({}): a task has one trigger",
         first.source
     );
-    Some(Fault::new(text).help("remove one of the two".to_owned()))
+    Some(Fault::at(&second.source, text).help("remove one of the two".to_owned()))
 }
 
 /// Takes away, below the highest place that has a trigger, all that belongs to other triggers.

@@ -49,6 +49,7 @@ mod reading;
 mod report;
 mod schema;
 mod source;
+mod spelling;
 mod tasks;
 #[cfg(test)]
 mod tests;

@@ -92,9 +92,9 @@ impl<'a> Reading<'a> {
             Content::EmptyTable => "an empty table",
             Content::Other(kind) => kind,
         };
-        let text = format!("{source}: {} is set to {kind}", word(key));
+        let text = format!("{} is set to {kind}", word(key));
         let help = "write a string, a whole number, true or false".to_owned();
-        self.faults.push(Fault::new(text).help(help));
+        self.faults.push(Fault::at(source, text).help(help));
         None
     }
 
@@ -212,12 +212,12 @@ impl Lookup<'_> {
 
 /// Two places of the same rank disagree, or will one day.
 pub(super) fn set_twice(what: &str, first: &Source, second: &Source) -> Fault {
-    Fault::new(format!("{second}: {what} is also set by {first}"))
+    Fault::at(second, format!("{what} is also set by {first}"))
         .help("remove one of the two".to_owned())
 }
 
 fn unreadable(raw: &Raw, subject: &Subject<'_>, error: &ParseTemplateError) -> Fault {
-    Fault::new(format!("{}: {}: {error}", raw.source, subject.label))
+    Fault::at(&raw.source, format!("{}: {error}", subject.label))
         .note(error.caret())
         .help(error.help().map(str::to_owned))
 }
@@ -231,11 +231,11 @@ fn unresolved(
     let fault = match error.kind() {
         ResolveTemplateErrorKind::NotSet => not_set(raw, subject, error),
         ResolveTemplateErrorKind::Value(inner) => {
-            Fault::new(format!("{}: {}: {error}", raw.source, subject.label))
+            Fault::at(&raw.source, format!("{}: {error}", subject.label))
                 .note(inner.caret())
                 .help(inner.help().map(str::to_owned))
         }
-        _ => Fault::new(format!("{}: {}: {error}", raw.source, subject.label)),
+        _ => Fault::at(&raw.source, format!("{}: {error}", subject.label)),
     };
     match origins(via).strip_prefix("; ") {
         Some(origins) => fault.note(format!("note: set by {origins}")),
@@ -255,7 +255,7 @@ fn not_set(raw: &Raw, subject: &Subject<'_>, error: &ResolveTemplateError<String
         let chain: Vec<String> = error.chain().iter().map(|key| visible(key)).collect();
         text.push_str(&format!(": {}", chain.join(" -> ")));
     }
-    Fault::new(text).help(how_to_set(key, subject.example))
+    Fault::about(&raw.source, text).help(how_to_set(key, subject.example))
 }
 
 /// What to do about a key that is not set, if it can be said in a line.

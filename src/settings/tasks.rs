@@ -23,6 +23,7 @@ use super::reading::Reading;
 use super::reading::set_twice;
 use super::schema;
 use super::source::Raw;
+use super::source::Source;
 
 /// How the variables of tasks begin.
 pub(super) const PREFIX: &str = "SCHEDULER_TASKS_";
@@ -83,8 +84,7 @@ fn in_layer(reading: &mut Reading<'_>, layer: &Layer, names: &Names<'_>) -> Said
             Err(wrong) => {
                 // A table with a wrong name has many lines, but it is one mistake.
                 if told.insert(wrong.text.clone()) {
-                    let text = format!("{}: {}", line.source, wrong.text);
-                    reading.faults.push(Fault::new(text).help(wrong.help));
+                    reading.faults.push(Fault::at(&line.source, wrong.text).help(wrong.help));
                 }
             }
         }
@@ -102,6 +102,7 @@ fn add(
     let words = said.entry(task).or_default();
     match words.get(&attribute) {
         Some(first) => {
+            let attribute = raw.source.name(attribute.name());
             let what = format!("`{attribute}` of task {}", word(names.full(task)));
             reading.faults.push(set_twice(&what, &first.source, &raw.source));
         }
@@ -145,7 +146,7 @@ fn meant(
         return match Attribute::from_name(&attribute) {
             Some(attribute) => Ok(Some((task, attribute))),
             None if is_empty && (attribute.is_empty() || attribute == "retry") => Ok(None),
-            None => Err(unknown_attribute(&attribute, names.full(task))),
+            None => Err(unknown_attribute(&attribute, names.full(task), &line.source)),
         };
     }
     if parts.is_empty() {
@@ -176,7 +177,7 @@ fn name_length(parts: &[String], is_empty_table: bool) -> usize {
     }
 }
 
-fn unknown_attribute(attribute: &str, task: &str) -> Wrong {
+fn unknown_attribute(attribute: &str, task: &str, source: &Source) -> Wrong {
     if attribute.is_empty() {
         let text = format!("task {} is set to a value, but it is a table", word(task));
         let help = format!("write an attribute behind the name, such as `{}`", Attribute::Cron);
@@ -188,9 +189,12 @@ fn unknown_attribute(attribute: &str, task: &str) -> Wrong {
         nearest(attribute, all()).or_else(|| all().find(|name| name.starts_with(&part)));
     let text = format!("unknown attribute {} of task {}", word(attribute), word(task));
     match suggestion {
-        Some(suggestion) => Wrong::new(format!("{text}; did you mean `{suggestion}`?"), None),
+        Some(suggestion) => {
+            let suggestion = source.name(suggestion);
+            Wrong::new(format!("{text}; did you mean `{suggestion}`?"), None)
+        }
         None => {
-            let names: Vec<&str> = all().collect();
+            let names: Vec<String> = all().map(|name| source.name(name)).collect();
             let help = format!("the attributes are {}", names.join(", "));
             Wrong::new(text, Some(help))
         }

@@ -1,14 +1,14 @@
-//! # Of this room
-//!
-//! *What it is for*: what a program writes in its tests of its tasks. It plays the real scheduler — the
-//! same registrar, conductors and pools — with workers that have no threads, by a clock of its own.
-//!
-//! *What it must never do*: know a schedule better than the scheduler. It decides nothing; it moves time
-//! from one event to the next and lets the workers of the engine take their steps. It reads no clock, and
-//! starts no thread. It may panic: it is called by tests.
-//!
-//! *How a neighbour uses it*: not at all; it is the top of the house. It comes in by the runner's
-//! `Simulation`.
+// # Of this room
+//
+// *What it is for*: what a program writes in its tests of its tasks. It plays the real scheduler — the
+// same registrar, conductors and pools — with workers that have no threads, by a clock of its own.
+//
+// *What it must never do*: know a schedule better than the scheduler. It decides nothing; it moves time
+// from one event to the next and lets the workers of the engine take their steps. It reads no clock, and
+// starts no thread. It may panic: it is called by tests.
+//
+// *How a neighbour uses it*: not at all; it is the top of the house. It comes in by the runner's
+// `Simulation`.
 
 mod alarm;
 mod controls;

@@ -1,7 +1,5 @@
 //! Says what happened, to whoever listens, and what is now, to whoever asks.
 //!
-//! # What this room is for
-//!
 //! The pool reports each of these [`Event`]s to its [`Listener`], on the thread on which it happens
 //! and with no lock held:
 //!
@@ -22,10 +20,10 @@
 //! with a number and events like any other. The calls of [`Alarm`](crate::Alarm)s have none.
 //!
 //! [`PoolStats`] are the pool's counters at one moment.
-//!
-//! # What it must never do
-//!
-//! Let a listener hurt a run: a panic of it is contained, and it is called outside every lock.
+//
+// # What it must never do
+//
+// Let a listener hurt a run: a panic of it is contained, and it is called outside every lock.
 
 mod stats;
 

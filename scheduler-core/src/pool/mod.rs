@@ -1,15 +1,7 @@
 //! The scheduled thread pool: a queue, workers and policies, and everything one can ask of them.
 //!
-//! # What this room is for
-//!
 //! [`ScheduledThreadPool`] is the JDK's `ScheduledThreadPoolExecutor`, row by row, with its defects
-//! mended. It has three layers, and a line belongs to exactly one:
-//!
-//! | layer | files | knows | never |
-//! |---|---|---|---|
-//! | core | `core`, `intake`, `removal`, `ending`, `renewal`, `looks`, `staffing`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
-//! | shell | `shell`, `locked`, `errands`, `inbox`, `post`, `item` | the locks; performs the core's effects after unlocking | decides anything |
-//! | edge | `worker`, `meetings`, `rests`, `witness`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
+//! mended.
 //!
 //! # The life of a pool
 //!
@@ -20,14 +12,27 @@
 //!
 //! # Workers
 //!
-//! Each submission starts a worker while there are fewer than the core size, as in the JDK. Of those
-//! that wait, one leads: see `roster`. Where tasks are so brief that workers only meet at the lock, one
-//! of them rests for a moment while another works: see `meetings`.
-//!
-//! # What it must never do
-//!
-//! Run user code under its lock; lose an accepted task (it is run, cancelled or handed out); wait
-//! with anything but the clock.
+//! Each submission starts a worker while there are fewer than the core size, as in the JDK.
+//
+// # Where it is
+//
+// The pool has three layers, and a line belongs to exactly one:
+//
+// | layer | files | knows | never |
+// |---|---|---|---|
+// | core | `core`, `intake`, `removal`, `ending`, `renewal`, `looks`, `staffing`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
+// | shell | `shell`, `locked`, `errands`, `inbox`, `post`, `item` | the locks; performs the core's effects after unlocking | decides anything |
+// | edge | `worker`, `meetings`, `rests`, `witness`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
+//
+// # Workers
+//
+// Of those that wait, one leads: see `roster`. Where tasks are so brief that workers only meet at the
+// lock, one of them rests for a moment while another works: see `meetings`.
+//
+// # What it must never do
+//
+// Run user code under its lock; lose an accepted task (it is run, cancelled or handed out); wait
+// with anything but the clock.
 
 mod agenda;
 mod alarm;

@@ -1,40 +1,41 @@
 //! What is to be run: a task's identity, its body, its rhythm, its states, and the caller's end of it.
 //!
-//! # What this room is for
-//!
-//! A [`Task`] is described here ([`task`](Task)), kept here while it lives (`cell`), changes here
-//! (`state`) and is watched from here ([`TaskHandle`]). The pool above decides which task runs when
-//! and on which worker; it knows tasks only as `AnyTask`, without their value type.
-//!
-//! # What it must never do
-//!
-//! Know a queue or a pool: a task that has to leave its pool, or to come back into its queue, says so
-//! through `Home`. Run user code — bodies, destructors, wakers, callbacks — while its lock is held;
-//! transitions hand out what is to be told and dropped, and that is done after unlocking.
+//! A [`Task`] describes what is to be run; a [`TaskHandle`] watches it while it lives, and cancels it.
 //!
 //! # States
 //!
-//! See the table in `state`. In short: a task is `Scheduled` until a worker begins it, `Running`
-//! during a run (and while the run's future is pending), then either `Scheduled` again or ended:
-//! `Completed`, `Failed` or `Cancelled`. It ends once; whoever ends it tells all waiters, once.
-//!
-//! # The races, one by one
-//!
-//! * *Cancel against begin*: both take the lock; the first wins. A cancelled task that a worker has
-//!   already taken from the queue answers `begin` with none.
-//! * *Cancel against the end of a run*: the first wins. If the cancel does, waiters are told at once
-//!   and the outcome of the run is dropped by its worker.
-//! * *Cancel against re-queue*: the state becomes `Scheduled` before the pool puts the task into its
-//!   queue. A cancel in between finds nothing to take out of the queue, so the pool looks at the
-//!   state again, under its own lock, when it puts the task in.
-//! * *Wake against suspend*: a wake during a poll is noted and answers the suspend.
-//! * *Renew against begin, the end of a run, and another renew*: a task that waits in the queue is taken
-//!   out of it by one of them only. One that is not in the queue is marked; the mark is taken off when a
-//!   question to its pace or trigger begins. A task that comes (back) to the queue with a mark has an
-//!   answer that may be older than the renewal, and is asked once more.
-//! * *Renew against cancel*: a task that is being asked is in no queue. The cancel changes its state
-//!   and finds nothing to take out; the pool sees it when the task comes back, as with the end of a run.
-//! * *Renew that ends the task against cancel*: both take the lock; the first wins.
+//! A task is `Scheduled` until a worker begins it, `Running` during a run (and while the run's future
+//! is pending), then either `Scheduled` again or ended: `Completed`, `Failed` or `Cancelled`. It ends
+//! once, and all who wait for it are told then.
+//
+// # Where it is
+//
+// A task is kept in `cell` while it lives, and changes in `state`. The pool above decides which task
+// runs when and on which worker; it knows tasks only as `AnyTask`, without their value type.
+//
+// # What it must never do
+//
+// Know a queue or a pool: a task that has to leave its pool, or to come back into its queue, says so
+// through `Home`. Run user code — bodies, destructors, wakers, callbacks — while its lock is held;
+// transitions hand out what is to be told and dropped, and that is done after unlocking.
+//
+// # The races, one by one
+//
+// * *Cancel against begin*: both take the lock; the first wins. A cancelled task that a worker has
+//   already taken from the queue answers `begin` with none.
+// * *Cancel against the end of a run*: the first wins. If the cancel does, waiters are told at once
+//   and the outcome of the run is dropped by its worker.
+// * *Cancel against re-queue*: the state becomes `Scheduled` before the pool puts the task into its
+//   queue. A cancel in between finds nothing to take out of the queue, so the pool looks at the
+//   state again, under its own lock, when it puts the task in.
+// * *Wake against suspend*: a wake during a poll is noted and answers the suspend.
+// * *Renew against begin, the end of a run, and another renew*: a task that waits in the queue is taken
+//   out of it by one of them only. One that is not in the queue is marked; the mark is taken off when a
+//   question to its pace or trigger begins. A task that comes (back) to the queue with a mark has an
+//   answer that may be older than the renewal, and is asked once more.
+// * *Renew against cancel*: a task that is being asked is in no queue. The cancel changes its state
+//   and finds nothing to take out; the pool sees it when the task comes back, as with the end of a run.
+// * *Renew that ends the task against cancel*: both take the lock; the first wins.
 
 pub(crate) mod any;
 pub(crate) mod cell;

@@ -1,6 +1,4 @@
-//! The clock, and waiting: the only room that knows what time it is.
-//!
-//! # What this room is for
+//! The clock, and waiting.
 //!
 //! Everything that depends on time reads it through a [`Clock`] and waits through a [`Clock`], so
 //! that one worker loop runs on the operating system's clock ([`SystemClock`]), on a clock that a
@@ -17,11 +15,11 @@
 //! epoch to change. Whoever changes something opens the gate. A wake-up between the look and the
 //! wait is therefore never lost, and there is no condition variable with a time-out outside
 //! [`SystemClock`].
-//!
-//! # What it must never do
-//!
-//! Return from a wait and claim that the time has come: a wait may end early for any reason, and the
-//! waiter looks again.
+//
+// # What it must never do
+//
+// Return from a wait and claim that the time has come: a wait may end early for any reason, and the
+// waiter looks again.
 
 mod due;
 mod gate;

@@ -1,18 +1,10 @@
 //! Decides *when* a task fires next.
 //!
-//! # What this room is for
-//!
 //! A [`Trigger`] is a pure rule: given what happened so far (a [`TriggerContext`]) it names the
 //! next fire time, or none. It is Spring's `Trigger`, and the only way in which wall-clock time
 //! enters the engine: fixed rates and fixed delays live on the monotonic clock and need no trigger.
 //!
-//! # What it must never do
-//!
-//! Read a clock, sleep, or know what a task or a pool is. Whatever a rule needs to know is in the
-//! context it is handed. Lock while a trigger is asked: [`FireTimes`] has a lock of its own around what
-//! it remembers, and lets go of it before.
-//!
-//! # How a neighbour uses it
+//! # How a trigger is asked
 //!
 //! A [`Trigger`] alone may name a fire time twice, when the wall clock is set back. So it is asked through
 //! [`FireTimes`], which remembers what was served.
@@ -20,6 +12,12 @@
 //! The pool asks once when the task is scheduled and once after each run, on the thread that
 //! scheduled or ran it and never under a lock: a trigger is user code. An answer is an instant of
 //! the wall clock; the pool waits for that instant on whatever the wall clock then says.
+//
+// # What it must never do
+//
+// Read a clock, sleep, or know what a task or a pool is. Whatever a rule needs to know is in the
+// context it is handed. Lock while a trigger is asked: [`FireTimes`] has a lock of its own around what
+// it remembers, and lets go of it before.
 
 mod cron;
 mod fire_times;

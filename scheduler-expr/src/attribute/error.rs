@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use super::Attribute;
+use super::wording::Wording;
 
 /// Why the text of an attribute is not one that it can take.
 ///
@@ -23,16 +24,20 @@ pub struct AttributeError(Box<Details>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Details {
     attribute: Attribute,
-    reason: String,
+    reason: Wording,
     caret: Option<String>,
-    help: Option<String>,
+    help: Option<Wording>,
     is_about_text: bool,
 }
 
 impl AttributeError {
-    pub(super) fn new(attribute: Attribute, reason: impl fmt::Display) -> Self {
-        let reason = reason.to_string();
+    pub(super) fn new(attribute: Attribute, reason: Wording) -> Self {
         Self(Box::new(Details { attribute, reason, caret: None, help: None, is_about_text: true }))
+    }
+
+    /// The text is at fault.
+    pub(super) fn invalid(attribute: Attribute, reason: impl fmt::Display) -> Self {
+        Self::new(attribute, Wording::new("invalid ").name(attribute).text(": ").text(reason))
     }
 
     pub(super) fn with_caret(mut self, caret: impl Into<Option<String>>) -> Self {
@@ -40,8 +45,8 @@ impl AttributeError {
         self
     }
 
-    pub(super) fn with_help(mut self, help: Option<impl Into<String>>) -> Self {
-        self.0.help = help.map(Into::into);
+    pub(super) fn with_help(mut self, help: impl Into<Option<Wording>>) -> Self {
+        self.0.help = help.into();
         self
     }
 
@@ -66,7 +71,31 @@ impl AttributeError {
     /// What to write instead.
     #[must_use]
     pub fn help(&self) -> Option<&str> {
-        self.0.help.as_deref()
+        self.0.help.as_ref().map(Wording::as_str)
+    }
+
+    /// The message and the [help](Self::help) for a place that does not spell attributes as annotations do:
+    /// `spell` is given each attribute they mention, and what they say to set it to, if they do.
+    ///
+    /// ```
+    /// use scheduler_expr::Attribute;
+    ///
+    /// let error = Attribute::FixedRate.check("5", None).unwrap_err();
+    /// assert_eq!(error.to_string(), "invalid `fixed_rate`: `5` has no unit");
+    /// let (message, help) = error.spelled(&|attribute, value| match value {
+    ///     None => attribute.name().replace('_', "-"),
+    ///     Some(value) => format!("EVERY={value}"),
+    /// });
+    /// assert_eq!(message, "invalid `fixed-rate`: `5` has no unit");
+    /// assert!(help.unwrap().starts_with("write `EVERY=5s` or `EVERY=5ms`"));
+    /// ```
+    #[must_use]
+    pub fn spelled(
+        &self,
+        spell: &dyn Fn(Attribute, Option<&str>) -> String,
+    ) -> (String, Option<String>) {
+        let help = self.0.help.as_ref().map(|help| help.spelled(spell));
+        (self.0.reason.spelled(spell), help)
     }
 
     /// Two lines: the text, and carets below the fault; none when the whole text is at fault.
@@ -78,7 +107,7 @@ impl AttributeError {
 
 impl fmt::Display for AttributeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0.reason)
+        f.pad(self.0.reason.as_str())
     }
 }
 

@@ -23,6 +23,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod together;
+mod wording;
 mod words;
 
 use std::fmt;
@@ -30,6 +31,7 @@ use std::fmt;
 pub use error::AttributeError;
 pub use rule::RuleKind;
 pub use table::{Attribute, Kind, Role, Row};
+pub use wording::assignment;
 pub use words::{DstGap, DstOverlap, Misfire, OnError, Overlap, Word};
 
 /// The words of a flag, that of the default first.

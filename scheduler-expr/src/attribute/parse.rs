@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
+use super::wording::Wording;
 use super::{Attribute, AttributeError, Kind};
 use crate::cron::CronExpression;
 use crate::duration::{DurationUnit, ParseDurationError, ParseDurationErrorKind};
-use crate::duration::{parse_delay, parse_period};
+use crate::duration::{in_seconds, parse_delay, parse_period};
 use crate::excerpt::quoted;
 use crate::name::check_name;
 use crate::nearest::nearest;
 use crate::zone::check_zone_name;
 
-/// What switches a cron task off when it stands in place of the expression, as in Spring.
-const DISABLED: &str = "-";
+/// What switches off what it stands in place of: as in Spring, a cron task.
+const OFF: &str = "-";
 
 /// What others write for yes and no.
 const FLAGS: [(&str, &str); 8] = [
@@ -35,6 +36,7 @@ impl Attribute {
     /// use scheduler_expr::Attribute;
     ///
     /// assert!(Attribute::Timeout.check("30s", None).is_ok());
+    /// assert!(Attribute::Timeout.check("-", None).is_ok());
     /// assert!(Attribute::Timeout.check("0s", None).is_err());
     /// ```
     ///
@@ -42,6 +44,9 @@ impl Attribute {
     ///
     /// When the attribute cannot take the text.
     pub fn check(self, text: &str, unit: Option<DurationUnit>) -> Result<(), AttributeError> {
+        if self.is_off(text) {
+            return Ok(());
+        }
         match self.row().kind {
             Kind::Cron => Self::parse_cron(text).map(drop),
             Kind::Zone => self.check_zone(text),
@@ -53,6 +58,19 @@ impl Attribute {
         }
     }
 
+    /// Returns true if the text switches the attribute off: `-`, where the [row](super::Row::off) allows it. In place of a cron expression it says more, see [`parse_cron`](Self::parse_cron).
+    ///
+    /// ```
+    /// use scheduler_expr::Attribute;
+    ///
+    /// assert!(Attribute::Timeout.is_off("-"));
+    /// assert!(!Attribute::FixedRate.is_off("-"));
+    /// ```
+    #[must_use]
+    pub fn is_off(self, text: &str) -> bool {
+        self.row().off && text == OFF
+    }
+
     /// Reads a cron expression that has a fire time; none if the text is `-`, which switches the
     /// task off.
     ///
@@ -60,25 +78,29 @@ impl Attribute {
     ///
     /// When the text is not an expression, or one that never matches.
     pub fn parse_cron(text: &str) -> Result<Option<CronExpression>, AttributeError> {
-        if text == DISABLED {
+        if text == OFF {
             return Ok(None);
         }
         let expression = CronExpression::parse(text).map_err(|error| {
             let caret = (!error.span().is_empty()).then(|| error.caret());
             let help = match text.trim() {
-                DISABLED => Some("to switch the task off, write `-` without blanks"),
+                OFF => Some("to switch the task off, write `-` without blanks"),
                 _ => error.help(),
             };
-            AttributeError::new(Self::Cron, &error).with_caret(caret).with_help(help)
+            let fault = AttributeError::new(Self::Cron, Wording::new(&error));
+            fault.with_caret(caret).with_help(help.map(Wording::new))
         })?;
         match expression.never_fires() {
-            Some(never) => Err(AttributeError::new(Self::Cron, &never).with_caret(never.caret())),
+            Some(never) => {
+                let fault = AttributeError::new(Self::Cron, Wording::new(&never));
+                Err(fault.with_caret(never.caret()))
+            }
             None => Ok(Some(expression)),
         }
     }
 
-    /// Reads a duration of the length that this attribute can take: that of a delay may be zero,
-    /// any other has to be longer.
+    /// Reads a duration of the length that this attribute can take: `initial_delay` and `jitter` may be
+    /// zero, all others are longer.
     ///
     /// ```
     /// use scheduler_expr::{Attribute, DurationUnit};
@@ -112,29 +134,40 @@ impl Attribute {
         unit: Option<DurationUnit>,
         error: &ParseDurationError,
     ) -> AttributeError {
-        let invalid = AttributeError::new(self, format!("invalid `{self}`: {error}"));
         let has_no_unit = error.kind() == ParseDurationErrorKind::NoUnit;
         // Carets below the whole text would only repeat what is seen anyway.
         let is_part = error.span() != (0..text.len());
-        if let (Some(instead), true, false) = (error.instead(), has_no_unit, is_part) {
-            let key = self.key();
-            let help = format!(
-                "write `{key} = \"{instead}\"`, or add `time_unit = \"milliseconds\"`, \
-                 which Spring's plain numbers are"
-            );
-            return invalid.with_help(Some(help));
+        if text == OFF && matches!(self, Self::FixedRate | Self::FixedDelay) {
+            let reason = "`-` switches off no task but one of a cron expression";
+            let help = Wording::new("to switch the task off, write ").set(Self::Enabled, "false");
+            return AttributeError::invalid(self, reason).with_help(help);
         }
-        if text == "-" && matches!(self, Self::FixedRate | Self::FixedDelay) {
-            let reason = format!("invalid `{self}`: `-` switches off cron expressions only");
-            let help = "to switch the task off, write `enabled = false`".to_owned();
-            return AttributeError::new(self, reason).with_help(Some(help));
-        }
-        let beside = match unit {
-            Some(_) if has_no_unit => " (`time_unit` is for numbers that stand alone)",
-            _ => "",
+        let help = match error.instead() {
+            Some(millis) if has_no_unit && !is_part => Some(self.with_unit(text, millis)),
+            _ if self == Self::Timeout && error.kind() == ParseDurationErrorKind::NotPositive => {
+                Some(Wording::new("for no limit, write ").set(self, OFF))
+            }
+            _ => error.help().map(Wording::new),
         };
-        let help = error.help().map(|help| format!("{help}{beside}"));
-        invalid.with_caret(is_part.then(|| error.caret())).with_help(help)
+        let beside = " (`time_unit` is for numbers that stand alone)";
+        let help = match unit {
+            Some(_) if has_no_unit => help.map(|help| help.text(beside)),
+            _ => help,
+        };
+        AttributeError::invalid(self, error)
+            .with_caret(is_part.then(|| error.caret()))
+            .with_help(help)
+    }
+
+    /// What to write in place of a number without a unit, which may be meant in seconds or, as Spring has
+    /// it, in milliseconds.
+    fn with_unit(self, number: &str, millis: &str) -> Wording {
+        let seconds = in_seconds(number).filter(|text| self.parse_duration(text, None).is_ok());
+        let help = match seconds {
+            Some(seconds) => Wording::new("write ").set(self, &seconds).text(" or "),
+            None => Wording::new("write "),
+        };
+        help.set(self, millis).text(" (Spring's plain numbers are milliseconds)")
     }
 
     /// Reads a flag.
@@ -168,8 +201,7 @@ impl Attribute {
             Some(word) => format!("did you mean `{word}`?"),
             None => format!("the words are {}", list(words)),
         };
-        let reason = format!("invalid `{self}`: {}", unknown(text));
-        Err(AttributeError::new(self, reason).with_help(Some(help)))
+        Err(AttributeError::invalid(self, unknown(text)).with_help(Wording::new(help)))
     }
 
     /// Reads a whole number that is not negative.
@@ -191,8 +223,8 @@ impl Attribute {
             _ if is_number => ("is too many", "write at most `4294967295`"),
             _ => ("is not a whole number", "write for example `3`"),
         };
-        let reason = format!("invalid `{self}`: {} {reason}", quoted(text));
-        Err(AttributeError::new(self, reason).with_help(Some(help)))
+        let reason = format!("{} {reason}", quoted(text));
+        Err(AttributeError::invalid(self, reason).with_help(Wording::new(help)))
     }
 
     /// Reads the name of a unit, such as `seconds`, in any letter case: Java's are in upper case.
@@ -220,18 +252,21 @@ impl Attribute {
             Some(unit) => format!("did you mean `{}`?", unit.name()),
             None => format!("the units are {}", list(&DurationUnit::ALL.map(DurationUnit::name))),
         };
-        Err(AttributeError::new(Self::TimeUnit, reason).with_help(Some(help)))
+        Err(AttributeError::new(Self::TimeUnit, Wording::new(reason)).with_help(Wording::new(help)))
     }
 
     fn check_zone(self, text: &str) -> Result<(), AttributeError> {
-        check_zone_name(text)
-            .map_err(|error| AttributeError::new(self, &error).with_help(error.help()))
+        check_zone_name(text).map_err(|error| {
+            let help = error.help().map(Wording::new);
+            AttributeError::new(self, Wording::new(&error)).with_help(help)
+        })
     }
 
     fn check_pool(self, text: &str) -> Result<(), AttributeError> {
         check_name(text).map_err(|error| {
             let help = error.help().unwrap_or("write the name of a pool, such as `io`");
-            AttributeError::new(self, format!("`{self}` {error}")).with_help(Some(help))
+            let reason = Wording::default().name(self).text(" ").text(&error);
+            AttributeError::new(self, reason).with_help(Wording::new(help))
         })
     }
 }

@@ -51,6 +51,8 @@ pub struct Row {
     pub role: Role,
     /// The text that counts where none is given, if there is one.
     pub default: Option<&'static str>,
+    /// Whether `-` switches it off.
+    pub off: bool,
     /// The rules beside which it means something.
     pub rules: &'static [RuleKind],
     /// Why it means nothing beside another rule.
@@ -110,6 +112,7 @@ impl Row {
             kind: Kind::Period,
             role: Role::Option,
             default: None,
+            off: false,
             rules: RuleKind::ALL,
             why_not: |_| "",
             example: "",
@@ -175,10 +178,13 @@ attributes! {
         aliases: &["disabled", "active"],
     }
     Jitter "jitter" "by how much a run may start later than its fire time, at random" {
+        kind: Kind::Delay,
+        off: true,
         example: r#"jitter = "500ms""#,
         aliases: &["random_delay", "splay"],
     }
     Timeout "timeout" "how long an attempt may take" {
+        off: true,
         example: r#"timeout = "30s""#,
         aliases: &["time_limit", "max_duration", "lock_at_most_for"],
     }
@@ -214,6 +220,7 @@ attributes! {
     }
     RetryMax "retry.max" "how many further attempts a failed run has" {
         kind: Kind::Count,
+        off: true,
         example: "max = 3",
         aliases: &["max_retries", "max_attempts", "attempts", "times", "count"],
     }

@@ -56,9 +56,68 @@ fn a_cron_expression_has_a_fire_time_or_is_off() {
     }
     check(Attribute::Cron, "0 0 25 * * *", "midnight is hour 0");
     check(Attribute::Cron, "0 0 0 30 2 *", "never matches");
-    check(Attribute::FixedRate, "-", "switches off cron expressions only; to switch the task off");
+    check(Attribute::FixedRate, "-", "`-` switches off no task but one of a cron expression");
     check(Attribute::FixedDelay, "-", "write `enabled = false`");
-    check(Attribute::Jitter, "-", "a number is missing");
+    check(Attribute::InitialDelay, "-", "a number is missing");
+}
+
+#[test]
+fn what_a_task_can_do_without_is_switched_off_by_a_dash() {
+    let can_be = |attribute: &Attribute| attribute.is_off("-");
+    let found: Vec<Attribute> = Attribute::ALL.iter().copied().filter(can_be).collect();
+    assert_eq!(found, [Attribute::Jitter, Attribute::Timeout, Attribute::RetryMax]);
+    for attribute in found {
+        check(attribute, "-", "");
+        assert!(!attribute.is_off(" -") && !attribute.is_off(""));
+    }
+    check(Attribute::Timeout, "0s", "longer than zero; for no limit, write `timeout = \"-\"`");
+    let given = [(Attribute::RetryMax, "-"), (Attribute::RetryBase, "5s")];
+    check_together(
+        &[&[(Attribute::FixedRate, "1s"), (Attribute::Jitter, "-")], &given[..]].concat(),
+        &[],
+    );
+}
+
+#[test]
+fn a_message_can_be_spelled_as_its_place_spells_attributes() {
+    let spelled = |error: &super::AttributeError| {
+        let (message, help) = error.spelled(&|attribute, value| match value {
+            None => attribute.name().to_uppercase(),
+            Some(value) => format!("{}:{value}", attribute.name().to_uppercase()),
+        });
+        format!("{message}; {}", help.unwrap_or_default())
+    };
+    let of = |attribute: Attribute, text| spelled(&attribute.check(text, None).unwrap_err());
+    assert_eq!(
+        of(Attribute::FixedRate, "30"),
+        "invalid `FIXED_RATE`: `30` has no unit; \
+         write `FIXED_RATE:30s` or `FIXED_RATE:30ms` (Spring's plain numbers are milliseconds)"
+    );
+    assert!(
+        of(Attribute::FixedRate, "-").ends_with("; to switch the task off, write `ENABLED:false`")
+    );
+    assert_eq!(
+        of(Attribute::Overlap, "jitter"),
+        "invalid `OVERLAP`: unknown word `jitter`; the words are `skip`, `queue_one`, `allow`"
+    );
+    let rate = (Attribute::FixedRate, "1m");
+    let given =
+        [rate, (Attribute::Jitter, "1h"), (Attribute::RetryBase, "1h"), (Attribute::Zone, "UTC")];
+    let faults = Attribute::check_together(&given, RuleKind::Once, None);
+    let faults: Vec<String> = faults.iter().map(spelled).collect();
+    assert_eq!(
+        faults,
+        [
+            "`ZONE` is of no use without `CRON`: only a cron expression reads the wall clock; \
+             remove `ZONE`",
+            "invalid `JITTER`: it has to be shorter than `FIXED_RATE`, which is `1m`, \
+             or a run could be due after the next one; ",
+            "`RETRY.BASE` is of no use without `RETRY.MAX`: nothing is tried again; \
+             add for example `RETRY.MAX:3`",
+            "invalid `RETRY.BASE`: it is longer than `RETRY.CAP`, which is `1m` unless it is given; \
+             write for example `RETRY.CAP:1h`",
+        ]
+    );
 }
 
 #[test]
@@ -68,22 +127,27 @@ fn a_delay_may_be_zero_and_other_durations_may_not() {
         check(
             attribute,
             "-1s",
-            if attribute == Attribute::InitialDelay { "negative" } else { "longer" },
+            match attribute {
+                Attribute::InitialDelay | Attribute::Jitter => "negative",
+                _ => "longer",
+            },
         );
         check(attribute, "5x", "not a unit of time; the units are");
-        check(attribute, "5", &format!("write `{} = \"5ms\"`, or add `time_unit", attribute.key()));
+        let key = attribute.key();
+        check(attribute, "5", &format!("write `{key} = \"5s\"` or `{key} = \"5ms\"` (Spring's"));
         check(attribute, "", "empty");
         assert_eq!(attribute.check("5", Some(DurationUnit::Seconds)), Ok(()));
     }
     check(Attribute::InitialDelay, "0s", "");
-    check(Attribute::FixedRate, &"1".repeat(19), "add `time_unit = \"milliseconds\"`");
+    check(Attribute::FixedRate, "5000", "write `fixed_rate = \"5s\"` or `fixed_rate = \"5000ms\"`");
+    check(Attribute::FixedRate, &"1".repeat(19), "; write `fixed_rate = \"1111111111111111111");
     check(Attribute::FixedRate, &"1".repeat(20), "is too long a time");
     check(Attribute::FixedRate, &"0".repeat(200), "has no unit; ");
     check(Attribute::FixedRate, "0", "invalid `fixed_rate`: `0` must be longer than zero; ");
     check(Attribute::FixedRate, "-5", "invalid `fixed_rate`: `-5` must be longer than zero; ");
-    check(Attribute::InitialDelay, "0", "write `initial_delay = \"0ms\"`");
+    check(Attribute::InitialDelay, "0", "write `initial_delay = \"0s\"` or");
+    check(Attribute::Jitter, "0s", "");
     check(Attribute::FixedRate, "0s", "invalid `fixed_rate`: `0s` must be longer than zero");
-    check(Attribute::Jitter, "0s", "longer than zero");
     check(Attribute::RetryBase, "0s", "invalid `retry.base`");
 }
 
@@ -103,7 +167,7 @@ fn a_unit_is_missed_only_where_one_helps() {
     for unit in [None, minutes] {
         for text in ["5 ", "(5)", "1h 30 m"] {
             let told = told(text, unit);
-            assert!(!told.contains("add `time_unit") && !told.contains("ms\"`"), "{told}");
+            assert!(!told.contains("ms\"`"), "{told}");
         }
     }
     // It has a unit, if none that is known.

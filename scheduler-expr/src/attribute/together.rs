@@ -1,8 +1,8 @@
 //! Which attributes mean something beside which others.
 
-use std::fmt;
 use std::time::Duration;
 
+use super::wording::Wording;
 use super::{Attribute, AttributeError, RuleKind};
 use crate::duration::DurationUnit;
 use crate::excerpt::{is_quotable, quoted};
@@ -71,14 +71,16 @@ impl Together<'_> {
         if row.rules.contains(&rule) || rules.any(|rule| row.rules.contains(&rule)) {
             return None;
         }
-        let beside = match (row.rules, rule) {
-            (_, RuleKind::Custom) => "beside a trigger of its own".to_owned(),
-            ([RuleKind::Cron], _) => "without `cron`".to_owned(),
-            (_, RuleKind::Once) => "beside `initial_delay` alone".to_owned(),
-            (_, rule) => format!("beside `{}`", rule.attribute()?),
+        let words = Wording::default().name(attribute).text(" is of no use ");
+        let words = match (row.rules, rule) {
+            (_, RuleKind::Custom) => words.text("beside a trigger of its own"),
+            ([RuleKind::Cron], _) => words.text("without ").name(Attribute::Cron),
+            (_, RuleKind::Once) => {
+                words.text("beside ").name(Attribute::InitialDelay).text(" alone")
+            }
+            (_, rule) => words.text("beside ").name(rule.attribute()?),
         };
-        let why = (row.why_not)(rule);
-        Some(useless(attribute, format!("`{attribute}` is of no use {beside}: {why}")))
+        Some(useless(attribute, words.text(": ").text((row.why_not)(rule))))
     }
 
     fn check_time_unit(&self) -> Option<AttributeError> {
@@ -86,9 +88,9 @@ impl Together<'_> {
         if !self.has(attribute) || self.given.iter().any(|(given, _)| given.is_duration()) {
             return None;
         }
-        let reason = "`time_unit` is of no use here: it is the unit of durations that are bare \
-                      numbers, and there is no duration";
-        Some(useless(attribute, reason))
+        let reason = " is of no use here: it is the unit of durations that are bare numbers, and \
+                      there is no duration";
+        Some(useless(attribute, Wording::default().name(attribute).text(reason)))
     }
 
     fn check_jitter(&self) -> Option<AttributeError> {
@@ -96,11 +98,11 @@ impl Together<'_> {
         if self.duration(jitter)? < self.duration(period)? {
             return None;
         }
-        let period = quoted(self.text(period)?);
-        let reason = format!(
-            "invalid `jitter`: it has to be shorter than `fixed_rate`, which is {period}, \
-             or a run could be due after the next one"
-        );
+        let text = quoted(self.text(period)?);
+        let reason = Wording::new("invalid ").name(jitter).text(": it has to be shorter than ");
+        let reason = reason
+            .name(period)
+            .text(format!(", which is {text}, or a run could be due after the next one"));
         Some(AttributeError::new(jitter, reason))
     }
 
@@ -110,9 +112,10 @@ impl Together<'_> {
         if self.has(Attribute::RetryMax) {
             return None;
         }
-        let reason = format!("`{part}` is of no use without `retry.max`: nothing is tried again");
-        let fault = AttributeError::new(*part, reason).about_presence();
-        Some(fault.with_help(Some("add for example `max = 3`")))
+        let reason = Wording::default().name(*part).text(" is of no use without ");
+        let reason = reason.name(Attribute::RetryMax).text(": nothing is tried again");
+        let help = Wording::new("add for example ").set(Attribute::RetryMax, "3");
+        Some(AttributeError::new(*part, reason).about_presence().with_help(help))
     }
 
     fn check_retry_base(&self) -> Option<AttributeError> {
@@ -124,18 +127,18 @@ impl Together<'_> {
             return None;
         }
         let default = if given.is_some() { "" } else { " unless it is given" };
-        let reason = format!(
-            "invalid `retry.base`: it is longer than `retry.cap`, which is {}{default}",
-            quoted(text)
-        );
+        let cap = Attribute::RetryCap;
+        let reason =
+            Wording::new("invalid ").name(attribute).text(": it is longer than ").name(cap);
+        let reason = reason.text(format!(", which is {}{default}", quoted(text)));
         let base = self.text(attribute).filter(|base| is_quotable(base));
-        let help = base.map(|base| format!("write for example `cap = \"{base}\"`"));
+        let help = base.map(|base| Wording::new("write for example ").set(cap, base));
         Some(AttributeError::new(attribute, reason).with_help(help))
     }
 }
 
 /// The fault of an attribute that should not be there.
-fn useless(attribute: Attribute, reason: impl fmt::Display) -> AttributeError {
-    let help = format!("remove `{attribute}`");
-    AttributeError::new(attribute, reason).with_help(Some(help)).about_presence()
+fn useless(attribute: Attribute, reason: Wording) -> AttributeError {
+    let help = Wording::new("remove ").name(attribute);
+    AttributeError::new(attribute, reason).with_help(help).about_presence()
 }

@@ -41,10 +41,17 @@ pub(super) fn no_default_unit(text: &str) -> Fault {
     if !is_quotable(text) {
         return fault;
     }
-    let whole_seconds = text.strip_suffix("000").filter(|seconds| seconds.parse::<i64>().is_ok());
-    let seconds = whole_seconds.map_or(String::new(), |seconds| format!(" or `{seconds}s`"));
-    let help = format!("write `{text}ms`{seconds} (Spring's plain numbers are milliseconds)");
+    let seconds = in_seconds(text).map_or(String::new(), |seconds| format!("`{seconds}` or "));
+    let help = format!("write {seconds}`{text}ms` (Spring's plain numbers are milliseconds)");
     fault.instead(format!("{text}ms")).help(help)
+}
+
+/// A number without a unit as seconds, in which it probably was meant: thousands are milliseconds.
+pub(crate) fn in_seconds(number: &str) -> Option<String> {
+    let is_number = |text: &&str| text.parse::<i64>().is_ok();
+    let thousands = number.strip_suffix("000").filter(is_number);
+    let seconds = thousands.or(Some(number).filter(is_number))?;
+    Some(format!("{seconds}s"))
 }
 
 /// A number of the composite form is not followed by a unit.

@@ -23,6 +23,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 pub use error::{ParseDurationError, ParseDurationErrorKind};
+pub(crate) use hint::in_seconds;
 
 use crate::excerpt::is_quotable;
 use error::Fault;

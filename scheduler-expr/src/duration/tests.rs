@@ -84,13 +84,13 @@ fn says_what_is_wrong() {
         "1000",
         "1000",
         "`1000` has no unit",
-        "write `1000ms` or `1s` (Spring's plain numbers are milliseconds)",
+        "write `1s` or `1000ms` (Spring's plain numbers are milliseconds)",
     );
     refuse(
         "250",
         "250",
         "`250` has no unit",
-        "write `250ms` (Spring's plain numbers are milliseconds)",
+        "write `250s` or `250ms` (Spring's plain numbers are milliseconds)",
     );
     refuse("10sec", "sec", "`sec` is not a unit of time", "write `10s`");
     refuse("10 seconds", "seconds", "`seconds` is not a unit of time", "write `10s`");

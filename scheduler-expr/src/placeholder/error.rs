@@ -44,6 +44,8 @@ pub enum ParseTemplateErrorKind {
     TooDeep,
     /// The text is too long.
     TooLong,
+    /// There is an expression of Spring's language, `#{…}`.
+    SpringExpression,
 }
 
 /// A fault on its way from the place where it was found, still without the whole text.
@@ -78,6 +80,9 @@ impl ParseTemplateError {
             ParseTemplateErrorKind::Unclosed => {
                 Some("close it with `}`, or write `\\${` for a literal `${`")
             }
+            ParseTemplateErrorKind::SpringExpression => {
+                Some("write `${key}` or `${key:default}`, or the value itself")
+            }
             ParseTemplateErrorKind::NoKey => Some("write `${key}` or `${key:default}`"),
             ParseTemplateErrorKind::TooDeep | ParseTemplateErrorKind::TooLong => None,
         }
@@ -100,6 +105,9 @@ impl fmt::Display for ParseTemplateError {
             ParseTemplateErrorKind::NoKey => "the placeholder has no key",
             ParseTemplateErrorKind::TooDeep => "placeholders are nested more than 32 levels deep",
             ParseTemplateErrorKind::TooLong => "the text is longer than 1 MiB",
+            ParseTemplateErrorKind::SpringExpression => {
+                "Spring expressions (SpEL) are not supported"
+            }
         })
     }
 }

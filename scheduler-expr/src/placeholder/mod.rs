@@ -2,7 +2,8 @@
 //!
 //! A text is parsed once into a [`Template`], and resolved with whatever knows the values of keys.
 //! Keys and defaults may hold placeholders themselves, and so may the values. `\${` stands for a
-//! literal `${`; a `}` outside a placeholder is itself.
+//! literal `${`; a `}` outside a placeholder is itself. An expression of Spring's language, `#{…}`, is
+//! refused; `\#{` stands for a literal `#{`.
 //!
 //! INVARIANT: the work is bounded, whatever the texts are. Recursion ends after [`LEVELS_MAX`]
 //! levels, of texts at most [`BYTES_MAX`] are read in all, and at most [`VALUES_MAX`] values are
@@ -59,7 +60,7 @@ impl Template {
     /// # Errors
     ///
     /// When a placeholder is not closed or has no key, when placeholders are nested more than 32
-    /// levels deep, or when the text is longer than 1 MiB.
+    /// levels deep, when the text is longer than 1 MiB, or has an expression of Spring's language, `#{…}`.
     pub fn parse(text: &str) -> Result<Self, ParseTemplateError> {
         let parts = parse::parse(text).map_err(|fault| ParseTemplateError::new(text, fault))?;
         Ok(Self { parts })

@@ -8,6 +8,10 @@ use super::{BYTES_MAX, LEVELS_MAX, Part};
 const OPEN: &str = "${";
 const ESCAPED_OPEN: &str = "\\${";
 
+/// What begins an expression of Spring's language.
+const SPRING_OPEN: &str = "#{";
+const ESCAPED_SPRING_OPEN: &str = "\\#{";
+
 /// The parts of `text`.
 pub(super) fn parse(text: &str) -> Result<Vec<Part>, Fault> {
     if text.len() > BYTES_MAX {
@@ -33,8 +37,14 @@ impl Reader<'_> {
             }
             if self.skip(ESCAPED_OPEN) {
                 push_text(&mut parts, OPEN);
+            } else if self.skip(ESCAPED_SPRING_OPEN) {
+                push_text(&mut parts, SPRING_OPEN);
             } else if self.skip(OPEN) {
                 parts.push(self.placeholder()?);
+            } else if self.text[self.at..].starts_with(SPRING_OPEN) {
+                let length = self.text[self.at..].find('}').map(|end| end + 1);
+                let end = length.map_or(self.text.len(), |length| self.at + length);
+                return fault(ParseTemplateErrorKind::SpringExpression, self.at..end);
             } else {
                 let start = self.at;
                 self.at += next.len_utf8();

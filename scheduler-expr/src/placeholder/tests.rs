@@ -72,6 +72,7 @@ fn everything_else_is_text() {
     check("\\${a}", "${a}");
     check("\\\\${a}", "\\${a}");
     check("${x:\\${a}", "${a");
+    check("MON#1 # \\#{a}", "MON#1 # #{a}");
     check("${literal}", "${a}");
     check("c:\\dir", "c:\\dir");
 }
@@ -83,6 +84,10 @@ fn unreadable_templates_are_shown_where_they_break() {
     check_unreadable("${a:b", ParseTemplateErrorKind::Unclosed, "${a:b");
     check_unreadable("${a:${b}", ParseTemplateErrorKind::Unclosed, "${a:${b}");
     check_unreadable("x${}y", ParseTemplateErrorKind::NoKey, "${}");
+    let spring = ParseTemplateErrorKind::SpringExpression;
+    check_unreadable("0 #{5 * 2} ${a", spring, "#{5 * 2}");
+    check_unreadable("${a:#{b}}", spring, "#{b}");
+    check_unreadable("#{b", spring, "#{b");
     check_unreadable("${ :1}", ParseTemplateErrorKind::NoKey, "${ :");
     check_unreadable("${a:${}}", ParseTemplateErrorKind::NoKey, "${}");
 }
@@ -235,7 +240,7 @@ fn plain_templates_and_sole_defaults_are_known() {
 /// Text in which the characters that mean something are frequent.
 fn any_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
-        4 => prop::sample::select(vec!["${", "}", ":", "\\", "$", "{", "a", "b", "\\${"])
+        4 => prop::sample::select(vec!["${", "}", ":", "\\", "$", "{", "#{", "a", "b", "\\${"])
             .prop_map(str::to_owned),
         1 => any::<char>().prop_map(String::from),
     ];
@@ -272,14 +277,13 @@ proptest! {
 
     #[test]
     fn a_text_without_an_opening_is_itself(text in any_text()) {
-        let text = text.replace("${", "");
-        prop_assume!(!text.contains("${"));
+        let text = text.replace(['$', '#'], "");
         prop_assert_eq!(resolve(&text, &Settings::new()).ok(), Some(text));
     }
 
     #[test]
     fn an_escaped_text_is_itself_again(text in any_text()) {
-        let escaped = text.replace("${", "\\${");
+        let escaped = text.replace("${", "\\${").replace("#{", "\\#{");
         prop_assert_eq!(resolve(&escaped, &Settings::new()).ok(), Some(text));
     }
 }

@@ -1,8 +1,8 @@
 //! Reads tokens as options: every fault is reported, and the reading goes on.
 
 use proc_macro2::{Delimiter, Group, Ident, Punct, TokenStream, TokenTree};
-use scheduler_expr::{Attribute, parse_duration, parse_period};
-use syn::{Lit, LitStr, Path};
+use scheduler_expr::{Attribute, assignment, intended_period};
+use syn::{Lit, LitInt, LitStr, Path};
 
 use super::meant::{nameless, unknown};
 use super::options::{Spec, Takes, options};
@@ -217,19 +217,45 @@ fn wrong_kind(spec: &Spec, tokens: &TokenStream) -> String {
         Takes::TextOrNumber if spec.key == Key::Attribute(Attribute::RetryMax) => {
             format!("`{name}` takes a whole number: `{example}`")
         }
-        Takes::TextOrNumber if parse_duration(&found, None).is_ok() => {
-            match parse_period(&found, None) {
-                Ok(_) => {
-                    format!("`{name}` takes text or a whole number; write `{name} = \"{found}\"`")
-                }
-                Err(_) => format!("`{name}` takes text or a whole number, such as `{example}`"),
+        Takes::TextOrNumber => match syn::parse2(tokens.clone()) {
+            Ok(Lit::Int(number)) => number_with_suffix(spec, &number),
+            Ok(Lit::Float(_)) => {
+                format!("`{name}` takes text or a whole number, such as `{example}`")
             }
-        }
+            _ => format!("`{name}` takes a string literal, read at compile time: `{example}`"),
+        },
         Takes::TextOrFlag => {
             format!("`{name}` takes `true`, `false` or a string literal: `{example}`")
         }
         _ => format!("`{name}` takes a string literal, read at compile time: `{example}`"),
     }
+}
+
+/// The message for a number with a unit or a type of Rust behind it, such as `5s` or `5u64`.
+fn number_with_suffix(spec: &Spec, number: &LitInt) -> String {
+    let Spec { name, example, .. } = spec;
+    let digits = number.base10_digits();
+    if is_type(number.suffix()) {
+        let period = intended_period(&format!("{digits}s"));
+        let text = period.map_or_else(|| (*example).to_owned(), |text| assignment(name, &text));
+        return format!(
+            "a number of `{name}` has no type\n\
+             write `{text}`, or `{name} = {digits}` beside `time_unit = \"seconds\"`"
+        );
+    }
+    match intended_period(&number.to_string()) {
+        Some(period) => {
+            let text = assignment(name, &period);
+            format!("`{name}` takes text or a whole number; write `{text}`")
+        }
+        None => format!("`{name}` takes text or a whole number, such as `{example}`"),
+    }
+}
+
+/// Whether this names one of Rust's types of whole numbers.
+fn is_type(suffix: &str) -> bool {
+    let bits = suffix.strip_prefix(['u', 'i']);
+    bits.is_some_and(|bits| matches!(bits, "8" | "16" | "32" | "64" | "128" | "size"))
 }
 
 /// The word behind a literal, which no comma stands before.

@@ -19,6 +19,8 @@ pub(crate) enum Argument {
     Receiver,
     /// `&T`: the managed value of the type.
     State(Type),
+    /// `&Run`: the run, or the managed value of a type of that name; only rustc knows which it is.
+    Lent(Type),
     /// `Option<&T>`: the managed value of the type, if there is one.
     OptionalState(Type),
     /// By value.

@@ -13,9 +13,18 @@ use super::shown::{Wanted, object, shown};
 /// Says where an argument comes from, or why from nowhere.
 pub(super) fn judge(ty: &Type) -> Result<Argument, String> {
     match bare(ty) {
-        Type::Reference(reference) => reference_to(reference, Wanted::Always).map(Argument::State),
+        Type::Reference(reference) => {
+            let ty = reference_to(reference, Wanted::Always)?;
+            Ok(if is_run(&ty) { Argument::Lent(ty) } else { Argument::State(ty) })
+        }
         ty => value(ty),
     }
+}
+
+/// Whether this may be the scheduler's `Run`.
+fn is_run(ty: &Type) -> bool {
+    let Type::Path(path) = ty else { return false };
+    path.path.segments.last().is_some_and(|word| word.ident == "Run" && word.arguments.is_empty())
 }
 
 /// The type without parentheses and without the invisible groups of `macro_rules!`.
@@ -92,13 +101,16 @@ fn value(ty: &Type) -> Result<Argument, String> {
         let object = Wanted::Always.lent(ty);
         return Err(format!("a trait object is taken by reference; write `{object}`"));
     }
+    if let Some(inner) = inside_of(ty, "Rc") {
+        return Err(shared(behind(inner)));
+    }
     match inside_of(ty, "Arc").map(bare) {
         None | Some(Type::TraitObject(_)) => Ok(Argument::Extracted(ty.clone())),
         Some(inner) => Err(shared(behind(inner))),
     }
 }
 
-/// The message for an `Arc` of this.
+/// The message for an `Arc` or an `Rc` of this.
 fn shared(inner: &Type) -> String {
     if is_by_value(inner) {
         return by_value(inner, "is taken by value", Wanted::Always);
@@ -211,7 +223,7 @@ fn behind(ty: &Type) -> &Type {
     match bare(ty) {
         Type::Reference(reference) => behind(&reference.elem),
         Type::Ptr(pointer) => behind(&pointer.elem),
-        other => inside_of(other, "Arc").map_or(other, behind),
+        other => inside_of(other, "Arc").or_else(|| inside_of(other, "Rc")).map_or(other, behind),
     }
 }
 

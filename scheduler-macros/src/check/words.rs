@@ -92,21 +92,14 @@ fn judge(
     written: &str,
     unit: Option<DurationUnit>,
 ) -> Result<String, String> {
-    if written.starts_with("#{") {
-        let message = format!(
-            "invalid `{attribute}`: `#{{…}}` is Spring's expression language, which does not exist \
-             here\nwrite `${{key}}` or `${{key:default}}`, or the value itself"
-        );
-        return Err(message);
-    }
-    if !written.contains("${") {
-        attribute.check(written, unit).map_err(|error| worded(&error, ""))?;
-        return Ok(written.to_owned());
-    }
     let template = Template::parse(written).map_err(|error| {
         let invalid = format!("invalid `{attribute}`: {error}");
         remedy(&invalid, Some(&error.caret()), error.help())
     })?;
+    if !written.contains("${") {
+        attribute.check(written, unit).map_err(|error| worded(&error, ""))?;
+        return Ok(written.to_owned());
+    }
     let Some(default) = template.sole_default() else { return Ok(written.to_owned()) };
     let place = "in the default of the placeholder: ";
     attribute.check(&default, unit).map_err(|error| worded(&error, place))?;

@@ -13,9 +13,10 @@ pub(super) fn own_type(task: &Task<'_>, names: &Names) -> Option<TokenStream> {
     let own_type = &names.own_type;
     let mentions = |argument: &Argument| match argument {
         Argument::Receiver => false,
-        Argument::State(ty) | Argument::OptionalState(ty) | Argument::Extracted(ty) => {
-            without_self(ty.to_token_stream(), own_type).1
-        }
+        Argument::State(ty)
+        | Argument::Lent(ty)
+        | Argument::OptionalState(ty)
+        | Argument::Extracted(ty) => without_self(ty.to_token_stream(), own_type).1,
     };
     let mut ty = owner.ty.clone();
     name_lifetimes(&mut ty);

@@ -4,6 +4,7 @@
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned as _;
 use syn::{ReturnType, Type};
 
 use super::own_type::without_self;
@@ -44,7 +45,8 @@ fn local(name: &str) -> Ident {
 
 /// How the run is named, if anything is extracted from it.
 fn run_parameter(arguments: &[Argument]) -> TokenStream {
-    let is_used = arguments.iter().any(|each| matches!(each, Argument::Extracted(_)));
+    let is_used =
+        arguments.iter().any(|each| matches!(each, Argument::Extracted(_) | Argument::Lent(_)));
     if is_used { local("run").to_token_stream() } else { quote!(_) }
 }
 
@@ -53,6 +55,7 @@ fn source(argument: &Argument, task: &Task<'_>, names: &Names, wiring: &Ident) -
     let (function, ty) = match argument {
         Argument::Receiver => ("receiver", task.owner.map(|owner| owner.ty.to_token_stream())),
         Argument::State(ty) => ("state", Some(named(ty, names))),
+        Argument::Lent(ty) => return lending(ty, "__scheduler_find", &quote!(#wiring), names),
         Argument::OptionalState(ty) => ("optional_state", Some(named(ty, names))),
         Argument::Extracted(ty) => ("resolve", Some(named(ty, names))),
     };
@@ -64,6 +67,10 @@ fn source(argument: &Argument, task: &Task<'_>, names: &Names, wiring: &Ident) -
 fn argument(argument: &Argument, found: &Ident, names: &Names) -> TokenStream {
     match argument {
         Argument::Receiver | Argument::State(_) => quote!(&*#found),
+        Argument::Lent(ty) => {
+            let run = local("run");
+            lending(ty, LEND, &quote!(&#found, #run), names)
+        }
         Argument::OptionalState(_) => {
             let private = &names.private;
             quote!(#private::lend(&#found))
@@ -75,6 +82,21 @@ fn argument(argument: &Argument, found: &Ident, names: &Names) -> TokenStream {
             FacadeCall { function: "extract", generic: Some(&ty), arguments }.seen_at(&ty, names)
         }
     }
+}
+
+/// The method of `Lending` that gives the argument for a run.
+const LEND: &str = "__scheduler_lend";
+
+/// A call of a method of `Lending`, of which the type `Run` has its own.
+fn lending(ty: &Type, method: &str, arguments: &TokenStream, names: &Names) -> TokenStream {
+    let span = ty.span();
+    let method = Ident::new(method, span);
+    let here = Ident::new(&names.private.to_string(), span);
+    let ty = named(ty, names);
+    let call = quote_spanned!(span=> #here::Lending::<#ty>::NEW.#method(#arguments));
+    // Where the macro stands: lints are silent there, and one of the two types leaves this unused.
+    let private = &names.private;
+    quote!({ use #private::LendState as _; #call })
 }
 
 /// Calls a plain function.
@@ -98,10 +120,14 @@ fn async_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident]
             let extracted = argument(each, found, names);
             quote!(let #found = #extracted;)
         }
+        Argument::Lent(_) => {
+            quote!(let #found = (#private::share(&#found), #private::share(#run));)
+        }
         _ => quote!(let #found = #private::share(&#found);),
     });
     let passed = task.arguments.iter().zip(found).map(|(each, found)| match each {
         Argument::Extracted(_) => quote!(#found),
+        Argument::Lent(ty) => lending(ty, LEND, &quote!(&#found.0, &#found.1), names),
         _ => argument(each, found, names),
     });
     let settle = settle(&quote!((#path)(#(#passed),*).await), task, names);

@@ -72,8 +72,8 @@ fn f_cf1_placeholder_traps_name_the_key_the_chain_and_the_places() {
     let faults = toml(&text).faults();
     let first: Vec<&str> = faults.iter().filter_map(|fault| fault.lines().next()).collect();
     let expected = [
-        "scheduler.toml:38: `shop::purge`: `fixed_delay`: the placeholder is not closed",
-        "scheduler.toml:41: `shop::purge`: `initial_delay`: placeholders are nested \
+        "scheduler.toml:38: `shop::purge`: `fixed-delay`: the placeholder is not closed",
+        "scheduler.toml:41: `shop::purge`: `initial-delay`: placeholders are nested \
          more than 32 levels deep",
         "`${z}` in task `shop::purge` (scheduler.toml:42) is not set: x -> y -> z",
         "scheduler.toml:36: `shop::purge`: `jitter`: `${a}` leads back to itself: a -> b -> a",

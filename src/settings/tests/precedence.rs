@@ -142,7 +142,7 @@ fn the_highest_trigger_replaces_those_of_all_places_below() {
 #[test]
 fn two_triggers_in_one_place_are_refused() {
     toml("[scheduler.tasks.purge]\nfixed_rate = \"1s\"\ncron = \"@daily\"\n").check_fault(
-        "scheduler.toml:2: task `shop::purge` has `fixed_rate`, and `cron` (scheduler.toml:3): \
+        "scheduler.toml:2: task `shop::purge` has `fixed-rate`, and `cron` (scheduler.toml:3): \
          a task has one trigger\nhelp: remove one of the two",
     );
 }

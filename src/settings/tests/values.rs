@@ -9,15 +9,15 @@ use crate::settings::*;
 #[test]
 fn f_cf2_bad_values_of_settings_name_the_key_the_source_and_an_example() {
     let bad_period =
-        ["-5s", "0s", "NaN", "1e400s", "１０s", "18446744073709551616ms", "5 parsecs", "", "5"];
+        ["-5s", "-", "NaN", "1e400s", "１０s", "18446744073709551616ms", "5 parsecs", "", "5"];
     for text in bad_period {
         let variable = "SCHEDULER_SHUTDOWN_AWAIT_TERMINATION_PERIOD";
         let faults = env(&[(variable, text)]).faults();
         assert_eq!(faults.len(), 1, "{text}: {faults:?}");
         let start = format!("env {variable}: `scheduler.shutdown.await-termination-period`: ");
         assert!(faults[0].starts_with(&start), "{}", faults[0]);
-        let end = "for example `scheduler.shutdown.await-termination-period = \"30s\"`";
-        assert!(faults[0].ends_with(end), "{}", faults[0]);
+        let end = format!("for example `{variable}=30s`");
+        assert!(faults[0].ends_with(&end), "{}", faults[0]);
     }
     for text in ["-1", "0", "+4", "NaN", "1e3", "１０", "18446744073709551616", "four", "", " 4"]
     {
@@ -28,8 +28,10 @@ fn f_cf2_bad_values_of_settings_name_the_key_the_source_and_an_example() {
             "{}",
             faults[0]
         );
-        assert!(faults[0].ends_with("for example `scheduler.pool.size = \"4\"`"), "{}", faults[0]);
+        assert!(faults[0].ends_with("for example `SCHEDULER_POOL_SIZE=4`"), "{}", faults[0]);
     }
+    let faults = toml("[scheduler]\npool.size = 0").faults();
+    assert!(faults[0].ends_with("for example `scheduler.pool.size = 4`"), "{}", faults[0]);
     for (variable, text) in [
         ("SCHEDULER_ZONE", "Mars/Base"),
         ("SCHEDULER_ZONE", ""),
@@ -42,8 +44,17 @@ fn f_cf2_bad_values_of_settings_name_the_key_the_source_and_an_example() {
         let faults = env(&[(variable, text)]).faults();
         assert_eq!(faults.len(), 1, "{variable}={text}: {faults:?}");
         assert!(faults[0].starts_with(&format!("env {variable}: `scheduler.")), "{}", faults[0]);
-        assert!(faults[0].contains("for example `"), "{}", faults[0]);
+        assert!(faults[0].contains(&format!("for example `{variable}=")), "{}", faults[0]);
     }
+}
+
+#[test]
+fn a_stop_may_be_told_not_to_wait() {
+    let variable = "SCHEDULER_SHUTDOWN_AWAIT_TERMINATION_PERIOD";
+    let globals = env(&[(variable, "0s")]).apply().globals;
+    assert!(globals.await_termination_period.is_some_and(|set| set.value.is_zero()));
+    let fault = env(&[(variable, "-")]).faults().remove(0);
+    assert!(fault.contains("help: write `0s` not to wait; for example"), "{fault}");
 }
 
 #[test]
@@ -68,6 +79,58 @@ fn f_cf2_bad_values_of_tasks_name_the_attribute_the_source_and_an_example() {
         purge.fault(Attribute::Jitter, &refusal).to_string(),
         "src/purge.rs:3: `shop::purge`: `jitter`: none at all\nhelp: for example `jitter = \"500ms\"`"
     );
+}
+
+/// What `places` say of the fixed delay of the second task, refused.
+fn blamed(places: &Places<'_>) -> String {
+    let purge = places.apply().tasks.remove(1);
+    let text = &purge.get(Attribute::FixedDelay).expect("a value").text;
+    let error = Attribute::FixedDelay.check(text, None).expect_err("no duration");
+    purge.blame(&error).to_string()
+}
+
+#[test]
+fn a_fault_of_a_task_is_spelled_as_its_place_spells_attributes() {
+    let variable = "SCHEDULER_TASKS_PURGE_FIXED_DELAY";
+    assert_eq!(
+        blamed(&env(&[(variable, "30")])),
+        format!(
+            "env {variable}: `shop::purge`: invalid `fixed_delay`: `30` has no unit\n\
+             help: write `{variable}=30s` or `{variable}=30ms` \
+             (Spring's plain numbers are milliseconds)"
+        )
+    );
+    assert_eq!(
+        blamed(&toml("[scheduler.tasks.purge]\nfixed-delay = 30\n")),
+        "scheduler.toml:2: `shop::purge`: invalid `fixed-delay`: `30` has no unit\n\
+         help: write `fixed-delay = \"30s\"` or `fixed-delay = \"30ms\"` \
+         (Spring's plain numbers are milliseconds)"
+    );
+    let set = [("tasks.purge.fixed-delay", "-")];
+    let set = Places { set: &set, ..Places::default() };
+    assert_eq!(
+        blamed(&set),
+        "builder.set(\"tasks.purge.fixed-delay\"): `shop::purge`: invalid `fixed-delay`: \
+         `-` switches off no task but one of a cron expression\n\
+         help: to switch the task off, write `.set(\"tasks.purge.enabled\", \"false\")`"
+    );
+}
+
+#[test]
+fn an_expression_of_spring_is_refused_wherever_it_stands() {
+    let text = "[scheduler]\nzone = \"#{zone}\"\n[scheduler.tasks.purge]\ncron = \"${c}\"\n";
+    let places = Places { env: &[("C", "0 #{5} * * * *")], toml: text, ..Places::default() };
+    let faults = places.faults();
+    let help = "help: write `${key}` or `${key:default}`, or the value itself";
+    assert_eq!(
+        faults[0],
+        format!(
+            "scheduler.toml:2: `scheduler.zone`: Spring expressions (SpEL) are not supported\n\
+             #{{zone}}\n^^^^^^^\n{help}"
+        )
+    );
+    assert!(faults[1].starts_with("scheduler.toml:4: `shop::purge`: `cron`: "), "{}", faults[1]);
+    assert!(faults[1].contains("the value of `${c}`: Spring expressions"), "{}", faults[1]);
 }
 
 #[cfg(unix)]

@@ -43,6 +43,28 @@ fn by_value(run: Run, shutdown: Shutdown, clock: Arc<dyn Clock>, database: State
 }
 
 #[scheduled(fixed_rate = "1s")]
+fn lent(run: &Run, database: &Database) {
+    let _ = (run.number(), database);
+}
+
+#[scheduled(fixed_rate = "1s")]
+async fn lent_for_a_while(run: &scheduler::Run) {
+    std::future::ready(run).await;
+}
+
+mod race {
+    pub struct Run;
+}
+
+#[scheduled(fixed_rate = "1s")]
+fn own_type(_: &race::Run) {}
+
+#[scheduled(fixed_rate = "1s")]
+async fn own_type_for_a_while(run: &race::Run, _: &Run) {
+    std::future::ready(run).await;
+}
+
+#[scheduled(fixed_rate = "1s")]
 async fn waits(database: &Database, mut run: Run, cache: Option<&Cache<u8>>, mail: &dyn Mail) -> Result<(), Box<dyn std::error::Error>> {
     std::future::ready(database).await;
     run = run.clone();
@@ -66,5 +88,5 @@ struct Pair(u8, u8);
 fn twelve(_: &u8, _: &u8, _: &u8, _: &u8, _: &u8, _: &u8, _: &u8, _: &u8, _: &u8, _: &u8, _: &u8, _: &u8) {}
 
 fn main() {
-    assert_eq!(scheduler::entries().len(), 8);
+    assert_eq!(scheduler::entries().len(), 12);
 }
