@@ -11,7 +11,6 @@ use scheduler_core::trigger::CronTrigger;
 use scheduler_core::trigger::DstGap;
 use scheduler_core::trigger::DstOverlap;
 
-use super::random::Random;
 use super::runs::Act;
 use super::runs::End;
 use crate::conduct::Misfire;
@@ -20,6 +19,7 @@ use crate::conduct::Overlap;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
 use crate::conduct::Rule;
+use crate::conduct::tests::random::Random;
 
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
