@@ -1,6 +1,6 @@
 //! What a conductor costs beyond the bare engine, for a run that does nothing.
 //!
-//! `cargo bench --features bench --bench conduct`. First a table in which all ways to run take turns in
+//! `cargo bench -p benches --bench conduct`. First a table in which all ways to run take turns in
 //! one process, so that whatever else the machine does hurts all of them alike: the minimum and the
 //! median over many rounds, and what is added to the engine's own. Then each way by itself, with its
 //! allocations.

@@ -58,18 +58,18 @@ step_simulation() {
 # Whole lives of annotated tasks, and the judgement of their fire times, against their reference models.
 step_lives() {
   SCHEDULER_SIM_SEEDS="$(size 100000 3000)" \
-    named_tests --lib simulation:: -- --skip soak --nocapture
+    named_tests -p scheduler --lib simulation:: -- --skip soak --nocapture
 }
 
 # Few tasks and very many fire times, over simulated years.
 step_soak() {
-  SCHEDULER_SOAK_FIRINGS="$(size 1000000000 1000000)" named_tests --lib soak -- --nocapture
+  SCHEDULER_SOAK_FIRINGS="$(size 1000000000 1000000)" named_tests -p scheduler --lib soak -- --nocapture
 }
 
 # The whole scheduler by the system's clock.
 step_clock() {
   SCHEDULER_SOAK_SECONDS="$(size 1800 20)" \
-    named_tests --test soak_real_clock -- --ignored --nocapture
+    named_tests -p tests --test soak_real_clock -- --ignored --nocapture
 }
 
 # What is left after very many cancellations runs on time.
@@ -88,7 +88,7 @@ step_queue() {
 # more. It is time of the processor.
 step_bounds() {
   named_tests -p scheduler-core --test faults_real_clock
-  named_tests --features testing --test faults_real_clock
+  named_tests -p tests --test faults_real_clock
 }
 
 # Each target of DEEP_FUZZ, or all, DEEP_FUZZ_SECONDS long, from the kept corpus on. What is found new stays in `target/corpus`.
@@ -124,14 +124,11 @@ longest() {
 # The tests of both crates with what finds misuse of memory, and leaks: there is no unsafe code, but there are
 # dependencies, and values that could keep each other alive.
 step_asan() {
-  local tests=(--lib) name
   sanitize asan -Zsanitizer=address
   engine_tests
-  for name in annotated configured controlled edges faults injected listening running starting \
-    surroundings testing triggers_at_the_start; do
-    tests+=(--test "$name")
-  done
-  facade_tests "${tests[@]}" --
+  facade_tests -p scheduler --features testing --lib --
+  facade_tests -p tests --test facade --test annotated --test configured --test controlled --test injected \
+    --test listening --test running --test starting --test surroundings --test testing -- --skip examples::
 }
 
 # The same with what finds data races. It sees what is compiled with it, which the standard library is not: the
@@ -143,7 +140,7 @@ step_tsan() {
   export RUST_BACKTRACE=0
   # The lock of what the test runner captures is not seen.
   engine_tests --nocapture
-  facade_tests --lib -- --nocapture
+  facade_tests -p scheduler --features testing --lib -- --nocapture
   races
 }
 
@@ -184,7 +181,7 @@ engine_tests() {
 # Of the facade what is named. Its simulation is long, and has one thread.
 facade_tests() {
   if [[ -n "${DEEP_BRIEF:-}" ]]; then return; fi
-  cargo test -p scheduler --features testing --no-fail-fast "$@" --skip conduct::tests::simulation
+  cargo test --no-fail-fast "$@" --skip conduct::tests::simulation
 }
 
 # Whether the tests notice when the code is changed: a sample, another one each day.

@@ -1,7 +1,7 @@
 //! Async tasks use Tokio as any other code of the program does, and hold no thread while they wait.
 //!
 //! ```sh
-//! cargo run --example alongside_tokio --features tokio
+//! cargo run -p examples --example alongside_tokio
 //! ```
 //!
 //! The scheduler has one thread. Look at the order: the consumer waits for messages all the time, and

@@ -2,7 +2,7 @@
 //! the tasks, and both stop together.
 //!
 //! ```sh
-//! cargo run --example beside_axum --features tokio
+//! cargo run -p examples --example beside_axum
 //! curl localhost:8080/                       # a visit
 //! curl localhost:8080/tasks                  # the tasks
 //! curl -X POST localhost:8080/tasks/report   # runs one now

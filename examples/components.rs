@@ -2,7 +2,7 @@
 //! bean is in Spring.
 //!
 //! ```sh
-//! cargo run --example components
+//! cargo run -p examples --example components
 //! ```
 //!
 //! Look at the banner: there are two shops, so each method is two tasks, which run by themselves.

@@ -1,7 +1,7 @@
 //! A running scheduler can be asked and told: run now, pause, resume, reschedule, add, cancel.
 //!
 //! ```sh
-//! cargo run --example control
+//! cargo run -p examples --example control
 //! ```
 //!
 //! Look at what is said of the tasks after each step. `examples/beside_axum.rs` does it over HTTP.

@@ -1,7 +1,7 @@
 //! A cron expression means what the wall clock shows, also in the nights when the clocks change.
 //!
 //! ```sh
-//! cargo run --example cron_and_dst --features testing
+//! cargo run -p examples --example cron_and_dst
 //! ```
 //!
 //! Nothing is waited for: the testing kit reads the annotations below and says when they fire. In

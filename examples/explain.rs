@@ -2,7 +2,7 @@
 //! to it.
 //!
 //! ```text
-//! cargo run --example explain -- "0 30 2 * * *" --zone Europe/Berlin --from 2026-03-28T00:00:00Z
+//! cargo run -p examples --example explain -- "0 30 2 * * *" --zone Europe/Berlin --from 2026-03-28T00:00:00Z
 //! ```
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people to read")]
 

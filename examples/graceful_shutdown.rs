@@ -2,7 +2,7 @@
 //! than a quarter of a second later, exits at once.
 //!
 //! ```sh
-//! cargo run --example graceful_shutdown
+//! cargo run -p examples --example graceful_shutdown
 //! ```
 //!
 //! Press Ctrl-C in the first three seconds, and look at how each of the three tasks comes to its end; the exit code

@@ -1,7 +1,7 @@
 //! What becomes of a fire time that cannot be kept, and of a run that fails, is said by the task.
 //!
 //! ```sh
-//! cargo run --example policies --features testing
+//! cargo run -p examples --example policies
 //! ```
 //!
 //! Nothing is waited for: the tasks are played on a virtual clock. Each line below is one attribute

@@ -1,7 +1,7 @@
 //! Tasks that block have threads of their own, so that they keep nobody else waiting.
 //!
 //! ```sh
-//! cargo run --example pools
+//! cargo run -p examples --example pools
 //! ```
 //!
 //! Look at the names of the threads: both threads of the pool `io` are blocked, and the tick goes on.

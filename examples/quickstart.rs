@@ -1,6 +1,6 @@
 //! The program of the README: a task, what it needs, and its test on a clock that is moved by hand.
 //!
-//! `cargo test --example quickstart --features testing`
+//! `cargo test -p examples --example quickstart`
 
 use scheduler::{Scheduler, scheduled};
 use std::sync::Mutex;

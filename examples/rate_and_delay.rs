@@ -1,7 +1,7 @@
 //! A fixed rate counts from fire time to fire time, a fixed delay from the end of a run.
 //!
 //! ```sh
-//! cargo run --example rate_and_delay --features testing
+//! cargo run -p examples --example rate_and_delay
 //! ```
 //!
 //! Nothing is waited for: the tasks are played on a virtual clock. Look at the two lines of each

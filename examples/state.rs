@@ -1,7 +1,7 @@
 //! A task says by its parameters what it needs, and gets what the builder manages.
 //!
 //! ```sh
-//! cargo run --example state
+//! cargo run -p examples --example state
 //! ```
 //!
 //! The first start fails on purpose: look at how all that is missing is told in one error, before

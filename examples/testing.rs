@@ -1,4 +1,4 @@
-//! Tests of scheduled tasks: `cargo test --example testing --features testing`.
+//! Tests of scheduled tasks: `cargo test -p examples --example testing`.
 //!
 //! The program is what such a crate looks like; its tests are below.
 

@@ -2,7 +2,7 @@
 //! timeout, summer time, a clock that is set back, and a stop. The event log is compared with `a_day.txt`,
 //! which people can read.
 //!
-//! After a change that is meant: `UPDATE_SNAPSHOTS=1 cargo test --features testing --test a_day`, and
+//! After a change that is meant: `UPDATE_SNAPSHOTS=1 cargo test -p tests a_day`, and
 //! review the difference.
 
 use scheduler::Attribute;
@@ -118,7 +118,7 @@ fn play() -> String {
 
 #[test]
 fn a_day_reads_as_it_was_reviewed() {
-    let (log, file) = (play(), concat!(env!("CARGO_MANIFEST_DIR"), "/tests/a_day.txt"));
+    let (log, file) = (play(), concat!(env!("CARGO_MANIFEST_DIR"), "/a_day.txt"));
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some_and(|value| value == "1") {
         std::fs::write(file, &log).expect("a writable file");
     }

@@ -3,18 +3,16 @@
 //! What is expected is computed in numbers that are wide enough: a result that wraps, as it would without
 //! overflow checks, is another value.
 
-mod panics;
-
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use crate::panics::panics;
 use chrono::DateTime;
 use chrono::TimeDelta;
 use chrono::Utc;
-use panics::panics;
 use scheduler::ControlError;
 use scheduler::ManualClock;
 use scheduler::Pause;

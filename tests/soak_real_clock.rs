@@ -2,7 +2,7 @@
 //! a second, beside threads that add, reschedule and remove tasks, and pools that are shut down in the
 //! middle of everything. Nothing is lost, doubled or early, and memory, threads and descriptors stay.
 //!
-//! `SCHEDULER_SOAK_SECONDS=1800 cargo test --release --test soak_real_clock -- --ignored --nocapture`
+//! `SCHEDULER_SOAK_SECONDS=1800 cargo test -p tests --release --test soak_real_clock -- --ignored --nocapture`
 #![cfg(target_os = "linux")]
 #![expect(clippy::print_stderr, reason = "figures are for whoever runs the test")]
 

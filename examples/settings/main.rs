@@ -1,10 +1,10 @@
 //! Whoever runs the program can change its schedules, and see where each value comes from.
 //!
 //! ```sh
-//! cargo run --example settings
-//! SCHEDULER_CONFIG=examples/settings/scheduler.toml cargo run --example settings
-//! SCHEDULER_CONFIG=examples/settings/scheduler.toml SCHEDULER_DRY_RUN=1 cargo run --example settings
-//! SCHEDULER_TASKS_REPROT_CRON=@daily cargo run --example settings
+//! cargo run -p examples --example settings
+//! SCHEDULER_CONFIG=examples/settings/scheduler.toml cargo run -p examples --example settings
+//! SCHEDULER_CONFIG=examples/settings/scheduler.toml SCHEDULER_DRY_RUN=1 cargo run -p examples --example settings
+//! SCHEDULER_TASKS_REPROT_CRON=@daily cargo run -p examples --example settings
 //! ```
 //!
 //! Look at the banner of the first two, which differ in zone, threads and every task; at the sources

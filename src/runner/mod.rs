@@ -76,11 +76,16 @@ pub fn start() -> Result<(), StartError> {
 
 /// As [`start`](start()), inside an async `main`: holds no thread of the runtime.
 ///
-/// ```no_run
+/// ```
+/// # fn main() {}
+/// # mod program {
+/// # /* The crate does not depend on Tokio, not even for its tests.
 /// #[tokio::main]
+/// # */
 /// async fn main() -> Result<(), scheduler::StartError> {
 ///     scheduler::start_async().await
 /// }
+/// # }
 /// ```
 ///
 /// # Errors
@@ -130,14 +135,19 @@ impl Scheduler {
 
     /// As [`shutdown`](Self::shutdown), without blocking the calling thread.
     ///
-    /// ```rust,standalone_crate
+    /// ```
+    /// # fn main() {}
+    /// # mod program {
+    /// # /* The crate does not depend on Tokio, not even for its tests.
     /// #[tokio::main]
+    /// # */
     /// async fn main() -> Result<(), Box<dyn std::error::Error>> {
     ///     let scheduler = scheduler::Scheduler::builder().spawn()?;
     ///     // … serve requests …
     ///     scheduler.shutdown_async().await?;
     ///     Ok(())
     /// }
+    /// # }
     /// ```
     ///
     /// # Errors

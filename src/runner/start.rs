@@ -45,13 +45,18 @@ impl Builder {
 
     /// As [`start`](Self::start), inside an async `main`: holds no thread of the runtime.
     ///
-    /// ```no_run
+    /// ```
+    /// # fn main() {}
+    /// # mod program {
     /// use scheduler::Scheduler;
     ///
+    /// # /* The crate does not depend on Tokio, not even for its tests.
     /// #[tokio::main]
+    /// # */
     /// async fn main() -> Result<(), scheduler::StartError> {
     ///     Scheduler::builder().pool_size(4).start_async().await
     /// }
+    /// # }
     /// ```
     ///
     /// # Errors

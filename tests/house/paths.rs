@@ -73,7 +73,7 @@ fn the_program_of_the_readme_is_the_example() {
 }
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
 fn documents() -> Vec<PathBuf> {

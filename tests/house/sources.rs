@@ -15,7 +15,7 @@ pub(crate) struct Source {
 
 /// All Rust files below a folder of the workspace, or of all of it: `""`.
 pub(crate) fn of(folder: &str) -> Vec<Source> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let folder = root.join(folder);
     let sources = rust_files(&folder).into_iter().map(|file| Source {
         path: file.strip_prefix(root).expect("below the root").display().to_string(),

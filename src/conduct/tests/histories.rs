@@ -8,12 +8,13 @@
 //! * Nothing is different when nobody listens, and most runs go the short way.
 
 use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
 use std::sync::Arc;
-
-use proptest::prelude::*;
 
 use crate::sync::Mutex;
 
+use super::random::Random;
 use super::stage::*;
 use crate::conduct::Control;
 use crate::conduct::Policy;
@@ -36,50 +37,60 @@ enum Act {
     CancelRun,
 }
 
-fn act() -> impl Strategy<Value = Act> {
-    prop_oneof![
-        6 => (1..4_000_u64).prop_map(Act::Pass),
-        2 => (1..6_000_u64).prop_map(Act::Stall),
-        1 => (1..9_u64).prop_map(Act::Suspend),
-        1 => Just(Act::Pause),
-        2 => Just(Act::Resume),
-        1 => Just(Act::RunNow),
-        1 => Just(Act::CancelRun),
-    ]
+fn acts(random: &mut Random) -> Vec<Act> {
+    let act = |random: &mut Random| match random.below(14) {
+        0..6 => Act::Pass(1 + random.below(3_999)),
+        6..8 => Act::Stall(1 + random.below(5_999)),
+        8 => Act::Suspend(1 + random.below(8)),
+        9 => Act::Pause,
+        10..12 => Act::Resume,
+        12 => Act::RunNow,
+        _ => Act::CancelRun,
+    };
+    (0..=random.below(13)).map(|_| act(random)).collect()
 }
 
-fn policy() -> impl Strategy<Value = Policy> {
-    let overlap = prop::sample::select(vec![Overlap::Skip, Overlap::QueueOne, Overlap::Allow]);
-    let misfire = prop::sample::select(vec![Misfire::RunOnce, Misfire::Skip, Misfire::CatchUp]);
-    let jitter = prop::sample::select(vec![0_u64, 0, 400]);
-    (overlap, misfire, jitter, 0..3_u32, any::<u64>()).prop_map(
-        |(overlap, misfire, jitter, retries, seed)| Policy {
-            overlap,
-            misfire,
-            jitter: ms(jitter),
-            retry: Retry::new(retries).base(ms(700)),
-            seed,
-            ..Policy::default()
-        },
-    )
+fn policy(random: &mut Random) -> Policy {
+    Policy {
+        overlap: random.pick(&[Overlap::Skip, Overlap::QueueOne, Overlap::Allow]),
+        misfire: random.pick(&[Misfire::RunOnce, Misfire::Skip, Misfire::CatchUp]),
+        jitter: ms(random.pick(&[0, 0, 400])),
+        retry: Retry::new(random.pick(&[0, 1, 2])).base(ms(700)),
+        seed: random.next(),
+        ..Policy::default()
+    }
 }
 
 /// The rule, and the distance of its fire times in seconds.
-fn rule() -> impl Strategy<Value = (Rule, i64)> {
-    prop::sample::select(vec![
-        (rate(1_000), 1),
-        (rate(2_000), 2),
-        (cron("* * * * * *"), 1),
-        (cron("*/2 * * * * *"), 2),
-    ])
+fn rule(random: &mut Random) -> (Rule, i64) {
+    match random.below(4) {
+        0 => (rate(1_000), 1),
+        1 => (rate(2_000), 2),
+        2 => (cron("* * * * * *"), 1),
+        _ => (cron("*/2 * * * * *"), 2),
+    }
 }
 
 /// How long each run takes, one after the other, in milliseconds; every fourth fails.
-fn plays() -> impl Strategy<Value = Vec<u64>> {
-    prop::collection::vec(
-        prop_oneof![3 => Just(0_u64), 2 => 1..1_500_u64, 1 => 1_500..5_000_u64],
-        7,
-    )
+fn plays(random: &mut Random) -> Vec<u64> {
+    let play = |random: &mut Random| match random.below(6) {
+        0..3 => 0,
+        3..5 => 1 + random.below(1_499),
+        _ => 1_500 + random.below(3_500),
+    };
+    (0..7).map(|_| play(random)).collect()
+}
+
+fn workers(random: &mut Random) -> usize {
+    random.pick(&[1, 2, 3])
+}
+
+/// Plays the histories of as many seeds, and says which one fails.
+fn each(history: impl Fn(&mut Random)) {
+    for seed in 0..300 {
+        let play = AssertUnwindSafe(|| history(&mut Random::new(seed)));
+        assert!(catch_unwind(play).is_ok(), "the history of seed {seed}");
+    }
 }
 
 fn perform(stage: &mut Stage, control: &Control, act: Act) {
@@ -150,18 +161,12 @@ fn is_cron(snapshot: &crate::observe::TaskSnapshot) -> bool {
     snapshot.facts.rule.contains('*')
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn every_history_keeps_to_the_rules(
-        (rule, distance) in rule(),
-        policy in policy(),
-        plays in plays(),
-        acts in prop::collection::vec(act(), 1..14),
-        workers in 1..4_usize,
-    ) {
-        let mut stage = Stage::with_workers(workers);
+#[test]
+fn every_history_keeps_to_the_rules() {
+    each(|random| {
+        let (rule, distance) = rule(random);
+        let (policy, plays, acts) = (policy(random), plays(random), acts(random));
+        let mut stage = Stage::with_workers(workers(random));
         let step = Arc::new(Mutex::new(0_usize));
         let control = stage.task(rule, policy, move |_| {
             let mut step = step.lock().unwrap();
@@ -179,39 +184,40 @@ proptest! {
         control.cancel().unwrap();
         let now = u64::try_from(stage.now().as_millis()).unwrap();
         stage.until(now + 100_000);
-        prop_assert_eq!(control.snapshot().state, TaskState::Cancelled);
-        prop_assert_eq!(control.snapshot().running, 0);
+        assert_eq!(control.snapshot().state, TaskState::Cancelled);
+        assert_eq!(control.snapshot().running, 0);
         let counters = control.snapshot().counters;
         let events = stage.log.events.lock().unwrap();
-        let begun = events.iter().filter(|event| {
-            matches!(event, Event::RunStarted { run, .. } if run.attempt() == 1)
-        });
-        prop_assert_eq!(begun.count() as u64, counters.runs);
-    }
+        let begun = events
+            .iter()
+            .filter(|event| matches!(event, Event::RunStarted { run, .. } if run.attempt() == 1));
+        assert_eq!(begun.count() as u64, counters.runs);
+    });
+}
 
-    #[test]
-    fn nothing_is_different_when_nobody_listens(
-        rule in any_rule(),
-        policy in short_policy(),
-        plays in plays(),
-        acts in prop::collection::vec(act(), 1..14),
-        workers in 1..4_usize,
-    ) {
-        let heard = story(true, &rule, policy, &plays, (&acts, workers));
-        let unheard = story(false, &rule, policy, &plays, (&acts, workers));
-        prop_assert_eq!(heard, unheard);
-    }
+#[test]
+fn nothing_is_different_when_nobody_listens() {
+    each(|random| {
+        let (rule, policy, plays) = (any_rule(random), short_policy(random), plays(random));
+        let acts = (&*acts(random), workers(random));
+        let heard = story(true, &rule, policy, &plays, acts);
+        assert_eq!(heard, story(false, &rule, policy, &plays, acts));
+    });
 }
 
 /// Also rules whose fire times are not on a grid.
-fn any_rule() -> impl Strategy<Value = Rule> {
-    let delays = prop::sample::select(vec![delay(1_000), delay(300), once(500)]);
-    prop_oneof![rule().prop_map(|(rule, _)| rule), delays]
+fn any_rule(random: &mut Random) -> Rule {
+    match random.below(6) {
+        0..3 => rule(random).0,
+        3 => delay(1_000),
+        4 => delay(300),
+        _ => once(500),
+    }
 }
 
 /// The default policies as a rule, with which a run may go the short way.
-fn short_policy() -> impl Strategy<Value = Policy> {
-    prop_oneof![2 => Just(Policy::default()), 1 => policy()]
+fn short_policy(random: &mut Random) -> Policy {
+    if random.below(3) < 2 { Policy::default() } else { policy(random) }
 }
 
 /// What the runs of a task are told and what others see of it, step by step.

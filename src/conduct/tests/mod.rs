@@ -21,6 +21,7 @@ mod many_missed;
 mod operations;
 mod overlap_misfire;
 mod pauses;
+mod random;
 mod replaced;
 mod shown;
 mod simulation;

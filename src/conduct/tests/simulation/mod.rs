@@ -50,7 +50,6 @@ mod duel;
 mod judge;
 mod pace;
 mod plan;
-mod random;
 mod reference;
 mod runs;
 mod soak;

@@ -1,6 +1,6 @@
 //! How long the runs of a duel take: drawn from a seed, the same for the conductor and for the reference.
 
-use super::random::Random;
+use crate::conduct::tests::random::Random;
 
 /// How long each run takes.
 #[derive(Clone, Copy, Debug)]

@@ -11,12 +11,12 @@ use scheduler_core::trigger::CronTrigger;
 use scheduler_core::trigger::DstGap;
 use scheduler_core::trigger::DstOverlap;
 
-use super::random::Random;
 use super::runs::Act;
 use super::runs::End;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
 use crate::conduct::Rule;
+use crate::conduct::tests::random::Random;
 use scheduler_expr::Misfire;
 use scheduler_expr::OnError;
 use scheduler_expr::Overlap;

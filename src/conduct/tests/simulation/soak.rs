@@ -20,12 +20,12 @@ use super::campaign::setting;
 use super::plan::Op;
 use super::plan::Spec;
 use super::plan::draw_trigger;
-use super::random::Random;
 use super::world::World;
 use super::world::lock;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
 use crate::conduct::Rule;
+use crate::conduct::tests::random::Random;
 use scheduler_expr::OnError;
 
 /// How many runs start unless `SCHEDULER_SOAK_FIRINGS` says otherwise: some seconds in debug.

@@ -1,6 +1,6 @@
 //! Reading cron expressions and finding fire times, beside the `croner` crate.
 //!
-//! `cargo bench -p scheduler-core --bench cron`. Each sample walks from one fire time to the next,
+//! `cargo bench -p benches --bench cron`. Each sample walks from one fire time to the next,
 //! so that changes of the clock have their share; what never fires is asked from one instant.
 
 use chrono::{DateTime, Utc};

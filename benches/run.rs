@@ -1,6 +1,6 @@
 //! What one run of a task that does nothing costs the engine, from due to due again.
 //!
-//! `cargo bench -p scheduler-core --bench run`. One virtual worker on a clock moved by hand, so that a
+//! `cargo bench -p benches --bench run`. One virtual worker on a clock moved by hand, so that a
 //! sample is the engine's own work and no thread waits; then one real worker that is never idle. A task
 //! with a pace is to cost no more than one at a fixed rate, and to allocate as little.
 

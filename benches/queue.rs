@@ -1,6 +1,6 @@
 //! The queues of the engine: the exact wheel and the indexed heap, beside the heap of `std`.
 //!
-//! `cargo bench -p scheduler-queue`. With `SCHEDULER_BENCH_HUGE=1` there
+//! `cargo bench -p benches --bench queue`. With `SCHEDULER_BENCH_HUGE=1` there
 //! are 10^7 pending items, too. Due times are long delays, uniform between a second and an hour; `std`'s
 //! heap cannot cancel, so it has no part where that is asked for.
 

@@ -1,7 +1,7 @@
 //! What the compiler says about an annotation: one file per message, named after the mistake.
 //!
 //! The words of rustc change from release to release, so messages are compared with one version
-//! only. To accept new ones, run `TRYBUILD=overwrite cargo test --test ui` and read the difference.
+//! only. To accept new ones, run `TRYBUILD=overwrite cargo test -p ui --test ui` and read the difference.
 
 use std::io::Write as _;
 use std::process::Command;
@@ -13,7 +13,7 @@ const PINNED: &str = "rustc 1.95.";
 fn mistakes_have_their_messages() {
     let version = rustc_version();
     if version.starts_with(PINNED) {
-        trybuild::TestCases::new().compile_fail("tests/ui/fail/*.rs");
+        trybuild::TestCases::new().compile_fail("fail/*.rs");
     } else {
         // Not `eprintln!`, which is hidden when a test passes.
         let line = format!("skipped: messages are compared with {PINNED}x, not with {version}\n");
@@ -24,7 +24,7 @@ fn mistakes_have_their_messages() {
 /// But for one, in which rustc itself has the word: a macro cannot see that it stands in an `impl`.
 #[test]
 fn f_ma1_no_message_speaks_of_the_macro_itself() {
-    let files = std::fs::read_dir("tests/ui/fail").expect("the folder is there");
+    let files = std::fs::read_dir("fail").expect("the folder is there");
     let paths = files.map(|file| file.expect("a readable folder").path());
     let messages: Vec<_> =
         paths.filter(|path| path.extension() == Some("stderr".as_ref())).collect();
@@ -39,7 +39,7 @@ fn f_ma1_no_message_speaks_of_the_macro_itself() {
 
 #[test]
 fn correct_annotations_compile_and_run() {
-    trybuild::TestCases::new().pass("tests/ui/pass/*.rs");
+    trybuild::TestCases::new().pass("pass/*.rs");
 }
 
 /// The compiler that trybuild will use: rustup and cargo agree on it for this process.

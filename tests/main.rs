@@ -1,0 +1,21 @@
+//! The tests of the facade that can share a process, a file for each subject.
+//!
+//! # What it must never do
+//!
+//! Annotate a function: every scheduler of the process would run it. A file that does, or that is about what a
+//! process has once, is a target of its own in `Cargo.toml`.
+
+mod changed_while_running;
+mod edges;
+mod examples;
+mod faults;
+mod panics;
+mod starved;
+mod stopping;
+#[cfg(feature = "tokio")]
+mod testing_tokio;
+#[cfg(feature = "tokio")]
+mod tokio_real_clock;
+mod told;
+mod triggers_at_the_start;
+mod watchdog;
