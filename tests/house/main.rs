@@ -2,6 +2,7 @@
 //! drift.
 
 mod contract;
+mod imports;
 mod layers;
 mod paths;
 mod sources;

@@ -7,8 +7,8 @@
 use std::fmt;
 
 use super::days::bits;
+use super::expression::{CronExpression, Fields};
 use super::field::{CronField, short_name};
-use super::{CronExpression, Fields};
 
 impl fmt::Display for CronExpression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,8 +5,7 @@
 
 use super::error::{Fault, ParseCronErrorKind as Kind};
 use super::field::CronField;
-use super::line::has_zone_prefix;
-use super::parse::Word;
+use super::word::{Word, has_zone_prefix};
 use crate::excerpt::quoted;
 
 pub(super) fn empty_item(field: CronField, item: Word<'_>) -> Fault {

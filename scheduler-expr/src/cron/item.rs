@@ -5,8 +5,8 @@ use super::days::{DaysOfMonth, DaysOfWeek};
 use super::error::Fault;
 use super::field::CronField;
 use super::hint;
-use super::parse::Word;
 use super::reversed;
+use super::word::Word;
 
 /// The greatest number the grammar knows, as in Spring: steps and counts may exceed their field.
 const GREATEST: u64 = i32::MAX as u64;

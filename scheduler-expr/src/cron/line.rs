@@ -5,8 +5,9 @@
 
 use super::error::{Fault, ParseCronErrorKind as Kind};
 use super::field::{CronField, short_name};
-use super::parse;
-use super::parse::{MACROS, Word, words};
+use super::macros::MACROS;
+use super::read;
+use super::word::{Word, has_zone_prefix, words};
 use crate::duration::{intended_period, parse_duration};
 use crate::excerpt::{is_quotable, quoted};
 use crate::zone::check_zone_name;
@@ -97,10 +98,6 @@ pub(super) fn field_count(whole: Word<'_>, found: usize) -> Fault {
     Fault::new(Kind::FieldCount { found }, span, reason).help(help)
 }
 
-pub(super) fn has_zone_prefix(text: &str) -> bool {
-    text.starts_with("TZ=") || text.starts_with("CRON_TZ=")
-}
-
 fn macro_help(text: &str) -> Option<String> {
     let is_meant = |name: &str| name[1..].eq_ignore_ascii_case(text);
     MACROS.iter().find(|(name, _)| is_meant(name)).map(|(name, _)| format!("write `{name}`"))
@@ -118,7 +115,7 @@ fn unix_help(whole: Word<'_>) -> Option<String> {
     if days != weekday.text {
         help.push_str(" (a step in `*` begins with Sunday there, with Monday here)");
     }
-    let fields = parse::parse(&text).ok()?;
+    let fields = read::fields_of(&text)?;
     let is_star = |nth| words(whole).nth(nth).is_some_and(|word| word.text.starts_with('*'));
     let has_star = is_star(2) || is_star(4);
     if !has_star && !fields.days_of_month.is_all() && !fields.days_of_week.is_all() {
@@ -171,5 +168,5 @@ fn surplus_help(whole: Word<'_>, found: usize) -> Option<String> {
 
 /// The text in backticks if it is short and parses.
 fn suggestion(text: &str) -> Option<String> {
-    (is_quotable(text) && parse::parse(text).is_ok()).then(|| format!("`{text}`"))
+    (is_quotable(text) && read::fields_of(text).is_some()).then(|| format!("`{text}`"))
 }

@@ -4,10 +4,10 @@ use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 
-use super::CronExpression;
 use super::days::{DaysOfMonth, DaysOfWeek, bits, calendar_days};
+use super::expression::CronExpression;
 use super::field::{CronField, MONTH_NAMES};
-use super::parse::{self, Word};
+use super::word::{Word, words};
 use crate::calendar::lengths_of;
 use crate::excerpt::{Excerpt, quoted};
 
@@ -26,6 +26,29 @@ pub struct NeverFires {
     reason: String,
     span: Range<usize>,
     excerpt: Excerpt,
+}
+
+impl CronExpression {
+    /// Returns true if any wall-clock time of any year matches. This is decided exactly, not by searching
+    /// up to a horizon.
+    #[must_use]
+    pub fn may_fire(&self) -> bool {
+        !self.days().is_empty()
+    }
+
+    /// Why no wall-clock time can ever match, if that is so.
+    ///
+    /// ```
+    /// use scheduler_expr::CronExpression;
+    ///
+    /// let never = CronExpression::parse("0 0 0 30 2 *")?.never_fires().unwrap();
+    /// assert_eq!(never.reason(), "February has no day 30");
+    /// # Ok::<(), scheduler_expr::ParseCronError>(())
+    /// ```
+    #[must_use]
+    pub fn never_fires(&self) -> Option<NeverFires> {
+        if self.may_fire() { None } else { Some(NeverFires::explain(self)) }
+    }
 }
 
 impl NeverFires {
@@ -48,9 +71,9 @@ impl NeverFires {
     }
 
     /// Explains an expression that never matches.
-    pub(super) fn explain(cron: &CronExpression) -> Self {
+    fn explain(cron: &CronExpression) -> Self {
         let whole = Word { text: cron.source(), at: 0 };
-        let word = |field: CronField| parse::words(whole).nth(field as usize).unwrap_or(whole);
+        let word = |field: CronField| words(whole).nth(field as usize).unwrap_or(whole);
         let (day, weekday) = (word(CronField::DayOfMonth), word(CronField::DayOfWeek));
         let months = cron.fields.months;
         let is_empty = |day, weekday| calendar_days(day, months, weekday).is_empty();

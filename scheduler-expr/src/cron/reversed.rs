@@ -2,7 +2,7 @@
 
 use super::error::{Fault, ParseCronErrorKind as Kind};
 use super::field::{self, CronField};
-use super::parse::Word;
+use super::word::Word;
 use crate::excerpt::{is_quotable, quoted};
 
 /// One end of a range, as it is written and as it is understood.

@@ -1,8 +1,9 @@
 //! Words for the days.
 
-use super::{CronExpression, CronField, LONGEST_LIST, list};
+use super::list::{LONGEST_LIST, list};
 use crate::cron::days::bits;
-use crate::cron::field::{DAY_NAMES, MONTH_NAMES};
+use crate::cron::expression::CronExpression;
+use crate::cron::field::{CronField, DAY_NAMES, MONTH_NAMES};
 use crate::cron::never::join;
 
 const ORDINALS: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];

@@ -9,23 +9,33 @@
 //! Friday.
 
 mod day;
+mod list;
 mod time;
 
 use super::display::field_text;
-use super::never::join;
-use super::{CronExpression, CronField};
+use super::expression::CronExpression;
+use super::field::CronField;
+use time::TimeWords;
 
-/// How many items are listed in words at most.
-const LONGEST_LIST: usize = 8;
-
-/// Words for the time of day, and whether they are bare times: "09:00", which need a day beside
-/// them.
-struct TimeWords {
-    words: String,
-    are_bare: bool,
+impl CronExpression {
+    /// Says in English when the expression fires: in words where they say exactly that, else field
+    /// by field.
+    ///
+    /// ```
+    /// use scheduler_expr::CronExpression;
+    ///
+    /// let describe = |text| CronExpression::parse(text).map(|cron| cron.describe());
+    /// assert_eq!(describe("0 */15 * * * *")?, "every 15 minutes");
+    /// assert_eq!(describe("0 30 8 L * *")?, "08:30, on the last day of the month");
+    /// # Ok::<(), scheduler_expr::ParseCronError>(())
+    /// ```
+    #[must_use]
+    pub fn describe(&self) -> String {
+        describe(self)
+    }
 }
 
-pub(super) fn describe(cron: &CronExpression) -> String {
+fn describe(cron: &CronExpression) -> String {
     if let Some(never) = cron.never_fires() {
         return format!("never: {}", never.reason());
     }
@@ -51,23 +61,4 @@ fn fields(cron: &CronExpression, fields: [CronField; 3]) -> String {
     let restricted = fields.into_iter().filter(|field| field_text(cron, *field) != "*");
     let texts = restricted.map(|field| format!("{field} {}", field_text(cron, field)));
     texts.collect::<Vec<_>>().join(", ")
-}
-
-/// The numbers as runs of consecutive ones.
-fn runs(values: &[u8]) -> Vec<(u8, u8)> {
-    let runs = values.chunk_by(|a, b| a + 1 == *b);
-    runs.filter_map(|run| Some((*run.first()?, *run.last()?))).collect()
-}
-
-/// "a, b and c", with runs of three or more as "a to c"; none when it would be too long.
-fn list(values: &[u8], name: impl Fn(u8) -> String) -> Option<String> {
-    let mut items = Vec::new();
-    for (first, last) in runs(values) {
-        match last - first {
-            0 => items.push(name(first)),
-            1 => items.extend([name(first), name(last)]),
-            _ => items.push(format!("{} to {}", name(first), name(last))),
-        }
-    }
-    (items.len() <= LONGEST_LIST).then(|| join(&items, "and"))
 }

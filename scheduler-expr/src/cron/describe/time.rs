@@ -1,7 +1,16 @@
 //! Words for the time of day.
 
-use super::{CronExpression, CronField, TimeWords, runs};
+use super::list::runs;
+use crate::cron::expression::CronExpression;
+use crate::cron::field::CronField;
 use crate::cron::never::join;
+
+/// Words for the time of day, and whether they are bare times: "09:00", which need a day beside
+/// them.
+pub(super) struct TimeWords {
+    pub(super) words: String,
+    pub(super) are_bare: bool,
+}
 
 /// How many times of day are listed at most.
 const MOST_TIMES: usize = 6;
