@@ -105,13 +105,7 @@ const KNOWN_CIRCLES: &[&[&str]] = &[
         "scheduler-expr/src/placeholder/parse.rs",
         "scheduler-expr/src/placeholder/resolve.rs",
     ],
-    &["scheduler-macros/src/args/mod.rs", "scheduler-macros/src/args/read.rs"],
-    &["scheduler-macros/src/check/argument.rs", "scheduler-macros/src/check/form.rs"],
-    &[
-        "scheduler-macros/src/expand/mod.rs",
-        "scheduler-macros/src/expand/own_type.rs",
-        "scheduler-macros/src/expand/wire.rs",
-    ],
+    &["scheduler-macros/src/expand/mod.rs", "scheduler-macros/src/expand/wire.rs"],
     &[
         "src/conduct/beside.rs",
         "src/conduct/conductor.rs",

@@ -4,8 +4,7 @@ use proc_macro2::TokenTree;
 use scheduler_expr::{CronExpression, nearest, parse_period};
 use syn::LitStr;
 
-use super::Key;
-use super::options::{Spec, offered};
+use super::options::{Key, Spec, offered};
 use crate::diagnostic;
 
 /// The message for a word that is not among `options`.

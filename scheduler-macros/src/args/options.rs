@@ -95,6 +95,11 @@ pub(super) fn options(around: Option<Spec>) -> Vec<Spec> {
 }
 
 impl Key {
+    pub(crate) const CRON: Self = Self::Attribute(Attribute::Cron);
+    pub(crate) const FIXED_RATE: Self = Self::Attribute(Attribute::FixedRate);
+    pub(crate) const INITIAL_DELAY: Self = Self::Attribute(Attribute::InitialDelay);
+    pub(crate) const TIME_UNIT: Self = Self::Attribute(Attribute::TimeUnit);
+
     fn spec(self) -> Spec {
         match self {
             Self::Attribute(attribute) => Spec::of(attribute),

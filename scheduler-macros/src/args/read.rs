@@ -4,16 +4,19 @@ use proc_macro2::{Delimiter, Group, Ident, Punct, TokenStream, TokenTree};
 use scheduler_expr::{Attribute, assignment, intended_period};
 use syn::{Lit, LitInt, LitStr, Path};
 
+use super::given::{Args, Given, Value};
 use super::meant::{nameless, unknown};
-use super::options::{Spec, Takes, options};
-use super::{Args, Given, Key, Value};
+use super::options::{Key, Spec, Takes, options};
+
 use crate::diagnostic::{self, Faults};
 
-/// Reads what stands between the parentheses of the attribute.
-pub(super) fn read(tokens: TokenStream, faults: &mut Faults) -> Args {
-    let mut args = Args::default();
-    Reader { args: &mut args, faults, options: options(None), around: None }.read_all(tokens);
-    args
+impl Args {
+    /// Reads what stands between the parentheses; reports every fault and goes on.
+    pub(crate) fn parse(tokens: TokenStream, faults: &mut Faults) -> Self {
+        let mut args = Self::default();
+        Reader { args: &mut args, faults, options: options(None), around: None }.read_all(tokens);
+        args
+    }
 }
 
 /// What stands before a comma, and the comma; the last piece has none.

@@ -5,27 +5,13 @@ use quote::{ToTokens, quote};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, FnArg, PatType, Receiver, Token, Type};
 
-use super::form::bare;
-use super::{Owner, form};
+use super::block::Owner;
+use super::form::{self, Argument, bare};
 use crate::diagnostic::Faults;
 use crate::item;
 
 /// How many arguments a function may have; one type can hold what belongs together.
 const ARGUMENTS_MAX: usize = 12;
-
-/// Where an argument comes from.
-pub(crate) enum Argument {
-    /// `&self`: the managed value of the type of the `impl` block.
-    Receiver,
-    /// `&T`: the managed value of the type.
-    State(Type),
-    /// `&Run`: the run, or the managed value of a type of that name; only rustc knows which it is.
-    Lent(Type),
-    /// `Option<&T>`: the managed value of the type, if there is one.
-    OptionalState(Type),
-    /// By value.
-    Extracted(Type),
-}
 
 /// Judges the arguments of a function, and says where each comes from.
 pub(super) fn check(

@@ -7,8 +7,21 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{GenericArgument, PathArguments, PathSegment, Type, TypePath, TypePtr, TypeReference};
 
-use super::Argument;
 use super::shown::{Wanted, object, shown};
+
+/// Where an argument comes from.
+pub(crate) enum Argument {
+    /// `&self`: the managed value of the type of the `impl` block.
+    Receiver,
+    /// `&T`: the managed value of the type.
+    State(Type),
+    /// `&Run`: the run, or the managed value of a type of that name; only rustc knows which it is.
+    Lent(Type),
+    /// `Option<&T>`: the managed value of the type, if there is one.
+    OptionalState(Type),
+    /// By value.
+    Extracted(Type),
+}
 
 /// Says where an argument comes from, or why from nowhere.
 pub(super) fn judge(ty: &Type) -> Result<Argument, String> {

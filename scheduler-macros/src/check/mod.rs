@@ -29,8 +29,8 @@ use crate::args::{Args, Key, Value};
 use crate::diagnostic::Faults;
 use crate::item::Function;
 
-pub(crate) use argument::Argument;
 pub(crate) use block::{Owner, block, nothing_annotated};
+pub(crate) use form::Argument;
 pub(crate) use function::{function, not_a_function};
 
 /// An annotation that was found to be right.

@@ -10,28 +10,17 @@
 //! because of the fault.
 
 mod own_type;
+mod task;
 mod wire;
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 
-use crate::check::{self, Argument, Name, Owner, Plan};
-use crate::item::{self, Function};
+pub(crate) use task::Task;
 
-/// Everything that an entry is made of.
-pub(crate) struct Task<'a> {
-    pub(crate) function: &'a Function,
-    pub(crate) arguments: &'a [Argument],
-    pub(crate) plan: &'a Plan,
-    /// The `impl` block's type, if the function is a method.
-    pub(crate) owner: Option<&'a Owner>,
-    /// What the entry stands under besides the function's own conditions, as inside of `cfg(…)`.
-    pub(crate) conditions: &'a [TokenStream],
-    /// The conditions of annotations that count among those before this one if they are there.
-    pub(crate) perhaps_before: &'a [TokenStream],
-    /// Where the annotation stands.
-    pub(crate) span: Span,
-}
+use crate::check::{self, Argument, Name, Owner, Plan};
+use crate::item;
+use task::Names;
 
 /// Generates the entry of an annotation; the function itself is not part of it.
 pub(crate) fn entry(task: &Task<'_>) -> TokenStream {
@@ -72,34 +61,6 @@ pub(crate) fn entry(task: &Task<'_>) -> TokenStream {
             #receiver;
             #private::submit! { #constant }
         };
-    }
-}
-
-/// The names that generated code brings into scope.
-struct Names {
-    private: Ident,
-    constant: Ident,
-    own_type: Ident,
-}
-
-impl Names {
-    /// Names that hide nothing that the function's signature or its `impl` mentions.
-    fn unlike(task: &Task<'_>) -> Self {
-        let sig = &task.function.sig;
-        let owner = task.owner.map(|owner| &owner.ty);
-        let taken = quote!(#sig #owner).to_string();
-        let free = |name: &str| {
-            let mut name = name.to_owned();
-            while taken.contains(&name) {
-                name.push('_');
-            }
-            format_ident!("{name}")
-        };
-        Self {
-            private: free("scheduler_private"),
-            constant: free("SCHEDULED_ENTRY"),
-            own_type: free("ScheduledType"),
-        }
     }
 }
 

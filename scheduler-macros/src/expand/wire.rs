@@ -8,7 +8,7 @@ use syn::spanned::Spanned as _;
 use syn::{ReturnType, Type};
 
 use super::own_type::without_self;
-use super::{Names, Task};
+use super::task::{Names, Task};
 use crate::check::Argument;
 
 /// Generates the wire function of an entry.

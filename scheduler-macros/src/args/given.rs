@@ -1,0 +1,84 @@
+//! The options of one annotation, as they stand there.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::ToTokens;
+use scheduler_expr::Role;
+use syn::{LitBool, LitInt, LitStr, Path};
+
+use super::options::Key;
+
+/// The value of an option, of the kind that the option takes.
+#[derive(Clone)]
+pub(crate) enum Value {
+    Text(LitStr),
+    Number(LitInt),
+    Flag(LitBool),
+    Path(Path),
+}
+
+impl Value {
+    /// The text of the value; a number and a flag are a text too.
+    pub(crate) fn text(&self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text.value()),
+            Self::Number(number) => Some(number.base10_digits().to_owned()),
+            Self::Flag(flag) => Some(flag.value.to_string()),
+            Self::Path(_) => None,
+        }
+    }
+}
+
+impl ToTokens for Value {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        match self {
+            Self::Text(text) => text.to_tokens(tokens),
+            Self::Number(number) => number.to_tokens(tokens),
+            Self::Flag(flag) => flag.to_tokens(tokens),
+            Self::Path(path) => path.to_tokens(tokens),
+        }
+    }
+}
+
+/// An option that stands there.
+#[derive(Clone)]
+pub(crate) struct Given {
+    pub(crate) key: Key,
+    /// The option's name where it stands in the source.
+    pub(crate) word: Ident,
+    /// `None` if it was faulty, which has then been reported, or if it only holds other options.
+    pub(crate) value: Option<Value>,
+}
+
+/// The options of one annotation, in the order in which they stand; those in the parentheses of
+/// another before that one.
+#[derive(Default)]
+pub(crate) struct Args {
+    pub(super) given: Vec<Given>,
+    /// Whether something stood there that could not be read as an option, so that nothing may be
+    /// concluded from the absence of an option.
+    pub(crate) is_incomplete: bool,
+}
+
+impl Args {
+    /// All options that were given.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Given> {
+        self.given.iter()
+    }
+
+    /// The option, if it was given.
+    pub(crate) fn get(&self, key: Key) -> Option<&Given> {
+        self.given.iter().find(|given| given.key == key)
+    }
+
+    /// The value of an option, if it could be read.
+    pub(crate) fn value(&self, key: Key) -> Option<&Value> {
+        self.get(key)?.value.as_ref()
+    }
+
+    /// The options that say when the task fires, in the order in which they stand.
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &Given> {
+        self.given.iter().filter(|given| {
+            matches!(given.key, Key::Attribute(attribute) if attribute.row().role == Role::Rule)
+        })
+    }
+}

@@ -1,0 +1,50 @@
+//! What an entry is generated from, and the names it uses.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote};
+
+use crate::check::{Argument, Owner, Plan};
+use crate::item::Function;
+
+/// Everything that an entry is made of.
+pub(crate) struct Task<'a> {
+    pub(crate) function: &'a Function,
+    pub(crate) arguments: &'a [Argument],
+    pub(crate) plan: &'a Plan,
+    /// The `impl` block's type, if the function is a method.
+    pub(crate) owner: Option<&'a Owner>,
+    /// What the entry stands under besides the function's own conditions, as inside of `cfg(…)`.
+    pub(crate) conditions: &'a [TokenStream],
+    /// The conditions of annotations that count among those before this one if they are there.
+    pub(crate) perhaps_before: &'a [TokenStream],
+    /// Where the annotation stands.
+    pub(crate) span: Span,
+}
+
+/// The names that generated code brings into scope.
+pub(super) struct Names {
+    pub(super) private: Ident,
+    pub(super) constant: Ident,
+    pub(super) own_type: Ident,
+}
+
+impl Names {
+    /// Names that hide nothing that the function's signature or its `impl` mentions.
+    pub(super) fn unlike(task: &Task<'_>) -> Self {
+        let sig = &task.function.sig;
+        let owner = task.owner.map(|owner| &owner.ty);
+        let taken = quote!(#sig #owner).to_string();
+        let free = |name: &str| {
+            let mut name = name.to_owned();
+            while taken.contains(&name) {
+                name.push('_');
+            }
+            format_ident!("{name}")
+        };
+        Self {
+            private: free("scheduler_private"),
+            constant: free("SCHEDULED_ENTRY"),
+            own_type: free("ScheduledType"),
+        }
+    }
+}
