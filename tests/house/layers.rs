@@ -101,12 +101,6 @@ const KNOWN_CIRCLES: &[&[&str]] = &[
         "scheduler-expr/src/duration/scan.rs",
     ],
     &[
-        "scheduler-expr/src/placeholder/mod.rs",
-        "scheduler-expr/src/placeholder/parse.rs",
-        "scheduler-expr/src/placeholder/resolve.rs",
-    ],
-    &["scheduler-macros/src/expand/mod.rs", "scheduler-macros/src/expand/wire.rs"],
-    &[
         "src/conduct/beside.rs",
         "src/conduct/conductor.rs",
         "src/conduct/control.rs",

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::error::{Fault, ParseTemplateErrorKind};
-use super::{BYTES_MAX, LEVELS_MAX, Part};
+use super::error::{Fault, ParseTemplateError, ParseTemplateErrorKind};
+use super::template::{BYTES_MAX, LEVELS_MAX, Part, Template, plain};
 
 const OPEN: &str = "${";
 const ESCAPED_OPEN: &str = "\\${";
@@ -12,8 +12,21 @@ const ESCAPED_OPEN: &str = "\\${";
 const SPRING_OPEN: &str = "#{";
 const ESCAPED_SPRING_OPEN: &str = "\\#{";
 
+impl Template {
+    /// Reads a text that may have placeholders in it.
+    ///
+    /// # Errors
+    ///
+    /// When a placeholder is not closed or has no key, when placeholders are nested more than 32
+    /// levels deep, when the text is longer than 1 MiB, or has an expression of Spring's language, `#{…}`.
+    pub fn parse(text: &str) -> Result<Self, ParseTemplateError> {
+        let parts = parse(text).map_err(|fault| ParseTemplateError::new(text, fault))?;
+        Ok(Self { parts })
+    }
+}
+
 /// The parts of `text`.
-pub(super) fn parse(text: &str) -> Result<Vec<Part>, Fault> {
+fn parse(text: &str) -> Result<Vec<Part>, Fault> {
     if text.len() > BYTES_MAX {
         return fault(ParseTemplateErrorKind::TooLong, 0..text.len());
     }
@@ -67,7 +80,7 @@ impl Reader<'_> {
         if !self.skip("}") {
             return fault(ParseTemplateErrorKind::Unclosed, start..self.text.len());
         }
-        if super::plain(&key).is_some_and(|key| key.trim().is_empty()) {
+        if plain(&key).is_some_and(|key| key.trim().is_empty()) {
             return fault(ParseTemplateErrorKind::NoKey, start..end);
         }
         self.level -= 1;

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use super::error::ParseTemplateError;
-use super::{BYTES_MAX, LEVELS_MAX, Part, Template, VALUES_MAX};
+use super::template::{BYTES_MAX, LEVELS_MAX, Part, Template, VALUES_MAX, plain};
 use crate::excerpt::quoted;
 
 /// Of a long chain of keys, how many are shown at either end.
@@ -132,8 +132,27 @@ fn shown(chain: &[String]) -> Option<String> {
     }
 }
 
+impl Template {
+    /// Puts values in place of the placeholders.
+    ///
+    /// `lookup` gives the text a key is set to, as it was written: placeholders in it are resolved
+    /// in turn, with the same `lookup`.
+    ///
+    /// # Errors
+    ///
+    /// When a key without a default is not set, when a value leads back to itself, when a value is
+    /// no template, when `lookup` fails, or when a limit is exceeded: 32 levels, 4,096 values,
+    /// 1 MiB of text in all.
+    pub fn resolve<E>(
+        &self,
+        lookup: &mut dyn FnMut(&str) -> Result<Option<String>, E>,
+    ) -> Result<String, ResolveTemplateError<E>> {
+        resolve(&self.parts, lookup)
+    }
+}
+
 /// What [`Template::resolve`] does.
-pub(super) fn resolve<E>(
+fn resolve<E>(
     parts: &[Part],
     lookup: &mut dyn FnMut(&str) -> Result<Option<String>, E>,
 ) -> Result<String, ResolveTemplateError<E>> {
@@ -189,7 +208,7 @@ impl<E> Resolver<'_, E> {
     ) -> Result<(), Fault<E>> {
         // INVARIANT: this comes before any recursion, so the stack is bounded.
         if self.level > LEVELS_MAX {
-            let key = super::plain(key).unwrap_or("…").to_owned();
+            let key = plain(key).unwrap_or("…").to_owned();
             return Err((ResolveTemplateErrorKind::TooDeep, key));
         }
         let key = self.key(key)?;

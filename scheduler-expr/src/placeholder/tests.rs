@@ -5,6 +5,7 @@ use std::convert::Infallible;
 
 use proptest::prelude::*;
 
+use super::template::{BYTES_MAX, LEVELS_MAX, Part, VALUES_MAX};
 use super::*;
 
 type Settings<'a> = BTreeMap<&'a str, String>;

@@ -30,7 +30,7 @@ pub(crate) fn entry(task: &Task<'_>) -> TokenStream {
     let function = check::path(&task.function.sig.ident, task.owner);
     let name = name(task, private);
     let attributes = attributes(task.plan, private);
-    let path = path(task);
+    let path = task::path(task);
     let receiver = receiver(task, private);
     let own_type = own_type::own_type(task, names);
     let wire = wire::wire(task, names);
@@ -61,15 +61,6 @@ pub(crate) fn entry(task: &Task<'_>) -> TokenStream {
             #receiver;
             #private::submit! { #constant }
         };
-    }
-}
-
-/// How the function is named next to its item.
-fn path(task: &Task<'_>) -> TokenStream {
-    let ident = &task.function.sig.ident;
-    match task.owner {
-        None => quote!(#ident),
-        Some(Owner { ty, .. }) => quote!(<#ty>::#ident),
     }
 }
 

@@ -48,3 +48,12 @@ impl Names {
         }
     }
 }
+
+/// How the function is named next to its item.
+pub(super) fn path(task: &Task<'_>) -> TokenStream {
+    let ident = &task.function.sig.ident;
+    match task.owner {
+        None => quote!(#ident),
+        Some(Owner { ty, .. }) => quote!(<#ty>::#ident),
+    }
+}

@@ -8,7 +8,7 @@ use syn::spanned::Spanned as _;
 use syn::{ReturnType, Type};
 
 use super::own_type::without_self;
-use super::task::{Names, Task};
+use super::task::{Names, Task, path};
 use crate::check::Argument;
 
 /// Generates the wire function of an entry.
@@ -102,7 +102,7 @@ fn lending(ty: &Type, method: &str, arguments: &TokenStream, names: &Names) -> T
 /// Calls a plain function.
 fn sync_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident]) -> TokenStream {
     let private = &names.private;
-    let path = super::path(task);
+    let path = path(task);
     let arguments = task.arguments.iter().zip(found);
     let arguments = arguments.map(|(each, found)| argument(each, found, names));
     let settle = settle(&quote!((#path)(#(#arguments),*)), task, names);
@@ -113,7 +113,7 @@ fn sync_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident])
 /// the function's name.
 fn async_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident]) -> TokenStream {
     let private = &names.private;
-    let path = super::path(task);
+    let path = path(task);
     let ident_span = task.function.sig.ident.span();
     let given = task.arguments.iter().zip(found).map(|(each, found)| match each {
         Argument::Extracted(_) => {
