@@ -2,10 +2,15 @@
 //!
 //! That of two starts one is refused is among the tests of whole programs, which have signals.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::task::Context;
+use std::task::Waker;
 use std::time::Duration;
 
 use scheduler::Builder;
@@ -217,4 +222,18 @@ fn f_rg2_hostile_names_are_refused_or_work_everywhere() {
         let told = said.lines().filter(|line| line.contains(&format!("task `{name}` failed")));
         assert_eq!(told.count(), 1, "{name}: {said}");
     }
+}
+
+#[test]
+fn a_start_in_async_code_says_what_async_tasks_need_of_tokio() {
+    let (builder, ..) = builder();
+    let (say, said) = mpsc::channel();
+    let builder = builder.tasks(tasks![]).messages(move |text| drop(say.send(text.to_owned())));
+    let hourly = Schedule::fixed_rate("1h").initial_delay("1h");
+    let mut start = pin!(builder.task_async("fetch", hourly, |_| async {}).start_async());
+    assert!(start.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let before: Vec<String> = said.iter().take_while(|text| !text.contains("1 task")).collect();
+    let text = "INFO  async tasks run on the built-in executor; Tokio's timers and sockets need: \
+                cargo add scheduler --features tokio";
+    assert_eq!(before.contains(&text.to_owned()), !cfg!(feature = "tokio"), "{before:?}");
 }

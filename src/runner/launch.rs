@@ -39,8 +39,13 @@ use crate::speech::panics_abort;
 /// What polls async tasks where there is no Tokio runtime: the pools themselves.
 const BUILT_IN_EXECUTOR: &str = "built-in executor (no Tokio)";
 
-/// Starts all planned tasks; if one cannot be, none is left running.
-pub(super) fn launch(builder: Builder, prepared: Prepared) -> Result<Scheduler, StartError> {
+/// Starts all planned tasks; if one cannot be, none is left running. `be_ready` is called when all of
+/// them are known to be good, before anything is said or runs.
+pub(super) fn launch(
+    builder: Builder,
+    prepared: Prepared,
+    be_ready: impl FnOnce() -> Result<(), StartError>,
+) -> Result<Scheduler, StartError> {
     watch_panics();
     let context = context(&builder);
     let voice = builder.voice.clone();
@@ -64,7 +69,7 @@ pub(super) fn launch(builder: Builder, prepared: Prepared) -> Result<Scheduler, 
     let running = Running { pools, bus, voice, limit, clock, shutdown, tasks, context };
     let news = News { remarks: &remarks, pools: &prepared.pools, off: &off, zone };
     let scheduler = Scheduler::new(running);
-    match begin(&scheduler.running, planned, &news) {
+    match begin(&scheduler.running, planned, &news, be_ready) {
         Ok(()) => Ok(scheduler),
         Err(error) => {
             scheduler.give_up();
@@ -74,9 +79,15 @@ pub(super) fn launch(builder: Builder, prepared: Prepared) -> Result<Scheduler, 
 }
 
 /// Starts the tasks, once all are known to be good and everything is said that is to be known before.
-fn begin(running: &Running, planned: Vec<Planned>, news: &News<'_>) -> Result<(), StartError> {
-    let has_async = planned.iter().any(|task| matches!(task.call, Call::Async(_)));
+fn begin(
+    running: &Running,
+    planned: Vec<Planned>,
+    news: &News<'_>,
+    be_ready: impl FnOnce() -> Result<(), StartError>,
+) -> Result<(), StartError> {
+    let has_async = has_async(&planned);
     let made = running.tasks.make(planned)?;
+    be_ready()?;
     news.tell(&made, has_async, running);
     let count = made.len();
     running.tasks.start(made)?;
@@ -84,6 +95,10 @@ fn begin(running: &Running, planned: Vec<Planned>, news: &News<'_>) -> Result<()
     let at = running.clock.wall();
     running.bus.emit(Event::SchedulerStarted { at, tasks: count });
     Ok(())
+}
+
+pub(super) fn has_async(planned: &[Planned]) -> bool {
+    planned.iter().any(|task| matches!(task.call, Call::Async(_)))
 }
 
 fn context(builder: &Builder) -> Context {

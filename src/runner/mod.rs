@@ -9,7 +9,7 @@
 //! # What it must never do
 //!
 //! Start one task before all are known to be good. Install a signal handler behind the back of a
-//! program that only called `spawn`. Wait without a limit for a task that does not end.
+//! program that only called `spawn`, or whose start fails. Wait without a limit for a task that does not end.
 //!
 //! # States
 //!
@@ -19,6 +19,8 @@
 mod builder;
 mod context;
 mod departure;
+#[cfg(unix)]
+mod disposition;
 mod fallbacks;
 mod gone;
 mod impatience;
@@ -52,7 +54,8 @@ use crate::error::StopError;
 /// Starts all annotated tasks, blocks until Ctrl-C or SIGTERM, and lets running tasks finish.
 ///
 /// A second Ctrl-C ends the process at once, with exit code 130. One that comes within 250 ms of the
-/// first is taken for the same: `timeout -s INT` for example signals a program twice.
+/// first is taken for the same: `timeout -s INT` for example signals a program twice. Until all tasks are known to
+/// be good, and after it has returned, signals do what they did before.
 ///
 /// ```no_run
 /// use scheduler::scheduled;
