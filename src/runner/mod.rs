@@ -120,13 +120,13 @@ impl Scheduler {
 
     /// Starts no new runs, and waits until those in progress have ended.
     ///
-    /// It blocks the calling thread. In async code write [`shutdown_async`](Self::shutdown_async): a
-    /// task that waits for a timer of a runtime whose only thread is blocked does not end.
+    /// It blocks the calling thread. In async code write [`shutdown_async`](Self::shutdown_async).
     ///
     /// # Errors
     ///
-    /// When tasks had not ended within the [limit](Builder::await_termination). At once inside a task of this
-    /// scheduler ([`StopError::is_inside_task`]), which would wait for itself: the scheduler stops all the same.
+    /// When tasks had not ended within the [limit](Builder::await_termination). At once where waiting would keep
+    /// tasks from ending: inside a task of this scheduler ([`StopError::is_inside_task`]), and with the feature
+    /// `tokio` on the only thread of a runtime. The scheduler stops all the same then.
     pub fn shutdown(self) -> Result<(), StopError> {
         self.stop("")
     }
@@ -145,7 +145,8 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// As [`shutdown`](Self::shutdown).
+    /// When tasks had not ended within the [limit](Builder::await_termination). At once inside a task of this
+    /// scheduler ([`StopError::is_inside_task`]).
     pub async fn shutdown_async(self) -> Result<(), StopError> {
         self.stop_async("").await
     }

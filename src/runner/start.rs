@@ -39,7 +39,9 @@ impl Builder {
     /// When nothing could be started, with everything that is wrong in one error; or when tasks had
     /// not ended within the [limit](Self::await_termination) ([`StartError::is_not_drained`]).
     pub fn start(mut self) -> Result<(), StartError> {
-        Context::check_blocking()?;
+        if Context::is_only_thread() {
+            return Err(StartError::blocks_runtime());
+        }
         let signals = reserve_signals()?;
         let Some(prepared) = self.prepare_to_start()? else { return Ok(()) };
         let scheduler = launch(self, prepared, || signals.take())?;

@@ -58,10 +58,15 @@ pub(super) struct Running {
 
 impl Scheduler {
     pub(super) fn stop(self, hint: &'static str) -> Result<(), StopError> {
-        match self.own_run() {
-            None => self.drain(hint),
-            Some(run) => Err(self.stop_behind(&run, hint)),
+        if let Some(run) = self.own_run() {
+            return Err(self.stop_behind(&run, hint));
         }
+        // A thread that executes a run belongs to a pool, and has only entered the runtime of its task.
+        if Run::current().is_none() && Context::is_only_thread() {
+            drop(self.stop_elsewhere(hint));
+            return Err(StopError::blocks_runtime());
+        }
+        self.drain(hint)
     }
 
     /// Stops on a thread of its own: the waiting is done by the pool's clock, which no runtime drives.
