@@ -9,6 +9,7 @@ use scheduler_core::trigger::Zone;
 
 use super::Running;
 use super::Scheduler;
+use super::annotated::Annotated;
 use super::builder::Builder;
 use super::context::Context;
 use super::launcher::Launcher;
@@ -55,6 +56,8 @@ pub(super) fn launch(
     let Prepared { plan, tasks, clock, shutdown, limit, zone, seed, settings, remarks, .. } =
         prepared;
     let Plan { tasks: planned, off } = plan;
+    let annotated = simulation.is_none().then(|| Annotated::enter(&planned));
+    let (_annotated, twice) = annotated.unzip();
     tasks.launch_with(Launcher {
         settings,
         zone,
@@ -66,8 +69,9 @@ pub(super) fn launch(
         context: context.clone(),
         simulation,
     });
-    let running = Running { pools, bus, voice, limit, clock, shutdown, tasks, context };
-    let news = News { remarks: &remarks, pools: &prepared.pools, off: &off, zone };
+    let running = Running { pools, bus, voice, limit, clock, shutdown, tasks, _annotated, context };
+    let warnings = panics_abort().into_iter().chain(twice.flatten()).collect();
+    let news = News { remarks: &remarks, pools: &prepared.pools, off: &off, zone, warnings };
     let scheduler = Scheduler::new(running);
     match begin(&scheduler.running, planned, &news, be_ready) {
         Ok(()) => Ok(scheduler),
@@ -130,6 +134,7 @@ struct News<'a> {
     /// The tasks that are switched off.
     off: &'a [String],
     zone: Zone,
+    warnings: Vec<Message>,
 }
 
 impl News<'_> {
@@ -159,7 +164,7 @@ impl News<'_> {
             Banner { tasks: &tasks, pools: &pools, zone: self.zone, now, remarks: &remarks };
         voice.announce(&banner.to_string());
         let nothing = if nothing_is_off { banner.no_tasks() } else { None };
-        [nothing, panics_abort()].iter().flatten().for_each(|warning| voice.say(warning));
+        nothing.iter().chain(&self.warnings).for_each(|warning| voice.say(warning));
     }
 }
 

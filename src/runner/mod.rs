@@ -16,6 +16,7 @@
 //! A scheduler runs from `spawn` until it is stopped. Stopping starts no new runs and waits for those
 //! in progress; after the limit it asks them to stop and gives them a second to do so.
 
+mod annotated;
 mod builder;
 mod context;
 mod departure;

@@ -10,6 +10,7 @@ use chrono::Utc;
 use scheduler_core::Clock;
 
 use super::Scheduler;
+use super::annotated::Annotated;
 use super::context::Context;
 use super::pools::Pools;
 use super::tasks::Tasks;
@@ -52,6 +53,8 @@ pub(super) struct Running {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) shutdown: Shutdown,
     pub(super) tasks: Tasks,
+    /// None in a simulation, beside which nothing runs.
+    pub(super) _annotated: Option<Arc<Annotated>>,
     /// Dropped when the scheduler is: a runtime that was built for it ends then.
     pub(super) context: Context,
 }
