@@ -194,33 +194,33 @@ fn refusals() -> [(&'static str, fn()); 25] {
         sim
     }
     [
-        ("no instant", || drop(Sim::at("tomorrow"))),
-        ("no instant", || drop(moment("tomorrow"))),
+        ("no instant", || _ = Sim::at("tomorrow")),
+        ("no instant", || _ = moment("tomorrow")),
         ("is past", || at().advance_to("2025-01-01T00:00:00Z")),
-        ("no task named `wrok`", || drop(at().starts("wrok"))),
-        ("no task named `wrok`", || drop(at().outcomes("wrok"))),
-        ("no task named `wrok`", || drop(at().snapshot("wrok"))),
-        ("no task named `wrok`", || drop(at().control("wrok"))),
+        ("no task named `wrok`", || _ = at().starts("wrok")),
+        ("no task named `wrok`", || _ = at().outcomes("wrok")),
+        ("no task named `wrok`", || _ = at().snapshot("wrok")),
+        ("no task named `wrok`", || _ = at().control("wrok")),
         ("no task named `wrok`", || at().takes("wrok", secs(1))),
         ("no task named `wrok`", || at().takes_each("wrok", [secs(1)])),
         ("no task named `wrok`", || at().fail_next("wrok", "no luck")),
         ("no task named `wrok`", || at().panic_next("wrok", "no luck")),
         ("no task named `wrok`", || at().run_now("wrok")),
-        ("`work` has no next run", || drop(ended().next("work"))),
+        ("`work` has no next run", || _ = ended().next("work")),
         ("has ended", || ended().pause("work")),
         ("not paused", || at().resume("work")),
         ("has ended", || ended().run_now("work")),
-        ("no `u8` is managed", || drop(at().get::<u8>())),
-        ("no `u8` is managed", || drop(at().get_named::<u8>("eu"))),
-        ("before its first step", || drop(ended().seed(7))),
+        ("no `u8` is managed", || _ = at().get::<u8>()),
+        ("no `u8` is managed", || _ = at().get_named::<u8>("eu")),
+        ("before its first step", || _ = ended().seed(7)),
         ("there still are more", || Sim::at("2026-01-01T00:00:00Z").task(twice).run_until_idle()),
-        ("out of range", || drop(schedule("0 0 25 * * *").next_after("2026-01-01T00:00:00Z"))),
-        ("no fire time after", || drop(schedule("-").next_after("2026-01-01T00:00:00Z"))),
+        ("out of range", || _ = schedule("0 0 25 * * *").next_after("2026-01-01T00:00:00Z")),
+        ("no fire time after", || _ = schedule("-").next_after("2026-01-01T00:00:00Z")),
         ("no index 2 in 2 fire times", || {
             let times = schedule("@daily").from("2026-01-01T00:00:00Z").take(2);
             let _ = times[2];
         }),
-        ("2 annotations", || drop(schedule_of(twice).next_after("2026-01-01T00:00:00Z"))),
+        ("2 annotations", || _ = schedule_of(twice).next_after("2026-01-01T00:00:00Z")),
         ("had other outcomes", || assert_outcomes!(at(), "work", [Success])),
     ]
 }
@@ -243,7 +243,7 @@ fn what_is_refused_is_said_with_the_place_in_the_test() {
 fn what_is_missing_is_asked_for_in_the_words_of_a_simulation() {
     let start = || Sim::at("2026-01-01T00:00:00Z");
     panics("help: Sim::at(…).manage(…) before the start", || {
-        start().task(report).advance(secs(1))
+        start().task(report).advance(secs(1));
     });
     panics("help: annotate it, or define it in code: Sim::at(…).define(…)", || {
         start().task(refusals).advance(secs(1));

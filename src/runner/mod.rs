@@ -98,6 +98,9 @@ pub async fn start_async() -> Result<(), StartError> {
 ///
 /// It installs no signal handler. Dropping it stops all tasks and waits for none.
 ///
+/// In the child of a `fork` without `exec` its threads are missing, and locks that they held stay locked: there, do
+/// nothing with it, and end by `_exit` or `exec`.
+///
 /// ```rust,standalone_crate
 /// use scheduler::Scheduler;
 ///
