@@ -56,6 +56,10 @@ async fn run_now(State(tasks): State<Tasks>, Path(name): Path<String>) -> (Statu
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // Before any task runs: another instance that has the port keeps this one from starting.
+    let port = std::env::var("PORT").map_or(Ok(8080), |port| port.parse())?;
+    let listener = TcpListener::bind(("127.0.0.1", port)).await?;
+
     let visits = Arc::new(Visits::default());
     let scheduler = Scheduler::builder().manage_shared(Arc::clone(&visits)).spawn()?;
     let pages = Router::new().route("/", get(home)).with_state(visits);
@@ -64,8 +68,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .route("/tasks/{name}", post(run_now))
         .with_state(scheduler.tasks());
 
-    let port = std::env::var("PORT").map_or(Ok(8080), |port| port.parse())?;
-    let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     println!("listening on http://{}", listener.local_addr()?);
     axum::serve(listener, pages.merge(tasks)).with_graceful_shutdown(asked_to_stop()).await?;
     scheduler.shutdown_async().await?;

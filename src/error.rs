@@ -38,15 +38,15 @@ enum Kind {
     Pool(String),
     #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "only Tokio has runtimes"))]
     Runtime(String),
-    #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "only Tokio has runtimes"))]
     BlocksRuntime,
     NotDrained(StopError),
 }
 
 /// Tasks that were still running when the time to stop was over.
 ///
-/// They were asked to stop then; whatever still runs ends with the process. Also what a task is told that
-/// [shuts down its own scheduler](Self::is_inside_task).
+/// They were asked to stop then; whatever still runs ends with the process. Also the answer to a
+/// [`shutdown`](crate::Scheduler::shutdown) that does not wait at all: inside a
+/// [task of the scheduler](Self::is_inside_task), and on the only thread of a Tokio runtime.
 ///
 /// ```rust,standalone_crate
 /// use scheduler::{Schedule, Scheduler};
@@ -75,6 +75,8 @@ enum NotEnded {
     Within(String),
     /// The stop was asked for inside this task, which cannot wait for itself.
     Inside,
+    /// To wait would block the only thread of a Tokio runtime.
+    BlocksRuntime,
 }
 
 impl StopError {
@@ -98,6 +100,10 @@ impl StopError {
     pub(crate) fn inside_task((running, shown): (Vec<String>, String)) -> Self {
         Self { why: NotEnded::Inside, running, shown }
     }
+
+    pub(crate) fn blocks_runtime() -> Self {
+        Self { why: NotEnded::BlocksRuntime, running: Vec::new(), shown: String::new() }
+    }
 }
 
 impl fmt::Display for StopError {
@@ -110,6 +116,13 @@ impl fmt::Display for StopError {
                     f,
                     "the scheduler stops, and its task {tasks}, which has asked for that, cannot wait for it\n  \
                      help: shut it down in main, or on a thread that is none of its own"
+                );
+            }
+            NotEnded::BlocksRuntime => {
+                return f.write_str(
+                    "the scheduler stops, but to wait for it would block the only thread of this Tokio \
+                     runtime, so that async tasks could never end\n  \
+                     help: write `scheduler.shutdown_async().await`",
                 );
             }
         }
@@ -177,7 +190,6 @@ impl StartError {
         Self { kind: Kind::Runtime(reason.to_string()) }
     }
 
-    #[cfg(feature = "tokio")]
     pub(crate) fn blocks_runtime() -> Self {
         Self { kind: Kind::BlocksRuntime }
     }

@@ -2,10 +2,15 @@
 //!
 //! That of two starts one is refused is among the tests of whole programs, which have signals.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::task::Context;
+use std::task::Waker;
 use std::time::Duration;
 
 use scheduler::Builder;
@@ -26,6 +31,12 @@ static RUNS: AtomicU32 = AtomicU32::new(0);
 fn count() {
     RUNS.fetch_add(1, Ordering::SeqCst);
 }
+
+#[scheduled(fixed_rate = "1h", name = "report")]
+fn report() {}
+
+#[scheduled(fixed_rate = "1h", name = "sweep")]
+fn sweep() {}
 
 type Said = Arc<Mutex<Vec<String>>>;
 
@@ -217,4 +228,45 @@ fn f_rg2_hostile_names_are_refused_or_work_everywhere() {
         let told = said.lines().filter(|line| line.contains(&format!("task `{name}` failed")));
         assert_eq!(told.count(), 1, "{name}: {said}");
     }
+}
+
+#[test]
+fn a_start_in_async_code_says_what_async_tasks_need_of_tokio() {
+    let (builder, ..) = builder();
+    let (say, said) = mpsc::channel();
+    let builder = builder.tasks(tasks![]).messages(move |text| drop(say.send(text.to_owned())));
+    let hourly = Schedule::fixed_rate("1h").initial_delay("1h");
+    let mut start = pin!(builder.task_async("fetch", hourly, |_| async {}).start_async());
+    assert!(start.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let before: Vec<String> = said.iter().take_while(|text| !text.contains("1 task")).collect();
+    let text = "INFO  async tasks run on the built-in executor; Tokio's timers and sockets need: \
+                cargo add scheduler --features tokio";
+    assert_eq!(before.contains(&text.to_owned()), !cfg!(feature = "tokio"), "{before:?}");
+}
+
+#[test]
+fn a_scheduler_that_runs_the_annotated_tasks_of_another_one_warns() {
+    let plain = || builder().0.task("report", Schedule::fixed_rate("1h"), |_| {}).tasks(tasks![]);
+    let start = |builder: Builder| {
+        let (say, said) = mpsc::channel();
+        let scheduler = builder.messages(move |text| drop(say.send(text.to_owned())));
+        (scheduler.spawn().unwrap(), said)
+    };
+    let warning = |(scheduler, said): (Scheduler, mpsc::Receiver<String>)| {
+        scheduler.shutdown().unwrap();
+        said.iter().find(|text| text.starts_with("WARN"))
+    };
+    let first = start(builder().0.tasks(tasks![report, sweep]));
+    let others =
+        [builder().0.tasks(tasks![report]), plain(), builder().0.tasks(tasks![sweep, report])];
+    let others = others.map(|other| warning(start(other)));
+    assert_eq!(warning(first), None, "there was no other");
+    let [one, none, both] = others;
+    let help = "\n      help: Scheduler::builder().tasks(tasks![…]) names the annotated tasks of a scheduler; tasks![] is none";
+    let same = "WARN  another scheduler of this process runs the same";
+    let so = "so that each runs more than once";
+    assert_eq!(one, Some(format!("{same} 1 annotated task, {so}: `report`{help}")));
+    assert_eq!(none, None, "it is annotated in one of them only");
+    assert_eq!(both, Some(format!("{same} 2 annotated tasks, {so}: `report`, `sweep`{help}")));
+    assert_eq!(warning(start(builder().0.tasks(tasks![sweep]))), None, "the first has ended");
 }

@@ -2,6 +2,7 @@
 
 mod panics;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::Mutex;
 
@@ -166,4 +167,85 @@ fn a_test_about_panics_says_so() {
     feigned.advance(secs(1));
     assert_outcomes!(feigned, "work", [Panic("no luck"), Success]);
     assert!(!matches!(feigned.snapshot("work").state, TaskState::Failed));
+}
+
+thread_local! {
+    /// The file in which the latest panic of this thread began.
+    static FILE: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+struct Shop;
+
+#[scheduled(fixed_rate = "1h", name = "report")]
+fn report(_shop: &Shop) {}
+
+#[scheduled(fixed_rate = "1h", name = "one")]
+#[scheduled(cron = "@daily", name = "two")]
+fn twice() {}
+
+/// Each way to ask for what cannot be.
+fn refusals() -> [(&'static str, fn()); 25] {
+    fn at() -> Sim {
+        Sim::at("2026-01-01T00:00:00Z").define("work", Schedule::once("1h"), |_| {})
+    }
+    fn ended() -> Sim {
+        let mut sim = at();
+        sim.advance(days(1));
+        sim
+    }
+    [
+        ("no instant", || _ = Sim::at("tomorrow")),
+        ("no instant", || _ = moment("tomorrow")),
+        ("is past", || at().advance_to("2025-01-01T00:00:00Z")),
+        ("no task named `wrok`", || _ = at().starts("wrok")),
+        ("no task named `wrok`", || _ = at().outcomes("wrok")),
+        ("no task named `wrok`", || _ = at().snapshot("wrok")),
+        ("no task named `wrok`", || _ = at().control("wrok")),
+        ("no task named `wrok`", || at().takes("wrok", secs(1))),
+        ("no task named `wrok`", || at().takes_each("wrok", [secs(1)])),
+        ("no task named `wrok`", || at().fail_next("wrok", "no luck")),
+        ("no task named `wrok`", || at().panic_next("wrok", "no luck")),
+        ("no task named `wrok`", || at().run_now("wrok")),
+        ("`work` has no next run", || _ = ended().next("work")),
+        ("has ended", || ended().pause("work")),
+        ("not paused", || at().resume("work")),
+        ("has ended", || ended().run_now("work")),
+        ("no `u8` is managed", || _ = at().get::<u8>()),
+        ("no `u8` is managed", || _ = at().get_named::<u8>("eu")),
+        ("before its first step", || _ = ended().seed(7)),
+        ("there still are more", || Sim::at("2026-01-01T00:00:00Z").task(twice).run_until_idle()),
+        ("out of range", || _ = schedule("0 0 25 * * *").next_after("2026-01-01T00:00:00Z")),
+        ("no fire time after", || _ = schedule("-").next_after("2026-01-01T00:00:00Z")),
+        ("no index 2 in 2 fire times", || {
+            let times = schedule("@daily").from("2026-01-01T00:00:00Z").take(2);
+            let _ = times[2];
+        }),
+        ("2 annotations", || _ = schedule_of(twice).next_after("2026-01-01T00:00:00Z")),
+        ("had other outcomes", || assert_outcomes!(at(), "work", [Success])),
+    ]
+}
+
+#[test]
+fn what_is_refused_is_said_with_the_place_in_the_test() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let file = panic.location().map_or("", |place| place.file());
+        FILE.with_borrow_mut(|kept| file.clone_into(kept));
+        before(panic);
+    }));
+    for (expected, refusal) in refusals() {
+        panics(expected, refusal);
+        assert_eq!(FILE.take(), file!(), "{expected}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_asked_for_in_the_words_of_a_simulation() {
+    let start = || Sim::at("2026-01-01T00:00:00Z");
+    panics("help: Sim::at(…).manage(…) before the start", || {
+        start().task(report).advance(secs(1));
+    });
+    panics("help: annotate it, or define it in code: Sim::at(…).define(…)", || {
+        start().task(refusals).advance(secs(1));
+    });
 }

@@ -1,12 +1,15 @@
 //! Async tasks that use Tokio: timers, sockets and `spawn`, with and without a runtime around them.
 
 use std::sync::Arc;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use scheduler::Builder;
+use scheduler::Event;
+use scheduler::Run;
 use scheduler::Schedule;
 use scheduler::Scheduler;
 use scheduler::tasks;
@@ -95,6 +98,43 @@ fn timers_sockets_and_spawn_work_inside_a_runtime_that_is_given() {
 async fn blocking_the_only_thread_of_a_runtime_is_refused() {
     let text = builder().start().unwrap_err().to_string();
     assert!(text.contains("help: write `scheduler::start_async().await`"), "{text}");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_stop_that_would_block_the_only_thread_of_a_runtime_is_refused_and_goes_on_behind() {
+    let (event, mut events) = tokio::sync::mpsc::unbounded_channel();
+    let told = move |told: &Event| drop(event.send(told.clone()));
+    let nap = |_| async { tokio::time::sleep(Duration::from_millis(20)).await };
+    let builder = builder().task_async("nap", Schedule::fixed_rate("1h"), nap).listener(told);
+    let scheduler = builder.spawn().unwrap();
+    while !matches!(events.recv().await.unwrap(), Event::RunStarted { .. }) {}
+    let error = scheduler.shutdown().unwrap_err();
+    assert!(!error.is_inside_task() && error.running().is_empty());
+    let text = error.to_string();
+    assert!(text.contains("help: write `scheduler.shutdown_async().await`"), "{text}");
+    let mut is_done = false;
+    loop {
+        match events.recv().await.unwrap() {
+            Event::RunFinished { outcome, .. } => is_done = outcome.is_success(),
+            Event::SchedulerStopped { .. } => break,
+            _ => {}
+        }
+    }
+    assert!(is_done, "its timer is driven while the scheduler waits");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_run_of_another_scheduler_may_wait_for_a_stop_within_a_runtime_of_one_thread() {
+    let (answer, answers) = tokio::sync::oneshot::channel();
+    let answer = Mutex::new(Some(answer));
+    let stop = move |_: &Run| {
+        let other = builder().spawn().unwrap();
+        let answer = answer.lock().unwrap().take().unwrap();
+        answer.send(other.shutdown()).unwrap();
+    };
+    let scheduler = builder().task("stop", Schedule::fixed_rate("1h"), stop).spawn().unwrap();
+    assert_eq!(answers.await.unwrap(), Ok(()));
+    scheduler.shutdown_async().await.unwrap();
 }
 
 /// A thousand tasks wait at the same time on two threads: if waiting held a thread, the last one

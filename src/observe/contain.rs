@@ -1,11 +1,14 @@
 //! The door to user code: its panics become failures, with the place where they began.
 //!
 //! A caught panic does not say where it began; only a panic hook is told. [`watch_panics`] puts one in
-//! front of the program's, which notes the place for [`catch`] and does nothing else.
+//! front of the program's, which notes the place for [`catch`]. In a build that aborts on panic nothing is caught,
+//! and it says whose panic ends the process.
 
 use std::any::Any;
 use std::cell::Cell;
 use std::cell::RefCell;
+use std::io;
+use std::io::Write;
 use std::panic::AssertUnwindSafe;
 use std::panic::Location;
 use std::panic::catch_unwind;
@@ -16,6 +19,8 @@ use std::thread;
 
 use super::Failure;
 use super::PanicPlace;
+use crate::run::Run;
+use crate::settings::word;
 use crate::unwind::drop_payload;
 
 thread_local! {
@@ -38,9 +43,27 @@ pub(crate) fn watch_panics() {
         let before = take_hook();
         set_hook(Box::new(move |panic| {
             note(panic.location());
+            if cfg!(panic = "abort") {
+                tell_end();
+            }
             before(panic);
         }));
     });
+}
+
+/// Tells on stderr that the run of this thread ends the process, if it executes one.
+fn tell_end() {
+    if let Some(run) = Run::current() {
+        // A panic hook must not panic: the line is lost where stderr is closed.
+        let _ = io::stderr().write_all(words_at_end(run.task_name(), run.number()).as_bytes());
+    }
+}
+
+fn words_at_end(task: &str, run: u64) -> String {
+    let task = word(task);
+    format!(
+        "ERROR task {task} panics in its run {run}, and ends the process: this build aborts on panic\n"
+    )
 }
 
 fn note(location: Option<&Location<'_>>) {
@@ -87,6 +110,7 @@ fn text(payload: &(dyn Any + Send)) -> &str {
 mod tests {
     use super::catch;
     use super::watch_panics;
+    use super::words_at_end;
     use std::panic::panic_any;
 
     struct Bomb;
@@ -109,6 +133,14 @@ mod tests {
         assert!(place.starts_with(&format!("{}:{line}:", file!())), "{place}");
         assert_eq!(catch(|| panic_any(7)).unwrap_err().message(), "non-text panic payload");
         assert_eq!(catch(|| 7), Ok(7));
+    }
+
+    /// `cargo run -p programs --bin failing --config 'profile.dev.panic="abort"'` shows it.
+    #[test]
+    fn a_panic_that_ends_the_process_is_told_with_task_and_run_on_one_line() {
+        let expected = "ERROR task `a\\nb` panics in its run 7, and ends the process: \
+                        this build aborts on panic\n";
+        assert_eq!(words_at_end("a\nb", 7), expected);
     }
 
     #[test]

@@ -71,12 +71,11 @@ mod enabled {
             Ok(())
         }
 
-        /// Refuses to block the only thread of a runtime, on which everything else depends.
-        pub(crate) fn check_blocking() -> Result<(), StartError> {
-            match Handle::try_current().map(|handle| handle.runtime_flavor()) {
-                Ok(RuntimeFlavor::CurrentThread) => Err(StartError::blocks_runtime()),
-                _ => Ok(()),
-            }
+        /// Whether the calling thread is the only one of a runtime, on which everything else there depends. One
+        /// that has only entered such a runtime cannot be told from it.
+        pub(crate) fn is_only_thread() -> bool {
+            let handle = Handle::try_current();
+            handle.is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::CurrentThread)
         }
 
         /// Runs every step of the pool's tasks inside the runtime, if there is one.
@@ -119,8 +118,8 @@ mod disabled {
             Ok(())
         }
 
-        pub(crate) fn check_blocking() -> Result<(), StartError> {
-            Ok(())
+        pub(crate) fn is_only_thread() -> bool {
+            false
         }
 
         pub(crate) fn surround(&self, pool: PoolBuilder) -> PoolBuilder {

@@ -16,7 +16,7 @@ pub(super) enum Wish {
     Stop,
     /// The wish that is known already.
     Echo,
-    /// End at once.
+    /// A wish of its own: to end at once.
     Quit,
 }
 
@@ -31,8 +31,8 @@ impl Impatience {
         Self { first: None }
     }
 
-    /// What a signal that comes at `now` means. `is_news` says whether a scheduler was told to stop
-    /// by it; where none was, it is an echo, or somebody who does not want to wait.
+    /// What a signal that comes at `now` means. `is_news` says whether it told a scheduler to stop;
+    /// one that did not is an echo, or a wish to end without waiting.
     pub(super) fn hear(&mut self, now: Tick, is_news: bool) -> Wish {
         if is_news {
             self.first = Some(now);
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_scheduler_is_to_be_told_a_signal_ends_the_process() {
+    fn a_signal_that_tells_no_scheduler_to_stop_is_a_wish_to_end() {
         assert_eq!(Impatience::new().hear(at(0), false), Wish::Quit);
     }
 

@@ -9,6 +9,7 @@ use scheduler_core::trigger::Zone;
 
 use super::Running;
 use super::Scheduler;
+use super::annotated::Annotated;
 use super::builder::Builder;
 use super::context::Context;
 use super::launcher::Launcher;
@@ -39,8 +40,13 @@ use crate::speech::panics_abort;
 /// What polls async tasks where there is no Tokio runtime: the pools themselves.
 const BUILT_IN_EXECUTOR: &str = "built-in executor (no Tokio)";
 
-/// Starts all planned tasks; if one cannot be, none is left running.
-pub(super) fn launch(builder: Builder, prepared: Prepared) -> Result<Scheduler, StartError> {
+/// Starts all planned tasks; if one cannot be, none is left running. `be_ready` is called when all of
+/// them are known to be good, before anything is said or runs.
+pub(super) fn launch(
+    builder: Builder,
+    prepared: Prepared,
+    be_ready: impl FnOnce() -> Result<(), StartError>,
+) -> Result<Scheduler, StartError> {
     watch_panics();
     let context = context(&builder);
     let voice = builder.voice.clone();
@@ -50,6 +56,8 @@ pub(super) fn launch(builder: Builder, prepared: Prepared) -> Result<Scheduler, 
     let Prepared { plan, tasks, clock, shutdown, limit, zone, seed, settings, remarks, .. } =
         prepared;
     let Plan { tasks: planned, off } = plan;
+    let annotated = simulation.is_none().then(|| Annotated::enter(&planned));
+    let (_annotated, twice) = annotated.unzip();
     tasks.launch_with(Launcher {
         settings,
         zone,
@@ -61,10 +69,11 @@ pub(super) fn launch(builder: Builder, prepared: Prepared) -> Result<Scheduler, 
         context: context.clone(),
         simulation,
     });
-    let running = Running { pools, bus, voice, limit, clock, shutdown, tasks, context };
-    let news = News { remarks: &remarks, pools: &prepared.pools, off: &off, zone };
+    let running = Running { pools, bus, voice, limit, clock, shutdown, tasks, _annotated, context };
+    let warnings = panics_abort().into_iter().chain(twice.flatten()).collect();
+    let news = News { remarks: &remarks, pools: &prepared.pools, off: &off, zone, warnings };
     let scheduler = Scheduler::new(running);
-    match begin(&scheduler.running, planned, &news) {
+    match begin(&scheduler.running, planned, &news, be_ready) {
         Ok(()) => Ok(scheduler),
         Err(error) => {
             scheduler.give_up();
@@ -74,9 +83,15 @@ pub(super) fn launch(builder: Builder, prepared: Prepared) -> Result<Scheduler, 
 }
 
 /// Starts the tasks, once all are known to be good and everything is said that is to be known before.
-fn begin(running: &Running, planned: Vec<Planned>, news: &News<'_>) -> Result<(), StartError> {
-    let has_async = planned.iter().any(|task| matches!(task.call, Call::Async(_)));
+fn begin(
+    running: &Running,
+    planned: Vec<Planned>,
+    news: &News<'_>,
+    be_ready: impl FnOnce() -> Result<(), StartError>,
+) -> Result<(), StartError> {
+    let has_async = has_async(&planned);
     let made = running.tasks.make(planned)?;
+    be_ready()?;
     news.tell(&made, has_async, running);
     let count = made.len();
     running.tasks.start(made)?;
@@ -84,6 +99,10 @@ fn begin(running: &Running, planned: Vec<Planned>, news: &News<'_>) -> Result<()
     let at = running.clock.wall();
     running.bus.emit(Event::SchedulerStarted { at, tasks: count });
     Ok(())
+}
+
+pub(super) fn has_async(planned: &[Planned]) -> bool {
+    planned.iter().any(|task| matches!(task.call, Call::Async(_)))
 }
 
 fn context(builder: &Builder) -> Context {
@@ -115,6 +134,7 @@ struct News<'a> {
     /// The tasks that are switched off.
     off: &'a [String],
     zone: Zone,
+    warnings: Vec<Message>,
 }
 
 impl News<'_> {
@@ -144,7 +164,7 @@ impl News<'_> {
             Banner { tasks: &tasks, pools: &pools, zone: self.zone, now, remarks: &remarks };
         voice.announce(&banner.to_string());
         let nothing = if nothing_is_off { banner.no_tasks() } else { None };
-        [nothing, panics_abort()].iter().flatten().for_each(|warning| voice.say(warning));
+        nothing.iter().chain(&self.warnings).for_each(|warning| voice.say(warning));
     }
 }
 

@@ -9,16 +9,19 @@
 //! # What it must never do
 //!
 //! Start one task before all are known to be good. Install a signal handler behind the back of a
-//! program that only called `spawn`. Wait without a limit for a task that does not end.
+//! program that only called `spawn`, or whose start fails. Wait without a limit for a task that does not end.
 //!
 //! # States
 //!
 //! A scheduler runs from `spawn` until it is stopped. Stopping starts no new runs and waits for those
 //! in progress; after the limit it asks them to stop and gives them a second to do so.
 
+mod annotated;
 mod builder;
 mod context;
 mod departure;
+#[cfg(unix)]
+mod disposition;
 mod fallbacks;
 mod gone;
 mod impatience;
@@ -52,7 +55,8 @@ use crate::error::StopError;
 /// Starts all annotated tasks, blocks until Ctrl-C or SIGTERM, and lets running tasks finish.
 ///
 /// A second Ctrl-C ends the process at once, with exit code 130. One that comes within 250 ms of the
-/// first is taken for the same: `timeout -s INT` for example signals a program twice.
+/// first is taken for the same: `timeout -s INT` for example signals a program twice. Until all tasks are known to
+/// be good, and after it has returned, signals do what they did before.
 ///
 /// ```no_run
 /// use scheduler::scheduled;
@@ -99,6 +103,9 @@ pub async fn start_async() -> Result<(), StartError> {
 ///
 /// It installs no signal handler. Dropping it stops all tasks and waits for none.
 ///
+/// In the child of a `fork` without `exec` its threads are missing, and locks that they held stay locked: there, do
+/// nothing with it, and end by `_exit` or `exec`.
+///
 /// ```rust,standalone_crate
 /// use scheduler::Scheduler;
 ///
@@ -122,13 +129,13 @@ impl Scheduler {
 
     /// Starts no new runs, and waits until those in progress have ended.
     ///
-    /// It blocks the calling thread. In async code write [`shutdown_async`](Self::shutdown_async): a
-    /// task that waits for a timer of a runtime whose only thread is blocked does not end.
+    /// It blocks the calling thread. In async code write [`shutdown_async`](Self::shutdown_async).
     ///
     /// # Errors
     ///
-    /// When tasks had not ended within the [limit](Builder::await_termination). At once inside a task of this
-    /// scheduler ([`StopError::is_inside_task`]), which would wait for itself: the scheduler stops all the same.
+    /// When tasks had not ended within the [limit](Builder::await_termination). At once where waiting would keep
+    /// tasks from ending: inside a task of this scheduler ([`StopError::is_inside_task`]), and with the feature
+    /// `tokio` on the only thread of a runtime. The scheduler stops all the same then.
     pub fn shutdown(self) -> Result<(), StopError> {
         self.stop("")
     }
@@ -152,7 +159,8 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// As [`shutdown`](Self::shutdown).
+    /// When tasks had not ended within the [limit](Builder::await_termination). At once inside a task of this
+    /// scheduler ([`StopError::is_inside_task`]).
     pub async fn shutdown_async(self) -> Result<(), StopError> {
         self.stop_async("").await
     }

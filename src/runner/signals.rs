@@ -1,4 +1,7 @@
 //! Ctrl-C and SIGTERM: the first asks the scheduler to stop, the second ends the process.
+//!
+//! A signal that comes while no scheduler waits for it does what it did before the first one took it. The
+//! handler cannot be taken out again: other handlers of the process, Tokio's for example, hang on it by then.
 
 #[cfg(unix)]
 use std::io;
@@ -15,9 +18,14 @@ use scheduler_core::SystemClock;
 use signal_hook::consts::SIGINT;
 #[cfg(unix)]
 use signal_hook::consts::SIGTERM;
+#[cfg(unix)]
+use signal_hook::low_level::emulate_default_handler;
 
 use crate::sync::Mutex;
+use crate::sync::MutexGuard;
 
+#[cfg(unix)]
+use super::disposition::Dispositions;
 use super::impatience::Impatience;
 use super::impatience::Wish;
 use crate::error::StartError;
@@ -26,18 +34,25 @@ use crate::notice::Notice;
 /// The exit code of a process that was ended by Ctrl-C, as shells have it: 128 + SIGINT.
 const EXIT_INTERRUPTED: i32 = 130;
 
-/// Who is to be told of the first signal.
-static WAITING: Mutex<Option<Notice<()>>> = Mutex::new(None);
-
-/// What was wished until now, by whichever scheduler it was heard: the echo of a signal may come
-/// when the scheduler has already stopped.
-static IMPATIENCE: Mutex<Impatience> = Mutex::new(Impatience::new());
+static SHARED: Mutex<Shared> =
+    Mutex::new(Shared { is_held: false, waiting: None, impatience: Impatience::new() });
 
 /// Signals are sent in real time, whatever clock the tasks go by.
 static CLOCK: LazyLock<SystemClock> = LazyLock::new(SystemClock::new);
 
 /// Whether the handler could be installed; it stays for the life of the process.
 static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
+
+/// What the handler and the schedulers of the process share.
+struct Shared {
+    /// Whether a scheduler has the signals, or is about to.
+    is_held: bool,
+    /// What is to be given at the first signal.
+    waiting: Option<Notice<()>>,
+    /// What was wished until now, of whichever scheduler: the echo of a signal may come when the
+    /// scheduler has already stopped.
+    impatience: Impatience,
+}
 
 /// The process's signals, held by the one scheduler that ends with them.
 #[derive(Debug)]
@@ -46,21 +61,20 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Takes the signals, if no other scheduler holds them.
-    pub(super) fn take() -> Result<Self, StartError> {
-        let notice = Notice::new();
-        {
-            let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
-            if waiting.is_some() {
-                return Err(StartError::already_running());
-            }
-            *waiting = Some(notice.clone());
+    /// Keeps other schedulers from the signals, which do what they did before until [`take`](Self::take).
+    pub(super) fn reserve() -> Result<Self, StartError> {
+        let mut shared = shared();
+        if std::mem::replace(&mut shared.is_held, true) {
+            return Err(StartError::already_running());
         }
-        let signals = Self { notice };
-        match INSTALLED.get_or_init(|| install().map_err(|error| error.to_string())) {
-            Ok(()) => Ok(signals),
-            Err(reason) => Err(StartError::signals(reason)),
-        }
+        Ok(Self { notice: Notice::new() })
+    }
+
+    /// Has the next signal heard by this scheduler.
+    pub(super) fn take(&self) -> Result<(), StartError> {
+        shared().waiting = Some(self.notice.clone());
+        let installed = INSTALLED.get_or_init(|| install().map_err(|error| error.to_string()));
+        installed.as_ref().copied().map_err(StartError::signals)
     }
 
     /// What is given at the first signal.
@@ -71,35 +85,51 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        *WAITING.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let mut shared = shared();
+        shared.is_held = false;
+        shared.waiting = None;
     }
 }
 
+fn shared() -> MutexGuard<'static, Shared> {
+    SHARED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Adds to the handlers that there are. Also where a signal is ignored, as a shell has it for
-/// `program &` in a script: whoever sends it nevertheless wants the program to end. Hang-up is left
-/// alone, for the sake of `nohup`.
+/// `program &` in a script: one that is sent nevertheless is meant. Hang-up is left alone, for the sake
+/// of `nohup`.
 #[cfg(unix)]
 fn install() -> io::Result<()> {
+    let before = Dispositions::read();
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
-    let thread = thread::Builder::new().name("scheduler-signals".to_owned());
-    thread.spawn(move || signals.forever().for_each(|_| on_signal())).map(drop)
+    let hear = move || {
+        for signal in signals.forever() {
+            on_signal(|| {
+                // A handler of the program's has been called already, and an ignored signal does nothing.
+                if before.are_default(signal) {
+                    let _ = emulate_default_handler(signal);
+                }
+            });
+        }
+    };
+    thread::Builder::new().name("scheduler-signals".to_owned()).spawn(hear).map(drop)
 }
 
 #[cfg(not(unix))]
 fn install() -> Result<(), ctrlc::Error> {
-    ctrlc::try_set_handler(on_signal)
+    ctrlc::try_set_handler(|| on_signal(|| process::exit(EXIT_INTERRUPTED)))
 }
 
 /// Runs on a thread of its own, so that the second signal works even if every worker is stuck.
-fn on_signal() {
-    let waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner).clone();
+fn on_signal(do_as_before: impl FnOnce()) {
+    let waiting = shared().waiting.clone();
     let now = CLOCK.now();
-    let is_news = waiting.is_some_and(|notice| notice.give(()));
-    let mut impatience = IMPATIENCE.lock().unwrap_or_else(PoisonError::into_inner);
-    let wish = impatience.hear(now, is_news);
-    drop(impatience);
-    if wish == Wish::Quit {
-        process::exit(EXIT_INTERRUPTED);
+    let is_news = waiting.as_ref().is_some_and(|notice| notice.give(()));
+    let wish = shared().impatience.hear(now, is_news);
+    match wish {
+        Wish::Quit if waiting.is_none() => do_as_before(),
+        Wish::Quit => process::exit(EXIT_INTERRUPTED),
+        Wish::Stop | Wish::Echo => {}
     }
 }
 
@@ -113,16 +143,16 @@ mod tests {
     fn f_rg1_of_starts_at_once_one_wins_and_the_next_comes_after_its_end() {
         for _ in 0..2 {
             let barrier = Barrier::new(4);
-            let taken: Vec<Result<Signals, StartError>> = thread::scope(|scope| {
-                let take = || {
+            let held: Vec<Result<Signals, StartError>> = thread::scope(|scope| {
+                let reserve = || {
                     barrier.wait();
-                    Signals::take()
+                    Signals::reserve()
                 };
-                let threads = [(); 4].map(|()| scope.spawn(take));
+                let threads = [(); 4].map(|()| scope.spawn(reserve));
                 threads.map(|thread| thread.join().expect("no panic")).into_iter().collect()
             });
-            assert_eq!(taken.iter().filter(|taken| taken.is_ok()).count(), 1);
-            let refused = taken.iter().filter_map(|taken| taken.as_ref().err());
+            assert_eq!(held.iter().filter(|held| held.is_ok()).count(), 1);
+            let refused = held.iter().filter_map(|held| held.as_ref().err());
             assert!(refused.into_iter().all(StartError::is_already_running));
         }
     }

@@ -5,11 +5,15 @@ use scheduler_core::Run;
 use super::Scheduler;
 use super::builder::Builder;
 use super::context::Context;
+use super::launch::has_async;
 use super::launch::launch;
 use super::prepare::Prepared;
 use super::prepare::prepare;
 use super::signals::Signals;
 use crate::error::StartError;
+use crate::registrar::Plan;
+use crate::settings::Level;
+use crate::settings::Remark;
 
 /// What a person who has not read the documentation may want to know when stopping takes long.
 const HINT: &str = "Ctrl-C again to quit now";
@@ -35,10 +39,12 @@ impl Builder {
     /// When nothing could be started, with everything that is wrong in one error; or when tasks had
     /// not ended within the [limit](Self::await_termination) ([`StartError::is_not_drained`]).
     pub fn start(mut self) -> Result<(), StartError> {
-        Context::check_blocking()?;
-        let signals = take_signals()?;
+        if Context::is_only_thread() {
+            return Err(StartError::blocks_runtime());
+        }
+        let signals = reserve_signals()?;
         let Some(prepared) = self.prepare_to_start()? else { return Ok(()) };
-        let scheduler = launch(self, prepared)?;
+        let scheduler = launch(self, prepared, || signals.take())?;
         signals.first().wait();
         scheduler.stop(HINT).map_err(StartError::from)
     }
@@ -63,9 +69,10 @@ impl Builder {
     ///
     /// As [`start`](Self::start).
     pub async fn start_async(mut self) -> Result<(), StartError> {
-        let signals = take_signals()?;
-        let Some(prepared) = self.prepare_to_start()? else { return Ok(()) };
-        let scheduler = launch(self, prepared)?;
+        let signals = reserve_signals()?;
+        let Some(mut prepared) = self.prepare_to_start()? else { return Ok(()) };
+        prepared.remarks.extend(without_tokio(&prepared.plan));
+        let scheduler = launch(self, prepared, || signals.take())?;
         signals.first().await;
         scheduler.stop_async(HINT).await.map_err(StartError::from)
     }
@@ -93,7 +100,7 @@ impl Builder {
     /// When a task cannot be started; then none is, and everything that is wrong is in the error.
     pub fn spawn(mut self) -> Result<Scheduler, StartError> {
         match self.prepare_to_start()? {
-            Some(prepared) => launch(self, prepared),
+            Some(prepared) => launch(self, prepared, || Ok(())),
             None => std::process::exit(0),
         }
     }
@@ -129,9 +136,17 @@ impl Builder {
     }
 }
 
-fn take_signals() -> Result<Signals, StartError> {
+fn reserve_signals() -> Result<Signals, StartError> {
     if Run::current().is_some() {
         return Err(StartError::inside_task());
     }
-    Signals::take()
+    Signals::reserve()
+}
+
+/// Programs that start in async code mostly have a runtime of Tokio, which cannot be seen without the feature.
+fn without_tokio(plan: &Plan) -> Option<Remark> {
+    let text = "async tasks run on the built-in executor; Tokio's timers and sockets need: \
+                cargo add scheduler --features tokio";
+    let is_worth_saying = !cfg!(feature = "tokio") && has_async(&plan.tasks);
+    is_worth_saying.then(|| Remark { level: Level::Note, text: text.to_owned() })
 }

@@ -10,6 +10,7 @@ use chrono::Utc;
 use scheduler_core::Clock;
 
 use super::Scheduler;
+use super::annotated::Annotated;
 use super::context::Context;
 use super::pools::Pools;
 use super::tasks::Tasks;
@@ -52,16 +53,23 @@ pub(super) struct Running {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) shutdown: Shutdown,
     pub(super) tasks: Tasks,
+    /// None in a simulation, beside which nothing runs.
+    pub(super) _annotated: Option<Arc<Annotated>>,
     /// Dropped when the scheduler is: a runtime that was built for it ends then.
     pub(super) context: Context,
 }
 
 impl Scheduler {
     pub(super) fn stop(self, hint: &'static str) -> Result<(), StopError> {
-        match self.own_run() {
-            None => self.drain(hint),
-            Some(run) => Err(self.stop_behind(&run, hint)),
+        if let Some(run) = self.own_run() {
+            return Err(self.stop_behind(&run, hint));
         }
+        // A thread that executes a run belongs to a pool, and has only entered the runtime of its task.
+        if Run::current().is_none() && Context::is_only_thread() {
+            drop(self.stop_elsewhere(hint));
+            return Err(StopError::blocks_runtime());
+        }
+        self.drain(hint)
     }
 
     /// Stops on a thread of its own: the waiting is done by the pool's clock, which no runtime drives.

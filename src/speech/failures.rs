@@ -20,6 +20,9 @@ use crate::observe::TaskFacts;
 /// How often the same error of a task is said in full before it is summed up.
 const IN_FULL: u32 = 10;
 
+/// How often one that only another build of the program mends is said in full.
+const IN_FULL_FOR_A_BUILD: u32 = 1;
+
 /// How many different errors of a task are told apart.
 const ERRORS_KEPT: usize = 8;
 
@@ -110,7 +113,9 @@ impl Repeats {
                 let mut oldest = self.errors.remove(oldest.unwrap_or_default());
                 self.forgotten.add(&mut oldest);
             }
-            self.errors.push(Known { is_run, signature, limit: Limit::new(IN_FULL) });
+            let in_full =
+                if is_without_tokio(failed.failure) { IN_FULL_FOR_A_BUILD } else { IN_FULL };
+            self.errors.push(Known { is_run, signature, limit: Limit::new(in_full) });
             self.errors.len() - 1
         });
         &mut self.errors[index].limit
@@ -179,21 +184,27 @@ impl Failed<'_> {
         }
     }
 
+    /// Without the feature the remedy is the same whether a runtime is running or not, which cannot be known.
     fn without_tokio(&self) -> Message {
         let (task, cause) = (self.task, self.failure.message());
-        let text = format!("task `{task}` needs a Tokio runtime, but none is running");
+        let (why, help) = if cfg!(feature = "tokio") {
+            (
+                "a Tokio runtime, but none is running",
+                "help: #[tokio::main] async fn main() -> Result<(), scheduler::StartError> \
+                 { scheduler::start_async().await }",
+            )
+        } else {
+            (
+                "Tokio, but the scheduler is built without it",
+                "help: cargo add scheduler --features tokio",
+            )
+        };
+        let text = format!("task `{task}` needs {why}");
         let message = match self.what {
             What::Run { streak, .. } => Message::error(format!("{text}{}", in_a_row(streak))),
             What::Attempt { .. } => Message::warn(text),
         };
-        message
-            .note(self.place_and_next())
-            .note(format!("cause: {cause}"))
-            .note(
-                "help: #[tokio::main] async fn main() -> Result<(), scheduler::StartError> \
-                 { scheduler::start_async().await }",
-            )
-            .note(or_with_the_feature())
+        message.note(self.place_and_next()).note(help).note(format!("cause: {cause}"))
     }
 
     fn verb(&self) -> &'static str {
@@ -244,14 +255,6 @@ fn in_a_row(streak: u64) -> String {
         0 | 1 => String::new(),
         streak => format!(" ({} failure in a row)", ordinal(streak)),
     }
-}
-
-/// The other remedy, for programs that do not have it: then the panic is on a thread of their own.
-fn or_with_the_feature() -> &'static str {
-    if cfg!(feature = "tokio") {
-        return "";
-    }
-    "or: cargo add scheduler --features tokio   # the scheduler then starts one"
 }
 
 /// What Tokio's timers, sockets and `spawn` say where there is no runtime.

@@ -45,5 +45,6 @@ pub(crate) use message::Message;
 pub(crate) use reporter::Reporter;
 pub(crate) use voice::Voice;
 pub(crate) use warnings::panics_abort;
+pub(crate) use warnings::run_by_others;
 pub(crate) use words::duration;
 pub(crate) use words::on_one_line;

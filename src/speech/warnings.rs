@@ -1,6 +1,11 @@
 //! What is worth a warning before the first task runs.
 
 use super::Message;
+use super::words::on_one_line;
+use super::words::plural;
+
+/// How many names a warning has at most.
+const NAMES_MAX: usize = 5;
 
 /// The warning for a build in which no panic can be caught; none in others.
 pub(crate) fn panics_abort() -> Option<Message> {
@@ -8,4 +13,19 @@ pub(crate) fn panics_abort() -> Option<Message> {
         Message::warn("this build aborts on panic: a panicking task will end the process")
             .note("help: remove `panic = \"abort\"` from the profile in Cargo.toml")
     })
+}
+
+/// The warning for annotated tasks that other schedulers of the process run, too.
+pub(crate) fn run_by_others(tasks: &[&str]) -> Message {
+    let names: Vec<String> = tasks.iter().map(|name| format!("`{}`", on_one_line(name))).collect();
+    let more = names.len().saturating_sub(NAMES_MAX);
+    let (names, more) = match more {
+        0 => (names.join(", "), String::new()),
+        more => (names[..NAMES_MAX].join(", "), format!(", and {more} more")),
+    };
+    let count = plural(tasks.len() as u64, "annotated task");
+    Message::warn(format!(
+        "another scheduler of this process runs the same {count}, so that each runs more than once: {names}{more}"
+    ))
+    .note("help: Scheduler::builder().tasks(tasks![…]) names the annotated tasks of a scheduler; tasks![] is none")
 }

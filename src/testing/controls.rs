@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::or_panic;
 use super::sim::Sim;
 use crate::error::StopError;
 use crate::runner::TaskControl;
@@ -16,8 +17,7 @@ impl Sim {
     /// When it has ended.
     #[track_caller]
     pub fn pause(&mut self, task: &str) {
-        let paused = self.control(task).pause();
-        paused.unwrap_or_else(|error| panic!("{error}"));
+        or_panic(self.control(task).pause());
     }
 
     /// Lets a paused task go on.
@@ -27,8 +27,7 @@ impl Sim {
     /// When it is not paused, or has ended.
     #[track_caller]
     pub fn resume(&mut self, task: &str) {
-        let resumed = self.control(task).resume();
-        resumed.unwrap_or_else(|error| panic!("{error}"));
+        or_panic(self.control(task).resume());
     }
 
     /// Runs a task now, beside its schedule.
@@ -38,8 +37,7 @@ impl Sim {
     /// When it is running already, and its `overlap` is `skip`; or when it has ended.
     #[track_caller]
     pub fn run_now(&mut self, task: &str) {
-        let asked = self.control(task).run_now();
-        asked.unwrap_or_else(|error| panic!("{error}"));
+        or_panic(self.control(task).run_now());
         self.advance(Duration::ZERO);
     }
 
@@ -51,7 +49,7 @@ impl Sim {
     #[must_use]
     #[track_caller]
     pub fn control(&self, task: &str) -> TaskControl {
-        self.play().control(task).unwrap_or_else(|error| panic!("{error}"))
+        or_panic(self.play().control(task))
     }
 
     /// All tasks, also to add and remove some.

@@ -46,3 +46,12 @@ pub use outlook::schedule_of;
 pub use plan::check_wiring;
 pub use plan::plan;
 pub use sim::Sim;
+
+/// The value, or a panic at the place of the caller: that of a closure would be one of ours.
+#[track_caller]
+fn or_panic<T>(result: Result<T, impl std::fmt::Display>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("{error}"),
+    }
+}

@@ -13,6 +13,8 @@ use chrono::TimeZone;
 use chrono::Utc;
 use scheduler_core::trigger::Zone;
 
+use super::or_panic;
+
 /// What a text of an instant can look like.
 const HELP: &str = "write a local time with its zone, `2026-03-27T09:00[Europe/Berlin]`, or an \
                     instant with its offset, `2026-03-27T08:00:00Z`";
@@ -52,10 +54,7 @@ pub struct Moment {
 #[must_use]
 #[track_caller]
 pub fn moment(instant: impl IntoMoment) -> Moment {
-    match instant.into_moment() {
-        Ok(moment) => moment,
-        Err(fault) => panic!("{fault}"),
-    }
+    or_panic(instant.into_moment())
 }
 
 impl Moment {

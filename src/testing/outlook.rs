@@ -16,6 +16,7 @@ use scheduler_expr::Attribute;
 use super::moment::IntoMoment;
 use super::moment::Moment;
 use super::moment::moment;
+use super::or_panic;
 use crate::conduct::Rule;
 use crate::entry::Entry;
 use crate::entry::FunctionId;
@@ -150,10 +151,7 @@ impl ScheduleOf {
     /// When there is no such zone.
     #[track_caller]
     pub fn zone(mut self, name: &str) -> Self {
-        self.zone = match name.parse() {
-            Ok(zone) => zone,
-            Err(error) => panic!("{error}"),
-        };
+        self.zone = or_panic(name.parse());
         self
     }
 
@@ -186,8 +184,14 @@ impl ScheduleOf {
     pub fn next_after(&self, instant: impl IntoMoment) -> Moment {
         let after = moment(instant).instant();
         let from = after.checked_add_signed(TimeDelta::nanoseconds(1));
-        let first = from.and_then(|from| self.times(after, from).next());
-        first.unwrap_or_else(|| panic!("`{}` has no fire time after {after}", self.one().name))
+        // No closure, so that messages name the caller's place.
+        let first = match from {
+            Some(from) => self.times(after, from).next(),
+            None => None,
+        };
+        or_panic(
+            first.ok_or_else(|| format!("`{}` has no fire time after {after}", self.one().name)),
+        )
     }
 
     /// The fire times from an instant on, and before another one.
@@ -249,10 +253,10 @@ impl ScheduleOf {
     #[track_caller]
     fn rule(&self) -> Option<(Rule, Zone)> {
         let task = self.one();
-        match plan(task, self.set.clone(), self.zone) {
-            Ok(Judged::Planned(planned)) => Some((planned.rule, planned.zone)),
-            Ok(Judged::Off) => None,
-            Err(faults) => panic!("{}", faults.join("\n")),
+        let judged = plan(task, self.set.clone(), self.zone);
+        match or_panic(judged.map_err(|faults| faults.join("\n"))) {
+            Judged::Planned(planned) => Some((planned.rule, planned.zone)),
+            Judged::Off => None,
         }
     }
 }
@@ -368,8 +372,10 @@ impl Deref for FireTimes {
 impl Index<usize> for FireTimes {
     type Output = Moment;
 
+    #[track_caller]
     fn index(&self, index: usize) -> &Moment {
-        &self.0[index]
+        let count = self.0.len();
+        or_panic(self.0.get(index).ok_or_else(|| format!("no index {index} in {count} fire times")))
     }
 }
 

@@ -6,10 +6,12 @@ use std::sync::Weak;
 use scheduler_core::VirtualCrew;
 
 use super::moment::Moment;
+use super::or_panic;
 use super::record::Record;
 use super::script;
 use super::world::World;
 use crate::entry::TaskList;
+use crate::error::StartError;
 use crate::inject::Call;
 use crate::inject::States;
 use crate::observe::Event;
@@ -76,13 +78,18 @@ impl Setup {
         let clock = Arc::clone(&cast.world);
         let builder = builder.clock(clock).simulated_by(Arc::new(cast.clone()));
         let states = builder.states().clone();
-        let scheduler = match cast.world.driver().lend(builder).spawn() {
-            Ok(scheduler) => scheduler,
-            Err(error) => panic!("the simulated scheduler cannot start: {error}"),
-        };
+        let started = cast.world.driver().lend(builder).spawn();
+        let scheduler = or_panic(started.map_err(|error| in_words_of_a_simulation(&error)));
         let tasks = scheduler.tasks();
         Play { cast, scheduler: Some(scheduler), tasks, kept: Vec::new(), states, start }
     }
+}
+
+/// Why a simulation does not start: faults advise the builder, which a test mostly does not see.
+fn in_words_of_a_simulation(error: &StartError) -> String {
+    let text = error.to_string().replace("Scheduler::builder().task(", "Sim::at(…).define(");
+    let text = text.replace("Scheduler::builder()", "Sim::at(…)");
+    format!("the simulated scheduler cannot start: {text}")
 }
 
 impl Play {

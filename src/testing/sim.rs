@@ -13,6 +13,7 @@ use super::event_text::EventText;
 use super::moment::IntoMoment;
 use super::moment::Moment;
 use super::moment::moment;
+use super::or_panic;
 use super::play::Play;
 use super::play::Setup;
 use super::script::Feint;
@@ -275,11 +276,14 @@ impl Sim {
 
     #[track_caller]
     fn get_as<T: ?Sized + Managed>(&self, name: Option<&str>) -> Arc<T> {
-        let found = self.play().states.find::<T>(name);
-        found.unwrap_or_else(|| {
-            let managed = self.play().states.described().join(", ");
-            panic!("no `{}` is managed, but: {managed}", std::any::type_name::<T>())
-        })
+        let states = &self.play().states;
+        or_panic(states.find::<T>(name).ok_or_else(|| {
+            let managed = match states.described() {
+                managed if managed.is_empty() => "nothing".to_owned(),
+                managed => managed.join(", "),
+            };
+            format!("no `{}` is managed, but: {managed}", std::any::type_name::<T>())
+        }))
     }
 
     /// What the wall clock shows.

@@ -254,14 +254,22 @@ fn a_panic_for_want_of_tokio_comes_with_the_remedy() {
     let panic =
         "there is no reactor running, must be called from the context of a Tokio 1.x runtime";
     desk.tell(finished(run("fetch", 2, 1), panicked(panic), 2, 0));
-    let or = if cfg!(feature = "tokio") {
-        ""
+    let (needs, help) = if cfg!(feature = "tokio") {
+        (
+            "a Tokio runtime, but none is running",
+            "#[tokio::main] async fn main() -> Result<(), scheduler::StartError> { scheduler::start_async().await }",
+        )
     } else {
-        "\n      or: cargo add scheduler --features tokio   # the scheduler then starts one"
+        ("Tokio, but the scheduler is built without it", "cargo add scheduler --features tokio")
     };
-    desk.says(&format!("
-ERROR task `fetch` needs a Tokio runtime, but none is running (2nd failure in a row)
+    desk.says(&format!(
+        "
+ERROR task `fetch` needs {needs} (2nd failure in a row)
       at src/reports.rs:42:18   next run Fri 2026-03-27 10:00:00 +01:00
+      help: {help}
       cause: there is no reactor running, must be called from the context of a Tokio 1.x runtime
-      help: #[tokio::main] async fn main() -> Result<(), scheduler::StartError> {{ scheduler::start_async().await }}{or}"));
+      from now on this error is summed up once a minute"
+    ));
+    desk.tell(finished(run("fetch", 3, 1), panicked(panic), 3, 0));
+    desk.says("");
 }

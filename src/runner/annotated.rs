@@ -1,0 +1,40 @@
+//! The annotated tasks that run in this process, by scheduler: one that runs in two of them is mostly a mistake.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::PoisonError;
+use std::sync::Weak;
+
+use crate::registrar::Planned;
+use crate::speech::Message;
+use crate::speech::run_by_others;
+use crate::sync::Mutex;
+
+/// Those of each scheduler that runs.
+static RUNNING: Mutex<Vec<Weak<Annotated>>> = Mutex::new(Vec::new());
+
+/// The names of the annotated tasks of a scheduler, known to others as long as this lives.
+#[derive(Debug)]
+pub(super) struct Annotated {
+    names: BTreeSet<Arc<str>>,
+}
+
+impl Annotated {
+    /// Those of a scheduler that starts, and a warning if others run some of them, too.
+    pub(super) fn enter(planned: &[Planned]) -> (Arc<Self>, Option<Message>) {
+        let annotated = planned.iter().filter(|task| task.function.is_some());
+        let names = annotated.map(|task| Arc::clone(&task.name)).collect();
+        let own = Arc::new(Self { names });
+        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let others: Vec<Arc<Self>> = running.iter().filter_map(Weak::upgrade).collect();
+        running.retain(|other| other.strong_count() > 0);
+        if !own.names.is_empty() {
+            running.push(Arc::downgrade(&own));
+        }
+        drop(running);
+        let is_shared = |name: &&Arc<str>| others.iter().any(|other| other.names.contains(*name));
+        let shared: Vec<&str> = own.names.iter().filter(is_shared).map(|name| &**name).collect();
+        let warning = (!shared.is_empty()).then(|| run_by_others(&shared));
+        (own, warning)
+    }
+}
