@@ -242,7 +242,7 @@ fn what_is_refused_is_said_with_the_place_in_the_test() {
 #[test]
 fn what_is_missing_is_asked_for_in_the_words_of_a_simulation() {
     let start = || Sim::at("2026-01-01T00:00:00Z");
-    panics("help: Sim::at(…).manage(…) before the start", || {
+    panics("help: before the start, .manage::<testing_panics::Shop>(…)", || {
         start().task(report).advance(secs(1));
     });
     panics("help: annotate it, or define it in code: Sim::at(…).define(…)", || {
