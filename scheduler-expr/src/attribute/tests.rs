@@ -76,7 +76,9 @@ fn a_delay_may_be_zero_and_other_durations_may_not() {
         assert_eq!(attribute.check("5", Some(DurationUnit::Seconds)), Ok(()));
     }
     check(Attribute::InitialDelay, "0s", "");
-    check(Attribute::FixedRate, &"1".repeat(19), "add `time_unit = \"milliseconds\"`");
+    check(Attribute::FixedRate, &"1".repeat(12), "add `time_unit = \"milliseconds\"`");
+    check(Attribute::FixedRate, &"1".repeat(19), "is longer than 100 years; the longest is");
+    check(Attribute::Timeout, "36526d", "invalid `timeout`: `36526d` is longer than 100 years; ");
     check(Attribute::FixedRate, &"1".repeat(20), "is too long a time");
     check(Attribute::FixedRate, &"0".repeat(200), "has no unit; ");
     check(Attribute::FixedRate, "0", "invalid `fixed_rate`: `0` must be longer than zero; ");
