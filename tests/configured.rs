@@ -12,9 +12,9 @@ use scheduler::ManualClock;
 use scheduler::Pool;
 use scheduler::Schedule;
 use scheduler::Scheduler;
+use scheduler::engine::NextFireTime;
 use scheduler::engine::Trigger;
 use scheduler::engine::TriggerContext;
-use scheduler::engine::trigger::NextFireTime;
 use scheduler::scheduled;
 use scheduler::tasks;
 

@@ -22,8 +22,6 @@ use crate::sync::MutexGuard;
 use super::beside::Passing;
 use super::chance::Chance;
 use super::control::Control;
-#[cfg(test)]
-use super::control_error::SubmitError;
 use super::judge::Ended;
 use super::judge::Judge;
 use super::judge::Skip;
@@ -79,7 +77,7 @@ impl Conductor {
 
     /// Makes a conductor and submits its task.
     #[cfg(test)]
-    pub(crate) fn start(parts: Parts) -> Result<Control, SubmitError> {
+    pub(crate) fn start(parts: Parts) -> Result<Control, scheduler_core::Error> {
         let pool = Arc::clone(&parts.pool);
         let control = Self::make(parts);
         control.submit(&pool)?;
@@ -127,7 +125,7 @@ impl Conductor {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the judge; outside the lock where that asks a trigger. A trigger that fails ends the task.
+    /// Asks the judge; outside the lock where that asks a trigger. One that cannot answer is asked again later.
     pub(super) fn judged<'a>(
         &'a self,
         mut state: Guard<'a>,
@@ -149,19 +147,28 @@ impl Conductor {
         };
         match answer {
             Ok(skips) => tale.skip(&mut state, skips, now),
+            // INVARIANT: a cron expression never fails; if it does, nobody knows when the task is due.
             Err(failure) => {
                 state.end.get_or_insert(TaskState::Failed);
-                let failure = Failure::from_engine(&failure);
-                state.trigger_failure = Some(failure.clone());
-                tale.tell(Event::HookPanicked {
-                    hook: "trigger",
-                    task: Some(Arc::clone(&self.name)),
-                    failure,
-                    at: now.wall.to_utc(),
-                });
+                let (failure, at) = (Failure::from_engine(&failure), now.wall.to_utc());
+                tale.tell(Event::HookPanicked { hook: "trigger", failure, at });
             }
         }
+        self.note_trigger(&mut state, tale, now);
         state
+    }
+
+    /// Takes note of whether the trigger could answer.
+    fn note_trigger(&self, state: &mut State, tale: &mut Tale, now: Now) {
+        let Some(judge) = &state.judge else { return };
+        if let Some((failure, asked_again_in)) = judge.take_failure(now) {
+            let (task, failure) = (Arc::clone(&self.name), Failure::from_engine(&failure));
+            state.trigger_failure = Some(failure.clone());
+            let at = now.wall.to_utc();
+            tale.tell(Event::TriggerFailed { task, failure, asked_again_in, at });
+        } else if !judge.has_failed() {
+            state.trigger_failure = None;
+        }
     }
 
     /// Says when the engine's task is due next, with all wishes seen to.
@@ -191,10 +198,10 @@ impl Conductor {
             } else if state.wishes.manual_run {
                 return (state, Some(Due::Tick(now.tick)));
             } else {
-                let pending = state.judge.as_ref().and_then(|judge| judge.pending());
-                match (pending, state.wishes.paused_until()) {
+                let due = state.judge.as_ref().and_then(|judge| judge.due());
+                match (due, state.wishes.paused_until()) {
                     (Some(_), Some(until)) => return (state, Some(until)),
-                    (Some(fire), None) => return (state, Some(fire.due)),
+                    (Some(due), None) => return (state, Some(due)),
                     // The task ends with its last run, which may still fail and be tried again.
                     (None, until) if !state.beside.is_empty() => {
                         return (state, Some(until.unwrap_or(Due::NEVER)));

@@ -5,7 +5,6 @@ use std::sync::Weak;
 
 use chrono::DateTime;
 use chrono::Utc;
-use scheduler_core::Due;
 use scheduler_core::Now;
 use scheduler_core::RunState;
 use scheduler_core::ScheduledThreadPool;
@@ -16,7 +15,6 @@ use super::beside::Passing;
 use super::conductor::Conductor;
 use super::conductor::Guard;
 use super::control_error::ControlError;
-use super::control_error::SubmitError;
 use super::judge::Judge;
 use super::outlook::Outlook;
 use super::policy::Overlap;
@@ -86,28 +84,24 @@ impl Control {
     }
 
     /// Asks the task's trigger when it fires first, if it is one of the user's: before anything is started.
-    /// It is not asked for that again.
-    ///
-    /// # Errors
-    ///
-    /// Why the trigger failed, which ends the task.
-    pub(crate) fn ask_trigger(&self) -> Result<(), SubmitError> {
+    /// It is not asked for that again, unless it could not answer.
+    pub(crate) fn ask_trigger(&self) {
         let (now, mut tale) = (self.now(), Tale::default());
         let state = self.conductor.lock();
         let ask = |judge: &mut Judge| judge.ask_first(now).map(|()| Vec::new());
-        let mut state = self.conductor.judged(state, &mut tale, now, ask);
-        let failure = state.trigger_failure.take();
-        if failure.is_some() {
-            tale.end(&mut state, TaskState::Failed);
-        }
+        let state = self.conductor.judged(state, &mut tale, now, ask);
         drop(state);
         tale.out(&self.conductor, None, now);
-        failure.map_or(Ok(()), |failure| Err(SubmitError::Trigger(failure)))
     }
 
     /// What people are told of the task.
     pub(crate) fn facts(&self) -> Arc<TaskFacts> {
         Arc::clone(&self.conductor.lock().facts)
+    }
+
+    /// Whether the task's trigger could not say the next fire time, and is asked again.
+    pub(crate) fn has_trigger_failed(&self) -> bool {
+        self.conductor.lock().trigger_failure.is_some()
     }
 
     /// When the task starts first if it is submitted now; a trigger of the user's has been
@@ -129,8 +123,8 @@ impl Control {
     ///
     /// # Errors
     ///
-    /// As [`ScheduledThreadPool::submit_task`]: the pool is shut down; or its trigger failed.
-    pub(crate) fn submit(&self, pool: &ScheduledThreadPool) -> Result<(), SubmitError> {
+    /// As [`ScheduledThreadPool::submit_task`]: the pool is shut down.
+    pub(crate) fn submit(&self, pool: &ScheduledThreadPool) -> Result<(), scheduler_core::Error> {
         let planned = Arc::clone(&self.conductor.lock().facts);
         let error = match pool.submit_task(self.conductor.task()) {
             Ok(handle) => {
@@ -139,7 +133,7 @@ impl Control {
             }
             Err(error) => error,
         };
-        let mut state = self.conductor.lock();
+        let state = self.conductor.lock();
         // RACE: others have found it already, and one of them may have cancelled it, or given it a rule that
         // ends it. (New facts come with a new rule only.) Or its trigger never fires.
         let is_over = matches!(state.end, Some(TaskState::Cancelled | TaskState::Completed))
@@ -147,8 +141,7 @@ impl Control {
         if state.is_end_told && is_over {
             return Ok(());
         }
-        let failure = state.trigger_failure.take();
-        Err(failure.map_or(SubmitError::Engine(error), SubmitError::Trigger))
+        Err(error)
     }
 
     /// Runs the task now, beside its schedule, which does not move; also while it is paused.
@@ -169,8 +162,7 @@ impl Control {
         let now = self.now();
         let mut state = self.lock_living()?;
         if conductor.policy.overlap == Overlap::Allow {
-            let at = Due::Wall(now.wall);
-            let number = state.hand_over(FireTime { at, due: at }, Cause::Manual, now);
+            let number = state.hand_over(FireTime::manual(now), Cause::Manual, now);
             drop(state);
             return conductor.start_beside(number).map_err(|_| stopping());
         }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::rule::Length;
-use crate::observe::Failure;
 use crate::observe::TaskState;
 
 /// Why a task could not be run, paused, resumed, rescheduled or cancelled.
@@ -167,26 +166,6 @@ impl fmt::Display for ControlError {
 }
 
 impl Error for ControlError {}
-
-/// Why a task could not be submitted to its pool.
-#[derive(Debug)]
-pub(crate) enum SubmitError {
-    /// The pool takes no tasks.
-    Engine(scheduler_core::Error),
-    /// The rule has a trigger, which failed at the first question.
-    Trigger(Failure),
-}
-
-impl fmt::Display for SubmitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Engine(error) => error.fmt(f),
-            Self::Trigger(failure) => {
-                write!(f, "its trigger, asked for the first fire time, failed: {failure}")
-            }
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -41,7 +41,7 @@ impl Conducted {
         period: Duration,
         body: impl Fn(&Run) + Send + Sync + 'static,
     ) -> Result<(), String> {
-        self.start(Rule::FixedRate { period, initial_delay: period }, Call::of(body))
+        self.start(Rule::FixedRate { period, initial_delay: Some(period) }, Call::of(body))
     }
 
     /// Submits a task that fires by a cron expression, with the default policy.

@@ -286,7 +286,7 @@ impl State {
 
     /// The engine's task, where it waits for nothing but the end of runs beside.
     pub(super) fn lead_to_end(&self) -> Option<TaskHandle<()>> {
-        let has_next = self.judge.as_ref().is_none_or(|judge| judge.pending().is_some());
+        let has_next = self.judge.as_ref().is_none_or(|judge| judge.due().is_some());
         let is_to_end = self.end.is_some() || self.beside.is_empty() && !has_next;
         self.handle.clone().filter(|_| is_to_end)
     }

@@ -205,12 +205,22 @@ pub enum Event {
         /// When.
         at: DateTime<Utc>,
     },
+    /// A custom trigger returned an error, panicked, or named a fire time that is not after the last one. It is
+    /// asked again, and until it answers no run starts.
+    TriggerFailed {
+        /// The name of the task.
+        task: Arc<str>,
+        /// Why it could not say the next fire time.
+        failure: Failure,
+        /// How long until it is asked again: 1 s, and twice as long after each further failure, at most a minute.
+        asked_again_in: Duration,
+        /// When.
+        at: DateTime<Utc>,
+    },
     /// A hook panicked; the scheduler goes on.
     HookPanicked {
         /// Which hook it was.
         hook: &'static str,
-        /// The name of the task, where it was the trigger of one; that has ended by it.
-        task: Option<Arc<str>>,
         /// The panic.
         failure: Failure,
         /// When.

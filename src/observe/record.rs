@@ -7,6 +7,7 @@ use chrono::DateTime;
 use chrono::Utc;
 use scheduler_core::trigger::Zone;
 
+use super::Failure;
 use super::Outcome;
 use crate::entry::Location;
 use crate::run::Cause;
@@ -143,9 +144,9 @@ pub enum TaskState {
     Retrying,
     /// It is paused, and no run is in progress.
     Paused,
-    /// It has no further fire time.
+    /// It has no further fire time: it was a one-time task, or its trigger says so.
     Completed,
-    /// A run failed, and `on_error = "stop"` ended it; or its trigger failed.
+    /// A run failed, and `on_error = "stop"` ended it.
     Failed,
     /// It was cancelled.
     Cancelled,
@@ -305,6 +306,9 @@ pub struct TaskSnapshot {
     /// it is paused without an end, and when it has ended. None also where it is not known: it follows the
     /// run in progress, whenever that ends, or only a custom trigger will say.
     pub next: Option<DateTime<Utc>>,
+    /// Why its custom trigger could not say the next fire time, when it was asked last; it is asked again. None when it
+    /// could.
+    pub trigger_failure: Option<Failure>,
     /// What `next` would be if the task were resumed now; only while it is paused.
     pub would_run_at: Option<DateTime<Utc>>,
     /// How many runs are in progress.

@@ -202,10 +202,9 @@ impl Judge<'_> {
         let initial_delay = self.duration(Attribute::InitialDelay);
         let period = self.duration(Attribute::FixedRate);
         let delay = self.duration(Attribute::FixedDelay);
-        let first = initial_delay.unwrap_or_default();
         match (period, delay, initial_delay) {
-            (Some(period), ..) => Some(Rule::FixedRate { period, initial_delay: first }),
-            (None, Some(delay), _) => Some(Rule::FixedDelay { delay, initial_delay: first }),
+            (Some(period), ..) => Some(Rule::FixedRate { period, initial_delay }),
+            (None, Some(delay), _) => Some(Rule::FixedDelay { delay, initial_delay }),
             (None, None, Some(delay)) => Some(Rule::Once { delay }),
             (None, None, None) => {
                 self.miss_rule();

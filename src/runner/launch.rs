@@ -130,6 +130,7 @@ impl News<'_> {
         let words = |task: &Kept| TaskWords {
             facts: task.control.facts(),
             next: task.control.first_start(),
+            has_trigger_failed: task.control.has_trigger_failed(),
         };
         let tasks: Vec<TaskWords> = made.iter().map(words).collect();
         let pools: Vec<PoolWords> = self.pools.iter().map(PoolPlan::words).collect();

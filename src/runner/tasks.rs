@@ -88,10 +88,14 @@ impl Tasks {
         controls.iter().map(Control::snapshot).collect()
     }
 
-    /// As [`list`](Self::list), for one whom the tasks keep: it keeps none of them.
+    /// As [`list`](Self::list), for one whom the tasks keep: it keeps none of them, and asks no trigger.
     pub(super) fn lister(&self) -> impl Fn() -> Vec<TaskSnapshot> + Send + Sync + use<> {
         let board = Arc::downgrade(&self.board);
-        move || board.upgrade().map_or_else(Vec::new, |board| Self { board }.list())
+        move || {
+            let tasks = board.upgrade().map(|board| Self { board });
+            let controls = tasks.map(|tasks| tasks.controls().clone()).unwrap_or_default();
+            controls.iter().map(Control::snapshot_without_asking).collect()
+        }
     }
 
     /// A task by its name: the full one, or an unambiguous end of its path, such as `report` for
@@ -285,19 +289,17 @@ impl Tasks {
     /// Makes all planned tasks, and asks their triggers when they fire first. Nothing has started yet.
     pub(super) fn make(&self, planned: Vec<Planned>) -> Result<Vec<Kept>, StartError> {
         let launcher = self.launcher().ok_or_else(StartError::not_running)?;
-        let (mut made, mut faults) = (Vec::new(), Vec::new());
+        let mut made = Vec::new();
         for task in planned {
             let pool = launcher.pool(&task)?;
             let place = format!("{}: `{}`", task.location, task.name);
             let control = launcher.make(task, &pool)?;
             self.keep(control.clone())?;
             launcher.tell_added(&control);
-            if let Err(error) = control.ask_trigger() {
-                faults.push(format!("{place}: {error}"));
-            }
+            control.ask_trigger();
             made.push(Kept { place, control, pool });
         }
-        if faults.is_empty() { Ok(made) } else { Err(StartError::of_faults(faults)) }
+        Ok(made)
     }
 
     /// Starts them. The first run of the first one finds all of them here.

@@ -51,9 +51,7 @@ impl<'a> EventText<'a> {
             Event::WorkerRefused { pool, reason, .. } => {
                 scheduler(format!("pool {pool} got no worker: {reason}"))
             }
-            Event::HookPanicked { hook, failure, task: None, .. } => {
-                scheduler(format!("the {hook} {failure}"))
-            }
+            Event::HookPanicked { hook, failure, .. } => scheduler(format!("the {hook} {failure}")),
             Event::RunStarted { run, late } => self.of_run(run, &started(run, *late)),
             Event::AttemptFailed { run, failure, attempt, next_attempt_in, .. } => {
                 let wait = speech::duration(*next_attempt_in);
@@ -106,10 +104,11 @@ impl<'a> EventText<'a> {
             Event::DropPanicked { task, failure, .. } => {
                 (task, format!("a destructor {}", speech::on_one_line(&failure.to_string())))
             }
-            Event::HookPanicked { hook, task: Some(task), failure, .. } => {
+            Event::TriggerFailed { task, failure, asked_again_in, .. } => {
                 let failed = if failure.is_panic() { "" } else { "failed: " };
                 let failure = speech::on_one_line(&failure.to_string());
-                (task, format!("the {hook} {failed}{failure}"))
+                let wait = speech::duration(*asked_again_in);
+                (task, format!("the trigger {failed}{failure}; it is asked again in {wait}"))
             }
             Event::WaitStarved { task, awaited, .. } => {
                 (task, format!("waits for `{awaited}`, which finds no thread"))
@@ -198,6 +197,7 @@ fn time_of(event: &Event) -> Option<DateTime<Utc>> {
         | Event::SchedulerStopped { at, .. }
         | Event::WorkerRefused { at, .. }
         | Event::DropPanicked { at, .. }
+        | Event::TriggerFailed { at, .. }
         | Event::HookPanicked { at, .. }
         | Event::WaitStarved { at, .. } => Some(*at),
     }

@@ -294,7 +294,7 @@ pub(super) fn fire_times(
         Rule::Once { delay } => Box::new(after(start, delay).filter(|at| *at >= from).into_iter()),
         Rule::FixedRate { period, initial_delay }
         | Rule::FixedDelay { delay: period, initial_delay } => {
-            let first = after(start, initial_delay);
+            let first = after(start, initial_delay.unwrap_or_default());
             let Ok(period) = TimeDelta::from_std(period) else {
                 return Box::new(first.into_iter());
             };
@@ -302,9 +302,13 @@ pub(super) fn fire_times(
             Box::new(std::iter::successors(first, move |at| at.checked_add_signed(period)))
         }
         Rule::Custom(trigger) => {
-            let first = trigger.next_fire_time(&TriggerContext::first(start));
+            let ask = move |context| match trigger.next_fire_time(&context) {
+                Ok(next) => next,
+                Err(error) => panic!("the trigger failed: {error}"),
+            };
+            let first = ask(TriggerContext::first(start));
             let next = move |at: &DateTime<Utc>| {
-                let next = trigger.next_fire_time(&TriggerContext::after_run(*at, *at, *at, *at));
+                let next = ask(TriggerContext::after_run(*at, *at, *at, *at));
                 next.filter(|next| next > at)
             };
             Box::new(std::iter::successors(first, next).skip_while(move |at| *at < from))

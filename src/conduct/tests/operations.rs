@@ -313,7 +313,7 @@ fn a_run_beside_that_waits_for_a_worker_is_shown_as_next() {
     stage.until(1_000);
     assert_eq!(control.snapshot().next.map(seconds), Some(1.0), "as soon as a worker is free");
     stage.until(2_000);
-    assert_eq!(stage.heard(), "start 0 | manual 1.5 (0.5)");
+    assert_eq!(stage.heard(), "start 0 | manual 1.5");
     assert_eq!(control.snapshot().next.map(seconds), Some(10.0));
 }
 
