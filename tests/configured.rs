@@ -396,7 +396,7 @@ fn tasks_can_be_switched_off() {
     assert_eq!(runs.count(), 0);
     scheduler.shutdown().unwrap();
     let banner = said.lock().unwrap()[0].clone();
-    assert!(banner.contains("switched off: configured::nightly, configured::import"), "{banner}");
+    assert!(banner.contains("disabled: configured::nightly, configured::import"), "{banner}");
     assert!(!said.lock().unwrap().iter().any(|text| text.contains("no scheduled tasks")));
 }
 

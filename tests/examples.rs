@@ -328,7 +328,7 @@ fn settings() {
     let ended = run("settings", |command| command.env("SCHEDULER_CONFIG", FILE));
     ended.check(&["hello"]);
     let zone = "0 0 7 * * MON-FRI (07:00, Monday to Friday) in America/New_York";
-    for text in [zone, "1 thread ", "zone Europe/Berlin", "switched off: settings::cleanup"] {
+    for text in [zone, "1 thread ", "zone Europe/Berlin", "disabled: settings::cleanup"] {
         assert!(ended.words.contains(text), "`{text}` is missing in {ended:#?}");
     }
 

@@ -52,6 +52,8 @@ pub(crate) struct Parts {
     /// The clock of that pool.
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) bus: Arc<Bus>,
+    /// Present where the task is disabled: what is wrong with its attributes, if anything.
+    pub(crate) disabled: Option<String>,
 }
 
 /// Conducts one task: decides when it is due, starts its runs, knows what became of them.
@@ -64,6 +66,8 @@ pub(crate) struct Conductor {
     /// RACE: weak, because the pool keeps its tasks and a task its conductor.
     pub(super) pool: Weak<ScheduledThreadPool>,
     pub(super) bus: Arc<Bus>,
+    /// What is wrong with the attributes of a disabled task; empty if nothing is.
+    pub(super) faults: Box<str>,
     state: Mutex<State>,
 }
 
@@ -85,19 +89,22 @@ impl Conductor {
     }
 
     fn new(parts: Parts) -> Arc<Self> {
-        let Parts { facts, rule, policy, call, pool, clock, bus } = parts;
+        let Parts { facts, rule, policy, call, pool, clock, bus, disabled } = parts;
         let chance = Chance::new(policy.seed, &facts.name);
         let timetable = Timetable::new(&rule, policy.jitter, chance);
         let judge = Judge::new(timetable, &policy, Now::read(&*clock));
+        let mut state = State::new(Arc::new(facts), rule, judge);
+        state.end = disabled.as_ref().map(|_| TaskState::Disabled);
         Arc::new(Self {
-            name: Arc::clone(&facts.name),
+            name: Arc::clone(&state.facts.name),
             policy,
             call,
             chance,
             clock,
             pool: Arc::downgrade(&pool),
             bus,
-            state: Mutex::new(State::new(Arc::new(facts), rule, judge)),
+            faults: disabled.unwrap_or_default().into(),
+            state: Mutex::new(state),
         })
     }
 
@@ -228,30 +235,26 @@ impl Conductor {
         }
     }
 
+    /// A judge of a rule that nobody has asked.
+    pub(super) fn judge_of(&self, rule: &Rule, now: Now) -> Box<Judge> {
+        let timetable = Timetable::new(rule, self.policy.jitter, self.chance);
+        Box::new(Judge::new(timetable, &self.policy, now))
+    }
+
     /// Goes by another rule from now on.
     fn take_rule<'a>(
         &'a self,
         mut state: Guard<'a>,
-        NewRule { rule, from, replaced }: NewRule,
+        NewRule { rule, text, from, replaced }: NewRule,
         tale: &mut Tale,
         now: Now,
     ) -> Guard<'a> {
         state = self.judged(state, tale, now, |judge| judge.replaced(&replaced));
-        let timetable = Timetable::new(&rule, self.policy.jitter, self.chance);
-        let mut judge = Box::new(Judge::new(timetable, &self.policy, from));
+        let mut judge = self.judge_of(&rule, from);
         drop(state);
-        let (first, text) = (judge.first(from), rule.to_string());
+        let first = judge.first(from);
         state = self.lock();
-        let old = state.judge.replace(judge);
-        let facts = TaskFacts {
-            kind: rule.kind(),
-            rule: text.into(),
-            period: rule.period(),
-            zone: rule.zone().unwrap_or(state.facts.zone),
-            ..TaskFacts::clone(&state.facts)
-        };
-        state.facts = Arc::new(facts);
-        tale.drop_rule_later(old, std::mem::replace(&mut state.rule, rule));
+        state.set_rule(rule, text, judge, tale);
         // What has come since then, while the last run was in progress, is judged as such.
         let resumed = state.wishes.take_resumed();
         let last = Ended { began: from, at: now, resumed };
@@ -259,13 +262,7 @@ impl Conductor {
         state = self.judged(state, tale, now, judged);
         let (outlook, facts) = (Outlook::of(self, &state, now), Arc::clone(&state.facts));
         drop(state);
-        tale.tell(Event::Rescheduled {
-            task: Arc::clone(&self.name),
-            rule: Arc::clone(&facts.rule),
-            facts,
-            next: outlook.next(now).map(WallTime::to_utc),
-            at: now.wall.to_utc(),
-        });
+        tale.tell(rescheduled(facts, outlook.next(now), now));
         self.lock()
     }
 
@@ -321,6 +318,13 @@ impl Conductor {
         drop((handle, spare));
         beside.iter().for_each(TaskHandle::renew);
     }
+}
+
+/// That a task has these facts from now on.
+pub(super) fn rescheduled(facts: Arc<TaskFacts>, next: Option<WallTime>, now: Now) -> Event {
+    let (task, rule) = (Arc::clone(&facts.name), Arc::clone(&facts.rule));
+    let (next, at) = (next.map(WallTime::to_utc), now.wall.to_utc());
+    Event::Rescheduled { task, rule, facts, next, at }
 }
 
 /// A conductor, as the engine's task of its task asks it.

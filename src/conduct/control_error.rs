@@ -34,6 +34,7 @@ enum Kind {
     NotFound { why: String },
     Refused { why: String },
     Ended(TaskState),
+    Disabled,
     Running(Duration),
     AlreadyAsked,
     NotPaused,
@@ -55,6 +56,21 @@ impl ControlError {
 
     pub(super) fn ended(task: &Arc<str>, state: TaskState) -> Self {
         Self { task: Arc::clone(task), kind: Kind::Ended(state) }
+    }
+
+    pub(super) fn disabled(task: &Arc<str>) -> Self {
+        Self { task: Arc::clone(task), kind: Kind::Disabled }
+    }
+
+    pub(super) fn faulty(task: &Arc<str>, faults: &str) -> Self {
+        let why = format!("it cannot be enabled, because what is said of it is faulty:\n{faults}");
+        Self::refused(task, &why)
+    }
+
+    pub(super) fn without_rule(task: &Arc<str>) -> Self {
+        let why = "it has no rule to run by, so it cannot be enabled; give it one first: \
+                   `.reschedule(Schedule::cron(\"0 0 9 * * *\"))`";
+        Self::refused(task, why)
     }
 
     pub(super) fn running(task: &Arc<str>, running_for: Duration) -> Self {
@@ -110,6 +126,12 @@ impl ControlError {
         matches!(self.kind, Kind::Ended(_))
     }
 
+    /// Whether the task is disabled, and has to be enabled first.
+    #[must_use]
+    pub fn is_disabled(&self) -> bool {
+        matches!(self.kind, Kind::Disabled)
+    }
+
     /// Whether a run is in progress already, or is about to start because somebody asked for it.
     #[must_use]
     pub fn is_running(&self) -> bool {
@@ -148,6 +170,9 @@ impl fmt::Display for ControlError {
             Kind::NotFound { why } => f.write_str(why),
             Kind::Refused { why } => write!(f, "task `{task}`: {why}"),
             Kind::Ended(state) => write!(f, "task `{task}` has ended: it is {}", state.name()),
+            Kind::Disabled => {
+                write!(f, "task `{task}` is disabled; enable it first: `.enable()`")
+            }
             Kind::Running(length) => write!(
                 f,
                 "task `{task}` is already running, for {}; with `overlap = \"queue_one\"` or \

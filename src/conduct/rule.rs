@@ -16,10 +16,20 @@ use crate::settings::visible;
 #[derive(Clone, Debug)]
 pub(crate) enum Rule {
     Cron(Arc<CronTrigger>),
-    FixedRate { period: Duration, initial_delay: Option<Duration> },
-    FixedDelay { delay: Duration, initial_delay: Option<Duration> },
-    Once { delay: Duration },
+    FixedRate {
+        period: Duration,
+        initial_delay: Option<Duration>,
+    },
+    FixedDelay {
+        delay: Duration,
+        initial_delay: Option<Duration>,
+    },
+    Once {
+        delay: Duration,
+    },
     Custom(Arc<dyn Trigger>),
+    /// The task is disabled, and has none.
+    None,
 }
 
 impl Rule {
@@ -30,6 +40,7 @@ impl Rule {
             Self::FixedDelay { .. } => RuleKind::FixedDelay,
             Self::Once { .. } => RuleKind::Once,
             Self::Custom(_) => RuleKind::Custom,
+            Self::None => RuleKind::None,
         }
     }
 
@@ -38,7 +49,7 @@ impl Rule {
         match self {
             Self::FixedRate { period, .. } => Some(*period),
             Self::FixedDelay { delay, .. } => Some(*delay),
-            Self::Cron(_) | Self::Once { .. } | Self::Custom(_) => None,
+            Self::Cron(_) | Self::Once { .. } | Self::Custom(_) | Self::None => None,
         }
     }
 
@@ -71,6 +82,7 @@ impl fmt::Display for Rule {
         let initial_delay = match self {
             Self::Cron(trigger) => return write!(f, "{trigger} in {}", trigger.zone().name()),
             Self::Custom(trigger) => return f.write_str(&text_of(&**trigger)),
+            Self::None => return f.write_str("no rule"),
             Self::Once { delay } if delay.is_zero() => return f.write_str("once, at once"),
             Self::Once { delay } => return write!(f, "once, after {}", Length(*delay)),
             Self::FixedRate { period, initial_delay } => {

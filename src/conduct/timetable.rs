@@ -103,6 +103,7 @@ impl Timetable {
                 Times::Delay { delay: *delay, initial_delay, number: 0 }
             }
             Rule::Once { delay } => Times::Once { delay: *delay },
+            Rule::None => Times::Once { delay: Duration::MAX },
             Rule::Custom(trigger) => Times::Trigger(Asking::new(Arc::clone(trigger))),
         };
         Self { times, jitter, chance }

@@ -40,7 +40,7 @@ pub enum Event {
     SchedulerStarted {
         /// When.
         at: DateTime<Utc>,
-        /// How many tasks it has.
+        /// How many tasks it has, without the disabled ones.
         tasks: usize,
     },
     /// A run, or a further attempt of it, is about to begin.
@@ -140,6 +140,17 @@ pub enum Event {
     TaskAdded {
         /// What is known of it.
         task: Arc<TaskFacts>,
+        /// Whether it is disabled, and does not run until it is enabled.
+        is_disabled: bool,
+        /// When its first run starts; none where there is none, or only a custom trigger will say.
+        next: Option<DateTime<Utc>>,
+        /// When.
+        at: DateTime<Utc>,
+    },
+    /// A disabled task was enabled.
+    Enabled {
+        /// The name of the task.
+        task: Arc<str>,
         /// When its first run starts; none where there is none, or only a custom trigger will say.
         next: Option<DateTime<Utc>>,
         /// When.

@@ -69,10 +69,12 @@ pub enum RuleKind {
     Once,
     /// By a trigger of the program's own.
     Custom,
+    /// By none: the task is disabled, by the cron expression `-`, or without a rule.
+    None,
 }
 
 impl RuleKind {
-    /// The kind in one word, as in the annotation: `cron`, `fixed_rate`, `fixed_delay`, `once`, `custom`.
+    /// The kind in one word, as in the annotation: `cron`, `fixed_rate`, `fixed_delay`, `once`, `custom` or `none`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -81,6 +83,7 @@ impl RuleKind {
             Self::FixedDelay => "fixed_delay",
             Self::Once => "once",
             Self::Custom => "custom",
+            Self::None => "none",
         }
     }
 }
@@ -144,6 +147,9 @@ pub enum TaskState {
     Retrying,
     /// It is paused, and no run is in progress.
     Paused,
+    /// It is disabled, by `enabled = false` or the cron expression `-`, until it is
+    /// [enabled](crate::TaskControl::enable).
+    Disabled,
     /// It has no further fire time: it was a one-time task, or its trigger says so.
     Completed,
     /// A run failed, and `on_error = "stop"` ended it.
@@ -159,8 +165,8 @@ impl TaskState {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 
-    /// The state in one word: `waiting`, `running`, `retrying`, `paused`, `completed`, `failed` or
-    /// `cancelled`.
+    /// The state in one word: `waiting`, `running`, `retrying`, `paused`, `disabled`, `completed`, `failed`
+    /// or `cancelled`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -168,6 +174,7 @@ impl TaskState {
             Self::Running => "running",
             Self::Retrying => "retrying",
             Self::Paused => "paused",
+            Self::Disabled => "disabled",
             Self::Completed => "completed",
             Self::Failed => "failed",
             Self::Cancelled => "cancelled",

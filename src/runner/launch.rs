@@ -49,7 +49,7 @@ pub(super) fn launch(builder: Builder, prepared: Prepared) -> Result<Scheduler, 
     let pools = pools(&prepared, (&context, simulation.as_deref()), &bus)?;
     let Prepared { plan, tasks, clock, shutdown, limit, zone, seed, settings, remarks, .. } =
         prepared;
-    let Plan { tasks: planned, off } = plan;
+    let Plan { tasks: planned } = plan;
     tasks.launch_with(Launcher {
         settings,
         zone,
@@ -62,7 +62,7 @@ pub(super) fn launch(builder: Builder, prepared: Prepared) -> Result<Scheduler, 
         simulation,
     });
     let running = Running { pools, bus, voice, limit, clock, shutdown, tasks, context };
-    let news = News { remarks: &remarks, pools: &prepared.pools, off: &off, zone };
+    let news = News { remarks: &remarks, pools: &prepared.pools, zone };
     let scheduler = Scheduler::new(running);
     match begin(&scheduler.running, planned, &news) {
         Ok(()) => Ok(scheduler),
@@ -75,10 +75,11 @@ pub(super) fn launch(builder: Builder, prepared: Prepared) -> Result<Scheduler, 
 
 /// Starts the tasks, once all are known to be good and everything is said that is to be known before.
 fn begin(running: &Running, planned: Vec<Planned>, news: &News<'_>) -> Result<(), StartError> {
-    let has_async = planned.iter().any(|task| matches!(task.call, Call::Async(_)));
+    let mut enabled = planned.iter().filter(|task| task.disabled.is_none());
+    let has_async = enabled.any(|task| matches!(task.call, Call::Async(_)));
     let made = running.tasks.make(planned)?;
     news.tell(&made, has_async, running);
-    let count = made.len();
+    let count = made.iter().filter(|task| !task.control.is_disabled()).count();
     running.tasks.start(made)?;
     running.pools.check_manned()?;
     let at = running.clock.wall();
@@ -112,8 +113,6 @@ fn bus(builder: Builder, prepared: &Prepared) -> Result<Bus, StartError> {
 struct News<'a> {
     remarks: &'a [Remark],
     pools: &'a [PoolPlan],
-    /// The tasks that are switched off.
-    off: &'a [String],
     zone: Zone,
 }
 
@@ -127,18 +126,20 @@ impl News<'_> {
                 Level::Warning => Message::warn(&remark.text),
             });
         }
-        let words = |task: &Kept| TaskWords {
+        let (off, on): (Vec<&Kept>, Vec<&Kept>) =
+            made.iter().partition(|task| task.control.is_disabled());
+        let words = |task: &&Kept| TaskWords {
             facts: task.control.facts(),
             next: task.control.first_start(),
             has_trigger_failed: task.control.has_trigger_failed(),
         };
-        let tasks: Vec<TaskWords> = made.iter().map(words).collect();
+        let tasks: Vec<TaskWords> = on.iter().map(words).collect();
         let pools: Vec<PoolWords> = self.pools.iter().map(PoolPlan::words).collect();
         let built_in = has_async.then_some(BUILT_IN_EXECUTOR);
         let executor = running.context.describe().or(built_in);
         let executor = executor.map(|executor| format!("async tasks: {executor}"));
-        let off = self.off;
-        let off = (!off.is_empty()).then(|| format!("switched off: {}", off.join(", ")));
+        let off: Vec<&str> = off.iter().map(|task| &**task.control.name()).collect();
+        let off = (!off.is_empty()).then(|| format!("disabled: {}", off.join(", ")));
         let nothing_is_off = off.is_none();
         let remarks: Vec<String> = executor.into_iter().chain(off).collect();
         let banner =

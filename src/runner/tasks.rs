@@ -28,7 +28,6 @@ use crate::inject::TaskOutput;
 use crate::inject::Wiring;
 use crate::observe::TaskSnapshot;
 use crate::registrar::Definition;
-use crate::registrar::Judged;
 use crate::registrar::Planned;
 use crate::run::Run;
 use crate::schedule::Schedule;
@@ -138,7 +137,9 @@ impl Tasks {
         }
     }
 
-    /// Adds a task while the scheduler runs. Settings count for it as for any other, those of files and of
+    /// Adds a task while the scheduler runs. One that settings disable does not run before it is
+    /// [enabled](TaskControl::enable).
+    /// Settings count for it as for any other, those of files and of
     /// [`set`](crate::Builder::set) if it was [announced](crate::Builder::announce_tasks).
     ///
     /// ```rust,standalone_crate
@@ -237,7 +238,9 @@ impl Tasks {
         let control = launcher.make(planned, &pool)?;
         self.keep(control.clone())?;
         launcher.tell_added(&control);
-        self.submit(&control, &pool).map_err(|error| StartError::of_faults(vec![error]))?;
+        if !control.is_disabled() {
+            self.submit(&control, &pool).map_err(|error| StartError::of_faults(vec![error]))?;
+        }
         Ok(control)
     }
 
@@ -258,10 +261,18 @@ impl Tasks {
         let texts = task.words();
         let words = words(task, &texts);
         let effective = launcher.settings.apply_to(&words, &others);
-        match launcher.judge(task, effective)? {
-            Judged::Planned(planned) => Ok(*planned),
-            Judged::Off => Err(StartError::switched_off(&task.name)),
+        launcher.judge(task, effective)
+    }
+
+    /// Enables a task that is there.
+    pub(super) fn enable(&self, task: &Control) -> Result<(), ControlError> {
+        let stopping = || ControlError::refused(task.name(), "the scheduler is not running");
+        let launcher = self.launcher().ok_or_else(stopping)?;
+        if task.facts().is_async {
+            let ensured = launcher.context.ensure();
+            ensured.map_err(|error| ControlError::refused(task.name(), &error.to_string()))?;
         }
+        task.enable()
     }
 
     /// The rule of a schedule for a task that is there; settings do not count, placeholders do.
@@ -278,10 +289,10 @@ impl Tasks {
         let texts = definition.words();
         let effective = launcher.settings.resolve(&words(&definition, &texts));
         match launcher.judge(&definition, effective) {
-            Ok(Judged::Planned(planned)) => Ok(planned.rule),
-            Ok(Judged::Off) => {
+            Ok(planned) if planned.disabled.is_some() => {
                 Err(ControlError::refused(name, "`-` is no rule; cancel the task instead"))
             }
+            Ok(planned) => Ok(planned.rule),
             Err(error) => Err(ControlError::refused(name, &error.faults().join("; "))),
         }
     }
@@ -296,7 +307,9 @@ impl Tasks {
             let control = launcher.make(task, &pool)?;
             self.keep(control.clone())?;
             launcher.tell_added(&control);
-            control.ask_trigger();
+            if !control.is_disabled() {
+                control.ask_trigger();
+            }
             made.push(Kept { place, control, pool });
         }
         Ok(made)
@@ -305,6 +318,9 @@ impl Tasks {
     /// Starts them. The first run of the first one finds all of them here.
     pub(super) fn start(&self, made: Vec<Kept>) -> Result<(), StartError> {
         for Kept { place, control, pool } in made {
+            if control.is_disabled() {
+                continue;
+            }
             self.submit(&control, &pool)
                 .map_err(|error| StartError::pool(format!("{place}: {error}")))?;
         }

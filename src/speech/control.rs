@@ -21,6 +21,10 @@ pub(super) fn words(event: &Event, zone: Zone) -> Option<Message> {
             Some(Message::info(format!("task `{task}` is paused{until}{note}")))
         }
         Event::Resumed { task, .. } => Some(Message::info(format!("task `{task}` goes on"))),
+        Event::Enabled { task, next, .. } => {
+            let next = next.map_or_else(|| "unknown".to_owned(), |next| instant(next, zone));
+            Some(Message::info(format!("task `{task}` is enabled; next run: {next}")))
+        }
         Event::Rescheduled { task, rule, next, .. } => {
             let next = next.map_or_else(|| "never".to_owned(), |next| instant(next, zone));
             Some(Message::info(format!("task `{task}` now runs {rule}; next run: {next}")))
@@ -74,8 +78,9 @@ pub(super) fn ended_after_removal(task: &str) -> Message {
 }
 
 /// A task that was added while the scheduler runs.
-pub(super) fn added(task: &str, rule: &str) -> Message {
-    Message::info(format!("task `{task}` was added: {rule}"))
+pub(super) fn added(task: &str, rule: &str, is_disabled: bool) -> Message {
+    let disabled = if is_disabled { "; it is disabled" } else { "" };
+    Message::info(format!("task `{task}` was added: {rule}{disabled}"))
 }
 
 /// The first success of a task.

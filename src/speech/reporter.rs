@@ -162,10 +162,12 @@ impl Desk {
         match event {
             Event::SchedulerStarted { .. } => self.is_started = true,
             Event::SchedulerStopping { .. } => self.is_stopping = true,
-            Event::TaskAdded { task, .. } => {
+            Event::TaskAdded { task, is_disabled, .. } => {
                 let card = Card { facts: Some(Arc::clone(task)), ..Card::default() };
                 self.tasks.insert(Arc::clone(&task.name), card);
-                return self.is_started.then(|| control::added(&task.name, &task.rule));
+                return self
+                    .is_started
+                    .then(|| control::added(&task.name, &task.rule, *is_disabled));
             }
             Event::TaskEnded { task, state, .. } => return self.ended(task, *state),
             Event::Rescheduled { task, facts, .. } => {
@@ -178,6 +180,7 @@ impl Desk {
                 return Some(control::too_long(run.task_name(), is_async));
             }
             Event::Paused { task, .. }
+            | Event::Enabled { task, .. }
             | Event::Skipped { task, .. }
             | Event::TriggerFailed { task, .. } => {
                 let zone = self.zone(task);

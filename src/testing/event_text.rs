@@ -92,10 +92,12 @@ impl<'a> EventText<'a> {
             Event::Rescheduled { task, rule, next, .. } => {
                 (task, format!("rescheduled: {rule}{}", self.next(*next)))
             }
-            Event::TaskAdded { task, .. } => {
+            Event::TaskAdded { task, is_disabled, .. } => {
                 let (rule, pool) = (speech::on_one_line(&task.rule), &task.pool);
-                (&task.name, format!("added: {rule}; pool {pool}"))
+                let disabled = if *is_disabled { "; disabled" } else { "" };
+                (&task.name, format!("added: {rule}; pool {pool}{disabled}"))
             }
+            Event::Enabled { task, next, .. } => (task, format!("enabled{}", self.next(*next))),
             Event::TaskEnded { task, state, .. } => (task, format!("ended: {}", state.name())),
             Event::Starved { task, pool, late, busy, .. } => {
                 let late = speech::duration(*late);
@@ -191,6 +193,7 @@ fn time_of(event: &Event) -> Option<DateTime<Utc>> {
         | Event::Resumed { at, .. }
         | Event::Rescheduled { at, .. }
         | Event::TaskAdded { at, .. }
+        | Event::Enabled { at, .. }
         | Event::TaskEnded { at, .. }
         | Event::Starved { at, .. }
         | Event::SchedulerStopping { at }

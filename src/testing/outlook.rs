@@ -24,7 +24,7 @@ use crate::entry::entries;
 use crate::inject::Call;
 use crate::registrar::Definition;
 use crate::registrar::Ground;
-use crate::registrar::Judged;
+use crate::registrar::Planned;
 use crate::registrar::judge;
 use crate::schedule::Schedule;
 use crate::settings;
@@ -245,19 +245,19 @@ impl ScheduleOf {
         }
     }
 
-    /// The rule and the zone in which its times are shown; none when the task is switched off.
+    /// The rule and the zone in which its times are shown; none when the task is disabled.
     #[track_caller]
     fn rule(&self) -> Option<(Rule, Zone)> {
         let task = self.one();
         match plan(task, self.set.clone(), self.zone) {
-            Ok(Judged::Planned(planned)) => Some((planned.rule, planned.zone)),
-            Ok(Judged::Off) => None,
+            Ok(planned) if planned.disabled.is_some() => None,
+            Ok(planned) => Some((planned.rule, planned.zone)),
             Err(faults) => panic!("{}", faults.join("\n")),
         }
     }
 }
 
-fn plan(task: &Definition, set: Vec<(String, String)>, zone: Zone) -> Result<Judged, Vec<String>> {
+fn plan(task: &Definition, set: Vec<(String, String)>, zone: Zone) -> Result<Planned, Vec<String>> {
     let texts =
         |faults: Vec<settings::Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>();
     let given = settings::Given {
@@ -301,6 +301,7 @@ pub(super) fn fire_times(
             let first = first.and_then(|first| on_grid(first, period, from));
             Box::new(std::iter::successors(first, move |at| at.checked_add_signed(period)))
         }
+        Rule::None => Box::new(std::iter::empty()),
         Rule::Custom(trigger) => {
             let ask = move |context| match trigger.next_fire_time(&context) {
                 Ok(next) => next,

@@ -137,6 +137,7 @@ impl Stage {
             pool: Arc::clone(&self.pool),
             clock,
             bus: Arc::new(bus),
+            disabled: None,
         }
     }
 

@@ -107,7 +107,7 @@ fn what_is_done_to_a_task_is_told() {
     desk.tell(Event::TaskEnded { task, state: TaskState::Cancelled, at: at(0) });
     let tock = facts("tock");
     let (task, state) = (Arc::clone(&tock.name), TaskState::Cancelled);
-    desk.tell(Event::TaskAdded { task: tock, next: None, at: at(0) });
+    desk.tell(Event::TaskAdded { task: tock, is_disabled: false, next: None, at: at(0) });
     desk.says(
         "
 INFO  task `tick` is paused until Fri 2026-03-27 10:00:00 +01:00: maintenance
@@ -133,7 +133,7 @@ INFO  task `tock` was added: every 1s",
 fn a_future_that_takes_too_long_is_not_to_ask() {
     let desk = Desk::new("tick");
     let task = Arc::new(TaskFacts { is_async: true, ..TaskFacts::clone(&facts("fetch")) });
-    desk.tell(Event::TaskAdded { task, next: None, at: at(0) });
+    desk.tell(Event::TaskAdded { task, is_disabled: false, next: None, at: at(0) });
     let why = StopReason::Timeout;
     desk.tell(Event::StopAsked { run: run("fetch", 1, 1), why, at: at(0) });
     desk.says(
@@ -209,7 +209,7 @@ fn a_task_that_ends_by_itself_is_reported_unless_it_was_to_run_once() {
     let end = |kind| {
         let task = Arc::new(TaskFacts { kind, ..TaskFacts::clone(&facts("tick")) });
         let name = Arc::clone(&task.name);
-        desk.tell(Event::TaskAdded { task, next: None, at: at(0) });
+        desk.tell(Event::TaskAdded { task, is_disabled: false, next: None, at: at(0) });
         desk.said();
         desk.tell(Event::TaskEnded { task: name, state: TaskState::Completed, at: at(0) });
     };
@@ -224,7 +224,7 @@ fn a_task_that_ends_by_itself_is_reported_unless_it_was_to_run_once() {
 #[test]
 fn the_end_of_a_removed_task_does_not_touch_the_one_that_has_its_name_now() {
     let desk = Desk::new("tick");
-    desk.tell(Event::TaskAdded { task: facts("tick"), next: None, at: at(1) });
+    desk.tell(Event::TaskAdded { task: facts("tick"), is_disabled: false, next: None, at: at(1) });
     desk.said();
     let state = TaskState::Cancelled;
     desk.tell(Event::TaskEnded { task: desk.task(), state, at: at(2) });
