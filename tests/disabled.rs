@@ -109,7 +109,7 @@ fn one_without_a_rule_needs_one_first() {
 #[test]
 fn one_whose_attributes_are_faulty_starts_nowhere_and_says_why_when_it_is_enabled() {
     let faulty = || off(Schedule::fixed_rate("5 parsecs").on_pool("none"));
-    let sim = sim().define("faulty", faulty(), |_| {}).define("bare", off(bare()), |_| {});
+    let sim = sim().define("faulty", faulty(), |_| {});
     let state = sim.snapshot("faulty").state;
     assert_eq!(state, TaskState::Disabled);
     let error = sim.control("faulty").enable().unwrap_err().to_string();
@@ -117,17 +117,11 @@ fn one_whose_attributes_are_faulty_starts_nowhere_and_says_why_when_it_is_enable
         error.contains("`parsecs` is not a unit") && error.contains("no pool `none`"),
         "{error}"
     );
-    assert!(sim.control("bare").enable().unwrap_err().to_string().contains("the task has no rule"));
     let on = Sim::at("2026-01-01T00:00:00Z").define("faulty", faulty(), |_| {});
     let on = on.set("scheduler.tasks.faulty.enabled", "true");
     let start =
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(on.snapshot("faulty"))));
     assert!(start.is_err(), "it is judged when it is not disabled");
-}
-
-/// A schedule without a rule.
-fn bare() -> Schedule {
-    Schedule::fixed_rate("1s").set(Attribute::FixedRate, "")
 }
 
 #[test]

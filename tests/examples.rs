@@ -362,7 +362,7 @@ fn control() {
         "control::import: every 1h, first after 1h; paused; runs: 1; next: never",
         "import: working",
         "import: working",
-        "control::import: every 200ms, first after 200ms; cancelled; runs: ",
+        "control::import: every 200ms; cancelled; runs: ",
         "task `control::import` has ended: it is cancelled",
         "export: working",
         "export: once, after 10ms; completed; runs: 1; next: never",

@@ -82,7 +82,7 @@ pub(super) struct Wishes {
 /// Another rule, to be gone by.
 pub(super) struct NewRule {
     pub(super) rule: Rule,
-    /// How it is shown.
+    /// How it is shown: as it was given.
     pub(super) text: String,
     /// Since when it counts.
     pub(super) from: Now,

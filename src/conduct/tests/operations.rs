@@ -177,7 +177,7 @@ fn a_new_rule_counts_from_the_call() {
         stage.until(1_500);
         control.reschedule(rate(2_000)).unwrap();
         let snapshot = control.snapshot();
-        assert_eq!(&*snapshot.facts.rule, "every 2s, first after 2s");
+        assert_eq!(&*snapshot.facts.rule, "every 2s");
         assert_eq!(snapshot.next.map(seconds), Some(3.5));
         stage.until(6_000);
         assert_eq!(stage.heard(), "start 0 | rule 1.5 | start 3.5 | start 5.5");
