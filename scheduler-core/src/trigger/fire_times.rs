@@ -53,8 +53,8 @@ pub struct FireTimes {
 #[derive(Clone, Copy, Debug)]
 struct Question {
     context: TriggerContext,
-    /// The answer has to lie after this.
-    floor: WallTime,
+    /// The answer has to lie after this; the first one may be any.
+    floor: Option<WallTime>,
 }
 
 impl FireTimes {
@@ -76,7 +76,7 @@ impl FireTimes {
     ///
     /// The error or the panic of the trigger.
     pub fn first(&self, now: WallTime) -> Result<Option<WallTime>, Failure> {
-        self.ask(TriggerContext::first(now.to_utc()), WallTime::MIN)
+        self.ask(TriggerContext::first(now.to_utc()), None)
     }
 
     /// Asks the last question that ended in an error again, with the wall clock as it is now; none when there was no
@@ -110,7 +110,7 @@ impl FireTimes {
         if now < scheduled {
             return self.renew(now);
         }
-        self.ask(after_run(scheduled, started, now), scheduled)
+        self.ask(after_run(scheduled, started, now), Some(scheduled))
     }
 
     /// Gives the fire time after another, whatever time it is: for going through fire times that were
@@ -120,7 +120,7 @@ impl FireTimes {
     ///
     /// As [`after_run`](Self::after_run).
     pub fn following(&self, fire_time: WallTime) -> Result<Option<WallTime>, Failure> {
-        self.ask(following(fire_time), fire_time)
+        self.ask(following(fire_time), Some(fire_time))
     }
 
     /// As [`following`](Self::following), but the trigger is told that it is `now`: as after a run that
@@ -134,7 +134,7 @@ impl FireTimes {
         fire_time: WallTime,
         now: WallTime,
     ) -> Result<Option<WallTime>, Failure> {
-        self.ask(after_run(fire_time, now, now), fire_time)
+        self.ask(after_run(fire_time, now, now), Some(fire_time))
     }
 
     /// Gives the fire time of a waiting task anew, because the wall clock was set back: as if the task
@@ -144,7 +144,7 @@ impl FireTimes {
     ///
     /// As [`after_run`](Self::after_run).
     pub fn renew(&self, now: WallTime) -> Result<Option<WallTime>, Failure> {
-        self.ask(TriggerContext::first(now.to_utc()), now - Duration::from_nanos(1))
+        self.ask(TriggerContext::first(now.to_utc()), Some(now - Duration::from_nanos(1)))
     }
 
     /// Takes note of a fire time that was used, at this reading of the wall clock, without asking for
@@ -154,7 +154,11 @@ impl FireTimes {
     }
 
     /// Asks the trigger, and again from the end of each stretch that has been served already.
-    fn ask(&self, context: TriggerContext, floor: WallTime) -> Result<Option<WallTime>, Failure> {
+    fn ask(
+        &self,
+        context: TriggerContext,
+        floor: Option<WallTime>,
+    ) -> Result<Option<WallTime>, Failure> {
         let mut question = Question { context, floor };
         loop {
             let answer = question.put(&*self.trigger);
@@ -167,8 +171,8 @@ impl FireTimes {
                 }
             };
             let served = self.history.lock().end_of_served(next);
-            let Some(floor) = served else { return Ok(Some(next)) };
-            question = Question { context: following(floor), floor };
+            let Some(served) = served else { return Ok(Some(next)) };
+            question = Question { context: following(served), floor: Some(served) };
         }
     }
 }
@@ -179,13 +183,15 @@ impl Question {
         let answer =
             catch(|| trigger.next_fire_time(&self.context).map_err(|error| text(&*error)))?;
         let next = answer.map_err(|text| Failure::from_error(&text))?.map(WallTime::from);
-        if let Some(next) = next.filter(|next| *next <= self.floor) {
+        let next = next.filter(|next| *next != WallTime::MAX);
+        if let (Some(floor), Some(next)) = (self.floor, next)
+            && next <= floor
+        {
             return Err(Failure::from_error(&format!(
-                "the trigger did not advance: after {:?} it gave {next:?}",
-                self.floor
+                "the trigger did not advance: after {floor:?} it gave {next:?}"
             )));
         }
-        Ok(next.filter(|next| *next != WallTime::MAX))
+        Ok(next)
     }
 }
 
