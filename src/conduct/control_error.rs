@@ -63,7 +63,7 @@ impl ControlError {
     }
 
     pub(super) fn faulty(task: &Arc<str>, faults: &str) -> Self {
-        let why = format!("it cannot be enabled, because what is said of it is faulty:\n{faults}");
+        let why = format!("it cannot be enabled, because its attributes are faulty:\n{faults}");
         Self::refused(task, &why)
     }
 

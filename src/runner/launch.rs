@@ -79,7 +79,7 @@ fn begin(running: &Running, planned: Vec<Planned>, news: &News<'_>) -> Result<()
     let has_async = enabled.any(|task| matches!(task.call, Call::Async(_)));
     let made = running.tasks.make(planned)?;
     news.tell(&made, has_async, running);
-    let count = made.iter().filter(|task| !task.control.is_disabled()).count();
+    let count = made.iter().filter(|task| !task.is_disabled).count();
     running.tasks.start(made)?;
     running.pools.check_manned()?;
     let at = running.clock.wall();
@@ -126,8 +126,7 @@ impl News<'_> {
                 Level::Warning => Message::warn(&remark.text),
             });
         }
-        let (off, on): (Vec<&Kept>, Vec<&Kept>) =
-            made.iter().partition(|task| task.control.is_disabled());
+        let (off, on): (Vec<&Kept>, Vec<&Kept>) = made.iter().partition(|task| task.is_disabled);
         let words = |task: &&Kept| TaskWords {
             facts: task.control.facts(),
             next: task.control.first_start(),

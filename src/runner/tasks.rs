@@ -73,6 +73,8 @@ pub(super) struct Kept {
     place: String,
     pub(super) control: Control,
     pool: Arc<ScheduledThreadPool>,
+    /// RACE: as it was planned; what runs already may have enabled it since.
+    pub(super) is_disabled: bool,
 }
 
 impl Tasks {
@@ -234,11 +236,11 @@ impl Tasks {
     fn add_task(&self, definition: &Definition) -> Result<Control, StartError> {
         let launcher = self.launcher().ok_or_else(StartError::not_running)?;
         let planned = self.plan(&launcher, definition)?;
-        let pool = launcher.pool(&planned)?;
+        let (pool, is_disabled) = (launcher.pool(&planned)?, planned.disabled.is_some());
         let control = launcher.make(planned, &pool)?;
         self.keep(control.clone())?;
         launcher.tell_added(&control);
-        if !control.is_disabled() {
+        if !is_disabled {
             self.submit(&control, &pool).map_err(|error| StartError::of_faults(vec![error]))?;
         }
         Ok(control)
@@ -302,25 +304,22 @@ impl Tasks {
         let launcher = self.launcher().ok_or_else(StartError::not_running)?;
         let mut made = Vec::new();
         for task in planned {
-            let pool = launcher.pool(&task)?;
+            let (pool, is_disabled) = (launcher.pool(&task)?, task.disabled.is_some());
             let place = format!("{}: `{}`", task.location, task.name);
             let control = launcher.make(task, &pool)?;
             self.keep(control.clone())?;
             launcher.tell_added(&control);
-            if !control.is_disabled() {
+            if !is_disabled {
                 control.ask_trigger();
             }
-            made.push(Kept { place, control, pool });
+            made.push(Kept { place, control, pool, is_disabled });
         }
         Ok(made)
     }
 
     /// Starts them. The first run of the first one finds all of them here.
     pub(super) fn start(&self, made: Vec<Kept>) -> Result<(), StartError> {
-        for Kept { place, control, pool } in made {
-            if control.is_disabled() {
-                continue;
-            }
+        for Kept { place, control, pool, .. } in made.into_iter().filter(|it| !it.is_disabled) {
             self.submit(&control, &pool)
                 .map_err(|error| StartError::pool(format!("{place}: {error}")))?;
         }
