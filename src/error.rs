@@ -211,11 +211,6 @@ impl StartError {
         Self::of_faults(vec![format!("there is a task named `{name}` already")])
     }
 
-    pub(crate) fn switched_off(name: &str) -> Self {
-        let fault = format!("`{name}` is switched off, by `enabled = false` or the cron `-`");
-        Self::of_faults(vec![fault])
-    }
-
     pub(crate) fn pool(reason: impl fmt::Display) -> Self {
         Self { kind: Kind::Pool(reason.to_string()) }
     }

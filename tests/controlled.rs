@@ -4,16 +4,12 @@ use std::sync::Arc;
 use std::sync::Weak;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
 use scheduler::Builder;
 use scheduler::ManualClock;
 use scheduler::Run;
 use scheduler::Schedule;
 use scheduler::Scheduler;
 use scheduler::Tasks;
-use scheduler::engine::Trigger;
-use scheduler::engine::TriggerContext;
 use scheduler::scheduled;
 use scheduler::tasks;
 
@@ -202,22 +198,4 @@ fn settings_may_speak_of_announced_tasks() {
     clock.await_parked(1);
     assert_eq!(&*import.snapshot().facts.rule, "every 2h");
     scheduler.shutdown().unwrap();
-}
-
-/// A trigger that never knows.
-#[derive(Debug)]
-struct Clueless;
-
-impl Trigger for Clueless {
-    fn next_fire_time(&self, _: &TriggerContext) -> Option<DateTime<Utc>> {
-        panic!("no idea")
-    }
-}
-
-#[test]
-fn a_trigger_that_panics_at_the_first_question_is_a_fault_of_its_task() {
-    let (builder, _clock) = builder();
-    let builder = builder.tasks(tasks![]).task("own", Schedule::on_trigger(Clueless), |_| {});
-    let error = builder.spawn().unwrap_err().to_string();
-    assert!(error.contains("`own`: its trigger, asked for the first fire time, failed"), "{error}");
 }

@@ -17,5 +17,6 @@ mod testing_tokio;
 #[cfg(feature = "tokio")]
 mod tokio_real_clock;
 mod told;
+mod triggers;
 mod triggers_at_the_start;
 mod watchdog;

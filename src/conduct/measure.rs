@@ -41,7 +41,7 @@ impl Conducted {
         period: Duration,
         body: impl Fn(&Run) + Send + Sync + 'static,
     ) -> Result<(), String> {
-        self.start(Rule::FixedRate { period, initial_delay: period }, Call::of(body))
+        self.start(Rule::FixedRate { period, initial_delay: Some(period) }, Call::of(body))
     }
 
     /// Submits a task that fires by a cron expression, with the default policy.
@@ -73,7 +73,7 @@ impl Conducted {
         let bus = Arc::new(bus.build(Arc::clone(&self.clock)).expect("a bus without a thread"));
         let (pool, clock) = (Arc::clone(&self.pool), Arc::clone(&self.clock));
         let policy = Policy::default();
-        let parts = Parts { facts, rule, policy, call, pool, clock, bus };
+        let parts = Parts { facts, rule, policy, call, pool, clock, bus, disabled: None };
         Conductor::make(parts).submit(&self.pool).map_err(|error| error.to_string())
     }
 }

@@ -6,14 +6,32 @@ use scheduler_core::WallTime;
 
 use super::control::Control;
 use super::outlook::Outlook;
+use super::rule::Rule;
+use super::rule::text_of;
 use super::state::Course;
 use super::state::State;
+use crate::observe::TaskFacts;
 use crate::observe::TaskSnapshot;
 use crate::observe::TaskState;
 
 impl Control {
-    /// The task at this moment.
+    /// The task at this moment. A trigger of the user's is asked to describe itself.
     pub(crate) fn snapshot(&self) -> TaskSnapshot {
+        let mut snapshot = self.snapshot_without_asking();
+        let rule = self.conductor.lock().rule.clone();
+        if let Rule::Custom(trigger) = &rule {
+            let text = text_of(&**trigger);
+            if text != *snapshot.facts.rule {
+                let facts = TaskFacts::clone(&snapshot.facts);
+                snapshot.facts = Arc::new(TaskFacts { rule: text.into(), ..facts });
+            }
+        }
+        self.conductor.let_go(rule, self.now());
+        snapshot
+    }
+
+    /// The task at this moment, with its rule as it was described when the task was given it.
+    pub(crate) fn snapshot_without_asking(&self) -> TaskSnapshot {
         let now = self.now();
         let state = self.conductor.lock();
         let outlook = Outlook::of(&self.conductor, &state, now);
@@ -26,6 +44,7 @@ impl Control {
             paused_since: pause.as_ref().map(|pause| pause.since),
             paused_until: pause.as_ref().and_then(|pause| pause.until),
             next: None,
+            trigger_failure: state.trigger_failure.clone(),
             would_run_at: None,
             running: state.courses().count(),
             running_since: state

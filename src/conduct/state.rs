@@ -15,6 +15,7 @@ use scheduler_core::WallTime;
 use super::judge::Judge;
 use super::judge::Replaced;
 use super::rule::Rule;
+use super::tale::Tale;
 use super::timetable::FireTime;
 use crate::notice::Wakers;
 use crate::observe::Failure;
@@ -55,7 +56,7 @@ pub(super) struct State {
     /// How many runs have begun.
     pub(super) runs: u64,
     pub(super) wishes: Wishes,
-    /// Why and how the task has ended; it may be being run for the last time.
+    /// Why no run starts: how the task has ended, though it may be being run for the last time; or that it is disabled.
     pub(super) end: Option<TaskState>,
     pub(super) is_end_told: bool,
     /// Why the trigger could not say when the task fires next.
@@ -81,6 +82,8 @@ pub(super) struct Wishes {
 /// Another rule, to be gone by.
 pub(super) struct NewRule {
     pub(super) rule: Rule,
+    /// How it is shown: as it was given.
+    pub(super) text: String,
     /// Since when it counts.
     pub(super) from: Now,
     /// When the present rule was replaced: before, where the rule that replaced it was replaced, too,
@@ -167,6 +170,25 @@ impl State {
             watchers: Wakers::default(),
             handle: None,
         }
+    }
+
+    /// Goes by another rule, which is shown like that.
+    pub(super) fn set_rule(
+        &mut self,
+        rule: Rule,
+        text: String,
+        judge: Box<Judge>,
+        tale: &mut Tale,
+    ) {
+        self.facts = Arc::new(TaskFacts {
+            kind: rule.kind(),
+            rule: text.into(),
+            period: rule.period(),
+            zone: rule.zone().unwrap_or(self.facts.zone),
+            ..TaskFacts::clone(&self.facts)
+        });
+        let old = self.judge.replace(judge);
+        tale.drop_rule_later(old, std::mem::replace(&mut self.rule, rule));
     }
 
     /// The run in progress in the engine's task.
@@ -286,7 +308,7 @@ impl State {
 
     /// The engine's task, where it waits for nothing but the end of runs beside.
     pub(super) fn lead_to_end(&self) -> Option<TaskHandle<()>> {
-        let has_next = self.judge.as_ref().is_none_or(|judge| judge.pending().is_some());
+        let has_next = self.judge.as_ref().is_none_or(|judge| judge.due().is_some());
         let is_to_end = self.end.is_some() || self.beside.is_empty() && !has_next;
         self.handle.clone().filter(|_| is_to_end)
     }
@@ -320,14 +342,18 @@ impl Wishes {
     }
 
     /// Takes note that the task is to go by another rule from now on.
-    pub(super) fn replace_rule(&mut self, rule: Rule, now: Now) -> Option<Box<NewRule>> {
+    pub(super) fn replace_rule(
+        &mut self,
+        (rule, text): (Rule, String),
+        now: Now,
+    ) -> Option<Box<NewRule>> {
         let (was_paused, resumed) = (self.pause.is_some(), std::mem::take(&mut self.resumed));
         let mut replaced = Replaced { at: now, was_paused, resumed };
         let mut before = self.rule.take();
         if let Some(before) = &mut before {
             std::mem::swap(&mut before.replaced, &mut replaced);
         }
-        self.rule = Some(Box::new(NewRule { rule, from: now, replaced }));
+        self.rule = Some(Box::new(NewRule { rule, text, from: now, replaced }));
         before
     }
 

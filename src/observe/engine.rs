@@ -95,7 +95,7 @@ impl EngineTrouble {
             }
             scheduler_core::Event::HookPanicked { hook, failure } => {
                 let failure = Failure::from_engine(failure);
-                Some(Event::HookPanicked { hook, task: None, failure, at })
+                Some(Event::HookPanicked { hook, failure, at })
             }
             scheduler_core::Event::WaitStarved { run, id, name } => {
                 let task = name_of(run.task_id(), run.task_name());

@@ -14,6 +14,7 @@ use scheduler_expr::check_name;
 use scheduler_expr::nearest;
 
 use super::definition::Definition;
+use super::planned::Disabled;
 use super::planned::Planned;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
@@ -34,23 +35,13 @@ pub(crate) struct Ground<'a> {
     pub(crate) seed: u64,
 }
 
-/// What became of the words of a task.
-#[derive(Debug)]
-pub(crate) enum Judged {
-    Planned(Box<Planned>),
-    /// It is switched off: by `enabled = false`, or by the cron expression `-`.
-    Off,
-}
-
-/// Judges the words of one task; all that is wrong with them comes back together.
+/// Judges the words of one task; all that is wrong with them comes back together. A task that is switched off need not
+/// be configured: what is wrong with it matters when it is enabled.
 pub(crate) fn judge(
     definition: &Definition,
     words: &Effective,
     ground: Ground<'_>,
-) -> Result<Judged, Vec<Fault>> {
-    if words.is_off() {
-        return Ok(Judged::Off);
-    }
+) -> Result<Planned, Vec<Fault>> {
     let mut judge = Judge { definition, words, ground, unit: None, faults: Vec::new() };
     judge.unit = judge.read(Attribute::TimeUnit, Attribute::parse_unit);
     judge.read(Attribute::Enabled, |text| Attribute::Enabled.parse_flag(text));
@@ -58,21 +49,24 @@ pub(crate) fn judge(
     let rule = judge.rule();
     let policy = judge.policy();
     let pool = judge.pool();
-    if !judge.faults.is_empty() {
+    if !judge.faults.is_empty() && !words.is_off() {
         return Err(judge.faults);
     }
-    Ok(match rule {
-        Some(rule) => Judged::Planned(Box::new(Planned {
-            name: definition.name.as_str().into(),
-            function: definition.function.as_deref().map(Arc::from),
-            location: definition.location,
-            zone: rule.zone().unwrap_or(ground.zone),
-            rule,
-            policy,
-            pool,
-            call: definition.call.clone(),
-        })),
-        None => Judged::Off,
+    let disabled = (words.is_off() || rule.is_none()).then(|| {
+        let faults: Vec<String> = judge.faults.iter().map(ToString::to_string).collect();
+        Disabled { faults: faults.join("\n") }
+    });
+    let rule = rule.unwrap_or(Rule::None);
+    Ok(Planned {
+        name: definition.name.as_str().into(),
+        function: definition.function.as_deref().map(Arc::from),
+        location: definition.location,
+        zone: rule.zone().unwrap_or(ground.zone),
+        rule,
+        policy,
+        pool,
+        call: definition.call.clone(),
+        disabled,
     })
 }
 
@@ -174,7 +168,7 @@ impl Judge<'_> {
         self.faults.push(self.words.fault(attribute, &refusal));
     }
 
-    /// The rule; none when the task is switched off, or when there is a fault.
+    /// The rule; none when the cron expression is `-`, or when there is a fault.
     fn rule(&mut self) -> Option<Rule> {
         if let Some(trigger) = &self.definition.trigger
             && self.rules().next().is_none()
@@ -187,10 +181,9 @@ impl Judge<'_> {
         let initial_delay = self.duration(Attribute::InitialDelay);
         let period = self.duration(Attribute::FixedRate);
         let delay = self.duration(Attribute::FixedDelay);
-        let first = initial_delay.unwrap_or_default();
         match (period, delay, initial_delay) {
-            (Some(period), ..) => Some(Rule::FixedRate { period, initial_delay: first }),
-            (None, Some(delay), _) => Some(Rule::FixedDelay { delay, initial_delay: first }),
+            (Some(period), ..) => Some(Rule::FixedRate { period, initial_delay }),
+            (None, Some(delay), _) => Some(Rule::FixedDelay { delay, initial_delay }),
             (None, None, Some(delay)) => Some(Rule::Once { delay }),
             (None, None, None) => {
                 self.miss_rule();
@@ -211,7 +204,7 @@ impl Judge<'_> {
     fn cron(&mut self) -> Option<Rule> {
         let expression = self.read(Attribute::Cron, Attribute::parse_cron);
         if matches!(expression, Some(None)) {
-            // Whoever switches a task off need not configure it.
+            // One who switches a task off need not configure it.
             return None;
         }
         let zone = self.read(Attribute::Zone, |text| {
@@ -260,7 +253,7 @@ impl Judge<'_> {
         let help = pool_help(name, self.ground.pools);
         let refusal = Refusal { reason: &reason, caret: None, help: Some(&help) };
         self.faults.push(self.words.fault(Attribute::Scheduler, &refusal));
-        "".into()
+        self.ground.pools[0].as_str().into()
     }
 }
 

@@ -31,7 +31,6 @@ use scheduler_core::Clock;
 pub(crate) use definition::Definition;
 pub use definition::Registrar;
 pub(crate) use judge::Ground;
-pub(crate) use judge::Judged;
 pub(crate) use judge::judge;
 pub(crate) use name::faults as name_faults;
 pub(crate) use planned::Planned;
@@ -56,8 +55,6 @@ pub(crate) struct Given<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) tasks: Vec<Planned>,
-    /// The names of the tasks that are switched off.
-    pub(crate) off: Vec<String>,
 }
 
 /// The definitions of the annotated functions, all that are linked or those of a list, and of the
@@ -128,8 +125,7 @@ pub(crate) fn plan(
     let mut plan = Plan::default();
     for (definition, words) in definitions.iter().zip(words) {
         match judge(definition, words, ground) {
-            Ok(Judged::Planned(task)) => plan.tasks.push(*task),
-            Ok(Judged::Off) => plan.off.push(definition.name.clone()),
+            Ok(task) => plan.tasks.push(task),
             Err(found) => faults.extend(found),
         }
     }

@@ -55,7 +55,7 @@ pub(super) fn launch(
     let pools = pools(&prepared, (&context, simulation.as_deref()), &bus)?;
     let Prepared { plan, tasks, clock, shutdown, limit, zone, seed, settings, remarks, .. } =
         prepared;
-    let Plan { tasks: planned, off } = plan;
+    let Plan { tasks: planned } = plan;
     let annotated = simulation.is_none().then(|| Annotated::enter(&planned));
     let (_annotated, twice) = annotated.unzip();
     tasks.launch_with(Launcher {
@@ -71,7 +71,7 @@ pub(super) fn launch(
     });
     let running = Running { pools, bus, voice, limit, clock, shutdown, tasks, _annotated, context };
     let warnings = panics_abort().into_iter().chain(twice.flatten()).collect();
-    let news = News { remarks: &remarks, pools: &prepared.pools, off: &off, zone, warnings };
+    let news = News { remarks: &remarks, pools: &prepared.pools, zone, warnings };
     let scheduler = Scheduler::new(running);
     match begin(&scheduler.running, planned, &news, be_ready) {
         Ok(()) => Ok(scheduler),
@@ -93,7 +93,7 @@ fn begin(
     let made = running.tasks.make(planned)?;
     be_ready()?;
     news.tell(&made, has_async, running);
-    let count = made.len();
+    let count = made.iter().filter(|task| !task.is_disabled).count();
     running.tasks.start(made)?;
     running.pools.check_manned()?;
     let at = running.clock.wall();
@@ -102,7 +102,8 @@ fn begin(
 }
 
 pub(super) fn has_async(planned: &[Planned]) -> bool {
-    planned.iter().any(|task| matches!(task.call, Call::Async(_)))
+    let mut enabled = planned.iter().filter(|task| task.disabled.is_none());
+    enabled.any(|task| matches!(task.call, Call::Async(_)))
 }
 
 fn context(builder: &Builder) -> Context {
@@ -131,8 +132,6 @@ fn bus(builder: Builder, prepared: &Prepared) -> Result<Bus, StartError> {
 struct News<'a> {
     remarks: &'a [Remark],
     pools: &'a [PoolPlan],
-    /// The tasks that are switched off.
-    off: &'a [String],
     zone: Zone,
     warnings: Vec<Message>,
 }
@@ -147,17 +146,19 @@ impl News<'_> {
                 Level::Warning => Message::warn(&remark.text),
             });
         }
-        let words = |task: &Kept| TaskWords {
+        let (off, on): (Vec<&Kept>, Vec<&Kept>) = made.iter().partition(|task| task.is_disabled);
+        let words = |task: &&Kept| TaskWords {
             facts: task.control.facts(),
             next: task.control.first_start(),
+            has_trigger_failed: task.control.has_trigger_failed(),
         };
-        let tasks: Vec<TaskWords> = made.iter().map(words).collect();
+        let tasks: Vec<TaskWords> = on.iter().map(words).collect();
         let pools: Vec<PoolWords> = self.pools.iter().map(PoolPlan::words).collect();
         let built_in = has_async.then_some(BUILT_IN_EXECUTOR);
         let executor = running.context.describe().or(built_in);
         let executor = executor.map(|executor| format!("async tasks: {executor}"));
-        let off = self.off;
-        let off = (!off.is_empty()).then(|| format!("switched off: {}", off.join(", ")));
+        let off: Vec<&str> = off.iter().map(|task| &**task.control.name()).collect();
+        let off = (!off.is_empty()).then(|| format!("disabled: {}", off.join(", ")));
         let nothing_is_off = off.is_none();
         let remarks: Vec<String> = executor.into_iter().chain(off).collect();
         let banner =

@@ -19,7 +19,6 @@ use crate::observe::Bus;
 use crate::observe::Event;
 use crate::registrar::Definition;
 use crate::registrar::Ground;
-use crate::registrar::Judged;
 use crate::registrar::Planned;
 use crate::registrar::judge;
 use crate::settings::Effective;
@@ -46,7 +45,7 @@ impl Launcher {
         &self,
         task: &Definition,
         effective: Result<Effective, Vec<Fault>>,
-    ) -> Result<Judged, StartError> {
+    ) -> Result<Planned, StartError> {
         let refuse = |faults: Vec<Fault>| {
             StartError::of_faults(faults.iter().map(ToString::to_string).collect())
         };
@@ -65,23 +64,25 @@ impl Launcher {
         planned: Planned,
         pool: &Arc<ScheduledThreadPool>,
     ) -> Result<Control, StartError> {
-        if matches!(planned.call, Call::Async(_)) {
+        if matches!(planned.call, Call::Async(_)) && planned.disabled.is_none() {
             self.context.ensure()?;
         }
         let facts = planned.facts();
-        let Planned { rule, policy, call, .. } = planned;
+        let Planned { rule, policy, call, disabled, .. } = planned;
+        let disabled = disabled.map(|disabled| disabled.faults);
         let call = match &self.simulation {
             Some(simulation) => simulation.stand_in(&facts.name, call),
             None => call,
         };
         let (clock, bus) = (Arc::clone(&self.clock), Arc::clone(&self.bus));
         let pool = Arc::clone(pool);
-        Ok(Conductor::make(Parts { facts, rule, policy, call, pool, clock, bus }))
+        Ok(Conductor::make(Parts { facts, rule, policy, call, pool, clock, bus, disabled }))
     }
 
     /// Tells of a task that is kept, and not submitted yet.
     pub(super) fn tell_added(&self, control: &Control) {
-        let (task, next, at) = (control.facts(), control.first_start(), self.clock.wall());
-        self.bus.emit(Event::TaskAdded { task, next, at });
+        let (task, is_disabled, at) = (control.facts(), control.is_disabled(), self.clock.wall());
+        let next = if is_disabled { None } else { control.first_start() };
+        self.bus.emit(Event::TaskAdded { task, is_disabled, next, at });
     }
 }

@@ -28,7 +28,6 @@ use crate::inject::TaskOutput;
 use crate::inject::Wiring;
 use crate::observe::TaskSnapshot;
 use crate::registrar::Definition;
-use crate::registrar::Judged;
 use crate::registrar::Planned;
 use crate::run::Run;
 use crate::schedule::Schedule;
@@ -74,6 +73,8 @@ pub(super) struct Kept {
     place: String,
     pub(super) control: Control,
     pool: Arc<ScheduledThreadPool>,
+    /// RACE: as it was planned; what runs already may have enabled it since.
+    pub(super) is_disabled: bool,
 }
 
 impl Tasks {
@@ -88,10 +89,14 @@ impl Tasks {
         controls.iter().map(Control::snapshot).collect()
     }
 
-    /// As [`list`](Self::list), for one whom the tasks keep: it keeps none of them.
+    /// As [`list`](Self::list), for one whom the tasks keep: it keeps none of them, and asks no trigger.
     pub(super) fn lister(&self) -> impl Fn() -> Vec<TaskSnapshot> + Send + Sync + use<> {
         let board = Arc::downgrade(&self.board);
-        move || board.upgrade().map_or_else(Vec::new, |board| Self { board }.list())
+        move || {
+            let tasks = board.upgrade().map(|board| Self { board });
+            let controls = tasks.map(|tasks| tasks.controls().clone()).unwrap_or_default();
+            controls.iter().map(Control::snapshot_without_asking).collect()
+        }
     }
 
     /// A task by its name: the full one, or an unambiguous end of its path, such as `report` for
@@ -134,7 +139,9 @@ impl Tasks {
         }
     }
 
-    /// Adds a task while the scheduler runs. Settings count for it as for any other, those of files and of
+    /// Adds a task while the scheduler runs. One that settings disable does not run before it is
+    /// [enabled](TaskControl::enable).
+    /// Settings count for it as for any other, those of files and of
     /// [`set`](crate::Builder::set) if it was [announced](crate::Builder::announce_tasks).
     ///
     /// ```rust,standalone_crate
@@ -229,11 +236,13 @@ impl Tasks {
     fn add_task(&self, definition: &Definition) -> Result<Control, StartError> {
         let launcher = self.launcher().ok_or_else(StartError::not_running)?;
         let planned = self.plan(&launcher, definition)?;
-        let pool = launcher.pool(&planned)?;
+        let (pool, is_disabled) = (launcher.pool(&planned)?, planned.disabled.is_some());
         let control = launcher.make(planned, &pool)?;
         self.keep(control.clone())?;
         launcher.tell_added(&control);
-        self.submit(&control, &pool).map_err(|error| StartError::of_faults(vec![error]))?;
+        if !is_disabled {
+            self.submit(&control, &pool).map_err(|error| StartError::of_faults(vec![error]))?;
+        }
         Ok(control)
     }
 
@@ -254,10 +263,18 @@ impl Tasks {
         let texts = task.words();
         let words = words(task, &texts);
         let effective = launcher.settings.apply_to(&words, &others);
-        match launcher.judge(task, effective)? {
-            Judged::Planned(planned) => Ok(*planned),
-            Judged::Off => Err(StartError::switched_off(&task.name)),
+        launcher.judge(task, effective)
+    }
+
+    /// Enables a task that is there.
+    pub(super) fn enable(&self, task: &Control) -> Result<(), ControlError> {
+        let stopping = || ControlError::refused(task.name(), "the scheduler is not running");
+        let launcher = self.launcher().ok_or_else(stopping)?;
+        if task.facts().is_async {
+            let ensured = launcher.context.ensure();
+            ensured.map_err(|error| ControlError::refused(task.name(), &error.to_string()))?;
         }
+        task.enable()
     }
 
     /// The rule of a schedule for a task that is there; settings do not count, placeholders do.
@@ -274,10 +291,10 @@ impl Tasks {
         let texts = definition.words();
         let effective = launcher.settings.resolve(&words(&definition, &texts));
         match launcher.judge(&definition, effective) {
-            Ok(Judged::Planned(planned)) => Ok(planned.rule),
-            Ok(Judged::Off) => {
+            Ok(planned) if planned.disabled.is_some() => {
                 Err(ControlError::refused(name, "`-` is no rule; cancel the task instead"))
             }
+            Ok(planned) => Ok(planned.rule),
             Err(error) => Err(ControlError::refused(name, &error.faults().join("; "))),
         }
     }
@@ -285,24 +302,24 @@ impl Tasks {
     /// Makes all planned tasks, and asks their triggers when they fire first. Nothing has started yet.
     pub(super) fn make(&self, planned: Vec<Planned>) -> Result<Vec<Kept>, StartError> {
         let launcher = self.launcher().ok_or_else(StartError::not_running)?;
-        let (mut made, mut faults) = (Vec::new(), Vec::new());
+        let mut made = Vec::new();
         for task in planned {
-            let pool = launcher.pool(&task)?;
+            let (pool, is_disabled) = (launcher.pool(&task)?, task.disabled.is_some());
             let place = format!("{}: `{}`", task.location, task.name);
             let control = launcher.make(task, &pool)?;
             self.keep(control.clone())?;
             launcher.tell_added(&control);
-            if let Err(error) = control.ask_trigger() {
-                faults.push(format!("{place}: {error}"));
+            if !is_disabled {
+                control.ask_trigger();
             }
-            made.push(Kept { place, control, pool });
+            made.push(Kept { place, control, pool, is_disabled });
         }
-        if faults.is_empty() { Ok(made) } else { Err(StartError::of_faults(faults)) }
+        Ok(made)
     }
 
     /// Starts them. The first run of the first one finds all of them here.
     pub(super) fn start(&self, made: Vec<Kept>) -> Result<(), StartError> {
-        for Kept { place, control, pool } in made {
+        for Kept { place, control, pool, .. } in made.into_iter().filter(|it| !it.is_disabled) {
             self.submit(&control, &pool)
                 .map_err(|error| StartError::pool(format!("{place}: {error}")))?;
         }

@@ -58,7 +58,7 @@ use std::io;
 use std::path::Path;
 
 pub(crate) use environment::Environment;
-pub(crate) use fault::{Fault, Level, Remark, word};
+pub(crate) use fault::{Fault, Level, Remark, visible, word};
 pub(crate) use globals::{Globals, PoolSettings};
 pub(crate) use merge::{Effective, Refusal};
 pub(crate) use report::{Fallback, report};

@@ -34,6 +34,8 @@ pub(crate) struct Banner<'a> {
 pub(crate) struct TaskWords {
     pub(crate) facts: Arc<TaskFacts>,
     pub(crate) next: Option<DateTime<Utc>>,
+    /// Whether its trigger could not say the first fire time, and is asked again.
+    pub(crate) has_trigger_failed: bool,
 }
 
 /// A pool as the banner shows it.
@@ -90,6 +92,7 @@ impl Banner<'_> {
 
     fn next(&self, task: &TaskWords) -> String {
         match task.next {
+            None if task.has_trigger_failed => "next: unknown until its trigger answers".to_owned(),
             None => "next: never".to_owned(),
             Some(next) if next <= self.now => "next: now".to_owned(),
             Some(next) => {
@@ -134,7 +137,8 @@ mod tests {
     }
 
     fn task(name: &str, next: Option<u64>) -> TaskWords {
-        TaskWords { facts: sample::facts(name), next: next.map(sample::at) }
+        let next = next.map(sample::at);
+        TaskWords { facts: sample::facts(name), next, has_trigger_failed: false }
     }
 
     fn banner<'a>(tasks: &'a [TaskWords], pools: &'a [PoolWords]) -> Banner<'a> {

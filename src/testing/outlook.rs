@@ -25,7 +25,7 @@ use crate::entry::entries;
 use crate::inject::Call;
 use crate::registrar::Definition;
 use crate::registrar::Ground;
-use crate::registrar::Judged;
+use crate::registrar::Planned;
 use crate::registrar::judge;
 use crate::schedule::Schedule;
 use crate::settings;
@@ -249,19 +249,17 @@ impl ScheduleOf {
         }
     }
 
-    /// The rule and the zone in which its times are shown; none when the task is switched off.
+    /// The rule and the zone in which its times are shown; none when the task is disabled.
     #[track_caller]
     fn rule(&self) -> Option<(Rule, Zone)> {
         let task = self.one();
-        let judged = plan(task, self.set.clone(), self.zone);
-        match or_panic(judged.map_err(|faults| faults.join("\n"))) {
-            Judged::Planned(planned) => Some((planned.rule, planned.zone)),
-            Judged::Off => None,
-        }
+        let planned = plan(task, self.set.clone(), self.zone);
+        let planned = or_panic(planned.map_err(|faults| faults.join("\n")));
+        planned.disabled.is_none().then_some((planned.rule, planned.zone))
     }
 }
 
-fn plan(task: &Definition, set: Vec<(String, String)>, zone: Zone) -> Result<Judged, Vec<String>> {
+fn plan(task: &Definition, set: Vec<(String, String)>, zone: Zone) -> Result<Planned, Vec<String>> {
     let texts =
         |faults: Vec<settings::Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>();
     let given = settings::Given {
@@ -298,17 +296,22 @@ pub(super) fn fire_times(
         Rule::Once { delay } => Box::new(after(start, delay).filter(|at| *at >= from).into_iter()),
         Rule::FixedRate { period, initial_delay }
         | Rule::FixedDelay { delay: period, initial_delay } => {
-            let first = after(start, initial_delay);
+            let first = after(start, initial_delay.unwrap_or_default());
             let Ok(period) = TimeDelta::from_std(period) else {
                 return Box::new(first.into_iter());
             };
             let first = first.and_then(|first| on_grid(first, period, from));
             Box::new(std::iter::successors(first, move |at| at.checked_add_signed(period)))
         }
+        Rule::None => Box::new(std::iter::empty()),
         Rule::Custom(trigger) => {
-            let first = trigger.next_fire_time(&TriggerContext::first(start));
+            let ask = move |context| match trigger.next_fire_time(&context) {
+                Ok(next) => next,
+                Err(error) => panic!("the trigger failed: {error}"),
+            };
+            let first = ask(TriggerContext::first(start));
             let next = move |at: &DateTime<Utc>| {
-                let next = trigger.next_fire_time(&TriggerContext::after_run(*at, *at, *at, *at));
+                let next = ask(TriggerContext::after_run(*at, *at, *at, *at));
                 next.filter(|next| next > at)
             };
             Box::new(std::iter::successors(first, next).skip_while(move |at| *at < from))

@@ -28,6 +28,10 @@ pub(crate) use hint::in_seconds;
 use crate::excerpt::is_quotable;
 use error::Fault;
 
+/// The longest period or delay: 100 years of 365.25 days. The clocks of the engine end in the year 2262, and what
+/// waits for longer than that would never run.
+const LONGEST: Duration = Duration::from_secs(36_525 * 86_400);
+
 /// Nanoseconds in a second.
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
 
@@ -115,7 +119,7 @@ pub fn parse_duration(
 ///
 /// # Errors
 ///
-/// When the text is not a duration, or is zero or negative.
+/// When the text is not a duration, is zero or negative, or longer than 100 years (`36525d`).
 pub fn parse_period(
     text: &str,
     default_unit: Option<DurationUnit>,
@@ -137,7 +141,7 @@ pub fn parse_period(
 ///
 /// # Errors
 ///
-/// When the text is not a duration, or is negative.
+/// When the text is not a duration, is negative, or longer than 100 years (`36525d`).
 pub fn parse_delay(
     text: &str,
     default_unit: Option<DurationUnit>,
@@ -162,6 +166,9 @@ fn parse_allowed(
     };
     if length.is_some_and(|length| !is_allowed(length)) {
         return Err(ParseDurationError::new(text, refused(text)));
+    }
+    if length.is_some_and(|length| length.to_std().is_none_or(|length| length > LONGEST)) {
+        return Err(ParseDurationError::new(text, Fault::too_long(text)));
     }
     let length = parsed?;
     length.to_std().ok_or_else(|| ParseDurationError::new(text, refused(text)))
