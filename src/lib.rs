@@ -93,7 +93,7 @@ pub mod __private;
 pub use conduct::{ControlError, Misfire, OnError, Overlap, Retry};
 pub use conduct::{Until, failures, runs, successes};
 pub use entry::{Entry, Location, TaskList, Wire, entries};
-pub use error::{StartError, StopError};
+pub use error::{AddError, StartError, StopError};
 pub use inject::{Call, Extract, Managed, State, TaskOutput, Wiring};
 pub use observe::{
     Counters, Event, Failure, Listener, Longest, Outcome, PanicPlace, RuleKind, RunRecord,

@@ -54,7 +54,12 @@ pub(crate) struct Parts {
     /// The clock of that pool.
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) bus: Arc<Bus>,
+    /// Is called when the task has ended.
+    pub(crate) on_end: Option<Arc<OnEnd>>,
 }
+
+/// Hears that the task of this name has ended.
+pub(crate) type OnEnd = dyn Fn(&Arc<str>) + Send + Sync;
 
 /// Conducts one task: decides when it is due, starts its runs, knows what became of them.
 pub(crate) struct Conductor {
@@ -66,6 +71,7 @@ pub(crate) struct Conductor {
     /// RACE: weak, because the pool keeps its tasks and a task its conductor.
     pub(super) pool: Weak<ScheduledThreadPool>,
     pub(super) bus: Arc<Bus>,
+    pub(super) on_end: Option<Arc<OnEnd>>,
     state: Mutex<State>,
 }
 
@@ -87,7 +93,7 @@ impl Conductor {
     }
 
     fn new(parts: Parts) -> Arc<Self> {
-        let Parts { facts, rule, policy, call, pool, clock, bus } = parts;
+        let Parts { facts, rule, policy, call, pool, clock, bus, on_end } = parts;
         let chance = Chance::new(policy.seed, &facts.name);
         let timetable = Timetable::new(&rule, policy.jitter, chance);
         let judge = Judge::new(timetable, &policy, Now::read(&*clock));
@@ -99,6 +105,7 @@ impl Conductor {
             clock,
             pool: Arc::downgrade(&pool),
             bus,
+            on_end,
             state: Mutex::new(State::new(Arc::new(facts), rule, judge)),
         })
     }

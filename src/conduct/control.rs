@@ -129,7 +129,8 @@ impl Control {
     ///
     /// # Errors
     ///
-    /// As [`ScheduledThreadPool::submit_task`]: the pool is shut down; or its trigger failed.
+    /// As [`ScheduledThreadPool::submit_task`]: the pool is shut down; or its trigger failed. The task has ended
+    /// then.
     pub(crate) fn submit(&self, pool: &ScheduledThreadPool) -> Result<(), SubmitError> {
         let planned = Arc::clone(&self.conductor.lock().facts);
         let error = match pool.submit_task(self.conductor.task()) {
@@ -147,8 +148,28 @@ impl Control {
         if state.is_end_told && is_over {
             return Ok(());
         }
-        let failure = state.trigger_failure.take();
+        let (failure, mut tale) = (state.trigger_failure.take(), Tale::default());
+        // Others have been told that it was added.
+        let end = *state.end.get_or_insert(TaskState::Cancelled);
+        tale.end(&mut state, end);
+        drop(state);
+        tale.out(&self.conductor, None, self.now());
         Err(failure.map_or(SubmitError::Engine(error), SubmitError::Trigger))
+    }
+
+    /// Whether no further run of the task starts; one may be in progress.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.conductor.lock().end.is_some()
+    }
+
+    /// Whether the task has ended in failure: by itself, or with its last run.
+    pub(crate) fn has_failed(&self) -> bool {
+        let state = self.conductor.lock();
+        match state.end {
+            Some(TaskState::Failed) => true,
+            Some(TaskState::Completed) => state.history.streak() > 0,
+            _ => false,
+        }
     }
 
     /// Runs the task now, beside its schedule, which does not move; also while it is paused.

@@ -177,6 +177,13 @@ pub(crate) enum SubmitError {
     Trigger(Failure),
 }
 
+impl SubmitError {
+    /// Whether the pool is shut down.
+    pub(crate) fn is_stopping(&self) -> bool {
+        matches!(self, Self::Engine(error) if error.is_rejected())
+    }
+}
+
 impl fmt::Display for SubmitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

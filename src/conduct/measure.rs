@@ -73,7 +73,7 @@ impl Conducted {
         let bus = Arc::new(bus.build(Arc::clone(&self.clock)).expect("a bus without a thread"));
         let (pool, clock) = (Arc::clone(&self.pool), Arc::clone(&self.clock));
         let policy = Policy::default();
-        let parts = Parts { facts, rule, policy, call, pool, clock, bus };
+        let parts = Parts { facts, rule, policy, call, pool, clock, bus, on_end: None };
         Conductor::make(parts).submit(&self.pool).map_err(|error| error.to_string())
     }
 }

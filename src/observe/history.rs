@@ -174,6 +174,13 @@ impl History {
         (0..count).map(move |back| self.runs[(self.oldest + count - 1 - back) % count].record())
     }
 
+    /// When the last run ended that is remembered.
+    pub(crate) fn last_end(&self) -> Option<WallTime> {
+        let latest = (self.oldest + self.runs.len()).checked_sub(1)?;
+        let run = self.runs.get(latest % self.runs.len().max(1))?;
+        Some(run.started_at + run.took)
+    }
+
     pub(crate) fn counters(&self) -> Counters {
         self.counters
     }

@@ -36,7 +36,7 @@ pub(crate) struct Ground<'a> {
     /// The zone of cron expressions that name none.
     pub(crate) zone: Zone,
     /// The names of all pools; the first is the default one.
-    pub(crate) pools: &'a [String],
+    pub(crate) pools: &'a [Arc<str>],
     pub(crate) seed: u64,
 }
 
@@ -69,8 +69,8 @@ pub(crate) fn judge(
     }
     Ok(match rule {
         Some(rule) => Judged::Planned(Box::new(Planned {
-            name: definition.name.as_str().into(),
-            function: definition.function.as_deref().map(Arc::from),
+            name: Arc::clone(&definition.name),
+            function: definition.function.clone(),
             location: definition.location,
             zone: rule.zone().unwrap_or(ground.zone),
             rule,
@@ -284,11 +284,11 @@ impl Judge<'_> {
 
     fn pool(&mut self) -> Arc<str> {
         let Some(valued) = self.words.get(Attribute::Scheduler) else {
-            return self.ground.pools[0].as_str().into();
+            return Arc::clone(&self.ground.pools[0]);
         };
         let name = valued.text.as_str();
-        if self.ground.pools.iter().any(|pool| pool == name) {
-            return name.into();
+        if let Some(pool) = self.ground.pools.iter().find(|pool| &***pool == name) {
+            return Arc::clone(pool);
         }
         let reason = no_pool(name, self.ground.pools);
         let help = pool_help(name, self.ground.pools);
@@ -298,18 +298,18 @@ impl Judge<'_> {
     }
 }
 
-fn no_pool(name: &str, pools: &[String]) -> String {
+fn no_pool(name: &str, pools: &[Arc<str>]) -> String {
     let there: Vec<String> = pools.iter().map(|pool| word(pool)).collect();
     let are = if there.len() == 1 { "the only one is" } else { "the pools are" };
     format!("there is no pool {}; {are} {}", word(name), there.join(", "))
 }
 
 /// The pool that was probably meant, and both ways to have one of that name.
-fn pool_help(name: &str, pools: &[String]) -> String {
+fn pool_help(name: &str, pools: &[Arc<str>]) -> String {
     if check_name(name).is_err() {
         return "write the name of one of them".to_owned();
     }
-    let meant = match nearest(name, pools.iter().map(String::as_str)) {
+    let meant = match nearest(name, pools.iter().map(|pool| &**pool)) {
         Some(meant) => format!("did you mean {}?\nor ", word(meant)),
         None => String::new(),
     };

@@ -24,6 +24,7 @@ mod planned;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use scheduler_core::Clock;
@@ -102,13 +103,9 @@ pub(crate) fn define(
 
 /// The entries, each once, in the order in which they were first named.
 fn without_doubles(listed: &[&'static Entry]) -> Vec<&'static Entry> {
-    let mut entries: Vec<&'static Entry> = Vec::new();
-    for entry in listed {
-        if !entries.iter().any(|known| std::ptr::eq(*known, *entry)) {
-            entries.push(entry);
-        }
-    }
-    entries
+    let mut known = HashSet::new();
+    let is_new = |entry: &&'static Entry| known.insert(std::ptr::from_ref(*entry));
+    listed.iter().copied().filter(is_new).collect()
 }
 
 fn what_is_managed(states: &States) -> String {
@@ -117,18 +114,19 @@ fn what_is_managed(states: &States) -> String {
     format!("\nhelp: Scheduler::builder().manage(…) before the start\nnote: managed so far: {list}")
 }
 
-/// Plans all definitions by the words that count for each.
+/// Plans all definitions, each by the words that count for it, which `apply` says.
 pub(crate) fn plan(
-    definitions: &[Definition],
-    words: &[Effective],
+    definitions: Vec<Definition>,
+    mut apply: impl FnMut(usize, &Definition) -> Effective,
     ground: Ground<'_>,
     faults: &mut Vec<String>,
 ) -> Plan {
     let mut plan = Plan::default();
-    for (definition, words) in definitions.iter().zip(words) {
-        match judge(definition, words, ground) {
+    for (number, definition) in definitions.into_iter().enumerate() {
+        let words = apply(number, &definition);
+        match judge(&definition, &words, ground) {
             Ok(Judged::Planned(task)) => plan.tasks.push(*task),
-            Ok(Judged::Off) => plan.off.push(definition.name.clone()),
+            Ok(Judged::Off) => plan.off.push(definition.name.to_string()),
             Err(found) => faults.extend(found.iter().map(ToString::to_string)),
         }
     }

@@ -9,6 +9,7 @@ use scheduler_core::trigger::Zone;
 
 use super::Running;
 use super::Scheduler;
+use super::adding::Kept;
 use super::builder::Builder;
 use super::context::Context;
 use super::launcher::Launcher;
@@ -16,7 +17,6 @@ use super::pools::PoolPlan;
 use super::pools::Pools;
 use super::prepare::Prepared;
 use super::simulation::Simulation;
-use super::tasks::Kept;
 use crate::error::StartError;
 use crate::inject::Call;
 use crate::observe::Bus;
@@ -50,17 +50,19 @@ pub(super) fn launch(builder: Builder, prepared: Prepared) -> Result<Scheduler, 
     let Prepared { plan, tasks, clock, shutdown, limit, zone, seed, settings, remarks, .. } =
         prepared;
     let Plan { tasks: planned, off } = plan;
-    tasks.launch_with(Launcher {
+    let launcher = Launcher {
         settings,
         zone,
         seed,
         clock: Arc::clone(&clock),
         bus: Arc::clone(&bus),
-        names: prepared.pools.iter().map(|pool| pool.name.clone()).collect(),
+        names: prepared.pools.iter().map(|pool| pool.name.as_str().into()).collect(),
         pools: pools.weak(),
+        on_end: tasks.on_end(),
         context: context.clone(),
         simulation,
-    });
+    };
+    tasks.launch_with(launcher, prepared.keep_ended);
     let running = Running { pools, bus, voice, limit, clock, shutdown, tasks, context };
     let news = News { remarks: &remarks, pools: &prepared.pools, off: &off, zone };
     let scheduler = Scheduler::new(running);
@@ -158,7 +160,7 @@ fn pools(
     let mut by_name = BTreeMap::new();
     for plan in &prepared.pools {
         let clock = Arc::clone(&prepared.clock);
-        let (pool, tasks) = ((&*plan.name, plan.size.max(1)), prepared.tasks.lister());
+        let (pool, tasks) = ((&*plan.name, plan.size.max(1)), prepared.tasks.busy_since());
         let trouble = EngineTrouble::new(pool, tasks, Arc::clone(&clock), Arc::clone(bus));
         let builder = ScheduledThreadPool::builder()
             .core_size(plan.size)

@@ -12,6 +12,7 @@ use super::context::Context;
 use super::simulation::Simulation;
 use crate::conduct::Conductor;
 use crate::conduct::Control;
+use crate::conduct::OnEnd;
 use crate::conduct::Parts;
 use crate::error::StartError;
 use crate::inject::Call;
@@ -34,9 +35,11 @@ pub(super) struct Launcher {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) bus: Arc<Bus>,
     /// The names of the pools, the default one first.
-    pub(super) names: Vec<String>,
+    pub(super) names: Vec<Arc<str>>,
     /// RACE: weak, because a pool keeps its tasks, and a task may keep the end of all tasks.
     pub(super) pools: BTreeMap<String, Weak<ScheduledThreadPool>>,
+    /// Is called when a task has ended.
+    pub(super) on_end: Arc<OnEnd>,
     pub(super) context: Context,
     pub(super) simulation: Option<Arc<dyn Simulation>>,
 }
@@ -46,18 +49,15 @@ impl Launcher {
         &self,
         task: &Definition,
         effective: Result<Effective, Vec<Fault>>,
-    ) -> Result<Judged, StartError> {
-        let refuse = |faults: Vec<Fault>| {
-            StartError::of_faults(faults.iter().map(ToString::to_string).collect())
-        };
+    ) -> Result<Judged, Vec<String>> {
+        let refuse = |faults: Vec<Fault>| faults.iter().map(ToString::to_string).collect();
         let ground = Ground { zone: self.zone, pools: &self.names, seed: self.seed };
-        let effective = effective.map_err(refuse)?;
-        judge(task, &effective, ground).map_err(refuse)
+        judge(task, &effective.map_err(refuse)?, ground).map_err(refuse)
     }
 
-    pub(super) fn pool(&self, planned: &Planned) -> Result<Arc<ScheduledThreadPool>, StartError> {
-        let pool = self.pools.get(&*planned.pool).and_then(Weak::upgrade);
-        pool.ok_or_else(StartError::not_running)
+    /// The pool of a task; none when the scheduler has stopped.
+    pub(super) fn pool(&self, planned: &Planned) -> Option<Arc<ScheduledThreadPool>> {
+        self.pools.get(&*planned.pool).and_then(Weak::upgrade)
     }
 
     pub(super) fn make(
@@ -75,8 +75,8 @@ impl Launcher {
             None => call,
         };
         let (clock, bus) = (Arc::clone(&self.clock), Arc::clone(&self.bus));
-        let pool = Arc::clone(pool);
-        Ok(Conductor::make(Parts { facts, rule, policy, call, pool, clock, bus }))
+        let (pool, on_end) = (Arc::clone(pool), Some(Arc::clone(&self.on_end)));
+        Ok(Conductor::make(Parts { facts, rule, policy, call, pool, clock, bus, on_end }))
     }
 
     /// Tells of a task that is kept, and not submitted yet.

@@ -16,6 +16,7 @@
 //! A scheduler runs from `spawn` until it is stopped. Stopping starts no new runs and waits for those
 //! in progress; after the limit it asks them to stop and gives them a second to do so.
 
+mod adding;
 mod builder;
 mod context;
 mod departure;
@@ -26,6 +27,7 @@ mod launch;
 mod launcher;
 mod pools;
 mod prepare;
+mod registry;
 mod signals;
 mod simulation;
 mod start;

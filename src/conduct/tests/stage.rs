@@ -147,6 +147,7 @@ impl Stage {
             pool: Arc::clone(&self.pool),
             clock,
             bus: Arc::new(bus),
+            on_end: None,
         }
     }
 

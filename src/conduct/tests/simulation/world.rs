@@ -125,6 +125,7 @@ impl World {
             pool: Arc::clone(&self.pool),
             clock,
             bus: Arc::new(bus.expect("no thread is needed")),
+            on_end: None,
         };
         let control = Conductor::start(parts).expect("the pool takes tasks");
         self.tasks.push(Player { control, judge, shown: self.plant.shown });
