@@ -33,6 +33,7 @@ use crate::speech::Banner;
 use crate::speech::Message;
 use crate::speech::PoolWords;
 use crate::speech::Reporter;
+use crate::speech::ROWS_MAX;
 use crate::speech::TaskWords;
 use crate::speech::panics_abort;
 
@@ -133,7 +134,7 @@ impl News<'_> {
             facts: task.control.facts(),
             next: task.control.first_start(),
         };
-        let tasks: Vec<TaskWords> = made.iter().map(words).collect();
+        let tasks: Vec<TaskWords> = made.iter().take(ROWS_MAX).map(words).collect();
         let pools: Vec<PoolWords> = self.pools.iter().map(PoolPlan::words).collect();
         let built_in = has_async.then_some(BUILT_IN_EXECUTOR);
         let executor = running.context.describe().or(built_in);
@@ -142,8 +143,8 @@ impl News<'_> {
         let off = (!off.is_empty()).then(|| format!("switched off: {}", off.join(", ")));
         let nothing_is_off = off.is_none();
         let remarks: Vec<String> = executor.into_iter().chain(off).collect();
-        let banner =
-            Banner { tasks: &tasks, pools: &pools, zone: self.zone, now, remarks: &remarks };
+        let (tasks, pools, remarks) = (&*tasks, &*pools, &*remarks);
+        let banner = Banner { tasks, count: made.len(), pools, zone: self.zone, now, remarks };
         voice.announce(&banner.to_string());
         let nothing = if nothing_is_off { banner.no_tasks() } else { None };
         [nothing, panics_abort()].iter().flatten().for_each(|warning| voice.say(warning));
