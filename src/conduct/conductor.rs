@@ -47,7 +47,8 @@ use crate::observe::catch;
 pub(crate) struct Parts {
     pub(crate) facts: TaskFacts,
     pub(crate) rule: Rule,
-    pub(crate) policy: Policy,
+    /// Tasks with the same policies have them together.
+    pub(crate) policy: Arc<Policy>,
     pub(crate) call: Call,
     /// The pool in which the task runs; the conductor does not keep it from being dropped.
     pub(crate) pool: Arc<ScheduledThreadPool>,
@@ -64,7 +65,7 @@ pub(crate) type OnEnd = dyn Fn(&Arc<str>) + Send + Sync;
 /// Conducts one task: decides when it is due, starts its runs, knows what became of them.
 pub(crate) struct Conductor {
     pub(super) name: Arc<str>,
-    pub(super) policy: Policy,
+    pub(super) policy: Arc<Policy>,
     pub(super) call: Call,
     pub(super) chance: Chance,
     pub(super) clock: Arc<dyn Clock>,
@@ -159,7 +160,7 @@ impl Conductor {
             Err(failure) => {
                 state.end.get_or_insert(TaskState::Failed);
                 let failure = Failure::from_engine(&failure);
-                state.trigger_failure = Some(failure.clone());
+                state.trigger_failure = Some(Box::new(failure.clone()));
                 tale.tell(Event::HookPanicked {
                     hook: "trigger",
                     task: Some(Arc::clone(&self.name)),

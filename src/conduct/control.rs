@@ -102,7 +102,7 @@ impl Control {
         }
         drop(state);
         tale.out(&self.conductor, None, now);
-        failure.map_or(Ok(()), |failure| Err(SubmitError::Trigger(failure)))
+        failure.map_or(Ok(()), |failure| Err(SubmitError::Trigger(*failure)))
     }
 
     /// What people are told of the task.
@@ -154,7 +154,7 @@ impl Control {
         tale.end(&mut state, end);
         drop(state);
         tale.out(&self.conductor, None, self.now());
-        Err(failure.map_or(SubmitError::Engine(error), SubmitError::Trigger))
+        Err(failure.map_or(SubmitError::Engine(error), |failure| SubmitError::Trigger(*failure)))
     }
 
     /// Whether no further run of the task starts; one may be in progress.
@@ -224,7 +224,8 @@ impl Control {
         let mut state = self.lock_living()?;
         self.conductor.lift_pause(&mut state, &mut tale, now);
         let since = state.wishes.pause.as_ref().map_or(now.wall.to_utc(), |pause| pause.since);
-        state.wishes.pause = Some(Pause { note: Option::clone(&note), since, until, said: now });
+        let pause = Pause { note: Option::clone(&note), since, until, said: now };
+        state.wishes.pause = Some(Box::new(pause));
         let handles = state.handles();
         let outlook = Outlook::of(&self.conductor, &state, now);
         drop(state);

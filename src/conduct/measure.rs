@@ -10,7 +10,6 @@ use scheduler_core::trigger::Zone;
 
 use super::conductor::Conductor;
 use super::conductor::Parts;
-use super::policy::Policy;
 use super::rule::Rule;
 use crate::inject::Call;
 use crate::observe::BusBuilder;
@@ -72,7 +71,7 @@ impl Conducted {
         let bus = self.listener.iter().cloned().fold(BusBuilder::new(), BusBuilder::in_place);
         let bus = Arc::new(bus.build(Arc::clone(&self.clock)).expect("a bus without a thread"));
         let (pool, clock) = (Arc::clone(&self.pool), Arc::clone(&self.clock));
-        let policy = Policy::default();
+        let policy = Arc::default();
         let parts = Parts { facts, rule, policy, call, pool, clock, bus, on_end: None };
         Conductor::make(parts).submit(&self.pool).map_err(|error| error.to_string())
     }

@@ -80,7 +80,7 @@ pub(super) enum Times {
         times: Arc<FireTimes>,
         since: Now,
     },
-    Trigger(FireTimes),
+    Trigger(Box<FireTimes>),
 }
 
 /// A trigger that others hold, too.
@@ -108,7 +108,9 @@ impl Timetable {
                 Times::Delay { delay: *delay, initial_delay: *initial_delay, number: 0 }
             }
             Rule::Once { delay } => Times::Once { delay: *delay },
-            Rule::Custom(trigger) => Times::Trigger(FireTimes::new(Held(Arc::clone(trigger)))),
+            Rule::Custom(trigger) => {
+                Times::Trigger(Box::new(FireTimes::new(Held(Arc::clone(trigger)))))
+            }
         };
         Self { times, jitter, chance }
     }

@@ -13,6 +13,8 @@ use scheduler_expr::DurationUnit;
 use scheduler_expr::check_name;
 use scheduler_expr::nearest;
 
+use super::crons::Cron;
+use super::crons::Crons;
 use super::definition::Definition;
 use super::planned::Planned;
 use crate::conduct::Misfire;
@@ -37,6 +39,8 @@ pub(crate) struct Ground<'a> {
     pub(crate) zone: Zone,
     /// The names of all pools; the first is the default one.
     pub(crate) pools: &'a [Arc<str>],
+    /// The cron rules that other tasks have.
+    pub(crate) crons: &'a Crons,
     pub(crate) seed: u64,
 }
 
@@ -57,7 +61,8 @@ pub(crate) fn judge(
     if words.is_off() {
         return Ok(Judged::Off);
     }
-    let mut judge = Judge { definition, words, ground, unit: None, faults: Vec::new() };
+    let (unit, text, faults) = <_>::default();
+    let mut judge = Judge { definition, words, ground, unit, text, faults };
     judge.unit = judge.read(Attribute::TimeUnit, Attribute::parse_unit);
     judge.choice(Attribute::Enabled);
     judge.check_together();
@@ -74,6 +79,7 @@ pub(crate) fn judge(
             location: definition.location,
             zone: rule.zone().unwrap_or(ground.zone),
             rule,
+            text: judge.text,
             policy,
             pool,
             call: definition.call.clone(),
@@ -87,6 +93,8 @@ struct Judge<'a> {
     words: &'a Effective,
     ground: Ground<'a>,
     unit: Option<DurationUnit>,
+    /// How people read a cron rule.
+    text: Option<Arc<str>>,
     faults: Vec<Fault>,
 }
 
@@ -224,6 +232,22 @@ impl Judge<'_> {
     }
 
     fn cron(&mut self) -> Option<Rule> {
+        let about = [Attribute::Cron, Attribute::Zone, Attribute::DstGap, Attribute::DstOverlap];
+        let text = |about| self.words.get(about).map(|valued| valued.text.as_str().into());
+        let texts = (about.map(text), self.ground.zone);
+        let (trigger, text) = match self.ground.crons.get(&texts) {
+            Some(known) => known,
+            None => {
+                let new = self.new_cron()?;
+                self.ground.crons.insert(texts, &new);
+                new
+            }
+        };
+        self.text = Some(text);
+        Some(Rule::Cron(trigger))
+    }
+
+    fn new_cron(&mut self) -> Option<Cron> {
         let expression = self.read(Attribute::Cron, Attribute::parse_cron);
         if matches!(expression, Some(None)) {
             // Whoever switches a task off need not configure it.
@@ -244,7 +268,12 @@ impl Judge<'_> {
                 Some("last") => DstOverlap::Last,
                 _ => DstOverlap::Both,
             });
-        Some(Rule::Cron(Arc::new(trigger)))
+        if !self.faults.is_empty() {
+            return None;
+        }
+        let trigger = Arc::new(trigger);
+        let text = Rule::Cron(Arc::clone(&trigger)).to_string().into();
+        Some((trigger, text))
     }
 
     fn policy(&mut self) -> Policy {

@@ -17,6 +17,7 @@
 //! The runner defines, lets settings apply, plans, and launches what was planned. The control of a
 //! running scheduler plans single tasks that are added or rescheduled.
 
+mod crons;
 mod definition;
 mod judge;
 mod name;
@@ -29,6 +30,7 @@ use std::sync::Arc;
 
 use scheduler_core::Clock;
 
+pub(crate) use crons::Crons;
 pub(crate) use definition::Definition;
 pub use definition::Registrar;
 pub(crate) use judge::Ground;

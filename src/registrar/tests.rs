@@ -8,6 +8,7 @@ use scheduler_core::Clock;
 use scheduler_core::ManualClock;
 use scheduler_expr::Attribute;
 
+use super::Crons;
 use super::Definition;
 use super::Given;
 use super::Ground;
@@ -55,7 +56,8 @@ fn plan(entries: &'static [Entry]) -> Result<Plan, StartError> {
     let names = Names::of(definitions.iter().map(|task| &*task.name));
     let mut application = settings.apply(&names, &[]);
     let pools = ["default".into()];
-    let ground = Ground { zone: Zone::UTC, pools: &pools, seed: 0 };
+    let crons = Crons::default();
+    let ground = Ground { zone: Zone::UTC, pools: &pools, crons: &crons, seed: 0 };
     let apply = |number, task: &Definition| application.task(number, &task.words());
     let plan = super::plan(definitions, apply, ground, &mut faults);
     if faults.is_empty() { Ok(plan) } else { Err(StartError::of_faults(faults)) }

@@ -32,10 +32,11 @@ use crate::settings::Remark;
 use crate::speech::Banner;
 use crate::speech::Message;
 use crate::speech::PoolWords;
-use crate::speech::Reporter;
 use crate::speech::ROWS_MAX;
+use crate::speech::Reporter;
 use crate::speech::TaskWords;
 use crate::speech::panics_abort;
+use crate::sync::Mutex;
 
 /// What polls async tasks where there is no Tokio runtime: the pools themselves.
 const BUILT_IN_EXECUTOR: &str = "built-in executor (no Tokio)";
@@ -59,6 +60,8 @@ pub(super) fn launch(builder: Builder, prepared: Prepared) -> Result<Scheduler, 
         bus: Arc::clone(&bus),
         names: prepared.pools.iter().map(|pool| pool.name.as_str().into()).collect(),
         pools: pools.weak(),
+        crons: prepared.crons,
+        policy: Mutex::default(),
         on_end: tasks.on_end(),
         context: context.clone(),
         simulation,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::PoisonError;
 use std::sync::Weak;
 
 use scheduler_core::Clock;
@@ -14,10 +15,12 @@ use crate::conduct::Conductor;
 use crate::conduct::Control;
 use crate::conduct::OnEnd;
 use crate::conduct::Parts;
+use crate::conduct::Policy;
 use crate::error::StartError;
 use crate::inject::Call;
 use crate::observe::Bus;
 use crate::observe::Event;
+use crate::registrar::Crons;
 use crate::registrar::Definition;
 use crate::registrar::Ground;
 use crate::registrar::Judged;
@@ -26,6 +29,7 @@ use crate::registrar::judge;
 use crate::settings::Effective;
 use crate::settings::Fault;
 use crate::settings::Settings;
+use crate::sync::Mutex;
 
 /// What it takes to plan and start a task.
 pub(super) struct Launcher {
@@ -38,6 +42,9 @@ pub(super) struct Launcher {
     pub(super) names: Vec<Arc<str>>,
     /// RACE: weak, because a pool keeps its tasks, and a task may keep the end of all tasks.
     pub(super) pools: BTreeMap<String, Weak<ScheduledThreadPool>>,
+    pub(super) crons: Crons,
+    /// The policies of the last task: the next one mostly has the same.
+    pub(super) policy: Mutex<Arc<Policy>>,
     /// Is called when a task has ended.
     pub(super) on_end: Arc<OnEnd>,
     pub(super) context: Context,
@@ -51,7 +58,8 @@ impl Launcher {
         effective: Result<Effective, Vec<Fault>>,
     ) -> Result<Judged, Vec<String>> {
         let refuse = |faults: Vec<Fault>| faults.iter().map(ToString::to_string).collect();
-        let ground = Ground { zone: self.zone, pools: &self.names, seed: self.seed };
+        let (pools, crons) = (&*self.names, &self.crons);
+        let ground = Ground { zone: self.zone, pools, crons, seed: self.seed };
         judge(task, &effective.map_err(refuse)?, ground).map_err(refuse)
     }
 
@@ -70,6 +78,7 @@ impl Launcher {
         }
         let facts = planned.facts();
         let Planned { rule, policy, call, .. } = planned;
+        let policy = self.shared(policy);
         let call = match &self.simulation {
             Some(simulation) => simulation.stand_in(&facts.name, call),
             None => call,
@@ -77,6 +86,14 @@ impl Launcher {
         let (clock, bus) = (Arc::clone(&self.clock), Arc::clone(&self.bus));
         let (pool, on_end) = (Arc::clone(pool), Some(Arc::clone(&self.on_end)));
         Ok(Conductor::make(Parts { facts, rule, policy, call, pool, clock, bus, on_end }))
+    }
+
+    fn shared(&self, policy: Policy) -> Arc<Policy> {
+        let mut last = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
+        if **last != policy {
+            *last = Arc::new(policy);
+        }
+        Arc::clone(&last)
     }
 
     /// Tells of a task that is kept, and not submitted yet.

@@ -17,6 +17,7 @@ use super::registry::ENDED_KEPT;
 use super::tasks::Tasks;
 use super::zone::default_zone;
 use crate::error::StartError;
+use crate::registrar::Crons;
 use crate::registrar::Definition;
 use crate::registrar::Given;
 use crate::registrar::Ground;
@@ -40,6 +41,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) plan: Plan,
+    /// The cron rules of the planned tasks.
+    pub(crate) crons: Crons,
     /// The default pool, and then the others.
     pub(crate) pools: Vec<PoolPlan>,
     pub(crate) zone: Zone,
@@ -88,7 +91,8 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     let pools = pools(builder, &application);
     unfit.extend(pool_faults(builder, &pools));
     let pool_names: Vec<Arc<str>> = pools.iter().map(|pool| pool.name.as_str().into()).collect();
-    let ground = Ground { zone, pools: &pool_names, seed: builder.seed };
+    let crons = Crons::default();
+    let ground = Ground { zone, pools: &pool_names, crons: &crons, seed: builder.seed };
     let is_dry_run = purpose == Purpose::Report || settings.is_dry_run();
     let mut reported = Vec::new();
     let apply = |number, definition: &Definition| {
@@ -119,6 +123,7 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     let (seed, remarks) = (builder.seed, applied.remarks);
     Ok(Prepared {
         plan,
+        crons,
         pools,
         zone,
         limit,

@@ -60,6 +60,7 @@ impl Names {
     }
 
     /// Numbers names as they come; of two that are the same the first one counts.
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let mut all = Self::default();
         for (number, name) in names.into_iter().enumerate() {

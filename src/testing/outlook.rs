@@ -23,6 +23,7 @@ use crate::entry::FunctionId;
 use crate::entry::Location;
 use crate::entry::entries;
 use crate::inject::Call;
+use crate::registrar::Crons;
 use crate::registrar::Definition;
 use crate::registrar::Ground;
 use crate::registrar::Judged;
@@ -273,7 +274,8 @@ fn plan(task: &Definition, set: Vec<(String, String)>, zone: Zone) -> Result<Jud
     // Whether the pool is there is a question to the whole scheduler.
     let pool = effective.get(Attribute::Scheduler).map(|valued| valued.text.as_str());
     let pools: Vec<Arc<str>> = ["default"].into_iter().chain(pool).map(Arc::from).collect();
-    judge(task, &effective, Ground { zone, pools: &pools, seed: 0 }).map_err(texts)
+    let ground = Ground { zone, pools: &pools, crons: &Crons::default(), seed: 0 };
+    judge(task, &effective, ground).map_err(texts)
 }
 
 /// The fire times from `from` on, when the task starts at `start`.

@@ -142,7 +142,7 @@ impl Stage {
         Parts {
             facts: facts("task", &rule),
             rule,
-            policy,
+            policy: policy.into(),
             call,
             pool: Arc::clone(&self.pool),
             clock,

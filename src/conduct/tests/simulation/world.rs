@@ -120,7 +120,7 @@ impl World {
         let parts = Parts {
             facts: facts(&format!("task-{}", self.tasks.len()), &spec.rule),
             rule: spec.rule.clone(),
-            policy: spec.policy,
+            policy: spec.policy.into(),
             call: self.call(spec, &judge),
             pool: Arc::clone(&self.pool),
             clock,
