@@ -29,24 +29,3 @@ mod started;
 mod told_next;
 mod waiting_beside;
 mod watchers;
-#[test]
-fn zz_sizes() {
-    use std::mem::size_of;
-    eprintln!(
-        "Conductor {} State {} Judge {} Timetable {} FireTimes {} History {} Wishes {} Rule {} Policy {} TaskFacts {} Course {} Planned {} Run {} Cron {}",
-        size_of::<super::Conductor>(),
-        size_of::<super::state::State>(),
-        size_of::<super::judge::Judge>(),
-        size_of::<super::timetable::Timetable>(),
-        size_of::<scheduler_core::trigger::FireTimes>(),
-        size_of::<crate::observe::History>(),
-        size_of::<super::state::Wishes>(),
-        size_of::<super::Rule>(),
-        size_of::<super::Policy>(),
-        size_of::<crate::observe::TaskFacts>(),
-        0,
-        size_of::<crate::registrar::Planned>(),
-        size_of::<crate::run::Run>(),
-        size_of::<scheduler_core::trigger::CronTrigger>()
-    );
-}
