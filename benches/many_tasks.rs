@@ -5,11 +5,13 @@
 
 use std::hint::black_box;
 use std::process::Command;
-use std::time::Instant;
+use std::time::Duration;
 
 use scheduler::Builder;
 use scheduler::Schedule;
 use scheduler::Scheduler;
+use scheduler::engine::Clock;
+use scheduler::engine::SystemClock;
 
 /// How many calls are measured, of each kind.
 const CALLS: usize = 2_000;
@@ -61,9 +63,7 @@ fn defined(schedule: fn(usize) -> Schedule, count: usize) -> Builder {
 fn measure(kind: &str, schedule: fn(usize) -> Schedule, count: usize) {
     let before = resident();
     let builder = defined(schedule, count);
-    let begun = Instant::now();
-    let scheduler = builder.spawn().expect("it starts");
-    let started = begun.elapsed();
+    let (started, scheduler) = timed(|| builder.spawn().expect("it starts"));
     let bytes = resident().saturating_sub(before) / count.max(1);
     println!("{count} tasks, {kind}: spawn {started:.2?}, {bytes} bytes resident a task");
 
@@ -75,21 +75,27 @@ fn measure(kind: &str, schedule: fn(usize) -> Schedule, count: usize) {
     let new: Vec<String> =
         (0..called).map(|number| format!("shop::feeds::feed_{number}")).collect();
     per_call("get, full name", &full, |name| {
-        drop(black_box(tasks.get(name).expect("it is there")))
+        drop(black_box(tasks.get(name).expect("it is there")));
     });
     per_call("get, end of path", &short, |name| drop(tasks.get(name).expect("it is there")));
     per_call("add", &new, |name| drop(tasks.add(name, schedule(0), |_| {}).expect("it is new")));
     per_call("remove", &new, |name| tasks.remove(name).expect("it is there"));
-    let begun = Instant::now();
-    scheduler.shutdown().expect("nothing runs");
-    println!("  shutdown: {:.2?}", begun.elapsed());
+    let (stopped, ()) = timed(|| scheduler.shutdown().expect("nothing runs"));
+    println!("  shutdown: {stopped:.2?}");
 }
 
 fn per_call(what: &str, names: &[String], call: impl Fn(&str)) {
-    let begun = Instant::now();
-    names.iter().for_each(|name| call(name));
+    let (took, ()) = timed(|| names.iter().for_each(|name| call(name)));
     let calls = u32::try_from(names.len().max(1)).expect("few calls");
-    println!("  {what}: {:.2?} a call", begun.elapsed() / calls);
+    println!("  {what}: {:.2?} a call", took / calls);
+}
+
+/// How long a call takes, and what it gives.
+fn timed<R>(call: impl FnOnce() -> R) -> (Duration, R) {
+    let clock = SystemClock::new();
+    let begun = clock.now();
+    let result = call();
+    (clock.now().since(begun), result)
 }
 
 /// The memory of this process, in bytes; 0 where `/proc` does not say it.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::mpsc;
 use std::time::Duration;
-use std::time::Instant;
 
 use chrono::DateTime;
 use chrono::TimeDelta;
@@ -19,6 +18,8 @@ use scheduler::Scheduler;
 use scheduler::TaskControl;
 use scheduler::TaskState;
 use scheduler::Tasks;
+use scheduler::engine::Clock;
+use scheduler::engine::SystemClock;
 use scheduler::engine::Trigger;
 use scheduler::engine::TriggerContext;
 use scheduler::runs;
@@ -61,14 +62,15 @@ fn adding_a_task_takes_no_longer_beside_many_others() {
     let scheduler =
         builder().environment([("SCHEDULER_TASKS_FEED_7_JITTER", "1s")]).spawn().unwrap();
     let tasks = scheduler.tasks();
+    let clock = SystemClock::new();
     let add = |from: usize, count: usize| {
-        let begun = Instant::now();
+        let begun = clock.now();
         for number in from..from + count {
             let hourly = Schedule::fixed_rate("1h").initial_delay("1h");
             tasks.add(&format!("shop::feed_{number}"), hourly, |_| {}).unwrap();
             assert!(tasks.get(&format!("feed-{number}")).is_ok());
         }
-        begun.elapsed()
+        clock.now().since(begun)
     };
     let few = add(0, ADDED).min(add(ADDED, ADDED));
     add(2 * ADDED, 18 * ADDED);
@@ -218,14 +220,16 @@ fn a_task_that_a_stopping_scheduler_refuses_is_told_as_ended() {
     begun.recv().unwrap();
     let tasks = scheduler.tasks();
     let slow = Slow(tasks.get("busy").unwrap());
-    let adding = std::thread::spawn(move || {
-        let late = tasks.add("late", Schedule::on_trigger(slow), |_| {});
-        finish.send(()).unwrap();
-        (late.unwrap_err(), names(&tasks))
+    let (error, names) = std::thread::scope(|scope| {
+        let adding = scope.spawn(move || {
+            let late = tasks.add("late", Schedule::on_trigger(slow), |_| {});
+            finish.send(()).unwrap();
+            (late.unwrap_err(), names(&tasks))
+        });
+        assert_eq!(events.recv().unwrap(), "added");
+        scheduler.shutdown().unwrap();
+        adding.join().unwrap()
     });
-    assert_eq!(events.recv().unwrap(), "added");
-    scheduler.shutdown().unwrap();
-    let (error, names) = adding.join().unwrap();
     assert!(error.is_stopping(), "{error}");
     assert!(!names.contains(&"late".to_owned()), "{names:?}");
     assert_eq!(events.try_iter().collect::<Vec<&str>>(), ["ended"]);

@@ -53,7 +53,7 @@ fn plan(entries: &'static [Entry]) -> Result<Plan, StartError> {
         ..settings::Given::of_process()
     };
     let settings = Settings::load(given).expect("there are none");
-    let names = Names::of(definitions.iter().map(|task| &*task.name));
+    let names = Names::from_iter(definitions.iter().map(|task| &*task.name));
     let mut application = settings.apply(&names, &[]);
     let pools = ["default".into()];
     let crons = Crons::default();

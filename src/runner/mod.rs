@@ -4,7 +4,8 @@
 //!
 //! [`Builder`] collects what the program says; starting it prepares everything (`prepare`), makes the pools and
 //! the conductor of each task, asks triggers of the program's, speaks the banner, and submits the tasks
-//! (`launch`). [`Scheduler`] is the running thing: it is shut down, or stops when it is dropped.
+//! (`launch`). [`Scheduler`] is the running thing: it is shut down, or stops when it is dropped. Its tasks are in the
+//! `registry`, which finds them by name; `adding` brings them there.
 //!
 //! # What it must never do
 //!

@@ -59,16 +59,6 @@ impl Names {
         Self { by_end: BTreeMap::new(), variables }
     }
 
-    /// Numbers names as they come; of two that are the same the first one counts.
-    #[cfg(any(test, feature = "testing"))]
-    pub(crate) fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut all = Self::default();
-        for (number, name) in names.into_iter().enumerate() {
-            all.insert(&name.into(), number);
-        }
-        all
-    }
-
     /// Adds a name, unless it is there already; says whether it was new.
     pub(crate) fn insert(&mut self, name: &Arc<str>, number: usize) -> bool {
         let is_new = self.number(name).is_none();
@@ -188,6 +178,17 @@ impl Names {
     }
 }
 
+/// Numbers names as they come; of two that are the same the first one counts.
+impl<'a> FromIterator<&'a str> for Names {
+    fn from_iter<I: IntoIterator<Item = &'a str>>(names: I) -> Self {
+        let mut all = Self::default();
+        for (number, name) in names.into_iter().enumerate() {
+            all.insert(&name.into(), number);
+        }
+        all
+    }
+}
+
 impl Ord for FromEnd {
     fn cmp(&self, other: &Self) -> Ordering {
         let folded = |byte: u8| if byte == b'-' { b'_' } else { byte };
@@ -252,12 +253,12 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, expected: &str) {
-        assert_eq!(Names::of(TASKS).find(name).map(|(full, _)| &**full), Ok(expected));
+        assert_eq!(Names::from_iter(TASKS).find(name).map(|(full, _)| &**full), Ok(expected));
     }
 
     #[track_caller]
     fn check_fault(name: &str, expected: &str) {
-        assert_eq!(Names::of(TASKS).find(name).unwrap_err().to_string(), expected);
+        assert_eq!(Names::from_iter(TASKS).find(name).unwrap_err().to_string(), expected);
     }
 
     #[test]
@@ -283,7 +284,8 @@ mod tests {
             "`report` may be `shop::jobs::report` or `shop::billing::report`; write the full name",
         );
         let many: Vec<String> = (0..9).map(|n| format!("m{n}::t")).collect();
-        let text = Names::of(many.iter().map(String::as_str)).find("t").unwrap_err().to_string();
+        let text =
+            Names::from_iter(many.iter().map(String::as_str)).find("t").unwrap_err().to_string();
         assert!(text.contains("`m4::t` or 4 others; write"), "{text}");
     }
 
@@ -300,7 +302,7 @@ mod tests {
 
     #[test]
     fn exact_spelling_wins() {
-        let names = Names::of(["a-b", "a_b", "x::c_d", "c-d"]);
+        let names = Names::from_iter(["a-b", "a_b", "x::c_d", "c-d"]);
         let number = |name| names.find(name).map(|(_, number)| number);
         assert_eq!((number("a-b"), number("a_b")), (Ok(0), Ok(1)));
         assert_eq!((number("c_d"), number("c-d")), (Ok(2), Ok(3)));
@@ -308,7 +310,7 @@ mod tests {
 
     #[test]
     fn the_shortest_certain_tail_is_found() {
-        let names = Names::of(TASKS);
+        let names = Names::from_iter(TASKS);
         let check_shortest = |task, expected| assert_eq!(names.shortest(task), expected);
         check_shortest("shop::jobs::report", "jobs::report");
         check_shortest("shop::jobs::daily_report", "daily_report");
@@ -317,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_name_that_was_removed_is_not_meant() {
-        let mut names = Names::of(TASKS);
+        let mut names = Names::from_iter(TASKS);
         let name = |text: &str| Arc::<str>::from(text);
         assert!(!names.insert(&name("purge"), 7), "it is there");
         names.remove(&name("shop::billing::report"));
@@ -361,7 +363,7 @@ mod tests {
             all.sort_unstable();
             all.dedup();
             let tasks: Vec<&str> = all.iter().map(String::as_str).collect();
-            let names = Names::of(tasks.iter().copied());
+            let names = Names::from_iter(tasks.iter().copied());
             for seed in 0..60 {
                 let name = pick(seed);
                 let mut found: Vec<usize> =

@@ -40,6 +40,9 @@ pub(super) type Words = BTreeMap<Attribute, Raw>;
 /// What one place says about tasks, by their numbers.
 type Said = BTreeMap<usize, Words>;
 
+/// A task by its full name and its number, and an attribute of it.
+type Meant<'n> = (&'n str, (usize, Attribute));
+
 /// What all places say about tasks, from high to low.
 pub(super) struct Overrides(Vec<Said>);
 
@@ -184,11 +187,7 @@ impl Wrong {
 /// The task and the attribute that a key means; `parts` are those behind `scheduler.tasks`.
 ///
 /// The name of a task may have dots in it, so the longest name that exists is looked for.
-fn meant<'n>(
-    line: &Line,
-    parts: &[String],
-    names: &'n Names,
-) -> Result<Option<(&'n str, (usize, Attribute))>, Wrong> {
+fn meant<'n>(line: &Line, parts: &[String], names: &'n Names) -> Result<Option<Meant<'n>>, Wrong> {
     let is_empty = matches!(line.content, Content::EmptyTable);
     for split in (1..=parts.len()).rev() {
         let name = parts[..split].join(".");

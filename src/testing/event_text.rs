@@ -23,7 +23,7 @@ pub(super) struct EventText {
 
 impl EventText {
     pub(super) fn new(zone: Zone, tasks: &[&str]) -> Self {
-        let names = Names::of(tasks.iter().copied());
+        let names = Names::from_iter(tasks.iter().copied());
         let widths = tasks.iter().map(|task| names.shortest(task).chars().count());
         let width = widths.chain(["scheduler".len()]).max().unwrap_or_default();
         Self { zone, names, width }

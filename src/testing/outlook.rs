@@ -269,7 +269,7 @@ fn plan(task: &Definition, set: Vec<(String, String)>, zone: Zone) -> Result<Jud
         read: |_| Err(std::io::ErrorKind::NotFound.into()),
     };
     let settings = Settings::load(given).map_err(texts)?;
-    let names = Names::of([&*task.name]);
+    let names = Names::from_iter([&*task.name]);
     let effective = settings.apply_to(&task.words(), &names).map_err(texts)?;
     // Whether the pool is there is a question to the whole scheduler.
     let pool = effective.get(Attribute::Scheduler).map(|valued| valued.text.as_str());

@@ -100,7 +100,7 @@ impl Play {
         if self.scheduler.is_some() {
             return self.tasks.get(name).map_err(|error| error.to_string());
         }
-        let names = Names::of(self.kept.iter().map(TaskControl::name));
+        let names = Names::from_iter(self.kept.iter().map(TaskControl::name));
         let (_, found) = names.find(name).map_err(|error| error.to_string())?;
         Ok(self.kept[found].clone())
     }
