@@ -67,7 +67,10 @@ impl Tasks {
         let pool = launcher.pool(&planned).ok_or_else(|| AddError::stopping(name))?;
         let control =
             launcher.make(planned, &pool).map_err(|error| AddError::of_start(name, error))?;
-        reserved.put(&control)?;
+        if let Err(error) = reserved.put(&control) {
+            control.let_go();
+            return Err(error);
+        }
         launcher.tell_added(&control);
         match control.submit(&pool) {
             Ok(()) => Ok(control),
