@@ -118,17 +118,22 @@ impl Conductor {
 
     /// Takes the engine's task, which may be running already.
     ///
-    /// RACE: whoever had a wish after the engine's first question found no handle to renew it by.
+    /// RACE: whoever had a wish after the engine's first question found no handle to renew it by. And an end before
+    /// this was not heard: see [`Lead`].
     pub(super) fn attach(self: &Arc<Self>, handle: &TaskHandle<()>) {
         let mut state = self.lock();
         state.handle = Some(handle.clone());
         let is_wished = state.has_wish();
         drop(state);
-        let conductor = Arc::clone(self);
-        handle.on_done(move |_| conductor.engine_has_ended());
-        if is_wished {
+        if handle.is_done() {
+            self.engine_has_ended();
+        } else if is_wished {
             handle.renew();
         }
+    }
+
+    fn is_attached(&self) -> bool {
+        self.lock().handle.is_some()
     }
 
     pub(super) fn lock(&self) -> Guard<'_> {
@@ -334,6 +339,15 @@ struct Lead(Weak<Conductor>);
 impl Pace for Lead {
     fn next(&self, asked: &Asked<'_>) -> Option<Due> {
         self.0.upgrade()?.answer(asked)
+    }
+
+    /// One that was not attached yet was refused by its pool, or looks itself whether it has ended.
+    fn ended(&self) {
+        if let Some(conductor) = self.0.upgrade()
+            && conductor.is_attached()
+        {
+            conductor.engine_has_ended();
+        }
     }
 }
 
