@@ -185,12 +185,15 @@ impl Play {
     fn add(&mut self, name: &'static str, rule: Rule) {
         self.model.bodies += 1;
         let (body, started) = (self.model.bodies, Arc::clone(&self.started));
+        let skipped = self.skipped_by(name);
         let added = self.sim.running_tasks().add(name, rule.schedule(), move |run: &Run| {
             let is_manual = run.cause() == Cause::Manual;
             started.lock().unwrap().push((body, run.started_at(), is_manual));
         });
-        assert_eq!(added.is_ok(), !self.model.tasks.contains_key(name), "{name}: {added:?}");
-        if added.is_ok() {
+        let is_free = self.model.tasks.get(name).is_none_or(Task::has_ended);
+        assert_eq!(added.is_ok(), is_free, "{name}: {added:?}");
+        if is_free {
+            self.skipped += skipped;
             let next = rule.first(self.model.now, true);
             self.model.tasks.insert(name, Task { body, rule, next, is_paused: false });
         }
@@ -220,8 +223,13 @@ impl Play {
     fn remove(&mut self, name: &'static str) {
         let tasks = self.sim.running_tasks();
         let removed = self.model.tasks.remove(name);
-        self.skipped += tasks.get(name).map_or(0, |task| task.snapshot().counters.skipped());
+        self.skipped += self.skipped_by(name);
         assert_eq!(tasks.remove(name).is_ok(), removed.is_some(), "{name}");
+    }
+
+    fn skipped_by(&self, name: &str) -> u64 {
+        let task = self.sim.running_tasks().get(name);
+        task.map_or(0, |task| task.snapshot().counters.skipped())
     }
 
     /// Does something to one task, which may not be there, or have ended.

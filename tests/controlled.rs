@@ -105,8 +105,13 @@ fn a_task_that_cannot_be_added_or_rescheduled_is_told_where_and_why() {
     let text = error.to_string();
     assert!(text.starts_with("cannot add the task: 2 faults were found\n"), "{text}");
     assert!(text.contains(&format!("tests/controlled.rs:{line}: `new`: invalid `fix")), "{text}");
+    assert_eq!((error.faults().len(), error.is_name_taken()), (2, false));
     let taken = tasks.add("idle", Schedule::once("1h"), |_| {}).unwrap_err();
-    assert_eq!(taken.faults(), ["there is a task named `idle` already"]);
+    assert!(taken.is_name_taken());
+    let text = "cannot add task `idle`: there is a task of this name\n  help: ";
+    assert!(taken.to_string().starts_with(text), "{taken}");
+    let off = tasks.add("off", Schedule::cron("-"), |_| {}).unwrap();
+    assert_eq!(off.snapshot().state, scheduler::TaskState::Disabled);
     let line = line!() + 1;
     let error = tasks.get("idle").unwrap().reschedule(Schedule::fixed_rate("0s")).unwrap_err();
     let text = error.to_string();
@@ -115,7 +120,7 @@ fn a_task_that_cannot_be_added_or_rescheduled_is_told_where_and_why() {
     assert!(error.unwrap_err().to_string().contains("`timeout` is no part of a rule"));
     scheduler.shutdown().unwrap();
     let error = tasks.add("late", Schedule::once("1s"), |_| {}).unwrap_err();
-    assert!(error.to_string().ends_with("- the scheduler is not running"), "{error}");
+    assert!(error.is_stopping(), "{error}");
 }
 
 #[test]

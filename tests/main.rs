@@ -9,6 +9,7 @@ mod changed_while_running;
 mod edges;
 mod examples;
 mod faults;
+mod many_tasks;
 mod panics;
 mod starved;
 mod stopping;

@@ -45,7 +45,8 @@ use crate::observe::catch;
 pub(crate) struct Parts {
     pub(crate) facts: TaskFacts,
     pub(crate) rule: Rule,
-    pub(crate) policy: Policy,
+    /// Tasks with the same policies have them together.
+    pub(crate) policy: Arc<Policy>,
     pub(crate) call: Call,
     /// The pool in which the task runs; the conductor does not keep it from being dropped.
     pub(crate) pool: Arc<ScheduledThreadPool>,
@@ -54,12 +55,17 @@ pub(crate) struct Parts {
     pub(crate) bus: Arc<Bus>,
     /// Present where the task is disabled: what is wrong with its attributes, if anything.
     pub(crate) disabled: Option<String>,
+    /// Is called when the task has ended.
+    pub(crate) on_end: Option<Arc<OnEnd>>,
 }
+
+/// Hears that the task of this name has ended.
+pub(crate) type OnEnd = dyn Fn(&Arc<str>) + Send + Sync;
 
 /// Conducts one task: decides when it is due, starts its runs, knows what became of them.
 pub(crate) struct Conductor {
     pub(super) name: Arc<str>,
-    pub(super) policy: Policy,
+    pub(super) policy: Arc<Policy>,
     pub(super) call: Call,
     pub(super) chance: Chance,
     pub(super) clock: Arc<dyn Clock>,
@@ -68,6 +74,7 @@ pub(crate) struct Conductor {
     pub(super) bus: Arc<Bus>,
     /// What is wrong with the attributes of a disabled task; empty if nothing is.
     pub(super) faults: Box<str>,
+    pub(super) on_end: Option<Arc<OnEnd>>,
     state: Mutex<State>,
 }
 
@@ -89,7 +96,7 @@ impl Conductor {
     }
 
     fn new(parts: Parts) -> Arc<Self> {
-        let Parts { facts, rule, policy, call, pool, clock, bus, disabled } = parts;
+        let Parts { facts, rule, policy, call, pool, clock, bus, disabled, on_end } = parts;
         let chance = Chance::new(policy.seed, &facts.name);
         let timetable = Timetable::new(&rule, policy.jitter, chance);
         let judge = Judge::new(timetable, &policy, Now::read(&*clock));
@@ -104,6 +111,7 @@ impl Conductor {
             pool: Arc::downgrade(&pool),
             bus,
             faults: disabled.unwrap_or_default().into(),
+            on_end,
             state: Mutex::new(state),
         })
     }
@@ -115,17 +123,22 @@ impl Conductor {
 
     /// Takes the engine's task, which may be running already.
     ///
-    /// RACE: whoever had a wish after the engine's first question found no handle to renew it by.
+    /// RACE: whoever had a wish after the engine's first question found no handle to renew it by. And an end before
+    /// this was not heard: see [`Lead`].
     pub(super) fn attach(self: &Arc<Self>, handle: &TaskHandle<()>) {
         let mut state = self.lock();
         state.handle = Some(handle.clone());
         let is_wished = state.has_wish();
         drop(state);
-        let conductor = Arc::clone(self);
-        handle.on_done(move |_| conductor.engine_has_ended());
-        if is_wished {
+        if handle.is_done() {
+            self.engine_has_ended();
+        } else if is_wished {
             handle.renew();
         }
+    }
+
+    fn is_attached(&self) -> bool {
+        self.lock().handle.is_some()
     }
 
     pub(super) fn lock(&self) -> Guard<'_> {
@@ -170,7 +183,7 @@ impl Conductor {
         let Some(judge) = &state.judge else { return };
         if let Some((failure, asked_again_in)) = judge.take_failure(now) {
             let (task, failure) = (Arc::clone(&self.name), Failure::from_engine(&failure));
-            state.trigger_failure = Some(failure.clone());
+            state.trigger_failure = Some(Box::new(failure.clone()));
             let at = now.wall.to_utc();
             tale.tell(Event::TriggerFailed { task, failure, asked_again_in, at });
         } else if !judge.has_failed() {
@@ -337,6 +350,15 @@ struct Lead(Weak<Conductor>);
 impl Pace for Lead {
     fn next(&self, asked: &Asked<'_>) -> Option<Due> {
         self.0.upgrade()?.answer(asked)
+    }
+
+    /// One that was not attached yet was refused by its pool, or looks itself whether it has ended.
+    fn ended(&self) {
+        if let Some(conductor) = self.0.upgrade()
+            && conductor.is_attached()
+        {
+            conductor.engine_has_ended();
+        }
     }
 }
 

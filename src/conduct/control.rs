@@ -124,7 +124,7 @@ impl Control {
     ///
     /// # Errors
     ///
-    /// As [`ScheduledThreadPool::submit_task`]: the pool is shut down.
+    /// As [`ScheduledThreadPool::submit_task`]: the pool is shut down. The task has ended then.
     pub(crate) fn submit(&self, pool: &ScheduledThreadPool) -> Result<(), scheduler_core::Error> {
         let planned = Arc::clone(&self.conductor.lock().facts);
         let error = match pool.submit_task(self.conductor.task()) {
@@ -134,7 +134,7 @@ impl Control {
             }
             Err(error) => error,
         };
-        let state = self.conductor.lock();
+        let mut state = self.conductor.lock();
         // RACE: others have found it already, and one of them may have cancelled it, or given it a rule that
         // ends it. (New facts come with a new rule only.) Or its trigger never fires.
         let is_over = matches!(state.end, Some(TaskState::Cancelled | TaskState::Completed))
@@ -142,7 +142,28 @@ impl Control {
         if state.is_end_told && is_over {
             return Ok(());
         }
+        let mut tale = Tale::default();
+        // Others have been told that it was added.
+        let end = *state.end.get_or_insert(TaskState::Cancelled);
+        tale.end(&mut state, end);
+        drop(state);
+        tale.out(&self.conductor, None, self.now());
         Err(error)
+    }
+
+    /// Returns true if no further run of the task starts; one may be in progress.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.conductor.lock().end.is_some_and(TaskState::is_ended)
+    }
+
+    /// Returns true if the task has ended in failure: by itself, or with its last run.
+    pub(crate) fn has_failed(&self) -> bool {
+        let state = self.conductor.lock();
+        match state.end {
+            Some(TaskState::Failed) => true,
+            Some(TaskState::Completed) => state.history.streak() > 0,
+            _ => false,
+        }
     }
 
     /// Runs the task now, beside its schedule, which does not move; also while it is paused.
@@ -196,7 +217,8 @@ impl Control {
         let mut state = self.lock_living()?;
         self.conductor.lift_pause(&mut state, &mut tale, now);
         let since = state.wishes.pause.as_ref().map_or(now.wall.to_utc(), |pause| pause.since);
-        state.wishes.pause = Some(Pause { note: Option::clone(&note), since, until, said: now });
+        let pause = Pause { note: Option::clone(&note), since, until, said: now };
+        state.wishes.pause = Some(Box::new(pause));
         let handles = state.handles();
         let outlook = Outlook::of(&self.conductor, &state, now);
         drop(state);

@@ -109,6 +109,7 @@ mod timetable;
 mod watch;
 
 pub(crate) use conductor::Conductor;
+pub(crate) use conductor::OnEnd;
 pub(crate) use conductor::Parts;
 pub(crate) use control::Control;
 pub use control_error::ControlError;

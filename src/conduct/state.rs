@@ -48,7 +48,7 @@ pub(super) struct State {
     ///
     /// INVARIANT: between runs only while there is a handle: it holds the engine's task, as that holds
     /// this.
-    lead: Option<Course>,
+    lead: Option<Box<Course>>,
     /// Runs that take place beside it, each in an engine's task of its own.
     pub(super) beside: Vec<Beside>,
     /// How many there have been.
@@ -60,7 +60,7 @@ pub(super) struct State {
     pub(super) end: Option<TaskState>,
     pub(super) is_end_told: bool,
     /// Why the trigger could not say when the task fires next.
-    pub(super) trigger_failure: Option<Failure>,
+    pub(super) trigger_failure: Option<Box<Failure>>,
     pub(super) history: History,
     /// Who waits for the end of a run.
     pub(super) watchers: Wakers,
@@ -73,7 +73,7 @@ pub(super) struct State {
 pub(super) struct Wishes {
     pub(super) rule: Option<Box<NewRule>>,
     pub(super) manual_run: bool,
-    pub(super) pause: Option<Pause>,
+    pub(super) pause: Option<Box<Pause>>,
     /// When it was resumed since it is to go by its newest rule: fire times of that which had come by then
     /// are to be passed over.
     pub(super) resumed: Vec<Now>,
@@ -193,20 +193,20 @@ impl State {
 
     /// The run in progress in the engine's task.
     pub(super) fn lead(&self) -> Option<&Course> {
-        self.lead.as_ref().filter(|_| self.present == Present::Run)
+        self.lead.as_deref().filter(|_| self.present == Present::Run)
     }
 
     #[inline]
     pub(super) fn course(&mut self, seat: Seat) -> Option<&mut Course> {
         match seat {
-            Seat::Lead => self.lead.as_mut().filter(|_| self.present == Present::Run),
+            Seat::Lead => self.lead.as_deref_mut().filter(|_| self.present == Present::Run),
             Seat::Beside(number) => self.beside_mut(number)?.course.as_mut(),
         }
     }
 
     /// All runs in progress, to be cancelled.
     pub(super) fn courses_mut(&mut self) -> impl Iterator<Item = &mut Course> {
-        let lead = self.lead.as_mut().filter(|_| self.present == Present::Run);
+        let lead = self.lead.as_deref_mut().filter(|_| self.present == Present::Run);
         lead.into_iter().chain(self.beside.iter_mut().filter_map(|beside| beside.course.as_mut()))
     }
 
@@ -234,7 +234,7 @@ impl State {
             alarm: None,
         };
         match seat {
-            Seat::Lead => self.lead = Some(course),
+            Seat::Lead => self.lead = Some(Box::new(course)),
             Seat::Beside(number) => {
                 if let Some(beside) = self.beside_mut(number) {
                     beside.course = Some(course);
@@ -252,7 +252,7 @@ impl State {
         now: &Now,
     ) -> Option<(Duration, Recorded)> {
         let course = match seat {
-            Seat::Lead => self.lead.as_ref(),
+            Seat::Lead => self.lead.as_deref(),
             Seat::Beside(number) => {
                 let beside = self.beside.iter().find(|beside| beside.number == number);
                 beside.and_then(|beside| beside.course.as_ref())
@@ -269,7 +269,8 @@ impl State {
         let course = match seat {
             Seat::Lead => {
                 self.present = Present::Nothing;
-                if is_wanted || self.handle.is_none() { self.lead.take() } else { None }
+                let is_kept = !is_wanted && self.handle.is_some();
+                if is_kept { None } else { self.lead.take().map(|course| *course) }
             }
             Seat::Beside(number) => self.beside_mut(number)?.course.take(),
         };
@@ -330,12 +331,12 @@ impl State {
 impl Wishes {
     /// Until when no run starts; none when the task is not paused.
     pub(super) fn paused_until(&self) -> Option<Due> {
-        self.pause.as_ref().map(Pause::end)
+        self.pause.as_ref().map(|pause| pause.end())
     }
 
     /// Ends a pause that was to end by now; says when it was over.
     pub(super) fn lift_pause(&mut self, now: Now) -> Option<Now> {
-        let is_over = |pause: &mut Pause| pause.end().is_reached(now);
+        let is_over = |pause: &mut Box<Pause>| pause.end().is_reached(now);
         let at = self.pause.take_if(is_over)?.ended(now);
         self.resume(at);
         Some(at)

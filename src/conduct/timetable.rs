@@ -83,7 +83,7 @@ pub(super) enum Times {
         times: Arc<FireTimes>,
         since: Now,
     },
-    Trigger(Asking),
+    Trigger(Box<Asking>),
 }
 
 impl Timetable {
@@ -104,7 +104,7 @@ impl Timetable {
             }
             Rule::Once { delay } => Times::Once { delay: *delay },
             Rule::None => Times::Once { delay: Duration::MAX },
-            Rule::Custom(trigger) => Times::Trigger(Asking::new(Arc::clone(trigger))),
+            Rule::Custom(trigger) => Times::Trigger(Box::new(Asking::new(Arc::clone(trigger)))),
         };
         Self { times, jitter, chance }
     }

@@ -13,6 +13,8 @@ use scheduler_expr::Word;
 use scheduler_expr::check_name;
 use scheduler_expr::nearest;
 
+use super::crons::Cron;
+use super::crons::Crons;
 use super::definition::Definition;
 use super::planned::Disabled;
 use super::planned::Planned;
@@ -31,7 +33,9 @@ pub(crate) struct Ground<'a> {
     /// The zone of cron expressions that name none.
     pub(crate) zone: Zone,
     /// The names of all pools; the first is the default one.
-    pub(crate) pools: &'a [String],
+    pub(crate) pools: &'a [Arc<str>],
+    /// The cron rules that other tasks have.
+    pub(crate) crons: &'a Crons,
     pub(crate) seed: u64,
 }
 
@@ -42,7 +46,8 @@ pub(crate) fn judge(
     words: &Effective,
     ground: Ground<'_>,
 ) -> Result<Planned, Vec<Fault>> {
-    let mut judge = Judge { definition, words, ground, unit: None, faults: Vec::new() };
+    let (unit, text, faults) = <_>::default();
+    let mut judge = Judge { definition, words, ground, unit, text, faults };
     judge.unit = judge.read(Attribute::TimeUnit, Attribute::parse_unit);
     judge.read(Attribute::Enabled, |text| Attribute::Enabled.parse_flag(text));
     judge.check_together();
@@ -58,11 +63,12 @@ pub(crate) fn judge(
     });
     let rule = rule.unwrap_or(Rule::None);
     Ok(Planned {
-        name: definition.name.as_str().into(),
-        function: definition.function.as_deref().map(Arc::from),
+        name: Arc::clone(&definition.name),
+        function: definition.function.clone(),
         location: definition.location,
         zone: rule.zone().unwrap_or(ground.zone),
         rule,
+        text: judge.text,
         policy,
         pool,
         call: definition.call.clone(),
@@ -75,6 +81,8 @@ struct Judge<'a> {
     words: &'a Effective,
     ground: Ground<'a>,
     unit: Option<DurationUnit>,
+    /// How people read a cron rule.
+    text: Option<Arc<str>>,
     faults: Vec<Fault>,
 }
 
@@ -202,6 +210,22 @@ impl Judge<'_> {
     }
 
     fn cron(&mut self) -> Option<Rule> {
+        let about = [Attribute::Cron, Attribute::Zone, Attribute::DstGap, Attribute::DstOverlap];
+        let text = |about| self.words.get(about).map(|valued| valued.text.as_str().into());
+        let texts = (about.map(text), self.ground.zone);
+        let (trigger, text) = match self.ground.crons.get(&texts) {
+            Some(known) => known,
+            None => {
+                let new = self.new_cron()?;
+                self.ground.crons.insert(texts, &new);
+                new
+            }
+        };
+        self.text = Some(text);
+        Some(Rule::Cron(trigger))
+    }
+
+    fn new_cron(&mut self) -> Option<Cron> {
         let expression = self.read(Attribute::Cron, Attribute::parse_cron);
         if matches!(expression, Some(None)) {
             // One who switches a task off need not configure it.
@@ -214,7 +238,12 @@ impl Judge<'_> {
         let trigger = CronTrigger::new(expression??, zone.unwrap_or(self.ground.zone))
             .dst_gap(gap)
             .dst_overlap(overlap);
-        Some(Rule::Cron(Arc::new(trigger)))
+        if !self.faults.is_empty() {
+            return None;
+        }
+        let trigger = Arc::new(trigger);
+        let text = Rule::Cron(Arc::clone(&trigger)).to_string().into();
+        Some((trigger, text))
     }
 
     fn policy(&mut self) -> Policy {
@@ -243,32 +272,32 @@ impl Judge<'_> {
 
     fn pool(&mut self) -> Arc<str> {
         let Some(valued) = self.words.get(Attribute::Scheduler) else {
-            return self.ground.pools[0].as_str().into();
+            return Arc::clone(&self.ground.pools[0]);
         };
         let name = valued.text.as_str();
-        if self.ground.pools.iter().any(|pool| pool == name) {
-            return name.into();
+        if let Some(pool) = self.ground.pools.iter().find(|pool| &***pool == name) {
+            return Arc::clone(pool);
         }
         let reason = no_pool(name, self.ground.pools);
         let help = pool_help(name, self.ground.pools);
         let refusal = Refusal { reason: &reason, caret: None, help: Some(&help) };
         self.faults.push(self.words.fault(Attribute::Scheduler, &refusal));
-        self.ground.pools[0].as_str().into()
+        Arc::clone(&self.ground.pools[0])
     }
 }
 
-fn no_pool(name: &str, pools: &[String]) -> String {
+fn no_pool(name: &str, pools: &[Arc<str>]) -> String {
     let there: Vec<String> = pools.iter().map(|pool| word(pool)).collect();
     let are = if there.len() == 1 { "the only one is" } else { "the pools are" };
     format!("there is no pool {}; {are} {}", word(name), there.join(", "))
 }
 
 /// The pool that was probably meant, and both ways to have one of that name.
-fn pool_help(name: &str, pools: &[String]) -> String {
+fn pool_help(name: &str, pools: &[Arc<str>]) -> String {
     if check_name(name).is_err() {
         return "write the name of one of them".to_owned();
     }
-    let meant = match nearest(name, pools.iter().map(String::as_str)) {
+    let meant = match nearest(name, pools.iter().map(|pool| &**pool)) {
         Some(meant) => format!("did you mean {}?\nor ", word(meant)),
         None => String::new(),
     };

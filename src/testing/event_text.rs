@@ -15,16 +15,16 @@ use crate::settings::names::Names;
 use crate::speech;
 
 /// Writes events with local times and the shortest names of tasks.
-pub(super) struct EventText<'a> {
+pub(super) struct EventText {
     zone: Zone,
-    names: Names<'a>,
+    names: Names,
     width: usize,
 }
 
-impl<'a> EventText<'a> {
-    pub(super) fn new(zone: Zone, tasks: &'a [&'a str]) -> Self {
-        let names = Names::new(tasks);
-        let widths = (0..tasks.len()).map(|index| names.shortest(index).chars().count());
+impl EventText {
+    pub(super) fn new(zone: Zone, tasks: &[&str]) -> Self {
+        let names = Names::from_iter(tasks.iter().copied());
+        let widths = tasks.iter().map(|task| names.shortest(task).chars().count());
         let width = widths.chain(["scheduler".len()]).max().unwrap_or_default();
         Self { zone, names, width }
     }
@@ -152,8 +152,7 @@ impl<'a> EventText<'a> {
     }
 
     fn name(&self, task: &str) -> String {
-        let name = self.names.find(task).map_or(task, |index| self.names.shortest(index));
-        speech::on_one_line(name)
+        speech::on_one_line(self.names.shortest(task))
     }
 
     /// `2026-03-27 09:00:00 +01:00`, with milliseconds where there are some.

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::any::type_name;
 use std::ops::Deref;
 use std::ops::Index;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::DateTime;
@@ -23,6 +24,7 @@ use crate::entry::FunctionId;
 use crate::entry::Location;
 use crate::entry::entries;
 use crate::inject::Call;
+use crate::registrar::Crons;
 use crate::registrar::Definition;
 use crate::registrar::Ground;
 use crate::registrar::Planned;
@@ -31,7 +33,7 @@ use crate::schedule::Schedule;
 use crate::settings;
 use crate::settings::Environment;
 use crate::settings::Settings;
-use crate::settings::TaskWords;
+use crate::settings::names::Names;
 
 /// The schedule of an annotated function, given by its name, or a [`Schedule`] that is written in code.
 ///
@@ -58,7 +60,7 @@ use crate::settings::TaskWords;
 pub fn schedule_of<S: 'static>(task: S) -> ScheduleOf {
     if let Some(schedule) = (&task as &dyn Any).downcast_ref::<Schedule>() {
         return ScheduleOf::new(vec![Definition::in_code(
-            "schedule".to_owned(),
+            "schedule",
             schedule.clone(),
             Call::of(|_| ()),
             Location { file: "the test", line: 0 },
@@ -92,8 +94,8 @@ pub fn schedule(cron: &str) -> ScheduleOf {
 fn of_entry(entry: &Entry) -> Definition {
     let attributes = entry.attributes().iter();
     Definition {
-        name: entry.name().to_owned(),
-        function: Some(format!("{}::{}", entry.module_path(), entry.function())),
+        name: entry.name().into(),
+        function: Some(format!("{}::{}", entry.module_path(), entry.function()).into()),
         location: entry.location(),
         texts: attributes.map(|(attribute, text)| (*attribute, (*text).to_owned())).collect(),
         trigger: None,
@@ -269,14 +271,13 @@ fn plan(task: &Definition, set: Vec<(String, String)>, zone: Zone) -> Result<Pla
         read: |_| Err(std::io::ErrorKind::NotFound.into()),
     };
     let settings = Settings::load(given).map_err(texts)?;
-    let attributes = task.words();
-    let place = task.location.to_string();
-    let words = TaskWords { name: &task.name, place, attributes: &attributes };
-    let effective = settings.apply_to(&words, &[]).map_err(texts)?;
+    let names = Names::from_iter([&*task.name]);
+    let effective = settings.apply_to(&task.words(), &names).map_err(texts)?;
     // Whether the pool is there is a question to the whole scheduler.
-    let pool = effective.get(Attribute::Scheduler).map(|valued| valued.text.clone());
-    let pools: Vec<String> = std::iter::once("default".to_owned()).chain(pool).collect();
-    judge(task, &effective, Ground { zone, pools: &pools, seed: 0 }).map_err(texts)
+    let pool = effective.get(Attribute::Scheduler).map(|valued| valued.text.as_str());
+    let pools: Vec<Arc<str>> = ["default"].into_iter().chain(pool).map(Arc::from).collect();
+    let ground = Ground { zone, pools: &pools, crons: &Crons::default(), seed: 0 };
+    judge(task, &effective, ground).map_err(texts)
 }
 
 /// The fire times from `from` on, when the task starts at `start`.

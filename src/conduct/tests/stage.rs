@@ -132,12 +132,13 @@ impl Stage {
         Parts {
             facts: facts("task", &rule),
             rule,
-            policy,
+            policy: policy.into(),
             call,
             pool: Arc::clone(&self.pool),
             clock,
             bus: Arc::new(bus),
             disabled: None,
+            on_end: None,
         }
     }
 
