@@ -11,6 +11,8 @@ mod examples;
 mod faults;
 mod many_tasks;
 mod panics;
+#[path = "fixtures/said.rs"]
+mod said;
 mod starved;
 mod stopping;
 #[cfg(feature = "tokio")]

@@ -1,8 +1,5 @@
 //! Stops that are asked for by the scheduler's own tasks, and what is let go of at the end.
 
-#[path = "fixtures/said.rs"]
-mod said;
-
 use std::fmt;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -12,7 +9,7 @@ use std::sync::mpsc::Receiver;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use said::builder;
+use crate::said::builder;
 use scheduler::Event;
 use scheduler::Run;
 use scheduler::Schedule;

@@ -1,16 +1,13 @@
 //! Triggers of the program when the scheduler starts: each is asked once, before anything runs.
 
-#[path = "fixtures/said.rs"]
-mod said;
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::Mutex;
 
+use crate::said::Said;
 use chrono::DateTime;
 use chrono::TimeDelta;
 use chrono::Utc;
-use said::Said;
 use scheduler::Builder;
 use scheduler::ManualClock;
 use scheduler::Schedule;
@@ -24,7 +21,7 @@ fn start() -> DateTime<Utc> {
 }
 
 fn builder() -> (Builder, Said) {
-    let (builder, said) = said::builder();
+    let (builder, said) = crate::said::builder();
     (builder.clock(Arc::new(ManualClock::at(start()))), said)
 }
 
