@@ -94,13 +94,6 @@ const KNOWN_CIRCLES: &[&[&str]] = &[
     ],
     &["scheduler-core/src/task/cell.rs", "scheduler-core/src/task/conclusion.rs"],
     &[
-        "scheduler-expr/src/duration/error.rs",
-        "scheduler-expr/src/duration/hint.rs",
-        "scheduler-expr/src/duration/intended.rs",
-        "scheduler-expr/src/duration/mod.rs",
-        "scheduler-expr/src/duration/scan.rs",
-    ],
-    &[
         "src/conduct/asking.rs",
         "src/conduct/judge.rs",
         "src/conduct/lookahead.rs",
