@@ -18,7 +18,6 @@ use super::step::Item;
 use crate::sync::MutexGuard;
 use crate::sync::planted;
 use crate::task::AnyTask;
-use crate::task::any::Farewell;
 use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
@@ -124,9 +123,6 @@ impl Shell {
         let interrupted: Vec<(Arc<Post>, u64)> = interrupted
             .filter_map(|(worker, number)| Some((Arc::clone(locked.post(*worker)?), *number)))
             .collect();
-        let cancelled = rare.iter().flat_map(|rare| &rare.cancel);
-        let farewells: Vec<Option<Farewell>> =
-            cancelled.map(|task| Arc::clone(task).end_as_cancelled()).collect();
         drop(locked);
         for post in wake {
             post.gate.open();
@@ -135,7 +131,7 @@ impl Shell {
             drop_contained(effects.release);
             return 0;
         };
-        self.perform(*rare, effects.release, farewells, interrupted)
+        self.perform(*rare, effects.release, interrupted)
     }
 
     /// Sees to what is staged. Somebody looks at the queue in time: see `inbox`.

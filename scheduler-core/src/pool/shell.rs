@@ -1,8 +1,8 @@
 //! The core behind its lock: takes the lock, calls the core, unlocks, performs the effects.
 //!
 //! INVARIANT: nothing but the core runs under the lock — no clock, no thread start, no user code.
-//! Tasks that the core cancels change their state under it, too, so that no handle is unresolved when
-//! another thread sees the pool terminated; those who wait for them are told after unlocking.
+//! Tasks that the core cancels are dropped and end after unlocking; the core counts them, so that no handle is
+//! unresolved, and no body is left, when another thread sees the pool terminated.
 
 use std::sync::Arc;
 use std::sync::Weak;
@@ -275,8 +275,32 @@ impl Shell {
     ///
     /// The end of a task that is being run is reported by whoever runs it.
     pub(super) fn cancel(&self, task: &AnyItem) {
-        if task.cancel().waits_in_pool {
+        if let Some(farewell) = task.cancel() {
+            self.tell(task, farewell);
+        }
+    }
+
+    fn tell(&self, task: &AnyItem, farewell: Farewell) {
+        let was_waiting = farewell.was_waiting;
+        farewell.say();
+        if was_waiting {
             self.announce_end(&**task, TaskState::Cancelled);
+        }
+    }
+
+    /// Cancels tasks that the core has let go of. All have ended before anybody is told, so that a callback of one
+    /// can wait for another.
+    fn cancel_all(&self, tasks: Vec<AnyItem>) {
+        let count = tasks.len();
+        let home = self.me.as_ptr().addr();
+        let ends = tasks.iter().map(|task| (home, Some(task.header().id())));
+        let ends: Vec<_> = ends.chain([(home, None)]).collect();
+        let cancel = |task: AnyItem| Some((task.cancel()?, task));
+        let ended: Vec<_> =
+            current::hold_up(&ends, || tasks.into_iter().filter_map(cancel).collect());
+        self.alter(|core, effects| core.parted(count, effects));
+        for (farewell, task) in ended {
+            self.tell(&task, farewell);
         }
     }
 
@@ -289,11 +313,13 @@ impl Shell {
         self.announcer.announce(&Event::TaskEnded { id, name, state });
     }
 
-    /// Whether the pool cannot end before the calling thread goes on: it executes a task of the pool, or is one of its
-    /// workers, which calls others beside its tasks, too.
+    /// Whether the pool cannot end before the calling thread goes on: it executes a task of the pool, is one of its
+    /// workers, which calls others beside its tasks, too, or is dropping
+    /// tasks that it cancels.
     pub(super) fn waits_for_itself(&self, run: Option<&Run>) -> bool {
         let home = run.and_then(|run| run.task().header().home());
         home.is_some_and(|home| std::ptr::addr_eq(Arc::as_ptr(&home), self))
+            || current::holds_up(self.me.as_ptr().addr(), None)
             || current::sits_at(|desk| {
                 let locked = self.locked.lock();
                 locked.posts.iter().any(|(_, post)| std::ptr::addr_eq(Arc::as_ptr(post), desk))
@@ -305,18 +331,11 @@ impl Shell {
         &self,
         rare: Rare<AnyItem>,
         release: Few<AnyItem>,
-        farewells: Vec<Option<Farewell>>,
         interrupted: Vec<(Arc<Post>, u64)>,
     ) -> usize {
         let started = rare.start.into_iter().filter(|worker| self.start_worker(*worker)).count();
-        for (task, farewell) in rare.cancel.into_iter().zip(farewells) {
-            let was_waiting = farewell.as_ref().is_some_and(|farewell| farewell.was_waiting);
-            if let Some(farewell) = farewell {
-                (farewell.say)();
-            }
-            if was_waiting {
-                self.announce_end(&*task, TaskState::Cancelled);
-            }
+        if !rare.cancel.is_empty() {
+            self.cancel_all(rare.cancel);
         }
         if !rare.renew.is_empty() {
             self.ask_anew(rare.renew);

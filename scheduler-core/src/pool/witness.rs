@@ -35,7 +35,7 @@ impl Witness for Shell {
         let is_asked = is_timed || self.announcer.is_heard();
         let now = if is_asked { Now::read(&*self.clock) } else { run.started() };
         if header.is_overdue(now.tick) {
-            run.task().cancel();
+            self.cancel(run.task());
         }
         now
     }

@@ -4,9 +4,9 @@ use super::any::Verdict;
 use super::any::Witness;
 use super::cell::TaskCell;
 use super::cell::unit;
+use super::current;
 use super::rhythm::LastRun;
 use super::run::Run;
-use super::slot::Farewell;
 use super::slot::Outcome;
 use super::slot::Slot;
 use super::slot::Work;
@@ -16,6 +16,7 @@ use super::state::Settle;
 use super::state::TaskState;
 use super::steps::Step;
 use super::steps::Steps;
+use super::waiters::tell;
 use crate::error::Failure;
 use crate::sync::MutexGuard;
 use crate::time::Due;
@@ -54,27 +55,36 @@ pub(super) fn last_outcome<T>(body: Option<&impl Steps<T>>) -> (End, Outcome<T>)
 impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     /// Ends a task whose body its worker holds.
     fn end(&self, end: End, outcome: Outcome<T>, work: Work<B>) -> Verdict {
+        if !work.is_spent() {
+            discard(&self.header, work);
+        }
         let mut slot = self.slot.lock();
         match slot.state.end(end) {
-            Settle::Done => {
-                let farewell = slot.farewell(Some(work));
-                self.part(slot, farewell, outcome)
-            }
+            Settle::Done => self.part(slot, outcome),
             Settle::WasCancelled => {
                 drop(slot);
-                discard(&self.header, (work, outcome));
+                discard(&self.header, outcome);
                 Verdict::Ended(TaskState::Cancelled)
             }
         }
     }
 
+    /// Drops what a task is made of that is leaving.
+    pub(super) fn strip<'a>(
+        &'a self,
+        mut slot: MutexGuard<'a, Slot<T, B>>,
+    ) -> MutexGuard<'a, Slot<T, B>> {
+        let (work, step) = (slot.take_work(), slot.take_step());
+        if work.as_ref().is_none_or(Work::is_spent) && step.is_none() {
+            return slot;
+        }
+        drop(slot);
+        current::part(&self.header, || discard(&self.header, (work, step)));
+        self.slot.lock()
+    }
+
     /// Publishes the outcome of a task that has just ended, and tells all who wait for it.
-    fn part(
-        &self,
-        mut slot: MutexGuard<'_, Slot<T, B>>,
-        farewell: Farewell<T, B>,
-        outcome: Outcome<T>,
-    ) -> Verdict {
+    fn part(&self, mut slot: MutexGuard<'_, Slot<T, B>>, outcome: Outcome<T>) -> Verdict {
         let late = match outcome {
             Outcome::Value(_) if unit::<T>().is_some() => Ok(()),
             Outcome::Value(value) => self.value.set(value),
@@ -84,9 +94,9 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
             }
             Outcome::Cancelled => Ok(()),
         };
+        let (state, waiters) = (slot.state.visible(), slot.take_waiters());
         drop(slot);
-        let state = farewell.state;
-        farewell.say(&self.header);
+        tell(waiters, state);
         if late.is_err() {
             discard(&self.header, late);
         }
@@ -177,11 +187,11 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     /// that was cancelled there; its canceller has told of its end.
     pub(super) fn retire(&self, end: End, outcome: Outcome<T>) -> Verdict {
         let mut slot = self.slot.lock();
-        match slot.state.retire(end) {
+        match slot.state.retire() {
             Settle::Done => {
-                let work = slot.take_work();
-                let farewell = slot.farewell(work);
-                self.part(slot, farewell, outcome)
+                let mut slot = self.strip(slot);
+                slot.state.left(end);
+                self.part(slot, outcome)
             }
             Settle::WasCancelled => {
                 let due = slot.due();

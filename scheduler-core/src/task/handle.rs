@@ -12,6 +12,7 @@ use std::time::Duration;
 use super::Home;
 use super::any::AnyTask;
 use super::cell::Awaited;
+use super::current;
 use super::header::TaskId;
 use super::run::Interruptible;
 use super::run::Run;
@@ -34,6 +35,11 @@ const STARVED_AFTER: Duration = Duration::from_secs(1);
 ///
 /// Clones are ends of the same task. Dropping a handle changes nothing: the task lives in its pool.
 /// A handle is also a future of the task's value.
+///
+/// The body of a task, with all that it has captured, is dropped before its end is seen: by a wait, a callback, or
+/// [`state`](Self::state). So what the body shared with the caller is the caller's alone then. There is one exception:
+/// a task that is cancelled during a run has ended at once, and its body is dropped when the run is over. A trigger or
+/// a pace stays as long as there is a handle.
 ///
 /// Every handle resolves: a task that is dropped before it could run, in whatever way, is cancelled.
 /// (In the JDK some futures stay pending for ever: discarded ones, drained ones, and those whose
@@ -138,7 +144,8 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     /// # Errors
     ///
     /// [`Error::is_interrupted`] when called inside a task that is asked to stop meanwhile;
-    /// [`Error::is_deadlock`] when the task waits for itself.
+    /// [`Error::is_deadlock`] when the task waits for itself, or a destructor waits for the task that it is
+    /// dropped with.
     pub fn wait_done(&self) -> Result<(), Error> {
         self.block(None).map(drop)
     }
@@ -199,7 +206,10 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
             return Ok(outcome);
         }
         let run = Run::current();
-        if run.as_ref().is_some_and(|run| self.is_task_of(run)) {
+        let header = self.cell.header();
+        let waits_for_itself = run.as_ref().is_some_and(|run| self.is_task_of(run))
+            || current::holds_up(header.home_address(), Some(header.id()));
+        if waits_for_itself {
             return Err(Error::would_deadlock("wait"));
         }
         let Some(home) = self.cell.header().home() else {

@@ -20,6 +20,9 @@
 //!
 //! # The races, one by one
 //!
+//! * *Cancel against a look*: a task that waits is *leaving* first, until its body has been dropped outside the lock.
+//!   Nobody can begin it then, and nobody sees that it has ended. A destructor that waits for the task, or for the end
+//!   of a pool that waits for it, would wait for itself: the thread knows what it is dropping (`current`).
 //! * *Cancel against begin*: both take the lock; the first wins. A cancelled task that a worker has
 //!   already taken from the queue answers `begin` with none.
 //! * *Cancel against the end of a run*: the first wins. If the cancel does, waiters are told at once
