@@ -80,7 +80,6 @@ fn begin(running: &Running, planned: Vec<Planned>, news: &News<'_>) -> Result<()
     news.tell(&made, has_async, running);
     let count = made.len();
     running.tasks.start(made)?;
-    running.pools.check_manned()?;
     let at = running.clock.wall();
     running.bus.emit(Event::SchedulerStarted { at, tasks: count });
     Ok(())

@@ -215,7 +215,7 @@ impl PoolBuilder {
     }
 
     /// Calls `hook` on the worker's thread after each run, with the run's outcome, before waiters are
-    /// told.
+    /// told; not after one that the before-run hook has refused, as in the JDK.
     #[doc(alias = "afterExecute")]
     pub fn after_run(
         mut self,

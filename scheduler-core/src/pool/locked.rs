@@ -15,6 +15,7 @@ use super::shell::Shell;
 use super::shutdown::Kind;
 use super::step::Effects;
 use super::step::Item;
+use crate::error::Error;
 use crate::sync::MutexGuard;
 use crate::sync::planted;
 use crate::task::AnyTask;
@@ -31,6 +32,13 @@ pub(super) struct Locked {
     calm: Calm,
     /// What the next step begins with: between steps nothing, and room for what is staged.
     mail: Mail<AnyItem>,
+}
+
+/// How the starts of workers went that a step asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Starts {
+    pub(super) started: u32,
+    pub(super) refused: u32,
 }
 
 impl Locked {
@@ -61,11 +69,11 @@ impl Shell {
         self.alter_and_count(step).0
     }
 
-    /// As [`alter`](Self::alter), and says how many workers were started.
+    /// As [`alter`](Self::alter), and says how the starts of workers went.
     pub(super) fn alter_and_count<R>(
         &self,
         step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
-    ) -> (R, usize) {
+    ) -> (R, Starts) {
         self.alter_locked(self.locked.lock(), step)
     }
 
@@ -73,7 +81,7 @@ impl Shell {
         &self,
         mut locked: MutexGuard<'_, Locked>,
         step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
-    ) -> (R, usize) {
+    ) -> (R, Starts) {
         let mut effects = Effects::new();
         self.collect(&mut locked, &mut effects);
         self.alter_collected(locked, effects, step)
@@ -84,7 +92,7 @@ impl Shell {
         &self,
         locked: MutexGuard<'_, Locked>,
         step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
-    ) -> (R, usize) {
+    ) -> (R, Starts) {
         self.alter_collected(locked, Effects::new(), step)
     }
 
@@ -94,7 +102,7 @@ impl Shell {
         mut locked: MutexGuard<'_, Locked>,
         mut effects: Effects<AnyItem>,
         step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
-    ) -> (R, usize) {
+    ) -> (R, Starts) {
         let result = step(&mut locked.core, &mut effects);
         self.publish_calm(&mut locked, &mut effects);
         if effects.is_for_nobody() {
@@ -102,7 +110,7 @@ impl Shell {
             if !effects.release.is_empty() {
                 drop_contained(effects.release);
             }
-            return (result, 0);
+            return (result, Starts::default());
         }
         (result, self.unlock_and_perform(locked, effects))
     }
@@ -112,7 +120,7 @@ impl Shell {
         &self,
         mut locked: MutexGuard<'_, Locked>,
         mut effects: Effects<AnyItem>,
-    ) -> usize {
+    ) -> Starts {
         let rare = effects.take_rare();
         for worker in rare.iter().flat_map(|rare| &rare.start) {
             locked.posts.push((*worker, Arc::new(Post::new())));
@@ -129,7 +137,7 @@ impl Shell {
         }
         let Some(rare) = rare else {
             drop_contained(effects.release);
-            return 0;
+            return Starts::default();
         };
         self.perform(*rare, effects.release, interrupted)
     }
@@ -210,17 +218,32 @@ impl Shell {
         mail.trim();
     }
 
+    /// Takes a new task in, or hands it back because the pool takes none. Says whether a worker was refused.
     pub(super) fn admit(
         &self,
         task: AnyItem,
         kind: Kind,
         due: Due,
         now: Now,
-    ) -> Result<(), AnyItem> {
-        match self.stage(task, kind, due, now) {
-            Ok(()) => Ok(()),
-            Err(task) => self.alter(|core, effects| core.admit(task, kind, due, now, effects)),
-        }
+    ) -> Result<bool, AnyItem> {
+        let Err(task) = self.stage(task, kind, due, now) else { return Ok(false) };
+        let (answer, starts) =
+            self.alter_and_count(|core, effects| core.admit(task, kind, due, now, effects));
+        answer.map(|()| starts.refused > 0)
+    }
+
+    /// Takes a task that was just admitted out again, where no worker is there to run it.
+    pub(super) fn check_manned(&self, task: &AnyItem) -> Result<(), Error> {
+        let removed =
+            self.alter(
+                |core, effects| {
+                    if core.roster.live() > 0 { None } else { core.remove(task, effects) }
+                },
+            );
+        let Some(removed) = removed else { return Ok(()) };
+        self.cancel(&removed);
+        let reason = self.refusal.lock().clone();
+        Err(Error::no_thread(removed.header().label(), reason))
     }
 
     /// Puts a task into the inbox, or hands it back because the core has to hear of it.

@@ -161,7 +161,8 @@ impl ScheduledThreadPool {
     /// # Errors
     ///
     /// [`Error::is_rejected`] when the pool is shut down, unless its [`RejectionPolicy`] says
-    /// otherwise.
+    /// otherwise; [`Error::is_no_thread`] when it has no worker, and no thread can be started. (In the JDK the
+    /// latter is the `OutOfMemoryError` of the thread's start, or a task that waits where a factory gave no thread.)
     pub fn execute(&self, body: impl FnOnce() + Send + 'static) -> Result<TaskHandle<()>, Error> {
         self.submit(body)
     }
@@ -322,7 +323,8 @@ impl ScheduledThreadPool {
         let handle = TaskHandle::new(TaskCell::new(header, work, due));
         watch(&handle);
         match self.shell().admit(handle.task(), kind, due, now) {
-            Ok(()) => Ok(handle),
+            Ok(false) => Ok(handle),
+            Ok(true) => self.shell().check_manned(&handle.task()).map(|()| handle),
             Err(refused) => self.reject(refused).map(|()| handle),
         }
     }

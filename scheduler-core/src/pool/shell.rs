@@ -17,6 +17,7 @@ use super::inbox::Inbox;
 use super::inbox::Withdrawal;
 use super::item::AnyItem;
 use super::locked::Locked;
+use super::locked::Starts;
 use super::post::Post;
 use super::roster::WorkerNumber;
 use super::shutdown::RunState;
@@ -65,6 +66,8 @@ pub(super) struct Shell {
     is_precise: bool,
     pub(super) wake_up: Duration,
     crew: Mutex<Crew>,
+    /// Why the last worker was refused that was.
+    pub(super) refusal: Mutex<String>,
     pub(super) locked: Apart<Mutex<Locked>>,
     /// Its lock is taken under the other, never the other way round.
     pub(super) inbox: Apart<Inbox<AnyItem>>,
@@ -101,6 +104,7 @@ impl Shell {
             is_precise: parts.is_precise,
             wake_up: parts.wake_up,
             crew: Mutex::new(parts.crew),
+            refusal: Mutex::new(String::new()),
             locked: Apart(Mutex::new(Locked::new(parts.core))),
             inbox: Apart(Inbox::new()),
             sequence: Apart(AtomicU64::new(0)),
@@ -141,7 +145,7 @@ impl Shell {
 
     /// Starts a worker if there are fewer than core, and says whether it did.
     pub(super) fn prestart(&self) -> bool {
-        self.alter_and_count(|core, effects| core.prestart(1, effects)).1 > 0
+        self.alter_and_count(|core, effects| core.prestart(1, effects)).1.started > 0
     }
 
     pub(super) fn settle(&self, worker: WorkerNumber, done: Done<AnyItem>) {
@@ -326,14 +330,19 @@ impl Shell {
             })
     }
 
-    /// Performs what a step asked for, and says how many workers were started.
+    /// Performs what a step asked for, and says how the starts of workers went.
     pub(super) fn perform(
         &self,
         rare: Rare<AnyItem>,
         release: Few<AnyItem>,
         interrupted: Vec<(Arc<Post>, u64)>,
-    ) -> usize {
-        let started = rare.start.into_iter().filter(|worker| self.start_worker(*worker)).count();
+    ) -> Starts {
+        let mut starts = Starts::default();
+        for worker in rare.start {
+            let is_started = self.start_worker(worker);
+            starts.started += u32::from(is_started);
+            starts.refused += u32::from(!is_started);
+        }
         if !rare.cancel.is_empty() {
             self.cancel_all(rare.cancel);
         }
@@ -349,18 +358,19 @@ impl Shell {
             self.locked.lock().core.terminate();
             self.termination.open();
         }
-        started
+        starts
     }
 
     /// Starts a worker's thread, and says whether that worked.
     fn start_worker(&self, number: WorkerNumber) -> bool {
         let Some(me) = self.me.upgrade() else { return false };
         let name = format!("{}{number}", self.thread_name_prefix);
-        let started = self.crew().start(WorkerThread::new(name, number, me));
-        if let Err(error) = &started {
-            self.announce_refusal(number, &error.to_string());
-        }
-        started.is_ok()
+        let Err(reason) = self.crew().start(WorkerThread::new(name, number, me)) else {
+            return true;
+        };
+        self.announce_refusal(number, &reason);
+        *self.refusal.lock() = reason;
+        false
     }
 }
 

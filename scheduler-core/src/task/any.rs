@@ -71,8 +71,8 @@ pub(crate) trait Witness {
     /// A run is about to begin; the answer is why it must not.
     fn begins(&self, run: &Run) -> Option<Failure>;
 
-    /// A run is over, but not settled. Says what time it is.
-    fn is_over(&self, run: &Run, outcome: &Result<(), Failure>) -> Now;
+    /// A run is over, but not settled; it may have been refused when it began. Says what time it is.
+    fn is_over(&self, run: &Run, outcome: &Result<(), Failure>, was_refused: bool) -> Now;
 
     /// It is known what came of a run.
     fn is_settled(&self, run: &Run, outcome: &Result<(), Failure>, verdict: Verdict, now: Now);

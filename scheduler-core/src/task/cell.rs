@@ -110,7 +110,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         let is_new = !goes_unnoticed && !run.is_resumed();
         let refused = if is_new { witness.begins(run) } else { None };
         let step = match refused {
-            Some(failure) => Err(failure),
+            Some(failure) => Ok(Step::Refused(failure)),
             None => perform(&mut work, &|| Arc::clone(run.task()).waker()),
         };
         if step.is_err() {

@@ -39,7 +39,7 @@ impl<T, B> Tried<T, B> {
         match &self.step {
             Ok(Step::Value(_) | Step::Pending) => Ok(()),
             Ok(Step::Ran(result)) => result.clone(),
-            Err(failure) => Err(failure.clone()),
+            Ok(Step::Refused(failure)) | Err(failure) => Err(failure.clone()),
         }
     }
 }
@@ -131,7 +131,8 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
             return self.conclude(tried, run.last(), run.started());
         }
         let outcome = tried.outcome();
-        let now = witness.is_over(run, &outcome);
+        let was_refused = matches!(tried.step, Ok(Step::Refused(_)));
+        let now = witness.is_over(run, &outcome, was_refused);
         let verdict = self.conclude(tried, run.last(), now);
         witness.is_settled(run, &outcome, verdict, now);
         verdict
@@ -145,10 +146,10 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
                 self.conclude_recurring(work, last, &result, now)
             }
             Ok(Step::Ran(Ok(()))) => self.end_without_next(work),
-            Err(failure) if self.header.rhythm().is_recurring() => {
+            Ok(Step::Refused(failure)) | Err(failure) if self.header.rhythm().is_recurring() => {
                 self.conclude_recurring(work, last, &Err(failure), now)
             }
-            Ok(Step::Ran(Err(failure))) | Err(failure) => {
+            Ok(Step::Ran(Err(failure)) | Step::Refused(failure)) | Err(failure) => {
                 self.end(End::Failed, Outcome::Failed(failure), work)
             }
             Ok(Step::Pending) => unreachable!("a pending run is suspended, not settled"),

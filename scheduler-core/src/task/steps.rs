@@ -52,6 +52,8 @@ pub(crate) enum Step<T> {
     Ran(Result<(), Failure>),
     /// The future of the run is pending.
     Pending,
+    /// The body was not run, because the before-run hook has panicked.
+    Refused(Failure),
 }
 
 /// A body, as the task keeps it.
