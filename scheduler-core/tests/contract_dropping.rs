@@ -26,6 +26,7 @@ use scheduler_core::ShutdownPolicy;
 use scheduler_core::Task;
 use scheduler_core::TaskHandle;
 use scheduler_core::TaskState;
+use scheduler_core::fallible;
 
 /// What is captured by a body: when it is dropped it notes how others see its task.
 struct Token {
@@ -47,7 +48,8 @@ impl Drop for Token {
             (other.is_done(), other.wait_done_for(Duration::ZERO), pool.stats().completed)
         });
         let (is_done, waited, completed) = seen.join().unwrap();
-        let is_pending = !is_done && waited == Ok(false) && completed == 0;
+        let is_pending =
+            !is_done && waited.is_err_and(|error| error.is_timeout()) && completed == 0;
         let waits_here = task.wait_done().unwrap_err();
         let is_fine = is_pending && waits_here.is_deadlock() && !stage.pool.is_terminated();
         journal.note(if is_fine { "dropped" } else { "dropped too late" }.to_owned());
@@ -112,10 +114,10 @@ fn a_body_is_dropped_before_a_run_ends_its_task() {
             .unwrap()
         }),
         ("fallible", |pool, token| {
-            pool.submit_task(Task::once_fallible(body(token, true))).unwrap()
+            pool.submit_task(Task::once(fallible(work(token, true)))).unwrap()
         }),
         ("fallible that fails", |pool, token| {
-            pool.submit_task(Task::once_fallible(body(token, false))).unwrap()
+            pool.submit_task(Task::once(fallible(work(token, false)))).unwrap()
         }),
         ("future", |pool, token| {
             let kept = async move {
@@ -152,10 +154,14 @@ fn a_body_is_dropped_before_a_run_ends_its_task() {
 }
 
 fn body(token: Token, succeeds: bool) -> Body {
-    Body::new(move || {
+    Body::new(work(token, succeeds))
+}
+
+fn work(token: Token, succeeds: bool) -> impl FnMut() -> Result<(), &'static str> + Send {
+    move || {
         let _kept = &token;
         if succeeds { Ok(()) } else { Err("as planned") }
-    })
+    }
 }
 
 const WAITING: [(&str, Submit); 5] = [
@@ -271,15 +277,17 @@ fn tasks_that_one_shutdown_cancels_do_not_wait_for_each_other() {
 }
 
 #[test]
-fn what_a_completed_task_shared_is_the_callers_alone_after_the_wait() {
+fn what_a_task_shared_is_the_callers_alone_after_the_wait() {
     for _ in 0..200 {
         let pool = ScheduledThreadPool::new(1);
         let shared = Arc::new(());
         let inside = Arc::clone(&shared);
-        let body = Body::new(move || {
+        let body = move || {
             let _kept = &inside;
-        });
-        pool.submit_task(Task::once_fallible(body)).unwrap().wait().unwrap();
+            Err::<(), _>("as planned")
+        };
+        let handle = pool.schedule_at_fixed_rate(Duration::ZERO, HOUR, body).unwrap();
+        assert!(handle.wait().unwrap_err().is_failed());
         assert!(Arc::try_unwrap(shared).is_ok());
         pool.close().unwrap();
     }
@@ -308,8 +316,9 @@ fn a_destructor_that_cancels_or_panics_ends_its_task_once() {
     let cancels = Cancels(Arc::clone(&own));
     let body = Body::new(move || {
         let _kept = &cancels;
+        Err::<(), _>("as planned")
     });
-    let handle = stage.pool.submit_task(Task::once_fallible(body)).unwrap();
+    let handle = stage.pool.submit_task(Task::at_fixed_rate(HOUR, body)).unwrap();
     handle.on_done(move |state| told.note(format!("told {state:?}")));
     own.set(handle.clone()).unwrap();
     stage.run_due();

@@ -559,9 +559,9 @@ fn a_renewal_finds_a_worker_where_one_was_lost() {
     let handle = pool.submit_task(score.task(Arc::new(clock))).unwrap();
     parked.lock().unwrap().clear();
     assert_eq!(pool.stats().pool_size, 0);
-    pool.set_thread_factory(Arc::new(|worker: WorkerThread| {
+    pool.set_thread_factory(|worker: WorkerThread| {
         std::thread::Builder::new().spawn(move || worker.run()).map(drop)
-    }));
+    });
     handle.renew();
     score.ran.await_len(1);
     assert!(handle.cancel());

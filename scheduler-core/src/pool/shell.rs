@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::Weak;
 use std::time::Duration;
 
+use super::Owner;
 use super::core::Core;
 use super::crew::Crew;
 use super::crew::WorkerThread;
@@ -75,6 +76,8 @@ pub(super) struct Shell {
     /// Opened when the pool has terminated.
     termination: Arc<Gate>,
     me: Weak<Shell>,
+    /// The ends of the pool, while there is one.
+    pub(super) owner: Weak<Owner>,
     /// What the tasks of this pool know it by: several, so that threads do not take turns in counting
     /// the shares of one.
     links: [Arc<Link>; LINKS],
@@ -90,6 +93,7 @@ pub(super) struct Parts {
     pub(super) wake_up: Duration,
     pub(super) crew: Crew,
     pub(super) core: Core<AnyItem>,
+    pub(super) owner: Weak<Owner>,
 }
 
 impl Shell {
@@ -110,6 +114,7 @@ impl Shell {
             sequence: Apart(AtomicU64::new(0)),
             termination: Arc::new(Gate::new()),
             me: Weak::clone(me),
+            owner: parts.owner,
             links: [(); LINKS].map(|()| Arc::new(Link(Weak::clone(me) as Weak<dyn Home>))),
         })
     }

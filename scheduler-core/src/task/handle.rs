@@ -150,17 +150,34 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         self.block(None).map(drop)
     }
 
-    /// Whether the task has ended within this time; zero asks without waiting.
+    /// As [`wait_done`](Self::wait_done), for at most this long; zero asks without waiting.
     ///
     /// # Errors
     ///
-    /// As [`wait_done`](Self::wait_done).
-    pub fn wait_done_for(&self, limit: Duration) -> Result<bool, Error> {
-        match self.block(Some(limit)) {
-            Ok(_) => Ok(true),
-            Err(error) if error.is_timeout() => Ok(false),
-            Err(error) => Err(error),
-        }
+    /// [`Error::is_timeout`] when the task has not ended within `limit`, and not earlier than that;
+    /// otherwise as [`wait_done`](Self::wait_done).
+    pub fn wait_done_for(&self, limit: Duration) -> Result<(), Error> {
+        self.block(Some(limit)).map(drop)
+    }
+
+    /// Waits until the task has ended, and shows its value, which need not be `Clone`.
+    ///
+    /// ```
+    /// use scheduler_core::ScheduledThreadPool;
+    /// use std::fs::File;
+    ///
+    /// let pool = ScheduledThreadPool::new(1);
+    /// let opened = pool.submit(|| File::open("/dev/null").map_err(|error| error.to_string()))?;
+    /// let file: &File = opened.wait_ref()?.as_ref().expect("it is there");
+    /// # let _ = file;
+    /// # Ok::<(), scheduler_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`wait`](Self::wait).
+    pub fn wait_ref(&self) -> Result<&T, Error> {
+        self.block(None).and_then(Ended::into_result)
     }
 
     /// The failure of a failed task, without waiting.
@@ -283,7 +300,8 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
-    /// Waits until the task has ended, and gives its value.
+    /// Waits until the task has ended, and gives a clone of its value; [`wait_ref`](Self::wait_ref) shows one that
+    /// cannot be cloned.
     ///
     /// A recurring task delivers no value while it is healthy: the wait ends when it is cancelled,
     /// fails, or its trigger gives no further fire time.
@@ -293,7 +311,7 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
     /// [`Error::is_cancelled`], [`Error::is_failed`], or as [`wait_done`](Self::wait_done).
     #[doc(alias = "get")]
     pub fn wait(&self) -> Result<T, Error> {
-        self.block(None).and_then(Ended::into_result)
+        self.wait_ref().cloned()
     }
 
     /// As [`wait`](Self::wait), for at most this long; zero asks without waiting.
@@ -304,7 +322,7 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
     /// otherwise as [`wait`](Self::wait).
     #[doc(alias = "get")]
     pub fn wait_for(&self, limit: Duration) -> Result<T, Error> {
-        self.block(Some(limit)).and_then(Ended::into_result)
+        self.block(Some(limit)).and_then(Ended::into_result).cloned()
     }
 
     /// The value of a completed task, without waiting.
@@ -317,7 +335,7 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
         // RACE: the state is read first, as in `failure_now`.
         let state = self.state();
         match self.cell.outcome() {
-            Some(outcome @ Ended::Value(_)) => outcome.into_result(),
+            Some(outcome @ Ended::Value(_)) => outcome.into_result().cloned(),
             _ => Err(Error::wrong_state("completed", state.name())),
         }
     }
@@ -333,7 +351,7 @@ impl<T: Clone + Send + Sync + 'static> Future for TaskHandle<T> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         if let Some(outcome) = this.cell.outcome() {
-            return Poll::Ready(outcome.into_result());
+            return Poll::Ready(outcome.into_result().cloned());
         }
         let waker = match catch(|| context.waker().clone()) {
             Ok(waker) => waker,
@@ -347,9 +365,9 @@ impl<T: Clone + Send + Sync + 'static> Future for TaskHandle<T> {
                 this.waker = Some(number);
                 Poll::Pending
             }
-            Err(_) => {
-                Poll::Ready(this.cell.outcome().map_or(Err(Error::cancelled()), Ended::into_result))
-            }
+            Err(_) => Poll::Ready(
+                this.cell.outcome().map_or(Err(Error::cancelled()), Ended::into_result).cloned(),
+            ),
         }
     }
 }

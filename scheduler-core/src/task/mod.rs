@@ -46,6 +46,7 @@ mod control;
 pub(crate) mod current;
 mod handle;
 mod header;
+mod once;
 mod pace;
 mod rhythm;
 pub(crate) mod run;
@@ -55,6 +56,7 @@ pub(crate) mod state;
 pub(crate) mod steps;
 pub(crate) mod waiters;
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::Weak;
 
@@ -63,6 +65,10 @@ pub use handle::TaskHandle;
 pub(crate) use header::Header;
 pub use header::TaskId;
 pub(crate) use header::Traits;
+pub use once::Fallible;
+pub use once::OnceBody;
+pub use once::OnceFutureBody;
+pub use once::fallible;
 pub use pace::Asked;
 pub use pace::Occasion;
 pub use pace::Pace;
@@ -83,7 +89,7 @@ use crate::time::Clock;
 pub(crate) struct Link(pub(crate) Weak<dyn Home>);
 
 /// What a task needs of the pool it lives in.
-pub(crate) trait Home: Send + Sync {
+pub(crate) trait Home: Any + Send + Sync {
     /// The clock by which the pool and the waits of its handles go.
     fn clock(&self) -> &Arc<dyn Clock>;
 

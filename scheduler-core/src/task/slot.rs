@@ -29,11 +29,11 @@ pub(crate) enum Ended<'a, T> {
     Failed(Failure),
 }
 
-impl<T: Clone> Ended<'_, T> {
-    /// A clone of the shared value. The clone is made outside every lock: it is user code.
-    pub(super) fn into_result(self) -> Result<T, Error> {
+impl<'a, T> Ended<'a, T> {
+    /// The shared value, where there is one. It is cloned outside every lock: that is user code.
+    pub(super) fn into_result(self) -> Result<&'a T, Error> {
         match self {
-            Self::Value(value) => Ok(value.clone()),
+            Self::Value(value) => Ok(value),
             Self::Cancelled => Err(Error::cancelled()),
             Self::Failed(failure) => Err(Error::failed(failure)),
         }
