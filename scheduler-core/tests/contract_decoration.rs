@@ -32,7 +32,6 @@ use kit::eventually;
 use kit::ms;
 use kit::value_of;
 use kit::wedge;
-use scheduler_core::Body;
 use scheduler_core::Error;
 use scheduler_core::PoolBuilder;
 use scheduler_core::ScheduledThreadPool;

@@ -6,13 +6,13 @@ use std::future::pending;
 use std::future::ready;
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::thread;
 use std::time::Duration;
 
 use kit::At;
 use kit::HOUR;
 use kit::Journal;
 use kit::VirtualPool;
+use kit::capped;
 use scheduler_core::Asked;
 use scheduler_core::Body;
 use scheduler_core::Due;
@@ -44,10 +44,10 @@ impl Drop for Token {
         let Scene { stage, task, journal } = &*self.scene;
         let Some(task) = task.get() else { return journal.note("dropped too early".to_owned()) };
         let (other, pool) = (task.clone(), stage.pool.clone());
-        let seen = thread::spawn(move || {
+        let seen = capped(move || {
             (other.is_done(), other.wait_done_for(Duration::ZERO), pool.stats().completed)
         });
-        let (is_done, waited, completed) = seen.join().unwrap();
+        let (is_done, waited, completed) = seen;
         let is_pending =
             !is_done && waited.is_err_and(|error| error.is_timeout()) && completed == 0;
         let waits_here = task.wait_done().unwrap_err();

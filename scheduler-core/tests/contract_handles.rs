@@ -29,7 +29,6 @@ use kit::eventually;
 use kit::ms;
 use kit::value_of;
 use kit::wedge;
-use scheduler_core::Body;
 use scheduler_core::Error;
 use scheduler_core::Failure;
 use scheduler_core::ManualClock;

@@ -38,7 +38,7 @@ pub(crate) enum Rejected {
     ByPool,
     ByArgument,
     /// There is no worker, and none could be started.
-    ByThread,
+    NoThread,
 }
 
 /// Does an operation to the pool; `me` is the task whose body does it.
@@ -158,7 +158,7 @@ fn misquoted(blueprint: &Blueprint, stage: &Stage, task: usize) -> Option<Bluepr
 fn rejected(error: &Error) -> Rejected {
     match error {
         error if error.is_rejected() => Rejected::ByPool,
-        error if error.is_no_thread() => Rejected::ByThread,
+        error if error.is_no_thread() => Rejected::NoThread,
         _ => Rejected::ByArgument,
     }
 }

@@ -207,7 +207,7 @@ impl World {
             self.let_go(task);
         }
         let expected = match is_open {
-            true => is_deserted.then_some(Rejected::ByThread),
+            true => is_deserted.then_some(Rejected::NoThread),
             false => (!self.stage.discards).then_some(Rejected::ByPool),
         };
         Invariant::Counts.holds(rejected == expected, || format!("task {task}: {rejected:?}"))
