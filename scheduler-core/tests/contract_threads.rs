@@ -189,7 +189,7 @@ fn ec_g3_no_after_hook_without_its_before_hook() {
     let gauge = Arc::new(std::sync::atomic::AtomicIsize::new(0));
     let (up, down) = (Arc::clone(&gauge), Arc::clone(&gauge));
     let before = move |run: &Run| {
-        assert!(run.number() % 2 == 0, "every second run is refused");
+        assert!(run.number().is_multiple_of(2), "every second run is refused");
         up.fetch_add(1, Ordering::SeqCst);
     };
     let after = move |_: &Run, _: &Result<(), Failure>| _ = down.fetch_sub(1, Ordering::SeqCst);

@@ -76,19 +76,29 @@ fn stop_of_a_run() {
 
 /// A recurring task comes back to a pool that is being shut down, while another worker leaves.
 fn late_requeue() {
-    let (dropped, called, pool) = (Counter::default(), Counter::default(), pool(2));
+    let (dropped, called) = (Counter::default(), Counter::default());
+    let seen = [called.clone(), dropped.clone()];
+    let pool = build(builder(2).on_terminated(move || {
+        let seen = seen.each_ref().map(Counter::get);
+        assert_eq!(seen, [1, 1], "a task is told of and dropped before the end");
+    }));
     let token = dropped.on_drop();
+    let (begun, closed) = (Latch::default(), Latch::default());
+    let (begins, goes_on) = (begun.clone(), closed.clone());
     let body = move || {
         let _held = &token;
+        begins.open();
+        goes_on.wait();
     };
     let handle = pool.schedule_at_fixed_rate(Duration::ZERO, HOUR, body).unwrap();
     let count = called.clone();
     handle.on_done(move |_| count.add());
+    begun.wait();
     pool.prestart();
     pool.shutdown();
+    closed.open();
     assert!(pool.await_termination(Duration::MAX));
-    let seen = (handle.is_cancelled(), called.get(), dropped.get());
-    assert_eq!(seen, (true, 1, 1), "a task is told of and dropped before the end");
+    assert!(handle.is_cancelled());
 }
 
 /// A thread shuts a pool down and drops what waits, while another one waits for the end and the worker leaves.
