@@ -37,7 +37,7 @@ pub(crate) struct Core<I> {
     /// How many tasks have left the agenda to ask for a new due time, and will be back or end.
     pub(super) in_transit: usize,
     /// How many tasks are being cancelled, after unlocking: the pool does not end before that is done.
-    parting: usize,
+    pub(super) parting: usize,
     /// How many alarms there are in the agenda.
     pub(super) alarms: usize,
     /// How many workers are making the call of an alarm.
@@ -362,23 +362,6 @@ impl<I: Item> Core<I> {
             self.put(item, Kind::Recurring, due.not_overtaking(now), now, effects);
         }
         self.hire_if_missing(effects);
-    }
-
-    /// Has a task cancelled that the core has let go of.
-    pub(super) fn cancel(&mut self, effects: &mut Effects<I>, item: I) {
-        self.parting += 1;
-        effects.rare().cancel.push(item);
-    }
-
-    /// Takes note that so many tasks have been dropped and cancelled.
-    pub(crate) fn parted(&mut self, count: usize, effects: &mut Effects<I>) {
-        self.parting -= count;
-        self.try_terminate(effects);
-    }
-
-    /// Whether tasks are being cancelled, apart from those of this step.
-    pub(super) fn is_parting(&self, effects: &Effects<I>) -> bool {
-        self.parting > effects.cancels() && !planted("L10 drop")
     }
 
     fn leave(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) -> Take<I> {

@@ -90,6 +90,23 @@ impl<I: Item> Core<I> {
         }
     }
 
+    /// Has a task cancelled that the core has let go of.
+    pub(super) fn cancel(&mut self, effects: &mut Effects<I>, item: I) {
+        self.parting += 1;
+        effects.rare().cancel.push(item);
+    }
+
+    /// Takes note that so many tasks have been dropped and cancelled.
+    pub(crate) fn parted(&mut self, count: usize, effects: &mut Effects<I>) {
+        self.parting -= count;
+        self.try_terminate(effects);
+    }
+
+    /// Whether tasks are being cancelled, apart from those of this step.
+    fn is_parting(&self, effects: &Effects<I>) -> bool {
+        self.parting > effects.cancels() && !planted("L10 drop")
+    }
+
     /// Declares the end if nothing is left to run, and nobody to run it.
     pub(super) fn try_terminate(&mut self, effects: &mut Effects<I>) {
         let is_over = match self.state {

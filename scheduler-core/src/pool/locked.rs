@@ -218,20 +218,6 @@ impl Shell {
         mail.trim();
     }
 
-    /// Takes a new task in, or hands it back because the pool takes none. Says whether a worker was refused.
-    pub(super) fn admit(
-        &self,
-        task: AnyItem,
-        kind: Kind,
-        due: Due,
-        now: Now,
-    ) -> Result<bool, AnyItem> {
-        let Err(task) = self.stage(task, kind, due, now) else { return Ok(false) };
-        let (answer, starts) =
-            self.alter_and_count(|core, effects| core.admit(task, kind, due, now, effects));
-        answer.map(|()| starts.refused > 0)
-    }
-
     /// Takes a task that was just admitted out again, where no worker is there to run it.
     pub(super) fn check_manned(&self, task: &AnyItem) -> Result<(), Error> {
         let removed =
@@ -247,7 +233,13 @@ impl Shell {
     }
 
     /// Puts a task into the inbox, or hands it back because the core has to hear of it.
-    fn stage(&self, item: AnyItem, kind: Kind, due: Due, now: Now) -> Result<(), AnyItem> {
+    pub(super) fn stage(
+        &self,
+        item: AnyItem,
+        kind: Kind,
+        due: Due,
+        now: Now,
+    ) -> Result<(), AnyItem> {
         let Due::Tick(due) = due else { return Err(item) };
         let (sequence, is_due) = (item.sequence(), due <= now.tick);
         if self.inbox.stage(Letter { item, sequence, kind, due, is_due })? {

@@ -8,8 +8,8 @@
 //! | layer | files | knows | never |
 //! |---|---|---|---|
 //! | core | `core`, `intake`, `removal`, `ending`, `renewal`, `looks`, `staffing`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
-//! | shell | `shell`, `locked`, `errands`, `inbox`, `post`, `item` | the locks; performs the core's effects after unlocking | decides anything |
-//! | edge | `worker`, `meetings`, `rests`, `witness`, `crew`, `virtual_crew`, `hooks`, `inside` | threads, user code | looks into the core |
+//! | shell | `shell`, `locked`, `errands`, `farewells`, `inbox`, `post`, `item` | the locks; performs the core's effects after unlocking | decides anything |
+//! | edge | `worker`, `meetings`, `rests`, `witness`, `crew`, `virtual_crew`, `hooks`, `launch`, `inside` | threads, user code | looks into the core |
 //!
 //! # The life of a pool
 //!
@@ -37,6 +37,7 @@ mod core;
 mod crew;
 mod ending;
 mod errands;
+mod farewells;
 mod few;
 mod hooks;
 mod inbox;
@@ -44,6 +45,7 @@ mod inside;
 mod intake;
 mod invoke;
 mod item;
+mod launch;
 mod locked;
 mod looks;
 mod meetings;
@@ -88,25 +90,19 @@ pub use virtual_crew::VirtualRun;
 use crate::error::Error;
 use crate::sync::Mutex;
 use crate::task::Body;
-use crate::task::Header;
 use crate::task::OnceBody;
 use crate::task::OnceFutureBody;
-use crate::task::Rhythm;
 use crate::task::Task;
 use crate::task::TaskHandle;
-use crate::task::TaskId;
 use crate::task::TaskReturn;
 use crate::task::Traits;
-use crate::task::cell::TaskCell;
-use crate::task::slot::Work;
 use crate::task::steps::Once;
-use crate::task::steps::Steps;
 use crate::time::Due;
 use crate::time::Now;
 use crate::trigger::Trigger;
 use crate::unwind::drop_contained;
-use hooks::Around;
-use item::AnyItem;
+use launch::Launch;
+use launch::first_due;
 use shell::Shell;
 use shutdown::Kind;
 
@@ -315,63 +311,9 @@ impl ScheduledThreadPool {
         self.launch(Launch { traits, kind, due, now }, body, |_| ())
     }
 
-    fn launch<T: Send + Sync + 'static, B: Steps<T> + 'static>(
-        &self,
-        launch: Launch,
-        body: B,
-        watch: impl FnOnce(&TaskHandle<T>),
-    ) -> Result<TaskHandle<T>, Error> {
-        let Launch { traits, kind, due, now } = launch;
-        let id = self.shell().draw_id();
-        let name = traits.as_ref().and_then(|traits| traits.name.as_deref());
-        let around = self.shell().hooks.decorate(id, name).map_err(Error::failed)?;
-        let work = Work { body, around };
-        let header = Header::new(id, traits, self.shell().link());
-        let handle = TaskHandle::new(TaskCell::new(header, work, due));
-        watch(&handle);
-        match self.shell().admit(handle.task(), kind, due, now) {
-            Ok(false) => Ok(handle),
-            Ok(true) => self.shell().check_manned(&handle.task()).map(|()| handle),
-            Err(refused) => self.reject(refused).map(|()| handle),
-        }
-    }
-
-    /// A task of the pool's own, which is not submitted yet.
-    fn make_handle<T: Send + Sync + 'static>(
-        &self,
-        id: TaskId,
-        task: Task<T>,
-        around: Option<Around>,
-        due: Due,
-    ) -> TaskHandle<T> {
-        let Task { name, rhythm, on_error, deadline, is_alarm, body, .. } = task;
-        let traits = Traits::if_special(name, rhythm, on_error, deadline, is_alarm);
-        let header = Header::new(id, traits, self.shell().link());
-        TaskHandle::new(TaskCell::new(header, Work { body, around }, due))
-    }
-
-    fn reject(&self, refused: AnyItem) -> Result<(), Error> {
-        let task = UnstartedTask::new(refused, Arc::clone(self.shell()));
-        self.rejection_policy().reject(task, self)
-    }
-
     fn shell(&self) -> &Arc<Shell> {
         &self.owner.shell
     }
-}
-
-/// All of a new task but its body.
-struct Launch {
-    traits: Option<Box<Traits>>,
-    kind: Kind,
-    due: Due,
-    now: Now,
-}
-
-fn first_due<T>(task: &Task<T>, now: Now) -> Result<Due, Error> {
-    let first = task.rhythm.first(task.initial_delay, now).map_err(Error::failed)?;
-    let what = if matches!(task.rhythm, Rhythm::Paced(_)) { "pace" } else { "trigger" };
-    first.ok_or_else(|| Error::argument(what, "it never fires"))
 }
 
 /// See "Dropping" at [`ScheduledThreadPool`].

@@ -44,7 +44,6 @@ use crate::task::Link;
 use crate::task::Run;
 use crate::task::TaskId;
 use crate::task::TaskState;
-use crate::task::any::Farewell;
 use crate::task::current;
 use crate::time::Clock;
 use crate::time::Epoch;
@@ -75,7 +74,7 @@ pub(super) struct Shell {
     sequence: Apart<AtomicU64>,
     /// Opened when the pool has terminated.
     termination: Arc<Gate>,
-    me: Weak<Shell>,
+    pub(super) me: Weak<Shell>,
     /// The ends of the pool, while there is one.
     pub(super) owner: Weak<Owner>,
     /// What the tasks of this pool know it by: several, so that threads do not take turns in counting
@@ -278,39 +277,6 @@ impl Shell {
 
     pub(super) fn announce_refusal(&self, worker: WorkerNumber, reason: &str) {
         self.announcer.announce(&Event::WorkerRefused { worker, reason });
-    }
-
-    /// Cancels a task that the pool has let go of.
-    ///
-    /// The end of a task that is being run is reported by whoever runs it.
-    pub(super) fn cancel(&self, task: &AnyItem) {
-        if let Some(farewell) = task.cancel() {
-            self.tell(task, farewell);
-        }
-    }
-
-    fn tell(&self, task: &AnyItem, farewell: Farewell) {
-        let was_waiting = farewell.was_waiting;
-        farewell.say();
-        if was_waiting {
-            self.announce_end(&**task, TaskState::Cancelled);
-        }
-    }
-
-    /// Cancels tasks that the core has let go of. All have ended before anybody is told, so that a callback of one
-    /// can wait for another.
-    fn cancel_all(&self, tasks: Vec<AnyItem>) {
-        let count = tasks.len();
-        let home = self.me.as_ptr().addr();
-        let ends = tasks.iter().map(|task| (home, Some(task.header().id())));
-        let ends: Vec<_> = ends.chain([(home, None)]).collect();
-        let cancel = |task: AnyItem| Some((task.cancel()?, task));
-        let ended: Vec<_> =
-            current::hold_up(&ends, || tasks.into_iter().filter_map(cancel).collect());
-        self.alter(|core, effects| core.parted(count, effects));
-        for (farewell, task) in ended {
-            self.tell(&task, farewell);
-        }
     }
 
     pub(super) fn announce_end(&self, task: &dyn AnyTask, state: TaskState) {

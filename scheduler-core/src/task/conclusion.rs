@@ -94,9 +94,12 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
             }
             Outcome::Cancelled => Ok(()),
         };
-        let (state, waiters) = (slot.state.visible(), slot.take_waiters());
+        let state = slot.state.visible();
+        let waiters = slot.rare_if_any().map(|rare| rare.waiters.take());
         drop(slot);
-        tell(waiters, state);
+        if let Some(waiters) = waiters {
+            tell(waiters, state);
+        }
         if late.is_err() {
             discard(&self.header, late);
         }
