@@ -66,9 +66,8 @@ impl ScheduledThreadPool {
     /// Waits until the pool has terminated, at most for `limit`; zero asks without waiting.
     ///
     /// Returns whether it has. Returns `false` at once inside a task of this pool, wherever else its workers call
-    /// what is yours, and in destructors of tasks that a shutdown cancels, because it cannot terminate before that has
-    /// ended; and early inside a task that is asked to
-    /// stop.
+    /// what is yours, and in destructors of tasks that a shutdown cancels, because it cannot terminate before that
+    /// has ended; and early inside a task that is asked to stop.
     #[doc(alias = "awaitTermination")]
     #[must_use]
     pub fn await_termination(&self, limit: Duration) -> bool {
