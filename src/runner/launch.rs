@@ -101,7 +101,6 @@ fn begin(
     news.tell(&made, has_async, running);
     let count = made.iter().filter(|task| !task.is_disabled).count();
     running.tasks.start(made)?;
-    running.pools.check_manned()?;
     let at = running.clock.wall();
     running.bus.emit(Event::SchedulerStarted { at, tasks: count });
     Ok(())
