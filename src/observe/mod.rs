@@ -59,6 +59,11 @@ pub(crate) use level::Level;
 pub(crate) use level::Log;
 pub use listener::Listener;
 pub(crate) use metrics::meter;
+#[cfg(test)]
+pub(crate) use queue::CAPACITY;
+pub(crate) use queue::Next;
+pub(crate) use queue::Priority;
+pub(crate) use queue::Queue;
 pub use record::Counters;
 pub use record::RuleKind;
 pub use record::RunRecord;
@@ -67,3 +72,4 @@ pub use record::TaskFacts;
 pub use record::TaskSnapshot;
 pub use record::TaskState;
 pub(crate) use tracing::Span;
+pub(crate) use tracing::Subscriber;

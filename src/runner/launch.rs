@@ -27,14 +27,12 @@ use crate::observe::meter;
 use crate::observe::watch_panics;
 use crate::registrar::Plan;
 use crate::registrar::Planned;
-use crate::settings::Level;
-use crate::settings::Remark;
 use crate::speech::Banner;
 use crate::speech::Message;
+use crate::speech::Messages;
 use crate::speech::PoolWords;
 use crate::speech::Reporter;
 use crate::speech::TaskWords;
-use crate::speech::panics_abort;
 
 /// What polls async tasks where there is no Tokio runtime: the pools themselves.
 const BUILT_IN_EXECUTOR: &str = "built-in executor (no Tokio)";
@@ -43,12 +41,11 @@ const BUILT_IN_EXECUTOR: &str = "built-in executor (no Tokio)";
 pub(super) fn launch(builder: Builder, prepared: Prepared) -> Result<Scheduler, StartError> {
     watch_panics();
     let context = context(&builder);
-    let voice = builder.voice.clone();
     let simulation = builder.simulation.clone();
-    let bus = Arc::new(bus(builder, &prepared)?);
+    let messages = messages(&builder)?;
+    let bus = Arc::new(bus(builder, &prepared, &messages)?);
     let pools = pools(&prepared, (&context, simulation.as_deref()), &bus)?;
-    let Prepared { plan, tasks, clock, shutdown, limit, zone, seed, settings, remarks, .. } =
-        prepared;
+    let Prepared { plan, tasks, clock, shutdown, limit, zone, seed, settings, .. } = prepared;
     let Plan { tasks: planned, off } = plan;
     tasks.launch_with(Launcher {
         settings,
@@ -61,10 +58,11 @@ pub(super) fn launch(builder: Builder, prepared: Prepared) -> Result<Scheduler, 
         context: context.clone(),
         simulation,
     });
-    let running = Running { pools, bus, voice, limit, clock, shutdown, tasks, context };
-    let news = News { remarks: &remarks, pools: &prepared.pools, off: &off, zone };
+    let running = Running { pools, bus, messages, limit, clock, shutdown, tasks, context };
+    let Prepared { remarks, warnings, pools, .. } = prepared;
+    let news = News { remarks, warnings, pools: &pools, off: &off, zone };
     let scheduler = Scheduler::new(running);
-    match begin(&scheduler.running, planned, &news) {
+    match begin(&scheduler.running, planned, news) {
         Ok(()) => Ok(scheduler),
         Err(error) => {
             scheduler.give_up();
@@ -74,7 +72,7 @@ pub(super) fn launch(builder: Builder, prepared: Prepared) -> Result<Scheduler, 
 }
 
 /// Starts the tasks, once all are known to be good and everything is said that is to be known before.
-fn begin(running: &Running, planned: Vec<Planned>, news: &News<'_>) -> Result<(), StartError> {
+fn begin(running: &Running, planned: Vec<Planned>, news: News<'_>) -> Result<(), StartError> {
     let has_async = planned.iter().any(|task| matches!(task.call, Call::Async(_)));
     let made = running.tasks.make(planned)?;
     news.tell(&made, has_async, running);
@@ -94,9 +92,18 @@ fn context(builder: &Builder) -> Context {
     Context::find(runtime)
 }
 
-fn bus(builder: Builder, prepared: &Prepared) -> Result<Bus, StartError> {
-    let reporter = Reporter::new(builder.voice);
-    let bus = BusBuilder::new().every_event(reporter.wants_every_event());
+fn messages(builder: &Builder) -> Result<Messages, StartError> {
+    let sink = builder.sink.clone();
+    if builder.simulation.is_some() {
+        return Ok(Messages::in_place(sink));
+    }
+    let why = |error| format!("no thread can be started for messages: {error}");
+    Messages::start(sink).map_err(|error| StartError::pool(why(error)))
+}
+
+fn bus(builder: Builder, prepared: &Prepared, messages: &Messages) -> Result<Bus, StartError> {
+    let reporter = Reporter::new(messages.clone());
+    let bus = BusBuilder::new().every_event(messages.is_debug_wanted());
     let bus = match &builder.simulation {
         Some(simulation) => bus.in_place(simulation.listener()).synchronous(),
         None => bus,
@@ -110,7 +117,8 @@ fn bus(builder: Builder, prepared: &Prepared) -> Result<Bus, StartError> {
 
 /// What is to be known before the first run.
 struct News<'a> {
-    remarks: &'a [Remark],
+    remarks: Vec<Message>,
+    warnings: Vec<Message>,
     pools: &'a [PoolPlan],
     /// The tasks that are switched off.
     off: &'a [String],
@@ -118,15 +126,10 @@ struct News<'a> {
 }
 
 impl News<'_> {
-    /// Says it, and the banner.
-    fn tell(&self, made: &[Kept], has_async: bool, running: &Running) {
-        let (now, voice) = (running.clock.wall(), &running.voice);
-        for remark in self.remarks {
-            voice.say(&match remark.level {
-                Level::Note => Message::info(&remark.text),
-                Level::Warning => Message::warn(&remark.text),
-            });
-        }
+    /// Says it, and the banner, and waits a moment until that is printed.
+    fn tell(self, made: &[Kept], has_async: bool, running: &Running) {
+        let (now, messages) = (running.clock.wall(), &running.messages);
+        self.remarks.into_iter().for_each(|remark| messages.say(remark));
         let words = |task: &Kept| TaskWords {
             facts: task.control.facts(),
             next: task.control.first_start(),
@@ -138,13 +141,12 @@ impl News<'_> {
         let executor = executor.map(|executor| format!("async tasks: {executor}"));
         let off = self.off;
         let off = (!off.is_empty()).then(|| format!("switched off: {}", off.join(", ")));
-        let nothing_is_off = off.is_none();
         let remarks: Vec<String> = executor.into_iter().chain(off).collect();
         let banner =
             Banner { tasks: &tasks, pools: &pools, zone: self.zone, now, remarks: &remarks };
-        voice.announce(&banner.to_string());
-        let nothing = if nothing_is_off { banner.no_tasks() } else { None };
-        [nothing, panics_abort()].iter().flatten().for_each(|warning| voice.say(warning));
+        messages.announce(banner.to_string());
+        self.warnings.into_iter().for_each(|warning| messages.announce(warning));
+        messages.flush();
     }
 }
 

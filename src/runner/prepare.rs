@@ -28,10 +28,14 @@ use crate::settings;
 use crate::settings::Applied;
 use crate::settings::Environment;
 use crate::settings::Known;
+use crate::settings::Level;
 use crate::settings::Remark;
 use crate::settings::Settings;
 use crate::settings::TaskWords;
 use crate::settings::names::Names;
+use crate::speech::Message;
+use crate::speech::no_tasks;
+use crate::speech::panics_abort;
 
 /// How long a stop waits for running tasks, unless somebody says otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -50,8 +54,10 @@ pub(crate) struct Prepared {
     pub(crate) shutdown: Shutdown,
     pub(crate) tasks: Tasks,
     pub(crate) settings: Settings,
-    pub(crate) remarks: Vec<Remark>,
-    /// Every value that counts, and where it comes from.
+    /// What is to be known before the banner, and below it.
+    pub(crate) remarks: Vec<Message>,
+    pub(crate) warnings: Vec<Message>,
+    /// Every value that counts, and where it comes from; and all remarks and warnings.
     pub(crate) report: String,
     /// Whether the report is all that is wanted.
     pub(crate) is_dry_run: bool,
@@ -71,7 +77,7 @@ pub(crate) fn prepare(builder: &mut Builder) -> Result<Prepared, StartError> {
     let applied = apply(&settings, builder, &definitions);
     faults.extend(applied.faults.iter().map(ToString::to_string));
     let variable = settings.environment().foreign("TZ");
-    let zone = zone(builder, &applied, &variable, &mut faults);
+    let (zone, doubt) = zone(builder, &applied, &variable, &mut faults);
     let pools = pools(builder, &applied);
     let in_code = std::iter::once((pools::DEFAULT, &builder.pool)).chain(named(builder));
     faults.extend(in_code.flat_map(|(name, pool)| pool.faults(name)));
@@ -84,12 +90,18 @@ pub(crate) fn prepare(builder: &mut Builder) -> Result<Prepared, StartError> {
         return Err(StartError::of_faults(faults));
     }
     let limit = limit(builder, &applied);
-    let report = settings::report(
+    let remarks: Vec<Message> = doubt.into_iter().chain(applied.remarks.iter().map(said)).collect();
+    let warnings = warnings(&plan);
+    let mut report = settings::report(
         &applied,
         &fallbacks(builder, &Values { zone, variable: &variable, pools: &pools, limit }),
     );
+    for (index, message) in remarks.iter().chain(&warnings).enumerate() {
+        let gap = if index == 0 { "\n" } else { "" };
+        report.push_str(&format!("{gap}{message}\n"));
+    }
     let is_dry_run = settings.is_dry_run();
-    let (seed, remarks) = (builder.seed, applied.remarks);
+    let seed = builder.seed;
     Ok(Prepared {
         plan,
         pools,
@@ -101,6 +113,7 @@ pub(crate) fn prepare(builder: &mut Builder) -> Result<Prepared, StartError> {
         tasks,
         settings,
         remarks,
+        warnings,
         report,
         is_dry_run,
     })
@@ -150,15 +163,30 @@ fn is_defined(name: &str, definitions: &[Definition]) -> bool {
     definitions.iter().any(|task| task.name == name)
 }
 
-fn zone(builder: &Builder, applied: &Applied, variable: &str, faults: &mut Vec<String>) -> Zone {
+/// The default zone, and a warning if it had to be guessed.
+fn zone(
+    builder: &Builder,
+    applied: &Applied,
+    variable: &str,
+    faults: &mut Vec<String>,
+) -> (Zone, Option<Message>) {
     let set = applied.globals.zone.as_ref().map(|set| set.value.as_str());
-    match default_zone(set.or(builder.zone.as_deref()), variable, &builder.voice) {
-        Ok(zone) => zone,
-        Err(fault) => {
-            faults.push(fault);
-            Zone::UTC
-        }
+    default_zone(set.or(builder.zone.as_deref()), variable).unwrap_or_else(|fault| {
+        faults.push(fault);
+        (Zone::UTC, None)
+    })
+}
+
+fn said(remark: &Remark) -> Message {
+    match remark.level {
+        Level::Note => Message::info(&remark.text),
+        Level::Warning => Message::warn(&remark.text),
     }
+}
+
+fn warnings(plan: &Plan) -> Vec<Message> {
+    let is_empty = plan.tasks.is_empty() && plan.off.is_empty();
+    is_empty.then(no_tasks).into_iter().chain(panics_abort()).collect()
 }
 
 /// The pools of the builder but the default one.

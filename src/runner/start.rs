@@ -1,5 +1,8 @@
 //! The ways to start.
 
+use std::io;
+use std::io::Write;
+
 use scheduler_core::Run;
 
 use super::Scheduler;
@@ -17,8 +20,8 @@ const HINT: &str = "Ctrl-C again to quit now";
 impl Builder {
     /// Starts all tasks, blocks until Ctrl-C or SIGTERM, and lets running tasks finish.
     ///
-    /// With `SCHEDULER_DRY_RUN=1` in the environment it says every effective value and where it comes
-    /// from, and returns without having started anything.
+    /// With `SCHEDULER_DRY_RUN=1` in the environment it prints [what `dry_run` says](Self::dry_run) to stdout,
+    /// and returns without having started anything.
     ///
     /// ```no_run
     /// use scheduler::Scheduler;
@@ -69,8 +72,8 @@ impl Builder {
     ///
     /// Keep the answer: dropping it stops the tasks.
     ///
-    /// With `SCHEDULER_DRY_RUN=1` in the environment it says every effective value and where it comes
-    /// from, and ends the process with exit code 0: the program would go on to serve otherwise.
+    /// With `SCHEDULER_DRY_RUN=1` in the environment it prints [what `dry_run` says](Self::dry_run) to stdout,
+    /// and ends the process with exit code 0: the program would go on to serve otherwise.
     ///
     /// ```rust,standalone_crate
     /// use scheduler::{Schedule, Scheduler};
@@ -93,7 +96,8 @@ impl Builder {
         }
     }
 
-    /// Every effective value and where it comes from, as a text; nothing is started.
+    /// Every effective value and where it comes from, as a text; below them all remarks and warnings of a
+    /// start. Nothing is started.
     ///
     /// ```rust,standalone_crate
     /// use scheduler::{Schedule, Scheduler};
@@ -119,9 +123,15 @@ impl Builder {
         if !prepared.is_dry_run {
             return Ok(Some(prepared));
         }
-        self.voice.announce(prepared.report.trim_end());
+        print(&prepared.report);
         Ok(None)
     }
+}
+
+/// Prints what a person has asked for to stdout, whatever the logger; where that is closed, nobody reads it.
+fn print(report: &str) {
+    let mut stdout = io::stdout().lock();
+    drop(stdout.write_all(report.as_bytes()).and_then(|()| stdout.flush()));
 }
 
 fn take_signals() -> Result<Signals, StartError> {
