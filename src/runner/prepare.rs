@@ -121,15 +121,11 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     faults.extend(applied.faults.iter().map(ToString::to_string));
     faults.extend(missing);
     if !faults.is_empty() {
-        // They may say why: a variable with a slip in its name is one that is not set.
-        let warnings = applied.remarks.iter().filter(|remark| remark.level == Level::Warning);
-        let messages = Messages::in_place(builder.sink.clone());
-        warnings.map(said).for_each(|warning| messages.say(warning));
+        say_warnings(builder, &applied.remarks);
         return Err(StartError::of_faults(faults));
     }
     let limit = limit(builder, &applied.globals);
-    let keep_ended = applied.globals.keep_ended_tasks.as_ref().map(|set| set.value);
-    let keep_ended = keep_ended.or(builder.keep_ended).unwrap_or(ENDED_KEPT);
+    let keep_ended = keep_ended(builder, &applied.globals);
     let remarks: Vec<Message> = doubt.into_iter().chain(applied.remarks.iter().map(said)).collect();
     let warnings = warnings(&plan);
     let values = Values { zone, variable: &variable, pools: &pools, limit, keep_ended };
@@ -154,6 +150,19 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
         warnings,
         report,
     })
+}
+
+/// Prints warnings of settings where the start fails: they may say why, as a variable with a slip in its name is not
+/// set.
+fn say_warnings(builder: &Builder, remarks: &[Remark]) {
+    let messages = Messages::in_place(builder.sink.clone());
+    let warnings = remarks.iter().filter(|remark| remark.level == Level::Warning);
+    warnings.map(said).for_each(|warning| messages.say(warning));
+}
+
+fn keep_ended(builder: &Builder, globals: &Globals) -> usize {
+    let set = globals.keep_ended_tasks.as_ref().map(|set| set.value);
+    set.or(builder.keep_ended).unwrap_or(ENDED_KEPT)
 }
 
 fn load(builder: &mut Builder) -> Result<Settings, StartError> {
