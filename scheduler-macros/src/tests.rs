@@ -1,5 +1,7 @@
 //! Promises that hold for whatever stands between the parentheses, and on whatever item.
 
+mod messages;
+
 use proc_macro2::TokenStream;
 use scheduler_expr::{Attribute, Kind};
 
