@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-/// Why [`start`](crate::start) or [`spawn`](crate::Builder::spawn) failed, or a task could not be
-/// [added](crate::Tasks::add).
+/// Why [`start`](crate::start) or [`spawn`](crate::Builder::spawn) failed.
 ///
 /// Everything that is wrong with tasks and settings is in one error, and nothing has run then; a settings file that
 /// cannot be read is told of alone. See [`is_not_drained`](Self::is_not_drained) for an error after the runs.
@@ -30,8 +29,6 @@ pub struct StartError {
 enum Kind {
     /// Faults of tasks and settings, each with its place.
     Faults(Vec<String>),
-    /// Faults of a task that was to be added to a running scheduler.
-    Addition(Vec<String>),
     AlreadyRunning,
     InsideTask,
     Signals(String),
@@ -164,7 +161,7 @@ impl StartError {
     #[must_use]
     pub fn faults(&self) -> &[String] {
         match &self.kind {
-            Kind::Faults(faults) | Kind::Addition(faults) => faults,
+            Kind::Faults(faults) => faults,
             _ => &[],
         }
     }
@@ -194,26 +191,9 @@ impl StartError {
         Self { kind: Kind::BlocksRuntime }
     }
 
-    /// The same faults, of a task that was to be added.
-    pub(crate) fn of_addition(self) -> Self {
-        match self.kind {
-            Kind::Faults(faults) => Self { kind: Kind::Addition(faults) },
-            kind => Self { kind },
-        }
-    }
-
-    /// A task is to be added to a scheduler that does not run.
+    /// The start was given up meanwhile.
     pub(crate) fn not_running() -> Self {
-        Self::of_faults(vec!["the scheduler is not running".to_owned()])
-    }
-
-    pub(crate) fn name_taken(name: &str) -> Self {
-        Self::of_faults(vec![format!("there is a task named `{name}` already")])
-    }
-
-    pub(crate) fn switched_off(name: &str) -> Self {
-        let fault = format!("`{name}` is switched off, by `enabled = false` or the cron `-`");
-        Self::of_faults(vec![fault])
+        Self::pool("the scheduler is not running")
     }
 
     pub(crate) fn pool(reason: impl fmt::Display) -> Self {
@@ -225,7 +205,6 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
             Kind::Faults(faults) => list(f, ("cannot start", ", and nothing has run"), faults),
-            Kind::Addition(faults) => list(f, ("cannot add the task", ""), faults),
             Kind::AlreadyRunning => f.write_str(
                 "cannot start: a scheduler of this process is already running\n  \
                  help: `start` is for the one that ends with Ctrl-C; \
@@ -254,6 +233,102 @@ impl fmt::Display for StartError {
         }
     }
 }
+
+/// Why a task could not be [added](crate::Tasks::add) to a running scheduler.
+///
+/// ```rust,standalone_crate
+/// use scheduler::{Schedule, Scheduler};
+///
+/// let scheduler = Scheduler::builder().spawn()?;
+/// let tasks = scheduler.tasks();
+/// tasks.add("feed-7", Schedule::fixed_rate("1h"), |_| {})?;
+/// let error = tasks.add("feed-7", Schedule::fixed_rate("1h"), |_| {}).unwrap_err();
+/// assert!(error.is_name_taken());
+/// let error = tasks.add("feed-8", Schedule::fixed_rate("soon"), |_| {}).unwrap_err();
+/// assert_eq!(error.faults().len(), 1);
+/// scheduler.shutdown()?;
+/// assert!(tasks.add("feed-9", Schedule::once("0s"), |_| {}).unwrap_err().is_stopping());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct AddError {
+    kind: Refusal,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+enum Refusal {
+    /// What is wrong with the task, each with its place.
+    Faults(Vec<String>),
+    NameTaken(String),
+    Stopping(String),
+    /// What an async task needs could not be had: the task, and why.
+    Start(String, StartError),
+}
+
+impl AddError {
+    /// Returns true if there is a task of this name that has not ended.
+    #[must_use]
+    pub fn is_name_taken(&self) -> bool {
+        matches!(self.kind, Refusal::NameTaken(_))
+    }
+
+    /// Returns true if the scheduler is stopping, or has stopped.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        matches!(self.kind, Refusal::Stopping(_))
+    }
+
+    /// What is wrong with the name, the schedule or the settings of the task, one text for each fault; nothing
+    /// where the task is as it should be.
+    #[must_use]
+    pub fn faults(&self) -> &[String] {
+        match &self.kind {
+            Refusal::Faults(faults) => faults,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn of_faults(faults: Vec<String>) -> Self {
+        Self { kind: Refusal::Faults(faults) }
+    }
+
+    pub(crate) fn name_taken(task: &str) -> Self {
+        Self { kind: Refusal::NameTaken(task.to_owned()) }
+    }
+
+    pub(crate) fn stopping(task: &str) -> Self {
+        Self { kind: Refusal::Stopping(task.to_owned()) }
+    }
+
+    pub(crate) fn of_start(task: &str, error: StartError) -> Self {
+        Self { kind: Refusal::Start(task.to_owned(), error) }
+    }
+}
+
+impl fmt::Display for AddError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Refusal::Faults(faults) => list(f, ("cannot add the task", ""), faults),
+            Refusal::NameTaken(task) => write!(
+                f,
+                "cannot add task `{task}`: there is a task of this name\n  \
+                 help: remove it before, or choose another name"
+            ),
+            Refusal::Stopping(task) => {
+                write!(f, "cannot add task `{task}`: the scheduler is stopping, or has stopped")
+            }
+            Refusal::Start(task, error) => write!(f, "cannot add task `{task}`: {error}"),
+        }
+    }
+}
+
+impl fmt::Debug for AddError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for AddError {}
 
 /// A heading of a beginning and an end, and all faults below it.
 fn list(

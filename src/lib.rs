@@ -95,7 +95,7 @@ pub use chrono;
 pub use conduct::{ControlError, Retry};
 pub use conduct::{Until, failures, runs, successes};
 pub use entry::{Entry, Location, TaskList, Wire, entries};
-pub use error::{StartError, StopError};
+pub use error::{AddError, StartError, StopError};
 pub use inject::{Call, Extract, Managed, State, TaskOutput, Wiring};
 pub use observe::{
     Counters, Event, Failure, Listener, Longest, Outcome, PanicPlace, RuleKind, RunRecord,

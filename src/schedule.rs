@@ -79,20 +79,28 @@ impl Schedule {
         Self::with(Attribute::InitialDelay, delay.into_text())
     }
 
-    /// Whenever a trigger of one's own says. It is asked when the scheduler starts, before anything runs, and
-    /// after each run; a task whose trigger never fires has completed.
+    /// Whenever a trigger of one's own says. It is asked when the scheduler starts, before anything runs, and after
+    /// each run. A task whose trigger fires no more has completed.
+    ///
+    /// A trigger that returns an error, panics, or names a fire time that is not after the last one is reported
+    /// ([`Event::TriggerFailed`](crate::Event::TriggerFailed)) and asked again after 1 s, 2 s, 4 s and so on, at most a
+    /// minute, until it answers; no run of the schedule starts before. The scheduler starts all the same.
     ///
     /// ```
     /// use scheduler::Schedule;
-    /// use scheduler::chrono::{DateTime, TimeDelta, Utc};
-    /// use scheduler::engine::{Trigger, TriggerContext};
+    /// use scheduler::chrono::TimeDelta;
+    /// use scheduler::engine::{NextFireTime, Trigger, TriggerContext};
     ///
-    /// #[derive(Debug)]
     /// struct EverySecond;
     ///
     /// impl Trigger for EverySecond {
-    ///     fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
-    ///         Some(context.last_scheduled().unwrap_or(context.now()) + TimeDelta::seconds(1))
+    ///     fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
+    ///         let last = context.last_scheduled().unwrap_or(context.now());
+    ///         Ok(Some(last + TimeDelta::seconds(1)))
+    ///     }
+    ///
+    ///     fn describe(&self) -> String {
+    ///         "every second".to_owned()
     ///     }
     /// }
     ///

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use std::iter::successors;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use chrono::DateTime;
 use chrono::TimeDelta;
 use chrono::Utc;
+use scheduler::Attribute;
 use scheduler::Cause;
 use scheduler::Pause;
 use scheduler::Run;
@@ -183,12 +185,15 @@ impl Play {
     fn add(&mut self, name: &'static str, rule: Rule) {
         self.model.bodies += 1;
         let (body, started) = (self.model.bodies, Arc::clone(&self.started));
+        let skipped = self.skipped_by(name);
         let added = self.sim.running_tasks().add(name, rule.schedule(), move |run: &Run| {
             let is_manual = run.cause() == Cause::Manual;
             started.lock().unwrap().push((body, run.started_at(), is_manual));
         });
-        assert_eq!(added.is_ok(), !self.model.tasks.contains_key(name), "{name}: {added:?}");
-        if added.is_ok() {
+        let is_free = self.model.tasks.get(name).is_none_or(Task::has_ended);
+        assert_eq!(added.is_ok(), is_free, "{name}: {added:?}");
+        if is_free {
+            self.skipped += skipped;
             let next = rule.first(self.model.now, true);
             self.model.tasks.insert(name, Task { body, rule, next, is_paused: false });
         }
@@ -218,8 +223,13 @@ impl Play {
     fn remove(&mut self, name: &'static str) {
         let tasks = self.sim.running_tasks();
         let removed = self.model.tasks.remove(name);
-        self.skipped += tasks.get(name).map_or(0, |task| task.snapshot().counters.skipped());
+        self.skipped += self.skipped_by(name);
         assert_eq!(tasks.remove(name).is_ok(), removed.is_some(), "{name}");
+    }
+
+    fn skipped_by(&self, name: &str) -> u64 {
+        let task = self.sim.running_tasks().get(name);
+        task.map_or(0, |task| task.snapshot().counters.skipped())
     }
 
     /// Does something to one task, which may not be there, or have ended.
@@ -311,5 +321,40 @@ fn a_model_that_is_wrong_is_noticed() {
         let played =
             std::panic::catch_unwind(|| (0..5).map(|seed| play(seed, spoil)).sum::<usize>());
         assert!(played.is_err());
+    }
+}
+
+#[test]
+fn a_new_rule_begins_after_its_initial_delay_and_without_one_after_one_period() {
+    let starts = |schedule: Schedule| {
+        let mut sim = Sim::at("2026-01-01T00:00:00Z").define("work", Schedule::once("1d"), |_| {});
+        sim.advance(Duration::from_secs(5));
+        sim.control("work").reschedule(schedule).unwrap();
+        sim.advance(Duration::from_secs(10));
+        sim.starts("work").iter().map(Duration::as_secs).collect::<Vec<_>>()
+    };
+    for every in [|| Schedule::fixed_rate("7s"), || Schedule::fixed_delay("7s")] {
+        assert_eq!(starts(every()), [12]);
+        assert_eq!(starts(every().initial_delay("0s")), [5, 12]);
+        assert_eq!(starts(every().initial_delay("2s")), [7, 14]);
+    }
+}
+
+#[test]
+fn a_manual_run_is_never_late_whatever_the_overlap() {
+    for overlap in ["skip", "queue_one", "allow"] {
+        let late = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&late);
+        let manual =
+            Schedule::fixed_rate("1d").initial_delay("1d").set(Attribute::Overlap, overlap);
+        let mut sim = Sim::at("2026-01-01T00:00:00Z")
+            .pool_size(1)
+            .define("blocks", Schedule::once("0s"), |_| {})
+            .define("work", manual, move |run| noted.lock().unwrap().push(run.lateness()));
+        sim.takes("blocks", Duration::from_secs(10));
+        sim.advance(Duration::from_secs(1));
+        sim.run_now("work");
+        sim.advance(Duration::from_secs(20));
+        assert_eq!(*late.lock().unwrap(), [Duration::ZERO], "{overlap}");
     }
 }

@@ -325,7 +325,7 @@ fn settings() {
     let ended = run("settings", |command| command.env("SCHEDULER_CONFIG", FILE));
     ended.check(&["hello"]);
     let zone = "0 0 7 * * MON-FRI (07:00, Monday to Friday) in America/New_York";
-    for text in [zone, "1 thread ", "zone Europe/Berlin", "switched off: settings::cleanup"] {
+    for text in [zone, "1 thread ", "zone Europe/Berlin", "disabled: settings::cleanup"] {
         assert!(ended.words.contains(text), "`{text}` is missing in {ended:#?}");
     }
 
@@ -359,7 +359,7 @@ fn control() {
         "control::import: every 1h, first after 1h; paused; runs: 1; next: never",
         "import: working",
         "import: working",
-        "control::import: every 200ms, first after 200ms; cancelled; runs: ",
+        "control::import: every 200ms; cancelled; runs: ",
         "task `control::import` has ended: it is cancelled",
         "export: working",
         "export: once, after 10ms; completed; runs: 1; next: never",

@@ -49,6 +49,7 @@ fn f_pa3_bad_listeners_hold_up_no_task_and_what_is_dropped_is_counted() {
     let (hears, loses) = (Arc::clone(&heard), Arc::clone(&lost));
     let mut builder = Scheduler::builder()
         .pool_size(2)
+        .keep_ended_tasks(1_000)
         .zone("UTC")
         .clock(Arc::new(clock))
         .messages(move |text| lines.lock().unwrap().push(text.to_owned()))

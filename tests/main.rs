@@ -9,7 +9,10 @@ mod changed_while_running;
 mod edges;
 mod examples;
 mod faults;
+mod many_tasks;
 mod panics;
+#[path = "fixtures/said.rs"]
+mod said;
 mod starved;
 mod stopping;
 #[cfg(feature = "tokio")]
@@ -17,5 +20,6 @@ mod testing_tokio;
 #[cfg(feature = "tokio")]
 mod tokio_real_clock;
 mod told;
+mod triggers;
 mod triggers_at_the_start;
 mod watchdog;

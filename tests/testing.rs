@@ -103,8 +103,11 @@ impl<F> scheduler::engine::Trigger for Answer<F>
 where
     F: Fn(&scheduler::engine::TriggerContext) -> Option<Instant> + Send + Sync,
 {
-    fn next_fire_time(&self, context: &scheduler::engine::TriggerContext) -> Option<Instant> {
-        (self.0)(context)
+    fn next_fire_time(
+        &self,
+        context: &scheduler::engine::TriggerContext,
+    ) -> scheduler::engine::NextFireTime {
+        Ok((self.0)(context))
     }
 }
 

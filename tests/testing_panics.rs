@@ -11,6 +11,7 @@ use scheduler::Event;
 use scheduler::Run;
 use scheduler::Schedule;
 use scheduler::TaskState;
+use scheduler::engine::NextFireTime;
 use scheduler::engine::TriggerContext;
 use scheduler::scheduled;
 use scheduler::testing::*;
@@ -135,9 +136,9 @@ fn an_assertion_that_fails_in_a_listener_fails_the_test() {
 struct Undecided;
 
 impl scheduler::engine::Trigger for Undecided {
-    fn next_fire_time(&self, context: &TriggerContext) -> Option<chrono::DateTime<chrono::Utc>> {
+    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
         assert!(context.last_scheduled().is_none(), "asked twice");
-        Some(context.now())
+        Ok(Some(context.now()))
     }
 }
 

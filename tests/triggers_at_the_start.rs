@@ -1,22 +1,18 @@
 //! Triggers of the program when the scheduler starts: each is asked once, before anything runs.
 
-#[path = "fixtures/said.rs"]
-mod said;
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering;
 
+use crate::said::Said;
 use chrono::DateTime;
 use chrono::TimeDelta;
 use chrono::Utc;
-use said::Said;
 use scheduler::Builder;
 use scheduler::ManualClock;
 use scheduler::Schedule;
 use scheduler::TaskState;
+use scheduler::engine::NextFireTime;
 use scheduler::engine::Trigger;
 use scheduler::engine::TriggerContext;
 
@@ -25,7 +21,7 @@ fn start() -> DateTime<Utc> {
 }
 
 fn builder() -> (Builder, Said) {
-    let (builder, said) = said::builder();
+    let (builder, said) = crate::said::builder();
     (builder.clock(Arc::new(ManualClock::at(start()))), said)
 }
 
@@ -44,40 +40,30 @@ impl Listed {
 }
 
 impl Trigger for Listed {
-    fn next_fire_time(&self, _: &TriggerContext) -> Option<DateTime<Utc>> {
+    fn next_fire_time(&self, _: &TriggerContext) -> NextFireTime {
         assert!(!self.panics, "no idea");
-        self.left.lock().unwrap().pop_front()
+        Ok(self.left.lock().unwrap().pop_front())
     }
 }
 
 #[test]
-fn f_rg1_where_a_trigger_fails_at_the_start_nothing_has_run() {
-    let runs = Arc::<AtomicU32>::default();
-    let (mut builder, _said) = builder();
-    for number in 0..50 {
-        let runs = Arc::clone(&runs);
-        builder = builder.task(&format!("good-{number}"), Schedule::fixed_rate("1h"), move |_| {
-            runs.fetch_add(1, Ordering::SeqCst);
-        });
-    }
-    for name in ["bad", "worse"] {
-        let failing = Schedule::on_trigger(Listed::new(&[], true));
-        builder = builder.task(name, failing, |_| {});
-    }
-    let error = builder.spawn().unwrap_err();
-    assert_eq!(runs.load(Ordering::SeqCst), 0);
-    assert_eq!(error.faults().len(), 2, "{error}");
-    assert!(error.faults()[1].ends_with("failed: panicked: no idea"), "{error}");
-    assert!(error.to_string().contains("2 faults were found, and nothing has run"), "{error}");
-}
-
-#[test]
-fn a_start_that_fails_is_not_said_to_be_a_scheduler_that_was_dropped() {
+fn a_trigger_that_fails_at_the_start_does_not_keep_the_others_from_running() {
+    let (ran, runs) = std::sync::mpsc::channel();
     let (builder, said) = builder();
-    let failing = Schedule::on_trigger(Listed::new(&[], true));
-    builder.task("bad", failing, |_| {}).spawn().unwrap_err();
+    let builder = builder.task("good", Schedule::fixed_rate("1h"), move |_| ran.send(()).unwrap());
+    let builder = builder.task("bad", Schedule::on_trigger(Listed::new(&[], true)), |_| {});
+    let scheduler = builder.spawn().unwrap();
+    runs.recv().unwrap();
+    let bad = scheduler.tasks().get("bad").unwrap().snapshot();
+    assert_eq!((bad.state, bad.next), (TaskState::Waiting, None));
+    assert!(bad.trigger_failure.unwrap().is_panic());
+    scheduler.shutdown().unwrap();
     let said = said.lock().unwrap().join("\n");
-    assert!(!said.contains("dropped"), "{said}");
+    assert!(said.contains("the trigger of task `bad` panicked: no idea"), "{said}");
+    assert!(
+        said.contains("bad   custom trigger  next: unknown until its trigger answers"),
+        "{said}"
+    );
 }
 
 #[test]

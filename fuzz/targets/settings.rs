@@ -9,7 +9,7 @@ use scheduler_expr::Attribute;
 #[path = "../../src/settings/mod.rs"]
 mod room;
 
-use room::{Environment, Given, Known, Settings, TaskWords};
+use room::{Environment, Given, Settings, TaskWords};
 
 pub fn check(text: &str) {
     let environment: Environment =
@@ -26,16 +26,22 @@ pub fn check(text: &str) {
             let task =
                 |name, attributes| TaskWords { name, place: "a.rs:1".to_owned(), attributes };
             let tasks = [
-                task("shop::jobs::report", &[(Attribute::Cron, "${own.cron:@daily}")]),
-                task("shop::purge", &[(Attribute::FixedDelay, "5s")]),
-                task("other::purge", &[]),
+                task("shop::jobs::report", vec![(Attribute::Cron, "${own.cron:@daily}")]),
+                task("shop::purge", vec![(Attribute::FixedDelay, "5s")]),
+                task("other::purge", vec![]),
             ];
-            let applied = settings.apply(&Known { tasks: &tasks, pools: &["io"] });
-            assert_eq!(applied.tasks.len(), tasks.len());
+            let mut names = settings.names();
+            for (number, task) in tasks.iter().enumerate() {
+                assert!(names.insert(&task.name.into(), number));
+            }
+            let mut application = settings.apply(&names, &["io"]);
+            let each = tasks.iter().enumerate();
+            let tasks: Vec<_> = each.map(|(number, task)| application.task(number, task)).collect();
+            let applied = application.finish();
             assert!(
                 applied.remarks.iter().all(|remark| !remark.text.chars().any(char::is_control))
             );
-            assert!(!room::report(&applied, &[]).is_empty());
+            assert!(!room::report(&applied, &tasks, &[]).is_empty());
             applied.faults
         }
     };

@@ -80,5 +80,6 @@ pub use time::SystemClock;
 pub use time::Tick;
 pub use time::WallTime;
 pub use trigger::MisfirePolicy;
+pub use trigger::NextFireTime;
 pub use trigger::Trigger;
 pub use trigger::TriggerContext;

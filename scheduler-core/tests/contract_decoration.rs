@@ -34,6 +34,7 @@ use kit::value_of;
 use kit::wedge;
 use scheduler_core::Body;
 use scheduler_core::Error;
+use scheduler_core::NextFireTime;
 use scheduler_core::PoolBuilder;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Task;
@@ -155,8 +156,8 @@ fn ec_l1_a_decorator_that_does_not_run_the_task_or_panics_fails_it() {
 struct EverySecond;
 
 impl Trigger for EverySecond {
-    fn next_fire_time(&self, context: &TriggerContext) -> Option<chrono::DateTime<chrono::Utc>> {
-        Some(context.now() + Duration::from_secs(1))
+    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
+        Ok(Some(context.now() + Duration::from_secs(1)))
     }
 }
 

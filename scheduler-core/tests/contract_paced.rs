@@ -610,3 +610,44 @@ fn no_change_is_lost_between_threads() {
     let stats = pool.stats();
     assert_eq!((stats.queued, stats.active, stats.suspended), (0, 0, 0));
 }
+
+/// A pace that fires at each of so many milliseconds, and panics when it hears of the end.
+struct Counted {
+    left: AtomicU64,
+    ended: Arc<AtomicU64>,
+}
+
+impl Pace for Counted {
+    fn next(&self, asked: &Asked<'_>) -> Option<Due> {
+        let left = self.left.load(Ordering::SeqCst).checked_sub(1)?;
+        self.left.store(left, Ordering::SeqCst);
+        Some(Due::Tick(asked.now.tick + ms(1)))
+    }
+
+    fn ended(&self) {
+        self.ended.fetch_add(1, Ordering::SeqCst);
+        panic!("nobody minds");
+    }
+}
+
+#[test]
+fn a_pace_hears_once_that_its_task_has_ended() {
+    let stage = VirtualPool::new(1);
+    let submit = |runs| {
+        let ended = Arc::new(AtomicU64::new(0));
+        let pace = Counted { left: AtomicU64::new(runs), ended: Arc::clone(&ended) };
+        let handle = stage.pool.submit_task(Task::paced(pace, Body::new(|| Ok::<(), Error>(()))));
+        (handle.unwrap(), move || ended.load(Ordering::SeqCst))
+    };
+    let (finished, finished_ended) = submit(2);
+    let (cancelled, cancelled_ended) = submit(1_000);
+    let (dropped, dropped_ended) = submit(1_000);
+    stage.run_for(ms(1));
+    assert_eq!((finished_ended(), cancelled_ended(), dropped_ended()), (0, 0, 0));
+    stage.run_for(ms(1));
+    assert!(finished.is_done() && cancelled.cancel());
+    assert_eq!((finished_ended(), cancelled_ended(), dropped_ended()), (1, 1, 0));
+    drop(stage.pool.shutdown_now());
+    assert!(dropped.is_done());
+    assert_eq!((finished_ended(), cancelled_ended(), dropped_ended()), (1, 1, 1));
+}

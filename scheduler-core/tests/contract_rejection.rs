@@ -7,8 +7,6 @@ use std::thread;
 use std::thread::ThreadId;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
 use kit::Journal;
 use kit::ManualPool;
 use kit::Mutex;
@@ -19,6 +17,7 @@ use kit::value_of;
 use kit::wedge;
 use scheduler_core::Body;
 use scheduler_core::Error;
+use scheduler_core::NextFireTime;
 use scheduler_core::RejectionPolicy;
 use scheduler_core::RunState;
 use scheduler_core::ScheduledThreadPool;
@@ -33,8 +32,8 @@ use scheduler_core::UnstartedTask;
 struct InASecond;
 
 impl Trigger for InASecond {
-    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
-        Some(context.now() + Duration::from_secs(1))
+    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
+        Ok(Some(context.now() + Duration::from_secs(1)))
     }
 }
 

@@ -20,6 +20,7 @@ use kit::eventually;
 use kit::ms;
 use kit::value_of;
 use scheduler_core::Clock;
+use scheduler_core::NextFireTime;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Trigger;
 use scheduler_core::TriggerContext;
@@ -34,9 +35,9 @@ impl<F> fmt::Debug for Asked<F> {
 }
 
 impl<F: Fn() + Send + Sync> Trigger for Asked<F> {
-    fn next_fire_time(&self, _: &TriggerContext) -> Option<DateTime<Utc>> {
+    fn next_fire_time(&self, _: &TriggerContext) -> NextFireTime {
         (self.1)();
-        Some(self.0)
+        Ok(Some(self.0))
     }
 }
 

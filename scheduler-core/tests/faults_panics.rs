@@ -28,6 +28,7 @@ use kit::ms;
 use scheduler_core::Clock;
 use scheduler_core::Event;
 use scheduler_core::Failure;
+use scheduler_core::NextFireTime;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::TaskHandle;
 use scheduler_core::Trigger;
@@ -219,8 +220,8 @@ impl<F> fmt::Debug for Rule<F> {
 }
 
 impl<F: Fn(&TriggerContext) -> Option<DateTime<Utc>> + Send + Sync> Trigger for Rule<F> {
-    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
-        (self.0)(context)
+    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
+        Ok((self.0)(context))
     }
 }
 

@@ -24,6 +24,7 @@ use scheduler_core::Body;
 use scheduler_core::Clock;
 use scheduler_core::ManualClock;
 use scheduler_core::MisfirePolicy;
+use scheduler_core::NextFireTime;
 use scheduler_core::Run;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Stepped;
@@ -317,8 +318,8 @@ impl fmt::Debug for Instants {
 }
 
 impl Trigger for Instants {
-    fn next_fire_time(&self, _: &TriggerContext) -> Option<DateTime<Utc>> {
-        self.0.lock().unwrap().pop()
+    fn next_fire_time(&self, _: &TriggerContext) -> NextFireTime {
+        Ok(self.0.lock().unwrap().pop())
     }
 }
 

@@ -4,10 +4,9 @@
 //! this process's threads have spent on a processor.
 #![cfg(target_os = "linux")]
 
-use chrono::DateTime;
 use chrono::TimeDelta;
-use chrono::Utc;
 use scheduler_core::Body;
+use scheduler_core::NextFireTime;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Task;
 use scheduler_core::TaskHandle;
@@ -28,9 +27,9 @@ const HOUR: Duration = Duration::from_secs(3_600);
 struct Hourly;
 
 impl Trigger for Hourly {
-    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
+    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
         let last = context.last_scheduled().unwrap_or_else(|| context.now());
-        last.checked_add_signed(TimeDelta::hours(1))
+        Ok(last.checked_add_signed(TimeDelta::hours(1)))
     }
 }
 

@@ -12,6 +12,7 @@ use chrono::TimeDelta;
 use chrono::Utc;
 use scheduler_core::Clock;
 use scheduler_core::ManualClock;
+use scheduler_core::NextFireTime;
 use scheduler_core::Run;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Stepped;
@@ -265,11 +266,11 @@ impl<F> fmt::Debug for Meddler<F> {
 }
 
 impl<F: Fn() + Send + Sync> Trigger for Meddler<F> {
-    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
+    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
         if context.now() < self.0 {
             (self.1)();
         }
-        Some(self.0 + TimeDelta::seconds(100))
+        Ok(Some(self.0 + TimeDelta::seconds(100)))
     }
 }
 

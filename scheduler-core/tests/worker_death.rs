@@ -15,6 +15,7 @@ use chrono::Utc;
 use scheduler_core::Clock;
 use scheduler_core::Event;
 use scheduler_core::ManualClock;
+use scheduler_core::NextFireTime;
 use scheduler_core::Run;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Tick;
@@ -178,11 +179,11 @@ fn a_pending_future_whose_worker_dies_is_cancelled() {
 struct Springs(DateTime<Utc>, Arc<Trap>, usize);
 
 impl Trigger for Springs {
-    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
+    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
         if context.now() < self.0 {
             self.1.set_for.store(self.2, Ordering::SeqCst);
         }
-        Some(self.0 + TimeDelta::hours(1))
+        Ok(Some(self.0 + TimeDelta::hours(1)))
     }
 }
 

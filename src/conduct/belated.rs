@@ -117,8 +117,7 @@ mod tests {
     /// A judge of every second, whose pending fire time is that of the start, and that fire time.
     fn judge(misfire: Misfire) -> (Judge, FireTime) {
         let policy = Policy { overlap: Overlap::Allow, misfire, ..Policy::default() };
-        let rule =
-            Rule::FixedRate { period: Duration::from_secs(1), initial_delay: Duration::ZERO };
+        let rule = Rule::FixedRate { period: Duration::from_secs(1), initial_delay: None };
         let timetable = Timetable::new(&rule, Duration::ZERO, Chance::new(0, "task"));
         let mut judge = Judge::new(timetable, &policy, at(0));
         judge.first(at(0)).unwrap();

@@ -22,8 +22,6 @@ use crate::sync::MutexGuard;
 use super::beside::Passing;
 use super::chance::Chance;
 use super::control::Control;
-#[cfg(test)]
-use super::control_error::SubmitError;
 use super::judge::Ended;
 use super::judge::Judge;
 use super::judge::Skip;
@@ -47,25 +45,36 @@ use crate::observe::catch;
 pub(crate) struct Parts {
     pub(crate) facts: TaskFacts,
     pub(crate) rule: Rule,
-    pub(crate) policy: Policy,
+    /// Tasks with the same policies have them together.
+    pub(crate) policy: Arc<Policy>,
     pub(crate) call: Call,
     /// The pool in which the task runs; the conductor does not keep it from being dropped.
     pub(crate) pool: Arc<ScheduledThreadPool>,
     /// The clock of that pool.
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) bus: Arc<Bus>,
+    /// Present where the task is disabled: what is wrong with its attributes, if anything.
+    pub(crate) disabled: Option<String>,
+    /// Is called when the task has ended.
+    pub(crate) on_end: Option<Arc<OnEnd>>,
 }
+
+/// Hears that the task of this name has ended.
+pub(crate) type OnEnd = dyn Fn(&Arc<str>) + Send + Sync;
 
 /// Conducts one task: decides when it is due, starts its runs, knows what became of them.
 pub(crate) struct Conductor {
     pub(super) name: Arc<str>,
-    pub(super) policy: Policy,
+    pub(super) policy: Arc<Policy>,
     pub(super) call: Call,
     pub(super) chance: Chance,
     pub(super) clock: Arc<dyn Clock>,
     /// RACE: weak, because the pool keeps its tasks and a task its conductor.
     pub(super) pool: Weak<ScheduledThreadPool>,
     pub(super) bus: Arc<Bus>,
+    /// What is wrong with the attributes of a disabled task; empty if nothing is.
+    pub(super) faults: Box<str>,
+    pub(super) on_end: Option<Arc<OnEnd>>,
     state: Mutex<State>,
 }
 
@@ -79,7 +88,7 @@ impl Conductor {
 
     /// Makes a conductor and submits its task.
     #[cfg(test)]
-    pub(crate) fn start(parts: Parts) -> Result<Control, SubmitError> {
+    pub(crate) fn start(parts: Parts) -> Result<Control, scheduler_core::Error> {
         let pool = Arc::clone(&parts.pool);
         let control = Self::make(parts);
         control.submit(&pool)?;
@@ -87,19 +96,23 @@ impl Conductor {
     }
 
     fn new(parts: Parts) -> Arc<Self> {
-        let Parts { facts, rule, policy, call, pool, clock, bus } = parts;
+        let Parts { facts, rule, policy, call, pool, clock, bus, disabled, on_end } = parts;
         let chance = Chance::new(policy.seed, &facts.name);
         let timetable = Timetable::new(&rule, policy.jitter, chance);
         let judge = Judge::new(timetable, &policy, Now::read(&*clock));
+        let mut state = State::new(Arc::new(facts), rule, judge);
+        state.end = disabled.as_ref().map(|_| TaskState::Disabled);
         Arc::new(Self {
-            name: Arc::clone(&facts.name),
+            name: Arc::clone(&state.facts.name),
             policy,
             call,
             chance,
             clock,
             pool: Arc::downgrade(&pool),
             bus,
-            state: Mutex::new(State::new(Arc::new(facts), rule, judge)),
+            faults: disabled.unwrap_or_default().into(),
+            on_end,
+            state: Mutex::new(state),
         })
     }
 
@@ -110,24 +123,29 @@ impl Conductor {
 
     /// Takes the engine's task, which may be running already.
     ///
-    /// RACE: whoever had a wish after the engine's first question found no handle to renew it by.
+    /// RACE: whoever had a wish after the engine's first question found no handle to renew it by. And an end before
+    /// this was not heard: see [`Lead`].
     pub(super) fn attach(self: &Arc<Self>, handle: &TaskHandle<()>) {
         let mut state = self.lock();
         state.handle = Some(handle.clone());
         let is_wished = state.has_wish();
         drop(state);
-        let conductor = Arc::clone(self);
-        handle.on_done(move |_| conductor.engine_has_ended());
-        if is_wished {
+        if handle.is_done() {
+            self.engine_has_ended();
+        } else if is_wished {
             handle.renew();
         }
+    }
+
+    fn is_attached(&self) -> bool {
+        self.lock().handle.is_some()
     }
 
     pub(super) fn lock(&self) -> Guard<'_> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the judge; outside the lock where that asks a trigger. A trigger that fails ends the task.
+    /// Asks the judge; outside the lock where that asks a trigger. One that cannot answer is asked again later.
     pub(super) fn judged<'a>(
         &'a self,
         mut state: Guard<'a>,
@@ -149,19 +167,28 @@ impl Conductor {
         };
         match answer {
             Ok(skips) => tale.skip(&mut state, skips, now),
+            // INVARIANT: a cron expression never fails; if it does, nobody knows when the task is due.
             Err(failure) => {
                 state.end.get_or_insert(TaskState::Failed);
-                let failure = Failure::from_engine(&failure);
-                state.trigger_failure = Some(failure.clone());
-                tale.tell(Event::HookPanicked {
-                    hook: "trigger",
-                    task: Some(Arc::clone(&self.name)),
-                    failure,
-                    at: now.wall.to_utc(),
-                });
+                let (failure, at) = (Failure::from_engine(&failure), now.wall.to_utc());
+                tale.tell(Event::HookPanicked { hook: "trigger", failure, at });
             }
         }
+        self.note_trigger(&mut state, tale, now);
         state
+    }
+
+    /// Takes note of whether the trigger could answer.
+    fn note_trigger(&self, state: &mut State, tale: &mut Tale, now: Now) {
+        let Some(judge) = &state.judge else { return };
+        if let Some((failure, asked_again_in)) = judge.take_failure(now) {
+            let (task, failure) = (Arc::clone(&self.name), Failure::from_engine(&failure));
+            state.trigger_failure = Some(Box::new(failure.clone()));
+            let at = now.wall.to_utc();
+            tale.tell(Event::TriggerFailed { task, failure, asked_again_in, at });
+        } else if !judge.has_failed() {
+            state.trigger_failure = None;
+        }
     }
 
     /// Says when the engine's task is due next, with all wishes seen to.
@@ -191,10 +218,10 @@ impl Conductor {
             } else if state.wishes.manual_run {
                 return (state, Some(Due::Tick(now.tick)));
             } else {
-                let pending = state.judge.as_ref().and_then(|judge| judge.pending());
-                match (pending, state.wishes.paused_until()) {
+                let due = state.judge.as_ref().and_then(|judge| judge.due());
+                match (due, state.wishes.paused_until()) {
                     (Some(_), Some(until)) => return (state, Some(until)),
-                    (Some(fire), None) => return (state, Some(fire.due)),
+                    (Some(due), None) => return (state, Some(due)),
                     // The task ends with its last run, which may still fail and be tried again.
                     (None, until) if !state.beside.is_empty() => {
                         return (state, Some(until.unwrap_or(Due::NEVER)));
@@ -221,30 +248,26 @@ impl Conductor {
         }
     }
 
+    /// A judge of a rule that nobody has asked.
+    pub(super) fn judge_of(&self, rule: &Rule, now: Now) -> Box<Judge> {
+        let timetable = Timetable::new(rule, self.policy.jitter, self.chance);
+        Box::new(Judge::new(timetable, &self.policy, now))
+    }
+
     /// Goes by another rule from now on.
     fn take_rule<'a>(
         &'a self,
         mut state: Guard<'a>,
-        NewRule { rule, from, replaced }: NewRule,
+        NewRule { rule, text, from, replaced }: NewRule,
         tale: &mut Tale,
         now: Now,
     ) -> Guard<'a> {
         state = self.judged(state, tale, now, |judge| judge.replaced(&replaced));
-        let timetable = Timetable::new(&rule, self.policy.jitter, self.chance);
-        let mut judge = Box::new(Judge::new(timetable, &self.policy, from));
+        let mut judge = self.judge_of(&rule, from);
         drop(state);
-        let (first, text) = (judge.first(from), rule.to_string());
+        let first = judge.first(from);
         state = self.lock();
-        let old = state.judge.replace(judge);
-        let facts = TaskFacts {
-            kind: rule.kind(),
-            rule: text.into(),
-            period: rule.period(),
-            zone: rule.zone().unwrap_or(state.facts.zone),
-            ..TaskFacts::clone(&state.facts)
-        };
-        state.facts = Arc::new(facts);
-        tale.drop_rule_later(old, std::mem::replace(&mut state.rule, rule));
+        state.set_rule(rule, text, judge, tale);
         // What has come since then, while the last run was in progress, is judged as such.
         let resumed = state.wishes.take_resumed();
         let last = Ended { began: from, at: now, resumed };
@@ -252,13 +275,7 @@ impl Conductor {
         state = self.judged(state, tale, now, judged);
         let (outlook, facts) = (Outlook::of(self, &state, now), Arc::clone(&state.facts));
         drop(state);
-        tale.tell(Event::Rescheduled {
-            task: Arc::clone(&self.name),
-            rule: Arc::clone(&facts.rule),
-            facts,
-            next: outlook.next(now).map(WallTime::to_utc),
-            at: now.wall.to_utc(),
-        });
+        tale.tell(rescheduled(facts, outlook.next(now), now));
         self.lock()
     }
 
@@ -316,6 +333,13 @@ impl Conductor {
     }
 }
 
+/// That a task has these facts from now on.
+pub(super) fn rescheduled(facts: Arc<TaskFacts>, next: Option<WallTime>, now: Now) -> Event {
+    let (task, rule) = (Arc::clone(&facts.name), Arc::clone(&facts.rule));
+    let (next, at) = (next.map(WallTime::to_utc), now.wall.to_utc());
+    Event::Rescheduled { task, rule, facts, next, at }
+}
+
 /// A conductor, as the engine's task of its task asks it.
 ///
 /// INVARIANT: weak, because an engine's task keeps its pace as long as there is a run of it, which a task or
@@ -326,6 +350,15 @@ struct Lead(Weak<Conductor>);
 impl Pace for Lead {
     fn next(&self, asked: &Asked<'_>) -> Option<Due> {
         self.0.upgrade()?.answer(asked)
+    }
+
+    /// One that was not attached yet was refused by its pool, or looks itself whether it has ended.
+    fn ended(&self) {
+        if let Some(conductor) = self.0.upgrade()
+            && conductor.is_attached()
+        {
+            conductor.engine_has_ended();
+        }
     }
 }
 

@@ -5,7 +5,6 @@ use std::sync::Weak;
 
 use chrono::DateTime;
 use chrono::Utc;
-use scheduler_core::Due;
 use scheduler_core::Now;
 use scheduler_core::RunState;
 use scheduler_core::ScheduledThreadPool;
@@ -15,8 +14,8 @@ use scheduler_core::WallTime;
 use super::beside::Passing;
 use super::conductor::Conductor;
 use super::conductor::Guard;
+use super::conductor::rescheduled;
 use super::control_error::ControlError;
-use super::control_error::SubmitError;
 use super::judge::Judge;
 use super::outlook::Outlook;
 use super::rule::Rule;
@@ -86,28 +85,24 @@ impl Control {
     }
 
     /// Asks the task's trigger when it fires first, if it is one of the user's: before anything is started.
-    /// It is not asked for that again.
-    ///
-    /// # Errors
-    ///
-    /// Why the trigger failed, which ends the task.
-    pub(crate) fn ask_trigger(&self) -> Result<(), SubmitError> {
+    /// It is not asked for that again, unless it could not answer.
+    pub(crate) fn ask_trigger(&self) {
         let (now, mut tale) = (self.now(), Tale::default());
         let state = self.conductor.lock();
         let ask = |judge: &mut Judge| judge.ask_first(now).map(|()| Vec::new());
-        let mut state = self.conductor.judged(state, &mut tale, now, ask);
-        let failure = state.trigger_failure.take();
-        if failure.is_some() {
-            tale.end(&mut state, TaskState::Failed);
-        }
+        let state = self.conductor.judged(state, &mut tale, now, ask);
         drop(state);
         tale.out(&self.conductor, None, now);
-        failure.map_or(Ok(()), |failure| Err(SubmitError::Trigger(failure)))
     }
 
     /// What people are told of the task.
     pub(crate) fn facts(&self) -> Arc<TaskFacts> {
         Arc::clone(&self.conductor.lock().facts)
+    }
+
+    /// Whether the task's trigger could not say the next fire time, and is asked again.
+    pub(crate) fn has_trigger_failed(&self) -> bool {
+        self.conductor.lock().trigger_failure.is_some()
     }
 
     /// When the task starts first if it is submitted now; a trigger of the user's has been
@@ -129,8 +124,8 @@ impl Control {
     ///
     /// # Errors
     ///
-    /// As [`ScheduledThreadPool::submit_task`]: the pool is shut down; or its trigger failed.
-    pub(crate) fn submit(&self, pool: &ScheduledThreadPool) -> Result<(), SubmitError> {
+    /// As [`ScheduledThreadPool::submit_task`]: the pool is shut down. The task has ended then.
+    pub(crate) fn submit(&self, pool: &ScheduledThreadPool) -> Result<(), scheduler_core::Error> {
         let planned = Arc::clone(&self.conductor.lock().facts);
         let error = match pool.submit_task(self.conductor.task()) {
             Ok(handle) => {
@@ -147,8 +142,28 @@ impl Control {
         if state.is_end_told && is_over {
             return Ok(());
         }
-        let failure = state.trigger_failure.take();
-        Err(failure.map_or(SubmitError::Engine(error), SubmitError::Trigger))
+        let mut tale = Tale::default();
+        // Others have been told that it was added.
+        let end = *state.end.get_or_insert(TaskState::Cancelled);
+        tale.end(&mut state, end);
+        drop(state);
+        tale.out(&self.conductor, None, self.now());
+        Err(error)
+    }
+
+    /// Returns true if no further run of the task starts; one may be in progress.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.conductor.lock().end.is_some_and(TaskState::is_ended)
+    }
+
+    /// Returns true if the task has ended in failure: by itself, or with its last run.
+    pub(crate) fn has_failed(&self) -> bool {
+        let state = self.conductor.lock();
+        match state.end {
+            Some(TaskState::Failed) => true,
+            Some(TaskState::Completed) => state.history.streak() > 0,
+            _ => false,
+        }
     }
 
     /// Runs the task now, beside its schedule, which does not move; also while it is paused.
@@ -169,8 +184,7 @@ impl Control {
         let now = self.now();
         let mut state = self.lock_living()?;
         if conductor.policy.overlap == Overlap::Allow {
-            let at = Due::Wall(now.wall);
-            let number = state.hand_over(FireTime { at, due: at }, Cause::Manual, now);
+            let number = state.hand_over(FireTime::manual(now), Cause::Manual, now);
             drop(state);
             return conductor.start_beside(number).map_err(|_| stopping());
         }
@@ -203,7 +217,8 @@ impl Control {
         let mut state = self.lock_living()?;
         self.conductor.lift_pause(&mut state, &mut tale, now);
         let since = state.wishes.pause.as_ref().map_or(now.wall.to_utc(), |pause| pause.since);
-        state.wishes.pause = Some(Pause { note: Option::clone(&note), since, until, said: now });
+        let pause = Pause { note: Option::clone(&note), since, until, said: now };
+        state.wishes.pause = Some(Box::new(pause));
         let handles = state.handles();
         let outlook = Outlook::of(&self.conductor, &state, now);
         drop(state);
@@ -239,29 +254,37 @@ impl Control {
     }
 
     /// Goes by another rule from now on; a rate or delay without an initial delay begins after one
-    /// period. A run in progress goes on.
+    /// period. A run in progress goes on. A disabled task stays so, and goes by the rule when it is enabled.
     ///
     /// # Errors
     ///
     /// The task has ended, or its jitter is not shorter than the new rate.
     pub(crate) fn reschedule(&self, rule: Rule) -> Result<(), ControlError> {
         let (now, mut tale) = (self.now(), Tale::default());
-        let mut state = match self.lock_living() {
-            Ok(state) => state,
-            Err(error) => {
-                self.conductor.let_go(rule, now);
-                return Err(error);
-            }
-        };
+        let text = rule.to_string();
+        let mut state = self.conductor.lock();
+        if let Some(end) = state.end.filter(|end| end.is_ended()) {
+            drop(state);
+            self.conductor.let_go(rule, now);
+            return Err(ControlError::ended(&self.conductor.name, end));
+        }
         let jitter = self.conductor.policy.jitter;
         if let Rule::FixedRate { period, .. } = rule
             && jitter >= period
         {
             return Err(ControlError::too_much_jitter(self.name(), jitter, period));
         }
+        if state.end.is_some() {
+            let judge = self.conductor.judge_of(&rule, now);
+            state.set_rule(rule, text, judge, &mut tale);
+            tale.tell(rescheduled(Arc::clone(&state.facts), None, now));
+            drop(state);
+            tale.out(&self.conductor, None, now);
+            return Ok(());
+        }
         self.conductor.lift_pause(&mut state, &mut tale, now);
         state.pass_over_beside(Passing::Replaced, &mut tale, now);
-        let old = state.wishes.replace_rule(rule.taking_over(), now);
+        let old = state.wishes.replace_rule((rule.taking_over(), text), now);
         let handles = state.handles();
         drop(state);
         tale.out(&self.conductor, None, now);
@@ -276,10 +299,57 @@ impl Control {
     ///
     /// The task has ended before.
     pub(crate) fn cancel(&self) -> Result<(), ControlError> {
-        let mut state = self.lock_living()?;
-        state.end = Some(TaskState::Cancelled);
-        self.stop_runs(state);
+        let mut state = self.conductor.lock();
+        if let Some(end) = state.end.filter(|end| end.is_ended()) {
+            return Err(ControlError::ended(&self.conductor.name, end));
+        }
+        if state.end.replace(TaskState::Cancelled).is_none() {
+            self.stop_runs(state);
+            return Ok(());
+        }
+        // A disabled task has no engine's task that ends.
+        let mut tale = Tale::default();
+        tale.end(&mut state, TaskState::Cancelled);
+        drop(state);
+        tale.out(&self.conductor, None, self.now());
         Ok(())
+    }
+
+    /// Whether the task is disabled.
+    pub(crate) fn is_disabled(&self) -> bool {
+        self.conductor.lock().end == Some(TaskState::Disabled)
+    }
+
+    /// Enables the task if it is disabled: it begins as at the start of the scheduler.
+    ///
+    /// # Errors
+    ///
+    /// The task has ended, its attributes are faulty, or it has no rule; or the scheduler is stopping.
+    pub(crate) fn enable(&self) -> Result<(), ControlError> {
+        let (conductor, stopping) = (&self.conductor, || ControlError::stopping(self.name()));
+        let pool = conductor.pool.upgrade().ok_or_else(stopping)?;
+        let mut state = conductor.lock();
+        match state.end {
+            Some(TaskState::Disabled) => {}
+            Some(end) => return Err(ControlError::ended(&conductor.name, end)),
+            None => return Ok(()),
+        }
+        if !conductor.faults.is_empty() {
+            return Err(ControlError::faulty(&conductor.name, &conductor.faults));
+        }
+        if matches!(state.rule, Rule::None) {
+            return Err(ControlError::without_rule(&conductor.name));
+        }
+        state.end = None;
+        drop(state);
+        self.ask_trigger();
+        let (task, next, at) =
+            (Arc::clone(self.name()), self.first_start(), conductor.clock.wall());
+        conductor.bus.emit(Event::Enabled { task, next, at });
+        self.submit(&pool).map_err(|_| {
+            conductor.lock().end = Some(TaskState::Disabled);
+            stopping()
+        })
     }
 
     /// Asks the runs in progress to stop; the task goes on.
@@ -329,6 +399,7 @@ impl Control {
     fn lock_living(&self) -> Result<Guard<'_>, ControlError> {
         let state = self.conductor.lock();
         match state.end {
+            Some(TaskState::Disabled) => Err(ControlError::disabled(&self.conductor.name)),
             Some(end) => Err(ControlError::ended(&self.conductor.name, end)),
             None => Ok(state),
         }

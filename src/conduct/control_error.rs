@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::rule::Length;
-use crate::observe::Failure;
 use crate::observe::TaskState;
 
 /// Why a task could not be run, paused, resumed, rescheduled or cancelled.
@@ -35,6 +34,7 @@ enum Kind {
     NotFound { why: String },
     Refused { why: String },
     Ended(TaskState),
+    Disabled,
     Running(Duration),
     AlreadyAsked,
     NotPaused,
@@ -56,6 +56,21 @@ impl ControlError {
 
     pub(super) fn ended(task: &Arc<str>, state: TaskState) -> Self {
         Self { task: Arc::clone(task), kind: Kind::Ended(state) }
+    }
+
+    pub(super) fn disabled(task: &Arc<str>) -> Self {
+        Self { task: Arc::clone(task), kind: Kind::Disabled }
+    }
+
+    pub(super) fn faulty(task: &Arc<str>, faults: &str) -> Self {
+        let why = format!("it cannot be enabled, because its attributes are faulty:\n{faults}");
+        Self::refused(task, &why)
+    }
+
+    pub(super) fn without_rule(task: &Arc<str>) -> Self {
+        let why = "it has no rule to run by, so it cannot be enabled; give it one first: \
+                   `.reschedule(Schedule::cron(\"0 0 9 * * *\"))`";
+        Self::refused(task, why)
     }
 
     pub(super) fn running(task: &Arc<str>, running_for: Duration) -> Self {
@@ -111,6 +126,12 @@ impl ControlError {
         matches!(self.kind, Kind::Ended(_))
     }
 
+    /// Whether the task is disabled, and has to be enabled first.
+    #[must_use]
+    pub fn is_disabled(&self) -> bool {
+        matches!(self.kind, Kind::Disabled)
+    }
+
     /// Whether a run is in progress already, or is about to start because somebody asked for it.
     #[must_use]
     pub fn is_running(&self) -> bool {
@@ -149,6 +170,9 @@ impl fmt::Display for ControlError {
             Kind::NotFound { why } => f.write_str(why),
             Kind::Refused { why } => write!(f, "task `{task}`: {why}"),
             Kind::Ended(state) => write!(f, "task `{task}` has ended: it is {}", state.name()),
+            Kind::Disabled => {
+                write!(f, "task `{task}` is disabled; enable it first: `.enable()`")
+            }
             Kind::Running(length) => write!(
                 f,
                 "task `{task}` is already running, for {}; with `overlap = \"queue_one\"` or \
@@ -167,26 +191,6 @@ impl fmt::Display for ControlError {
 }
 
 impl Error for ControlError {}
-
-/// Why a task could not be submitted to its pool.
-#[derive(Debug)]
-pub(crate) enum SubmitError {
-    /// The pool takes no tasks.
-    Engine(scheduler_core::Error),
-    /// The rule has a trigger, which failed at the first question.
-    Trigger(Failure),
-}
-
-impl fmt::Display for SubmitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Engine(error) => error.fmt(f),
-            Self::Trigger(failure) => {
-                write!(f, "its trigger, asked for the first fire time, failed: {failure}")
-            }
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -110,7 +110,7 @@ impl Judge {
         self.timetable.asks()
     }
 
-    /// Whether a run starts beside others: the fire times of its rule go on meanwhile.
+    /// Whether a run starts beside others.
     pub(super) fn starts_beside(&self) -> bool {
         self.overlap == Overlap::Allow && self.timetable.goes_on_by_itself()
     }
@@ -126,8 +126,7 @@ impl Judge {
         Ahead::of(&self.timetable, policy, (self.pending, self.follows), self.busy.all())
     }
 
-    /// Asks a trigger of the user's when it fires first, before the task is [taken up](Self::first): it is
-    /// not asked again then.
+    /// Asks a trigger of the user's when it fires first, before the task is [taken up](Self::first).
     pub(super) fn ask_first(&mut self, now: Now) -> Result<(), Failure> {
         if self.asks() {
             self.first(now)?;
@@ -162,10 +161,12 @@ impl Judge {
         self.pending
     }
 
-    /// Decides what a worker that is there now is to start. The fire time stays pending until its run
-    /// has ended.
+    /// Decides what a worker starts now. The fire time stays pending until its run has ended.
     pub(super) fn begin(&mut self, now: Now) -> Result<Verdict, Failure> {
         self.seen = now;
+        if self.pending.is_none() && self.due().is_some_and(|due| due.is_reached(now)) {
+            self.pending = self.timetable.ask_again(now);
+        }
         let Some(fire) = self.pending.filter(|fire| fire.due.is_reached(now)) else {
             return Ok(Verdict::default());
         };
@@ -176,8 +177,7 @@ impl Judge {
         Ok(Verdict { start: Some(fire), skips: Vec::new() })
     }
 
-    /// Goes on to the next fire time where nothing is to be decided: none has come during the run of the
-    /// pending one. Asks no trigger of the user's.
+    /// Goes on to the next fire time where none has come during the run of the pending one. Asks no trigger.
     pub(super) fn ended_in_time(&mut self, started: &Now, ended: &Now) -> Option<Due> {
         if let Some(due) = self.ended_on_grid(ended) {
             return Some(due);

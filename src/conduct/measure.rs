@@ -10,7 +10,6 @@ use scheduler_core::trigger::Zone;
 
 use super::conductor::Conductor;
 use super::conductor::Parts;
-use super::policy::Policy;
 use super::rule::Rule;
 use crate::inject::Call;
 use crate::observe::BusBuilder;
@@ -41,7 +40,7 @@ impl Conducted {
         period: Duration,
         body: impl Fn(&Run) + Send + Sync + 'static,
     ) -> Result<(), String> {
-        self.start(Rule::FixedRate { period, initial_delay: period }, Call::of(body))
+        self.start(Rule::FixedRate { period, initial_delay: Some(period) }, Call::of(body))
     }
 
     /// Submits a task that fires by a cron expression, with the default policy.
@@ -72,8 +71,9 @@ impl Conducted {
         let bus = self.listener.iter().cloned().fold(BusBuilder::new(), BusBuilder::in_place);
         let bus = Arc::new(bus.build(Arc::clone(&self.clock)).expect("a bus without a thread"));
         let (pool, clock) = (Arc::clone(&self.pool), Arc::clone(&self.clock));
-        let policy = Policy::default();
-        let parts = Parts { facts, rule, policy, call, pool, clock, bus };
+        let policy = Arc::default();
+        let (disabled, on_end) = (None, None);
+        let parts = Parts { facts, rule, policy, call, pool, clock, bus, disabled, on_end };
         Conductor::make(parts).submit(&self.pool).map_err(|error| error.to_string())
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! | layer | files | knows | never |
 //! |---|---|---|---|
-//! | core | `rule`, `policy`, `chance`, `timetable`, `passing`, `lookahead`, `meanwhile`, `judge`, `belated` | fire times, policies | a clock, a lock, a run |
+//! | core | `rule`, `policy`, `chance`, `asking`, `timetable`, `passing`, `lookahead`, `meanwhile`, `judge`, `belated` | fire times, policies | a clock, a lock, a run |
 //! | shell | `conductor`, `state`, `outlook`, `tale`, `start`, `future`, `finish`, `beside` | the lock, runs, events | decides about fire times |
 //! | control | `control`, `control_error`, `snapshot` | wishes, and what is shown | starts anything by itself |
 //!
@@ -81,6 +81,7 @@
 //! The runner makes [`Parts`] of each planned task, a conductor of them ([`Conductor::make`]), and submits
 //! the task by the [`Control`] it gets.
 
+mod asking;
 mod belated;
 mod beside;
 mod chance;
@@ -108,6 +109,7 @@ mod timetable;
 mod watch;
 
 pub(crate) use conductor::Conductor;
+pub(crate) use conductor::OnEnd;
 pub(crate) use conductor::Parts;
 pub(crate) use control::Control;
 pub use control_error::ControlError;

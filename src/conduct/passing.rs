@@ -86,8 +86,8 @@ impl Timetable {
             Times::Calendar { times, .. } => {
                 Ok(times.following(wall_of(of))?.map(|at| self.on_wall(at)))
             }
-            Times::Trigger(times) => {
-                let next = times.following_at(wall_of(of), now.wall)?;
+            Times::Trigger(asking) => {
+                let next = asking.ask(|times| times.following_at(wall_of(of), now.wall));
                 Ok(next.map(|at| self.on_wall(at)))
             }
             Times::Delay { .. } | Times::Once { .. } => Ok(None),

@@ -10,15 +10,26 @@ use scheduler_core::trigger::Zone;
 
 use crate::observe::RuleKind;
 use crate::observe::catch;
+use crate::settings::visible;
 
 /// When a task fires.
 #[derive(Clone, Debug)]
 pub(crate) enum Rule {
     Cron(Arc<CronTrigger>),
-    FixedRate { period: Duration, initial_delay: Duration },
-    FixedDelay { delay: Duration, initial_delay: Duration },
-    Once { delay: Duration },
+    FixedRate {
+        period: Duration,
+        initial_delay: Option<Duration>,
+    },
+    FixedDelay {
+        delay: Duration,
+        initial_delay: Option<Duration>,
+    },
+    Once {
+        delay: Duration,
+    },
     Custom(Arc<dyn Trigger>),
+    /// The task is disabled, and has none.
+    None,
 }
 
 impl Rule {
@@ -29,6 +40,7 @@ impl Rule {
             Self::FixedDelay { .. } => RuleKind::FixedDelay,
             Self::Once { .. } => RuleKind::Once,
             Self::Custom(_) => RuleKind::Custom,
+            Self::None => RuleKind::None,
         }
     }
 
@@ -37,7 +49,7 @@ impl Rule {
         match self {
             Self::FixedRate { period, .. } => Some(*period),
             Self::FixedDelay { delay, .. } => Some(*delay),
-            Self::Cron(_) | Self::Once { .. } | Self::Custom(_) => None,
+            Self::Cron(_) | Self::Once { .. } | Self::Custom(_) | Self::None => None,
         }
     }
 
@@ -52,13 +64,12 @@ impl Rule {
     /// The rule for a task that is running already: a rate or delay without an initial delay begins
     /// after one period.
     pub(crate) fn taking_over(self) -> Self {
-        let or = |initial: Duration, period| if initial.is_zero() { period } else { initial };
         match self {
             Self::FixedRate { period, initial_delay } => {
-                Self::FixedRate { period, initial_delay: or(initial_delay, period) }
+                Self::FixedRate { period, initial_delay: initial_delay.or(Some(period)) }
             }
             Self::FixedDelay { delay, initial_delay } => {
-                Self::FixedDelay { delay, initial_delay: or(initial_delay, delay) }
+                Self::FixedDelay { delay, initial_delay: initial_delay.or(Some(delay)) }
             }
             other => other,
         }
@@ -71,6 +82,7 @@ impl fmt::Display for Rule {
         let initial_delay = match self {
             Self::Cron(trigger) => return write!(f, "{trigger} in {}", trigger.zone().name()),
             Self::Custom(trigger) => return f.write_str(&text_of(&**trigger)),
+            Self::None => return f.write_str("no rule"),
             Self::Once { delay } if delay.is_zero() => return f.write_str("once, at once"),
             Self::Once { delay } => return write!(f, "once, after {}", Length(*delay)),
             Self::FixedRate { period, initial_delay } => {
@@ -82,16 +94,18 @@ impl fmt::Display for Rule {
                 initial_delay
             }
         };
-        if initial_delay.is_zero() {
-            return Ok(());
+        match initial_delay.filter(|delay| !delay.is_zero()) {
+            Some(delay) => write!(f, ", first after {}", Length(delay)),
+            None => Ok(()),
         }
-        write!(f, ", first after {}", Length(*initial_delay))
     }
 }
 
-/// How a trigger of the user's is shown, which is code of the user's, too.
-fn text_of(trigger: &dyn Trigger) -> String {
-    catch(|| format!("{trigger:?}")).unwrap_or_else(|_| "a trigger that cannot be shown".to_owned())
+/// How a trigger of the user's describes itself, on one line. That is code of the user's: not to be called under a
+/// lock.
+pub(super) fn text_of(trigger: &dyn Trigger) -> String {
+    let text = catch(|| visible(&trigger.describe()));
+    text.unwrap_or_else(|_| "custom trigger, which cannot be described".to_owned())
 }
 
 /// A length of time, exactly: `1d 30s`, `1m 30s`, `1.5ms` as `1ms 500µs`.
@@ -144,9 +158,9 @@ mod tests {
         let cron = CronTrigger::new("0 0 9 * * MON-FRI".parse().unwrap(), Zone::UTC);
         let cases = [
             (Rule::Cron(Arc::new(cron)), "0 0 9 * * MON-FRI (09:00, Monday to Friday) in UTC"),
-            (Rule::FixedRate { period: second, initial_delay: Duration::ZERO }, "every 1s"),
+            (Rule::FixedRate { period: second, initial_delay: None }, "every 1s"),
             (
-                Rule::FixedDelay { delay: second * 90, initial_delay: second },
+                Rule::FixedDelay { delay: second * 90, initial_delay: Some(second) },
                 "1m 30s after each run, first after 1s",
             ),
             (Rule::Once { delay: second }, "once, after 1s"),
@@ -159,18 +173,18 @@ mod tests {
 
     #[test]
     fn a_rate_without_an_initial_delay_begins_after_one_period_when_it_replaces_another() {
-        let (period, zero) = (Duration::from_secs(5), Duration::ZERO);
-        let first = |rule: Rule| match rule {
-            Rule::FixedRate { initial_delay: delay, .. }
-            | Rule::FixedDelay { initial_delay: delay, .. }
-            | Rule::Once { delay } => delay.as_secs(),
-            _ => u64::MAX,
+        let period = Duration::from_secs(5);
+        let first = |rule: Rule| match rule.taking_over() {
+            Rule::FixedRate { initial_delay, .. } | Rule::FixedDelay { initial_delay, .. } => {
+                initial_delay
+            }
+            _ => None,
         };
-        assert_eq!(first(Rule::FixedRate { period, initial_delay: zero }), 0);
-        assert_eq!(first(Rule::FixedRate { period, initial_delay: zero }.taking_over()), 5);
-        assert_eq!(first(Rule::FixedDelay { delay: period, initial_delay: zero }.taking_over()), 5);
-        assert_eq!(first(Rule::Once { delay: zero }.taking_over()), 0);
-        let given = Rule::FixedRate { period, initial_delay: period * 2 };
-        assert_eq!(first(given.taking_over()), 10);
+        for (given, expected) in [(None, 5), (Some(0), 0), (Some(10), 10)] {
+            let (initial_delay, expected) =
+                (given.map(Duration::from_secs), Some(Duration::from_secs(expected)));
+            assert_eq!(first(Rule::FixedRate { period, initial_delay }), expected);
+            assert_eq!(first(Rule::FixedDelay { delay: period, initial_delay }), expected);
+        }
     }
 }

@@ -224,8 +224,7 @@ impl Conductor {
             return (state, Choice::Nothing);
         }
         if std::mem::take(&mut state.wishes.manual_run) {
-            let at = Due::Wall(now.wall);
-            return (state, Choice::Start(FireTime { at, due: at }, Cause::Manual));
+            return (state, Choice::Start(FireTime::manual(now), Cause::Manual));
         }
         if is_paused {
             return (state, Choice::Nothing);
@@ -263,7 +262,9 @@ impl Conductor {
         let is_paused = state.wishes.pause.is_some();
         let Some(beside) = state.beside_mut(number) else { return (state, Choice::Nothing) };
         let choice = match &beside.course {
-            None if beside.cause == Cause::Manual => Choice::Start(beside.fire, Cause::Manual),
+            None if beside.cause == Cause::Manual => {
+                Choice::Start(FireTime::manual(now), Cause::Manual)
+            }
             None if is_paused => Choice::Nothing,
             None => {
                 let waiting = (number, Waiting::of(beside));

@@ -15,6 +15,7 @@ use scheduler_core::WallTime;
 use super::judge::Judge;
 use super::judge::Replaced;
 use super::rule::Rule;
+use super::tale::Tale;
 use super::timetable::FireTime;
 use crate::notice::Wakers;
 use crate::observe::Failure;
@@ -47,7 +48,7 @@ pub(super) struct State {
     ///
     /// INVARIANT: between runs only while there is a handle: it holds the engine's task, as that holds
     /// this.
-    lead: Option<Course>,
+    lead: Option<Box<Course>>,
     /// Runs that take place beside it, each in an engine's task of its own.
     pub(super) beside: Vec<Beside>,
     /// How many there have been.
@@ -55,11 +56,11 @@ pub(super) struct State {
     /// How many runs have begun.
     pub(super) runs: u64,
     pub(super) wishes: Wishes,
-    /// Why and how the task has ended; it may be being run for the last time.
+    /// Why no run starts: how the task has ended, though it may be being run for the last time; or that it is disabled.
     pub(super) end: Option<TaskState>,
     pub(super) is_end_told: bool,
     /// Why the trigger could not say when the task fires next.
-    pub(super) trigger_failure: Option<Failure>,
+    pub(super) trigger_failure: Option<Box<Failure>>,
     pub(super) history: History,
     /// Who waits for the end of a run.
     pub(super) watchers: Wakers,
@@ -72,7 +73,7 @@ pub(super) struct State {
 pub(super) struct Wishes {
     pub(super) rule: Option<Box<NewRule>>,
     pub(super) manual_run: bool,
-    pub(super) pause: Option<Pause>,
+    pub(super) pause: Option<Box<Pause>>,
     /// When it was resumed since it is to go by its newest rule: fire times of that which had come by then
     /// are to be passed over.
     pub(super) resumed: Vec<Now>,
@@ -81,6 +82,8 @@ pub(super) struct Wishes {
 /// Another rule, to be gone by.
 pub(super) struct NewRule {
     pub(super) rule: Rule,
+    /// How it is shown: as it was given.
+    pub(super) text: String,
     /// Since when it counts.
     pub(super) from: Now,
     /// When the present rule was replaced: before, where the rule that replaced it was replaced, too,
@@ -169,22 +172,41 @@ impl State {
         }
     }
 
+    /// Goes by another rule, which is shown like that.
+    pub(super) fn set_rule(
+        &mut self,
+        rule: Rule,
+        text: String,
+        judge: Box<Judge>,
+        tale: &mut Tale,
+    ) {
+        self.facts = Arc::new(TaskFacts {
+            kind: rule.kind(),
+            rule: text.into(),
+            period: rule.period(),
+            zone: rule.zone().unwrap_or(self.facts.zone),
+            ..TaskFacts::clone(&self.facts)
+        });
+        let old = self.judge.replace(judge);
+        tale.drop_rule_later(old, std::mem::replace(&mut self.rule, rule));
+    }
+
     /// The run in progress in the engine's task.
     pub(super) fn lead(&self) -> Option<&Course> {
-        self.lead.as_ref().filter(|_| self.present == Present::Run)
+        self.lead.as_deref().filter(|_| self.present == Present::Run)
     }
 
     #[inline]
     pub(super) fn course(&mut self, seat: Seat) -> Option<&mut Course> {
         match seat {
-            Seat::Lead => self.lead.as_mut().filter(|_| self.present == Present::Run),
+            Seat::Lead => self.lead.as_deref_mut().filter(|_| self.present == Present::Run),
             Seat::Beside(number) => self.beside_mut(number)?.course.as_mut(),
         }
     }
 
     /// All runs in progress, to be cancelled.
     pub(super) fn courses_mut(&mut self) -> impl Iterator<Item = &mut Course> {
-        let lead = self.lead.as_mut().filter(|_| self.present == Present::Run);
+        let lead = self.lead.as_deref_mut().filter(|_| self.present == Present::Run);
         lead.into_iter().chain(self.beside.iter_mut().filter_map(|beside| beside.course.as_mut()))
     }
 
@@ -212,7 +234,7 @@ impl State {
             alarm: None,
         };
         match seat {
-            Seat::Lead => self.lead = Some(course),
+            Seat::Lead => self.lead = Some(Box::new(course)),
             Seat::Beside(number) => {
                 if let Some(beside) = self.beside_mut(number) {
                     beside.course = Some(course);
@@ -230,7 +252,7 @@ impl State {
         now: &Now,
     ) -> Option<(Duration, Recorded)> {
         let course = match seat {
-            Seat::Lead => self.lead.as_ref(),
+            Seat::Lead => self.lead.as_deref(),
             Seat::Beside(number) => {
                 let beside = self.beside.iter().find(|beside| beside.number == number);
                 beside.and_then(|beside| beside.course.as_ref())
@@ -247,7 +269,8 @@ impl State {
         let course = match seat {
             Seat::Lead => {
                 self.present = Present::Nothing;
-                if is_wanted || self.handle.is_none() { self.lead.take() } else { None }
+                let is_kept = !is_wanted && self.handle.is_some();
+                if is_kept { None } else { self.lead.take().map(|course| *course) }
             }
             Seat::Beside(number) => self.beside_mut(number)?.course.take(),
         };
@@ -286,7 +309,7 @@ impl State {
 
     /// The engine's task, where it waits for nothing but the end of runs beside.
     pub(super) fn lead_to_end(&self) -> Option<TaskHandle<()>> {
-        let has_next = self.judge.as_ref().is_none_or(|judge| judge.pending().is_some());
+        let has_next = self.judge.as_ref().is_none_or(|judge| judge.due().is_some());
         let is_to_end = self.end.is_some() || self.beside.is_empty() && !has_next;
         self.handle.clone().filter(|_| is_to_end)
     }
@@ -308,26 +331,30 @@ impl State {
 impl Wishes {
     /// Until when no run starts; none when the task is not paused.
     pub(super) fn paused_until(&self) -> Option<Due> {
-        self.pause.as_ref().map(Pause::end)
+        self.pause.as_ref().map(|pause| pause.end())
     }
 
     /// Ends a pause that was to end by now; says when it was over.
     pub(super) fn lift_pause(&mut self, now: Now) -> Option<Now> {
-        let is_over = |pause: &mut Pause| pause.end().is_reached(now);
+        let is_over = |pause: &mut Box<Pause>| pause.end().is_reached(now);
         let at = self.pause.take_if(is_over)?.ended(now);
         self.resume(at);
         Some(at)
     }
 
     /// Takes note that the task is to go by another rule from now on.
-    pub(super) fn replace_rule(&mut self, rule: Rule, now: Now) -> Option<Box<NewRule>> {
+    pub(super) fn replace_rule(
+        &mut self,
+        (rule, text): (Rule, String),
+        now: Now,
+    ) -> Option<Box<NewRule>> {
         let (was_paused, resumed) = (self.pause.is_some(), std::mem::take(&mut self.resumed));
         let mut replaced = Replaced { at: now, was_paused, resumed };
         let mut before = self.rule.take();
         if let Some(before) = &mut before {
             std::mem::swap(&mut before.replaced, &mut replaced);
         }
-        self.rule = Some(Box::new(NewRule { rule, from: now, replaced }));
+        self.rule = Some(Box::new(NewRule { rule, text, from: now, replaced }));
         before
     }
 

@@ -159,6 +159,7 @@ impl Left {
         }
         if let Some(state) = self.ended {
             bus.emit(Event::TaskEnded { task: task(), state, at });
+            conductor.on_end.iter().for_each(|on_end| on_end(&conductor.name));
         }
         for rule in self.dropped_rules {
             conductor.let_go(rule, now);

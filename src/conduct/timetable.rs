@@ -6,18 +6,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
 use scheduler_core::Due;
 use scheduler_core::Failure;
 use scheduler_core::Now;
 use scheduler_core::Tick;
-use scheduler_core::Trigger;
-use scheduler_core::TriggerContext;
 use scheduler_core::WallTime;
 use scheduler_core::trigger::CronTrigger;
 use scheduler_core::trigger::FireTimes;
 
+use super::asking::Asking;
 use super::chance::Chance;
 use super::chance::Draw;
 use super::rule::Rule;
@@ -38,6 +35,12 @@ pub(super) struct FireTime {
 }
 
 impl FireTime {
+    /// That of a run that somebody asked for, which is never late: it is due when it starts.
+    pub(super) fn manual(now: Now) -> Self {
+        let at = Due::Wall(now.wall);
+        Self { at, due: at }
+    }
+
     /// Whether it is later than another one of the same rule.
     pub(super) fn is_after(self, other: Self) -> bool {
         match (self.at, other.at) {
@@ -80,17 +83,7 @@ pub(super) enum Times {
         times: Arc<FireTimes>,
         since: Now,
     },
-    Trigger(FireTimes),
-}
-
-/// A trigger that others hold, too.
-#[derive(Debug)]
-pub(super) struct Held<T: ?Sized>(pub(super) Arc<T>);
-
-impl<T: Trigger + ?Sized> Trigger for Held<T> {
-    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
-        self.0.next_fire_time(context)
-    }
+    Trigger(Box<Asking>),
 }
 
 impl Timetable {
@@ -98,17 +91,20 @@ impl Timetable {
         let times = match rule {
             Rule::Cron(trigger) => Times::Calendar {
                 trigger: Arc::clone(trigger),
-                times: Arc::new(FireTimes::new(Held(Arc::clone(trigger)))),
+                times: Arc::new(FireTimes::new(Arc::clone(trigger))),
                 since: Now { tick: Tick::ZERO, wall: WallTime::from_nanos(0) },
             },
             Rule::FixedRate { period, initial_delay } => {
-                Times::Rate { period: *period, initial_delay: *initial_delay, first: Tick::ZERO }
+                let initial_delay = initial_delay.unwrap_or_default();
+                Times::Rate { period: *period, initial_delay, first: Tick::ZERO }
             }
             Rule::FixedDelay { delay, initial_delay } => {
-                Times::Delay { delay: *delay, initial_delay: *initial_delay, number: 0 }
+                let initial_delay = initial_delay.unwrap_or_default();
+                Times::Delay { delay: *delay, initial_delay, number: 0 }
             }
             Rule::Once { delay } => Times::Once { delay: *delay },
-            Rule::Custom(trigger) => Times::Trigger(FireTimes::new(Held(Arc::clone(trigger)))),
+            Rule::None => Times::Once { delay: Duration::MAX },
+            Rule::Custom(trigger) => Times::Trigger(Box::new(Asking::new(Arc::clone(trigger)))),
         };
         Self { times, jitter, chance }
     }
@@ -197,7 +193,9 @@ impl Timetable {
                 *since = now;
                 Ok(times.first(now.wall)?.map(|at| self.on_wall(at)))
             }
-            Times::Trigger(times) => Ok(times.first(now.wall)?.map(|at| self.on_wall(at))),
+            Times::Trigger(asking) => {
+                Ok(asking.ask(|times| times.first(now.wall)).map(|at| self.on_wall(at)))
+            }
         }
     }
 
@@ -214,10 +212,25 @@ impl Timetable {
                     if ended.wall < at { times.renew(ended.wall) } else { times.following(at) };
                 Ok(next?.map(|at| self.on_wall(at)))
             }
-            Times::Trigger(times) => {
-                let next = times.after_run(wall_of(of), started.wall, ended.wall)?;
-                Ok(next.map(|at| self.on_wall(at)))
+            Times::Trigger(asking) => {
+                let ask =
+                    |times: &FireTimes| times.after_run(wall_of(of), started.wall, ended.wall);
+                Ok(asking.ask(ask).map(|at| self.on_wall(at)))
             }
+        }
+    }
+
+    /// What a trigger of the user's that could not answer says now.
+    pub(super) fn ask_again(&self, now: Now) -> Option<FireTime> {
+        let Times::Trigger(asking) = &self.times else { return None };
+        asking.ask(|times| times.ask_again(now.wall)).map(|at| self.on_wall(at))
+    }
+
+    /// The trigger of the user's, if it could not answer the last question.
+    pub(super) fn failed(&self) -> Option<&Asking> {
+        match &self.times {
+            Times::Trigger(asking) if asking.has_failed() => Some(asking),
+            _ => None,
         }
     }
 
@@ -231,7 +244,7 @@ impl Timetable {
             Times::Calendar { times, since, .. } => {
                 times.serve(wall_of(fire), since.wall + at.tick.since(since.tick));
             }
-            Times::Trigger(times) => times.serve(wall_of(fire), at.wall),
+            Times::Trigger(asking) => asking.times.serve(wall_of(fire), at.wall),
             Times::Rate { .. } | Times::Delay { .. } | Times::Once { .. } => {}
         }
     }
@@ -252,7 +265,7 @@ impl Timetable {
             // It has come, though its jitter may not be over.
             _ if pending.at.is_reached(now) => return pending,
             Times::Calendar { times, .. } => &**times,
-            Times::Trigger(times) if is_set_back => times,
+            Times::Trigger(asking) if is_set_back => &asking.times,
             _ => return pending,
         };
         let renewed = times.renew(now.wall).ok().flatten();

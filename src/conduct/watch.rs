@@ -15,6 +15,7 @@ use scheduler_core::time::Gate;
 use super::control::Control;
 use super::control_error::ControlError;
 use crate::observe::Counters;
+use crate::observe::TaskState;
 
 /// What is waited for: see [`runs`], [`successes`] and [`failures`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,6 +132,9 @@ impl Watch {
         let mut state = conductor.lock();
         if self.until.is_reached(&state.history.counters()) {
             return Some(Ok(()));
+        }
+        if state.end == Some(TaskState::Disabled) {
+            return Some(Err(ControlError::disabled(&conductor.name)));
         }
         if let Some(end) = state.end.filter(|_| state.is_end_told) {
             return Some(Err(ControlError::ended(&conductor.name, end)));

@@ -214,7 +214,7 @@ impl Guarded {
         }
         if let Some(reporter) = reporter {
             let (hook, at) = ("listener", clock.wall());
-            let event = Event::HookPanicked { hook, task: None, failure, at };
+            let event = Event::HookPanicked { hook, failure, at };
             drop(catch(|| reporter.on_event(&event)));
         }
     }

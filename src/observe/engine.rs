@@ -6,6 +6,8 @@ use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use chrono::DateTime;
+use chrono::Utc;
 use scheduler_core::Clock;
 use scheduler_core::Due;
 use scheduler_core::Now;
@@ -22,8 +24,8 @@ use super::starvation::LateStart;
 /// How long after a look at a late start no other one is taken, in seconds: it looks at all tasks.
 const LOOK_PAUSE: i64 = 10;
 
-/// The tasks of a scheduler at this moment.
-type Tasks = dyn Fn() -> Vec<TaskSnapshot> + Send + Sync;
+/// The tasks of a scheduler that had a run in progress at an instant or later.
+type Tasks = dyn Fn(DateTime<Utc>) -> Vec<TaskSnapshot> + Send + Sync;
 
 /// Listens to one pool, and tells the bus of its trouble; runs are told of by those who plan them.
 pub(crate) struct EngineTrouble {
@@ -42,7 +44,7 @@ impl EngineTrouble {
     /// For the pool with this name and so many threads.
     pub(crate) fn new(
         (pool, threads): (&str, usize),
-        tasks: impl Fn() -> Vec<TaskSnapshot> + Send + Sync + 'static,
+        tasks: impl Fn(DateTime<Utc>) -> Vec<TaskSnapshot> + Send + Sync + 'static,
         clock: Arc<dyn Clock>,
         bus: Arc<Bus>,
     ) -> Self {
@@ -68,7 +70,7 @@ impl EngineTrouble {
         let task = name_of(run.task_id(), run.task_name());
         let (pool, threads) = (Arc::clone(&self.pool), self.threads);
         let start = LateStart { task, pool, threads, late, is_by_both_clocks, at };
-        if let Some(event) = start.explain(&(self.tasks)()) {
+        if let Some(event) = start.explain(&(self.tasks)(at - late)) {
             self.bus.emit(event);
         }
     }
@@ -95,7 +97,7 @@ impl EngineTrouble {
             }
             scheduler_core::Event::HookPanicked { hook, failure } => {
                 let failure = Failure::from_engine(failure);
-                Some(Event::HookPanicked { hook, task: None, failure, at })
+                Some(Event::HookPanicked { hook, failure, at })
             }
             scheduler_core::Event::WaitStarved { run, id, name } => {
                 let task = name_of(run.task_id(), run.task_name());
@@ -164,7 +166,7 @@ mod tests {
         let clock: Arc<dyn Clock> =
             Arc::new(ManualClock::at("2026-03-27T08:00:00Z".parse().unwrap()));
         let bus = BusBuilder::new().reporter(reporter).build(Arc::clone(&clock)).unwrap();
-        let trouble = EngineTrouble::new(("io", 2), Vec::new, clock, Arc::new(bus));
+        let trouble = EngineTrouble::new(("io", 2), |_| Vec::new(), clock, Arc::new(bus));
         let failure = scheduler_core::Failure::from_panic("no");
         trouble.on_event(&scheduler_core::Event::WorkerRefused { worker: 1, reason: "full" });
         trouble.on_event(&scheduler_core::Event::WorkerStarted { worker: 1 });

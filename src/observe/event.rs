@@ -40,7 +40,7 @@ pub enum Event {
     SchedulerStarted {
         /// When.
         at: DateTime<Utc>,
-        /// How many tasks it has.
+        /// How many tasks it has, without the disabled ones.
         tasks: usize,
     },
     /// A run, or a further attempt of it, is about to begin.
@@ -140,6 +140,17 @@ pub enum Event {
     TaskAdded {
         /// What is known of it.
         task: Arc<TaskFacts>,
+        /// Whether it is disabled, and does not run until it is enabled.
+        is_disabled: bool,
+        /// When its first run starts; none where there is none, or only a custom trigger will say.
+        next: Option<DateTime<Utc>>,
+        /// When.
+        at: DateTime<Utc>,
+    },
+    /// A disabled task was enabled.
+    Enabled {
+        /// The name of the task.
+        task: Arc<str>,
         /// When its first run starts; none where there is none, or only a custom trigger will say.
         next: Option<DateTime<Utc>>,
         /// When.
@@ -205,12 +216,22 @@ pub enum Event {
         /// When.
         at: DateTime<Utc>,
     },
+    /// A custom trigger returned an error, panicked, or named a fire time that is not after the last one. It is
+    /// asked again, and until it answers no run starts.
+    TriggerFailed {
+        /// The name of the task.
+        task: Arc<str>,
+        /// Why it could not say the next fire time.
+        failure: Failure,
+        /// How long until it is asked again: 1 s, and twice as long after each further failure, at most a minute.
+        asked_again_in: Duration,
+        /// When.
+        at: DateTime<Utc>,
+    },
     /// A hook panicked; the scheduler goes on.
     HookPanicked {
         /// Which hook it was.
         hook: &'static str,
-        /// The name of the task, where it was the trigger of one; that has ended by it.
-        task: Option<Arc<str>>,
         /// The panic.
         failure: Failure,
         /// When.

@@ -21,7 +21,13 @@ pub(crate) const RUNS_KEPT: usize = 20;
 
 /// The past of one task. Plain data: whoever owns it guards it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct History {
+pub(crate) struct History(
+    /// None of a task that has none: there may be very many that wait for their first run.
+    Option<Box<Past>>,
+);
+
+#[derive(Clone, Debug, Default)]
+struct Past {
     /// A ring: a new record takes the place of the oldest.
     runs: Vec<Kept>,
     /// Where the oldest record is, once there are enough.
@@ -71,10 +77,10 @@ pub(crate) struct Recorded {
     pub(crate) is_news: bool,
 }
 
-impl History {
+impl Past {
     /// Takes note of a run that is over: when it began, how long it took, and what came of it.
     #[inline]
-    pub(crate) fn record(
+    fn record(
         &mut self,
         run: &Run,
         began: WallTime,
@@ -110,12 +116,6 @@ impl History {
         Recorded { streak: self.streak, is_news }
     }
 
-    /// Whether a success would be no news.
-    #[inline]
-    pub(crate) fn expects_success(&self) -> bool {
-        self.counters.successes > 0 && self.streak == 0
-    }
-
     /// Writes a record over the oldest one.
     fn keep(&mut self, run: &Run, began: WallTime, took: Duration, outcome: &Outcome) {
         if self.runs.len() < RUNS_KEPT {
@@ -145,47 +145,85 @@ impl History {
         record.notes = run.take_notes();
         self.oldest = if self.oldest + 1 == RUNS_KEPT { 0 } else { self.oldest + 1 };
     }
+}
+
+impl History {
+    /// Takes note of a run that is over: when it began, how long it took, and what came of it.
+    #[inline]
+    pub(crate) fn record(
+        &mut self,
+        run: &Run,
+        began: WallTime,
+        took: Duration,
+        outcome: &Outcome,
+    ) -> Recorded {
+        self.past().record(run, began, took, outcome)
+    }
+
+    #[inline]
+    fn past(&mut self) -> &mut Past {
+        self.0.get_or_insert_default()
+    }
+
+    /// Whether a success would be no news.
+    #[inline]
+    pub(crate) fn expects_success(&self) -> bool {
+        self.0.as_ref().is_some_and(|past| past.counters.successes > 0 && past.streak == 0)
+    }
 
     /// Takes note of fire times that passed without a run.
     pub(crate) fn skip(&mut self, reason: SkipReason, count: u64) {
+        let past = self.past();
         let skipped = match reason {
-            SkipReason::Overlap => &mut self.counters.skipped_overlap,
-            SkipReason::Paused => &mut self.counters.skipped_paused,
-            SkipReason::Misfire => &mut self.counters.skipped_misfire,
-            SkipReason::Rescheduled => &mut self.counters.skipped_rescheduled,
+            SkipReason::Overlap => &mut past.counters.skipped_overlap,
+            SkipReason::Paused => &mut past.counters.skipped_paused,
+            SkipReason::Misfire => &mut past.counters.skipped_misfire,
+            SkipReason::Rescheduled => &mut past.counters.skipped_rescheduled,
         };
         *skipped = skipped.saturating_add(count);
-        if let Some(ledger) = &self.ledger {
+        if let Some(ledger) = &past.ledger {
             ledger.add(Totals { skipped: count, ..Totals::default() });
         }
     }
 
     /// Adds what is counted to a ledger, and all that is counted from now on; to the first one only.
     pub(crate) fn count_in(&mut self, ledger: &Arc<Ledger>) {
-        if self.ledger.is_none() {
-            ledger.add(Totals::from(&self.counters));
-            self.ledger = Some(Arc::clone(ledger));
+        let past = self.past();
+        if past.ledger.is_none() {
+            ledger.add(Totals::from(&past.counters));
+            past.ledger = Some(Arc::clone(ledger));
         }
     }
 
     /// The last runs, the latest first.
-    pub(crate) fn runs(&self) -> impl ExactSizeIterator<Item = RunRecord> {
-        let count = self.runs.len();
-        (0..count).map(move |back| self.runs[(self.oldest + count - 1 - back) % count].record())
+    pub(crate) fn runs(&self) -> impl Iterator<Item = RunRecord> {
+        self.0.iter().flat_map(|past| {
+            let count = past.runs.len();
+            let index = move |back| (past.oldest + count - 1 - back) % count;
+            (0..count).map(move |back| past.runs[index(back)].record())
+        })
+    }
+
+    /// When the last run ended that is remembered.
+    pub(crate) fn last_end(&self) -> Option<WallTime> {
+        let past = self.0.as_ref()?;
+        let latest = (past.oldest + past.runs.len()).checked_sub(1)?;
+        let run = past.runs.get(latest % past.runs.len().max(1))?;
+        Some(run.started_at + run.took)
     }
 
     pub(crate) fn counters(&self) -> Counters {
-        self.counters
+        self.0.as_ref().map_or_else(Counters::default, |past| past.counters)
     }
 
     /// How many runs in a row have failed; a cancelled run neither counts nor ends it.
     pub(crate) fn streak(&self) -> u64 {
-        self.streak
+        self.0.as_ref().map_or(0, |past| past.streak)
     }
 
     /// When the last run that succeeded ended.
     pub(crate) fn last_success(&self) -> Option<DateTime<Utc>> {
-        let (started_at, took) = self.last_success?;
+        let (started_at, took) = self.0.as_ref()?.last_success?;
         Some((started_at + took).to_utc())
     }
 }

@@ -8,6 +8,7 @@ use chrono::Utc;
 use scheduler_core::trigger::Zone;
 use scheduler_expr::RuleKind;
 
+use super::Failure;
 use super::Outcome;
 use crate::entry::Location;
 use crate::run::Cause;
@@ -110,9 +111,12 @@ pub enum TaskState {
     Retrying,
     /// It is paused, and no run is in progress.
     Paused,
-    /// It has no further fire time.
+    /// It is disabled, by `enabled = false` or the cron expression `-`, until it is
+    /// [enabled](crate::TaskControl::enable).
+    Disabled,
+    /// It has no further fire time: it was a one-time task, or its trigger says so.
     Completed,
-    /// A run failed, and `on_error = "stop"` ended it; or its trigger failed.
+    /// A run failed, and `on_error = "stop"` ended it.
     Failed,
     /// It was cancelled.
     Cancelled,
@@ -125,8 +129,8 @@ impl TaskState {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 
-    /// The state in one word: `waiting`, `running`, `retrying`, `paused`, `completed`, `failed` or
-    /// `cancelled`.
+    /// The state in one word: `waiting`, `running`, `retrying`, `paused`, `disabled`, `completed`, `failed`
+    /// or `cancelled`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -134,6 +138,7 @@ impl TaskState {
             Self::Running => "running",
             Self::Retrying => "retrying",
             Self::Paused => "paused",
+            Self::Disabled => "disabled",
             Self::Completed => "completed",
             Self::Failed => "failed",
             Self::Cancelled => "cancelled",
@@ -272,6 +277,9 @@ pub struct TaskSnapshot {
     /// it is paused without an end, and when it has ended. None also where it is not known: it follows the
     /// run in progress, whenever that ends, or only a custom trigger will say.
     pub next: Option<DateTime<Utc>>,
+    /// Why its custom trigger could not say the next fire time, when it was asked last; it is asked again. None when it
+    /// could.
+    pub trigger_failure: Option<Failure>,
     /// What `next` would be if the task were resumed now; only while it is paused.
     pub would_run_at: Option<DateTime<Utc>>,
     /// How many runs are in progress.

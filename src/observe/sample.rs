@@ -80,6 +80,7 @@ pub(crate) fn snapshot(name: &str) -> TaskSnapshot {
         paused_since: None,
         paused_until: None,
         next: None,
+        trigger_failure: None,
         would_run_at: None,
         running: 0,
         running_since: None,

@@ -15,14 +15,15 @@ use crate::inject::TaskOutput;
 use crate::inject::Wiring;
 use crate::run::Run;
 use crate::schedule::Schedule;
+use crate::settings::TaskWords;
 use crate::settings::word;
 
 /// A task as it was defined.
 #[derive(Clone)]
 pub(crate) struct Definition {
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     /// The path of the function; none for a closure.
-    pub(crate) function: Option<String>,
+    pub(crate) function: Option<Arc<str>>,
     pub(crate) location: Location,
     pub(crate) texts: Vec<(Attribute, String)>,
     pub(crate) trigger: Option<Arc<dyn Trigger>>,
@@ -58,8 +59,8 @@ impl Definition {
             // called. It is kept, for the rest of its words to be judged.
             let call = call.or_else(|| (!missing.is_empty()).then(|| Call::of(|_| {})));
             Some(Self {
-                name,
-                function: Some(format!("{}::{}", entry.module_path(), entry.function())),
+                name: name.into(),
+                function: Some(format!("{}::{}", entry.module_path(), entry.function()).into()),
                 location: entry.location(),
                 texts: owned(entry.attributes()),
                 trigger: None,
@@ -69,19 +70,16 @@ impl Definition {
         tasks.collect()
     }
 
-    /// The attributes with their texts.
-    pub(crate) fn words(&self) -> Vec<(Attribute, &str)> {
-        self.texts.iter().map(|(attribute, text)| (*attribute, text.as_str())).collect()
+    /// The task in its own words, for the settings to have their say.
+    pub(crate) fn words(&self) -> TaskWords<'_> {
+        let texts = self.texts.iter().map(|(attribute, text)| (*attribute, text.as_str()));
+        let (name, place) = (&*self.name, self.location.to_string());
+        TaskWords { name, place, attributes: texts.collect() }
     }
 
-    pub(crate) fn in_code(
-        name: String,
-        schedule: Schedule,
-        call: Call,
-        location: Location,
-    ) -> Self {
+    pub(crate) fn in_code(name: &str, schedule: Schedule, call: Call, location: Location) -> Self {
         let (texts, trigger) = schedule.into_parts();
-        Self { name, function: None, location, texts, trigger, call }
+        Self { name: name.into(), function: None, location, texts, trigger, call }
     }
 }
 
@@ -152,7 +150,7 @@ impl Registrar {
     #[track_caller]
     fn define(&mut self, name: &str, schedule: Schedule, call: Call) -> &mut Self {
         let here = Location::caller();
-        self.defined.push(Definition::in_code(name.to_owned(), schedule, call, here));
+        self.defined.push(Definition::in_code(name, schedule, call, here));
         self
     }
 }

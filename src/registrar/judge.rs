@@ -13,7 +13,10 @@ use scheduler_expr::Word;
 use scheduler_expr::check_name;
 use scheduler_expr::nearest;
 
+use super::crons::Cron;
+use super::crons::Crons;
 use super::definition::Definition;
+use super::planned::Disabled;
 use super::planned::Planned;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
@@ -30,49 +33,46 @@ pub(crate) struct Ground<'a> {
     /// The zone of cron expressions that name none.
     pub(crate) zone: Zone,
     /// The names of all pools; the first is the default one.
-    pub(crate) pools: &'a [String],
+    pub(crate) pools: &'a [Arc<str>],
+    /// The cron rules that other tasks have.
+    pub(crate) crons: &'a Crons,
     pub(crate) seed: u64,
 }
 
-/// What became of the words of a task.
-#[derive(Debug)]
-pub(crate) enum Judged {
-    Planned(Box<Planned>),
-    /// It is switched off: by `enabled = false`, or by the cron expression `-`.
-    Off,
-}
-
-/// Judges the words of one task; all that is wrong with them comes back together.
+/// Judges the words of one task; all that is wrong with them comes back together. A task that is switched off need not
+/// be configured: what is wrong with it matters when it is enabled.
 pub(crate) fn judge(
     definition: &Definition,
     words: &Effective,
     ground: Ground<'_>,
-) -> Result<Judged, Vec<Fault>> {
-    if words.is_off() {
-        return Ok(Judged::Off);
-    }
-    let mut judge = Judge { definition, words, ground, unit: None, faults: Vec::new() };
+) -> Result<Planned, Vec<Fault>> {
+    let (unit, text, faults) = <_>::default();
+    let mut judge = Judge { definition, words, ground, unit, text, faults };
     judge.unit = judge.read(Attribute::TimeUnit, Attribute::parse_unit);
     judge.read(Attribute::Enabled, |text| Attribute::Enabled.parse_flag(text));
     judge.check_together();
     let rule = judge.rule();
     let policy = judge.policy();
     let pool = judge.pool();
-    if !judge.faults.is_empty() {
+    if !judge.faults.is_empty() && !words.is_off() {
         return Err(judge.faults);
     }
-    Ok(match rule {
-        Some(rule) => Judged::Planned(Box::new(Planned {
-            name: definition.name.as_str().into(),
-            function: definition.function.as_deref().map(Arc::from),
-            location: definition.location,
-            zone: rule.zone().unwrap_or(ground.zone),
-            rule,
-            policy,
-            pool,
-            call: definition.call.clone(),
-        })),
-        None => Judged::Off,
+    let disabled = (words.is_off() || rule.is_none()).then(|| {
+        let faults: Vec<String> = judge.faults.iter().map(ToString::to_string).collect();
+        Disabled { faults: faults.join("\n") }
+    });
+    let rule = rule.unwrap_or(Rule::None);
+    Ok(Planned {
+        name: Arc::clone(&definition.name),
+        function: definition.function.clone(),
+        location: definition.location,
+        zone: rule.zone().unwrap_or(ground.zone),
+        rule,
+        text: judge.text,
+        policy,
+        pool,
+        call: definition.call.clone(),
+        disabled,
     })
 }
 
@@ -81,6 +81,8 @@ struct Judge<'a> {
     words: &'a Effective,
     ground: Ground<'a>,
     unit: Option<DurationUnit>,
+    /// How people read a cron rule.
+    text: Option<Arc<str>>,
     faults: Vec<Fault>,
 }
 
@@ -174,7 +176,7 @@ impl Judge<'_> {
         self.faults.push(self.words.fault(attribute, &refusal));
     }
 
-    /// The rule; none when the task is switched off, or when there is a fault.
+    /// The rule; none when the cron expression is `-`, or when there is a fault.
     fn rule(&mut self) -> Option<Rule> {
         if let Some(trigger) = &self.definition.trigger
             && self.rules().next().is_none()
@@ -187,10 +189,9 @@ impl Judge<'_> {
         let initial_delay = self.duration(Attribute::InitialDelay);
         let period = self.duration(Attribute::FixedRate);
         let delay = self.duration(Attribute::FixedDelay);
-        let first = initial_delay.unwrap_or_default();
         match (period, delay, initial_delay) {
-            (Some(period), ..) => Some(Rule::FixedRate { period, initial_delay: first }),
-            (None, Some(delay), _) => Some(Rule::FixedDelay { delay, initial_delay: first }),
+            (Some(period), ..) => Some(Rule::FixedRate { period, initial_delay }),
+            (None, Some(delay), _) => Some(Rule::FixedDelay { delay, initial_delay }),
             (None, None, Some(delay)) => Some(Rule::Once { delay }),
             (None, None, None) => {
                 self.miss_rule();
@@ -209,9 +210,25 @@ impl Judge<'_> {
     }
 
     fn cron(&mut self) -> Option<Rule> {
+        let about = [Attribute::Cron, Attribute::Zone, Attribute::DstGap, Attribute::DstOverlap];
+        let text = |about| self.words.get(about).map(|valued| valued.text.as_str().into());
+        let texts = (about.map(text), self.ground.zone);
+        let (trigger, text) = match self.ground.crons.get(&texts) {
+            Some(known) => known,
+            None => {
+                let new = self.new_cron()?;
+                self.ground.crons.insert(texts, &new);
+                new
+            }
+        };
+        self.text = Some(text);
+        Some(Rule::Cron(trigger))
+    }
+
+    fn new_cron(&mut self) -> Option<Cron> {
         let expression = self.read(Attribute::Cron, Attribute::parse_cron);
         if matches!(expression, Some(None)) {
-            // Whoever switches a task off need not configure it.
+            // One who switches a task off need not configure it.
             return None;
         }
         let zone = self.read(Attribute::Zone, |text| {
@@ -221,7 +238,12 @@ impl Judge<'_> {
         let trigger = CronTrigger::new(expression??, zone.unwrap_or(self.ground.zone))
             .dst_gap(gap)
             .dst_overlap(overlap);
-        Some(Rule::Cron(Arc::new(trigger)))
+        if !self.faults.is_empty() {
+            return None;
+        }
+        let trigger = Arc::new(trigger);
+        let text = Rule::Cron(Arc::clone(&trigger)).to_string().into();
+        Some((trigger, text))
     }
 
     fn policy(&mut self) -> Policy {
@@ -250,32 +272,32 @@ impl Judge<'_> {
 
     fn pool(&mut self) -> Arc<str> {
         let Some(valued) = self.words.get(Attribute::Scheduler) else {
-            return self.ground.pools[0].as_str().into();
+            return Arc::clone(&self.ground.pools[0]);
         };
         let name = valued.text.as_str();
-        if self.ground.pools.iter().any(|pool| pool == name) {
-            return name.into();
+        if let Some(pool) = self.ground.pools.iter().find(|pool| &***pool == name) {
+            return Arc::clone(pool);
         }
         let reason = no_pool(name, self.ground.pools);
         let help = pool_help(name, self.ground.pools);
         let refusal = Refusal { reason: &reason, caret: None, help: Some(&help) };
         self.faults.push(self.words.fault(Attribute::Scheduler, &refusal));
-        "".into()
+        Arc::clone(&self.ground.pools[0])
     }
 }
 
-fn no_pool(name: &str, pools: &[String]) -> String {
+fn no_pool(name: &str, pools: &[Arc<str>]) -> String {
     let there: Vec<String> = pools.iter().map(|pool| word(pool)).collect();
     let are = if there.len() == 1 { "the only one is" } else { "the pools are" };
     format!("there is no pool {}; {are} {}", word(name), there.join(", "))
 }
 
 /// The pool that was probably meant, and both ways to have one of that name.
-fn pool_help(name: &str, pools: &[String]) -> String {
+fn pool_help(name: &str, pools: &[Arc<str>]) -> String {
     if check_name(name).is_err() {
         return "write the name of one of them".to_owned();
     }
-    let meant = match nearest(name, pools.iter().map(String::as_str)) {
+    let meant = match nearest(name, pools.iter().map(|pool| &**pool)) {
         Some(meant) => format!("did you mean {}?\nor ", word(meant)),
         None => String::new(),
     };

@@ -17,6 +17,7 @@
 //! The runner defines, lets settings apply, plans, and launches what was planned. The control of a
 //! running scheduler plans single tasks that are added or rescheduled.
 
+mod crons;
 mod definition;
 mod judge;
 mod name;
@@ -24,14 +25,15 @@ mod planned;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use scheduler_core::Clock;
 
+pub(crate) use crons::Crons;
 pub(crate) use definition::Definition;
 pub use definition::Registrar;
 pub(crate) use judge::Ground;
-pub(crate) use judge::Judged;
 pub(crate) use judge::judge;
 pub(crate) use name::faults as name_faults;
 pub(crate) use planned::Planned;
@@ -56,8 +58,6 @@ pub(crate) struct Given<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) tasks: Vec<Planned>,
-    /// The names of the tasks that are switched off.
-    pub(crate) off: Vec<String>,
 }
 
 /// The definitions of the annotated functions, all that are linked or those of a list, and of the
@@ -103,13 +103,9 @@ pub(crate) fn define(
 
 /// The entries, each once, in the order in which they were first named.
 fn without_doubles(listed: &[&'static Entry]) -> Vec<&'static Entry> {
-    let mut entries: Vec<&'static Entry> = Vec::new();
-    for entry in listed {
-        if !entries.iter().any(|known| std::ptr::eq(*known, *entry)) {
-            entries.push(entry);
-        }
-    }
-    entries
+    let mut known = HashSet::new();
+    let is_new = |entry: &&'static Entry| known.insert(std::ptr::from_ref(*entry));
+    listed.iter().copied().filter(is_new).collect()
 }
 
 fn what_is_managed(states: &States) -> String {
@@ -118,18 +114,18 @@ fn what_is_managed(states: &States) -> String {
     format!("\nnote: managed so far: {list}")
 }
 
-/// Plans all definitions by the words that count for each.
+/// Plans all definitions, each by the words that count for it, which `apply` says.
 pub(crate) fn plan(
-    definitions: &[Definition],
-    words: &[Effective],
+    definitions: Vec<Definition>,
+    mut apply: impl FnMut(usize, &Definition) -> Effective,
     ground: Ground<'_>,
     faults: &mut Vec<Fault>,
 ) -> Plan {
     let mut plan = Plan::default();
-    for (definition, words) in definitions.iter().zip(words) {
-        match judge(definition, words, ground) {
-            Ok(Judged::Planned(task)) => plan.tasks.push(*task),
-            Ok(Judged::Off) => plan.off.push(definition.name.clone()),
+    for (number, definition) in definitions.into_iter().enumerate() {
+        let words = apply(number, &definition);
+        match judge(&definition, &words, ground) {
+            Ok(task) => plan.tasks.push(task),
             Err(found) => faults.extend(found),
         }
     }

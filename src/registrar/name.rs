@@ -1,6 +1,5 @@
 //! Names have to be unique: they are the keys of settings, metrics, locks and history.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use scheduler_expr::check_name;
@@ -10,15 +9,12 @@ use crate::settings::word;
 
 /// One fault for each name that is empty, hard to read, or that several tasks have.
 pub(crate) fn faults(definitions: &[Definition]) -> Vec<String> {
-    let mut by_name: BTreeMap<&str, Vec<&Definition>> = BTreeMap::new();
-    for definition in definitions {
-        by_name.entry(&definition.name).or_default().push(definition);
-    }
-    let unreadable = by_name.iter().filter_map(|(name, tasks)| unreadable(name, tasks[0]));
-    let mut faults: Vec<String> = unreadable.collect();
-    by_name.retain(|_, tasks| tasks.len() > 1);
-    faults.extend(by_name.into_iter().map(|(name, tasks)| describe(name, &tasks)));
-    faults
+    let mut sorted: Vec<&Definition> = definitions.iter().collect();
+    sorted.sort_by(|one, other| one.name.cmp(&other.name));
+    let by_name = || sorted.chunk_by(|one, other| one.name == other.name);
+    let unreadable = by_name().filter_map(|tasks| unreadable(&tasks[0].name, tasks[0]));
+    let doubled = by_name().filter(|tasks| tasks.len() > 1);
+    unreadable.chain(doubled.map(|tasks| describe(&tasks[0].name, tasks))).collect()
 }
 
 /// The macro judges the names of annotations by the same rules.

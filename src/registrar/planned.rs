@@ -18,11 +18,21 @@ pub(crate) struct Planned {
     pub(crate) function: Option<Arc<str>>,
     pub(crate) location: Location,
     pub(crate) rule: Rule,
+    /// How people read the rule, where that is known already.
+    pub(crate) text: Option<Arc<str>>,
     pub(crate) policy: Policy,
     pub(crate) pool: Arc<str>,
     /// The zone in which times of the task are shown.
     pub(crate) zone: Zone,
     pub(crate) call: Call,
+    pub(crate) disabled: Option<Disabled>,
+}
+
+/// That a task is disabled.
+#[derive(Clone, Debug)]
+pub(crate) struct Disabled {
+    /// What is wrong with its attributes, which need not be right before it is enabled; empty if nothing is.
+    pub(crate) faults: String,
 }
 
 impl Planned {
@@ -32,7 +42,7 @@ impl Planned {
             name: Arc::clone(&self.name),
             function: self.function.clone(),
             kind: self.rule.kind(),
-            rule: self.rule.to_string().into(),
+            rule: self.text.clone().unwrap_or_else(|| self.rule.to_string().into()),
             period: self.rule.period(),
             zone: self.zone,
             pool: Arc::clone(&self.pool),

@@ -8,6 +8,7 @@ use scheduler_core::Clock;
 use scheduler_core::ManualClock;
 use scheduler_expr::Attribute;
 
+use super::Crons;
 use super::Definition;
 use super::Given;
 use super::Ground;
@@ -25,9 +26,8 @@ use crate::inject::States;
 use crate::run::Shutdown;
 use crate::settings;
 use crate::settings::Environment;
-use crate::settings::Known;
 use crate::settings::Settings;
-use crate::settings::TaskWords;
+use crate::settings::names::Names;
 
 type Words = &'static [(Attribute, &'static str)];
 
@@ -53,21 +53,15 @@ fn plan(entries: &'static [Entry]) -> Result<Plan, StartError> {
         ..settings::Given::of_process()
     };
     let settings = Settings::load(given).expect("there are none");
-    let texts: Vec<Vec<(Attribute, &str)>> = definitions.iter().map(Definition::words).collect();
-    let words: Vec<TaskWords<'_>> = definitions
-        .iter()
-        .zip(&texts)
-        .map(|(task, attributes)| TaskWords {
-            name: &task.name,
-            place: task.location.to_string(),
-            attributes,
-        })
-        .collect();
-    let mut applied = settings.apply(&Known { tasks: &words, pools: &[] });
-    let pools = ["default".to_owned()];
-    let ground = Ground { zone: Zone::UTC, pools: &pools, seed: 0 };
-    let plan = super::plan(&definitions, &applied.tasks, ground, &mut applied.faults);
-    faults.extend(applied.faults.iter().map(ToString::to_string));
+    let names = Names::from_iter(definitions.iter().map(|task| &*task.name));
+    let mut application = settings.apply(&names, &[]);
+    let pools = ["default".into()];
+    let crons = Crons::default();
+    let ground = Ground { zone: Zone::UTC, pools: &pools, crons: &crons, seed: 0 };
+    let mut unfit = Vec::new();
+    let apply = |number, task: &Definition| application.task(number, &task.words());
+    let plan = super::plan(definitions, apply, ground, &mut unfit);
+    faults.extend(unfit.iter().map(ToString::to_string));
     if faults.is_empty() { Ok(plan) } else { Err(StartError::of_faults(faults)) }
 }
 
@@ -105,8 +99,8 @@ fn the_remedy_for_a_name_given_twice_is_for_where_it_was_given() {
     let call = || Call::Sync(Arc::new(|_| Ok(())));
     let location = Location { file: "src/main.rs", line: 7 };
     let define = |function: Option<&str>| Definition {
-        name: "import".to_owned(),
-        function: function.map(str::to_owned),
+        name: "import".into(),
+        function: function.map(Arc::from),
         location,
         texts: Vec::new(),
         trigger: None,

@@ -46,6 +46,7 @@ pub struct Builder {
     pub(super) pools: BTreeMap<String, Pool>,
     pub(super) zone: Option<String>,
     pub(super) limit: Option<Duration>,
+    pub(super) keep_ended: Option<usize>,
     pub(super) clock: Option<Arc<dyn Clock>>,
     pub(super) states: States,
     pub(super) listed: Option<TaskList>,
@@ -72,6 +73,7 @@ impl Builder {
             pools: BTreeMap::new(),
             zone: None,
             limit: None,
+            keep_ended: None,
             clock: None,
             states: States::default(),
             listed: None,
@@ -132,6 +134,16 @@ impl Builder {
     #[doc(alias = "awaitTerminationSeconds")]
     pub fn await_termination(mut self, limit: Duration) -> Self {
         self.limit = Some(limit);
+        self
+    }
+
+    /// How many tasks that have completed or were cancelled stay in [`Tasks::list`](crate::Tasks::list): the
+    /// last 100 by default. The others leave as if they were [removed](crate::Tasks::remove).
+    ///
+    /// A one-time task completes with its run. Tasks that ended in failure are counted apart: of these at
+    /// least 100 stay. Setting: `scheduler.keep-ended-tasks`.
+    pub fn keep_ended_tasks(mut self, tasks: usize) -> Self {
+        self.keep_ended = Some(tasks);
         self
     }
 
@@ -366,13 +378,15 @@ impl Builder {
 
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The values may be secrets.
+        let keys: Vec<&str> = self.set.iter().map(|(key, _)| key.as_str()).collect();
         f.debug_struct("Builder")
             .field("pool", &self.pool)
             .field("pools", &self.pools)
             .field("zone", &self.zone)
             .field("await_termination", &self.limit)
             .field("managed", &self.states)
-            .field("set", &self.set)
+            .field("set", &keys)
             .finish_non_exhaustive()
     }
 }

@@ -14,33 +14,31 @@ use crate::speech::StillRunning;
 impl Tasks {
     /// The runs in progress, those of removed tasks included.
     pub(super) fn running(&self, now: DateTime<Utc>) -> Vec<StillRunning> {
-        let tasks = self.list().into_iter().chain(self.board.gone.leaving());
+        let tasks = self.controls().into_iter().chain(self.board.gone.leaving());
         let running = tasks.filter_map(|task| {
-            let since = task.running_since?;
-            let running_for = (now - since).to_std().unwrap_or_default();
-            Some(StillRunning { task: task.name().to_owned(), running_for })
+            let running_for = (now - task.running_since()?).to_std().unwrap_or_default();
+            Some(StillRunning { task: task.name().to_string(), running_for })
         });
         running.collect()
     }
 
     /// Tells of the runs in progress that are asked to stop with their pools, those of removed tasks included.
     pub(super) fn tell_shutdown(&self) {
-        let controls = self.controls().clone();
-        controls.iter().for_each(Control::tell_shutdown);
-        self.board.gone.tell_shutdown();
+        let tasks = self.controls().into_iter().chain(self.board.gone.leaving());
+        tasks.for_each(|task| task.tell_shutdown());
     }
 
     /// What all runs so far came to, those of removed tasks included.
     pub(super) fn totals(&self) -> Totals {
-        let gone = self.board.gone.totals();
-        self.list().iter().fold(gone, |totals, task| totals.and(Totals::from(&task.counters)))
+        let (controls, gone) = (self.controls(), self.board.gone.totals());
+        controls.iter().fold(gone, |totals, task| totals.and(task.totals()))
     }
 
     /// Lets go of all tasks: those that keep an end of them would keep themselves, and their values,
     /// for ever.
     pub(super) fn forget_all(&self) {
-        let controls = std::mem::take(&mut *self.controls());
-        controls.into_iter().for_each(Control::let_go);
+        let controls = self.registry().clear();
+        controls.into_values().for_each(Control::let_go);
         let launcher = self.board.launcher.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(launcher);
     }

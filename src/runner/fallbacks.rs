@@ -19,6 +19,7 @@ pub(super) struct Values<'a> {
     /// The default pool, and then the others.
     pub(super) pools: &'a [PoolPlan],
     pub(super) limit: Duration,
+    pub(super) keep_ended: usize,
 }
 
 /// A line for each value, for those settings that are not set.
@@ -50,6 +51,11 @@ pub(super) fn fallbacks(builder: &Builder, values: &Values<'_>) -> Vec<Fallback>
             "shutdown.await-termination-period",
             &speech::duration(values.limit),
             said(limit.is_some(), "await_termination(…)"),
+        ),
+        fallback(
+            "keep-ended-tasks",
+            &values.keep_ended.to_string(),
+            said(builder.keep_ended.is_some(), "keep_ended_tasks(…)"),
         ),
     ];
     for pool in others {

@@ -10,45 +10,46 @@ use crate::sync::MutexGuard;
 use crate::conduct::Conductor;
 use crate::conduct::Control;
 use crate::observe::Ledger;
-use crate::observe::TaskSnapshot;
 use crate::observe::Totals;
 
 /// The tasks that were removed.
 #[derive(Default)]
 pub(super) struct Gone {
     /// Those whose runs may be in progress: weak, so that what they hold is dropped with the last of these.
-    leaving: Mutex<Vec<Weak<Conductor>>>,
+    leaving: Mutex<Leaving>,
     /// What their runs came to, before they were removed and since.
     ledger: Arc<Ledger>,
 }
 
+#[derive(Default)]
+struct Leaving {
+    tasks: Vec<Weak<Conductor>>,
+    /// How many there may be before those that are dropped are looked for: that takes a look at each.
+    limit: usize,
+}
+
 impl Gone {
-    /// Takes note of a task that has been cancelled.
+    /// Takes note of a task that has been cancelled, or has ended.
     pub(super) fn take_in(&self, removed: &Control) {
         removed.count_in(&self.ledger);
         let mut leaving = self.lock();
-        leaving.retain(|left| left.strong_count() > 0);
-        leaving.push(removed.downgrade());
+        if leaving.tasks.len() >= leaving.limit {
+            leaving.tasks.retain(|left| left.strong_count() > 0);
+            leaving.limit = 16 + 2 * leaving.tasks.len();
+        }
+        leaving.tasks.push(removed.downgrade());
     }
 
     /// Those that somebody keeps still: their runs may be in progress.
-    pub(super) fn leaving(&self) -> Vec<TaskSnapshot> {
-        self.kept().iter().map(Control::snapshot).collect()
-    }
-
-    pub(super) fn tell_shutdown(&self) {
-        self.kept().iter().for_each(Control::tell_shutdown);
-    }
-
-    fn kept(&self) -> Vec<Control> {
-        self.lock().iter().filter_map(Control::upgrade).collect()
+    pub(super) fn leaving(&self) -> Vec<Control> {
+        self.lock().tasks.iter().filter_map(Control::upgrade).collect()
     }
 
     pub(super) fn totals(&self) -> Totals {
         self.ledger.sum()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Conductor>>> {
+    fn lock(&self) -> MutexGuard<'_, Leaving> {
         self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

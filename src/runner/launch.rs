@@ -9,6 +9,7 @@ use scheduler_core::trigger::Zone;
 
 use super::Running;
 use super::Scheduler;
+use super::adding::Kept;
 use super::annotated::Annotated;
 use super::builder::Builder;
 use super::context::Context;
@@ -17,7 +18,6 @@ use super::pools::PoolPlan;
 use super::pools::Pools;
 use super::prepare::Prepared;
 use super::simulation::Simulation;
-use super::tasks::Kept;
 use crate::error::StartError;
 use crate::inject::Call;
 use crate::observe::Bus;
@@ -33,9 +33,11 @@ use crate::settings::Remark;
 use crate::speech::Banner;
 use crate::speech::Message;
 use crate::speech::PoolWords;
+use crate::speech::ROWS_MAX;
 use crate::speech::Reporter;
 use crate::speech::TaskWords;
 use crate::speech::panics_abort;
+use crate::sync::Mutex;
 
 /// What polls async tasks where there is no Tokio runtime: the pools themselves.
 const BUILT_IN_EXECUTOR: &str = "built-in executor (no Tokio)";
@@ -55,23 +57,27 @@ pub(super) fn launch(
     let pools = pools(&prepared, (&context, simulation.as_deref()), &bus)?;
     let Prepared { plan, tasks, clock, shutdown, limit, zone, seed, settings, remarks, .. } =
         prepared;
-    let Plan { tasks: planned, off } = plan;
+    let Plan { tasks: planned } = plan;
     let annotated = simulation.is_none().then(|| Annotated::enter(&planned));
     let (_annotated, twice) = annotated.unzip();
-    tasks.launch_with(Launcher {
+    let launcher = Launcher {
         settings,
         zone,
         seed,
         clock: Arc::clone(&clock),
         bus: Arc::clone(&bus),
-        names: prepared.pools.iter().map(|pool| pool.name.clone()).collect(),
+        names: prepared.pools.iter().map(|pool| pool.name.as_str().into()).collect(),
         pools: pools.weak(),
+        crons: prepared.crons,
+        policy: Mutex::default(),
+        on_end: tasks.on_end(),
         context: context.clone(),
         simulation,
-    });
+    };
+    tasks.launch_with(launcher, prepared.keep_ended);
     let running = Running { pools, bus, voice, limit, clock, shutdown, tasks, _annotated, context };
     let warnings = panics_abort().into_iter().chain(twice.flatten()).collect();
-    let news = News { remarks: &remarks, pools: &prepared.pools, off: &off, zone, warnings };
+    let news = News { remarks: &remarks, pools: &prepared.pools, zone, warnings };
     let scheduler = Scheduler::new(running);
     match begin(&scheduler.running, planned, &news, be_ready) {
         Ok(()) => Ok(scheduler),
@@ -93,7 +99,7 @@ fn begin(
     let made = running.tasks.make(planned)?;
     be_ready()?;
     news.tell(&made, has_async, running);
-    let count = made.len();
+    let count = made.iter().filter(|task| !task.is_disabled).count();
     running.tasks.start(made)?;
     running.pools.check_manned()?;
     let at = running.clock.wall();
@@ -102,7 +108,8 @@ fn begin(
 }
 
 pub(super) fn has_async(planned: &[Planned]) -> bool {
-    planned.iter().any(|task| matches!(task.call, Call::Async(_)))
+    let mut enabled = planned.iter().filter(|task| task.disabled.is_none());
+    enabled.any(|task| matches!(task.call, Call::Async(_)))
 }
 
 fn context(builder: &Builder) -> Context {
@@ -131,8 +138,6 @@ fn bus(builder: Builder, prepared: &Prepared) -> Result<Bus, StartError> {
 struct News<'a> {
     remarks: &'a [Remark],
     pools: &'a [PoolPlan],
-    /// The tasks that are switched off.
-    off: &'a [String],
     zone: Zone,
     warnings: Vec<Message>,
 }
@@ -147,25 +152,35 @@ impl News<'_> {
                 Level::Warning => Message::warn(&remark.text),
             });
         }
-        let words = |task: &Kept| TaskWords {
+        let (off, on): (Vec<&Kept>, Vec<&Kept>) = made.iter().partition(|task| task.is_disabled);
+        let words = |task: &&Kept| TaskWords {
             facts: task.control.facts(),
             next: task.control.first_start(),
+            has_trigger_failed: task.control.has_trigger_failed(),
         };
-        let tasks: Vec<TaskWords> = made.iter().map(words).collect();
+        let tasks: Vec<TaskWords> = on.iter().take(ROWS_MAX).map(words).collect();
         let pools: Vec<PoolWords> = self.pools.iter().map(PoolPlan::words).collect();
         let built_in = has_async.then_some(BUILT_IN_EXECUTOR);
         let executor = running.context.describe().or(built_in);
         let executor = executor.map(|executor| format!("async tasks: {executor}"));
-        let off = self.off;
-        let off = (!off.is_empty()).then(|| format!("switched off: {}", off.join(", ")));
+        let off = (!off.is_empty()).then(|| format!("disabled: {}", some_of(&off)));
         let nothing_is_off = off.is_none();
         let remarks: Vec<String> = executor.into_iter().chain(off).collect();
-        let banner =
-            Banner { tasks: &tasks, pools: &pools, zone: self.zone, now, remarks: &remarks };
+        let (tasks, pools, remarks) = (&*tasks, &*pools, &*remarks);
+        let banner = Banner { tasks, count: on.len(), pools, zone: self.zone, now, remarks };
         voice.announce(&banner.to_string());
         let nothing = if nothing_is_off { banner.no_tasks() } else { None };
         nothing.iter().chain(&self.warnings).for_each(|warning| voice.say(warning));
     }
+}
+
+/// The names of disabled tasks, if they are few; otherwise of the first of them, and how many more there are.
+fn some_of(disabled: &[&Kept]) -> String {
+    const SHOWN_MAX: usize = 10;
+    let shown = disabled.iter().take(SHOWN_MAX).map(|task| task.control.name().to_string());
+    let more = disabled.len().checked_sub(SHOWN_MAX).filter(|more| *more > 0);
+    let more = more.map(|more| format!("and {more} more"));
+    shown.chain(more).collect::<Vec<_>>().join(", ")
 }
 
 fn pools(
@@ -178,7 +193,7 @@ fn pools(
     let mut by_name = BTreeMap::new();
     for plan in &prepared.pools {
         let clock = Arc::clone(&prepared.clock);
-        let (pool, tasks) = ((&*plan.name, plan.size.max(1)), prepared.tasks.lister());
+        let (pool, tasks) = ((&*plan.name, plan.size.max(1)), prepared.tasks.busy_since());
         let trouble = EngineTrouble::new(pool, tasks, Arc::clone(&clock), Arc::clone(bus));
         let builder = ScheduledThreadPool::builder()
             .core_size(plan.size)

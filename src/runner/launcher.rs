@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::PoisonError;
 use std::sync::Weak;
 
 use scheduler_core::Clock;
@@ -12,19 +13,22 @@ use super::context::Context;
 use super::simulation::Simulation;
 use crate::conduct::Conductor;
 use crate::conduct::Control;
+use crate::conduct::OnEnd;
 use crate::conduct::Parts;
+use crate::conduct::Policy;
 use crate::error::StartError;
 use crate::inject::Call;
 use crate::observe::Bus;
 use crate::observe::Event;
+use crate::registrar::Crons;
 use crate::registrar::Definition;
 use crate::registrar::Ground;
-use crate::registrar::Judged;
 use crate::registrar::Planned;
 use crate::registrar::judge;
 use crate::settings::Effective;
 use crate::settings::Fault;
 use crate::settings::Settings;
+use crate::sync::Mutex;
 
 /// What it takes to plan and start a task.
 pub(super) struct Launcher {
@@ -34,9 +38,14 @@ pub(super) struct Launcher {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) bus: Arc<Bus>,
     /// The names of the pools, the default one first.
-    pub(super) names: Vec<String>,
+    pub(super) names: Vec<Arc<str>>,
     /// RACE: weak, because a pool keeps its tasks, and a task may keep the end of all tasks.
     pub(super) pools: BTreeMap<String, Weak<ScheduledThreadPool>>,
+    pub(super) crons: Crons,
+    /// The policies of the last task: the next one mostly has the same.
+    pub(super) policy: Mutex<Arc<Policy>>,
+    /// Is called when a task has ended.
+    pub(super) on_end: Arc<OnEnd>,
     pub(super) context: Context,
     pub(super) simulation: Option<Arc<dyn Simulation>>,
 }
@@ -46,18 +55,16 @@ impl Launcher {
         &self,
         task: &Definition,
         effective: Result<Effective, Vec<Fault>>,
-    ) -> Result<Judged, StartError> {
-        let refuse = |faults: Vec<Fault>| {
-            StartError::of_faults(faults.iter().map(ToString::to_string).collect())
-        };
-        let ground = Ground { zone: self.zone, pools: &self.names, seed: self.seed };
-        let effective = effective.map_err(refuse)?;
-        judge(task, &effective, ground).map_err(refuse)
+    ) -> Result<Planned, Vec<String>> {
+        let refuse = |faults: Vec<Fault>| faults.iter().map(ToString::to_string).collect();
+        let (pools, crons) = (&*self.names, &self.crons);
+        let ground = Ground { zone: self.zone, pools, crons, seed: self.seed };
+        judge(task, &effective.map_err(refuse)?, ground).map_err(refuse)
     }
 
-    pub(super) fn pool(&self, planned: &Planned) -> Result<Arc<ScheduledThreadPool>, StartError> {
-        let pool = self.pools.get(&*planned.pool).and_then(Weak::upgrade);
-        pool.ok_or_else(StartError::not_running)
+    /// The pool of a task; none when the scheduler has stopped.
+    pub(super) fn pool(&self, planned: &Planned) -> Option<Arc<ScheduledThreadPool>> {
+        self.pools.get(&*planned.pool).and_then(Weak::upgrade)
     }
 
     pub(super) fn make(
@@ -65,23 +72,34 @@ impl Launcher {
         planned: Planned,
         pool: &Arc<ScheduledThreadPool>,
     ) -> Result<Control, StartError> {
-        if matches!(planned.call, Call::Async(_)) {
+        if matches!(planned.call, Call::Async(_)) && planned.disabled.is_none() {
             self.context.ensure()?;
         }
         let facts = planned.facts();
-        let Planned { rule, policy, call, .. } = planned;
+        let Planned { rule, policy, call, disabled, .. } = planned;
+        let disabled = disabled.map(|disabled| disabled.faults);
+        let policy = self.shared(policy);
         let call = match &self.simulation {
             Some(simulation) => simulation.stand_in(&facts.name, call),
             None => call,
         };
         let (clock, bus) = (Arc::clone(&self.clock), Arc::clone(&self.bus));
-        let pool = Arc::clone(pool);
-        Ok(Conductor::make(Parts { facts, rule, policy, call, pool, clock, bus }))
+        let (pool, on_end) = (Arc::clone(pool), Some(Arc::clone(&self.on_end)));
+        Ok(Conductor::make(Parts { facts, rule, policy, call, pool, clock, bus, disabled, on_end }))
+    }
+
+    fn shared(&self, policy: Policy) -> Arc<Policy> {
+        let mut last = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
+        if **last != policy {
+            *last = Arc::new(policy);
+        }
+        Arc::clone(&last)
     }
 
     /// Tells of a task that is kept, and not submitted yet.
     pub(super) fn tell_added(&self, control: &Control) {
-        let (task, next, at) = (control.facts(), control.first_start(), self.clock.wall());
-        self.bus.emit(Event::TaskAdded { task, next, at });
+        let (task, is_disabled, at) = (control.facts(), control.is_disabled(), self.clock.wall());
+        let next = if is_disabled { None } else { control.first_start() };
+        self.bus.emit(Event::TaskAdded { task, is_disabled, next, at });
     }
 }

@@ -4,7 +4,8 @@
 //!
 //! [`Builder`] collects what the program says; starting it prepares everything (`prepare`), makes the pools and
 //! the conductor of each task, asks triggers of the program's, speaks the banner, and submits the tasks
-//! (`launch`). [`Scheduler`] is the running thing: it is shut down, or stops when it is dropped.
+//! (`launch`). [`Scheduler`] is the running thing: it is shut down, or stops when it is dropped. Its tasks are in the
+//! `registry`, which finds them by name; `adding` brings them there.
 //!
 //! # What it must never do
 //!
@@ -16,6 +17,7 @@
 //! A scheduler runs from `spawn` until it is stopped. Stopping starts no new runs and waits for those
 //! in progress; after the limit it asks them to stop and waits for them once more, for `stop::GRACE`.
 
+mod adding;
 mod annotated;
 mod builder;
 mod context;
@@ -29,6 +31,7 @@ mod launch;
 mod launcher;
 mod pools;
 mod prepare;
+mod registry;
 mod signals;
 mod simulation;
 mod start;

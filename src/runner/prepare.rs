@@ -6,7 +6,6 @@ use std::time::Duration;
 use scheduler_core::Clock;
 use scheduler_core::SystemClock;
 use scheduler_core::trigger::Zone;
-use scheduler_expr::Attribute;
 
 use super::builder::Builder;
 use super::fallbacks::Values;
@@ -14,9 +13,11 @@ use super::fallbacks::fallbacks;
 use super::pools;
 use super::pools::Pool;
 use super::pools::PoolPlan;
+use super::registry::ENDED_KEPT;
 use super::tasks::Tasks;
 use super::zone::default_zone;
 use crate::error::StartError;
+use crate::registrar::Crons;
 use crate::registrar::Definition;
 use crate::registrar::Given;
 use crate::registrar::Ground;
@@ -25,10 +26,10 @@ use crate::registrar::define;
 use crate::registrar::plan;
 use crate::run::Shutdown;
 use crate::settings;
-use crate::settings::Applied;
+use crate::settings::Application;
 use crate::settings::Environment;
 use crate::settings::Fault;
-use crate::settings::Known;
+use crate::settings::Globals;
 use crate::settings::Level;
 use crate::settings::Remark;
 use crate::settings::Settings;
@@ -43,25 +44,36 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) plan: Plan,
+    /// The cron rules of the planned tasks.
+    pub(crate) crons: Crons,
     /// The default pool, and then the others.
     pub(crate) pools: Vec<PoolPlan>,
     pub(crate) zone: Zone,
     /// How long a stop waits for running tasks.
     pub(crate) limit: Duration,
+    /// How many tasks that have ended are kept in the list.
+    pub(crate) keep_ended: usize,
     pub(crate) seed: u64,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) shutdown: Shutdown,
     pub(crate) tasks: Tasks,
     pub(crate) settings: Settings,
     pub(crate) remarks: Vec<Remark>,
-    /// Every value that counts, and where it comes from.
-    pub(crate) report: String,
-    /// Whether the report is all that is wanted.
-    pub(crate) is_dry_run: bool,
+    /// Every value that counts, and where it comes from: of a dry run only, as it is long where there are many
+    /// tasks.
+    pub(crate) report: Option<String>,
+}
+
+/// What a scheduler is prepared for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To be started, unless `SCHEDULER_DRY_RUN` asks for the report.
+    Start,
+    Report,
 }
 
 /// Prepares a scheduler, or says everything that keeps it from starting.
-pub(crate) fn prepare(builder: &mut Builder) -> Result<Prepared, StartError> {
+pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepared, StartError> {
     let settings = load(builder)?;
     let clock = builder.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
     let (shutdown, tasks) = (Shutdown::new(), Tasks::new());
@@ -71,37 +83,58 @@ pub(crate) fn prepare(builder: &mut Builder) -> Result<Prepared, StartError> {
     let given = Given { states: &states, clock: &clock, shutdown: &shutdown };
     let defined = in_code(builder);
     let definitions = define(builder.listed.as_ref(), defined, given, &mut faults);
-    let mut applied = apply(&settings, builder, &definitions);
+    let names = names(&settings, &definitions);
+    let missing = unexpected(&builder.expected, &names);
+    let (names, announced) = announced(builder, names, definitions.len());
+    let in_builder: Vec<&str> = named(builder).map(|(name, _)| name).collect();
+    let mut application = settings.apply(&names, &in_builder);
     let variable = settings.environment().foreign("TZ");
-    let zone = zone(builder, &applied, &variable, &mut faults);
-    let pools = pools(builder, &applied);
-    let in_code = std::iter::once((pools::DEFAULT, &builder.pool)).chain(named(builder));
-    faults.extend(in_code.flat_map(|(name, pool)| pool.faults(name)));
-    faults.extend(pools[1..].iter().filter_map(PoolPlan::fault));
-    let names: Vec<String> = pools.iter().map(|pool| pool.name.clone()).collect();
-    let ground = Ground { zone, pools: &names, seed: builder.seed };
-    let plan = plan(&definitions, &applied.tasks, ground, &mut applied.faults);
+    let zone = zone(builder, &application.globals, &variable, &mut faults);
+    let pools = pools(builder, &application);
+    faults.extend(pool_faults(builder, &pools));
+    let pool_names: Vec<Arc<str>> = pools.iter().map(|pool| pool.name.as_str().into()).collect();
+    let crons = Crons::default();
+    let ground = Ground { zone, pools: &pool_names, crons: &crons, seed: builder.seed };
+    let is_dry_run = purpose == Purpose::Report || settings.is_dry_run();
+    let mut reported = Vec::new();
+    let apply = |number, definition: &Definition| {
+        let effective = application.task(number, &definition.words());
+        if is_dry_run {
+            reported.push(effective.clone());
+        }
+        effective
+    };
+    let mut unfit = Vec::new();
+    let plan = plan(definitions, apply, ground, &mut unfit);
+    for (number, name) in announced {
+        let silent = TaskWords { name: &name, place: String::new(), attributes: Vec::new() };
+        application.task(number, &silent);
+    }
+    let mut applied = application.finish();
+    applied.faults.append(&mut unfit);
     Fault::sort(&mut applied.faults);
     faults.extend(applied.faults.iter().map(ToString::to_string));
-    faults.extend(unexpected(&builder.expected, &definitions));
+    faults.extend(missing);
     if !faults.is_empty() {
         // They may say why: a variable with a slip in its name is one that is not set.
         let warnings = applied.remarks.iter().filter(|remark| remark.level == Level::Warning);
         warnings.for_each(|remark| builder.voice.say(&Message::warn(&remark.text)));
         return Err(StartError::of_faults(faults));
     }
-    let limit = limit(builder, &applied);
-    let report = settings::report(
-        &applied,
-        &fallbacks(builder, &Values { zone, variable: &variable, pools: &pools, limit }),
-    );
-    let is_dry_run = settings.is_dry_run();
+    let limit = limit(builder, &applied.globals);
+    let keep_ended = applied.globals.keep_ended_tasks.as_ref().map(|set| set.value);
+    let keep_ended = keep_ended.or(builder.keep_ended).unwrap_or(ENDED_KEPT);
+    let values = Values { zone, variable: &variable, pools: &pools, limit, keep_ended };
+    let report = || settings::report(&applied, &reported, &fallbacks(builder, &values));
+    let report = is_dry_run.then(report);
     let (seed, remarks) = (builder.seed, applied.remarks);
     Ok(Prepared {
         plan,
+        crons,
         pools,
         zone,
         limit,
+        keep_ended,
         seed,
         clock,
         shutdown,
@@ -109,7 +142,6 @@ pub(crate) fn prepare(builder: &mut Builder) -> Result<Prepared, StartError> {
         settings,
         remarks,
         report,
-        is_dry_run,
     })
 }
 
@@ -134,31 +166,33 @@ fn in_code(builder: &mut Builder) -> Vec<Definition> {
     std::mem::take(&mut builder.registrar.defined)
 }
 
-fn apply(settings: &Settings, builder: &Builder, definitions: &[Definition]) -> Applied {
-    let texts: Vec<Vec<(Attribute, &str)>> = definitions.iter().map(Definition::words).collect();
-    let mut words: Vec<TaskWords<'_>> = definitions
-        .iter()
-        .zip(&texts)
-        .map(|(task, attributes)| TaskWords {
-            name: &task.name,
-            place: task.location.to_string(),
-            attributes,
-        })
-        .collect();
-    let announced = builder.announced.iter().filter(|name| !is_defined(name, definitions));
-    words.extend(announced.map(|name| TaskWords { name, place: String::new(), attributes: &[] }));
-    let pools: Vec<&str> = named(builder).map(|(name, _)| name).collect();
-    let mut applied = settings.apply(&Known { tasks: &words, pools: &pools });
-    applied.tasks.truncate(definitions.len());
-    applied
+/// The names of all tasks, by their places among the definitions.
+fn names(settings: &Settings, definitions: &[Definition]) -> Names {
+    let mut names = settings.names();
+    for (number, task) in definitions.iter().enumerate() {
+        names.insert(&task.name, number);
+    }
+    names
 }
 
-fn is_defined(name: &str, definitions: &[Definition]) -> bool {
-    definitions.iter().any(|task| task.name == name)
+/// The tasks that are announced and not defined, with their numbers, which are added to the names.
+fn announced(
+    builder: &Builder,
+    mut names: Names,
+    defined: usize,
+) -> (Names, Vec<(usize, Arc<str>)>) {
+    let mut announced = Vec::new();
+    for name in &builder.announced {
+        let (name, number) = (Arc::<str>::from(name.as_str()), defined + announced.len());
+        if names.insert(&name, number) {
+            announced.push((number, name));
+        }
+    }
+    (names, announced)
 }
 
-fn zone(builder: &Builder, applied: &Applied, variable: &str, faults: &mut Vec<String>) -> Zone {
-    let set = applied.globals.zone.as_ref().map(|set| set.value.as_str());
+fn zone(builder: &Builder, globals: &Globals, variable: &str, faults: &mut Vec<String>) -> Zone {
+    let set = globals.zone.as_ref().map(|set| set.value.as_str());
     match default_zone(set.or(builder.zone.as_deref()), variable, &builder.voice) {
         Ok(zone) => zone,
         Err(fault) => {
@@ -173,7 +207,13 @@ fn named(builder: &Builder) -> impl Iterator<Item = (&str, &Pool)> {
     builder.pools.iter().map(|(name, pool)| (name.as_str(), pool))
 }
 
-fn pools(builder: &Builder, applied: &Applied) -> Vec<PoolPlan> {
+fn pool_faults(builder: &Builder, pools: &[PoolPlan]) -> Vec<String> {
+    let in_code = std::iter::once((pools::DEFAULT, &builder.pool)).chain(named(builder));
+    let faults = in_code.flat_map(|(name, pool)| pool.faults(name));
+    faults.chain(pools[1..].iter().filter_map(PoolPlan::fault)).collect()
+}
+
+fn pools(builder: &Builder, applied: &Application<'_>) -> Vec<PoolPlan> {
     let globals = &applied.globals;
     let size = globals.pool_size.as_ref().map(|set| set.value).or(builder.pool.size);
     let prefix = globals.thread_name_prefix.as_ref().map(|set| set.value.clone());
@@ -200,8 +240,7 @@ fn pools(builder: &Builder, applied: &Applied) -> Vec<PoolPlan> {
     std::iter::once(default).chain(others).collect()
 }
 
-fn limit(builder: &Builder, applied: &Applied) -> Duration {
-    let globals = &applied.globals;
+fn limit(builder: &Builder, globals: &Globals) -> Duration {
     if globals.await_termination.as_ref().is_some_and(|set| !set.value) {
         return Duration::ZERO;
     }
@@ -210,9 +249,7 @@ fn limit(builder: &Builder, applied: &Applied) -> Duration {
 }
 
 /// One fault for each task that is expected and not there.
-fn unexpected(expected: &[String], definitions: &[Definition]) -> Vec<String> {
-    let all: Vec<&str> = definitions.iter().map(|task| task.name.as_str()).collect();
-    let names = Names::new(&all);
+fn unexpected(expected: &[String], names: &Names) -> Vec<String> {
     let missing = expected.iter().filter_map(|name| names.find(name).err());
     missing
         .map(|error| {

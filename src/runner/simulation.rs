@@ -10,6 +10,8 @@ use super::builder::Builder;
 #[cfg(feature = "testing")]
 use super::prepare::Prepared;
 #[cfg(feature = "testing")]
+use super::prepare::Purpose;
+#[cfg(feature = "testing")]
 use super::prepare::prepare;
 #[cfg(feature = "testing")]
 use crate::error::StartError;
@@ -58,7 +60,7 @@ impl Builder {
 
     /// Everything that would be started.
     pub(crate) fn prepared(mut self) -> Result<Prepared, StartError> {
-        prepare(&mut self)
+        prepare(&mut self, Purpose::Start)
     }
 
     pub(crate) fn states(&self) -> &States {

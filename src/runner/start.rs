@@ -8,6 +8,7 @@ use super::context::Context;
 use super::launch::has_async;
 use super::launch::launch;
 use super::prepare::Prepared;
+use super::prepare::Purpose;
 use super::prepare::prepare;
 use super::signals::Signals;
 use crate::error::StartError;
@@ -122,16 +123,14 @@ impl Builder {
     ///
     /// As [`spawn`](Self::spawn).
     pub fn dry_run(mut self) -> Result<String, StartError> {
-        Ok(prepare(&mut self)?.report)
+        Ok(prepare(&mut self, Purpose::Report)?.report.unwrap_or_default())
     }
 
     /// None if a dry run was asked for, which has then been made.
     fn prepare_to_start(&mut self) -> Result<Option<Prepared>, StartError> {
-        let prepared = prepare(self)?;
-        if !prepared.is_dry_run {
-            return Ok(Some(prepared));
-        }
-        self.voice.announce(prepared.report.trim_end());
+        let prepared = prepare(self, Purpose::Start)?;
+        let Some(report) = &prepared.report else { return Ok(Some(prepared)) };
+        self.voice.announce(report.trim_end());
         Ok(None)
     }
 }

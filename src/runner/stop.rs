@@ -140,6 +140,7 @@ impl Running {
     /// Starts no new runs: first of all, because saying so may take its time, where a pipe is full, or a
     /// function slow.
     fn begin_stop(&self, at: DateTime<Utc>) {
+        self.tasks.registry().close();
         self.bus.emit(Event::SchedulerStopping { at });
         self.pools.shutdown();
         self.shutdown.request();
@@ -218,7 +219,7 @@ impl Drop for Scheduler {
             let has_run = !is_idle || tasks.totals().runs > 0;
             running.begin_stop(now);
             running.end_runs();
-            if !has_run && !tasks.controls().is_empty() {
+            if !has_run && tasks.registry().all().len() > 0 {
                 running.voice.say(&dropped_too_early());
             }
         }

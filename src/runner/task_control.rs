@@ -70,7 +70,7 @@ impl TaskControl {
     ///
     /// # Errors
     ///
-    /// When the task has ended, is running, or is about to be run; or when the scheduler is stopping.
+    /// When the task has ended, is disabled, is running, or is about to be run; or when the scheduler is stopping.
     pub fn run_now(&self) -> Result<(), ControlError> {
         self.control.run_now()
     }
@@ -81,7 +81,7 @@ impl TaskControl {
     ///
     /// # Errors
     ///
-    /// When the task has ended.
+    /// When the task has ended or is disabled.
     pub fn pause(&self) -> Result<(), ControlError> {
         self.pause_with(&Pause::new())
     }
@@ -90,7 +90,7 @@ impl TaskControl {
     ///
     /// # Errors
     ///
-    /// When the task has ended.
+    /// When the task has ended or is disabled.
     pub fn pause_with(&self, pause: &Pause) -> Result<(), ControlError> {
         self.control.pause(pause.note_text(), pause.end())
     }
@@ -99,7 +99,7 @@ impl TaskControl {
     ///
     /// # Errors
     ///
-    /// When the task has ended, or is not paused.
+    /// When the task has ended, is disabled, or is not paused.
     pub fn resume(&self) -> Result<(), ControlError> {
         self.control.resume()
     }
@@ -108,7 +108,8 @@ impl TaskControl {
     /// time that has come by the old rule and was not started is skipped, as
     /// [`Rescheduled`](crate::SkipReason::Rescheduled).
     ///
-    /// A rate or delay without an initial delay begins after one period. What settings say of the task
+    /// A rate or delay without an initial delay begins after one period. A disabled task stays disabled, and goes by the
+    /// rule when it is enabled. What settings say of the task
     /// does not count for the new rule, but its placeholders are replaced.
     ///
     /// ```rust,standalone_crate
@@ -132,6 +133,35 @@ impl TaskControl {
     pub fn reschedule(&self, schedule: Schedule) -> Result<(), ControlError> {
         let rule = self.tasks.rule(self.name(), schedule)?;
         self.control.reschedule(rule)
+    }
+
+    /// Enables a task that is disabled, by `enabled = false` or the cron expression `-`: it begins as at the start of the
+    /// scheduler. Nothing happens if it is enabled already.
+    ///
+    /// A task that is disabled by `-` has no rule, and needs one first: [`reschedule`](Self::reschedule).
+    ///
+    /// ```rust,standalone_crate
+    /// use scheduler::{Attribute, Schedule, Scheduler, TaskState};
+    ///
+    /// let hourly = Schedule::fixed_rate("1h").initial_delay("1h");
+    /// let scheduler = Scheduler::builder()
+    ///     .task("import", hourly.set(Attribute::Enabled, "false"), |_| {})
+    ///     .spawn()?;
+    /// let import = scheduler.tasks().get("import")?;
+    /// assert_eq!(import.snapshot().state, TaskState::Disabled);
+    /// assert!(import.run_now().unwrap_err().is_disabled());
+    /// import.enable()?;
+    /// assert_eq!(import.snapshot().state, TaskState::Waiting);
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the task has ended or has no rule, when its attributes are faulty, which is no matter as long as it is
+    /// disabled, or when the scheduler is stopping.
+    pub fn enable(&self) -> Result<(), ControlError> {
+        self.tasks.enable(&self.control)
     }
 
     /// Ends the task, and asks runs in progress to stop: a future is dropped at its next await, a plain
@@ -186,7 +216,7 @@ impl TaskControl {
     ///
     /// # Errors
     ///
-    /// When the time is over ([`ControlError::is_too_late`]), or the task has ended with fewer runs.
+    /// When the time is over ([`ControlError::is_too_late`]), or the task is disabled or has ended with fewer runs.
     pub fn wait_for(&self, until: Until, limit: Duration) -> Result<(), ControlError> {
         self.control.wait_for(until, limit)
     }
@@ -196,7 +226,7 @@ impl TaskControl {
     ///
     /// # Errors
     ///
-    /// When the task has ended with fewer runs.
+    /// When the task is disabled or has ended with fewer runs.
     pub async fn wait_for_async(&self, until: Until) -> Result<(), ControlError> {
         self.control.wait_for_async(until).await
     }

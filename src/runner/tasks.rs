@@ -6,34 +6,29 @@ use std::sync::Arc;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use scheduler_core::ScheduledThreadPool;
-use scheduler_expr::Attribute;
+use chrono::DateTime;
+use chrono::Utc;
 
 use crate::sync::Mutex;
 use crate::sync::MutexGuard;
 
 use super::gone::Gone;
 use super::launcher::Launcher;
+use super::registry::Registry;
 use super::task_control::Pause;
 use super::task_control::TaskControl;
 use crate::conduct::Control;
 use crate::conduct::ControlError;
-use crate::conduct::Rule;
+use crate::conduct::OnEnd;
 use crate::conduct::Until;
-use crate::entry::Location;
-use crate::error::StartError;
+use crate::error::AddError;
 use crate::inject::Call;
 use crate::inject::Extract;
 use crate::inject::TaskOutput;
 use crate::inject::Wiring;
 use crate::observe::TaskSnapshot;
-use crate::registrar::Definition;
-use crate::registrar::Judged;
-use crate::registrar::Planned;
 use crate::run::Run;
 use crate::schedule::Schedule;
-use crate::settings::TaskWords;
-use crate::settings::names::Names;
 
 /// The tasks of a running scheduler, to be looked at and controlled while it runs.
 ///
@@ -61,19 +56,10 @@ pub struct Tasks {
 
 #[derive(Default)]
 pub(super) struct Board {
-    /// In the order in which they were added.
-    controls: Mutex<Vec<Control>>,
+    registry: Mutex<Registry>,
     pub(super) gone: Gone,
     /// Present from the start of the scheduler to its end.
     pub(super) launcher: Mutex<Option<Arc<Launcher>>>,
-}
-
-/// A task that is kept, and still to be submitted.
-pub(super) struct Kept {
-    /// Where it is defined, and its name.
-    place: String,
-    pub(super) control: Control,
-    pool: Arc<ScheduledThreadPool>,
 }
 
 impl Tasks {
@@ -81,17 +67,26 @@ impl Tasks {
         Self { board: Arc::default() }
     }
 
-    /// All tasks at this moment, in the order in which they were added; removed ones are not there.
+    /// All tasks at this moment, in the order in which they were added.
+    ///
+    /// Removed ones are not there, and of those that have ended the last: see
+    /// [`Builder::keep_ended_tasks`](crate::Builder::keep_ended_tasks).
     #[must_use]
     pub fn list(&self) -> Vec<TaskSnapshot> {
-        let controls = self.controls().clone();
-        controls.iter().map(Control::snapshot).collect()
+        self.controls().iter().map(Control::snapshot).collect()
     }
 
-    /// As [`list`](Self::list), for one whom the tasks keep: it keeps none of them.
-    pub(super) fn lister(&self) -> impl Fn() -> Vec<TaskSnapshot> + Send + Sync + use<> {
+    /// Returns a function that gives the tasks that had a run in progress at an instant or later. It keeps no task
+    /// alive, and asks no trigger.
+    pub(super) fn busy_since(
+        &self,
+    ) -> impl Fn(DateTime<Utc>) -> Vec<TaskSnapshot> + Send + Sync + use<> {
         let board = Arc::downgrade(&self.board);
-        move || board.upgrade().map_or_else(Vec::new, |board| Self { board }.list())
+        move |since| {
+            let controls = board.upgrade().map(|board| Self { board }.controls());
+            let busy = controls.into_iter().flatten().filter(|task| task.was_busy_since(since));
+            busy.map(|task| task.snapshot_without_asking()).collect()
+        }
     }
 
     /// A task by its name: the full one, or an unambiguous end of its path, such as `report` for
@@ -101,10 +96,8 @@ impl Tasks {
     ///
     /// When no task has that name, or several may be meant.
     pub fn get(&self, name: &str) -> Result<TaskControl, ControlError> {
-        let controls = self.controls().clone();
-        let all: Vec<&str> = controls.iter().map(|control| &**control.name()).collect();
-        match Names::new(&all).find(name) {
-            Ok(index) => Ok(TaskControl::new(controls[index].clone(), self.clone())),
+        match self.registry().find(name) {
+            Ok(control) => Ok(TaskControl::new(control.clone(), self.clone())),
             Err(error) => Err(ControlError::not_found(name, &error.to_string())),
         }
     }
@@ -120,7 +113,7 @@ impl Tasks {
 
     /// Pauses all tasks that have not ended; see [`TaskControl::pause_with`].
     pub fn pause_all(&self, pause: &Pause) {
-        for control in self.controls().clone() {
+        for control in self.controls() {
             // One that has ended meanwhile needs no pause.
             let _ = control.pause(pause.note_text(), pause.end());
         }
@@ -128,13 +121,15 @@ impl Tasks {
 
     /// Lets all paused tasks go on.
     pub fn resume_all(&self) {
-        for control in self.controls().clone() {
+        for control in self.controls() {
             // One that is not paused goes on anyway.
             let _ = control.resume();
         }
     }
 
-    /// Adds a task while the scheduler runs. Settings count for it as for any other, those of files and of
+    /// Adds a task while the scheduler runs. One that settings disable does not run before it is
+    /// [enabled](TaskControl::enable).
+    /// Settings count for it as for any other, those of files and of
     /// [`set`](crate::Builder::set) if it was [announced](crate::Builder::announce_tasks).
     ///
     /// ```rust,standalone_crate
@@ -149,16 +144,18 @@ impl Tasks {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
+    /// The name of a task that has ended is free: the new one takes its place in the list.
+    ///
     /// # Errors
     ///
-    /// When the schedule is faulty, the name is taken, or the scheduler is stopping.
+    /// When the schedule is faulty, the name is taken, or the scheduler is stopping: [`AddError`] says which.
     #[track_caller]
     pub fn add<R: TaskOutput>(
         &self,
         name: &str,
         schedule: Schedule,
         body: impl Fn(&Run) -> R + Send + Sync + 'static,
-    ) -> Result<TaskControl, StartError> {
+    ) -> Result<TaskControl, AddError> {
         self.define(name, schedule, Call::of(body))
     }
 
@@ -173,7 +170,7 @@ impl Tasks {
         name: &str,
         schedule: Schedule,
         body: impl Fn(Run) -> F + Send + Sync + 'static,
-    ) -> Result<TaskControl, StartError>
+    ) -> Result<TaskControl, AddError>
     where
         F: Future<Output: TaskOutput> + Send + 'static,
     {
@@ -196,153 +193,46 @@ impl Tasks {
     /// RACE: between the look for a task and this, another one may have removed it, and added a task of the
     /// same name.
     fn remove_found(&self, task: &TaskControl) -> Result<(), ControlError> {
+        // First of all, as one that ends while it is here may make another one leave.
+        let taken = self.registry().take_out(task.control());
         // It may have ended by itself.
         let _ = task.cancel();
-        if !self.take_out(task.control()) {
+        let Some(taken) = taken else {
             let why = format!("task `{}` was removed already", task.name());
             return Err(ControlError::not_found(task.name(), &why));
-        }
-        self.board.gone.take_in(task.control());
+        };
+        self.board.gone.take_in(&taken);
         Ok(())
     }
 
-    /// Takes a task off the list, and says whether it was there.
-    fn take_out(&self, task: &Control) -> bool {
-        let mut controls = self.controls();
-        let index = controls.iter().position(|known| known.is_same(task));
-        // The caller has an end of it, too, so that nothing of the user's is dropped under the lock.
-        index.map(|index| controls.remove(index)).is_some()
-    }
-
-    #[track_caller]
-    fn define(
-        &self,
-        name: &str,
-        schedule: Schedule,
-        call: Call,
-    ) -> Result<TaskControl, StartError> {
-        let definition = Definition::in_code(name.to_owned(), schedule, call, Location::caller());
-        let control = self.add_task(&definition).map_err(StartError::of_addition)?;
-        Ok(TaskControl::new(control, self.clone()))
-    }
-
-    fn add_task(&self, definition: &Definition) -> Result<Control, StartError> {
-        let launcher = self.launcher().ok_or_else(StartError::not_running)?;
-        let planned = self.plan(&launcher, definition)?;
-        let pool = launcher.pool(&planned)?;
-        let control = launcher.make(planned, &pool)?;
-        self.keep(control.clone())?;
-        launcher.tell_added(&control);
-        self.submit(&control, &pool).map_err(|error| StartError::of_faults(vec![error]))?;
-        Ok(control)
-    }
-
-    fn launcher(&self) -> Option<Arc<Launcher>> {
-        self.board.launcher.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn plan(&self, launcher: &Launcher, task: &Definition) -> Result<Planned, StartError> {
-        let faults = crate::registrar::name_faults(std::slice::from_ref(task));
-        if !faults.is_empty() {
-            return Err(StartError::of_faults(faults));
-        }
-        let controls = self.controls().clone();
-        let others: Vec<&str> = controls.iter().map(|control| &**control.name()).collect();
-        if others.contains(&task.name.as_str()) {
-            return Err(StartError::name_taken(&task.name));
-        }
-        let texts = task.words();
-        let words = words(task, &texts);
-        let effective = launcher.settings.apply_to(&words, &others);
-        match launcher.judge(task, effective)? {
-            Judged::Planned(planned) => Ok(*planned),
-            Judged::Off => Err(StartError::switched_off(&task.name)),
-        }
-    }
-
-    /// The rule of a schedule for a task that is there; settings do not count, placeholders do.
-    #[track_caller]
-    pub(super) fn rule(&self, name: &str, schedule: Schedule) -> Result<Rule, ControlError> {
-        let stopping = || ControlError::refused(name, "the scheduler is not running");
-        let launcher = self.launcher().ok_or_else(stopping)?;
-        if let Some(policy) = schedule.policy() {
-            let why = format!("`{policy}` is no part of a rule; only the rule can be changed");
-            return Err(ControlError::refused(name, &why));
-        }
-        let call = Call::of(|_| ());
-        let definition = Definition::in_code(name.to_owned(), schedule, call, Location::caller());
-        let texts = definition.words();
-        let effective = launcher.settings.resolve(&words(&definition, &texts));
-        match launcher.judge(&definition, effective) {
-            Ok(Judged::Planned(planned)) => Ok(planned.rule),
-            Ok(Judged::Off) => {
-                Err(ControlError::refused(name, "`-` is no rule; cancel the task instead"))
+    /// What is to be told of the end of each task, by its name. It keeps none of them.
+    pub(super) fn on_end(&self) -> Arc<OnEnd> {
+        let board = Arc::downgrade(&self.board);
+        Arc::new(move |name| {
+            if let Some(board) = board.upgrade() {
+                let tasks = Self { board };
+                let leaving = tasks.registry().note_end(name);
+                tasks.see_off(leaving);
             }
-            Err(error) => Err(ControlError::refused(name, &error.faults().join("; "))),
-        }
-    }
-
-    /// Makes all planned tasks, and asks their triggers when they fire first. Nothing has started yet.
-    pub(super) fn make(&self, planned: Vec<Planned>) -> Result<Vec<Kept>, StartError> {
-        let launcher = self.launcher().ok_or_else(StartError::not_running)?;
-        let (mut made, mut faults) = (Vec::new(), Vec::new());
-        for task in planned {
-            let pool = launcher.pool(&task)?;
-            let place = format!("{}: `{}`", task.location, task.name);
-            let control = launcher.make(task, &pool)?;
-            self.keep(control.clone())?;
-            launcher.tell_added(&control);
-            if let Err(error) = control.ask_trigger() {
-                faults.push(format!("{place}: {error}"));
-            }
-            made.push(Kept { place, control, pool });
-        }
-        if faults.is_empty() { Ok(made) } else { Err(StartError::of_faults(faults)) }
-    }
-
-    /// Starts them. The first run of the first one finds all of them here.
-    pub(super) fn start(&self, made: Vec<Kept>) -> Result<(), StartError> {
-        for Kept { place, control, pool } in made {
-            self.submit(&control, &pool)
-                .map_err(|error| StartError::pool(format!("{place}: {error}")))?;
-        }
-        Ok(())
-    }
-
-    /// Submits a task that is kept already; one that is refused is let go of.
-    fn submit(&self, control: &Control, pool: &ScheduledThreadPool) -> Result<(), String> {
-        control.submit(pool).map_err(|error| {
-            let _ = control.cancel();
-            self.take_out(control);
-            error.to_string()
         })
     }
 
-    pub(super) fn launch_with(&self, launcher: Launcher) {
-        let mut place = self.board.launcher.lock().unwrap_or_else(PoisonError::into_inner);
-        *place = Some(Arc::new(launcher));
-    }
-
-    /// RACE: two may add tasks of one name at the same time; of the later one nobody has heard.
-    fn keep(&self, control: Control) -> Result<(), StartError> {
-        let mut controls = self.controls();
-        if controls.iter().any(|known| known.name() == control.name()) {
-            drop(controls);
-            let error = StartError::name_taken(control.name());
-            control.let_go();
-            return Err(error);
+    /// Lets go of a task that has ended and is not in the list any more.
+    pub(super) fn see_off(&self, leaving: Option<Control>) {
+        if let Some(leaving) = leaving {
+            self.board.gone.take_in(&leaving);
+            leaving.let_go();
         }
-        controls.push(control);
-        Ok(())
     }
 
-    pub(super) fn controls(&self) -> MutexGuard<'_, Vec<Control>> {
-        self.board.controls.lock().unwrap_or_else(PoisonError::into_inner)
+    /// All tasks, in the order in which they were added. Nothing of theirs is called under the lock.
+    pub(super) fn controls(&self) -> Vec<Control> {
+        self.registry().all().cloned().collect()
     }
-}
 
-fn words<'a>(task: &'a Definition, attributes: &'a [(Attribute, &'a str)]) -> TaskWords<'a> {
-    TaskWords { name: &task.name, place: task.location.to_string(), attributes }
+    pub(super) fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.board.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Lets a task look at and control the tasks of its scheduler.
@@ -361,7 +251,7 @@ impl Extract for Tasks {
 impl fmt::Debug for Tasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Whoever writes may be code of the user's.
-        let controls = self.controls().clone();
+        let controls = self.controls();
         f.debug_list().entries(controls.iter().map(Control::name)).finish()
     }
 }

@@ -38,9 +38,9 @@ impl Environment {
     }
 
     /// The variables whose names begin so, sorted.
-    pub(super) fn names_with(&self, prefix: &str) -> impl Iterator<Item = &str> {
-        let names = self.variables.range(prefix.to_owned()..).map(|(name, _)| name.as_str());
-        let prefix = prefix.to_owned();
+    pub(super) fn names_with(&self, prefix: impl Into<String>) -> impl Iterator<Item = &str> {
+        let prefix = prefix.into();
+        let names = self.variables.range(prefix.clone()..).map(|(name, _)| name.as_str());
         names.take_while(move |name| name.starts_with(&prefix))
     }
 }

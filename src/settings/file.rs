@@ -1,6 +1,7 @@
 //! Places that are made of lines: settings files, and what `builder.set` was told.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::io::Read;
@@ -93,6 +94,21 @@ impl Layer {
     /// The lines that a placeholder or a setting of this name means; `name` is folded.
     pub(super) fn named(&self, name: &str) -> impl Iterator<Item = &Line> {
         self.by_name.get(name).into_iter().flatten().map(|index| &self.lines[*index])
+    }
+
+    /// The lines under `scheduler.tasks` that may be about a task of one of these names, in their order.
+    pub(super) fn of_tasks<'n>(
+        &self,
+        names: impl Iterator<Item = &'n str>,
+    ) -> impl Iterator<Item = &Line> {
+        let mut found = BTreeSet::new();
+        for name in names {
+            let table = key::fold(&format!("{ROOT}.{}.{name}.", schema::TASKS));
+            let lines = self.by_name.range(table.clone()..);
+            let lines = lines.take_while(|(name, _)| name.starts_with(&table));
+            found.extend(lines.flat_map(|(_, lines)| lines));
+        }
+        found.into_iter().map(|index: usize| &self.lines[index])
     }
 
     /// What `builder.set` was told. A key that begins like one of ours is ours without `scheduler.`

@@ -33,6 +33,7 @@ pub(crate) struct Globals {
     pub(crate) thread_name_prefix: Option<Set<String>>,
     pub(crate) await_termination: Option<Set<bool>>,
     pub(crate) await_termination_period: Option<Set<Duration>>,
+    pub(crate) keep_ended_tasks: Option<Set<usize>>,
 }
 
 /// The settings under `scheduler.pools.<name>`.
@@ -52,6 +53,7 @@ impl Globals {
             (schema::THREAD_NAME_PREFIX, valued(&self.thread_name_prefix)),
             (schema::AWAIT_TERMINATION, valued(&self.await_termination)),
             (schema::AWAIT_TERMINATION_PERIOD, valued(&self.await_termination_period)),
+            (schema::KEEP_ENDED_TASKS, valued(&self.keep_ended_tasks)),
         ];
         texts.into_iter().filter_map(|(spec, valued)| Some((spec.key, valued?))).collect()
     }
@@ -80,6 +82,9 @@ pub(super) fn globals(reading: &mut Reading<'_>) -> Globals {
         thread_name_prefix: read(reading, ROOT, schema::THREAD_NAME_PREFIX, prefix),
         await_termination: read(reading, ROOT, schema::AWAIT_TERMINATION, flag),
         await_termination_period: read(reading, ROOT, schema::AWAIT_TERMINATION_PERIOD, patience),
+        keep_ended_tasks: read(reading, ROOT, schema::KEEP_ENDED_TASKS, |text| {
+            count(text, "tasks")
+        }),
     }
 }
 
@@ -156,12 +161,18 @@ fn zone(text: &str) -> Result<String, Wrong> {
 }
 
 fn size(text: &str) -> Result<usize, Wrong> {
+    match count(text, "threads") {
+        Ok(0) => wrong(&"`0` threads can run nothing", None),
+        counted => counted,
+    }
+}
+
+fn count(text: &str, what: &str) -> Result<usize, Wrong> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse::<usize>() {
-        Ok(0) => wrong(&"`0` threads can run nothing", None),
-        Ok(size) if is_number => Ok(size),
+        Ok(count) if is_number => Ok(count),
         Err(_) if is_number => wrong(&format!("{} is too large a number", word(text)), None),
-        _ => wrong(&format!("{} is not a whole number of threads", word(text)), None),
+        _ => wrong(&format!("{} is not a whole number of {what}", word(text)), None),
     }
 }
 

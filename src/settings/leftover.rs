@@ -16,8 +16,7 @@ use super::names::Names;
 use super::reading::Reading;
 use super::schema;
 use super::schema::Spec;
-use super::tasks;
-use super::tasks::TaskWords;
+use super::variables;
 
 /// How all variables of ours begin.
 const PREFIX: &str = "SCHEDULER_";
@@ -87,11 +86,7 @@ fn unknown(line: &Line, parts: &[String], specs: &[Spec]) -> Option<Reason> {
 }
 
 /// A warning for each variable that looks like ours and was not read.
-pub(super) fn unknown_variables(
-    reading: &mut Reading<'_>,
-    known: &[TaskWords<'_>],
-    pools: &[PoolSettings],
-) {
+pub(super) fn unknown_variables(reading: &mut Reading<'_>, known: &Names, pools: &[PoolSettings]) {
     let settings = reading.settings;
     for variable in settings.environment.names_with(PREFIX) {
         let is_read = reading.used.contains(variable)
@@ -113,19 +108,14 @@ pub(super) fn unknown_variables(
 
 /// Whether a task that is added later could be meant.
 fn is_of_a_task(variable: &str) -> bool {
-    let Some(rest) = variable.strip_prefix(tasks::PREFIX) else { return false };
-    let mut suffixes = Attribute::ALL.iter().flat_map(|attribute| key::variables(attribute.name()));
-    suffixes.any(|suffix| {
-        let name = rest.strip_suffix(&suffix).and_then(|name| name.strip_suffix('_'));
-        name.is_some_and(|name| !name.is_empty())
-    })
+    let rest = variable.strip_prefix(variables::PREFIX);
+    rest.is_some_and(|rest| variables::splits(rest).any(|(name, _)| !name.is_empty()))
 }
 
 /// The variable that was probably meant.
-fn suggestion(variable: &str, known: &[TaskWords<'_>], pools: &[PoolSettings]) -> Option<String> {
-    if let Some(rest) = variable.strip_prefix(tasks::PREFIX) {
-        let names: Vec<&str> = known.iter().map(|task| task.name).collect();
-        return of_task(rest, &names).map(|meant| format!("{}{meant}", tasks::PREFIX));
+fn suggestion(variable: &str, known: &Names, pools: &[PoolSettings]) -> Option<String> {
+    if let Some(rest) = variable.strip_prefix(variables::PREFIX) {
+        return of_task(rest, known).map(|meant| format!("{}{meant}", variables::PREFIX));
     }
     let globals = schema::GLOBALS.iter().map(|spec| format!("{ROOT}.{}", spec.key));
     let of_pools = pools.iter().flat_map(|pool| {
@@ -142,7 +132,8 @@ fn suggestion(variable: &str, known: &[TaskWords<'_>], pools: &[PoolSettings]) -
 }
 
 /// What was probably meant by a variable of a task, behind the common beginning.
-fn of_task(rest: &str, tasks: &[&str]) -> Option<String> {
+fn of_task(rest: &str, names: &Names) -> Option<String> {
+    let tasks: Vec<&str> = names.compared()?;
     let attributes = || Attribute::ALL.iter().map(|attribute| key::variable(attribute.name()));
     for attribute in attributes() {
         let name = rest.strip_suffix(&attribute).and_then(|name| name.strip_suffix('_'));
@@ -152,7 +143,7 @@ fn of_task(rest: &str, tasks: &[&str]) -> Option<String> {
         let whole: Vec<String> = tasks.iter().map(|task| key::variable(task)).collect();
         let found = nearest(name, lasts.iter().chain(&whole).map(String::as_str))?;
         let position = (0..tasks.len()).find(|at| lasts[*at] == found || whole[*at] == found)?;
-        let certain = Names::new(tasks).shortest(position);
+        let certain = names.shortest(tasks[position]);
         let meant =
             if whole[position] == found { found.to_owned() } else { key::variable(certain) };
         return Some(format!("{meant}_{attribute}"));

@@ -4,7 +4,6 @@
 //! that has one replaces the trigger of all places below, with the attributes that mean nothing
 //! without it.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use scheduler_expr::Attribute;
@@ -32,7 +31,7 @@ const OFF: &str = "false";
 pub(crate) struct Effective {
     name: String,
     place: String,
-    values: BTreeMap<Attribute, Valued>,
+    values: Vec<(Attribute, Valued)>,
     is_complete: bool,
 }
 
@@ -67,7 +66,8 @@ impl Effective {
 
     /// What the attribute is set to, if anybody set it.
     pub(crate) fn get(&self, attribute: Attribute) -> Option<&Valued> {
-        self.values.get(&attribute)
+        let (_, valued) = self.values.iter().find(|(known, _)| *known == attribute)?;
+        Some(valued)
     }
 
     /// The fault of a text that a parser refused, as the place of the text spells attributes.
@@ -125,7 +125,7 @@ pub(super) fn merge(
     if overridden {
         remark(reading, short, &places, replaced.as_ref());
     }
-    let mut values = BTreeMap::new();
+    let mut values = Vec::new();
     let mut is_complete = is_certain;
     let resolved_from = reading.faults.len();
     for attribute in Attribute::ALL.iter().copied() {
@@ -136,17 +136,17 @@ pub(super) fn merge(
             example: attribute.row().example_text(),
         };
         match reading.resolve(raw, &subject) {
-            Some(valued) => {
-                values.insert(attribute, valued);
-            }
+            Some(valued) => values.push((attribute, valued)),
             None => is_complete = false,
         }
     }
-    if values.get(&Attribute::Enabled).is_some_and(|enabled| enabled.text == OFF) {
+    let effective =
+        Effective { name: task.name.to_owned(), place: task.place.clone(), values, is_complete };
+    if effective.is_off() {
         // Whoever switches a task off need not configure it.
         reading.faults.truncate(resolved_from);
     }
-    Effective { name: task.name.to_owned(), place: task.place.clone(), values, is_complete }
+    effective
 }
 
 fn annotation(task: &TaskWords<'_>) -> Words {

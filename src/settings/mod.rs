@@ -28,10 +28,13 @@
 //!
 //! ```text
 //! let settings = Settings::load(Given { set, ..Given::of_process() })?;
-//! let applied = settings.apply(&Known { tasks: &words, pools: &pools });
+//! let mut application = settings.apply(&names, &pools);
+//! let effective = application.task(number, &words); // of each task
+//! let applied = application.finish();
 //! ```
 //!
-//! The registrar adds its own faults to `applied.faults`, by [`Effective::fault`].
+//! The registrar adds its own faults to `applied.faults`, by [`Effective::fault`]. One task at a time, because
+//! there may be very many: nothing is kept of them but the faults.
 
 mod environment;
 mod fault;
@@ -53,12 +56,13 @@ mod spelling;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod variables;
 
 use std::io;
 use std::path::Path;
 
 pub(crate) use environment::Environment;
-pub(crate) use fault::{Fault, Level, Remark, word};
+pub(crate) use fault::{Fault, Level, Remark, visible, word};
 pub(crate) use globals::{Globals, PoolSettings};
 pub(crate) use merge::{Effective, Refusal};
 pub(crate) use report::{Fallback, report};
@@ -66,7 +70,10 @@ pub(crate) use source::Source;
 pub(crate) use tasks::TaskWords;
 
 use file::Layer;
+use names::Names;
 use reading::Reading;
+use tasks::Overrides;
+use variables::Variables;
 
 /// The file that is read when it exists.
 const FILE: &str = "scheduler.toml";
@@ -98,22 +105,21 @@ pub(crate) struct Settings {
     is_dry_run: bool,
 }
 
-/// The tasks and pools that settings can be about.
-#[derive(Debug)]
-pub(crate) struct Known<'a> {
-    pub(crate) tasks: &'a [TaskWords<'a>],
-    /// The pools the program configures; settings may name others.
-    pub(crate) pools: &'a [&'a str],
+/// Settings while they are applied to one task after the other.
+pub(crate) struct Application<'a> {
+    reading: Reading<'a>,
+    names: &'a Names,
+    overrides: Overrides,
+    pub(crate) globals: Globals,
+    /// The known pools in their order, then those that only settings name.
+    pub(crate) pools: Vec<PoolSettings>,
 }
 
 /// What counts, and all that is wrong.
 #[derive(Debug)]
 pub(crate) struct Applied {
     pub(crate) globals: Globals,
-    /// The known pools in their order, then those that only settings name.
     pub(crate) pools: Vec<PoolSettings>,
-    /// One for each known task, in their order.
-    pub(crate) tasks: Vec<Effective>,
     pub(crate) faults: Vec<Fault>,
     pub(crate) remarks: Vec<Remark>,
 }
@@ -177,32 +183,33 @@ impl Settings {
         &self.environment
     }
 
-    /// Says what counts for the scheduler, its pools and each task.
-    pub(crate) fn apply(&self, known: &Known<'_>) -> Applied {
-        let mut reading = Reading::new(self);
-        let globals = globals::globals(&mut reading);
-        let pools = globals::pools(&mut reading, known.pools);
-        let tasks = tasks::tasks(&mut reading, known.tasks);
-        leftover::unknown_keys(&mut reading);
-        misplaced::misplaced_keys(&mut reading);
-        leftover::unknown_variables(&mut reading, known.tasks, &pools);
-        let Reading { faults, remarks, .. } = reading;
-        Applied { globals, pools, tasks, faults, remarks }
+    /// An index for the names of tasks, which knows the variables that may mean some of them.
+    pub(crate) fn names(&self) -> Names {
+        Names::with_variables(Variables::of(&self.environment))
     }
 
-    /// Says what counts for a task that is added later, beside others that are there. Those that
-    /// were there once, or are switched off, may still be spoken of.
+    /// Says what counts for the scheduler and its pools, and finds what is said of tasks. `pools` are those
+    /// that the program configures; settings may name others.
+    pub(crate) fn apply<'a>(&'a self, names: &'a Names, pools: &[&str]) -> Application<'a> {
+        let mut reading = Reading::new(self);
+        let globals = globals::globals(&mut reading);
+        let pools = globals::pools(&mut reading, pools);
+        let overrides = Overrides::read(&mut reading, names);
+        Application { reading, names, overrides, globals, pools }
+    }
+
+    /// Says what counts for a task that is added later, and whose name is among the others. Tasks that were
+    /// there once, or are switched off, may still be spoken of.
     pub(crate) fn apply_to(
         &self,
         task: &TaskWords<'_>,
-        others: &[&str],
+        names: &Names,
     ) -> Result<Effective, Vec<Fault>> {
-        let mut reading = Reading { passes_over_strangers: true, ..Reading::new(self) };
-        let silent = |name| TaskWords { name, place: String::new(), attributes: &[] };
-        let mut all: Vec<TaskWords<'_>> = others.iter().copied().map(silent).collect();
-        all.push(TaskWords { name: task.name, place: task.place.clone(), ..*task });
-        let effective = tasks::tasks(&mut reading, &all).pop();
-        effective.filter(|_| reading.faults.is_empty()).ok_or(reading.faults)
+        let mut reading = Reading::new(self);
+        let mut overrides = Overrides::read_of(&mut reading, names, task.name);
+        let number = names.number(task.name).unwrap_or_default();
+        let effective = overrides.merge(&mut reading, names, (number, task));
+        if reading.faults.is_empty() { Ok(effective) } else { Err(reading.faults) }
     }
 
     /// Replaces the placeholders in the words of a task; what settings say of it does not count.
@@ -215,5 +222,22 @@ impl Settings {
     /// The places that are made of lines, from high to low; the environment is after the first.
     fn layers(&self) -> impl Iterator<Item = &Layer> {
         std::iter::once(&self.builder).chain(&self.files)
+    }
+}
+
+impl Application<'_> {
+    /// Says what counts for the task of this number among the names.
+    pub(crate) fn task(&mut self, number: usize, task: &TaskWords<'_>) -> Effective {
+        self.overrides.merge(&mut self.reading, self.names, (number, task))
+    }
+
+    /// Says what is left over, when all tasks have been asked for.
+    pub(crate) fn finish(mut self) -> Applied {
+        let reading = &mut self.reading;
+        leftover::unknown_keys(reading);
+        misplaced::misplaced_keys(reading);
+        leftover::unknown_variables(reading, self.names, &self.pools);
+        let Reading { faults, remarks, .. } = self.reading;
+        Applied { globals: self.globals, pools: self.pools, faults, remarks }
     }
 }

@@ -29,8 +29,6 @@ pub(super) struct Reading<'a> {
     pub(super) used: BTreeSet<String>,
     /// The keys that placeholders asked for, folded.
     pub(super) asked: BTreeSet<String>,
-    /// Whether what is said of tasks that are not there is no fault, because the start has judged it.
-    pub(super) passes_over_strangers: bool,
 }
 
 /// What a text is for, in words for messages.
@@ -51,7 +49,6 @@ impl<'a> Reading<'a> {
             remarks: Vec::new(),
             used: BTreeSet::new(),
             asked: BTreeSet::new(),
-            passes_over_strangers: false,
         }
     }
 

@@ -31,9 +31,9 @@ pub(crate) struct Fallback {
 }
 
 /// The text of the dry run.
-pub(crate) fn report(applied: &Applied, fallbacks: &[Fallback]) -> String {
+pub(crate) fn report(applied: &Applied, tasks: &[Effective], fallbacks: &[Fallback]) -> String {
     let mut blocks = vec![globals(applied, fallbacks)];
-    let mut tasks: Vec<&Effective> = applied.tasks.iter().collect();
+    let mut tasks: Vec<&Effective> = tasks.iter().collect();
     tasks.sort_by_key(|task| task.name());
     blocks.extend(tasks.into_iter().map(task));
     let width = |column: usize| {

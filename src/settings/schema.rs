@@ -23,10 +23,17 @@ pub(super) const AWAIT_TERMINATION: Spec =
     Spec { key: "shutdown.await-termination", example: "true" };
 pub(super) const AWAIT_TERMINATION_PERIOD: Spec =
     Spec { key: "shutdown.await-termination-period", example: "30s" };
+pub(super) const KEEP_ENDED_TASKS: Spec = Spec { key: "keep-ended-tasks", example: "100" };
 
 /// The settings under `scheduler`.
-pub(super) const GLOBALS: [Spec; 5] =
-    [ZONE, POOL_SIZE, THREAD_NAME_PREFIX, AWAIT_TERMINATION, AWAIT_TERMINATION_PERIOD];
+pub(super) const GLOBALS: [Spec; 6] = [
+    ZONE,
+    POOL_SIZE,
+    THREAD_NAME_PREFIX,
+    AWAIT_TERMINATION,
+    AWAIT_TERMINATION_PERIOD,
+    KEEP_ENDED_TASKS,
+];
 
 pub(super) const OF_POOL_SIZE: Spec = Spec { key: "size", ..POOL_SIZE };
 pub(super) const OF_POOL_THREAD_NAME_PREFIX: Spec =

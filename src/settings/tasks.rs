@@ -10,7 +10,6 @@ use super::fault::Fault;
 use super::fault::either;
 use super::fault::word;
 use super::file::Content;
-use super::file::Layer;
 use super::file::Line;
 use super::file::ROOT;
 use super::key;
@@ -24,9 +23,7 @@ use super::reading::set_twice;
 use super::schema;
 use super::source::Raw;
 use super::source::Source;
-
-/// How the variables of tasks begin.
-pub(super) const PREFIX: &str = "SCHEDULER_TASKS_";
+use super::variables::PREFIX;
 
 /// A task in the words of its annotation, or of the call that added it.
 #[derive(Debug)]
@@ -35,79 +32,141 @@ pub(crate) struct TaskWords<'a> {
     pub(crate) name: &'a str,
     /// File and line.
     pub(crate) place: String,
-    pub(crate) attributes: &'a [(Attribute, &'a str)],
+    pub(crate) attributes: Vec<(Attribute, &'a str)>,
 }
 
 /// What one place says about one task.
 pub(super) type Words = BTreeMap<Attribute, Raw>;
 
-/// What one place says about tasks, by their positions.
+/// What one place says about tasks, by their numbers.
 type Said = BTreeMap<usize, Words>;
 
-/// What counts for each of the tasks.
-pub(super) fn tasks(reading: &mut Reading<'_>, tasks: &[TaskWords<'_>]) -> Vec<Effective> {
-    let all: Vec<&str> = tasks.iter().map(|task| task.name).collect();
-    let names = Names::new(&all);
-    let settings = reading.settings;
-    let mut places = vec![in_layer(reading, &settings.builder, &names)];
-    places.push(in_environment(reading, &names));
-    places.extend(settings.files.iter().map(|file| in_layer(reading, file, &names)));
-    let effective = tasks.iter().enumerate().map(|(index, task)| {
-        let said = places.iter_mut().map(|place| place.remove(&index).unwrap_or_default());
-        let said: Vec<Words> = said.collect();
-        let short = match said.iter().all(BTreeMap::is_empty) {
-            true => task.name,
-            false => names.shortest(index),
-        };
-        merge::merge(reading, task, short, said)
-    });
-    effective.collect()
-}
+/// A task by its full name and its number, and an attribute of it.
+type Meant<'n> = (&'n str, (usize, Attribute));
 
-fn in_layer(reading: &mut Reading<'_>, layer: &Layer, names: &Names<'_>) -> Said {
-    let mut said = Said::new();
-    let mut told = BTreeSet::new();
-    for line in &layer.lines {
-        let Some([table, rest @ ..]) = line.ours() else { continue };
-        if key::fold(table) != schema::TASKS {
-            continue;
-        }
-        match meant(line, rest, names) {
-            Ok(None) => {}
-            Ok(Some(meant)) => {
-                let key = line.path.join(".");
-                if let Some(raw) = reading.text(&key, &line.content, &line.source) {
-                    add(reading, &mut said, meant, raw, names);
-                }
-            }
-            Err(wrong) if wrong.is_stranger && reading.passes_over_strangers => {}
-            Err(wrong) => {
-                // A table with a wrong name has many lines, but it is one mistake.
-                if told.insert(wrong.text.clone()) {
-                    reading.faults.push(Fault::at(&line.source, wrong.text).help(wrong.help));
-                }
-            }
-        }
+/// What all places say about tasks, from high to low.
+pub(super) struct Overrides(Vec<Said>);
+
+impl Overrides {
+    /// Reads what is said about all tasks.
+    pub(super) fn read(reading: &mut Reading<'_>, names: &Names) -> Self {
+        let settings = reading.settings;
+        let mut finder = Finder { reading, names, only: None };
+        let mut places = vec![finder.in_lines(&settings.builder.lines)];
+        places.push(finder.in_variables(settings.environment.names_with(PREFIX)));
+        places.extend(settings.files.iter().map(|file| finder.in_lines(&file.lines)));
+        Self(places)
     }
-    said
+
+    /// Reads what is said about one task, which is among the names. What is said of tasks that are not
+    /// there is no fault: the start has judged it.
+    pub(super) fn read_of(reading: &mut Reading<'_>, names: &Names, task: &str) -> Self {
+        let (settings, only) = (reading.settings, names.number(task));
+        let mut finder = Finder { reading, names, only };
+        let mut places = vec![finder.in_lines(settings.builder.of_tasks(names::tails(task)))];
+        let variables = names::tails(task).flat_map(key::variables);
+        let prefixes = variables.map(|variable| format!("{PREFIX}{variable}_"));
+        let set: BTreeSet<&str> =
+            prefixes.flat_map(|prefix| settings.environment.names_with(prefix)).collect();
+        places.push(finder.in_variables(set));
+        let files = settings.files.iter();
+        places.extend(files.map(|file| finder.in_lines(file.of_tasks(names::tails(task)))));
+        Self(places)
+    }
+
+    /// What counts for a task.
+    pub(super) fn merge(
+        &mut self,
+        reading: &mut Reading<'_>,
+        names: &Names,
+        (number, task): (usize, &TaskWords<'_>),
+    ) -> Effective {
+        let said = self.0.iter_mut().map(|place| place.remove(&number).unwrap_or_default());
+        let said: Vec<Words> = said.collect();
+        let is_silent = said.iter().all(BTreeMap::is_empty);
+        let short = if is_silent { task.name } else { names.shortest(task.name) };
+        merge::merge(reading, task, short, said)
+    }
 }
 
-fn add(
-    reading: &mut Reading<'_>,
-    said: &mut Said,
-    (task, attribute): (usize, Attribute),
-    raw: Raw,
-    names: &Names<'_>,
-) {
-    let words = said.entry(task).or_default();
-    match words.get(&attribute) {
-        Some(first) => {
-            let attribute = raw.source.name(attribute.name());
-            let what = format!("`{attribute}` of task {}", word(names.full(task)));
-            reading.faults.push(set_twice(&what, &first.source, &raw.source));
+/// Finds out which task and which attribute lines and variables are about.
+struct Finder<'a, 'r> {
+    reading: &'a mut Reading<'r>,
+    names: &'a Names,
+    /// The number of the only task that is asked for.
+    only: Option<usize>,
+}
+
+impl Finder<'_, '_> {
+    fn in_lines<'l>(&mut self, lines: impl IntoIterator<Item = &'l Line>) -> Said {
+        let mut said = Said::new();
+        let mut told = BTreeSet::new();
+        for line in lines {
+            let Some([table, rest @ ..]) = line.ours() else { continue };
+            if key::fold(table) != schema::TASKS {
+                continue;
+            }
+            match meant(line, rest, self.names) {
+                Ok(None) => {}
+                Ok(Some((name, meant))) => {
+                    let key = line.path.join(".");
+                    if let Some(raw) = self.reading.text(&key, &line.content, &line.source) {
+                        self.add(&mut said, name, meant, raw);
+                    }
+                }
+                Err(wrong) if wrong.is_stranger && self.only.is_some() => {}
+                Err(wrong) => {
+                    // A table with a wrong name has many lines, but it is one mistake.
+                    if told.insert(wrong.text.clone()) {
+                        let fault = Fault::at(&line.source, wrong.text);
+                        self.reading.faults.push(fault.help(wrong.help));
+                    }
+                }
+            }
         }
-        None => {
-            words.insert(attribute, raw);
+        said
+    }
+
+    fn in_variables<'v>(&mut self, variables: impl IntoIterator<Item = &'v str>) -> Said {
+        let mut said = Said::new();
+        for variable in variables {
+            let meant = self.names.variables.meant(&variable[PREFIX.len()..]);
+            if meant.is_empty() {
+                continue;
+            }
+            let Some(raw) = self.reading.variable(variable) else { continue };
+            match meant.as_slice() {
+                [((name, number), attribute)] => {
+                    self.add(&mut said, name, (*number, *attribute), raw);
+                }
+                several => {
+                    let words = several
+                        .iter()
+                        .map(|((name, _), attribute)| format!("`{attribute}` of {}", word(name)));
+                    let words: Vec<String> = words.collect();
+                    let text = format!("{} may mean {}", raw.source, either(&words));
+                    let help = "use the full name, or a settings file".to_owned();
+                    self.reading.faults.push(Fault::new(text).help(help));
+                }
+            }
+        }
+        said
+    }
+
+    fn add(&mut self, said: &mut Said, name: &str, meant: (usize, Attribute), raw: Raw) {
+        let (task, attribute) = meant;
+        if self.only.is_some_and(|only| only != task) {
+            return;
+        }
+        let words = said.entry(task).or_default();
+        match words.get(&attribute) {
+            Some(first) => {
+                let what = format!("`{attribute}` of task {}", word(name));
+                self.reading.faults.push(set_twice(&what, &first.source, &raw.source));
+            }
+            None => {
+                words.insert(attribute, raw);
+            }
         }
     }
 }
@@ -129,24 +188,20 @@ impl Wrong {
 /// The task and the attribute that a key means; `parts` are those behind `scheduler.tasks`.
 ///
 /// The name of a task may have dots in it, so the longest name that exists is looked for.
-fn meant(
-    line: &Line,
-    parts: &[String],
-    names: &Names<'_>,
-) -> Result<Option<(usize, Attribute)>, Wrong> {
+fn meant<'n>(line: &Line, parts: &[String], names: &'n Names) -> Result<Option<Meant<'n>>, Wrong> {
     let is_empty = matches!(line.content, Content::EmptyTable);
     for split in (1..=parts.len()).rev() {
         let name = parts[..split].join(".");
-        if names.meant(&name).is_empty() {
+        if !names.is_any_meant(&name) {
             continue;
         }
         let refuse = |error: NotFound| Wrong::new(error.to_string(), None);
-        let task = names.find(&name).map_err(refuse)?;
+        let (task, number) = names.find(&name).map_err(refuse)?;
         let attribute = parts[split..].join(".");
         return match Attribute::from_name(&attribute) {
-            Some(attribute) => Ok(Some((task, attribute))),
+            Some(attribute) => Ok(Some((task, (number, attribute)))),
             None if is_empty && (attribute.is_empty() || attribute == "retry") => Ok(None),
-            None => Err(unknown_attribute(&attribute, names.full(task), &line.source)),
+            None => Err(unknown_attribute(&attribute, task, &line.source)),
         };
     }
     if parts.is_empty() {
@@ -158,7 +213,7 @@ fn meant(
     match names.find(&name) {
         Ok(_) => Ok(None),
         Err(unknown) => {
-            let (text, help) = (unknown.to_string(), all_of(names.all()));
+            let (text, help) = (unknown.to_string(), all_of(names));
             Err(Wrong { text, help, is_stranger: true })
         }
     }
@@ -202,81 +257,14 @@ fn unknown_attribute(attribute: &str, task: &str, source: &Source) -> Wrong {
 }
 
 /// The tasks there are, if they are few.
-fn all_of(names: &[&str]) -> Option<String> {
+fn all_of(names: &Names) -> Option<String> {
     const SHOWN_MAX: usize = 10;
     match names.len() {
         0 => Some("there are no tasks".to_owned()),
         1..=SHOWN_MAX => {
-            let words: Vec<String> = names.iter().map(|name| word(name)).collect();
+            let words: Vec<String> = names.in_order().map(word).collect();
             Some(format!("the tasks are {}", words.join(", ")))
         }
         _ => None,
     }
-}
-
-/// The variables of all names and tails: what would be generated for each task, turned round.
-struct Variables {
-    full: BTreeMap<String, Vec<usize>>,
-    tails: BTreeMap<String, Vec<usize>>,
-}
-
-impl Variables {
-    fn of(names: &[&str]) -> Self {
-        let mut variables = Self { full: BTreeMap::new(), tails: BTreeMap::new() };
-        for (index, name) in names.iter().enumerate() {
-            for tail in names::tails(name) {
-                let map = if tail == *name { &mut variables.full } else { &mut variables.tails };
-                for variable in key::variables(tail) {
-                    map.entry(variable).or_default().push(index);
-                }
-            }
-        }
-        variables
-    }
-
-    /// All pairs of which `rest`, what follows [`PREFIX`], is the variable.
-    fn meant(&self, rest: &str) -> Vec<(usize, Attribute)> {
-        for map in [&self.full, &self.tails] {
-            let mut found = BTreeSet::new();
-            for attribute in Attribute::ALL {
-                for suffix in key::variables(attribute.name()) {
-                    let name = rest.strip_suffix(&suffix).and_then(|name| name.strip_suffix('_'));
-                    let tasks = name.and_then(|name| map.get(name));
-                    found.extend(tasks.into_iter().flatten().map(|task| (*task, *attribute)));
-                }
-            }
-            if !found.is_empty() {
-                return found.into_iter().collect();
-            }
-        }
-        Vec::new()
-    }
-}
-
-fn in_environment(reading: &mut Reading<'_>, names: &Names<'_>) -> Said {
-    let mut said = Said::new();
-    let settings = reading.settings;
-    let variables = Variables::of(names.all());
-    for variable in settings.environment.names_with(PREFIX) {
-        let meant = variables.meant(&variable[PREFIX.len()..]);
-        if meant.is_empty() {
-            continue;
-        }
-        let Some(raw) = reading.variable(variable) else { continue };
-        match meant.as_slice() {
-            [only] => add(reading, &mut said, *only, raw, names),
-            several => {
-                let several = several.iter();
-                let words: Vec<String> = several
-                    .map(|(task, attribute)| {
-                        format!("`{attribute}` of {}", word(names.full(*task)))
-                    })
-                    .collect();
-                let text = format!("{} may mean {}", raw.source, either(&words));
-                let help = "use the full name, or a settings file".to_owned();
-                reading.faults.push(Fault::new(text).help(help));
-            }
-        }
-    }
-    said
 }

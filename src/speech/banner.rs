@@ -17,10 +17,16 @@ use crate::observe::TaskFacts;
 /// How wide a column gets at most, in characters: one long name does not widen all rows.
 const WIDTH_MAX: usize = 60;
 
+/// How many tasks have a row.
+pub(crate) const ROWS_MAX: usize = 50;
+
 /// The text that is said when the scheduler starts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Banner<'a> {
+    /// The tasks that have a row; there may be more.
     pub(crate) tasks: &'a [TaskWords],
+    /// How many there are.
+    pub(crate) count: usize,
     /// The default pool first.
     pub(crate) pools: &'a [PoolWords],
     pub(crate) zone: Zone,
@@ -34,6 +40,8 @@ pub(crate) struct Banner<'a> {
 pub(crate) struct TaskWords {
     pub(crate) facts: Arc<TaskFacts>,
     pub(crate) next: Option<DateTime<Utc>>,
+    /// Whether its trigger could not say the first fire time, and is asked again.
+    pub(crate) has_trigger_failed: bool,
 }
 
 /// A pool as the banner shows it.
@@ -56,7 +64,10 @@ impl fmt::Display for Banner<'_> {
         for [task, words, next] in &rows {
             write!(f, "\n  {task:name$}  {words:rule$}  {next}")?;
         }
-        Ok(())
+        match self.count - rows.len() {
+            0 => Ok(()),
+            more => write!(f, "\n  … and {} more", grouped(more)),
+        }
     }
 }
 
@@ -64,7 +75,7 @@ impl Banner<'_> {
     fn head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (zone, offset) = (self.zone.name(), self.zone.offset_at(self.now));
         write!(f, "scheduler {}  ", env!("CARGO_PKG_VERSION"))?;
-        write!(f, "{} · ", plural(self.tasks.len() as u64, "task"))?;
+        write!(f, "{} · ", plural(self.count as u64, "task"))?;
         match self.pools {
             [pool] => write!(f, "{}", pool.threads())?,
             pools => {
@@ -90,6 +101,7 @@ impl Banner<'_> {
 
     fn next(&self, task: &TaskWords) -> String {
         match task.next {
+            None if task.has_trigger_failed => "next: unknown until its trigger answers".to_owned(),
             None => "next: never".to_owned(),
             Some(next) if next <= self.now => "next: now".to_owned(),
             Some(next) => {
@@ -101,7 +113,7 @@ impl Banner<'_> {
 
     /// The warning for a scheduler that has nothing to do.
     pub(crate) fn no_tasks(&self) -> Option<Message> {
-        self.tasks.is_empty().then(|| {
+        (self.count == 0).then(|| {
             Message::warn("no scheduled tasks found")
                 .note(
                     "note: tasks in another crate are linked only if the crate is mentioned: \
@@ -124,6 +136,14 @@ impl PoolWords {
     }
 }
 
+/// A number with its thousands apart: `99,950`.
+fn grouped(number: usize) -> String {
+    match number / 1_000 {
+        0 => number.to_string(),
+        thousands => format!("{},{:03}", grouped(thousands), number % 1_000),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,11 +154,13 @@ mod tests {
     }
 
     fn task(name: &str, next: Option<u64>) -> TaskWords {
-        TaskWords { facts: sample::facts(name), next: next.map(sample::at) }
+        let next = next.map(sample::at);
+        TaskWords { facts: sample::facts(name), next, has_trigger_failed: false }
     }
 
     fn banner<'a>(tasks: &'a [TaskWords], pools: &'a [PoolWords]) -> Banner<'a> {
-        Banner { tasks, pools, zone: Zone::UTC, now: sample::at(0), remarks: &[] }
+        let count = tasks.len();
+        Banner { tasks, count, pools, zone: Zone::UTC, now: sample::at(0), remarks: &[] }
     }
 
     #[test]
@@ -153,6 +175,18 @@ mod tests {
   old     every 1s  next: never";
         assert_eq!(banner.to_string(), expected);
         assert_eq!(banner.no_tasks(), None);
+    }
+
+    #[test]
+    fn of_very_many_tasks_some_have_a_row_and_the_others_are_counted() {
+        let tasks: Vec<TaskWords> = (0..2).map(|n| task(&format!("t{n}"), None)).collect();
+        let all = |count| Banner { count, ..banner(&tasks, &[pool("default", 1)]) }.to_string();
+        let text = all(100_000);
+        assert!(text.starts_with("scheduler 0.1.0  100000 tasks · "), "{text}");
+        assert!(text.ends_with("\n  t1  every 1s  next: never\n  … and 99,998 more"), "{text}");
+        assert!(all(1_234_567).ends_with("… and 1,234,565 more"));
+        assert!(all(3).ends_with("… and 1 more"));
+        assert!(!all(2).contains('…'));
     }
 
     #[test]

@@ -21,6 +21,10 @@ pub(super) fn words(event: &Event, zone: Zone) -> Option<Message> {
             Some(Message::info(format!("task `{task}` is paused{until}{note}")))
         }
         Event::Resumed { task, .. } => Some(Message::info(format!("task `{task}` goes on"))),
+        Event::Enabled { task, next, .. } => {
+            let next = next.map_or_else(|| "unknown".to_owned(), |next| instant(next, zone));
+            Some(Message::info(format!("task `{task}` is enabled; next run: {next}")))
+        }
         Event::Rescheduled { task, rule, next, .. } => {
             let next = next.map_or_else(|| "never".to_owned(), |next| instant(next, zone));
             Some(Message::info(format!("task `{task}` now runs {rule}; next run: {next}")))
@@ -40,17 +44,26 @@ pub(super) fn too_long(task: &str, is_async: bool) -> Message {
         .note("help: let it ask `run.is_cancelled()` now and then")
 }
 
-/// What is said of the end of a task, if anything; its trigger may be why it has failed.
-pub(super) fn ended(task: &str, state: TaskState, has_trigger_failed: bool) -> Option<Message> {
+/// What is said of the end of a task, if anything: a one-time task that has run is none of them.
+pub(super) fn ended(task: &str, state: TaskState, kind: Option<RuleKind>) -> Option<Message> {
     match state {
         TaskState::Failed => {
-            let why = if has_trigger_failed {
-                "its trigger failed, and nobody else knows when the next run is due"
-            } else {
-                "by `on_error = \"stop\"`; `on_error = \"continue\"` goes on after failures"
-            };
             let text = format!("task `{task}` has ended, and will not run again");
-            Some(Message::error(text).note(why))
+            Some(
+                Message::error(text).note(
+                    "by `on_error = \"stop\"`; `on_error = \"continue\"` goes on after failures",
+                ),
+            )
+        }
+        TaskState::Completed => {
+            let rule = match kind {
+                Some(RuleKind::Once) => return None,
+                Some(RuleKind::Custom) => "trigger",
+                Some(RuleKind::Cron) => "cron expression",
+                _ => "schedule",
+            };
+            let text = format!("task `{task}` has ended: its {rule} has no further fire time");
+            Some(Message::info(text))
         }
         TaskState::Cancelled => {
             Some(Message::info(format!("task `{task}` was cancelled, and will not run again")))
@@ -65,8 +78,9 @@ pub(super) fn ended_after_removal(task: &str) -> Message {
 }
 
 /// A task that was added while the scheduler runs.
-pub(super) fn added(task: &str, rule: &str) -> Message {
-    Message::info(format!("task `{task}` was added: {rule}"))
+pub(super) fn added(task: &str, rule: &str, is_disabled: bool) -> Message {
+    let disabled = if is_disabled { "; it is disabled" } else { "" };
+    Message::info(format!("task `{task}` was added: {rule}{disabled}"))
 }
 
 /// The first success of a task.

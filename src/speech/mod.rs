@@ -33,6 +33,7 @@ mod words;
 
 pub(crate) use banner::Banner;
 pub(crate) use banner::PoolWords;
+pub(crate) use banner::ROWS_MAX;
 pub(crate) use banner::TaskWords;
 pub(crate) use farewell::NotStopped;
 pub(crate) use farewell::StillRunning;

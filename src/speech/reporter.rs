@@ -61,8 +61,6 @@ struct Card {
     /// Failures in a row, and whether anything was said of them.
     streak: u64,
     is_streak_said: bool,
-    /// Whether its trigger could not say when it is due next, by which it ends.
-    has_trigger_failed: bool,
 }
 
 impl Reporter {
@@ -164,16 +162,14 @@ impl Desk {
         match event {
             Event::SchedulerStarted { .. } => self.is_started = true,
             Event::SchedulerStopping { .. } => self.is_stopping = true,
-            Event::TaskAdded { task, .. } => {
+            Event::TaskAdded { task, is_disabled, .. } => {
                 let card = Card { facts: Some(Arc::clone(task)), ..Card::default() };
                 self.tasks.insert(Arc::clone(&task.name), card);
-                return self.is_started.then(|| control::added(&task.name, &task.rule));
+                return self
+                    .is_started
+                    .then(|| control::added(&task.name, &task.rule, *is_disabled));
             }
             Event::TaskEnded { task, state, .. } => return self.ended(task, *state),
-            Event::HookPanicked { task: Some(task), .. } => {
-                self.with_card(task, |card| card.has_trigger_failed = true);
-                return self.trouble.report(event, Zone::UTC);
-            }
             Event::Rescheduled { task, facts, .. } => {
                 self.with_card(task, |card| card.facts = Some(Arc::clone(facts)));
                 return control::words(event, facts.zone);
@@ -183,7 +179,10 @@ impl Desk {
                 let is_async = facts.is_some_and(|facts| facts.is_async);
                 return Some(control::too_long(run.task_name(), is_async));
             }
-            Event::Paused { task, .. } | Event::Skipped { task, .. } => {
+            Event::Paused { task, .. }
+            | Event::Enabled { task, .. }
+            | Event::Skipped { task, .. }
+            | Event::TriggerFailed { task, .. } => {
                 let zone = self.zone(task);
                 return control::words(event, zone).or_else(|| self.trouble.report(event, zone));
             }
@@ -207,7 +206,8 @@ impl Desk {
         if self.is_stopping {
             return None;
         }
-        let words = control::ended(task, state, card.has_trigger_failed)?;
+        let kind = card.facts.as_ref().map(|facts| facts.kind);
+        let words = control::ended(task, state, kind)?;
         Some(words.note(card.repeats.untold()))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::DateTime;
 use chrono::Utc;
@@ -101,10 +102,10 @@ fn of_the_engine(event: &Event) -> Option<(&'static str, Arc<str>, DateTime<Utc>
         Event::DropPanicked { task, failure, at } => {
             ("drop", Arc::clone(task), at, dropped(task, failure))
         }
-        Event::HookPanicked { task: Some(task), failure, at, .. } => {
-            ("trigger", Arc::clone(task), at, without_trigger(task, failure))
+        Event::TriggerFailed { task, failure, asked_again_in, at } => {
+            ("trigger", Arc::clone(task), at, without_trigger(task, failure, *asked_again_in))
         }
-        Event::HookPanicked { hook, failure, at, task: None } => {
+        Event::HookPanicked { hook, failure, at } => {
             ("hook", Arc::from(*hook), at, hooked(hook, failure))
         }
         Event::WaitStarved { task, pool, awaited, at } => {
@@ -185,10 +186,13 @@ fn hooked(hook: &str, failure: &Failure) -> Message {
         .note(at(failure))
 }
 
-fn without_trigger(task: &str, failure: &Failure) -> Message {
+fn without_trigger(task: &str, failure: &Failure, asked_again_in: Duration) -> Message {
     let verb = if failure.is_panic() { "panicked" } else { "failed" };
     let text = format!("the trigger of task `{task}` {verb}: {}", failure.message());
-    Message::error(text).note(at(failure))
+    let wait = duration(asked_again_in);
+    Message::error(text)
+        .note(at(failure))
+        .note(format!("it is asked again in {wait}; no run starts before it answers"))
 }
 
 fn at(failure: &Failure) -> String {

@@ -15,16 +15,16 @@ use crate::settings::names::Names;
 use crate::speech;
 
 /// Writes events with local times and the shortest names of tasks.
-pub(super) struct EventText<'a> {
+pub(super) struct EventText {
     zone: Zone,
-    names: Names<'a>,
+    names: Names,
     width: usize,
 }
 
-impl<'a> EventText<'a> {
-    pub(super) fn new(zone: Zone, tasks: &'a [&'a str]) -> Self {
-        let names = Names::new(tasks);
-        let widths = (0..tasks.len()).map(|index| names.shortest(index).chars().count());
+impl EventText {
+    pub(super) fn new(zone: Zone, tasks: &[&str]) -> Self {
+        let names = Names::from_iter(tasks.iter().copied());
+        let widths = tasks.iter().map(|task| names.shortest(task).chars().count());
         let width = widths.chain(["scheduler".len()]).max().unwrap_or_default();
         Self { zone, names, width }
     }
@@ -51,9 +51,7 @@ impl<'a> EventText<'a> {
             Event::WorkerRefused { pool, reason, .. } => {
                 scheduler(format!("pool {pool} got no worker: {reason}"))
             }
-            Event::HookPanicked { hook, failure, task: None, .. } => {
-                scheduler(format!("the {hook} {failure}"))
-            }
+            Event::HookPanicked { hook, failure, .. } => scheduler(format!("the {hook} {failure}")),
             Event::RunStarted { run, late } => self.of_run(run, &started(run, *late)),
             Event::AttemptFailed { run, failure, attempt, next_attempt_in, .. } => {
                 let wait = speech::duration(*next_attempt_in);
@@ -94,10 +92,12 @@ impl<'a> EventText<'a> {
             Event::Rescheduled { task, rule, next, .. } => {
                 (task, format!("rescheduled: {rule}{}", self.next(*next)))
             }
-            Event::TaskAdded { task, .. } => {
+            Event::TaskAdded { task, is_disabled, .. } => {
                 let (rule, pool) = (speech::on_one_line(&task.rule), &task.pool);
-                (&task.name, format!("added: {rule}; pool {pool}"))
+                let disabled = if *is_disabled { "; disabled" } else { "" };
+                (&task.name, format!("added: {rule}; pool {pool}{disabled}"))
             }
+            Event::Enabled { task, next, .. } => (task, format!("enabled{}", self.next(*next))),
             Event::TaskEnded { task, state, .. } => (task, format!("ended: {}", state.name())),
             Event::Starved { task, pool, late, busy, .. } => {
                 let late = speech::duration(*late);
@@ -106,10 +106,11 @@ impl<'a> EventText<'a> {
             Event::DropPanicked { task, failure, .. } => {
                 (task, format!("a destructor {}", speech::on_one_line(&failure.to_string())))
             }
-            Event::HookPanicked { hook, task: Some(task), failure, .. } => {
+            Event::TriggerFailed { task, failure, asked_again_in, .. } => {
                 let failed = if failure.is_panic() { "" } else { "failed: " };
                 let failure = speech::on_one_line(&failure.to_string());
-                (task, format!("the {hook} {failed}{failure}"))
+                let wait = speech::duration(*asked_again_in);
+                (task, format!("the trigger {failed}{failure}; it is asked again in {wait}"))
             }
             Event::WaitStarved { task, awaited, .. } => {
                 (task, format!("waits for `{awaited}`, which finds no thread"))
@@ -151,8 +152,7 @@ impl<'a> EventText<'a> {
     }
 
     fn name(&self, task: &str) -> String {
-        let name = self.names.find(task).map_or(task, |index| self.names.shortest(index));
-        speech::on_one_line(name)
+        speech::on_one_line(self.names.shortest(task))
     }
 
     /// `2026-03-27 09:00:00 +01:00`, with milliseconds where there are some.
@@ -192,12 +192,14 @@ fn time_of(event: &Event) -> Option<DateTime<Utc>> {
         | Event::Resumed { at, .. }
         | Event::Rescheduled { at, .. }
         | Event::TaskAdded { at, .. }
+        | Event::Enabled { at, .. }
         | Event::TaskEnded { at, .. }
         | Event::Starved { at, .. }
         | Event::SchedulerStopping { at }
         | Event::SchedulerStopped { at, .. }
         | Event::WorkerRefused { at, .. }
         | Event::DropPanicked { at, .. }
+        | Event::TriggerFailed { at, .. }
         | Event::HookPanicked { at, .. }
         | Event::WaitStarved { at, .. } => Some(*at),
     }

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::any::type_name;
 use std::ops::Deref;
 use std::ops::Index;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::DateTime;
@@ -23,15 +24,16 @@ use crate::entry::FunctionId;
 use crate::entry::Location;
 use crate::entry::entries;
 use crate::inject::Call;
+use crate::registrar::Crons;
 use crate::registrar::Definition;
 use crate::registrar::Ground;
-use crate::registrar::Judged;
+use crate::registrar::Planned;
 use crate::registrar::judge;
 use crate::schedule::Schedule;
 use crate::settings;
 use crate::settings::Environment;
 use crate::settings::Settings;
-use crate::settings::TaskWords;
+use crate::settings::names::Names;
 
 /// The schedule of an annotated function, given by its name, or a [`Schedule`] that is written in code.
 ///
@@ -58,7 +60,7 @@ use crate::settings::TaskWords;
 pub fn schedule_of<S: 'static>(task: S) -> ScheduleOf {
     if let Some(schedule) = (&task as &dyn Any).downcast_ref::<Schedule>() {
         return ScheduleOf::new(vec![Definition::in_code(
-            "schedule".to_owned(),
+            "schedule",
             schedule.clone(),
             Call::of(|_| ()),
             Location { file: "the test", line: 0 },
@@ -92,8 +94,8 @@ pub fn schedule(cron: &str) -> ScheduleOf {
 fn of_entry(entry: &Entry) -> Definition {
     let attributes = entry.attributes().iter();
     Definition {
-        name: entry.name().to_owned(),
-        function: Some(format!("{}::{}", entry.module_path(), entry.function())),
+        name: entry.name().into(),
+        function: Some(format!("{}::{}", entry.module_path(), entry.function()).into()),
         location: entry.location(),
         texts: attributes.map(|(attribute, text)| (*attribute, (*text).to_owned())).collect(),
         trigger: None,
@@ -249,19 +251,17 @@ impl ScheduleOf {
         }
     }
 
-    /// The rule and the zone in which its times are shown; none when the task is switched off.
+    /// The rule and the zone in which its times are shown; none when the task is disabled.
     #[track_caller]
     fn rule(&self) -> Option<(Rule, Zone)> {
         let task = self.one();
-        let judged = plan(task, self.set.clone(), self.zone);
-        match or_panic(judged.map_err(|faults| faults.join("\n"))) {
-            Judged::Planned(planned) => Some((planned.rule, planned.zone)),
-            Judged::Off => None,
-        }
+        let planned = plan(task, self.set.clone(), self.zone);
+        let planned = or_panic(planned.map_err(|faults| faults.join("\n")));
+        planned.disabled.is_none().then_some((planned.rule, planned.zone))
     }
 }
 
-fn plan(task: &Definition, set: Vec<(String, String)>, zone: Zone) -> Result<Judged, Vec<String>> {
+fn plan(task: &Definition, set: Vec<(String, String)>, zone: Zone) -> Result<Planned, Vec<String>> {
     let texts =
         |faults: Vec<settings::Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>();
     let given = settings::Given {
@@ -271,14 +271,13 @@ fn plan(task: &Definition, set: Vec<(String, String)>, zone: Zone) -> Result<Jud
         read: |_| Err(std::io::ErrorKind::NotFound.into()),
     };
     let settings = Settings::load(given).map_err(texts)?;
-    let attributes = task.words();
-    let place = task.location.to_string();
-    let words = TaskWords { name: &task.name, place, attributes: &attributes };
-    let effective = settings.apply_to(&words, &[]).map_err(texts)?;
+    let names = Names::from_iter([&*task.name]);
+    let effective = settings.apply_to(&task.words(), &names).map_err(texts)?;
     // Whether the pool is there is a question to the whole scheduler.
-    let pool = effective.get(Attribute::Scheduler).map(|valued| valued.text.clone());
-    let pools: Vec<String> = std::iter::once("default".to_owned()).chain(pool).collect();
-    judge(task, &effective, Ground { zone, pools: &pools, seed: 0 }).map_err(texts)
+    let pool = effective.get(Attribute::Scheduler).map(|valued| valued.text.as_str());
+    let pools: Vec<Arc<str>> = ["default"].into_iter().chain(pool).map(Arc::from).collect();
+    let ground = Ground { zone, pools: &pools, crons: &Crons::default(), seed: 0 };
+    judge(task, &effective, ground).map_err(texts)
 }
 
 /// The fire times from `from` on, when the task starts at `start`.
@@ -298,17 +297,22 @@ pub(super) fn fire_times(
         Rule::Once { delay } => Box::new(after(start, delay).filter(|at| *at >= from).into_iter()),
         Rule::FixedRate { period, initial_delay }
         | Rule::FixedDelay { delay: period, initial_delay } => {
-            let first = after(start, initial_delay);
+            let first = after(start, initial_delay.unwrap_or_default());
             let Ok(period) = TimeDelta::from_std(period) else {
                 return Box::new(first.into_iter());
             };
             let first = first.and_then(|first| on_grid(first, period, from));
             Box::new(std::iter::successors(first, move |at| at.checked_add_signed(period)))
         }
+        Rule::None => Box::new(std::iter::empty()),
         Rule::Custom(trigger) => {
-            let first = trigger.next_fire_time(&TriggerContext::first(start));
+            let ask = move |context| match trigger.next_fire_time(&context) {
+                Ok(next) => next,
+                Err(error) => panic!("the trigger failed: {error}"),
+            };
+            let first = ask(TriggerContext::first(start));
             let next = move |at: &DateTime<Utc>| {
-                let next = trigger.next_fire_time(&TriggerContext::after_run(*at, *at, *at, *at));
+                let next = ask(TriggerContext::after_run(*at, *at, *at, *at));
                 next.filter(|next| next > at)
             };
             Box::new(std::iter::successors(first, next).skip_while(move |at| *at < from))

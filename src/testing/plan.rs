@@ -90,16 +90,16 @@ pub fn plan(builder: Builder, start: impl IntoMoment) -> Result<String, StartErr
     let prepared = builder.sealed().prepared()?;
     let mut tasks = prepared.plan.tasks;
     tasks.sort_by(|one, other| one.name.cmp(&other.name));
-    let names = tasks.iter().map(|task| task.name.chars().count());
-    let off = prepared.plan.off.iter().map(|name| name.chars().count());
-    let width = names.chain(off).max().unwrap_or_default();
+    let width = tasks.iter().map(|task| task.name.chars().count()).max().unwrap_or_default();
+    let (off, tasks): (Vec<Planned>, Vec<Planned>) =
+        tasks.into_iter().partition(|task| task.disabled.is_some());
     let pools = tasks.iter().map(|task| task.pool.chars().count()).max().unwrap_or_default();
     let mut text = String::new();
     for task in tasks {
         write_task(&mut text, task, start, (width, pools));
     }
-    for name in prepared.plan.off {
-        text.push_str(&format!("{name:width$}  switched off\n"));
+    for task in off {
+        text.push_str(&format!("{:width$}  disabled\n", task.name));
     }
     Ok(text)
 }

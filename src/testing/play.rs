@@ -107,8 +107,8 @@ impl Play {
         if self.scheduler.is_some() {
             return self.tasks.get(name).map_err(|error| error.to_string());
         }
-        let names: Vec<&str> = self.kept.iter().map(TaskControl::name).collect();
-        let found = Names::new(&names).find(name).map_err(|error| error.to_string())?;
+        let names = Names::from_iter(self.kept.iter().map(TaskControl::name));
+        let (_, found) = names.find(name).map_err(|error| error.to_string())?;
         Ok(self.kept[found].clone())
     }
 }

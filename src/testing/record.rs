@@ -110,8 +110,8 @@ impl Listener for Record {
             Event::RunFinished { run, outcome, .. } => {
                 heard.track(run.name()).outcomes.push(outcome.clone());
             }
-            Event::HookPanicked { hook, task: Some(task), failure, .. } if failure.is_panic() => {
-                let who = format!("the {hook} of task {}", word(task));
+            Event::TriggerFailed { task, failure, .. } if failure.is_panic() => {
+                let who = format!("the trigger of task {}", word(task));
                 self.world.alarm().raise(&who, failure.message());
             }
             Event::DropPanicked { task, failure, .. } => {

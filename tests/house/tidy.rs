@@ -5,12 +5,18 @@ use std::fs;
 use crate::sources;
 use crate::sources::Source;
 
-const LINES_MAX: usize = 400;
+const LINES_MAX: usize = 600;
 const ESSAY_LINES_MIN: usize = 5;
 
 #[test]
 fn files_are_short_and_say_what_they_are_for() {
-    let folders = ["src", "scheduler-expr/src", "scheduler-core/src", "scheduler-macros/src"];
+    let folders = [
+        "src",
+        "scheduler-queue/src",
+        "scheduler-expr/src",
+        "scheduler-core/src",
+        "scheduler-macros/src",
+    ];
     let files: Vec<Source> = folders.into_iter().flat_map(sources::of).collect();
     assert!(files.len() > 60, "only {} files were looked at", files.len());
     let faults: Vec<String> = files.iter().flat_map(faults_of).collect();

@@ -53,6 +53,13 @@ use crate::time::Now;
 pub trait Pace: Send + Sync {
     /// Says when the task is due next, or that it is over.
     fn next(&self, asked: &Asked<'_>) -> Option<Due>;
+
+    /// Called once when the task has ended, for whatever reason, after those who wait for that are told. By default
+    /// it does nothing.
+    ///
+    /// As [`TaskHandle::on_done`](crate::TaskHandle::on_done), without memory for a callback. A run of a task that
+    /// was cancelled may be in progress still. A panic is contained.
+    fn ended(&self) {}
 }
 
 /// A question to a [`Pace`].

@@ -19,7 +19,7 @@ pub(crate) enum Rhythm {
     Once,
     FixedRate { period: Duration, misfire: MisfirePolicy },
     FixedDelay { delay: Duration },
-    Trigger(FireTimes),
+    Trigger(Box<FireTimes>),
     Paced(Box<dyn Pace>),
 }
 
@@ -38,6 +38,14 @@ impl LastRun {
 }
 
 impl Rhythm {
+    /// Tells whoever paces the task that it has ended.
+    #[inline]
+    pub(crate) fn ended(&self) {
+        if let Self::Paced(pace) = self {
+            drop(catch(|| pace.ended()));
+        }
+    }
+
     /// Whether the task is meant to run more than once.
     pub(crate) fn is_recurring(&self) -> bool {
         !matches!(self, Self::Once)

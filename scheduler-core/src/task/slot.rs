@@ -109,6 +109,7 @@ impl<T, B: Steps<T>> Farewell<T, B> {
             tell(waiters, self.state);
             step
         });
+        header.rhythm().ended();
         if self.work.as_ref().is_some_and(|work| !work.is_spent()) || step.is_some() {
             discard(header, (self.work, step));
         }

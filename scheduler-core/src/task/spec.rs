@@ -186,7 +186,7 @@ impl Task<()> {
     /// It is a one-shot that schedules itself anew after each run, as Spring's `ReschedulingRunnable`
     /// is, so its runs never overlap.
     pub fn on_trigger(trigger: impl Trigger + 'static, body: Body) -> Self {
-        Self::with(body.body, Rhythm::Trigger(FireTimes::new(trigger)))
+        Self::with(body.body, Rhythm::Trigger(Box::new(FireTimes::new(trigger))))
     }
 
     /// A task whose due times are decided by a [`Pace`], asked before the first run and after each.

@@ -32,6 +32,10 @@ impl Waiters {
     pub(crate) fn add(&mut self, waiter: Waiter) -> u64 {
         let number = self.next_number;
         self.next_number += 1;
+        // Most tasks have one waiter at most, and there may be very many tasks.
+        if self.list.is_empty() {
+            self.list.reserve_exact(1);
+        }
         self.list.push((number, waiter));
         number
     }

@@ -1,5 +1,6 @@
 //! A trigger together with what it has served, so that no fire time is given twice.
 
+use std::error::Error;
 use std::time::Duration;
 
 use super::Trigger;
@@ -9,6 +10,9 @@ use crate::error::Failure;
 use crate::sync::Mutex;
 use crate::time::WallTime;
 use crate::unwind::catch;
+
+/// How many causes of an error are named; a chain of causes may have no end.
+const CAUSES_MAX: usize = 32;
 
 /// A trigger together with what it has served: gives each fire time once, on a wall clock that may be
 /// set.
@@ -41,13 +45,23 @@ pub struct FireTimes {
     trigger: Box<dyn Trigger>,
     /// INVARIANT: never locked while the trigger is asked, which is user code.
     history: Mutex<FireHistory>,
+    /// The last question that the trigger could not answer.
+    unanswered: Mutex<Option<Box<Question>>>,
+}
+
+/// What a trigger is asked.
+#[derive(Clone, Copy, Debug)]
+struct Question {
+    context: TriggerContext,
+    /// The answer has to lie after this; the first one may be any.
+    floor: Option<WallTime>,
 }
 
 impl FireTimes {
     /// The fire times of a trigger that has served nothing.
     #[must_use]
     pub fn new(trigger: impl Trigger + 'static) -> Self {
-        Self { trigger: Box::new(trigger), history: Mutex::default() }
+        Self { trigger: Box::new(trigger), history: Mutex::default(), unanswered: Mutex::default() }
     }
 
     /// The trigger.
@@ -60,10 +74,21 @@ impl FireTimes {
     ///
     /// # Errors
     ///
-    /// The panic of the trigger.
+    /// The error or the panic of the trigger.
     pub fn first(&self, now: WallTime) -> Result<Option<WallTime>, Failure> {
-        let context = TriggerContext::first(now.to_utc());
-        self.put(&context)
+        self.ask(TriggerContext::first(now.to_utc()), None)
+    }
+
+    /// Asks the last question that ended in an error again, with the wall clock as it is now; none when there was no
+    /// such question.
+    ///
+    /// # Errors
+    ///
+    /// As [`after_run`](Self::after_run).
+    pub fn ask_again(&self, now: WallTime) -> Result<Option<WallTime>, Failure> {
+        let Some(question) = self.unanswered.lock().take() else { return Ok(None) };
+        let Question { context, floor } = *question;
+        self.ask(TriggerContext { now: now.to_utc(), ..context }, floor)
     }
 
     /// Gives the fire time after a run that was scheduled for one instant, started at another and has
@@ -74,7 +99,7 @@ impl FireTimes {
     ///
     /// # Errors
     ///
-    /// The panic of the trigger, or that it did not advance.
+    /// The error or the panic of the trigger, or that it did not advance.
     pub fn after_run(
         &self,
         scheduled: WallTime,
@@ -85,7 +110,7 @@ impl FireTimes {
         if now < scheduled {
             return self.renew(now);
         }
-        self.ask(after_run(scheduled, started, now), scheduled)
+        self.ask(after_run(scheduled, started, now), Some(scheduled))
     }
 
     /// Gives the fire time after another, whatever time it is: for going through fire times that were
@@ -95,7 +120,7 @@ impl FireTimes {
     ///
     /// As [`after_run`](Self::after_run).
     pub fn following(&self, fire_time: WallTime) -> Result<Option<WallTime>, Failure> {
-        self.ask(following(fire_time), fire_time)
+        self.ask(following(fire_time), Some(fire_time))
     }
 
     /// As [`following`](Self::following), but the trigger is told that it is `now`: as after a run that
@@ -109,7 +134,7 @@ impl FireTimes {
         fire_time: WallTime,
         now: WallTime,
     ) -> Result<Option<WallTime>, Failure> {
-        self.ask(after_run(fire_time, now, now), fire_time)
+        self.ask(after_run(fire_time, now, now), Some(fire_time))
     }
 
     /// Gives the fire time of a waiting task anew, because the wall clock was set back: as if the task
@@ -119,7 +144,7 @@ impl FireTimes {
     ///
     /// As [`after_run`](Self::after_run).
     pub fn renew(&self, now: WallTime) -> Result<Option<WallTime>, Failure> {
-        self.ask(TriggerContext::first(now.to_utc()), now - Duration::from_nanos(1))
+        self.ask(TriggerContext::first(now.to_utc()), Some(now - Duration::from_nanos(1)))
     }
 
     /// Takes note of a fire time that was used, at this reading of the wall clock, without asking for
@@ -128,30 +153,52 @@ impl FireTimes {
         self.history.lock().note(fire_time, at);
     }
 
-    /// Asks the trigger once. An answer that is too far ahead for any clock means that it fires no more.
-    fn put(&self, context: &TriggerContext) -> Result<Option<WallTime>, Failure> {
-        let next = catch(|| self.trigger.next_fire_time(context))?;
-        Ok(next.map(WallTime::from).filter(|next| *next != WallTime::MAX))
-    }
-
     /// Asks the trigger, and again from the end of each stretch that has been served already.
     fn ask(
         &self,
-        mut context: TriggerContext,
-        mut floor: WallTime,
+        context: TriggerContext,
+        floor: Option<WallTime>,
     ) -> Result<Option<WallTime>, Failure> {
+        let mut question = Question { context, floor };
         loop {
-            let Some(next) = self.put(&context)? else { return Ok(None) };
-            if next <= floor {
-                return Err(Failure::from_error(&format!(
-                    "the trigger did not advance: after {floor:?} it gave {next:?}"
-                )));
-            }
+            let answer = question.put(&*self.trigger);
+            let next = match answer {
+                Ok(Some(next)) => next,
+                Ok(None) => return Ok(None),
+                Err(failure) => {
+                    *self.unanswered.lock() = Some(Box::new(question));
+                    return Err(failure);
+                }
+            };
             let served = self.history.lock().end_of_served(next);
             let Some(served) = served else { return Ok(Some(next)) };
-            (context, floor) = (following(served), served);
+            question = Question { context: following(served), floor: Some(served) };
         }
     }
+}
+
+impl Question {
+    /// Asks a trigger once. An answer that is too far ahead for any clock means that it fires no more.
+    fn put(&self, trigger: &dyn Trigger) -> Result<Option<WallTime>, Failure> {
+        let answer =
+            catch(|| trigger.next_fire_time(&self.context).map_err(|error| text(&*error)))?;
+        let next = answer.map_err(|text| Failure::from_error(&text))?.map(WallTime::from);
+        let next = next.filter(|next| *next != WallTime::MAX);
+        if let (Some(floor), Some(next)) = (self.floor, next)
+            && next <= floor
+        {
+            return Err(Failure::from_error(&format!(
+                "the trigger did not advance: after {floor:?} it gave {next:?}"
+            )));
+        }
+        Ok(next)
+    }
+}
+
+/// An error and its causes: `no schedule: connection refused`.
+fn text(error: &(dyn Error + 'static)) -> String {
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    causes.take(CAUSES_MAX).fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 /// The context of a run that took no time.
@@ -169,9 +216,8 @@ fn after_run(scheduled: WallTime, started: WallTime, now: WallTime) -> TriggerCo
 mod tests {
     use super::*;
     use crate::trigger::CronTrigger;
+    use crate::trigger::NextFireTime;
     use crate::trigger::Zone;
-    use chrono::DateTime;
-    use chrono::Utc;
 
     fn every_ten_seconds() -> FireTimes {
         FireTimes::new(CronTrigger::new("*/10 * * * * *".parse().unwrap(), Zone::UTC))
@@ -206,15 +252,9 @@ mod tests {
     struct Asked(Mutex<Vec<TriggerContext>>);
 
     impl Trigger for Asked {
-        fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
+        fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
             self.0.lock().push(*context);
-            None
-        }
-    }
-
-    impl Trigger for std::sync::Arc<Asked> {
-        fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
-            (**self).next_fire_time(context)
+            Ok(None)
         }
     }
 
@@ -245,9 +285,9 @@ mod tests {
     struct Faulty(bool);
 
     impl Trigger for Faulty {
-        fn next_fire_time(&self, _: &TriggerContext) -> Option<DateTime<Utc>> {
+        fn next_fire_time(&self, _: &TriggerContext) -> NextFireTime {
             assert!(self.0, "no idea");
-            Some(at(10).to_utc())
+            Ok(Some(at(10).to_utc()))
         }
     }
 
@@ -258,5 +298,55 @@ mod tests {
         let expected = "the trigger did not advance: \
                         after 1970-01-01T00:00:10Z it gave 1970-01-01T00:00:10Z";
         assert_eq!(stuck.message(), expected);
+    }
+
+    /// Fails as often as is left, and keeps what it was asked.
+    #[derive(Default)]
+    struct Flaky {
+        left: Mutex<u32>,
+        asked: Asked,
+    }
+
+    #[derive(Debug)]
+    struct Refused(&'static str, Option<Box<Self>>);
+
+    impl std::fmt::Display for Refused {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl Error for Refused {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            self.1.as_deref().map(|cause| cause as _)
+        }
+    }
+
+    impl Trigger for Flaky {
+        fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
+            self.asked.next_fire_time(context)?;
+            let mut left = self.left.lock();
+            if *left > 0 {
+                *left -= 1;
+                return Err(Refused("no schedule", Some(Refused("refused", None).into())).into());
+            }
+            Ok(context.last_scheduled().map(|last| last + Duration::from_secs(10)))
+        }
+    }
+
+    #[test]
+    fn a_question_that_ended_in_an_error_is_asked_again_as_it_was_but_for_the_time() {
+        let flaky = std::sync::Arc::new(Flaky { left: Mutex::new(2), ..Flaky::default() });
+        let times = FireTimes::new(std::sync::Arc::clone(&flaky));
+        assert_eq!(times.ask_again(at(1)).unwrap(), None, "nothing was asked");
+        let failure = times.after_run(at(10), at(11), at(15)).unwrap_err();
+        assert_eq!(failure.message(), "no schedule: refused");
+        assert!(times.ask_again(at(16)).is_err());
+        assert_eq!(times.ask_again(at(18)).unwrap(), Some(at(20)));
+        assert_eq!(times.ask_again(at(19)).unwrap(), None, "it was answered");
+        let asked = flaky.asked.0.lock();
+        let last = asked.last().unwrap();
+        let utc = |second| Some(at(second).to_utc());
+        assert_eq!((Some(last.now()), last.last_completed()), (utc(18), utc(15)));
     }
 }

@@ -1,7 +1,7 @@
 //! Decides *when* a task fires next.
 //!
 //! A [`Trigger`] is a pure rule: given what happened so far (a [`TriggerContext`]) it names the
-//! next fire time, or none. It is Spring's `Trigger`, and the only way in which wall-clock time
+//! next fire time, none, or why it cannot say. It is Spring's `Trigger`, and the only way in which wall-clock time
 //! enters the engine: fixed rates and fixed delays live on the monotonic clock and need no trigger.
 //!
 //! # How a trigger is asked
@@ -25,7 +25,9 @@ mod history;
 mod misfire;
 mod zone;
 
+use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 
 use chrono::DateTime;
 use chrono::Utc;
@@ -38,30 +40,68 @@ pub use zone::{SystemZoneError, Zone, ZoneChange};
 
 /// A rule that gives the next fire time of a task from its past runs.
 ///
-/// The answer must lie after [`TriggerContext::last_scheduled`]; a trigger that does not advance is
-/// a fault of that trigger and ends its task as failed.
-///
-/// Modelled on Spring's `org.springframework.scheduling.Trigger`.
+/// Modelled on Spring's `org.springframework.scheduling.Trigger`, which cannot return an error.
 ///
 /// ```
 /// use chrono::{DateTime, TimeDelta, Utc};
-/// use scheduler_core::{Trigger, TriggerContext};
+/// use scheduler_core::trigger::{NextFireTime, Trigger, TriggerContext};
 ///
-/// /// A minute after the end of the last run, at first at once.
-/// #[derive(Debug)]
-/// struct AMinuteLater;
+/// /// As many seconds after the end of the last run as a file says, at first at once.
+/// struct FromFile;
 ///
-/// impl Trigger for AMinuteLater {
-///     fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
-///         let last = context.last_completed();
-///         Some(last.map_or(context.now(), |last| last + TimeDelta::minutes(1)))
+/// impl Trigger for FromFile {
+///     fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
+///         let Some(last) = context.last_completed() else { return Ok(Some(context.now())) };
+///         let seconds: i64 = std::fs::read_to_string("seconds.txt")?.trim().parse()?;
+///         Ok(Some(last + TimeDelta::seconds(seconds)))
+///     }
+///
+///     fn describe(&self) -> String {
+///         "as seconds.txt says".to_owned()
 ///     }
 /// }
 /// ```
 #[doc(alias = "nextExecution")]
-pub trait Trigger: fmt::Debug + Send + Sync {
+pub trait Trigger: Send + Sync {
     /// Returns the next fire time, or `None` when the task shall never fire again.
-    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>>;
+    ///
+    /// # Errors
+    ///
+    /// When the next fire time cannot be determined now, by any error of yours: `?` converts it. A task of the
+    /// `scheduler` crate reports it and asks again after 1 s, 2 s, 4 s and so on, at most a minute. A task of the
+    /// engine alone ([`Task::on_trigger`](crate::Task::on_trigger)) ends as failed.
+    ///
+    /// A panic counts as an error, and so does an answer that does not lie after
+    /// [`TriggerContext::last_scheduled`].
+    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime;
+
+    /// Describes the rule for people, such as `every working day at nine`.
+    ///
+    /// It stands in banners, snapshots and events, so it must hold no secrets. It is asked when a task gets the
+    /// trigger and for each snapshot, so it should be quick.
+    fn describe(&self) -> String {
+        "custom trigger".to_owned()
+    }
+}
+
+/// What a [`Trigger`] answers: the next fire time, none when it never fires again, or why it cannot say.
+pub type NextFireTime = Result<Option<DateTime<Utc>>, Box<dyn Error + Send + Sync>>;
+
+impl<T: Trigger + ?Sized> Trigger for Arc<T> {
+    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
+        (**self).next_fire_time(context)
+    }
+
+    fn describe(&self) -> String {
+        (**self).describe()
+    }
+}
+
+/// Shows the type only: what a trigger holds may be secret.
+impl fmt::Debug for dyn Trigger + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trigger").finish_non_exhaustive()
+    }
 }
 
 /// What a [`Trigger`] may look at: the wall clock and the previous run.
@@ -74,9 +114,9 @@ pub trait Trigger: fmt::Debug + Send + Sync {
 ///
 /// let trigger = CronTrigger::new("0 0 9 * * *".parse()?, Zone::UTC);
 /// let now: DateTime<Utc> = "2026-03-27T08:00:00Z".parse()?;
-/// let next = trigger.next_fire_time(&TriggerContext::first(now)).unwrap();
+/// let next = trigger.next_fire_time(&TriggerContext::first(now))?.unwrap();
 /// assert_eq!(next.to_rfc3339(), "2026-03-27T09:00:00+00:00");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TriggerContext {

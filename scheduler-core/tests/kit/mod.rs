@@ -28,6 +28,7 @@ use chrono::DateTime;
 use chrono::Utc;
 use scheduler_core::Clock;
 use scheduler_core::ManualClock;
+use scheduler_core::NextFireTime;
 use scheduler_core::PoolBuilder;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Stepped;
@@ -64,8 +65,8 @@ pub(crate) const fn ms(count: u64) -> Duration {
 pub(crate) struct At(pub(crate) DateTime<Utc>);
 
 impl Trigger for At {
-    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
-        context.last_scheduled().is_none().then_some(self.0)
+    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
+        Ok(context.last_scheduled().is_none().then_some(self.0))
     }
 }
 

@@ -8,7 +8,7 @@ use super::prng::hash;
 use super::score::{Question, Score};
 use super::stage::{Note, Stage};
 use super::words::{self, Beat, Outcome, Rhythm, Shape};
-use chrono::{DateTime, Utc};
+use chrono::DateTime;
 use scheduler_core::{
     Asked, Body, Due, Occasion, OnError, Pace, Run, Task, Tick, Trigger, TriggerContext, WallTime,
 };
@@ -128,10 +128,10 @@ impl Pace for Player {
 }
 
 impl Trigger for Beat {
-    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
-        let now = context.now().timestamp_nanos_opt()?;
+    fn next_fire_time(&self, context: &TriggerContext) -> scheduler_core::NextFireTime {
+        let Some(now) = context.now().timestamp_nanos_opt() else { return Ok(None) };
         let last = context.last_scheduled().and_then(|last| last.timestamp_nanos_opt());
-        self.next(now, last).map(DateTime::from_timestamp_nanos)
+        Ok(self.next(now, last).map(DateTime::from_timestamp_nanos))
     }
 }
 

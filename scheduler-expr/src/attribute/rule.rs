@@ -21,14 +21,16 @@ pub enum RuleKind {
     Once,
     /// By a trigger of the program's own.
     Custom,
+    /// By none: the task is disabled, by the cron expression `-`, or without a rule.
+    None,
 }
 
 impl RuleKind {
-    /// All kinds.
+    /// All kinds of rules by which a task fires.
     pub const ALL: &'static [Self] =
         &[Self::Cron, Self::FixedRate, Self::FixedDelay, Self::Once, Self::Custom];
 
-    /// The kind in one word: `cron`, `fixed_rate`, `fixed_delay`, `once`, `custom`.
+    /// The kind in one word: `cron`, `fixed_rate`, `fixed_delay`, `once`, `custom` or `none`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -37,6 +39,7 @@ impl RuleKind {
             Self::FixedDelay => "fixed_delay",
             Self::Once => "once",
             Self::Custom => "custom",
+            Self::None => "none",
         }
     }
 
@@ -47,7 +50,7 @@ impl RuleKind {
             Self::Cron => Some(Attribute::Cron),
             Self::FixedRate => Some(Attribute::FixedRate),
             Self::FixedDelay => Some(Attribute::FixedDelay),
-            Self::Once | Self::Custom => None,
+            Self::Once | Self::Custom | Self::None => None,
         }
     }
 

@@ -140,7 +140,9 @@ fn a_delay_may_be_zero_and_other_durations_may_not() {
     }
     check(Attribute::InitialDelay, "0s", "");
     check(Attribute::FixedRate, "5000", "write `fixed_rate = \"5s\"` or `fixed_rate = \"5000ms\"`");
-    check(Attribute::FixedRate, &"1".repeat(19), "; write `fixed_rate = \"1111111111111111111");
+    check(Attribute::FixedRate, &"1".repeat(12), "; write `fixed_rate = \"111111111111ms\"` (");
+    check(Attribute::FixedRate, &"1".repeat(19), "is longer than 100 years; the longest is");
+    check(Attribute::Timeout, "36526d", "invalid `timeout`: `36526d` is longer than 100 years; ");
     check(Attribute::FixedRate, &"1".repeat(20), "is too long a time");
     check(Attribute::FixedRate, &"0".repeat(200), "has no unit; ");
     check(Attribute::FixedRate, "0", "invalid `fixed_rate`: `0` must be longer than zero; ");

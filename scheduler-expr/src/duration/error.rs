@@ -48,7 +48,8 @@ pub enum ParseDurationErrorKind {
     UnitOrder,
     /// A character stands where it has no meaning.
     Malformed,
-    /// The duration is longer than 2⁶³ seconds, or a number in it greater than 2⁶³.
+    /// The duration is longer than 2⁶³ seconds, a number in it is greater than 2⁶³, or a period or delay is longer
+    /// than 100 years.
     TooLong,
     /// The duration is zero or negative where it must be longer than zero.
     NotPositive,
@@ -147,6 +148,13 @@ impl Fault {
     pub(super) fn not_positive(text: &str) -> Self {
         let reason = format!("{} must be longer than zero", quoted(text));
         Self::new(ParseDurationErrorKind::NotPositive, 0..text.len(), reason)
+    }
+
+    /// The whole text is a duration that no clock can wait for.
+    pub(super) fn too_long(text: &str) -> Self {
+        let reason = format!("{} is longer than 100 years", quoted(text));
+        let fault = Self::new(ParseDurationErrorKind::TooLong, 0..text.len(), reason);
+        fault.help("the longest is `36525d`".to_owned())
     }
 
     /// The whole text is a duration that is negative.

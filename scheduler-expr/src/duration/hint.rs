@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::DurationUnit;
 use super::error::{Fault, ParseDurationErrorKind as Kind};
+use super::unit::DurationUnit;
 use crate::excerpt::{is_quotable, quoted};
 
 /// The help when nothing better is known.

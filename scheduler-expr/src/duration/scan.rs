@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use super::error::Fault;
-use super::{DurationUnit, NANOS_PER_SECOND, SignedDuration, hint};
+use super::hint;
+use super::signed::SignedDuration;
+use super::unit::{DurationUnit, NANOS_PER_SECOND};
 
 /// How many letters the unit of the simple form has at most.
 const SIMPLE_UNIT_LETTERS: usize = 2;

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::*;
 
 const MS: Option<DurationUnit> = Some(DurationUnit::Milliseconds);
@@ -222,10 +224,24 @@ fn judges_the_sign_where_it_matters() {
     );
     assert_eq!(parse_delay("-1ns", None).unwrap_err().kind(), ParseDurationErrorKind::Negative);
     assert_eq!(parse_delay("PT0S", None), Ok(Duration::ZERO));
+}
+
+#[test]
+fn refuses_what_no_clock_can_wait_for() {
+    let century = Ok(Duration::from_secs(36_525 * 86_400));
     assert_eq!(
-        parse_period("9223372036854775807s", None),
-        Ok(Duration::from_secs(i64::MAX as u64))
+        (parse_period("36525d", None), parse_delay("876600h", None)),
+        (century.clone(), century)
     );
+    for text in ["36525d1ns", "99999999999d", "9223372036854775807s", "3155760000001"] {
+        for refused in [parse_period(text, MS), parse_delay(text, MS)] {
+            let error = refused.unwrap_err();
+            assert_eq!(error.kind(), ParseDurationErrorKind::TooLong, "{text}");
+            assert_eq!(error.to_string(), format!("`{text}` is longer than 100 years"));
+            assert_eq!(error.help(), Some("the longest is `36525d`"));
+        }
+        assert!(parse_duration(text, MS).is_ok(), "{text}");
+    }
 }
 
 #[test]

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use chrono::DateTime;
 use chrono::TimeDelta;
-use chrono::Utc;
+use scheduler_core::NextFireTime;
 use scheduler_core::Trigger;
 use scheduler_core::TriggerContext;
 
@@ -188,10 +187,10 @@ fn a_fire_time_whose_jitter_is_running_is_not_lost_when_the_clock_is_set_back_a_
 struct EveryTen;
 
 impl Trigger for EveryTen {
-    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
+    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
         let last = context.last_scheduled().unwrap_or_else(|| context.now());
         let since = (last - start()).num_seconds();
-        Some(start() + TimeDelta::seconds((since.div_euclid(10) + 1) * 10))
+        Ok(Some(start() + TimeDelta::seconds((since.div_euclid(10) + 1) * 10)))
     }
 }
 

@@ -1,7 +1,6 @@
 //! Code of the user's that panics where nobody expects any — a destructor, a waker, the text of a trigger —
 //! harms neither its task nor others who wait.
 
-use std::fmt;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,9 +11,8 @@ use std::task::Poll;
 use std::task::Waker;
 use std::thread;
 
-use chrono::DateTime;
 use chrono::TimeDelta;
-use chrono::Utc;
+use scheduler_core::NextFireTime;
 use scheduler_core::Trigger;
 use scheduler_core::TriggerContext;
 
@@ -32,8 +30,8 @@ use crate::observe::TaskState;
 struct Bomb;
 
 impl Trigger for Bomb {
-    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
-        Some(context.now() + TimeDelta::seconds(1))
+    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
+        Ok(Some(context.now() + TimeDelta::seconds(1)))
     }
 }
 
@@ -90,30 +88,28 @@ fn one_that_was_never_gone_by_harms_nobody_who_replaces_it() {
     assert!(control.reschedule(bomb()).unwrap_err().is_ended());
 }
 
-/// A trigger that cannot be shown.
+/// A trigger that cannot be described.
 struct Shy;
 
 impl Trigger for Shy {
-    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
-        Some(context.now() + TimeDelta::seconds(1))
+    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
+        Ok(Some(context.now() + TimeDelta::seconds(1)))
     }
-}
 
-impl fmt::Debug for Shy {
-    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn describe(&self) -> String {
         panic!("no text")
     }
 }
 
 #[test]
-fn a_trigger_that_panics_when_it_is_shown_does_not_end_its_task() {
+fn a_trigger_that_panics_when_it_describes_itself_does_not_end_its_task() {
     let mut stage = Stage::new();
     let control = stage.task(rate(1_000), Policy::default(), |_| ok(0));
     stage.until(500);
     control.reschedule(Rule::Custom(Arc::new(Shy))).unwrap();
     stage.until(2_000);
     assert_eq!(stage.heard(), "start 0 | rule 0.5 | start 1.5");
-    assert_eq!(&*control.snapshot().facts.rule, "a trigger that cannot be shown");
+    assert_eq!(&*control.snapshot().facts.rule, "custom trigger, which cannot be described");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use chrono::DateTime;
 use chrono::Utc;
+use scheduler_core::NextFireTime;
 use scheduler_core::Trigger;
 use scheduler_core::TriggerContext;
 
@@ -22,9 +23,9 @@ use scheduler_expr::Overlap;
 struct At(DateTime<Utc>, AtomicU64);
 
 impl Trigger for At {
-    fn next_fire_time(&self, _: &TriggerContext) -> Option<DateTime<Utc>> {
+    fn next_fire_time(&self, _: &TriggerContext) -> NextFireTime {
         self.1.fetch_add(1, Relaxed);
-        Some(self.0)
+        Ok(Some(self.0))
     }
 }
 
@@ -84,7 +85,7 @@ fn one_that_comes_just_at_the_call_is_told() {
 #[test]
 fn a_delay_a_single_run_and_a_trigger_that_are_late_are_told() {
     let trigger = Arc::new(At(start() + s(1), AtomicU64::new(0)));
-    let late_delay = Rule::FixedDelay { delay: s(1), initial_delay: s(1) };
+    let late_delay = Rule::FixedDelay { delay: s(1), initial_delay: Some(s(1)) };
     for rule in [late_delay, once(1_000), Rule::Custom(Arc::clone(&trigger) as _)] {
         let mut stage = Stage::with_workers(1);
         let _other = stage.task(once(500), Policy::default(), |_| ok(5_000));

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use chrono::DateTime;
 use chrono::Utc;
 use scheduler_core::Clock;
+use scheduler_core::NextFireTime;
 use scheduler_core::Tick;
 use scheduler_core::Trigger;
 use scheduler_core::TriggerContext;
@@ -45,9 +46,9 @@ fn manual_takes(takes: u64) -> impl Fn(&Run) -> Goes + Send + Sync + 'static {
 pub(super) struct Seconds(AtomicU64);
 
 impl Trigger for Seconds {
-    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
+    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
         self.0.fetch_add(1, Relaxed);
-        Some(context.last_scheduled().unwrap_or(start()) + s(1))
+        Ok(Some(context.last_scheduled().unwrap_or(start()) + s(1)))
     }
 }
 

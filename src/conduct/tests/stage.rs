@@ -24,7 +24,6 @@ use crate::conduct::Control;
 use crate::conduct::Parts;
 use crate::conduct::Policy;
 use crate::conduct::Rule;
-use crate::conduct::control_error::SubmitError;
 use crate::inject::Call;
 use crate::observe::BusBuilder;
 use crate::observe::Event;
@@ -118,16 +117,7 @@ impl Stage {
     }
 
     pub(super) fn start(&self, rule: Rule, policy: Policy, call: Call) -> Control {
-        self.try_start(rule, policy, call).expect("the pool takes tasks")
-    }
-
-    pub(super) fn try_start(
-        &self,
-        rule: Rule,
-        policy: Policy,
-        call: Call,
-    ) -> Result<Control, SubmitError> {
-        Conductor::start(self.parts(rule, policy, call))
+        Conductor::start(self.parts(rule, policy, call)).expect("the pool takes tasks")
     }
 
     /// What a conductor is made of, for a test that has another clock, or does without the stage's start.
@@ -142,11 +132,13 @@ impl Stage {
         Parts {
             facts: facts("task", &rule),
             rule,
-            policy,
+            policy: policy.into(),
             call,
             pool: Arc::clone(&self.pool),
             clock,
             bus: Arc::new(bus),
+            disabled: None,
+            on_end: None,
         }
     }
 
@@ -278,11 +270,11 @@ pub(super) fn start() -> DateTime<Utc> {
 }
 
 pub(super) fn rate(period_ms: u64) -> Rule {
-    Rule::FixedRate { period: ms(period_ms), initial_delay: Duration::ZERO }
+    Rule::FixedRate { period: ms(period_ms), initial_delay: None }
 }
 
 pub(super) fn delay(delay_ms: u64) -> Rule {
-    Rule::FixedDelay { delay: ms(delay_ms), initial_delay: Duration::ZERO }
+    Rule::FixedDelay { delay: ms(delay_ms), initial_delay: None }
 }
 
 pub(super) fn once(delay_ms: u64) -> Rule {

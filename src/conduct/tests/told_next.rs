@@ -137,7 +137,7 @@ fn a_pause_and_its_end_say_when_the_next_run_starts() {
 #[test]
 fn the_first_start_is_known_before_it_is_submitted() {
     let jitter = Policy { jitter: ms(700), ..Policy::default() };
-    let delayed = Rule::FixedRate { period: s(5), initial_delay: s(3) };
+    let delayed = Rule::FixedRate { period: s(5), initial_delay: Some(s(3)) };
     for (rule, policy) in [
         (delayed.clone(), Policy::default()),
         (delayed, jitter),

@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
-use chrono::DateTime;
 use chrono::TimeDelta;
-use chrono::Utc;
+use scheduler_core::NextFireTime;
 use scheduler_core::Trigger;
 use scheduler_core::TriggerContext;
 
@@ -23,9 +22,9 @@ use scheduler_expr::Overlap;
 struct EveryMinute;
 
 impl Trigger for EveryMinute {
-    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
+    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
         let last = context.last_scheduled().unwrap_or_else(start);
-        Some(last + TimeDelta::seconds(60))
+        Ok(Some(last + TimeDelta::seconds(60)))
     }
 }
 
@@ -44,7 +43,7 @@ fn held_up(rule: Rule, policy: Policy, (at, takes): (u64, u64)) -> (Stage, [Cont
 
 /// Every second, from the first on.
 fn from_1(misfire: Misfire, takes: u64) -> (Stage, [Control; 2]) {
-    let rule = Rule::FixedRate { period: s(1), initial_delay: s(1) };
+    let rule = Rule::FixedRate { period: s(1), initial_delay: Some(s(1)) };
     held_up(rule, allow(misfire), (1_000, takes))
 }
 

@@ -44,7 +44,7 @@ impl Listener for Meter {
     fn on_event(&self, event: &Event) {
         match event {
             Event::SchedulerStarted { .. } => describe(),
-            Event::TaskAdded { task, next, at } => self.added(task, *next, *at),
+            Event::TaskAdded { task, next, at, .. } => self.added(task, *next, *at),
             Event::RunStarted { run, late } => self.started(run, late.as_secs_f64()),
             Event::RunFinished { run, .. } => self.finished(run, event),
             Event::Skipped { task, reason, count, .. } => {
@@ -56,7 +56,7 @@ impl Listener for Meter {
                 set_paused(task, true);
                 set_next(task, *next);
             }
-            Event::Resumed { task, next, .. } => {
+            Event::Resumed { task, next, .. } | Event::Enabled { task, next, .. } => {
                 set_paused(task, false);
                 set_next(task, *next);
             }
@@ -452,7 +452,7 @@ mod tests {
 
     fn added(facts: &Arc<TaskFacts>, next: Option<u64>) -> Event {
         let (task, next) = (Arc::clone(facts), next.map(|second| sample::at(second * 1_000)));
-        Event::TaskAdded { task, next, at: sample::at(0) }
+        Event::TaskAdded { task, is_disabled: false, next, at: sample::at(0) }
     }
 
     fn ended(facts: &Arc<TaskFacts>) -> Event {

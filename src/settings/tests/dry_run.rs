@@ -26,7 +26,7 @@ fn the_report_shows_every_value_and_its_source() {
         fallback("pools.io.thread-name-prefix", "io-", call),
     ];
     assert_eq!(
-        report(&applied, &fallbacks),
+        report(&applied, &applied.tasks, &fallbacks),
         "\
 settings
   scheduler.pool.size                    8              default
@@ -63,7 +63,8 @@ fn a_stop_that_does_not_wait_is_shown_with_who_said_so() {
     };
     for more in ["", "await-termination-period = \"9s\"\n"] {
         let text = format!("[scheduler.shutdown]\nawait-termination = false\n{more}");
-        let report = report(&toml(&text).apply(), std::slice::from_ref(&fallback));
+        let applied = toml(&text).apply();
+        let report = report(&applied, &applied.tasks, std::slice::from_ref(&fallback));
         let lines: Vec<&str> = report.lines().filter(|line| line.contains(period)).collect();
         let [line] = lines.as_slice() else { panic!("{report}") };
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -85,11 +86,7 @@ fn a_thousand_tasks_with_ten_thousand_lines_are_no_burden() {
     let names: Vec<String> = (0..1_000).map(|n| format!("shop::module_{n}::task_{n}")).collect();
     let words: Vec<TaskWords<'_>> = names
         .iter()
-        .map(|name| TaskWords {
-            name,
-            place: "src/a.rs:1".to_owned(),
-            attributes: REPORT.attributes,
-        })
+        .map(|name| TaskWords { name, place: "src/a.rs:1".to_owned(), attributes: REPORT.to_vec() })
         .collect();
     let mut text = String::new();
     for name in &names {
@@ -99,6 +96,6 @@ fn a_thousand_tasks_with_ten_thousand_lines_are_no_burden() {
         }
     }
     let settings = toml(&text).load().expect("readable");
-    let applied = settings.apply(&Known { tasks: &words, pools: &[] });
+    let applied = apply(&settings, &words, &[]);
     assert_eq!((applied.faults.len(), applied.remarks.len()), (0, 5_000));
 }

@@ -129,7 +129,7 @@ fn variables_are_compared_with_those_of_all_keys() {
         ("SCHEDULER_POOLS_IO_SIZE", "7"),
     ])
     .apply();
-    assert_eq!((applied.faults, applied.remarks.len()), (Vec::new(), 4));
+    assert_eq!((applied.faults.as_slice(), applied.remarks.len()), (&[][..], 4));
     check_value(
         &applied.tasks[0],
         Attribute::Cron,
@@ -153,7 +153,7 @@ fn a_variable_with_two_meanings_is_refused_only_when_it_is_set() {
     let tasks = [task("a-b", &[]), task("a::b", &[]), task("x::c", &[]), task("y::c", &[])];
     let faults = |variables: &[(&'static str, &'static str)]| {
         let places = Places { env: variables, ..Places::default() };
-        let applied = places.load().expect("readable").apply(&Known { tasks: &tasks, pools: &[] });
+        let applied = apply(&places.load().expect("readable"), &tasks, &[]);
         applied.faults.iter().map(Fault::to_string).collect::<Vec<String>>()
     };
     assert_eq!(faults(&[]), [""; 0]);
@@ -168,7 +168,7 @@ fn a_variable_with_two_meanings_is_refused_only_when_it_is_set() {
     );
     let tasks = [task("r", &[]), task("r_dst", &[])];
     let places = env(&[("SCHEDULER_TASKS_R_DST_OVERLAP", "skip")]);
-    let applied = places.load().expect("readable").apply(&Known { tasks: &tasks, pools: &[] });
+    let applied = apply(&places.load().expect("readable"), &tasks, &[]);
     let text = applied.faults[0].to_string();
     assert!(text.contains("may mean `dst_overlap` of `r` or `overlap` of `r_dst`"), "{text}");
 }

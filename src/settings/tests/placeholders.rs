@@ -38,10 +38,10 @@ fn a_placeholder_without_value_is_told_with_three_remedies() {
     let words = [TaskWords {
         name: "daily_report",
         place: "src/reports.rs:12".to_owned(),
-        attributes: &[(Attribute::Cron, "${reports.cron}"), (Attribute::Timeout, "${a:${b c}}")],
+        attributes: vec![(Attribute::Cron, "${reports.cron}"), (Attribute::Timeout, "${a:${b c}}")],
     }];
     let settings = Places::default().load().expect("readable");
-    let applied = settings.apply(&Known { tasks: &words, pools: &[] });
+    let applied = apply(&settings, &words, &[]);
     let faults: Vec<String> = applied.faults.iter().map(Fault::to_string).collect();
     assert_eq!(
         faults,

@@ -7,27 +7,48 @@ use scheduler_expr::Attribute;
 
 use crate::settings::*;
 
-pub(super) const REPORT: TaskWords<'_> = task(
-    "shop::jobs::report",
-    &[(Attribute::Cron, "0 0 9 * * MON-FRI"), (Attribute::Zone, "Europe/Berlin")],
-);
+pub(super) type Attributes = [(Attribute, &'static str); 2];
 
-pub(super) const PURGE: TaskWords<'_> =
-    task("shop::purge", &[(Attribute::FixedDelay, "5s"), (Attribute::InitialDelay, "1m")]);
+pub(super) const REPORT: Attributes =
+    [(Attribute::Cron, "0 0 9 * * MON-FRI"), (Attribute::Zone, "Europe/Berlin")];
 
-pub(super) const fn task(
-    name: &'static str,
-    attributes: &'static [(Attribute, &'static str)],
-) -> TaskWords<'static> {
-    TaskWords { name, place: String::new(), attributes }
+const PURGE: Attributes = [(Attribute::FixedDelay, "5s"), (Attribute::InitialDelay, "1m")];
+
+pub(super) fn task<'a>(name: &'a str, attributes: &[(Attribute, &'a str)]) -> TaskWords<'a> {
+    TaskWords { name, place: String::new(), attributes: attributes.to_vec() }
 }
 
 /// The two tasks, each with a place in the source.
 pub(super) fn tasks() -> [TaskWords<'static>; 2] {
     [
-        TaskWords { place: "src/jobs.rs:12".to_owned(), ..REPORT },
-        TaskWords { place: "src/purge.rs:3".to_owned(), ..PURGE },
+        TaskWords { place: "src/jobs.rs:12".to_owned(), ..task("shop::jobs::report", &REPORT) },
+        TaskWords { place: "src/purge.rs:3".to_owned(), ..task("shop::purge", &PURGE) },
     ]
+}
+
+/// All that counts, of all tasks at once.
+pub(super) struct Outcome {
+    pub(super) applied: Applied,
+    pub(super) tasks: Vec<Effective>,
+}
+
+impl std::ops::Deref for Outcome {
+    type Target = Applied;
+
+    fn deref(&self) -> &Applied {
+        &self.applied
+    }
+}
+
+pub(super) fn apply(settings: &Settings, tasks: &[TaskWords<'_>], pools: &[&str]) -> Outcome {
+    let mut names = settings.names();
+    for (number, task) in tasks.iter().enumerate() {
+        names.insert(&task.name.into(), number);
+    }
+    let mut application = settings.apply(&names, pools);
+    let each = tasks.iter().enumerate();
+    let tasks = each.map(|(number, task)| application.task(number, task)).collect();
+    Outcome { applied: application.finish(), tasks }
 }
 
 /// The attributes that somebody set.
@@ -58,9 +79,8 @@ impl Places<'_> {
         })
     }
 
-    pub(super) fn apply(&self) -> Applied {
-        let settings = self.load().expect("readable places");
-        settings.apply(&Known { tasks: &tasks(), pools: &["io"] })
+    pub(super) fn apply(&self) -> Outcome {
+        apply(&self.load().expect("readable places"), &tasks(), &["io"])
     }
 
     pub(super) fn faults(&self) -> Vec<String> {
@@ -75,7 +95,7 @@ impl Places<'_> {
     pub(super) fn remarks(&self) -> Vec<String> {
         let applied = self.apply();
         assert_eq!(applied.faults, []);
-        applied.remarks.into_iter().map(|remark| remark.text).collect()
+        applied.remarks.iter().map(|remark| remark.text.clone()).collect()
     }
 
     /// The first line of all faults, whose number is given.

@@ -57,8 +57,7 @@ fn a_file_named_in_the_environment_stands_above_the_usual_one() {
         let environment = [(FILE_VARIABLE, path)].into_iter().collect();
         Settings::load(Given { set: Vec::new(), environment, text: None, read })
     };
-    let applied =
-        load("/etc/other.toml").expect("two files").apply(&Known { tasks: &[], pools: &[] });
+    let applied = apply(&load("/etc/other.toml").expect("two files"), &[], &[]).applied;
     assert_eq!(applied.globals.pool_size.map(|size| size.value), Some(1));
     let zone = applied.globals.zone.expect("a zone");
     assert_eq!(zone.valued.source, Source::File { path: "scheduler.toml".to_owned(), line: 3 });
@@ -76,7 +75,7 @@ fn a_real_file_is_read() {
     let environment = [(FILE_VARIABLE, path.to_str().expect("a plain path"))].into_iter().collect();
     let loaded = Settings::load(Given { environment, ..Given::of_process() });
     std::fs::remove_file(&path).expect("the file is there");
-    let applied = loaded.expect("a readable file").apply(&Known { tasks: &[], pools: &[] });
+    let applied = apply(&loaded.expect("a readable file"), &[], &[]).applied;
     assert_eq!(applied.globals.zone.map(|zone| zone.value).as_deref(), Some("UTC"));
 }
 
@@ -99,7 +98,7 @@ fn another_kind_of_trigger_replaces_the_annotated_one() {
 
     let words = [task("once", &[(Attribute::InitialDelay, "5s")])];
     let settings = env(&[("SCHEDULER_TASKS_ONCE_CRON", "-")]).load().expect("readable");
-    let applied = settings.apply(&Known { tasks: &words, pools: &[] });
+    let applied = apply(&settings, &words, &[]);
     assert_eq!(
         applied.remarks[0].text,
         "once: cron overridden by env SCHEDULER_TASKS_ONCE_CRON (was initial_delay = \"5s\")"

@@ -1,5 +1,7 @@
 //! Values that are bad, hostile, or no text at all.
 
+use std::time::Duration;
+
 use scheduler_expr::Attribute;
 use scheduler_expr::parse_period;
 
@@ -51,8 +53,9 @@ fn f_cf2_bad_values_of_settings_name_the_key_the_source_and_an_example() {
 #[test]
 fn a_stop_may_be_told_not_to_wait() {
     let variable = "SCHEDULER_SHUTDOWN_AWAIT_TERMINATION_PERIOD";
-    let globals = env(&[(variable, "0s")]).apply().globals;
-    assert!(globals.await_termination_period.is_some_and(|set| set.value.is_zero()));
+    let applied = env(&[(variable, "0s")]).apply();
+    let period = applied.globals.await_termination_period.as_ref().map(|set| set.value);
+    assert_eq!(period, Some(Duration::ZERO));
     let fault = env(&[(variable, "-")]).faults().remove(0);
     assert!(fault.contains("help: write `0s` not to wait; for example"), "{fault}");
 }
@@ -147,7 +150,7 @@ fn f_cf2_a_variable_that_is_not_utf_8_matters_only_when_asked_for() {
             read: missing,
         })
         .unwrap_or_else(|faults| panic!("{faults:?}"));
-        let applied = settings.apply(&Known { tasks: &tasks(), pools: &[] });
+        let applied = apply(&settings, &tasks(), &[]);
         applied.faults.iter().map(Fault::to_string).collect::<Vec<String>>()
     };
     assert_eq!(faults("UNRELATED"), [""; 0]);
@@ -163,18 +166,18 @@ fn f_cf2_a_variable_that_is_not_utf_8_matters_only_when_asked_for() {
 fn f_rg2_hostile_names_can_be_set_and_stay_on_one_line() {
     let long = hostile_names::long();
     let names = [&hostile_names::FORGING[..], &hostile_names::ODD, &["", "::", &*long]].concat();
-    let words = |name| TaskWords { name, place: "src/a.rs:1".to_owned(), attributes: &[] };
+    let words = |name| TaskWords { name, place: "src/a.rs:1".to_owned(), attributes: Vec::new() };
     let words: Vec<_> = names.iter().copied().map(words).collect();
     let quoted =
         |name: &str| name.chars().map(|c| format!("\\U{:08X}", u32::from(c))).collect::<String>();
     for (index, name) in names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
         let text = format!("[scheduler.tasks.\"{}\"]\njitter = \"${{x:1s}}\"\n", quoted(name));
         let settings = toml(&text).load().unwrap_or_else(|faults| panic!("{name}: {faults:?}"));
-        let applied = settings.apply(&Known { tasks: &words, pools: &[] });
+        let applied = apply(&settings, &words, &[]);
         assert_eq!(applied.faults, [], "{name}");
         assert_eq!(applied.tasks[index].get(Attribute::Jitter).expect("a value").text, "1s");
         assert!(applied.remarks.iter().all(|remark| !remark.text.contains(char::is_control)));
-        let report = report(&applied, &[]);
+        let report = report(&applied, &applied.tasks, &[]);
         assert!(!report.contains("\nERROR") && !report.contains(['\x1b', '\u{202E}']), "{report}");
         assert!(report.lines().all(|line| line.chars().count() < 400));
     }

@@ -27,7 +27,7 @@ impl Desk {
         let voice = Voice::new(move |text| *heard.lock().unwrap() += &format!("{text}\n"));
         let facts = facts(task);
         let desk = Self { reporter: Reporter::new(voice), said, task: Arc::clone(&facts.name) };
-        desk.tell(Event::TaskAdded { task: facts, next: None, at: at(0) });
+        desk.tell(Event::TaskAdded { task: facts, is_disabled: false, next: None, at: at(0) });
         desk.tell(Event::SchedulerStarted { at: at(0), tasks: 1 });
         desk
     }

@@ -10,11 +10,13 @@ use crate::observe::Event;
 use crate::observe::Failure;
 use crate::observe::Longest;
 use crate::observe::Outcome;
+use crate::observe::RuleKind;
 use crate::observe::SkipReason;
 use crate::observe::StopReason;
 use crate::observe::TaskFacts;
 use crate::observe::TaskState;
 use crate::observe::sample::at;
+use crate::observe::sample::error;
 use crate::observe::sample::facts;
 use crate::observe::sample::finished;
 use crate::observe::sample::run;
@@ -102,11 +104,10 @@ fn what_is_done_to_a_task_is_told() {
     desk.tell(Event::StopAsked { run: run("tick", 1, 1), why, at: at(0) });
     desk.tell(finished(run("tick", 1, 1), Outcome::Cancelled, 0, 0));
     desk.tell(Event::TaskEnded { task: Arc::clone(&task), state: TaskState::Failed, at: at(0) });
-    desk.tell(Event::TaskEnded { task: Arc::clone(&task), state: TaskState::Completed, at: at(0) });
     desk.tell(Event::TaskEnded { task, state: TaskState::Cancelled, at: at(0) });
     let tock = facts("tock");
     let (task, state) = (Arc::clone(&tock.name), TaskState::Cancelled);
-    desk.tell(Event::TaskAdded { task: tock, next: None, at: at(0) });
+    desk.tell(Event::TaskAdded { task: tock, is_disabled: false, next: None, at: at(0) });
     desk.says(
         "
 INFO  task `tick` is paused until Fri 2026-03-27 10:00:00 +01:00: maintenance
@@ -132,7 +133,7 @@ INFO  task `tock` was added: every 1s",
 fn a_future_that_takes_too_long_is_not_to_ask() {
     let desk = Desk::new("tick");
     let task = Arc::new(TaskFacts { is_async: true, ..TaskFacts::clone(&facts("fetch")) });
-    desk.tell(Event::TaskAdded { task, next: None, at: at(0) });
+    desk.tell(Event::TaskAdded { task, is_disabled: false, next: None, at: at(0) });
     let why = StopReason::Timeout;
     desk.tell(Event::StopAsked { run: run("fetch", 1, 1), why, at: at(0) });
     desk.says(
@@ -152,7 +153,7 @@ fn trouble_of_the_engine_is_told() {
     let failure = Failure::from_panic("cannot close", None);
     desk.tell(Event::DropPanicked { task: Arc::clone(&task), failure, at: at(0) });
     let Outcome::Panic(failure) = panicked("no") else { unreachable!() };
-    desk.tell(Event::HookPanicked { hook: "listener", task: None, failure, at: at(0) });
+    desk.tell(Event::HookPanicked { hook: "listener", failure, at: at(0) });
     desk.tell(Event::WaitStarved { task, pool, awaited: "task 7".into(), at: at(0) });
     desk.says(
         "
@@ -183,50 +184,47 @@ fn trouble_of_the_engine_is_summed_up_once_a_minute() {
 }
 
 #[test]
-fn a_task_that_its_trigger_has_ended_is_not_said_to_be_stopped_by_its_policy() {
+fn a_trigger_that_fails_is_reported_with_the_time_of_the_next_question() {
     let desk = Desk::new("tick");
-    let (task, tick) = (desk.task(), facts("tick"));
-    let fail = |task: &Arc<str>, failure| {
-        let (hook, whose) = ("trigger", Some(Arc::clone(task)));
-        desk.tell(Event::HookPanicked { hook, task: whose, failure, at: at(0) });
-        let (task, state) = (Arc::clone(task), TaskState::Failed);
-        desk.tell(Event::TaskEnded { task, state, at: at(0) });
+    let fail = |failure, seconds, millis| {
+        let (task, asked_again_in) = (desk.task(), Duration::from_secs(seconds));
+        desk.tell(Event::TriggerFailed { task, failure, asked_again_in, at: at(millis) });
     };
-    fail(&task, Failure::from_panic("no idea", None));
+    fail(Failure::from_panic("no idea", None), 1, 0);
+    fail(error("no\nroute to host"), 2, 1_000);
+    fail(error("no\nroute to host"), 60, 61_000);
     desk.says(
         "
 ERROR the trigger of task `tick` panicked: no idea
-ERROR task `tick` has ended, and will not run again
-      its trigger failed, and nobody else knows when the next run is due",
+      it is asked again in 1s; no run starts before it answers
+ERROR the trigger of task `tick` failed: no\\nroute to host
+      it is asked again in 1m; no run starts before it answers
+      1 more, the last of Fri 2026-03-27 09:00:01 +01:00, had not been told",
     );
-    desk.tell(Event::TaskAdded { task: Arc::clone(&tick), next: None, at: at(0) });
-    desk.says("INFO  task `tick` was added: every 1s");
-    let failure = scheduler_core::Failure::from_error("it did not advance");
-    fail(&tick.name, Failure::from_engine(&failure));
-    desk.says(
-        "
-ERROR the trigger of task `tick` failed: it did not advance
-ERROR task `tick` has ended, and will not run again
-      its trigger failed, and nobody else knows when the next run is due",
-    );
-    desk.tell(Event::TaskAdded { task: Arc::clone(&tick), next: None, at: at(0) });
-    desk.tell(Event::TaskEnded {
-        task: Arc::clone(&tick.name),
-        state: TaskState::Failed,
-        at: at(0),
-    });
-    desk.says(
-        "
-INFO  task `tick` was added: every 1s
-ERROR task `tick` has ended, and will not run again
-      by `on_error = \"stop\"`; `on_error = \"continue\"` goes on after failures",
-    );
+}
+
+#[test]
+fn a_task_that_ends_by_itself_is_reported_unless_it_was_to_run_once() {
+    let desk = Desk::new("tick");
+    let end = |kind| {
+        let task = Arc::new(TaskFacts { kind, ..TaskFacts::clone(&facts("tick")) });
+        let name = Arc::clone(&task.name);
+        desk.tell(Event::TaskAdded { task, is_disabled: false, next: None, at: at(0) });
+        desk.said();
+        desk.tell(Event::TaskEnded { task: name, state: TaskState::Completed, at: at(0) });
+    };
+    end(RuleKind::Once);
+    desk.says("");
+    end(RuleKind::Custom);
+    desk.says("INFO  task `tick` has ended: its trigger has no further fire time");
+    end(RuleKind::Cron);
+    desk.says("INFO  task `tick` has ended: its cron expression has no further fire time");
 }
 
 #[test]
 fn the_end_of_a_removed_task_does_not_touch_the_one_that_has_its_name_now() {
     let desk = Desk::new("tick");
-    desk.tell(Event::TaskAdded { task: facts("tick"), next: None, at: at(1) });
+    desk.tell(Event::TaskAdded { task: facts("tick"), is_disabled: false, next: None, at: at(1) });
     desk.said();
     let state = TaskState::Cancelled;
     desk.tell(Event::TaskEnded { task: desk.task(), state, at: at(2) });

@@ -24,7 +24,7 @@ use chrono::{DateTime, Utc};
 use scheduler_expr::{CronExpression, DstGap, DstOverlap};
 
 use crate::trigger::zone::{Zone, ZoneChange};
-use crate::trigger::{Trigger, TriggerContext};
+use crate::trigger::{NextFireTime, Trigger, TriggerContext};
 use calendar::Calendar;
 
 /// Fires when the wall clock of a zone matches a cron expression.
@@ -127,9 +127,13 @@ impl CronTrigger {
 }
 
 impl Trigger for CronTrigger {
-    fn next_fire_time(&self, context: &TriggerContext) -> Option<DateTime<Utc>> {
+    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
         let last = context.last_completed().max(context.last_scheduled());
-        self.next_after(last.unwrap_or_else(|| context.now()))
+        Ok(self.next_after(last.unwrap_or_else(|| context.now())))
+    }
+
+    fn describe(&self) -> String {
+        self.to_string()
     }
 }
 

@@ -23,14 +23,14 @@ fn check_after_run(scheduled: &str, completed: &str, expected: &str) {
     let at = |time: &str| instant(&format!("2026-06-01T{time}Z"));
     let context =
         TriggerContext::after_run(at(completed), at(scheduled), at(scheduled), at(completed));
-    let next = trigger("0 * * * * *", "UTC").next_fire_time(&context);
+    let next = trigger("0 * * * * *", "UTC").next_fire_time(&context).unwrap();
     assert_eq!(next, Some(at(expected)));
 }
 
 #[test]
 fn the_next_fire_time_follows_completion_and_fire_time() {
     let first = TriggerContext::first(instant("2026-06-01T10:00:30Z"));
-    let next = trigger("0 * * * * *", "UTC").next_fire_time(&first);
+    let next = trigger("0 * * * * *", "UTC").next_fire_time(&first).unwrap();
     assert_eq!(next, Some(instant("2026-06-01T10:01:00Z")));
     check_after_run("10:01:00", "10:01:02", "10:02:00");
     check_after_run("10:01:00", "10:04:30", "10:05:00"); // overrun: what passed meanwhile is left out

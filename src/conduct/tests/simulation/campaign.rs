@@ -217,7 +217,8 @@ fn later(rule: &Rule) -> Rule {
     let by = Duration::from_nanos(1);
     match rule.clone() {
         Rule::FixedRate { period, initial_delay } => {
-            Rule::FixedRate { period, initial_delay: initial_delay + by }
+            let initial_delay = Some(initial_delay.unwrap_or_default() + by);
+            Rule::FixedRate { period, initial_delay }
         }
         Rule::FixedDelay { delay, initial_delay } => {
             Rule::FixedDelay { delay: delay + by, initial_delay }

@@ -191,13 +191,13 @@ impl Spec {
 }
 
 pub(super) fn draw_rule(random: &mut Random, scale: Duration) -> Rule {
-    let initial_delay = random.pick(&[Duration::ZERO, scale / 2, scale * 3]);
+    let initial_delay = random.pick(&[None, Some(scale / 2), Some(scale * 3)]);
     let length = random.pick(&[scale, scale * 2, scale * 3 / 2, scale / 2]);
     match random.below(8) {
         0..3 => Rule::FixedRate { period: length, initial_delay },
         3..6 => Rule::Cron(Arc::new(draw_trigger(random, scale))),
         6 => Rule::FixedDelay { delay: length, initial_delay },
-        _ => Rule::Once { delay: initial_delay + length },
+        _ => Rule::Once { delay: initial_delay.unwrap_or_default() + length },
     }
 }
 

@@ -88,7 +88,7 @@ impl Times {
         let in_ticks = |delay: Duration| tick(now) + nanos(delay);
         match rule {
             Rule::FixedRate { period, initial_delay } => Self::Grid(Grid {
-                first: in_ticks(*initial_delay),
+                first: in_ticks(initial_delay.unwrap_or_default()),
                 period: nanos(*period),
                 cursor: 0,
                 ahead: BTreeSet::new(),
@@ -101,11 +101,13 @@ impl Times {
                 doubtful_until: DateTime::<Utc>::MIN_UTC,
                 kept_until: DateTime::<Utc>::MIN_UTC,
             }),
-            Rule::FixedDelay { delay, initial_delay } => {
-                Self::Delay { delay: nanos(*delay), next: in_ticks(*initial_delay), slack: 0 }
-            }
+            Rule::FixedDelay { delay, initial_delay } => Self::Delay {
+                delay: nanos(*delay),
+                next: in_ticks(initial_delay.unwrap_or_default()),
+                slack: 0,
+            },
             Rule::Once { delay } => Self::Once { at: in_ticks(*delay), is_done: false },
-            Rule::Custom(_) => unreachable!("no plan has a trigger of its own"),
+            Rule::Custom(_) | Rule::None => unreachable!("no plan has a trigger of its own"),
         }
     }
 

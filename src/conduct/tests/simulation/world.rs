@@ -120,11 +120,13 @@ impl World {
         let parts = Parts {
             facts: facts(&format!("task-{}", self.tasks.len()), &spec.rule),
             rule: spec.rule.clone(),
-            policy: spec.policy,
+            policy: spec.policy.into(),
             call: self.call(spec, &judge),
             pool: Arc::clone(&self.pool),
             clock,
             bus: Arc::new(bus.expect("no thread is needed")),
+            disabled: None,
+            on_end: None,
         };
         let control = Conductor::start(parts).expect("the pool takes tasks");
         self.tasks.push(Player { control, judge, shown: self.plant.shown });

@@ -1,0 +1,49 @@
+//! The cron rules that are in use: tasks with the same expression in the same zone have one rule.
+//!
+//! An expression takes more time to read, and more memory, than everything else of a task, and of very many
+//! tasks few have one of their own.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::PoisonError;
+use std::sync::Weak;
+
+use scheduler_core::trigger::CronTrigger;
+use scheduler_core::trigger::Zone;
+
+use crate::sync::Mutex;
+
+/// All rules that some task has, by the texts they were made of.
+#[derive(Debug, Default)]
+pub(crate) struct Crons(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    rules: HashMap<Texts, (Weak<CronTrigger>, Arc<str>)>,
+    /// How many there may be before those that no task has any more are looked for.
+    limit: usize,
+}
+
+/// The expression, and what is said of its zone and of changes of the clock there; and the zone that counts where
+/// nothing is said.
+pub(super) type Texts = ([Option<Box<str>>; 4], Zone);
+
+/// A rule, and how people read it.
+pub(super) type Cron = (Arc<CronTrigger>, Arc<str>);
+
+impl Crons {
+    pub(super) fn get(&self, texts: &Texts) -> Option<Cron> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (trigger, text) = known.rules.get(texts)?;
+        Some((trigger.upgrade()?, Arc::clone(text)))
+    }
+
+    pub(super) fn insert(&self, texts: Texts, (trigger, text): &Cron) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.rules.len() >= known.limit {
+            known.rules.retain(|_, (trigger, _)| trigger.strong_count() > 0);
+            known.limit = 16 + 2 * known.rules.len();
+        }
+        known.rules.insert(texts, (Arc::downgrade(trigger), Arc::clone(text)));
+    }
+}

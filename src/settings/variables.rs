@@ -1,0 +1,86 @@
+//! Which tasks the variables mean that are set. The variables of all tasks would be very many: so the
+//! names of tasks are compared with the few variables that begin as those of tasks do.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use scheduler_expr::Attribute;
+
+use super::environment::Environment;
+use super::key;
+use super::names;
+
+/// How the variables of tasks begin.
+pub(super) const PREFIX: &str = "SCHEDULER_TASKS_";
+
+/// The tasks by those parts of variables that may stand for their names.
+#[derive(Debug, Default)]
+pub(super) struct Variables(BTreeMap<String, Meant>);
+
+/// Names and numbers of tasks.
+#[derive(Debug, Default)]
+struct Meant {
+    /// Whose full name it is.
+    full: Vec<Task>,
+    /// Of whose name it is a tail.
+    tails: Vec<Task>,
+}
+
+type Task = (Arc<str>, usize);
+
+/// What may be the name of a task in a variable, without [`PREFIX`], and the attribute behind it.
+pub(super) fn splits(rest: &str) -> impl Iterator<Item = (&str, Attribute)> {
+    Attribute::ALL.iter().flat_map(move |attribute| {
+        let suffixes = key::variables(attribute.name()).into_iter();
+        suffixes.filter_map(move |suffix| {
+            let name = rest.strip_suffix(&suffix)?.strip_suffix('_')?;
+            Some((name, *attribute))
+        })
+    })
+}
+
+impl Variables {
+    /// The variables of an environment; no tasks yet.
+    pub(super) fn of(environment: &Environment) -> Self {
+        let rests = environment.names_with(PREFIX).map(|variable| &variable[PREFIX.len()..]);
+        let names = rests.flat_map(splits).map(|(name, _)| (name.to_owned(), Meant::default()));
+        Self(names.collect())
+    }
+
+    pub(super) fn insert(&mut self, task: &Arc<str>, number: usize) {
+        self.change(task, |tasks| tasks.push((Arc::clone(task), number)));
+    }
+
+    pub(super) fn remove(&mut self, task: &Arc<str>, number: usize) {
+        self.change(task, |tasks| tasks.retain(|(_, known)| *known != number));
+    }
+
+    fn change(&mut self, task: &str, change: impl Fn(&mut Vec<Task>)) {
+        if self.0.is_empty() {
+            return;
+        }
+        for tail in names::tails(task) {
+            for variable in key::variables(tail) {
+                if let Some(Meant { full, tails }) = self.0.get_mut(&variable) {
+                    change(if tail == task { full } else { tails });
+                }
+            }
+        }
+    }
+
+    /// All pairs of a task and an attribute of which `rest`, what follows [`PREFIX`], is the variable.
+    pub(super) fn meant(&self, rest: &str) -> Vec<(&Task, Attribute)> {
+        let pairs = |tasks: fn(&Meant) -> &Vec<Task>| {
+            let found = splits(rest).filter_map(|(name, attribute)| {
+                let tasks = tasks(self.0.get(name)?);
+                Some(tasks.iter().map(move |task| (task, attribute)))
+            });
+            let mut found: Vec<(&Task, Attribute)> = found.flatten().collect();
+            found.sort_unstable_by_key(|((_, number), attribute)| (*number, *attribute));
+            found.dedup();
+            found
+        };
+        let full = pairs(|meant| &meant.full);
+        if full.is_empty() { pairs(|meant| &meant.tails) } else { full }
+    }
+}
