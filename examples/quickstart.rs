@@ -1,4 +1,4 @@
-//! The program of the README: a task, what it needs, and its test on a clock that is moved by hand.
+//! A program to begin with: a task, what it needs, and its test on a clock that is moved by hand.
 //!
 //! `cargo test -p examples --example quickstart`
 

@@ -14,6 +14,7 @@
 /// [scheduled]: macro@crate::scheduled
 /// [testing]: ../../testing/index.html
 /// [production]: crate::guide::production
+/// [limit]: crate::guide::production#the-limit-of-the-stop
 /// [policies]: crate::guide::policies
 #[doc = include_str!("../docs/from-spring.md")]
 pub mod from_spring {}
@@ -31,6 +32,7 @@ pub mod production {}
 /// [architecture]: https://docs.rs/crate/scheduler/latest/source/ARCHITECTURE.md
 /// [performance]: https://docs.rs/crate/scheduler/latest/source/docs/performance.md
 /// [policies]: crate::guide::policies
+/// [production]: crate::guide::production#the-limit-of-the-stop
 /// [testing]: ../../testing/index.html
 #[doc = include_str!("../docs/how-it-works.md")]
 pub mod how_it_works {}

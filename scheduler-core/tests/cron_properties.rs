@@ -20,7 +20,7 @@ use scheduler_expr::{
 };
 use stepper::{STRETCHES, Stretch};
 
-/// How many cases are drawn: `PROPTEST_CASES`, or few enough for every day.
+/// How many cases are drawn: `PROPTEST_CASES`, as `ci/simulation.sh` says, or few enough for every day.
 fn cases(everyday: u32) -> u32 {
     let wanted = std::env::var("PROPTEST_CASES").ok();
     wanted.and_then(|cases| cases.parse().ok()).unwrap_or(everyday)
@@ -179,7 +179,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(12), failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(4), failure_persistence: None, ..Default::default() })]
 
     /// Around changes of the clock, every policy gives what a walk over every second gives.
     #[test]

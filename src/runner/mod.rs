@@ -15,7 +15,7 @@
 //! # States
 //!
 //! A scheduler runs from `spawn` until it is stopped. Stopping starts no new runs and waits for those
-//! in progress; after the limit it asks them to stop and gives them a second to do so.
+//! in progress; after the limit it asks them to stop and waits for them once more, for `stop::GRACE`.
 
 mod adding;
 mod annotated;

@@ -111,10 +111,7 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     };
     let mut unfit = Vec::new();
     let plan = plan(definitions, apply, ground, &mut unfit);
-    for (number, name) in announced {
-        let silent = TaskWords { name: &name, place: String::new(), attributes: Vec::new() };
-        application.task(number, &silent);
-    }
+    apply_to_announced(&mut application, &announced);
     let mut applied = application.finish();
     applied.faults.append(&mut unfit);
     Fault::sort(&mut applied.faults);
@@ -133,7 +130,6 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
         let report = settings::report(&applied, &reported, &fallbacks(builder, &values));
         with_messages(report, remarks.iter().chain(&warnings))
     });
-    let seed = builder.seed;
     Ok(Prepared {
         plan,
         crons,
@@ -141,7 +137,7 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
         zone,
         limit,
         keep_ended,
-        seed,
+        seed: builder.seed,
         clock,
         shutdown,
         tasks,
@@ -212,6 +208,14 @@ fn announced(
 }
 
 /// The default zone, and a warning if it had to be guessed.
+/// Judges what settings say of tasks that are announced; it counts when they are added.
+fn apply_to_announced(application: &mut Application<'_>, announced: &[(usize, Arc<str>)]) {
+    for (number, name) in announced {
+        let silent = TaskWords { name, place: String::new(), attributes: Vec::new() };
+        application.task(*number, &silent);
+    }
+}
+
 fn zone(
     builder: &Builder,
     globals: &Globals,

@@ -2,8 +2,10 @@
 //! drift.
 
 mod contract;
+mod figures;
 mod imports;
 mod layers;
 mod paths;
 mod sources;
+mod targets;
 mod tidy;

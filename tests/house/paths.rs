@@ -9,8 +9,15 @@ use std::path::PathBuf;
 
 use crate::layers;
 
-const DOCUMENTS: [&str; 6] =
-    ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs"];
+const DOCUMENTS: [&str; 7] = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    "docs",
+    "examples/README.md",
+];
 
 /// From where paths count, beside the folder of the document.
 const ORIGINS: [&str; 7] = [
@@ -61,15 +68,6 @@ fn the_map_of_the_house_is_that_of_the_layers() {
         let listed: Vec<&str> = listed.iter().map(|room| room.trim_end_matches('/')).collect();
         assert_eq!(listed, rooms, "the rooms of {folder}");
     }
-}
-
-/// Its tests are run as those of the example.
-#[test]
-fn the_program_of_the_readme_is_the_example() {
-    let read = |path: &str| fs::read_to_string(root().join(path)).expect("a readable file");
-    let example = read("examples/quickstart.rs");
-    let (_, program) = example.split_once("\n\n").expect("a head and a program");
-    assert!(read("README.md").contains(&format!("```rust,no_run\n{program}```\n")));
 }
 
 fn root() -> &'static Path {

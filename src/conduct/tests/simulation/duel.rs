@@ -265,7 +265,7 @@ const KEPT: [u64; 5] = [8, 1625, 3989, 233_304, 1_183_766];
 #[test]
 fn what_is_known_beforehand_is_what_happens() {
     let first = setting("SCHEDULER_SIM_FIRST").unwrap_or(0);
-    let seeds = setting("SCHEDULER_SIM_SEEDS").unwrap_or(500);
+    let seeds = setting("SCHEDULER_SIM_SEEDS").unwrap_or(200);
     let decided: usize = KEPT
         .into_iter()
         .chain(first..first + seeds)

@@ -1,4 +1,8 @@
+//! Tests of what the macro writes: the code it expands to, the manual, and the messages.
+
 //! Promises that hold for whatever stands between the parentheses, and on whatever item.
+
+mod messages;
 
 use proc_macro2::TokenStream;
 use scheduler_expr::{Attribute, Kind};
@@ -239,7 +243,7 @@ fn what_a_method_stands_under_its_entries_stand_under() {
 /// The manual has a section for each attribute, and a row with its default.
 #[test]
 fn the_manual_tells_of_every_attribute() {
-    let manual = include_str!("manual.md");
+    let manual = include_str!("../manual.md");
     for row in Attribute::ALL.iter().map(|attribute| attribute.row()) {
         let option = row.attribute.group().unwrap_or(row.name);
         let section = format!("## `{option}");

@@ -1,0 +1,121 @@
+//! The messages of `tests/ui/fail`, without a compiler: each file is expanded here, and its errors are
+//! compared with the text beside it. `ci/ui.sh` compares all that rustc prints, which takes minutes.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+use crate::annotate;
+
+/// Files whose messages are rustc's own, or that need rustc to judge a condition or to know a name.
+const LEFT_TO_RUSTC: [&str; 7] = [
+    "block_without_annotation",
+    "body_does_not_parse",
+    "future_not_send",
+    "future_with_state_not_send",
+    "method_body_does_not_parse",
+    "method_in_impl",
+    "method_under_a_condition",
+];
+
+/// The programs with mistakes, each with its name and the messages of rustc.
+fn mistakes() -> Vec<(String, TokenStream, String)> {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/ui/fail"));
+    let files = fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").path());
+    let programs = files.filter(|file| file.extension() == Some("rs".as_ref()));
+    let read = |path: &Path| fs::read_to_string(path).expect("a readable file");
+    let mistakes = programs.map(|program| {
+        let name = program.file_stem().and_then(|name| name.to_str()).expect("a name");
+        let tokens = read(&program).parse().expect("tokens");
+        (name.to_owned(), tokens, read(&program.with_extension("stderr")))
+    });
+    mistakes.collect()
+}
+
+#[test]
+fn every_mistake_has_its_messages() {
+    let mistakes = mistakes();
+    assert!(mistakes.len() > 70, "only {} mistakes", mistakes.len());
+    for (name, program, expected) in mistakes {
+        let mut found = BTreeSet::new();
+        expand(&program, &mut found);
+        if !LEFT_TO_RUSTC.contains(&&*name) {
+            assert_eq!(found, errors(&expected).collect(), "{name}");
+        }
+    }
+}
+
+/// But for one, which rustc itself reports: a macro cannot see that it stands in an `impl`.
+#[test]
+fn f_ma1_no_message_speaks_of_the_macro_itself() {
+    for (name, _, text) in mistakes() {
+        assert!(!text.contains("panicked"), "{name}");
+        assert!(name == "method_in_impl" || !text.contains("this error originates"), "{name}");
+    }
+}
+
+/// The texts after `error: `. An error with a number is rustc's own.
+fn errors(text: &str) -> impl Iterator<Item = String> {
+    let errors = text.split("error: ").skip(1);
+    errors.map(|error| {
+        let lines = error.lines().take_while(|line| !line.trim_start().starts_with("--> "));
+        let lines = lines.map(|line| line.strip_prefix("       ").unwrap_or(line));
+        lines.collect::<Vec<_>>().join("\n")
+    })
+}
+
+/// Expands all annotations as rustc does, and collects their errors.
+fn expand(tokens: &TokenStream, found: &mut BTreeSet<String>) {
+    let mut tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
+    let mut at = 0;
+    while at < tokens.len() {
+        match &tokens[at..] {
+            [TokenTree::Punct(hash), TokenTree::Group(attribute), rest @ ..]
+                if hash.as_char() == '#' =>
+            {
+                if let Some(options) = options(attribute.stream()) {
+                    let end = rest.iter().position(is_end).map_or(rest.len(), |end| end + 1);
+                    let item = rest[..end].iter().cloned().collect();
+                    tokens.splice(at..at + 2 + end, annotate(options, &item));
+                } else {
+                    at += 2;
+                }
+            }
+            [TokenTree::Ident(name), _, TokenTree::Group(text), ..] if name == "compile_error" => {
+                let text = syn::parse2::<syn::LitStr>(text.stream()).expect("a text");
+                found.insert(text.value());
+                at += 3;
+            }
+            [TokenTree::Group(group), ..] => {
+                expand(&group.stream(), found);
+                at += 1;
+            }
+            _ => at += 1,
+        }
+    }
+}
+
+/// The options, where an attribute is the annotation.
+fn options(attribute: TokenStream) -> Option<TokenStream> {
+    let mut tokens: Vec<TokenTree> = attribute.into_iter().collect();
+    let options = match tokens.last() {
+        Some(TokenTree::Group(group)) => {
+            let options = group.stream();
+            tokens.pop();
+            options
+        }
+        _ => TokenStream::new(),
+    };
+    let is_ours = matches!(tokens.last(), Some(TokenTree::Ident(name)) if name == "scheduled");
+    is_ours.then_some(options)
+}
+
+fn is_end(token: &TokenTree) -> bool {
+    match token {
+        TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+        TokenTree::Punct(mark) => mark.as_char() == ';',
+        _ => false,
+    }
+}
