@@ -7,3 +7,5 @@ cd "$(dirname "$0")/.."
 cargo fmt --all --check
 cargo clippy --workspace --all-targets -- -D warnings
 cargo clippy --workspace --all-targets --all-features -- -D warnings
+# Those that `cargo test` does not run are not among all targets.
+cargo clippy -p tests --test soak_real_clock -p ui --test ui -- -D warnings

@@ -2,7 +2,7 @@
 //! a second, beside threads that add, reschedule and remove tasks, and pools that are shut down in the
 //! middle of everything. Nothing is lost, doubled or early, and memory, threads and descriptors stay.
 //!
-//! `SCHEDULER_SOAK_SECONDS=1800 cargo test -p tests --release --test soak_real_clock -- --ignored --nocapture`
+//! `SCHEDULER_SOAK_SECONDS=1800 cargo test -p tests --release --test soak_real_clock -- --nocapture`
 #![cfg(target_os = "linux")]
 #![expect(clippy::print_stderr, reason = "figures are for whoever runs the test")]
 
@@ -157,7 +157,6 @@ fn scheduler(seen: &mut Vec<(String, Duration, Arc<Seen>)>) -> Scheduler {
 }
 
 #[test]
-#[ignore = "by the real clock, for as long as SCHEDULER_SOAK_SECONDS says"]
 fn ten_thousand_fire_times_a_second_leave_no_trace() {
     let seconds = std::env::var("SCHEDULER_SOAK_SECONDS").map_or(20, |text| text.parse().unwrap());
     let (clock, mut seen) = (SystemClock::new(), Vec::new());
