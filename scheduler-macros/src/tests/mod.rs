@@ -1,6 +1,6 @@
-//! Tests of what the macro writes: the code it expands to, the manual, and the messages.
-
-//! Promises that hold for whatever stands between the parentheses, and on whatever item.
+//! Tests of the macro: the code it expands to, its manual, and its messages.
+//!
+//! The promises hold for whatever stands between the parentheses, and on whatever item.
 
 mod messages;
 
