@@ -207,7 +207,6 @@ fn announced(
     (names, announced)
 }
 
-/// The default zone, and a warning if it had to be guessed.
 /// Judges what settings say of tasks that are announced; it counts when they are added.
 fn apply_to_announced(application: &mut Application<'_>, announced: &[(usize, Arc<str>)]) {
     for (number, name) in announced {
@@ -216,6 +215,7 @@ fn apply_to_announced(application: &mut Application<'_>, announced: &[(usize, Ar
     }
 }
 
+/// The default zone, and a warning if it had to be guessed.
 fn zone(
     builder: &Builder,
     globals: &Globals,
