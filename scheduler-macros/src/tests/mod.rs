@@ -1,11 +1,16 @@
-//! Promises that hold for whatever stands between the parentheses, and on whatever item.
+//! Tests of the whole attribute, by the tokens it returns.
+//!
+//! # What this room is for
+//!
+//! Here: promises that hold for whatever stands between the parentheses, and on whatever item. In `messages`: what each
+//! mistake of `tests/ui/fail` is told.
 
 mod messages;
 
 use proc_macro2::TokenStream;
 use scheduler_expr::{Attribute, Kind};
 
-use super::annotate;
+use crate::annotate;
 
 const ITEMS: &[&str] = &[
     "fn plain() {}",
@@ -241,7 +246,7 @@ fn what_a_method_stands_under_its_entries_stand_under() {
 /// The manual has a section for each attribute, and a row with its default.
 #[test]
 fn the_manual_tells_of_every_attribute() {
-    let manual = include_str!("manual.md");
+    let manual = include_str!("../manual.md");
     for row in Attribute::ALL.iter().map(|attribute| attribute.row()) {
         let option = row.attribute.group().unwrap_or(row.name);
         let section = format!("## `{option}");
