@@ -22,8 +22,10 @@ use crate::observe::Totals;
 use crate::observe::catch;
 use crate::run::Run;
 use crate::run::Shutdown;
+use crate::speech::CutOff;
 use crate::speech::Messages;
 use crate::speech::NotStopped;
+use crate::speech::StillRunning;
 use crate::speech::StillWaiting;
 use crate::speech::Stopped;
 use crate::speech::Stopping;
@@ -170,6 +172,11 @@ impl Running {
         self.end_runs();
         let _ = self.await_end(GRACE);
         let left = self.tasks.running(self.clock.wall());
+        let is_left = |each: &StillRunning| left.iter().any(|left| left.task == each.task);
+        let cut: Vec<_> = late.iter().filter(|each| !is_left(each)).cloned().collect();
+        if !cut.is_empty() {
+            self.messages.announce(CutOff { running: &cut, limit: self.limit }.message());
+        }
         if !left.is_empty() {
             self.messages.announce(NotStopped { running: &left, limit: self.limit }.message());
         }

@@ -41,6 +41,7 @@ pub(crate) use banner::Banner;
 pub(crate) use banner::PoolWords;
 pub(crate) use banner::ROWS_MAX;
 pub(crate) use banner::TaskWords;
+pub(crate) use farewell::CutOff;
 pub(crate) use farewell::NotStopped;
 pub(crate) use farewell::StillRunning;
 pub(crate) use farewell::StillWaiting;
