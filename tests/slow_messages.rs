@@ -70,7 +70,7 @@ fn stuck_at(word: &'static str, clock: &ManualClock) -> Stuck {
     Stuck { builder, gate, said, runs }
 }
 
-/// Everything that was said, once the function is let go on.
+/// All messages, once the function is let go on.
 fn rest(gate: &Gate, said: &mpsc::Receiver<String>) -> Vec<String> {
     gate.open();
     let rest = std::iter::from_fn(|| match said.recv_timeout(CAP) {
@@ -173,7 +173,7 @@ fn the_limit_of_a_stop_counts_while_a_message_is_not_taken() {
     });
     in_time("the limit", move || {
         let stop = std::thread::Builder::new().spawn(move || scheduler.shutdown());
-        // The stop waits by the clock of the scheduler: without it nobody is parked.
+        // The stop waits by the clock of the scheduler: without it no thread is parked.
         let limit = clock.now() + Duration::from_secs(31);
         while clock.now() < limit {
             clock.await_parked(1);

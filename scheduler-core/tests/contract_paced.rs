@@ -637,7 +637,7 @@ impl Pace for Counted {
 
     fn ended(&self) {
         self.ended.fetch_add(1, Ordering::SeqCst);
-        panic!("nobody minds");
+        panic!("contained");
     }
 }
 

@@ -75,7 +75,7 @@ struct Waiting<T> {
 }
 
 impl<T> Waiting<T> {
-    /// The next item in order: those that were dropped are told of where they are missing.
+    /// The next item in order: those that were dropped are reported where they are missing.
     fn next(&mut self) -> Option<Next<T>> {
         let next = self.items.pop_front().or_else(|| self.take_lost());
         self.is_delivering = next.is_some() && !planted("L13 flush");

@@ -140,7 +140,7 @@ impl Builder {
     }
 }
 
-/// Prints what a person has asked for to stdout, whatever the logger; where that is closed, nobody reads it.
+/// Prints what a person has asked for to stdout, whatever the logger; where that is closed, it is lost.
 fn print(report: &str) {
     let mut stdout = io::stdout().lock();
     drop(stdout.write_all(report.as_bytes()).and_then(|()| stdout.flush()));

@@ -88,7 +88,7 @@ impl Budget {
         let text = format!("{count}{about} not printed, the last of {last}");
         Some(Message::warn(text).note(format!(
             "no more than {MESSAGES} are in a minute, of which {NEWS} may be news; \
-             a listener is told of each event"
+             a listener gets each event"
         )))
     }
 }

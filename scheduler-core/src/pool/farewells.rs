@@ -1,4 +1,4 @@
-//! How tasks are cancelled that the pool has let go of: dropped first, then told of.
+//! How tasks are cancelled that the pool has let go of: dropped first, then reported.
 
 use super::item::AnyItem;
 use super::shell::Shell;
@@ -9,7 +9,7 @@ use crate::task::current;
 impl Shell {
     /// Cancels a task that the pool has let go of.
     ///
-    /// The end of a task that is being run is reported by whoever runs it.
+    /// The end of a task that is being run is reported by the thread that runs it.
     pub(super) fn cancel(&self, task: &AnyItem) {
         if let Some(farewell) = task.cancel() {
             self.tell(task, farewell);

@@ -12,7 +12,7 @@
 //! | queued, suspended or woken | cancel, or its pace that has no more due times | leaving |
 //! | leaving | its body has been dropped | ended |
 //!
-//! An ended task never changes again. Whoever makes a task leave owns its body from then on; while it runs, its
+//! An ended task never changes again. The thread that makes a task leave owns its body from then on; while it runs, its
 //! worker owns it. A task that is leaving is still shown as what it was: what it is made of is dropped before
 //! its end is seen. Only the end of a task that is cancelled during a run comes before its body is dropped.
 
@@ -198,7 +198,7 @@ impl StateMachine {
         self.leave_running(Phase::Ended(end))
     }
 
-    /// Makes a task leave that waits, because its pace says so. It is in no queue meanwhile, so that nobody
+    /// Makes a task leave that waits, because its pace says so. It is in no queue meanwhile, so that no thread
     /// can begin it.
     pub(crate) fn retire(&mut self) -> Settle {
         match self.cancel() {

@@ -80,7 +80,7 @@ fn late_requeue() {
     let seen = [called.clone(), dropped.clone()];
     let pool = build(builder(2).on_terminated(move || {
         let seen = seen.each_ref().map(Counter::get);
-        assert_eq!(seen, [1, 1], "a task is told of and dropped before the end");
+        assert_eq!(seen, [1, 1], "a task is reported and dropped before the end");
     }));
     let token = dropped.on_drop();
     let (begun, closed) = (Latch::default(), Latch::default());
