@@ -186,7 +186,7 @@ fn the_last_words_count_a_run_that_ends_after_its_task_was_removed() {
     finish.send(()).unwrap();
     scheduler.shutdown().unwrap();
     let last = heard.try_iter().last().unwrap();
-    assert_eq!(last, "INFO  stopped after 0ns: 1 run, 0 failures");
+    assert_eq!(last, "INFO  stopped after 0s: 1 run, 0 failures");
 }
 
 #[test]

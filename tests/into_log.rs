@@ -38,12 +38,12 @@ fn what_the_scheduler_says_comes_as_records() {
     let line = line.unwrap() + 1;
     let expected = [
         "INFO scheduler 0.1.0  1 task · 1 thread (scheduling-1) · zone UTC (UTC+00:00)\n  tick  every 10s  next: now".to_owned(),
-        "INFO task `tick` finished its first run in 0ns; further successes are logged at debug level".to_owned(),
-        format!(r"ERROR task `tick` failed after 0ns: no\nluck; at tests/into_log.rs:{line}   next run Fri 2026-03-27 08:00:20 +00:00"),
-        "INFO task `tick` succeeded again, in 0ns, after 1 failure".to_owned(),
-        "DEBUG task `tick` finished run 4 in 0ns".to_owned(),
+        "INFO task `tick` finished its first run in 0s; further successes are logged at debug level".to_owned(),
+        format!(r"ERROR task `tick` failed after 0s: no\nluck; at tests/into_log.rs:{line}   next run Fri 2026-03-27 08:00:20 +00:00"),
+        "INFO task `tick` succeeded again, in 0s, after 1 failure".to_owned(),
+        "DEBUG task `tick` finished run 4 in 0s".to_owned(),
         "INFO stopping: no new runs".to_owned(),
-        "INFO stopped after 0ns: 4 runs, 1 failure".to_owned(),
+        "INFO stopped after 0s: 4 runs, 1 failure".to_owned(),
     ];
     assert_eq!(*NOTES.0.lock().unwrap(), expected);
 }

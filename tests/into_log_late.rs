@@ -34,11 +34,11 @@ fn further_successes_are_logged_once_that_is_said() {
     }
     scheduler.shutdown().unwrap();
     let expected = [
-        "INFO task `tick` finished its first run in 0ns; further successes are logged at debug level",
-        "DEBUG task `tick` finished run 2 in 0ns",
-        "DEBUG task `tick` finished run 3 in 0ns",
+        "INFO task `tick` finished its first run in 0s; further successes are logged at debug level",
+        "DEBUG task `tick` finished run 2 in 0s",
+        "DEBUG task `tick` finished run 3 in 0s",
         "INFO stopping: no new runs",
-        "INFO stopped after 0ns: 3 runs, 0 failures",
+        "INFO stopped after 0s: 3 runs, 0 failures",
     ];
     assert_eq!(*NOTES.0.lock().unwrap(), expected);
 }

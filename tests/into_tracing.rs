@@ -65,9 +65,9 @@ fn what_the_scheduler_says_comes_as_events() {
     scheduler.shutdown().unwrap();
     let expected = [
         "INFO scheduler 0.1.0  1 task · 1 thread (scheduling-1) · zone UTC (UTC+00:00)\n  tick  every 10s  next: now",
-        "INFO task `tick` finished its first run in 0ns; further successes are not reported",
+        "INFO task `tick` finished its first run in 0s; further successes are not reported",
         "INFO stopping: no new runs",
-        "INFO stopped after 0ns: 1 run, 0 failures",
+        "INFO stopped after 0s: 1 run, 0 failures",
     ];
     assert_eq!(*notes.0.lock().unwrap(), expected);
 }

@@ -117,21 +117,21 @@ fn the_annotated_functions_run_at_their_times() {
     assert_eq!(squeeze(&texts[0]), squeeze(&expected));
     let line = line_of("async fn sweep()") - 1;
     let failure = format!(
-        r"ERROR task `running::sweep` failed after 0ns: nothing\nto sweep
+        r"ERROR task `running::sweep` failed after 0s: nothing\nto sweep
       at tests/running.rs:{line}   next run Fri 2026-03-27 08:00:05 +00:00"
     );
     let first = |task: &str, how: &str| format!("INFO  task `{task}` {how}");
     let expected = [
-        first("running::tick", "finished its first run in 0ns; further successes are not reported"),
+        first("running::tick", "finished its first run in 0s; further successes are not reported"),
         failure,
-        first("warm-up", "finished its run in 0ns"),
+        first("warm-up", "finished its run in 0s"),
         first(
             "running::report",
-            "finished its first run in 0ns; further successes are not reported",
+            "finished its first run in 0s; further successes are not reported",
         ),
         first(
             "running::sweep",
-            "succeeded for the first time, in 0ns; further successes are not reported",
+            "succeeded for the first time, in 0s; further successes are not reported",
         ),
     ];
     assert_eq!(texts[1..6], expected);

@@ -114,7 +114,7 @@ fn tasks_run_on_and_the_stop_ends_while_a_message_is_not_taken() {
     let last = &rest[rest.len() - 2..];
     assert_eq!(
         last,
-        ["INFO  stopping: no new runs", "INFO  stopped after 0ns: 21 runs, 21 failures"]
+        ["INFO  stopping: no new runs", "INFO  stopped after 0s: 21 runs, 21 failures"]
     );
 }
 

@@ -28,7 +28,7 @@ fn a_recovery_is_told_with_the_failures_that_were_not() {
     sim.advance(hours(1));
     assert_eq!(
         last(&sim),
-        "INFO  task `x` succeeded again, in 0ns, after 40 failures in a row\n      \
+        "INFO  task `x` succeeded again, in 0s, after 40 failures in a row\n      \
          30 failures had not been told"
     );
     sim.advance(hours(1));
@@ -36,8 +36,8 @@ fn a_recovery_is_told_with_the_failures_that_were_not() {
     sim.advance(secs(2));
     let said = sim.messages();
     let failure = &said[said.len() - 2];
-    assert!(failure.starts_with("ERROR task `x` failed after 0ns: db down\n"), "{failure}");
-    assert_eq!(last(&sim), "INFO  task `x` succeeded again, in 0ns, after 1 failure");
+    assert!(failure.starts_with("ERROR task `x` failed after 0s: db down\n"), "{failure}");
+    assert_eq!(last(&sim), "INFO  task `x` succeeded again, in 0s, after 1 failure");
 }
 
 /// Told are ten, and one a minute as a sum; what is left comes with the recovery.
