@@ -8,12 +8,14 @@
 //! curl -X POST localhost:8080/tasks/report   # runs one now
 //! ```
 //!
-//! Look at the report, which counts the visits; then press Ctrl-C: requests and runs in progress are
-//! finished. The variable `PORT` gives another port.
+//! Look at the report, which counts the visits; then press Ctrl-C: no new run starts, runs in progress are
+//! finished while the server still answers, and then it stops, too. A second Ctrl-C ends the process at once.
+//! The variable `PORT` gives another port.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Path;
@@ -25,6 +27,8 @@ use scheduler::Scheduler;
 use scheduler::Tasks;
 use scheduler::scheduled;
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 #[derive(Default)]
 struct Visits(AtomicU64);
@@ -56,7 +60,8 @@ async fn run_now(State(tasks): State<Tasks>, Path(name): Path<String>) -> (Statu
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Before any task runs: another instance that has the port keeps this one from starting.
+    // Before any task runs: `spawn` takes no signals, and a port that is in use keeps the program from starting.
+    let mut asked_to_stop = signals()?;
     let port = std::env::var("PORT").map_or(Ok(8080), |port| port.parse())?;
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
 
@@ -69,24 +74,44 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .with_state(scheduler.tasks());
 
     println!("listening on http://{}", listener.local_addr()?);
-    axum::serve(listener, pages.merge(tasks)).with_graceful_shutdown(asked_to_stop()).await?;
-    scheduler.shutdown_async().await?;
+    let (close, closed) = oneshot::channel::<()>();
+    let server = axum::serve(listener, pages.merge(tasks));
+    let server = server.with_graceful_shutdown(async { drop(closed.await) });
+    let server = tokio::spawn(server.into_future());
+
+    asked_to_stop().await;
+    let stopped = tokio::select! {
+        stopped = scheduler.shutdown_async() => stopped,
+        () = asked_to_stop() => std::process::exit(130),
+    };
+    drop(close);
+    // A client that keeps its connection open is not waited for any longer.
+    if let Ok(served) = timeout(Duration::from_secs(5), server).await {
+        served??;
+    }
+    stopped?;
     println!("stopped");
     Ok(())
 }
 
-/// Ctrl-C, or SIGTERM, by which containers are stopped.
-async fn asked_to_stop() {
-    #[cfg(unix)]
-    let terminated = async {
-        use tokio::signal::unix::SignalKind;
-        let signals = tokio::signal::unix::signal(SignalKind::terminate());
-        signals.expect("a handler can be installed").recv().await;
-    };
-    #[cfg(not(unix))]
-    let terminated = std::future::pending::<()>();
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        () = terminated => {}
-    }
+/// Installs handlers for Ctrl-C and for SIGTERM, by which containers are stopped. Each call of what it
+/// returns waits for the next of them.
+#[cfg(unix)]
+fn signals() -> std::io::Result<impl AsyncFnMut()> {
+    use tokio::signal::unix::SignalKind;
+    use tokio::signal::unix::signal;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move || {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+#[cfg(windows)]
+fn signals() -> std::io::Result<impl AsyncFnMut()> {
+    let mut interrupt = tokio::signal::windows::ctrl_c()?;
+    Ok(async move || drop(interrupt.recv().await))
 }

@@ -23,6 +23,7 @@ pub mod from_spring {}
 pub mod policies {}
 
 /// [testing]: ../../testing/index.html
+/// [builder]: crate::Builder::messages
 /// [listener]: crate::Builder::listener
 /// [seed]: crate::Builder::seed
 #[doc = include_str!("../docs/production.md")]

@@ -52,7 +52,8 @@
 //! # What it says, and to whom
 //!
 //! The banner, the first success of each task, failures and warnings go to stderr, or to the function
-//! given to [`Builder::messages`]. What repeats itself is summed up once a minute. Everything that
+//! given to [`Builder::messages`], by a thread of their own: no task waits for who reads them. What repeats
+//! itself is summed up once a minute, and there are no more than 1,000 in a minute. Everything that
 //! happens can be had as an [`Event`] by a [listener](Builder::listener). With the features `tracing` or
 //! `log` the words go to the program's log instead, where it has one.
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -333,7 +333,7 @@ fn settings() {
         command.env("SCHEDULER_CONFIG", FILE).env("SCHEDULER_DRY_RUN", "1")
     });
     for text in [&format!("{FILE}:11"), "written `${cleanup.every:10m}`"] {
-        assert!(dry.words.contains(text), "`{text}` is missing in {dry:#?}");
+        assert!(dry.output.contains(text), "`{text}` is missing in {dry:#?}");
     }
     assert!(!dry.output.contains("hello"), "nothing runs: {dry:#?}");
 

@@ -5,6 +5,7 @@
 //! Annotate a function: every scheduler of the process would run it. A file that does, or that is about what a
 //! process has once, is a target of its own in `Cargo.toml`.
 
+mod bounded_messages;
 mod changed_while_running;
 mod edges;
 mod examples;
@@ -13,6 +14,7 @@ mod many_tasks;
 mod panics;
 #[path = "fixtures/said.rs"]
 mod said;
+mod slow_messages;
 mod starved;
 mod stopping;
 #[cfg(feature = "tokio")]

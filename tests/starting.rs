@@ -230,7 +230,14 @@ fn f_rg2_hostile_names_are_refused_or_work_everywhere() {
     }
 }
 
+/// One after the other, because the second gives the process a thread that looks like one of Tokio's.
 #[test]
+fn a_start_says_what_async_tasks_need_of_tokio() {
+    a_start_in_async_code_says_what_async_tasks_need_of_tokio();
+    #[cfg(target_os = "linux")]
+    a_start_beside_a_runtime_warns_where_async_tasks_cannot_use_it();
+}
+
 fn a_start_in_async_code_says_what_async_tasks_need_of_tokio() {
     let (builder, ..) = builder();
     let (say, said) = mpsc::channel();
@@ -239,9 +246,31 @@ fn a_start_in_async_code_says_what_async_tasks_need_of_tokio() {
     let mut start = pin!(builder.task_async("fetch", hourly, |_| async {}).start_async());
     assert!(start.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     let before: Vec<String> = said.iter().take_while(|text| !text.contains("1 task")).collect();
-    let text = "INFO  async tasks run on the built-in executor; Tokio's timers and sockets need: \
-                cargo add scheduler --features tokio";
+    let text = "INFO  async tasks run on the built-in executor; Tokio's timers and sockets need a feature\n      \
+                help: cargo add scheduler --features tokio";
     assert_eq!(before.contains(&text.to_owned()), !cfg!(feature = "tokio"), "{before:?}");
+}
+
+#[cfg(target_os = "linux")]
+fn a_start_beside_a_runtime_warns_where_async_tasks_cannot_use_it() {
+    let ((begin, begun), (end, ended)) = (mpsc::channel(), mpsc::channel::<()>());
+    let worker = std::thread::Builder::new().name("tokio-rt-worker".to_owned());
+    let worker =
+        worker.spawn(move || (begin.send(()).unwrap(), ended.recv().unwrap_err())).unwrap();
+    begun.recv().unwrap();
+    let warnings = |builder: Builder| {
+        let (say, said) = mpsc::channel();
+        let builder = builder.messages(move |text| drop(say.send(text.to_owned())));
+        builder.spawn().unwrap().shutdown().unwrap();
+        said.iter().filter(|text| text.starts_with("WARN  a Tokio runtime is running")).count()
+    };
+    let hourly = || Schedule::fixed_rate("1h").initial_delay("1h");
+    let plain = || builder().0.tasks(tasks![]).task("plain", hourly(), |_| {});
+    let with_async = plain().task_async("fetch", hourly(), |_| async {});
+    assert_eq!(warnings(with_async), usize::from(!cfg!(feature = "tokio")));
+    assert_eq!(warnings(plain()), 0, "there is no async task");
+    drop(end);
+    worker.join().unwrap();
 }
 
 #[test]

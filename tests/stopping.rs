@@ -71,6 +71,32 @@ fn a_task_that_shuts_its_scheduler_down_is_told_so_and_the_others_end_by_themsel
 }
 
 #[test]
+fn a_run_that_the_stop_cuts_off_is_named_in_a_warning() {
+    let (builder, said) = builder();
+    let (begin, begun) = mpsc::channel();
+    let scheduler = builder
+        .await_termination(Duration::ZERO)
+        .task_async("poll", Schedule::once("0s"), move |_| {
+            let begin = begin.clone();
+            async move {
+                begin.send(()).unwrap();
+                std::future::pending::<()>().await;
+            }
+        })
+        .spawn()
+        .unwrap();
+    begun.recv_timeout(LIMIT).unwrap();
+    let error = scheduler.shutdown().unwrap_err();
+    assert_eq!(error.running(), ["poll"]);
+    let said = said.lock().unwrap().join("\n");
+    assert!(
+        said.contains("WARN  not ended within 0s, and cut off: 1 running task (`poll`, "),
+        "{said}"
+    );
+    assert!(!said.contains("ERROR"), "{said}");
+}
+
+#[test]
 fn listeners_are_let_go_of_when_the_scheduler_is_over_whoever_looks_at_its_tasks_still() {
     let (builder, _said) = builder();
     let (events, heard) = mpsc::channel();

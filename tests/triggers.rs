@@ -147,7 +147,7 @@ fn a_task_whose_trigger_fails_is_controlled_as_any_other() {
 
 #[test]
 fn fire_times_that_were_skipped_before_a_failure_are_counted() {
-    // During the run of second 1 it would have fired twice; then nobody knows.
+    // During the run of second 1 it would have fired twice; then it is unknown.
     let (mut sim, at) = sim(|number, context| match number {
         1..=3 => Ok(Some(context.last_scheduled().unwrap_or(context.now()) + secs(1))),
         4 => Err("down".into()),

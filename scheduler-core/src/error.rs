@@ -40,7 +40,7 @@ enum Kind {
     Interrupted,
     WouldDeadlock { call: &'static str },
     WrongState { wanted: &'static str, found: &'static str },
-    NoThread { message: String },
+    NoThread { task: String, reason: String },
 }
 
 /// Why a run of a task failed: its panic, or the error it returned, as text.
@@ -140,6 +140,13 @@ impl Error {
         matches!(self.kind, Kind::Rejected { .. })
     }
 
+    /// Whether the pool refused a task because it has no worker, and no thread could be started.
+    #[must_use]
+    #[doc(alias = "OutOfMemoryError")]
+    pub fn is_no_thread(&self) -> bool {
+        matches!(self.kind, Kind::NoThread { .. })
+    }
+
     /// Whether a wait inside a task ended early because that task was asked to stop.
     #[must_use]
     #[doc(alias = "InterruptedException")]
@@ -209,8 +216,8 @@ impl Error {
         Kind::WrongState { wanted, found }.into()
     }
 
-    pub(crate) fn no_thread(message: String) -> Self {
-        Kind::NoThread { message }.into()
+    pub(crate) fn no_thread(task: String, reason: String) -> Self {
+        Kind::NoThread { task, reason }.into()
     }
 }
 
@@ -242,7 +249,11 @@ impl fmt::Display for Error {
             Kind::WrongState { wanted, found } => {
                 write!(f, "the task is {found}, but only a {wanted} task can answer this")
             }
-            Kind::NoThread { message } => write!(f, "no thread could be started: {message}"),
+            Kind::NoThread { task, reason } => write!(
+                f,
+                "{task} was refused: the pool has no worker, and {reason}\nhelp: allow the process \
+                 more threads: see `ulimit -u`, and `pids.max` of its container"
+            ),
         }
     }
 }
@@ -271,7 +282,7 @@ mod tests {
             Error::argument("period", "zero"),
             Error::wrong_state("completed", "running"),
             Error::would_deadlock("wait"),
-            Error::no_thread("no memory".to_owned()),
+            Error::no_thread("task 7".to_owned(), "no memory".to_owned()),
         ];
         let questions = [
             Error::is_cancelled,
@@ -282,6 +293,7 @@ mod tests {
             Error::is_argument,
             Error::is_wrong_state,
             Error::is_deadlock,
+            Error::is_no_thread,
         ];
         for (of, error) in errors.iter().enumerate() {
             for (kind, is) in questions.iter().enumerate() {
@@ -310,6 +322,11 @@ mod tests {
             (
                 Error::rejected("task 7".into(), "shutting down"),
                 "task 7 was rejected: the pool is shutting down and takes no new tasks",
+            ),
+            (
+                Error::no_thread("task 7".into(), "no thread could be started: no memory".into()),
+                "task 7 was refused: the pool has no worker, and no thread could be started: no memory\n\
+                 help: allow the process more threads: see `ulimit -u`, and `pids.max` of its container",
             ),
             (Error::failed(Failure::from_panic("boom")), "the task failed: panicked: boom"),
             (

@@ -32,7 +32,6 @@ use kit::eventually;
 use kit::ms;
 use kit::value_of;
 use kit::wedge;
-use scheduler_core::Body;
 use scheduler_core::Error;
 use scheduler_core::NextFireTime;
 use scheduler_core::PoolBuilder;
@@ -168,7 +167,7 @@ fn ec_l2_the_decorator_is_called_once_per_submission_and_not_for_firings() {
     const ENTRIES: [(&str, Entry, u64); 9] = [
         ("execute", |pool| pool.execute(|| ()), 1),
         ("submit", |pool| pool.submit(|| ()), 1),
-        ("task", |pool| pool.submit_task(Task::once_fallible(Body::new(|| ()))), 1),
+        ("task", |pool| pool.submit_task(Task::once(|| ())), 1),
         ("schedule", |pool| pool.schedule(ms(1), || ()), 1),
         ("schedule, async", |pool| pool.schedule_async(ms(1), yield_twice()), 3),
         ("fixed rate", |pool| pool.schedule_at_fixed_rate(ms(1), ms(1000), || ()), 3),

@@ -29,7 +29,6 @@ use kit::eventually;
 use kit::ms;
 use kit::value_of;
 use kit::wedge;
-use scheduler_core::Body;
 use scheduler_core::Error;
 use scheduler_core::Failure;
 use scheduler_core::ManualClock;
@@ -38,6 +37,7 @@ use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Task;
 use scheduler_core::TaskHandle;
 use scheduler_core::TaskState;
+use scheduler_core::fallible;
 
 const FAR: Duration = Duration::from_secs(10 * 3600);
 
@@ -80,7 +80,7 @@ fn ec_d2_a_timed_wait_ends_at_its_limit_and_not_before() {
         assert!(error.is_timeout());
         assert_eq!(error.to_string(), "the task was not done within 12ms");
         assert!(handle.wait_for(Duration::ZERO).unwrap_err().is_timeout());
-        assert_eq!(handle.wait_done_for(Duration::ZERO), Ok(false));
+        assert!(handle.wait_done_for(Duration::ZERO).unwrap_err().is_timeout());
         assert!(!handle.is_done());
     }
 }
@@ -108,7 +108,7 @@ fn ec_d3_every_wait_for_a_failed_task_gives_the_cause() {
     check_failure(&unit(|| panic!("plain")), "plain", true);
     check_failure(&unit(|| panic!("with {}", 1)), "with 1", true);
     check_failure(&unit(|| std::panic::panic_any(7)), "non-text panic payload", true);
-    let fallible = Task::once_fallible(Body::new(|| Err::<(), _>("returned")));
+    let fallible = Task::once(fallible(|| Err::<(), _>("returned")));
     check_failure(&stage.pool.submit_task(fallible).unwrap(), "returned", false);
     let future = async { panic!("polled") };
     check_failure(&stage.pool.schedule_async(ms(0), future).unwrap(), "polled", true);
@@ -220,7 +220,7 @@ fn ec_d6_cancelling_with_an_interrupt_ends_every_wait_of_the_body() {
     let handle = never.clone();
     check_interrupt(resting, "wait_done", move || handle.wait_done());
     let handle = never.clone();
-    check_interrupt(resting, "wait_done_for", move || handle.wait_done_for(FAR).map(drop));
+    check_interrupt(resting, "wait_done_for", move || handle.wait_done_for(FAR));
     assert!(!never.is_done());
 
     let _wedge = wedge(&other.pool);
@@ -380,7 +380,7 @@ fn ec_d10_a_recurring_task_has_no_outcome_while_it_is_healthy() {
         assert!(!handle.is_done() && !handle.is_cancelled());
         assert!(handle.result_now().unwrap_err().is_wrong_state());
         assert!(handle.failure_now().unwrap_err().is_wrong_state());
-        assert_eq!(handle.wait_done_for(Duration::ZERO), Ok(false));
+        assert!(handle.wait_done_for(Duration::ZERO).unwrap_err().is_timeout());
         stage.run_for(ms(1));
     }
     assert_eq!(seen.entries(), [(TaskState::Running, false); 11]);

@@ -5,16 +5,16 @@ mod kit;
 use kit::Journal;
 use kit::VirtualPool;
 use kit::ms;
-use scheduler_core::Body;
 use scheduler_core::OnError;
 use scheduler_core::Task;
 use scheduler_core::TaskState;
+use scheduler_core::fallible;
 
 #[test]
 fn a_one_shot_that_returns_an_error_has_failed_though_a_recurring_task_would_go_on() {
     for name in [None, Some("import")] {
         let stage = VirtualPool::new(1);
-        let task = Task::once_fallible(Body::new(|| Err::<(), _>("no file")));
+        let task = Task::once(fallible(|| Err::<(), _>("no file")));
         let task = task.on_error(OnError::Continue);
         let task = if let Some(name) = name { task.name(name) } else { task };
         let handle = stage.pool.submit_task(task).unwrap();

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use kit::Journal;
+use kit::ManualPool;
 use kit::Mutex;
 use kit::VirtualPool;
 use kit::eventually;
@@ -33,6 +34,7 @@ use scheduler_core::Task;
 use scheduler_core::TaskHandle;
 use scheduler_core::TaskState;
 use scheduler_core::Tick;
+use scheduler_core::WorkerThread;
 
 /// Answers as a closure says.
 struct By<F>(F);
@@ -544,16 +546,25 @@ fn other_rhythms_have_nothing_to_ask() {
 }
 
 #[test]
-fn a_renewal_finds_a_worker_where_one_was_refused() {
-    let stage = VirtualPool::new(1);
-    stage.crew.refuse(1);
+fn a_renewal_finds_a_worker_where_one_was_lost() {
+    let parked: Arc<Mutex<Vec<WorkerThread>>> = Arc::default();
+    let park = Arc::clone(&parked);
+    let factory = move |worker: WorkerThread| {
+        park.lock().unwrap().push(worker);
+        Ok(())
+    };
+    let ManualPool { pool, clock } =
+        ManualPool::build(ScheduledThreadPool::builder().core_size(1).thread_factory(factory));
     let score = Score::new(at(0));
-    let handle = score.submit(&stage);
-    assert_eq!(stage.crew.workers(), []);
+    let handle = pool.submit_task(score.task(Arc::new(clock))).unwrap();
+    parked.lock().unwrap().clear();
+    assert_eq!(pool.stats().pool_size, 0);
+    pool.set_thread_factory(|worker: WorkerThread| {
+        std::thread::Builder::new().spawn(move || worker.run()).map(drop)
+    });
     handle.renew();
-    score.set(Some(Due::NEVER));
-    stage.run_due();
-    assert_eq!(score.ran.len(), 1);
+    score.ran.await_len(1);
+    assert!(handle.cancel());
 }
 
 #[test]
@@ -626,7 +637,7 @@ impl Pace for Counted {
 
     fn ended(&self) {
         self.ended.fetch_add(1, Ordering::SeqCst);
-        panic!("nobody minds");
+        panic!("contained");
     }
 }
 

@@ -15,7 +15,6 @@ use kit::close;
 use kit::ms;
 use kit::value_of;
 use kit::wedge;
-use scheduler_core::Body;
 use scheduler_core::Error;
 use scheduler_core::NextFireTime;
 use scheduler_core::RejectionPolicy;
@@ -44,9 +43,7 @@ const ENTRIES: [(&str, Entry); 11] = [
     ("execute", |pool, ran| pool.execute(ran.noting(()))),
     ("submit", |pool, ran| pool.submit(ran.noting(()))),
     ("once", |pool, ran| pool.submit_task(Task::once(ran.noting(())))),
-    ("once, fallible", |pool, ran| {
-        pool.submit_task(Task::once_fallible(Body::new(ran.noting(()))))
-    }),
+    ("once, fallible", |pool, ran| pool.submit_task(Task::once(ran.noting(())))),
     ("once, async", |pool, ran| pool.submit_task(Task::once_async(async move { ran.note(()) }))),
     ("schedule", |pool, ran| pool.schedule(Duration::ZERO, ran.noting(()))),
     ("schedule, later", |pool, ran| pool.schedule(ms(1), ran.noting(()))),

@@ -27,7 +27,6 @@ use kit::ms;
 use kit::submit_pairs;
 use kit::value_of;
 use kit::wedge;
-use scheduler_core::Body;
 use scheduler_core::Clock;
 use scheduler_core::Error;
 use scheduler_core::ManualClock;
@@ -481,7 +480,7 @@ fn ec_b4_all_entry_points_are_one_ordering_domain() {
     stage.pool.execute(ran.noting('e')).unwrap();
     stage.pool.schedule_at_fixed_rate(Duration::ZERO, HOUR, ran.noting('f')).unwrap();
     stage.pool.schedule_with_fixed_delay(Duration::ZERO, HOUR, ran.noting('g')).unwrap();
-    stage.pool.submit_task(Task::once_fallible(Body::new(ran.noting('h')))).unwrap();
+    stage.pool.submit_task(Task::once(ran.noting('h'))).unwrap();
     let poll = ran.noting('i');
     stage.pool.schedule_async(Duration::ZERO, async move { poll() }).unwrap();
     let (pool, body) = (stage.pool.clone(), ran.noting('j'));

@@ -15,6 +15,7 @@ use kit::HOUR;
 use kit::Journal;
 use kit::Latch;
 use kit::ManualPool;
+use kit::Mutex;
 use kit::NANO;
 use kit::await_parked;
 use kit::capped;
@@ -25,6 +26,7 @@ use kit::ms;
 use kit::threads_named;
 use kit::value_of;
 use scheduler_core::Body;
+use scheduler_core::Error;
 use scheduler_core::Event;
 use scheduler_core::PoolBuilder;
 use scheduler_core::RunState;
@@ -61,24 +63,37 @@ fn refusal() -> String {
 }
 
 #[test]
-fn f_ex1_accepted_tasks_run_as_soon_as_a_thread_starts() {
+fn f_ex1_a_submission_that_gets_no_thread_is_refused() {
+    type Submit = fn(&ScheduledThreadPool, Arc<()>) -> Result<TaskHandle<()>, Error>;
+    const SUBMISSIONS: [(&str, Submit); 5] = [
+        ("submit", |pool, held| pool.submit(move || drop(held))),
+        ("later", |pool, held| pool.schedule(HOUR, move || drop(held))),
+        ("future", |pool, held| pool.schedule_async(Duration::ZERO, async move { drop(held) })),
+        ("limit", |pool, held| pool.submit_with_timeout(HOUR, move || drop(held))),
+        ("rate", |pool, held| {
+            pool.schedule_at_fixed_rate(Duration::ZERO, HOUR, move || _ = Arc::clone(&held))
+        }),
+    ];
     let reasons = Journal::new();
     let builder = ScheduledThreadPool::builder().core_size(4).stack_size(IMPOSSIBLE_STACK);
     let ManualPool { pool, .. } = ManualPool::build(noting_refusals(builder, &reasons));
-    let handles: Vec<_> = (0..20).map(|n| pool.submit(move || n).unwrap()).collect();
-    assert_eq!((pool.stats().pool_size, pool.stats().queued), (0, 20));
+    let token = Arc::new(());
+    let reason = format!("no thread could be started: {}", refusal());
+    for (name, submit) in SUBMISSIONS {
+        let error = submit(&pool, Arc::clone(&token)).unwrap_err();
+        assert!(error.is_no_thread(), "{name}: {error}");
+        assert!(error.to_string().contains(&reason), "{name}: {error}");
+        assert_eq!(Arc::strong_count(&token), 1, "{name}: the closure is dropped");
+        assert_eq!((pool.stats().pool_size, pool.stats().queued), (0, 0), "{name}");
+    }
+    assert!(pool.invoke_all([|| (), || ()]).unwrap_err().is_no_thread());
     assert!(!pool.prestart());
     assert_eq!(pool.prestart_all(), 0);
     // Each refusal is one event, with the system's own words.
-    assert_eq!(reasons.len(), 22);
-    let expected = format!("no thread could be started: {}", refusal());
-    assert!(reasons.entries().iter().all(|reason| *reason == expected), "{expected}");
+    assert_eq!(reasons.entries(), [(); 8].map(|()| reason.clone()));
 
-    pool.set_thread_factory(Arc::new(|worker: WorkerThread| start(worker, None)));
-    assert!(pool.prestart());
-    for (n, handle) in handles.iter().enumerate() {
-        assert_eq!(value_of(handle), n);
-    }
+    pool.set_thread_factory(|worker: WorkerThread| start(worker, None));
+    assert_eq!(value_of(&pool.submit(|| 7).unwrap()), 7);
     assert_eq!(pool.prestart_all(), 3);
     check_healthy(&pool);
 }
@@ -93,8 +108,15 @@ fn f_ex1_accepted_tasks_that_nobody_can_run_are_resolved_by_the_end_of_the_pool(
         ("drop", drop),
     ];
     for (name, end) in ENDS {
-        let builder = ScheduledThreadPool::builder().core_size(4).stack_size(IMPOSSIBLE_STACK);
-        let ManualPool { pool, .. } = ManualPool::build(builder);
+        // The factory takes workers, and thinks better of it.
+        let parked: Arc<Mutex<Vec<WorkerThread>>> = Arc::default();
+        let park = Arc::clone(&parked);
+        let builder = ScheduledThreadPool::builder().core_size(4);
+        let ManualPool { pool, .. } =
+            ManualPool::build(builder.thread_factory(move |worker: WorkerThread| {
+                park.lock().unwrap().push(worker);
+                Ok(())
+            }));
         let token = Arc::new(());
         let handles: Vec<TaskHandle<()>> = (0..20)
             .map(|n| {
@@ -102,6 +124,9 @@ fn f_ex1_accepted_tasks_that_nobody_can_run_are_resolved_by_the_end_of_the_pool(
                 pool.schedule(ms(n % 2), move || drop(held)).unwrap()
             })
             .collect();
+        parked.lock().unwrap().clear();
+        assert_eq!((pool.stats().pool_size, pool.stats().queued), (0, 20));
+        pool.set_thread_factory(|worker: WorkerThread| start(worker, Some(IMPOSSIBLE_STACK)));
         capped(move || end(pool));
         assert!(handles.iter().all(TaskHandle::is_cancelled), "{name}");
         assert_eq!(Arc::strong_count(&token), 1, "{name}: the closures are dropped");
@@ -135,11 +160,10 @@ fn f_ex1_a_factory_that_panics_is_a_refusal() {
         .core_size(2)
         .thread_factory(|_: WorkerThread| panic!("out of threads"));
     let ManualPool { pool, .. } = ManualPool::build(noting_refusals(builder, &reasons));
-    let handle = pool.submit(|| 7).unwrap();
+    assert!(pool.submit(|| 7).unwrap_err().is_no_thread());
     assert_eq!(reasons.entries(), ["no thread could be started: panicked: out of threads"]);
-    pool.set_thread_factory(Arc::new(|worker: WorkerThread| start(worker, None)));
-    pool.prestart();
-    assert_eq!(value_of(&handle), 7);
+    pool.set_thread_factory(|worker: WorkerThread| start(worker, None));
+    assert_eq!(value_of(&pool.submit(|| 7).unwrap()), 7);
     check_healthy(&pool);
 }
 
@@ -196,7 +220,7 @@ fn f_ex2_the_last_end_of_a_pool_dies_with_its_task_after_the_body() {
             let _borrowed = &kept;
             Err::<(), _>("that was all")
         });
-        pool.submit_task(Task::once_fallible(body)).unwrap();
+        pool.submit_task(Task::at_fixed_rate(HOUR, body)).unwrap();
         drop(pool);
         gone.open();
     });

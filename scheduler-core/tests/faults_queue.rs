@@ -224,17 +224,17 @@ fn f_qu1_destructors_call_back_from_a_policy_and_a_factory_that_are_replaced() {
             Ok(())
         },
     )));
-    scene.pool.set_thread_factory(Arc::new(move |worker: scheduler_core::WorkerThread| {
+    scene.pool.set_thread_factory(move |worker: scheduler_core::WorkerThread| {
         let _kept = &other;
         drop(worker);
         Ok(())
-    }));
+    });
     let pool = scene.pool.clone();
     capped(move || {
         pool.set_rejection_policy(RejectionPolicy::Discard);
-        pool.set_thread_factory(Arc::new(|worker: scheduler_core::WorkerThread| {
+        pool.set_thread_factory(|worker: scheduler_core::WorkerThread| {
             std::thread::Builder::new().spawn(move || worker.run()).map(drop)
-        }));
+        });
     });
     assert_eq!(scene.returned.len(), 2);
     check_healthy(&scene.pool);

@@ -133,14 +133,15 @@ fn f_ti1_workers_of_any_number_and_refusals_of_any_count() {
         let builder = ScheduledThreadPool::builder().core_size(1).virtual_crew(&crew);
         let pool = builder.clock(Arc::new(ManualClock::new())).build().unwrap();
         crew.refuse(number);
-        let handle = pool.submit(|| 7).unwrap();
+        let first = pool.submit(|| 7);
+        assert_eq!(first.is_err_and(|error| error.is_no_thread()), number > 0, "{number} refusals");
         assert_eq!(pool.stats().pool_size, usize::from(number == 0), "{number} refusals");
         // None of these is there: the first worker has the number 1, and is refused here.
         assert!(!crew.is_woken(number));
         assert!(matches!(crew.step(number), Stepped::Left));
         assert!(matches!(crew.begin(number), Begun::Left));
         crew.refuse(0);
-        pool.prestart();
+        let handle = pool.submit(|| 7).unwrap();
         crew.run_until_idle();
         assert!(handle.is_done(), "{number} refusals");
     }

@@ -123,8 +123,8 @@ impl Conductor {
 
     /// Takes the engine's task, which may be running already.
     ///
-    /// RACE: whoever had a wish after the engine's first question found no handle to renew it by. And an end before
-    /// this was not heard: see [`Lead`].
+    /// RACE: a caller that had a wish after the engine's first question found no handle to renew it by. And an end
+    /// before this was not heard: see [`Lead`].
     pub(super) fn attach(self: &Arc<Self>, handle: &TaskHandle<()>) {
         let mut state = self.lock();
         state.handle = Some(handle.clone());
@@ -167,7 +167,7 @@ impl Conductor {
         };
         match answer {
             Ok(skips) => tale.skip(&mut state, skips, now),
-            // INVARIANT: a cron expression never fails; if it does, nobody knows when the task is due.
+            // INVARIANT: a cron expression never fails; if it does, it is not known when the task is due.
             Err(failure) => {
                 state.end.get_or_insert(TaskState::Failed);
                 let (failure, at) = (Failure::from_engine(&failure), now.wall.to_utc());
@@ -248,7 +248,7 @@ impl Conductor {
         }
     }
 
-    /// A judge of a rule that nobody has asked.
+    /// A judge of a rule that was not asked yet.
     pub(super) fn judge_of(&self, rule: &Rule, now: Now) -> Box<Judge> {
         let timetable = Timetable::new(rule, self.policy.jitter, self.chance);
         Box::new(Judge::new(timetable, &self.policy, now))

@@ -35,7 +35,7 @@ pub(super) struct FireTime {
 }
 
 impl FireTime {
-    /// That of a run that somebody asked for, which is never late: it is due when it starts.
+    /// That of a run by hand, which is never late: it is due when it starts.
     pub(super) fn manual(now: Now) -> Self {
         let at = Due::Wall(now.wall);
         Self { at, due: at }

@@ -14,12 +14,13 @@ use scheduler_core::Clock;
 use super::Event;
 use super::Listener;
 use super::contain::catch;
+use super::queue::Next;
 use super::queue::Queue;
 
 /// Brings events to the reporter and to listeners.
 ///
-/// The reporter and the bridges to other crates are called in place, by the thread that tells the
-/// event; the program's listeners by a thread of their own.
+/// The reporter and the bridge to `metrics` are called in place, by the thread that tells the event; the
+/// program's listeners by a thread of their own. What the reporter finds to say has another one.
 pub(crate) struct Bus {
     reporter: Option<Arc<dyn Listener>>,
     in_place: Vec<Guarded>,
@@ -35,9 +36,9 @@ pub(crate) struct Bus {
 enum Delivery {
     Nobody,
     /// By a thread, which has the listeners.
-    Thread(ThreadId, Arc<Queue>),
+    Thread(ThreadId, Arc<Queue<Event>>),
     /// By whoever tells an event; for simulations.
-    Caller(Queue, Audience),
+    Caller(Queue<Event>, Audience),
 }
 
 /// The program's listeners, and who is told when one of them panics.
@@ -111,7 +112,7 @@ impl BusBuilder {
                 clock: Arc::clone(&clock),
             };
             match self.is_synchronous {
-                true => Delivery::Caller(Queue::default(), audience),
+                true => Delivery::Caller(Queue::new(), audience),
                 false => start(audience)?,
             }
         };
@@ -121,12 +122,12 @@ impl BusBuilder {
 }
 
 fn start(audience: Audience) -> io::Result<Delivery> {
-    let queue = Arc::new(Queue::default());
+    let queue = Arc::new(Queue::new());
     let events = Arc::clone(&queue);
     let thread = thread::Builder::new().name("scheduler-events".to_owned());
     let thread = thread.spawn(move || {
-        while let Some(event) = events.wait() {
-            audience.tell(&event);
+        while let Some(next) = events.wait() {
+            audience.tell(next);
         }
         audience.leave();
     })?;
@@ -150,10 +151,14 @@ impl Bus {
         }
         match &self.delivery {
             Delivery::Nobody => {}
-            Delivery::Thread(_, queue) => queue.push(event),
+            Delivery::Thread(_, queue) => {
+                let priority = event.priority();
+                queue.push(event, priority);
+            }
             Delivery::Caller(queue, audience) => {
-                queue.push(event);
-                queue.drain(|event| audience.tell(event));
+                let priority = event.priority();
+                queue.push(event, priority);
+                queue.drain(|next| audience.tell(next));
             }
         }
     }
@@ -186,9 +191,13 @@ impl Drop for Bus {
 }
 
 impl Audience {
-    fn tell(&self, event: &Event) {
+    fn tell(&self, next: Next<Event>) {
+        let event = match next {
+            Next::Item(event) => event,
+            Next::Lost(count) => Event::Lost { count },
+        };
         for listener in &self.listeners {
-            listener.tell(event, self.reporter.as_deref(), &*self.clock);
+            listener.tell(&event, self.reporter.as_deref(), &*self.clock);
         }
     }
 

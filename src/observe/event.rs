@@ -11,6 +11,7 @@ use super::Outcome;
 use super::SkipReason;
 use super::TaskFacts;
 use super::TaskState;
+use super::queue::Priority;
 use crate::run::Run;
 
 /// Something that happened in a scheduler: owned data, cheap to clone.
@@ -248,6 +249,76 @@ pub enum Event {
         /// When.
         at: DateTime<Utc>,
     },
+}
+
+impl Event {
+    /// When it happened; where events were lost, that is not known.
+    pub(crate) fn at(&self) -> Option<DateTime<Utc>> {
+        match self {
+            Self::RunStarted { run, .. } => Some(run.started_at()),
+            Self::Lost { .. } => None,
+            Self::SchedulerStarted { at, .. }
+            | Self::AttemptFailed { at, .. }
+            | Self::StopAsked { at, .. }
+            | Self::RunFinished { at, .. }
+            | Self::Skipped { at, .. }
+            | Self::Paused { at, .. }
+            | Self::Resumed { at, .. }
+            | Self::Rescheduled { at, .. }
+            | Self::Enabled { at, .. }
+            | Self::TriggerFailed { at, .. }
+            | Self::TaskAdded { at, .. }
+            | Self::TaskEnded { at, .. }
+            | Self::Starved { at, .. }
+            | Self::SchedulerStopping { at }
+            | Self::SchedulerStopped { at, .. }
+            | Self::WorkerRefused { at, .. }
+            | Self::DropPanicked { at, .. }
+            | Self::HookPanicked { at, .. }
+            | Self::WaitStarved { at, .. } => Some(*at),
+        }
+    }
+
+    /// The name of the task that it is about, if it is about one.
+    pub(crate) fn task(&self) -> Option<&str> {
+        match self {
+            Self::RunStarted { run, .. }
+            | Self::AttemptFailed { run, .. }
+            | Self::StopAsked { run, .. }
+            | Self::RunFinished { run, .. } => Some(run.task_name()),
+            Self::TaskAdded { task, .. } => Some(&task.name),
+            Self::Skipped { task, .. }
+            | Self::Paused { task, .. }
+            | Self::Resumed { task, .. }
+            | Self::Rescheduled { task, .. }
+            | Self::Enabled { task, .. }
+            | Self::TriggerFailed { task, .. }
+            | Self::TaskEnded { task, .. }
+            | Self::Starved { task, .. }
+            | Self::DropPanicked { task, .. }
+            | Self::WaitStarved { task, .. } => Some(task),
+            Self::SchedulerStarted { .. }
+            | Self::SchedulerStopping { .. }
+            | Self::SchedulerStopped { .. }
+            | Self::WorkerRefused { .. }
+            | Self::HookPanicked { .. }
+            | Self::Lost { .. } => None,
+        }
+    }
+
+    /// Whether a full queue drops it before others.
+    pub(super) fn priority(&self) -> Priority {
+        match self {
+            Self::RunStarted { .. } | Self::AttemptFailed { .. } | Self::Skipped { .. } => {
+                Priority::Low
+            }
+            Self::RunFinished { outcome, .. } if !outcome.is_failure() => Priority::Low,
+            Self::SchedulerStarted { .. }
+            | Self::SchedulerStopping { .. }
+            | Self::SchedulerStopped { .. } => Priority::High,
+            _ => Priority::Normal,
+        }
+    }
 }
 
 /// Why a run in progress was asked to stop.

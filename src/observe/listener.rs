@@ -8,7 +8,8 @@ use super::Event;
 ///
 /// Listeners are called one after the other on one thread of their own, `scheduler-events`, so that
 /// none can slow down a run. Up to 1,024 events wait there; if it falls behind further, events are
-/// dropped, and [`Event::Lost`] says how many. A panic of a listener is contained and reported once.
+/// dropped, and [`Event::Lost`] says how many. The last quarter of the room is for what does not come with
+/// every run: failures, ends of tasks, the stop. A panic of a listener is contained and reported once.
 ///
 /// ```
 /// use scheduler::{Event, Listener};

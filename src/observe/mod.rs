@@ -59,6 +59,11 @@ pub(crate) use level::Level;
 pub(crate) use level::Log;
 pub use listener::Listener;
 pub(crate) use metrics::meter;
+#[cfg(test)]
+pub(crate) use queue::CAPACITY;
+pub(crate) use queue::Next;
+pub(crate) use queue::Priority;
+pub(crate) use queue::Queue;
 pub use record::Counters;
 pub use record::RunRecord;
 pub use record::SkipReason;
@@ -67,3 +72,4 @@ pub use record::TaskSnapshot;
 pub use record::TaskState;
 pub use scheduler_expr::RuleKind;
 pub(crate) use tracing::Span;
+pub(crate) use tracing::Subscriber;

@@ -1,4 +1,4 @@
-//! The bounded queue between the scheduler and the listeners of the program.
+//! The bounded queue between the scheduler and what may be slow: listeners, and where messages go.
 //!
 //! A model checker explores this file by itself: `scheduler-core/tests/loom/events.rs` mounts it on locks of
 //! the checker, with room for one event, and can plant bugs.
@@ -13,14 +13,42 @@ use platform::Condvar;
 use platform::Mutex;
 use platform::MutexGuard;
 
-use super::Event;
 #[cfg(loom)]
 use super::planted;
 #[cfg(loom)]
 use super::platform;
 
-/// How many events wait for the listeners at most.
-pub(super) const CAPACITY: usize = if cfg!(loom) { 1 } else { 1_024 };
+/// How many items wait at most.
+pub(crate) const CAPACITY: usize = if cfg!(loom) { 1 } else { 1_024 };
+
+/// Which items a queue that fills up drops first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Priority {
+    /// Comes with every run. Leaves a quarter of the room to others.
+    Low,
+    /// Comes when something is wrong, or changes. Leaves a sixteenth of the room to others.
+    Normal,
+    /// Comes a few times in the life of a scheduler.
+    High,
+}
+
+impl Priority {
+    fn room(self) -> usize {
+        match self {
+            Self::Low => CAPACITY - CAPACITY / 4,
+            Self::Normal => CAPACITY - CAPACITY / 16,
+            Self::High => CAPACITY,
+        }
+    }
+}
+
+/// What comes out of a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Next<T> {
+    Item(T),
+    /// So many items were dropped here.
+    Lost(u64),
+}
 
 /// Whether the bug of this name is planted: never in a build that is used.
 #[cfg(not(loom))]
@@ -28,58 +56,64 @@ const fn planted(_bug: &str) -> bool {
     false
 }
 
-/// Events on their way to whoever delivers them; a full queue drops new ones and counts them.
+/// Items on their way to the thread that delivers them; a full queue drops new ones and counts them.
 ///
-/// INVARIANT: at most one thread delivers at a time, so that each listener hears events in order.
-#[derive(Debug, Default)]
-pub(super) struct Queue {
-    waiting: Mutex<Waiting>,
+/// INVARIANT: at most one thread delivers at a time, so that items are delivered in order.
+#[derive(Debug)]
+pub(crate) struct Queue<T> {
+    waiting: Mutex<Waiting<T>>,
     changed: Condvar,
 }
 
-#[derive(Debug, Default)]
-struct Waiting {
-    events: VecDeque<Event>,
-    /// Events that were dropped after the last one that waits.
+#[derive(Debug)]
+struct Waiting<T> {
+    items: VecDeque<Next<T>>,
+    /// Items that were dropped after the last one that waits.
     lost: u64,
     is_delivering: bool,
     is_closed: bool,
 }
 
-impl Waiting {
-    /// The next event in order: those that were dropped are told of where they are missing.
-    fn next(&mut self) -> Option<Event> {
-        let next = self.events.pop_front().or_else(|| self.take_lost());
+impl<T> Waiting<T> {
+    /// The next item in order: those that were dropped are reported where they are missing.
+    fn next(&mut self) -> Option<Next<T>> {
+        let next = self.items.pop_front().or_else(|| self.take_lost());
         self.is_delivering = next.is_some() && !planted("L13 flush");
         next
     }
 
-    fn take_lost(&mut self) -> Option<Event> {
+    fn take_lost(&mut self) -> Option<Next<T>> {
         let count = std::mem::take(&mut self.lost);
-        (count > 0).then_some(Event::Lost { count })
+        (count > 0).then_some(Next::Lost(count))
     }
 
     fn is_idle(&self) -> bool {
-        self.events.is_empty() && self.lost == 0 && !self.is_delivering
+        self.items.is_empty() && self.lost == 0 && !self.is_delivering
     }
 }
 
-impl Queue {
-    pub(super) fn push(&self, event: Event) {
+impl<T> Queue<T> {
+    pub(crate) fn new() -> Self {
+        let (items, lost) = (VecDeque::new(), 0);
+        let waiting = Waiting { items, lost, is_delivering: false, is_closed: false };
+        Self { waiting: Mutex::new(waiting), changed: Condvar::default() }
+    }
+
+    pub(crate) fn push(&self, item: T, priority: Priority) {
         let mut waiting = self.lock();
-        if waiting.events.len() >= CAPACITY {
+        if waiting.items.len() >= priority.room() {
             waiting.lost += u64::from(!planted("L13"));
             return;
         }
         let lost = waiting.take_lost();
-        waiting.events.extend(lost);
-        waiting.events.push_back(event);
+        waiting.items.extend(lost);
+        waiting.items.push_back(Next::Item(item));
         drop(waiting);
         self.changed.notify_all();
     }
 
-    /// The next event, awaited; none when the queue is closed and empty. The one before is delivered.
-    pub(super) fn wait(&self) -> Option<Event> {
+    /// The next item, awaited; none when the queue is closed and empty. The one before is delivered.
+    pub(crate) fn wait(&self) -> Option<Next<T>> {
         let mut waiting = self.lock();
         loop {
             if let Some(next) = waiting.next() {
@@ -93,32 +127,32 @@ impl Queue {
         }
     }
 
-    /// Has all events that wait delivered by the calling thread, unless one is at it already.
-    pub(super) fn drain(&self, deliver: impl Fn(&Event)) {
+    /// Has all items that wait delivered by the calling thread, unless one is at it already.
+    pub(crate) fn drain(&self, deliver: impl Fn(Next<T>)) {
         let mut waiting = self.lock();
         if waiting.is_delivering && !planted("L13 turn") {
             return;
         }
-        while let Some(event) = waiting.next() {
+        while let Some(next) = waiting.next() {
             drop(waiting);
-            deliver(&event);
+            deliver(next);
             waiting = self.lock();
         }
     }
 
     /// Waits until everything is delivered, and says whether it is.
-    pub(super) fn flush(&self, limit: Duration) -> bool {
+    pub(crate) fn flush(&self, limit: Duration) -> bool {
         let waiting = self.lock();
         let flushed = self.changed.wait_timeout_while(waiting, limit, |waiting| !waiting.is_idle());
         flushed.unwrap_or_else(PoisonError::into_inner).0.is_idle()
     }
 
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.lock().is_closed = true;
         self.changed.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, Waiting<T>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -14,6 +14,7 @@ use super::Bus;
 use super::BusBuilder;
 use super::Event;
 use super::queue::CAPACITY;
+use super::sample;
 
 /// Longer than anything here takes; a test that waits so long has failed.
 const LONG: Duration = Duration::from_secs(60);
@@ -26,6 +27,8 @@ fn name(event: &Event) -> String {
     match event {
         Event::Resumed { task, .. } => task.to_string(),
         Event::Lost { count } => format!("{count} lost"),
+        Event::RunStarted { run, .. } => format!("started {}", run.task_name()),
+        Event::SchedulerStopping { .. } => "stopping".to_owned(),
         Event::HookPanicked { hook, failure, .. } => format!("{hook}: {}", failure.message()),
         other => format!("{other:?}"),
     }
@@ -99,20 +102,32 @@ fn a_full_queue_drops_events_and_says_how_many_where_they_are_missing() {
     let bus = build(BusBuilder::new().listener(stuck).listener(heard.listener()));
     bus.emit(resumed("stuck"));
     entered.recv().unwrap();
-    let total = CAPACITY + 7;
-    for number in 0..total {
-        bus.emit(resumed(&number.to_string()));
+    let started = |number: usize| Event::RunStarted {
+        run: sample::run(&number.to_string(), 1, 1),
+        late: Duration::ZERO,
+    };
+    // What comes with each run leaves a quarter to other events, and these some to the stop.
+    let (runs, others) = (CAPACITY / 4 * 3, CAPACITY / 16 * 3);
+    for number in 0..runs + 7 {
+        bus.emit(started(number));
     }
+    for number in 0..others {
+        bus.emit(resumed(&format!("other {number}")));
+    }
+    bus.emit(Event::SchedulerStopping { at: DateTime::UNIX_EPOCH });
     assert!(!bus.flush(Duration::ZERO), "a listener that is stuck is not waited for");
     release.send(()).unwrap();
     assert!(bus.flush(LONG));
     bus.emit(resumed("later"));
     assert!(bus.flush(LONG));
     let heard = heard.take();
-    assert_eq!(heard.len(), 1 + CAPACITY + 2);
-    assert_eq!(heard[..2], ["stuck", "0"]);
-    assert_eq!(heard[CAPACITY], (CAPACITY - 1).to_string());
-    assert_eq!(heard[CAPACITY + 1..], ["7 lost", "later"]);
+    assert_eq!(heard[..2], ["stuck", "started 0"]);
+    assert_eq!(heard[runs..=runs + 2], [&format!("started {}", runs - 1), "7 lost", "other 0"]);
+    // The word of the lost ones takes the place of one.
+    assert_eq!(
+        heard[runs + others..],
+        [&format!("other {}", others - 2), "1 lost", "stopping", "later"]
+    );
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::panic::catch_unwind;
 use std::panic::resume_unwind;
 
 use tracing::dispatcher;
+use tracing::dispatcher::WeakDispatch;
 use tracing::field::Empty;
 use tracing::subscriber::NoSubscriber;
 
@@ -78,6 +79,29 @@ fn open(run: &Run, facts: &TaskFacts) -> tracing::Span {
         scheduler.attempt = run.attempt(),
         "error.type" = Empty,
     )
+}
+
+/// The subscriber of the thread that starts a scheduler, which may be that thread's alone.
+#[derive(Clone, Debug)]
+pub(crate) struct Subscriber(Option<WeakDispatch>);
+
+impl Subscriber {
+    pub(crate) fn current() -> Self {
+        let current = || {
+            dispatcher::get_default(|dispatch| {
+                (!dispatch.is::<NoSubscriber>()).then(|| dispatch.downgrade())
+            })
+        };
+        Self(catch(current).unwrap_or(None))
+    }
+
+    /// Calls with it as the subscriber of the calling thread, as long as there is one.
+    pub(crate) fn within<R>(&self, call: impl FnOnce() -> R) -> R {
+        match self.0.as_ref().and_then(WeakDispatch::upgrade) {
+            Some(dispatch) => dispatcher::with_default(&dispatch, call),
+            None => call(),
+        }
+    }
 }
 
 /// Whether a subscriber is installed, whatever it lets through.

@@ -24,7 +24,7 @@ struct Known {
     limit: usize,
 }
 
-/// The expression, and what is said of its zone and of changes of the clock there; and the zone that counts where
+/// The expression, and its zone and policies for changes of the clock there; and the zone that counts where
 /// nothing is said.
 pub(super) type Texts = ([Option<Box<str>>; 4], Zone);
 

@@ -18,7 +18,7 @@ use crate::observe::Listener;
 use crate::registrar::Registrar;
 use crate::run::Run;
 use crate::schedule::Schedule;
-use crate::speech::Voice;
+use crate::speech::Sink;
 
 /// Defines tasks in code, at the start.
 pub(super) type Configurer = Box<dyn FnOnce(&mut Registrar) + Send>;
@@ -63,7 +63,7 @@ pub struct Builder {
     pub(super) simulation: Option<Arc<dyn Simulation>>,
     #[cfg(feature = "tokio")]
     pub(super) runtime: Option<tokio::runtime::Handle>,
-    pub(super) voice: Voice,
+    pub(super) sink: Sink,
 }
 
 impl Builder {
@@ -89,7 +89,7 @@ impl Builder {
             simulation: None,
             #[cfg(feature = "tokio")]
             runtime: None,
-            voice: Voice::standard(),
+            sink: Sink::standard(),
         }
     }
 
@@ -370,8 +370,13 @@ impl Builder {
     ///
     /// A text may have several lines; it does not end with a line break. The words of a call that
     /// panics are lost, and the scheduler goes on.
+    ///
+    /// All of them are called one after the other on a thread of their own, `scheduler-messages`, so that none
+    /// can slow down a run. Up to 1,024 messages wait there; if it falls behind further, some are dropped,
+    /// and a message says how many. Only a start, and the end of a stop, wait until everything is said, and for no
+    /// longer than a second.
     pub fn messages(mut self, say: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        self.voice = Voice::new(say);
+        self.sink = Sink::new(say);
         self
     }
 }

@@ -71,6 +71,11 @@ mod enabled {
             Ok(())
         }
 
+        /// Nothing is to be said of a runtime that tasks use.
+        pub(crate) fn is_beside_runtime() -> bool {
+            false
+        }
+
         /// Whether the calling thread is the only one of a runtime, on which everything else there depends. One
         /// that has only entered such a runtime cannot be told from it.
         pub(crate) fn is_only_thread() -> bool {
@@ -120,6 +125,16 @@ mod disabled {
 
         pub(crate) fn is_only_thread() -> bool {
             false
+        }
+
+        /// Returns true if the process has threads with the names that Tokio gives to its workers. Only Linux
+        /// shows them.
+        pub(crate) fn is_beside_runtime() -> bool {
+            let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+            let name =
+                |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("comm"));
+            // `tokio-rt-worker`, and `tokio-runtime-worker` before, of which the system keeps 15 bytes.
+            threads.filter_map(|thread| name(thread).ok()).any(|name| name.starts_with("tokio-r"))
         }
 
         pub(crate) fn surround(&self, pool: PoolBuilder) -> PoolBuilder {

@@ -28,15 +28,13 @@ use crate::observe::meter;
 use crate::observe::watch_panics;
 use crate::registrar::Plan;
 use crate::registrar::Planned;
-use crate::settings::Level;
-use crate::settings::Remark;
 use crate::speech::Banner;
 use crate::speech::Message;
+use crate::speech::Messages;
 use crate::speech::PoolWords;
 use crate::speech::ROWS_MAX;
 use crate::speech::Reporter;
 use crate::speech::TaskWords;
-use crate::speech::panics_abort;
 use crate::sync::Mutex;
 
 /// What polls async tasks where there is no Tokio runtime: the pools themselves.
@@ -51,12 +49,11 @@ pub(super) fn launch(
 ) -> Result<Scheduler, StartError> {
     watch_panics();
     let context = context(&builder);
-    let voice = builder.voice.clone();
     let simulation = builder.simulation.clone();
-    let bus = Arc::new(bus(builder, &prepared)?);
+    let messages = messages(&builder)?;
+    let bus = Arc::new(bus(builder, &prepared, &messages)?);
     let pools = pools(&prepared, (&context, simulation.as_deref()), &bus)?;
-    let Prepared { plan, tasks, clock, shutdown, limit, zone, seed, settings, remarks, .. } =
-        prepared;
+    let Prepared { plan, tasks, clock, shutdown, limit, zone, seed, settings, .. } = prepared;
     let Plan { tasks: planned } = plan;
     let annotated = simulation.is_none().then(|| Annotated::enter(&planned));
     let (_annotated, twice) = annotated.unzip();
@@ -75,11 +72,13 @@ pub(super) fn launch(
         simulation,
     };
     tasks.launch_with(launcher, prepared.keep_ended);
-    let running = Running { pools, bus, voice, limit, clock, shutdown, tasks, _annotated, context };
-    let warnings = panics_abort().into_iter().chain(twice.flatten()).collect();
-    let news = News { remarks: &remarks, pools: &prepared.pools, zone, warnings };
+    let running =
+        Running { pools, bus, messages, limit, clock, shutdown, tasks, _annotated, context };
+    let Prepared { remarks, mut warnings, pools, .. } = prepared;
+    warnings.extend(twice.flatten());
+    let news = News { remarks, warnings, pools: &pools, zone };
     let scheduler = Scheduler::new(running);
-    match begin(&scheduler.running, planned, &news, be_ready) {
+    match begin(&scheduler.running, planned, news, be_ready) {
         Ok(()) => Ok(scheduler),
         Err(error) => {
             scheduler.give_up();
@@ -92,7 +91,7 @@ pub(super) fn launch(
 fn begin(
     running: &Running,
     planned: Vec<Planned>,
-    news: &News<'_>,
+    news: News<'_>,
     be_ready: impl FnOnce() -> Result<(), StartError>,
 ) -> Result<(), StartError> {
     let has_async = has_async(&planned);
@@ -101,7 +100,6 @@ fn begin(
     news.tell(&made, has_async, running);
     let count = made.iter().filter(|task| !task.is_disabled).count();
     running.tasks.start(made)?;
-    running.pools.check_manned()?;
     let at = running.clock.wall();
     running.bus.emit(Event::SchedulerStarted { at, tasks: count });
     Ok(())
@@ -120,9 +118,18 @@ fn context(builder: &Builder) -> Context {
     Context::find(runtime)
 }
 
-fn bus(builder: Builder, prepared: &Prepared) -> Result<Bus, StartError> {
-    let reporter = Reporter::new(builder.voice);
-    let bus = BusBuilder::new().every_event(reporter.wants_every_event());
+fn messages(builder: &Builder) -> Result<Messages, StartError> {
+    let sink = builder.sink.clone();
+    if builder.simulation.is_some() {
+        return Ok(Messages::in_place(sink));
+    }
+    let why = |error| format!("no thread can be started for messages: {error}");
+    Messages::start(sink).map_err(|error| StartError::pool(why(error)))
+}
+
+fn bus(builder: Builder, prepared: &Prepared, messages: &Messages) -> Result<Bus, StartError> {
+    let reporter = Reporter::new(messages.clone());
+    let bus = BusBuilder::new().every_event(messages.is_debug_wanted());
     let bus = match &builder.simulation {
         Some(simulation) => bus.in_place(simulation.listener()).synchronous(),
         None => bus,
@@ -136,22 +143,17 @@ fn bus(builder: Builder, prepared: &Prepared) -> Result<Bus, StartError> {
 
 /// What is to be known before the first run.
 struct News<'a> {
-    remarks: &'a [Remark],
+    remarks: Vec<Message>,
+    warnings: Vec<Message>,
     pools: &'a [PoolPlan],
     zone: Zone,
-    warnings: Vec<Message>,
 }
 
 impl News<'_> {
-    /// Says it, and the banner.
-    fn tell(&self, made: &[Kept], has_async: bool, running: &Running) {
-        let (now, voice) = (running.clock.wall(), &running.voice);
-        for remark in self.remarks {
-            voice.say(&match remark.level {
-                Level::Note => Message::info(&remark.text),
-                Level::Warning => Message::warn(&remark.text),
-            });
-        }
+    /// Says it, and the banner, and waits a moment until that is printed.
+    fn tell(self, made: &[Kept], has_async: bool, running: &Running) {
+        let (now, messages) = (running.clock.wall(), &running.messages);
+        self.remarks.into_iter().for_each(|remark| messages.say(remark));
         let (off, on): (Vec<&Kept>, Vec<&Kept>) = made.iter().partition(|task| task.is_disabled);
         let words = |task: &&Kept| TaskWords {
             facts: task.control.facts(),
@@ -164,13 +166,12 @@ impl News<'_> {
         let executor = running.context.describe().or(built_in);
         let executor = executor.map(|executor| format!("async tasks: {executor}"));
         let off = (!off.is_empty()).then(|| format!("disabled: {}", some_of(&off)));
-        let nothing_is_off = off.is_none();
         let remarks: Vec<String> = executor.into_iter().chain(off).collect();
         let (tasks, pools, remarks) = (&*tasks, &*pools, &*remarks);
         let banner = Banner { tasks, count: on.len(), pools, zone: self.zone, now, remarks };
-        voice.announce(&banner.to_string());
-        let nothing = if nothing_is_off { banner.no_tasks() } else { None };
-        nothing.iter().chain(&self.warnings).for_each(|warning| voice.say(warning));
+        messages.announce(banner.to_string());
+        self.warnings.into_iter().for_each(|warning| messages.announce(warning));
+        messages.flush();
     }
 }
 

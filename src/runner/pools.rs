@@ -10,7 +10,6 @@ use scheduler_core::Clock;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_expr::check_name;
 
-use crate::error::StartError;
 use crate::run::Run;
 use crate::settings::word;
 use crate::speech::PoolWords;
@@ -124,22 +123,6 @@ impl Pools {
         self.by_name.iter().map(|(name, pool)| (name.clone(), Arc::downgrade(pool))).collect()
     }
 
-    /// Refuses to go on with a pool of which no thread could be started: nothing would ever run there.
-    pub(crate) fn check_manned(&self) -> Result<(), StartError> {
-        let is_deserted = |pool: &ScheduledThreadPool| {
-            let stats = pool.stats();
-            stats.pool_size == 0 && stats.queued > 0
-        };
-        match self.by_name.iter().find(|(_, pool)| is_deserted(pool)) {
-            Some((name, _)) => Err(StartError::pool(format!(
-                "no thread can be started for the pool {}\n  help: allow the process more threads: \
-                 see `ulimit -u`, and `pids.max` of its container",
-                word(name)
-            ))),
-            None => Ok(()),
-        }
-    }
-
     /// Whether a run takes place in one of these.
     pub(crate) fn execute(&self, run: &Run) -> bool {
         self.by_name.values().any(|pool| run.is_in(pool))
@@ -172,24 +155,5 @@ impl Pools {
 impl fmt::Debug for Pools {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(&self.by_name).finish()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io;
-
-    use super::*;
-
-    #[test]
-    fn a_pool_that_gets_no_thread_is_a_fault_as_soon_as_something_waits_in_it() {
-        let refuse = |_| Err(io::ErrorKind::WouldBlock.into());
-        let pool = ScheduledThreadPool::builder().thread_factory(refuse).build().unwrap();
-        let pools = Pools::new(BTreeMap::from([("io".to_owned(), Arc::new(pool))]));
-        assert!(pools.check_manned().is_ok(), "nobody needs a thread");
-        drop(pools.by_name["io"].submit(|| {}));
-        let error = pools.check_manned().unwrap_err().to_string();
-        let expected = "cannot start: no thread can be started for the pool `io`\n  help: ";
-        assert!(error.starts_with(expected), "{error}");
     }
 }

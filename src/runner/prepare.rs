@@ -36,6 +36,9 @@ use crate::settings::Settings;
 use crate::settings::TaskWords;
 use crate::settings::names::Names;
 use crate::speech::Message;
+use crate::speech::Messages;
+use crate::speech::no_tasks;
+use crate::speech::panics_abort;
 
 /// How long a stop waits for running tasks, unless somebody says otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -58,9 +61,11 @@ pub(crate) struct Prepared {
     pub(crate) shutdown: Shutdown,
     pub(crate) tasks: Tasks,
     pub(crate) settings: Settings,
-    pub(crate) remarks: Vec<Remark>,
-    /// Every value that counts, and where it comes from: of a dry run only, as it is long where there are many
-    /// tasks.
+    /// What is to be known before the banner, and below it.
+    pub(crate) remarks: Vec<Message>,
+    pub(crate) warnings: Vec<Message>,
+    /// Every value that counts, and where it comes from, and all remarks and warnings: of a dry run only, as it is
+    /// long where there are many tasks.
     pub(crate) report: Option<String>,
 }
 
@@ -89,7 +94,7 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     let in_builder: Vec<&str> = named(builder).map(|(name, _)| name).collect();
     let mut application = settings.apply(&names, &in_builder);
     let variable = settings.environment().foreign("TZ");
-    let zone = zone(builder, &application.globals, &variable, &mut faults);
+    let (zone, doubt) = zone(builder, &application.globals, &variable, &mut faults);
     let pools = pools(builder, &application);
     faults.extend(pool_faults(builder, &pools));
     let pool_names: Vec<Arc<str>> = pools.iter().map(|pool| pool.name.as_str().into()).collect();
@@ -106,28 +111,25 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     };
     let mut unfit = Vec::new();
     let plan = plan(definitions, apply, ground, &mut unfit);
-    for (number, name) in announced {
-        let silent = TaskWords { name: &name, place: String::new(), attributes: Vec::new() };
-        application.task(number, &silent);
-    }
+    apply_to_announced(&mut application, &announced);
     let mut applied = application.finish();
     applied.faults.append(&mut unfit);
     Fault::sort(&mut applied.faults);
     faults.extend(applied.faults.iter().map(ToString::to_string));
     faults.extend(missing);
     if !faults.is_empty() {
-        // They may say why: a variable with a slip in its name is one that is not set.
-        let warnings = applied.remarks.iter().filter(|remark| remark.level == Level::Warning);
-        warnings.for_each(|remark| builder.voice.say(&Message::warn(&remark.text)));
+        say_warnings(builder, &applied.remarks);
         return Err(StartError::of_faults(faults));
     }
     let limit = limit(builder, &applied.globals);
-    let keep_ended = applied.globals.keep_ended_tasks.as_ref().map(|set| set.value);
-    let keep_ended = keep_ended.or(builder.keep_ended).unwrap_or(ENDED_KEPT);
+    let keep_ended = keep_ended(builder, &applied.globals);
+    let remarks: Vec<Message> = doubt.into_iter().chain(applied.remarks.iter().map(said)).collect();
+    let warnings = warnings(&plan);
     let values = Values { zone, variable: &variable, pools: &pools, limit, keep_ended };
-    let report = || settings::report(&applied, &reported, &fallbacks(builder, &values));
-    let report = is_dry_run.then(report);
-    let (seed, remarks) = (builder.seed, applied.remarks);
+    let report = is_dry_run.then(|| {
+        let report = settings::report(&applied, &reported, &fallbacks(builder, &values));
+        with_messages(report, remarks.iter().chain(&warnings))
+    });
     Ok(Prepared {
         plan,
         crons,
@@ -135,14 +137,28 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
         zone,
         limit,
         keep_ended,
-        seed,
+        seed: builder.seed,
         clock,
         shutdown,
         tasks,
         settings,
         remarks,
+        warnings,
         report,
     })
+}
+
+/// Prints warnings of settings where the start fails: they may say why, as a variable with a slip in its name is not
+/// set.
+fn say_warnings(builder: &Builder, remarks: &[Remark]) {
+    let messages = Messages::in_place(builder.sink.clone());
+    let warnings = remarks.iter().filter(|remark| remark.level == Level::Warning);
+    warnings.map(said).for_each(|warning| messages.say(warning));
+}
+
+fn keep_ended(builder: &Builder, globals: &Globals) -> usize {
+    let set = globals.keep_ended_tasks.as_ref().map(|set| set.value);
+    set.or(builder.keep_ended).unwrap_or(ENDED_KEPT)
 }
 
 fn load(builder: &mut Builder) -> Result<Settings, StartError> {
@@ -191,15 +207,47 @@ fn announced(
     (names, announced)
 }
 
-fn zone(builder: &Builder, globals: &Globals, variable: &str, faults: &mut Vec<String>) -> Zone {
-    let set = globals.zone.as_ref().map(|set| set.value.as_str());
-    match default_zone(set.or(builder.zone.as_deref()), variable, &builder.voice) {
-        Ok(zone) => zone,
-        Err(fault) => {
-            faults.push(fault);
-            Zone::UTC
-        }
+/// Judges what settings say of tasks that are announced; it counts when they are added.
+fn apply_to_announced(application: &mut Application<'_>, announced: &[(usize, Arc<str>)]) {
+    for (number, name) in announced {
+        let silent = TaskWords { name, place: String::new(), attributes: Vec::new() };
+        application.task(*number, &silent);
     }
+}
+
+/// The default zone, and a warning if it had to be guessed.
+fn zone(
+    builder: &Builder,
+    globals: &Globals,
+    variable: &str,
+    faults: &mut Vec<String>,
+) -> (Zone, Option<Message>) {
+    let set = globals.zone.as_ref().map(|set| set.value.as_str());
+    default_zone(set.or(builder.zone.as_deref()), variable).unwrap_or_else(|fault| {
+        faults.push(fault);
+        (Zone::UTC, None)
+    })
+}
+
+fn said(remark: &Remark) -> Message {
+    match remark.level {
+        Level::Note => Message::info(&remark.text),
+        Level::Warning => Message::warn(&remark.text),
+    }
+}
+
+/// A report, and messages below it.
+fn with_messages<'a>(mut report: String, messages: impl Iterator<Item = &'a Message>) -> String {
+    for (index, message) in messages.enumerate() {
+        let gap = if index == 0 { "\n" } else { "" };
+        report.push_str(&format!("{gap}{message}\n"));
+    }
+    report
+}
+
+fn warnings(plan: &Plan) -> Vec<Message> {
+    let is_empty = plan.tasks.is_empty();
+    is_empty.then(no_tasks).into_iter().chain(panics_abort()).collect()
 }
 
 /// The pools of the builder but the default one.

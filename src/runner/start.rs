@@ -1,5 +1,8 @@
 //! The ways to start.
 
+use std::io;
+use std::io::Write;
+
 use scheduler_core::Run;
 
 use super::Scheduler;
@@ -13,8 +16,7 @@ use super::prepare::prepare;
 use super::signals::Signals;
 use crate::error::StartError;
 use crate::registrar::Plan;
-use crate::settings::Level;
-use crate::settings::Remark;
+use crate::speech::Message;
 
 /// What a person who has not read the documentation may want to know when stopping takes long.
 const HINT: &str = "Ctrl-C again to quit now";
@@ -22,8 +24,8 @@ const HINT: &str = "Ctrl-C again to quit now";
 impl Builder {
     /// Starts all tasks, blocks until Ctrl-C or SIGTERM, and lets running tasks finish.
     ///
-    /// With `SCHEDULER_DRY_RUN=1` in the environment it says every effective value and where it comes
-    /// from, and returns without having started anything.
+    /// With `SCHEDULER_DRY_RUN=1` in the environment it prints [what `dry_run` says](Self::dry_run) to stdout,
+    /// and returns without having started anything.
     ///
     /// ```no_run
     /// use scheduler::Scheduler;
@@ -44,7 +46,7 @@ impl Builder {
             return Err(StartError::blocks_runtime());
         }
         let signals = reserve_signals()?;
-        let Some(prepared) = self.prepare_to_start()? else { return Ok(()) };
+        let Some(prepared) = self.prepare_to_start(false)? else { return Ok(()) };
         let scheduler = launch(self, prepared, || signals.take())?;
         signals.first().wait();
         scheduler.stop(HINT).map_err(StartError::from)
@@ -71,8 +73,7 @@ impl Builder {
     /// As [`start`](Self::start).
     pub async fn start_async(mut self) -> Result<(), StartError> {
         let signals = reserve_signals()?;
-        let Some(mut prepared) = self.prepare_to_start()? else { return Ok(()) };
-        prepared.remarks.extend(without_tokio(&prepared.plan));
+        let Some(prepared) = self.prepare_to_start(true)? else { return Ok(()) };
         let scheduler = launch(self, prepared, || signals.take())?;
         signals.first().await;
         scheduler.stop_async(HINT).await.map_err(StartError::from)
@@ -82,8 +83,8 @@ impl Builder {
     ///
     /// Keep the answer: dropping it stops the tasks.
     ///
-    /// With `SCHEDULER_DRY_RUN=1` in the environment it says every effective value and where it comes
-    /// from, and ends the process with exit code 0: the program would go on to serve otherwise.
+    /// With `SCHEDULER_DRY_RUN=1` in the environment it prints [what `dry_run` says](Self::dry_run) to stdout,
+    /// and ends the process with exit code 0: the program would go on to serve otherwise.
     ///
     /// ```rust,standalone_crate
     /// use scheduler::{Schedule, Scheduler};
@@ -100,13 +101,14 @@ impl Builder {
     ///
     /// When a task cannot be started; then none is, and everything that is wrong is in the error.
     pub fn spawn(mut self) -> Result<Scheduler, StartError> {
-        match self.prepare_to_start()? {
+        match self.prepare_to_start(false)? {
             Some(prepared) => launch(self, prepared, || Ok(())),
             None => std::process::exit(0),
         }
     }
 
-    /// Every effective value and where it comes from, as a text; nothing is started.
+    /// Every effective value and where it comes from, as a text; below them all remarks and warnings of a
+    /// start. Nothing is started.
     ///
     /// ```rust,standalone_crate
     /// use scheduler::{Schedule, Scheduler};
@@ -127,12 +129,21 @@ impl Builder {
     }
 
     /// None if a dry run was asked for, which has then been made.
-    fn prepare_to_start(&mut self) -> Result<Option<Prepared>, StartError> {
-        let prepared = prepare(self, Purpose::Start)?;
-        let Some(report) = &prepared.report else { return Ok(Some(prepared)) };
-        self.voice.announce(report.trim_end());
+    fn prepare_to_start(&mut self, is_in_async_code: bool) -> Result<Option<Prepared>, StartError> {
+        let mut prepared = prepare(self, Purpose::Start)?;
+        let Some(report) = &prepared.report else {
+            prepared.remarks.extend(without_tokio(&prepared.plan, is_in_async_code));
+            return Ok(Some(prepared));
+        };
+        print(report);
         Ok(None)
     }
+}
+
+/// Prints what a person has asked for to stdout, whatever the logger; where that is closed, it is lost.
+fn print(report: &str) {
+    let mut stdout = io::stdout().lock();
+    drop(stdout.write_all(report.as_bytes()).and_then(|()| stdout.flush()));
 }
 
 fn reserve_signals() -> Result<Signals, StartError> {
@@ -142,10 +153,18 @@ fn reserve_signals() -> Result<Signals, StartError> {
     Signals::reserve()
 }
 
-/// Programs that start in async code mostly have a runtime of Tokio, which cannot be seen without the feature.
-fn without_tokio(plan: &Plan) -> Option<Remark> {
-    let text = "async tasks run on the built-in executor; Tokio's timers and sockets need: \
-                cargo add scheduler --features tokio";
-    let is_worth_saying = !cfg!(feature = "tokio") && has_async(&plan.tasks);
-    is_worth_saying.then(|| Remark { level: Level::Note, text: text.to_owned() })
+/// What is to be known of async tasks where the feature `tokio` is off and a runtime of Tokio runs, or may well run.
+fn without_tokio(plan: &Plan, is_in_async_code: bool) -> Option<Message> {
+    if cfg!(feature = "tokio") || !has_async(&plan.tasks) {
+        return None;
+    }
+    const HELP: &str = "help: cargo add scheduler --features tokio";
+    if Context::is_beside_runtime() {
+        let text = "a Tokio runtime is running, but the scheduler is built without it: async tasks cannot use its \
+                    timers and sockets";
+        return Some(Message::warn(text).note(HELP));
+    }
+    let text =
+        "async tasks run on the built-in executor; Tokio's timers and sockets need a feature";
+    is_in_async_code.then(|| Message::info(text).note(HELP))
 }

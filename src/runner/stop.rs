@@ -22,11 +22,13 @@ use crate::observe::Totals;
 use crate::observe::catch;
 use crate::run::Run;
 use crate::run::Shutdown;
+use crate::speech::CutOff;
+use crate::speech::Messages;
 use crate::speech::NotStopped;
+use crate::speech::StillRunning;
 use crate::speech::StillWaiting;
 use crate::speech::Stopped;
 use crate::speech::Stopping;
-use crate::speech::Voice;
 use crate::speech::dropped_too_early;
 use crate::speech::duration;
 use crate::speech::on_one_line;
@@ -47,7 +49,7 @@ const FLUSH: Duration = Duration::from_secs(1);
 pub(super) struct Running {
     pub(super) pools: Pools,
     pub(super) bus: Arc<Bus>,
-    pub(super) voice: Voice,
+    pub(super) messages: Messages,
     /// How long a stop waits for runs in progress.
     pub(super) limit: Duration,
     pub(super) clock: Arc<dyn Clock>,
@@ -131,14 +133,13 @@ impl Running {
         let begun = self.clock.wall();
         self.begin_stop(begun);
         let (running, limit) = (self.tasks.running(begun), self.limit);
-        self.voice.say(&Stopping { running: &running, limit, hint }.message());
+        self.messages.announce(Stopping { running: &running, limit, hint }.message());
         let stopped = if self.await_runs() { Ok(()) } else { self.stop_runs() };
         self.announce_end(begun);
         stopped
     }
 
-    /// Starts no new runs: first of all, because saying so may take its time, where a pipe is full, or a
-    /// function slow.
+    /// Starts no new runs.
     fn begin_stop(&self, at: DateTime<Utc>) {
         self.tasks.registry().close();
         self.bus.emit(Event::SchedulerStopping { at });
@@ -161,7 +162,7 @@ impl Running {
                 return false;
             }
             let running = self.tasks.running(self.clock.wall());
-            self.voice.say(&StillWaiting { running: &running, left }.message());
+            self.messages.announce(StillWaiting { running: &running, left }.message());
         }
     }
 
@@ -171,8 +172,13 @@ impl Running {
         self.end_runs();
         let _ = self.await_end(GRACE);
         let left = self.tasks.running(self.clock.wall());
+        let is_left = |each: &StillRunning| left.iter().any(|left| left.task == each.task);
+        let cut: Vec<_> = late.iter().filter(|each| !is_left(each)).cloned().collect();
+        if !cut.is_empty() {
+            self.messages.announce(CutOff { running: &cut, limit: self.limit }.message());
+        }
         if !left.is_empty() {
-            self.voice.say(&NotStopped { running: &left, limit: self.limit }.message());
+            self.messages.announce(NotStopped { running: &left, limit: self.limit }.message());
         }
         if late.is_empty() {
             // The threads had not ended yet, but all runs had.
@@ -197,9 +203,10 @@ impl Running {
         let Totals { runs, failures, skipped } = self.tasks.totals();
         self.bus.emit(Event::SchedulerStopped { at, took });
         if !self.bus.flush(FLUSH) {
-            self.voice.say(&unheard(FLUSH));
+            self.messages.announce(unheard(FLUSH));
         }
-        self.voice.say(&Stopped { took, runs, failures, skipped }.message());
+        self.messages.announce(Stopped { took, runs, failures, skipped }.message());
+        self.messages.flush();
     }
 }
 
@@ -220,13 +227,15 @@ impl Drop for Scheduler {
             running.begin_stop(now);
             running.end_runs();
             if !has_run && tasks.registry().all().len() > 0 {
-                running.voice.say(&dropped_too_early());
+                running.messages.announce(dropped_too_early());
             }
+            running.messages.flush();
         }
         tasks.forget_all();
         // Listeners hear how a run ends that outlasts its scheduler; else nothing is left to be heard.
         if is_idle {
             running.bus.close();
+            running.messages.close();
         }
     }
 }

@@ -205,7 +205,7 @@ impl Tasks {
         Ok(())
     }
 
-    /// What is to be told of the end of each task, by its name. It keeps none of them.
+    /// What to report of the end of each task, by its name. It keeps none of them.
     pub(super) fn on_end(&self) -> Arc<OnEnd> {
         let board = Arc::downgrade(&self.board);
         Arc::new(move |name| {

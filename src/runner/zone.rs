@@ -3,31 +3,27 @@
 use scheduler_core::trigger::Zone;
 
 use crate::speech::Message;
-use crate::speech::Voice;
 
 /// Finds the default zone. What the person asked for must be right; what the system says may be
-/// missing, as it often is in a container, and then a warning says so. `variable` is the value of `TZ`.
+/// missing, as it often is in a container, and then there is a warning. `variable` is the value of `TZ`.
 pub(super) fn default_zone(
     asked: Option<&str>,
     variable: &str,
-    voice: &Voice,
-) -> Result<Zone, String> {
+) -> Result<(Zone, Option<Message>), String> {
+    let known = |zone| (zone, None);
     if let Some(name) = asked {
-        return name.parse().map_err(|error: scheduler_expr::ParseZoneError| {
+        return name.parse().map(known).map_err(|error: scheduler_expr::ParseZoneError| {
             let help = error.help().map(|help| format!("\nhelp: {help}"));
             format!("the scheduler's zone: {error}{}", help.unwrap_or_default())
         });
     }
     if let Some(name) = name_in_variable(variable) {
-        return name.parse().or_else(|error: scheduler_expr::ParseZoneError| {
-            warn(voice, &format!("the variable TZ: {error}"));
-            Ok(Zone::UTC)
+        return name.parse().map(known).or_else(|error: scheduler_expr::ParseZoneError| {
+            Ok((Zone::UTC, Some(warning(&format!("the variable TZ: {error}")))))
         });
     }
-    Zone::system().or_else(|error| {
-        warn(voice, &error.to_string());
-        Ok(Zone::UTC)
-    })
+    let found = Zone::system().map(known);
+    found.or_else(|error| Ok((Zone::UTC, Some(warning(&error.to_string())))))
 }
 
 /// The zone that a value of `TZ` names, by itself or by its file; none if that is the system's.
@@ -37,11 +33,10 @@ pub(super) fn name_in_variable(value: &str) -> Option<&str> {
     (!matches!(name, "" | "/etc/localtime")).then_some(name)
 }
 
-fn warn(voice: &Voice, reason: &str) {
-    let text = format!("{reason}; cron expressions without a zone go by UTC");
-    voice.say(&Message::warn(text).note(
+fn warning(reason: &str) -> Message {
+    Message::warn(format!("{reason}; cron expressions without a zone go by UTC")).note(
         "help: name a zone: Scheduler::builder().zone(\"Europe/Berlin\"), or set TZ=Europe/Berlin",
-    ));
+    )
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Keys of a file that would be ours under `[scheduler]`, and stand elsewhere: nothing reads them.
+//! Keys of a file that nothing reads: those that would be ours under `[scheduler]`, and stand elsewhere, and those
+//! that are almost what a placeholder asks for.
 
 use std::collections::BTreeSet;
 
@@ -16,11 +17,16 @@ use super::reading::Reading;
 use super::schema;
 use super::schema::Spec;
 
-/// A warning for each setting, and for each table of settings, that is not under `[scheduler]`.
+/// Among more keys that placeholders ask for, no similar one is looked for.
+const COMPARED_MAX: usize = 1_000;
+
+/// A warning for each setting, and for each table of settings, that is not under `[scheduler]`, and for each key
+/// with a slip in it.
 ///
 /// Whatever a placeholder asks for is the program's own, however it is called.
 pub(super) fn misplaced_keys(reading: &mut Reading<'_>) {
     let settings = reading.settings;
+    let unset = unset(reading);
     for file in &settings.files {
         let mut told = BTreeSet::new();
         for line in &file.lines {
@@ -28,7 +34,8 @@ pub(super) fn misplaced_keys(reading: &mut Reading<'_>) {
             if line.ours().is_some() || is_asked() {
                 continue;
             }
-            let Some(place) = similar_root(line).or_else(|| right_place(line)) else { continue };
+            let place = similar_root(line).or_else(|| right_place(line));
+            let Some(place) = place.or_else(|| similar_key(line, &unset)) else { continue };
             let text = place.remark(line);
             // A table in a wrong place has many lines, but it is one mistake.
             if told.insert(place) {
@@ -47,6 +54,8 @@ enum Place {
     Table { header: String },
     /// Under `[scheduler]`, as this line.
     Setting { paste: String },
+    /// Under this key, which a placeholder asks for.
+    Asked { key: String },
 }
 
 impl Place {
@@ -61,6 +70,12 @@ impl Place {
             Self::Setting { paste } => {
                 format!("{at}: {key} {why}; write {} under `[{ROOT}]`", word(paste))
             }
+            Self::Asked { key: meant } => {
+                format!(
+                    "{at}: {key} has no effect: no placeholder asks for it; did you mean {}?",
+                    word(meant)
+                )
+            }
         }
     }
 }
@@ -70,6 +85,29 @@ fn similar_root(line: &Line) -> Option<Place> {
     let [root, first, ..] = line.path.as_slice() else { return None };
     let is_similar = schema::is_ours(first) && nearest(root, [ROOT]).is_some();
     is_similar.then(|| Place::Root { written: root.clone() })
+}
+
+/// The keys that placeholders ask for and nothing sets.
+fn unset(reading: &Reading<'_>) -> Vec<String> {
+    let is_set = |key: &String| {
+        reading.settings.layers().any(|layer| layer.named(key).next().is_some())
+            || key::variables(key).iter().any(|variable| reading.used.contains(variable))
+    };
+    let unset: Vec<String> = reading.asked.iter().filter(|key| !is_set(key)).cloned().collect();
+    if unset.len() > COMPARED_MAX { Vec::new() } else { unset }
+}
+
+/// The key that differs from that of the line in one part, and there by a slip.
+fn similar_key(line: &Line, unset: &[String]) -> Option<Place> {
+    let is_similar = |key: &&String| {
+        let asked = key::parts(key);
+        let pairs = line.path.iter().zip(&asked);
+        let mut other = pairs.filter(|(written, asked)| key::fold(written) != **asked);
+        let slip =
+            other.next().filter(|_| other.next().is_none() && asked.len() == line.path.len());
+        slip.is_some_and(|(written, asked)| nearest(written, [asked.as_str()]).is_some())
+    };
+    unset.iter().find(is_similar).map(|key| Place::Asked { key: key.clone() })
 }
 
 /// Where the line would mean something.

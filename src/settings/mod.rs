@@ -188,7 +188,7 @@ impl Settings {
         Names::with_variables(Variables::of(&self.environment))
     }
 
-    /// Says what counts for the scheduler and its pools, and finds what is said of tasks. `pools` are those
+    /// Says what counts for the scheduler and its pools, and finds the settings of tasks. `pools` are those
     /// that the program configures; settings may name others.
     pub(crate) fn apply<'a>(&'a self, names: &'a Names, pools: &[&str]) -> Application<'a> {
         let mut reading = Reading::new(self);

@@ -48,7 +48,7 @@ type Meant<'n> = (&'n str, (usize, Attribute));
 pub(super) struct Overrides(Vec<Said>);
 
 impl Overrides {
-    /// Reads what is said about all tasks.
+    /// Reads the settings of all tasks.
     pub(super) fn read(reading: &mut Reading<'_>, names: &Names) -> Self {
         let settings = reading.settings;
         let mut finder = Finder { reading, names, only: None };
@@ -58,7 +58,7 @@ impl Overrides {
         Self(places)
     }
 
-    /// Reads what is said about one task, which is among the names. What is said of tasks that are not
+    /// Reads the settings of one task, which is among the names. Settings of tasks that are not
     /// there is no fault: the start has judged it.
     pub(super) fn read_of(reading: &mut Reading<'_>, names: &Names, task: &str) -> Self {
         let (settings, only) = (reading.settings, names.number(task));

@@ -7,7 +7,6 @@ use chrono::DateTime;
 use chrono::Utc;
 use scheduler_core::trigger::Zone;
 
-use super::Message;
 use super::words::duration;
 use super::words::instant;
 use super::words::on_one_line;
@@ -110,19 +109,6 @@ impl Banner<'_> {
             }
         }
     }
-
-    /// The warning for a scheduler that has nothing to do.
-    pub(crate) fn no_tasks(&self) -> Option<Message> {
-        (self.count == 0).then(|| {
-            Message::warn("no scheduled tasks found")
-                .note(
-                    "note: tasks in another crate are linked only if the crate is mentioned: \
-                     add `use jobs as _;` to main.rs",
-                )
-                .note("note: a file is compiled only if it is declared: is there a `mod jobs;`?")
-                .note("help: annotate a function: #[scheduled(fixed_rate = \"1s\")] fn tick() {}")
-        })
-    }
 }
 
 impl PoolWords {
@@ -174,7 +160,6 @@ mod tests {
   report  every 1s  next: Fri 2026-03-27 09:01:30 +01:00, in 1m 30s
   old     every 1s  next: never";
         assert_eq!(banner.to_string(), expected);
-        assert_eq!(banner.no_tasks(), None);
     }
 
     #[test]
@@ -217,11 +202,5 @@ mod tests {
         assert_eq!(lines[1], r"  pool p\nq: 1 thread (p\nq-1)");
         assert!(lines[3].starts_with(r"  a\n  b  every 1s "), "{text}");
         assert!(lines[3].len() < 120, "{text}");
-    }
-
-    #[test]
-    fn a_scheduler_without_tasks_says_what_may_be_missing() {
-        let warning = banner(&[], &[pool("default", 1)]).no_tasks().expect("there is none");
-        assert!(warning.to_string().starts_with("WARN  no scheduled tasks found\n      note: "));
     }
 }

@@ -1,5 +1,7 @@
 //! Words for what is done to tasks while they are scheduled: paused, resumed, rescheduled, ended.
 
+use std::time::Duration;
+
 use scheduler_core::trigger::Zone;
 
 use super::Message;
@@ -42,6 +44,12 @@ pub(super) fn too_long(task: &str, is_async: bool) -> Message {
     words
         .note("it was asked to stop, and holds its thread until it does")
         .note("help: let it ask `run.is_cancelled()` now and then")
+}
+
+/// What is said of a run that was cancelled.
+pub(super) fn cancelled(task: &str, took: Duration) -> Message {
+    let took = duration(took);
+    Message::info(format!("a run of task `{task}` was cancelled after {took}"))
 }
 
 /// What is said of the end of a task, if anything: a one-time task that has run is none of them.
@@ -93,19 +101,13 @@ pub(super) fn first_success(first: &FirstSuccess<'_>) -> Message {
         (_, 1) => "finished its first run in",
         _ => "succeeded for the first time, in",
     };
-    let further = if first.is_debug_wanted {
-        "further successes are logged at debug level"
-    } else {
-        "further successes are not reported"
-    };
-    Message::info(format!("task `{task}` {how} {took}; {further}"))
+    Message::info(format!("task `{task}` {how} {took}")).of_successes()
 }
 
 /// What is said of the first success of a task.
 pub(super) struct FirstSuccess<'a> {
     pub(super) task: &'a str,
     pub(super) number: u64,
-    pub(super) took: std::time::Duration,
+    pub(super) took: Duration,
     pub(super) kind: Option<RuleKind>,
-    pub(super) is_debug_wanted: bool,
 }

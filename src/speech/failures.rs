@@ -23,7 +23,7 @@ const IN_FULL: u32 = 10;
 /// How often one that only another build of the program mends is said in full.
 const IN_FULL_FOR_A_BUILD: u32 = 1;
 
-/// How many different errors of a task are told apart.
+/// How many different errors of a task are told apart in a minute; further ones are one to it.
 const ERRORS_KEPT: usize = 8;
 
 /// How much of a message tells one error from another, in characters.
@@ -41,7 +41,8 @@ pub(super) struct Repeats {
 #[derive(Debug)]
 struct Known {
     is_run: bool,
-    signature: String,
+    /// None for all errors of which there are too many to be told apart.
+    signature: Option<String>,
     limit: Limit,
 }
 
@@ -71,16 +72,19 @@ pub(super) enum What {
 impl Repeats {
     /// What is to be said of a failure, if anything.
     pub(super) fn report(&mut self, failed: &Failed<'_>) -> Option<Message> {
-        let limit = self.limit(failed);
-        match limit.ask(failed.at, 1) {
+        let known = self.known(failed);
+        let is_same = known.signature.is_some();
+        match known.limit.ask(failed.at, 1) {
             Say::InFull { is_last: true, .. } => {
-                Some(failed.in_full().note("from now on this error is summed up once a minute"))
+                let which = if is_same { "this error is" } else { "other errors are" };
+                let note = format!("from now on {which} summed up once a minute");
+                Some(failed.in_full().note(note))
             }
             Say::InFull { untold, .. } => {
                 let untold = untold.map_or_else(String::new, |it| it.words(zone(failed.facts)));
                 Some(failed.in_full().note(untold))
             }
-            Say::Summed { count, since } => Some(failed.summed(count, since)),
+            Say::Summed { count, since } => Some(failed.summed(count, since, is_same)),
             Say::Nothing => None,
         }
     }
@@ -103,22 +107,43 @@ impl Repeats {
         format!("{} had not been told", both.join(" and "))
     }
 
-    fn limit(&mut self, failed: &Failed<'_>) -> &mut Limit {
+    fn known(&mut self, failed: &Failed<'_>) -> &mut Known {
         let is_run = matches!(failed.what, What::Run { .. });
-        let signature = failed.signature();
-        let is_it = |known: &Known| known.is_run == is_run && known.signature == signature;
-        let index = self.errors.iter().position(is_it).unwrap_or_else(|| {
-            if self.errors.len() == ERRORS_KEPT {
-                let oldest = (0..ERRORS_KEPT).min_by_key(|&index| self.errors[index].limit.last());
-                let mut oldest = self.errors.remove(oldest.unwrap_or_default());
-                self.forgotten.add(&mut oldest);
-            }
+        let mut signature = Some(failed.signature());
+        let mut index = self.position(is_run, signature.as_deref());
+        if index.is_none() && !self.has_room(failed.at) {
+            signature = None;
+            index = self.position(is_run, None);
+        }
+        let index = index.unwrap_or_else(|| {
             let in_full =
                 if is_without_tokio(failed.failure) { IN_FULL_FOR_A_BUILD } else { IN_FULL };
             self.errors.push(Known { is_run, signature, limit: Limit::new(in_full) });
             self.errors.len() - 1
         });
-        &mut self.errors[index].limit
+        &mut self.errors[index]
+    }
+
+    fn position(&self, is_run: bool, signature: Option<&str>) -> Option<usize> {
+        let is_it =
+            |known: &Known| known.is_run == is_run && known.signature.as_deref() == signature;
+        self.errors.iter().position(is_it)
+    }
+
+    /// Whether one more error is told apart: one that was not said for a minute makes room.
+    fn has_room(&mut self, at: DateTime<Utc>) -> bool {
+        let kept = (0..self.errors.len()).filter(|index| self.errors[*index].signature.is_some());
+        let kept: Vec<usize> = kept.collect();
+        if kept.len() < ERRORS_KEPT {
+            return true;
+        }
+        let oldest = kept.into_iter().min_by_key(|index| self.errors[*index].limit.last());
+        let oldest = oldest.filter(|index| !self.errors[*index].limit.is_quiet(at));
+        if let Some(oldest) = oldest {
+            let mut oldest = self.errors.remove(oldest);
+            self.forgotten.add(&mut oldest);
+        }
+        oldest.is_some()
     }
 }
 
@@ -164,20 +189,21 @@ impl Failed<'_> {
         }
     }
 
-    fn summed(&self, count: u64, since: DateTime<Utc>) -> Message {
+    fn summed(&self, count: u64, since: DateTime<Utc>, is_same: bool) -> Message {
         let (task, verb, chain) = (self.task, self.verb(), self.chain());
+        let which = if is_same { "always" } else { "the last" };
         let within = duration((self.at - since).to_std().unwrap_or_default());
         match self.what {
             What::Run { streak, .. } => {
                 let streak = in_a_row(streak);
                 let text = format!(
-                    "task `{task}` {verb} {count} times within {within}{streak}, always: {chain}"
+                    "task `{task}` {verb} {count} times within {within}{streak}, {which}: {chain}"
                 );
                 Message::error(text).note(self.place_and_next())
             }
             What::Attempt { .. } => {
                 let text = format!(
-                    "task `{task}` {verb} in {count} attempts within {within}, always: {chain}"
+                    "task `{task}` {verb} in {count} attempts within {within}, {which}: {chain}"
                 );
                 Message::warn(text).note(self.place())
             }

@@ -72,6 +72,22 @@ impl NotStopped<'_> {
     }
 }
 
+/// The time to stop was over, and these ended when they were asked to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CutOff<'a> {
+    pub(crate) running: &'a [StillRunning],
+    pub(crate) limit: Duration,
+}
+
+impl CutOff<'_> {
+    pub(crate) fn message(&self) -> Message {
+        let (tasks, limit) = (list(self.running, ""), duration(self.limit));
+        Message::warn(format!("not ended within {limit}, and cut off: {tasks}"))
+            .note("they were asked to stop: futures were dropped at their `.await`")
+            .note("help: wait longer, .await_termination(…), or ask `Shutdown` and leave the rest to the next run")
+    }
+}
+
 /// The last words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopped {
@@ -160,6 +176,14 @@ mod tests {
         let hostile = [running("a\nERROR forged", 1)];
         let text = NotStopped { running: &hostile, limit: LIMIT }.message().to_string();
         assert!(text.contains(r"`a\nERROR forged`"), "{text}");
+    }
+
+    #[test]
+    fn what_is_cut_off_is_named() {
+        let text =
+            CutOff { running: &[running("poll", 1_500)], limit: LIMIT }.message().to_string();
+        let head = "WARN  not ended within 30s, and cut off: 1 running task (`poll`, 1.5s)\n";
+        assert!(text.starts_with(head), "{text}");
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl Limit {
     }
 
     /// A clock that was set back would keep it quiet for as long as it was ahead.
-    fn is_quiet(&self, at: DateTime<Utc>) -> bool {
+    pub(super) fn is_quiet(&self, at: DateTime<Utc>) -> bool {
         at >= self.last && at - self.last < QUIET
     }
 

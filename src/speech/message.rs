@@ -11,6 +11,8 @@ pub(crate) struct Message {
     level: Level,
     line: String,
     notes: Vec<String>,
+    /// Whether it says what comes of further successes, which only the log knows.
+    is_of_successes: bool,
 }
 
 impl Message {
@@ -31,7 +33,24 @@ impl Message {
     }
 
     fn new(level: Level, line: &str) -> Self {
-        Self { level, line: on_one_line(line), notes: Vec::new() }
+        Self { level, line: on_one_line(line), notes: Vec::new(), is_of_successes: false }
+    }
+
+    /// Has the line say what comes of further successes.
+    pub(crate) fn of_successes(mut self) -> Self {
+        self.is_of_successes = true;
+        self
+    }
+
+    /// Adds to the line what is known when it is printed.
+    pub(crate) fn complete(mut self, is_debug_wanted: bool) -> Self {
+        if std::mem::take(&mut self.is_of_successes) {
+            self.line.push_str(match is_debug_wanted {
+                true => "; further successes are logged at debug level",
+                false => "; further successes are not reported",
+            });
+        }
+        self
     }
 
     /// Adds a line below; one that is empty is left out.

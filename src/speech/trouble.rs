@@ -1,6 +1,7 @@
-//! Words for trouble that is not a failed run: starvation, skips, threads, destructors, hooks.
+//! Words for what happens beside failed runs: starvation, skips, threads, destructors, hooks, control.
 
-use std::collections::BTreeMap;
+use std::mem::Discriminant;
+use std::mem::discriminant;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,38 +10,54 @@ use chrono::Utc;
 use scheduler_core::trigger::Zone;
 
 use super::Message;
+use super::control;
+use super::failures;
 use super::limit::Limit;
 use super::limit::Say;
 use super::words::duration;
 use super::words::instant;
 use crate::observe::Event;
 use crate::observe::Failure;
+use crate::observe::Outcome;
 use crate::observe::SkipReason;
+use crate::observe::StopReason;
+use crate::observe::TaskFacts;
 
-/// What was said of trouble lately, each kind with its own minute.
+/// How often news of a task are told in full before they are summed up.
+const NEWS_IN_FULL: u32 = 10;
+
+/// What was said lately of a task, a pool or a hook, each kind with its own minute.
 #[derive(Debug, Default)]
 pub(super) struct Trouble {
-    said: BTreeMap<(&'static str, Arc<str>), Limit>,
+    said: Vec<(Kind, Limit)>,
 }
 
+/// The kind of an event, and of several about the same event which one it is.
+type Kind = (Discriminant<Event>, &'static str);
+
 impl Trouble {
-    /// What is to be said of an event, if anything; `zone` is that of its task.
-    pub(super) fn report(&mut self, event: &Event, zone: Zone) -> Option<Message> {
+    /// What is to be said of an event, if anything; `facts` are those of its task.
+    pub(super) fn report(
+        &mut self,
+        event: &Event,
+        facts: Option<&Arc<TaskFacts>>,
+    ) -> Option<Message> {
+        let (at, zone) = (event.at()?, failures::zone(facts));
         match event {
-            Event::Starved { pool, at, .. } => {
+            Event::Starved { .. } => {
                 let message = starved(event)?;
                 // Not each late start is looked at.
-                self.limited(("starved", pool), (*at, zone), 1, |count, within| match within {
+                self.limited((event, ""), (at, zone), 1, |count, within| match within {
                     None => message,
                     Some(within) => message.note(format!(
                         "at least {count} runs of this pool started late within {within}"
                     )),
                 })
             }
-            Event::Skipped { task, reason, fire_time, count, at } => {
+            Event::Skipped { task, reason, fire_time, count, .. } => {
                 let why = why(*reason)?;
                 let last = instant(*fire_time, zone);
-                self.limited((reason.name(), task), (*at, zone), *count, |count, within| {
+                self.limited((event, reason.name()), (at, zone), *count, |count, within| {
                     let within =
                         within.map_or_else(String::new, |within| format!(" within {within}"));
                     let what = match count {
@@ -51,8 +68,9 @@ impl Trouble {
                 })
             }
             _ => {
-                let (kind, whose, at, message) = of_the_engine(event)?;
-                self.limited((kind, &whose), (at, zone), 1, |count, within| match within {
+                let is_async = facts.is_some_and(|facts| facts.is_async);
+                let message = words(event, is_async).or_else(|| control::words(event, zone))?;
+                self.limited((event, ""), (at, zone), 1, |count, within| match within {
                     None => message,
                     Some(within) => message.note(format!("{count} times within {within}")),
                 })
@@ -60,22 +78,20 @@ impl Trouble {
         }
     }
 
-    /// Forgets a task that has ended.
-    pub(super) fn forget(&mut self, task: &str) {
-        let is_of_task = |kind| matches!(kind, "overlap" | "misfire" | "drop" | "wait" | "trigger");
-        self.said.retain(|(kind, whose), _| !(is_of_task(*kind) && **whose == *task));
-    }
-
     /// Says something now, or once a minute with how often it happened and within how long.
     fn limited(
         &mut self,
-        (kind, whose): (&'static str, &Arc<str>),
+        (event, which): (&Event, &'static str),
         (at, zone): (DateTime<Utc>, Zone),
         count: u64,
         words: impl FnOnce(u64, Option<String>) -> Message,
     ) -> Option<Message> {
-        let limit = self.said.entry((kind, Arc::clone(whose))).or_insert_with(|| Limit::new(1));
-        match limit.ask(at, count) {
+        let kind = (discriminant(event), which);
+        let index = self.said.iter().position(|(known, _)| *known == kind).unwrap_or_else(|| {
+            self.said.push((kind, Limit::new(in_full(event))));
+            self.said.len() - 1
+        });
+        match self.said[index].1.ask(at, count) {
             Say::InFull { untold, .. } => {
                 let untold = untold.map_or_else(String::new, |untold| untold.words(zone));
                 Some(words(count, None).note(untold))
@@ -89,38 +105,57 @@ impl Trouble {
     }
 }
 
-/// Words for trouble that the engine reports, by its kind and whose it is.
-fn of_the_engine(event: &Event) -> Option<(&'static str, Arc<str>, DateTime<Utc>, Message)> {
-    let (kind, whose, at, message) = match event {
-        Event::WorkerRefused { pool, reason, at } => {
+/// How often an event of this kind is told in full: what is wrong once.
+fn in_full(event: &Event) -> u32 {
+    match event {
+        Event::Paused { .. }
+        | Event::Resumed { .. }
+        | Event::Rescheduled { .. }
+        | Event::RunFinished { .. } => NEWS_IN_FULL,
+        _ => 1,
+    }
+}
+
+/// The pool or the hook that an event is about, if it is not about a task.
+pub(super) fn place(event: &Event) -> Option<&str> {
+    match event {
+        Event::Starved { pool, .. } | Event::WorkerRefused { pool, .. } => Some(pool),
+        Event::HookPanicked { hook, .. } => Some(hook),
+        _ => None,
+    }
+}
+
+/// Words for other events; `is_async` says what the task is.
+fn words(event: &Event, is_async: bool) -> Option<Message> {
+    let message = match event {
+        Event::WorkerRefused { pool, reason, .. } => {
             let text = format!("pool `{pool}` could not start a thread: {reason}");
-            let message = Message::warn(text).note(
-                "it goes on with the threads it has, and asks again when a task is submitted",
-            );
-            ("refused", Arc::clone(pool), at, message)
+            Message::warn(text)
+                .note("it goes on with the threads it has, and asks again when a task is submitted")
         }
-        Event::DropPanicked { task, failure, at } => {
-            ("drop", Arc::clone(task), at, dropped(task, failure))
+        Event::DropPanicked { task, failure, .. } => dropped(task, failure),
+        Event::TriggerFailed { task, failure, asked_again_in, .. } => {
+            without_trigger(task, failure, *asked_again_in)
         }
-        Event::TriggerFailed { task, failure, asked_again_in, at } => {
-            ("trigger", Arc::clone(task), at, without_trigger(task, failure, *asked_again_in))
-        }
-        Event::HookPanicked { hook, failure, at } => {
-            ("hook", Arc::from(*hook), at, hooked(hook, failure))
-        }
-        Event::WaitStarved { task, pool, awaited, at } => {
+        Event::HookPanicked { hook, failure, .. } => hooked(hook, failure),
+        Event::WaitStarved { task, pool, awaited, .. } => {
             let text = format!(
                 "task `{task}` waits for `{awaited}`, which finds no free thread in pool `{pool}`"
             );
-            let message = Message::warn(text).note(format!(
+            Message::warn(text).note(format!(
                 "help: let one task not wait for another, or raise `{}`",
                 size_key(pool)
-            ));
-            ("wait", Arc::clone(task), at, message)
+            ))
+        }
+        Event::StopAsked { run, why: StopReason::Timeout, .. } => {
+            control::too_long(run.task_name(), is_async)
+        }
+        Event::RunFinished { run, outcome: Outcome::Cancelled, took, .. } => {
+            control::cancelled(run.task_name(), *took)
         }
         _ => return None,
     };
-    Some((kind, whose, *at, message))
+    Some(message)
 }
 
 fn starved(event: &Event) -> Option<Message> {

@@ -29,3 +29,14 @@ pub(crate) fn run_by_others(tasks: &[&str]) -> Message {
     ))
     .note("help: Scheduler::builder().tasks(tasks![…]) names the annotated tasks of a scheduler; tasks![] is none")
 }
+
+/// The warning for a scheduler that has nothing to do.
+pub(crate) fn no_tasks() -> Message {
+    Message::warn("no scheduled tasks found")
+        .note(
+            "note: tasks in another crate are linked only if the crate is mentioned: \
+             add `use jobs as _;` to main.rs",
+        )
+        .note("note: a file is compiled only if it is declared: is there a `mod jobs;`?")
+        .note("help: annotate a function: #[scheduled(fixed_rate = \"1s\")] fn tick() {}")
+}

@@ -24,7 +24,8 @@ pub(crate) fn duration(length: Duration) -> String {
 fn short(length: Duration) -> String {
     let nanos = length.as_nanos();
     match nanos {
-        0..1_000 => format!("{nanos}ns"),
+        0 => "0s".to_owned(),
+        1..1_000 => format!("{nanos}ns"),
         1_000..1_000_000 => format!("{}µs", nanos / 1_000),
         1_000_000..1_000_000_000 => format!("{}ms", nanos / 1_000_000),
         _ => {

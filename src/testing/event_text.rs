@@ -31,7 +31,7 @@ impl EventText {
 
     /// One line: when, who, what.
     pub(super) fn line(&self, event: &Event) -> String {
-        let at = time_of(event).map(|at| self.time(at)).unwrap_or_default();
+        let at = event.at().map(|at| self.time(at)).unwrap_or_default();
         let (who, what) = self.words(event);
         format!("{at}  {who:width$}  {what}", width = self.width)
     }
@@ -177,30 +177,4 @@ fn started(run: &Run, late: Duration) -> String {
         text.push_str(&format!(", {} late", speech::duration(late)));
     }
     text
-}
-
-fn time_of(event: &Event) -> Option<DateTime<Utc>> {
-    match event {
-        Event::RunStarted { run, .. } => Some(run.started_at()),
-        Event::Lost { .. } => None,
-        Event::SchedulerStarted { at, .. }
-        | Event::AttemptFailed { at, .. }
-        | Event::StopAsked { at, .. }
-        | Event::RunFinished { at, .. }
-        | Event::Skipped { at, .. }
-        | Event::Paused { at, .. }
-        | Event::Resumed { at, .. }
-        | Event::Rescheduled { at, .. }
-        | Event::TaskAdded { at, .. }
-        | Event::Enabled { at, .. }
-        | Event::TaskEnded { at, .. }
-        | Event::Starved { at, .. }
-        | Event::SchedulerStopping { at }
-        | Event::SchedulerStopped { at, .. }
-        | Event::WorkerRefused { at, .. }
-        | Event::DropPanicked { at, .. }
-        | Event::TriggerFailed { at, .. }
-        | Event::HookPanicked { at, .. }
-        | Event::WaitStarved { at, .. } => Some(*at),
-    }
 }

@@ -78,6 +78,7 @@ const KNOWN_CIRCLES: &[&[&str]] = &[
         "scheduler-core/src/pool/builder.rs",
         "scheduler-core/src/pool/control.rs",
         "scheduler-core/src/pool/crew.rs",
+        "scheduler-core/src/pool/launch.rs",
         "scheduler-core/src/pool/locked.rs",
         "scheduler-core/src/pool/mod.rs",
         "scheduler-core/src/pool/rejection.rs",

@@ -94,7 +94,8 @@ pub enum Event<'a> {
         /// The worker's number in its pool, from 1.
         worker: u64,
     },
-    /// A worker's thread could not be started; the pool goes on with those it has.
+    /// A worker's thread could not be started; the pool goes on with those it has. Where it has none, the submission
+    /// that wanted the thread fails, too ([`Error::is_no_thread`](crate::Error::is_no_thread)).
     WorkerRefused {
         /// The worker's number in its pool, from 1.
         worker: u64,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::Weak;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -215,7 +216,7 @@ impl PoolBuilder {
     }
 
     /// Calls `hook` on the worker's thread after each run, with the run's outcome, before waiters are
-    /// told.
+    /// told; not after one that the before-run hook has refused, as in the JDK.
     #[doc(alias = "afterExecute")]
     pub fn after_run(
         mut self,
@@ -288,7 +289,7 @@ impl PoolBuilder {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
         let wake_up = if self.is_precise { Duration::ZERO } else { clock.wake_up() };
         let ease = Ease { slack: self.slack, wake_up };
-        let shell = Shell::new(Parts {
+        let parts = |owner| Parts {
             clock,
             hooks: self.hooks,
             announcer: Announcer::new(self.listener),
@@ -297,10 +298,12 @@ impl PoolBuilder {
             is_precise: self.is_precise,
             wake_up,
             core: Core::new(roster, self.policy, self.remove_on_cancel, ease),
-        });
-        ScheduledThreadPool {
-            owner: Arc::new(Owner { shell, rejection: Mutex::new(self.rejection) }),
-        }
+            owner,
+        };
+        let rejection = Mutex::new(self.rejection);
+        let make =
+            |owner: &Weak<Owner>| Owner { shell: Shell::new(parts(Weak::clone(owner))), rejection };
+        ScheduledThreadPool { owner: Arc::new_cyclic(make) }
     }
 }
 

@@ -65,9 +65,9 @@ impl ScheduledThreadPool {
 
     /// Waits until the pool has terminated, at most for `limit`; zero asks without waiting.
     ///
-    /// Returns whether it has. Returns `false` at once inside a task of this pool and wherever else its workers call
-    /// what is yours, because it cannot terminate before that has ended; and early inside a task that is asked to
-    /// stop.
+    /// Returns whether it has. Returns `false` at once inside a task of this pool, wherever else its workers call
+    /// what is yours, and in destructors of tasks that a shutdown cancels, because it cannot terminate before that
+    /// has ended; and early inside a task that is asked to stop.
     #[doc(alias = "awaitTermination")]
     #[must_use]
     pub fn await_termination(&self, limit: Duration) -> bool {
@@ -87,7 +87,8 @@ impl ScheduledThreadPool {
     /// # Errors
     ///
     /// [`Error::is_deadlock`], at once, inside a task of this pool, and wherever else its workers call what is yours,
-    /// such as callbacks, listeners and triggers; the pool is not shut down then.
+    /// such as callbacks, listeners and triggers; the pool is not shut down then. So also in destructors of tasks that a
+    /// shutdown cancels.
     pub fn close(&self) -> Result<(), Error> {
         let run = Run::current();
         if self.shell().waits_for_itself(run.as_ref()) {
@@ -245,9 +246,9 @@ impl ScheduledThreadPool {
     }
 
     /// Changes what starts the threads of workers from now on. No effect on a virtual crew.
-    pub fn set_thread_factory(&self, factory: Arc<dyn ThreadFactory>) {
+    pub fn set_thread_factory(&self, factory: impl ThreadFactory + 'static) {
         if matches!(self.shell().crew(), Crew::Threads(_)) {
-            self.shell().replace_crew(Crew::Threads(factory));
+            self.shell().replace_crew(Crew::Threads(Arc::new(factory)));
         }
     }
 

@@ -36,6 +36,8 @@ pub(crate) struct Core<I> {
     pub(super) suspended: BTreeMap<u64, I>,
     /// How many tasks have left the agenda to ask for a new due time, and will be back or end.
     pub(super) in_transit: usize,
+    /// How many tasks are being cancelled, after unlocking: the pool does not end before that is done.
+    pub(super) parting: usize,
     /// How many alarms there are in the agenda.
     pub(super) alarms: usize,
     /// How many workers are making the call of an alarm.
@@ -80,6 +82,7 @@ impl<I: Item> Core<I> {
             agenda: Agenda::new(),
             suspended: BTreeMap::new(),
             in_transit: 0,
+            parting: 0,
             alarms: 0,
             ringing: 0,
             roster,
@@ -111,7 +114,7 @@ impl<I: Item> Core<I> {
         effects: &mut Effects<I>,
     ) -> Take<I> {
         self.settle(worker, done, now, effects);
-        if effects.cancels() && !planted("L10 late") {
+        if effects.cancels() > 0 && !planted("L10 late") {
             return Take::Again;
         }
         self.roster.arrive(worker);
@@ -194,7 +197,7 @@ impl<I: Item> Core<I> {
     pub(crate) fn suspend(&mut self, item: &I, effects: &mut Effects<I>) {
         self.suspended.insert(item.sequence(), item.clone());
         if self.state >= RunState::Stopping {
-            effects.rare().cancel.push(item.clone());
+            self.cancel(effects, item.clone());
         }
     }
 
@@ -244,12 +247,16 @@ impl<I: Item> Core<I> {
     ) {
         let suspended = left.as_ref().and_then(|left| self.suspended.remove(&left.sequence()));
         effects.release.extend(suspended);
-        effects.rare().cancel.extend(left);
+        if let Some(left) = left {
+            self.cancel(effects, left);
+        }
         self.dismiss(worker);
         self.see_to_the_queue(now, effects);
         if self.state == RunState::ShuttingDown && self.roster.live() == 0 {
             // Nobody is left to run what waits, and no submission will come that could start somebody.
-            effects.rare().cancel.extend(self.drain(now));
+            for left in self.drain(now) {
+                self.cancel(effects, left);
+            }
         }
         if self.state != RunState::Running {
             effects.wake.extend(self.roster.anyone_waiting());
@@ -346,7 +353,7 @@ impl<I: Item> Core<I> {
     /// Takes a task back in that has been run and is due again.
     fn take_back(&mut self, item: I, due: Due, now: Now, effects: &mut Effects<I>) {
         if !may_run(self.state, Kind::Recurring, due.is_reached(now), self.policy) {
-            effects.rare().cancel.push(item);
+            self.cancel(effects, item);
             return;
         }
         if item.wants_renewal() && !item.is_ended() {

@@ -9,7 +9,6 @@ use super::roster::WorkerNumber;
 use super::shell::Shell;
 use super::virtual_crew::VirtualCrew;
 use super::worker;
-use crate::error::Error;
 use crate::sync::AtomicBool;
 use crate::sync::Ordering;
 use crate::unwind::catch;
@@ -36,14 +35,20 @@ pub trait ThreadFactory: Send + Sync {
     /// # Errors
     ///
     /// Whatever kept the thread from starting; the pool goes on with the workers it has, reports the
-    /// refusal, and tries again at the next submission. Dropping the worker without running it counts
-    /// as a refusal, too.
+    /// refusal, and tries again at the next submission. Where it has none, the submission is refused
+    /// ([`Error::is_no_thread`](crate::Error::is_no_thread)). Dropping the worker without running it counts as a refusal, too.
     fn start(&self, worker: WorkerThread) -> io::Result<()>;
 }
 
 impl<F: Fn(WorkerThread) -> io::Result<()> + Send + Sync> ThreadFactory for F {
     fn start(&self, worker: WorkerThread) -> io::Result<()> {
         self(worker)
+    }
+}
+
+impl<F: ThreadFactory + ?Sized> ThreadFactory for Arc<F> {
+    fn start(&self, worker: WorkerThread) -> io::Result<()> {
+        (**self).start(worker)
     }
 }
 
@@ -131,8 +136,8 @@ pub(super) enum Crew {
 }
 
 impl Crew {
-    /// Starts a worker; a panic of the factory is a refusal, and so is a dropped worker.
-    pub(super) fn start(&self, worker: WorkerThread) -> Result<(), Error> {
+    /// Starts a worker, or says why not; a panic of the factory is a refusal, and so is a dropped worker.
+    pub(super) fn start(&self, worker: WorkerThread) -> Result<(), String> {
         let is_over = Arc::clone(&worker.is_over);
         let answer = match self {
             Self::Virtual(crew) => {
@@ -143,11 +148,12 @@ impl Crew {
         };
         // ORDERING: relaxed, see `WorkerThread::drop`.
         let was_dropped = is_over.swap(true, Ordering::Relaxed);
-        match answer {
-            Ok(Ok(())) if was_dropped => Err(Error::no_thread(DROPPED.to_owned())),
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(Error::no_thread(error.to_string())),
-            Err(failure) => Err(Error::no_thread(failure.to_string())),
-        }
+        let why = match answer {
+            Ok(Ok(())) if was_dropped => DROPPED.to_owned(),
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) => error.to_string(),
+            Err(failure) => failure.to_string(),
+        };
+        Err(format!("no thread could be started: {why}"))
     }
 }

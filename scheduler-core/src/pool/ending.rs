@@ -51,12 +51,14 @@ impl<I: Item> Core<I> {
             if item.is_ended() {
                 effects.release.push(item);
             } else if is_internal {
-                effects.rare().cancel.push(item);
+                self.cancel(effects, item);
             } else {
                 drained.push(item);
             }
         }
-        effects.rare().cancel.extend(std::mem::take(&mut self.suspended).into_values());
+        for item in std::mem::take(&mut self.suspended).into_values() {
+            self.cancel(effects, item);
+        }
         let running = self.roster.running().map(|(worker, run)| (worker, run.sequence));
         effects.rare().interrupt.extend(running);
         effects.wake.extend(self.roster.everyone_free());
@@ -82,7 +84,27 @@ impl<I: Item> Core<I> {
         let swept = self.agenda.extract(now, &mut |is_due, entry| {
             !may_run(state, entry.kind, is_due, policy) || entry.item.is_ended()
         });
-        effects.rare().cancel.extend(swept.into_iter().map(|entry| self.taken(entry)));
+        for entry in swept {
+            let item = self.taken(entry);
+            self.cancel(effects, item);
+        }
+    }
+
+    /// Has a task cancelled that the core has let go of.
+    pub(super) fn cancel(&mut self, effects: &mut Effects<I>, item: I) {
+        self.parting += 1;
+        effects.rare().cancel.push(item);
+    }
+
+    /// Takes note that so many tasks have been dropped and cancelled.
+    pub(crate) fn parted(&mut self, count: usize, effects: &mut Effects<I>) {
+        self.parting -= count;
+        self.try_terminate(effects);
+    }
+
+    /// Whether tasks are being cancelled, apart from those of this step.
+    fn is_parting(&self, effects: &Effects<I>) -> bool {
+        self.parting > effects.cancels() && !planted("L10 drop")
     }
 
     /// Declares the end if nothing is left to run, and nobody to run it.
@@ -93,10 +115,13 @@ impl<I: Item> Core<I> {
             // Tasks in transit are not resolved yet, though their worker may have left.
             RunState::Stopping => self.in_transit == 0,
         };
-        if is_over && self.roster.live() == 0 && (!self.is_tidying || planted("L9")) {
+        let is_over = is_over && !self.is_parting(effects) && self.roster.live() == 0;
+        if is_over && (!self.is_tidying || planted("L9")) {
             self.is_tidying = true;
-            let alarms = self.agenda.clear().into_iter().map(|entry| self.taken(entry));
-            effects.rare().cancel.extend(alarms);
+            for alarm in self.agenda.clear() {
+                let item = self.taken(alarm);
+                self.cancel(effects, item);
+            }
             effects.rare().tidy = true;
         }
     }

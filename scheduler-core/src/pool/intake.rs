@@ -74,7 +74,7 @@ impl<I: Item> Core<I> {
         effects: &mut Effects<I>,
     ) {
         if self.is_tidying {
-            effects.rare().cancel.push(item);
+            self.cancel(effects, item);
         } else {
             self.enter(item, kind, due, now, effects);
         }
@@ -89,7 +89,7 @@ impl<I: Item> Core<I> {
         effects: &mut Effects<I>,
     ) {
         if !may_run(self.state, kind, due.is_reached(now), self.policy) && !planted("L2") {
-            effects.rare().cancel.push(item);
+            self.cancel(effects, item);
             self.after_removal(effects);
             return;
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::ScheduledThreadPool;
 use crate::error::Error;
 use crate::sync::Mutex;
+use crate::task::OnceBody;
 use crate::task::Run;
 use crate::task::Task;
 use crate::task::TaskHandle;
@@ -63,7 +64,7 @@ impl ScheduledThreadPool {
     ) -> Result<Vec<TaskHandle<T>>, Error>
     where
         T: Send + Sync + 'static,
-        F: FnOnce() -> T + Send + 'static,
+        F: OnceBody<T>,
     {
         let mut members = Members { handles: Vec::new() };
         for body in bodies {
@@ -91,7 +92,7 @@ impl ScheduledThreadPool {
     ) -> Result<Vec<TaskHandle<T>>, Error>
     where
         T: Send + Sync + 'static,
-        F: FnOnce() -> T + Send + 'static,
+        F: OnceBody<T>,
     {
         let clock = &self.shell().clock;
         let until = clock.now() + limit;
@@ -102,15 +103,21 @@ impl ScheduledThreadPool {
             members.handles.push(handle);
         }
         for handle in &members.handles {
-            if !handle.wait_done_for(until.since(clock.now()))? {
-                members.cancel();
-                break;
+            match handle.wait_done_for(until.since(clock.now())) {
+                Err(error) if error.is_timeout() => {
+                    members.cancel();
+                    break;
+                }
+                waited => waited?,
             }
         }
         Ok(std::mem::take(&mut members.handles))
     }
 
     /// Runs the bodies until one succeeds, returns its value, and cancels the others.
+    ///
+    /// A body fails that panics, or that is [`fallible`](crate::fallible) and returns an error. Otherwise a `Result` is a
+    /// value like any other.
     ///
     /// ```
     /// use scheduler_core::ScheduledThreadPool;
@@ -129,7 +136,7 @@ impl ScheduledThreadPool {
     pub fn invoke_any<T, F>(&self, bodies: impl IntoIterator<Item = F>) -> Result<T, Error>
     where
         T: Clone + Send + Sync + 'static,
-        F: FnOnce() -> T + Send + 'static,
+        F: OnceBody<T>,
     {
         self.race(bodies, None)
     }
@@ -148,7 +155,7 @@ impl ScheduledThreadPool {
     ) -> Result<T, Error>
     where
         T: Clone + Send + Sync + 'static,
-        F: FnOnce() -> T + Send + 'static,
+        F: OnceBody<T>,
     {
         self.race(bodies, Some(limit))
     }
@@ -157,7 +164,7 @@ impl ScheduledThreadPool {
     fn withhold<T, F>(&self, body: F) -> TaskHandle<T>
     where
         T: Send + Sync + 'static,
-        F: FnOnce() -> T + Send + 'static,
+        F: OnceBody<T>,
     {
         let (id, due) = (self.shell().draw_id(), Due::Tick(self.shell().clock.now()));
         let handle = self.make_handle(id, Task::once(body), None, due);
@@ -173,7 +180,7 @@ impl ScheduledThreadPool {
     ) -> Result<T, Error>
     where
         T: Clone + Send + Sync + 'static,
-        F: FnOnce() -> T + Send + 'static,
+        F: OnceBody<T>,
     {
         let clock = &self.shell().clock;
         let until = limit.map(|limit| clock.now() + limit);

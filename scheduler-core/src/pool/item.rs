@@ -34,7 +34,7 @@ impl Item for AnyItem {
     }
 
     fn is_ended(&self) -> bool {
-        self.state().is_done()
+        self.is_over()
     }
 
     fn note_renewal(&self) {

@@ -15,10 +15,10 @@ use super::shell::Shell;
 use super::shutdown::Kind;
 use super::step::Effects;
 use super::step::Item;
+use crate::error::Error;
 use crate::sync::MutexGuard;
 use crate::sync::planted;
 use crate::task::AnyTask;
-use crate::task::any::Farewell;
 use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
@@ -32,6 +32,13 @@ pub(super) struct Locked {
     calm: Calm,
     /// What the next step begins with: between steps nothing, and room for what is staged.
     mail: Mail<AnyItem>,
+}
+
+/// How the starts of workers went that a step asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Starts {
+    pub(super) started: u32,
+    pub(super) refused: u32,
 }
 
 impl Locked {
@@ -62,11 +69,11 @@ impl Shell {
         self.alter_and_count(step).0
     }
 
-    /// As [`alter`](Self::alter), and says how many workers were started.
+    /// As [`alter`](Self::alter), and says how the starts of workers went.
     pub(super) fn alter_and_count<R>(
         &self,
         step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
-    ) -> (R, usize) {
+    ) -> (R, Starts) {
         self.alter_locked(self.locked.lock(), step)
     }
 
@@ -74,7 +81,7 @@ impl Shell {
         &self,
         mut locked: MutexGuard<'_, Locked>,
         step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
-    ) -> (R, usize) {
+    ) -> (R, Starts) {
         let mut effects = Effects::new();
         self.collect(&mut locked, &mut effects);
         self.alter_collected(locked, effects, step)
@@ -85,7 +92,7 @@ impl Shell {
         &self,
         locked: MutexGuard<'_, Locked>,
         step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
-    ) -> (R, usize) {
+    ) -> (R, Starts) {
         self.alter_collected(locked, Effects::new(), step)
     }
 
@@ -95,7 +102,7 @@ impl Shell {
         mut locked: MutexGuard<'_, Locked>,
         mut effects: Effects<AnyItem>,
         step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
-    ) -> (R, usize) {
+    ) -> (R, Starts) {
         let result = step(&mut locked.core, &mut effects);
         self.publish_calm(&mut locked, &mut effects);
         if effects.is_for_nobody() {
@@ -103,7 +110,7 @@ impl Shell {
             if !effects.release.is_empty() {
                 drop_contained(effects.release);
             }
-            return (result, 0);
+            return (result, Starts::default());
         }
         (result, self.unlock_and_perform(locked, effects))
     }
@@ -113,7 +120,7 @@ impl Shell {
         &self,
         mut locked: MutexGuard<'_, Locked>,
         mut effects: Effects<AnyItem>,
-    ) -> usize {
+    ) -> Starts {
         let rare = effects.take_rare();
         for worker in rare.iter().flat_map(|rare| &rare.start) {
             locked.posts.push((*worker, Arc::new(Post::new())));
@@ -124,18 +131,15 @@ impl Shell {
         let interrupted: Vec<(Arc<Post>, u64)> = interrupted
             .filter_map(|(worker, number)| Some((Arc::clone(locked.post(*worker)?), *number)))
             .collect();
-        let cancelled = rare.iter().flat_map(|rare| &rare.cancel);
-        let farewells: Vec<Option<Farewell>> =
-            cancelled.map(|task| Arc::clone(task).end_as_cancelled()).collect();
         drop(locked);
         for post in wake {
             post.gate.open();
         }
         let Some(rare) = rare else {
             drop_contained(effects.release);
-            return 0;
+            return Starts::default();
         };
-        self.perform(*rare, effects.release, farewells, interrupted)
+        self.perform(*rare, effects.release, interrupted)
     }
 
     /// Sees to what is staged. Somebody looks at the queue in time: see `inbox`.
@@ -214,21 +218,28 @@ impl Shell {
         mail.trim();
     }
 
-    pub(super) fn admit(
+    /// Takes a task that was just admitted out again, where no worker is there to run it.
+    pub(super) fn check_manned(&self, task: &AnyItem) -> Result<(), Error> {
+        let removed =
+            self.alter(
+                |core, effects| {
+                    if core.roster.live() > 0 { None } else { core.remove(task, effects) }
+                },
+            );
+        let Some(removed) = removed else { return Ok(()) };
+        self.cancel(&removed);
+        let reason = self.refusal.lock().clone();
+        Err(Error::no_thread(removed.header().label(), reason))
+    }
+
+    /// Puts a task into the inbox, or hands it back because the core has to hear of it.
+    pub(super) fn stage(
         &self,
-        task: AnyItem,
+        item: AnyItem,
         kind: Kind,
         due: Due,
         now: Now,
     ) -> Result<(), AnyItem> {
-        match self.stage(task, kind, due, now) {
-            Ok(()) => Ok(()),
-            Err(task) => self.alter(|core, effects| core.admit(task, kind, due, now, effects)),
-        }
-    }
-
-    /// Puts a task into the inbox, or hands it back because the core has to hear of it.
-    fn stage(&self, item: AnyItem, kind: Kind, due: Due, now: Now) -> Result<(), AnyItem> {
         let Due::Tick(due) = due else { return Err(item) };
         let (sequence, is_due) = (item.sequence(), due <= now.tick);
         if self.inbox.stage(Letter { item, sequence, kind, due, is_due })? {

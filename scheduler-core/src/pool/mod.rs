@@ -21,8 +21,8 @@
 // | layer | files | knows | never |
 // |---|---|---|---|
 // | core | `core`, `intake`, `removal`, `ending`, `renewal`, `looks`, `staffing`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
-// | shell | `shell`, `locked`, `errands`, `inbox`, `post`, `item` | the locks; performs the core's effects after unlocking | decides anything |
-// | edge | `worker`, `meetings`, `rests`, `witness`, `crew`, `virtual_crew`, `hooks` | threads, user code | looks into the core |
+// | shell | `shell`, `locked`, `errands`, `farewells`, `inbox`, `post`, `item` | the locks; performs the core's effects after unlocking | decides anything |
+// | edge | `worker`, `meetings`, `rests`, `witness`, `crew`, `virtual_crew`, `hooks`, `inside` | threads, user code | looks into the core |
 //
 // # Workers
 //
@@ -42,12 +42,15 @@ mod core;
 mod crew;
 mod ending;
 mod errands;
+mod farewells;
 mod few;
 mod hooks;
 mod inbox;
+mod inside;
 mod intake;
 mod invoke;
 mod item;
+mod launch;
 mod locked;
 mod looks;
 mod meetings;
@@ -70,7 +73,6 @@ mod witness;
 mod worker;
 
 use std::fmt;
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -93,23 +95,19 @@ pub use virtual_crew::VirtualRun;
 use crate::error::Error;
 use crate::sync::Mutex;
 use crate::task::Body;
-use crate::task::Header;
-use crate::task::Rhythm;
+use crate::task::OnceBody;
+use crate::task::OnceFutureBody;
 use crate::task::Task;
 use crate::task::TaskHandle;
-use crate::task::TaskId;
 use crate::task::TaskReturn;
 use crate::task::Traits;
-use crate::task::cell::TaskCell;
-use crate::task::slot::Work;
 use crate::task::steps::Once;
-use crate::task::steps::Steps;
 use crate::time::Due;
 use crate::time::Now;
 use crate::trigger::Trigger;
 use crate::unwind::drop_contained;
-use hooks::Around;
-use item::AnyItem;
+use launch::Launch;
+use launch::first_due;
 use shell::Shell;
 use shutdown::Kind;
 
@@ -119,6 +117,9 @@ use shutdown::Kind;
 /// and one run happens before the next, on whichever worker. Clones are ends of the same pool.
 ///
 /// # Dropping
+///
+/// Each clone keeps the pool, also one that a task has captured: a recurring task that keeps a clone of its own pool
+/// keeps it running after all others are dropped, until it is shut down. [`Run::pool`](crate::Run::pool) reaches the pool without.
 ///
 /// When the last end of a pool is dropped without having been [closed](Self::close), the pool stops
 /// as by [`shutdown_now`](Self::shutdown_now), and waits for nothing: waiting tasks are cancelled,
@@ -166,19 +167,22 @@ impl ScheduledThreadPool {
     /// # Errors
     ///
     /// [`Error::is_rejected`] when the pool is shut down, unless its [`RejectionPolicy`] says
-    /// otherwise.
+    /// otherwise; [`Error::is_no_thread`] when it has no worker, and no thread can be started. (In the JDK the
+    /// latter is the `OutOfMemoryError` of the thread's start, or a task that waits where a factory gave no thread.)
     pub fn execute(&self, body: impl FnOnce() + Send + 'static) -> Result<TaskHandle<()>, Error> {
         self.submit(body)
     }
 
     /// Runs a task as soon as possible, and delivers its value through the handle.
     ///
+    /// A `Result` is a value like any other, unless the body is [`fallible`](crate::fallible).
+    ///
     /// # Errors
     ///
     /// As [`execute`](Self::execute).
     pub fn submit<T: Send + Sync + 'static>(
         &self,
-        body: impl FnOnce() -> T + Send + 'static,
+        body: impl OnceBody<T>,
     ) -> Result<TaskHandle<T>, Error> {
         self.schedule(Duration::ZERO, body)
     }
@@ -193,7 +197,7 @@ impl ScheduledThreadPool {
     pub fn schedule<T: Send + Sync + 'static>(
         &self,
         delay: Duration,
-        body: impl FnOnce() -> T + Send + 'static,
+        body: impl OnceBody<T>,
     ) -> Result<TaskHandle<T>, Error> {
         self.schedule_watched(delay, body, |_| ())
     }
@@ -202,7 +206,7 @@ impl ScheduledThreadPool {
     fn schedule_watched<T: Send + Sync + 'static>(
         &self,
         delay: Duration,
-        body: impl FnOnce() -> T + Send + 'static,
+        body: impl OnceBody<T>,
         watch: impl FnOnce(&TaskHandle<T>),
     ) -> Result<TaskHandle<T>, Error> {
         let now = Now::read(&*self.shell().clock);
@@ -229,7 +233,7 @@ impl ScheduledThreadPool {
     pub fn schedule_async<T: Send + Sync + 'static>(
         &self,
         delay: Duration,
-        body: impl Future<Output = T> + Send + 'static,
+        body: impl OnceFutureBody<T>,
     ) -> Result<TaskHandle<T>, Error> {
         self.submit_task(Task::once_async(body).initial_delay(delay))
     }
@@ -312,62 +316,9 @@ impl ScheduledThreadPool {
         self.launch(Launch { traits, kind, due, now }, body, |_| ())
     }
 
-    fn launch<T: Send + Sync + 'static, B: Steps<T> + 'static>(
-        &self,
-        launch: Launch,
-        body: B,
-        watch: impl FnOnce(&TaskHandle<T>),
-    ) -> Result<TaskHandle<T>, Error> {
-        let Launch { traits, kind, due, now } = launch;
-        let id = self.shell().draw_id();
-        let name = traits.as_ref().and_then(|traits| traits.name.as_deref());
-        let around = self.shell().hooks.decorate(id, name).map_err(Error::failed)?;
-        let work = Work { body, around };
-        let header = Header::new(id, traits, self.shell().link());
-        let handle = TaskHandle::new(TaskCell::new(header, work, due));
-        watch(&handle);
-        match self.shell().admit(handle.task(), kind, due, now) {
-            Ok(()) => Ok(handle),
-            Err(refused) => self.reject(refused).map(|()| handle),
-        }
-    }
-
-    /// A task of the pool's own, which is not submitted yet.
-    fn make_handle<T: Send + Sync + 'static>(
-        &self,
-        id: TaskId,
-        task: Task<T>,
-        around: Option<Around>,
-        due: Due,
-    ) -> TaskHandle<T> {
-        let Task { name, rhythm, on_error, deadline, is_alarm, body, .. } = task;
-        let traits = Traits::if_special(name, rhythm, on_error, deadline, is_alarm);
-        let header = Header::new(id, traits, self.shell().link());
-        TaskHandle::new(TaskCell::new(header, Work { body, around }, due))
-    }
-
-    fn reject(&self, refused: AnyItem) -> Result<(), Error> {
-        let task = UnstartedTask::new(refused, Arc::clone(self.shell()));
-        self.rejection_policy().reject(task, self)
-    }
-
     fn shell(&self) -> &Arc<Shell> {
         &self.owner.shell
     }
-}
-
-/// All of a new task but its body.
-struct Launch {
-    traits: Option<Box<Traits>>,
-    kind: Kind,
-    due: Due,
-    now: Now,
-}
-
-fn first_due<T>(task: &Task<T>, now: Now) -> Result<Due, Error> {
-    let first = task.rhythm.first(task.initial_delay, now).map_err(Error::failed)?;
-    let what = if matches!(task.rhythm, Rhythm::Paced(_)) { "pace" } else { "trigger" };
-    first.ok_or_else(|| Error::argument(what, "it never fires"))
 }
 
 /// See "Dropping" at [`ScheduledThreadPool`].

@@ -51,7 +51,8 @@ where
 /// What becomes of a task that the pool does not take.
 ///
 /// The JDK's fourth policy, to discard the oldest waiting task and try again, has no meaning here: the
-/// queue is unbounded, so a task is only ever refused by a pool that is shut down.
+/// queue is unbounded, so a task is only ever refused by a pool that is shut down. (A submission that fails because no
+/// thread can be started, [`Error::is_no_thread`], is no rejection, in the JDK neither.)
 ///
 /// ```
 /// use scheduler_core::{RejectionPolicy, ScheduledThreadPool};

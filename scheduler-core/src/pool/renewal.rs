@@ -50,7 +50,7 @@ impl<I: Item> Core<I> {
             self.put(item.clone(), Kind::Recurring, due.not_overtaking(now), now, effects);
             self.see_to_the_queue(now, effects);
         } else {
-            effects.rare().cancel.push(item.clone());
+            self.cancel(effects, item.clone());
             self.after_removal(effects);
             self.try_terminate(effects);
         }
@@ -68,7 +68,7 @@ impl<I: Item> Core<I> {
 
     /// Cancels a task whose question has no answer, because who asked it has died.
     pub(crate) fn abandon(&mut self, item: &I, effects: &mut Effects<I>) {
-        effects.rare().cancel.push(item.clone());
+        self.cancel(effects, item.clone());
         let _ = self.retire(effects);
     }
 

@@ -1,13 +1,14 @@
 //! The core behind its lock: takes the lock, calls the core, unlocks, performs the effects.
 //!
 //! INVARIANT: nothing but the core runs under the lock — no clock, no thread start, no user code.
-//! Tasks that the core cancels change their state under it, too, so that no handle is unresolved when
-//! another thread sees the pool terminated; those who wait for them are told after unlocking.
+//! Tasks that the core cancels are dropped and end after unlocking; the core counts them, so that no handle is
+//! unresolved, and no body is left, when another thread sees the pool terminated.
 
 use std::sync::Arc;
 use std::sync::Weak;
 use std::time::Duration;
 
+use super::Owner;
 use super::core::Core;
 use super::crew::Crew;
 use super::crew::WorkerThread;
@@ -17,6 +18,7 @@ use super::inbox::Inbox;
 use super::inbox::Withdrawal;
 use super::item::AnyItem;
 use super::locked::Locked;
+use super::locked::Starts;
 use super::post::Post;
 use super::roster::WorkerNumber;
 use super::shutdown::RunState;
@@ -41,7 +43,6 @@ use crate::task::Link;
 use crate::task::Run;
 use crate::task::TaskId;
 use crate::task::TaskState;
-use crate::task::any::Farewell;
 use crate::task::current;
 use crate::time::Clock;
 use crate::time::Epoch;
@@ -65,13 +66,17 @@ pub(super) struct Shell {
     is_precise: bool,
     pub(super) wake_up: Duration,
     crew: Mutex<Crew>,
+    /// Why the last worker was refused that was.
+    pub(super) refusal: Mutex<String>,
     pub(super) locked: Apart<Mutex<Locked>>,
     /// Its lock is taken under the other, never the other way round.
     pub(super) inbox: Apart<Inbox<AnyItem>>,
     sequence: Apart<AtomicU64>,
     /// Opened when the pool has terminated.
     termination: Arc<Gate>,
-    me: Weak<Shell>,
+    pub(super) me: Weak<Shell>,
+    /// The ends of the pool, while there is one.
+    pub(super) owner: Weak<Owner>,
     /// What the tasks of this pool know it by: several, so that threads do not take turns in counting
     /// the shares of one.
     links: [Arc<Link>; LINKS],
@@ -87,6 +92,7 @@ pub(super) struct Parts {
     pub(super) wake_up: Duration,
     pub(super) crew: Crew,
     pub(super) core: Core<AnyItem>,
+    pub(super) owner: Weak<Owner>,
 }
 
 impl Shell {
@@ -101,11 +107,13 @@ impl Shell {
             is_precise: parts.is_precise,
             wake_up: parts.wake_up,
             crew: Mutex::new(parts.crew),
+            refusal: Mutex::new(String::new()),
             locked: Apart(Mutex::new(Locked::new(parts.core))),
             inbox: Apart(Inbox::new()),
             sequence: Apart(AtomicU64::new(0)),
             termination: Arc::new(Gate::new()),
             me: Weak::clone(me),
+            owner: parts.owner,
             links: [(); LINKS].map(|()| Arc::new(Link(Weak::clone(me) as Weak<dyn Home>))),
         })
     }
@@ -141,7 +149,7 @@ impl Shell {
 
     /// Starts a worker if there are fewer than core, and says whether it did.
     pub(super) fn prestart(&self) -> bool {
-        self.alter_and_count(|core, effects| core.prestart(1, effects)).1 > 0
+        self.alter_and_count(|core, effects| core.prestart(1, effects)).1.started > 0
     }
 
     pub(super) fn settle(&self, worker: WorkerNumber, done: Done<AnyItem>) {
@@ -271,15 +279,6 @@ impl Shell {
         self.announcer.announce(&Event::WorkerRefused { worker, reason });
     }
 
-    /// Cancels a task that the pool has let go of.
-    ///
-    /// The end of a task that is being run is reported by whoever runs it.
-    pub(super) fn cancel(&self, task: &AnyItem) {
-        if task.cancel().waits_in_pool {
-            self.announce_end(&**task, TaskState::Cancelled);
-        }
-    }
-
     pub(super) fn announce_end(&self, task: &dyn AnyTask, state: TaskState) {
         let header = task.header();
         if header.is_alarm() || !self.announcer.is_heard() {
@@ -289,34 +288,34 @@ impl Shell {
         self.announcer.announce(&Event::TaskEnded { id, name, state });
     }
 
-    /// Whether the pool cannot end before the calling thread goes on: it executes a task of the pool, or is one of its
-    /// workers, which calls others beside its tasks, too.
+    /// Whether the pool cannot end before the calling thread goes on: it executes a task of the pool, is one of its
+    /// workers, which calls others beside its tasks, too, or is dropping
+    /// tasks that it cancels.
     pub(super) fn waits_for_itself(&self, run: Option<&Run>) -> bool {
         let home = run.and_then(|run| run.task().header().home());
         home.is_some_and(|home| std::ptr::addr_eq(Arc::as_ptr(&home), self))
+            || current::holds_up(self.me.as_ptr().addr(), None)
             || current::sits_at(|desk| {
                 let locked = self.locked.lock();
                 locked.posts.iter().any(|(_, post)| std::ptr::addr_eq(Arc::as_ptr(post), desk))
             })
     }
 
-    /// Performs what a step asked for, and says how many workers were started.
+    /// Performs what a step asked for, and says how the starts of workers went.
     pub(super) fn perform(
         &self,
         rare: Rare<AnyItem>,
         release: Few<AnyItem>,
-        farewells: Vec<Option<Farewell>>,
         interrupted: Vec<(Arc<Post>, u64)>,
-    ) -> usize {
-        let started = rare.start.into_iter().filter(|worker| self.start_worker(*worker)).count();
-        for (task, farewell) in rare.cancel.into_iter().zip(farewells) {
-            let was_waiting = farewell.as_ref().is_some_and(|farewell| farewell.was_waiting);
-            if let Some(farewell) = farewell {
-                (farewell.say)();
-            }
-            if was_waiting {
-                self.announce_end(&*task, TaskState::Cancelled);
-            }
+    ) -> Starts {
+        let mut starts = Starts::default();
+        for worker in rare.start {
+            let is_started = self.start_worker(worker);
+            starts.started += u32::from(is_started);
+            starts.refused += u32::from(!is_started);
+        }
+        if !rare.cancel.is_empty() {
+            self.cancel_all(rare.cancel);
         }
         if !rare.renew.is_empty() {
             self.ask_anew(rare.renew);
@@ -330,18 +329,19 @@ impl Shell {
             self.locked.lock().core.terminate();
             self.termination.open();
         }
-        started
+        starts
     }
 
     /// Starts a worker's thread, and says whether that worked.
     fn start_worker(&self, number: WorkerNumber) -> bool {
         let Some(me) = self.me.upgrade() else { return false };
         let name = format!("{}{number}", self.thread_name_prefix);
-        let started = self.crew().start(WorkerThread::new(name, number, me));
-        if let Err(error) = &started {
-            self.announce_refusal(number, &error.to_string());
-        }
-        started.is_ok()
+        let Err(reason) = self.crew().start(WorkerThread::new(name, number, me)) else {
+            return true;
+        };
+        self.announce_refusal(number, &reason);
+        *self.refusal.lock() = reason;
+        false
     }
 }
 

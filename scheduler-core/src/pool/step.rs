@@ -14,7 +14,7 @@ pub(crate) trait Item: Clone {
     fn set_ticket(&self, ticket: Ticket);
     /// Has what is behind it brought into the cache.
     fn look(&self);
-    /// Whether the task has ended, so that there is no point in keeping it.
+    /// Whether the task has ended or is about to, so that there is no point in keeping it.
     fn is_ended(&self) -> bool;
     /// Notes that the due time the task is about to come with may be too old.
     fn note_renewal(&self);
@@ -41,8 +41,8 @@ pub(crate) enum Take<I> {
     Leave,
     /// Ask once more, when what is asked for is done.
     ///
-    /// RACE: a worker that left together with what it cancels could tell of that, and drop it, after
-    /// another one has declared the end of the pool. One that runs an errand of others neither waits nor leads.
+    /// RACE: a worker that left together with what it cancels could tell of that after another one has declared
+    /// the end of the pool. One that runs an errand of others neither waits nor leads.
     Again,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Effects<I> {
 pub(crate) struct Rare<I> {
     /// Workers whose threads are to be started.
     pub(crate) start: Vec<WorkerNumber>,
-    /// Tasks that will not run; their handles become cancelled.
+    /// Tasks that will not run; their handles become cancelled. The core does not end before it hears that they are.
     pub(crate) cancel: Vec<I>,
     /// Tasks that are to ask anew when they are due, and that then enter again, or have ended.
     pub(crate) renew: Vec<I>,
@@ -113,9 +113,9 @@ impl<I> Effects<I> {
         self.rare.take()
     }
 
-    /// Whether tasks are to be cancelled.
-    pub(crate) fn cancels(&self) -> bool {
-        self.rare.as_ref().is_some_and(|rare| !rare.cancel.is_empty())
+    /// How many tasks are to be cancelled.
+    pub(crate) fn cancels(&self) -> usize {
+        self.rare.as_ref().map_or(0, |rare| rare.cancel.len())
     }
 
     /// Whether there is something to be done that may take as long as others please: their triggers and paces are

@@ -188,8 +188,29 @@ fn a_worker_whose_task_is_cancelled_leaves_in_a_later_step() {
     assert_eq!((rare.cancel, rare.tidy), (vec![Plain(7)], false));
 
     let mut effects = Effects::new();
+    core.parted(1, &mut effects);
+    assert!(effects.take_rare().is_none());
     assert_eq!(core.next(1, Done::Nothing, at(0), &mut effects), Take::Leave);
     assert!(effects.take_rare().is_some_and(|rare| rare.tidy && rare.cancel.is_empty()));
+}
+
+/// Who shuts down drops what that cancels after unlocking, when the last worker may have left.
+#[test]
+fn a_pool_ends_when_the_tasks_are_gone_that_its_shutdown_cancels() {
+    let (mut core, mut effects) = (core(1), Effects::new());
+    let later = Due::Tick(Tick::from_nanos(9));
+    assert_eq!(core.admit(Plain(7), Kind::Recurring, later, at(0), &mut effects), Ok(()));
+
+    let mut effects = Effects::new();
+    core.shutdown(at(0), &mut effects);
+    let rare = effects.take_rare().expect("the task is to be cancelled");
+    assert_eq!((rare.cancel, rare.tidy), (vec![Plain(7)], false));
+
+    let mut effects = Effects::new();
+    assert_eq!(core.next(1, Done::Nothing, at(0), &mut effects), Take::Leave);
+    assert!(effects.take_rare().is_none_or(|rare| !rare.tidy));
+    core.parted(1, &mut effects);
+    assert!(effects.take_rare().is_some_and(|rare| rare.tidy));
 }
 
 /// Whoever starts threads or asks triggers may be kept by that, and gets its task when it is done.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::ScheduledThreadPool;
 use super::shutdown::Kind;
 use crate::error::Error;
+use crate::task::OnceBody;
 use crate::task::Task;
 use crate::task::TaskHandle;
 use crate::time::Due;
@@ -40,7 +41,7 @@ impl ScheduledThreadPool {
     pub fn submit_with_timeout<T: Send + Sync + 'static>(
         &self,
         limit: Duration,
-        body: impl FnOnce() -> T + Send + 'static,
+        body: impl OnceBody<T>,
     ) -> Result<TaskHandle<T>, Error> {
         let deadline = self.shell().clock.now() + limit;
         let handle = self.submit_task(Task::once(body).deadline(deadline))?;

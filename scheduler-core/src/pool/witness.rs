@@ -24,10 +24,10 @@ impl Witness for Shell {
         self.hooks.before_run(run, &self.announcer)
     }
 
-    /// The hook is called, and a task that should have ended is cancelled.
-    fn is_over(&self, run: &Run, outcome: &Result<(), Failure>) -> Now {
+    /// The hook is called unless the other one refused the run, as in the JDK, and a task that should have ended is cancelled.
+    fn is_over(&self, run: &Run, outcome: &Result<(), Failure>, was_refused: bool) -> Now {
         let header = run.task().header();
-        if !self.is_silent && !header.is_alarm() {
+        if !self.is_silent && !was_refused && !header.is_alarm() {
             self.hooks.after_run(run, outcome, &self.announcer);
         }
         // Nobody asks when a run ended that does not recur, has no limit and is not listened to.
@@ -35,7 +35,7 @@ impl Witness for Shell {
         let is_asked = is_timed || self.announcer.is_heard();
         let now = if is_asked { Now::read(&*self.clock) } else { run.started() };
         if header.is_overdue(now.tick) {
-            run.task().cancel();
+            self.cancel(run.task());
         }
         now
     }

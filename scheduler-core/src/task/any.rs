@@ -11,6 +11,8 @@ use super::run::Entry;
 use super::run::Run;
 use super::state::Suspend;
 use super::state::TaskState;
+use super::waiters::Waiter;
+use super::waiters::tell;
 use crate::error::Failure;
 use crate::time::Due;
 use crate::time::Gate;
@@ -46,10 +48,12 @@ pub(crate) trait AnyTask: Send + Sync {
     fn waker(self: Arc<Self>) -> Waker;
     /// Moves a run whose future is pending out of its worker.
     fn suspend(&self) -> Suspend;
-    fn cancel(&self) -> Cancelled;
-    /// The first half of a cancellation, which runs no user code; the answer is the second half, to be
-    /// called with no lock held. None when the task had ended before.
-    fn end_as_cancelled(self: Arc<Self>) -> Option<Farewell>;
+    /// Whether it has ended, or is about to without another run.
+    fn is_over(&self) -> bool;
+    /// Drops the body of a task that waits, and ends it as cancelled; none when it had ended before, or another
+    /// thread is at it. Those who wait are told by the answer.
+    #[must_use = "those who wait are to be told"]
+    fn cancel(&self) -> Option<Farewell>;
     /// Asks the present run to stop, if there is one, and every later one.
     fn interrupt(&self);
     /// Asks the present run to stop, if there is one, and lets its future look at that.
@@ -67,8 +71,8 @@ pub(crate) trait Witness {
     /// A run is about to begin; the answer is why it must not.
     fn begins(&self, run: &Run) -> Option<Failure>;
 
-    /// A run is over, but not settled. Says what time it is.
-    fn is_over(&self, run: &Run, outcome: &Result<(), Failure>) -> Now;
+    /// A run is over, but not settled; it may have been refused when it began. Says what time it is.
+    fn is_over(&self, run: &Run, outcome: &Result<(), Failure>, was_refused: bool) -> Now;
 
     /// It is known what came of a run.
     fn is_settled(&self, run: &Run, outcome: &Result<(), Failure>, verdict: Verdict, now: Now);
@@ -82,12 +86,20 @@ pub(crate) struct Begun {
     pub(crate) entry: Entry,
 }
 
-/// The second half of a cancellation.
+/// Those who are to be told that a task was cancelled.
+#[must_use = "those who wait are to be told"]
 pub(crate) struct Farewell {
-    /// Tells all who wait for the task that it has ended, and drops what is left of its body.
-    pub(crate) say: Box<dyn FnOnce() + Send>,
-    /// Whether the task was waiting. The end of one that is being run is reported by its worker.
+    pub(super) waiters: Vec<(u64, Waiter)>,
+    /// Whether the task was waiting, so that the pool may still hold it. The end of one that is being run is
+    /// reported by its worker.
     pub(crate) was_waiting: bool,
+}
+
+impl Farewell {
+    pub(crate) fn say(self, header: &Header) {
+        tell(self.waiters, TaskState::Cancelled);
+        header.rhythm().ended();
+    }
 }
 
 /// What has become of a run of which one step has been executed and settled.
@@ -115,15 +127,6 @@ pub(crate) enum Verdict {
     Requeue(Due),
     /// Nothing: it has ended.
     Ended(TaskState),
-}
-
-/// The answer of a cancellation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cancelled {
-    /// Whether this call has ended the task.
-    pub(crate) won: bool,
-    /// Whether the pool may still hold the task, in its queue or among the suspended.
-    pub(crate) waits_in_pool: bool,
 }
 
 impl fmt::Debug for dyn AnyTask {

@@ -9,11 +9,10 @@ use std::task::Waker;
 
 use super::Header;
 use super::Home;
-use super::any;
 use super::any::AnyTask;
 use super::any::Begun;
-use super::any::Cancelled;
 use super::any::Executed;
+use super::any::Farewell;
 use super::any::RanThrough;
 use super::any::Verdict;
 use super::any::Witness;
@@ -111,7 +110,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         let is_new = !goes_unnoticed && !run.is_resumed();
         let refused = if is_new { witness.begins(run) } else { None };
         let step = match refused {
-            Some(failure) => Err(failure),
+            Some(failure) => Ok(Step::Refused(failure)),
             None => perform(&mut work, &|| Arc::clone(run.task()).waker()),
         };
         if step.is_err() {
@@ -229,7 +228,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
     fn renew(&self, now: Now) -> Verdict {
         let due = {
             let slot = self.slot.lock();
-            if slot.state.is_ended() {
+            if slot.state.is_over() {
                 return Verdict::Requeue(slot.due());
             }
             slot.due()
@@ -265,22 +264,23 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
         answer
     }
 
-    fn cancel(&self) -> Cancelled {
-        let (answer, farewell) = self.slot.lock().cancel();
-        let won = farewell.is_some();
-        if let Some(farewell) = farewell {
-            farewell.say(&self.header);
-        }
-        Cancelled { won, waits_in_pool: answer == Cancel::WhileWaiting }
+    fn is_over(&self) -> bool {
+        self.slot.lock().state.is_over()
     }
 
-    fn end_as_cancelled(self: Arc<Self>) -> Option<any::Farewell> {
-        let (answer, farewell) = self.slot.lock().cancel();
-        let farewell = farewell?;
-        Some(any::Farewell {
-            say: Box::new(move || farewell.say(&self.header)),
-            was_waiting: answer == Cancel::WhileWaiting,
-        })
+    fn cancel(&self) -> Option<Farewell> {
+        let mut slot = self.slot.lock();
+        match slot.state.cancel() {
+            Cancel::Refused => None,
+            Cancel::WhileRunning => {
+                Some(Farewell { waiters: slot.take_waiters(), was_waiting: false })
+            }
+            Cancel::WhileWaiting => {
+                let mut slot = self.strip(slot);
+                slot.state.left(End::Cancelled);
+                Some(Farewell { waiters: slot.take_waiters(), was_waiting: true })
+            }
+        }
     }
 
     fn interrupt(&self) {

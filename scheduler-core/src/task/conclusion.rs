@@ -4,9 +4,9 @@ use super::any::Verdict;
 use super::any::Witness;
 use super::cell::TaskCell;
 use super::cell::unit;
+use super::current;
 use super::rhythm::LastRun;
 use super::run::Run;
-use super::slot::Farewell;
 use super::slot::Outcome;
 use super::slot::Slot;
 use super::slot::Work;
@@ -16,6 +16,7 @@ use super::state::Settle;
 use super::state::TaskState;
 use super::steps::Step;
 use super::steps::Steps;
+use super::waiters::tell;
 use crate::error::Failure;
 use crate::sync::MutexGuard;
 use crate::time::Due;
@@ -38,7 +39,7 @@ impl<T, B> Tried<T, B> {
         match &self.step {
             Ok(Step::Value(_) | Step::Pending) => Ok(()),
             Ok(Step::Ran(result)) => result.clone(),
-            Err(failure) => Err(failure.clone()),
+            Ok(Step::Refused(failure)) | Err(failure) => Err(failure.clone()),
         }
     }
 }
@@ -54,27 +55,36 @@ pub(super) fn last_outcome<T>(body: Option<&impl Steps<T>>) -> (End, Outcome<T>)
 impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     /// Ends a task whose body its worker holds.
     fn end(&self, end: End, outcome: Outcome<T>, work: Work<B>) -> Verdict {
+        if !work.is_spent() {
+            discard(&self.header, work);
+        }
         let mut slot = self.slot.lock();
         match slot.state.end(end) {
-            Settle::Done => {
-                let farewell = slot.farewell(Some(work));
-                self.part(slot, farewell, outcome)
-            }
+            Settle::Done => self.part(slot, outcome),
             Settle::WasCancelled => {
                 drop(slot);
-                discard(&self.header, (work, outcome));
+                discard(&self.header, outcome);
                 Verdict::Ended(TaskState::Cancelled)
             }
         }
     }
 
+    /// Drops what a task is made of that is leaving.
+    pub(super) fn strip<'a>(
+        &'a self,
+        mut slot: MutexGuard<'a, Slot<T, B>>,
+    ) -> MutexGuard<'a, Slot<T, B>> {
+        let (work, step) = (slot.take_work(), slot.take_step());
+        if work.as_ref().is_none_or(Work::is_spent) && step.is_none() {
+            return slot;
+        }
+        drop(slot);
+        current::part(&self.header, || discard(&self.header, (work, step)));
+        self.slot.lock()
+    }
+
     /// Publishes the outcome of a task that has just ended, and tells all who wait for it.
-    fn part(
-        &self,
-        mut slot: MutexGuard<'_, Slot<T, B>>,
-        farewell: Farewell<T, B>,
-        outcome: Outcome<T>,
-    ) -> Verdict {
+    fn part(&self, mut slot: MutexGuard<'_, Slot<T, B>>, outcome: Outcome<T>) -> Verdict {
         let late = match outcome {
             Outcome::Value(_) if unit::<T>().is_some() => Ok(()),
             Outcome::Value(value) => self.value.set(value),
@@ -84,9 +94,13 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
             }
             Outcome::Cancelled => Ok(()),
         };
+        let state = slot.state.visible();
+        let waiters = slot.rare_if_any().map(|rare| rare.waiters.take());
         drop(slot);
-        let state = farewell.state;
-        farewell.say(&self.header);
+        if let Some(waiters) = waiters {
+            tell(waiters, state);
+        }
+        self.header.rhythm().ended();
         if late.is_err() {
             discard(&self.header, late);
         }
@@ -121,7 +135,8 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
             return self.conclude(tried, run.last(), run.started());
         }
         let outcome = tried.outcome();
-        let now = witness.is_over(run, &outcome);
+        let was_refused = matches!(tried.step, Ok(Step::Refused(_)));
+        let now = witness.is_over(run, &outcome, was_refused);
         let verdict = self.conclude(tried, run.last(), now);
         witness.is_settled(run, &outcome, verdict, now);
         verdict
@@ -135,10 +150,10 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
                 self.conclude_recurring(work, last, &result, now)
             }
             Ok(Step::Ran(Ok(()))) => self.end_without_next(work),
-            Err(failure) if self.header.rhythm().is_recurring() => {
+            Ok(Step::Refused(failure)) | Err(failure) if self.header.rhythm().is_recurring() => {
                 self.conclude_recurring(work, last, &Err(failure), now)
             }
-            Ok(Step::Ran(Err(failure))) | Err(failure) => {
+            Ok(Step::Ran(Err(failure)) | Step::Refused(failure)) | Err(failure) => {
                 self.end(End::Failed, Outcome::Failed(failure), work)
             }
             Ok(Step::Pending) => unreachable!("a pending run is suspended, not settled"),
@@ -177,11 +192,11 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     /// that was cancelled there; its canceller has told of its end.
     pub(super) fn retire(&self, end: End, outcome: Outcome<T>) -> Verdict {
         let mut slot = self.slot.lock();
-        match slot.state.retire(end) {
+        match slot.state.retire() {
             Settle::Done => {
-                let work = slot.take_work();
-                let farewell = slot.farewell(work);
-                self.part(slot, farewell, outcome)
+                let mut slot = self.strip(slot);
+                slot.state.left(end);
+                self.part(slot, outcome)
             }
             Settle::WasCancelled => {
                 let due = slot.due();

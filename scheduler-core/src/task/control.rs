@@ -5,20 +5,21 @@ use super::handle::TaskHandle;
 impl<T: Send + Sync + 'static> TaskHandle<T> {
     /// Cancels the task: it will not start (again). A run in progress goes on undisturbed.
     ///
-    /// Returns whether this call has ended the task; it is `false` when the task had ended before.
-    /// Waiters are told at once, even while the body still runs. A waiting task leaves the queue, and
-    /// its body is dropped before this returns.
+    /// Returns whether this call has ended the task; it is `false` when the task had ended before, or another
+    /// thread is just cancelling it. The body of a waiting task is dropped first: it is gone when the end is
+    /// seen, waiters are told, and this returns. While the body runs, waiters are told at once, and it is dropped
+    /// after the run.
     ///
     /// As `cancel(false)` of the JDK.
     #[doc(alias = "cancel(false)")]
     pub fn cancel(&self) -> bool {
-        let cancelled = self.cell.cancel();
-        if cancelled.waits_in_pool
-            && let Some(home) = self.cell.header().home()
-        {
+        let Some(farewell) = self.cell.cancel() else { return false };
+        let was_waiting = farewell.was_waiting;
+        farewell.say(self.cell.header());
+        if was_waiting && let Some(home) = self.cell.header().home() {
             home.withdraw(&*self.cell);
         }
-        cancelled.won
+        true
     }
 
     /// Cancels the task, and asks a run in progress to stop.

@@ -5,6 +5,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::any::AnyTask;
+use super::header::Header;
+use super::header::TaskId;
 use super::run::Run;
 use crate::sync::local;
 
@@ -15,6 +17,7 @@ local! {
             inner: RefCell::new(Vec::new()),
             desk: RefCell::new(None),
             is_hidden: Cell::new(false),
+            parted: RefCell::new(Vec::new()),
         }
     };
 }
@@ -35,6 +38,9 @@ struct Executed {
     desk: RefCell<Option<Arc<dyn Desk>>>,
     /// Whether the current run is a worker's and does not lie on its desk yet.
     is_hidden: Cell<bool>,
+    /// The pools and tasks whose end waits for what this thread is dropping or telling: a wait for them here
+    /// would not end. Without a task, it is the end of the pool.
+    parted: RefCell<Vec<(usize, Option<TaskId>)>>,
 }
 
 impl Executed {
@@ -71,6 +77,37 @@ pub(crate) struct Seat;
 impl Drop for Seat {
     fn drop(&mut self) {
         drop(EXECUTED.try_with(|executed| executed.desk.take()));
+    }
+}
+
+/// Calls `call`, without which a task does not end.
+pub(super) fn part<R>(header: &Header, call: impl FnOnce() -> R) -> R {
+    hold_up(&[(header.home_address(), Some(header.id()))], call)
+}
+
+/// Calls `call`, without which a pool and tasks of it do not end.
+pub(crate) fn hold_up<R>(ends: &[(usize, Option<TaskId>)], call: impl FnOnce() -> R) -> R {
+    let _ = EXECUTED.try_with(|executed| executed.parted.borrow_mut().extend_from_slice(ends));
+    let _held = HeldUp(ends.len());
+    call()
+}
+
+/// Whether the end of a task, or else of the pool, waits for the calling thread.
+pub(crate) fn holds_up(home: usize, task: Option<TaskId>) -> bool {
+    let held = EXECUTED.try_with(|executed| executed.parted.borrow().contains(&(home, task)));
+    held.unwrap_or(false)
+}
+
+/// See [`hold_up`].
+struct HeldUp(usize);
+
+impl Drop for HeldUp {
+    fn drop(&mut self) {
+        let _ = EXECUTED.try_with(|executed| {
+            let mut parted = executed.parted.borrow_mut();
+            let left = parted.len() - self.0;
+            parted.truncate(left);
+        });
     }
 }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 use super::Home;
 use super::any::AnyTask;
 use super::cell::Awaited;
+use super::current;
 use super::header::TaskId;
 use super::run::Interruptible;
 use super::run::Run;
@@ -34,6 +35,11 @@ const STARVED_AFTER: Duration = Duration::from_secs(1);
 ///
 /// Clones are ends of the same task. Dropping a handle changes nothing: the task lives in its pool.
 /// A handle is also a future of the task's value.
+///
+/// The body of a task, with all that it has captured, is dropped before its end is seen: by a wait, a callback, or
+/// [`state`](Self::state). So what the body shared with the caller is the caller's alone then. There is one exception:
+/// a task that is cancelled during a run has ended at once, and its body is dropped when the run is over. A trigger or
+/// a pace stays as long as there is a handle.
 ///
 /// Every handle resolves: a task that is dropped before it could run, in whatever way, is cancelled.
 /// (In the JDK some futures stay pending for ever: discarded ones, drained ones, and those whose
@@ -138,22 +144,40 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     /// # Errors
     ///
     /// [`Error::is_interrupted`] when called inside a task that is asked to stop meanwhile;
-    /// [`Error::is_deadlock`] when the task waits for itself.
+    /// [`Error::is_deadlock`] when the task waits for itself, or a destructor waits for the task that it is
+    /// dropped with.
     pub fn wait_done(&self) -> Result<(), Error> {
         self.block(None).map(drop)
     }
 
-    /// Whether the task has ended within this time; zero asks without waiting.
+    /// As [`wait_done`](Self::wait_done), for at most this long; zero asks without waiting.
     ///
     /// # Errors
     ///
-    /// As [`wait_done`](Self::wait_done).
-    pub fn wait_done_for(&self, limit: Duration) -> Result<bool, Error> {
-        match self.block(Some(limit)) {
-            Ok(_) => Ok(true),
-            Err(error) if error.is_timeout() => Ok(false),
-            Err(error) => Err(error),
-        }
+    /// [`Error::is_timeout`] when the task has not ended within `limit`, and not earlier than that;
+    /// otherwise as [`wait_done`](Self::wait_done).
+    pub fn wait_done_for(&self, limit: Duration) -> Result<(), Error> {
+        self.block(Some(limit)).map(drop)
+    }
+
+    /// Waits until the task has ended, and shows its value, which need not be `Clone`.
+    ///
+    /// ```
+    /// use scheduler_core::ScheduledThreadPool;
+    /// use std::fs::File;
+    ///
+    /// let pool = ScheduledThreadPool::new(1);
+    /// let opened = pool.submit(|| File::open("/dev/null").map_err(|error| error.to_string()))?;
+    /// let file: &File = opened.wait_ref()?.as_ref().expect("it is there");
+    /// # let _ = file;
+    /// # Ok::<(), scheduler_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`wait`](Self::wait).
+    pub fn wait_ref(&self) -> Result<&T, Error> {
+        self.block(None).and_then(Ended::into_result)
     }
 
     /// The failure of a failed task, without waiting.
@@ -199,7 +223,10 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
             return Ok(outcome);
         }
         let run = Run::current();
-        if run.as_ref().is_some_and(|run| self.is_task_of(run)) {
+        let header = self.cell.header();
+        let waits_for_itself = run.as_ref().is_some_and(|run| self.is_task_of(run))
+            || current::holds_up(header.home_address(), Some(header.id()));
+        if waits_for_itself {
             return Err(Error::would_deadlock("wait"));
         }
         let Some(home) = self.cell.header().home() else {
@@ -273,7 +300,8 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
-    /// Waits until the task has ended, and gives its value.
+    /// Waits until the task has ended, and gives a clone of its value; [`wait_ref`](Self::wait_ref) shows one that
+    /// cannot be cloned.
     ///
     /// A recurring task delivers no value while it is healthy: the wait ends when it is cancelled,
     /// fails, or its trigger gives no further fire time.
@@ -283,7 +311,7 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
     /// [`Error::is_cancelled`], [`Error::is_failed`], or as [`wait_done`](Self::wait_done).
     #[doc(alias = "get")]
     pub fn wait(&self) -> Result<T, Error> {
-        self.block(None).and_then(Ended::into_result)
+        self.wait_ref().cloned()
     }
 
     /// As [`wait`](Self::wait), for at most this long; zero asks without waiting.
@@ -294,7 +322,7 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
     /// otherwise as [`wait`](Self::wait).
     #[doc(alias = "get")]
     pub fn wait_for(&self, limit: Duration) -> Result<T, Error> {
-        self.block(Some(limit)).and_then(Ended::into_result)
+        self.block(Some(limit)).and_then(Ended::into_result).cloned()
     }
 
     /// The value of a completed task, without waiting.
@@ -307,7 +335,7 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
         // RACE: the state is read first, as in `failure_now`.
         let state = self.state();
         match self.cell.outcome() {
-            Some(outcome @ Ended::Value(_)) => outcome.into_result(),
+            Some(outcome @ Ended::Value(_)) => outcome.into_result().cloned(),
             _ => Err(Error::wrong_state("completed", state.name())),
         }
     }
@@ -323,7 +351,7 @@ impl<T: Clone + Send + Sync + 'static> Future for TaskHandle<T> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         if let Some(outcome) = this.cell.outcome() {
-            return Poll::Ready(outcome.into_result());
+            return Poll::Ready(outcome.into_result().cloned());
         }
         let waker = match catch(|| context.waker().clone()) {
             Ok(waker) => waker,
@@ -337,9 +365,9 @@ impl<T: Clone + Send + Sync + 'static> Future for TaskHandle<T> {
                 this.waker = Some(number);
                 Poll::Pending
             }
-            Err(_) => {
-                Poll::Ready(this.cell.outcome().map_or(Err(Error::cancelled()), Ended::into_result))
-            }
+            Err(_) => Poll::Ready(
+                this.cell.outcome().map_or(Err(Error::cancelled()), Ended::into_result).cloned(),
+            ),
         }
     }
 }

@@ -21,6 +21,9 @@
 //
 // # The races, one by one
 //
+// * *Cancel against a look*: a task that waits is *leaving* first, until its body has been dropped outside
+//   the lock. It cannot be begun then, and does not look ended yet. A destructor that waits for the task, or
+//   for the end of a pool that waits for it, would wait for itself: the thread knows what it drops (`current`).
 // * *Cancel against begin*: both take the lock; the first wins. A cancelled task that a worker has
 //   already taken from the queue answers `begin` with none.
 // * *Cancel against the end of a run*: the first wins. If the cancel does, waiters are told at once
@@ -44,6 +47,7 @@ mod control;
 pub(crate) mod current;
 mod handle;
 mod header;
+mod once;
 mod pace;
 mod rhythm;
 pub(crate) mod run;
@@ -53,6 +57,7 @@ pub(crate) mod state;
 pub(crate) mod steps;
 pub(crate) mod waiters;
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::Weak;
 
@@ -61,6 +66,10 @@ pub use handle::TaskHandle;
 pub(crate) use header::Header;
 pub use header::TaskId;
 pub(crate) use header::Traits;
+pub use once::Fallible;
+pub use once::OnceBody;
+pub use once::OnceFutureBody;
+pub use once::fallible;
 pub use pace::Asked;
 pub use pace::Occasion;
 pub use pace::Pace;
@@ -81,7 +90,7 @@ use crate::time::Clock;
 pub(crate) struct Link(pub(crate) Weak<dyn Home>);
 
 /// What a task needs of the pool it lives in.
-pub(crate) trait Home: Send + Sync {
+pub(crate) trait Home: Any + Send + Sync {
     /// The clock by which the pool and the waits of its handles go.
     fn clock(&self) -> &Arc<dyn Clock>;
 

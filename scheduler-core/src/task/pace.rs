@@ -54,7 +54,7 @@ pub trait Pace: Send + Sync {
     /// Says when the task is due next, or that it is over.
     fn next(&self, asked: &Asked<'_>) -> Option<Due>;
 
-    /// Called once when the task has ended, for whatever reason, after those who wait for that are told. By default
+    /// Called once when the task has ended, for whatever reason, after its waiters are woken. By default
     /// it does nothing.
     ///
     /// As [`TaskHandle::on_done`](crate::TaskHandle::on_done), without memory for a callback. A run of a task that

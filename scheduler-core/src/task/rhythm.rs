@@ -38,7 +38,7 @@ impl LastRun {
 }
 
 impl Rhythm {
-    /// Tells whoever paces the task that it has ended.
+    /// Tells the pace of the task that it has ended.
     #[inline]
     pub(crate) fn ended(&self) {
         if let Self::Paced(pace) = self {

@@ -1,15 +1,12 @@
-//! What a task's lock guards, and what is to be done outside of it when the task has ended.
+//! What a task's lock guards, and how what it frees is dropped outside of it.
 
 use super::Header;
 use super::rhythm::LastRun;
-use super::state::Cancel;
 use super::state::StateMachine;
-use super::state::TaskState;
 use super::steps::Step;
 use super::steps::Steps;
 use super::waiters::Waiter;
 use super::waiters::Waiters;
-use super::waiters::tell;
 use crate::error::Error;
 use crate::error::Failure;
 use crate::time::Due;
@@ -32,11 +29,11 @@ pub(crate) enum Ended<'a, T> {
     Failed(Failure),
 }
 
-impl<T: Clone> Ended<'_, T> {
-    /// A clone of the shared value. The clone is made outside every lock: it is user code.
-    pub(super) fn into_result(self) -> Result<T, Error> {
+impl<'a, T> Ended<'a, T> {
+    /// The shared value, where there is one. It is cloned outside every lock: that is user code.
+    pub(super) fn into_result(self) -> Result<&'a T, Error> {
         match self {
-            Self::Value(value) => Ok(value.clone()),
+            Self::Value(value) => Ok(value),
             Self::Cancelled => Err(Error::cancelled()),
             Self::Failed(failure) => Err(Error::failed(failure)),
         }
@@ -88,41 +85,14 @@ pub(crate) struct Work<B> {
     pub(crate) around: Option<Around>,
 }
 
-/// What is to be done outside the lock when a task has ended.
-pub(super) struct Farewell<T, B> {
-    pub(super) work: Option<Work<B>>,
-    rest: Option<Rest<T>>,
-    pub(super) state: TaskState,
-}
-
-/// What only some tasks leave behind.
-struct Rest<T> {
-    step: Option<Result<Step<T>, Failure>>,
-    waiters: Vec<(u64, Waiter)>,
-}
-
-impl<T, B: Steps<T>> Farewell<T, B> {
-    /// Tells all waiters, and drops what is left.
-    #[inline]
-    pub(super) fn say(self, header: &Header) {
-        let step = self.rest.and_then(|Rest { step, waiters }| {
-            tell(waiters, self.state);
-            step
-        });
-        header.rhythm().ended();
-        if self.work.as_ref().is_some_and(|work| !work.is_spent()) || step.is_some() {
-            discard(header, (self.work, step));
-        }
-    }
-}
-
 impl<B> Work<B> {
-    /// Whether it holds nothing of the user's any more.
-    fn is_spent<T>(&self) -> bool
+    /// Whether it holds nothing whose dropping could run code of the user.
+    #[inline]
+    pub(super) fn is_spent<T>(&self) -> bool
     where
         B: Steps<T>,
     {
-        self.around.is_none() && self.body.is_spent()
+        self.around.is_none() && (!std::mem::needs_drop::<B>() || self.body.is_spent())
     }
 }
 
@@ -198,36 +168,6 @@ impl<T, B> Slot<T, B> {
     pub(super) fn take_interruptible(&mut self) -> Vec<(u64, Waiter)> {
         self.rare_if_any().map(|rare| rare.interruptible.take()).unwrap_or_default()
     }
-
-    /// What is to be told and dropped of a task that has just ended, and of its body.
-    #[inline]
-    pub(super) fn farewell(&mut self, work: Option<Work<B>>) -> Farewell<T, B> {
-        let rest = self
-            .rare_if_any()
-            .map(|rare| Rest { step: rare.step.take(), waiters: rare.waiters.take() });
-        Farewell { work, rest, state: self.state.visible() }
-    }
-
-    /// Ends the task as cancelled, if it has not ended.
-    pub(super) fn cancel(&mut self) -> (Cancel, Option<Farewell<T, B>>) {
-        let answer = self.state.cancel();
-        if answer == Cancel::Refused {
-            return (answer, None);
-        }
-        let work = self.take_work();
-        let mut farewell = self.farewell(work);
-        if answer == Cancel::WhileRunning {
-            // The worker that executes the task owns both until it settles.
-            if let Some(work) = farewell.work.take() {
-                self.put_work(work);
-            }
-            let step = farewell.rest.as_mut().and_then(|rest| rest.step.take());
-            if let Some(step) = step {
-                self.rare().step = Some(step);
-            }
-        }
-        (answer, Some(farewell))
-    }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -248,11 +188,14 @@ mod tests {
     }
 
     #[test]
-    fn work_is_spent_when_neither_a_body_nor_what_surrounds_it_is_left() {
-        let body = || Once::<fn() -> u8>(None);
-        assert!(Work { body: body(), around: None }.is_spent::<u8>());
-        assert!(!Work { body: Once(Some(|| 7)), around: None }.is_spent::<u8>());
+    fn work_is_spent_when_nothing_is_left_that_has_a_destructor() {
+        let body = |kept: String| Once(Some(move || drop(kept)));
+        assert!(!Work { body: body("kept".to_owned()), around: None }.is_spent::<()>());
+        assert!(Work { body: Once(Some(|| 7)), around: None }.is_spent::<u8>());
+        let mut ran = body(String::new());
+        ran.0 = None;
+        assert!(Work { body: ran, around: None }.is_spent::<()>());
         let around: Around = Box::new(|step| step());
-        assert!(!Work { body: body(), around: Some(around) }.is_spent::<u8>());
+        assert!(!Work { body: Once(Some(|| 7)), around: Some(around) }.is_spent::<u8>());
     }
 }

@@ -5,6 +5,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::once::OnceBody;
+use super::once::OnceFutureBody;
 use super::pace::Pace;
 use super::rhythm::Rhythm;
 use super::steps::Once;
@@ -108,16 +110,17 @@ pub struct Task<T> {
 }
 
 impl<T: Send + Sync + 'static> Task<T> {
-    /// A task that runs once and delivers the value of the closure.
-    pub fn once(body: impl FnOnce() -> T + Send + 'static) -> Self {
+    /// A task that runs once and delivers the value of the closure; an error is its failure where the closure is
+    /// [`fallible`](crate::fallible).
+    pub fn once(body: impl OnceBody<T>) -> Self {
         Self::with(Box::new(Once(Some(body))), Rhythm::Once)
     }
 
     /// A task that runs once and delivers the value of the future.
     ///
     /// The future is first polled when the task is due; while it is pending it holds no worker.
-    pub fn once_async(body: impl Future<Output = T> + Send + 'static) -> Self {
-        Self::with(Box::new(OnceFuture(Box::pin(body))), Rhythm::Once)
+    pub fn once_async(body: impl OnceFutureBody<T>) -> Self {
+        Self::with(Box::new(OnceFuture(Box::pin(body.into_future()))), Rhythm::Once)
     }
 
     /// Waits this long before the first run; zero by default. No effect on a task with a trigger.
@@ -158,11 +161,6 @@ impl<T: Send + Sync + 'static> Task<T> {
 }
 
 impl Task<()> {
-    /// A task that runs once; its body may return an error, which then is its failure.
-    pub fn once_fallible(body: Body) -> Self {
-        Self::with(body.body, Rhythm::Once)
-    }
-
     /// A task whose fire times lie `period` apart, however long its runs take.
     ///
     /// Runs never overlap. `period` 5 s, a run takes 2 s: the next starts 3 s later. A run takes 7 s:

@@ -3,16 +3,18 @@
 //! | from | by | to |
 //! |---|---|---|
 //! | queued | a worker begins a run | running |
-//! | queued | its pace, asked anew, has no more due times | ended: completed or failed |
 //! | running | the run ends, and the task recurs | queued |
 //! | running | the run ends, and the task does not recur | ended: completed or failed |
 //! | running | the run's future is pending | suspended, or woken if it was woken meanwhile |
 //! | suspended | its waker | woken |
 //! | woken | a worker polls on | running |
-//! | all but ended | cancel | ended: cancelled |
+//! | running | cancel | ended: cancelled |
+//! | queued, suspended or woken | cancel, or its pace that has no more due times | leaving |
+//! | leaving | its body has been dropped | ended |
 //!
-//! An ended task never changes again. Whoever ends a task that is queued, suspended or woken owns its
-//! body from then on; while it runs, its worker owns it.
+//! An ended task never changes again. The thread that makes a task leave owns its body from then on; while it runs, its
+//! worker owns it. A task that is leaving is still shown as what it was: what it is made of is dropped before
+//! its end is seen. Only the end of a task that is cancelled during a run comes before its body is dropped.
 
 use crate::sync::planted;
 
@@ -89,6 +91,8 @@ enum Phase {
     Running,
     Suspended,
     Woken,
+    /// Will not run again, and ends when its body has been dropped; until then it is shown as this.
+    Leaving(TaskState),
     Ended(End),
 }
 
@@ -138,13 +142,13 @@ pub(crate) enum Wake {
 
 /// The answer to a canceller.
 #[must_use]
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cancel {
-    /// The task will not run; the canceller owns its body.
+    /// The task will not run; the canceller owns its body, and ends it when that is dropped.
     WhileWaiting,
-    /// The task is being run; its worker will drop the body.
+    /// The task has ended while it is being run; its worker will drop the body.
     WhileRunning,
-    /// The task had ended before.
+    /// The task had ended before, or is leaving.
     Refused,
 }
 
@@ -157,6 +161,7 @@ impl StateMachine {
         match self.phase {
             Phase::Queued => TaskState::Scheduled,
             Phase::Running | Phase::Suspended | Phase::Woken => TaskState::Running,
+            Phase::Leaving(was) => was,
             Phase::Ended(End::Completed) => TaskState::Completed,
             Phase::Ended(End::Failed) => TaskState::Failed,
             Phase::Ended(End::Cancelled) => TaskState::Cancelled,
@@ -167,12 +172,17 @@ impl StateMachine {
         matches!(self.phase, Phase::Ended(_))
     }
 
+    /// Whether the task has ended, or is about to without another run.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Leaving(_) | Phase::Ended(_))
+    }
+
     pub(crate) fn begin(&mut self) -> Begin {
         let answer = match self.phase {
             Phase::Queued => Begin::Run,
             Phase::Woken => Begin::Resume,
             Phase::Ended(End::Cancelled) if planted("L3") => Begin::Run,
-            Phase::Ended(_) => return Begin::Ended,
+            Phase::Leaving(_) | Phase::Ended(_) => return Begin::Ended,
             Phase::Running | Phase::Suspended => unreachable!("only a queued task is begun"),
         };
         self.phase = Phase::Running;
@@ -188,10 +198,20 @@ impl StateMachine {
         self.leave_running(Phase::Ended(end))
     }
 
-    /// Ends a task that waits, because its pace says so. It is in no queue meanwhile, so that nobody
+    /// Makes a task leave that waits, because its pace says so. It is in no queue meanwhile, so that no thread
     /// can begin it.
-    pub(crate) fn retire(&mut self, end: End) -> Settle {
-        self.leave(Phase::Queued, Phase::Ended(end))
+    pub(crate) fn retire(&mut self) -> Settle {
+        match self.cancel() {
+            Cancel::WhileWaiting => Settle::Done,
+            Cancel::Refused => Settle::WasCancelled,
+            Cancel::WhileRunning => unreachable!("a task in no queue is not run"),
+        }
+    }
+
+    /// Ends a task that is leaving, because its body has been dropped.
+    pub(crate) fn left(&mut self, end: End) {
+        debug_assert!(matches!(self.phase, Phase::Leaving(_)), "only who made it leave ends it");
+        self.phase = Phase::Ended(end);
     }
 
     pub(crate) fn suspend(&mut self) -> Suspend {
@@ -216,32 +236,32 @@ impl StateMachine {
                 self.was_woken = !planted("L12");
                 Wake::Nothing
             }
-            Phase::Queued | Phase::Woken | Phase::Ended(_) => Wake::Nothing,
+            Phase::Queued | Phase::Woken | Phase::Leaving(_) | Phase::Ended(_) => Wake::Nothing,
         }
     }
 
     pub(crate) fn cancel(&mut self) -> Cancel {
-        let answer = match self.phase {
-            Phase::Queued | Phase::Suspended | Phase::Woken => Cancel::WhileWaiting,
-            Phase::Running => Cancel::WhileRunning,
-            Phase::Ended(_) => return Cancel::Refused,
-        };
-        self.phase = Phase::Ended(End::Cancelled);
-        answer
+        match self.phase {
+            Phase::Queued | Phase::Suspended | Phase::Woken => {
+                self.phase = Phase::Leaving(self.visible());
+                Cancel::WhileWaiting
+            }
+            Phase::Running => {
+                self.phase = Phase::Ended(End::Cancelled);
+                Cancel::WhileRunning
+            }
+            Phase::Leaving(_) | Phase::Ended(_) => Cancel::Refused,
+        }
     }
 
     fn leave_running(&mut self, next: Phase) -> Settle {
-        self.leave(Phase::Running, next)
-    }
-
-    fn leave(&mut self, from: Phase, next: Phase) -> Settle {
         match self.phase {
-            phase if phase == from => {
+            Phase::Running => {
                 self.phase = next;
                 Settle::Done
             }
             Phase::Ended(End::Cancelled) => Settle::WasCancelled,
-            phase => unreachable!("only its holder changes a task from {from:?}; it is {phase:?}"),
+            phase => unreachable!("only its worker changes a running task; it is {phase:?}"),
         }
     }
 }
@@ -254,11 +274,13 @@ mod tests {
         StateMachine { phase, was_woken: false }
     }
 
-    const PHASES: [Phase; 7] = [
+    const PHASES: [Phase; 9] = [
         Phase::Queued,
         Phase::Running,
         Phase::Suspended,
         Phase::Woken,
+        Phase::Leaving(TaskState::Scheduled),
+        Phase::Leaving(TaskState::Running),
         Phase::Ended(End::Completed),
         Phase::Ended(End::Failed),
         Phase::Ended(End::Cancelled),
@@ -266,27 +288,26 @@ mod tests {
 
     #[test]
     fn cancel_wins_exactly_once_and_never_against_an_end() {
-        let expected = [
-            Cancel::WhileWaiting,
-            Cancel::WhileRunning,
-            Cancel::WhileWaiting,
-            Cancel::WhileWaiting,
-            Cancel::Refused,
-            Cancel::Refused,
-            Cancel::Refused,
-        ];
+        let expected = [Cancel::WhileWaiting, Cancel::WhileRunning, Cancel::WhileWaiting];
+        let expected = expected.into_iter().chain([Cancel::WhileWaiting]);
+        let expected = expected.chain(std::iter::repeat(Cancel::Refused));
         for (phase, expected) in PHASES.into_iter().zip(expected) {
             let mut state = in_phase(phase);
-            let was_ended = state.is_ended();
             let before = state.visible();
             assert_eq!(state.cancel(), expected);
-            assert_eq!(state.visible(), if was_ended { before } else { TaskState::Cancelled });
+            let is_at_once = expected == Cancel::WhileRunning;
+            assert_eq!(state.visible(), if is_at_once { TaskState::Cancelled } else { before });
+            assert!(state.is_over());
             assert_eq!(state.cancel(), Cancel::Refused);
+            if expected == Cancel::WhileWaiting {
+                state.left(End::Cancelled);
+                assert_eq!(state.visible(), TaskState::Cancelled);
+            }
         }
     }
 
     #[test]
-    fn an_ended_task_is_never_begun_and_ignores_its_waker() {
+    fn a_task_that_is_over_is_never_begun_and_ignores_its_waker() {
         for phase in &PHASES[4..] {
             assert_eq!(in_phase(*phase).begin(), Begin::Ended);
             assert_eq!(in_phase(*phase).wake(), Wake::Nothing);
@@ -306,11 +327,14 @@ mod tests {
     #[test]
     fn a_task_that_waits_is_retired_unless_it_was_cancelled() {
         let mut state = StateMachine::new();
-        assert_eq!(state.retire(End::Completed), Settle::Done);
+        assert_eq!(state.retire(), Settle::Done);
+        assert_eq!((state.visible(), state.is_ended()), (TaskState::Scheduled, false));
+        state.left(End::Completed);
         assert_eq!(state.visible(), TaskState::Completed);
         let mut state = StateMachine::new();
         assert_eq!(state.cancel(), Cancel::WhileWaiting);
-        assert_eq!(state.retire(End::Failed), Settle::WasCancelled);
+        assert_eq!(state.retire(), Settle::WasCancelled);
+        state.left(End::Cancelled);
         assert_eq!(state.visible(), TaskState::Cancelled);
     }
 

@@ -7,6 +7,7 @@ use std::task::Context;
 use std::task::Poll;
 use std::task::Waker;
 
+use super::once::OnceBody;
 use crate::error::Failure;
 
 /// What a recurring body may return: `()`, or `Result<(), E>` where `E: Display`.
@@ -48,10 +49,12 @@ impl<E: Display> TaskReturn for Result<(), E> {
 pub(crate) enum Step<T> {
     /// A one-shot has its value.
     Value(T),
-    /// A recurring body has made one run.
+    /// A recurring body has made one run, or a one-shot has returned an error.
     Ran(Result<(), Failure>),
     /// The future of the run is pending.
     Pending,
+    /// The body was not run, because the before-run hook has panicked.
+    Refused(Failure),
 }
 
 /// A body, as the task keeps it.
@@ -93,13 +96,21 @@ impl<T> Steps<T> for Box<dyn Steps<T>> {
     }
 }
 
+#[inline]
+fn value<T>(result: Result<T, Failure>) -> Step<T> {
+    match result {
+        Ok(value) => Step::Value(value),
+        Err(failure) => Step::Ran(Err(failure)),
+    }
+}
+
 /// A closure that runs once and returns a value.
 pub(crate) struct Once<F>(pub(crate) Option<F>);
 
-impl<T, F: FnOnce() -> T + Send> Steps<T> for Once<F> {
+impl<T, F: OnceBody<T>> Steps<T> for Once<F> {
     fn step(&mut self, _: &dyn Fn() -> Waker) -> Step<T> {
         let body = self.0.take().expect("a one-shot is run once");
-        Step::Value(body())
+        value(body.run())
     }
 
     fn is_spent(&self) -> bool {
@@ -110,10 +121,10 @@ impl<T, F: FnOnce() -> T + Send> Steps<T> for Once<F> {
 /// A future that yields a value once.
 pub(crate) struct OnceFuture<U>(pub(crate) Pin<Box<U>>);
 
-impl<T, U: Future<Output = T> + Send> Steps<T> for OnceFuture<U> {
+impl<T, U: Future<Output = Result<T, Failure>> + Send> Steps<T> for OnceFuture<U> {
     fn step(&mut self, waker: &dyn Fn() -> Waker) -> Step<T> {
         match self.0.as_mut().poll(&mut Context::from_waker(&waker())) {
-            Poll::Ready(value) => Step::Value(value),
+            Poll::Ready(result) => value(result),
             Poll::Pending => Step::Pending,
         }
     }

@@ -20,6 +20,8 @@ models! {
         with "L10 stop" says "deadlock";
     l10_what_a_worker_cancels_is_dropped_before_the_end: late_requeue,
         with "L10 late" says "before the end";
+    l10_what_a_shutdown_cancels_is_dropped_before_the_end: sweep,
+        with "L10 drop" says "dropped before the end";
 }
 
 /// A task holds an end of its own pool, while the others are dropped.
@@ -74,17 +76,48 @@ fn stop_of_a_run() {
 
 /// A recurring task comes back to a pool that is being shut down, while another worker leaves.
 fn late_requeue() {
-    let (dropped, called, pool) = (Counter::default(), Counter::default(), pool(2));
+    let (dropped, called) = (Counter::default(), Counter::default());
+    let seen = [called.clone(), dropped.clone()];
+    let pool = build(builder(2).on_terminated(move || {
+        let seen = seen.each_ref().map(Counter::get);
+        assert_eq!(seen, [1, 1], "a task is reported and dropped before the end");
+    }));
     let token = dropped.on_drop();
+    let (begun, closed) = (Latch::default(), Latch::default());
+    let (begins, goes_on) = (begun.clone(), closed.clone());
     let body = move || {
         let _held = &token;
+        begins.open();
+        goes_on.wait();
     };
     let handle = pool.schedule_at_fixed_rate(Duration::ZERO, HOUR, body).unwrap();
     let count = called.clone();
     handle.on_done(move |_| count.add());
+    begun.wait();
     pool.prestart();
     pool.shutdown();
+    closed.open();
     assert!(pool.await_termination(Duration::MAX));
-    let seen = (handle.is_cancelled(), called.get(), dropped.get());
-    assert_eq!(seen, (true, 1, 1), "a task is told of and dropped before the end");
+    assert!(handle.is_cancelled());
+}
+
+/// A thread shuts a pool down and drops what waits, while another one waits for the end and the worker leaves.
+fn sweep() {
+    let (dropped, pool) = (Counter::default(), pool(1));
+    let token = dropped.on_drop();
+    let body = move || {
+        let _held = &token;
+    };
+    let handle = pool.schedule_at_fixed_rate(HOUR, HOUR, body).unwrap();
+    let other = {
+        let pool = pool.clone();
+        thread::spawn(move || pool.shutdown())
+    };
+    assert!(pool.await_termination(Duration::MAX));
+    assert_eq!(
+        (handle.is_cancelled(), dropped.get()),
+        (true, 1),
+        "a task is dropped before the end"
+    );
+    other.join().unwrap();
 }

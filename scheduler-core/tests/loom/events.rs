@@ -1,5 +1,5 @@
-//! The queue between the scheduler and its listeners. It is the facade's, which loom does not build: its
-//! file is mounted here, on loom's locks, with room for one event.
+//! The queue between the scheduler and its listeners, and the one for messages. It is the facade's, which
+//! loom does not build: its file is mounted here, on loom's locks, with room for one event of any priority.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,10 @@ use crate::kit::models;
 #[path = "../../../src/observe/queue.rs"]
 mod queue;
 
-use queue::Queue;
+use queue::Next;
+use queue::Priority;
+
+type Queue = queue::Queue<Event>;
 
 models! {
     l13_what_a_slow_listener_misses_is_counted: slow, with "L13" says "neither heard nor counted";
@@ -23,9 +26,9 @@ models! {
 
 /// What the queue carries: who tells it, and the how manieth of his it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
-    Told { by: usize, number: usize },
-    Lost { count: u64 },
+struct Event {
+    by: usize,
+    number: usize,
 }
 
 /// What the queue is built on.
@@ -73,17 +76,17 @@ fn planted(bug: &str) -> bool {
 /// Tells of three events, one after the other.
 fn tell(queue: &Queue, by: usize) {
     for number in 0..3 {
-        queue.push(Event::Told { by, number });
+        queue.push(Event { by, number }, Priority::Low);
     }
 }
 
 /// Each event is heard or counted, those of one thread in order.
-fn check(heard: &[Event], told: u64) {
+fn check(heard: &[Next<Event>], told: u64) {
     let (mut count, mut last) = (0, [None; 2]);
     for event in heard {
         match *event {
-            Event::Lost { count: lost } => count += lost,
-            Event::Told { by, number } => {
+            Next::Lost(lost) => count += lost,
+            Next::Item(Event { by, number }) => {
                 assert!(last[by] < Some(number), "events are heard in order");
                 last[by] = Some(number);
                 count += 1;
@@ -95,10 +98,10 @@ fn check(heard: &[Event], told: u64) {
 
 /// One tells of more than there is room for, while another listens, up to the end.
 fn slow() {
-    let queue = Arc::new(Queue::default());
+    let queue = Arc::new(Queue::new());
     let listener = {
         let queue = Arc::clone(&queue);
-        thread::spawn(move || std::iter::from_fn(|| queue.wait()).collect::<Vec<Event>>())
+        thread::spawn(move || std::iter::from_fn(|| queue.wait()).collect::<Vec<Next<Event>>>())
     };
     let other = {
         let queue = Arc::clone(&queue);
@@ -112,17 +115,17 @@ fn slow() {
 
 /// Two tell events, and each delivers what waits unless the other is at it; nothing stays behind.
 fn in_turn() {
-    let (queue, heard) = (Arc::new(Queue::default()), Arc::new(Mutex::new(Vec::new())));
+    let (queue, heard) = (Arc::new(Queue::new()), Arc::new(Mutex::new(Vec::new())));
     let inside = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let teller = |by: usize| {
         let (queue, heard, inside) = (Arc::clone(&queue), Arc::clone(&heard), Arc::clone(&inside));
         move || {
             for number in 0..2 {
-                queue.push(Event::Told { by, number });
-                queue.drain(|event| {
+                queue.push(Event { by, number }, Priority::Normal);
+                queue.drain(|next| {
                     use std::sync::atomic::Ordering::SeqCst;
                     assert!(!inside.swap(true, SeqCst), "events are delivered one at a time");
-                    heard.lock().unwrap().push(*event);
+                    heard.lock().unwrap().push(next);
                     inside.store(false, SeqCst);
                 });
             }
@@ -136,7 +139,7 @@ fn in_turn() {
 
 /// A flush ends when all that was told before has been heard, and not while the last one is being told.
 fn flushed() {
-    let (queue, heard) = (Arc::new(Queue::default()), Counter::default());
+    let (queue, heard) = (Arc::new(Queue::new()), Counter::default());
     let listener = {
         let (queue, heard) = (Arc::clone(&queue), heard.clone());
         thread::spawn(move || {
@@ -146,10 +149,10 @@ fn flushed() {
             }
         })
     };
-    queue.push(Event::Told { by: 0, number: 0 });
+    queue.push(Event { by: 0, number: 0 }, Priority::Normal);
     assert!(queue.flush(Duration::MAX));
     assert_eq!(heard.get(), 1, "an event is told in time");
-    queue.push(Event::Told { by: 0, number: 1 });
+    queue.push(Event { by: 0, number: 1 }, Priority::High);
     assert!(queue.flush(Duration::MAX));
     assert_eq!(heard.get(), 2, "an event is told in time");
     queue.close();

@@ -11,6 +11,7 @@ use super::words::{self, Beat, Outcome, Rhythm, Shape};
 use chrono::DateTime;
 use scheduler_core::{
     Asked, Body, Due, Occasion, OnError, Pace, Run, Task, Tick, Trigger, TriggerContext, WallTime,
+    fallible,
 };
 use std::future::Future;
 use std::panic::resume_unwind;
@@ -65,6 +66,10 @@ pub(crate) fn build(blueprint: &Blueprint, stage: &Arc<Stage>, task: usize) -> T
         (Rhythm::Once, Shape::Future) => Task::once_async(async move {
             let _ = Scene::new(&guard.0).await;
         }),
+        (Rhythm::Once, Shape::Fallible) => Task::once(fallible(move || guard.0.run())),
+        (Rhythm::Once, Shape::FallibleFuture) => {
+            Task::once_async(fallible(async move { Scene::new(&guard.0).await }))
+        }
         (rhythm, shape) => recurring(rhythm, Arc::clone(&guard.0), body(shape, guard)),
     };
     let on_error = if blueprint.survives_failure { OnError::Continue } else { OnError::Stop };
@@ -84,7 +89,7 @@ fn body(shape: Shape, guard: Guard) -> Body {
 
 fn recurring(rhythm: Rhythm, role: Arc<Role>, body: Body) -> Task<()> {
     match rhythm {
-        Rhythm::Once => Task::once_fallible(body),
+        Rhythm::Once => unreachable!("it does not recur"),
         Rhythm::Rate(period, _) => Task::at_fixed_rate(Duration::from_nanos(period), body),
         Rhythm::Delay(delay) => Task::with_fixed_delay(Duration::from_nanos(delay), body),
         Rhythm::Beat(beat) => Task::on_trigger(beat, body),

@@ -37,6 +37,8 @@ pub(crate) enum Answer {
 pub(crate) enum Rejected {
     ByPool,
     ByArgument,
+    /// There is no worker, and none could be started.
+    NoThread,
 }
 
 /// Does an operation to the pool; `me` is the task whose body does it.
@@ -154,7 +156,11 @@ fn misquoted(blueprint: &Blueprint, stage: &Stage, task: usize) -> Option<Bluepr
 
 /// Why a submission gave no handle.
 fn rejected(error: &Error) -> Rejected {
-    if error.is_rejected() { Rejected::ByPool } else { Rejected::ByArgument }
+    match error {
+        error if error.is_rejected() => Rejected::ByPool,
+        error if error.is_no_thread() => Rejected::NoThread,
+        _ => Rejected::ByArgument,
+    }
 }
 
 fn cancel(stage: &Arc<Stage>, pick: u64, interrupts: bool, me: Option<usize>) -> Answer {

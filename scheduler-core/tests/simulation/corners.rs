@@ -18,6 +18,7 @@ pub(crate) enum Corner {
     RanByHand,
     RejectedByPool,
     RejectedByArgument,
+    RejectedByThread,
     WorkerRefused,
     WorkerTimedOut,
     DeedInBody,

@@ -238,8 +238,9 @@ impl Mix {
             _ => Rhythm::Once,
         };
         let mut script = self.script(shape, prng, may_nest);
-        if matches!(rhythm, Rhythm::Beat(beat) if beat.until < i64::MAX) {
-            // It may be refused as an argument, and then drops its body in the client's hands.
+        if is_once || matches!(rhythm, Rhythm::Beat(beat) if beat.until < i64::MAX) {
+            // The run of a one-shot drops its body. The other may be refused as an argument, and then drops its body
+            // in the client's hands.
             script.is_bomb = false;
         }
         let (delay, survives_failure) = (prng.pick(&self.delays), prng.chance(50));

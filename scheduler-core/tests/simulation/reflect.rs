@@ -201,7 +201,15 @@ impl World {
         if !is_open {
             self.reach(Corner::RejectedByPool);
         }
-        let expected = (!is_open && !self.stage.discards).then_some(Rejected::ByPool);
+        let is_deserted = is_open && self.crew.workers().is_empty();
+        if is_deserted {
+            self.reach(Corner::RejectedByThread);
+            self.let_go(task);
+        }
+        let expected = match is_open {
+            true => is_deserted.then_some(Rejected::NoThread),
+            false => (!self.stage.discards).then_some(Rejected::ByPool),
+        };
         Invariant::Counts.holds(rejected == expected, || format!("task {task}: {rejected:?}"))
     }
 

@@ -1,16 +1,15 @@
-//! Tests of the whole attribute, by the tokens it returns.
+//! Tests of the macro: the code it expands to, its manual, and its messages.
 //!
-//! # What this room is for
-//!
-//! Here: promises that hold for whatever stands between the parentheses, and on whatever item. In `messages`: what each
-//! mistake of `tests/ui/fail` is told.
+//! The promises hold for whatever stands between the parentheses, and on whatever item. Nothing
+//! here needs the compiler: what the compiler makes of an expansion is held by the tests in
+//! `tests/ui`.
 
 mod messages;
 
 use proc_macro2::TokenStream;
 use scheduler_expr::{Attribute, Kind};
 
-use crate::annotate;
+use super::annotate;
 
 const ITEMS: &[&str] = &[
     "fn plain() {}",

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use chrono::TimeDelta;
 use scheduler_core::NextFireTime;
+use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Trigger;
 use scheduler_core::TriggerContext;
 
@@ -36,6 +37,19 @@ fn a_pool_that_is_shut_down_refuses_it_all_the_same() {
     let control = Conductor::make(stage.parts(rate(1_000), Policy::default(), call));
     stage.pool.shutdown();
     assert!(control.submit(&stage.pool).is_err());
+}
+
+#[test]
+fn a_pool_that_gets_no_thread_refuses_it_and_says_why() {
+    let stage = Stage::new();
+    let refuse = |_| Err(std::io::Error::other("no more threads"));
+    let pool = ScheduledThreadPool::builder().thread_factory(refuse).build().unwrap();
+    let call = stage.call(|_| ok(0));
+    let control = Conductor::make(stage.parts(rate(1_000), Policy::default(), call));
+    let error = control.submit(&pool).unwrap_err().to_string();
+    let expected = "task `task` was refused: the pool has no worker, and no thread could be started: \
+                    no more threads\nhelp: ";
+    assert!(error.starts_with(expected), "{error}");
 }
 
 /// A trigger that never fires.

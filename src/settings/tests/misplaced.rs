@@ -72,3 +72,19 @@ fn f_rg2_hostile_keys_stay_on_one_line() {
     }
     assert_eq!(toml(text).remarks().len(), 2);
 }
+
+#[test]
+fn a_key_that_is_almost_what_a_placeholder_asks_for_is_warned_of() {
+    let text = "[report]\ncrn = \"@daily\"\nother = 1\n[reports]\nzone = \"UTC\"\n[rport]\ncrom = \"-\"\n\
+                [scheduler]\nzone = \"${report.zone:UTC}\"\npool.size = \"${report.cron:1}\"\n";
+    let why = "has no effect: no placeholder asks for it; did you mean";
+    assert_eq!(
+        toml(text).remarks(),
+        [
+            format!("scheduler.toml:2: `report.crn` {why} `report.cron`?"),
+            format!("scheduler.toml:5: `reports.zone` {why} `report.zone`?"),
+        ]
+    );
+    let both = "[report]\ncrn = 1\ncron = 1\n[scheduler]\npool.size = \"${report.cron:1}\"\n";
+    assert!(toml(both).remarks().is_empty(), "the key that is asked for is there");
+}

@@ -9,8 +9,9 @@ use crate::observe::Outcome;
 use crate::observe::PanicPlace;
 use crate::observe::sample::at;
 use crate::observe::sample::facts;
+use crate::speech::Messages;
 use crate::speech::Reporter;
-use crate::speech::Voice;
+use crate::speech::Sink;
 use crate::sync::Mutex;
 
 /// A reporter that knows one task, and what it said.
@@ -24,9 +25,10 @@ impl Desk {
     pub(super) fn new(task: &str) -> Self {
         let said = Arc::new(Mutex::new(String::new()));
         let heard = Arc::clone(&said);
-        let voice = Voice::new(move |text| *heard.lock().unwrap() += &format!("{text}\n"));
+        let sink = Sink::new(move |text| *heard.lock().unwrap() += &format!("{text}\n"));
         let facts = facts(task);
-        let desk = Self { reporter: Reporter::new(voice), said, task: Arc::clone(&facts.name) };
+        let reporter = Reporter::new(Messages::in_place(sink));
+        let desk = Self { reporter, said, task: Arc::clone(&facts.name) };
         desk.tell(Event::TaskAdded { task: facts, is_disabled: false, next: None, at: at(0) });
         desk.tell(Event::SchedulerStarted { at: at(0), tasks: 1 });
         desk

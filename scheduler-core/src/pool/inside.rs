@@ -1,0 +1,39 @@
+//! The pool of a run, as its body reaches it.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::ScheduledThreadPool;
+use super::shell::Shell;
+use crate::task::Run;
+
+impl Run {
+    /// The pool of this run, to submit to from inside; none when its last end has been dropped.
+    ///
+    /// A body that asks for it in each run does not keep the pool, as one does that has captured a clone: see
+    /// "Dropping" at [`ScheduledThreadPool`].
+    ///
+    /// ```
+    /// use scheduler_core::{Run, ScheduledThreadPool};
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    ///
+    /// let pool = ScheduledThreadPool::new(1);
+    /// let (tell, told) = mpsc::channel();
+    /// pool.schedule_at_fixed_rate(Duration::ZERO, Duration::from_secs(60), move || {
+    ///     let tell = tell.clone();
+    ///     if let Some(pool) = Run::current().and_then(|run| run.pool()) {
+    ///         pool.execute(move || tell.send("a follow-up").unwrap())?;
+    ///     }
+    ///     Ok::<(), scheduler_core::Error>(())
+    /// })?;
+    /// assert_eq!(told.recv(), Ok("a follow-up"));
+    /// # Ok::<(), scheduler_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn pool(&self) -> Option<ScheduledThreadPool> {
+        let home: Arc<dyn Any + Send + Sync> = self.task().header().home()?;
+        let shell = home.downcast::<Shell>().ok()?;
+        shell.owner.upgrade().map(|owner| ScheduledThreadPool { owner })
+    }
+}

@@ -1,0 +1,96 @@
+//! How a task comes to its pool: made, given to the core, or refused.
+
+use std::sync::Arc;
+
+use super::ScheduledThreadPool;
+use super::core::Core;
+use super::hooks::Around;
+use super::item::AnyItem;
+use super::shutdown::Kind;
+use super::step::Effects;
+use super::unstarted::UnstartedTask;
+use crate::error::Error;
+use crate::task::Header;
+use crate::task::Rhythm;
+use crate::task::Task;
+use crate::task::TaskHandle;
+use crate::task::TaskId;
+use crate::task::Traits;
+use crate::task::cell::TaskCell;
+use crate::task::slot::Work;
+use crate::task::steps::Steps;
+use crate::time::Due;
+use crate::time::Now;
+
+/// All of a new task but its body.
+pub(super) struct Launch {
+    pub(super) traits: Option<Box<Traits>>,
+    pub(super) kind: Kind,
+    pub(super) due: Due,
+    pub(super) now: Now,
+}
+
+pub(super) fn first_due<T>(task: &Task<T>, now: Now) -> Result<Due, Error> {
+    let first = task.rhythm.first(task.initial_delay, now).map_err(Error::failed)?;
+    let what = if matches!(task.rhythm, Rhythm::Paced(_)) { "pace" } else { "trigger" };
+    first.ok_or_else(|| Error::argument(what, "it never fires"))
+}
+
+impl ScheduledThreadPool {
+    pub(super) fn launch<T: Send + Sync + 'static, B: Steps<T> + 'static>(
+        &self,
+        launch: Launch,
+        body: B,
+        watch: impl FnOnce(&TaskHandle<T>),
+    ) -> Result<TaskHandle<T>, Error> {
+        let Launch { traits, kind, due, now } = launch;
+        let id = self.shell().draw_id();
+        let name = traits.as_ref().and_then(|traits| traits.name.as_deref());
+        let around = self.shell().hooks.decorate(id, name).map_err(Error::failed)?;
+        let work = Work { body, around };
+        let header = Header::new(id, traits, self.shell().link());
+        let handle = TaskHandle::new(TaskCell::new(header, work, due));
+        watch(&handle);
+        match self.shell().stage(handle.task(), kind, due, now) {
+            Ok(()) => Ok(handle),
+            Err(task) => {
+                self.admit(handle, |core, effects| core.admit(task, kind, due, now, effects))
+            }
+        }
+    }
+
+    /// Has the core take a new task in.
+    #[inline(never)]
+    fn admit<T: Send + Sync + 'static>(
+        &self,
+        handle: TaskHandle<T>,
+        admit: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> Result<(), AnyItem>,
+    ) -> Result<TaskHandle<T>, Error> {
+        let (answer, starts) = self.shell().alter_and_count(admit);
+        match answer {
+            Err(refused) => self.reject(refused)?,
+            Ok(()) if starts.refused > 0 => self.shell().check_manned(&handle.task())?,
+            Ok(()) => {}
+        }
+        Ok(handle)
+    }
+
+    /// A task of the pool's own, which is not submitted yet.
+    pub(super) fn make_handle<T: Send + Sync + 'static>(
+        &self,
+        id: TaskId,
+        task: Task<T>,
+        around: Option<Around>,
+        due: Due,
+    ) -> TaskHandle<T> {
+        let Task { name, rhythm, on_error, deadline, is_alarm, body, .. } = task;
+        let traits = Traits::if_special(name, rhythm, on_error, deadline, is_alarm);
+        let header = Header::new(id, traits, self.shell().link());
+        TaskHandle::new(TaskCell::new(header, Work { body, around }, due))
+    }
+
+    fn reject(&self, refused: AnyItem) -> Result<(), Error> {
+        let task = UnstartedTask::new(refused, Arc::clone(self.shell()));
+        self.rejection_policy().reject(task, self)
+    }
+}

@@ -1,0 +1,101 @@
+//! A dry run is printed to stdout, by whatever the program logs, with all that is to be warned of.
+
+use std::process::Command;
+use std::process::Output;
+
+use scheduler::Builder;
+use scheduler::Scheduler;
+use scheduler::scheduled;
+use scheduler::tasks;
+
+const CHILD: &str = "TEST_OF_THE_DRY_RUN";
+
+#[scheduled(fixed_rate = "10s")]
+fn tick() {}
+
+fn builder() -> Builder {
+    Scheduler::builder()
+        .tasks(tasks![tick])
+        .zone("UTC")
+        .settings("none.toml", "")
+        .environment([("SCHEDULER_DRY_RUN", "1"), ("SCHEDULER_TASKS_TOCK_FIXED_RATE", "1s")])
+}
+
+/// Runs a test of this file as a program of its own.
+fn run(test: &str) -> Output {
+    let mut command = Command::new(std::env::current_exe().expect("a path"));
+    command.args([test, "--exact", "--nocapture"]).env(CHILD, "1");
+    command.output().expect("it runs")
+}
+
+fn is_child() -> bool {
+    std::env::var_os(CHILD).is_some()
+}
+
+#[test]
+fn it_is_printed_and_no_message_is_given_away() {
+    if is_child() {
+        let said = |text: &str| panic!("`{text}` is given to the function");
+        builder().messages(said).start().expect("it starts nothing");
+        return;
+    }
+    let output = run("it_is_printed_and_no_message_is_given_away");
+    check(&output);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
+}
+
+/// The program ends in `spawn`, so that its standard output has to be flushed before.
+#[test]
+fn with_spawn_it_is_printed_before_the_program_ends() {
+    if is_child() {
+        let ended = builder().spawn();
+        unreachable!("{ended:?}");
+    }
+    check(&run("with_spawn_it_is_printed_before_the_program_ends"));
+}
+
+/// In place of the report, it would be one record with line breaks, if the filter lets that through.
+#[test]
+fn it_does_not_go_to_a_logger() {
+    if is_child() {
+        let logger: &'static Refusing = &Refusing;
+        log::set_logger(logger).expect("the first");
+        log::set_max_level(log::LevelFilter::Info);
+        builder().start().expect("it starts nothing");
+        return;
+    }
+    check(&run("it_does_not_go_to_a_logger"));
+}
+
+struct Refusing;
+
+impl log::Log for Refusing {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        panic!("`{}` is logged", record.args());
+    }
+
+    fn flush(&self) {}
+}
+
+fn check(output: &Output) {
+    let (out, err) = (&output.stdout, String::from_utf8_lossy(&output.stderr));
+    let out = String::from_utf8_lossy(out);
+    assert!(output.status.success(), "{out}\n{err}");
+    let at = |text: &str| out.find(text).unwrap_or_else(|| panic!("no `{text}` in:\n{out}\n{err}"));
+    let (report, warning) =
+        (at("  fixed_rate  "), at("WARN  env `SCHEDULER_TASKS_TOCK_FIXED_RATE`"));
+    assert!(report < warning, "{out}");
+    assert!(!err.contains("SCHEDULER_TASKS_TOCK"), "{err}");
+}
+
+#[test]
+fn its_text_has_the_warnings_too() {
+    let text = builder().dry_run().unwrap();
+    assert!(text.contains("\n\nWARN  env `SCHEDULER_TASKS_TOCK_FIXED_RATE`"), "{text}");
+    let text = Scheduler::builder().tasks(tasks![]).zone("UTC").dry_run().unwrap();
+    assert!(text.contains("\n\nWARN  no scheduled tasks found\n"), "{text}");
+}

@@ -1,0 +1,56 @@
+//! A subscriber of the starting thread alone hears what the scheduler says, also of other threads.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use scheduler::ManualClock;
+use scheduler::Schedule;
+use scheduler::Scheduler;
+use scheduler::tasks;
+use tracing::Event;
+use tracing::Metadata;
+use tracing::Subscriber;
+use tracing::span::Attributes;
+use tracing::span::Id;
+use tracing::span::Record;
+
+/// The levels of what it is told, and on which thread.
+#[derive(Clone, Default)]
+struct Notes(Arc<Mutex<Vec<String>>>);
+
+impl Subscriber for Notes {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == "scheduler" && metadata.is_event()
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let thread = std::thread::current().name().unwrap_or_default().to_owned();
+        self.0.lock().unwrap().push(format!("{} on {thread}", event.metadata().level()));
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+#[test]
+fn it_hears_the_banner_the_failure_and_the_stop() {
+    let notes = Notes::default();
+    let clock = ManualClock::at("2026-03-27T08:00:00Z".parse().unwrap());
+    tracing::subscriber::with_default(notes.clone(), || {
+        let builder = Scheduler::builder().tasks(tasks![]).pool_size(1).zone("UTC");
+        let builder = builder.clock(Arc::new(clock.clone()));
+        let tick = Schedule::fixed_rate("10s");
+        let scheduler = builder.task("tick", tick, |_| Err::<(), _>("no luck")).spawn().unwrap();
+        clock.await_parked(1);
+        scheduler.shutdown().unwrap();
+    });
+    let expected = ["INFO", "ERROR", "INFO", "INFO"];
+    let expected = expected.map(|level| format!("{level} on scheduler-messages"));
+    assert_eq!(*notes.0.lock().unwrap(), expected);
+}
