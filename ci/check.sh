@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Form and lints, of the facade without any feature and of all crates with all. Clippy's `incompatible_msrv` also finds what the
-# standard library has only since a later release than `rust-version`.
+# Form and lints, of the facade without any feature and of all crates with all. Clippy's `incompatible_msrv` also
+# finds what the standard library has only since a later release than `rust-version`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
