@@ -10,6 +10,7 @@ use scheduler::Run;
 use scheduler::Schedule;
 use scheduler::Scheduler;
 use scheduler::Tasks;
+use scheduler::runs;
 use scheduler::scheduled;
 use scheduler::tasks;
 
@@ -121,6 +122,24 @@ fn a_task_that_cannot_be_added_or_rescheduled_is_told_where_and_why() {
     scheduler.shutdown().unwrap();
     let error = tasks.add("late", Schedule::once("1s"), |_| {}).unwrap_err();
     assert!(error.is_stopping(), "{error}");
+}
+
+#[test]
+fn a_faulty_task_leaves_the_ended_one_of_its_name_in_the_list() {
+    let (builder, _clock) = builder();
+    let scheduler =
+        builder.tasks(tasks![]).task("once", Schedule::once("0s"), |_| {}).spawn().unwrap();
+    scheduler.wait_for("once", runs(1), Duration::from_secs(60)).unwrap();
+    let tasks = scheduler.tasks();
+    let ended = tasks.get("once").unwrap();
+    assert!(ended.wait_for(runs(2), Duration::from_secs(60)).is_err(), "it has ended");
+    assert!(tasks.add("once", Schedule::cron("nonsense"), |_| {}).is_err());
+    assert_eq!(tasks.get("once").unwrap().snapshot().counters.runs, 1);
+    assert_eq!(tasks.list().len(), 1);
+    tasks.add("once", Schedule::once("1h"), |_| {}).unwrap();
+    assert_eq!(tasks.get("once").unwrap().snapshot().counters.runs, 0);
+    assert_eq!(tasks.list().len(), 1);
+    assert!(tasks.add("once", Schedule::once("1h"), |_| {}).unwrap_err().is_name_taken());
 }
 
 #[test]

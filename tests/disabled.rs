@@ -1,5 +1,7 @@
 //! Tasks that are disabled: listed, refused, and enabled while the scheduler runs.
 
+use std::sync::Arc;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use scheduler::Attribute;
@@ -7,7 +9,11 @@ use scheduler::ControlError;
 use scheduler::Event;
 use scheduler::RuleKind;
 use scheduler::Schedule;
+use scheduler::Scheduler;
 use scheduler::TaskState;
+use scheduler::engine::NextFireTime;
+use scheduler::engine::Trigger;
+use scheduler::engine::TriggerContext;
 use scheduler::runs;
 use scheduler::scheduled;
 use scheduler::testing::*;
@@ -23,6 +29,34 @@ fn tick() {}
 
 fn sim() -> Sim {
     Sim::at("2026-01-01T00:00:00Z").tasks(scheduler::tasks![purge, report, tick])
+}
+
+/// Drops the scheduler when it is asked.
+struct Drops(Arc<Mutex<Option<Scheduler>>>);
+
+impl Trigger for Drops {
+    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
+        drop(self.0.lock().unwrap().take());
+        Ok(Some(context.now() + secs(3_600)))
+    }
+}
+
+#[test]
+fn one_that_is_refused_because_its_scheduler_stops_has_ended() {
+    let place = Arc::new(Mutex::new(None));
+    let scheduler = Scheduler::builder()
+        .tasks(scheduler::tasks![])
+        .environment([("PATH", "")])
+        .settings("none.toml", "")
+        .messages(|_| {})
+        .task("late", off(Schedule::on_trigger(Drops(Arc::clone(&place)))), |_| {})
+        .spawn()
+        .unwrap();
+    let late = scheduler.tasks().get("late").unwrap();
+    *place.lock().unwrap() = Some(scheduler);
+    late.enable().unwrap_err();
+    assert!(late.snapshot().state.is_ended(), "{:?}", late.snapshot().state);
+    late.cancel().unwrap_err();
 }
 
 fn off(schedule: Schedule) -> Schedule {

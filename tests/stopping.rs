@@ -7,14 +7,20 @@ use std::sync::Mutex;
 use std::sync::mpsc;
 use std::sync::mpsc::Receiver;
 use std::sync::mpsc::RecvTimeoutError;
+use std::task::Context;
+use std::task::Wake;
+use std::task::Waker;
 use std::time::Duration;
 
 use crate::said::builder;
 use scheduler::Event;
+use scheduler::Pool;
 use scheduler::Run;
 use scheduler::Schedule;
 use scheduler::Scheduler;
+use scheduler::TaskControl;
 use scheduler::Tasks;
+use scheduler::runs;
 
 /// Far longer than anything takes here.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -94,6 +100,70 @@ fn a_run_that_the_stop_cuts_off_is_named_in_a_warning() {
         "{said}"
     );
     assert!(!said.contains("ERROR"), "{said}");
+}
+
+/// Begins a run, once, when it is woken.
+struct Begins {
+    task: Mutex<Option<TaskControl>>,
+    begun: Mutex<Receiver<()>>,
+}
+
+impl Wake for Begins {
+    fn wake(self: Arc<Self>) {
+        let Some(task) = self.task.lock().unwrap().take() else { return };
+        task.run_now().unwrap();
+        self.begun.lock().unwrap().recv_timeout(LIMIT).unwrap();
+    }
+}
+
+/// The task of the first pool ends with its pool, and wakes its waiter then: the second pool still runs.
+#[test]
+fn the_end_of_a_run_that_begins_while_its_scheduler_is_dropped_is_heard() {
+    let (builder, _said) = builder();
+    let ((begin, begun), (end, ending)) = (mpsc::channel(), mpsc::channel());
+    let (events, heard) = mpsc::channel();
+    let hourly = |pool| Schedule::fixed_rate("1h").initial_delay("1h").on_pool(pool);
+    let scheduler = builder
+        .pool("a", Pool::new().size(1))
+        .pool("z", Pool::new().size(1))
+        .listener(move |event: &Event| drop(events.send(event.clone())))
+        .task("first", hourly("a"), |_| {})
+        .task("late", hourly("z"), until(begin, ending))
+        .spawn()
+        .unwrap();
+    let first = scheduler.tasks().get("first").unwrap();
+    let late = Mutex::new(Some(scheduler.tasks().get("late").unwrap()));
+    let waker = Waker::from(Arc::new(Begins { task: late, begun: Mutex::new(begun) }));
+    let mut waiting = Box::pin(first.wait_for_async(runs(1)));
+    assert!(waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    drop(scheduler);
+    end.send(()).unwrap();
+    let is_end =
+        |event: Event| matches!(event, Event::RunFinished { run, .. } if run.task_name() == "late");
+    assert!(heard.iter().any(is_end), "the listener hears the end of the run");
+}
+
+#[test]
+fn a_removed_task_whose_run_is_cut_off_is_heard_to_end() {
+    let (builder, _said) = builder();
+    let ((begin, begun), (events, heard)) = (mpsc::channel(), mpsc::channel());
+    let scheduler = builder
+        .await_termination(Duration::ZERO)
+        .listener(move |event: &Event| drop(events.send(event.clone())))
+        .task_async("poll", Schedule::once("0s"), move |_| {
+            let begin = begin.clone();
+            async move {
+                begin.send(()).unwrap();
+                std::future::pending::<()>().await;
+            }
+        })
+        .spawn()
+        .unwrap();
+    begun.recv_timeout(LIMIT).unwrap();
+    scheduler.tasks().remove("poll").unwrap();
+    drop(scheduler);
+    let ends = heard.iter().filter(|event| matches!(event, Event::TaskEnded { .. }));
+    assert_eq!(ends.count(), 1);
 }
 
 #[test]

@@ -318,7 +318,7 @@ impl Conductor {
     fn engine_has_ended(&self) {
         let (now, mut tale) = (Now::read(&*self.clock), Tale::default());
         let mut state = self.lock();
-        let (handle, spare) = (state.handle.take(), state.take_spare());
+        let (handle, spare, own) = (state.handle.take(), state.take_spare(), state.own.take());
         let end = *state.end.get_or_insert(TaskState::Cancelled);
         if state.course(Seat::Lead).is_some_and(|course| course.again_at.is_some()) {
             state = self.give_up(state, Seat::Lead, &mut tale, now);
@@ -328,7 +328,7 @@ impl Conductor {
         let beside = state.handles();
         drop(state);
         tale.out(self, None, now);
-        drop((handle, spare));
+        drop((handle, spare, own));
         beside.iter().for_each(TaskHandle::renew);
     }
 }
@@ -344,7 +344,7 @@ pub(super) fn rescheduled(facts: Arc<TaskFacts>, next: Option<WallTime>, now: No
 ///
 /// INVARIANT: weak, because an engine's task keeps its pace as long as there is a run of it, which a task or
 /// a listener may keep, and these are kept by the conductor. The body is what keeps the conductor: the
-/// engine drops it when the task ends.
+/// engine drops it when the task ends, and the conductor keeps itself until it has heard of the end.
 struct Lead(Weak<Conductor>);
 
 impl Pace for Lead {
@@ -354,11 +354,11 @@ impl Pace for Lead {
 
     /// One that was not attached yet was refused by its pool, or looks itself whether it has ended.
     fn ended(&self) {
-        if let Some(conductor) = self.0.upgrade()
-            && conductor.is_attached()
-        {
+        let Some(conductor) = self.0.upgrade() else { return };
+        if conductor.is_attached() {
             conductor.engine_has_ended();
         }
+        Control::new(conductor).let_go();
     }
 }
 

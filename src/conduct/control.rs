@@ -346,10 +346,7 @@ impl Control {
         let (task, next, at) =
             (Arc::clone(self.name()), self.first_start(), conductor.clock.wall());
         conductor.bus.emit(Event::Enabled { task, next, at });
-        self.submit(&pool).map_err(|_| {
-            conductor.lock().end = Some(TaskState::Disabled);
-            stopping()
-        })
+        self.submit(&pool).map_err(|_| stopping())
     }
 
     /// Asks the runs in progress to stop; the task goes on.

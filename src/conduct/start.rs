@@ -99,16 +99,44 @@ enum Choice {
     StartBeside(FireTime),
 }
 
+/// What the body of an engine's task keeps.
+struct Keeper {
+    conductor: Arc<Conductor>,
+    seat: Seat,
+}
+
+impl Keeper {
+    fn run(&self, call: &(dyn Fn(&Run) -> TaskResult + Send + Sync)) -> Result<(), Unsuccessful> {
+        self.conductor.run(self.seat, call)
+    }
+
+    fn future(&self) -> RunFuture {
+        RunFuture::new(&self.conductor, self.seat)
+    }
+}
+
+/// The engine drops the body before it reports the end of its task, which the conductor has to hear.
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if self.seat == Seat::Lead {
+            let mut state = self.conductor.lock();
+            if state.handle.is_some() {
+                state.own = Some(Arc::clone(&self.conductor));
+            }
+        }
+    }
+}
+
 impl Conductor {
     /// What the engine is to run.
     pub(super) fn body(self: &Arc<Self>, seat: Seat) -> Body {
-        let conductor = Arc::clone(self);
+        let keeper = Keeper { conductor: Arc::clone(self), seat };
         match &self.call {
             Call::Sync(call) => {
                 let call = Arc::clone(call);
-                Body::new(move || conductor.run(seat, &*call))
+                Body::new(move || keeper.run(&*call))
             }
-            Call::Async(_) => Body::new_async(move || RunFuture::new(&conductor, seat)),
+            Call::Async(_) => Body::new_async(move || keeper.future()),
         }
     }
 

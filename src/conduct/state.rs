@@ -12,6 +12,7 @@ use scheduler_core::TaskHandle;
 use scheduler_core::Tick;
 use scheduler_core::WallTime;
 
+use super::conductor::Conductor;
 use super::judge::Judge;
 use super::judge::Replaced;
 use super::rule::Rule;
@@ -66,6 +67,10 @@ pub(super) struct State {
     pub(super) watchers: Wakers,
     /// The engine's task; absent before it is attached, and after its end.
     pub(super) handle: Option<TaskHandle<()>>,
+    /// The conductor itself, between the drop of the engine's body, which kept it, and the end of the engine's task.
+    ///
+    /// INVARIANT: only while there is a handle: the engine reports that end, and this is taken.
+    pub(super) own: Option<Arc<Conductor>>,
 }
 
 /// What others want of a task, and it has not seen to yet.
@@ -169,6 +174,7 @@ impl State {
             history: History::default(),
             watchers: Wakers::default(),
             handle: None,
+            own: None,
         }
     }
 

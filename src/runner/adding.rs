@@ -8,6 +8,7 @@ use scheduler_core::ScheduledThreadPool;
 use super::launcher::Launcher;
 use super::registry::Refused;
 use super::registry::Registry;
+use super::registry::Reservation;
 use super::task_control::TaskControl;
 use super::tasks::Tasks;
 use crate::conduct::Control;
@@ -33,8 +34,7 @@ pub(super) struct Kept {
 /// A name that was reserved, for as long as no task was put under it.
 struct Reserved<'a> {
     tasks: &'a Tasks,
-    name: Arc<str>,
-    number: usize,
+    reservation: Reservation,
 }
 
 impl Tasks {
@@ -76,7 +76,7 @@ impl Tasks {
         match control.submit(&pool) {
             Ok(()) => Ok(control),
             Err(error) => {
-                self.take_back(&control);
+                self.take_back(control);
                 Err(if error.is_rejected() {
                     AddError::stopping(name)
                 } else {
@@ -88,12 +88,11 @@ impl Tasks {
 
     fn reserve(&self, name: &Arc<str>) -> Result<Reserved<'_>, AddError> {
         let reserved = self.registry().reserve(name);
-        let (number, ended) = reserved.map_err(|why| match why {
+        let reservation = reserved.map_err(|why| match why {
             Refused::Taken => AddError::name_taken(name),
             Refused::Closed => AddError::stopping(name),
         })?;
-        self.see_off(ended);
-        Ok(Reserved { tasks: self, name: Arc::clone(name), number })
+        Ok(Reserved { tasks: self, reservation })
     }
 
     fn launcher(&self) -> Option<Arc<Launcher>> {
@@ -155,17 +154,18 @@ impl Tasks {
     pub(super) fn start(&self, made: Vec<Kept>) -> Result<(), StartError> {
         for Kept { control, pool, .. } in made.into_iter().filter(|it| !it.is_disabled) {
             if let Err(error) = control.submit(&pool) {
-                self.take_back(&control);
-                return Err(StartError::pool(format!("{}: {error}", place(&control))));
+                let error = StartError::pool(format!("{}: {error}", place(&control)));
+                self.take_back(control);
+                return Err(error);
             }
         }
         Ok(())
     }
 
     /// Takes a task out that its pool has refused.
-    fn take_back(&self, control: &Control) {
-        let taken = self.registry().take_out(control);
-        drop(taken);
+    fn take_back(&self, control: Control) {
+        let taken = self.registry().take_out(&control);
+        taken.into_iter().chain([control]).for_each(Control::let_go);
     }
 
     /// From now on tasks can be added.
@@ -178,14 +178,16 @@ impl Tasks {
 
 impl Reserved<'_> {
     fn put(self, control: &Control) -> Result<(), AddError> {
-        let is_there = self.tasks.registry().put(self.number, control);
-        if is_there { Ok(()) } else { Err(AddError::stopping(&self.name)) }
+        let put = self.tasks.registry().put(&self.reservation, control);
+        let ended = put.map_err(|_| AddError::stopping(control.name()))?;
+        self.tasks.see_off(ended);
+        Ok(())
     }
 }
 
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
-        self.tasks.registry().free(&self.name, self.number);
+        self.tasks.registry().free(&self.reservation);
     }
 }
 

@@ -16,8 +16,11 @@ impl Tasks {
     pub(super) fn running(&self, now: DateTime<Utc>) -> Vec<StillRunning> {
         let tasks = self.controls().into_iter().chain(self.board.gone.leaving());
         let running = tasks.filter_map(|task| {
-            let running_for = (now - task.running_since()?).to_std().unwrap_or_default();
-            Some(StillRunning { task: task.name().to_string(), running_for })
+            let since = task.running_since();
+            let name = task.name().to_string();
+            task.let_go();
+            let running_for = (now - since?).to_std().unwrap_or_default();
+            Some(StillRunning { task: name, running_for })
         });
         running.collect()
     }
@@ -25,13 +28,21 @@ impl Tasks {
     /// Tells of the runs in progress that are asked to stop with their pools, those of removed tasks included.
     pub(super) fn tell_shutdown(&self) {
         let tasks = self.controls().into_iter().chain(self.board.gone.leaving());
-        tasks.for_each(|task| task.tell_shutdown());
+        tasks.for_each(|task| {
+            task.tell_shutdown();
+            task.let_go();
+        });
     }
 
     /// What all runs so far came to, those of removed tasks included.
     pub(super) fn totals(&self) -> Totals {
-        let (controls, gone) = (self.controls(), self.board.gone.totals());
-        controls.iter().fold(gone, |totals, task| totals.and(task.totals()))
+        // RACE: the removed ones first: a task that is removed meanwhile is missing, and not counted twice.
+        let gone = self.board.gone.totals();
+        self.controls().into_iter().fold(gone, |totals, task| {
+            let totals = totals.and(task.totals());
+            task.let_go();
+            totals
+        })
     }
 
     /// Lets go of all tasks: those that keep an end of them would keep themselves, and their values,

@@ -128,6 +128,12 @@ impl Pools {
         self.by_name.values().any(|pool| run.is_in(pool))
     }
 
+    /// Returns true if no run is in progress. After a shutdown none will be.
+    pub(crate) fn are_idle(&self) -> bool {
+        let stats = self.by_name.values().map(|pool| pool.stats());
+        stats.into_iter().all(|stats| stats.active == 0 && stats.suspended == 0)
+    }
+
     /// Starts no new runs.
     pub(crate) fn shutdown(&self) {
         self.by_name.values().for_each(|pool| pool.shutdown());

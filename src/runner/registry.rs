@@ -30,6 +30,14 @@ pub(super) struct Registry {
     is_closed: bool,
 }
 
+/// A name that was taken for a task to come.
+pub(super) struct Reservation {
+    name: Arc<str>,
+    number: usize,
+    /// The task that has the name still, and has ended.
+    ended: Option<usize>,
+}
+
 /// Why a name cannot be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
@@ -52,36 +60,46 @@ impl Registry {
         self.tasks.values()
     }
 
-    /// Takes a name, and gives it a number. A task of that name that has ended makes room, and is given out.
-    pub(super) fn reserve(&mut self, name: &Arc<str>) -> Result<(usize, Option<Control>), Refused> {
+    /// Takes a name. A task of that name that has ended stays until another one is put under it.
+    pub(super) fn reserve(&mut self, name: &Arc<str>) -> Result<Reservation, Refused> {
+        let ended = match self.names.number(name) {
+            _ if self.is_closed => return Err(Refused::Closed),
+            Some(number) if !self.tasks.get(&number).is_some_and(Control::has_ended) => {
+                return Err(Refused::Taken);
+            }
+            ended => ended,
+        };
+        let number = self.next;
+        self.next += 1;
+        self.names.remove(name);
+        self.names.insert(name, number);
+        Ok(Reservation { name: Arc::clone(name), number, ended })
+    }
+
+    /// Puts a task under its name, which was reserved, and gives out the one that makes room; an error if it is
+    /// too late for that.
+    pub(super) fn put(
+        &mut self,
+        reserved: &Reservation,
+        task: &Control,
+    ) -> Result<Option<Control>, Refused> {
         if self.is_closed {
             return Err(Refused::Closed);
         }
-        let known = self.names.number(name);
-        let ended = known.and_then(|number| self.tasks.get(&number)).filter(|it| it.has_ended());
-        let ended = ended.cloned();
-        if known.is_some() && ended.is_none() {
-            return Err(Refused::Taken);
-        }
-        ended.iter().for_each(|ended| drop(self.take_out(ended)));
-        let number = self.next;
-        self.next += 1;
-        self.names.insert(name, number);
-        Ok((number, ended))
+        self.tasks.insert(reserved.number, task.clone());
+        Ok(reserved.ended.and_then(|ended| self.remove(ended)))
     }
 
-    /// Puts a task under its name, which was reserved; says whether it was not too late for that.
-    pub(super) fn put(&mut self, number: usize, task: &Control) -> bool {
-        if !self.is_closed {
-            self.tasks.insert(number, task.clone());
+    /// Frees a name that was reserved, if no task was put under it.
+    pub(super) fn free(&mut self, reserved: &Reservation) {
+        let Reservation { name, number, ended } = reserved;
+        if self.tasks.contains_key(number) || self.names.number(name) != Some(*number) {
+            return;
         }
-        !self.is_closed
-    }
-
-    /// Frees a name that was reserved, and under which no task was put.
-    pub(super) fn free(&mut self, name: &Arc<str>, number: usize) {
-        if !self.tasks.contains_key(&number) && self.names.number(name) == Some(number) {
-            self.names.remove(name);
+        self.names.remove(name);
+        if let Some((ended, task)) = ended.and_then(|ended| Some((ended, self.tasks.get(&ended)?)))
+        {
+            self.names.insert(task.name(), ended);
         }
     }
 
@@ -94,13 +112,21 @@ impl Registry {
     /// Takes a task out, if it is there.
     pub(super) fn take_out(&mut self, task: &Control) -> Option<Control> {
         let number = self.number(task)?;
+        self.remove(number)
+    }
+
+    fn remove(&mut self, number: usize) -> Option<Control> {
         for ended in [&mut self.ended, &mut self.failed] {
             if let Some(at) = ended.iter().position(|known| *known == number) {
                 ended.remove(at);
             }
         }
-        self.names.remove(task.name());
-        self.tasks.remove(&number)
+        let removed = self.tasks.remove(&number)?;
+        // The name may be another one's already.
+        if self.names.number(removed.name()) == Some(number) {
+            self.names.remove(removed.name());
+        }
+        Some(removed)
     }
 
     /// Takes note that the task with this very name has ended; gives out the one that makes room for it.
@@ -118,9 +144,8 @@ impl Registry {
         if ended.len() <= kept {
             return None;
         }
-        let oldest = self.tasks.remove(&ended.pop_front()?)?;
-        self.names.remove(oldest.name());
-        Some(oldest)
+        let oldest = *ended.front()?;
+        self.remove(oldest)
     }
 
     /// Takes no further tasks, and keeps those that end from now on: the stop still speaks of them.

@@ -221,16 +221,17 @@ impl Drop for Scheduler {
     fn drop(&mut self) {
         let (running, now) = (&self.running, self.running.clock.wall());
         let tasks = &running.tasks;
-        let is_idle = tasks.running(now).is_empty();
         if !self.is_stopped {
-            let has_run = !is_idle || tasks.totals().runs > 0;
             running.begin_stop(now);
+            let has_run = !running.pools.are_idle() || tasks.totals().runs > 0;
             running.end_runs();
             if !has_run && tasks.registry().all().len() > 0 {
                 running.messages.announce(dropped_too_early());
             }
             running.messages.flush();
         }
+        // RACE: only now, as runs may begin until the pools are shut down.
+        let is_idle = running.pools.are_idle();
         tasks.forget_all();
         // Listeners hear how a run ends that outlasts its scheduler; else nothing is left to be heard.
         if is_idle {

@@ -71,10 +71,7 @@ impl Place {
                 format!("{at}: {key} {why}; write {} under `[{ROOT}]`", word(paste))
             }
             Self::Asked { key: meant } => {
-                format!(
-                    "{at}: {key} has no effect: no placeholder asks for it; did you mean {}?",
-                    word(meant)
-                )
+                format!("{at}: no placeholder asks for {key}; did you mean {}?", word(meant))
             }
         }
     }
@@ -89,12 +86,16 @@ fn similar_root(line: &Line) -> Option<Place> {
 
 /// The keys that placeholders ask for and nothing sets.
 fn unset(reading: &Reading<'_>) -> Vec<String> {
+    if reading.asked.len() > COMPARED_MAX {
+        return Vec::new();
+    }
+    let is_variable =
+        |key: &str, used: &String| key::fold(used) == key || key::variables(key).contains(used);
     let is_set = |key: &String| {
         reading.settings.layers().any(|layer| layer.named(key).next().is_some())
-            || key::variables(key).iter().any(|variable| reading.used.contains(variable))
+            || reading.used.iter().any(|used| is_variable(key, used))
     };
-    let unset: Vec<String> = reading.asked.iter().filter(|key| !is_set(key)).cloned().collect();
-    if unset.len() > COMPARED_MAX { Vec::new() } else { unset }
+    reading.asked.iter().filter(|key| !is_set(key)).cloned().collect()
 }
 
 /// The key that differs from that of the line in one part, and there by a slip.
@@ -105,9 +106,27 @@ fn similar_key(line: &Line, unset: &[String]) -> Option<Place> {
         let mut other = pairs.filter(|(written, asked)| key::fold(written) != **asked);
         let slip =
             other.next().filter(|_| other.next().is_none() && asked.len() == line.path.len());
-        slip.is_some_and(|(written, asked)| nearest(written, [asked.as_str()]).is_some())
+        slip.is_some_and(|(written, asked)| is_slip(&key::fold(written), asked))
     };
-    unset.iter().find(is_similar).map(|key| Place::Asked { key: key.clone() })
+    unset.iter().find(is_similar).map(|key| Place::Asked { key: key.replace('_', "-") })
+}
+
+/// Returns true if one letter is wrong, missing or additional, or two neighbours are exchanged. Keys that differ in
+/// a digit, or in more, may both be meant.
+fn is_slip(written: &str, asked: &str) -> bool {
+    let written: Vec<char> = written.chars().collect();
+    let asked: Vec<char> = asked.chars().collect();
+    let shorter = written.len().min(asked.len());
+    let start = (0..shorter).take_while(|at| written[*at] == asked[*at]).count();
+    let is_same_at_end =
+        |at: &usize| written[written.len() - 1 - at] == asked[asked.len() - 1 - at];
+    let end = (0..shorter - start).take_while(is_same_at_end).count();
+    match (&written[start..written.len() - end], &asked[start..asked.len() - end]) {
+        ([a, b], [c, d]) => a == d && b == c,
+        ([one], []) | ([], [one]) => shorter > 1 && !one.is_ascii_digit(),
+        ([one], [other]) => shorter > 2 && !one.is_ascii_digit() && !other.is_ascii_digit(),
+        _ => false,
+    }
 }
 
 /// Where the line would mean something.

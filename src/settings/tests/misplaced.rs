@@ -77,14 +77,22 @@ fn f_rg2_hostile_keys_stay_on_one_line() {
 fn a_key_that_is_almost_what_a_placeholder_asks_for_is_warned_of() {
     let text = "[report]\ncrn = \"@daily\"\nother = 1\n[reports]\nzone = \"UTC\"\n[rport]\ncrom = \"-\"\n\
                 [scheduler]\nzone = \"${report.zone:UTC}\"\npool.size = \"${report.cron:1}\"\n";
-    let why = "has no effect: no placeholder asks for it; did you mean";
+    let why = "no placeholder asks for";
     assert_eq!(
         toml(text).remarks(),
         [
-            format!("scheduler.toml:2: `report.crn` {why} `report.cron`?"),
-            format!("scheduler.toml:5: `reports.zone` {why} `report.zone`?"),
+            format!("scheduler.toml:2: {why} `report.crn`; did you mean `report.cron`?"),
+            format!("scheduler.toml:5: {why} `reports.zone`; did you mean `report.zone`?"),
         ]
     );
     let both = "[report]\ncrn = 1\ncron = 1\n[scheduler]\npool.size = \"${report.cron:1}\"\n";
     assert!(toml(both).remarks().is_empty(), "the key that is asked for is there");
+    for (written, asked) in
+        [("retry-min", "retry-max"), ("url1", "url2"), ("a", "b"), ("other", "cron")]
+    {
+        let two = format!("{written} = 1\n[scheduler]\npool.size = \"${{{asked}:1}}\"\n");
+        assert!(toml(&two).remarks().is_empty(), "{written} and {asked} may both be meant");
+    }
+    let swapped = "rtae-max = 1\n[scheduler]\npool.size = \"${rate-max:1}\"\n";
+    assert!(toml(swapped).remarks()[0].ends_with("did you mean `rate-max`?"));
 }
