@@ -7,8 +7,9 @@
 use std::io;
 use std::process;
 use std::sync::LazyLock;
-use std::sync::OnceLock;
 use std::sync::PoisonError;
+#[cfg(unix)]
+use std::sync::mpsc;
 #[cfg(any(unix, test))]
 use std::thread;
 
@@ -34,17 +35,20 @@ use crate::notice::Notice;
 /// The exit code of a process that was ended by Ctrl-C, as shells have it: 128 + SIGINT.
 const EXIT_INTERRUPTED: i32 = 130;
 
-static SHARED: Mutex<Shared> =
-    Mutex::new(Shared { is_held: false, waiting: None, impatience: Impatience::new() });
+static SHARED: Mutex<Shared> = Mutex::new(Shared {
+    is_installed: false,
+    is_held: false,
+    waiting: None,
+    impatience: Impatience::new(),
+});
 
 /// Signals are sent in real time, whatever clock the tasks go by.
 static CLOCK: LazyLock<SystemClock> = LazyLock::new(SystemClock::new);
 
-/// Whether the handler could be installed; it stays for the life of the process.
-static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
-
 /// What the handler and the schedulers of the process share.
 struct Shared {
+    /// Whether the handler is there; it stays for the life of the process.
+    is_installed: bool,
     /// Whether a scheduler has the signals, or is about to.
     is_held: bool,
     /// What is to be given at the first signal.
@@ -72,9 +76,13 @@ impl Signals {
 
     /// Has the next signal heard by this scheduler.
     pub(super) fn take(&self) -> Result<(), StartError> {
-        shared().waiting = Some(self.notice.clone());
-        let installed = INSTALLED.get_or_init(|| install().map_err(|error| error.to_string()));
-        installed.as_ref().copied().map_err(StartError::signals)
+        let mut shared = shared();
+        if !shared.is_installed {
+            install().map_err(StartError::signals)?;
+            shared.is_installed = true;
+        }
+        shared.waiting = Some(self.notice.clone());
+        Ok(())
     }
 
     /// What is given at the first signal.
@@ -101,8 +109,9 @@ fn shared() -> MutexGuard<'static, Shared> {
 #[cfg(unix)]
 fn install() -> io::Result<()> {
     let before = Dispositions::read();
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    let (give, given) = mpsc::channel::<signal_hook::iterator::Signals>();
     let hear = move || {
+        let Ok(mut signals) = given.recv() else { return };
         for signal in signals.forever() {
             on_signal(|| {
                 // A handler of the program's has been called already, and an ignored signal does nothing.
@@ -112,7 +121,10 @@ fn install() -> io::Result<()> {
             });
         }
     };
-    thread::Builder::new().name("scheduler-signals".to_owned()).spawn(hear).map(drop)
+    // The thread first: without it a handler would swallow the signals.
+    thread::Builder::new().name("scheduler-signals".to_owned()).spawn(hear)?;
+    let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    give.send(signals).map_err(io::Error::other)
 }
 
 #[cfg(not(unix))]
