@@ -1,0 +1,40 @@
+//! Why and until when the schedule starts no run.
+
+use std::sync::Arc;
+
+use chrono::DateTime;
+use chrono::Utc;
+use scheduler_core::Due;
+use scheduler_core::Now;
+use scheduler_core::Tick;
+use scheduler_core::WallTime;
+
+/// A pause of a task.
+#[derive(Clone, Debug)]
+pub(super) struct Pause {
+    pub(super) note: Option<Arc<str>>,
+    pub(super) since: DateTime<Utc>,
+    pub(super) until: Option<DateTime<Utc>>,
+    /// When its end was set.
+    pub(super) set_at: Now,
+}
+
+impl Pause {
+    pub(super) fn end(&self) -> Due {
+        self.until.map_or(Due::NEVER, |until| Due::Wall(until.into()))
+    }
+
+    /// Returns what both clocks showed when the pause was over; `None` while it goes on.
+    ///
+    /// The wall clock may have been set meanwhile, or the machine suspended: then this is the later of the two instants
+    /// that the monotonic clock allows. What came in a pause is never replayed.
+    pub(super) fn over_at(&self, now: Now) -> Option<Now> {
+        let until = self.until.filter(|_| self.end().is_reached(now))?;
+        // One that is over when it begins is a pause nevertheless.
+        let wall = WallTime::from(until).max(self.set_at.wall);
+        let from_set = self.set_at.tick + wall.since(self.set_at.wall);
+        let since = u64::try_from(now.wall.since(wall).as_nanos()).unwrap_or(u64::MAX);
+        let until_now = Tick::from_nanos(now.tick.as_nanos().saturating_sub(since));
+        Some(Now { tick: from_set.max(until_now).min(now.tick), wall: wall.min(now.wall) })
+    }
+}

@@ -1,0 +1,150 @@
+//! What a custom trigger is to be asked, and when it is asked again if it could not answer.
+
+use std::time::Duration;
+
+use chrono::DateTime;
+use chrono::Utc;
+use scheduler_core::Now;
+use scheduler_core::Tick;
+use scheduler_core::TriggerContext;
+use scheduler_core::WallTime;
+
+use super::fire_times::FireTime;
+
+/// After how long a trigger that could not answer is asked again; each further time after twice as long.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+
+/// After how long at most.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// What a trigger is asked: the fire time after a run, or the first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Question {
+    /// When the last run was to start, started and ended.
+    last: Option<[WallTime; 3]>,
+    /// The answer has to be later than this.
+    pub(super) floor: Option<WallTime>,
+}
+
+impl Question {
+    pub(super) fn first() -> Self {
+        Self { last: None, floor: None }
+    }
+
+    pub(super) fn after_run(fire: FireTime, began: Now, ended: Now) -> Self {
+        let scheduled = fire.at.as_wall(began);
+        Self { last: Some([scheduled, began.wall, ended.wall]), floor: Some(scheduled) }
+    }
+
+    /// After fire times up to an instant that count as served.
+    pub(super) fn following(instant: WallTime) -> Self {
+        Self { last: Some([instant; 3]), floor: Some(instant) }
+    }
+
+    /// After the fire time that was skipped last; see [`Questions::note_skipped`].
+    pub(super) fn after_skip(now: Now) -> Self {
+        Self { last: Some([now.wall; 3]), floor: None }
+    }
+
+    pub(super) fn context(&self, now: DateTime<Utc>) -> TriggerContext {
+        match self.last.map(|last| last.map(WallTime::to_utc)) {
+            None => TriggerContext::first(now),
+            Some([scheduled, started, completed]) => {
+                TriggerContext::after_run(now, scheduled, started, completed)
+            }
+        }
+    }
+}
+
+/// The question of one task, if there is one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Questions {
+    state: State,
+    /// How many answers in a row have failed.
+    failures: u32,
+    /// The last fire time that was skipped.
+    skipped: Option<WallTime>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum State {
+    #[default]
+    None,
+    ToAsk(Question),
+    /// It is being asked, outside the lock.
+    Asking,
+    /// It could not answer.
+    Failed { question: Question, again_at: Tick },
+}
+
+impl Questions {
+    pub(super) fn put(&mut self, mut question: Question) {
+        if question.floor.is_none()
+            && let (Some(skipped), Some(last)) = (self.skipped.take(), &mut question.last)
+        {
+            (last[0], question.floor) = (skipped, Some(skipped));
+        }
+        self.state = State::ToAsk(question);
+    }
+
+    pub(super) fn note_skipped(&mut self, fire_time: WallTime) {
+        self.skipped = Some(fire_time);
+    }
+
+    pub(super) fn has_one(&self) -> bool {
+        matches!(self.state, State::ToAsk(_))
+    }
+
+    /// Returns true if an answer is awaited, or is to be asked for.
+    pub(super) fn is_open(&self) -> bool {
+        !matches!(self.state, State::None)
+    }
+
+    /// Takes the question out, to ask it.
+    pub(super) fn take(&mut self) -> Option<Question> {
+        let State::ToAsk(question) = self.state else { return None };
+        self.state = State::Asking;
+        Some(question)
+    }
+
+    pub(super) fn answered(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Returns after how long the question is asked again.
+    pub(super) fn failed(&mut self, question: Question, now: Tick) -> Duration {
+        self.failures = self.failures.saturating_add(1);
+        let wait = wait_after(self.failures);
+        self.state = State::Failed { question, again_at: now + wait };
+        wait
+    }
+
+    pub(super) fn again_at(&self) -> Option<Tick> {
+        match self.state {
+            State::Failed { again_at, .. } => Some(again_at),
+            _ => None,
+        }
+    }
+
+    pub(super) fn ask_again(&mut self) {
+        if let State::Failed { question, .. } = self.state {
+            self.state = State::ToAsk(question);
+        }
+    }
+}
+
+fn wait_after(failures: u32) -> Duration {
+    let doubled = 1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX);
+    FIRST_WAIT.saturating_mul(doubled).min(LONGEST_WAIT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wait_after;
+
+    #[test]
+    fn the_wait_doubles_up_to_a_minute() {
+        let waits = [1, 2, 3, 6, 7, 8, 40, u32::MAX].map(|count| wait_after(count).as_secs());
+        assert_eq!(waits, [1, 2, 4, 32, 60, 60, 60, 60]);
+    }
+}
