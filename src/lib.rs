@@ -99,11 +99,11 @@ pub use entry::{Entry, Location, TaskList, Wire, entries};
 pub use error::{AddError, StartError, StopError};
 pub use inject::{Call, Extract, Managed, State, TaskOutput, Wiring};
 pub use observe::{
-    Counters, Event, Failure, Listener, Longest, Outcome, PanicPlace, RuleKind, RunRecord,
+    Counters, Event, EventKind, Failure, Listener, Longest, Outcome, PanicPlace, RuleKind, RunRecord,
 };
 pub use observe::{SkipReason, StopReason, TaskFacts, TaskSnapshot, TaskState};
 pub use registrar::Registrar;
-pub use run::{BoxFuture, Cause, Run, Shutdown, Stopped, TaskError, TaskResult};
+pub use run::{BoxFuture, Cause, Run, RunInfo, Shutdown, Stopped, TaskError, TaskResult};
 pub use runner::{Builder, Pause, Pool, Scheduler, TaskControl, Tasks, start, start_async};
 pub use schedule::{Length, Schedule};
 pub use scheduler_core as engine;

@@ -1,318 +1,324 @@
-//! The events: what happened, in words of ours, each with its time.
+//! The events: plain data that keeps no run, no pool and no task alive.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 
-use super::Failure;
-use super::Outcome;
-use super::SkipReason;
-use super::TaskFacts;
-use super::TaskState;
 use super::queue::Priority;
-use crate::run::Run;
+use super::{Failure, Outcome, SkipReason, TaskFacts, TaskState};
+use crate::run::RunInfo;
 
-/// Something that happened in a scheduler: owned data, cheap to clone.
+/// Something that happened in a scheduler.
 ///
-/// Times are read from the wall clock of the scheduler. New kinds of events can come with any
-/// version, so a listener has to ignore those it does not know.
+/// Times are those of the scheduler's wall clock. A later version may add kinds and fields, so match with `_` and `..`.
+/// [`Display`](std::fmt::Display) writes one line without the time. With the feature `serde`, events serialize.
 ///
 /// ```
-/// use scheduler::Event;
+/// use scheduler::{Event, EventKind};
 ///
 /// fn listen(event: &Event) {
-///     match event {
-///         Event::RunFinished { run, outcome, took, .. } => {
-///             println!("{} {} after {took:?}", run.task_name(), outcome.name());
+///     match &event.kind {
+///         EventKind::RunFinished { run, outcome, took, .. } if outcome.is_failure() => {
+///             println!("run {} of {:?}: {outcome} after {took:?}", run.number, event.task_name());
 ///         }
-///         Event::Skipped { task, reason, count, .. } => {
-///             println!("{task} was skipped {count} times: {}", reason.name());
-///         }
-///         _ => {}
+///         EventKind::Skipped { reason, count, .. } => println!("{count} skipped: {}", reason.name()),
+///         _ => println!("{} {event}", event.at),
 ///     }
 /// }
 /// ```
-#[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Event {
-    /// The scheduler has started: its tasks are waiting for their first fire times.
-    SchedulerStarted {
-        /// When.
-        at: DateTime<Utc>,
-        /// How many tasks it has, without the disabled ones.
-        tasks: usize,
-    },
-    /// A run, or a further attempt of it, is about to begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Event {
+    /// When it happened.
+    pub at: DateTime<Utc>,
+    /// The task it is about; `None` if it is about a pool or the scheduler.
+    pub task: Option<Arc<TaskFacts>>,
+    /// What happened.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub kind: EventKind,
+}
+
+/// What happened.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(tag = "event", rename_all = "snake_case")
+)]
+pub enum EventKind {
+    /// An attempt of a run is about to start.
+    #[non_exhaustive]
     RunStarted {
-        /// The run; [`Run::started_at`] says when, [`Run::attempt`] which attempt it is.
-        run: Run,
-        /// How long after it was due.
+        /// The run and its attempt.
+        run: RunInfo,
+        /// How long after its due time it started.
+        #[cfg_attr(
+            feature = "serde",
+            serde(rename = "late_seconds", with = "super::serial::seconds")
+        )]
         late: Duration,
     },
-    /// An attempt failed, and there will be another one.
+    /// An attempt failed, and another one follows.
+    #[non_exhaustive]
     AttemptFailed {
-        /// The run.
-        run: Run,
+        /// The run and the attempt that failed.
+        run: RunInfo,
         /// Why it failed.
         failure: Failure,
-        /// The how-manieth attempt it was, from 1.
-        attempt: u32,
         /// How long until the next attempt.
+        #[cfg_attr(
+            feature = "serde",
+            serde(rename = "next_attempt_in_seconds", with = "super::serial::seconds")
+        )]
         next_attempt_in: Duration,
-        /// When it failed.
-        at: DateTime<Utc>,
     },
     /// A run in progress was asked to stop.
+    #[non_exhaustive]
     StopAsked {
-        /// The run.
-        run: Run,
+        /// The run and its attempt.
+        run: RunInfo,
         /// Why.
-        why: StopReason,
-        /// When.
-        at: DateTime<Utc>,
+        reason: StopReason,
     },
-    /// A run is over, after its last attempt.
+    /// A run ended, with its last attempt.
+    #[non_exhaustive]
     RunFinished {
-        /// The run, as its last attempt saw it.
-        run: Run,
-        /// What came of it.
+        /// The run and its last attempt.
+        run: RunInfo,
+        /// How it ended.
         outcome: Outcome,
-        /// How long it took, by the monotonic clock, with the waits between attempts.
+        /// How long it took by the monotonic clock, including the waits between attempts.
+        #[cfg_attr(
+            feature = "serde",
+            serde(rename = "took_seconds", with = "super::serial::seconds")
+        )]
         took: Duration,
-        /// When the next run of the task starts, as
-        /// [`TaskSnapshot::next`](crate::TaskSnapshot::next) says it; none when it has ended.
+        /// When the next run starts, as in [`TaskSnapshot::next`](crate::TaskSnapshot::next).
         next: Option<DateTime<Utc>>,
-        /// How many runs of the task in a row have failed, this one included; 0 after a success.
+        /// Failed runs in a row, including this one; 0 after a success.
         streak: u64,
-        /// When it ended.
-        at: DateTime<Utc>,
     },
-    /// Fire times passed without a run.
+    /// Fire times got no run.
+    #[non_exhaustive]
     Skipped {
-        /// The name of the task.
-        task: Arc<str>,
         /// Why.
         reason: SkipReason,
-        /// The fire time, or the latest of them.
-        fire_time: DateTime<Utc>,
+        /// The earliest of these fire times.
+        first: DateTime<Utc>,
+        /// The latest of these fire times.
+        last: DateTime<Utc>,
         /// How many.
         count: u64,
-        /// When this was decided.
-        at: DateTime<Utc>,
+        /// Whether there may be more than `count`: a custom trigger was not asked for all of them.
+        at_least: bool,
     },
-    /// A task was paused: no run starts until it is resumed.
-    Paused {
-        /// The name of the task.
-        task: Arc<str>,
-        /// What whoever paused it noted.
-        note: Option<Arc<str>>,
-        /// When it goes on by itself.
-        until: Option<DateTime<Utc>>,
-        /// When its next run starts; none while it is paused without an end.
-        next: Option<DateTime<Utc>>,
-        /// When.
-        at: DateTime<Utc>,
-    },
-    /// A paused task goes on.
-    Resumed {
-        /// The name of the task.
-        task: Arc<str>,
-        /// When its next run starts, as [`TaskSnapshot::next`](crate::TaskSnapshot::next) says it.
-        next: Option<DateTime<Utc>>,
-        /// When.
-        at: DateTime<Utc>,
-    },
-    /// A task was given another rule.
-    Rescheduled {
-        /// The name of the task.
-        task: Arc<str>,
-        /// The new rule, as people read it.
-        rule: Arc<str>,
-        /// What is known of the task from now on.
-        facts: Arc<TaskFacts>,
-        /// When its next run starts; none while it is paused without an end.
-        next: Option<DateTime<Utc>>,
-        /// When.
-        at: DateTime<Utc>,
-    },
-    /// A task was added: at the start, or at run time.
+    /// A task was added, at the start or later.
+    #[non_exhaustive]
     TaskAdded {
-        /// What is known of it.
-        task: Arc<TaskFacts>,
-        /// Whether it is disabled, and does not run until it is enabled.
+        /// Whether it is disabled until it is enabled.
         is_disabled: bool,
-        /// When its first run starts; none where there is none, or only a custom trigger will say.
+        /// When its first run starts, if that is known.
         next: Option<DateTime<Utc>>,
-        /// When.
-        at: DateTime<Utc>,
-    },
-    /// A disabled task was enabled.
-    Enabled {
-        /// The name of the task.
-        task: Arc<str>,
-        /// When its first run starts; none where there is none, or only a custom trigger will say.
-        next: Option<DateTime<Utc>>,
-        /// When.
-        at: DateTime<Utc>,
     },
     /// A task will not run again.
+    #[non_exhaustive]
     TaskEnded {
-        /// The name of the task.
-        task: Arc<str>,
         /// How it ended: completed, failed or cancelled.
         state: TaskState,
-        /// When.
-        at: DateTime<Utc>,
     },
-    /// A run began late because no thread of its pool was free.
+    /// A task was paused: no run starts by its schedule until it is resumed.
+    #[non_exhaustive]
+    Paused {
+        /// The note given with the pause.
+        note: Option<Arc<str>>,
+        /// When the pause ends by itself.
+        until: Option<DateTime<Utc>>,
+        /// When the next run starts; `None` without `until`.
+        next: Option<DateTime<Utc>>,
+    },
+    /// A paused task was resumed, or its pause ended.
+    #[non_exhaustive]
+    Resumed {
+        /// When the next run starts, if that is known.
+        next: Option<DateTime<Utc>>,
+    },
+    /// A task got another rule; the event's task facts are the new ones.
+    #[non_exhaustive]
+    Rescheduled {
+        /// The new rule, such as `every 1s`.
+        rule: Arc<str>,
+        /// When the next run starts, if that is known.
+        next: Option<DateTime<Utc>>,
+    },
+    /// A disabled task was enabled.
+    #[non_exhaustive]
+    Enabled {
+        /// When the first run starts, if that is known.
+        next: Option<DateTime<Utc>>,
+    },
+    /// A custom trigger failed, panicked, or returned a fire time that is not after the last one. No run starts until
+    /// it answers.
+    #[non_exhaustive]
+    TriggerFailed {
+        /// Why.
+        failure: Failure,
+        /// How long until it is asked again: 1 s, doubled after each further failure, at most a minute.
+        #[cfg_attr(
+            feature = "serde",
+            serde(rename = "asked_again_in_seconds", with = "super::serial::seconds")
+        )]
+        asked_again_in: Duration,
+    },
+    /// A run started late because no thread of its pool was free.
+    #[non_exhaustive]
     Starved {
-        /// The name of the task.
-        task: Arc<str>,
-        /// The pool's name.
+        /// The name of the pool.
         pool: Arc<str>,
-        /// How long after it was due the run began.
+        /// How long after its due time the run started.
+        #[cfg_attr(
+            feature = "serde",
+            serde(rename = "late_seconds", with = "super::serial::seconds")
+        )]
         late: Duration,
         /// How many threads the pool has, all of them busy.
         busy: usize,
-        /// The run that had been in progress for longest; none where async tasks were in progress, and
-        /// must have blocked threads: which of them, nobody knows.
+        /// The run that had been in progress for longest. `None` if async tasks must have blocked threads: it is not
+        /// known which of them.
         longest: Option<Longest>,
-        /// When the run began.
-        at: DateTime<Utc>,
+    },
+    /// A run waits for a task of its own pool, which has been due for a second and finds no thread.
+    #[non_exhaustive]
+    WaitStarved {
+        /// The name of the pool.
+        pool: Arc<str>,
+        /// The name of the task it waits for.
+        awaited: Arc<str>,
+    },
+    /// The thread of a worker could not be started; the pool continues with those it has.
+    #[non_exhaustive]
+    WorkerRefused {
+        /// The name of the pool.
+        pool: Arc<str>,
+        /// The error of the operating system.
+        reason: Arc<str>,
+    },
+    /// The destructor of something that belonged to a task panicked.
+    #[non_exhaustive]
+    DropPanicked {
+        /// The panic.
+        failure: Failure,
+    },
+    /// A hook, a listener or a trigger panicked outside a run; the scheduler continues.
+    #[non_exhaustive]
+    HookFailed {
+        /// Which one, such as `listener`.
+        hook: &'static str,
+        /// The panic.
+        failure: Failure,
+    },
+    /// The scheduler has started: its tasks wait for their first fire times.
+    #[non_exhaustive]
+    SchedulerStarted {
+        /// How many tasks it has, without the disabled ones.
+        tasks: usize,
     },
     /// The scheduler is stopping: no new runs start.
-    SchedulerStopping {
-        /// When.
-        at: DateTime<Utc>,
-    },
+    #[non_exhaustive]
+    SchedulerStopping {},
     /// The scheduler has stopped.
+    #[non_exhaustive]
     SchedulerStopped {
-        /// When.
-        at: DateTime<Utc>,
         /// How long the stop took.
+        #[cfg_attr(
+            feature = "serde",
+            serde(rename = "took_seconds", with = "super::serial::seconds")
+        )]
         took: Duration,
+        /// How many runs were still in progress when the stop no longer waited for them.
+        unfinished: usize,
     },
-    /// Events were dropped, because the listeners are slower than the tasks.
+    /// The queue for listeners was full, and events were dropped here.
+    #[non_exhaustive]
     Lost {
         /// How many.
         count: u64,
     },
-    /// A worker's thread could not be started; its pool goes on with those it has.
-    WorkerRefused {
-        /// The pool's name.
-        pool: Arc<str>,
-        /// What the system said.
-        reason: Arc<str>,
-        /// When.
-        at: DateTime<Utc>,
-    },
-    /// The destructor of something that belonged to a task panicked.
-    DropPanicked {
-        /// The name of the task.
-        task: Arc<str>,
-        /// The panic.
-        failure: Failure,
-        /// When.
-        at: DateTime<Utc>,
-    },
-    /// A custom trigger returned an error, panicked, or named a fire time that is not after the last one. It is
-    /// asked again, and until it answers no run starts.
-    TriggerFailed {
-        /// The name of the task.
-        task: Arc<str>,
-        /// Why it could not say the next fire time.
-        failure: Failure,
-        /// How long until it is asked again: 1 s, and twice as long after each further failure, at most a minute.
-        asked_again_in: Duration,
-        /// When.
-        at: DateTime<Utc>,
-    },
-    /// A hook panicked; the scheduler goes on.
-    HookPanicked {
-        /// Which hook it was.
-        hook: &'static str,
-        /// The panic.
-        failure: Failure,
-        /// When.
-        at: DateTime<Utc>,
-    },
-    /// A run waits for a task of its own pool, which has been due for a second and finds no thread.
-    WaitStarved {
-        /// The name of the task that waits.
-        task: Arc<str>,
-        /// The pool's name.
-        pool: Arc<str>,
-        /// The name of the task it waits for.
-        awaited: Arc<str>,
-        /// When.
-        at: DateTime<Utc>,
-    },
 }
 
 impl Event {
-    /// When it happened; where events were lost, that is not known.
-    pub(crate) fn at(&self) -> Option<DateTime<Utc>> {
+    /// An event of a task.
+    pub(crate) fn of(at: DateTime<Utc>, task: &Arc<TaskFacts>, kind: EventKind) -> Self {
+        Self { at, task: Some(Arc::clone(task)), kind }
+    }
+
+    /// An event of a pool or of the scheduler.
+    pub(crate) fn global(at: DateTime<Utc>, kind: EventKind) -> Self {
+        Self { at, task: None, kind }
+    }
+
+    /// The name of the task it is about.
+    #[must_use]
+    pub fn task_name(&self) -> Option<&str> {
+        self.task.as_ref().map(|task| &*task.name)
+    }
+
+    /// The run it is about, in the state of its attempt at that time.
+    #[must_use]
+    pub fn run(&self) -> Option<&RunInfo> {
+        match &self.kind {
+            EventKind::RunStarted { run, .. }
+            | EventKind::AttemptFailed { run, .. }
+            | EventKind::StopAsked { run, .. }
+            | EventKind::RunFinished { run, .. } => Some(run),
+            _ => None,
+        }
+    }
+}
+
+impl EventKind {
+    /// The name of the kind in snake case, such as `run_finished`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
         match self {
-            Self::RunStarted { run, .. } => Some(run.started_at()),
-            Self::Lost { .. } => None,
-            Self::SchedulerStarted { at, .. }
-            | Self::AttemptFailed { at, .. }
-            | Self::StopAsked { at, .. }
-            | Self::RunFinished { at, .. }
-            | Self::Skipped { at, .. }
-            | Self::Paused { at, .. }
-            | Self::Resumed { at, .. }
-            | Self::Rescheduled { at, .. }
-            | Self::Enabled { at, .. }
-            | Self::TriggerFailed { at, .. }
-            | Self::TaskAdded { at, .. }
-            | Self::TaskEnded { at, .. }
-            | Self::Starved { at, .. }
-            | Self::SchedulerStopping { at }
-            | Self::SchedulerStopped { at, .. }
-            | Self::WorkerRefused { at, .. }
-            | Self::DropPanicked { at, .. }
-            | Self::HookPanicked { at, .. }
-            | Self::WaitStarved { at, .. } => Some(*at),
+            Self::RunStarted { .. } => "run_started",
+            Self::AttemptFailed { .. } => "attempt_failed",
+            Self::StopAsked { .. } => "stop_asked",
+            Self::RunFinished { .. } => "run_finished",
+            Self::Skipped { .. } => "skipped",
+            Self::TaskAdded { .. } => "task_added",
+            Self::TaskEnded { .. } => "task_ended",
+            Self::Paused { .. } => "paused",
+            Self::Resumed { .. } => "resumed",
+            Self::Rescheduled { .. } => "rescheduled",
+            Self::Enabled { .. } => "enabled",
+            Self::TriggerFailed { .. } => "trigger_failed",
+            Self::Starved { .. } => "starved",
+            Self::WaitStarved { .. } => "wait_starved",
+            Self::WorkerRefused { .. } => "worker_refused",
+            Self::DropPanicked { .. } => "drop_panicked",
+            Self::HookFailed { .. } => "hook_failed",
+            Self::SchedulerStarted { .. } => "scheduler_started",
+            Self::SchedulerStopping { .. } => "scheduler_stopping",
+            Self::SchedulerStopped { .. } => "scheduler_stopped",
+            Self::Lost { .. } => "lost",
         }
     }
 
-    /// The name of the task that it is about, if it is about one.
-    pub(crate) fn task(&self) -> Option<&str> {
-        match self {
-            Self::RunStarted { run, .. }
-            | Self::AttemptFailed { run, .. }
-            | Self::StopAsked { run, .. }
-            | Self::RunFinished { run, .. } => Some(run.task_name()),
-            Self::TaskAdded { task, .. } => Some(&task.name),
-            Self::Skipped { task, .. }
-            | Self::Paused { task, .. }
-            | Self::Resumed { task, .. }
-            | Self::Rescheduled { task, .. }
-            | Self::Enabled { task, .. }
-            | Self::TriggerFailed { task, .. }
-            | Self::TaskEnded { task, .. }
-            | Self::Starved { task, .. }
-            | Self::DropPanicked { task, .. }
-            | Self::WaitStarved { task, .. } => Some(task),
-            Self::SchedulerStarted { .. }
-            | Self::SchedulerStopping { .. }
-            | Self::SchedulerStopped { .. }
-            | Self::WorkerRefused { .. }
-            | Self::HookPanicked { .. }
-            | Self::Lost { .. } => None,
-        }
-    }
-
-    /// Whether a full queue drops it before others.
+    /// What a full queue drops first.
     pub(super) fn priority(&self) -> Priority {
         match self {
-            Self::RunStarted { .. } | Self::AttemptFailed { .. } | Self::Skipped { .. } => {
-                Priority::Low
-            }
-            Self::RunFinished { outcome, .. } if !outcome.is_failure() => Priority::Low,
+            Self::RunFinished { outcome, .. } if outcome.is_failure() => Priority::Normal,
+            Self::RunStarted { .. }
+            | Self::AttemptFailed { .. }
+            | Self::StopAsked { .. }
+            | Self::RunFinished { .. }
+            | Self::Skipped { .. }
+            | Self::Starved { .. }
+            | Self::WaitStarved { .. }
+            | Self::WorkerRefused { .. } => Priority::Low,
             Self::SchedulerStarted { .. }
             | Self::SchedulerStopping { .. }
             | Self::SchedulerStopped { .. } => Priority::High,
@@ -324,32 +330,40 @@ impl Event {
 /// Why a run in progress was asked to stop.
 ///
 /// ```
-/// use scheduler::{Event, StopReason};
+/// use scheduler::{Event, EventKind, StopReason};
 ///
-/// fn listen(event: &Event) {
-///     if let Event::StopAsked { run, why: StopReason::Timeout, .. } = event {
-///         println!("{} takes too long", run.task_name());
-///     }
+/// fn is_too_slow(event: &Event) -> bool {
+///     matches!(event.kind, EventKind::StopAsked { reason: StopReason::Timeout, .. })
 /// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum StopReason {
     /// Its `timeout` is over.
     Timeout,
-    /// Somebody cancelled it.
+    /// The run or its task was cancelled.
     Cancelled,
-    /// The scheduler stops, and waits for it no longer.
+    /// The scheduler stops, and the time for runs to finish is over.
     Shutdown,
 }
 
 /// The run in progress that has kept a thread for longest.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Longest {
     /// The name of its task.
     pub task: Arc<str>,
     /// How long it has been in progress.
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "running_for_seconds", with = "super::serial::seconds")
+    )]
     pub running_for: Duration,
 }
 

@@ -29,8 +29,10 @@ pub enum Outcome {
     Panic(Failure),
     /// It did not end within the task's `timeout`.
     Timeout(Failure),
-    /// It was cancelled, by somebody or because the scheduler stopped.
+    /// It was cancelled, or the scheduler stopped.
     Cancelled,
+    /// A hook refused it, for this reason: neither a success nor a failure.
+    Refused(Arc<str>),
 }
 
 impl Outcome {
@@ -51,11 +53,11 @@ impl Outcome {
     pub fn failure(&self) -> Option<&Failure> {
         match self {
             Self::Error(failure) | Self::Panic(failure) | Self::Timeout(failure) => Some(failure),
-            Self::Success | Self::Cancelled => None,
+            Self::Success | Self::Cancelled | Self::Refused(_) => None,
         }
     }
 
-    /// The outcome in one word: `success`, `error`, `panic`, `timeout` or `cancelled`.
+    /// The outcome in one word: `success`, `error`, `panic`, `timeout`, `cancelled` or `refused`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -64,6 +66,7 @@ impl Outcome {
             Self::Panic(_) => "panic",
             Self::Timeout(_) => "timeout",
             Self::Cancelled => "cancelled",
+            Self::Refused(_) => "refused",
         }
     }
 }

@@ -34,6 +34,8 @@ mod queue;
 mod record;
 #[cfg(test)]
 pub(crate) mod sample;
+#[cfg(feature = "serde")]
+mod serial;
 mod starvation;
 #[cfg(test)]
 mod tests;
@@ -46,6 +48,7 @@ pub(crate) use contain::catch;
 pub(crate) use contain::watch_panics;
 pub(crate) use engine::EngineTrouble;
 pub use event::Event;
+pub use event::EventKind;
 pub use event::Longest;
 pub use event::StopReason;
 pub use failure::Failure;

@@ -74,13 +74,16 @@ pub enum SkipReason {
     Misfire,
     /// Its rule was replaced before it could start (`reschedule`).
     Rescheduled,
+    /// A hook refused the run.
+    Refused,
 }
 
 impl SkipReason {
     /// All reasons.
-    pub const ALL: [Self; 4] = [Self::Overlap, Self::Paused, Self::Misfire, Self::Rescheduled];
+    pub const ALL: [Self; 5] =
+        [Self::Overlap, Self::Paused, Self::Misfire, Self::Rescheduled, Self::Refused];
 
-    /// The reason in one word: `overlap`, `paused`, `misfire` or `rescheduled`.
+    /// The reason in one word: `overlap`, `paused`, `misfire`, `rescheduled` or `refused`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -88,6 +91,7 @@ impl SkipReason {
             Self::Paused => "paused",
             Self::Misfire => "misfire",
             Self::Rescheduled => "rescheduled",
+            Self::Refused => "refused",
         }
     }
 }
@@ -225,6 +229,8 @@ pub struct Counters {
     pub skipped_misfire: u64,
     /// Fire times that came under a rule that was replaced before they could start.
     pub skipped_rescheduled: u64,
+    /// Fire times whose run a hook refused.
+    pub skipped_refused: u64,
 }
 
 impl Counters {

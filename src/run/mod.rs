@@ -21,6 +21,7 @@
 mod attempt;
 mod conducted;
 mod current;
+mod info;
 mod notes;
 mod shutdown;
 mod stop;
@@ -41,6 +42,7 @@ use attempt::Attempt;
 pub(crate) use attempt::Facts;
 pub(crate) use attempt::Place;
 pub(crate) use attempt::Start;
+pub use info::RunInfo;
 pub(crate) use notes::shortened;
 pub use shutdown::Shutdown;
 pub(crate) use stop::StopCause;
@@ -66,6 +68,11 @@ pub type BoxFuture = Pin<Box<dyn Future<Output = TaskResult> + Send>>;
 /// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum Cause {
     /// The task's schedule.
