@@ -50,7 +50,7 @@ impl Range {
         Self { first: fire, last: fire, last_but_one: fire, count: 1, at_least: false }
     }
 
-    fn push(&mut self, fire: FireTime) {
+    pub(super) fn push(&mut self, fire: FireTime) {
         self.last_but_one = std::mem::replace(&mut self.last, fire);
         self.count += 1;
     }
@@ -305,6 +305,16 @@ impl FireTimes {
 
     pub(super) fn is_once(&self) -> bool {
         matches!(self.kind, Kind::Once { .. })
+    }
+
+    /// Returns true if both are of the same cron expression in the same zone.
+    pub(super) fn has_same_calendar(&self, other: &Self) -> bool {
+        match (&self.kind, &other.kind) {
+            (Kind::Cron(one), Kind::Cron(other)) => {
+                one.expression() == other.expression() && one.zone() == other.zone()
+            }
+            _ => false,
+        }
     }
 
     /// Returns true if fire times are instants of the wall clock.

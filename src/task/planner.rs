@@ -122,6 +122,8 @@ pub(super) struct Planner {
     seen: Now,
     report: Reports,
     skips: Vec<Skip>,
+    /// Whether a pause has ended by its time, which is not reported yet.
+    has_resumed: bool,
 }
 
 /// When skips during a run are reported.
@@ -150,6 +152,7 @@ impl Planner {
             seen: now,
             report: Reports::default(),
             skips: Vec::new(),
+            has_resumed: false,
         }
     }
 
@@ -318,8 +321,10 @@ impl Planner {
     pub(super) fn next_start(&self, now: Now) -> Option<Due> {
         let is_plain = self.waiting.is_empty() && self.manual.is_empty() && self.queued.is_none();
         if is_plain && self.pause.is_none() && self.max_left() > u64::from(self.is_full()) {
-            let next = self.next.filter(|next| !next.due.is_reached(now))?;
-            return Some(next.due).filter(|due| *due != Due::NEVER);
+            let next = self.next?.due;
+            if !next.is_reached(now) {
+                return (next != Due::NEVER).then_some(next);
+            }
         }
         self.clone().preview(now)
     }
@@ -342,7 +347,7 @@ impl Planner {
         let mut at = now;
         for _ in 0..PREVIEW_STEPS_MAX {
             if self.fire(at).is_some() {
-                return Some(Due::Wall(at.wall)).map(|due| if at == now { Due::Tick(now.tick) } else { due });
+                return Some(Due::Wall(at.wall));
             }
             let due = self.wake().filter(|due| *due != Due::NEVER && !due.is_reached(at))?;
             at = Now { tick: due.as_tick(at), wall: due.as_wall(at) };
@@ -360,8 +365,20 @@ impl Planner {
         std::mem::take(&mut self.skips)
     }
 
-    pub(super) fn has_skips(&self) -> bool {
-        !self.skips.is_empty()
+    /// Returns true, once, if a pause has ended by its time.
+    pub(super) fn take_resumed(&mut self) -> bool {
+        std::mem::take(&mut self.has_resumed)
+    }
+
+    /// Returns true if there is anything to report.
+    #[inline]
+    pub(super) fn has_news(&self) -> bool {
+        self.has_resumed || !self.skips.is_empty()
+    }
+
+    /// Returns true if a run would have to wait for one in progress.
+    pub(super) fn is_full(&self) -> bool {
+        self.running >= self.limit()
     }
 }
 
@@ -406,11 +423,6 @@ impl Planner {
             Overlap::Skip | Overlap::QueueOne => 1,
             Overlap::Allow => self.policy.max_concurrent.map_or(u32::MAX, std::num::NonZero::get),
         }
-    }
-
-    #[inline]
-    fn is_full(&self) -> bool {
-        self.running >= self.limit()
     }
 
     fn max_left(&self) -> u64 {
@@ -463,6 +475,7 @@ impl Planner {
         if let Some(end) = self.pause.as_ref().and_then(|pause| pause.over_at(now)) {
             self.come(Limit::Before(end));
             self.end_pause(end);
+            self.has_resumed = true;
         }
         self.come(limit);
     }
@@ -501,7 +514,10 @@ impl Planner {
     }
 
     /// Cuts off the fire times after `until`: of a range that was taken at once.
-    fn cut_at_until(&mut self, range: Range) -> Range {
+    fn cut_at_until(&self, range: Range) -> Range {
+        if self.admitted(Some(range.last)).is_some() {
+            return range;
+        }
         let mut cut = Range::one(range.first);
         while cut.last != range.last
             && let Some(next) = self.admitted(self.times.following(cut.last))

@@ -1,0 +1,74 @@
+//! What a transition leaves to be done after the task's lock is open again: waking, telling, dropping.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use scheduler_core::Timer;
+use scheduler_core::Wake;
+
+use super::gate::Permits;
+use super::manual::Answer;
+use super::rule::Rule;
+use super::ticker::Ticker;
+use crate::observe::Outcome;
+use crate::run::Run;
+use crate::unwind::wake_all;
+
+/// What is to be done after unlocking. For a run in time that nobody listens to, that is nothing but the timer's wake-up.
+#[must_use = "effects are to be performed after unlocking"]
+pub(super) struct Effects {
+    pub(super) wake: Wake,
+    rare: Option<Box<Rare>>,
+}
+
+/// What few transitions ask for.
+#[derive(Default)]
+pub(super) struct Rare {
+    /// Runs that were asked to stop: their waits end, and their futures are polled.
+    pub(super) stopped: Vec<Run>,
+    /// Those who wait for the end of a run.
+    pub(super) wakers: Vec<Waker>,
+    /// What gates gave for runs that are over.
+    pub(super) permits: Vec<(Permits, Outcome)>,
+    /// The results of manual runs.
+    pub(super) answers: Vec<Answer>,
+    pub(super) runs: Vec<Run>,
+    pub(super) rules: Vec<Rule>,
+    pub(super) has_ended: bool,
+}
+
+impl Effects {
+    pub(super) fn none() -> Self {
+        Self { wake: Wake::none(), rare: None }
+    }
+
+    pub(super) fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    /// Performs everything. No lock may be held.
+    #[inline]
+    pub(super) fn perform(self, ticker: &Arc<Timer<Ticker>>) {
+        self.wake.perform();
+        ticker.deliver();
+        if let Some(rare) = self.rare {
+            rare.perform(ticker);
+        }
+    }
+}
+
+impl Rare {
+    fn perform(self, ticker: &Arc<Timer<Ticker>>) {
+        self.stopped.iter().for_each(Run::heed_stop);
+        for (permits, outcome) in self.permits {
+            permits.release(&outcome, ticker);
+        }
+        self.rules.into_iter().for_each(|rule| ticker.drop_contained(rule));
+        drop(self.runs);
+        if self.has_ended {
+            ticker.report_end();
+        }
+        self.answers.into_iter().for_each(Answer::give);
+        wake_all(self.wakers);
+    }
+}

@@ -1,0 +1,150 @@
+//! What a task's lock guards: the planner, the runs in progress, the past, and the events on their way.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use scheduler_core::Due;
+use scheduler_core::Now;
+use scheduler_core::TaskHandle;
+use scheduler_core::Tick;
+
+use super::gate::Permits;
+use super::manual::Promise;
+use super::planner::Planner;
+use super::planner::Start;
+use super::rule::Rule;
+use crate::notice::Wakers;
+use crate::observe::Event;
+use crate::observe::Failure;
+use crate::observe::History;
+use crate::observe::TaskFacts;
+use crate::observe::TaskState;
+use crate::run::Run;
+
+/// After at most this long a task looks at the wall clock, where it waits for both clocks at once.
+const WALL_CHECK: Duration = Duration::from_secs(1);
+
+/// The state of a task.
+///
+/// INVARIANT: no code of the user's runs while it is locked: no trigger, body, gate, listener or destructor. At unlock the
+/// timer is armed for [`State::wake`].
+pub(super) struct State {
+    pub(super) facts: Arc<TaskFacts>,
+    pub(super) rule: Rule,
+    pub(super) planner: Planner,
+    /// Runs in progress, the oldest first.
+    pub(super) active: Vec<Box<ActiveRun>>,
+    /// A run that is over, for the next one to be made of.
+    pub(super) spare: Option<Box<ActiveRun>>,
+    /// How many runs have started.
+    pub(super) runs: u64,
+    /// Those who asked for manual runs that have not started, in the planner's order.
+    pub(super) promises: VecDeque<Promise>,
+    /// How the task has ended or will with the runs in progress; or that it is disabled.
+    pub(super) end: Option<TaskState>,
+    pub(super) is_end_reported: bool,
+    /// Why the custom trigger could not answer.
+    pub(super) trigger_failure: Option<Box<Failure>>,
+    pub(super) history: History,
+    /// Those who wait for the end of a run.
+    pub(super) watchers: Wakers,
+    /// For when the timer is armed.
+    pub(super) armed: Option<Due>,
+    /// Events in the order of the transitions, to be delivered after unlocking.
+    pub(super) outbox: Vec<Event>,
+    /// Whether a thread delivers them.
+    pub(super) is_delivering: bool,
+}
+
+/// A run in progress, from its start to the end of its last attempt.
+pub(super) struct ActiveRun {
+    pub(super) run: Run,
+    pub(super) start: Start,
+    pub(super) began: Now,
+    pub(super) phase: Phase,
+    /// The engine's number of the firing that executes the attempt.
+    pub(super) firing: u64,
+    /// When the attempt, or the gate, has to be over.
+    pub(super) deadline: Option<Tick>,
+    /// Whether it was cancelled: there is no further attempt.
+    pub(super) is_cancelled: bool,
+    /// Why the last attempt failed.
+    pub(super) failure: Option<Box<Failure>>,
+    /// The future of the attempt, as a task of the engine.
+    pub(super) future: Option<TaskHandle<()>>,
+    pub(super) permits: Option<Permits>,
+    pub(super) promise: Option<Promise>,
+}
+
+/// What a run in progress does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// A gate decides whether it may start.
+    Gate,
+    Attempt,
+    /// It waits for its next attempt.
+    Wait(Tick),
+    /// A gate has refused it.
+    Refused,
+}
+
+impl State {
+    pub(super) fn new(facts: Arc<TaskFacts>, rule: Rule, planner: Planner) -> Self {
+        Self {
+            facts,
+            rule,
+            planner,
+            active: Vec::new(),
+            spare: None,
+            runs: 0,
+            promises: VecDeque::new(),
+            end: None,
+            is_end_reported: false,
+            trigger_failure: None,
+            history: History::default(),
+            watchers: Wakers::default(),
+            armed: None,
+            outbox: Vec::new(),
+            is_delivering: false,
+        }
+    }
+
+    /// Returns when the timer has to fire next.
+    #[inline]
+    pub(super) fn wake(&self, now: Now) -> Option<Due> {
+        let planned = if self.end.is_none() { self.planner.wake() } else { None };
+        if self.active.is_empty() {
+            return planned;
+        }
+        self.earlier(planned, now)
+    }
+
+    /// Returns the earlier of what is planned and what the runs in progress wait for.
+    fn earlier(&self, planned: Option<Due>, now: Now) -> Option<Due> {
+        let is_held = self.end.is_some() || self.planner.paused().is_some();
+        let waits_until = |run: &ActiveRun| match run.phase {
+            Phase::Wait(until) => (!is_held).then_some(until),
+            Phase::Gate | Phase::Attempt | Phase::Refused => run.deadline,
+        };
+        let Some(run) = self.active.iter().filter_map(|run| waits_until(run)).min() else {
+            return planned;
+        };
+        Some(match planned {
+            None => Due::Tick(run),
+            Some(planned) if planned.as_tick(now) <= run => planned,
+            Some(Due::Tick(_)) => Due::Tick(run),
+            // The wall clock may be set forward meanwhile.
+            Some(Due::Wall(_)) => Due::Tick(run.min(now.tick + WALL_CHECK)),
+        })
+    }
+
+    pub(super) fn find(&self, run: &Run) -> Option<usize> {
+        self.active.iter().position(|active| active.run.is_same_attempt(run))
+    }
+
+    /// Returns true if no further run starts.
+    pub(super) fn has_ended(&self) -> bool {
+        self.end.is_some_and(TaskState::is_ended)
+    }
+}
