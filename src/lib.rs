@@ -63,6 +63,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod calendar;
 mod conduct;
 mod entry;
 mod error;
@@ -91,6 +92,7 @@ mod unwind;
 #[path = "private.rs"]
 pub mod __private;
 
+pub use calendar::Calendar;
 /// Dates and times, as the API has them: the crate `chrono`, in the version that fits.
 pub use chrono;
 pub use conduct::{ControlError, Retry};

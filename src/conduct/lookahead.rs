@@ -171,7 +171,7 @@ impl Ahead {
         match &timetable.times {
             _ if !Limit::Before(at).is_after(next.due) => Some(next),
             _ if self.asks => None,
-            Times::Once { .. } | Times::Trigger(_) => Some(next),
+            Times::Once { .. } | Times::At(_) | Times::Trigger(_) => Some(next),
             Times::Delay { .. } => Some(timetable.after_delay(at)),
             Times::Rate { .. } | Times::Calendar { .. } => {
                 timetable.upcoming(next, Limit::Before(at))
@@ -231,6 +231,7 @@ impl Timetable {
                 since: *since,
             },
             Times::Once { delay } => Times::Once { delay: *delay },
+            Times::At(at) => Times::At(*at),
             Times::Trigger(_) => Times::Once { delay: Duration::ZERO },
         };
         Self { times, ..*self }
@@ -250,7 +251,7 @@ impl Timetable {
                 };
                 next.map(|at| self.on_wall(at))
             }
-            Times::Delay { .. } | Times::Once { .. } | Times::Trigger(_) => None,
+            Times::Delay { .. } | Times::Once { .. } | Times::At(_) | Times::Trigger(_) => None,
         }
     }
 
@@ -273,7 +274,7 @@ impl Timetable {
                 }
                 None
             }
-            Times::Delay { .. } | Times::Once { .. } | Times::Trigger(_) => None,
+            Times::Delay { .. } | Times::Once { .. } | Times::At(_) | Times::Trigger(_) => None,
         }
     }
 }

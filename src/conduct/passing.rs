@@ -90,7 +90,7 @@ impl Timetable {
                 let next = asking.ask(|times| times.following_at(wall_of(of), now.wall));
                 Ok(next.map(|at| self.on_wall(at)))
             }
-            Times::Delay { .. } | Times::Once { .. } => Ok(None),
+            Times::Delay { .. } | Times::Once { .. } | Times::At(_) => Ok(None),
         }
     }
 

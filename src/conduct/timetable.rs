@@ -77,6 +77,7 @@ pub(super) enum Times {
     Once {
         delay: Duration,
     },
+    At(WallTime),
     /// And when the task was taken up. A look ahead holds its times, too, and has none of them served.
     Calendar {
         trigger: Arc<CronTrigger>,
@@ -103,6 +104,7 @@ impl Timetable {
                 Times::Delay { delay: *delay, initial_delay, number: 0 }
             }
             Rule::Once { delay } => Times::Once { delay: *delay },
+            Rule::At(at) => Times::At(*at),
             Rule::None => Times::Once { delay: Duration::MAX },
             Rule::Custom(trigger) => Times::Trigger(Box::new(Asking::new(Arc::clone(trigger)))),
         };
@@ -116,11 +118,11 @@ impl Timetable {
 
     /// Whether fire times can pass while a run of the task is in progress or cannot start.
     pub(super) fn goes_on_by_itself(&self) -> bool {
-        !matches!(self.times, Times::Delay { .. } | Times::Once { .. })
+        !matches!(self.times, Times::Delay { .. } | Times::Once { .. } | Times::At(_))
     }
 
     pub(super) fn is_once(&self) -> bool {
-        matches!(self.times, Times::Once { .. })
+        matches!(self.times, Times::Once { .. } | Times::At(_))
     }
 
     /// Whether a fire time is due and was not missed, as far as can be told at once.
@@ -161,7 +163,7 @@ impl Timetable {
         ended: &Now,
     ) -> Option<FireTime> {
         match &self.times {
-            Times::Rate { .. } | Times::Once { .. } | Times::Trigger(_) => None,
+            Times::Rate { .. } | Times::Once { .. } | Times::At(_) | Times::Trigger(_) => None,
             Times::Delay { .. } => Some(self.after_delay(*ended)),
             Times::Calendar { .. } => self.next_by_calendar(of, started, ended),
         }
@@ -189,6 +191,11 @@ impl Timetable {
                 let at = now.tick + *delay;
                 Ok(Some(self.on_tick(at)))
             }
+            Times::At(at) => {
+                let delay = at.since(now.wall);
+                let at = now.tick + delay;
+                Ok(Some(self.on_tick(at)))
+            }
             Times::Calendar { times, since, .. } => {
                 *since = now;
                 Ok(times.first(now.wall)?.map(|at| self.on_wall(at)))
@@ -204,7 +211,7 @@ impl Timetable {
         match &self.times {
             Times::Rate { .. } => Ok(self.after_tick(of)),
             Times::Delay { .. } => Ok(Some(self.after_delay(ended))),
-            Times::Once { .. } => Ok(None),
+            Times::Once { .. } | Times::At(_) => Ok(None),
             Times::Calendar { times, .. } => {
                 let at = wall_of(of);
                 self.serve(of, started);
@@ -245,7 +252,7 @@ impl Timetable {
                 times.serve(wall_of(fire), since.wall + at.tick.since(since.tick));
             }
             Times::Trigger(asking) => asking.times.serve(wall_of(fire), at.wall),
-            Times::Rate { .. } | Times::Delay { .. } | Times::Once { .. } => {}
+            Times::Rate { .. } | Times::Delay { .. } | Times::Once { .. } | Times::At(_) => {}
         }
     }
 
@@ -286,7 +293,7 @@ impl Timetable {
                 times.following(wall_of(of))?.map(|at| self.on_wall(at))
             }
             // A trigger is asked once a run is over, and not before.
-            Times::Trigger(_) | Times::Delay { .. } | Times::Once { .. } => None,
+            Times::Trigger(_) | Times::Delay { .. } | Times::Once { .. } | Times::At(_) => None,
         };
         Ok(next.is_some_and(|next| next.due.is_reached(now) && next.due != Due::NEVER))
     }

@@ -46,6 +46,8 @@ pub struct TaskFacts {
     pub zone: Zone,
     /// The name of its pool.
     pub pool: Arc<str>,
+    /// The tags it was given, for operations on several tasks at once.
+    pub tags: Arc<[Arc<str>]>,
     /// Whether its runs are futures, which hold no thread while they wait.
     pub is_async: bool,
     /// Where it stands in the source.

@@ -35,6 +35,7 @@ pub(crate) fn facts(name: &str) -> Arc<TaskFacts> {
         period: Some(Duration::from_secs(1)),
         zone: "Europe/Berlin".parse().expect("a zone"),
         pool: "default".into(),
+        tags: Arc::new([]),
         is_async: false,
         location: Some(Location { file: "src/jobs.rs", line: 7 }),
     })

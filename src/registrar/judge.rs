@@ -71,6 +71,7 @@ pub(crate) fn judge(
         text: judge.text,
         policy,
         pool,
+        tags: Arc::new([]),
         call: definition.call.clone(),
         disabled,
     })
@@ -255,6 +256,7 @@ impl Judge<'_> {
             timeout: self.duration(Attribute::Timeout),
             retry: self.retry(),
             seed: self.ground.seed,
+            ..Policy::default()
         }
     }
 

@@ -22,6 +22,7 @@ pub(crate) struct Planned {
     pub(crate) text: Option<Arc<str>>,
     pub(crate) policy: Policy,
     pub(crate) pool: Arc<str>,
+    pub(crate) tags: Arc<[Arc<str>]>,
     /// The zone in which times of the task are shown.
     pub(crate) zone: Zone,
     pub(crate) call: Call,
@@ -46,6 +47,7 @@ impl Planned {
             period: self.rule.period(),
             zone: self.zone,
             pool: Arc::clone(&self.pool),
+            tags: Arc::clone(&self.tags),
             is_async: matches!(self.call, Call::Async(_)),
             location: Some(self.location),
         }

@@ -65,6 +65,7 @@ impl Conducted {
             period: rule.period(),
             zone: rule.zone().unwrap_or(Zone::UTC),
             pool: "default".into(),
+            tags: Arc::new([]),
             is_async: false,
             location: None,
         };

@@ -1,10 +1,13 @@
 //! What a task does when things do not go as planned.
 
+use std::num::{NonZeroU32, NonZeroU64};
+use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_expr::Misfire;
-use scheduler_expr::OnError;
-use scheduler_expr::Overlap;
+use chrono::{DateTime, Utc};
+use scheduler_expr::{Misfire, OnError, Overlap};
+
+use crate::calendar::Calendar;
 
 /// How often a failed run is tried again, and after what time.
 ///
@@ -83,7 +86,7 @@ impl Default for Retry {
 }
 
 /// All policies of one task.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Policy {
     pub(crate) overlap: Overlap,
     pub(crate) misfire: Misfire,
@@ -93,8 +96,30 @@ pub(crate) struct Policy {
     pub(crate) timeout: Option<Duration>,
     pub(crate) retry: Retry,
     pub(crate) on_error: OnError,
+    /// The last instant at which the task may fire.
+    pub(crate) until: Option<DateTime<Utc>>,
+    /// How many runs of the schedule the task has at most.
+    pub(crate) max_runs: Option<NonZeroU64>,
+    /// How many runs may be in progress at once; only with `overlap = "allow"`.
+    pub(crate) max_concurrent: Option<NonZeroU32>,
+    /// The days, in the zone of the cron expression, on which the task does not fire.
+    pub(crate) skip_days: Option<Arc<Calendar>>,
     /// What jitter and the waits between attempts are drawn from, beside the name of the task.
     pub(crate) seed: u64,
+}
+
+/// Calendars are equal only if they are the same.
+impl PartialEq for Policy {
+    fn eq(&self, other: &Self) -> bool {
+        let key = |policy: &Self| {
+            let Self { overlap, misfire, jitter, timeout, retry, on_error, .. } = *policy;
+            let Self { until, max_runs, max_concurrent, seed, .. } = *policy;
+            let days = policy.skip_days.as_ref().map(Arc::as_ptr);
+            let first = (overlap, misfire, jitter, timeout, retry, on_error);
+            (first, until, max_runs, max_concurrent, days, seed)
+        };
+        key(self) == key(other)
+    }
 }
 
 #[cfg(test)]

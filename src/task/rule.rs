@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::SecondsFormat;
 use scheduler_core::Trigger;
+use scheduler_core::WallTime;
 use scheduler_core::trigger::CronTrigger;
 use scheduler_core::trigger::Zone;
 
@@ -27,6 +29,8 @@ pub(crate) enum Rule {
     Once {
         delay: Duration,
     },
+    /// Once, at an instant of the wall clock.
+    At(WallTime),
     Custom(Arc<dyn Trigger>),
     /// The task is disabled, and has none.
     None,
@@ -38,7 +42,7 @@ impl Rule {
             Self::Cron(_) => RuleKind::Cron,
             Self::FixedRate { .. } => RuleKind::FixedRate,
             Self::FixedDelay { .. } => RuleKind::FixedDelay,
-            Self::Once { .. } => RuleKind::Once,
+            Self::Once { .. } | Self::At(_) => RuleKind::Once,
             Self::Custom(_) => RuleKind::Custom,
             Self::None => RuleKind::None,
         }
@@ -49,7 +53,7 @@ impl Rule {
         match self {
             Self::FixedRate { period, .. } => Some(*period),
             Self::FixedDelay { delay, .. } => Some(*delay),
-            Self::Cron(_) | Self::Once { .. } | Self::Custom(_) | Self::None => None,
+            Self::Cron(_) | Self::Once { .. } | Self::At(_) | Self::Custom(_) | Self::None => None,
         }
     }
 
@@ -83,6 +87,10 @@ impl fmt::Display for Rule {
             Self::Cron(trigger) => return write!(f, "{trigger} in {}", trigger.zone().name()),
             Self::Custom(trigger) => return f.write_str(&text_of(&**trigger)),
             Self::None => return f.write_str("no rule"),
+            Self::At(at) => {
+                let at = at.to_utc().to_rfc3339_opts(SecondsFormat::AutoSi, true);
+                return write!(f, "once, at {at}");
+            }
             Self::Once { delay } if delay.is_zero() => return f.write_str("once, at once"),
             Self::Once { delay } => return write!(f, "once, after {}", Length(*delay)),
             Self::FixedRate { period, initial_delay } => {

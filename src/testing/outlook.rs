@@ -295,6 +295,7 @@ pub(super) fn fire_times(
             Box::new(std::iter::successors(next(&before), next))
         }
         Rule::Once { delay } => Box::new(after(start, delay).filter(|at| *at >= from).into_iter()),
+        Rule::At(at) => Box::new(Some(at.to_utc()).filter(|at| *at >= from).into_iter()),
         Rule::FixedRate { period, initial_delay }
         | Rule::FixedDelay { delay: period, initial_delay } => {
             let first = after(start, initial_delay.unwrap_or_default());

@@ -36,6 +36,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 5] = [
             "run",
             "inject",
             "entry",
+            "calendar",
             "schedule",
             "settings",
             "observe",

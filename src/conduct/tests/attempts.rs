@@ -26,8 +26,9 @@ fn a_task_goes_on_after_a_failure_unless_told_otherwise() {
     for overlap in [Overlap::Skip, Overlap::QueueOne, Overlap::Allow] {
         let mut stage = Stage::new();
         let policy = Policy { overlap, ..Policy::default() };
-        let control = stage
-            .task(rate(1_000), policy, |run| if run.number() == 2 { fails(100) } else { ok(100) });
+        let control = stage.task(rate(1_000), policy.clone(), |run| {
+            if run.number() == 2 { fails(100) } else { ok(100) }
+        });
         stage.until(2_500);
         assert_eq!(stage.heard(), "start 0 | start 1 | error 1.1 | start 2");
         assert_eq!(control.snapshot().streak, 0);
@@ -164,7 +165,7 @@ fn an_attempt_that_succeeds_ends_the_run_well_and_stop_waits_for_the_last_attemp
     let mut stage = Stage::new();
     let policy = Policy { on_error: OnError::Stop, ..retrying(2) };
     let control =
-        stage.task(once(0), policy, |run| if run.attempt() < 3 { fails(0) } else { ok(0) });
+        stage.task(once(0), policy.clone(), |run| if run.attempt() < 3 { fails(0) } else { ok(0) });
     stage.until(9_000);
     assert!(stage.heard().ends_with("| completed 9") || control.snapshot().counters.successes == 1);
     assert_eq!(control.snapshot().state, TaskState::Completed);

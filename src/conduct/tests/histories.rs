@@ -168,7 +168,7 @@ fn every_history_keeps_to_the_rules() {
         let (policy, plays, acts) = (policy(random), plays(random), acts(random));
         let mut stage = Stage::with_workers(workers(random));
         let step = Arc::new(Mutex::new(0_usize));
-        let control = stage.task(rule, policy, move |_| {
+        let control = stage.task(rule, policy.clone(), move |_| {
             let mut step = step.lock().unwrap();
             *step += 1;
             let takes = plays[*step % plays.len()];
@@ -200,7 +200,7 @@ fn nothing_is_different_when_nobody_listens() {
     each(|random| {
         let (rule, policy, plays) = (any_rule(random), short_policy(random), plays(random));
         let acts = (&*acts(random), workers(random));
-        let heard = story(true, &rule, policy, &plays, acts);
+        let heard = story(true, &rule, policy.clone(), &plays, acts);
         assert_eq!(heard, story(false, &rule, policy, &plays, acts));
     });
 }

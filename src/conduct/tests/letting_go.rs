@@ -67,7 +67,7 @@ fn a_task_that_keeps_its_runs_is_let_go_of_when_it_is_cancelled() {
                 for is_heard in [false, true] {
                     let (mut stage, token) = (Stage::new(), Arc::new(()));
                     stage.is_heard = is_heard;
-                    let control = start(&stage, &token, rule.clone(), policy, goes);
+                    let control = start(&stage, &token, rule.clone(), policy.clone(), goes);
                     stage.until(2500);
                     assert!(control.snapshot().counters.runs > 0);
                     control.cancel().unwrap();
@@ -111,7 +111,7 @@ fn a_pool_that_is_dropped_lets_go_of_its_tasks() {
         for goes in [ok(0), ok(5000), fails(0)] {
             let (mut stage, token) = (Stage::new(), Arc::new(()));
             let log = Arc::clone(&stage.log);
-            let control = start(&stage, &token, rate(1000), policy, goes);
+            let control = start(&stage, &token, rate(1000), policy.clone(), goes);
             stage.until(2500);
             drop(control);
             drop(stage);
@@ -133,7 +133,7 @@ fn an_async_task_that_keeps_its_runs_is_let_go_of() {
                     run.sleep_async(takes).await;
                 }
             });
-            let control = stage.start(rate(1000), policy, call);
+            let control = stage.start(rate(1000), policy.clone(), call);
             stage.until(2100);
             control.cancel().unwrap();
             stage.settle();

@@ -84,7 +84,7 @@ fn overlaps_behind(seconds: u64) -> Vec<(u64, u64)> {
     let runs = [100, 850].map(|takes| {
         let spans = Spans::default();
         let noted = Arc::clone(&spans);
-        let control = stage.task(rate(1_000), catch_up, move |run| {
+        let control = stage.task(rate(1_000), catch_up.clone(), move |run| {
             let began = run.started_at();
             noted.lock().unwrap().push((began, began + TimeDelta::milliseconds(takes)));
             ok(takes.unsigned_abs())

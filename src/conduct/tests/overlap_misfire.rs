@@ -29,7 +29,7 @@ pub(super) fn check(
     expected: &str,
 ) {
     let mut stage = Stage::new();
-    let control = stage.task(rule.clone(), policy, move |_| ok(takes));
+    let control = stage.task(rule.clone(), policy.clone(), move |_| ok(takes));
     act(&mut stage);
     assert_eq!(stage.heard(), expected, "{rule} {policy:?}");
     let counters = control.snapshot().counters;
@@ -211,7 +211,7 @@ fn a_fixed_delay_counts_from_the_end_of_each_run_and_is_never_missed() {
             let policy = policy(overlap, misfire);
             check(
                 &delay(1_000),
-                policy,
+                policy.clone(),
                 |s| s.until(5_200),
                 1_500,
                 "start 0 | start 2.5 | start 5",
@@ -261,7 +261,7 @@ fn a_trigger_decides_itself_what_comes_while_a_run_is_in_progress() {
     let allow = "start 1 | start 2 | start 3 | start 4 | start 5";
     for (overlap, expected) in OVERLAPS.into_iter().zip([skip, queue, allow]) {
         let policy = policy(overlap, Misfire::RunOnce);
-        check(&custom(false), policy, |stage| stage.until(5_700), 1_500, expected);
+        check(&custom(false), policy.clone(), |stage| stage.until(5_700), 1_500, expected);
         if overlap != Overlap::Allow {
             let after = "start 1 | start 3.5";
             check(&custom(true), policy, |stage| stage.until(5_700), 1_500, after);

@@ -104,7 +104,7 @@ fn one_whose_jitter_is_not_over_is_told() {
     let policy = Policy { jitter: s(30), ..Policy::default() };
     for rule in [rate(60_000), cron("0 * * * * *")] {
         let mut stage = Stage::new();
-        let control = stage.task(rule.clone(), policy, |_| ok(0));
+        let control = stage.task(rule.clone(), policy.clone(), |_| ok(0));
         stage.until(60_000);
         let due = control.snapshot().next.map(seconds).unwrap();
         assert!(due > 60.0, "{due}");

@@ -295,6 +295,7 @@ pub(super) fn facts(name: &str, rule: &Rule) -> TaskFacts {
         period: rule.period(),
         zone: rule.zone().unwrap_or(Zone::UTC),
         pool: "default".into(),
+        tags: Arc::new([]),
         is_async: false,
         location: None,
     }

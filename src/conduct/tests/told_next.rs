@@ -140,7 +140,7 @@ fn the_first_start_is_known_before_it_is_submitted() {
     let delayed = Rule::FixedRate { period: s(5), initial_delay: Some(s(3)) };
     for (rule, policy) in [
         (delayed.clone(), Policy::default()),
-        (delayed, jitter),
+        (delayed, jitter.clone()),
         (cron("*/10 * * * * *"), jitter),
         (delay(1_000), Policy::default()),
     ] {

@@ -185,7 +185,7 @@ fn where_nothing_is_ever_in_time_the_latest_runs_all_the_same() {
     let control = stage.task(rate(100), allow(Misfire::RunOnce), |_| ok(0));
     let greedy = Policy { misfire: Misfire::CatchUp, ..Policy::default() };
     let _others: Vec<Control> =
-        (0..2).map(|_| stage.task(rate(150), greedy, |_| ok(130))).collect();
+        (0..2).map(|_| stage.task(rate(150), greedy.clone(), |_| ok(130))).collect();
     stage.until(20_000);
     let counters = control.snapshot().counters;
     assert!(counters.runs > 10, "{counters:?}");

@@ -231,10 +231,10 @@ fn later(rule: &Rule) -> Rule {
 #[test]
 fn runs_that_are_early_or_overlap_are_found() {
     for what in ["is not on the grid", "follows from the last run"] {
-        check_told(what, |spec| (later(&spec.rule), spec.policy));
+        check_told(what, |spec| (later(&spec.rule), spec.policy.clone()));
     }
     check_told("it overlaps", |spec| {
-        (spec.rule.clone(), Policy { overlap: Overlap::Skip, ..spec.policy })
+        (spec.rule.clone(), Policy { overlap: Overlap::Skip, ..spec.policy.clone() })
     });
 }
 

@@ -101,7 +101,7 @@ struct Duel {
 
 impl Duel {
     fn new(rule: Rule, reference: Reference) -> Self {
-        let (policy, pace) = (reference.policy, reference.pace);
+        let (policy, pace) = (reference.policy.clone(), reference.pace);
         let text = format!("{rule} {policy:?} {pace:?}");
         // Enough for all that are caught up at once.
         let mut stage = Stage::with_workers(if policy.overlap == Overlap::Allow { 24 } else { 4 });

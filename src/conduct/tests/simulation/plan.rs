@@ -184,6 +184,7 @@ impl Spec {
             retry,
             on_error: random.pick(&[OnError::Continue, OnError::Continue, OnError::Stop]),
             seed: random.next(),
+            ..Policy::default()
         };
         let acts = Acts { seed: random.next(), longest, failing: random.pick(&[3, 20]) };
         Self { rule: draw_rule(random, scale), policy, is_async: random.once_in(2), acts }

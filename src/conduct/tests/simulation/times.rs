@@ -107,7 +107,9 @@ impl Times {
                 slack: 0,
             },
             Rule::Once { delay } => Self::Once { at: in_ticks(*delay), is_done: false },
-            Rule::Custom(_) | Rule::None => unreachable!("no plan has a trigger of its own"),
+            Rule::At(_) | Rule::Custom(_) | Rule::None => {
+                unreachable!("no plan has a trigger of its own")
+            }
         }
     }
 

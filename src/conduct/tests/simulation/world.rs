@@ -77,8 +77,11 @@ pub(super) struct Plant {
 }
 
 impl Plant {
-    pub(super) const NONE: Self =
-        Self { told: |_| 1, taken_for: |spec| (spec.rule.clone(), spec.policy), shown: |_| {} };
+    pub(super) const NONE: Self = Self {
+        told: |_| 1,
+        taken_for: |spec| (spec.rule.clone(), spec.policy.clone()),
+        shown: |_| {},
+    };
 }
 
 pub(super) fn lock(judge: &Mutex<Judge>) -> MutexGuard<'_, Judge> {
@@ -120,7 +123,7 @@ impl World {
         let parts = Parts {
             facts: facts(&format!("task-{}", self.tasks.len()), &spec.rule),
             rule: spec.rule.clone(),
-            policy: spec.policy.into(),
+            policy: spec.policy.clone().into(),
             call: self.call(spec, &judge),
             pool: Arc::clone(&self.pool),
             clock,

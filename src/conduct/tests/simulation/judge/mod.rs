@@ -126,11 +126,11 @@ impl Judge {
                 self.live(run)?.again(run.attempt(), now)
             }
             Event::AttemptFailed { run, next_attempt_in, .. } => {
-                let policy = self.policy;
+                let policy = self.policy.clone();
                 self.live(run)?.will_go_on(*next_attempt_in, &policy, now)
             }
             Event::StopAsked { run, why, .. } => {
-                let policy = self.policy;
+                let policy = self.policy.clone();
                 self.live(run)?.is_asked_to_stop(*why, &policy, now)
             }
             Event::RunFinished { run, outcome, took, next, streak, .. } => {
