@@ -11,13 +11,15 @@
 //! | `WorkerStarted`, `WorkerStopped` | a worker's thread begins or ends | its number |
 //! | `WorkerRefused` | a thread could not be started | the reason |
 //! | `DropPanicked` | the destructor of a task's body or value panicked | identity, the panic |
+//! | `TimerPanicked` | a call of a timer panicked | identity, which call, the panic |
 //! | `WaitStarved` | a task waits for one of its pool that finds no worker | the run, identity |
 //! | `HookPanicked` | a hook, decorator or handler of the pool's owner panicked | which one, the panic |
 //!
 //! A run that is cancelled while its future is pending is over without a `RunFinished`: nothing came of
 //! it, and the `TaskEnded` of its task says so. The limit of a
 //! [`submit_with_timeout`](crate::ScheduledThreadPool::submit_with_timeout) is a task of the pool's own,
-//! with a number and events like any other. The calls of [`Alarm`](crate::Alarm)s have none.
+//! with a number and events like any other. The calls of [`Alarm`](crate::Alarm)s have none, and of those of
+//! [`Timer`](crate::Timer)s only a panic is told.
 //!
 //! [`PoolStats`] are the pool's counters at one moment.
 //
@@ -108,6 +110,17 @@ pub enum Event<'a> {
         id: TaskId,
         /// The name of the task, where it has one.
         name: Option<&'a str>,
+        /// The panic.
+        failure: &'a Failure,
+    },
+    /// A call of a [`Timer`](crate::Timer) panicked, or its decorator did; the timer and the pool go on.
+    TimerPanicked {
+        /// The number of the timer.
+        id: TaskId,
+        /// The name of the timer.
+        name: Option<&'a str>,
+        /// Which function of [`Fire`](crate::Fire) it was.
+        call: &'static str,
         /// The panic.
         failure: &'a Failure,
     },

@@ -234,10 +234,11 @@ impl PoolBuilder {
         self
     }
 
-    /// Calls `decorate` once per submission, and runs each step of the task inside what it returns.
+    /// Calls `decorate` once per submission or timer, and runs each step of the task inside what it returns.
     ///
     /// What it returns is given the step as a closure and has to call it once. For a task that is a
-    /// future a step is one poll.
+    /// future a step is one poll, for a [`Timer`](crate::Timer) one call of [`Fire::fire`](crate::Fire::fire), of which
+    /// several may be made at the same time.
     ///
     /// ```
     /// use scheduler_core::ScheduledThreadPool;
@@ -256,7 +257,7 @@ impl PoolBuilder {
     #[doc(alias = "decorateTask")]
     pub fn decorate_task(
         mut self,
-        decorate: impl Fn(TaskId, Option<&str>) -> Box<dyn FnMut(&mut dyn FnMut()) + Send>
+        decorate: impl Fn(TaskId, Option<&str>) -> Box<dyn Fn(&mut dyn FnMut()) + Send + Sync>
         + Send
         + Sync
         + 'static,

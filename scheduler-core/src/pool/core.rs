@@ -130,6 +130,7 @@ impl<I: Item> Core<I> {
         if let Some((sequence, Entry { kind, item })) = self.agenda.pop_due(now) {
             let is_alarm = usize::from(kind == Kind::Alarm);
             self.alarms -= is_alarm;
+            let armed = disarmed(kind, &item);
             self.ringing += is_alarm;
             self.roster.occupy(worker, Running { kind, sequence });
             self.crowd.note_task(self.roster.busy() > 1);
@@ -137,7 +138,7 @@ impl<I: Item> Core<I> {
             if !planted("L5") {
                 self.see_to_what_is_left(now, effects);
             }
-            return Take::Run(item);
+            return Take::Run(item, armed);
         }
         let is_over = self.state == RunState::ShuttingDown && self.is_exhausted();
         let may_leave = self.roster.live() > 1 || self.is_empty() || planted("L7");
@@ -166,7 +167,7 @@ impl<I: Item> Core<I> {
         has_run: bool,
         earliest: Tick,
         now: Now,
-    ) -> Option<I> {
+    ) -> Option<(I, Option<Due>)> {
         let running = self.roster.running_mut(worker)?;
         let (sequence, Entry { kind, item }) = self.agenda.pop_due_before(earliest, now)?;
         let former = std::mem::replace(running, Running { kind, sequence });
@@ -175,7 +176,8 @@ impl<I: Item> Core<I> {
         self.ringing = self.ringing + usize::from(rings) - usize::from(rang);
         self.completed += u64::from(has_run && !rang);
         self.last_taker = worker;
-        Some(item)
+        let armed = disarmed(kind, &item);
+        Some((item, armed))
     }
 
     /// Whether there is a task to run before all that are due at this time or later.
@@ -226,10 +228,10 @@ impl<I: Item> Core<I> {
         if noted == Ticket::STAGED { self.agenda.seek(due, sequence) } else { noted }
     }
 
-    /// Shows all tasks that wait; alarms are none.
+    /// Shows all tasks that wait; alarms and timers are none.
     pub(crate) fn for_each(&self, visit: &mut dyn FnMut(Due, &I)) {
         self.agenda.for_each(&mut |due, entry| {
-            if entry.kind != Kind::Alarm {
+            if !matches!(entry.kind, Kind::Alarm | Kind::Timer) {
                 visit(due, &entry.item);
             }
         });
@@ -247,16 +249,16 @@ impl<I: Item> Core<I> {
     ) {
         let suspended = left.as_ref().and_then(|left| self.suspended.remove(&left.sequence()));
         effects.release.extend(suspended);
-        if let Some(left) = left {
-            self.cancel(effects, left);
+        let fired = self.roster.running_mut(worker).is_some_and(|run| run.kind == Kind::Timer);
+        match left {
+            Some(timer) if fired => effects.release.push(timer),
+            Some(left) => self.cancel(effects, left),
+            None => {}
         }
         self.dismiss(worker);
         self.see_to_the_queue(now, effects);
-        if self.state == RunState::ShuttingDown && self.roster.live() == 0 {
-            // Nobody is left to run what waits, and no submission will come that could start somebody.
-            for left in self.drain(now) {
-                self.cancel(effects, left);
-            }
+        if self.roster.live() == 0 {
+            self.abandon_what_waits(now, effects);
         }
         if self.state != RunState::Running {
             effects.wake.extend(self.roster.anyone_waiting());
@@ -324,6 +326,7 @@ impl<I: Item> Core<I> {
     /// What was in an entry that has left the agenda.
     pub(super) fn taken(&mut self, entry: Entry<I>) -> I {
         self.alarms -= usize::from(entry.kind == Kind::Alarm);
+        disarmed(entry.kind, &entry.item);
         entry.item
     }
 
@@ -393,4 +396,17 @@ impl<I: Item> Core<I> {
         let has_tasks = self.agenda.len() > self.alarms || has_suspended || self.in_transit > 0;
         !has_tasks && (self.alarms == 0 || self.roster.busy() == 0)
     }
+}
+
+/// Notes that a timer has left the queue, and says for when it was armed; none for anything else.
+///
+/// Of a task nothing is touched here: see `post`.
+#[inline]
+pub(super) fn disarmed<I: Item>(kind: Kind, item: &I) -> Option<Due> {
+    if kind != Kind::Timer {
+        return None;
+    }
+    let armed = item.armed();
+    item.set_armed(None);
+    armed
 }

@@ -1,6 +1,7 @@
 //! How the core ends: what is dropped, what is handed out, and when nothing is left.
 
 use super::core::Core;
+use super::shutdown::Kind;
 use super::shutdown::RunState;
 use super::shutdown::ShutdownPolicy;
 use super::shutdown::may_run;
@@ -76,6 +77,21 @@ impl<I: Item> Core<I> {
         let queued = self.agenda.extract(now, &mut |_, _| true).into_iter();
         let queued: Vec<I> = queued.map(|entry| self.taken(entry)).collect();
         queued.into_iter().chain(std::mem::take(&mut self.suspended).into_values()).collect()
+    }
+
+    /// Drops what waits where the last worker is gone: all of it if no submission will come that could start somebody,
+    /// and timers in any case, which nobody submits again.
+    pub(super) fn abandon_what_waits(&mut self, now: Now, effects: &mut Effects<I>) {
+        if self.state == RunState::ShuttingDown {
+            for left in self.drain(now) {
+                self.cancel(effects, left);
+            }
+            return;
+        }
+        for timer in self.agenda.extract(now, &mut |_, entry| entry.kind == Kind::Timer) {
+            let item = self.taken(timer);
+            self.cancel(effects, item);
+        }
     }
 
     /// Drops what may not run any more.

@@ -16,13 +16,16 @@ impl Shell {
             if let Verdict::Ended(state) = verdict {
                 self.announce_end(&*task, state);
             }
-            let back = self.step(|core, now, effects| {
-                let is_settled = match verdict {
-                    Verdict::Requeue(due) => core.enter_again(&task, due, now, effects),
-                    Verdict::Ended(_) => core.retire(effects),
-                };
-                if is_settled { errand.tasks.pop_front() } else { None }
-            });
+            let back = match verdict {
+                Verdict::Requeue(due) => self.step(|core, now, effects| {
+                    let is_settled = core.enter_again(&task, due, now, effects);
+                    if is_settled { errand.tasks.pop_front() } else { None }
+                }),
+                Verdict::Ended(_) => self.alter(|core, effects| {
+                    core.retire(effects);
+                    errand.tasks.pop_front()
+                }),
+            };
             drop(back);
         }
     }

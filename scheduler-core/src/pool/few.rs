@@ -24,6 +24,11 @@ impl<T> Few<T> {
         }
     }
 
+    /// Takes the only thing out, if there is just one.
+    pub(crate) fn take_only(&mut self) -> Option<T> {
+        if self.rest.is_empty() { self.first.take() } else { None }
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.first.iter().chain(&self.rest)
     }
@@ -57,6 +62,9 @@ mod tests {
             few.extend(0..count);
             assert_eq!(few.is_empty(), count == 0);
             assert!(few.iter().copied().eq(0..count));
+            let only = if count == 1 { Some(0) } else { None };
+            assert_eq!(few.take_only(), only);
+            few.extend(only);
             assert!(few.into_iter().eq(0..count));
         }
     }

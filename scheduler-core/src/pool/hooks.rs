@@ -8,10 +8,8 @@ use crate::observe::Announcer;
 use crate::observe::Event;
 use crate::task::Run;
 use crate::task::TaskId;
+use crate::task::slot::Around;
 use crate::unwind::catch;
-
-/// Wraps each step of one task: it has to call the closure it is given.
-pub(super) type Around = Box<dyn FnMut(&mut dyn FnMut()) + Send>;
 
 type Before = Arc<dyn Fn(&Run) + Send + Sync>;
 type After = Arc<dyn Fn(&Run, &Result<(), Failure>) + Send + Sync>;

@@ -33,6 +33,14 @@ impl Item for AnyItem {
         AnyTask::look(&**self);
     }
 
+    fn armed(&self) -> Option<Due> {
+        (**self).armed()
+    }
+
+    fn set_armed(&self, due: Option<Due>) {
+        (**self).set_armed(due);
+    }
+
     fn is_ended(&self) -> bool {
         self.is_over()
     }

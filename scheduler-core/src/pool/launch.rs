@@ -4,19 +4,20 @@ use std::sync::Arc;
 
 use super::ScheduledThreadPool;
 use super::core::Core;
-use super::hooks::Around;
 use super::item::AnyItem;
 use super::shutdown::Kind;
 use super::step::Effects;
 use super::unstarted::UnstartedTask;
 use crate::error::Error;
 use crate::task::Header;
+use crate::task::Link;
 use crate::task::Rhythm;
 use crate::task::Task;
 use crate::task::TaskHandle;
 use crate::task::TaskId;
 use crate::task::Traits;
 use crate::task::cell::TaskCell;
+use crate::task::slot::Around;
 use crate::task::slot::Work;
 use crate::task::steps::Steps;
 use crate::time::Due;
@@ -34,6 +35,20 @@ pub(super) fn first_due<T>(task: &Task<T>, now: Now) -> Result<Due, Error> {
     let first = task.rhythm.first(task.initial_delay, now).map_err(Error::failed)?;
     let what = if matches!(task.rhythm, Rhythm::Paced(_)) { "pace" } else { "trigger" };
     first.ok_or_else(|| Error::argument(what, "it never fires"))
+}
+
+/// A task that is not submitted yet.
+pub(super) fn make_handle<T: Send + Sync + 'static>(
+    id: TaskId,
+    task: Task<T>,
+    link: Arc<Link>,
+    around: Option<Around>,
+    due: Due,
+) -> TaskHandle<T> {
+    let Task { name, rhythm, on_error, deadline, is_alarm, body, .. } = task;
+    let traits = Traits::if_special(name, rhythm, on_error, deadline, is_alarm);
+    let header = Header::new(id, traits, link);
+    TaskHandle::new(TaskCell::new(header, Work { body, around }, due))
 }
 
 impl ScheduledThreadPool {
@@ -83,10 +98,7 @@ impl ScheduledThreadPool {
         around: Option<Around>,
         due: Due,
     ) -> TaskHandle<T> {
-        let Task { name, rhythm, on_error, deadline, is_alarm, body, .. } = task;
-        let traits = Traits::if_special(name, rhythm, on_error, deadline, is_alarm);
-        let header = Header::new(id, traits, self.shell().link());
-        TaskHandle::new(TaskCell::new(header, Work { body, around }, due))
+        make_handle(id, task, self.shell().link(), around, due)
     }
 
     fn reject(&self, refused: AnyItem) -> Result<(), Error> {

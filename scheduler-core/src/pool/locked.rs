@@ -15,6 +15,7 @@ use super::shell::Shell;
 use super::shutdown::Kind;
 use super::step::Effects;
 use super::step::Item;
+use super::step::Rare;
 use crate::error::Error;
 use crate::sync::MutexGuard;
 use crate::sync::planted;
@@ -34,6 +35,23 @@ pub(super) struct Locked {
     mail: Mail<AnyItem>,
 }
 
+/// What is to be done after a step, without the lock.
+pub(super) struct Later {
+    wake: Few<Arc<Post>>,
+    rare: Option<Box<Rare<AnyItem>>>,
+    interrupted: Vec<(Arc<Post>, u64)>,
+    release: Few<AnyItem>,
+}
+
+impl Later {
+    /// The post of a worker to wake, if there is nothing else to be done.
+    pub(super) fn into_only_post(mut self) -> Result<Arc<Post>, Box<Self>> {
+        let is_only = self.rare.is_none() && self.release.is_empty();
+        let only = if is_only { self.wake.take_only() } else { None };
+        only.ok_or_else(|| Box::new(self))
+    }
+}
+
 /// How the starts of workers went that a step asked for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Starts {
@@ -44,6 +62,21 @@ pub(super) struct Starts {
 impl Locked {
     pub(super) fn new(core: Core<AnyItem>) -> Self {
         Self { core, posts: Vec::new(), calm: Calm::default(), mail: Mail::new() }
+    }
+
+    /// What a step asks for, so that it can be done without the lock.
+    fn prepare(&mut self, mut effects: Effects<AnyItem>) -> Later {
+        let rare = effects.take_rare();
+        for worker in rare.iter().flat_map(|rare| &rare.start) {
+            self.posts.push((*worker, Arc::new(Post::new())));
+        }
+        let mut wake = Few::new();
+        wake.extend(effects.wake.iter().filter_map(|worker| self.post(*worker).cloned()));
+        let interrupted = rare.iter().flat_map(|rare| &rare.interrupt);
+        let interrupted = interrupted
+            .filter_map(|(worker, number)| Some((Arc::clone(self.post(*worker)?), *number)))
+            .collect();
+        Later { wake, rare, interrupted, release: effects.release }
     }
 
     pub(super) fn post(&self, worker: WorkerNumber) -> Option<&Arc<Post>> {
@@ -119,27 +152,39 @@ impl Shell {
     fn unlock_and_perform(
         &self,
         mut locked: MutexGuard<'_, Locked>,
-        mut effects: Effects<AnyItem>,
+        effects: Effects<AnyItem>,
     ) -> Starts {
-        let rare = effects.take_rare();
-        for worker in rare.iter().flat_map(|rare| &rare.start) {
-            locked.posts.push((*worker, Arc::new(Post::new())));
-        }
-        let mut wake = Few::new();
-        wake.extend(effects.wake.iter().filter_map(|worker| locked.post(*worker).cloned()));
-        let interrupted = rare.iter().flat_map(|rare| &rare.interrupt);
-        let interrupted: Vec<(Arc<Post>, u64)> = interrupted
-            .filter_map(|(worker, number)| Some((Arc::clone(locked.post(*worker)?), *number)))
-            .collect();
+        let later = locked.prepare(effects);
         drop(locked);
+        self.perform_later(later)
+    }
+
+    /// Takes one step of the core under the lock, to which nothing matters that is staged, and hands out what is to be
+    /// done then, where that is anything.
+    #[inline]
+    pub(super) fn alter_later<R>(
+        &self,
+        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
+    ) -> (R, Option<Later>) {
+        let (mut locked, mut effects) = (self.locked.lock(), Effects::new());
+        let result = step(&mut locked.core, &mut effects);
+        self.publish_calm(&mut locked, &mut effects);
+        let is_done = effects.is_for_nobody() && effects.release.is_empty();
+        let later = if is_done { None } else { Some(locked.prepare(effects)) };
+        (result, later)
+    }
+
+    /// Does what a step has asked for.
+    pub(super) fn perform_later(&self, later: Later) -> Starts {
+        let Later { wake, rare, interrupted, release } = later;
         for post in wake {
             post.gate.open();
         }
         let Some(rare) = rare else {
-            drop_contained(effects.release);
+            drop_contained(release);
             return Starts::default();
         };
-        self.perform(*rare, effects.release, interrupted)
+        self.perform(*rare, release, interrupted)
     }
 
     /// Sees to what is staged. Somebody looks at the queue in time: see `inbox`.
@@ -164,7 +209,7 @@ impl Shell {
         has_run: bool,
         earliest: Tick,
         now: Now,
-    ) -> Option<AnyItem> {
+    ) -> Option<(AnyItem, Option<Due>)> {
         let Locked { core, mail, .. } = locked;
         if !core.may_relay() {
             return None;

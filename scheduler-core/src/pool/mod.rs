@@ -20,8 +20,8 @@
 //
 // | layer | files | knows | never |
 // |---|---|---|---|
-// | core | `core`, `intake`, `removal`, `ending`, `renewal`, `looks`, `staffing`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
-// | shell | `shell`, `locked`, `errands`, `farewells`, `inbox`, `post`, `item` | the locks; performs the core's effects after unlocking | decides anything |
+// | core | `core`, `intake`, `removal`, `arming`, `ending`, `renewal`, `looks`, `staffing`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
+// | shell | `shell`, `locked`, `wake`, `errands`, `farewells`, `inbox`, `post`, `item` | the locks; performs the core's effects after unlocking | decides anything |
 // | edge | `worker`, `meetings`, `rests`, `witness`, `crew`, `virtual_crew`, `hooks`, `inside` | threads, user code | looks into the core |
 //
 // # Workers
@@ -36,6 +36,7 @@
 
 mod agenda;
 mod alarm;
+mod arming;
 mod builder;
 mod control;
 mod core;
@@ -67,8 +68,10 @@ mod step;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 mod time_limit;
+mod timer;
 mod unstarted;
 mod virtual_crew;
+mod wake;
 mod witness;
 mod worker;
 
@@ -91,6 +94,7 @@ pub use virtual_crew::Begun;
 pub use virtual_crew::Stepped;
 pub use virtual_crew::VirtualCrew;
 pub use virtual_crew::VirtualRun;
+pub use wake::Wake;
 
 use crate::error::Error;
 use crate::sync::Mutex;

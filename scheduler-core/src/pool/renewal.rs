@@ -57,19 +57,17 @@ impl<I: Item> Core<I> {
         true
     }
 
-    /// Takes note that a task has ended that had asked for a new due time.
-    #[must_use]
-    pub(crate) fn retire(&mut self, effects: &mut Effects<I>) -> bool {
+    /// Takes note that a task has ended that had asked for a new due time, or that a timer was told of the clock.
+    pub(crate) fn retire(&mut self, effects: &mut Effects<I>) {
         self.in_transit -= 1;
         self.after_removal(effects);
         self.try_terminate(effects);
-        true
     }
 
     /// Cancels a task whose question has no answer, because who asked it has died.
     pub(crate) fn abandon(&mut self, item: &I, effects: &mut Effects<I>) {
         self.cancel(effects, item.clone());
-        let _ = self.retire(effects);
+        self.retire(effects);
     }
 
     /// Lets those ask anew that wait for a time ahead on a wall clock that was set back.
@@ -82,7 +80,8 @@ impl<I: Item> Core<I> {
 
     fn renew_after_a_step(&mut self, now: Now, effects: &mut Effects<I>) {
         for entry in self.agenda.extract_if_set_back(now) {
-            self.send_off(entry.item, effects);
+            let item = self.taken(entry);
+            self.send_off(item, effects);
         }
     }
 

@@ -134,8 +134,8 @@ impl Shell {
         let earliest = self.inbox.earliest();
         if let Done::Ended | Done::Skipped = done {
             let has_run = matches!(done, Done::Ended);
-            if let Some(task) = self.relay(&mut locked, worker, has_run, earliest, now) {
-                return (Take::Run(task), has_met);
+            if let Some((task, armed)) = self.relay(&mut locked, worker, has_run, earliest, now) {
+                return (Take::Run(task, armed), has_met);
             }
         }
         let is_first = locked.core.has_due_before(earliest, now);
@@ -281,7 +281,7 @@ impl Shell {
 
     pub(super) fn announce_end(&self, task: &dyn AnyTask, state: TaskState) {
         let header = task.header();
-        if header.is_alarm() || !self.announcer.is_heard() {
+        if header.is_call() || !self.announcer.is_heard() {
             return;
         }
         let (id, name) = (header.id(), header.name());
@@ -368,6 +368,11 @@ impl Home for Shell {
     fn drop_panicked(&self, header: &Header, failure: &Failure) {
         let (id, name) = (header.id(), header.name());
         self.announcer.announce(&Event::DropPanicked { id, name, failure });
+    }
+
+    fn timer_panicked(&self, header: &Header, call: &'static str, failure: &Failure) {
+        let (id, name) = (header.id(), header.name());
+        self.announcer.announce(&Event::TimerPanicked { id, name, call, failure });
     }
 
     fn wait_starves(&self, run: &Run, awaited: &Header) {

@@ -14,6 +14,10 @@ pub(crate) trait Item: Clone {
     fn set_ticket(&self, ticket: Ticket);
     /// Has what is behind it brought into the cache.
     fn look(&self);
+    /// When a timer is due that waits in the queue.
+    fn armed(&self) -> Option<Due>;
+    /// Notes when a timer is due that was put into the queue, or that it is there no more.
+    fn set_armed(&self, due: Option<Due>);
     /// Whether the task has ended or is about to, so that there is no point in keeping it.
     fn is_ended(&self) -> bool;
     /// Notes that the due time the task is about to come with may be too old.
@@ -35,7 +39,8 @@ pub(crate) struct Others {
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Take<I> {
-    Run(I),
+    /// Run this; a timer was armed for that time.
+    Run(I, Option<Due>),
     /// Wait to be woken, at most until this time.
     Wait(Option<Tick>),
     Leave,

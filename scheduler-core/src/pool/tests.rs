@@ -42,6 +42,12 @@ impl Item for Plain {
 
     fn look(&self) {}
 
+    fn armed(&self) -> Option<Due> {
+        None
+    }
+
+    fn set_armed(&self, _: Option<Due>) {}
+
     fn is_ended(&self) -> bool {
         false
     }
@@ -112,7 +118,7 @@ fn looks_after(tasks: u64, workers: &[u64]) -> [Take<Plain>; 2] {
             let done = if busy.contains(worker) { Done::Ended } else { Done::Nothing };
             busy.retain(|other| other != worker);
             match core.next(*worker, done, at(now), &mut effects) {
-                Take::Run(_) => busy.push(*worker),
+                Take::Run(..) => busy.push(*worker),
                 _ => break,
             }
         }
@@ -140,7 +146,7 @@ fn core_with_two_at_work(workers: usize) -> Core<Plain> {
     for worker in [1, 2] {
         let (task, due) = (Plain(worker), Due::Tick(Tick::ZERO));
         assert_eq!(core.admit(task, Kind::OneShot, due, at(0), &mut effects), Ok(()));
-        assert_eq!(core.next(worker, Done::Nothing, at(0), &mut effects), Take::Run(task));
+        assert_eq!(core.next(worker, Done::Nothing, at(0), &mut effects), Take::Run(task, None));
     }
     core
 }
@@ -179,7 +185,7 @@ fn a_worker_whose_task_is_cancelled_leaves_in_a_later_step() {
     let admitted =
         core.admit(Plain(7), Kind::Recurring, Due::Tick(Tick::ZERO), at(0), &mut effects);
     assert_eq!(admitted, Ok(()));
-    assert_eq!(core.next(1, Done::Nothing, at(0), &mut effects), Take::Run(Plain(7)));
+    assert_eq!(core.next(1, Done::Nothing, at(0), &mut effects), Take::Run(Plain(7), None));
     assert!(core.shutdown_now(at(0), &mut effects).is_empty());
 
     let (mut effects, done) = (Effects::new(), Done::Recurs(Plain(7), Due::Tick(Tick::ZERO)));
@@ -221,14 +227,14 @@ fn a_worker_with_an_errand_goes_on_in_a_later_step() {
     for task in [7, 8] {
         assert_eq!(core.admit(Plain(task), Kind::Recurring, due, at(0), &mut effects), Ok(()));
     }
-    assert_eq!(core.next(1, Done::Nothing, at(0), &mut effects), Take::Run(Plain(7)));
+    assert_eq!(core.next(1, Done::Nothing, at(0), &mut effects), Take::Run(Plain(7), None));
     core.set_core_size(2, &mut effects);
     core.lose(2, None, at(0), &mut effects);
     let done = Done::Recurs(Plain(7), Due::Tick(Tick::from_nanos(50)));
     let mut effects = Effects::new();
     assert_eq!(core.next(1, done, at(0), &mut effects), Take::Again);
     assert_eq!(effects.take_rare().map(|rare| rare.start.len()), Some(1));
-    assert_eq!(core.next(1, Done::Nothing, at(0), &mut effects), Take::Run(Plain(8)));
+    assert_eq!(core.next(1, Done::Nothing, at(0), &mut effects), Take::Run(Plain(8), None));
     assert!(effects.take_rare().is_none());
 }
 
@@ -239,7 +245,7 @@ fn a_core_need_not_hear_of_what_is_due_after_somebody_looks() {
     let (due, then) = (Tick::from_nanos(50), at(50));
     assert_eq!(core.admit(Plain(1), Kind::OneShot, Due::Tick(due), at(0), &mut effects), Ok(()));
     assert_eq!(core.calm().patience, Some(due));
-    assert_eq!(core.next(1, Done::Nothing, then, &mut effects), Take::Run(Plain(1)));
+    assert_eq!(core.next(1, Done::Nothing, then, &mut effects), Take::Run(Plain(1), None));
     assert_eq!(core.calm().patience, Some(Tick::ZERO), "its worker looks before it waits");
     core.shutdown(then, &mut effects);
     assert_eq!(core.calm().patience, None);
@@ -276,7 +282,7 @@ fn short_step(core: &mut Core<Plain>, worker: u64, done: Done<Plain>, now: Now) 
         && core.may_relay()
         && let Some(task) = core.relay(worker, has_run, Tick::MAX, now)
     {
-        return (told(&Take::Run(task), Effects::new()), true);
+        return (told(&Take::Run(task.0, task.1), Effects::new()), true);
     }
     (step(core, worker, done, now).1, false)
 }
@@ -338,7 +344,7 @@ impl Both {
         let (take, long) = step(&mut self.long, worker, done(), now);
         let (short, is_relay) = short_step(&mut self.short, worker, done(), now);
         assert_eq!(long, short);
-        *is_busy = matches!(take, Take::Run(_));
+        *is_busy = matches!(take, Take::Run(..));
         self.relays += u32::from(is_relay);
     }
 }

@@ -256,6 +256,13 @@ impl VirtualRun {
         self.executed().is_pending()
     }
 
+    /// Whether nothing is left of the run: it was the firing of a [`Timer`](crate::Timer) that has nothing in progress.
+    /// Then [`finish`](Self::finish) calls nothing, it only frees the worker.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.executed().is_spent()
+    }
+
     /// Ends the run, or the step of a run that is pending: its outcome becomes known, and a recurring
     /// task is queued again.
     pub fn finish(self) {

@@ -11,13 +11,17 @@ use crate::time::Tick;
 use crate::time::WallTime;
 
 impl Witness for Shell {
+    fn now(&self) -> Now {
+        Now::read(&*self.clock)
+    }
+
     fn is_indifferent(&self) -> bool {
         self.is_silent
     }
 
     /// A hook may refuse the run.
     fn begins(&self, run: &Run) -> Option<Failure> {
-        if self.is_silent || run.task().header().is_alarm() {
+        if self.is_silent || run.task().header().is_call() {
             return None;
         }
         self.announcer.announce(&Event::RunStarted { run });
@@ -27,7 +31,7 @@ impl Witness for Shell {
     /// The hook is called unless the other one refused the run, as in the JDK, and a task that should have ended is cancelled.
     fn is_over(&self, run: &Run, outcome: &Result<(), Failure>, was_refused: bool) -> Now {
         let header = run.task().header();
-        if !self.is_silent && !was_refused && !header.is_alarm() {
+        if !self.is_silent && !was_refused && !header.is_call() {
             self.hooks.after_run(run, outcome, &self.announcer);
         }
         // Nobody asks when a run ended that does not recur, has no limit and is not listened to.
@@ -41,7 +45,7 @@ impl Witness for Shell {
     }
 
     fn is_settled(&self, run: &Run, outcome: &Result<(), Failure>, verdict: Verdict, now: Now) {
-        if !self.announcer.is_heard() || run.task().header().is_alarm() {
+        if !self.announcer.is_heard() || run.task().header().is_call() {
             return;
         }
         let next = match verdict {

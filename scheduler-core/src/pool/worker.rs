@@ -23,6 +23,7 @@ use crate::task::any::Verdict;
 use crate::task::current;
 use crate::task::current::Desk;
 use crate::task::state::Suspend;
+use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
 
@@ -42,6 +43,13 @@ pub(super) struct Bench<'a> {
     pub(super) meetings: &'a Meetings,
 }
 
+/// What a worker has taken from the queue, when, and for a timer what it was armed for.
+struct Claimed {
+    task: AnyItem,
+    now: Now,
+    armed: Option<Due>,
+}
+
 /// A task whose body has been executed by a worker, and whose outcome is not known yet.
 #[derive(Debug)]
 pub(super) struct Executed {
@@ -53,6 +61,11 @@ pub(super) struct Executed {
 impl Executed {
     pub(super) fn run(&self) -> &Run {
         &self.run
+    }
+
+    /// Whether nothing is left of which the end is to be made known.
+    pub(super) fn is_spent(&self) -> bool {
+        self.result == any::Executed::Spent
     }
 
     /// Whether the future of the run is pending.
@@ -74,8 +87,8 @@ pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
     loop {
         let seen = post.gate.epoch();
         match bench.claim(std::mem::replace(&mut done, Done::Nothing)) {
-            Taken::Run((task, now)) => {
-                done = bench.run_through(task, now);
+            Taken::Run(claimed) => {
+                done = bench.run_through(claimed);
                 if meetings.are_too_many() {
                     bench.rest(&mut done, seen);
                 }
@@ -90,7 +103,7 @@ pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
 
 impl Bench<'_> {
     /// Gives back what the worker has run, and claims the next task, which may have ended.
-    fn claim(&self, done: Done<AnyItem>) -> Taken<(AnyItem, Now)> {
+    fn claim(&self, done: Done<AnyItem>) -> Taken<Claimed> {
         let mut in_hand = InHand { post: self.post, done };
         loop {
             let now = Now::read(&*self.shell.clock);
@@ -100,7 +113,7 @@ impl Bench<'_> {
                 Take::Wait(until) => return Taken::Waits(until),
                 Take::Leave => return Taken::Leaves,
                 Take::Again => {}
-                Take::Run(task) => return Taken::Run((task, now)),
+                Take::Run(task, armed) => return Taken::Run(Claimed { task, now, armed }),
             }
         }
     }
@@ -109,14 +122,14 @@ impl Bench<'_> {
     pub(super) fn take(&self) -> Taken<Run> {
         let mut done = Done::Nothing;
         loop {
-            let (task, now) = match self.claim(done) {
+            let Claimed { task, now, armed } = match self.claim(done) {
                 Taken::Run(claimed) => claimed,
                 Taken::Waits(until) => return Taken::Waits(until),
                 Taken::Leaves => return Taken::Leaves,
             };
             self.post.lay(&task);
             cancel_if_overdue(self.shell, &task, now);
-            if let Some(begun) = task.begin(now) {
+            if let Some(begun) = task.begin(now, armed) {
                 return Taken::Run(Run::new(task, begun));
             }
             self.post.clear();
@@ -128,9 +141,10 @@ impl Bench<'_> {
     ///
     /// What has ended is dropped before the pool hears of that, which may be its end; it contains by itself
     /// what its user's destructors do.
-    fn run_through(&self, task: AnyItem, now: Now) -> Done<AnyItem> {
+    fn run_through(&self, claimed: Claimed) -> Done<AnyItem> {
+        let Claimed { task, now, armed } = claimed;
         cancel_if_overdue(self.shell, &task, now);
-        match task.run_through(now, &**self.shell, true) {
+        match task.run_through(now, armed, &**self.shell, true) {
             None => Done::Skipped,
             Some(RanThrough::Over(verdict, task)) => done(verdict, task),
             Some(RanThrough::Pending(run)) => {
@@ -186,7 +200,7 @@ pub(super) fn finish(shell: &Arc<Shell>, executed: Executed) {
             suspend(shell, worker, run.task());
             Done::Nothing
         }
-        any::Executed::Over => {
+        any::Executed::Over | any::Executed::Spent => {
             let verdict = run.clone().enter(|run| run.task().settle(run, &**shell));
             done(verdict, run.into_task())
         }
@@ -245,7 +259,7 @@ impl Drop for Presence<'_> {
 pub(super) fn run_outside(shell: &Arc<Shell>, task: &AnyItem) {
     let now = Now::read(&*shell.clock);
     cancel_if_overdue(shell, task, now);
-    match Arc::clone(task).run_through(now, &**shell, false) {
+    match Arc::clone(task).run_through(now, None, &**shell, false) {
         None => return,
         Some(RanThrough::Over(..)) => {}
         Some(RanThrough::Pending(run)) => run.enter(|_| {

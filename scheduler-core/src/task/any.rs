@@ -25,8 +25,8 @@ pub(crate) trait AnyTask: Send + Sync {
     fn look(&self);
     fn state(&self) -> TaskState;
     fn due(&self) -> Due;
-    /// Claims the task for a run; none when it has ended.
-    fn begin(&self, now: Now) -> Option<Begun>;
+    /// Claims the task for a run; none when it has ended. A timer is told the due time that it was armed for.
+    fn begin(&self, now: Now, armed: Option<Due>) -> Option<Begun>;
     /// Runs one step of the body of a claimed task, or notes why it was not run. To be called inside
     /// the run.
     fn execute(&self, run: &Run, witness: &dyn Witness) -> Executed;
@@ -37,6 +37,7 @@ pub(crate) trait AnyTask: Send + Sync {
     fn run_through(
         self: Arc<Self>,
         now: Now,
+        armed: Option<Due>,
         witness: &dyn Witness,
         is_hidden: bool,
     ) -> Option<RanThrough>;
@@ -58,6 +59,12 @@ pub(crate) trait AnyTask: Send + Sync {
     fn interrupt(&self);
     /// Asks the present run to stop, if there is one, and lets its future look at that.
     fn ask_to_stop(self: Arc<Self>, run: Option<u64>);
+    /// Whether a run was asked to stop.
+    fn is_asked_to_stop(&self, run: u64) -> bool;
+    /// When a timer is due that waits in the queue; only to be asked under the lock of the pool, of timers.
+    fn armed(&self) -> Option<Due>;
+    /// Notes when a timer is due that was put into the queue, or that it is there no more. As `armed`.
+    fn set_armed(&self, due: Option<Due>);
     /// Adds a thread that waits inside the task, to be told when the run is asked to stop.
     fn add_interruptible(&self, gate: &Arc<Gate>) -> u64;
     fn remove_interruptible(&self, number: u64);
@@ -65,6 +72,9 @@ pub(crate) trait AnyTask: Send + Sync {
 
 /// Who sees the runs of tasks: the pool that runs them.
 pub(crate) trait Witness {
+    /// What time it is.
+    fn now(&self) -> Now;
+
     /// Whether it takes note of nothing.
     fn is_indifferent(&self) -> bool;
 
@@ -117,6 +127,8 @@ pub(crate) enum Executed {
     Over,
     /// The run's future is pending.
     Pending,
+    /// The run is over, and nothing is left of which the end could be reported: a timer has fired.
+    Spent,
 }
 
 /// What the pool is to do with a task whose run is over, or that was asked anew.

@@ -170,7 +170,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
         self.slot.lock().due()
     }
 
-    fn begin(&self, now: Now) -> Option<Begun> {
+    fn begin(&self, now: Now, _: Option<Due>) -> Option<Begun> {
         self.claim(&mut self.slot.lock(), now)
     }
 
@@ -196,6 +196,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
     fn run_through(
         self: Arc<Self>,
         now: Now,
+        _: Option<Due>,
         witness: &dyn Witness,
         is_hidden: bool,
     ) -> Option<RanThrough> {
@@ -307,6 +308,16 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
         tell(waiters, TaskState::Running);
         self.resume_if(wake);
     }
+
+    fn is_asked_to_stop(&self, run: u64) -> bool {
+        self.header.is_asked_to_stop(run)
+    }
+
+    fn armed(&self) -> Option<Due> {
+        None
+    }
+
+    fn set_armed(&self, _: Option<Due>) {}
 
     fn add_interruptible(&self, gate: &Arc<Gate>) -> u64 {
         self.slot.lock().rare().interruptible.add(Waiter::Thread(Arc::clone(gate)))

@@ -57,8 +57,8 @@ pub(crate) struct Traits {
     stop_asked: AtomicU64,
     /// Whether the task is to ask anew when it is due, since the last question has begun.
     renewal_asked: AtomicBool,
-    /// Whether this is no task of the user's, but a call that the pool makes at a time.
-    is_alarm: bool,
+    /// Whether this is no task, but a call that the pool makes at a time: of an alarm or a timer.
+    is_call: bool,
 }
 
 static ONCE: Rhythm = Rhythm::Once;
@@ -86,22 +86,14 @@ impl Traits {
         rhythm: Rhythm,
         on_error: OnError,
         deadline: Tick,
-        is_alarm: bool,
+        is_call: bool,
     ) -> Option<Box<Self>> {
         let is_timed = rhythm.is_recurring() || deadline != Tick::MAX;
-        (name.is_some() || is_timed || is_alarm).then(|| {
+        (name.is_some() || is_timed || is_call).then(|| {
             let (runs, stop_asked) = (AtomicU64::new(0), AtomicU64::new(0));
             let renewal_asked = AtomicBool::new(false);
-            let traits = Self {
-                name,
-                rhythm,
-                on_error,
-                deadline,
-                runs,
-                stop_asked,
-                renewal_asked,
-                is_alarm,
-            };
+            let traits =
+                Self { name, rhythm, on_error, deadline, runs, stop_asked, renewal_asked, is_call };
             Box::new(traits)
         })
     }
@@ -124,15 +116,20 @@ impl Header {
         TaskId(self.number.load(Ordering::Relaxed) & !STOP)
     }
 
-    /// Whether this is no task of the user's, but a call that the pool makes at a time.
+    /// Whether this is no task, but a call that the pool makes at a time: of an alarm or a timer. Nobody is told of it.
     #[inline]
-    pub(crate) fn is_alarm(&self) -> bool {
-        self.traits.as_ref().is_some_and(|traits| traits.is_alarm)
+    pub(crate) fn is_call(&self) -> bool {
+        self.traits.as_ref().is_some_and(|traits| traits.is_call)
     }
 
     /// The pool, while it exists.
     pub(crate) fn home(&self) -> Option<Arc<dyn Home>> {
         self.link.0.upgrade()
+    }
+
+    /// The way to the pool, for another task of it.
+    pub(crate) fn link(&self) -> Arc<Link> {
+        Arc::clone(&self.link)
     }
 
     /// Tells the pools of two tasks apart, also when they no longer exist.

@@ -45,6 +45,7 @@ pub(crate) mod cell;
 mod conclusion;
 mod control;
 pub(crate) mod current;
+mod firings;
 mod handle;
 mod header;
 mod once;
@@ -55,6 +56,7 @@ pub(crate) mod slot;
 mod spec;
 pub(crate) mod state;
 pub(crate) mod steps;
+mod timer;
 pub(crate) mod waiters;
 
 use std::any::Any;
@@ -80,6 +82,9 @@ pub use spec::OnError;
 pub use spec::Task;
 pub use state::TaskState;
 pub use steps::TaskReturn;
+pub use timer::Fire;
+pub use timer::Fired;
+pub use timer::Timer;
 
 use crate::error::Failure;
 use crate::time::Clock;
@@ -99,6 +104,9 @@ pub(crate) trait Home: Any + Send + Sync {
 
     /// Reports that a destructor of something that belonged to a task has panicked.
     fn drop_panicked(&self, header: &Header, failure: &Failure);
+
+    /// Reports that a call of a timer has panicked.
+    fn timer_panicked(&self, header: &Header, call: &'static str, failure: &Failure);
 
     /// Reports that `run` waits for a task of its own pool that is due and finds no worker.
     fn wait_starves(&self, run: &Run, awaited: &Header);

@@ -129,7 +129,7 @@ impl Run {
     #[doc(alias = "isInterrupted")]
     pub fn is_cancelled(&self) -> bool {
         let header = self.task.header();
-        header.is_asked_to_stop(self.number)
+        self.task.is_asked_to_stop(self.number)
             || header.deadline() != Tick::MAX
                 && header.home().is_none_or(|home| header.is_overdue(home.clock().now()))
     }

@@ -13,7 +13,7 @@ use crate::time::Due;
 use crate::unwind::catch_drop;
 
 /// What surrounds each step of a body; it has to call the step it is given.
-pub(crate) type Around = Box<dyn FnMut(&mut dyn FnMut()) + Send>;
+pub(crate) type Around = Box<dyn Fn(&mut dyn FnMut()) + Send + Sync>;
 
 /// How a task ends.
 pub(super) enum Outcome<T> {

@@ -1,0 +1,105 @@
+//! What is left to do after a timer was armed or disarmed, for when the caller has given back his locks.
+
+use std::fmt;
+use std::mem;
+use std::sync::Arc;
+
+use super::locked::Later;
+use super::post::Post;
+use super::shell::Shell;
+
+/// Whom it takes to wake or to start after a timer was armed or disarmed.
+///
+/// Dropping it performs it, too.
+#[must_use = "it is to be performed when no lock is held"]
+#[derive(Default)]
+pub struct Wake {
+    is_refused: bool,
+    /// Kept until it is performed, because it may be the last share in the pool.
+    shell: Option<Arc<Shell>>,
+    post: Option<Arc<Post>>,
+    rest: Option<Box<Rest>>,
+}
+
+/// What few wakes consist of.
+#[derive(Default)]
+struct Rest {
+    later: Option<Box<Later>>,
+    others: Vec<Wake>,
+}
+
+impl Wake {
+    /// Wakes nobody.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// That of a pool that is gone.
+    pub(super) fn refused() -> Self {
+        Self { is_refused: true, shell: None, post: None, rest: None }
+    }
+
+    pub(super) fn new(shell: Arc<Shell>, later: Option<Later>, is_refused: bool) -> Self {
+        let mut wake = Self { is_refused, shell: Some(shell), post: None, rest: None };
+        match later.map(Later::into_only_post) {
+            None => {}
+            Some(Ok(post)) => wake.post = Some(post),
+            Some(Err(later)) => wake.rest().later = Some(later),
+        }
+        wake
+    }
+
+    fn rest(&mut self) -> &mut Rest {
+        self.rest.get_or_insert_default()
+    }
+
+    /// Wakes and starts whom it takes, and tells timers that were dropped; to be called with no lock held.
+    pub fn perform(self) {
+        drop(self);
+    }
+
+    /// Whether the pool has refused to arm a timer; in what was merged, any of them.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.is_refused
+    }
+
+    /// Both in one.
+    pub fn and(mut self, mut other: Self) -> Self {
+        let is_refused = self.is_refused || other.is_refused;
+        if self.shell.is_none() {
+            mem::swap(&mut self, &mut other);
+        }
+        self.is_refused = is_refused;
+        let Some(shell) = &other.shell else { return self };
+        let is_same = self.shell.as_ref().is_some_and(|mine| Arc::ptr_eq(mine, shell));
+        if is_same && self.post.is_none() {
+            self.post = other.post.take();
+        }
+        if !is_same || other.post.is_some() || other.rest.is_some() {
+            self.rest().others.push(other);
+        }
+        self
+    }
+}
+
+impl Drop for Wake {
+    fn drop(&mut self) {
+        if let Some(post) = self.post.take() {
+            post.gate.open();
+        }
+        if let Some(rest) = self.rest.take() {
+            let Rest { later, others } = *rest;
+            if let Some((later, shell)) = later.zip(self.shell.as_ref()) {
+                shell.perform_later(*later);
+            }
+            drop(others);
+        }
+    }
+}
+
+impl fmt::Debug for Wake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wake").field("is_refused", &self.is_refused).finish_non_exhaustive()
+    }
+}
