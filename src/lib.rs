@@ -64,7 +64,6 @@
 struct Readme;
 
 mod calendar;
-mod conduct;
 mod entry;
 mod error;
 #[cfg(doc)]
@@ -79,6 +78,7 @@ mod schedule;
 mod settings;
 mod speech;
 mod sync;
+mod task;
 #[cfg(feature = "testing")]
 /// [schedule_of]: crate::testing::schedule_of
 /// [Sim]: crate::testing::Sim
@@ -95,8 +95,6 @@ pub mod __private;
 pub use calendar::Calendar;
 /// Dates and times, as the API has them: the crate `chrono`, in the version that fits.
 pub use chrono;
-pub use conduct::{ControlError, Retry};
-pub use conduct::{Until, failures, runs, successes};
 pub use entry::{Entry, Location, TaskList, Wire, entries};
 pub use error::{AddError, StartError, StopError};
 pub use inject::{Call, Extract, Managed, State, TaskOutput, Wiring};
@@ -112,3 +110,5 @@ pub use scheduler_core as engine;
 pub use scheduler_core::{Clock, ManualClock, SystemClock};
 pub use scheduler_expr::{Attribute, DstGap, DstOverlap, Misfire, OnError, Overlap};
 pub use scheduler_macros::scheduled;
+pub use task::{Admission, AsyncGate, Gate, GateContext, GateError, GateFuture, Permit};
+pub use task::{ControlError, ManualRun, Retry, Until, failures, runs, successes};

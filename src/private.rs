@@ -29,7 +29,7 @@ use scheduler_core::ManualClock;
 pub use scheduler_expr::Attribute;
 
 #[cfg(feature = "bench")]
-pub use crate::conduct::Conducted;
+pub use crate::task::Conducted;
 pub use crate::entry::Entry;
 pub use crate::entry::FunctionId;
 pub use crate::entry::Location;

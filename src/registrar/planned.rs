@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use scheduler_core::trigger::Zone;
 
-use crate::conduct::Policy;
-use crate::conduct::Rule;
+use crate::task::Policy;
+use crate::task::Rule;
 use crate::entry::Location;
 use crate::inject::Call;
 use crate::observe::TaskFacts;

@@ -1,7 +1,10 @@
 //! What a run is made of.
 
 use std::sync::Arc;
+use std::sync::OnceLock;
 use std::sync::Weak;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use scheduler_core::Clock;
@@ -37,13 +40,15 @@ pub(crate) struct Facts {
 /// Where a run takes place.
 pub(super) struct Stage {
     /// The run as the engine sees it.
-    pub(super) engine: scheduler_core::Run,
+    firing: scheduler_core::Run,
+    /// The same for a future that goes on as a task of the engine.
+    continued: OnceLock<scheduler_core::Run>,
     /// RACE: weak, because a run may be kept by its task, and must not keep the pool from ending.
     pub(super) pool: Weak<ScheduledThreadPool>,
     clock: Arc<dyn Clock>,
     /// When the time of this attempt is over. All workers may be busy when it is, and then nobody asks
     /// the run to stop.
-    deadline: Option<Tick>,
+    deadline: AtomicU64,
 }
 
 /// Where all runs of a task take place.
@@ -56,7 +61,7 @@ pub(crate) struct Place<'a> {
 
 /// An attempt that starts.
 #[derive(Clone, Copy)]
-pub(crate) struct Start<'a> {
+pub(crate) struct AttemptStart<'a> {
     pub(crate) number: u64,
     pub(crate) attempt: u32,
     pub(crate) cause: Cause,
@@ -73,7 +78,7 @@ impl Attempt {
         Self { due: facts.fire_time, facts, stage: None, stop, notes }
     }
 
-    pub(super) fn new(place: Place<'_>, start: &Start<'_>) -> Self {
+    pub(super) fn new(place: Place<'_>, start: &AttemptStart<'_>) -> Self {
         let facts = Facts {
             task: Arc::clone(place.task),
             number: start.number,
@@ -83,16 +88,17 @@ impl Attempt {
             started_at: start.engine.started().wall,
         };
         let stage = Stage {
-            engine: start.engine.clone(),
+            firing: start.engine.clone(),
+            continued: OnceLock::new(),
             pool: Weak::clone(place.pool),
             clock: Arc::clone(place.clock),
-            deadline: start.deadline,
+            deadline: AtomicU64::new(start.deadline.unwrap_or(Tick::MAX).as_nanos()),
         };
         Self { due: start.due, stage: Some(stage), ..Self::nowhere(facts) }
     }
 
     /// Becomes another attempt at the same place.
-    pub(super) fn renew(&mut self, start: &Start<'_>) {
+    pub(super) fn renew(&mut self, start: &AttemptStart<'_>) {
         let facts = &mut self.facts;
         facts.number = start.number;
         facts.attempt = start.attempt;
@@ -101,8 +107,9 @@ impl Attempt {
         facts.started_at = start.engine.started().wall;
         self.due = start.due;
         if let Some(stage) = &mut self.stage {
-            stage.engine.clone_from(start.engine);
-            stage.deadline = start.deadline;
+            stage.firing.clone_from(start.engine);
+            drop(stage.continued.take());
+            *stage.deadline.get_mut() = start.deadline.unwrap_or(Tick::MAX).as_nanos();
         }
         self.stop = Stop::default();
         self.notes.clear();
@@ -110,8 +117,28 @@ impl Attempt {
 }
 
 impl Stage {
+    /// The run as the engine sees it at present.
+    pub(super) fn engine(&self) -> &scheduler_core::Run {
+        self.continued.get().unwrap_or(&self.firing)
+    }
+
+    /// The attempt goes on as the task of the engine that the calling thread executes.
+    pub(super) fn go_on(&self) {
+        if self.continued.get().is_none()
+            && let Some(run) = scheduler_core::Run::current()
+        {
+            drop(self.continued.set(run));
+        }
+    }
+
     /// How long this attempt may take still.
     pub(super) fn left(&self) -> Duration {
-        self.deadline.map_or(Duration::MAX, |deadline| deadline.since(self.clock.now()))
+        // ORDERING: relaxed; it is set before the attempt begins, on its thread.
+        let deadline = Tick::from_nanos(self.deadline.load(Ordering::Relaxed));
+        if deadline == Tick::MAX { Duration::MAX } else { deadline.since(self.clock.now()) }
+    }
+
+    pub(super) fn set_deadline(&self, deadline: Option<Tick>) {
+        self.deadline.store(deadline.unwrap_or(Tick::MAX).as_nanos(), Ordering::Relaxed);
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use scheduler_core::ScheduledThreadPool;
+use scheduler_core::Tick;
 use scheduler_core::WallTime;
 
 use super::Cause;
@@ -10,19 +11,19 @@ use super::Run;
 use super::attempt::Attempt;
 use super::attempt::Facts;
 use super::attempt::Place;
-use super::attempt::Start;
+use super::attempt::AttemptStart;
 use super::current;
 use super::stop::StopCause;
 
 impl Run {
     /// An attempt of a run that begins now.
-    pub(crate) fn begin(place: Place<'_>, start: &Start<'_>) -> Self {
+    pub(crate) fn begin(place: Place<'_>, start: &AttemptStart<'_>) -> Self {
         Self { attempt: Arc::new(Attempt::new(place, start)) }
     }
 
     /// Makes this run, which is over, another run of its task at the same place, and says whether it
     /// could: nobody else may have kept it.
-    pub(crate) fn begin_anew(&mut self, start: &Start<'_>) -> bool {
+    pub(crate) fn begin_anew(&mut self, start: &AttemptStart<'_>) -> bool {
         Arc::get_mut(&mut self.attempt).map(|attempt| attempt.renew(start)).is_some()
     }
 
@@ -59,7 +60,7 @@ impl Run {
     /// Ends the waits of a run that was asked to stop, and has its future polled once more.
     pub(crate) fn heed_stop(&self) {
         if let Some(stage) = &self.attempt.stage {
-            stage.engine.ask_to_stop();
+            stage.engine().ask_to_stop();
         }
     }
 
@@ -67,7 +68,21 @@ impl Run {
     /// that: whether it was over when the run ended is judged by the time of its end.
     pub(crate) fn is_stopped_by_pool(&self) -> bool {
         let stage = self.attempt.stage.as_ref();
-        self.stop_cause().is_none() && stage.is_some_and(|stage| stage.engine.is_cancelled())
+        self.stop_cause().is_none() && stage.is_some_and(|stage| stage.engine().is_cancelled())
+    }
+
+    /// Gives an attempt this deadline, before its body is called.
+    pub(crate) fn set_deadline(&self, deadline: Option<Tick>) {
+        if let Some(stage) = &self.attempt.stage {
+            stage.set_deadline(deadline);
+        }
+    }
+
+    /// The attempt goes on as the task of the engine that the calling thread executes.
+    pub(crate) fn goes_on(&self) {
+        if let Some(stage) = &self.attempt.stage {
+            stage.go_on();
+        }
     }
 
     /// Why the run was asked to stop, where it was.

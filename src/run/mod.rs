@@ -41,7 +41,7 @@ use attempt::Attempt;
 #[cfg(test)]
 pub(crate) use attempt::Facts;
 pub(crate) use attempt::Place;
-pub(crate) use attempt::Start;
+pub(crate) use attempt::AttemptStart;
 pub use info::RunInfo;
 pub(crate) use notes::shortened;
 pub use shutdown::Shutdown;
@@ -208,7 +208,7 @@ impl Run {
     pub fn is_cancelled(&self) -> bool {
         let stage = self.attempt.stage.as_ref();
         self.attempt.stop.is_asked()
-            || stage.is_some_and(|stage| stage.engine.is_cancelled() || stage.left().is_zero())
+            || stage.is_some_and(|stage| stage.engine().is_cancelled() || stage.left().is_zero())
     }
 
     /// Leaves a note that is kept with the record of this run: at most 16 of them, each of at most

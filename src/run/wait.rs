@@ -33,7 +33,7 @@ impl Run {
         match &self.attempt.stage {
             Some(stage) => {
                 let left = stage.left();
-                stage.engine.sleep(duration.min(left)).map_err(|_| Stopped)?;
+                stage.engine().sleep(duration.min(left)).map_err(|_| Stopped)?;
                 if duration < left { Ok(()) } else { Err(Stopped) }
             }
             // Outside of any scheduler there is no clock to wait on.

@@ -11,9 +11,10 @@ use super::registry::Registry;
 use super::registry::Reservation;
 use super::task_control::TaskControl;
 use super::tasks::Tasks;
-use crate::conduct::Control;
-use crate::conduct::ControlError;
-use crate::conduct::Rule;
+use crate::task::Control;
+use crate::task::NotBegun;
+use crate::task::ControlError;
+use crate::task::Rule;
 use crate::entry::Location;
 use crate::error::AddError;
 use crate::error::StartError;
@@ -65,25 +66,19 @@ impl Tasks {
         let pool = launcher.pool(&planned).ok_or_else(|| AddError::stopping(name))?;
         let control =
             launcher.make(planned, &pool).map_err(|error| AddError::of_start(name, error))?;
-        if let Err(error) = reserved.put(&control) {
-            control.let_go();
-            return Err(error);
-        }
+        reserved.put(&control)?;
         launcher.tell_added(&control);
         if is_disabled {
             return Ok(control);
         }
-        match control.submit(&pool) {
-            Ok(()) => Ok(control),
-            Err(error) => {
-                self.take_back(control);
-                Err(if error.is_rejected() {
-                    AddError::stopping(name)
-                } else {
-                    AddError::of_faults(vec![error.to_string()])
-                })
+        control.begin(&pool).map_err(|error| {
+            self.take_back(&control);
+            match error {
+                NotBegun::Stopping => AddError::stopping(name),
+                NotBegun::NoThread => AddError::of_faults(vec![error.to_string()]),
             }
-        }
+        })?;
+        Ok(control)
     }
 
     fn reserve(&self, name: &Arc<str>) -> Result<Reserved<'_>, AddError> {
@@ -153,9 +148,9 @@ impl Tasks {
     /// Starts them. The first run of the first one finds all of them here.
     pub(super) fn start(&self, made: Vec<Kept>) -> Result<(), StartError> {
         for Kept { control, pool, .. } in made.into_iter().filter(|it| !it.is_disabled) {
-            if let Err(error) = control.submit(&pool) {
+            if let Err(error) = control.begin(&pool) {
                 let error = StartError::pool(format!("{}: {error}", place(&control)));
-                self.take_back(control);
+                self.take_back(&control);
                 return Err(error);
             }
         }
@@ -163,9 +158,9 @@ impl Tasks {
     }
 
     /// Takes a task out that its pool has refused.
-    fn take_back(&self, control: Control) {
-        let taken = self.registry().take_out(&control);
-        taken.into_iter().chain([control]).for_each(Control::let_go);
+    fn take_back(&self, control: &Control) {
+        let taken = self.registry().take_out(control);
+        drop(taken);
     }
 
     /// From now on tasks can be added.

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::PoisonError;
 use std::sync::Weak;
 
+use scheduler_core::Timer;
+
 use crate::sync::Mutex;
 use crate::sync::MutexGuard;
 
-use crate::conduct::Conductor;
-use crate::conduct::Control;
+use crate::task::Control;
+use crate::task::Ticker;
 use crate::observe::Ledger;
 use crate::observe::Totals;
 
@@ -23,7 +25,7 @@ pub(super) struct Gone {
 
 #[derive(Default)]
 struct Leaving {
-    tasks: Vec<Weak<Conductor>>,
+    tasks: Vec<Weak<Timer<Ticker>>>,
     /// How many there may be before those that are dropped are looked for: that takes a look at each.
     limit: usize,
 }

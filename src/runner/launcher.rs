@@ -11,14 +11,15 @@ use scheduler_core::trigger::Zone;
 
 use super::context::Context;
 use super::simulation::Simulation;
-use crate::conduct::Conductor;
-use crate::conduct::Control;
-use crate::conduct::OnEnd;
-use crate::conduct::Parts;
-use crate::conduct::Policy;
+use crate::task::Control;
+use crate::task::Gates;
+use crate::task::OnEnd;
+use crate::task::Parts;
+use crate::task::Policy;
 use crate::error::StartError;
 use crate::inject::Call;
 use crate::observe::Bus;
+use crate::observe::EngineTrouble;
 use crate::observe::Event;
 use crate::registrar::Crons;
 use crate::registrar::Definition;
@@ -47,6 +48,8 @@ pub(super) struct Launcher {
     /// Is called when a task has ended.
     pub(super) on_end: Arc<OnEnd>,
     pub(super) context: Context,
+    pub(super) gates: Arc<Gates>,
+    pub(super) troubles: BTreeMap<String, Arc<EngineTrouble>>,
     pub(super) simulation: Option<Arc<dyn Simulation>>,
 }
 
@@ -84,8 +87,10 @@ impl Launcher {
             None => call,
         };
         let (clock, bus) = (Arc::clone(&self.clock), Arc::clone(&self.bus));
-        let (pool, on_end) = (Arc::clone(pool), Some(Arc::clone(&self.on_end)));
-        Ok(Conductor::make(Parts { facts, rule, policy, call, pool, clock, bus, disabled, on_end }))
+        let trouble = self.troubles.get(&*facts.pool).cloned();
+        let (gates, on_end) = (Arc::clone(&self.gates), Some(Arc::clone(&self.on_end)));
+        let pool = Arc::clone(pool);
+        Ok(Conductor::make(Parts { facts, rule, policy, call, pool, clock, bus, gates, trouble, disabled, on_end }))
     }
 
     fn shared(&self, policy: Policy) -> Arc<Policy> {

@@ -50,8 +50,8 @@ pub use task_control::Pause;
 pub use task_control::TaskControl;
 pub use tasks::Tasks;
 
-use crate::conduct::ControlError;
-use crate::conduct::Until;
+use crate::task::ControlError;
+use crate::task::Until;
 use crate::error::StartError;
 use crate::error::StopError;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::conduct::Control;
+use crate::task::Control;
 use crate::settings::names::Names;
 use crate::settings::names::NotFound;
 

@@ -143,6 +143,7 @@ impl Running {
     fn begin_stop(&self, at: DateTime<Utc>) {
         self.tasks.registry().close();
         self.bus.emit(Event::SchedulerStopping { at });
+        self.tasks.shut_down();
         self.pools.shutdown();
         self.shutdown.request();
     }
@@ -189,7 +190,7 @@ impl Running {
 
     /// Asks the runs in progress to stop, and says so.
     fn end_runs(&self) {
-        self.tasks.tell_shutdown();
+        self.tasks.report_shutdown();
         self.pools.shutdown_now();
     }
 
@@ -200,6 +201,7 @@ impl Running {
     fn announce_end(&self, begun: DateTime<Utc>) {
         let at = self.clock.wall();
         let took = (at - begun).to_std().unwrap_or_default();
+        self.tasks.await_ends(FLUSH);
         let Totals { runs, failures, skipped } = self.tasks.totals();
         self.bus.emit(Event::SchedulerStopped { at, took });
         if !self.bus.flush(FLUSH) {

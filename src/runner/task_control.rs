@@ -7,9 +7,10 @@ use chrono::DateTime;
 use chrono::Utc;
 
 use super::tasks::Tasks;
-use crate::conduct::Control;
-use crate::conduct::ControlError;
-use crate::conduct::Until;
+use crate::task::Control;
+use crate::task::ControlError;
+use crate::task::ManualRun;
+use crate::task::Until;
 use crate::observe::TaskSnapshot;
 use crate::run::shortened;
 use crate::schedule::Schedule;
@@ -47,10 +48,6 @@ impl TaskControl {
         &self.control
     }
 
-    pub(super) fn into_control(self) -> Control {
-        self.control
-    }
-
     /// The full name of the task.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -71,7 +68,7 @@ impl TaskControl {
     /// # Errors
     ///
     /// When the task has ended, is disabled, is running, or is about to be run; or when the scheduler is stopping.
-    pub fn run_now(&self) -> Result<(), ControlError> {
+    pub fn run_now(&self) -> Result<ManualRun, ControlError> {
         self.control.run_now()
     }
 

@@ -17,10 +17,10 @@ use super::launcher::Launcher;
 use super::registry::Registry;
 use super::task_control::Pause;
 use super::task_control::TaskControl;
-use crate::conduct::Control;
-use crate::conduct::ControlError;
-use crate::conduct::OnEnd;
-use crate::conduct::Until;
+use crate::task::Control;
+use crate::task::ControlError;
+use crate::task::OnEnd;
+use crate::task::Until;
 use crate::error::AddError;
 use crate::inject::Call;
 use crate::inject::Extract;
@@ -185,9 +185,7 @@ impl Tasks {
     /// As [`get`](Self::get), and when somebody else removes the same task at the same time.
     pub fn remove(&self, name: &str) -> Result<(), ControlError> {
         let task = self.get(name)?;
-        let removed = self.remove_found(&task);
-        task.into_control().let_go();
-        removed
+        self.remove_found(&task)
     }
 
     /// RACE: between the look for a task and this, another one may have removed it, and added a task of the
@@ -221,7 +219,6 @@ impl Tasks {
     pub(super) fn see_off(&self, leaving: Option<Control>) {
         if let Some(leaving) = leaving {
             self.board.gone.take_in(&leaving);
-            leaving.let_go();
         }
     }
 

@@ -8,8 +8,8 @@ use scheduler_core::ScheduledThreadPool;
 use scheduler_core::trigger::CronTrigger;
 use scheduler_core::trigger::Zone;
 
-use super::conductor::Conductor;
-use super::conductor::Parts;
+use super::control::Control;
+use super::ticker::Parts;
 use super::rule::Rule;
 use crate::inject::Call;
 use crate::observe::BusBuilder;
@@ -74,7 +74,8 @@ impl Conducted {
         let (pool, clock) = (Arc::clone(&self.pool), Arc::clone(&self.clock));
         let policy = Arc::default();
         let (disabled, on_end) = (None, None);
-        let parts = Parts { facts, rule, policy, call, pool, clock, bus, disabled, on_end };
-        Conductor::make(parts).submit(&self.pool).map_err(|error| error.to_string())
+        let (gates, trouble) = <_>::default();
+        let parts = Parts { facts, rule, policy, call, pool, clock, bus, gates, trouble, disabled, on_end };
+        Control::make(parts).begin(&self.pool).map_err(|error| format!("{error:?}"))
     }
 }

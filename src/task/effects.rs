@@ -9,6 +9,7 @@ use scheduler_core::Wake;
 use super::gate::Permits;
 use super::manual::Answer;
 use super::rule::Rule;
+use super::state::ActiveRun;
 use super::ticker::Ticker;
 use crate::observe::Outcome;
 use crate::run::Run;
@@ -46,11 +47,20 @@ impl Effects {
         self.rare.get_or_insert_default()
     }
 
-    /// Performs everything. No lock may be held.
+    /// Drops what a run was made of, unless there is none.
+    pub(super) fn drop_later(&mut self, run: Option<Box<ActiveRun>>) {
+        if let Some(run) = run {
+            self.rare().runs.push(run.run);
+        }
+    }
+
+    /// Performs everything, and delivers events if there are any. No lock may be held.
     #[inline]
-    pub(super) fn perform(self, ticker: &Arc<Timer<Ticker>>) {
+    pub(super) fn perform(self, ticker: &Arc<Timer<Ticker>>, has_events: bool) {
         self.wake.perform();
-        ticker.deliver();
+        if has_events {
+            ticker.deliver();
+        }
         if let Some(rare) = self.rare {
             rare.perform(ticker);
         }

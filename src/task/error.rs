@@ -1,4 +1,4 @@
-//! Why a task cannot be told what to do.
+//! Why a command to a task, or a wait for it, has failed.
 
 use std::error::Error;
 use std::fmt;

@@ -1,1 +1,68 @@
 //! One scheduled task: when it runs, what becomes of runs that meet, and what one can tell it.
+//!
+//! # What this room is for
+//!
+//! A [`Ticker`](ticker::Ticker) is a timer of the engine that re-arms itself before it starts a run, so that a run that hangs
+//! does not hold back its schedule. A *run* has one or more *attempts*; an attempt is one call of the function, by the
+//! same code for every kind of task.
+//!
+//! ```text
+//! timer fires -> settle -> decide -> arm the timer -> unlock -> gates -> attempt
+//! attempt over -> settle -> next attempt, or end of the run -> arm the timer -> unlock -> events
+//! ```
+//!
+//! | layer | files | knows | never |
+//! |---|---|---|---|
+//! | plain data | `rule`, `policy`, `jitter`, `fire_times`, `served`, `question`, `pause`, `planner` | fire times, policies | a clock, a lock, the user's code |
+//! | shell | `state`, `ticker`, `transition`, `effects`, `runs`, `attempt`, `gate` | the lock, the timer, runs, events | decides about fire times |
+//! | commands | `control`, `manual`, `wait`, `snapshot`, `error` | what one can tell and ask a task | starts a run by itself |
+//!
+//! # What it must never do
+//!
+//! Run code of the user's while a task is locked: a trigger, a body, a gate, a listener, a destructor. Let anything that may be
+//! slow run between the start of a run and its body. Skip a fire time without an event and a count.
+//!
+//! # States
+//!
+//! A task is disabled, or begins and waits, until it has ended. A run in progress is at its gates, in an attempt, or waits
+//! for its next attempt. A fire time is next, waits, follows a run, or is decided; see [`planner`].
+//!
+//! # How a neighbour uses it
+//!
+//! The runner makes [`Parts`] of each planned task, a [`Control`] of them, and has it [begin](Control::begin).
+
+mod attempt;
+#[cfg(feature = "bench")]
+mod bench;
+mod control;
+mod effects;
+mod error;
+mod fire_times;
+mod gate;
+mod jitter;
+mod manual;
+mod pause;
+mod planner;
+mod policy;
+mod question;
+mod rule;
+mod runs;
+mod served;
+mod snapshot;
+mod state;
+mod ticker;
+mod transition;
+mod wait;
+
+#[cfg(feature = "bench")]
+pub use bench::Conducted;
+pub(crate) use control::{Control, NotBegun};
+pub use error::ControlError;
+pub(crate) use gate::Gates;
+pub use gate::{Admission, AsyncGate, Gate, GateContext, GateError, GateFuture, Permit};
+pub use manual::ManualRun;
+pub use policy::Retry;
+pub(crate) use policy::Policy;
+pub(crate) use rule::Rule;
+pub(crate) use ticker::{OnEnd, Parts, Ticker};
+pub use wait::{Until, failures, runs, successes};

@@ -1,27 +1,20 @@
-//! A task at one moment, as others see it. Times never lie: what is shown as next is what will start.
+//! A task at one moment, as others see it.
 
 use std::sync::Arc;
 
-use chrono::DateTime;
-use chrono::Utc;
-use scheduler_core::WallTime;
+use chrono::{DateTime, Utc};
+use scheduler_core::{Due, Now, WallTime};
 
 use super::control::Control;
-use super::outlook::Outlook;
-use super::rule::Rule;
-use super::rule::text_of;
-use super::state::Course;
-use super::state::State;
-use crate::observe::TaskFacts;
-use crate::observe::TaskSnapshot;
-use crate::observe::TaskState;
-use crate::observe::Totals;
+use super::rule::{Rule, text_of};
+use super::state::{ActiveRun, Phase, State};
+use crate::observe::{TaskFacts, TaskSnapshot, TaskState, Totals};
 
 impl Control {
-    /// The task at this moment. A trigger of the user's is asked to describe itself.
+    /// Returns the task at this moment. A custom trigger is asked to describe itself.
     pub(crate) fn snapshot(&self) -> TaskSnapshot {
         let mut snapshot = self.snapshot_without_asking();
-        let rule = self.conductor.lock().rule.clone();
+        let rule = self.ticker.lock().rule.clone();
         if let Rule::Custom(trigger) = &rule {
             let text = text_of(&**trigger);
             if text != *snapshot.facts.rule {
@@ -29,74 +22,89 @@ impl Control {
                 snapshot.facts = Arc::new(TaskFacts { rule: text.into(), ..facts });
             }
         }
-        self.conductor.let_go(rule, self.now());
+        self.ticker.drop_contained(rule);
         snapshot
     }
 
-    /// The task at this moment, with its rule as it was described when the task was given it.
+    /// Returns the task at this moment, with its rule as it was described when the task was given it.
     pub(crate) fn snapshot_without_asking(&self) -> TaskSnapshot {
-        let now = self.now();
-        let state = self.conductor.lock();
-        let outlook = Outlook::of(&self.conductor, &state, now);
-        let pause = state.wishes.pause.clone();
-        let mut snapshot = TaskSnapshot {
+        let now = self.ticker.now();
+        let state = self.ticker.lock();
+        let pause = state.planner.paused().filter(|_| state.end.is_none());
+        let as_wall = |due: Option<Due>| due.map(|due| due.as_wall(now).to_utc());
+        let planner = Some(&state.planner).filter(|_| state.end.is_none());
+        let is_paused = pause.is_some_and(|pause| pause.over_at(now).is_none());
+        let next = retry(&state, now).or_else(|| planner?.next_start(now));
+        let would_run_at = planner.filter(|_| is_paused).and_then(|it| it.next_start_if_resumed(now));
+        TaskSnapshot {
             facts: Arc::clone(&state.facts),
             state: shown(&state),
-            is_paused: pause.is_some() && state.end.is_none(),
-            pause_note: pause.as_ref().and_then(|pause| pause.note.clone()),
-            paused_since: pause.as_ref().map(|pause| pause.since),
-            paused_until: pause.as_ref().and_then(|pause| pause.until),
-            next: None,
+            is_paused: pause.is_some(),
+            pause_note: pause.and_then(|pause| pause.note.clone()),
+            paused_since: pause.map(|pause| pause.since),
+            paused_until: pause.and_then(|pause| pause.until),
+            next: as_wall(next),
             trigger_failure: state.trigger_failure.as_deref().cloned(),
-            would_run_at: None,
-            running: state.courses().count(),
+            would_run_at: as_wall(would_run_at),
+            running: state.active.len(),
             running_since: running_since(&state),
             last_runs: state.history.runs().collect(),
             streak: state.history.streak(),
             last_success: state.history.last_success(),
             counters: state.history.counters(),
-        };
-        drop(state);
-        snapshot.next = outlook.next(now).map(WallTime::to_utc);
-        if snapshot.is_paused {
-            snapshot.would_run_at = outlook.next_if_resumed(now).map(WallTime::to_utc);
         }
-        snapshot
+    }
+
+    /// Returns when the oldest run in progress began.
+    pub(crate) fn running_since(&self) -> Option<DateTime<Utc>> {
+        running_since(&self.ticker.lock())
+    }
+
+    /// Returns true if a run was in progress at an instant, or has been since.
+    pub(crate) fn was_busy_since(&self, instant: DateTime<Utc>) -> bool {
+        let state = self.ticker.lock();
+        let was_busy = state.history.last_end().is_some_and(|end| end >= instant.into());
+        was_busy || !state.active.is_empty()
+    }
+
+    /// Returns what the runs came to.
+    pub(crate) fn totals(&self) -> Totals {
+        Totals::from(&self.ticker.lock().history.counters())
     }
 }
 
-impl Control {
-    /// When the run in progress began, the oldest of them.
-    pub(crate) fn running_since(&self) -> Option<DateTime<Utc>> {
-        running_since(&self.conductor.lock())
+/// Returns when the next attempt starts of a run that holds up the schedule.
+fn retry(state: &State, now: Now) -> Option<Due> {
+    if state.end.is_some() || !state.planner.is_full() {
+        return None;
     }
-
-    /// Whether a run was in progress at an instant, or has been since.
-    pub(crate) fn was_busy_since(&self, instant: DateTime<Utc>) -> bool {
-        let state = self.conductor.lock();
-        let was_busy = state.history.last_end().is_some_and(|end| end >= instant.into());
-        was_busy || state.courses().next().is_some()
-    }
-
-    /// What the runs came to.
-    pub(crate) fn totals(&self) -> Totals {
-        Totals::from(&self.conductor.lock().history.counters())
+    let waits = state.active.iter().filter_map(|run| match run.phase {
+        Phase::Wait(until) => Some(until),
+        Phase::Gate | Phase::Attempt => None,
+    });
+    let until = waits.min()?;
+    match state.planner.paused() {
+        None => Some(Due::Tick(until.max(now.tick))),
+        Some(pause) => pause.until.map(|end| {
+            let end = Due::Wall(WallTime::from(end));
+            if end.as_tick(now) > until { end } else { Due::Tick(until.max(now.tick)) }
+        }),
     }
 }
 
 fn running_since(state: &State) -> Option<DateTime<Utc>> {
-    state.courses().map(|course| course.began.wall).min().map(WallTime::to_utc)
+    state.active.iter().map(|run| run.began.wall).min().map(WallTime::to_utc)
 }
 
 fn shown(state: &State) -> TaskState {
-    let is_waiting = |course: &Course| course.again_at.is_some();
-    let mut courses = state.courses().peekable();
-    if courses.peek().is_some() {
-        return if courses.all(is_waiting) { TaskState::Retrying } else { TaskState::Running };
+    let is_waiting = |run: &Box<ActiveRun>| matches!(run.phase, Phase::Wait(_));
+    if !state.active.is_empty() {
+        let is_retrying = state.active.iter().all(is_waiting);
+        return if is_retrying { TaskState::Retrying } else { TaskState::Running };
     }
     match state.end {
         Some(end) => end,
-        None if state.wishes.pause.is_some() => TaskState::Paused,
+        None if state.planner.paused().is_some() => TaskState::Paused,
         None => TaskState::Waiting,
     }
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use scheduler_core::Due;
 use scheduler_core::Now;
-use scheduler_core::TaskHandle;
 use scheduler_core::Tick;
 
 use super::gate::Permits;
@@ -69,10 +68,14 @@ pub(super) struct ActiveRun {
     pub(super) deadline: Option<Tick>,
     /// Whether it was cancelled: there is no further attempt.
     pub(super) is_cancelled: bool,
+    /// Whether all gates have admitted it.
+    pub(super) is_admitted: bool,
+    /// Whether the next attempt has another number than the last: not if that was only admitted.
+    pub(super) has_attempted: bool,
     /// Why the last attempt failed.
     pub(super) failure: Option<Box<Failure>>,
-    /// The future of the attempt, as a task of the engine.
-    pub(super) future: Option<TaskHandle<()>>,
+    /// Why a gate has refused it.
+    pub(super) refusal: Option<Arc<str>>,
     pub(super) permits: Option<Permits>,
     pub(super) promise: Option<Promise>,
 }
@@ -85,8 +88,6 @@ pub(super) enum Phase {
     Attempt,
     /// It waits for its next attempt.
     Wait(Tick),
-    /// A gate has refused it.
-    Refused,
 }
 
 impl State {
@@ -125,7 +126,7 @@ impl State {
         let is_held = self.end.is_some() || self.planner.paused().is_some();
         let waits_until = |run: &ActiveRun| match run.phase {
             Phase::Wait(until) => (!is_held).then_some(until),
-            Phase::Gate | Phase::Attempt | Phase::Refused => run.deadline,
+            Phase::Gate | Phase::Attempt => run.deadline,
         };
         let Some(run) = self.active.iter().filter_map(|run| waits_until(run)).min() else {
             return planned;

@@ -1,4 +1,4 @@
-//! Waiting until a task has had its runs: who waits is told at the end of each run, and looks.
+//! Waiting until a task has had its runs, or has ended.
 
 use std::fmt;
 use std::future::Future;
@@ -10,10 +10,12 @@ use std::task::Wake;
 use std::task::Waker;
 use std::time::Duration;
 
+use scheduler_core::Clock;
 use scheduler_core::time::Gate;
 
 use super::control::Control;
-use super::control_error::ControlError;
+use super::error::ControlError;
+use super::state::State;
 use crate::observe::Counters;
 use crate::observe::TaskState;
 
@@ -32,7 +34,7 @@ enum What {
     Failures,
 }
 
-/// So many runs of a task, since it was added, that are over: for
+/// Waits for this many runs of a task, since it was added, to be over: for
 /// [`TaskControl::wait_for`](crate::TaskControl::wait_for).
 ///
 /// ```rust,standalone_crate
@@ -50,7 +52,7 @@ pub const fn runs(count: u64) -> Until {
     Until { what: What::Runs, count }
 }
 
-/// So many runs that ended well, since the task was added.
+/// Waits for this many runs to have succeeded since the task was added.
 ///
 /// ```rust,standalone_crate
 /// use scheduler::{Schedule, Scheduler, successes};
@@ -67,7 +69,7 @@ pub const fn successes(count: u64) -> Until {
     Until { what: What::Successes, count }
 }
 
-/// So many runs that failed — by an error, a panic or a timeout — since the task was added.
+/// Waits for this many runs to have failed — by an error, a panic or a timeout — since the task was added.
 ///
 /// ```rust,standalone_crate
 /// use scheduler::{Schedule, Scheduler, failures};
@@ -116,71 +118,86 @@ impl Wake for AtGate {
     }
 }
 
-/// One who waits until a task has had its runs; when dropped, it leaves no waker behind.
-#[must_use = "nobody waits unless it is asked"]
-struct Watch {
+/// Blocks until a future is ready, at most for `limit` on the clock; `None` if it is not by then.
+pub(super) fn block_on<F: Future + Unpin>(
+    mut future: F,
+    clock: &dyn Clock,
+    limit: Duration,
+) -> Option<F::Output> {
+    let deadline = clock.now() + limit;
+    let gate = Arc::new(Gate::new());
+    let waker = Waker::from(Arc::new(AtGate(Arc::clone(&gate))));
+    loop {
+        let seen = gate.epoch();
+        if let Poll::Ready(answer) = Pin::new(&mut future).poll(&mut Context::from_waker(&waker)) {
+            return Some(answer);
+        }
+        if clock.now() >= deadline {
+            return None;
+        }
+        clock.wait(&gate, seen, Some(deadline));
+    }
+}
+
+/// Waits for what becomes true at the end of a run; leaves no waker behind when it is dropped.
+struct Watch<T> {
     control: Control,
-    until: Until,
-    /// Under which number its waker is kept, once it was.
+    /// Returns the answer, if there is one.
+    look: fn(&State, T) -> Option<Result<(), ControlError>>,
+    what: T,
+    /// The number of its waker, once it has left one.
     number: Option<u64>,
 }
 
-impl Watch {
-    /// The answer, if there is one; otherwise the waker is called at the end of the next run.
-    fn look(&mut self, waker: &Waker) -> Option<Result<(), ControlError>> {
-        let (waker, conductor) = (waker.clone(), &self.control.conductor);
-        let mut state = conductor.lock();
-        if self.until.is_reached(&state.history.counters()) {
-            return Some(Ok(()));
-        }
-        if state.end == Some(TaskState::Disabled) {
-            return Some(Err(ControlError::disabled(&conductor.name)));
-        }
-        if let Some(end) = state.end.filter(|_| state.is_end_told) {
-            return Some(Err(ControlError::ended(&conductor.name, end)));
-        }
-        let old = state.watchers.put(&mut self.number, waker);
-        drop(state);
-        drop(old);
-        None
-    }
-}
-
-impl Future for Watch {
+impl<T: Copy + Unpin> Future for Watch<T> {
     type Output = Result<(), ControlError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.look(context.waker()).map_or(Poll::Pending, Poll::Ready)
+        let this = &mut *self;
+        let waker = context.waker().clone();
+        let mut state = this.control.ticker.lock();
+        if let Some(answer) = (this.look)(&state, this.what) {
+            return Poll::Ready(answer);
+        }
+        let old = state.watchers.put(&mut this.number, waker);
+        drop(state);
+        drop(old);
+        Poll::Pending
     }
 }
 
-impl Drop for Watch {
+impl<T> Drop for Watch<T> {
     fn drop(&mut self) {
         if self.number.is_some() {
-            let left = self.control.conductor.lock().watchers.remove(self.number);
+            let left = self.control.ticker.lock().watchers.remove(self.number);
             drop(left);
         }
     }
 }
 
+fn has_had(state: &State, until: Until) -> Option<Result<(), ControlError>> {
+    if until.is_reached(&state.history.counters()) {
+        return Some(Ok(()));
+    }
+    let end = state.end.filter(|_| state.is_end_reported || state.end == Some(TaskState::Disabled))?;
+    Some(Err(match end {
+        TaskState::Disabled => ControlError::disabled(&state.facts.name),
+        end => ControlError::ended(&state.facts.name, end),
+    }))
+}
+
+/// Returns an answer when the end of the task, and everything before, has been delivered to those in place.
+fn has_ended(state: &State, (): ()) -> Option<Result<(), ControlError>> {
+    let is_disabled = state.end == Some(TaskState::Disabled);
+    let is_quiet = state.outbox.is_empty() && !state.is_delivering;
+    (is_disabled || state.is_end_reported && is_quiet).then_some(Ok(()))
+}
+
 impl Control {
     /// Blocks until the task has had its runs, at most for `limit` on the scheduler's clock.
     pub(crate) fn wait_for(&self, until: Until, limit: Duration) -> Result<(), ControlError> {
-        let clock = &self.conductor.clock;
-        let deadline = clock.now() + limit;
-        let gate = Arc::new(Gate::new());
-        let waker = Waker::from(Arc::new(AtGate(Arc::clone(&gate))));
-        let mut watch = self.watch(until);
-        loop {
-            let seen = gate.epoch();
-            if let Some(answer) = watch.look(&waker) {
-                return answer;
-            }
-            if clock.now() >= deadline {
-                return Err(self.too_late(until, limit));
-            }
-            clock.wait(&gate, seen, Some(deadline));
-        }
+        let waited = block_on(self.watch(until), &*self.ticker.clock, limit);
+        waited.unwrap_or_else(|| Err(self.too_late(until, limit)))
     }
 
     /// Waits until the task has had its runs; holds no thread.
@@ -191,15 +208,21 @@ impl Control {
         self.watch(until)
     }
 
-    fn watch(&self, until: Until) -> Watch {
-        Watch { control: self.clone(), until, number: None }
+    /// Blocks until the task has ended with its last run, at most for `limit`; returns true if it has.
+    pub(crate) fn await_end(&self, limit: Duration) -> bool {
+        let watch = Watch { control: self.clone(), look: has_ended, what: (), number: None };
+        block_on(watch, &*self.ticker.clock, limit).is_some()
+    }
+
+    fn watch(&self, until: Until) -> Watch<Until> {
+        Watch { control: self.clone(), look: has_had, what: until, number: None }
     }
 
     fn too_late(&self, until: Until, limit: Duration) -> ControlError {
-        let counters = self.conductor.lock().history.counters();
+        let counters = self.ticker.lock().history.counters();
         let (runs, failed) = (counters.runs, counters.failures());
         ControlError::too_late(
-            &self.conductor.name,
+            self.name(),
             limit,
             format!("{until} were waited for; there were {runs}, {failed} of them failed"),
         )

@@ -18,7 +18,7 @@ use super::moment::IntoMoment;
 use super::moment::Moment;
 use super::moment::moment;
 use super::or_panic;
-use crate::conduct::Rule;
+use crate::task::Rule;
 use crate::entry::Entry;
 use crate::entry::FunctionId;
 use crate::entry::Location;

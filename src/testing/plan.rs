@@ -9,7 +9,7 @@ use super::moment::IntoMoment;
 use super::moment::Moment;
 use super::moment::moment;
 use super::outlook::fire_times;
-use crate::conduct::Policy;
+use crate::task::Policy;
 use crate::error::StartError;
 use crate::registrar::Planned;
 use crate::runner::Builder;

@@ -1,0 +1,275 @@
+//! One call of a task's function: the same code for every kind of task.
+//!
+//! A plain function is called in place. A future is polled in place once, and goes on as a task of the engine if it is
+//! pending; that polls it again at once, so the first poll needs no waker.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use scheduler_core::{Fired, Now, Task, Timer};
+
+use super::gate::{GateContext, Permits, Verdict};
+use super::runs::Begun;
+use super::state::Phase;
+use super::ticker::Ticker;
+use super::transition::Transition;
+use crate::inject::Call;
+use crate::observe::{Event, EventKind, Failure, Span, TaskFacts, catch};
+use crate::run::{BoxFuture, Run, TaskResult};
+
+type Body = dyn Fn(&Run) -> TaskResult + Send + Sync;
+
+/// Executes an attempt, or what can be executed of it on this thread.
+pub(super) fn execute(
+    ticker: &Arc<Timer<Ticker>>,
+    begun: Begun,
+    engine: &scheduler_core::Run,
+) -> Fired {
+    let Begun { run, facts, is_gated } = begun;
+    if is_gated && ticker.gates.has_async() {
+        let stage = Stage::gates(ticker, &run, &facts);
+        go_on(engine, Work::new(ticker, run, facts, stage));
+        return Fired::Done;
+    }
+    if is_gated && !pass_gates(ticker, &run, &facts) {
+        return Fired::InProgress;
+    }
+    match ticker.call() {
+        Call::Sync(call) => call_sync(ticker, run, &facts, &**call),
+        Call::Async(_) => {
+            let mut work = Work::new(ticker, run, facts, Stage::Body(None));
+            match work.poll(&mut Context::from_waker(Waker::noop())) {
+                Some(result) => work.end(result),
+                None => {
+                    go_on(engine, work);
+                    return Fired::Done;
+                }
+            }
+        }
+    }
+    Fired::InProgress
+}
+
+fn go_on(engine: &scheduler_core::Run, work: Work) {
+    let name = Arc::clone(&work.ticker.name);
+    // It needs no handle: the run is asked to stop by its own request.
+    drop(engine.go_on(Task::once_async(Attempt(Some(work))).name(name)));
+}
+
+fn call_sync(ticker: &Arc<Timer<Ticker>>, run: Run, facts: &Arc<TaskFacts>, call: &Body) {
+    let span = span_of(&run, facts);
+    run.enter(|run| {
+        let called = match &span {
+            None => catch(|| call(run)),
+            Some(span) => span.in_scope(|| catch(|| call(run))),
+        };
+        if let Err(failure) = flat(called) {
+            fail(ticker, run, span.as_ref(), failure);
+        }
+    });
+}
+
+fn span_of(run: &Run, facts: &Arc<TaskFacts>) -> Option<Span> {
+    cfg!(feature = "tracing").then(|| Span::of_run(run, facts))
+}
+
+fn flat(result: Result<TaskResult, Failure>) -> Result<(), Failure> {
+    result?.map_err(|error| Failure::from_error(&error))
+}
+
+/// Keeps why an attempt failed until it is over.
+#[cold]
+fn fail(ticker: &Ticker, run: &Run, span: Option<&Span>, failure: Failure) {
+    span.iter().for_each(|span| span.fail(&failure));
+    let mut state = ticker.lock();
+    if let Some(index) = state.find(run) {
+        state.active[index].failure = Some(Box::new(failure));
+    }
+}
+
+/// Asks sync gates; returns true if the run may start.
+#[cold]
+fn pass_gates(ticker: &Arc<Timer<Ticker>>, run: &Run, facts: &Arc<TaskFacts>) -> bool {
+    let context = GateContext { task: Arc::clone(facts), run: run.info() };
+    let verdict = ticker.gates.admit(&context);
+    take_verdict(ticker, run, verdict, true)
+}
+
+/// Takes the verdict of gates; returns true if the run may start. Unless its attempt begins here, the timer fires for it.
+fn take_verdict(
+    ticker: &Arc<Timer<Ticker>>,
+    run: &Run,
+    verdict: Verdict,
+    begins_here: bool,
+) -> bool {
+    let now = ticker.now();
+    let mut transition = Transition::begin(ticker, now);
+    let is_stopped = run.stop_cause().is_some();
+    let Some(index) = transition.state.find(run) else { return false };
+    let active = &mut transition.state.active[index];
+    let (permits, is_admitted) = match verdict {
+        Verdict::Admitted(permits) => (permits, !is_stopped),
+        Verdict::Refused { reason, permits } => {
+            active.refusal = Some(reason);
+            (permits, false)
+        }
+        Verdict::Failed { failure, permits } => {
+            active.failure = Some(Box::new(failure));
+            transition.release_unused(permits);
+            transition.commit();
+            return false;
+        }
+    };
+    if !permits.is_empty() {
+        active.permits = Some(permits);
+    }
+    if is_admitted {
+        active.is_admitted = true;
+        active.deadline = ticker.policy.timeout.map(|limit| now.tick + limit);
+        active.has_attempted = begins_here;
+        active.phase = if begins_here { Phase::Attempt } else { Phase::Wait(now.tick) };
+        run.set_deadline(active.deadline);
+    }
+    if is_admitted && begins_here {
+        transition.report_start(run);
+    }
+    transition.commit();
+    is_admitted
+}
+
+impl Transition<'_> {
+    /// Releases what gates gave for an attempt that has not begun.
+    fn release_unused(&mut self, permits: Permits) {
+        if !permits.is_empty() {
+            self.effects.rare().permits.push((permits, crate::observe::Outcome::Cancelled));
+        }
+    }
+}
+
+/// What an attempt that is a future is at.
+enum Stage {
+    Gates(Pin<Box<dyn Future<Output = Verdict> + Send>>),
+    /// `None` before the first poll.
+    Body(Option<BoxFuture>),
+    Over,
+}
+
+/// An attempt that is polled.
+struct Work {
+    ticker: Arc<Timer<Ticker>>,
+    run: Run,
+    facts: Arc<TaskFacts>,
+    span: Option<Span>,
+    stage: Stage,
+}
+
+impl Stage {
+    fn gates(ticker: &Ticker, run: &Run, facts: &Arc<TaskFacts>) -> Self {
+        let context = GateContext { task: Arc::clone(facts), run: run.info() };
+        Self::Gates(Box::pin(Arc::clone(&ticker.gates).admit_async(context)))
+    }
+}
+
+impl Work {
+    fn new(ticker: &Arc<Timer<Ticker>>, run: Run, facts: Arc<TaskFacts>, stage: Stage) -> Self {
+        let span = span_of(&run, &facts);
+        Self { ticker: Arc::clone(ticker), run, facts, span, stage }
+    }
+
+    /// Polls once inside the run; `None` while it is pending.
+    fn poll(&mut self, context: &mut Context<'_>) -> Option<Result<(), Failure>> {
+        if self.run.stop_cause().is_some() {
+            return Some(Ok(()));
+        }
+        if let Stage::Gates(future) = &mut self.stage {
+            let Poll::Ready(verdict) = future.as_mut().poll(context) else {
+                return self.run.stop_cause().map(|_| Ok(()));
+            };
+            self.stage = Stage::Over;
+            let is_future = matches!(self.ticker.call(), Call::Async(_));
+            if !take_verdict(&self.ticker, &self.run, verdict, is_future) || !is_future {
+                return Some(Ok(()));
+            }
+            self.stage = Stage::Body(None);
+        }
+        let Self { ticker, run, span, stage, .. } = self;
+        let polled = run.clone().enter(|run| {
+            let poll = || match stage {
+                Stage::Body(future) => {
+                    let Call::Async(make) = ticker.call() else { return Poll::Ready(Ok(())) };
+                    future.get_or_insert_with(|| make(run)).as_mut().poll(context)
+                }
+                Stage::Gates(_) | Stage::Over => Poll::Pending,
+            };
+            match span {
+                None => catch(poll),
+                Some(span) => span.in_scope(|| catch(poll)),
+            }
+        });
+        match polled {
+            Ok(Poll::Ready(result)) => Some(flat(Ok(result))),
+            Err(failure) => Some(Err(failure)),
+            // A request that came during the poll may have woken nobody.
+            Ok(Poll::Pending) => run.stop_cause().map(|_| Ok(())),
+        }
+    }
+
+    /// Drops the future inside the run, and keeps why it failed.
+    fn end(&mut self, result: Result<(), Failure>) {
+        self.drop_future();
+        if let Err(failure) = result {
+            fail(&self.ticker, &self.run, self.span.as_ref(), failure);
+        }
+    }
+
+    fn drop_future(&mut self) {
+        let (stage, span) = (std::mem::replace(&mut self.stage, Stage::Over), self.span.as_ref());
+        let dropped = self.run.clone().enter(|_| match span {
+            None => catch(|| drop(stage)),
+            Some(span) => span.in_scope(|| catch(|| drop(stage))),
+        });
+        if let Err(failure) = dropped {
+            let at = self.ticker.clock.wall();
+            self.ticker.bus.emit(Event::of(at, &self.facts, EventKind::DropPanicked { failure }));
+        }
+    }
+}
+
+/// An attempt that goes on as a task of the engine.
+struct Attempt(Option<Work>);
+
+impl Future for Attempt {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let Some(work) = &mut self.0 else { return Poll::Ready(()) };
+        work.run.goes_on();
+        let Some(result) = work.poll(context) else { return Poll::Pending };
+        if let Some(mut work) = self.0.take() {
+            work.end(result);
+            let now = work.ticker.now();
+            Transition::begin(&work.ticker, now).run_over(&work.run).commit();
+        }
+        Poll::Ready(())
+    }
+}
+
+/// The pool has dropped the attempt while it was pending.
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        if let Some(mut work) = self.0.take() {
+            work.drop_future();
+            let now = work.ticker.now();
+            Transition::begin(&work.ticker, now).run_dropped(&work.run).commit();
+        }
+    }
+}
+
+impl fmt::Debug for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attempt").finish_non_exhaustive()
+    }
+}

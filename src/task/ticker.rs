@@ -1,0 +1,215 @@
+//! The ticker of a task: a timer that re-arms itself before it starts a run.
+//!
+//! The timer fires; the planner decides; the timer is armed for the next look; then the run is called in place, on the same
+//! worker. So a run that hangs does not hold back its schedule.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, Weak};
+
+use scheduler_core::{Clock, Fire, Fired, Now, ScheduledThreadPool, Timer};
+
+use super::attempt;
+use super::gate::Gates;
+use super::jitter::Chance;
+use super::planner::Planner;
+use super::policy::Policy;
+use super::rule::Rule;
+use super::state::State;
+use super::transition::Transition;
+use crate::inject::Call;
+use crate::observe::{
+    Bus, EngineTrouble, Event, EventKind, Failure, TaskFacts, TaskState, catch,
+};
+use crate::run::Place;
+use crate::unwind::wake_all;
+use crate::sync::{Mutex, MutexGuard};
+
+/// What a ticker is made of.
+pub(crate) struct Parts {
+    pub(crate) facts: TaskFacts,
+    pub(crate) rule: Rule,
+    /// Tasks with the same policies share them.
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) call: Call,
+    /// The pool in which the task runs.
+    pub(crate) pool: Arc<ScheduledThreadPool>,
+    /// The clock of that pool.
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) bus: Arc<Bus>,
+    pub(crate) gates: Arc<Gates>,
+    /// Is given each run that starts late.
+    pub(crate) trouble: Option<Arc<EngineTrouble>>,
+    /// Of a disabled task: what is wrong with its attributes; empty if nothing is.
+    pub(crate) disabled: Option<String>,
+    /// Is called when the task has ended.
+    pub(crate) on_end: Option<Arc<OnEnd>>,
+}
+
+/// Is called with the name of a task that has ended.
+pub(crate) type OnEnd = dyn Fn(&Arc<str>) + Send + Sync;
+
+/// One task: what never changes, and its state behind a lock. It is the content of a timer of the engine.
+pub(crate) struct Ticker {
+    pub(super) name: Arc<str>,
+    pub(super) policy: Arc<Policy>,
+    /// `None` only while it is dropped.
+    call: Option<Call>,
+    pub(super) chance: Chance,
+    pub(super) clock: Arc<dyn Clock>,
+    /// RACE: weak, because the pool keeps its timers.
+    pub(super) pool: Weak<ScheduledThreadPool>,
+    pub(super) bus: Arc<Bus>,
+    pub(super) gates: Arc<Gates>,
+    pub(super) trouble: Option<Arc<EngineTrouble>>,
+    /// What is wrong with the attributes of a disabled task.
+    pub(super) faults: Box<str>,
+    on_end: Option<Arc<OnEnd>>,
+    state: Mutex<State>,
+}
+
+pub(super) type Guard<'a> = MutexGuard<'a, State>;
+
+impl Ticker {
+    /// Makes a task that has not begun.
+    pub(super) fn make(parts: Parts) -> Arc<Timer<Self>> {
+        let Parts { facts, rule, policy, call, pool, clock, bus, .. } = parts;
+        let chance = Chance::new(policy.seed, &facts.name);
+        let planner = Planner::new(&rule, Arc::clone(&policy), chance, Now::read(&*clock));
+        let mut state = State::new(Arc::new(facts), rule, planner);
+        state.end = parts.disabled.as_ref().map(|_| TaskState::Disabled);
+        let name = Arc::clone(&state.facts.name);
+        let ticker = Self {
+            name: Arc::clone(&name),
+            policy,
+            call: Some(call),
+            chance,
+            clock,
+            pool: Arc::downgrade(&pool),
+            bus,
+            gates: parts.gates,
+            trouble: parts.trouble,
+            faults: parts.disabled.unwrap_or_default().into(),
+            on_end: parts.on_end,
+            state: Mutex::new(state),
+        };
+        pool.timer(name, ticker)
+    }
+
+    pub(super) fn lock(&self) -> Guard<'_> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn call(&self) -> &Call {
+        self.call.as_ref().expect("only the destructor takes it")
+    }
+
+    pub(super) fn place(&self) -> Place<'_> {
+        Place { task: &self.name, pool: &self.pool, clock: &self.clock }
+    }
+
+    pub(super) fn now(&self) -> Now {
+        Now::read(&*self.clock)
+    }
+
+    /// Delivers the events of this task in the order of its transitions: one thread at a time. No lock may be held.
+    pub(super) fn deliver(&self) {
+        let mut batch = Vec::new();
+        let mut is_mine = false;
+        loop {
+            let mut state = self.lock();
+            if state.is_delivering && !is_mine {
+                return;
+            }
+            if state.outbox.is_empty() {
+                if is_mine {
+                    (state.is_delivering, state.outbox) = (false, batch);
+                }
+                let has_ended = is_mine && state.is_end_reported;
+                let watchers = has_ended.then(|| state.watchers.take());
+                drop(state);
+                // RACE: those who wait for the end may have looked while this thread was at it.
+                wake_all(watchers.into_iter().flatten());
+                return;
+            }
+            (state.is_delivering, is_mine) = (true, true);
+            std::mem::swap(&mut state.outbox, &mut batch);
+            drop(state);
+            batch.drain(..).for_each(|event| self.bus.emit(event));
+        }
+    }
+
+    /// Reports that the task has ended. No lock may be held.
+    pub(super) fn report_end(&self) {
+        self.on_end.iter().for_each(|on_end| on_end(&self.name));
+    }
+
+    /// Drops what may be the user's. No lock may be held.
+    pub(super) fn drop_contained<V>(&self, value: V) {
+        if let Err(failure) = catch(|| drop(value)) {
+            let facts = Arc::clone(&self.lock().facts);
+            self.report_drop(&facts, failure);
+        }
+    }
+
+    fn report_drop(&self, facts: &Arc<TaskFacts>, failure: Failure) {
+        self.bus.emit(Event::of(self.clock.wall(), facts, EventKind::DropPanicked { failure }));
+    }
+
+    /// Reports a panic of a hook. No lock may be held.
+    pub(super) fn report_hook(&self, hook: &'static str, failure: Failure) {
+        let facts = Arc::clone(&self.lock().facts);
+        self.bus.emit(Event::of(self.clock.wall(), &facts, EventKind::HookFailed { hook, failure }));
+    }
+}
+
+impl Fire for Ticker {
+    fn fire(ticker: &Arc<Timer<Self>>, engine: &scheduler_core::Run) -> Fired {
+        let mut transition = Transition::begin(ticker, engine.started());
+        transition.state.armed = None;
+        let (transition, run) = transition.next_attempt(engine);
+        transition.commit();
+        match run {
+            Some(run) => attempt::execute(ticker, run, engine),
+            None => Fired::Done,
+        }
+    }
+
+    fn finish(ticker: &Arc<Timer<Self>>, engine: &scheduler_core::Run, now: Now) {
+        Transition::begin(ticker, now).attempt_over(engine.number()).commit();
+    }
+
+    fn clock_set_back(ticker: &Arc<Timer<Self>>, now: Now) {
+        let mut transition = Transition::begin(ticker, now);
+        transition.state.armed = None;
+        transition.state.planner.look(now);
+        transition.commit();
+    }
+
+    fn dropped(ticker: &Arc<Timer<Self>>) {
+        let mut transition = Transition::begin(ticker, ticker.now());
+        transition.state.armed = None;
+        transition.end(TaskState::Cancelled);
+        transition.commit();
+    }
+}
+
+/// The function and what it captures, and the trigger, are the user's: a panic of their destructors is reported.
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        let call = self.call.take();
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let rule = std::mem::replace(&mut state.rule, Rule::None);
+        let facts = Arc::clone(&state.facts);
+        for dropped in [catch(|| drop(call)), catch(|| drop(rule))] {
+            if let Err(failure) = dropped {
+                self.report_drop(&facts, failure);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Ticker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ticker").field("task", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,201 @@
+//! One transition of a task: lock, settle, decide, arm the timer, unlock, perform the effects.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use scheduler_core::{Failure as EngineFailure, Now, Timer, Trigger, WallTime};
+
+use super::effects::Effects;
+use super::planner::Skip;
+use super::question::Question;
+use super::rule::Rule;
+use super::ticker::{Guard, Ticker};
+use crate::observe::{Event, EventKind, Failure, TaskState, catch};
+
+/// A task while its lock is held.
+#[must_use = "a transition has to be committed"]
+pub(super) struct Transition<'a> {
+    pub(super) ticker: &'a Arc<Timer<Ticker>>,
+    pub(super) state: Guard<'a>,
+    pub(super) effects: Effects,
+    pub(super) now: Now,
+}
+
+impl<'a> Transition<'a> {
+    #[inline]
+    pub(super) fn begin(ticker: &'a Arc<Timer<Ticker>>, now: Now) -> Self {
+        Self { ticker, state: ticker.lock(), effects: Effects::none(), now }
+    }
+
+    /// Arms the timer, unlocks, and performs the effects.
+    pub(super) fn commit(mut self) {
+        while self.state.planner.has_question() {
+            self = self.ask();
+        }
+        self.conclude();
+        self.arm();
+        self.leave();
+    }
+
+    /// Unlocks and performs the effects. The timer stays as it is: the task has not begun.
+    pub(super) fn leave(self) {
+        let Self { ticker, state, effects, .. } = self;
+        let has_events = !state.outbox.is_empty();
+        drop(state);
+        effects.perform(ticker, has_events);
+    }
+
+    /// Reports what the planner has decided, and ends the task if nothing is left to do.
+    #[inline]
+    fn conclude(&mut self) {
+        if self.state.planner.has_news() {
+            self.report_news();
+        }
+        if self.state.end.is_none() && self.state.planner.is_finished() {
+            self.state.end = Some(TaskState::Completed);
+        }
+        if self.state.end.is_some() {
+            self.conclude_end();
+        }
+    }
+
+    /// INVARIANT: at unlock the timer is armed for `State::wake`.
+    #[inline]
+    fn arm(&mut self) {
+        let wake = self.state.wake(self.now).filter(|due| *due != scheduler_core::Due::NEVER);
+        if wake == self.state.armed {
+            return;
+        }
+        let armed = match wake {
+            Some(due) => self.ticker.arm(due, self.now),
+            None => self.ticker.disarm(),
+        };
+        self.state.armed = wake;
+        if armed.is_refused() {
+            self.refused();
+        }
+        let wake = std::mem::take(&mut self.effects.wake);
+        self.effects.wake = wake.and(armed);
+    }
+
+    /// The pool has stopped.
+    #[cold]
+    fn refused(&mut self) {
+        self.state.armed = None;
+        self.end(TaskState::Cancelled);
+        self.conclude();
+    }
+
+    /// Counts and reports skips, and the end of a pause.
+    #[cold]
+    pub(super) fn report_news(&mut self) {
+        for Skip { reason, first, last, count, at_least } in self.state.planner.take_skips() {
+            self.state.history.skip(reason, count);
+            let (first, last) = (first.as_wall(self.now).to_utc(), last.as_wall(self.now).to_utc());
+            self.report(EventKind::Skipped { reason, first, last, count, at_least });
+        }
+        if self.state.planner.take_resumed() {
+            let next = self.next_start();
+            self.report(EventKind::Resumed { next });
+        }
+    }
+
+    pub(super) fn report(&mut self, kind: EventKind) {
+        let event = Event::of(self.now.wall.to_utc(), &self.state.facts, kind);
+        self.state.outbox.push(event);
+    }
+
+    /// Returns when the next run starts, as far as that is known.
+    pub(super) fn next_start(&self) -> Option<DateTime<Utc>> {
+        if self.state.end.is_some() {
+            return None;
+        }
+        let next = self.state.planner.next_start(self.now)?;
+        Some(next.as_wall(self.now).to_utc())
+    }
+
+    /// Starts no further run. Those that wait for their next attempt are over; others go on.
+    pub(super) fn end(&mut self, end: TaskState) {
+        self.state.end.get_or_insert(end);
+        self.state.planner.stop();
+        self.end_waiting_runs();
+    }
+
+    /// Reports the end of the task, once, when its last run is over.
+    #[cold]
+    fn conclude_end(&mut self) {
+        let Some(end) = self.state.end.filter(|end| end.is_ended()) else { return };
+        for promise in std::mem::take(&mut self.state.promises) {
+            let answer = promise.break_off(&self.ticker.name, end);
+            self.effects.rare().answers.push(answer);
+        }
+        if self.state.is_end_reported || !self.state.active.is_empty() {
+            return;
+        }
+        self.state.is_end_reported = true;
+        // INVARIANT: a run holds the timer, and so must not be kept by it.
+        let spare = self.state.spare.take();
+        let watchers = self.state.watchers.take();
+        self.report(EventKind::TaskEnded { state: end });
+        let rare = self.effects.rare();
+        rare.runs.extend(spare.map(|spare| spare.run));
+        rare.wakers.extend(watchers);
+        rare.has_ended = true;
+    }
+
+    /// Asks a custom trigger, outside the lock.
+    pub(super) fn ask(mut self) -> Self {
+        let Rule::Custom(trigger) = &self.state.rule else { return self };
+        let trigger = Arc::clone(trigger);
+        let Some((question, generation)) = self.state.planner.question() else { return self };
+        let Self { ticker, state, effects, now } = self;
+        drop(state);
+        let answer = put(&question, &*trigger, now);
+        ticker.drop_contained(trigger);
+        let mut this = Self { ticker, state: ticker.lock(), effects, now };
+        match answer {
+            Ok(next) => {
+                this.state.planner.answer(generation, next);
+                this.state.trigger_failure = None;
+            }
+            Err(failure) => this.unanswered(generation, question, failure),
+        }
+        this
+    }
+
+    fn unanswered(&mut self, generation: u32, question: Question, failure: Failure) {
+        let Some(asked_again_in) = self.state.planner.unanswered(generation, question, self.now) else {
+            return;
+        };
+        self.state.trigger_failure = Some(Box::new(failure.clone()));
+        self.report(EventKind::TriggerFailed { failure, asked_again_in });
+    }
+}
+
+/// Asks a trigger once. An answer too far ahead for any clock means that it fires no more.
+fn put(question: &Question, trigger: &dyn Trigger, now: Now) -> Result<Option<WallTime>, Failure> {
+    let context = question.context(now.wall.to_utc());
+    let answer = catch(|| trigger.next_fire_time(&context).map_err(|error| text(&*error)))?;
+    let next = answer.map_err(|text| failure(&text))?.map(WallTime::from);
+    let next = next.filter(|next| *next != WallTime::MAX);
+    if let (Some(floor), Some(next)) = (question.floor, next)
+        && next <= floor
+    {
+        return Err(failure(&format!(
+            "the trigger did not advance: after {floor:?} it gave {next:?}"
+        )));
+    }
+    Ok(next)
+}
+
+fn failure(text: &str) -> Failure {
+    Failure::from_engine(&EngineFailure::from_error(text))
+}
+
+/// How many causes of an error are named.
+const CAUSES_MAX: usize = 32;
+
+fn text(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    causes.take(CAUSES_MAX).fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
