@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use scheduler_expr::Attribute;
+use scheduler_expr::Kind;
 use scheduler_expr::ParseTemplateError;
 use scheduler_expr::ResolveTemplateError;
 use scheduler_expr::ResolveTemplateErrorKind;
@@ -12,8 +14,10 @@ use super::fault::Fault;
 use super::fault::Remark;
 use super::fault::visible;
 use super::fault::word;
+use super::file::ARRAY;
 use super::file::Content;
 use super::file::Layer;
+use super::file::Line;
 use super::key;
 use super::source::Raw;
 use super::source::Source;
@@ -86,6 +90,7 @@ impl<'a> Reading<'a> {
             Content::Text(text) => {
                 return Some(Raw { text: text.clone(), source: source.clone() });
             }
+            Content::List(_) => ARRAY,
             Content::EmptyTable => "an empty table",
             Content::Other(kind) => kind,
         };
@@ -93,6 +98,16 @@ impl<'a> Reading<'a> {
         let help = "write a string, a whole number, true or false".to_owned();
         self.faults.push(Fault::at(source, text).help(help));
         None
+    }
+
+    /// The text that a line sets an attribute to: of tags it may be an array.
+    pub(super) fn line(&mut self, line: &Line, attribute: Attribute) -> Option<Raw> {
+        match &line.content {
+            Content::List(text) if attribute.row().kind == Kind::Tags => {
+                Some(Raw { text: text.clone(), source: line.source.clone() })
+            }
+            content => self.text(&line.path.join("."), content, &line.source),
+        }
     }
 
     fn in_environment(&mut self, key: &str) -> Option<Raw> {
@@ -191,7 +206,7 @@ impl Lookup<'_> {
                 Content::Other(kind) => {
                     return Err(format!("{} sets it to {kind}, which is no text", line.source));
                 }
-                Content::Text(text) => {
+                Content::Text(text) | Content::List(text) => {
                     self.remember(key, &line.source);
                     return Ok(Some(text.clone()));
                 }

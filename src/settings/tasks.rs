@@ -109,8 +109,7 @@ impl Finder<'_, '_> {
             match meant(line, rest, self.names) {
                 Ok(None) => {}
                 Ok(Some((name, meant))) => {
-                    let key = line.path.join(".");
-                    if let Some(raw) = self.reading.text(&key, &line.content, &line.source) {
+                    if let Some(raw) = self.reading.line(line, meant.1) {
                         self.add(&mut said, name, meant, raw);
                     }
                 }
