@@ -45,7 +45,9 @@ type Texts = Vec<(Attribute, String)>;
 /// scheduler.shutdown()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone)]
+///
+/// The default one has no rule, so no task can have it: it is for [`Builder::defaults`](crate::Builder::defaults).
+#[derive(Clone, Default)]
 #[must_use = "a schedule does nothing until a task has it"]
 pub struct Schedule {
     texts: Texts,

@@ -138,10 +138,7 @@ impl Judge<'_> {
         if !is_replaced {
             self.check_one_rule();
         }
-        let rule = match self.definition.trigger {
-            Some(_) => RuleKind::Custom,
-            None => RuleKind::Once,
-        };
+        let rule = self.definition.rule_alone();
         let errors = Attribute::check_together(&given, rule, self.unit);
         let is_passed_over = |error: &AttributeError| {
             is_replaced && !error.is_about_text() && self.is_annotated(error.attribute())

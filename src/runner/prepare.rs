@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use scheduler_core::Clock;
 use scheduler_core::SystemClock;
 use scheduler_core::trigger::Zone;
+use scheduler_expr::RuleKind;
 
 use super::builder::Builder;
 use super::fallbacks::Values;
@@ -175,11 +176,18 @@ fn keep_ended(builder: &Builder, globals: &Globals) -> usize {
 
 fn load(builder: &mut Builder) -> Result<Settings, StartError> {
     let environment = builder.environment.take();
+    let (defaults, trigger) = builder.defaults.take().unwrap_or_default().into_parts();
+    if trigger.is_some() {
+        let fault = "builder.defaults(…): each task says itself when it fires, so a trigger has no \
+                     default\nhelp: begin with `Schedule::default()`";
+        return Err(StartError::of_faults(vec![fault.to_owned()]));
+    }
     let given = settings::Given {
         set: std::mem::take(&mut builder.set),
         environment: environment
             .map_or_else(Environment::of_process, |given| given.into_iter().collect()),
         text: builder.file.take(),
+        defaults,
         ..settings::Given::of_process()
     };
     let faults = |faults: Vec<settings::Fault>| faults.iter().map(ToString::to_string).collect();
@@ -222,7 +230,8 @@ fn announced(
 /// Judges what settings say of tasks that are announced; it counts when they are added.
 fn apply_to_announced(application: &mut Application<'_>, announced: &[(usize, Arc<str>)]) {
     for (number, name) in announced {
-        let silent = TaskWords { name, place: String::new(), attributes: Vec::new() };
+        let (place, rule, attributes) = (String::new(), RuleKind::Once, Vec::new());
+        let silent = TaskWords { name, place, rule, attributes };
         application.task(*number, &silent);
     }
 }
