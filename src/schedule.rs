@@ -14,17 +14,13 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use chrono::{DateTime, SecondsFormat, TimeZone, Utc};
 use scheduler_core::Trigger;
-use scheduler_expr::Attribute;
-use scheduler_expr::DstGap;
-use scheduler_expr::DstOverlap;
-use scheduler_expr::Misfire;
-use scheduler_expr::OnError;
-use scheduler_expr::Overlap;
-use scheduler_expr::Role;
-use scheduler_expr::SignedDuration;
+use scheduler_expr::{
+    Attribute, DstGap, DstOverlap, Misfire, OnError, Overlap, Role, SignedDuration,
+};
 
 /// Attributes with their texts, as an annotation has them.
 type Texts = Vec<(Attribute, String)>;
@@ -49,7 +45,9 @@ type Texts = Vec<(Attribute, String)>;
 /// scheduler.shutdown()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone)]
+///
+/// The default one has no rule, so no task can have it: it is for [`Builder::defaults`](crate::Builder::defaults).
+#[derive(Clone, Default)]
 #[must_use = "a schedule does nothing until a task has it"]
 pub struct Schedule {
     texts: Texts,
@@ -77,6 +75,19 @@ impl Schedule {
     /// Once, after a delay.
     pub fn once(delay: impl Length) -> Self {
         Self::with(Attribute::InitialDelay, delay.into_text())
+    }
+
+    /// Once, at an instant of the wall clock; at once if it has passed.
+    ///
+    /// ```
+    /// use scheduler::Schedule;
+    /// use scheduler::chrono::{TimeDelta, Utc};
+    ///
+    /// let one = Schedule::at("2027-01-01T09:00:00+01:00");
+    /// let other = Schedule::at(Utc::now() + TimeDelta::minutes(10));
+    /// ```
+    pub fn at(instant: impl IntoInstant) -> Self {
+        Self::with(Attribute::At, instant.into_text())
     }
 
     /// Whenever a trigger of one's own says. It is asked when the scheduler starts, before anything runs, and after
@@ -164,6 +175,38 @@ impl Schedule {
     /// What becomes of the task after a run whose last attempt failed.
     pub fn on_error(self, on_error: OnError) -> Self {
         self.set(Attribute::OnError, on_error.name())
+    }
+
+    /// How many runs may be in progress at once; only with [`Overlap::Allow`].
+    pub fn max_concurrent(self, runs: u32) -> Self {
+        self.set(Attribute::MaxConcurrent, runs.to_string())
+    }
+
+    /// The instant after which the task does not fire.
+    pub fn until(self, instant: impl IntoInstant) -> Self {
+        self.set(Attribute::Until, instant.into_text())
+    }
+
+    /// How many runs the schedule starts at most; then the task has completed.
+    pub fn max_runs(self, runs: u64) -> Self {
+        self.set(Attribute::MaxRuns, runs.to_string())
+    }
+
+    /// The name of a [calendar](crate::Builder::calendar): on its days a cron expression does not fire.
+    pub fn skip_days(self, calendar: impl Into<String>) -> Self {
+        self.set(Attribute::SkipDays, calendar)
+    }
+
+    /// Names under which [several tasks are controlled together](crate::Tasks::tagged).
+    ///
+    /// ```
+    /// use scheduler::Schedule;
+    ///
+    /// let schedule = Schedule::cron("@daily").tags(["billing", "nightly"]);
+    /// ```
+    pub fn tags<T: Into<String>>(self, tags: impl IntoIterator<Item = T>) -> Self {
+        let tags: Vec<String> = tags.into_iter().map(Into::into).collect();
+        self.set(Attribute::Tags, tags.join(", "))
     }
 
     /// What becomes of local times that a change of the clock leaves out.
@@ -270,8 +313,47 @@ impl Length for Cow<'_, str> {
     }
 }
 
+/// An instant of the wall clock: a [`DateTime`], a [`SystemTime`], or a text with the offset from UTC, such as
+/// `"2027-01-01T09:00:00+01:00"`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an instant",
+    label = "neither a `DateTime` nor a text",
+    note = "write a text with an offset, such as `\"2027-01-01T09:00:00Z\"`, or a `chrono::DateTime`"
+)]
+pub trait IntoInstant {
+    /// The text that an annotation would have.
+    #[doc(hidden)]
+    fn into_text(self) -> String;
+}
+
+impl<Z: TimeZone> IntoInstant for DateTime<Z> {
+    fn into_text(self) -> String {
+        self.to_utc().to_rfc3339_opts(SecondsFormat::AutoSi, true)
+    }
+}
+
+impl IntoInstant for SystemTime {
+    fn into_text(self) -> String {
+        IntoInstant::into_text(DateTime::<Utc>::from(self))
+    }
+}
+
+impl IntoInstant for &str {
+    fn into_text(self) -> String {
+        self.to_owned()
+    }
+}
+
+impl IntoInstant for String {
+    fn into_text(self) -> String {
+        self
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use chrono::FixedOffset;
+
     use super::*;
 
     #[test]
@@ -282,6 +364,22 @@ mod tests {
             assert_eq!(scheduler_expr::parse_delay(&text, None), Ok(length), "{text}");
         }
         assert!(scheduler_expr::parse_delay(&Duration::MAX.into_text(), None).is_err());
+    }
+
+    #[test]
+    fn instants_become_texts_that_read_back() {
+        for nanos in [0, 1, 500_000_000, -1, 1_798_761_600_000_000_007] {
+            let instant = DateTime::from_timestamp_nanos(nanos);
+            let text = instant.into_text();
+            let read = scheduler_expr::Instant::parse(&text).expect("an instant");
+            assert_eq!(
+                (read.seconds(), read.nanos()),
+                (instant.timestamp(), instant.timestamp_subsec_nanos())
+            );
+            let offset = FixedOffset::west_opt(5 * 3_600).expect("an offset");
+            assert_eq!(instant.with_timezone(&offset).into_text(), text);
+        }
+        assert_eq!(SystemTime::UNIX_EPOCH.into_text(), "1970-01-01T00:00:00Z");
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //!   expression says in English, and whether it can ever match at all.
 //! * [`parse_duration`]: Spring's simple, composite and ISO-8601 forms, exactly.
 //! * [`check_zone_name`]: whether a name is one of the IANA time zones.
+//! * [`Instant`]: instants of the wall clock, with the offset from UTC.
 //! * [`check_name`]: whether a task or a pool can be called so.
 //! * [`Attribute`]: everything about a task that is a text, its name and what it may say.
 //! * [`nearest`](nearest()): what was probably meant by a word that is not known.
@@ -38,6 +39,7 @@ mod calendar;
 mod cron;
 mod duration;
 mod excerpt;
+mod instant;
 mod name;
 mod nearest;
 #[cfg(test)]
@@ -53,6 +55,7 @@ pub use cron::{CronExpression, CronField, FieldValues, NeverFires, ParseCronErro
 pub use duration::{DurationUnit, ParseDurationError, ParseDurationErrorKind, SignedDuration};
 pub use duration::{intended_period, parse_delay, parse_duration, parse_period};
 pub use excerpt::quoted;
+pub use instant::{Instant, ParseInstantError};
 pub use name::{ParseNameError, check_name};
 pub use nearest::nearest;
 pub use placeholder::{ParseTemplateError, ParseTemplateErrorKind};

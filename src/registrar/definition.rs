@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use scheduler_core::Trigger;
 use scheduler_expr::Attribute;
+use scheduler_expr::RuleKind;
 
 use super::Given;
 use crate::entry::Entry;
@@ -74,7 +75,15 @@ impl Definition {
     pub(crate) fn words(&self) -> TaskWords<'_> {
         let texts = self.texts.iter().map(|(attribute, text)| (*attribute, text.as_str()));
         let (name, place) = (&*self.name, self.location.to_string());
-        TaskWords { name, place, attributes: texts.collect() }
+        TaskWords { name, place, rule: self.rule_alone(), attributes: texts.collect() }
+    }
+
+    /// The kind of its rule, if no attribute is a rule.
+    pub(super) fn rule_alone(&self) -> RuleKind {
+        match self.trigger {
+            Some(_) => RuleKind::Custom,
+            None => RuleKind::Once,
+        }
     }
 
     pub(crate) fn in_code(name: &str, schedule: Schedule, call: Call, location: Location) -> Self {

@@ -1,8 +1,11 @@
 //! Judges the effective words of one task, and makes of them what a conductor is given.
 
+use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use scheduler_core::trigger::CronTrigger;
 use scheduler_core::trigger::Zone;
 use scheduler_expr::Attribute;
@@ -18,6 +21,7 @@ use super::crons::Crons;
 use super::definition::Definition;
 use super::planned::Disabled;
 use super::planned::Planned;
+use crate::calendar::Calendar;
 use crate::task::Policy;
 use crate::task::Retry;
 use crate::task::Rule;
@@ -34,6 +38,7 @@ pub(crate) struct Ground<'a> {
     pub(crate) zone: Zone,
     /// The names of all pools; the first is the default one.
     pub(crate) pools: &'a [Arc<str>],
+    pub(crate) calendars: &'a BTreeMap<String, Arc<Calendar>>,
     /// The cron rules that other tasks have.
     pub(crate) crons: &'a Crons,
     pub(crate) seed: u64,
@@ -54,6 +59,7 @@ pub(crate) fn judge(
     let rule = judge.rule();
     let policy = judge.policy();
     let pool = judge.pool();
+    let tags = judge.tags();
     if !judge.faults.is_empty() && !words.is_off() {
         return Err(judge.faults);
     }
@@ -71,7 +77,7 @@ pub(crate) fn judge(
         text: judge.text,
         policy,
         pool,
-        tags: Arc::new([]),
+        tags,
         call: definition.call.clone(),
         disabled,
     })
@@ -132,10 +138,7 @@ impl Judge<'_> {
         if !is_replaced {
             self.check_one_rule();
         }
-        let rule = match self.definition.trigger {
-            Some(_) => RuleKind::Custom,
-            None => RuleKind::Once,
-        };
+        let rule = self.definition.rule_alone();
         let errors = Attribute::check_together(&given, rule, self.unit);
         let is_passed_over = |error: &AttributeError| {
             is_replaced && !error.is_about_text() && self.is_annotated(error.attribute())
@@ -147,8 +150,12 @@ impl Judge<'_> {
 
     /// The rules that count, but for a trigger of the task's own and a run that comes once.
     fn rules(&self) -> impl Iterator<Item = Attribute> {
-        let rules = RuleKind::ALL.iter().filter_map(|rule| rule.attribute());
-        rules.filter(|rule| self.words.get(*rule).is_some())
+        self.kinds().filter(|rule| self.words.get(*rule).is_some())
+    }
+
+    /// The attributes that are rules.
+    fn kinds(&self) -> impl Iterator<Item = Attribute> + use<> {
+        RuleKind::ALL.iter().filter_map(|rule| rule.attribute())
     }
 
     fn is_annotated(&self, attribute: Attribute) -> bool {
@@ -187,6 +194,9 @@ impl Judge<'_> {
         if self.words.get(Attribute::Cron).is_some() {
             return self.cron();
         }
+        if self.words.get(Attribute::At).is_some() {
+            return self.instant(Attribute::At).map(|at| Rule::At(at.into()));
+        }
         let initial_delay = self.duration(Attribute::InitialDelay);
         let period = self.duration(Attribute::FixedRate);
         let delay = self.duration(Attribute::FixedDelay);
@@ -203,9 +213,10 @@ impl Judge<'_> {
 
     fn miss_rule(&mut self) {
         if self.faults.is_empty() && self.words.is_complete() {
-            let help = "set one of `cron`, `fixed_rate`, `fixed_delay`, or `initial_delay` alone";
+            let rules: Vec<String> = self.kinds().map(|rule| format!("`{rule}`")).collect();
+            let help = format!("set one of {}, or `initial_delay` alone", rules.join(", "));
             let refusal =
-                Refusal { reason: &"the task has no rule", caret: None, help: Some(help) };
+                Refusal { reason: &"the task has no rule", caret: None, help: Some(&help) };
             self.faults.push(self.words.fault(Attribute::FixedRate, &refusal));
         }
     }
@@ -255,13 +266,58 @@ impl Judge<'_> {
             jitter: self.duration(Attribute::Jitter).unwrap_or_default(),
             timeout: self.duration(Attribute::Timeout),
             retry: self.retry(),
+            until: self.instant(Attribute::Until),
+            max_runs: self.count(Attribute::MaxRuns).and_then(NonZeroU64::new),
+            max_concurrent: self.count(Attribute::MaxConcurrent).and_then(NonZeroU32::new),
+            skip_days: self.skip_days(),
             seed: self.ground.seed,
-            ..Policy::default()
         }
     }
 
+    fn instant(&mut self, attribute: Attribute) -> Option<DateTime<Utc>> {
+        let instant = self.read(attribute, |text| attribute.parse_instant(text))?;
+        DateTime::from_timestamp(instant.seconds(), instant.nanos())
+    }
+
+    /// A count whose range, by the table of attributes, is one that the type can hold.
+    fn count<T: TryFrom<u64>>(&mut self, attribute: Attribute) -> Option<T> {
+        self.read(attribute, |text| attribute.parse_count(text))?.try_into().ok()
+    }
+
+    fn skip_days(&mut self) -> Option<Arc<Calendar>> {
+        let (attribute, calendars) = (Attribute::SkipDays, self.ground.calendars);
+        let name =
+            self.read(attribute, |text| attribute.check(text, None).map(|()| text.to_owned()))?;
+        if let Some(calendar) = calendars.get(&name) {
+            return Some(Arc::clone(calendar));
+        }
+        let (names, name) = (calendars.keys().map(String::as_str), name.as_str());
+        let known: Vec<String> = names.clone().map(word).collect();
+        let are = match known.len() {
+            0 => "the builder was given none".to_owned(),
+            _ => format!("the calendars are {}", known.join(", ")),
+        };
+        let reason = format!("there is no calendar {}; {are}", word(name));
+        let meant = nearest(name, names).map(|meant| format!("did you mean {}?\nor ", word(meant)));
+        let help = format!(
+            "{}give it to the builder: Scheduler::builder().calendar({name:?}, Calendar::new())",
+            meant.unwrap_or_default()
+        );
+        let refusal = Refusal { reason: &reason, caret: None, help: Some(&help) };
+        self.faults.push(self.words.fault(attribute, &refusal));
+        None
+    }
+
+    fn tags(&mut self) -> Arc<[Arc<str>]> {
+        let attribute = Attribute::Tags;
+        let tags = self.read(attribute, |text| {
+            attribute.parse_tags(text).map(|tags| tags.into_iter().map(Arc::from).collect())
+        });
+        tags.unwrap_or_default()
+    }
+
     fn retry(&mut self) -> Retry {
-        let max = self.read(Attribute::RetryMax, |text| Attribute::RetryMax.parse_count(text));
+        let max = self.count(Attribute::RetryMax);
         let mut retry = Retry::new(max.unwrap_or_default());
         if let Some(base) = self.duration(Attribute::RetryBase) {
             retry = retry.base(base);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
 
 use crate::task::Policy;
@@ -9,6 +10,7 @@ use crate::task::Rule;
 use crate::entry::Location;
 use crate::inject::Call;
 use crate::observe::TaskFacts;
+use crate::settings::word;
 
 /// A task of which everything is known, and nothing has begun.
 #[derive(Clone, Debug)]
@@ -37,6 +39,21 @@ pub(crate) struct Disabled {
 }
 
 impl Planned {
+    /// What to know about an instant of the schedule that has passed at the start.
+    pub(crate) fn passed(&self, now: DateTime<Utc>) -> Option<String> {
+        let place = format!("{}: {}", self.location, word(&self.name));
+        match (&self.rule, self.policy.until) {
+            _ if self.disabled.is_some() => None,
+            (Rule::At(at), _) if at.to_utc() < now => {
+                Some(format!("{place}: the instant of `at` has passed, and the task runs at once"))
+            }
+            (_, Some(until)) if until < now => Some(format!(
+                "{place}: the instant of `until` has passed, and the task does not fire"
+            )),
+            _ => None,
+        }
+    }
+
     /// What people are told of the task.
     pub(crate) fn facts(&self) -> TaskFacts {
         TaskFacts {

@@ -2,6 +2,7 @@
 
 use scheduler_core::trigger::Zone;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use scheduler_core::Clock;
@@ -57,7 +58,9 @@ fn plan(entries: &'static [Entry]) -> Result<Plan, StartError> {
     let mut application = settings.apply(&names, &[]);
     let pools = ["default".into()];
     let crons = Crons::default();
-    let ground = Ground { zone: Zone::UTC, pools: &pools, crons: &crons, seed: 0 };
+    let calendars = BTreeMap::new();
+    let (zone, pools) = (Zone::UTC, &pools);
+    let ground = Ground { zone, pools, calendars: &calendars, crons: &crons, seed: 0 };
     let mut unfit = Vec::new();
     let apply = |number, task: &Definition| application.task(number, &task.words());
     let plan = super::plan(definitions, apply, ground, &mut unfit);

@@ -10,6 +10,7 @@ use scheduler_core::Clock;
 
 use super::pools::Pool;
 use super::simulation::Simulation;
+use crate::calendar::Calendar;
 use crate::entry::TaskList;
 use crate::inject::Managed;
 use crate::inject::States;
@@ -44,6 +45,8 @@ pub(super) type Configurer = Box<dyn FnOnce(&mut Registrar) + Send>;
 pub struct Builder {
     pub(super) pool: Pool,
     pub(super) pools: BTreeMap<String, Pool>,
+    pub(super) defaults: Option<Schedule>,
+    pub(super) calendars: BTreeMap<String, Arc<Calendar>>,
     pub(super) zone: Option<String>,
     pub(super) limit: Option<Duration>,
     pub(super) keep_ended: Option<usize>,
@@ -71,6 +74,8 @@ impl Builder {
         Self {
             pool: Pool::new(),
             pools: BTreeMap::new(),
+            defaults: None,
+            calendars: BTreeMap::new(),
             zone: None,
             limit: None,
             keep_ended: None,
@@ -116,6 +121,44 @@ impl Builder {
     /// Settings: `scheduler.pools.<name>.size`, `scheduler.pools.<name>.thread-name-prefix`.
     pub fn pool(mut self, name: impl Into<String>, pool: Pool) -> Self {
         self.pools.insert(name.into(), pool);
+        self
+    }
+
+    /// The options of all tasks that do not say otherwise themselves, beginning with [`Schedule::default`].
+    ///
+    /// Of an option that goes with no other attribute of a task nothing is said there. Settings:
+    /// `scheduler.defaults.<option>`, which override these, and are overridden by what a task says itself.
+    ///
+    /// ```rust,standalone_crate
+    /// use scheduler::{Schedule, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder()
+    ///     .defaults(Schedule::default().timeout("5m").retry(2, "1s", "1m"))
+    ///     .task("import", Schedule::fixed_rate("1h"), |_| {})
+    ///     .spawn()?;
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn defaults(mut self, options: Schedule) -> Self {
+        self.defaults = Some(options);
+        self
+    }
+
+    /// Adds a calendar that tasks choose by `skip_days = "name"`.
+    ///
+    /// ```rust,standalone_crate
+    /// use scheduler::chrono::Weekday;
+    /// use scheduler::{Calendar, Schedule, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder()
+    ///     .calendar("weekends", Calendar::new().weekdays([Weekday::Sat, Weekday::Sun]))
+    ///     .task("report", Schedule::cron("@daily").skip_days("weekends"), |_| {})
+    ///     .spawn()?;
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn calendar(mut self, name: impl Into<String>, calendar: Calendar) -> Self {
+        self.calendars.insert(name.into(), Arc::new(calendar));
         self
     }
 

@@ -65,6 +65,7 @@ pub(super) fn launch(
         bus: Arc::clone(&bus),
         names: prepared.pools.iter().map(|pool| pool.name.as_str().into()).collect(),
         pools: pools.weak(),
+        calendars: prepared.calendars,
         crons: prepared.crons,
         policy: Mutex::default(),
         on_end: tasks.on_end(),

@@ -11,6 +11,7 @@ use scheduler_core::trigger::Zone;
 
 use super::context::Context;
 use super::simulation::Simulation;
+use crate::calendar::Calendar;
 use crate::task::Control;
 use crate::task::Gates;
 use crate::task::OnEnd;
@@ -42,6 +43,7 @@ pub(super) struct Launcher {
     pub(super) names: Vec<Arc<str>>,
     /// RACE: weak, because a pool keeps its tasks, and a task may keep the end of all tasks.
     pub(super) pools: BTreeMap<String, Weak<ScheduledThreadPool>>,
+    pub(super) calendars: BTreeMap<String, Arc<Calendar>>,
     pub(super) crons: Crons,
     /// The policies of the last task: the next one mostly has the same.
     pub(super) policy: Mutex<Arc<Policy>>,
@@ -60,8 +62,13 @@ impl Launcher {
         effective: Result<Effective, Vec<Fault>>,
     ) -> Result<Planned, Vec<String>> {
         let refuse = |faults: Vec<Fault>| faults.iter().map(ToString::to_string).collect();
-        let (pools, crons) = (&*self.names, &self.crons);
-        let ground = Ground { zone: self.zone, pools, crons, seed: self.seed };
+        let ground = Ground {
+            zone: self.zone,
+            pools: &self.names,
+            calendars: &self.calendars,
+            crons: &self.crons,
+            seed: self.seed,
+        };
         judge(task, &effective.map_err(refuse)?, ground).map_err(refuse)
     }
 

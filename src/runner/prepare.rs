@@ -1,11 +1,14 @@
 //! Brings together what annotations, code and settings say, before anything is started.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use scheduler_core::Clock;
 use scheduler_core::SystemClock;
 use scheduler_core::trigger::Zone;
+use scheduler_expr::RuleKind;
 
 use super::builder::Builder;
 use super::fallbacks::Values;
@@ -16,6 +19,7 @@ use super::pools::PoolPlan;
 use super::registry::ENDED_KEPT;
 use super::tasks::Tasks;
 use super::zone::default_zone;
+use crate::calendar::Calendar;
 use crate::error::StartError;
 use crate::registrar::Crons;
 use crate::registrar::Definition;
@@ -47,6 +51,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) plan: Plan,
+    pub(crate) calendars: BTreeMap<String, Arc<Calendar>>,
     /// The cron rules of the planned tasks.
     pub(crate) crons: Crons,
     /// The default pool, and then the others.
@@ -99,7 +104,14 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     faults.extend(pool_faults(builder, &pools));
     let pool_names: Vec<Arc<str>> = pools.iter().map(|pool| pool.name.as_str().into()).collect();
     let crons = Crons::default();
-    let ground = Ground { zone, pools: &pool_names, crons: &crons, seed: builder.seed };
+    let calendars = std::mem::take(&mut builder.calendars);
+    let ground = Ground {
+        zone,
+        pools: &pool_names,
+        calendars: &calendars,
+        crons: &crons,
+        seed: builder.seed,
+    };
     let is_dry_run = purpose == Purpose::Report || settings.is_dry_run();
     let mut reported = Vec::new();
     let apply = |number, definition: &Definition| {
@@ -124,7 +136,7 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     let limit = limit(builder, &applied.globals);
     let keep_ended = keep_ended(builder, &applied.globals);
     let remarks: Vec<Message> = doubt.into_iter().chain(applied.remarks.iter().map(said)).collect();
-    let warnings = warnings(&plan);
+    let warnings = warnings(&plan, clock.wall());
     let values = Values { zone, variable: &variable, pools: &pools, limit, keep_ended };
     let report = is_dry_run.then(|| {
         let report = settings::report(&applied, &reported, &fallbacks(builder, &values));
@@ -132,6 +144,7 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     });
     Ok(Prepared {
         plan,
+        calendars,
         crons,
         pools,
         zone,
@@ -163,11 +176,18 @@ fn keep_ended(builder: &Builder, globals: &Globals) -> usize {
 
 fn load(builder: &mut Builder) -> Result<Settings, StartError> {
     let environment = builder.environment.take();
+    let (defaults, trigger) = builder.defaults.take().unwrap_or_default().into_parts();
+    if trigger.is_some() {
+        let fault = "builder.defaults(…): each task says itself when it fires, so a trigger has no \
+                     default\nhelp: begin with `Schedule::default()`";
+        return Err(StartError::of_faults(vec![fault.to_owned()]));
+    }
     let given = settings::Given {
         set: std::mem::take(&mut builder.set),
         environment: environment
             .map_or_else(Environment::of_process, |given| given.into_iter().collect()),
         text: builder.file.take(),
+        defaults,
         ..settings::Given::of_process()
     };
     let faults = |faults: Vec<settings::Fault>| faults.iter().map(ToString::to_string).collect();
@@ -210,7 +230,8 @@ fn announced(
 /// Judges what settings say of tasks that are announced; it counts when they are added.
 fn apply_to_announced(application: &mut Application<'_>, announced: &[(usize, Arc<str>)]) {
     for (number, name) in announced {
-        let silent = TaskWords { name, place: String::new(), attributes: Vec::new() };
+        let (place, rule, attributes) = (String::new(), RuleKind::Once, Vec::new());
+        let silent = TaskWords { name, place, rule, attributes };
         application.task(*number, &silent);
     }
 }
@@ -245,9 +266,10 @@ fn with_messages<'a>(mut report: String, messages: impl Iterator<Item = &'a Mess
     report
 }
 
-fn warnings(plan: &Plan) -> Vec<Message> {
+fn warnings(plan: &Plan, now: DateTime<Utc>) -> Vec<Message> {
     let is_empty = plan.tasks.is_empty();
-    is_empty.then(no_tasks).into_iter().chain(panics_abort()).collect()
+    let passed = plan.tasks.iter().filter_map(|task| task.passed(now)).map(Message::warn);
+    is_empty.then(no_tasks).into_iter().chain(panics_abort()).chain(passed).collect()
 }
 
 /// The pools of the builder but the default one.

@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use toml::Spanned;
+use toml::de::DeArray;
 use toml::de::DeTable;
 use toml::de::DeValue;
 
@@ -30,6 +31,9 @@ const PARTS_MAX: usize = 16;
 
 /// How many faults of the TOML itself are told; the rest mostly follows from them.
 const FAULTS_MAX: usize = 3;
+
+/// What people call an array.
+pub(super) const ARRAY: &str = "an array";
 
 /// The first part of the keys that are ours.
 pub(super) const ROOT: &str = "scheduler";
@@ -57,6 +61,8 @@ pub(super) struct Line {
 #[derive(Debug)]
 pub(super) enum Content {
     Text(String),
+    /// Texts in an array, separated by commas.
+    List(String),
     /// A table with nothing in it.
     EmptyTable,
     /// Something that no setting takes, as people call it.
@@ -256,10 +262,16 @@ fn content(value: &DeValue<'_>) -> Content {
             Err(_) => Content::Other("a very large number"),
         },
         DeValue::Float(_) => Content::Other("a number with a fraction"),
-        DeValue::Datetime(_) => Content::Other("a date or time"),
-        DeValue::Array(_) => Content::Other("an array"),
+        DeValue::Datetime(instant) => Content::Text(instant.to_string()),
+        DeValue::Array(array) => list(array),
         DeValue::Table(_) => Content::EmptyTable,
     }
+}
+
+fn list(array: &DeArray<'_>) -> Content {
+    let text = |value: &Spanned<DeValue<'_>>| value.get_ref().as_str().map(str::to_owned);
+    let texts: Option<Vec<String>> = array.iter().map(text).collect();
+    texts.map_or(Content::Other(ARRAY), |texts| Content::List(texts.join(", ")))
 }
 
 #[cfg(test)]
@@ -270,6 +282,7 @@ mod tests {
         let line = |line: &Line| {
             let content = match &line.content {
                 Content::Text(text) => text.clone(),
+                Content::List(text) => format!("[{text}]"),
                 Content::EmptyTable => "{}".to_owned(),
                 Content::Other(kind) => (*kind).to_owned(),
             };
@@ -309,12 +322,13 @@ mod tests {
     fn what_no_setting_takes_keeps_its_line() {
         check("\u{FEFF}[a]\r\nb = 1\r\n", &["s.toml:2 a|b=1"]);
         check(
-            "[scheduler]\na = 1.5\nb = []\nc = 1979-05-27\n[scheduler.d]\n",
+            "[scheduler]\na = 1.5\nb = [1]\nc = 1979-05-27T00:00:00Z\n[scheduler.d]\ne = ['x', 'y']\n[f]\n",
             &[
                 "s.toml:2 scheduler|a=a number with a fraction",
                 "s.toml:3 scheduler|b=an array",
-                "s.toml:4 scheduler|c=a date or time",
-                "s.toml:5 scheduler|d={}",
+                "s.toml:4 scheduler|c=1979-05-27T00:00:00Z",
+                "s.toml:6 scheduler|d|e=[x, y]",
+                "s.toml:7 f={}",
             ],
         );
     }

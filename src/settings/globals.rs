@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use scheduler_expr::Kind;
 use scheduler_expr::check_zone_name;
 use scheduler_expr::parse_delay;
 
@@ -129,7 +130,7 @@ fn read<T>(
     parse: fn(&str) -> Result<T, Wrong>,
 ) -> Option<Set<T>> {
     let name = format!("{table}.{}", spec.key);
-    let raw = reading.find(&name)?;
+    let raw = reading.find(&name, Kind::Flag)?;
     let label = word(&name);
     let subject = Subject { owner: format!("setting {label}"), label, example: spec.example };
     let valued = reading.resolve(&raw, &subject)?;

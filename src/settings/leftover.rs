@@ -3,6 +3,7 @@
 use scheduler_expr::Attribute;
 use scheduler_expr::nearest;
 
+use super::defaults;
 use super::fault::Fault;
 use super::fault::Remark;
 use super::fault::word;
@@ -32,6 +33,9 @@ pub(super) fn unknown_keys(reading: &mut Reading<'_>) {
         let reason = match parts {
             [] => not_a_table(line, ROOT),
             [table, ..] if key::fold(table) == schema::TASKS => None,
+            [table, rest @ ..] if key::fold(table) == schema::DEFAULTS => {
+                defaults::unknown(line, rest)
+            }
             [table] if key::fold(table) == schema::POOLS => not_a_table(line, "scheduler.pools"),
             [table, name] if key::fold(table) == schema::POOLS => not_a_table(line, name),
             [table, _, rest @ ..] if key::fold(table) == schema::POOLS => {
@@ -78,7 +82,7 @@ fn unknown(line: &Line, parts: &[String], specs: &[Spec]) -> Option<Reason> {
             let table = word(&format!("[{table}]"));
             let mut help = format!("the settings under {table} are {}", keys.join(", "));
             if specs == schema::GLOBALS {
-                help.push_str(", pools.<name>, tasks.<name>");
+                help.push_str(", defaults.<option>, pools.<name>, tasks.<name>");
             }
             (format!("unknown setting {}", word(&written)), Some(help))
         }
@@ -123,7 +127,10 @@ fn suggestion(variable: &str, known: &Names, pools: &[PoolSettings]) -> Option<S
         schema::OF_POOL.iter().map(key).collect::<Vec<String>>()
     });
     let special = schema::SPECIAL_VARIABLES.into_iter().map(str::to_owned);
-    let keys = globals.chain(of_pools).map(|key| key::variable(&key));
+    let keys = globals
+        .chain(of_pools)
+        .chain(defaults::options().map(defaults::key))
+        .map(|key| key::variable(&key));
     let all: Vec<String> = keys.chain(special).collect();
     // The common beginning would make everything look alike.
     let rest = &variable[PREFIX.len()..];

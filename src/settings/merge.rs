@@ -14,6 +14,7 @@ use super::fault::Fault;
 use super::fault::Remark;
 use super::fault::visible;
 use super::fault::word;
+use super::file::ROOT;
 use super::reading::Reading;
 use super::reading::Subject;
 use super::schema;
@@ -26,12 +27,15 @@ use super::tasks::Words;
 /// The word that switches a task off.
 const OFF: &str = "false";
 
+/// Attributes with what counts for each.
+pub(super) type Values = Vec<(Attribute, Valued)>;
+
 /// What counts for a task.
 #[derive(Clone, Debug)]
 pub(crate) struct Effective {
     name: String,
     place: String,
-    values: Vec<(Attribute, Valued)>,
+    values: Values,
     is_complete: bool,
 }
 
@@ -46,6 +50,13 @@ impl Effective {
     /// The full name.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// A default for all tasks, as if it were a task, for messages.
+    pub(super) fn of_defaults(attribute: Attribute, valued: Valued) -> Self {
+        let name = format!("{ROOT}.{}", schema::DEFAULTS);
+        let values = vec![(attribute, valued)];
+        Self { name, place: String::new(), values, is_complete: true }
     }
 
     /// Whether somebody has switched the task off.
@@ -113,6 +124,7 @@ pub(super) fn merge(
     task: &TaskWords<'_>,
     short: &str,
     mut places: Vec<Words>,
+    defaults: &[(Attribute, Valued)],
 ) -> Effective {
     let before = reading.faults.len();
     for place in &places {
@@ -140,6 +152,7 @@ pub(super) fn merge(
             None => is_complete = false,
         }
     }
+    add_defaults(&mut values, task.rule, defaults);
     let effective =
         Effective { name: task.name.to_owned(), place: task.place.clone(), values, is_complete };
     if effective.is_off() {
@@ -147,6 +160,32 @@ pub(super) fn merge(
         reading.faults.truncate(resolved_from);
     }
     effective
+}
+
+/// Adds the defaults of what the task does not say itself, but for those that mean nothing beside what it says.
+fn add_defaults(values: &mut Values, rule: RuleKind, defaults: &[(Attribute, Valued)]) {
+    if defaults.is_empty() {
+        return;
+    }
+    let is_said = |attribute| values.iter().any(|(said, _)| *said == attribute);
+    let mut added: Vec<(Attribute, &Valued)> =
+        defaults.iter().filter(|(own, _)| !is_said(*own)).map(|(own, text)| (*own, text)).collect();
+    // One that is left out may be what another one needs.
+    loop {
+        let texts = values.iter().map(|(attribute, valued)| (*attribute, valued.text.as_str()));
+        let texts =
+            texts.chain(added.iter().map(|(attribute, valued)| (*attribute, &*valued.text)));
+        let given: Vec<(Attribute, &str)> = texts.collect();
+        let faults = Attribute::check_together(&given, rule, None);
+        let mut useless = faults.iter().filter(|fault| !fault.is_about_text());
+        let Some(at) = useless.find_map(|fault| {
+            added.iter().position(|(attribute, _)| *attribute == fault.attribute())
+        }) else {
+            break;
+        };
+        added.remove(at);
+    }
+    values.extend(added.into_iter().map(|(attribute, valued)| (attribute, valued.clone())));
 }
 
 fn annotation(task: &TaskWords<'_>) -> Words {

@@ -134,6 +134,9 @@ fn right_place(line: &Line) -> Option<Place> {
     let is_empty = matches!(line.content, Content::EmptyTable);
     let parts = line.path.as_slice();
     let [table, rest @ ..] = parts else { return None };
+    if table == schema::DEFAULTS && Attribute::from_name(&rest.join(".")).is_some() {
+        return Some(Place::Table { header: format!("[{ROOT}.{table}]") });
+    }
     let name = match rest {
         rest if table == schema::TASKS => task_name(rest),
         [name] if table == schema::POOLS && is_empty => Some(std::slice::from_ref(name)),

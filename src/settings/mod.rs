@@ -4,7 +4,8 @@
 //!
 //! The same thing can be said in several places. From high to low: `builder.set(key, value)`; the
 //! environment; the file named in `SCHEDULER_CONFIG`; `./scheduler.toml`, or a text the program
-//! gives instead; the annotation; the default. [`Settings::load`] reads the places once, and
+//! gives instead; the annotation; the defaults for all tasks, from the same places; the default of the
+//! attribute. [`Settings::load`] reads the places once, and
 //! [`Settings::apply`] says for each attribute of each task which text counts, with placeholders
 //! replaced, and where it came from.
 //!
@@ -36,6 +37,7 @@
 //! The registrar adds its own faults to `applied.faults`, by [`Effective::fault`]. One task at a time, because
 //! there may be very many: nothing is kept of them but the faults.
 
+mod defaults;
 mod environment;
 mod fault;
 mod file;
@@ -60,6 +62,9 @@ mod variables;
 
 use std::io;
 use std::path::Path;
+use std::sync::OnceLock;
+
+use scheduler_expr::Attribute;
 
 pub(crate) use environment::Environment;
 pub(crate) use fault::{Fault, Level, Remark, visible, word};
@@ -70,6 +75,7 @@ pub(crate) use source::Source;
 pub(crate) use tasks::TaskWords;
 
 use file::Layer;
+use merge::Values;
 use names::Names;
 use reading::Reading;
 use tasks::Overrides;
@@ -90,6 +96,8 @@ pub(crate) struct Given {
     /// What `builder.set` was told, in order.
     pub(crate) set: Vec<(String, String)>,
     pub(crate) environment: Environment,
+    /// The defaults for all tasks that code gives.
+    pub(crate) defaults: Vec<(Attribute, String)>,
     /// Read in place of `./scheduler.toml`: a name for messages, and TOML.
     pub(crate) text: Option<(String, String)>,
     /// Reads a file as a whole.
@@ -102,6 +110,9 @@ pub(crate) struct Settings {
     builder: Layer,
     environment: Environment,
     files: Vec<Layer>,
+    /// Those of code, and those that count.
+    defaults: Vec<(Attribute, String)>,
+    known_defaults: OnceLock<Values>,
     is_dry_run: bool,
 }
 
@@ -110,6 +121,7 @@ pub(crate) struct Application<'a> {
     reading: Reading<'a>,
     names: &'a Names,
     overrides: Overrides,
+    defaults: &'a Values,
     pub(crate) globals: Globals,
     /// The known pools in their order, then those that only settings name.
     pub(crate) pools: Vec<PoolSettings>,
@@ -130,6 +142,7 @@ impl Given {
         Self {
             set: Vec::new(),
             environment: Environment::of_process(),
+            defaults: Vec::new(),
             text: None,
             read: file::read,
         }
@@ -171,7 +184,9 @@ impl Settings {
             return Err(faults);
         }
         let builder = Layer::from_builder(given.set);
-        Ok(Self { builder, environment: given.environment, files: layers, is_dry_run })
+        let Given { environment, defaults, .. } = given;
+        let known_defaults = OnceLock::new();
+        Ok(Self { builder, environment, files: layers, defaults, known_defaults, is_dry_run })
     }
 
     /// Whether the effective values shall be printed, and nothing be started.
@@ -195,7 +210,8 @@ impl Settings {
         let globals = globals::globals(&mut reading);
         let pools = globals::pools(&mut reading, pools);
         let overrides = Overrides::read(&mut reading, names);
-        Application { reading, names, overrides, globals, pools }
+        let defaults = self.defaults(&mut reading);
+        Application { reading, names, overrides, defaults, globals, pools }
     }
 
     /// Says what counts for a task that is added later, and whose name is among the others. Tasks that were
@@ -208,15 +224,21 @@ impl Settings {
         let mut reading = Reading::new(self);
         let mut overrides = Overrides::read_of(&mut reading, names, task.name);
         let number = names.number(task.name).unwrap_or_default();
-        let effective = overrides.merge(&mut reading, names, (number, task));
+        let defaults = self.defaults(&mut reading);
+        let effective = overrides.merge(&mut reading, names, (number, task), defaults);
         if reading.faults.is_empty() { Ok(effective) } else { Err(reading.faults) }
     }
 
     /// Replaces the placeholders in the words of a task; what settings say of it does not count.
     pub(crate) fn resolve(&self, task: &TaskWords<'_>) -> Result<Effective, Vec<Fault>> {
         let mut reading = Reading::new(self);
-        let effective = merge::merge(&mut reading, task, task.name, Vec::new());
+        let effective = merge::merge(&mut reading, task, task.name, Vec::new(), &[]);
         if reading.faults.is_empty() { Ok(effective) } else { Err(reading.faults) }
+    }
+
+    /// The defaults for all tasks, which are read once.
+    fn defaults(&self, reading: &mut Reading<'_>) -> &Values {
+        self.known_defaults.get_or_init(|| defaults::read(reading))
     }
 
     /// The places that are made of lines, from high to low; the environment is after the first.
@@ -228,7 +250,8 @@ impl Settings {
 impl Application<'_> {
     /// Says what counts for the task of this number among the names.
     pub(crate) fn task(&mut self, number: usize, task: &TaskWords<'_>) -> Effective {
-        self.overrides.merge(&mut self.reading, self.names, (number, task))
+        let Self { reading, names, overrides, defaults, .. } = self;
+        overrides.merge(reading, names, (number, task), defaults)
     }
 
     /// Says what is left over, when all tasks have been asked for.

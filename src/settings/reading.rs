@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use scheduler_expr::Kind;
 use scheduler_expr::ParseTemplateError;
 use scheduler_expr::ResolveTemplateError;
 use scheduler_expr::ResolveTemplateErrorKind;
@@ -12,8 +13,10 @@ use super::fault::Fault;
 use super::fault::Remark;
 use super::fault::visible;
 use super::fault::word;
+use super::file::ARRAY;
 use super::file::Content;
 use super::file::Layer;
+use super::file::Line;
 use super::key;
 use super::source::Raw;
 use super::source::Source;
@@ -55,23 +58,23 @@ impl<'a> Reading<'a> {
     /// What the key is set to in the highest place that sets it.
     ///
     /// Places below are looked at too, so that what is wrong there is found.
-    pub(super) fn find(&mut self, key: &str) -> Option<Raw> {
+    pub(super) fn find(&mut self, key: &str, kind: Kind) -> Option<Raw> {
         let settings = self.settings;
         let name = key::fold(key);
-        let mut found = self.in_layer(&settings.builder, &name);
+        let mut found = self.in_layer(&settings.builder, &name, kind);
         let variables = self.in_environment(key);
         found = found.or(variables);
         for file in &settings.files {
-            let lower = self.in_layer(file, &name);
+            let lower = self.in_layer(file, &name, kind);
             found = found.or(lower);
         }
         found
     }
 
-    fn in_layer(&mut self, layer: &Layer, name: &str) -> Option<Raw> {
+    fn in_layer(&mut self, layer: &Layer, name: &str, kind: Kind) -> Option<Raw> {
         let mut found: Option<Raw> = None;
         for line in layer.named(name) {
-            let Some(raw) = self.text(name, &line.content, &line.source) else { continue };
+            let Some(raw) = self.text(name, line, kind) else { continue };
             match &found {
                 Some(first) => self.faults.push(set_twice(&word(name), &first.source, &raw.source)),
                 None => found = Some(raw),
@@ -80,14 +83,16 @@ impl<'a> Reading<'a> {
         found
     }
 
-    /// The text a line sets its key to; a fault if it sets it to something else.
-    pub(super) fn text(&mut self, key: &str, content: &Content, source: &Source) -> Option<Raw> {
-        let kind = match content {
-            Content::Text(text) => {
+    /// The text a line sets its key to; a fault if it sets it to something that this kind does not take.
+    pub(super) fn text(&mut self, key: &str, line: &Line, kind: Kind) -> Option<Raw> {
+        let Line { content, source, .. } = line;
+        let kind = match (content, kind) {
+            (Content::Text(text), _) | (Content::List(text), Kind::Tags) => {
                 return Some(Raw { text: text.clone(), source: source.clone() });
             }
-            Content::EmptyTable => "an empty table",
-            Content::Other(kind) => kind,
+            (Content::List(_), _) => ARRAY,
+            (Content::EmptyTable, _) => "an empty table",
+            (Content::Other(kind), _) => kind,
         };
         let text = format!("{} is set to {kind}", word(key));
         let help = "write a string, a whole number, true or false".to_owned();
@@ -191,7 +196,7 @@ impl Lookup<'_> {
                 Content::Other(kind) => {
                     return Err(format!("{} sets it to {kind}, which is no text", line.source));
                 }
-                Content::Text(text) => {
+                Content::Text(text) | Content::List(text) => {
                     self.remember(key, &line.source);
                     return Ok(Some(text.clone()));
                 }

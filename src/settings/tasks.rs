@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
 use scheduler_expr::Attribute;
+use scheduler_expr::RuleKind;
 use scheduler_expr::nearest;
 
 use super::fault::Fault;
@@ -23,6 +24,7 @@ use super::reading::set_twice;
 use super::schema;
 use super::source::Raw;
 use super::source::Source;
+use super::source::Valued;
 use super::variables::PREFIX;
 
 /// A task in the words of its annotation, or of the call that added it.
@@ -32,6 +34,8 @@ pub(crate) struct TaskWords<'a> {
     pub(crate) name: &'a str,
     /// File and line.
     pub(crate) place: String,
+    /// The kind of its rule, if no attribute is a rule.
+    pub(crate) rule: RuleKind,
     pub(crate) attributes: Vec<(Attribute, &'a str)>,
 }
 
@@ -80,12 +84,13 @@ impl Overrides {
         reading: &mut Reading<'_>,
         names: &Names,
         (number, task): (usize, &TaskWords<'_>),
+        defaults: &[(Attribute, Valued)],
     ) -> Effective {
         let said = self.0.iter_mut().map(|place| place.remove(&number).unwrap_or_default());
         let said: Vec<Words> = said.collect();
         let is_silent = said.iter().all(BTreeMap::is_empty);
         let short = if is_silent { task.name } else { names.shortest(task.name) };
-        merge::merge(reading, task, short, said)
+        merge::merge(reading, task, short, said, defaults)
     }
 }
 
@@ -109,8 +114,8 @@ impl Finder<'_, '_> {
             match meant(line, rest, self.names) {
                 Ok(None) => {}
                 Ok(Some((name, meant))) => {
-                    let key = line.path.join(".");
-                    if let Some(raw) = self.reading.text(&key, &line.content, &line.source) {
+                    let (key, kind) = (line.path.join("."), meant.1.row().kind);
+                    if let Some(raw) = self.reading.text(&key, line, kind) {
                         self.add(&mut said, name, meant, raw);
                     }
                 }

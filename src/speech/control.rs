@@ -65,7 +65,7 @@ pub(super) fn ended(task: &str, state: TaskState, kind: Option<RuleKind>) -> Opt
         }
         TaskState::Completed => {
             let rule = match kind {
-                Some(RuleKind::Once) => return None,
+                Some(RuleKind::Once | RuleKind::At) => return None,
                 Some(RuleKind::Custom) => "trigger",
                 Some(RuleKind::Cron) => "cron expression",
                 _ => "schedule",
@@ -95,7 +95,7 @@ pub(super) fn added(task: &str, rule: &str, is_disabled: bool) -> Message {
 pub(super) fn first_success(first: &FirstSuccess<'_>) -> Message {
     let (task, took) = (first.task, duration(first.took));
     let how = match (first.kind, first.number) {
-        (Some(RuleKind::Once), _) => {
+        (Some(RuleKind::Once | RuleKind::At), _) => {
             return Message::info(format!("task `{task}` finished its run in {took}"));
         }
         (_, 1) => "finished its first run in",

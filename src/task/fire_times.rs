@@ -12,8 +12,10 @@ use scheduler_core::trigger::CronTrigger;
 
 use super::jitter::Chance;
 use super::jitter::Draw;
+use super::policy::Policy;
 use super::rule::Rule;
 use super::served::Served;
+use crate::calendar::Calendar;
 
 /// How many fire times of a cron expression are counted one by one; more are "at least" that many.
 const COUNTED_MAX: u64 = 10_000;
@@ -93,6 +95,8 @@ pub(super) struct FireTimes {
     pub(super) kind: Kind,
     jitter: Duration,
     chance: Chance,
+    /// The days on which a cron expression has no fire times.
+    skip_days: Option<Arc<Calendar>>,
 }
 
 #[derive(Clone, Debug)]
@@ -100,13 +104,15 @@ pub(super) enum Kind {
     Rate { period: Duration, initial_delay: Duration, first: Tick },
     Delay { delay: Duration, initial_delay: Duration, number: u64 },
     Once { delay: Duration },
+    /// Once, at an instant of the wall clock.
+    At(WallTime),
     Cron(Arc<CronTrigger>),
     /// Its fire times come from outside: it is the user's code, and may not be asked here.
     Custom(Arc<dyn Trigger>),
 }
 
 impl FireTimes {
-    pub(super) fn new(rule: &Rule, jitter: Duration, chance: Chance) -> Self {
+    pub(super) fn new(rule: &Rule, policy: &Policy, chance: Chance) -> Self {
         let kind = match rule {
             Rule::Cron(trigger) => Kind::Cron(Arc::clone(trigger)),
             Rule::FixedRate { period, initial_delay } => {
@@ -118,10 +124,11 @@ impl FireTimes {
                 Kind::Delay { delay: *delay, initial_delay, number: 0 }
             }
             Rule::Once { delay } => Kind::Once { delay: *delay },
+            Rule::At(at) => Kind::At(*at),
             Rule::None => Kind::Once { delay: Duration::MAX },
             Rule::Custom(trigger) => Kind::Custom(Arc::clone(trigger)),
         };
-        Self { kind, jitter, chance }
+        Self { kind, jitter: policy.jitter, chance, skip_days: policy.skip_days.clone() }
     }
 
     /// Returns the first fire time of a task that begins now. That of a custom trigger is not known here.
@@ -135,6 +142,10 @@ impl FireTimes {
             Kind::Delay { initial_delay: delay, .. } | Kind::Once { delay } => {
                 let at = now.tick + *delay;
                 Some(self.on_tick(at))
+            }
+            Kind::At(at) => {
+                let at = *at;
+                Some(self.on_wall(at))
             }
             Kind::Cron(_) => self.unserved_after(now.wall, served),
             Kind::Custom(_) => None,
@@ -180,7 +191,9 @@ impl FireTimes {
         match &self.kind {
             Kind::Rate { .. } => self.take_on_grid(first, limit),
             Kind::Cron(_) => self.take_by_cron(first, limit, served),
-            Kind::Delay { .. } | Kind::Once { .. } | Kind::Custom(_) => (Range::one(first), None),
+            Kind::Delay { .. } | Kind::Once { .. } | Kind::At(_) | Kind::Custom(_) => {
+                (Range::one(first), None)
+            }
         }
     }
 
@@ -260,7 +273,11 @@ impl FireTimes {
 
     fn cron_after(&self, instant: WallTime) -> Option<WallTime> {
         let Kind::Cron(trigger) = &self.kind else { return None };
-        trigger.next_after(instant.to_utc()).map(WallTime::from).filter(|next| *next != WallTime::MAX)
+        let next = match &self.skip_days {
+            None => trigger.next_after(instant.to_utc()),
+            Some(days) => days.next_after(trigger, instant.to_utc()),
+        };
+        next.map(WallTime::from).filter(|next| *next != WallTime::MAX)
     }
 
     fn on_tick(&self, at: Tick) -> FireTime {
@@ -274,7 +291,7 @@ impl FireTimes {
                 nanos(at.since(*first)).checked_div(nanos(*period)).unwrap_or_default()
             }
             Kind::Delay { number, .. } => *number,
-            Kind::Once { .. } | Kind::Cron(_) | Kind::Custom(_) => 0,
+            Kind::Once { .. } | Kind::At(_) | Kind::Cron(_) | Kind::Custom(_) => 0,
         };
         self.chance.part_of(self.jitter, Draw::Jitter(number, 0))
     }
@@ -304,7 +321,7 @@ impl FireTimes {
     }
 
     pub(super) fn is_once(&self) -> bool {
-        matches!(self.kind, Kind::Once { .. })
+        matches!(self.kind, Kind::Once { .. } | Kind::At(_))
     }
 
     /// Returns true if both are of the same cron expression in the same zone.

@@ -136,7 +136,7 @@ struct Reports {
 impl Planner {
     pub(super) fn new(rule: &Rule, policy: Arc<Policy>, chance: Chance, now: Now) -> Self {
         Self {
-            times: FireTimes::new(rule, policy.jitter, chance),
+            times: FireTimes::new(rule, &policy, chance),
             policy,
             next: None,
             waiting: VecDeque::new(),
@@ -283,7 +283,7 @@ impl Planner {
             self.skip(reason, waiting.range);
         }
         queued.into_iter().chain(jittered).for_each(|fire| self.skip(reason, Range::one(fire)));
-        let times = FireTimes::new(rule, self.policy.jitter, chance);
+        let times = FireTimes::new(rule, &self.policy, chance);
         if !self.times.has_same_calendar(&times) {
             self.served = Served::default();
         }

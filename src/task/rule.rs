@@ -42,7 +42,8 @@ impl Rule {
             Self::Cron(_) => RuleKind::Cron,
             Self::FixedRate { .. } => RuleKind::FixedRate,
             Self::FixedDelay { .. } => RuleKind::FixedDelay,
-            Self::Once { .. } | Self::At(_) => RuleKind::Once,
+            Self::Once { .. } => RuleKind::Once,
+            Self::At(_) => RuleKind::At,
             Self::Custom(_) => RuleKind::Custom,
             Self::None => RuleKind::None,
         }

@@ -267,16 +267,20 @@ fn plan(task: &Definition, set: Vec<(String, String)>, zone: Zone) -> Result<Pla
     let given = settings::Given {
         set,
         environment: Environment::default(),
+        defaults: Vec::new(),
         text: Some(("no settings file".to_owned(), String::new())),
         read: |_| Err(std::io::ErrorKind::NotFound.into()),
     };
     let settings = Settings::load(given).map_err(texts)?;
     let names = Names::from_iter([&*task.name]);
     let effective = settings.apply_to(&task.words(), &names).map_err(texts)?;
-    // Whether the pool is there is a question to the whole scheduler.
-    let pool = effective.get(Attribute::Scheduler).map(|valued| valued.text.as_str());
+    // Only a whole scheduler has pools and calendars: those that are named count as there, without days.
+    let named = |attribute| effective.get(attribute).map(|valued| valued.text.as_str());
+    let pool = named(Attribute::Scheduler);
     let pools: Vec<Arc<str>> = ["default"].into_iter().chain(pool).map(Arc::from).collect();
-    let ground = Ground { zone, pools: &pools, crons: &Crons::default(), seed: 0 };
+    let calendar = named(Attribute::SkipDays).map(|name| (name.to_owned(), Arc::default()));
+    let (calendars, crons) = (calendar.into_iter().collect(), Crons::default());
+    let ground = Ground { zone, pools: &pools, calendars: &calendars, crons: &crons, seed: 0 };
     judge(task, &effective, ground).map_err(texts)
 }
 

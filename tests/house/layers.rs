@@ -14,6 +14,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 5] = [
             "excerpt",
             "name",
             "zone",
+            "instant",
             "duration",
             "placeholder",
             "cron",

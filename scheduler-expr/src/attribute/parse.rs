@@ -7,13 +7,17 @@ use super::{Attribute, AttributeError, Kind};
 use crate::cron::CronExpression;
 use crate::duration::{DurationUnit, ParseDurationError, ParseDurationErrorKind};
 use crate::duration::{in_seconds, parse_delay, parse_period};
-use crate::excerpt::quoted;
+use crate::excerpt::{is_quotable, quoted};
+use crate::instant::Instant;
 use crate::name::check_name;
 use crate::nearest::nearest;
 use crate::zone::check_zone_name;
 
 /// What switches off what it stands in place of: as in Spring, a cron task.
 const OFF: &str = "-";
+
+/// How many tags a task can have.
+const TAGS_MAX: usize = 16;
 
 /// What others write for yes and no.
 const FLAGS: [(&str, &str); 8] = [
@@ -51,8 +55,10 @@ impl Attribute {
             Kind::Cron => Self::parse_cron(text).map(drop),
             Kind::Zone => self.check_zone(text),
             Kind::Unit => Self::parse_unit(text).map(drop),
-            Kind::Pool => self.check_pool(text),
-            Kind::Count => self.parse_count(text).map(drop),
+            Kind::Pool | Kind::Calendar => self.check_called(text),
+            Kind::Count { .. } => self.parse_count(text).map(drop),
+            Kind::Instant => self.parse_instant(text).map(drop),
+            Kind::Tags => self.parse_tags(text).map(drop),
             Kind::Period | Kind::Delay => self.parse_duration(text, unit).map(drop),
             Kind::Flag | Kind::Words(_) => self.index_of_word(text).map(drop),
         }
@@ -204,27 +210,110 @@ impl Attribute {
         Err(AttributeError::invalid(self, unknown(text)).with_help(Wording::new(help)))
     }
 
-    /// Reads a whole number that is not negative.
+    /// Reads a whole number of the range that the attribute can take.
     ///
     /// ```
     /// use scheduler_expr::Attribute;
     ///
     /// assert_eq!(Attribute::RetryMax.parse_count("3")?, 3);
+    /// assert!(Attribute::MaxRuns.parse_count("0").is_err());
     /// # Ok::<(), scheduler_expr::AttributeError>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// When the text is something else, or more than 2³² - 1.
-    pub fn parse_count(self, text: &str) -> Result<u32, AttributeError> {
+    /// When the text is something else, or out of that range.
+    pub fn parse_count(self, text: &str) -> Result<u64, AttributeError> {
+        let (min, max) = match self.row().kind {
+            Kind::Count { min, max } => (min, max),
+            _ => (0, u64::MAX),
+        };
         let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let no_limit = if self.row().off { ", or `-` for none" } else { "" };
         let (reason, help) = match text.parse() {
-            Ok(count) if is_number => return Ok(count),
-            _ if is_number => ("is too many", "write at most `4294967295`"),
-            _ => ("is not a whole number", "write for example `3`"),
+            Ok(count) if is_number && (min..=max).contains(&count) => return Ok(count),
+            Ok(count) if is_number && count < min => {
+                ("is too few", format!("write at least `{min}`{no_limit}"))
+            }
+            _ if is_number => ("is too many", format!("write at most `{max}`")),
+            _ => ("is not a whole number", "write for example `3`".to_owned()),
         };
         let reason = format!("{} {reason}", quoted(text));
         Err(AttributeError::invalid(self, reason).with_help(Wording::new(help)))
+    }
+
+    /// Reads an instant.
+    ///
+    /// ```
+    /// use scheduler_expr::Attribute;
+    ///
+    /// let error = Attribute::Until.parse_instant("2027-01-01T00:00:00").unwrap_err();
+    /// let help = "write `until = \"2027-01-01T00:00:00Z\"`, or the offset of the place, such as `+01:00`";
+    /// assert_eq!(error.help(), Some(help));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the text is not an instant, or has no offset from UTC.
+    pub fn parse_instant(self, text: &str) -> Result<Instant, AttributeError> {
+        Instant::parse(text).map_err(|error| {
+            let example =
+                || Wording::new("write for example ").set(self, self.row().example_text());
+            let help = match error.instead().filter(|instead| is_quotable(instead)) {
+                Some(instead) => Some(
+                    Wording::new("write ")
+                        .set(self, instead)
+                        .text(", or the offset of the place, such as `+01:00`"),
+                ),
+                None => error.caret().is_none().then(example),
+            };
+            AttributeError::invalid(self, &error).with_caret(error.caret()).with_help(help)
+        })
+    }
+
+    /// Reads tags that are separated by commas.
+    ///
+    /// ```
+    /// use scheduler_expr::Attribute;
+    ///
+    /// assert_eq!(Attribute::Tags.parse_tags("billing, nightly")?, ["billing", "nightly"]);
+    /// # Ok::<(), scheduler_expr::AttributeError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When there are more than 16, a tag is empty or given twice, or has anything in it but letters, digits, `-`,
+    /// `_` and `.`.
+    pub fn parse_tags(self, text: &str) -> Result<Vec<&str>, AttributeError> {
+        let tags: Vec<&str> = text.split(',').map(str::trim).collect();
+        let is_allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let fault = |reason: String, help: String| {
+            Err(AttributeError::invalid(self, reason).with_help(Wording::new(help)))
+        };
+        for (index, tag) in tags.iter().copied().enumerate() {
+            if tag.is_empty() {
+                let reason = if tags.len() == 1 { "the text is empty" } else { "a tag is empty" };
+                return fault(
+                    reason.to_owned(),
+                    format!("write tags as in `{}`", self.row().example),
+                );
+            }
+            if let Some(wrong) = tag.chars().find(|c| !is_allowed(*c)) {
+                let wrong = quoted(&wrong.to_string());
+                let help = "a tag has letters, digits, `-`, `_` and `.`; separate tags by commas";
+                return fault(format!("tag {} has {wrong} in it", quoted(tag)), help.to_owned());
+            }
+            if tags[..index].contains(&tag) {
+                return fault(format!("tag `{tag}` is given twice"), "remove one".to_owned());
+            }
+        }
+        if tags.len() > TAGS_MAX {
+            return fault(
+                format!("{} tags are too many", tags.len()),
+                format!("write at most {TAGS_MAX}"),
+            );
+        }
+        Ok(tags)
     }
 
     /// Reads the name of a unit, such as `seconds`, in any letter case: Java's are in upper case.
@@ -262,9 +351,13 @@ impl Attribute {
         })
     }
 
-    fn check_pool(self, text: &str) -> Result<(), AttributeError> {
+    /// Checks the name of a pool or of a calendar.
+    fn check_called(self, text: &str) -> Result<(), AttributeError> {
         check_name(text).map_err(|error| {
-            let help = error.help().unwrap_or("write the name of a pool, such as `io`");
+            let what = if self.row().kind == Kind::Pool { "pool" } else { "calendar" };
+            let example = self.row().example_text();
+            let example = format!("write the name of a {what}, such as `{example}`");
+            let help = error.help().map_or(example, str::to_owned);
             let reason = Wording::default().name(self).text(" ").text(&error);
             AttributeError::new(self, reason).with_help(Wording::new(help))
         })

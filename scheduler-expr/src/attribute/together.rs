@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::wording::Wording;
-use super::{Attribute, AttributeError, RuleKind};
+use super::{Attribute, AttributeError, Overlap, RuleKind};
 use crate::duration::DurationUnit;
 use crate::excerpt::{is_quotable, quoted};
 
@@ -36,6 +36,7 @@ impl Attribute {
         of_each
             .chain(task.check_time_unit())
             .chain(task.check_jitter())
+            .chain(task.check_max_concurrent())
             .chain(task.check_retry_max())
             .chain(task.check_retry_base())
             .collect()
@@ -104,6 +105,26 @@ impl Together<'_> {
             .name(period)
             .text(format!(", which is {text}, or a run could be due after the next one"));
         Some(AttributeError::new(jitter, reason))
+    }
+
+    fn check_max_concurrent(&self) -> Option<AttributeError> {
+        let (limit, overlap) = (Attribute::MaxConcurrent, Attribute::Overlap);
+        let allow = Overlap::Allow.name();
+        let is_alone = match self.text(overlap) {
+            None => true,
+            Some(text) => text != allow && overlap.index_of_word(text).is_ok(),
+        };
+        if !is_alone || self.text(limit).is_none_or(|text| limit.is_off(text)) {
+            return None;
+        }
+        if self.check_rule(limit).is_some() {
+            return None;
+        }
+        let reason = Wording::default().name(limit).text(" is of no use without ");
+        let reason = reason.set(overlap, allow).text(": otherwise runs never overlap");
+        let verb = if self.has(overlap) { "write " } else { "add " };
+        let help = Wording::new(verb).set(overlap, allow);
+        Some(AttributeError::new(limit, reason).about_presence().with_help(help))
     }
 
     fn check_retry_max(&self) -> Option<AttributeError> {

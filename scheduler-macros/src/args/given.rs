@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
 use scheduler_expr::Role;
-use syn::{LitBool, LitInt, LitStr, Path};
+use syn::{ExprArray, LitBool, LitInt, LitStr, Path};
 
 use super::options::Key;
 
@@ -13,16 +13,18 @@ pub(crate) enum Value {
     Text(LitStr),
     Number(LitInt),
     Flag(LitBool),
+    List(ExprArray, Vec<String>),
     Path(Path),
 }
 
 impl Value {
-    /// The text of the value; a number and a flag are a text too.
+    /// The text of the value; a number, a flag and a list are a text too.
     pub(crate) fn text(&self) -> Option<String> {
         match self {
             Self::Text(text) => Some(text.value()),
             Self::Number(number) => Some(number.base10_digits().to_owned()),
             Self::Flag(flag) => Some(flag.value.to_string()),
+            Self::List(_, texts) => Some(texts.join(", ")),
             Self::Path(_) => None,
         }
     }
@@ -34,6 +36,7 @@ impl ToTokens for Value {
             Self::Text(text) => text.to_tokens(tokens),
             Self::Number(number) => number.to_tokens(tokens),
             Self::Flag(flag) => flag.to_tokens(tokens),
+            Self::List(list, _) => list.to_tokens(tokens),
             Self::Path(path) => path.to_tokens(tokens),
         }
     }

@@ -21,6 +21,8 @@ pub(super) enum Takes {
     Text,
     TextOrNumber,
     TextOrFlag,
+    /// Texts in brackets, too.
+    TextOrList,
     Path,
     Number,
     /// Options in parentheses, and no `=`.
@@ -69,11 +71,18 @@ const OTHERS: [Spec; 4] = [
 ];
 
 impl Spec {
+    /// Returns true if it takes a number that has no unit.
+    pub(super) fn is_count(&self) -> bool {
+        let Key::Attribute(attribute) = self.key else { return false };
+        matches!(attribute.row().kind, Kind::Count { .. })
+    }
+
     fn of(attribute: Attribute) -> Self {
         let row = attribute.row();
         let takes = match row.kind {
-            Kind::Period | Kind::Delay | Kind::Count => Takes::TextOrNumber,
+            Kind::Period | Kind::Delay | Kind::Count { .. } => Takes::TextOrNumber,
             Kind::Flag => Takes::TextOrFlag,
+            Kind::Tags => Takes::TextOrList,
             _ => Takes::Text,
         };
         Self {

@@ -1,12 +1,12 @@
 //! Reads tokens as options: every fault is reported, and the reading goes on.
 
 use proc_macro2::{Delimiter, Group, Ident, Punct, TokenStream, TokenTree};
-use scheduler_expr::{Attribute, assignment, intended_period};
-use syn::{Lit, LitInt, LitStr, Path};
+use scheduler_expr::{assignment, intended_period};
+use syn::{Expr, ExprArray, ExprLit, Lit, LitInt, LitStr, Path};
 
 use super::given::{Args, Given, Value};
 use super::meant::{nameless, unknown};
-use super::options::{Key, Spec, Takes, options};
+use super::options::{Spec, Takes, options};
 
 use crate::diagnostic::{self, Faults};
 
@@ -186,12 +186,14 @@ fn read_value(takes: Takes, tokens: TokenStream) -> Option<Value> {
         let path = syn::parse::Parser::parse2(Path::parse_mod_style, tokens).ok()?;
         return Some(Value::Path(path));
     }
+    if let (Takes::TextOrList, Ok(list)) = (takes, syn::parse2(tokens.clone())) {
+        return list_of_texts(list);
+    }
     match (syn::parse2::<Lit>(tokens).ok()?, takes) {
-        (Lit::Str(text), Takes::Text | Takes::TextOrNumber | Takes::TextOrFlag)
-            if text.suffix().is_empty() =>
-        {
-            Some(Value::Text(text))
-        }
+        (
+            Lit::Str(text),
+            Takes::Text | Takes::TextOrNumber | Takes::TextOrFlag | Takes::TextOrList,
+        ) if text.suffix().is_empty() => Some(Value::Text(text)),
         (Lit::Bool(flag), Takes::TextOrFlag) => Some(Value::Flag(flag)),
         (Lit::Int(number), Takes::TextOrNumber | Takes::Number)
             if number.suffix().is_empty() && !number.base10_digits().starts_with('-') =>
@@ -200,6 +202,18 @@ fn read_value(takes: Takes, tokens: TokenStream) -> Option<Value> {
         }
         _ => None,
     }
+}
+
+/// A list, if it has nothing but texts in it.
+fn list_of_texts(list: ExprArray) -> Option<Value> {
+    let text = |element: &Expr| match element {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) if text.suffix().is_empty() => {
+            Some(text.value())
+        }
+        _ => None,
+    };
+    let texts: Option<Vec<String>> = list.elems.iter().map(text).collect();
+    texts.map(|texts| Value::List(list, texts))
 }
 
 /// The message for a value of the wrong kind.
@@ -217,7 +231,7 @@ fn wrong_kind(spec: &Spec, tokens: &TokenStream) -> String {
         Takes::TextOrNumber if found.starts_with('-') => {
             format!("`{name}` must not be negative; write for example `{example}`")
         }
-        Takes::TextOrNumber if spec.key == Key::Attribute(Attribute::RetryMax) => {
+        Takes::TextOrNumber if spec.is_count() => {
             format!("`{name}` takes a whole number: `{example}`")
         }
         Takes::TextOrNumber => match syn::parse2(tokens.clone()) {
@@ -229,6 +243,9 @@ fn wrong_kind(spec: &Spec, tokens: &TokenStream) -> String {
         },
         Takes::TextOrFlag => {
             format!("`{name}` takes `true`, `false` or a string literal: `{example}`")
+        }
+        Takes::TextOrList => {
+            format!("`{name}` takes a string literal, or a list of them: `{example}`")
         }
         _ => format!("`{name}` takes a string literal, read at compile time: `{example}`"),
     }

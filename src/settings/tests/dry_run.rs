@@ -86,7 +86,7 @@ fn a_thousand_tasks_with_ten_thousand_lines_are_no_burden() {
     let names: Vec<String> = (0..1_000).map(|n| format!("shop::module_{n}::task_{n}")).collect();
     let words: Vec<TaskWords<'_>> = names
         .iter()
-        .map(|name| TaskWords { name, place: "src/a.rs:1".to_owned(), attributes: REPORT.to_vec() })
+        .map(|name| TaskWords { place: "src/a.rs:1".to_owned(), ..task(name, &REPORT) })
         .collect();
     let mut text = String::new();
     for name in &names {

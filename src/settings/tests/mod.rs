@@ -6,6 +6,7 @@
 //! a placeholder, which values are bad, what the dry run shows. `places` has the tasks and the places that
 //! all of them are about.
 
+mod defaults;
 mod dry_run;
 mod keys;
 mod misplaced;

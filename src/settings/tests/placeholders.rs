@@ -38,6 +38,7 @@ fn a_placeholder_without_value_is_told_with_three_remedies() {
     let words = [TaskWords {
         name: "daily_report",
         place: "src/reports.rs:12".to_owned(),
+        rule: scheduler_expr::RuleKind::Once,
         attributes: vec![(Attribute::Cron, "${reports.cron}"), (Attribute::Timeout, "${a:${b c}}")],
     }];
     let settings = Places::default().load().expect("readable");

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use scheduler_expr::Attribute;
+use scheduler_expr::{Attribute, RuleKind};
 
 use crate::settings::*;
 
@@ -15,7 +15,8 @@ pub(super) const REPORT: Attributes =
 const PURGE: Attributes = [(Attribute::FixedDelay, "5s"), (Attribute::InitialDelay, "1m")];
 
 pub(super) fn task<'a>(name: &'a str, attributes: &[(Attribute, &'a str)]) -> TaskWords<'a> {
-    TaskWords { name, place: String::new(), attributes: attributes.to_vec() }
+    let rule = RuleKind::Once;
+    TaskWords { name, place: String::new(), rule, attributes: attributes.to_vec() }
 }
 
 /// The two tasks, each with a place in the source.
@@ -76,6 +77,7 @@ impl Places<'_> {
             environment: self.env.iter().copied().collect(),
             text: Some(("scheduler.toml".to_owned(), self.toml.to_owned())),
             read: missing,
+            defaults: Vec::new(),
         })
     }
 

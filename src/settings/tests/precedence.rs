@@ -55,7 +55,13 @@ fn a_file_named_in_the_environment_stands_above_the_usual_one() {
     }
     let load = |path: &'static str| {
         let environment = [(FILE_VARIABLE, path)].into_iter().collect();
-        Settings::load(Given { set: Vec::new(), environment, text: None, read })
+        Settings::load(Given {
+            set: Vec::new(),
+            environment,
+            text: None,
+            defaults: Vec::new(),
+            read,
+        })
     };
     let applied = apply(&load("/etc/other.toml").expect("two files"), &[], &[]).applied;
     assert_eq!(applied.globals.pool_size.map(|size| size.value), Some(1));

@@ -14,6 +14,10 @@ use scheduler::{Attribute, scheduled};
     overlap = "queue_one",
     misfire = "catch_up",
     on_error = "stop",
+    until = "2099-01-01T00:00:00Z",
+    max_runs = 5,
+    skip_days = "holidays",
+    tags = ["billing", "nightly"],
     retry(max = 3, base = 2, cap = "30s"),
     dst_gap = "run_after",
     dst_overlap = "first",
@@ -21,7 +25,7 @@ use scheduler::{Attribute, scheduled};
 )]
 fn nightly() {}
 
-#[scheduled(fixed_rate = "1s", overlap = "allow", misfire = "skip", jitter = "999ms", enabled = true)]
+#[scheduled(fixed_rate = "1s", overlap = "allow", max_concurrent = 4, misfire = "skip", jitter = "999ms", enabled = true)]
 fn rate() {}
 
 #[scheduled(fixed_delay = "1s", initial_delay = "0s", jitter = "1m", on_error = "continue", retry(max = 1))]
@@ -30,9 +34,12 @@ fn delay() {}
 #[scheduled(initial_delay = "1s", jitter = "1m", timeout = "1s", retry(max = "2", cap = "30s",))]
 fn once() {}
 
+#[scheduled(at = "2099-01-01T00:00:00+01:00", tags = "billing")]
+fn at() {}
+
 fn main() {
     let entries = scheduler::entries();
-    assert_eq!(entries.len(), 4);
+    assert_eq!(entries.len(), 5);
     for (attribute, text) in [
         (Attribute::Enabled, "false"),
         (Attribute::TimeUnit, "SECONDS"),
@@ -41,10 +48,12 @@ fn main() {
         (Attribute::RetryBase, "2"),
         (Attribute::RetryCap, "30s"),
         (Attribute::DstOverlap, "first"),
+        (Attribute::MaxRuns, "5"),
+        (Attribute::Tags, "billing, nightly"),
     ] {
         assert_eq!(entries[0].attribute(attribute), Some(text));
     }
-    assert_eq!(entries[0].attributes().len(), 15);
+    assert_eq!(entries[0].attributes().len(), 19);
     assert_eq!(entries[1].attribute(Attribute::Enabled), Some("true"));
     assert_eq!(entries[2].attribute(Attribute::RetryMax), Some("1"));
 }

@@ -1,0 +1,287 @@
+//! Instants as people write them: a date, a time, and the offset from UTC (RFC 3339).
+
+use std::error::Error;
+use std::fmt;
+use std::ops::Range;
+
+use crate::excerpt::{is_quotable, quoted};
+
+/// Seconds of a day.
+const DAY: i64 = 86_400;
+
+/// An instant of the wall clock.
+///
+/// ```
+/// use scheduler_expr::Instant;
+///
+/// let instant = Instant::parse("2027-01-01T01:00:00.5+01:00")?;
+/// assert_eq!((instant.seconds(), instant.nanos()), (1_798_761_600, 500_000_000));
+///
+/// let error = Instant::parse("2027-01-01T00:00:00").unwrap_err();
+/// assert_eq!(error.to_string(), "`2027-01-01T00:00:00` has no offset from UTC");
+/// assert_eq!(error.instead(), Some("2027-01-01T00:00:00Z"));
+/// # Ok::<(), scheduler_expr::ParseInstantError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Instant {
+    seconds: i64,
+    nanos: u32,
+}
+
+/// Why a text is not an instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseInstantError {
+    text: String,
+    reason: String,
+    span: Option<Range<usize>>,
+    instead: Option<String>,
+}
+
+impl Instant {
+    /// Reads an instant, such as `2027-01-01T09:00:00+01:00`. Seconds may be left out, and have up to nine
+    /// decimals; a blank may stand in place of the `T`.
+    ///
+    /// # Errors
+    ///
+    /// When the text has another form, lacks the offset, or names a day or time that does not exist.
+    pub fn parse(text: &str) -> Result<Self, ParseInstantError> {
+        let mut parser = Parser { text, at: 0 };
+        parser.instant().map_err(|fault| fault.about(text))
+    }
+
+    /// Whole seconds since 1970-01-01 in UTC.
+    #[must_use]
+    pub fn seconds(self) -> i64 {
+        self.seconds
+    }
+
+    /// The rest, in nanoseconds.
+    #[must_use]
+    pub fn nanos(self) -> u32 {
+        self.nanos
+    }
+}
+
+impl ParseInstantError {
+    /// Two lines: the text, and carets below the fault; none when the whole text is at fault.
+    #[must_use]
+    pub fn caret(&self) -> Option<String> {
+        let span = self.span.clone()?;
+        Some(format!("{}\n{}{}", self.text, " ".repeat(span.start), "^".repeat(span.len())))
+    }
+
+    /// A text that was probably meant.
+    #[must_use]
+    pub fn instead(&self) -> Option<&str> {
+        self.instead.as_deref()
+    }
+}
+
+impl fmt::Display for ParseInstantError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.reason)
+    }
+}
+
+impl Error for ParseInstantError {}
+
+enum Fault {
+    /// The text has another form.
+    Form,
+    /// A number is too large or too small: its name, its place, its range.
+    Range(&'static str, Range<usize>, Range<i64>),
+    NoTime,
+    NoOffset,
+}
+
+impl Fault {
+    fn about(self, text: &str) -> ParseInstantError {
+        let (reason, instead) = match &self {
+            Self::Form if text.is_empty() => ("the text is empty".to_owned(), None),
+            Self::Form => (format!("{} is not an instant", quoted(text)), None),
+            Self::Range(what, span, range) => {
+                let (least, most) = (range.start, range.end - 1);
+                let number = &text[span.clone()];
+                (format!("{what} `{number}` is out of range {least}-{most}"), None)
+            }
+            Self::NoTime => {
+                (format!("{} has no time of day", quoted(text)), Some(format!("{text}T00:00:00Z")))
+            }
+            Self::NoOffset => {
+                (format!("{} has no offset from UTC", quoted(text)), Some(format!("{text}Z")))
+            }
+        };
+        let span = match self {
+            Self::Range(_, span, _) if is_quotable(text) => Some(span),
+            _ => None,
+        };
+        ParseInstantError { text: text.to_owned(), reason, span, instead }
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Parser<'_> {
+    fn instant(&mut self) -> Result<Instant, Fault> {
+        let year = self.number("year", 4, 1..10_000)?;
+        self.expect(b"-")?;
+        let month = self.number("month", 2, 1..13)?;
+        self.expect(b"-")?;
+        let day = self.number("day", 2, 1..length_of(year, month) + 1)?;
+        if self.is_at_end() {
+            return Err(Fault::NoTime);
+        }
+        self.expect(b"Tt ")?;
+        let hour = self.number("hour", 2, 0..24)?;
+        self.expect(b":")?;
+        let minute = self.number("minute", 2, 0..60)?;
+        let (mut second, mut nanos) = (0, 0);
+        if self.take(b":").is_some() {
+            second = self.number("second", 2, 0..60)?;
+            if self.take(b".").is_some() {
+                nanos = self.decimals()?;
+            }
+        }
+        if self.is_at_end() {
+            return Err(Fault::NoOffset);
+        }
+        let offset = self.offset()?;
+        if !self.is_at_end() {
+            return Err(Fault::Form);
+        }
+        let local = days_since_1970(year, month, day) * DAY + (hour * 60 + minute) * 60 + second;
+        Ok(Instant { seconds: local - offset, nanos })
+    }
+
+    /// How many seconds local time is ahead of UTC.
+    fn offset(&mut self) -> Result<i64, Fault> {
+        let sign = match self.expect(b"Zz+-")? {
+            b'+' => 1,
+            b'-' => -1,
+            _ => return Ok(0),
+        };
+        let hours = self.number("offset hour", 2, 0..24)?;
+        self.expect(b":")?;
+        let minutes = self.number("offset minute", 2, 0..60)?;
+        Ok(sign * (hours * 60 + minutes) * 60)
+    }
+
+    fn decimals(&mut self) -> Result<u32, Fault> {
+        let rest = &self.text.as_bytes()[self.at..];
+        let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if !(1..=9).contains(&count) {
+            return Err(Fault::Form);
+        }
+        let digits = &rest[..count];
+        self.at += count;
+        let number = digits.iter().fold(0, |number, digit| number * 10 + u32::from(digit - b'0'));
+        Ok((count..9).fold(number, |number, _| number * 10))
+    }
+
+    fn number(
+        &mut self,
+        what: &'static str,
+        digits: usize,
+        range: Range<i64>,
+    ) -> Result<i64, Fault> {
+        let span = self.at..self.at + digits;
+        let text = self.text.get(span.clone()).ok_or(Fault::Form)?;
+        if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(Fault::Form);
+        }
+        self.at = span.end;
+        let number = text.parse().map_err(|_| Fault::Form)?;
+        if range.contains(&number) { Ok(number) } else { Err(Fault::Range(what, span, range)) }
+    }
+
+    fn expect(&mut self, bytes: &[u8]) -> Result<u8, Fault> {
+        self.take(bytes).ok_or(Fault::Form)
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Option<u8> {
+        let byte = *self.text.as_bytes().get(self.at)?;
+        let found = bytes.contains(&byte).then_some(byte)?;
+        self.at += 1;
+        Some(found)
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.at == self.text.len()
+    }
+}
+
+/// How many days a month has.
+fn length_of(year: i64, month: i64) -> i64 {
+    let next = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
+    days_since_1970(next.0, next.1, 1) - days_since_1970(year, month, 1)
+}
+
+/// Days from 1970-01-01 to a day of the Gregorian calendar; years begin in March here, so that the leap
+/// day is the last of its year.
+fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    365 * year + year / 4 - year / 100 + year / 400 + day_of_year - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, seconds: i64) {
+        assert_eq!(Instant::parse(text).map(Instant::seconds), Ok(seconds), "{text}");
+    }
+
+    #[track_caller]
+    fn check_fault(text: &str, reason: &str, instead: Option<&str>) {
+        let error = Instant::parse(text).unwrap_err();
+        assert_eq!((error.to_string().as_str(), error.instead()), (reason, instead));
+    }
+
+    #[test]
+    fn an_instant_counts_from_1970_in_utc() {
+        check("1970-01-01T00:00:00Z", 0);
+        check("1969-12-31T23:59Z", -60);
+        check("2000-02-29T12:00:00z", 951_825_600);
+        check("2000-03-01 00:00:00+00:00", 951_868_800);
+        check("2027-01-01T00:00:00Z", 1_798_761_600);
+        check("2027-01-01T00:00:00-05:30", 1_798_761_600 + 5 * 3_600 + 1_800);
+        check("9999-12-31T23:59:59Z", 253_402_300_799);
+        check("0001-01-01T00:00:00Z", -62_135_596_800);
+    }
+
+    #[test]
+    fn decimals_of_a_second_are_kept_exactly() {
+        let nanos = |text| Instant::parse(text).map(Instant::nanos);
+        assert_eq!(nanos("2027-01-01T00:00:00.5Z"), Ok(500_000_000));
+        assert_eq!(nanos("2027-01-01T00:00:00.000000001Z"), Ok(1));
+        assert!(nanos("2027-01-01T00:00:00.Z").is_err());
+        assert!(nanos("2027-01-01T00:00:00.0000000001Z").is_err());
+    }
+
+    #[test]
+    fn what_is_missing_is_proposed() {
+        let instead = Some("2027-01-01T00:00:00Z");
+        check_fault("2027-01-01", "`2027-01-01` has no time of day", instead);
+        let text = "2027-01-01T00:00:00";
+        check_fault(text, "`2027-01-01T00:00:00` has no offset from UTC", instead);
+        check_fault("", "the text is empty", None);
+        for text in ["1.1.2027", "2027-01-01T00:00:00 Europe/Berlin", "2027-1-1", "tomorrow", "é"]
+        {
+            check_fault(text, &format!("`{text}` is not an instant"), None);
+        }
+    }
+
+    #[test]
+    fn days_and_times_that_do_not_exist_are_shown_in_their_place() {
+        check_fault("2027-02-29T00:00:00Z", "day `29` is out of range 1-28", None);
+        check_fault("2027-01-01T24:00:00Z", "hour `24` is out of range 0-23", None);
+        check_fault("2027-01-01T00:00:00+25:00", "offset hour `25` is out of range 0-23", None);
+        let caret = Instant::parse("2027-13-01T00:00:00Z").unwrap_err().caret();
+        assert_eq!(caret.as_deref(), Some("2027-13-01T00:00:00Z\n     ^^"));
+    }
+}
