@@ -54,7 +54,7 @@ impl EngineTrouble {
     }
 
     /// Looks for who held the threads, if the run starts late and nobody has looked for a while.
-    fn look_at(&self, run: &scheduler_core::Run) {
+    pub(crate) fn look_at(&self, run: &scheduler_core::Run) {
         let at = run.started_at();
         let Ok(late) = (at - run.fire_time()).to_std() else { return };
         if late < LATE {

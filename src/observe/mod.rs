@@ -74,5 +74,6 @@ pub use record::TaskFacts;
 pub use record::TaskSnapshot;
 pub use record::TaskState;
 pub use scheduler_expr::RuleKind;
+pub(crate) use starvation::LATE;
 pub(crate) use tracing::Span;
 pub(crate) use tracing::Subscriber;

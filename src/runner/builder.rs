@@ -19,6 +19,7 @@ use crate::observe::Listener;
 use crate::registrar::Registrar;
 use crate::run::Run;
 use crate::schedule::Schedule;
+use crate::task::{AsyncGate, Gate, Gates};
 use crate::speech::Sink;
 
 /// Defines tasks in code, at the start.
@@ -61,6 +62,7 @@ pub struct Builder {
     pub(super) environment: Option<Vec<(String, String)>>,
     pub(super) file: Option<(String, String)>,
     pub(super) listeners: Vec<Arc<dyn Listener>>,
+    pub(super) gates: Gates,
     pub(super) seed: u64,
     /// Who plays the scheduler; none where it is real.
     pub(super) simulation: Option<Arc<dyn Simulation>>,
@@ -90,6 +92,7 @@ impl Builder {
             environment: None,
             file: None,
             listeners: Vec::new(),
+            gates: Gates::default(),
             seed: 0,
             simulation: None,
             #[cfg(feature = "tokio")]
@@ -393,6 +396,19 @@ impl Builder {
     /// ```
     pub fn listener(mut self, listener: impl Listener + 'static) -> Self {
         self.listeners.push(Arc::new(listener));
+        self
+    }
+
+    /// Asks a [`Gate`] before each run: a lock, a feature flag, a rate limit. Gates are asked in the order in which they
+    /// were added; the first one that refuses decides.
+    pub fn around(mut self, gate: impl Gate) -> Self {
+        self.gates.push(gate);
+        self
+    }
+
+    /// As [`around`](Self::around), with a gate that holds no thread while it waits.
+    pub fn around_async(mut self, gate: impl AsyncGate) -> Self {
+        self.gates.push_async(gate);
         self
     }
 

@@ -43,7 +43,7 @@ const BUILT_IN_EXECUTOR: &str = "built-in executor (no Tokio)";
 /// Starts all planned tasks; if one cannot be, none is left running. `be_ready` is called when all of
 /// them are known to be good, before anything is said or runs.
 pub(super) fn launch(
-    builder: Builder,
+    mut builder: Builder,
     prepared: Prepared,
     be_ready: impl FnOnce() -> Result<(), StartError>,
 ) -> Result<Scheduler, StartError> {
@@ -51,8 +51,9 @@ pub(super) fn launch(
     let context = context(&builder);
     let simulation = builder.simulation.clone();
     let messages = messages(&builder)?;
+    let gates = Arc::new(std::mem::take(&mut builder.gates));
     let bus = Arc::new(bus(builder, &prepared, &messages)?);
-    let pools = pools(&prepared, (&context, simulation.as_deref()), &bus)?;
+    let (pools, troubles) = pools(&prepared, (&context, simulation.as_deref()), &bus)?;
     let Prepared { plan, tasks, clock, shutdown, limit, zone, seed, settings, .. } = prepared;
     let Plan { tasks: planned } = plan;
     let annotated = simulation.is_none().then(|| Annotated::enter(&planned));
@@ -70,6 +71,8 @@ pub(super) fn launch(
         policy: Mutex::default(),
         on_end: tasks.on_end(),
         context: context.clone(),
+        gates,
+        troubles,
         simulation,
     };
     tasks.launch_with(launcher, prepared.keep_ended);
@@ -189,20 +192,21 @@ fn pools(
     prepared: &Prepared,
     (context, simulation): (&Context, Option<&dyn Simulation>),
     bus: &Arc<Bus>,
-) -> Result<Pools, StartError> {
+) -> Result<(Pools, BTreeMap<String, Arc<EngineTrouble>>), StartError> {
     // After a shutdown nothing new is started: a one-time task an hour ahead would hold it up.
     let policy = ShutdownPolicy { continue_recurring: false, execute_delayed: false };
-    let mut by_name = BTreeMap::new();
+    let (mut by_name, mut troubles) = (BTreeMap::new(), BTreeMap::new());
     for plan in &prepared.pools {
         let clock = Arc::clone(&prepared.clock);
         let (pool, tasks) = ((&*plan.name, plan.size.max(1)), prepared.tasks.busy_since());
         let trouble = EngineTrouble::new(pool, tasks, Arc::clone(&clock), Arc::clone(bus));
+        let trouble = Arc::new(trouble);
         let builder = ScheduledThreadPool::builder()
             .core_size(plan.size)
             .thread_name_prefix(plan.prefix.as_str())
             .shutdown_policy(policy)
             .clock(clock)
-            .listener(trouble);
+            .listener(Arc::clone(&trouble));
         let builder = context.surround(builder);
         let builder = match simulation {
             Some(simulation) => builder.virtual_crew(&simulation.crew()),
@@ -210,6 +214,7 @@ fn pools(
         };
         let pool = builder.build().map_err(StartError::pool)?;
         by_name.insert(plan.name.clone(), Arc::new(pool));
+        troubles.insert(plan.name.clone(), trouble);
     }
-    Ok(Pools::new(by_name))
+    Ok((Pools::new(by_name), troubles))
 }

@@ -97,7 +97,7 @@ impl Launcher {
         let trouble = self.troubles.get(&*facts.pool).cloned();
         let (gates, on_end) = (Arc::clone(&self.gates), Some(Arc::clone(&self.on_end)));
         let pool = Arc::clone(pool);
-        Ok(Conductor::make(Parts { facts, rule, policy, call, pool, clock, bus, gates, trouble, disabled, on_end }))
+        Ok(Control::make(Parts { facts, rule, policy, call, pool, clock, bus, gates, trouble, disabled, on_end }))
     }
 
     fn shared(&self, policy: Policy) -> Arc<Policy> {

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use scheduler_core::{Fired, Now, Task, Timer};
+use scheduler_core::{Fired, Task, Timer};
 
 use super::gate::{GateContext, Permits, Verdict};
 use super::runs::Begun;

@@ -36,6 +36,8 @@ pub(super) struct Rare {
     pub(super) runs: Vec<Run>,
     pub(super) rules: Vec<Rule>,
     pub(super) has_ended: bool,
+    /// Whether a run starts so late that somebody should know who held the threads.
+    pub(super) is_late: bool,
 }
 
 impl Effects {
@@ -70,6 +72,9 @@ impl Effects {
 impl Rare {
     fn perform(self, ticker: &Arc<Timer<Ticker>>) {
         self.stopped.iter().for_each(Run::heed_stop);
+        if self.is_late {
+            ticker.report_late();
+        }
         for (permits, outcome) in self.permits {
             permits.release(&outcome, ticker);
         }

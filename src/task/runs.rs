@@ -9,7 +9,7 @@ use super::jitter::Draw;
 use super::planner::Start;
 use super::state::{ActiveRun, Phase};
 use super::transition::Transition;
-use crate::observe::{EventKind, Failure, Outcome, SkipReason, StopReason, TaskFacts, TaskState};
+use crate::observe::{EventKind, Failure, LATE, Outcome, SkipReason, StopReason, TaskFacts, TaskState};
 use crate::run::{AttemptStart, Cause, Run, StopCause};
 use scheduler_expr::OnError;
 
@@ -93,13 +93,13 @@ impl Transition<'_> {
             deadline: deadline.filter(|_| !is_gated),
             engine,
         };
-        let mut active = match self.state.spare.take() {
-            Some(mut spare) if spare.run.begin_anew(&attempt) => spare,
-            spare => {
-                self.effects.drop_later(spare);
-                Box::new(ActiveRun::new(Run::begin(ticker.place(), &attempt), start, now))
-            }
+        let mut spare = self.state.spare.take();
+        let is_reused = spare.as_mut().is_some_and(|spare| spare.run.begin_anew(&attempt));
+        let mut active = match spare.take_if(|_| is_reused) {
+            Some(spare) => spare,
+            None => Box::new(ActiveRun::new(Run::begin(ticker.place(), &attempt), start, now)),
         };
+        self.effects.drop_later(spare);
         active.begin(start, now, engine.number(), deadline);
         active.phase = if is_gated { Phase::Gate } else { Phase::Attempt };
         if start.cause == Cause::Manual {
@@ -107,6 +107,9 @@ impl Transition<'_> {
         }
         let run = active.run.clone();
         self.state.active.push(active);
+        if start.cause == Cause::Schedule && run.lateness() >= LATE {
+            self.effects.rare().is_late = true;
+        }
         if !is_gated {
             self.report_start(&run);
         }
@@ -157,7 +160,7 @@ impl Transition<'_> {
 
     /// The attempt that a firing has executed is over.
     #[inline]
-    pub(super) fn attempt_over(mut self, firing: u64) -> Self {
+    pub(super) fn attempt_over(self, firing: u64) -> Self {
         let is_it = |run: &Box<ActiveRun>| {
             run.firing == firing && matches!(run.phase, Phase::Gate | Phase::Attempt)
         };

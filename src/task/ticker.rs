@@ -138,6 +138,13 @@ impl Ticker {
         }
     }
 
+    /// Reports that the run of the calling thread starts late, if that is the fault of others. No lock may be held.
+    pub(super) fn report_late(&self) {
+        if let Some(trouble) = &self.trouble {
+            scheduler_core::Run::with_current(|engine| trouble.look_at(engine));
+        }
+    }
+
     /// Reports that the task has ended. No lock may be held.
     pub(super) fn report_end(&self) {
         self.on_end.iter().for_each(|on_end| on_end(&self.name));
