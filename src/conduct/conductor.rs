@@ -36,6 +36,7 @@ use super::timetable::Timetable;
 use crate::inject::Call;
 use crate::observe::Bus;
 use crate::observe::Event;
+use crate::observe::EventKind;
 use crate::observe::Failure;
 use crate::observe::TaskFacts;
 use crate::observe::TaskState;
@@ -171,7 +172,8 @@ impl Conductor {
             Err(failure) => {
                 state.end.get_or_insert(TaskState::Failed);
                 let (failure, at) = (Failure::from_engine(&failure), now.wall.to_utc());
-                tale.tell(Event::HookPanicked { hook: "trigger", failure, at });
+                let kind = EventKind::HookFailed { hook: "trigger", failure };
+                tale.tell(Event::of(at, &state.facts, kind));
             }
         }
         self.note_trigger(&mut state, tale, now);
@@ -182,10 +184,10 @@ impl Conductor {
     fn note_trigger(&self, state: &mut State, tale: &mut Tale, now: Now) {
         let Some(judge) = &state.judge else { return };
         if let Some((failure, asked_again_in)) = judge.take_failure(now) {
-            let (task, failure) = (Arc::clone(&self.name), Failure::from_engine(&failure));
+            let failure = Failure::from_engine(&failure);
             state.trigger_failure = Some(Box::new(failure.clone()));
-            let at = now.wall.to_utc();
-            tale.tell(Event::TriggerFailed { task, failure, asked_again_in, at });
+            let kind = EventKind::TriggerFailed { failure, asked_again_in };
+            tale.tell(Event::of(now.wall.to_utc(), &state.facts, kind));
         } else if !judge.has_failed() {
             state.trigger_failure = None;
         }
@@ -243,9 +245,14 @@ impl Conductor {
     /// Drops what may be the user's; a panic of its destructor is told of. Not to be called under the lock.
     pub(super) fn let_go<V>(&self, value: V, now: Now) {
         if let Err(failure) = catch(|| drop(value)) {
-            let (task, at) = (Arc::clone(&self.name), now.wall.to_utc());
-            self.bus.emit(Event::DropPanicked { task, failure, at });
+            let kind = EventKind::DropPanicked { failure };
+            self.bus.emit(Event::of(now.wall.to_utc(), &self.facts(), kind));
         }
+    }
+
+    /// What is known of the task now. Not to be called under the lock.
+    pub(super) fn facts(&self) -> Arc<TaskFacts> {
+        Arc::clone(&self.lock().facts)
     }
 
     /// A judge of a rule that was not asked yet.
@@ -275,7 +282,7 @@ impl Conductor {
         state = self.judged(state, tale, now, judged);
         let (outlook, facts) = (Outlook::of(self, &state, now), Arc::clone(&state.facts));
         drop(state);
-        tale.tell(rescheduled(facts, outlook.next(now), now));
+        tale.tell(rescheduled(&facts, outlook.next(now), now));
         self.lock()
     }
 
@@ -334,10 +341,10 @@ impl Conductor {
 }
 
 /// That a task has these facts from now on.
-pub(super) fn rescheduled(facts: Arc<TaskFacts>, next: Option<WallTime>, now: Now) -> Event {
-    let (task, rule) = (Arc::clone(&facts.name), Arc::clone(&facts.rule));
-    let (next, at) = (next.map(WallTime::to_utc), now.wall.to_utc());
-    Event::Rescheduled { task, rule, facts, next, at }
+pub(super) fn rescheduled(facts: &Arc<TaskFacts>, next: Option<WallTime>, now: Now) -> Event {
+    let kind =
+        EventKind::Rescheduled { rule: Arc::clone(&facts.rule), next: next.map(WallTime::to_utc) };
+    Event::of(now.wall.to_utc(), facts, kind)
 }
 
 /// A conductor, as the engine's task of its task asks it.

@@ -26,7 +26,8 @@ use super::tale::Tale;
 use super::timetable::FireTime;
 use super::timetable::Timetable;
 use crate::observe::Event;
-use crate::observe::Ledger;
+use crate::observe::EventKind;
+use crate::observe::SharedTotals;
 use crate::observe::StopReason;
 use crate::observe::TaskFacts;
 use crate::observe::TaskState;
@@ -64,18 +65,18 @@ impl Control {
         weak.upgrade().map(Self::new)
     }
 
-    /// Adds what the task's runs have come to, and all they come to from now on, to a ledger.
-    pub(crate) fn count_in(&self, ledger: &Arc<Ledger>) {
-        self.conductor.lock().history.count_in(ledger);
+    /// Adds what the task's runs have come to, and all they come to from now on, to a sum.
+    pub(crate) fn count_in(&self, totals: &SharedTotals) {
+        self.conductor.lock().history.count_in(totals);
     }
 
     /// Drops this end of the task. If it is the last one, that drops what its function has; a panic of a
     /// destructor is told of.
     pub(crate) fn let_go(self) {
-        let (task, bus) = (Arc::clone(self.name()), Arc::clone(&self.conductor.bus));
+        let (task, bus) = (self.facts(), Arc::clone(&self.conductor.bus));
         let clock = Arc::clone(&self.conductor.clock);
         if let Err(failure) = catch(|| drop(self)) {
-            bus.emit(Event::DropPanicked { task, failure, at: clock.wall() });
+            bus.emit(Event::of(clock.wall(), &task, EventKind::DropPanicked { failure }));
         }
     }
 
@@ -222,9 +223,9 @@ impl Control {
         let handles = state.handles();
         let outlook = Outlook::of(&self.conductor, &state, now);
         drop(state);
-        let (task, at) = (Arc::clone(self.name()), now.wall.to_utc());
         let next = outlook.next(now).map(WallTime::to_utc);
-        tale.tell(Event::Paused { task, note, until, next, at });
+        let kind = EventKind::Paused { note, until, next };
+        tale.tell(Event::of(now.wall.to_utc(), &self.facts(), kind));
         tale.out(&self.conductor, None, now);
         handles.iter().for_each(TaskHandle::renew);
         Ok(())
@@ -277,7 +278,7 @@ impl Control {
         if state.end.is_some() {
             let judge = self.conductor.judge_of(&rule, now);
             state.set_rule(rule, text, judge, &mut tale);
-            tale.tell(rescheduled(Arc::clone(&state.facts), None, now));
+            tale.tell(rescheduled(&state.facts, None, now));
             drop(state);
             tale.out(&self.conductor, None, now);
             return Ok(());
@@ -343,9 +344,8 @@ impl Control {
         state.end = None;
         drop(state);
         self.ask_trigger();
-        let (task, next, at) =
-            (Arc::clone(self.name()), self.first_start(), conductor.clock.wall());
-        conductor.bus.emit(Event::Enabled { task, next, at });
+        let kind = EventKind::Enabled { next: self.first_start() };
+        conductor.bus.emit(Event::of(conductor.clock.wall(), &self.facts(), kind));
         self.submit(&pool).map_err(|_| stopping())
     }
 
@@ -371,7 +371,8 @@ impl Control {
         let runs: Vec<Run> = courses.map(|course| course.run.clone()).collect();
         drop(state);
         for run in runs {
-            self.conductor.bus.emit(Event::StopAsked { run, why: StopReason::Shutdown, at });
+            let kind = EventKind::StopAsked { run: run.info(), reason: StopReason::Shutdown };
+            self.conductor.bus.emit(Event::of(at, &self.facts(), kind));
         }
     }
 
@@ -388,7 +389,8 @@ impl Control {
         let at = self.now().wall.to_utc();
         for run in runs {
             run.heed_stop();
-            self.conductor.bus.emit(Event::StopAsked { run, why: StopReason::Cancelled, at });
+            let kind = EventKind::StopAsked { run: run.info(), reason: StopReason::Cancelled };
+            self.conductor.bus.emit(Event::of(at, &self.facts(), kind));
         }
         handles.iter().for_each(TaskHandle::renew);
     }

@@ -16,8 +16,10 @@ use super::state::Seat;
 use super::state::State;
 use super::tale::Tale;
 use crate::observe::Event;
+use crate::observe::EventKind;
 use crate::observe::Failure;
 use crate::observe::Outcome;
+use crate::observe::TaskFacts;
 use crate::observe::TaskState;
 use crate::run::Cause;
 use crate::run::Run;
@@ -111,7 +113,7 @@ impl Conductor {
         tale: &mut Tale,
         now: Now,
     ) -> bool {
-        let is_ending = state.end.is_some();
+        let (is_ending, facts) = (state.end.is_some(), Arc::clone(&state.facts));
         let Some(course) = state.course(seat) else { return true };
         tale.drop_alarm_later(course.alarm.take());
         if course.deadline.is_some_and(|deadline| now.tick >= deadline) {
@@ -130,25 +132,26 @@ impl Conductor {
             return true;
         };
         let failure = failure.clone();
-        self.try_again(course, failure, tale, now);
+        self.try_again(course, failure, (tale, &facts), now);
         false
     }
 
     /// Has a run wait for its next attempt.
     #[cold]
-    fn try_again(&self, course: &mut Course, failure: Failure, tale: &mut Tale, now: Now) {
-        let (run, attempt) = (course.run.clone(), course.run.attempt());
+    fn try_again(
+        &self,
+        course: &mut Course,
+        failure: Failure,
+        (tale, facts): (&mut Tale, &Arc<TaskFacts>),
+        now: Now,
+    ) {
+        let (run, attempt) = (course.run.info(), course.run.attempt());
         let longest = self.policy.retry.longest_wait_after(attempt);
-        let next_attempt_in = self.chance.part_of(longest, Draw::Retry(run.number(), attempt));
+        let next_attempt_in = self.chance.part_of(longest, Draw::Retry(run.number, attempt));
         course.again_at = Some(now.tick + next_attempt_in);
         course.failure = Some(Box::new(failure.clone()));
-        tale.tell(Event::AttemptFailed {
-            run,
-            failure,
-            attempt,
-            next_attempt_in,
-            at: now.wall.to_utc(),
-        });
+        let kind = EventKind::AttemptFailed { run, failure, next_attempt_in };
+        tale.tell(Event::of(now.wall.to_utc(), facts, kind));
     }
 
     /// What came of an attempt. A run that was asked to stop has stopped, whatever it returned.

@@ -13,6 +13,7 @@ use super::start::in_scope;
 use super::state::Seat;
 use crate::inject::Call;
 use crate::observe::Event;
+use crate::observe::EventKind;
 use crate::observe::Failure;
 use crate::observe::Span;
 use crate::observe::catch;
@@ -91,9 +92,8 @@ impl Work {
         let (future, run) = (self.future.take(), self.run.clone());
         let dropped = run.enter(|_| in_scope(self.span.as_ref(), || catch(|| drop(future))));
         if let Err(failure) = dropped {
-            let task = Arc::clone(self.run.name());
-            let at = self.conductor.clock.wall();
-            self.conductor.bus.emit(Event::DropPanicked { task, failure, at });
+            let (at, facts) = (self.conductor.clock.wall(), self.conductor.facts());
+            self.conductor.bus.emit(Event::of(at, &facts, EventKind::DropPanicked { failure }));
         }
     }
 }

@@ -19,6 +19,7 @@ use super::tale::Tale;
 use super::timetable::FireTime;
 use crate::inject::Call;
 use crate::observe::Event;
+use crate::observe::EventKind;
 use crate::observe::Failure;
 use crate::observe::Span;
 use crate::observe::StopReason;
@@ -358,7 +359,8 @@ impl Conductor {
         if let Some(Opening { run, .. }) = opening
             && self.bus.is_heard()
         {
-            tale.tell(Event::RunStarted { run: run.clone(), late: run.lateness() });
+            let kind = EventKind::RunStarted { run: run.info(), late: run.lateness() };
+            tale.tell(Event::of(run.started_at(), &self.facts(), kind));
         }
     }
 
@@ -384,8 +386,8 @@ impl Conductor {
         drop(state);
         if is_first {
             run.heed_stop();
-            let (run, at) = (run.clone(), self.clock.wall());
-            self.bus.emit(Event::StopAsked { run, why: StopReason::Timeout, at });
+            let kind = EventKind::StopAsked { run: run.info(), reason: StopReason::Timeout };
+            self.bus.emit(Event::of(self.clock.wall(), &self.facts(), kind));
         }
     }
 }

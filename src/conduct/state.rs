@@ -35,7 +35,7 @@ const RESUMED_MAX: usize = 64;
 
 /// The state of a task.
 ///
-/// INVARIANT: its lock is the innermost one but for those of a cron rule's history and of the ledger of
+/// INVARIANT: its lock is the innermost one but for those of a cron rule's history and of the totals of
 /// removed tasks; nobody else's code is called while it is held: no trigger of the user's, no body, no
 /// listener, no destructor of theirs, no pool.
 pub(super) struct State {

@@ -1,6 +1,5 @@
 //! What is to be told and dropped once the lock is open again.
 
-use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use super::rule::Rule;
 use super::state::Beside;
 use super::state::State;
 use crate::observe::Event;
+use crate::observe::EventKind;
 use crate::observe::Outcome;
 use crate::observe::TaskState;
 use crate::run::Run;
@@ -102,13 +102,9 @@ impl Tale {
     pub(super) fn skip(&mut self, state: &mut State, skips: Vec<Skip>, now: Now) {
         for Skip { reason, at, count } in skips {
             state.history.skip(reason, count);
-            self.tell(Event::Skipped {
-                task: Arc::clone(&state.facts.name),
-                reason,
-                fire_time: at.as_wall(now).to_utc(),
-                count,
-                at: now.wall.to_utc(),
-            });
+            let last = at.as_wall(now).to_utc();
+            let kind = EventKind::Skipped { reason, first: last, last, count, at_least: false };
+            self.tell(Event::of(now.wall.to_utc(), &state.facts, kind));
         }
     }
 
@@ -142,23 +138,24 @@ impl Tale {
 
 impl Left {
     fn out(self, conductor: &Conductor, next: Option<Outlook>, now: Now) {
-        let (bus, at) = (&conductor.bus, now.wall.to_utc());
+        let (bus, at, facts) = (&conductor.bus, now.wall.to_utc(), conductor.facts());
         if let Some(Finished { run, outcome, took, streak }) = self.finished {
             let next = next.and_then(|outlook| outlook.next(now)).map(WallTime::to_utc);
-            bus.emit(Event::RunFinished { run, outcome, took, next, streak, at });
+            let run = run.info();
+            let kind = EventKind::RunFinished { run, outcome, took, next, streak };
+            bus.emit(Event::of(at, &facts, kind));
         }
-        let task = || Arc::clone(&conductor.name);
         for told in self.told {
             bus.emit(match told {
                 Told::Event(event) => event,
                 Told::Resumed(outlook) => {
                     let next = outlook.next(now).map(WallTime::to_utc);
-                    Event::Resumed { task: task(), next, at }
+                    Event::of(at, &facts, EventKind::Resumed { next })
                 }
             });
         }
         if let Some(state) = self.ended {
-            bus.emit(Event::TaskEnded { task: task(), state, at });
+            bus.emit(Event::of(at, &facts, EventKind::TaskEnded { state }));
             conductor.on_end.iter().for_each(|on_end| on_end(&conductor.name));
         }
         for rule in self.dropped_rules {

@@ -20,6 +20,7 @@ use crate::error::StartError;
 use crate::inject::Call;
 use crate::observe::Bus;
 use crate::observe::Event;
+use crate::observe::EventKind;
 use crate::registrar::Crons;
 use crate::registrar::Definition;
 use crate::registrar::Ground;
@@ -98,8 +99,9 @@ impl Launcher {
 
     /// Tells of a task that is kept, and not submitted yet.
     pub(super) fn tell_added(&self, control: &Control) {
-        let (task, is_disabled, at) = (control.facts(), control.is_disabled(), self.clock.wall());
+        let is_disabled = control.is_disabled();
         let next = if is_disabled { None } else { control.first_start() };
-        self.bus.emit(Event::TaskAdded { task, is_disabled, next, at });
+        let kind = EventKind::TaskAdded { is_disabled, next };
+        self.bus.emit(Event::of(self.clock.wall(), &control.facts(), kind));
     }
 }

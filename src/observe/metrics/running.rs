@@ -1,28 +1,21 @@
-//! Who runs under which name: of tasks that are there, and of runs that outlive theirs.
+//! The runs in progress by task name.
 //!
-//! A task that was removed during a run, and the one that has its name now, are one to whoever looks at
-//! metrics: their runs are counted together, and the end of the first one is not that of the second.
+//! A task removed during a run and a new one of the same name share their metrics: their runs are counted together, and
+//! the end of the first task does not clear those of the second.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::PoisonError;
-use std::sync::RwLock;
-use std::sync::RwLockReadGuard;
-use std::sync::RwLockWriteGuard;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
-use std::sync::atomic::fence;
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::observe::TaskFacts;
 
-/// All names of which there is a task, or a run in progress: others are not kept, as a program may make
-/// up ever new ones.
+/// The names of all tasks and of runs in progress. Others are not kept: a program may use ever new ones.
 #[derive(Debug, Default)]
-pub(super) struct Roster(RwLock<HashMap<Arc<str>, Known>>);
+pub(super) struct ByName(RwLock<HashMap<Arc<str>, Known>>);
 
 #[derive(Clone, Debug)]
 struct Known {
-    /// The name as its events have it, by which it is told from a removed one; none when it has ended.
+    /// The name in the events of the present task, which differs by its pointer from that of a removed one.
     present: Option<Arc<str>>,
     function: Function,
     running: Arc<Running>,
@@ -39,7 +32,7 @@ pub(super) struct Function {
     pub(super) namespace: Arc<str>,
 }
 
-impl Roster {
+impl ByName {
     pub(super) fn added(&self, task: &TaskFacts) -> Arc<Running> {
         let (name, function) = (&task.name, Function::of(task));
         let mut tasks = self.write();
@@ -48,7 +41,7 @@ impl Roster {
         Arc::clone(&known.running)
     }
 
-    /// Takes note that a run begins.
+    /// Counts a run that starts.
     pub(super) fn begin(&self, task: &Arc<str>) -> Arc<Running> {
         if let Some(known) = self.read().get(task) {
             known.running.begin();
@@ -60,11 +53,11 @@ impl Roster {
         Arc::clone(&known.running)
     }
 
-    /// Takes note of the end of a run, and says what function it was of, if that is known.
+    /// Counts the end of a run. Returns the function of the task, if it is known.
     pub(super) fn end(&self, task: &Arc<str>) -> Option<(Function, Arc<Running>)> {
         let tasks = self.read();
         let known = tasks.get(task)?;
-        // RACE: under the lock, so that whoever takes note of the end of the task finds it done.
+        // RACE: under the lock, so that `ended` sees the count.
         known.running.end();
         let Known { present, function, running } = known.clone();
         drop(tasks);
@@ -74,7 +67,7 @@ impl Roster {
         Some((function, running))
     }
 
-    /// Takes note of the end of a task, and says whether there is no other one of its name.
+    /// Removes a task that has ended. Returns false if another one has its name.
     pub(super) fn ended(&self, task: &Arc<str>) -> bool {
         let mut tasks = self.write();
         if let Some(known) = tasks.get_mut(task) {
@@ -116,13 +109,13 @@ impl Known {
 }
 
 impl Running {
-    // ORDERING: sequentially consistent, as `show` reads what others have written before it looks again.
+    // ORDERING: sequentially consistent, because `show` reads what others wrote before it reads again.
     fn begin(&self) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
 
     fn end(&self) {
-        // A run that began before anybody counted is not below nothing.
+        // A run may have started before the bridge counted.
         let less = |count: usize| count.checked_sub(1);
         let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
     }
@@ -131,9 +124,9 @@ impl Running {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// Has it shown how many there are.
+    /// Calls `show` with the count.
     ///
-    /// RACE: of two that show at the same time, the last may know less; so each looks again.
+    /// RACE: of two concurrent calls the last may show an old count, so each reads again.
     pub(super) fn show(&self, show: impl Fn(usize)) {
         loop {
             let count = self.count();

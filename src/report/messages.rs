@@ -1,36 +1,25 @@
-//! Messages on their way to the sink: a bounded queue, and the thread that empties it.
+//! The queue of messages, and the thread that prints them.
 //!
-//! A sink is slow when a pipe is full, and is the program's code. So nothing waits for it but the start and
-//! the end of a scheduler, and these for a second.
+//! A sink may block. Only the start and the stop of a scheduler wait for it, for a second.
 
-use std::fmt;
-use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
-use std::thread;
-use std::thread::ThreadId;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
+use std::{fmt, io};
 
-use super::Message;
-use super::Sink;
-use super::words::plural;
-use crate::observe::Level;
-use crate::observe::Next;
-use crate::observe::Priority;
-use crate::observe::Queue;
-use crate::observe::Subscriber;
-use crate::observe::catch;
+use super::{Message, Sink};
+use crate::observe::{Level, Next, Priority, Queue, Subscriber, catch, plural};
 
 /// How long a start and a stop wait for the sink, in real time.
-const PATIENCE: Duration = Duration::from_secs(1);
+const FLUSH: Duration = Duration::from_secs(1);
 
-/// Takes messages, and has them printed in order by a thread of their own.
+/// Prints messages in order, on a thread of their own.
 #[derive(Clone)]
 pub(crate) struct Messages(Arc<Shared>);
 
 struct Shared {
-    queue: Arc<Queue<Words>>,
+    queue: Arc<Queue<Output>>,
     delivery: Delivery,
     is_debug_wanted: Arc<AtomicBool>,
 }
@@ -43,13 +32,13 @@ enum Delivery {
 }
 
 /// What is printed.
-pub(crate) enum Words {
+enum Output {
     Message(Message),
-    /// Several lines.
-    Text(String),
+    /// A text of several lines; a log gets the messages instead.
+    Text(String, Vec<Message>),
 }
 
-/// Brings messages to the sink.
+/// Prints to the sink.
 struct Printer {
     sink: Sink,
     subscriber: Subscriber,
@@ -57,15 +46,15 @@ struct Printer {
 }
 
 impl Messages {
-    /// Starts the thread; an error when there is none to be had.
+    /// Starts the thread; an error if that is not possible.
     pub(crate) fn start(sink: Sink) -> io::Result<Self> {
         let (printer, queue) = (Printer::new(sink), Arc::new(Queue::new()));
         let is_debug_wanted = Arc::clone(&printer.is_debug_wanted);
-        let words = Arc::clone(&queue);
+        let outputs = Arc::clone(&queue);
         let thread = thread::Builder::new().name("scheduler-messages".to_owned());
         let thread = thread.spawn(move || {
             printer.ask();
-            while let Some(next) = words.wait() {
+            while let Some(next) = outputs.wait() {
                 printer.print(next);
             }
             drop(catch(|| drop(printer)));
@@ -74,7 +63,7 @@ impl Messages {
         Ok(Self(Arc::new(Shared { queue, delivery, is_debug_wanted })))
     }
 
-    /// Has each message printed by its caller.
+    /// Prints each message on the thread that reports it.
     pub(crate) fn in_place(sink: Sink) -> Self {
         let (printer, queue) = (Printer::new(sink), Arc::new(Queue::new()));
         printer.ask();
@@ -83,43 +72,48 @@ impl Messages {
         Self(Arc::new(Shared { queue, delivery, is_debug_wanted }))
     }
 
-    /// Takes a message. Not to be called under a lock.
-    pub(crate) fn say(&self, message: Message) {
+    /// Prints a message. Not to be called under a lock.
+    pub(crate) fn print(&self, message: Message) {
         let priority = match message.level() {
             Level::Debug => Priority::Low,
             _ => Priority::Normal,
         };
-        self.push(Words::Message(message), priority);
+        self.push(Output::Message(message), priority);
     }
 
-    /// Takes words of the start or the stop, which a full queue drops last.
-    pub(crate) fn announce(&self, words: impl Into<Words>) {
-        self.push(words.into(), Priority::High);
+    /// Prints a message of the start or the stop, which a full queue drops last.
+    pub(crate) fn announce(&self, message: Message) {
+        self.push(Output::Message(message), Priority::High);
     }
 
-    /// Waits until everything is printed, but no longer than a second, and says whether it is.
+    /// Prints a text of several lines, or logs messages where a log is installed; a full queue drops it last.
+    pub(crate) fn announce_text(&self, text: String, messages: Vec<Message>) {
+        self.push(Output::Text(text, messages), Priority::High);
+    }
+
+    /// Waits until all is printed. Returns false after a second.
     pub(crate) fn flush(&self) -> bool {
         match self.0.delivery {
             Delivery::Thread(thread) if thread != thread::current().id() => {
-                self.0.queue.flush(PATIENCE)
+                self.0.queue.flush(FLUSH)
             }
             _ => true,
         }
     }
 
-    /// Nothing comes any more: the thread prints what waits, drops the sink and ends. Nothing waits for it.
+    /// Ends the thread once it has printed what waits. Does not wait for it.
     pub(crate) fn close(&self) {
         self.0.queue.close();
     }
 
-    /// Whether the sink wants each success, as it was when the last message was printed.
+    /// Whether the sink takes debug messages, as of the last printed message.
     pub(crate) fn is_debug_wanted(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0.is_debug_wanted)
     }
 
-    fn push(&self, words: Words, priority: Priority) {
+    fn push(&self, output: Output, priority: Priority) {
         let Shared { queue, delivery, .. } = &*self.0;
-        queue.push(words, priority);
+        queue.push(output, priority);
         if let Delivery::Caller(printer) = delivery {
             queue.drain(|next| printer.print(next));
         }
@@ -133,12 +127,12 @@ impl Drop for Shared {
 }
 
 impl Printer {
-    /// Made by the thread that starts the scheduler.
+    /// Called on the thread that starts the scheduler: the subscriber may be that thread's alone.
     fn new(sink: Sink) -> Self {
         Self { sink, subscriber: Subscriber::current(), is_debug_wanted: Arc::default() }
     }
 
-    /// Asks whether the sink wants each success.
+    /// Asks whether the sink takes debug messages.
     fn ask(&self) -> bool {
         let asked = catch(|| self.subscriber.within(|| self.sink.wants_debug()));
         let is_wanted = asked.unwrap_or(false);
@@ -147,15 +141,15 @@ impl Printer {
         is_wanted
     }
 
-    /// Of a panic its hook has told already.
-    fn print(&self, next: Next<Words>) {
+    /// A panic of the sink is left to its panic hook.
+    fn print(&self, next: Next<Output>) {
         let is_debug_wanted = self.ask();
         let print = || match next {
-            Next::Item(Words::Message(message)) => {
-                self.sink.say(&message.complete(is_debug_wanted));
+            Next::Item(Output::Message(message)) => {
+                self.sink.print(&message.complete(is_debug_wanted));
             }
-            Next::Item(Words::Text(text)) => self.sink.announce(&text),
-            Next::Lost(count) => self.sink.say(&lost(count)),
+            Next::Item(Output::Text(text, messages)) => self.sink.print_text(&text, &messages),
+            Next::Lost(count) => self.sink.print(&lost(count)),
         };
         drop(catch(|| self.subscriber.within(print)));
     }
@@ -164,20 +158,8 @@ impl Printer {
 fn lost(count: u64) -> Message {
     let messages = plural(count, "message");
     Message::warn(format!("{messages} could not be printed: those before took too long")).note(
-        "help: read stderr, or have the function for messages, or the log, hand on what takes long",
+        "help: read stderr, or let the function for messages, or the log, pass them to another thread",
     )
-}
-
-impl From<Message> for Words {
-    fn from(message: Message) -> Self {
-        Self::Message(message)
-    }
-}
-
-impl From<String> for Words {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
 }
 
 impl fmt::Debug for Messages {

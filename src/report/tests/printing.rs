@@ -6,40 +6,38 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::observe::CAPACITY;
-use crate::speech::Message;
-use crate::speech::Messages;
-use crate::speech::Sink;
+use crate::report::{Message, Messages, Sink};
 
 /// Longer than anything here takes; a test that waits so long has failed.
 const LONG: Duration = Duration::from_secs(60);
 
 /// Messages to a sink that takes each when it is let to, and what it has taken.
 fn stepwise() -> (Messages, mpsc::Sender<()>, mpsc::Receiver<String>) {
-    let ((step, steps), (words, said)) = (mpsc::channel::<()>(), mpsc::channel());
+    let ((step, steps), (sender, printed)) = (mpsc::channel::<()>(), mpsc::channel());
     let steps = Mutex::new(steps);
     let sink = Sink::new(move |text| {
-        words.send(text.to_owned()).unwrap();
+        sender.send(text.to_owned()).unwrap();
         // At the end of the test there are no more steps.
         let _ = steps.lock().unwrap().recv();
     });
-    (Messages::start(sink).unwrap(), step, said)
+    (Messages::start(sink).unwrap(), step, printed)
 }
 
 #[test]
-fn words_of_the_stop_come_through_a_full_queue_and_the_lost_ones_are_counted() {
-    let (messages, step, said) = stepwise();
-    messages.say(Message::info("stuck"));
-    assert_eq!(said.recv_timeout(LONG).unwrap(), "INFO  stuck");
+fn messages_of_the_stop_come_through_a_full_queue_and_the_lost_ones_are_counted() {
+    let (messages, step, printed) = stepwise();
+    messages.print(Message::info("stuck"));
+    assert_eq!(printed.recv_timeout(LONG).unwrap(), "INFO  stuck");
     for number in 0..CAPACITY * 2 {
-        messages.say(Message::debug(format!("{number}")));
+        messages.print(Message::debug(format!("{number}")));
     }
-    messages.say(Message::error("failed"));
+    messages.print(Message::error("failed"));
     messages.announce(Message::info("stopping"));
     drop(step);
     messages.close();
-    let said: Vec<String> = said.iter().collect();
+    let printed: Vec<String> = printed.iter().collect();
     let lost = CAPACITY * 2 - CAPACITY / 4 * 3;
-    let [.., before, warning, failed, last] = said.as_slice() else { panic!("{said:?}") };
+    let [.., before, warning, failed, last] = printed.as_slice() else { panic!("{printed:?}") };
     assert_eq!(*before, format!("DEBUG {}", CAPACITY / 4 * 3 - 1));
     let head = format!("WARN  {lost} messages could not be printed: ");
     assert!(warning.starts_with(&head), "{warning}");
@@ -48,11 +46,11 @@ fn words_of_the_stop_come_through_a_full_queue_and_the_lost_ones_are_counted() {
 
 #[test]
 fn a_flush_gives_up_and_a_sink_does_not_wait_for_itself() {
-    let (messages, step, said) = stepwise();
-    messages.say(Message::info("stuck"));
+    let (messages, step, printed) = stepwise();
+    messages.print(Message::info("stuck"));
     assert!(!messages.flush(), "it is being printed");
     drop((messages, step));
-    assert_eq!(said.iter().collect::<Vec<_>>(), ["INFO  stuck"]);
+    assert_eq!(printed.iter().collect::<Vec<_>>(), ["INFO  stuck"]);
     let place = Arc::new(Mutex::new(None::<Messages>));
     let (own, (flushed, is_flushed)) = (Arc::clone(&place), mpsc::channel());
     let sink = Sink::new(move |_| {
@@ -61,20 +59,20 @@ fn a_flush_gives_up_and_a_sink_does_not_wait_for_itself() {
     });
     let messages = Messages::start(sink).unwrap();
     *place.lock().unwrap() = Some(messages.clone());
-    messages.say(Message::info("flush"));
+    messages.print(Message::info("flush"));
     assert_eq!(is_flushed.recv_timeout(LONG), Ok(true));
 }
 
 #[test]
 fn a_sink_that_panics_is_given_the_next_message() {
-    let (words, said) = mpsc::channel();
+    let (sender, printed) = mpsc::channel();
     let messages = Messages::start(Sink::new(move |text| {
-        words.send(text.to_owned()).unwrap();
-        panic!("`{text}` cannot be said");
+        sender.send(text.to_owned()).unwrap();
+        panic!("`{text}` cannot be printed");
     }));
     let messages = messages.unwrap();
-    messages.announce("a\nb".to_owned());
-    messages.say(Message::info("c"));
+    messages.announce_text("a\nb".to_owned(), Vec::new());
+    messages.print(Message::info("c"));
     drop(messages);
-    assert_eq!(said.iter().collect::<Vec<_>>(), ["a\nb", "INFO  c"]);
+    assert_eq!(printed.iter().collect::<Vec<_>>(), ["a\nb", "INFO  c"]);
 }

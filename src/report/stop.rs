@@ -1,27 +1,26 @@
-//! Words for the stop: who is waited for and for how long, who did not stop, what it all came to.
+//! The messages of a stop: the runs it waits for, those that did not end, and the totals.
 
 use std::time::Duration;
 
 use super::Message;
-use super::words::duration;
-use super::words::plural;
+use crate::observe::{duration, plural};
 
-/// How many running tasks are named before the rest is only counted.
+/// The most running tasks that are named.
 const NAMED: usize = 10;
 
-/// A task of which a run is in progress.
+/// A task with a run in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StillRunning {
     pub(crate) task: String,
     pub(crate) running_for: Duration,
 }
 
-/// No new runs start, and those in progress are waited for.
+/// No new runs start, and the stop waits for those in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopping<'a> {
     pub(crate) running: &'a [StillRunning],
     pub(crate) limit: Duration,
-    /// What a person can do who does not want to wait.
+    /// How to end the wait early.
     pub(crate) hint: &'a str,
 }
 
@@ -39,11 +38,11 @@ impl Stopping<'_> {
     }
 }
 
-/// Runs are still in progress after a good part of the time to stop.
+/// A reminder that runs are still in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StillWaiting<'a> {
     pub(crate) running: &'a [StillRunning],
-    /// How much longer they are waited for.
+    /// How much longer the stop waits.
     pub(crate) left: Duration,
 }
 
@@ -54,7 +53,7 @@ impl StillWaiting<'_> {
     }
 }
 
-/// The time to stop is over, and these had not ended.
+/// Runs that were asked to stop, and did not.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NotStopped<'a> {
     pub(crate) running: &'a [StillRunning],
@@ -72,7 +71,7 @@ impl NotStopped<'_> {
     }
 }
 
-/// The time to stop was over, and these ended when they were asked to.
+/// Runs that ended when they were asked to, after the time to stop was over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CutOff<'a> {
     pub(crate) running: &'a [StillRunning],
@@ -88,7 +87,7 @@ impl CutOff<'_> {
     }
 }
 
-/// The last words.
+/// The last message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopped {
     pub(crate) took: Duration,
@@ -109,14 +108,14 @@ impl Stopped {
     }
 }
 
-/// Listeners are slow, and are not waited for any longer.
-pub(crate) fn unheard(limit: Duration) -> Message {
+/// The stop no longer waits for slow listeners.
+pub(crate) fn undelivered(limit: Duration) -> Message {
     let limit = duration(limit);
-    Message::warn(format!("listeners have not heard all events {limit} after the last run"))
-        .note("help: a listener is called with one event after the other; have it hand on what takes long")
+    Message::warn(format!("listeners have not got all events {limit} after the last run"))
+        .note("help: a listener is called with one event after the other; let it pass what takes long to another thread")
 }
 
-/// For a scheduler that was dropped before it could be of use.
+/// A scheduler was dropped before any task ran.
 pub(crate) fn dropped_too_early() -> Message {
     Message::warn("the scheduler was dropped before any task ran").note(
         "help: keep it: `let scheduler = Scheduler::builder().spawn()?;`, \
@@ -124,7 +123,7 @@ pub(crate) fn dropped_too_early() -> Message {
     )
 }
 
-/// `1 running task (`import`, 12s so far)`: those that have run for longest first.
+/// ``1 running task (`import`, 12s so far)``, the longest first.
 fn list(running: &[StillRunning], so_far: &str) -> String {
     let mut sorted: Vec<&StillRunning> = running.iter().collect();
     sorted.sort_by_key(|each| std::cmp::Reverse(each.running_for));
@@ -149,7 +148,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(30);
 
     #[test]
-    fn a_stop_says_for_whom_it_waits_the_longest_first() {
+    fn a_stop_lists_what_it_waits_for_the_longest_first() {
         let idle = Stopping { running: &[], limit: LIMIT, hint: "Ctrl-C again to quit now" };
         assert_eq!(idle.message().to_string(), "INFO  stopping: no new runs");
         let running = [running("tick", 20), running("import", 12_000)];
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn who_did_not_stop_is_named_and_many_are_counted() {
+    fn what_did_not_stop_is_named_and_many_are_counted() {
         let many: Vec<_> = (0..12).map(|number| running(&format!("t{number}"), number)).collect();
         let text = NotStopped { running: &many, limit: LIMIT }.message().to_string();
         let head = "ERROR not stopped within 30s: 12 running tasks (`t11`, 11ms; `t10`, 10ms; ";
@@ -187,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_words_count_what_happened() {
+    fn the_last_message_has_the_totals() {
         let took = Duration::from_millis(1);
         let stopped = Stopped { took, runs: 61, failures: 0, skipped: 0 };
         assert_eq!(stopped.message().to_string(), "INFO  stopped after 1ms: 61 runs, 0 failures");

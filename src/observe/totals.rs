@@ -1,12 +1,11 @@
-//! What the runs of all removed tasks came to together: they are not there any more to be asked.
+//! The sum of what the runs of removed tasks came to.
 
-use std::sync::PoisonError;
-
-use crate::sync::Mutex;
+use std::sync::{Arc, PoisonError};
 
 use super::Counters;
+use crate::sync::Mutex;
 
-/// What runs came to, as far as the last words need it.
+/// The counts of the stop report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     pub(crate) runs: u64,
@@ -14,13 +13,11 @@ pub(crate) struct Totals {
     pub(crate) skipped: u64,
 }
 
-/// A sum that goes on while runs of its tasks are in progress.
+/// A sum shared by tasks whose runs may still be in progress.
 ///
 /// INVARIANT: its lock is taken last of all.
-#[derive(Debug, Default)]
-pub(crate) struct Ledger {
-    sum: Mutex<Totals>,
-}
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SharedTotals(Arc<Mutex<Totals>>);
 
 impl Totals {
     pub(crate) fn and(self, more: Self) -> Self {
@@ -39,13 +36,13 @@ impl From<&Counters> for Totals {
     }
 }
 
-impl Ledger {
+impl SharedTotals {
     pub(crate) fn add(&self, more: Totals) {
-        let mut sum = self.sum.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sum = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *sum = sum.and(more);
     }
 
     pub(crate) fn sum(&self) -> Totals {
-        *self.sum.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,13 +1,12 @@
-//! What is worth a warning before the first task runs.
+//! Warnings before the first task runs.
 
 use super::Message;
-use super::words::on_one_line;
-use super::words::plural;
+use crate::observe::{on_one_line, plural};
 
-/// How many names a warning has at most.
+/// The most names in a warning.
 const NAMES_MAX: usize = 5;
 
-/// The warning for a build in which no panic can be caught; none in others.
+/// The warning for a build in which no panic can be caught.
 pub(crate) fn panics_abort() -> Option<Message> {
     cfg!(panic = "abort").then(|| {
         Message::warn("this build aborts on panic: a panicking task will end the process")
@@ -15,7 +14,7 @@ pub(crate) fn panics_abort() -> Option<Message> {
     })
 }
 
-/// The warning for annotated tasks that other schedulers of the process run, too.
+/// The warning for annotated tasks that another scheduler of the process runs, too.
 pub(crate) fn run_by_others(tasks: &[&str]) -> Message {
     let names: Vec<String> = tasks.iter().map(|name| format!("`{}`", on_one_line(name))).collect();
     let more = names.len().saturating_sub(NAMES_MAX);
@@ -30,7 +29,7 @@ pub(crate) fn run_by_others(tasks: &[&str]) -> Message {
     .note("help: Scheduler::builder().tasks(tasks![…]) names the annotated tasks of a scheduler; tasks![] is none")
 }
 
-/// The warning for a scheduler that has nothing to do.
+/// The warning for a scheduler without tasks.
 pub(crate) fn no_tasks() -> Message {
     Message::warn("no scheduled tasks found")
         .note(

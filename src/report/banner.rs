@@ -1,33 +1,29 @@
-//! The banner: one line on the scheduler, one per task with its rule, its next run and its zone.
+//! The banner: a line for the scheduler, and one for each task with its rule and its next run.
 
 use std::fmt;
 use std::sync::Arc;
 
-use chrono::DateTime;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
 
-use super::words::duration;
-use super::words::instant;
-use super::words::on_one_line;
-use super::words::plural;
-use crate::observe::TaskFacts;
+use super::{Message, Messages};
+use crate::observe::{Event, EventKind, TaskFacts, duration, instant, on_one_line, plural};
 
-/// How wide a column gets at most, in characters: one long name does not widen all rows.
+/// The greatest width of a column, in characters: one long name does not widen all rows.
 const WIDTH_MAX: usize = 60;
 
-/// How many tasks have a row.
+/// The most tasks that have a row.
 pub(crate) const ROWS_MAX: usize = 50;
 
-/// The text that is said when the scheduler starts.
+/// What is printed when the scheduler starts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Banner<'a> {
-    /// The tasks that have a row; there may be more.
-    pub(crate) tasks: &'a [TaskWords],
-    /// How many there are.
+    /// The tasks that have a row.
+    pub(crate) tasks: &'a [TaskLine],
+    /// How many tasks there are.
     pub(crate) count: usize,
     /// The default pool first.
-    pub(crate) pools: &'a [PoolWords],
+    pub(crate) pools: &'a [PoolLine],
     pub(crate) zone: Zone,
     pub(crate) now: DateTime<Utc>,
     /// Further facts, such as `no config file` or `async tasks: built-in executor`.
@@ -36,16 +32,16 @@ pub(crate) struct Banner<'a> {
 
 /// A task as the banner shows it.
 #[derive(Clone, Debug)]
-pub(crate) struct TaskWords {
+pub(crate) struct TaskLine {
     pub(crate) facts: Arc<TaskFacts>,
     pub(crate) next: Option<DateTime<Utc>>,
-    /// Whether its trigger could not say the first fire time, and is asked again.
+    /// Whether its trigger failed, and is asked again.
     pub(crate) has_trigger_failed: bool,
 }
 
 /// A pool as the banner shows it.
 #[derive(Clone, Debug)]
-pub(crate) struct PoolWords {
+pub(crate) struct PoolLine {
     pub(crate) name: String,
     pub(crate) threads: usize,
     pub(crate) prefix: String,
@@ -59,9 +55,9 @@ impl fmt::Display for Banner<'_> {
             let widths = rows.iter().map(|row| row[column].chars().count());
             widths.max().unwrap_or_default().min(WIDTH_MAX)
         };
-        let (name, rule) = (width(0), width(1));
-        for [task, words, next] in &rows {
-            write!(f, "\n  {task:name$}  {words:rule$}  {next}")?;
+        let (names, rules) = (width(0), width(1));
+        for [task, rule, next] in &rows {
+            write!(f, "\n  {task:names$}  {rule:rules$}  {next}")?;
         }
         match self.count - rows.len() {
             0 => Ok(()),
@@ -71,7 +67,23 @@ impl fmt::Display for Banner<'_> {
 }
 
 impl Banner<'_> {
-    fn head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Prints it; a log gets a message for the scheduler and one for each task instead.
+    pub(crate) fn announce(&self, messages: &Messages) {
+        let mut head = String::new();
+        // A string takes every text.
+        let _ = self.head(&mut head);
+        let mut log: Vec<Message> = head.lines().map(|line| Message::info(line.trim())).collect();
+        log.extend(self.tasks.iter().map(|task| {
+            let kind = EventKind::TaskAdded { is_disabled: false, next: task.next };
+            Message::info_of(&Event::of(self.now, &task.facts, kind))
+        }));
+        if let more @ 1.. = self.count - self.tasks.len() {
+            log.push(Message::info(format!("… and {} more", grouped(more))));
+        }
+        messages.announce_text(self.to_string(), log);
+    }
+
+    fn head(&self, f: &mut impl fmt::Write) -> fmt::Result {
         let (zone, offset) = (self.zone.name(), self.zone.offset_at(self.now));
         write!(f, "scheduler {}  ", env!("CARGO_PKG_VERSION"))?;
         write!(f, "{} · ", plural(self.count as u64, "task"))?;
@@ -93,12 +105,12 @@ impl Banner<'_> {
         Ok(())
     }
 
-    fn row(&self, task: &TaskWords) -> [String; 3] {
-        let TaskWords { facts, .. } = task;
+    fn row(&self, task: &TaskLine) -> [String; 3] {
+        let TaskLine { facts, .. } = task;
         [on_one_line(&facts.name), on_one_line(&facts.rule), self.next(task)]
     }
 
-    fn next(&self, task: &TaskWords) -> String {
+    fn next(&self, task: &TaskLine) -> String {
         match task.next {
             None if task.has_trigger_failed => "next: unknown until its trigger answers".to_owned(),
             None => "next: never".to_owned(),
@@ -111,7 +123,7 @@ impl Banner<'_> {
     }
 }
 
-impl PoolWords {
+impl PoolLine {
     /// `4 threads (scheduling-1 … scheduling-4)`
     fn threads(&self) -> String {
         let (threads, prefix) = (self.threads, on_one_line(&self.prefix));
@@ -135,16 +147,16 @@ mod tests {
     use super::*;
     use crate::observe::sample;
 
-    fn pool(name: &str, threads: usize) -> PoolWords {
-        PoolWords { name: name.to_owned(), threads, prefix: format!("{name}-") }
+    fn pool(name: &str, threads: usize) -> PoolLine {
+        PoolLine { name: name.to_owned(), threads, prefix: format!("{name}-") }
     }
 
-    fn task(name: &str, next: Option<u64>) -> TaskWords {
+    fn task(name: &str, next: Option<u64>) -> TaskLine {
         let next = next.map(sample::at);
-        TaskWords { facts: sample::facts(name), next, has_trigger_failed: false }
+        TaskLine { facts: sample::facts(name), next, has_trigger_failed: false }
     }
 
-    fn banner<'a>(tasks: &'a [TaskWords], pools: &'a [PoolWords]) -> Banner<'a> {
+    fn banner<'a>(tasks: &'a [TaskLine], pools: &'a [PoolLine]) -> Banner<'a> {
         let count = tasks.len();
         Banner { tasks, count, pools, zone: Zone::UTC, now: sample::at(0), remarks: &[] }
     }
@@ -164,7 +176,7 @@ mod tests {
 
     #[test]
     fn of_very_many_tasks_some_have_a_row_and_the_others_are_counted() {
-        let tasks: Vec<TaskWords> = (0..2).map(|n| task(&format!("t{n}"), None)).collect();
+        let tasks: Vec<TaskLine> = (0..2).map(|n| task(&format!("t{n}"), None)).collect();
         let all = |count| Banner { count, ..banner(&tasks, &[pool("default", 1)]) }.to_string();
         let text = all(100_000);
         assert!(text.starts_with("scheduler 0.1.0  100000 tasks · "), "{text}");

@@ -1,36 +1,30 @@
-//! How many messages a minute there are of all tasks together.
-//!
-//! Each task keeps to its own limits. These bound what many tasks say that fail at once.
+//! Limits the messages of all tasks together, for many tasks that fail at once.
 
 use std::collections::BTreeSet;
 
-use chrono::DateTime;
-use chrono::TimeDelta;
-use chrono::Utc;
+use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_core::trigger::Zone;
 
 use super::Message;
-use super::words::instant;
-use super::words::plural;
-use crate::observe::Level;
+use crate::observe::{Level, instant, plural};
 
-/// How many errors, warnings and news there are in a minute.
+/// The most errors, warnings and news in a minute.
 pub(super) const MESSAGES: u32 = 1_000;
 
-/// How many of them may be news, so that there is room for errors.
+/// The most news among them, so that there is room for errors.
 const NEWS: u32 = MESSAGES / 2;
 
 /// Counts the messages of a minute, by the times of the events.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     since: DateTime<Utc>,
-    said: u32,
+    shown: u32,
     /// Those of them that are news.
     news: u32,
     hidden: Option<Hidden>,
 }
 
-/// The messages for which there was no room.
+/// The messages that were not shown.
 #[derive(Debug)]
 struct Hidden {
     count: u64,
@@ -46,13 +40,13 @@ impl Budget {
         level: Level,
         task: Option<&str>,
     ) -> bool {
-        // Each success was asked for.
+        // The log was configured for each success.
         if level == Level::Debug {
             return true;
         }
         let is_news = level == Level::Info;
-        if self.said < MESSAGES && !(is_news && self.news == NEWS) {
-            self.said += 1;
+        if self.shown < MESSAGES && !(is_news && self.news == NEWS) {
+            self.shown += 1;
             self.news += u32::from(is_news);
             return true;
         }
@@ -66,18 +60,18 @@ impl Budget {
         false
     }
 
-    /// Begins another minute if this one is over, and says what was hidden in it.
+    /// Begins another minute if this one is over. Returns the message about what was hidden in it.
     ///
-    /// A clock that was set back would make it last for as long as it was ahead.
+    /// A clock that was set back begins another minute, too.
     pub(super) fn begin(&mut self, at: DateTime<Utc>) -> Option<Message> {
         if at >= self.since && at - self.since < TimeDelta::minutes(1) {
             return None;
         }
-        (self.since, self.said, self.news) = (at, 0, 0);
+        (self.since, self.shown, self.news) = (at, 0, 0);
         self.take_hidden()
     }
 
-    /// Says what was hidden, once.
+    /// The message about what was hidden, once.
     pub(super) fn take_hidden(&mut self) -> Option<Message> {
         let Hidden { count, tasks, last: (at, zone) } = self.hidden.take()?;
         let about = match tasks.len() as u64 {
@@ -107,19 +101,19 @@ mod tests {
     fn what_is_beyond_the_bound_is_counted_with_its_tasks() {
         let mut budget = Budget::default();
         assert_eq!(budget.begin(at(0)), None);
-        let told = (0..3_000).filter(|task| ask(&mut budget, 1, Level::Error, task % 1_500));
-        assert_eq!(told.count(), 1_000);
+        let shown = (0..3_000).filter(|task| ask(&mut budget, 1, Level::Error, task % 1_500));
+        assert_eq!(shown.count(), 1_000);
         assert_eq!(budget.begin(at(59_999)), None);
         let hidden = budget.begin(at(60_000)).expect("some were hidden").to_string();
         let head = "WARN  2000 further messages about 1500 tasks not printed, \
                     the last of Fri 2026-03-27 08:00:01 +00:00\n";
         assert!(hidden.starts_with(head), "{hidden}");
         assert!(ask(&mut budget, 60, Level::Error, 0), "another minute");
-        assert_eq!(budget.take_hidden(), None, "it is said once");
+        assert_eq!(budget.take_hidden(), None, "only once");
     }
 
     #[test]
-    fn news_leave_room_for_errors_and_debug_words_need_none() {
+    fn news_leave_room_for_errors_and_debug_messages_need_none() {
         let mut budget = Budget::default();
         budget.begin(at(0));
         let count = |budget: &mut Budget, level| {

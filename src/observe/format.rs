@@ -1,12 +1,11 @@
-//! Times, lengths and foreign texts as people read them.
+//! Times, durations and foreign texts for people.
 
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
 
-/// A length of time in its two largest units: `2d 20h`, `1m 30s`, `18µs`.
+/// A duration in its two largest units: `2d 20h`, `1m 30s`, `18µs`.
 pub(crate) fn duration(length: Duration) -> String {
     const UNITS: [(u64, &str); 4] = [(86_400, "d"), (3_600, "h"), (60, "m"), (1, "s")];
     let seconds = length.as_secs();
@@ -40,7 +39,7 @@ pub(crate) fn instant(at: DateTime<Utc>, zone: Zone) -> String {
     zone.local(at).format("%a %Y-%m-%d %H:%M:%S %:z").to_string()
 }
 
-/// A text of someone else's on one line: control characters and text-direction marks are escaped.
+/// A foreign text on one line: control characters and text-direction marks are escaped.
 pub(crate) fn on_one_line(text: &str) -> String {
     let is_hostile = |c: char| {
         c.is_control()
