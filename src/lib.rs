@@ -72,11 +72,11 @@ mod inject;
 mod notice;
 mod observe;
 mod registrar;
+mod report;
 mod run;
 mod runner;
 mod schedule;
 mod settings;
-mod speech;
 mod sync;
 mod task;
 #[cfg(feature = "testing")]
@@ -99,7 +99,8 @@ pub use entry::{Entry, Location, TaskList, Wire, entries};
 pub use error::{AddError, StartError, StopError};
 pub use inject::{Call, Extract, Managed, State, TaskOutput, Wiring};
 pub use observe::{
-    Counters, Event, EventKind, Failure, Listener, Longest, Outcome, PanicPlace, RuleKind, RunRecord,
+    Counters, Event, EventKind, Failure, Listener, Longest, Outcome, PanicPlace, RuleKind,
+    RunRecord,
 };
 pub use observe::{SkipReason, StopReason, TaskFacts, TaskSnapshot, TaskState};
 pub use registrar::Registrar;

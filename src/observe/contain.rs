@@ -1,8 +1,7 @@
-//! The door to user code: its panics become failures, with the place where they began.
+//! Calls user code, and turns its panics into failures with their place.
 //!
-//! A caught panic does not say where it began; only a panic hook is told. [`watch_panics`] puts one in
-//! front of the program's, which notes the place for [`catch`]. In a build that aborts on panic nothing is caught,
-//! and it says whose panic ends the process.
+//! Only a panic hook knows the place of a panic. [`watch_panics`] installs one before the program's, which records the
+//! place for [`catch`]. In a build that aborts on panic it prints which run ends the process.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -24,15 +23,15 @@ use crate::settings::word;
 use crate::unwind::drop_payload;
 
 thread_local! {
-    /// How many calls of user code began on this thread: it tells their panics from earlier ones.
+    /// The number of calls of user code on this thread, to tell their panics from earlier ones.
     static CALLS: Cell<u64> = const { Cell::new(0) };
-    /// Where the latest panic of this thread began, and after how many calls.
+    /// The number of calls at the latest panic of this thread, and its place.
     static PLACE: RefCell<Option<(u64, PanicPlace)>> = const { RefCell::new(None) };
 }
 
-/// Has the places of panics noted from now on, in this process.
+/// Records the places of panics from now on, in this process.
 ///
-/// A program that sets a panic hook of its own later, and does not call the one before, loses them.
+/// A panic hook that is set later, and does not call the previous one, disables this.
 pub(crate) fn watch_panics() {
     static HOOK: Once = Once::new();
     // A panicking thread cannot set a hook.
@@ -42,37 +41,37 @@ pub(crate) fn watch_panics() {
     HOOK.call_once(|| {
         let before = take_hook();
         set_hook(Box::new(move |panic| {
-            note(panic.location());
+            record(panic.location());
             if cfg!(panic = "abort") {
-                tell_end();
+                print_end();
             }
             before(panic);
         }));
     });
 }
 
-/// Tells on stderr that the run of this thread ends the process, if it executes one.
-fn tell_end() {
+/// Prints on stderr that the current run of this thread, if any, ends the process.
+fn print_end() {
     if let Some(run) = Run::current() {
-        // A panic hook must not panic: the line is lost where stderr is closed.
-        let _ = io::stderr().write_all(words_at_end(run.task_name(), run.number()).as_bytes());
+        // A panic hook must not panic, so ignore a closed stderr.
+        let _ = io::stderr().write_all(end_text(run.task_name(), run.number()).as_bytes());
     }
 }
 
-fn words_at_end(task: &str, run: u64) -> String {
+fn end_text(task: &str, run: u64) -> String {
     let task = word(task);
     format!(
         "ERROR task {task} panics in its run {run}, and ends the process: this build aborts on panic\n"
     )
 }
 
-fn note(location: Option<&Location<'_>>) {
+fn record(location: Option<&Location<'_>>) {
     let place = location.map(|location| PanicPlace {
         file: location.file().into(),
         line: location.line(),
         column: location.column(),
     });
-    // The thread's own data may be gone already while it ends, and a panic hook must not panic.
+    // The thread-local may be destroyed, and a panic hook must not panic.
     let _ = PLACE.try_with(|latest| {
         if let Ok(mut latest) = latest.try_borrow_mut() {
             *latest = place.map(|place| (CALLS.get(), place));
@@ -80,15 +79,15 @@ fn note(location: Option<&Location<'_>>) {
     });
 }
 
-/// The place of a panic that began in this call, or in one inside it.
+/// The place of a panic in this call, or in one inside it.
 fn place_of(call: u64) -> Option<PanicPlace> {
     let latest = PLACE.try_with(|latest| latest.try_borrow_mut().ok()?.take()).ok().flatten();
     latest.filter(|(began_in, _)| *began_in >= call).map(|(_, place)| place)
 }
 
-/// Calls user code; a panic becomes a failure that knows its place, where the hook was told.
+/// Calls user code. A panic becomes a failure, with its place if the hook was called.
 ///
-/// Unwind safety is asserted: a task's own state is shared between its runs by its author.
+/// Asserts unwind safety: the author of a task is responsible for state shared between runs.
 pub(crate) fn catch<R>(call: impl FnOnce() -> R) -> Result<R, Failure> {
     let number = CALLS.get().wrapping_add(1);
     CALLS.set(number);
@@ -109,8 +108,8 @@ fn text(payload: &(dyn Any + Send)) -> &str {
 #[cfg(test)]
 mod tests {
     use super::catch;
+    use super::end_text;
     use super::watch_panics;
-    use super::words_at_end;
     use std::panic::panic_any;
 
     struct Bomb;
@@ -129,7 +128,7 @@ mod tests {
         let failure = catch(|| panic!("no {}", 1)).unwrap_err();
         assert_eq!(failure.message(), "no 1");
         assert!(failure.is_panic());
-        let place = failure.place().expect("the hook was told").to_string();
+        let place = failure.place().expect("the hook was called").to_string();
         assert!(place.starts_with(&format!("{}:{line}:", file!())), "{place}");
         assert_eq!(catch(|| panic_any(7)).unwrap_err().message(), "non-text panic payload");
         assert_eq!(catch(|| 7), Ok(7));
@@ -137,10 +136,10 @@ mod tests {
 
     /// `cargo run -p programs --bin failing --config 'profile.dev.panic="abort"'` shows it.
     #[test]
-    fn a_panic_that_ends_the_process_is_told_with_task_and_run_on_one_line() {
+    fn a_panic_that_ends_the_process_is_printed_with_task_and_run_on_one_line() {
         let expected = "ERROR task `a\\nb` panics in its run 7, and ends the process: \
                         this build aborts on panic\n";
-        assert_eq!(words_at_end("a\nb", 7), expected);
+        assert_eq!(end_text("a\nb", 7), expected);
     }
 
     #[test]
@@ -149,7 +148,7 @@ mod tests {
         let outer = catch(|| {
             let inner = catch(|| panic!("inner")).unwrap_err();
             assert!(inner.place().is_some());
-            std::panic::resume_unwind(Box::new("resumed, so that no hook is told"));
+            std::panic::resume_unwind(Box::new("resumed, so that no hook is called"));
         });
         assert_eq!(outer.unwrap_err().place(), None);
     }
@@ -159,7 +158,7 @@ mod tests {
         watch_panics();
         let run = catch(|| drop(std::panic::catch_unwind(|| panic!("caught by the task"))));
         assert_eq!(run, Ok(()));
-        let later = catch(|| std::panic::resume_unwind(Box::new("no hook is told")));
+        let later = catch(|| std::panic::resume_unwind(Box::new("no hook is called")));
         assert_eq!(later.unwrap_err().place(), None);
     }
 

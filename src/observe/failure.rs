@@ -1,4 +1,4 @@
-//! What came of a run, and why it failed.
+//! The outcome of a run, and why it failed.
 
 use std::error::Error;
 use std::fmt;
@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use crate::run::TaskError;
 
-/// What came of a run, after its last attempt.
+/// How a run ended, after its last attempt.
+///
+/// With the feature `serde` it serializes as its failure, or else as `{"kind": "success"}`.
 ///
 /// ```
-/// use scheduler::{Event, Outcome};
+/// use scheduler::{Event, EventKind, Outcome};
 ///
 /// fn listen(event: &Event) {
-///     if let Event::RunFinished { run, outcome: Outcome::Panic(failure), .. } = event {
-///         println!("{} panicked: {}", run.task_name(), failure.message());
+///     if let EventKind::RunFinished { outcome: Outcome::Panic(failure), .. } = &event.kind {
+///         println!("{:?} panicked: {}", event.task_name(), failure.message());
 ///     }
 /// }
 /// ```
@@ -48,7 +50,7 @@ impl Outcome {
         self.failure().is_some()
     }
 
-    /// Why the run failed, where it did.
+    /// Why the run failed, if it did.
     #[must_use]
     pub fn failure(&self) -> Option<&Failure> {
         match self {
@@ -71,6 +73,20 @@ impl Outcome {
     }
 }
 
+/// The name, with the text of a failure or the reason of a refusal.
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        match self {
+            Self::Success | Self::Cancelled => Ok(()),
+            Self::Refused(reason) => write!(f, ": {reason}"),
+            Self::Error(failure) | Self::Panic(failure) | Self::Timeout(failure) => {
+                write!(f, ": {}", failure.message())
+            }
+        }
+    }
+}
+
 impl From<Failure> for Outcome {
     fn from(failure: Failure) -> Self {
         match failure.kind {
@@ -83,8 +99,10 @@ impl From<Failure> for Outcome {
 
 /// Why a run, or one attempt of it, failed: texts only, cheap to clone.
 ///
+/// With the feature `serde` it serializes as `kind`, `message`, `causes` and `place`.
+///
 /// ```
-/// use scheduler::{Event, Failure};
+/// use scheduler::{Event, EventKind, Failure};
 ///
 /// /// `disk full: no space left on device`
 /// fn in_one_line(failure: &Failure) -> String {
@@ -93,8 +111,8 @@ impl From<Failure> for Outcome {
 /// }
 ///
 /// fn listen(event: &Event) {
-///     if let Event::AttemptFailed { run, failure, .. } = event {
-///         println!("{}: {}", run.task_name(), in_one_line(failure));
+///     if let EventKind::AttemptFailed { run, failure, .. } = &event.kind {
+///         println!("attempt {}: {}", run.attempt, in_one_line(failure));
 ///     }
 /// }
 /// ```
@@ -120,7 +138,7 @@ impl Failure {
         &self.message
     }
 
-    /// What the error says are its causes, the nearest first; at most 32.
+    /// The texts of the error's sources, the nearest first; at most 32.
     pub fn causes(&self) -> impl ExactSizeIterator<Item = &str> {
         self.causes.iter().map(|cause| &**cause)
     }
@@ -174,7 +192,7 @@ impl Failure {
         Self::bare(Kind::Timeout, &format!("it did not end within {limit:?}"))
     }
 
-    /// What the engine knows of a failure: of a trigger, or of a destructor.
+    /// A failure of the engine: of a trigger, or of a destructor.
     pub(crate) fn from_engine(failure: &scheduler_core::Failure) -> Self {
         let kind = if failure.is_panic() { Kind::Panic } else { Kind::Error };
         Self::bare(kind, failure.message())
@@ -185,7 +203,7 @@ impl Failure {
     }
 }
 
-/// The text without causes; a panic and a timeout say so themselves.
+/// The text without causes; that of a panic begins with `panicked: `.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_panic() {
@@ -213,7 +231,7 @@ impl fmt::Display for PanicPlace {
     }
 }
 
-/// The beginning of a text, at most as long as the engine keeps it.
+/// The beginning of a text, as much as the engine keeps of one.
 fn cut(text: &str) -> &str {
     let mut end = text.len().min(scheduler_core::Failure::MESSAGE_BYTES_MAX);
     while !text.is_char_boundary(end) {

@@ -1,46 +1,38 @@
-//! What a task remembers of its runs: the last of them, counters, and how many failed in a row.
+//! The history of a task: its last runs, its counters, and the failed runs in a row.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use scheduler_core::WallTime;
 
-use super::Counters;
-use super::Ledger;
-use super::Outcome;
-use super::RunRecord;
-use super::SkipReason;
-use super::Totals;
-use crate::run::Cause;
-use crate::run::Run;
+use super::{Counters, Outcome, RunRecord, SharedTotals, SkipReason, Totals};
+use crate::run::{Cause, Run};
 
-/// How many runs are remembered.
+/// How many runs are kept.
 pub(crate) const RUNS_KEPT: usize = 20;
 
-/// The past of one task. Plain data: whoever owns it guards it.
+/// The history of one task.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History(
-    /// None of a task that has none: there may be very many that wait for their first run.
+    /// `None` before the first run: there may be very many tasks that wait for theirs.
     Option<Box<Past>>,
 );
 
 #[derive(Clone, Debug, Default)]
 struct Past {
-    /// A ring: a new record takes the place of the oldest.
+    /// A ring: a new record replaces the oldest.
     runs: Vec<Kept>,
-    /// Where the oldest record is, once there are enough.
+    /// The index of the oldest record, once the ring is full.
     oldest: usize,
     counters: Counters,
     streak: u64,
-    /// When it began, and how long it took: added up only for those who ask.
+    /// When it began, and how long it took.
     last_success: Option<(WallTime, Duration)>,
-    /// Where a task that was removed counts, too.
-    ledger: Option<Arc<Ledger>>,
+    /// The sum for removed tasks, once the task is removed.
+    totals: Option<SharedTotals>,
 }
 
-/// A record, with its instants as numbers: most are never looked at.
+/// A record with its instants as numbers: most are never read.
 #[derive(Clone, Debug)]
 struct Kept {
     number: u64,
@@ -68,17 +60,17 @@ impl Kept {
     }
 }
 
-/// What a run that is over means for its task.
+/// What a finished run changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Recorded {
-    /// How many runs in a row have failed, this one included.
+    /// Failed runs in a row, including this one.
     pub(crate) streak: u64,
-    /// Whether everybody should know: it is no success, or the first, or the first after failures.
+    /// Whether it needs an event even without listeners: it is no success, the first, or the first after failures.
     pub(crate) is_news: bool,
 }
 
 impl Past {
-    /// Takes note of a run that is over: when it began, how long it took, and what came of it.
+    /// Records a finished run: when it began, how long it took, and its outcome.
     #[inline]
     fn record(
         &mut self,
@@ -90,16 +82,17 @@ impl Past {
         let is_first = self.counters.successes == 0;
         let streak_before = self.streak;
         let counters = &mut self.counters;
-        counters.runs += 1;
-        counters.attempts += u64::from(run.attempt());
         let count = match outcome {
             Outcome::Success => &mut counters.successes,
             Outcome::Error(_) => &mut counters.errors,
             Outcome::Panic(_) => &mut counters.panics,
             Outcome::Timeout(_) => &mut counters.timeouts,
             Outcome::Cancelled => &mut counters.cancelled,
+            Outcome::Refused(_) => return self.refused(),
         };
         *count += 1;
+        counters.runs += 1;
+        counters.attempts += u64::from(run.attempt());
         let is_success = outcome.is_success();
         if is_success {
             self.streak = 0;
@@ -108,15 +101,37 @@ impl Past {
             self.streak += 1;
         }
         self.keep(run, began, took, outcome);
-        if let Some(ledger) = &self.ledger {
+        if let Some(totals) = &self.totals {
             let failures = u64::from(outcome.is_failure());
-            ledger.add(Totals { runs: 1, failures, skipped: 0 });
+            totals.add(Totals { runs: 1, failures, skipped: 0 });
         }
         let is_news = !is_success || is_first || streak_before > 0;
         Recorded { streak: self.streak, is_news }
     }
 
-    /// Writes a record over the oldest one.
+    /// A refused run counts as a skipped fire time, and changes nothing else.
+    #[cold]
+    fn refused(&mut self) -> Recorded {
+        self.skip(SkipReason::Refused, 1);
+        Recorded { streak: self.streak, is_news: true }
+    }
+
+    fn skip(&mut self, reason: SkipReason, count: u64) {
+        let counters = &mut self.counters;
+        let skipped = match reason {
+            SkipReason::Overlap => &mut counters.skipped_overlap,
+            SkipReason::Paused => &mut counters.skipped_paused,
+            SkipReason::Misfire => &mut counters.skipped_misfire,
+            SkipReason::Rescheduled => &mut counters.skipped_rescheduled,
+            SkipReason::Refused => &mut counters.skipped_refused,
+        };
+        *skipped = skipped.saturating_add(count);
+        if let Some(totals) = &self.totals {
+            totals.add(Totals { skipped: count, ..Totals::default() });
+        }
+    }
+
+    /// Replaces the oldest record.
     fn keep(&mut self, run: &Run, began: WallTime, took: Duration, outcome: &Outcome) {
         if self.runs.len() < RUNS_KEPT {
             self.runs.push(Kept {
@@ -131,7 +146,7 @@ impl Past {
             });
             return;
         }
-        // Field by field: a record is large, and nearly always like the one before.
+        // Field by field: a record is large, and its outcome is nearly always the same.
         let record = &mut self.runs[self.oldest];
         record.number = run.number();
         record.cause = run.cause();
@@ -148,7 +163,7 @@ impl Past {
 }
 
 impl History {
-    /// Takes note of a run that is over: when it began, how long it took, and what came of it.
+    /// Records a finished run: when it began, how long it took, and its outcome.
     #[inline]
     pub(crate) fn record(
         &mut self,
@@ -165,33 +180,23 @@ impl History {
         self.0.get_or_insert_default()
     }
 
-    /// Whether a success would be no news.
+    /// Whether a success needs no event without listeners.
     #[inline]
     pub(crate) fn expects_success(&self) -> bool {
         self.0.as_ref().is_some_and(|past| past.counters.successes > 0 && past.streak == 0)
     }
 
-    /// Takes note of fire times that passed without a run.
+    /// Counts fire times that got no run.
     pub(crate) fn skip(&mut self, reason: SkipReason, count: u64) {
-        let past = self.past();
-        let skipped = match reason {
-            SkipReason::Overlap => &mut past.counters.skipped_overlap,
-            SkipReason::Paused => &mut past.counters.skipped_paused,
-            SkipReason::Misfire => &mut past.counters.skipped_misfire,
-            SkipReason::Rescheduled => &mut past.counters.skipped_rescheduled,
-        };
-        *skipped = skipped.saturating_add(count);
-        if let Some(ledger) = &past.ledger {
-            ledger.add(Totals { skipped: count, ..Totals::default() });
-        }
+        self.past().skip(reason, count);
     }
 
-    /// Adds what is counted to a ledger, and all that is counted from now on; to the first one only.
-    pub(crate) fn count_in(&mut self, ledger: &Arc<Ledger>) {
+    /// Adds all counts, those of the future included, to a sum; only the first call has an effect.
+    pub(crate) fn count_in(&mut self, totals: &SharedTotals) {
         let past = self.past();
-        if past.ledger.is_none() {
-            ledger.add(Totals::from(&past.counters));
-            past.ledger = Some(Arc::clone(ledger));
+        if past.totals.is_none() {
+            totals.add(Totals::from(&past.counters));
+            past.totals = Some(totals.clone());
         }
     }
 
@@ -204,7 +209,7 @@ impl History {
         })
     }
 
-    /// When the last run ended that is remembered.
+    /// When the last run ended.
     pub(crate) fn last_end(&self) -> Option<WallTime> {
         let past = self.0.as_ref()?;
         let latest = (past.oldest + past.runs.len()).checked_sub(1)?;
@@ -216,12 +221,12 @@ impl History {
         self.0.as_ref().map_or_else(Counters::default, |past| past.counters)
     }
 
-    /// How many runs in a row have failed; a cancelled run neither counts nor ends it.
+    /// Failed runs in a row; a cancelled run neither counts nor ends it.
     pub(crate) fn streak(&self) -> u64 {
         self.0.as_ref().map_or(0, |past| past.streak)
     }
 
-    /// When the last run that succeeded ended.
+    /// When the last successful run ended.
     pub(crate) fn last_success(&self) -> Option<DateTime<Utc>> {
         let (started_at, took) = self.0.as_ref()?.last_success?;
         Some((started_at + took).to_utc())
@@ -234,7 +239,7 @@ mod tests {
     use crate::observe::Failure;
     use crate::run::Facts;
 
-    fn note(history: &mut History, number: u64, attempt: u32, outcome: &Outcome) -> Recorded {
+    fn record(history: &mut History, number: u64, attempt: u32, outcome: &Outcome) -> Recorded {
         let began = WallTime::from_nanos(0) + Duration::from_secs(number);
         let facts = Facts {
             task: "task".into(),
@@ -258,7 +263,7 @@ mod tests {
         let mut history = History::default();
         for number in 1..=45 {
             let outcome = if number % 3 == 0 { panicked() } else { Outcome::Success };
-            note(&mut history, number, 1, &outcome);
+            record(&mut history, number, 1, &outcome);
             let first = number.saturating_sub(19).max(1);
             let numbers: Vec<u64> = history.runs().map(|run| run.number).collect();
             assert_eq!(numbers, (first..=number).rev().collect::<Vec<_>>());
@@ -280,12 +285,13 @@ mod tests {
             (panicked(), 1, true),
             (Failure::from_timeout(Duration::from_secs(5)).into(), 2, true),
             (Outcome::Cancelled, 2, true),
+            (Outcome::Refused("locked".into()), 2, true),
             (panicked(), 3, true),
             (Outcome::Success, 0, true),
             (Outcome::Success, 0, false),
         ];
         for (number, (outcome, streak, is_news)) in (1..).zip(outcomes) {
-            let recorded = note(&mut history, number, 1, &outcome);
+            let recorded = record(&mut history, number, 1, &outcome);
             assert_eq!(recorded, Recorded { streak, is_news }, "run {number}");
             assert_eq!(history.streak(), streak);
         }
@@ -293,35 +299,38 @@ mod tests {
 
     #[test]
     fn what_a_removed_task_counts_is_added_up_once() {
-        let ledger = Arc::new(Ledger::default());
+        let totals = SharedTotals::default();
         let (mut history, mut other) = (History::default(), History::default());
-        note(&mut history, 1, 1, &panicked());
+        record(&mut history, 1, 1, &panicked());
         history.skip(SkipReason::Paused, 4);
-        history.count_in(&ledger);
-        history.count_in(&ledger);
-        assert_eq!(ledger.sum(), Totals { runs: 1, failures: 1, skipped: 4 });
-        note(&mut history, 2, 1, &Outcome::Cancelled);
-        note(&mut history, 3, 1, &panicked());
+        history.count_in(&totals);
+        history.count_in(&totals);
+        assert_eq!(totals.sum(), Totals { runs: 1, failures: 1, skipped: 4 });
+        record(&mut history, 2, 1, &Outcome::Cancelled);
+        record(&mut history, 3, 1, &panicked());
         history.skip(SkipReason::Overlap, 5);
-        assert_eq!(ledger.sum(), Totals { runs: 3, failures: 2, skipped: 9 });
+        assert_eq!(totals.sum(), Totals { runs: 3, failures: 2, skipped: 9 });
         other.skip(SkipReason::Misfire, u64::MAX);
-        other.count_in(&ledger);
-        assert_eq!(ledger.sum().skipped, u64::MAX, "a sum that is too large saturates");
+        other.count_in(&totals);
+        assert_eq!(totals.sum().skipped, u64::MAX, "a sum that is too large saturates");
     }
 
     #[test]
     fn what_happened_is_counted_by_kind() {
         let mut history = History::default();
         let error = crate::run::TaskError::from_display("no");
-        note(&mut history, 1, 3, &Failure::from_error(&error).into());
-        note(&mut history, 2, 1, &panicked());
-        note(&mut history, 3, 2, &Failure::from_timeout(Duration::from_secs(1)).into());
-        note(&mut history, 4, 1, &Outcome::Cancelled);
-        note(&mut history, 5, 1, &Outcome::Success);
+        record(&mut history, 1, 3, &Failure::from_error(&error).into());
+        record(&mut history, 2, 1, &panicked());
+        record(&mut history, 3, 2, &Failure::from_timeout(Duration::from_secs(1)).into());
+        record(&mut history, 4, 1, &Outcome::Cancelled);
+        record(&mut history, 5, 1, &Outcome::Success);
         history.skip(SkipReason::Overlap, 2);
         history.skip(SkipReason::Paused, 3);
         history.skip(SkipReason::Misfire, u64::MAX);
         history.skip(SkipReason::Rescheduled, 1);
+        let success = history.last_success();
+        record(&mut history, 6, 1, &Outcome::Refused("locked".into()));
+        assert_eq!((history.last_success(), history.runs().count()), (success, 5));
         let expected = Counters {
             runs: 5,
             successes: 1,
@@ -334,6 +343,7 @@ mod tests {
             skipped_paused: 3,
             skipped_misfire: u64::MAX,
             skipped_rescheduled: 1,
+            skipped_refused: 1,
         };
         assert_eq!(history.counters(), expected);
         assert_eq!(history.counters().failures(), 3);

@@ -1,9 +1,9 @@
-//! How urgent the scheduler's own words are, and which of the program's logs takes them.
+//! The levels of messages, and the log of the program that takes them.
 
-use super::log;
-use super::tracing;
+use super::fields::Fields;
+use super::{log, tracing};
 
-/// How urgent something is that the scheduler says.
+/// How urgent a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     Error,
@@ -20,7 +20,7 @@ pub(crate) enum Log {
 }
 
 impl Log {
-    /// The one that is installed at the moment; `tracing` before `log`.
+    /// The one that is installed now; `tracing` before `log`.
     pub(crate) fn installed() -> Option<Self> {
         if tracing::is_installed() {
             Some(Self::Tracing)
@@ -38,10 +38,11 @@ impl Log {
         }
     }
 
-    pub(crate) fn say(self, level: Level, text: &str) {
+    /// Logs one line with fields.
+    pub(crate) fn write(self, level: Level, text: &str, fields: &Fields) {
         match self {
-            Self::Tracing => tracing::say(level, text),
-            Self::Log => log::say(level, text),
+            Self::Tracing => tracing::write(level, text, fields),
+            Self::Log => log::write(level, text, fields),
         }
     }
 }

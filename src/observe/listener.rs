@@ -1,18 +1,18 @@
-//! Who is told of events.
+//! The trait for code that gets events.
 
 use std::sync::Arc;
 
 use super::Event;
 
-/// Is told what happens in a scheduler; any `Fn(&Event) + Send + Sync` is one.
+/// Code that gets events; any `Fn(&Event) + Send + Sync` is one.
 ///
-/// Listeners are called one after the other on one thread of their own, `scheduler-events`, so that
-/// none can slow down a run. Up to 1,024 events wait there; if it falls behind further, events are
-/// dropped, and [`Event::Lost`] says how many. The last quarter of the room is for what does not come with
-/// every run: failures, ends of tasks, the stop. A panic of a listener is contained and reported once.
+/// Listeners run one after the other on a thread of their own, `scheduler-events`, so that none slows down a run. Up to
+/// 1,024 events wait for it. When more come they are dropped, and [`Lost`](crate::EventKind::Lost) counts them. A quarter
+/// of the queue is reserved for failures and rare kinds, such as the end of a task. A panic of a listener is contained
+/// and reported once. Events are plain data: one that is kept keeps nothing else alive.
 ///
 /// ```
-/// use scheduler::{Event, Listener};
+/// use scheduler::{Event, EventKind, Listener};
 /// use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// #[derive(Default)]
@@ -20,7 +20,7 @@ use super::Event;
 ///
 /// impl Listener for Failures {
 ///     fn on_event(&self, event: &Event) {
-///         if let Event::RunFinished { outcome, .. } = event {
+///         if let EventKind::RunFinished { outcome, .. } = &event.kind {
 ///             self.0.fetch_add(u64::from(outcome.is_failure()), Ordering::Relaxed);
 ///         }
 ///     }
@@ -28,7 +28,7 @@ use super::Event;
 /// ```
 #[doc(alias = "ApplicationListener")]
 pub trait Listener: Send + Sync {
-    /// Takes note of an event.
+    /// Called for each event.
     fn on_event(&self, event: &Event);
 }
 

@@ -1,6 +1,7 @@
-//! In place of the bridge to `log` where that feature is off: nobody to talk to.
+//! Replaces the bridge to `log` without that feature.
 
 use super::Level;
+use super::fields::Fields;
 
 pub(crate) fn is_installed() -> bool {
     false
@@ -10,4 +11,4 @@ pub(crate) fn is_enabled(_level: Level) -> bool {
     false
 }
 
-pub(crate) fn say(_level: Level, _text: &str) {}
+pub(crate) fn write(_level: Level, _text: &str, _fields: &Fields) {}

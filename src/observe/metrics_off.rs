@@ -1,4 +1,4 @@
-//! In place of the bridge to `metrics` where that feature is off: nobody to count for.
+//! Replaces the bridge to `metrics` without that feature.
 
 use std::sync::Arc;
 

@@ -1,35 +1,78 @@
-//! What happened, and what is now: events for whoever listens, histories and snapshots for whoever asks.
+//! Events, histories and snapshots, and the bridges to `tracing`, `log` and `metrics`.
 //!
 //! # What this room is for
 //!
-//! The conductors of tasks, and the runner, tell the bus each [`Event`]; it brings them to the
-//! listeners of the program, to the reporter, and to `tracing`, `log` and `metrics` where these are
-//! switched on. A conductor keeps the last runs and the counters of its task and gives them out as a
-//! [`TaskSnapshot`]: plain data that stays as it was when it was taken.
+//! Tasks and the runner emit [`Event`]s to the [`Bus`], which delivers them to the reporter, to the bridges and to the
+//! program's listeners. A task keeps its [`History`], and gives it out as a [`TaskSnapshot`].
 //!
 //! # What it must never do
 //!
-//! Let a listener hurt a run: a slow one is waited for by nobody, a panicking one is contained, and
-//! none is called under a lock. Cost anything where nobody listens. Decide or format anything.
+//! Delay or fail a run because of a listener, call one under a lock, or keep a run, a pool or a task alive through an
+//! event. Make an event for an ordinary run that nothing wants.
 //!
 //! # How a neighbour uses it
 //!
-//! An event that is of interest to everybody is made and given to the bus as it is; one that is made
-//! for each run is made only if somebody hears every event.
+//! ```text
+//! bus.emit(Event::of(at, &facts, EventKind::Resumed { next }));
+//! ```
+//!
+//! Ask [`Bus::is_heard`] before making an event of an ordinary run. Do not hold a lock.
+//!
+//! # The events
+//!
+//! Every event has `at` and, except those of pools and of the scheduler, `task` (the facts of the task). The in-place
+//! listeners and the reporter get each one. The queue of the program's listeners holds 1,024 events; when it is full,
+//! `first` kinds are dropped when three quarters are taken, `late` ones when fifteen sixteenths are, `last` ones only
+//! when all is. `Lost` says how many were dropped. Names and units are those of the feature `serde`: durations are seconds
+//! as floating-point numbers, instants are RFC 3339 in UTC.
+//!
+//! | `event` | fields | when | dropped |
+//! |---|---|---|---|
+//! | `run_started` | `run`, `late_seconds` | before each attempt | first |
+//! | `attempt_failed` | `run`, `failure`, `next_attempt_in_seconds` | an attempt failed, and another follows | first |
+//! | `stop_asked` | `run`, `reason` | a run is asked to stop | first |
+//! | `run_finished` | `run`, `outcome`, `took_seconds`, `next`, `streak` | after the last attempt | failures late, others first |
+//! | `skipped` | `reason`, `first`, `last`, `count`, `at_least` | fire times got no run | first |
+//! | `task_added` | `is_disabled`, `next` | at the start, or later | late |
+//! | `task_ended` | `state` | a task will not run again | late |
+//! | `paused` | `note`, `until`, `next` | `pause` | late |
+//! | `resumed` | `next` | `resume`, or the end of a pause | late |
+//! | `rescheduled` | `rule`, `next` | `reschedule`; `task` has the new facts | late |
+//! | `enabled` | `next` | `enable` | late |
+//! | `trigger_failed` | `failure`, `asked_again_in_seconds` | a custom trigger has no valid answer | late |
+//! | `starved` | `pool`, `late_seconds`, `busy`, `longest` | a run started late: all threads were busy | first |
+//! | `wait_starved` | `pool`, `awaited` | a run waits for a task that finds no thread | first |
+//! | `worker_refused` | `pool`, `reason` | no thread could be started | first |
+//! | `drop_panicked` | `failure` | a destructor of a task panicked | late |
+//! | `hook_failed` | `hook`, `failure` | a hook or a listener panicked | late |
+//! | `scheduler_started` | `tasks` | once | last |
+//! | `scheduler_stopping` | – | once | last |
+//! | `scheduler_stopped` | `took_seconds`, `unfinished` | once | last |
+//! | `lost` | `count` | in place of dropped events | – |
+//!
+//! A `run` has `number`, `attempt`, `cause`, `fire_time`, `due` and `started_at`. An `outcome` is a `failure`, or `kind`
+//! and, if it is `refused`, `reason`. A `failure` has `kind`, `message`, `causes` and `place`.
+//!
+//! # Logs
+//!
+//! With `tracing` or `log`, a message about an event has its fields: `event`, `task`, `run`, `attempt`, `outcome`,
+//! `error`, `duration` and `next`, and the names that follow OpenTelemetry, such as `scheduler.run.lateness`,
+//! `code.function.name`, `error.type` and `exception.message` (`fields.rs`). A failed attempt is logged inside its span.
 
 mod bus;
 mod contain;
-mod engine;
 mod event;
 mod failure;
+mod fields;
+mod format;
 mod history;
-mod ledger;
 mod level;
 mod listener;
 #[cfg_attr(not(feature = "log"), path = "log_off.rs")]
 mod log;
 #[cfg_attr(not(feature = "metrics"), path = "metrics_off.rs")]
 mod metrics;
+mod pool_events;
 mod queue;
 mod record;
 #[cfg(test)]
@@ -39,41 +82,31 @@ mod serial;
 mod starvation;
 #[cfg(test)]
 mod tests;
+mod text;
+mod totals;
 #[cfg_attr(not(feature = "tracing"), path = "tracing_off.rs")]
 mod tracing;
 
-pub(crate) use bus::Bus;
-pub(crate) use bus::BusBuilder;
-pub(crate) use contain::catch;
-pub(crate) use contain::watch_panics;
-pub(crate) use engine::EngineTrouble;
-pub use event::Event;
-pub use event::EventKind;
-pub use event::Longest;
-pub use event::StopReason;
-pub use failure::Failure;
-pub use failure::Outcome;
-pub use failure::PanicPlace;
-pub(crate) use history::History;
-pub(crate) use history::Recorded;
-pub(crate) use ledger::Ledger;
-pub(crate) use ledger::Totals;
-pub(crate) use level::Level;
-pub(crate) use level::Log;
+pub use scheduler_expr::RuleKind;
+
+pub use event::{Event, EventKind, Longest, StopReason};
+pub use failure::{Failure, Outcome, PanicPlace};
 pub use listener::Listener;
+pub use record::{Counters, RunRecord, SkipReason, TaskFacts, TaskSnapshot, TaskState};
+
+pub(crate) use bus::{Bus, BusBuilder};
+pub(crate) use contain::{catch, watch_panics};
+pub(crate) use fields::Fields;
+pub(crate) use format::{duration, instant, on_one_line, ordinal, plural};
+pub(crate) use history::History;
+pub(crate) use level::{Level, Log};
 pub(crate) use metrics::meter;
+pub(crate) use pool_events::{LookUp, PoolEvents};
 #[cfg(test)]
 pub(crate) use queue::CAPACITY;
-pub(crate) use queue::Next;
-pub(crate) use queue::Priority;
-pub(crate) use queue::Queue;
-pub use record::Counters;
-pub use record::RunRecord;
-pub use record::SkipReason;
-pub use record::TaskFacts;
-pub use record::TaskSnapshot;
-pub use record::TaskState;
-pub use scheduler_expr::RuleKind;
+pub(crate) use queue::{Next, Priority, Queue};
 pub(crate) use starvation::LATE;
-pub(crate) use tracing::Span;
-pub(crate) use tracing::Subscriber;
+#[cfg(feature = "testing")]
+pub(crate) use text::what;
+pub(crate) use totals::{SharedTotals, Totals};
+pub(crate) use tracing::{Span, Subscriber, was_logged_in_span};

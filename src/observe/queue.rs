@@ -1,7 +1,7 @@
-//! The bounded queue between the scheduler and what may be slow: listeners, and where messages go.
+//! The bounded queue before the threads for listeners and for messages.
 //!
-//! A model checker explores this file by itself: `scheduler-core/tests/loom/events.rs` mounts it on locks of
-//! the checker, with room for one event, and can plant bugs.
+//! `scheduler-core/tests/loom/events.rs` checks this file on the locks of a model checker, with room for one event, and
+//! with planted bugs.
 
 use std::collections::VecDeque;
 use std::sync::PoisonError;
@@ -18,17 +18,17 @@ use super::planted;
 #[cfg(loom)]
 use super::platform;
 
-/// How many items wait at most.
+/// The most items that wait.
 pub(crate) const CAPACITY: usize = if cfg!(loom) { 1 } else { 1_024 };
 
-/// Which items a queue that fills up drops first.
+/// Which items a full queue drops first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Priority {
-    /// Comes with every run. Leaves a quarter of the room to others.
+    /// Comes with every run. Leaves a quarter of the queue to others.
     Low,
-    /// Comes when something is wrong, or changes. Leaves a sixteenth of the room to others.
+    /// A failure, or a rare kind. Leaves a sixteenth of the queue to others.
     Normal,
-    /// Comes a few times in the life of a scheduler.
+    /// Comes once or twice in the life of a scheduler.
     High,
 }
 
@@ -46,11 +46,11 @@ impl Priority {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Next<T> {
     Item(T),
-    /// So many items were dropped here.
+    /// The number of items that were dropped here.
     Lost(u64),
 }
 
-/// Whether the bug of this name is planted: never in a build that is used.
+/// Whether the bug of this name is planted: only under the model checker.
 #[cfg(not(loom))]
 const fn planted(_bug: &str) -> bool {
     false
@@ -75,7 +75,7 @@ struct Waiting<T> {
 }
 
 impl<T> Waiting<T> {
-    /// The next item in order: those that were dropped are reported where they are missing.
+    /// The next item in order; dropped ones are counted at their place.
     fn next(&mut self) -> Option<Next<T>> {
         let next = self.items.pop_front().or_else(|| self.take_lost());
         self.is_delivering = next.is_some() && !planted("L13 flush");
@@ -112,7 +112,7 @@ impl<T> Queue<T> {
         self.changed.notify_all();
     }
 
-    /// The next item, awaited; none when the queue is closed and empty. The one before is delivered.
+    /// Waits for the next item; `None` if the queue is closed and empty. Marks the item before as delivered.
     pub(crate) fn wait(&self) -> Option<Next<T>> {
         let mut waiting = self.lock();
         loop {
@@ -127,7 +127,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Has all items that wait delivered by the calling thread, unless one is at it already.
+    /// Delivers all waiting items on the calling thread, unless another call is doing so.
     pub(crate) fn drain(&self, deliver: impl Fn(Next<T>)) {
         let mut waiting = self.lock();
         if waiting.is_delivering && !planted("L13 turn") {
@@ -140,7 +140,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Waits until everything is delivered, and says whether it is.
+    /// Waits until all is delivered. Returns false when `limit` is over.
     pub(crate) fn flush(&self, limit: Duration) -> bool {
         let waiting = self.lock();
         let flushed = self.changed.wait_timeout_while(waiting, limit, |waiting| !waiting.is_idle());

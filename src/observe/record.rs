@@ -1,19 +1,17 @@
-//! What is known of a task: its facts, its state, its last runs, its counters. Plain data.
+//! The snapshot of a task as plain data: facts, state, last runs, counters.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
 use scheduler_expr::RuleKind;
 
-use super::Failure;
-use super::Outcome;
+use super::{Failure, Outcome};
 use crate::entry::Location;
 use crate::run::Cause;
 
-/// What is known of a task whatever it does: its name, its rule, its place in the source.
+/// What does not depend on the runs of a task: its name, its rule, its place in the source.
 ///
 /// ```rust,standalone_crate
 /// use scheduler::{RuleKind, Schedule, Scheduler};
@@ -50,22 +48,45 @@ pub struct TaskFacts {
     pub tags: Arc<[Arc<str>]>,
     /// Whether its runs are futures, which hold no thread while they wait.
     pub is_async: bool,
-    /// Where it stands in the source.
+    /// Its place in the source.
     pub location: Option<Location>,
 }
 
-/// Why a fire time passed without a run.
+impl TaskFacts {
+    /// For a task of which only the name and the pool are known.
+    pub(crate) fn unknown(name: Arc<str>, pool: &Arc<str>) -> Self {
+        Self {
+            name,
+            function: None,
+            kind: RuleKind::Custom,
+            rule: "unknown".into(),
+            period: None,
+            zone: Zone::UTC,
+            pool: Arc::clone(pool),
+            tags: Arc::default(),
+            is_async: false,
+            location: None,
+        }
+    }
+}
+
+/// Why a fire time got no run.
 ///
 /// ```
-/// use scheduler::{Event, SkipReason};
+/// use scheduler::{Event, EventKind, SkipReason};
 ///
 /// fn listen(event: &Event) {
-///     if let Event::Skipped { task, reason: SkipReason::Misfire, count, .. } = event {
-///         println!("{task} missed {count} fire times");
+///     if let EventKind::Skipped { reason: SkipReason::Misfire, count, .. } = &event.kind {
+///         println!("{:?} missed {count} fire times", event.task_name());
 ///     }
 /// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum SkipReason {
     /// A run of the task was in progress (`overlap`).
@@ -98,7 +119,7 @@ impl SkipReason {
     }
 }
 
-/// What a task is doing, as people see it.
+/// What a task is doing.
 ///
 /// ```
 /// use scheduler::TaskState;
@@ -107,6 +128,11 @@ impl SkipReason {
 /// assert_eq!(TaskState::Retrying.name(), "retrying");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum TaskState {
     /// It waits for its next fire time.
@@ -152,7 +178,7 @@ impl TaskState {
     }
 }
 
-/// A run that is over.
+/// A finished run.
 ///
 /// ```rust,standalone_crate
 /// use scheduler::{Schedule, Scheduler, runs};
@@ -171,27 +197,29 @@ impl TaskState {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct RunRecord {
-    /// The how-manieth run of its task it was, from 1.
+    /// The number of the run within its task, from 1.
     pub number: u64,
-    /// Why it happened.
+    /// Why the run happened.
     pub cause: Cause,
     /// The instant that the task's rule asked for.
     pub fire_time: DateTime<Utc>,
-    /// When its first attempt began.
+    /// When its first attempt started.
     pub started_at: DateTime<Utc>,
     /// How long it took, with the waits between attempts.
+    #[cfg_attr(feature = "serde", serde(rename = "took_seconds", with = "super::serial::seconds"))]
     pub took: Duration,
     /// How many attempts it had.
     pub attempts: u32,
-    /// What came of it.
+    /// How it ended.
     pub outcome: Outcome,
-    /// What the task noted of it; see [`Run::note`](crate::Run::note).
+    /// The notes of the task; see [`Run::note`](crate::Run::note).
     pub notes: Vec<Box<str>>,
 }
 
-/// How often what happened to a task, since it was added.
+/// Counts of a task since it was added.
 ///
 /// ```rust,standalone_crate
 /// use scheduler::{Schedule, Scheduler, runs};
@@ -207,11 +235,12 @@ pub struct RunRecord {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 #[non_exhaustive]
 pub struct Counters {
-    /// Runs that are over.
+    /// Finished runs.
     pub runs: u64,
-    /// Runs that ended well.
+    /// Runs that succeeded.
     pub successes: u64,
     /// Runs whose last attempt returned an error.
     pub errors: u64,
@@ -221,15 +250,15 @@ pub struct Counters {
     pub timeouts: u64,
     /// Runs that were cancelled.
     pub cancelled: u64,
-    /// Attempts of all runs that are over.
+    /// Attempts of all finished runs.
     pub attempts: u64,
-    /// Fire times that passed because a run was in progress.
+    /// Fire times skipped because a run was in progress.
     pub skipped_overlap: u64,
-    /// Fire times that passed because the task was paused.
+    /// Fire times skipped because the task was paused.
     pub skipped_paused: u64,
     /// Fire times that were missed.
     pub skipped_misfire: u64,
-    /// Fire times that came under a rule that was replaced before they could start.
+    /// Fire times skipped because their rule was replaced first.
     pub skipped_rescheduled: u64,
     /// Fire times whose run a hook refused.
     pub skipped_refused: u64,
@@ -242,11 +271,12 @@ impl Counters {
         self.errors.saturating_add(self.panics).saturating_add(self.timeouts)
     }
 
-    /// Fire times that passed without a run, for whatever reason.
+    /// Skipped fire times, for any reason.
     #[must_use]
     pub fn skipped(&self) -> u64 {
         let skipped = self.skipped_overlap.saturating_add(self.skipped_paused);
-        skipped.saturating_add(self.skipped_misfire).saturating_add(self.skipped_rescheduled)
+        let skipped = skipped.saturating_add(self.skipped_misfire);
+        skipped.saturating_add(self.skipped_rescheduled).saturating_add(self.skipped_refused)
     }
 }
 
@@ -267,40 +297,40 @@ impl Counters {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct TaskSnapshot {
-    /// What is known of it whatever it does; the rule is the present one.
+    /// Its name, its present rule, its place in the source.
     pub facts: Arc<TaskFacts>,
     /// What it is doing.
     pub state: TaskState,
     /// Whether it is paused; a run that was in progress then goes on.
     pub is_paused: bool,
-    /// What whoever paused it noted.
+    /// The note given with the pause.
     pub pause_note: Option<Arc<str>>,
     /// Since when it has been paused.
     pub paused_since: Option<DateTime<Utc>>,
-    /// When it goes on by itself, where it is paused until then.
+    /// When the pause ends by itself.
     pub paused_until: Option<DateTime<Utc>>,
-    /// When the next run starts if nobody does anything, and a run in progress is over by then; none while
-    /// it is paused without an end, and when it has ended. None also where it is not known: it follows the
-    /// run in progress, whenever that ends, or only a custom trigger will say.
+    /// When the next run starts, if nothing is changed and a run in progress is over by then. `None` if the task has
+    /// ended or is paused without an end, and while it is unknown: it depends on the end of the run in progress, or on
+    /// a custom trigger.
     pub next: Option<DateTime<Utc>>,
-    /// Why its custom trigger could not say the next fire time, when it was asked last; it is asked again. None when it
-    /// could.
+    /// Why its custom trigger failed when it was asked last; it is asked again. `None` if it answered.
     pub trigger_failure: Option<Failure>,
     /// What `next` would be if the task were resumed now; only while it is paused.
     pub would_run_at: Option<DateTime<Utc>>,
     /// How many runs are in progress.
     pub running: usize,
-    /// When the run in progress began, the oldest of them.
+    /// When the oldest run in progress started.
     pub running_since: Option<DateTime<Utc>>,
     /// The last runs, the latest first; at most 20.
     pub last_runs: Vec<RunRecord>,
-    /// How many runs in a row have failed.
+    /// Failed runs in a row.
     pub streak: u64,
-    /// When the last run that succeeded ended.
+    /// When the last successful run ended.
     pub last_success: Option<DateTime<Utc>>,
-    /// How often what happened.
+    /// Its counts.
     pub counters: Counters,
 }
 

@@ -3,23 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 
-use super::Counters;
-use super::Event;
-use super::Failure;
-use super::Outcome;
-use super::RuleKind;
-use super::RunRecord;
-use super::TaskFacts;
-use super::TaskSnapshot;
-use super::TaskState;
+use super::{
+    Counters, Event, EventKind, Failure, Outcome, RuleKind, RunRecord, TaskFacts, TaskSnapshot,
+    TaskState,
+};
 use crate::entry::Location;
-use crate::run::Cause;
-use crate::run::Facts;
-use crate::run::Run;
-use crate::run::TaskError;
+use crate::run::{Cause, Facts, Run, RunInfo, TaskError};
 
 /// 2026-03-27 08:00 UTC, and so many milliseconds.
 pub(crate) fn at(millis: u64) -> DateTime<Utc> {
@@ -46,10 +37,26 @@ pub(crate) fn run(task: &str, number: u64, attempt: u32) -> Run {
     Run::new(Facts { task, number, attempt, cause, fire_time: at, started_at: at })
 }
 
-/// A run that ended after 12 ms and is due again an hour after the first one.
-pub(crate) fn finished(run: Run, outcome: Outcome, streak: u64, millis: u64) -> Event {
-    let (took, next, at) = (Duration::from_millis(12), Some(at(3_600_000)), at(millis));
-    Event::RunFinished { run, outcome, took, next, streak, at }
+pub(crate) fn info(number: u64, attempt: u32) -> RunInfo {
+    run("", number, attempt).info()
+}
+
+/// An event of the task that [`facts`] describes.
+pub(crate) fn event(task: &str, millis: u64, kind: EventKind) -> Event {
+    Event::of(at(millis), &facts(task), kind)
+}
+
+/// A run of `task`, of this number and attempt, that ended after 12 ms; the next one is an hour after the first.
+pub(crate) fn finished(
+    task: &str,
+    (number, attempt): (u64, u32),
+    outcome: Outcome,
+    streak: u64,
+    millis: u64,
+) -> Event {
+    let (took, next) = (Duration::from_millis(12), Some(at(3_600_000)));
+    let run = info(number, attempt);
+    event(task, millis, EventKind::RunFinished { run, outcome, took, next, streak })
 }
 
 pub(crate) fn error(message: &str) -> Failure {

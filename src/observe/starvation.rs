@@ -1,24 +1,21 @@
-//! Why a run started late: who held the threads of its pool when it was due.
+//! Why a run started late: which runs held the threads of its pool when it was due.
 //!
-//! Nothing is noted for this while all is well; a late start is rare enough to look at all tasks then.
+//! Nothing is recorded in advance. A late start is rare, so it may look at all tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 
-use super::Event;
-use super::Longest;
-use super::TaskSnapshot;
+use super::{Event, EventKind, Longest, TaskFacts, TaskSnapshot};
 
-/// From when on a late start is worth a look.
+/// From what lateness on a late start is explained.
 pub(crate) const LATE: Duration = Duration::from_secs(1);
 
 /// A run that started late.
 #[derive(Clone, Debug)]
 pub(crate) struct LateStart {
-    pub(crate) task: Arc<str>,
+    pub(crate) task: Arc<TaskFacts>,
     pub(crate) pool: Arc<str>,
     /// How many threads the pool has.
     pub(crate) threads: usize,
@@ -29,7 +26,7 @@ pub(crate) struct LateStart {
     pub(crate) at: DateTime<Utc>,
 }
 
-/// Who was in progress in the pool when the run was due.
+/// What was in progress in the pool when the run was due.
 #[derive(Default)]
 struct Busy {
     /// Runs that held a thread.
@@ -46,7 +43,7 @@ struct Span {
 }
 
 impl LateStart {
-    /// Tells of starvation if all threads were busy when the run was due.
+    /// Returns `Starved` if all threads were busy when the run was due.
     ///
     /// A process that was suspended, a clock that was set, and a task that waits for its own run before
     /// are late for other reasons. Waits between attempts count as busy, although they hold no thread.
@@ -57,13 +54,10 @@ impl LateStart {
         let is_certain = busy.threads >= self.threads;
         let is_suspected =
             self.is_by_both_clocks && busy.threads.saturating_add(busy.futures) >= self.threads;
-        (is_certain || is_suspected).then(|| Event::Starved {
-            task: Arc::clone(&self.task),
-            pool: Arc::clone(&self.pool),
-            late: self.late,
-            busy: self.threads,
-            longest: if is_certain { busy.longest } else { None },
-            at: self.at,
+        let longest = busy.longest.filter(|_| is_certain);
+        (is_certain || is_suspected).then(|| {
+            let (pool, late, busy) = (Arc::clone(&self.pool), self.late, self.threads);
+            Event::of(self.at, &self.task, EventKind::Starved { pool, late, busy, longest })
         })
     }
 
@@ -74,7 +68,7 @@ impl LateStart {
             let in_progress = |span: &Span| (span.from..span.to).contains(&due);
             let spans: Vec<Span> = self.spans(task).filter(in_progress).collect();
             // Two at once are of a task that does not wait for itself (`overlap = "allow"`).
-            if task.facts.name == self.task && spans.len() < 2 {
+            if task.facts.name == self.task.name && spans.len() < 2 {
                 continue;
             }
             if task.facts.is_async {
@@ -122,19 +116,13 @@ mod tests {
     /// A run of `tick` that was due at second 10 and started at second 14.
     fn explain(threads: usize, tasks: &[TaskSnapshot]) -> Option<(usize, Option<Longest>)> {
         let (late, at) = (Duration::from_secs(4), sample::at(14_000));
-        let (task, pool, is_by_both_clocks) = ("tick".into(), "default".into(), true);
+        let (task, pool, is_by_both_clocks) = (sample::facts("tick"), "default".into(), true);
         let start = LateStart { task, pool, threads, late, is_by_both_clocks, at };
         let by_one = LateStart { is_by_both_clocks: false, ..start.clone() };
-        let told = start.explain(tasks)?;
-        // Where a thread may have been free, a clock that was set is as good a reason.
-        assert_eq!(
-            by_one.explain(tasks).is_some(),
-            !matches!(told, Event::Starved { longest: None, .. })
-        );
-        match told {
-            Event::Starved { busy, longest, .. } => Some((busy, longest)),
-            other => panic!("{other:?}"),
-        }
+        let EventKind::Starved { busy, longest, .. } = start.explain(tasks)?.kind else { panic!() };
+        // If a thread may have been free, a clock that was set explains it as well.
+        assert_eq!(by_one.explain(tasks).is_some(), longest.is_some());
+        Some((busy, longest))
     }
 
     fn longest(task: &str, seconds: u64) -> Option<Longest> {

@@ -1,51 +1,45 @@
-//! The bus with listeners that are slow, that panic, and that tell events themselves.
+//! The bus with listeners that are slow, that panic, and that emit events.
 
-use std::sync::Arc;
-use std::sync::OnceLock;
-use std::sync::mpsc;
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
-use chrono::DateTime;
 use scheduler_core::ManualClock;
 
-use crate::sync::Mutex;
-
-use super::Bus;
-use super::BusBuilder;
-use super::Event;
 use super::queue::CAPACITY;
-use super::sample;
+use super::{Bus, BusBuilder, Event, EventKind, sample};
+use crate::sync::Mutex;
 
 /// Longer than anything here takes; a test that waits so long has failed.
 const LONG: Duration = Duration::from_secs(60);
 
 fn resumed(task: &str) -> Event {
-    Event::Resumed { task: task.into(), next: None, at: DateTime::UNIX_EPOCH }
+    sample::event(task, 0, EventKind::Resumed { next: None })
 }
 
 fn name(event: &Event) -> String {
-    match event {
-        Event::Resumed { task, .. } => task.to_string(),
-        Event::Lost { count } => format!("{count} lost"),
-        Event::RunStarted { run, .. } => format!("started {}", run.task_name()),
-        Event::SchedulerStopping { .. } => "stopping".to_owned(),
-        Event::HookPanicked { hook, failure, .. } => format!("{hook}: {}", failure.message()),
+    let task = event.task_name().unwrap_or_default();
+    match &event.kind {
+        EventKind::Resumed { .. } => task.to_owned(),
+        EventKind::Lost { count } => format!("{count} lost"),
+        EventKind::RunStarted { .. } => format!("started {task}"),
+        EventKind::SchedulerStopping {} => "stopping".to_owned(),
+        EventKind::HookFailed { hook, failure } => format!("{hook}: {}", failure.message()),
         other => format!("{other:?}"),
     }
 }
 
-/// What a listener has heard.
+/// The events that a listener got.
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<String>>>);
+struct Received(Arc<Mutex<Vec<String>>>);
 
-impl Heard {
+impl Received {
     fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock().unwrap())
     }
 
     fn listener(&self) -> Arc<dyn super::Listener> {
-        let heard = self.clone();
-        Arc::new(move |event: &Event| heard.0.lock().unwrap().push(name(event)))
+        let received = self.clone();
+        Arc::new(move |event: &Event| received.0.lock().unwrap().push(name(event)))
     }
 }
 
@@ -54,8 +48,8 @@ fn build(builder: BusBuilder) -> Bus {
 }
 
 #[test]
-fn with_a_reporter_alone_nobody_hears_every_event() {
-    let reported = Heard::default();
+fn with_only_a_reporter_events_of_ordinary_runs_are_not_wanted() {
+    let reported = Received::default();
     let bus = build(BusBuilder::new().reporter(reported.listener()));
     assert!(!bus.is_heard());
     bus.emit(resumed("a"));
@@ -66,8 +60,8 @@ fn with_a_reporter_alone_nobody_hears_every_event() {
 }
 
 #[test]
-fn listeners_hear_everything_in_order_on_a_thread_of_their_own() {
-    let (first, second, threads) = (Heard::default(), Heard::default(), Heard::default());
+fn listeners_get_everything_in_order_on_a_thread_of_their_own() {
+    let (first, second, threads) = (Received::default(), Received::default(), Received::default());
     let seen = threads.clone();
     let on_thread = Arc::new(move |_: &Event| {
         let thread = std::thread::current().name().unwrap_or_default().to_owned();
@@ -88,8 +82,8 @@ fn listeners_hear_everything_in_order_on_a_thread_of_their_own() {
 }
 
 #[test]
-fn a_full_queue_drops_events_and_says_how_many_where_they_are_missing() {
-    let heard = Heard::default();
+fn a_full_queue_drops_events_and_counts_them_where_they_are_missing() {
+    let received = Received::default();
     let (inside, entered) = mpsc::channel();
     let (release, gate) = mpsc::channel::<()>();
     let gate = Mutex::new(gate);
@@ -99,14 +93,14 @@ fn a_full_queue_drops_events_and_says_how_many_where_they_are_missing() {
             gate.lock().unwrap().recv().unwrap();
         }
     });
-    let bus = build(BusBuilder::new().listener(stuck).listener(heard.listener()));
+    let bus = build(BusBuilder::new().listener(stuck).listener(received.listener()));
     bus.emit(resumed("stuck"));
     entered.recv().unwrap();
-    let started = |number: usize| Event::RunStarted {
-        run: sample::run(&number.to_string(), 1, 1),
-        late: Duration::ZERO,
+    let started = |number: usize| {
+        let kind = EventKind::RunStarted { run: sample::info(1, 1), late: Duration::ZERO };
+        sample::event(&number.to_string(), 0, kind)
     };
-    // What comes with each run leaves a quarter to other events, and these some to the stop.
+    // Events of ordinary runs leave a quarter to others, and these leave some to the stop.
     let (runs, others) = (CAPACITY / 4 * 3, CAPACITY / 16 * 3);
     for number in 0..runs + 7 {
         bus.emit(started(number));
@@ -114,54 +108,54 @@ fn a_full_queue_drops_events_and_says_how_many_where_they_are_missing() {
     for number in 0..others {
         bus.emit(resumed(&format!("other {number}")));
     }
-    bus.emit(Event::SchedulerStopping { at: DateTime::UNIX_EPOCH });
+    bus.emit(Event::global(sample::at(0), EventKind::SchedulerStopping {}));
     assert!(!bus.flush(Duration::ZERO), "a listener that is stuck is not waited for");
     release.send(()).unwrap();
     assert!(bus.flush(LONG));
     bus.emit(resumed("later"));
     assert!(bus.flush(LONG));
-    let heard = heard.take();
-    assert_eq!(heard[..2], ["stuck", "started 0"]);
-    assert_eq!(heard[runs..=runs + 2], [&format!("started {}", runs - 1), "7 lost", "other 0"]);
-    // The word of the lost ones takes the place of one.
+    let received = received.take();
+    assert_eq!(received[..2], ["stuck", "started 0"]);
+    assert_eq!(received[runs..=runs + 2], [&format!("started {}", runs - 1), "7 lost", "other 0"]);
+    // The count of the lost ones takes the place of one.
     assert_eq!(
-        heard[runs + others..],
+        received[runs + others..],
         [&format!("other {}", others - 2), "1 lost", "stopping", "later"]
     );
 }
 
 #[test]
 fn a_panic_of_a_listener_is_reported_once_and_hurts_no_other() {
-    let (reported, heard) = (Heard::default(), Heard::default());
+    let (reported, received) = (Received::default(), Received::default());
     let panics = Arc::new(|event: &Event| panic!("not {}", name(event)));
     for is_synchronous in [true, false] {
         let builder = BusBuilder::new()
             .reporter(reported.listener())
             .listener(panics.clone())
-            .listener(heard.listener());
+            .listener(received.listener());
         let bus = build(if is_synchronous { builder.synchronous() } else { builder });
         bus.emit(resumed("a"));
         assert!(bus.flush(LONG));
         bus.emit(resumed("b"));
         assert!(bus.flush(LONG));
-        assert_eq!(heard.take(), ["a", "b"]);
+        assert_eq!(received.take(), ["a", "b"]);
         assert_eq!(reported.take(), ["a", "listener: not a", "b"]);
     }
 }
 
 #[test]
-fn a_panic_of_the_reporter_or_of_a_bridge_does_not_reach_who_tells() {
-    let heard = Heard::default();
+fn a_panic_of_the_reporter_or_of_a_bridge_does_not_reach_the_emitter() {
+    let received = Received::default();
     let panics = Arc::new(|_: &Event| panic!("no words"));
     let builder = BusBuilder::new().reporter(panics.clone()).in_place(panics);
-    let bus = build(builder.listener(heard.listener()).synchronous());
+    let bus = build(builder.listener(received.listener()).synchronous());
     bus.emit(resumed("a"));
-    assert_eq!(heard.take(), ["a"]);
+    assert_eq!(received.take(), ["a"]);
 }
 
 #[test]
 fn in_a_simulation_listeners_are_called_in_place_and_in_order() {
-    let heard = Heard::default();
+    let received = Received::default();
     let bus = Arc::new(OnceLock::<Bus>::new());
     let inner = Arc::downgrade(&bus);
     let echo = Arc::new(move |event: &Event| {
@@ -169,12 +163,12 @@ fn in_a_simulation_listeners_are_called_in_place_and_in_order() {
             inner.upgrade().unwrap().get().unwrap().emit(resumed("echo of a"));
         }
     });
-    let builder = BusBuilder::new().listener(echo).listener(heard.listener()).synchronous();
+    let builder = BusBuilder::new().listener(echo).listener(received.listener()).synchronous();
     bus.set(build(builder)).unwrap();
     bus.get().unwrap().emit(resumed("a"));
-    assert_eq!(heard.take(), ["a", "echo of a"], "not the echo before its cause");
+    assert_eq!(received.take(), ["a", "echo of a"], "not the echo before its cause");
     bus.get().unwrap().emit(resumed("b"));
-    assert_eq!(heard.take(), ["b"]);
+    assert_eq!(received.take(), ["b"]);
 }
 
 #[test]
@@ -191,14 +185,14 @@ fn a_listener_that_flushes_does_not_wait_for_itself() {
 
 #[test]
 fn a_bus_that_is_dropped_still_delivers_what_waits_and_ends_its_thread() {
-    let (told, heard) = mpsc::channel();
-    let listener = Arc::new(move |event: &Event| told.send(name(event)).unwrap());
+    let (sent, received) = mpsc::channel();
+    let listener = Arc::new(move |event: &Event| sent.send(name(event)).unwrap());
     let bus = build(BusBuilder::new().listener(listener));
     for number in 0..10 {
         bus.emit(resumed(&number.to_string()));
     }
     drop(bus);
     // The channel ends when the listener is dropped, which its thread does when it ends.
-    let names: Vec<String> = heard.iter().collect();
+    let names: Vec<String> = received.iter().collect();
     assert_eq!(names.join(" "), "0 1 2 3 4 5 6 7 8 9");
 }

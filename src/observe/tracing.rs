@@ -1,37 +1,41 @@
-//! The bridge to `tracing`: a span for each run, and the scheduler's own words as events.
-//!
-//! The only file that knows that crate; `tracing_off` stands in its place without the feature.
+//! The bridge to `tracing`: a span for each attempt, and messages as events. `tracing_off` replaces it without the
+//! feature.
 
+use std::cell::Cell;
 use std::mem;
-use std::panic::AssertUnwindSafe;
-use std::panic::catch_unwind;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 
 use tracing::dispatcher;
 use tracing::dispatcher::WeakDispatch;
 use tracing::field::Empty;
 use tracing::subscriber::NoSubscriber;
 
-use super::Failure;
-use super::Level;
-use super::TaskFacts;
-use super::catch;
-use crate::run::Run;
+use super::fields::{Fields, Value};
+use super::{Event, EventKind, Failure, Level, TaskFacts, catch};
+use crate::run::{Run, RunInfo};
 
-/// The span of one run, or of one attempt of it: a trace of its own, with OpenTelemetry's names.
+/// The span of one attempt: a trace of its own, with the names of OpenTelemetry.
+///
+/// No method panics, whatever the subscriber does.
 #[derive(Clone, Debug)]
-pub(crate) struct Span(tracing::Span);
+pub(crate) struct Span {
+    span: tracing::Span,
+    run: RunInfo,
+    facts: Arc<TaskFacts>,
+}
 
 impl Span {
-    /// None of its calls panics, whatever the subscriber does: that is code of the user's.
-    pub(crate) fn of_run(run: &Run, facts: &TaskFacts) -> Self {
-        Self(catch(|| open(run, facts)).unwrap_or_else(|_| tracing::Span::none()))
+    pub(crate) fn of_run(run: &Run, facts: &Arc<TaskFacts>) -> Self {
+        let (run, facts) = (run.info(), Arc::clone(facts));
+        let span = catch(|| open(&run, &facts)).unwrap_or_else(|_| tracing::Span::none());
+        Self { span, run, facts }
     }
 
     /// Calls with the span entered: the body of a sync run, or one poll of an async one.
     pub(crate) fn in_scope<R>(&self, call: impl FnOnce() -> R) -> R {
         let (mut call, mut result) = (Some(call), None);
-        let enter = || self.0.in_scope(|| result = call.take().map(|call| call()));
+        let enter = || self.span.in_scope(|| result = call.take().map(|call| call()));
         let entered = catch_unwind(AssertUnwindSafe(enter));
         match (result, call, entered) {
             (Some(result), ..) => result,
@@ -44,25 +48,44 @@ impl Span {
         }
     }
 
-    /// Marks the run as failed.
+    /// Marks the attempt as failed, and logs that inside the span.
     pub(crate) fn fail(&self, failure: &Failure) {
-        let mark = || {
-            self.0.record("otel.status_code", "ERROR");
-            self.0.record("error.type", failure.kind());
+        let Self { span, run, facts } = self;
+        if !span.is_disabled() {
+            IN_SPAN.set(Some((Arc::as_ptr(facts).cast(), *run)));
+        }
+        let log = || {
+            span.record("otel.status_code", "ERROR");
+            span.record("error.type", failure.kind());
+            tracing::warn!(
+                target: "scheduler",
+                parent: span,
+                task = &*facts.name,
+                run = run.number,
+                attempt = run.attempt,
+                error = failure.message(),
+                error.type = failure.kind(),
+                exception.type = failure.kind(),
+                exception.message = failure.message(),
+                code.function.name = facts.function.as_deref(),
+                thread.name = std::thread::current().name(),
+                "attempt {} failed: {failure}",
+                run.attempt,
+            );
         };
-        let _ = catch(mark);
+        drop(catch(log));
     }
 }
 
 impl Drop for Span {
     fn drop(&mut self) {
-        let span = mem::replace(&mut self.0, tracing::Span::none());
-        let _ = catch(|| drop(span));
+        let span = mem::replace(&mut self.span, tracing::Span::none());
+        drop(catch(|| drop(span)));
     }
 }
 
-fn open(run: &Run, facts: &TaskFacts) -> tracing::Span {
-    let name = run.task_name();
+fn open(run: &RunInfo, facts: &TaskFacts) -> tracing::Span {
+    let name = &*facts.name;
     tracing::info_span!(
         target: "scheduler",
         parent: None,
@@ -71,14 +94,30 @@ fn open(run: &Run, facts: &TaskFacts) -> tracing::Span {
         otel.kind = "internal",
         otel.status_code = Empty,
         code.function.name = facts.function.as_deref(),
+        thread.name = std::thread::current().name(),
         scheduler.task.name = name,
-        scheduler.trigger = facts.kind.name(),
-        scheduler.schedule = &*facts.rule,
-        scheduler.scheduled_time = format_args!("{:?}", run.fire_time()),
-        scheduler.run_id = run.number(),
-        scheduler.attempt = run.attempt(),
-        "error.type" = Empty,
+        scheduler.task.kind = facts.kind.name(),
+        scheduler.task.schedule = &*facts.rule,
+        scheduler.run.number = run.number,
+        scheduler.run.attempt = run.attempt,
+        scheduler.run.cause = run.cause.name(),
+        scheduler.run.fire_time = format_args!("{:?}", run.fire_time),
+        scheduler.run.lateness = run.lateness().as_secs_f64(),
+        error.type = Empty,
     )
+}
+
+thread_local! {
+    /// The latest failed attempt of this thread that was logged inside its span.
+    static IN_SPAN: Cell<Option<(*const (), RunInfo)>> = const { Cell::new(None) };
+}
+
+/// Whether the failed attempt that this event reports was logged inside its span, on this thread.
+pub(crate) fn was_logged_in_span(event: &Event) -> bool {
+    let (EventKind::AttemptFailed { run, .. }, Some(task)) = (&event.kind, &event.task) else {
+        return false;
+    };
+    IN_SPAN.get() == Some((Arc::as_ptr(task).cast(), *run))
 }
 
 /// The subscriber of the thread that starts a scheduler, which may be that thread's alone.
@@ -109,7 +148,7 @@ pub(crate) fn is_installed() -> bool {
     dispatcher::get_default(|dispatch| !dispatch.is::<NoSubscriber>())
 }
 
-/// Whether the subscriber takes words of this level.
+/// Whether the subscriber takes messages of this level.
 pub(crate) fn is_enabled(level: Level) -> bool {
     match level {
         Level::Error => tracing::enabled!(target: "scheduler", tracing::Level::ERROR),
@@ -119,14 +158,62 @@ pub(crate) fn is_enabled(level: Level) -> bool {
     }
 }
 
-/// Says it as an event.
-pub(crate) fn say(level: Level, text: &str) {
-    match level {
-        Level::Error => tracing::error!(target: "scheduler", "{text}"),
-        Level::Warn => tracing::warn!(target: "scheduler", "{text}"),
-        Level::Info => tracing::info!(target: "scheduler", "{text}"),
-        Level::Debug => tracing::debug!(target: "scheduler", "{text}"),
+/// Logs an event with fields.
+pub(crate) fn write(level: Level, text: &str, fields: &Fields) {
+    /// A field that is not set is left out. The names are those of `Fields`.
+    macro_rules! event {
+        ($level:ident) => {
+            tracing::event!(
+                target: "scheduler",
+                tracing::Level::$level,
+                event = text_of(fields, "event"),
+                task = text_of(fields, "task"),
+                run = number_of(fields, "run"),
+                attempt = number_of(fields, "attempt"),
+                outcome = text_of(fields, "outcome"),
+                error = text_of(fields, "error"),
+                duration = seconds_of(fields, "duration"),
+                next = text_of(fields, "next"),
+                scheduler.task.name = text_of(fields, "scheduler.task.name"),
+                scheduler.task.kind = text_of(fields, "scheduler.task.kind"),
+                scheduler.task.schedule = text_of(fields, "scheduler.task.schedule"),
+                scheduler.run.number = number_of(fields, "scheduler.run.number"),
+                scheduler.run.attempt = number_of(fields, "scheduler.run.attempt"),
+                scheduler.run.cause = text_of(fields, "scheduler.run.cause"),
+                scheduler.run.fire_time = text_of(fields, "scheduler.run.fire_time"),
+                scheduler.run.lateness = seconds_of(fields, "scheduler.run.lateness"),
+                scheduler.skip.reason = text_of(fields, "scheduler.skip.reason"),
+                scheduler.skip.count = number_of(fields, "scheduler.skip.count"),
+                code.function.name = text_of(fields, "code.function.name"),
+                error.type = text_of(fields, "error.type"),
+                exception.type = text_of(fields, "exception.type"),
+                exception.message = text_of(fields, "exception.message"),
+                "{text}",
+            )
+        };
     }
+    match level {
+        Level::Error => event!(ERROR),
+        Level::Warn => event!(WARN),
+        Level::Info => event!(INFO),
+        Level::Debug => event!(DEBUG),
+    }
+}
+
+fn value_of<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value> {
+    fields.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+}
+
+fn text_of<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
+    if let Value::Text(text) = value_of(fields, name)? { Some(text) } else { None }
+}
+
+fn number_of(fields: &Fields, name: &str) -> Option<u64> {
+    if let Value::Number(number) = value_of(fields, name)? { Some(*number) } else { None }
+}
+
+fn seconds_of(fields: &Fields, name: &str) -> Option<f64> {
+    if let Value::Seconds(seconds) = value_of(fields, name)? { Some(*seconds) } else { None }
 }
 
 #[cfg(test)]
@@ -136,7 +223,6 @@ mod tests {
     use std::fmt;
     use std::fmt::Write;
     use std::sync::Arc;
-    use tracing::Event;
     use tracing::Metadata;
     use tracing::Subscriber;
     use tracing::field::Field;
@@ -184,7 +270,7 @@ mod tests {
 
         fn record_follows_from(&self, _: &Id, _: &Id) {}
 
-        fn event(&self, event: &Event<'_>) {
+        fn event(&self, event: &tracing::Event<'_>) {
             self.add(&format!("event {}", event.metadata().level()), |fields| event.record(fields));
         }
 
@@ -202,7 +288,7 @@ mod tests {
         let notes = Notes::default();
         let run = || {
             let span = Span::of_run(&sample::run("tick", 3, 2), &sample::facts("tick"));
-            span.in_scope(|| say(Level::Warn, "inside"));
+            span.in_scope(|| write(Level::Warn, "inside", &Fields::default()));
             span.fail(&sample::error("no"));
         };
         tracing::subscriber::with_default(notes.clone(), || {

@@ -16,7 +16,7 @@ use crate::inject::TaskOutput;
 use crate::inject::Wiring;
 use crate::run::Run;
 use crate::schedule::Schedule;
-use crate::settings::TaskWords;
+use crate::settings::TaskLine;
 use crate::settings::word;
 
 /// A task as it was defined.
@@ -72,10 +72,10 @@ impl Definition {
     }
 
     /// The task in its own words, for the settings to have their say.
-    pub(crate) fn words(&self) -> TaskWords<'_> {
+    pub(crate) fn words(&self) -> TaskLine<'_> {
         let texts = self.texts.iter().map(|(attribute, text)| (*attribute, text.as_str()));
         let (name, place) = (&*self.name, self.location.to_string());
-        TaskWords { name, place, rule: self.rule_alone(), attributes: texts.collect() }
+        TaskLine { name, place, rule: self.rule_alone(), attributes: texts.collect() }
     }
 
     /// The kind of its rule, if no attribute is a rule.

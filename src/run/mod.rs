@@ -77,8 +77,19 @@ pub type BoxFuture = Pin<Box<dyn Future<Output = TaskResult> + Send>>;
 pub enum Cause {
     /// The task's schedule.
     Schedule,
-    /// Somebody asked for it.
+    /// A request: [`run_now`](crate::TaskControl::run_now).
     Manual,
+}
+
+impl Cause {
+    /// The cause in one word: `schedule` or `manual`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Schedule => "schedule",
+            Self::Manual => "manual",
+        }
+    }
 }
 
 /// One run of a scheduled task, as the task sees it.

@@ -6,8 +6,8 @@ use std::sync::PoisonError;
 use std::sync::Weak;
 
 use crate::registrar::Planned;
-use crate::speech::Message;
-use crate::speech::run_by_others;
+use crate::report::Message;
+use crate::report::run_by_others;
 use crate::sync::Mutex;
 
 /// Those of each scheduler that runs.

@@ -17,10 +17,10 @@ use crate::inject::States;
 use crate::inject::TaskOutput;
 use crate::observe::Listener;
 use crate::registrar::Registrar;
+use crate::report::Sink;
 use crate::run::Run;
 use crate::schedule::Schedule;
 use crate::task::{AsyncGate, Gate, Gates};
-use crate::speech::Sink;
 
 /// Defines tasks in code, at the start.
 pub(super) type Configurer = Box<dyn FnOnce(&mut Registrar) + Send>;

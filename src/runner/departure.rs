@@ -9,7 +9,7 @@ use chrono::Utc;
 
 use super::tasks::Tasks;
 use crate::observe::Totals;
-use crate::speech::StillRunning;
+use crate::report::StillRunning;
 
 impl Tasks {
     /// The runs in progress, those of removed tasks included.

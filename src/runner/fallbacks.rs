@@ -7,9 +7,9 @@ use scheduler_core::trigger::Zone;
 use super::builder::Builder;
 use super::pools::PoolPlan;
 use super::zone::name_in_variable;
+use crate::observe;
 use crate::settings::Fallback;
 use crate::settings::Source;
-use crate::speech;
 
 /// What the scheduler's own values have come to be.
 pub(super) struct Values<'a> {
@@ -49,7 +49,7 @@ pub(super) fn fallbacks(builder: &Builder, values: &Values<'_>) -> Vec<Fallback>
         ),
         fallback(
             "shutdown.await-termination-period",
-            &speech::duration(values.limit),
+            &observe::duration(values.limit),
             said(limit.is_some(), "await_termination(…)"),
         ),
         fallback(

@@ -1,6 +1,5 @@
 //! The tasks that were removed: named as long as a run of theirs is in progress, and otherwise only counted.
 
-use std::sync::Arc;
 use std::sync::PoisonError;
 use std::sync::Weak;
 
@@ -11,7 +10,7 @@ use crate::sync::MutexGuard;
 
 use crate::task::Control;
 use crate::task::Ticker;
-use crate::observe::Ledger;
+use crate::observe::SharedTotals;
 use crate::observe::Totals;
 
 /// The tasks that were removed.
@@ -20,7 +19,7 @@ pub(super) struct Gone {
     /// Those whose runs may be in progress: weak, so that what they hold is dropped with the last of these.
     leaving: Mutex<Leaving>,
     /// What their runs came to, before they were removed and since.
-    ledger: Arc<Ledger>,
+    totals: SharedTotals,
 }
 
 #[derive(Default)]
@@ -33,7 +32,7 @@ struct Leaving {
 impl Gone {
     /// Takes note of a task that has been cancelled, or has ended.
     pub(super) fn take_in(&self, removed: &Control) {
-        removed.count_in(&self.ledger);
+        removed.count_in(&self.totals);
         let mut leaving = self.lock();
         if leaving.tasks.len() >= leaving.limit {
             leaving.tasks.retain(|left| left.strong_count() > 0);
@@ -48,7 +47,7 @@ impl Gone {
     }
 
     pub(super) fn totals(&self) -> Totals {
-        self.ledger.sum()
+        self.totals.sum()
     }
 
     fn lock(&self) -> MutexGuard<'_, Leaving> {

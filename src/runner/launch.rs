@@ -22,19 +22,21 @@ use crate::error::StartError;
 use crate::inject::Call;
 use crate::observe::Bus;
 use crate::observe::BusBuilder;
-use crate::observe::EngineTrouble;
 use crate::observe::Event;
+use crate::observe::EventKind;
+use crate::observe::LookUp;
+use crate::observe::PoolEvents;
 use crate::observe::meter;
 use crate::observe::watch_panics;
 use crate::registrar::Plan;
 use crate::registrar::Planned;
-use crate::speech::Banner;
-use crate::speech::Message;
-use crate::speech::Messages;
-use crate::speech::PoolWords;
-use crate::speech::ROWS_MAX;
-use crate::speech::Reporter;
-use crate::speech::TaskWords;
+use crate::report::Banner;
+use crate::report::Message;
+use crate::report::Messages;
+use crate::report::PoolLine;
+use crate::report::ROWS_MAX;
+use crate::report::Reporter;
+use crate::report::TaskLine;
 use crate::sync::Mutex;
 
 /// What polls async tasks where there is no Tokio runtime: the pools themselves.
@@ -53,7 +55,7 @@ pub(super) fn launch(
     let messages = messages(&builder)?;
     let gates = Arc::new(std::mem::take(&mut builder.gates));
     let bus = Arc::new(bus(builder, &prepared, &messages)?);
-    let (pools, troubles) = pools(&prepared, (&context, simulation.as_deref()), &bus)?;
+    let (pools, pool_events) = pools(&prepared, (&context, simulation.as_deref()), &bus)?;
     let Prepared { plan, tasks, clock, shutdown, limit, zone, seed, settings, .. } = prepared;
     let Plan { tasks: planned } = plan;
     let annotated = simulation.is_none().then(|| Annotated::enter(&planned));
@@ -72,7 +74,7 @@ pub(super) fn launch(
         on_end: tasks.on_end(),
         context: context.clone(),
         gates,
-        troubles,
+        pool_events,
         simulation,
     };
     tasks.launch_with(launcher, prepared.keep_ended);
@@ -105,7 +107,7 @@ fn begin(
     let count = made.iter().filter(|task| !task.is_disabled).count();
     running.tasks.start(made)?;
     let at = running.clock.wall();
-    running.bus.emit(Event::SchedulerStarted { at, tasks: count });
+    running.bus.emit(Event::global(at, EventKind::SchedulerStarted { tasks: count }));
     Ok(())
 }
 
@@ -157,15 +159,15 @@ impl News<'_> {
     /// Says it, and the banner, and waits a moment until that is printed.
     fn tell(self, made: &[Kept], has_async: bool, running: &Running) {
         let (now, messages) = (running.clock.wall(), &running.messages);
-        self.remarks.into_iter().for_each(|remark| messages.say(remark));
+        self.remarks.into_iter().for_each(|remark| messages.print(remark));
         let (off, on): (Vec<&Kept>, Vec<&Kept>) = made.iter().partition(|task| task.is_disabled);
-        let words = |task: &&Kept| TaskWords {
+        let words = |task: &&Kept| TaskLine {
             facts: task.control.facts(),
             next: task.control.first_start(),
             has_trigger_failed: task.control.has_trigger_failed(),
         };
-        let tasks: Vec<TaskWords> = on.iter().take(ROWS_MAX).map(words).collect();
-        let pools: Vec<PoolWords> = self.pools.iter().map(PoolPlan::words).collect();
+        let tasks: Vec<TaskLine> = on.iter().take(ROWS_MAX).map(words).collect();
+        let pools: Vec<PoolLine> = self.pools.iter().map(PoolPlan::words).collect();
         let built_in = has_async.then_some(BUILT_IN_EXECUTOR);
         let executor = running.context.describe().or(built_in);
         let executor = executor.map(|executor| format!("async tasks: {executor}"));
@@ -173,7 +175,7 @@ impl News<'_> {
         let remarks: Vec<String> = executor.into_iter().chain(off).collect();
         let (tasks, pools, remarks) = (&*tasks, &*pools, &*remarks);
         let banner = Banner { tasks, count: on.len(), pools, zone: self.zone, now, remarks };
-        messages.announce(banner.to_string());
+        banner.announce(messages);
         self.warnings.into_iter().for_each(|warning| messages.announce(warning));
         messages.flush();
     }
@@ -192,21 +194,22 @@ fn pools(
     prepared: &Prepared,
     (context, simulation): (&Context, Option<&dyn Simulation>),
     bus: &Arc<Bus>,
-) -> Result<(Pools, BTreeMap<String, Arc<EngineTrouble>>), StartError> {
+) -> Result<(Pools, BTreeMap<String, Arc<PoolEvents>>), StartError> {
     // After a shutdown nothing new is started: a one-time task an hour ahead would hold it up.
     let policy = ShutdownPolicy { continue_recurring: false, execute_delayed: false };
-    let (mut by_name, mut troubles) = (BTreeMap::new(), BTreeMap::new());
+    let (mut by_name, mut pool_events) = (BTreeMap::new(), BTreeMap::new());
     for plan in &prepared.pools {
         let clock = Arc::clone(&prepared.clock);
-        let (pool, tasks) = ((&*plan.name, plan.size.max(1)), prepared.tasks.busy_since());
-        let trouble = EngineTrouble::new(pool, tasks, Arc::clone(&clock), Arc::clone(bus));
-        let trouble = Arc::new(trouble);
+        let look_up = LookUp::new(prepared.tasks.busy_since(), prepared.tasks.facts_by_name());
+        let pool = (&*plan.name, plan.size.max(1));
+        let events = PoolEvents::new(pool, look_up, Arc::clone(&clock), Arc::clone(bus));
+        let events = Arc::new(events);
         let builder = ScheduledThreadPool::builder()
             .core_size(plan.size)
             .thread_name_prefix(plan.prefix.as_str())
             .shutdown_policy(policy)
             .clock(clock)
-            .listener(Arc::clone(&trouble));
+            .listener(Arc::clone(&events));
         let builder = context.surround(builder);
         let builder = match simulation {
             Some(simulation) => builder.virtual_crew(&simulation.crew()),
@@ -214,7 +217,7 @@ fn pools(
         };
         let pool = builder.build().map_err(StartError::pool)?;
         by_name.insert(plan.name.clone(), Arc::new(pool));
-        troubles.insert(plan.name.clone(), trouble);
+        pool_events.insert(plan.name.clone(), events);
     }
-    Ok((Pools::new(by_name), troubles))
+    Ok((Pools::new(by_name), pool_events))
 }

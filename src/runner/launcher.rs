@@ -20,8 +20,9 @@ use crate::task::Policy;
 use crate::error::StartError;
 use crate::inject::Call;
 use crate::observe::Bus;
-use crate::observe::EngineTrouble;
+use crate::observe::PoolEvents;
 use crate::observe::Event;
+use crate::observe::EventKind;
 use crate::registrar::Crons;
 use crate::registrar::Definition;
 use crate::registrar::Ground;
@@ -51,7 +52,7 @@ pub(super) struct Launcher {
     pub(super) on_end: Arc<OnEnd>,
     pub(super) context: Context,
     pub(super) gates: Arc<Gates>,
-    pub(super) troubles: BTreeMap<String, Arc<EngineTrouble>>,
+    pub(super) pool_events: BTreeMap<String, Arc<PoolEvents>>,
     pub(super) simulation: Option<Arc<dyn Simulation>>,
 }
 
@@ -94,10 +95,10 @@ impl Launcher {
             None => call,
         };
         let (clock, bus) = (Arc::clone(&self.clock), Arc::clone(&self.bus));
-        let trouble = self.troubles.get(&*facts.pool).cloned();
+        let pool_events = self.pool_events.get(&*facts.pool).cloned();
         let (gates, on_end) = (Arc::clone(&self.gates), Some(Arc::clone(&self.on_end)));
         let pool = Arc::clone(pool);
-        Ok(Control::make(Parts { facts, rule, policy, call, pool, clock, bus, gates, trouble, disabled, on_end }))
+        Ok(Control::make(Parts { facts, rule, policy, call, pool, clock, bus, gates, pool_events, disabled, on_end }))
     }
 
     fn shared(&self, policy: Policy) -> Arc<Policy> {
@@ -110,8 +111,9 @@ impl Launcher {
 
     /// Tells of a task that is kept, and not submitted yet.
     pub(super) fn tell_added(&self, control: &Control) {
-        let (task, is_disabled, at) = (control.facts(), control.is_disabled(), self.clock.wall());
+        let is_disabled = control.is_disabled();
         let next = if is_disabled { None } else { control.first_start() };
-        self.bus.emit(Event::TaskAdded { task, is_disabled, next, at });
+        let kind = EventKind::TaskAdded { is_disabled, next };
+        self.bus.emit(Event::of(self.clock.wall(), &control.facts(), kind));
     }
 }

@@ -10,9 +10,9 @@ use scheduler_core::Clock;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_expr::check_name;
 
+use crate::report::PoolLine;
 use crate::run::Run;
 use crate::settings::word;
-use crate::speech::PoolWords;
 
 /// The name of the pool that runs tasks which choose none.
 pub(crate) const DEFAULT: &str = "default";
@@ -96,9 +96,9 @@ impl PoolPlan {
     }
 
     /// What the banner says of it.
-    pub(crate) fn words(&self) -> PoolWords {
+    pub(crate) fn words(&self) -> PoolLine {
         let (name, threads, prefix) = (self.name.clone(), self.size, self.prefix.clone());
-        PoolWords { name, threads, prefix }
+        PoolLine { name, threads, prefix }
     }
 }
 

@@ -28,6 +28,10 @@ use crate::registrar::Ground;
 use crate::registrar::Plan;
 use crate::registrar::define;
 use crate::registrar::plan;
+use crate::report::Message;
+use crate::report::Messages;
+use crate::report::no_tasks;
+use crate::report::panics_abort;
 use crate::run::Shutdown;
 use crate::settings;
 use crate::settings::Application;
@@ -37,12 +41,8 @@ use crate::settings::Globals;
 use crate::settings::Level;
 use crate::settings::Remark;
 use crate::settings::Settings;
-use crate::settings::TaskWords;
+use crate::settings::TaskLine;
 use crate::settings::names::Names;
-use crate::speech::Message;
-use crate::speech::Messages;
-use crate::speech::no_tasks;
-use crate::speech::panics_abort;
 
 /// How long a stop waits for running tasks, unless somebody says otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -166,7 +166,7 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
 fn say_warnings(builder: &Builder, remarks: &[Remark]) {
     let messages = Messages::in_place(builder.sink.clone());
     let warnings = remarks.iter().filter(|remark| remark.level == Level::Warning);
-    warnings.map(said).for_each(|warning| messages.say(warning));
+    warnings.map(said).for_each(|warning| messages.print(warning));
 }
 
 fn keep_ended(builder: &Builder, globals: &Globals) -> usize {
@@ -231,7 +231,7 @@ fn announced(
 fn apply_to_announced(application: &mut Application<'_>, announced: &[(usize, Arc<str>)]) {
     for (number, name) in announced {
         let (place, rule, attributes) = (String::new(), RuleKind::Once, Vec::new());
-        let silent = TaskWords { name, place, rule, attributes };
+        let silent = TaskLine { name, place, rule, attributes };
         application.task(*number, &silent);
     }
 }

@@ -16,7 +16,7 @@ use super::prepare::prepare;
 use super::signals::Signals;
 use crate::error::StartError;
 use crate::registrar::Plan;
-use crate::speech::Message;
+use crate::report::Message;
 
 /// What a person who has not read the documentation may want to know when stopping takes long.
 const HINT: &str = "Ctrl-C again to quit now";

@@ -18,21 +18,22 @@ use crate::error::StopError;
 use crate::notice::Notice;
 use crate::observe::Bus;
 use crate::observe::Event;
+use crate::observe::EventKind;
 use crate::observe::Totals;
 use crate::observe::catch;
+use crate::observe::duration;
+use crate::observe::on_one_line;
+use crate::report::CutOff;
+use crate::report::Messages;
+use crate::report::NotStopped;
+use crate::report::StillRunning;
+use crate::report::StillWaiting;
+use crate::report::Stopped;
+use crate::report::Stopping;
+use crate::report::dropped_too_early;
+use crate::report::undelivered;
 use crate::run::Run;
 use crate::run::Shutdown;
-use crate::speech::CutOff;
-use crate::speech::Messages;
-use crate::speech::NotStopped;
-use crate::speech::StillRunning;
-use crate::speech::StillWaiting;
-use crate::speech::Stopped;
-use crate::speech::Stopping;
-use crate::speech::dropped_too_early;
-use crate::speech::duration;
-use crate::speech::on_one_line;
-use crate::speech::unheard;
 use crate::sync::Mutex;
 
 /// How long tasks have to end after they were asked to stop.
@@ -142,7 +143,7 @@ impl Running {
     /// Starts no new runs.
     fn begin_stop(&self, at: DateTime<Utc>) {
         self.tasks.registry().close();
-        self.bus.emit(Event::SchedulerStopping { at });
+        self.bus.emit(Event::global(at, EventKind::SchedulerStopping {}));
         self.tasks.shut_down();
         self.pools.shutdown();
         self.shutdown.request();
@@ -203,9 +204,10 @@ impl Running {
         let took = (at - begun).to_std().unwrap_or_default();
         self.tasks.await_ends(FLUSH);
         let Totals { runs, failures, skipped } = self.tasks.totals();
-        self.bus.emit(Event::SchedulerStopped { at, took });
+        let unfinished = self.tasks.running(at).len();
+        self.bus.emit(Event::global(at, EventKind::SchedulerStopped { took, unfinished }));
         if !self.bus.flush(FLUSH) {
-            self.messages.announce(unheard(FLUSH));
+            self.messages.announce(undelivered(FLUSH));
         }
         self.messages.announce(Stopped { took, runs, failures, skipped }.message());
         self.messages.flush();

@@ -26,6 +26,7 @@ use crate::inject::Call;
 use crate::inject::Extract;
 use crate::inject::TaskOutput;
 use crate::inject::Wiring;
+use crate::observe::TaskFacts;
 use crate::observe::TaskSnapshot;
 use crate::run::Run;
 use crate::schedule::Schedule;
@@ -86,6 +87,18 @@ impl Tasks {
             let controls = board.upgrade().map(|board| Self { board }.controls());
             let busy = controls.into_iter().flatten().filter(|task| task.was_busy_since(since));
             busy.map(|task| task.snapshot_without_asking()).collect()
+        }
+    }
+
+    /// Returns a function that gives the facts of a task by its full name. It keeps no task alive.
+    pub(super) fn facts_by_name(
+        &self,
+    ) -> impl Fn(&str) -> Option<Arc<TaskFacts>> + Send + Sync + use<> {
+        let board = Arc::downgrade(&self.board);
+        move |name| {
+            let tasks = Self { board: board.upgrade()? };
+            let facts = tasks.registry().find(name).ok()?.facts();
+            (&*facts.name == name).then_some(facts)
         }
     }
 

@@ -2,7 +2,7 @@
 
 use scheduler_core::trigger::Zone;
 
-use crate::speech::Message;
+use crate::report::Message;
 
 /// Finds the default zone. What the person asked for must be right; what the system says may be
 /// missing, as it often is in a container, and then there is a warning. `variable` is the value of `TZ`.

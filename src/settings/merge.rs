@@ -21,7 +21,7 @@ use super::schema;
 use super::source::Raw;
 use super::source::Source;
 use super::source::Valued;
-use super::tasks::TaskWords;
+use super::tasks::TaskLine;
 use super::tasks::Words;
 
 /// The word that switches a task off.
@@ -121,7 +121,7 @@ impl Effective {
 /// name in remarks.
 pub(super) fn merge(
     reading: &mut Reading<'_>,
-    task: &TaskWords<'_>,
+    task: &TaskLine<'_>,
     short: &str,
     mut places: Vec<Words>,
     defaults: &[(Attribute, Valued)],
@@ -188,7 +188,7 @@ fn add_defaults(values: &mut Values, rule: RuleKind, defaults: &[(Attribute, Val
     values.extend(added.into_iter().map(|(attribute, valued)| (attribute, valued.clone())));
 }
 
-fn annotation(task: &TaskWords<'_>) -> Words {
+fn annotation(task: &TaskLine<'_>) -> Words {
     let raw =
         |text: &str| Raw { text: text.to_owned(), source: Source::Annotation(task.place.clone()) };
     task.attributes.iter().map(|(attribute, text)| (*attribute, raw(text))).collect()

@@ -72,7 +72,7 @@ pub(crate) use globals::{Globals, PoolSettings};
 pub(crate) use merge::{Effective, Refusal};
 pub(crate) use report::{Fallback, report};
 pub(crate) use source::Source;
-pub(crate) use tasks::TaskWords;
+pub(crate) use tasks::TaskLine;
 
 use file::Layer;
 use merge::Values;
@@ -218,7 +218,7 @@ impl Settings {
     /// there once, or are switched off, may still be spoken of.
     pub(crate) fn apply_to(
         &self,
-        task: &TaskWords<'_>,
+        task: &TaskLine<'_>,
         names: &Names,
     ) -> Result<Effective, Vec<Fault>> {
         let mut reading = Reading::new(self);
@@ -230,7 +230,7 @@ impl Settings {
     }
 
     /// Replaces the placeholders in the words of a task; what settings say of it does not count.
-    pub(crate) fn resolve(&self, task: &TaskWords<'_>) -> Result<Effective, Vec<Fault>> {
+    pub(crate) fn resolve(&self, task: &TaskLine<'_>) -> Result<Effective, Vec<Fault>> {
         let mut reading = Reading::new(self);
         let effective = merge::merge(&mut reading, task, task.name, Vec::new(), &[]);
         if reading.faults.is_empty() { Ok(effective) } else { Err(reading.faults) }
@@ -249,7 +249,7 @@ impl Settings {
 
 impl Application<'_> {
     /// Says what counts for the task of this number among the names.
-    pub(crate) fn task(&mut self, number: usize, task: &TaskWords<'_>) -> Effective {
+    pub(crate) fn task(&mut self, number: usize, task: &TaskLine<'_>) -> Effective {
         let Self { reading, names, overrides, defaults, .. } = self;
         overrides.merge(reading, names, (number, task), defaults)
     }

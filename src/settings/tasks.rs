@@ -29,7 +29,7 @@ use super::variables::PREFIX;
 
 /// A task in the words of its annotation, or of the call that added it.
 #[derive(Debug)]
-pub(crate) struct TaskWords<'a> {
+pub(crate) struct TaskLine<'a> {
     /// The full name.
     pub(crate) name: &'a str,
     /// File and line.
@@ -83,7 +83,7 @@ impl Overrides {
         &mut self,
         reading: &mut Reading<'_>,
         names: &Names,
-        (number, task): (usize, &TaskWords<'_>),
+        (number, task): (usize, &TaskLine<'_>),
         defaults: &[(Attribute, Valued)],
     ) -> Effective {
         let said = self.0.iter_mut().map(|place| place.remove(&number).unwrap_or_default());

@@ -74,8 +74,8 @@ impl Conducted {
         let (pool, clock) = (Arc::clone(&self.pool), Arc::clone(&self.clock));
         let policy = Arc::default();
         let (disabled, on_end) = (None, None);
-        let (gates, trouble) = <_>::default();
-        let parts = Parts { facts, rule, policy, call, pool, clock, bus, gates, trouble, disabled, on_end };
+        let (gates, pool_events) = <_>::default();
+        let parts = Parts { facts, rule, policy, call, pool, clock, bus, gates, pool_events, disabled, on_end };
         Control::make(parts).begin(&self.pool).map_err(|error| format!("{error:?}"))
     }
 }

@@ -13,7 +13,7 @@ use super::rule::Rule;
 use super::state::Phase;
 use super::ticker::{Parts, Ticker};
 use super::transition::Transition;
-use crate::observe::{EventKind, Ledger, StopReason, TaskFacts, TaskState};
+use crate::observe::{EventKind, SharedTotals, StopReason, TaskFacts, TaskState};
 
 /// A task, to be looked at and controlled. Clones are the same task.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ impl Control {
     }
 
     /// Adds what the task's runs have come to, and will, to a sum.
-    pub(crate) fn count_in(&self, sum: &Arc<Ledger>) {
+    pub(crate) fn count_in(&self, sum: &SharedTotals) {
         self.ticker.lock().history.count_in(sum);
     }
 

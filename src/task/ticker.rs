@@ -18,7 +18,7 @@ use super::state::State;
 use super::transition::Transition;
 use crate::inject::Call;
 use crate::observe::{
-    Bus, EngineTrouble, Event, EventKind, Failure, TaskFacts, TaskState, catch,
+    Bus, PoolEvents, Event, EventKind, Failure, TaskFacts, TaskState, catch,
 };
 use crate::run::Place;
 use crate::unwind::wake_all;
@@ -38,7 +38,7 @@ pub(crate) struct Parts {
     pub(crate) bus: Arc<Bus>,
     pub(crate) gates: Arc<Gates>,
     /// Is given each run that starts late.
-    pub(crate) trouble: Option<Arc<EngineTrouble>>,
+    pub(crate) pool_events: Option<Arc<PoolEvents>>,
     /// Of a disabled task: what is wrong with its attributes; empty if nothing is.
     pub(crate) disabled: Option<String>,
     /// Is called when the task has ended.
@@ -60,7 +60,7 @@ pub(crate) struct Ticker {
     pub(super) pool: Weak<ScheduledThreadPool>,
     pub(super) bus: Arc<Bus>,
     pub(super) gates: Arc<Gates>,
-    pub(super) trouble: Option<Arc<EngineTrouble>>,
+    pub(super) pool_events: Option<Arc<PoolEvents>>,
     /// What is wrong with the attributes of a disabled task.
     pub(super) faults: Box<str>,
     on_end: Option<Arc<OnEnd>>,
@@ -87,7 +87,7 @@ impl Ticker {
             pool: Arc::downgrade(&pool),
             bus,
             gates: parts.gates,
-            trouble: parts.trouble,
+            pool_events: parts.pool_events,
             faults: parts.disabled.unwrap_or_default().into(),
             on_end: parts.on_end,
             state: Mutex::new(state),
@@ -140,8 +140,8 @@ impl Ticker {
 
     /// Reports that the run of the calling thread starts late, if that is the fault of others. No lock may be held.
     pub(super) fn report_late(&self) {
-        if let Some(trouble) = &self.trouble {
-            scheduler_core::Run::with_current(|engine| trouble.look_at(engine));
+        if let Some(pool_events) = &self.pool_events {
+            scheduler_core::Run::with_current(|engine| pool_events.explain(engine));
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a test expects of the runs of a task.
+//! The expected outcomes of the runs of a task.
 
 use std::fmt;
 
@@ -31,6 +31,8 @@ pub enum Expected {
     Timeout,
     /// It was cancelled.
     Cancelled,
+    /// A hook refused it, for this reason.
+    Refused(&'static str),
 }
 
 impl Expected {
@@ -41,6 +43,7 @@ impl Expected {
             | (Self::Cancelled, Outcome::Cancelled) => true,
             (Self::Error(text), Outcome::Error(failure))
             | (Self::Panic(text), Outcome::Panic(failure)) => failure.message() == *text,
+            (Self::Refused(text), Outcome::Refused(reason)) => **reason == **text,
             _ => false,
         }
     }
@@ -57,6 +60,7 @@ impl fmt::Display for Shown<'_> {
             Outcome::Panic(failure) => write!(f, "Panic({:?})", failure.message()),
             Outcome::Timeout(_) => f.write_str("Timeout"),
             Outcome::Cancelled => f.write_str("Cancelled"),
+            Outcome::Refused(reason) => write!(f, "Refused({reason:?})"),
         }
     }
 }
@@ -86,7 +90,8 @@ pub fn check_outcomes(sim: &Sim, task: &str, expected: &[Expected]) {
 
 /// Fails the test if the runs of a task that are over had other outcomes than these, in this order.
 ///
-/// An outcome is `Success`, `Error("its text")`, `Panic("its text")`, `Timeout` or `Cancelled`.
+/// An outcome is `Success`, `Error("its text")`, `Panic("its text")`, `Timeout`, `Cancelled` or
+/// `Refused("its reason")`.
 ///
 /// ```
 /// use scheduler::Schedule;

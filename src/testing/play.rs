@@ -65,7 +65,7 @@ impl Setup {
         let said = Arc::clone(&cast.record);
         let builder = Scheduler::builder()
             .zone(start.zone().name())
-            .messages(move |text| said.say(text))
+            .messages(move |text| said.add_message(text))
             .sealed();
         Self { builder, list: TaskList::default(), is_discovered: false, start, cast }
     }
@@ -156,6 +156,5 @@ impl Drop for Play {
     fn drop(&mut self) {
         drop(self.scheduler.take());
         self.cast.world.clear();
-        self.cast.record.clear();
     }
 }

@@ -1,35 +1,28 @@
-//! What has happened in a simulation: all events, and the starts and outcomes of each task.
+//! The record of a simulation: all events, and the starts and outcomes of each task.
 
-use std::collections::HashMap;
-use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::PoisonError;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use scheduler_core::Clock;
-use scheduler_core::Tick;
-
-use crate::sync::Mutex;
-use crate::sync::MutexGuard;
+use scheduler_core::{Clock, Tick};
 
 use super::world::World;
-use crate::observe::Event;
-use crate::observe::Listener;
-use crate::observe::Outcome;
+use crate::observe::{Event, EventKind, Listener, Outcome};
 use crate::settings::word;
+use crate::sync::{Mutex, MutexGuard};
 
-/// How many events are kept; earlier ones are dropped.
+/// The most events that are kept; earlier ones are dropped.
 pub(super) const EVENTS_MAX: usize = 100_000;
 
-/// Hears everything.
+/// The listener of a simulation.
 #[derive(Debug)]
 pub(super) struct Record {
     world: Arc<World>,
-    heard: Mutex<Heard>,
+    state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
-struct Heard {
+struct State {
     events: VecDeque<Event>,
     dropped: u64,
     tasks: HashMap<Arc<str>, Track>,
@@ -46,13 +39,13 @@ struct Track {
 
 impl Record {
     pub(super) fn new(world: Arc<World>) -> Self {
-        Self { world, heard: Mutex::default() }
+        Self { world, state: Mutex::default() }
     }
 
     /// The events that are kept, and how many were dropped before them.
     pub(super) fn events(&self) -> (Vec<Event>, u64) {
-        let heard = self.lock();
-        (heard.events.iter().cloned().collect(), heard.dropped)
+        let state = self.lock();
+        (state.events.iter().cloned().collect(), state.dropped)
     }
 
     pub(super) fn starts(&self, task: &str) -> Vec<Duration> {
@@ -65,11 +58,11 @@ impl Record {
 
     /// How many runs have started, and of which task the last one was.
     pub(super) fn count(&self) -> (u64, Option<Arc<str>>) {
-        let heard = self.lock();
-        (heard.starts, heard.last_started.clone())
+        let state = self.lock();
+        (state.starts, state.last_started.clone())
     }
 
-    pub(super) fn say(&self, text: &str) {
+    pub(super) fn add_message(&self, text: &str) {
         self.lock().messages.push(text.to_owned());
     }
 
@@ -77,18 +70,12 @@ impl Record {
         self.lock().messages.clone()
     }
 
-    /// Forgets all events: they keep the tasks, which keep the record.
-    pub(super) fn clear(&self) {
-        let events = std::mem::take(&mut self.lock().events);
-        drop(events);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Heard {
+impl State {
     fn track(&mut self, task: &Arc<str>) -> &mut Track {
         if !self.tasks.contains_key(task) {
             self.tasks.insert(Arc::clone(task), Track::default());
@@ -100,31 +87,32 @@ impl Heard {
 impl Listener for Record {
     fn on_event(&self, event: &Event) {
         let now = self.world.now();
-        let mut heard = self.lock();
-        match event {
-            Event::RunStarted { run, .. } if run.attempt() == 1 => {
-                heard.starts += 1;
-                heard.last_started = Some(Arc::clone(run.name()));
-                heard.track(run.name()).starts.push(now.since(Tick::ZERO));
+        let mut state = self.lock();
+        let task = event.task.as_ref().map(|task| &task.name);
+        match (&event.kind, task) {
+            (EventKind::RunStarted { run, .. }, Some(task)) if run.attempt == 1 => {
+                state.starts += 1;
+                state.last_started = Some(Arc::clone(task));
+                state.track(task).starts.push(now.since(Tick::ZERO));
             }
-            Event::RunFinished { run, outcome, .. } => {
-                heard.track(run.name()).outcomes.push(outcome.clone());
+            (EventKind::RunFinished { outcome, .. }, Some(task)) => {
+                state.track(task).outcomes.push(outcome.clone());
             }
-            Event::TriggerFailed { task, failure, .. } if failure.is_panic() => {
-                let who = format!("the trigger of task {}", word(task));
-                self.world.alarm().raise(&who, failure.message());
+            (EventKind::TriggerFailed { failure, .. }, Some(task)) if failure.is_panic() => {
+                let what = format!("the trigger of task {}", word(task));
+                self.world.alarm().raise(&what, failure.message());
             }
-            Event::DropPanicked { task, failure, .. } => {
-                let who = format!("a destructor of task {}", word(task));
-                self.world.alarm().raise(&who, failure.message());
+            (EventKind::DropPanicked { failure }, Some(task)) => {
+                let what = format!("a destructor of task {}", word(task));
+                self.world.alarm().raise(&what, failure.message());
             }
             _ => {}
         }
-        heard.events.push_back(event.clone());
-        if heard.events.len() > EVENTS_MAX {
-            heard.dropped += 1;
-            let oldest = heard.events.pop_front();
-            drop(heard);
+        state.events.push_back(event.clone());
+        if state.events.len() > EVENTS_MAX {
+            state.dropped += 1;
+            let oldest = state.events.pop_front();
+            drop(state);
             drop(oldest);
         }
     }

@@ -43,7 +43,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 5] = [
             "observe",
             "conduct",
             "registrar",
-            "speech",
+            "report",
             "runner",
             "testing",
             "private",

@@ -1,38 +1,25 @@
-//! The bridge to `metrics`: counters, histograms and gauges for each task.
+//! The bridge to `metrics`: counters, histograms and gauges for each task. `metrics_off` replaces it without the feature.
 //!
-//! The only file that knows that crate; `metrics_off` stands in its place without the feature.
-//!
-//! Each run is told twice: in names of our own, and as `tasks.scheduled.execution` with the labels that
-//! dashboards for Spring know. Texts of errors are never labels.
+//! Each run is measured twice: under names of our own, and as `tasks.scheduled.execution` with the labels that dashboards
+//! for Spring know. Texts of errors are never labels.
 
-mod roster;
+mod running;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
-use metrics::Unit;
-use metrics::counter;
-use metrics::describe_counter;
-use metrics::describe_gauge;
-use metrics::describe_histogram;
-use metrics::gauge;
-use metrics::histogram;
+use chrono::{DateTime, Utc};
+use metrics::{
+    Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
+};
 
-use self::roster::Function;
-use self::roster::Roster;
-use self::roster::Running;
-use super::Event;
-use super::Listener;
-use super::Outcome;
-use super::TaskFacts;
-use crate::run::Run;
+use self::running::{ByName, Function, Running};
+use super::{Event, EventKind, Listener, Outcome, TaskFacts};
 
-/// Hands what happens to the recorder of the program.
+/// Writes events to the recorder of the program.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
-    roster: Roster,
+    by_name: ByName,
 }
 
 /// The listener for the recorder of the program.
@@ -42,29 +29,33 @@ pub(crate) fn meter() -> Option<Arc<dyn Listener>> {
 
 impl Listener for Meter {
     fn on_event(&self, event: &Event) {
-        match event {
-            Event::SchedulerStarted { .. } => describe(),
-            Event::TaskAdded { task, next, at, .. } => self.added(task, *next, *at),
-            Event::RunStarted { run, late } => self.started(run, late.as_secs_f64()),
-            Event::RunFinished { run, .. } => self.finished(run, event),
-            Event::Skipped { task, reason, count, .. } => {
-                let (task, reason) = (Arc::clone(task), reason.name());
-                counter!("scheduler_task_skipped_total", "task" => task, "reason" => reason)
-                    .increment(*count);
+        if matches!(event.kind, EventKind::SchedulerStarted { .. }) {
+            describe();
+        }
+        let Some(facts) = &event.task else { return };
+        let task = &facts.name;
+        match &event.kind {
+            EventKind::TaskAdded { next, .. } => self.added(facts, *next, event.at),
+            // A further attempt is no further run.
+            EventKind::RunStarted { run, late } if run.attempt == 1 => self.started(task, *late),
+            EventKind::RunFinished { .. } => self.finished(task, event),
+            EventKind::Skipped { reason, count, .. } => {
+                let reason = reason.name();
+                counter!(SKIPPED, "task" => Arc::clone(task), "reason" => reason).increment(*count);
             }
-            Event::Paused { task, next, .. } => {
+            EventKind::Paused { next, .. } => {
                 set_paused(task, true);
                 set_next(task, *next);
             }
-            Event::Resumed { task, next, .. } | Event::Enabled { task, next, .. } => {
+            EventKind::Resumed { next } | EventKind::Enabled { next } => {
                 set_paused(task, false);
                 set_next(task, *next);
             }
-            Event::Rescheduled { task, facts, next, .. } => {
+            EventKind::Rescheduled { next, .. } => {
                 set_period(task, facts.period);
                 set_next(task, *next);
             }
-            Event::TaskEnded { task, .. } => self.ended(task),
+            EventKind::TaskEnded { .. } => self.ended(task),
             _ => {}
         }
     }
@@ -73,30 +64,23 @@ impl Listener for Meter {
 impl Meter {
     fn added(&self, task: &TaskFacts, next: Option<DateTime<Utc>>, at: DateTime<Utc>) {
         let name = &task.name;
-        show_running(name, &self.roster.added(task));
+        show_running(name, &self.by_name.added(task));
         set_period(name, task.period);
         set_paused(name, false);
         set_next(name, next);
-        gauge!("scheduler_task_consecutive_failures", "task" => Arc::clone(name)).set(0.0);
+        gauge!("scheduler.task.streak", "task" => Arc::clone(name)).set(0.0);
         // As if it had succeeded now, so that an alert on old successes fires for one that never did.
-        gauge!("scheduler_task_last_success_timestamp_seconds", "task" => Arc::clone(name))
-            .set(seconds(at));
+        gauge!("scheduler.task.last_success", "task" => Arc::clone(name)).set(seconds(at));
     }
 
-    /// A further attempt is no further run.
-    fn started(&self, run: &Run, late: f64) {
-        if run.attempt() > 1 {
-            return;
-        }
-        let task = run.name();
-        show_running(task, &self.roster.begin(task));
-        histogram!("scheduler_task_start_delay_seconds", "task" => Arc::clone(task)).record(late);
+    fn started(&self, task: &Arc<str>, late: Duration) {
+        show_running(task, &self.by_name.begin(task));
+        histogram!(LATENESS, "task" => Arc::clone(task)).record(late.as_secs_f64());
     }
 
-    fn finished(&self, run: &Run, event: &Event) {
-        finished(event);
-        let task = run.name();
-        let function = match self.roster.end(task) {
+    fn finished(&self, task: &Arc<str>, event: &Event) {
+        finished(task, event);
+        let function = match self.by_name.end(task) {
             Some((function, running)) => {
                 show_running(task, &running);
                 function
@@ -106,9 +90,9 @@ impl Meter {
         finished_as_in_spring(function, event);
     }
 
-    /// Clears what would go on being shown of a task that is no more; what it has done stays true.
+    /// Clears the gauges of a task that has ended; its counters stay.
     fn ended(&self, task: &Arc<str>) {
-        if self.roster.ended(task) {
+        if self.by_name.ended(task) {
             set_paused(task, false);
             set_next(task, None);
             set_period(task, None);
@@ -116,81 +100,75 @@ impl Meter {
     }
 }
 
-/// What each metric tells, for people who look at all there are.
+/// Describes each metric.
 fn describe() {
-    describe_counter!(
-        "scheduler_task_runs_total",
-        Unit::Count,
-        "Runs that have ended, by outcome."
-    );
-    let skipped = "Fire times that started no run, by reason.";
-    describe_counter!("scheduler_task_skipped_total", Unit::Count, skipped);
+    describe_counter!(RUNS, Unit::Count, "Runs that have ended, by outcome.");
+    describe_counter!(SKIPPED, Unit::Count, "Fire times that started no run, by reason.");
     for (name, text) in LENGTHS {
         describe_histogram!(name, Unit::Seconds, text);
     }
     for (name, unit, text) in STATES {
         describe_gauge!(name, unit, text);
     }
-    gauge!("scheduler_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
+    gauge!("scheduler.build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }
 
+const RUNS: &str = "scheduler.run.finished";
+const SKIPPED: &str = "scheduler.fire_time.skipped";
+const DURATION: &str = "scheduler.run.duration";
+const LATENESS: &str = "scheduler.run.lateness";
+const ACTIVE: &str = "scheduler.run.active";
+
 const LENGTHS: [(&str, &str); 3] = [
-    ("scheduler_task_duration_seconds", "From the start of a run to the end of its last attempt."),
-    ("scheduler_task_start_delay_seconds", "From the instant at which a run was due to its start."),
+    (DURATION, "From the start of a run to the end of its last attempt."),
+    (LATENESS, "From the due time of a run to its start."),
     (SPRING_EXECUTION, "Runs, with the name and the labels that Spring gives them."),
 ];
 
 const STATES: [(&str, Unit, &str); 8] = [
-    ("scheduler_task_running", Unit::Count, "Runs in progress."),
-    ("scheduler_task_paused", Unit::Count, "1 while the task is paused, otherwise 0."),
-    ("scheduler_task_consecutive_failures", Unit::Count, "Failed runs since the last success."),
+    (ACTIVE, Unit::Count, "Runs in progress."),
+    ("scheduler.task.paused", Unit::Count, "1 while the task is paused, otherwise 0."),
+    ("scheduler.task.streak", Unit::Count, "Failed runs since the last success."),
     (
-        "scheduler_task_period_seconds",
+        "scheduler.task.period",
         Unit::Seconds,
         "The fixed rate or delay of the task; NaN when it has none.",
     ),
+    ("scheduler.task.last_run", Unit::Seconds, "When a run ended last, in seconds since 1970."),
     (
-        "scheduler_task_last_run_timestamp_seconds",
-        Unit::Seconds,
-        "When a run ended last, in seconds since 1970.",
-    ),
-    (
-        "scheduler_task_last_success_timestamp_seconds",
+        "scheduler.task.last_success",
         Unit::Seconds,
         "When a run succeeded last, or else when the task began, in seconds since 1970.",
     ),
     (
-        "scheduler_task_next_run_timestamp_seconds",
+        "scheduler.task.next_run",
         Unit::Seconds,
         "When the task is due next, in seconds since 1970; NaN when it is not.",
     ),
-    ("scheduler_build_info", Unit::Count, "1, with the version of the scheduler."),
+    ("scheduler.build_info", Unit::Count, "1, with the version of the scheduler."),
 ];
 
 const SPRING_EXECUTION: &str = "tasks.scheduled.execution";
 
-fn finished(event: &Event) {
-    let Event::RunFinished { run, outcome, took, next, streak, at } = event else { return };
-    let task: Arc<str> = run.task_name().into();
-    let label = || Arc::clone(&task);
-    counter!("scheduler_task_runs_total", "task" => label(), "outcome" => outcome.name())
-        .increment(1);
-    histogram!("scheduler_task_duration_seconds", "task" => label()).record(took.as_secs_f64());
-    gauge!("scheduler_task_consecutive_failures", "task" => label()).set(*streak as f64);
-    gauge!("scheduler_task_last_run_timestamp_seconds", "task" => label()).set(seconds(*at));
+fn finished(task: &Arc<str>, event: &Event) {
+    let EventKind::RunFinished { outcome, took, next, streak, .. } = &event.kind else { return };
+    let label = || Arc::clone(task);
+    counter!(RUNS, "task" => label(), "outcome" => outcome.name()).increment(1);
+    histogram!(DURATION, "task" => label()).record(took.as_secs_f64());
+    gauge!("scheduler.task.streak", "task" => label()).set(*streak as f64);
+    gauge!("scheduler.task.last_run", "task" => label()).set(seconds(event.at));
     if outcome.is_success() {
-        gauge!("scheduler_task_last_success_timestamp_seconds", "task" => label())
-            .set(seconds(*at));
+        gauge!("scheduler.task.last_success", "task" => label()).set(seconds(event.at));
     }
-    set_next(&task, *next);
+    set_next(task, *next);
 }
 
 fn finished_as_in_spring(function: Function, event: &Event) {
-    let Event::RunFinished { outcome, took, .. } = event else { return };
+    let EventKind::RunFinished { outcome, took, .. } = &event.kind else { return };
     let exception = if outcome.is_failure() { outcome.name() } else { "none" };
     let outcome = match outcome {
         Outcome::Success => "SUCCESS",
-        Outcome::Cancelled => "UNKNOWN",
+        Outcome::Cancelled | Outcome::Refused(_) => "UNKNOWN",
         _ => "ERROR",
     };
     histogram!(
@@ -204,27 +182,27 @@ fn finished_as_in_spring(function: Function, event: &Event) {
     .record(took.as_secs_f64());
 }
 
-/// A recorder that was installed late is right at once, too.
+/// Sets the whole count, so that a recorder installed later is right at once.
 fn show_running(task: &Arc<str>, running: &Running) {
-    let gauge = gauge!("scheduler_task_running", "task" => Arc::clone(task));
+    let gauge = gauge!(ACTIVE, "task" => Arc::clone(task));
     running.show(|count| gauge.set(count as f64));
 }
 
 fn set_paused(task: &Arc<str>, is_paused: bool) {
     let paused = if is_paused { 1.0 } else { 0.0 };
-    gauge!("scheduler_task_paused", "task" => Arc::clone(task)).set(paused);
+    gauge!("scheduler.task.paused", "task" => Arc::clone(task)).set(paused);
 }
 
-/// A task with another rule has no period; as for a time that is not there, it is not a number then.
+/// NaN for a rule without a period.
 fn set_period(task: &Arc<str>, period: Option<Duration>) {
     let period = period.map_or(f64::NAN, |period| period.as_secs_f64());
-    gauge!("scheduler_task_period_seconds", "task" => Arc::clone(task)).set(period);
+    gauge!("scheduler.task.period", "task" => Arc::clone(task)).set(period);
 }
 
-/// A task that fires no more has no next time: Prometheus' idiom for that is not a number.
+/// NaN, as Prometheus has it, for a task without a next run.
 fn set_next(task: &Arc<str>, next: Option<DateTime<Utc>>) {
     let next = next.map_or(f64::NAN, seconds);
-    gauge!("scheduler_task_next_run_timestamp_seconds", "task" => Arc::clone(task)).set(next);
+    gauge!("scheduler.task.next_run", "task" => Arc::clone(task)).set(next);
 }
 
 fn seconds(at: DateTime<Utc>) -> f64 {
@@ -234,26 +212,13 @@ fn seconds(at: DateTime<Utc>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::Bus;
-    use crate::observe::BusBuilder;
-    use crate::observe::Failure;
-    use crate::observe::SkipReason;
-    use crate::observe::TaskState;
-    use crate::observe::sample;
-    use metrics::Counter;
-    use metrics::CounterFn;
-    use metrics::Gauge;
-    use metrics::GaugeFn;
-    use metrics::Histogram;
-    use metrics::HistogramFn;
-    use metrics::Key;
-    use metrics::KeyName;
-    use metrics::Metadata;
-    use metrics::Recorder;
-    use metrics::SharedString;
+    use crate::observe::{Bus, BusBuilder, Failure, SkipReason, TaskState, sample};
+    use metrics::{
+        Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata,
+        Recorder, SharedString,
+    };
     use scheduler_core::ManualClock;
-    use std::collections::BTreeMap;
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use crate::sync::Mutex;
 
@@ -356,10 +321,8 @@ mod tests {
     }
 
     fn started(number: u64, attempt: u32) -> Event {
-        Event::RunStarted {
-            run: sample::run("tick", number, attempt),
-            late: Duration::from_secs(2),
-        }
+        let (run, late) = (sample::info(number, attempt), Duration::from_secs(2));
+        sample::event("tick", 0, EventKind::RunStarted { run, late })
     }
 
     #[test]
@@ -378,31 +341,21 @@ mod tests {
         let (notes, bus) = (Notes::default(), bus());
         metrics::with_local_recorder(&notes, || {
             bus.emit(added(&sample::facts("tick"), None));
-            bus.emit(Event::SchedulerStarted { at: sample::at(0), tasks: 1 });
+            bus.emit(Event::global(sample::at(0), EventKind::SchedulerStarted { tasks: 1 }));
             let success = Outcome::Success;
             bus.emit(started(1, 1));
-            bus.emit(sample::finished(sample::run("tick", 1, 1), success, 0, 1_000));
+            bus.emit(sample::finished("tick", (1, 1), success, 0, 1_000));
             let failure: Outcome = Failure::from_panic("no", None).into();
             bus.emit(started(2, 1));
             bus.emit(started(2, 2));
-            bus.emit(sample::finished(sample::run("tick", 2, 2), failure, 1, 2_000));
+            bus.emit(sample::finished("tick", (2, 2), failure, 1, 2_000));
             bus.emit(started(3, 1));
-            let (reason, at) = (SkipReason::Overlap, sample::at(0));
-            let task: Arc<str> = "tick".into();
-            bus.emit(Event::Skipped {
-                task: Arc::clone(&task),
-                reason,
-                fire_time: at,
-                count: 3,
-                at,
-            });
-            bus.emit(Event::Paused {
-                task,
-                note: None,
-                until: None,
-                next: Some(sample::at(3_600_000)),
-                at,
-            });
+            let (reason, first, last) = (SkipReason::Overlap, sample::at(0), sample::at(2));
+            let kind = EventKind::Skipped { reason, first, last, count: 3, at_least: false };
+            bus.emit(sample::event("tick", 0, kind));
+            let next = Some(sample::at(3_600_000));
+            let kind = EventKind::Paused { note: None, until: None, next };
+            bus.emit(sample::event("tick", 0, kind));
         });
         notes
     }
@@ -411,20 +364,20 @@ mod tests {
     fn a_task_is_measured_in_native_names() {
         let notes = story();
         let second = sample::at(0).timestamp() as f64;
-        let of_tick = |name: &str| notes.get(&format!("scheduler_task_{name}{{task=tick}}"));
-        assert_eq!(notes.get("scheduler_task_runs_total{task=tick,outcome=success}"), [1.0]);
-        assert_eq!(notes.get("scheduler_task_runs_total{task=tick,outcome=panic}"), [1.0]);
-        assert_eq!(notes.get("scheduler_task_skipped_total{task=tick,reason=overlap}"), [3.0]);
-        assert_eq!(of_tick("duration_seconds"), [0.012, 0.012]);
-        assert_eq!(of_tick("start_delay_seconds"), [2.0, 2.0, 2.0], "an attempt is no run");
-        assert_eq!(of_tick("running"), [1.0]);
-        assert_eq!(of_tick("paused"), [1.0]);
-        assert_eq!(of_tick("consecutive_failures"), [1.0]);
-        assert_eq!(of_tick("period_seconds"), [1.0]);
-        assert_eq!(of_tick("last_success_timestamp_seconds"), [second + 1.0]);
-        assert_eq!(of_tick("last_run_timestamp_seconds"), [second + 2.0]);
-        assert_eq!(of_tick("next_run_timestamp_seconds"), [second + 3_600.0]);
-        assert_eq!(notes.get("scheduler_build_info{version=0.1.0}"), [1.0]);
+        let of_tick = |name: &str| notes.get(&format!("scheduler.{name}{{task=tick}}"));
+        assert_eq!(notes.get("scheduler.run.finished{task=tick,outcome=success}"), [1.0]);
+        assert_eq!(notes.get("scheduler.run.finished{task=tick,outcome=panic}"), [1.0]);
+        assert_eq!(notes.get("scheduler.fire_time.skipped{task=tick,reason=overlap}"), [3.0]);
+        assert_eq!(of_tick("run.duration"), [0.012, 0.012]);
+        assert_eq!(of_tick("run.lateness"), [2.0, 2.0, 2.0], "an attempt is no run");
+        assert_eq!(of_tick("run.active"), [1.0]);
+        assert_eq!(of_tick("task.paused"), [1.0]);
+        assert_eq!(of_tick("task.streak"), [1.0]);
+        assert_eq!(of_tick("task.period"), [1.0]);
+        assert_eq!(of_tick("task.last_success"), [second + 1.0]);
+        assert_eq!(of_tick("task.last_run"), [second + 2.0]);
+        assert_eq!(of_tick("task.next_run"), [second + 3_600.0]);
+        assert_eq!(notes.get("scheduler.build_info{version=0.1.0}"), [1.0]);
     }
 
     #[test]
@@ -432,11 +385,10 @@ mod tests {
         let (notes, bus) = (Notes::default(), bus());
         metrics::with_local_recorder(&notes, || {
             bus.emit(added(&sample::facts("tick"), None));
-            let run = || sample::run("tick", 1, 1);
-            bus.emit(sample::finished(run(), Outcome::Success, 0, 0));
-            bus.emit(sample::finished(run(), sample::error("no").into(), 1, 0));
-            bus.emit(sample::finished(run(), Outcome::Cancelled, 0, 0));
-            bus.emit(sample::finished(sample::run("unknown", 1, 1), Outcome::Success, 0, 0));
+            for outcome in [Outcome::Success, sample::error("no").into(), Outcome::Cancelled] {
+                bus.emit(sample::finished("tick", (1, 1), outcome, 0, 0));
+            }
+            bus.emit(sample::finished("unknown", (1, 1), Outcome::Success, 0, 0));
         });
         let spring = |function: &str, exception: &str, outcome: &str| {
             let error = format!("exception={exception},outcome={outcome},error={exception}");
@@ -451,17 +403,16 @@ mod tests {
     }
 
     fn added(facts: &Arc<TaskFacts>, next: Option<u64>) -> Event {
-        let (task, next) = (Arc::clone(facts), next.map(|second| sample::at(second * 1_000)));
-        Event::TaskAdded { task, is_disabled: false, next, at: sample::at(0) }
+        let next = next.map(|second| sample::at(second * 1_000));
+        Event::of(sample::at(0), facts, EventKind::TaskAdded { is_disabled: false, next })
     }
 
     fn ended(facts: &Arc<TaskFacts>) -> Event {
-        let (task, state) = (Arc::clone(&facts.name), TaskState::Cancelled);
-        Event::TaskEnded { task, state, at: sample::at(0) }
+        Event::of(sample::at(0), facts, EventKind::TaskEnded { state: TaskState::Cancelled })
     }
 
     fn gauge_of_tick(notes: &Notes, name: &str) -> f64 {
-        let values = notes.get(&format!("scheduler_task_{name}{{task=tick}}"));
+        let values = notes.get(&format!("scheduler.{name}{{task=tick}}"));
         assert_eq!(values.len(), 1, "{name}: {values:?}");
         values[0]
     }
@@ -470,7 +421,7 @@ mod tests {
     fn a_task_that_is_removed_during_a_run_and_added_again_counts_its_runs() {
         let (notes, meter) = (Notes::default(), Meter::default());
         let (old, new) = (sample::facts("tick"), sample::facts("tick"));
-        let running = |notes: &Notes| gauge_of_tick(notes, "running");
+        let running = |notes: &Notes| gauge_of_tick(notes, "run.active");
         metrics::with_local_recorder(&notes, || {
             meter.on_event(&added(&old, None));
             meter.on_event(&started(1, 1));
@@ -478,16 +429,16 @@ mod tests {
             assert_eq!(running(&notes), 1.0, "that of the old one is in progress");
             meter.on_event(&started(1, 1));
             assert_eq!(running(&notes), 2.0);
-            meter.on_event(&sample::finished(sample::run("tick", 1, 1), Outcome::Success, 0, 0));
+            meter.on_event(&sample::finished("tick", (1, 1), Outcome::Success, 0, 0));
             assert_eq!(running(&notes), 1.0);
             meter.on_event(&ended(&old));
-            assert!(!gauge_of_tick(&notes, "next_run_timestamp_seconds").is_nan(), "the new one's");
-            meter.on_event(&sample::finished(sample::run("tick", 1, 1), Outcome::Success, 0, 0));
+            assert!(!gauge_of_tick(&notes, "task.next_run").is_nan(), "the new one's");
+            meter.on_event(&sample::finished("tick", (1, 1), Outcome::Success, 0, 0));
             assert_eq!(running(&notes), 0.0);
             meter.on_event(&ended(&new));
-            assert!(gauge_of_tick(&notes, "next_run_timestamp_seconds").is_nan());
+            assert!(gauge_of_tick(&notes, "task.next_run").is_nan());
         });
-        assert!(meter.roster.is_empty(), "nothing is kept of either: {meter:?}");
+        assert!(meter.by_name.is_empty(), "nothing is kept of either: {meter:?}");
     }
 
     #[test]
@@ -498,15 +449,15 @@ mod tests {
             meter.on_event(&added(&tick, None));
             meter.on_event(&started(1, 1));
             meter.on_event(&ended(&tick));
-            assert_eq!(gauge_of_tick(&notes, "running"), 1.0);
-            meter.on_event(&sample::finished(sample::run("tick", 1, 1), Outcome::Success, 0, 0));
+            assert_eq!(gauge_of_tick(&notes, "run.active"), 1.0);
+            meter.on_event(&sample::finished("tick", (1, 1), Outcome::Success, 0, 0));
         });
-        assert_eq!(gauge_of_tick(&notes, "running"), 0.0);
+        assert_eq!(gauge_of_tick(&notes, "run.active"), 0.0);
         let function = "code.function=work,code.namespace=shop.jobs";
         let key =
             format!("{SPRING_EXECUTION}{{{function},exception=none,outcome=SUCCESS,error=none}}");
         assert_eq!(notes.get(&key), [0.012]);
-        assert!(meter.roster.is_empty(), "{meter:?}");
+        assert!(meter.by_name.is_empty(), "{meter:?}");
     }
 
     #[test]
@@ -519,45 +470,43 @@ mod tests {
                     metrics::with_local_recorder(&notes, || {
                         for number in 1..=500 {
                             meter.on_event(&started(number, 1));
-                            let run = sample::run("tick", number, 1);
-                            meter.on_event(&sample::finished(run, Outcome::Success, 0, 0));
+                            let outcome = Outcome::Success;
+                            meter.on_event(&sample::finished("tick", (number, 1), outcome, 0, 0));
                         }
                     });
                 });
             }
         });
-        assert_eq!(gauge_of_tick(&notes, "running"), 0.0);
+        assert_eq!(gauge_of_tick(&notes, "run.active"), 0.0);
     }
 
     #[test]
     fn a_pause_a_new_rule_and_the_end_show_when_a_task_is_due_next() {
         let (notes, meter) = (Notes::default(), Meter::default());
         let tick = sample::facts("tick");
-        let next = |notes: &Notes| gauge_of_tick(notes, "next_run_timestamp_seconds");
+        let next = |notes: &Notes| gauge_of_tick(notes, "task.next_run");
         let second = |second: u64| sample::at(second * 1_000).timestamp() as f64;
-        let task = || Arc::clone(&tick.name);
-        let at = sample::at(0);
+        let of = |kind| Event::of(sample::at(0), &tick, kind);
+        let pause = |next| of(EventKind::Paused { note: None, until: None, next });
         metrics::with_local_recorder(&notes, || {
             meter.on_event(&added(&tick, Some(5)));
             assert_eq!(next(&notes), second(5), "before the first run");
-            let pause = |next| Event::Paused { task: task(), note: None, until: None, next, at };
             meter.on_event(&pause(None));
             assert!(next(&notes).is_nan());
             meter.on_event(&pause(Some(sample::at(9_000))));
             assert_eq!(next(&notes), second(9));
-            let resumed = Event::Resumed { task: task(), next: Some(sample::at(7_000)), at };
-            meter.on_event(&resumed);
-            assert_eq!((next(&notes), gauge_of_tick(&notes, "paused")), (second(7), 0.0));
-            assert_eq!(gauge_of_tick(&notes, "period_seconds"), 1.0);
+            meter.on_event(&of(EventKind::Resumed { next: Some(sample::at(7_000)) }));
+            assert_eq!((next(&notes), gauge_of_tick(&notes, "task.paused")), (second(7), 0.0));
+            assert_eq!(gauge_of_tick(&notes, "task.period"), 1.0);
             let facts = Arc::new(TaskFacts { period: None, ..TaskFacts::clone(&tick) });
             let (rule, next_run) = (Arc::clone(&facts.rule), Some(sample::at(8_000)));
-            let new = Event::Rescheduled { task: task(), rule, facts, next: next_run, at };
-            meter.on_event(&new);
+            let kind = EventKind::Rescheduled { rule, next: next_run };
+            meter.on_event(&Event::of(sample::at(0), &facts, kind));
             assert_eq!(next(&notes), second(8));
-            assert!(gauge_of_tick(&notes, "period_seconds").is_nan(), "it has none");
+            assert!(gauge_of_tick(&notes, "task.period").is_nan(), "it has none");
             meter.on_event(&pause(None));
             meter.on_event(&ended(&tick));
-            assert_eq!(gauge_of_tick(&notes, "paused"), 0.0);
+            assert_eq!(gauge_of_tick(&notes, "task.paused"), 0.0);
         });
     }
 
@@ -567,12 +516,11 @@ mod tests {
         let (notes, bus) = (Notes::default(), bus());
         metrics::with_local_recorder(&notes, || {
             bus.emit(added(&sample::facts("tick"), None));
-            let (task, state) = ("tick".into(), TaskState::Completed);
-            bus.emit(Event::TaskEnded { task, state, at: sample::at(1) });
+            bus.emit(ended(&sample::facts("tick")));
         });
         let start = sample::at(0).timestamp() as f64;
-        let key = "scheduler_task_last_success_timestamp_seconds{task=tick}";
+        let key = "scheduler.task.last_success{task=tick}";
         assert_eq!(notes.get(key), [start]);
-        assert!(notes.get("scheduler_task_next_run_timestamp_seconds{task=tick}")[0].is_nan());
+        assert!(notes.get("scheduler.task.next_run{task=tick}")[0].is_nan());
     }
 }

@@ -1,0 +1,185 @@
+//! Turns the events of a pool into events of the scheduler, and explains late starts.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use scheduler_core::{Clock, Due, Now, TaskId, Tick};
+
+use super::starvation::{LATE, LateStart};
+use super::{Bus, Event, EventKind, Failure, TaskFacts, TaskSnapshot};
+
+/// Seconds after an explained late start in which no other one is: each looks at all tasks.
+const EXPLAIN_PAUSE: i64 = 10;
+
+/// Looks up tasks of the scheduler without keeping them alive.
+pub(crate) struct LookUp {
+    busy_since: Box<dyn Fn(DateTime<Utc>) -> Vec<TaskSnapshot> + Send + Sync>,
+    facts: Box<dyn Fn(&str) -> Option<Arc<TaskFacts>> + Send + Sync>,
+}
+
+impl LookUp {
+    /// From two functions: the tasks with a run in progress at an instant or later, and a task's facts by its name.
+    pub(crate) fn new(
+        busy_since: impl Fn(DateTime<Utc>) -> Vec<TaskSnapshot> + Send + Sync + 'static,
+        facts: impl Fn(&str) -> Option<Arc<TaskFacts>> + Send + Sync + 'static,
+    ) -> Self {
+        Self { busy_since: Box::new(busy_since), facts: Box::new(facts) }
+    }
+}
+
+/// The listener of one pool. Events of runs come from the tasks themselves.
+pub(crate) struct PoolEvents {
+    pool: Arc<str>,
+    threads: usize,
+    look_up: LookUp,
+    clock: Arc<dyn Clock>,
+    bus: Arc<Bus>,
+    /// When a late start was explained last, in seconds of the wall clock.
+    explained_at: AtomicI64,
+    /// How far the wall clock was ahead of the monotonic one then, or at the start, in milliseconds.
+    ahead: AtomicI64,
+}
+
+impl PoolEvents {
+    /// For the pool with this name and number of threads.
+    pub(crate) fn new(
+        (pool, threads): (&str, usize),
+        look_up: LookUp,
+        clock: Arc<dyn Clock>,
+        bus: Arc<Bus>,
+    ) -> Self {
+        let ahead = AtomicI64::new(ahead(Now::read(&*clock)));
+        let explained_at = AtomicI64::new(i64::MIN);
+        Self { pool: pool.into(), threads, look_up, clock, bus, explained_at, ahead }
+    }
+
+    /// Emits `Starved` if a late start is explained by busy threads, at most once in [`EXPLAIN_PAUSE`].
+    pub(crate) fn explain(&self, run: &scheduler_core::Run) {
+        let at = run.started_at();
+        let Ok(late) = (at - run.fire_time()).to_std() else { return };
+        if late < LATE {
+            return;
+        }
+        let is_by_both_clocks = self.is_by_both_clocks(run, late);
+        // ORDERING: relaxed; two at once would do no harm.
+        let (now, last) = (at.timestamp(), self.explained_at.load(Ordering::Relaxed));
+        if now >= last && now.saturating_sub(last) < EXPLAIN_PAUSE {
+            return;
+        }
+        self.explained_at.store(now, Ordering::Relaxed);
+        let task = self.facts_of(run.task_id(), run.task_name());
+        let (pool, threads) = (Arc::clone(&self.pool), self.threads);
+        let start = LateStart { task, pool, threads, late, is_by_both_clocks, at };
+        if let Some(event) = start.explain(&(self.look_up.busy_since)(at - late)) {
+            self.bus.emit(event);
+        }
+    }
+
+    /// Whether the run is late by the monotonic clock, too. Otherwise the wall clock was set, or the machine suspended.
+    fn is_by_both_clocks(&self, run: &scheduler_core::Run, late: Duration) -> bool {
+        let ahead = ahead(run.started());
+        // ORDERING: relaxed, as above.
+        let moved = ahead.saturating_sub(self.ahead.swap(ahead, Ordering::Relaxed));
+        let is_moved = Duration::from_millis(moved.unsigned_abs()) >= late / 2;
+        matches!(run.due(), Due::Tick(_)) || !is_moved
+    }
+
+    fn translate(&self, event: &scheduler_core::Event<'_>) -> Option<Event> {
+        let (pool, at) = (Arc::clone(&self.pool), self.clock.wall());
+        match event {
+            scheduler_core::Event::WorkerRefused { reason, .. } => {
+                let reason = (*reason).into();
+                Some(Event::global(at, EventKind::WorkerRefused { pool, reason }))
+            }
+            scheduler_core::Event::DropPanicked { id, name, failure } => {
+                let failure = Failure::from_engine(failure);
+                let task = self.facts_of(*id, *name);
+                Some(Event::of(at, &task, EventKind::DropPanicked { failure }))
+            }
+            scheduler_core::Event::HookPanicked { hook, failure } => {
+                let failure = Failure::from_engine(failure);
+                Some(Event::global(at, EventKind::HookFailed { hook, failure }))
+            }
+            scheduler_core::Event::WaitStarved { run, id, name } => {
+                let task = self.facts_of(run.task_id(), run.task_name());
+                let awaited = name_of(*id, *name);
+                Some(Event::of(at, &task, EventKind::WaitStarved { pool, awaited }))
+            }
+            _ => None,
+        }
+    }
+
+    /// The facts of a task of the engine. One that is removed, or was submitted to the pool itself, has few.
+    fn facts_of(&self, id: TaskId, name: Option<&str>) -> Arc<TaskFacts> {
+        let facts = name.and_then(|name| (self.look_up.facts)(name));
+        facts.unwrap_or_else(|| Arc::new(TaskFacts::unknown(name_of(id, name), &self.pool)))
+    }
+}
+
+/// How many milliseconds the wall clock is ahead of the monotonic one.
+fn ahead(now: Now) -> i64 {
+    let monotonic = now.tick.since(Tick::ZERO).as_millis();
+    let monotonic = i64::try_from(monotonic).unwrap_or(i64::MAX);
+    now.wall.to_utc().timestamp_millis().saturating_sub(monotonic)
+}
+
+/// The name of a task of the engine; `task 7` if it has none.
+fn name_of(id: TaskId, name: Option<&str>) -> Arc<str> {
+    name.map_or_else(|| format!("task {}", id.as_u64()).into(), Into::into)
+}
+
+impl scheduler_core::Listener for PoolEvents {
+    fn on_event(&self, event: &scheduler_core::Event<'_>) {
+        match event {
+            scheduler_core::Event::RunStarted { run } => self.explain(run),
+            // Do not read the clock for each run.
+            scheduler_core::Event::RunFinished { .. } => {}
+            _ => {
+                if let Some(event) = self.translate(event) {
+                    self.bus.emit(event);
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Debug for PoolEvents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PoolEvents").field("pool", &self.pool).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::BusBuilder;
+    use crate::sync::Mutex;
+    use scheduler_core::{Listener, ManualClock};
+
+    #[test]
+    fn events_of_a_pool_have_its_name_and_their_time() {
+        let texts = Arc::new(Mutex::new(Vec::new()));
+        let lines = Arc::clone(&texts);
+        let reporter = Arc::new(move |event: &Event| {
+            lines.lock().unwrap().push(format!("{} {event}", event.at));
+        });
+        let clock: Arc<dyn Clock> =
+            Arc::new(ManualClock::at("2026-03-27T08:00:00Z".parse().unwrap()));
+        let bus = BusBuilder::new().reporter(reporter).build(Arc::clone(&clock)).unwrap();
+        let look_up = LookUp::new(|_| Vec::new(), |_| None);
+        let events = PoolEvents::new(("io", 2), look_up, clock, Arc::new(bus));
+        let failure = scheduler_core::Failure::from_panic("no");
+        events.on_event(&scheduler_core::Event::WorkerRefused { worker: 1, reason: "full" });
+        events.on_event(&scheduler_core::Event::WorkerStarted { worker: 1 });
+        let hook = "before_run";
+        events.on_event(&scheduler_core::Event::HookPanicked { hook, failure: &failure });
+        let expected = [
+            "2026-03-27 08:00:00 UTC scheduler: pool `io` could not start a thread: full",
+            "2026-03-27 08:00:00 UTC scheduler: a before_run panicked: no",
+        ];
+        assert_eq!(*texts.lock().unwrap(), expected);
+    }
+}

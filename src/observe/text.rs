@@ -1,0 +1,134 @@
+//! The text of an event: one line, used by the reporter, by logs and by simulations.
+
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+use scheduler_core::trigger::Zone;
+
+use super::format::{duration, instant, on_one_line, plural};
+use super::{Event, EventKind, Outcome, StopReason};
+use crate::run::Cause;
+
+/// One line without the time, such as ``task `tick`: run 3 succeeded after 12ms; next …``. Times are in the zone of the
+/// task; control characters are escaped.
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let zone = self.zone();
+        let what = what(self, &|at| instant(at, zone));
+        match self.task_name() {
+            Some(task) => write!(f, "task `{}`: {what}", on_one_line(task)),
+            None => write!(f, "scheduler: {what}"),
+        }
+    }
+}
+
+impl Event {
+    /// The zone in which its times are shown.
+    pub(crate) fn zone(&self) -> Zone {
+        self.task.as_ref().map_or(Zone::UTC, |task| task.zone)
+    }
+}
+
+/// What happened, without the name of the task; `time` formats instants.
+pub(crate) fn what(event: &Event, time: &dyn Fn(DateTime<Utc>) -> String) -> String {
+    let after =
+        |next: &Option<_>| next.map_or_else(String::new, |at| format!("; next {}", time(at)));
+    let text = match &event.kind {
+        EventKind::Skipped { reason, first, last, count, at_least } => {
+            let least = if *at_least { "at least " } else { "" };
+            let range = match first == last {
+                true if *count == 1 => format!("of {}", time(*last)),
+                true => format!("up to {}", time(*last)),
+                false => format!("from {} to {}", time(*first), time(*last)),
+            };
+            format!("skipped {least}{} {range}: {}", plural(*count, "fire time"), reason.name())
+        }
+        EventKind::TaskAdded { is_disabled, next } => {
+            let (rule, pool) = event.task.as_ref().map_or(("", ""), |it| (&it.rule, &it.pool));
+            let disabled = if *is_disabled { "; disabled" } else { "" };
+            format!("added: {rule}; pool {pool}{disabled}{}", after(next))
+        }
+        EventKind::TaskEnded { state } => format!("ended: {}", state.name()),
+        EventKind::Paused { note, until, next } => {
+            let until = until.map_or_else(String::new, |until| format!(" until {}", time(until)));
+            let note = note.as_ref().map_or_else(String::new, |note| format!(": {note}"));
+            format!("paused{until}{note}{}", after(next))
+        }
+        EventKind::Resumed { next } => format!("resumed{}", after(next)),
+        EventKind::Rescheduled { rule, next } => format!("rescheduled: {rule}{}", after(next)),
+        EventKind::Enabled { next } => format!("enabled{}", after(next)),
+        EventKind::TriggerFailed { failure, asked_again_in } => {
+            let failed = if failure.is_panic() { "" } else { "failed: " };
+            let wait = duration(*asked_again_in);
+            format!("the trigger {failed}{failure}; it is asked again in {wait}")
+        }
+        EventKind::Starved { pool, late, busy, .. } => {
+            format!("starved: {} late; busy threads of pool {pool}: {busy}", duration(*late))
+        }
+        EventKind::WaitStarved { pool, awaited } => {
+            format!("waits for `{awaited}`, which finds no free thread in pool `{pool}`")
+        }
+        EventKind::WorkerRefused { pool, reason } => {
+            format!("pool `{pool}` could not start a thread: {reason}")
+        }
+        EventKind::DropPanicked { failure } => format!("a destructor {failure}"),
+        EventKind::HookFailed { hook, failure } => format!("a {hook} {failure}"),
+        EventKind::SchedulerStarted { tasks } => format!("started; tasks: {tasks}"),
+        EventKind::SchedulerStopping {} => "is stopping".to_owned(),
+        EventKind::SchedulerStopped { took, unfinished } => {
+            let after =
+                if took.is_zero() { String::new() } else { format!(" after {}", duration(*took)) };
+            let unfinished = match *unfinished {
+                0 => String::new(),
+                runs => format!("; {} still in progress", plural(runs as u64, "run")),
+            };
+            format!("has stopped{after}{unfinished}")
+        }
+        EventKind::Lost { count } => format!("{} lost", plural(*count, "event")),
+        kind => of_run(kind, &after),
+    };
+    on_one_line(&text)
+}
+
+/// The text of the kinds that are about a run.
+fn of_run(kind: &EventKind, after: &dyn Fn(&Option<DateTime<Utc>>) -> String) -> String {
+    match kind {
+        EventKind::RunStarted { run, late } => {
+            let attempt = match run.attempt {
+                1 => String::new(),
+                attempt => format!(" attempt {attempt}"),
+            };
+            let by_hand = if run.cause == Cause::Manual { " by hand" } else { "" };
+            let late =
+                if late.is_zero() { String::new() } else { format!(", {} late", duration(*late)) };
+            format!("run {} started{attempt}{by_hand}{late}", run.number)
+        }
+        EventKind::AttemptFailed { run, failure, next_attempt_in } => {
+            let (number, attempt, wait) = (run.number, run.attempt, duration(*next_attempt_in));
+            format!("run {number} attempt {attempt} failed: {failure}; the next one in {wait}")
+        }
+        EventKind::StopAsked { run, reason } => {
+            let reason = match reason {
+                StopReason::Timeout => "its time is over",
+                StopReason::Cancelled => "it was cancelled",
+                StopReason::Shutdown => "the scheduler stops",
+            };
+            format!("run {} is asked to stop: {reason}", run.number)
+        }
+        EventKind::RunFinished { run, outcome, took, next, streak } => {
+            let took =
+                if took.is_zero() { String::new() } else { format!(" after {}", duration(*took)) };
+            let streak = if *streak > 1 { format!(" ({streak} in a row)") } else { String::new() };
+            let what = match outcome {
+                Outcome::Success => format!("succeeded{took}"),
+                Outcome::Cancelled => format!("was cancelled{took}"),
+                Outcome::Refused(reason) => format!("was refused: {reason}"),
+                Outcome::Error(failure) | Outcome::Panic(failure) | Outcome::Timeout(failure) => {
+                    format!("failed{took}: {failure}{streak}")
+                }
+            };
+            format!("run {} {what}{}", run.number, after(next))
+        }
+        _ => kind.name().to_owned(),
+    }
+}

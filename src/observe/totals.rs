@@ -1,0 +1,48 @@
+//! The sum of what the runs of removed tasks came to.
+
+use std::sync::{Arc, PoisonError};
+
+use super::Counters;
+use crate::sync::Mutex;
+
+/// The counts of the stop report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    pub(crate) runs: u64,
+    pub(crate) failures: u64,
+    pub(crate) skipped: u64,
+}
+
+/// A sum shared by tasks whose runs may still be in progress.
+///
+/// INVARIANT: its lock is taken last of all.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SharedTotals(Arc<Mutex<Totals>>);
+
+impl Totals {
+    pub(crate) fn and(self, more: Self) -> Self {
+        Self {
+            runs: self.runs.saturating_add(more.runs),
+            failures: self.failures.saturating_add(more.failures),
+            skipped: self.skipped.saturating_add(more.skipped),
+        }
+    }
+}
+
+impl From<&Counters> for Totals {
+    fn from(counters: &Counters) -> Self {
+        let (failures, skipped) = (counters.failures(), counters.skipped());
+        Self { runs: counters.runs, failures, skipped }
+    }
+}
+
+impl SharedTotals {
+    pub(crate) fn add(&self, more: Totals) {
+        let mut sum = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *sum = sum.and(more);
+    }
+
+    pub(crate) fn sum(&self) -> Totals {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,218 @@
+//! The banner: a line for the scheduler, and one for each task with its rule and its next run.
+
+use std::fmt;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use scheduler_core::trigger::Zone;
+
+use super::{Message, Messages};
+use crate::observe::{Event, EventKind, TaskFacts, duration, instant, on_one_line, plural};
+
+/// The greatest width of a column, in characters: one long name does not widen all rows.
+const WIDTH_MAX: usize = 60;
+
+/// The most tasks that have a row.
+pub(crate) const ROWS_MAX: usize = 50;
+
+/// What is printed when the scheduler starts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Banner<'a> {
+    /// The tasks that have a row.
+    pub(crate) tasks: &'a [TaskLine],
+    /// How many tasks there are.
+    pub(crate) count: usize,
+    /// The default pool first.
+    pub(crate) pools: &'a [PoolLine],
+    pub(crate) zone: Zone,
+    pub(crate) now: DateTime<Utc>,
+    /// Further facts, such as `no config file` or `async tasks: built-in executor`.
+    pub(crate) remarks: &'a [String],
+}
+
+/// A task as the banner shows it.
+#[derive(Clone, Debug)]
+pub(crate) struct TaskLine {
+    pub(crate) facts: Arc<TaskFacts>,
+    pub(crate) next: Option<DateTime<Utc>>,
+    /// Whether its trigger failed, and is asked again.
+    pub(crate) has_trigger_failed: bool,
+}
+
+/// A pool as the banner shows it.
+#[derive(Clone, Debug)]
+pub(crate) struct PoolLine {
+    pub(crate) name: String,
+    pub(crate) threads: usize,
+    pub(crate) prefix: String,
+}
+
+impl fmt::Display for Banner<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.head(f)?;
+        let rows: Vec<[String; 3]> = self.tasks.iter().map(|task| self.row(task)).collect();
+        let width = |column: usize| {
+            let widths = rows.iter().map(|row| row[column].chars().count());
+            widths.max().unwrap_or_default().min(WIDTH_MAX)
+        };
+        let (names, rules) = (width(0), width(1));
+        for [task, rule, next] in &rows {
+            write!(f, "\n  {task:names$}  {rule:rules$}  {next}")?;
+        }
+        match self.count - rows.len() {
+            0 => Ok(()),
+            more => write!(f, "\n  … and {} more", grouped(more)),
+        }
+    }
+}
+
+impl Banner<'_> {
+    /// Prints it; a log gets a message for the scheduler and one for each task instead.
+    pub(crate) fn announce(&self, messages: &Messages) {
+        let mut head = String::new();
+        // A string takes every text.
+        let _ = self.head(&mut head);
+        let mut log: Vec<Message> = head.lines().map(|line| Message::info(line.trim())).collect();
+        log.extend(self.tasks.iter().map(|task| {
+            let kind = EventKind::TaskAdded { is_disabled: false, next: task.next };
+            Message::info_of(&Event::of(self.now, &task.facts, kind))
+        }));
+        if let more @ 1.. = self.count - self.tasks.len() {
+            log.push(Message::info(format!("… and {} more", grouped(more))));
+        }
+        messages.announce_text(self.to_string(), log);
+    }
+
+    fn head(&self, f: &mut impl fmt::Write) -> fmt::Result {
+        let (zone, offset) = (self.zone.name(), self.zone.offset_at(self.now));
+        write!(f, "scheduler {}  ", env!("CARGO_PKG_VERSION"))?;
+        write!(f, "{} · ", plural(self.count as u64, "task"))?;
+        match self.pools {
+            [pool] => write!(f, "{}", pool.threads())?,
+            pools => {
+                let threads = pools.iter().map(|pool| pool.threads).fold(0, usize::saturating_add);
+                let threads = plural(threads as u64, "thread");
+                write!(f, "{threads} in {}", plural(pools.len() as u64, "pool"))?;
+            }
+        }
+        write!(f, " · zone {zone} (UTC{offset})")?;
+        self.remarks.iter().try_for_each(|remark| write!(f, " · {}", on_one_line(remark)))?;
+        if self.pools.len() > 1 {
+            for pool in self.pools {
+                write!(f, "\n  pool {}: {}", on_one_line(&pool.name), pool.threads())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn row(&self, task: &TaskLine) -> [String; 3] {
+        let TaskLine { facts, .. } = task;
+        [on_one_line(&facts.name), on_one_line(&facts.rule), self.next(task)]
+    }
+
+    fn next(&self, task: &TaskLine) -> String {
+        match task.next {
+            None if task.has_trigger_failed => "next: unknown until its trigger answers".to_owned(),
+            None => "next: never".to_owned(),
+            Some(next) if next <= self.now => "next: now".to_owned(),
+            Some(next) => {
+                let left = (next - self.now).to_std().unwrap_or_default();
+                format!("next: {}, in {}", instant(next, task.facts.zone), duration(left))
+            }
+        }
+    }
+}
+
+impl PoolLine {
+    /// `4 threads (scheduling-1 … scheduling-4)`
+    fn threads(&self) -> String {
+        let (threads, prefix) = (self.threads, on_one_line(&self.prefix));
+        match threads {
+            1 => format!("1 thread ({prefix}1)"),
+            _ => format!("{threads} threads ({prefix}1 … {prefix}{threads})"),
+        }
+    }
+}
+
+/// A number with its thousands apart: `99,950`.
+fn grouped(number: usize) -> String {
+    match number / 1_000 {
+        0 => number.to_string(),
+        thousands => format!("{},{:03}", grouped(thousands), number % 1_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::sample;
+
+    fn pool(name: &str, threads: usize) -> PoolLine {
+        PoolLine { name: name.to_owned(), threads, prefix: format!("{name}-") }
+    }
+
+    fn task(name: &str, next: Option<u64>) -> TaskLine {
+        let next = next.map(sample::at);
+        TaskLine { facts: sample::facts(name), next, has_trigger_failed: false }
+    }
+
+    fn banner<'a>(tasks: &'a [TaskLine], pools: &'a [PoolLine]) -> Banner<'a> {
+        let count = tasks.len();
+        Banner { tasks, count, pools, zone: Zone::UTC, now: sample::at(0), remarks: &[] }
+    }
+
+    #[test]
+    fn each_task_has_a_line_with_its_rule_and_its_next_run() {
+        let tasks = [task("tick", Some(0)), task("report", Some(90_000)), task("old", None)];
+        let pools = [pool("scheduling", 4)];
+        let remarks = ["no config file".to_owned(), "async tasks: built-in executor".to_owned()];
+        let banner = Banner { remarks: &remarks, ..banner(&tasks, &pools) };
+        let expected = "scheduler 0.1.0  3 tasks · 4 threads (scheduling-1 … scheduling-4) · zone UTC (UTC+00:00) · no config file · async tasks: built-in executor
+  tick    every 1s  next: now
+  report  every 1s  next: Fri 2026-03-27 09:01:30 +01:00, in 1m 30s
+  old     every 1s  next: never";
+        assert_eq!(banner.to_string(), expected);
+    }
+
+    #[test]
+    fn of_very_many_tasks_some_have_a_row_and_the_others_are_counted() {
+        let tasks: Vec<TaskLine> = (0..2).map(|n| task(&format!("t{n}"), None)).collect();
+        let all = |count| Banner { count, ..banner(&tasks, &[pool("default", 1)]) }.to_string();
+        let text = all(100_000);
+        assert!(text.starts_with("scheduler 0.1.0  100000 tasks · "), "{text}");
+        assert!(text.ends_with("\n  t1  every 1s  next: never\n  … and 99,998 more"), "{text}");
+        assert!(all(1_234_567).ends_with("… and 1,234,565 more"));
+        assert!(all(3).ends_with("… and 1 more"));
+        assert!(!all(2).contains('…'));
+    }
+
+    #[test]
+    fn several_pools_have_a_line_each() {
+        let (tasks, pools) = ([task("tick", None)], [pool("default", 4), pool("io", 1)]);
+        let expected = "scheduler 0.1.0  1 task · 5 threads in 2 pools · zone UTC (UTC+00:00)
+  pool default: 4 threads (default-1 … default-4)
+  pool io: 1 thread (io-1)
+  tick  every 1s  next: never";
+        assert_eq!(banner(&tasks, &pools).to_string(), expected);
+    }
+
+    #[test]
+    fn a_sum_of_threads_that_is_too_large_saturates() {
+        let pools = [pool("default", usize::MAX), pool("io", usize::MAX)];
+        let head = format!("scheduler 0.1.0  0 tasks · {} threads in 2 pools", usize::MAX);
+        let text = banner(&[], &pools).to_string();
+        assert!(text.starts_with(&head), "{text}");
+    }
+
+    #[test]
+    fn a_hostile_name_forges_no_line_and_a_long_one_widens_no_other() {
+        let long = "x".repeat(10 * 1024);
+        let tasks = [task("a\n  b  every 1s", None), task(&long, None)];
+        let text = banner(&tasks, &[pool("p\nq", 1), pool("r", 1)]).to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 5, "{text}");
+        assert_eq!(lines[1], r"  pool p\nq: 1 thread (p\nq-1)");
+        assert!(lines[3].starts_with(r"  a\n  b  every 1s "), "{text}");
+        assert!(lines[3].len() < 120, "{text}");
+    }
+}

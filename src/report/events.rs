@@ -1,0 +1,209 @@
+//! Messages about events other than failures and successes of runs.
+
+use super::Message;
+use super::limit::{Limit, Show};
+use crate::observe::{
+    Event, EventKind, Failure, Longest, Outcome, RuleKind, SkipReason, StopReason, TaskState,
+    duration, instant,
+};
+
+/// How many messages of one kind about a task are shown in full before they are summed up.
+const NEWS_IN_FULL: u32 = 10;
+
+/// The messages shown lately about a task, a pool or a hook, by kind of event and, for skips, by reason.
+#[derive(Debug, Default)]
+pub(super) struct Shown(Vec<((&'static str, &'static str), Limit)>);
+
+impl Shown {
+    /// The message about an event, if one is due.
+    pub(super) fn report(&mut self, event: &Event) -> Option<Message> {
+        match &event.kind {
+            EventKind::Starved { .. } => {
+                let message = starved(event)?;
+                // Not every late start is looked at.
+                self.limited(event, "", 1, |count, within| match within {
+                    None => message,
+                    Some(within) => message.note(format!(
+                        "at least {count} runs of this pool started late within {within}"
+                    )),
+                })
+            }
+            EventKind::Skipped { reason, count, .. } => {
+                let why = why(*reason)?;
+                self.limited(event, reason.name(), *count, |count, within| {
+                    skipped(event, count, within.as_deref(), why)
+                })
+            }
+            _ => {
+                let message = message(event)?;
+                self.limited(event, "", 1, |count, within| match within {
+                    None => message,
+                    Some(within) => message.note(format!("{count} times within {within}")),
+                })
+            }
+        }
+    }
+
+    /// Shows the message in full, or once a minute with how often it occurred and in which time.
+    fn limited(
+        &mut self,
+        event: &Event,
+        which: &'static str,
+        count: u64,
+        message: impl FnOnce(u64, Option<String>) -> Message,
+    ) -> Option<Message> {
+        let kind = (event.kind.name(), which);
+        let index = self.0.iter().position(|(known, _)| *known == kind).unwrap_or_else(|| {
+            self.0.push((kind, Limit::new(in_full(event))));
+            self.0.len() - 1
+        });
+        match self.0[index].1.ask(event.at, count) {
+            Show::InFull { hidden, .. } => {
+                let hidden = hidden.map_or_else(String::new, |it| it.note(event.zone()));
+                Some(message(count, None).note(hidden))
+            }
+            Show::Summed { count, since } => {
+                let within = duration((event.at - since).to_std().unwrap_or_default());
+                Some(message(count, Some(within)))
+            }
+            Show::Nothing => None,
+        }
+    }
+}
+
+/// How many messages of this kind are shown in full: of a warning, one.
+fn in_full(event: &Event) -> u32 {
+    match event.kind {
+        EventKind::Paused { .. }
+        | EventKind::Resumed { .. }
+        | EventKind::Rescheduled { .. }
+        | EventKind::RunFinished { .. } => NEWS_IN_FULL,
+        _ => 1,
+    }
+}
+
+/// The pool or the hook that an event is about, if its messages are limited by that.
+pub(super) fn place(event: &Event) -> Option<&str> {
+    match &event.kind {
+        EventKind::Starved { pool, .. } | EventKind::WorkerRefused { pool, .. } => Some(pool),
+        EventKind::HookFailed { hook, .. } => Some(hook),
+        _ => None,
+    }
+}
+
+fn message(event: &Event) -> Option<Message> {
+    let message = match &event.kind {
+        EventKind::Paused { .. }
+        | EventKind::Resumed { .. }
+        | EventKind::Rescheduled { .. }
+        | EventKind::Enabled { .. }
+        | EventKind::RunFinished { outcome: Outcome::Cancelled, .. } => Message::info_of(event),
+        EventKind::WorkerRefused { .. } => Message::warn_of(event)
+            .note("the pool continues with its threads, and tries again with the next task"),
+        EventKind::DropPanicked { failure } | EventKind::HookFailed { failure, .. } => {
+            Message::error_of(event).note(place_of(failure)).note("the scheduler continues")
+        }
+        EventKind::TriggerFailed { failure, .. } => Message::error_of(event)
+            .note(place_of(failure))
+            .note("no run starts before the trigger answers"),
+        EventKind::WaitStarved { pool, .. } => Message::warn_of(event).note(format!(
+            "help: let one task not wait for another, or raise `{}`",
+            size_key(pool)
+        )),
+        EventKind::StopAsked { reason: StopReason::Timeout, .. } => {
+            let message = Message::warn_of(event).note("it runs longer than its `timeout`");
+            if event.task.as_ref().is_some_and(|task| task.is_async) {
+                return Some(message.note("its future is dropped at the next `.await`"));
+            }
+            message
+                .note("it holds its thread until it returns")
+                .note("help: let it ask `run.is_cancelled()` now and then")
+        }
+        _ => return None,
+    };
+    Some(message)
+}
+
+fn starved(event: &Event) -> Option<Message> {
+    let EventKind::Starved { pool, late, busy, longest } = &event.kind else { return None };
+    let (task, late, key) = (event.task_name()?, duration(*late), size_key(pool));
+    let threads = match busy {
+        1 => format!("the only thread of pool `{pool}`"),
+        _ => format!("all {busy} threads of pool `{pool}`"),
+    };
+    let (are, seem) = if *busy == 1 { ("is", "seems to be") } else { ("are", "seem to be") };
+    let head = format!("task `{task}` started {late} late: {threads}");
+    let raise = format!("raise `{key}` (now {busy})");
+    Some(match longest {
+        Some(Longest { task, running_for, .. }) => {
+            let longest = format!("longest: `{task}` for {}", duration(*running_for));
+            Message::warn(format!("{head} {are} busy, {longest}; {raise}")).of(event)
+        }
+        None => Message::warn(format!("{head} {seem} busy; {raise}")).of(event).note(
+            "an async task seems to block its thread: let it call what blocks on a thread of its own",
+        ),
+    })
+}
+
+fn skipped(event: &Event, count: u64, within: Option<&str>, why: &str) -> Message {
+    let (task, last) = (
+        event.task_name().unwrap_or_default(),
+        match event.kind {
+            EventKind::Skipped { last, .. } => instant(last, event.zone()),
+            _ => String::new(),
+        },
+    );
+    let within = within.map_or_else(String::new, |within| format!(" within {within}"));
+    let what = match count {
+        1 => format!("its run of {last}"),
+        _ => format!("{count} runs{within}, the last that of {last}"),
+    };
+    Message::warn(format!("task `{task}` skipped {what}: {why}")).of(event)
+}
+
+/// Why runs were skipped; `None` if that was intended.
+fn why(reason: SkipReason) -> Option<&'static str> {
+    match reason {
+        SkipReason::Overlap => Some("the run before was still in progress"),
+        SkipReason::Misfire => Some(
+            "its time had passed before it could run: \
+             all threads were busy, or the process stood still",
+        ),
+        SkipReason::Paused | SkipReason::Rescheduled | SkipReason::Refused => None,
+    }
+}
+
+/// The message about the end of a task; none for a one-time task that has run.
+pub(super) fn ended(event: &Event) -> Option<Message> {
+    let EventKind::TaskEnded { state } = event.kind else { return None };
+    match (state, event.task.as_ref()?.kind) {
+        (TaskState::Completed, RuleKind::Once) => None,
+        (TaskState::Completed, kind) => {
+            let rule = match kind {
+                RuleKind::Custom => "trigger",
+                RuleKind::Cron => "cron expression",
+                _ => "schedule",
+            };
+            Some(Message::info_of(event).note(format!("its {rule} has no further fire time")))
+        }
+        (TaskState::Failed, _) => Some(
+            Message::error_of(event)
+                .note("by `on_error = \"stop\"`; with `on_error = \"continue\"` it runs on"),
+        ),
+        _ => Some(Message::info_of(event)),
+    }
+}
+
+/// The setting for the size of a pool, as it is written in a file.
+fn size_key(pool: &str) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    match pool {
+        "default" => "scheduler.pool.size".to_owned(),
+        _ if pool.chars().all(is_bare) => format!("scheduler.pools.{pool}.size"),
+        _ => format!("scheduler.pools.{pool:?}.size"),
+    }
+}
+
+fn place_of(failure: &Failure) -> String {
+    failure.place().map_or_else(String::new, |place| format!("at {place}"))
+}

@@ -1,0 +1,42 @@
+//! The console report: what the scheduler prints at the start, about failures and warnings, and at the stop.
+//!
+//! # What this room is for
+//!
+//! Without a log the scheduler prints to stderr, or to a function of the program; with `tracing` or `log` installed it logs
+//! there, with fields. The [`Reporter`] is a listener that turns events into [`Message`]s. [`Messages`] prints them in
+//! order, on a thread of its own.
+//!
+//! # What it must never do
+//!
+//! Decide anything, or fail: if stderr is closed or the sink panics, the text is lost. Make a task or a stop wait for a
+//! [`Sink`], which may block. Let a text of a task forge a line: a [`Message`] escapes control characters. Flood: repeated
+//! messages are summed up once a minute by task and kind (`limit`), and all tasks together have a bound (`budget`).
+//!
+//! # How a neighbour uses it
+//!
+//! The runner passes the [`Banner`] and the messages of the stop to [`Messages`], and gives the bus a reporter.
+
+mod banner;
+mod budget;
+mod events;
+mod failures;
+mod limit;
+mod message;
+mod messages;
+mod reporter;
+mod sink;
+mod stop;
+#[cfg(test)]
+mod tests;
+mod warnings;
+
+pub(crate) use banner::{Banner, PoolLine, ROWS_MAX, TaskLine};
+pub(crate) use message::Message;
+pub(crate) use messages::Messages;
+pub(crate) use reporter::Reporter;
+pub(crate) use sink::Sink;
+pub(crate) use stop::{
+    CutOff, NotStopped, StillRunning, StillWaiting, Stopped, Stopping, dropped_too_early,
+    undelivered,
+};
+pub(crate) use warnings::{no_tasks, panics_abort, run_by_others};

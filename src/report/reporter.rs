@@ -1,0 +1,168 @@
+//! The listener that turns events into messages.
+
+use std::collections::BTreeMap;
+use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
+
+use super::budget::Budget;
+use super::events::{self, Shown};
+use super::failures::{self, Failures};
+use super::{Message, Messages};
+use crate::observe::{Event, EventKind, Listener, Outcome, RuleKind, duration};
+use crate::sync::Mutex;
+
+/// Reports failures and warnings, and the first success of each task.
+///
+/// It counts and formats on the thread that emits, under its lock, so that no count is lost. [`Messages`] prints on
+/// another thread.
+#[derive(Debug)]
+pub(crate) struct Reporter {
+    messages: Messages,
+    /// Whether the log takes debug messages, which there are about every run.
+    is_debug_wanted: Arc<AtomicBool>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    tasks: BTreeMap<Arc<str>, TaskLog>,
+    /// By the name of a pool or hook.
+    places: BTreeMap<Box<str>, Shown>,
+    budget: Budget,
+    is_started: bool,
+    is_stopping: bool,
+}
+
+/// What has been reported about one task.
+#[derive(Debug, Default)]
+struct TaskLog {
+    /// The name in the events of the present task, which differs by its pointer from that of a removed one.
+    name: Option<Arc<str>>,
+    has_succeeded: bool,
+    failures: Failures,
+    shown: Shown,
+    /// Failed runs in a row, and whether one of them was reported.
+    streak: u64,
+    is_streak_reported: bool,
+}
+
+impl Reporter {
+    pub(crate) fn new(messages: Messages) -> Self {
+        let is_debug_wanted = messages.is_debug_wanted();
+        Self { messages, is_debug_wanted, state: Mutex::default() }
+    }
+
+    /// The messages about an event, with one about messages that were not printed before.
+    fn report(&self, event: &Event) -> [Option<Message>; 2] {
+        // ORDERING: relaxed, as where it is written.
+        let is_debug_wanted = self.is_debug_wanted.load(Ordering::Relaxed);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let message = state.message(event, is_debug_wanted);
+        state.within_budget(event, message)
+    }
+}
+
+impl State {
+    fn message(&mut self, event: &Event, is_debug_wanted: bool) -> Option<Message> {
+        match &event.kind {
+            EventKind::SchedulerStarted { .. } => self.is_started = true,
+            EventKind::SchedulerStopping {} => self.is_stopping = true,
+            EventKind::TaskAdded { .. } => {
+                let name = Arc::clone(&event.task.as_ref()?.name);
+                let log = TaskLog { name: Some(Arc::clone(&name)), ..TaskLog::default() };
+                self.tasks.insert(name, log);
+                return self.is_started.then(|| Message::info_of(event));
+            }
+            EventKind::RunFinished { outcome: Outcome::Cancelled, .. } if self.is_stopping => {}
+            EventKind::RunFinished { outcome: Outcome::Success, .. } => {
+                return self.tasks.get_mut(event.task_name()?)?.success(event, is_debug_wanted);
+            }
+            EventKind::TaskEnded { .. } => return self.ended(event),
+            _ => {
+                if let Some(place) = events::place(event) {
+                    return self.places.entry(place.into()).or_default().report(event);
+                }
+                // A run may outlive its task.
+                let log = event.task_name().and_then(|task| self.tasks.get_mut(task));
+                return log.unwrap_or(&mut TaskLog::default()).message(event);
+            }
+        }
+        None
+    }
+
+    fn ended(&mut self, event: &Event) -> Option<Message> {
+        let name = &event.task.as_ref()?.name;
+        let known = self.tasks.get(name).and_then(|log| log.name.as_ref());
+        if known.is_some_and(|known| !Arc::ptr_eq(known, name)) {
+            let text = format!("the last run of the task `{name}` that was removed has ended");
+            return (!self.is_stopping).then(|| Message::info(text).of(event));
+        }
+        let mut log = self.tasks.remove(name).unwrap_or_default();
+        // All tasks end when the scheduler stops, which the stop report covers.
+        if self.is_stopping {
+            return None;
+        }
+        Some(events::ended(event)?.note(log.failures.hidden()))
+    }
+
+    /// Keeps to the bound of all tasks together; what was beyond it comes first.
+    fn within_budget(&mut self, event: &Event, message: Option<Message>) -> [Option<Message>; 2] {
+        let kind = &event.kind;
+        if matches!(kind, EventKind::SchedulerStopping {} | EventKind::SchedulerStopped { .. }) {
+            return [self.budget.take_hidden(), message];
+        }
+        let Some(message) = message else { return [None, None] };
+        let hidden = self.budget.begin(event.at);
+        let at = (event.at, event.zone());
+        let has_room = self.budget.has_room(at, message.level(), event.task_name());
+        [hidden, has_room.then_some(message)]
+    }
+}
+
+impl TaskLog {
+    fn message(&mut self, event: &Event) -> Option<Message> {
+        match &event.kind {
+            EventKind::RunFinished { outcome, streak, .. } if outcome.is_failure() => {
+                let message = self.failures.report(event);
+                self.streak = *streak;
+                self.is_streak_reported |= message.is_some();
+                message
+            }
+            EventKind::AttemptFailed { .. } => self.failures.report(event),
+            _ => self.shown.report(event),
+        }
+    }
+
+    fn success(&mut self, event: &Event, is_debug_wanted: bool) -> Option<Message> {
+        let EventKind::RunFinished { run, took, .. } = &event.kind else { return None };
+        let (task, took) = (event.task.as_ref()?, duration(*took));
+        let (name, streak) = (&task.name, mem::take(&mut self.streak));
+        let is_streak_reported = mem::take(&mut self.is_streak_reported);
+        if !mem::replace(&mut self.has_succeeded, true) {
+            let text = match (task.kind, run.number) {
+                (RuleKind::Once, _) => format!("task `{name}` finished its run in {took}"),
+                (_, 1) => format!("task `{name}` finished its first run in {took}"),
+                _ => format!("task `{name}` succeeded for the first time, in {took}"),
+            };
+            let message = Message::info(text).of(event).note(self.failures.hidden());
+            let is_once = task.kind == RuleKind::Once;
+            return Some(if is_once { message } else { message.of_successes() });
+        }
+        if streak > 0 && (is_streak_reported || self.failures.has_hidden(event.at)) {
+            let message = failures::recovered(event, &took, streak);
+            return Some(message.note(self.failures.hidden()));
+        }
+        is_debug_wanted.then(|| Message::debug_of(event))
+    }
+}
+
+impl Listener for Reporter {
+    fn on_event(&self, event: &Event) {
+        // Not reported; the first comes with every run.
+        if matches!(event.kind, EventKind::RunStarted { .. } | EventKind::Lost { .. }) {
+            return;
+        }
+        self.report(event).into_iter().flatten().for_each(|message| self.messages.print(message));
+    }
+}

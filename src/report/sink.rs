@@ -1,0 +1,65 @@
+//! Where messages go: to a function of the program, to its log, or to stderr.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::{fmt, io};
+
+use super::Message;
+use crate::observe::{Level, Log};
+
+/// The destination of messages. It may be code of the program, which may panic and may never return.
+#[derive(Clone, Default)]
+pub(crate) struct Sink {
+    function: Option<Arc<dyn Fn(&str) + Send + Sync>>,
+}
+
+impl Sink {
+    /// The program's log, if one is installed, or else stderr.
+    pub(crate) fn standard() -> Self {
+        Self::default()
+    }
+
+    /// A function of the program.
+    pub(crate) fn new(function: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self { function: Some(Arc::new(function)) }
+    }
+
+    pub(super) fn print(&self, message: &Message) {
+        match self.log() {
+            Some(Log::Tracing) if message.is_in_span() => {}
+            Some(log) => log.write(message.level(), &message.in_one_line(), message.fields()),
+            None => self.write(&message.to_string()),
+        }
+    }
+
+    /// Prints a text of several lines; a log gets messages instead.
+    pub(super) fn print_text(&self, text: &str, messages: &[Message]) {
+        match self.log() {
+            Some(_) => messages.iter().for_each(|message| self.print(message)),
+            None => self.write(text),
+        }
+    }
+
+    /// Whether there is a log that takes debug messages.
+    pub(super) fn wants_debug(&self) -> bool {
+        self.log().is_some_and(|log| log.is_enabled(Level::Debug))
+    }
+
+    /// Asked each time: a subscriber may be installed after the start.
+    fn log(&self) -> Option<Log> {
+        if self.function.is_some() { None } else { Log::installed() }
+    }
+
+    fn write(&self, text: &str) {
+        match &self.function {
+            Some(function) => function(text),
+            None => drop(writeln!(io::stderr().lock(), "{text}")),
+        }
+    }
+}
+
+impl fmt::Debug for Sink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sink").finish_non_exhaustive()
+    }
+}
