@@ -50,6 +50,8 @@ mod runs;
 mod served;
 mod snapshot;
 mod state;
+#[cfg(test)]
+mod tests;
 mod ticker;
 mod transition;
 mod wait;
