@@ -20,7 +20,7 @@ use crate::conduct::Control;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
 use crate::conduct::Rule;
-use crate::observe::Event;
+use crate::observe::EventKind;
 use crate::observe::TaskState;
 use crate::run::Cause;
 use scheduler_expr::Misfire;
@@ -125,24 +125,24 @@ fn check(stage: &Stage, control: &Control, policy: &Policy, distance: i64) {
     let (mut started, mut skipped, mut latest) = (BTreeSet::new(), 0, None);
     let (mut in_progress, mut is_paused) = (0_i64, false);
     for event in events.iter() {
-        match event {
-            Event::RunStarted { run, .. } if run.attempt() == 1 => {
-                if run.cause() == Cause::Schedule {
+        match &event.kind {
+            EventKind::RunStarted { run, .. } if run.attempt == 1 => {
+                if run.cause == Cause::Schedule {
                     assert!(!is_paused, "{run:?} started while paused");
-                    assert!(started.insert(run.fire_time()), "{run:?} started twice");
-                    latest = latest.max(Some(run.fire_time()));
+                    assert!(started.insert(run.fire_time), "{run:?} started twice");
+                    latest = latest.max(Some(run.fire_time));
                 }
                 in_progress += 1;
                 let may_overlap = policy.overlap == Overlap::Allow;
                 assert!(may_overlap || in_progress == 1, "{run:?} overlaps");
             }
-            Event::RunFinished { .. } => in_progress -= 1,
-            Event::Skipped { fire_time, count, .. } => {
+            EventKind::RunFinished { .. } => in_progress -= 1,
+            EventKind::Skipped { last: fire_time, count, .. } => {
                 skipped += i64::try_from(*count).unwrap();
                 latest = latest.max(Some(*fire_time));
             }
-            Event::Paused { .. } => is_paused = true,
-            Event::Resumed { .. } => is_paused = false,
+            EventKind::Paused { .. } => is_paused = true,
+            EventKind::Resumed { .. } => is_paused = false,
             _ => {}
         }
     }
@@ -188,9 +188,9 @@ fn every_history_keeps_to_the_rules() {
         assert_eq!(control.snapshot().running, 0);
         let counters = control.snapshot().counters;
         let events = stage.log.events.lock().unwrap();
-        let begun = events
-            .iter()
-            .filter(|event| matches!(event, Event::RunStarted { run, .. } if run.attempt() == 1));
+        let begun = events.iter().filter(
+            |event| matches!(event.kind, EventKind::RunStarted { run, .. } if run.attempt == 1),
+        );
         assert_eq!(begun.count() as u64, counters.runs);
     });
 }

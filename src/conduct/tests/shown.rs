@@ -16,7 +16,7 @@ use super::stage::*;
 use crate::conduct::Control;
 use crate::conduct::Policy;
 use crate::conduct::Rule;
-use crate::observe::Event;
+use crate::observe::EventKind;
 use crate::run::Cause;
 use crate::run::Run;
 use scheduler_expr::Misfire;
@@ -133,8 +133,8 @@ fn what_a_later_one_overtakes_by_its_jitter_is_shown_if_it_starts() {
             stage.clock.advance_to(Tick::from_nanos(at).max(stage.clock.now()));
             stage.settle();
             let events = stage.log.events.lock().unwrap();
-            let started = events.iter().find_map(|event| match event {
-                Event::RunStarted { run, .. } => Some(run.started_at()),
+            let started = events.iter().find_map(|event| match &event.kind {
+                EventKind::RunStarted { run, .. } => Some(run.started_at),
                 _ => None,
             });
             assert_eq!(started, Some(shown), "{rule} {misfire:?}");

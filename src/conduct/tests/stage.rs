@@ -27,6 +27,7 @@ use crate::conduct::Rule;
 use crate::inject::Call;
 use crate::observe::BusBuilder;
 use crate::observe::Event;
+use crate::observe::EventKind;
 use crate::observe::RuleKind;
 use crate::observe::TaskFacts;
 use crate::run::Cause;
@@ -221,35 +222,35 @@ impl Log {
     fn hear(&self, event: &Event) {
         self.events.lock().unwrap().push(event.clone());
         let mut line = String::new();
-        match event {
-            Event::RunStarted { run, .. } if run.attempt() == 1 => {
-                let (at, fire) = (seconds(run.started_at()), seconds(run.fire_time()));
-                let word = if run.cause() == Cause::Manual { "manual" } else { "start" };
+        match &event.kind {
+            EventKind::RunStarted { run, .. } if run.attempt == 1 => {
+                let (at, fire) = (seconds(run.started_at), seconds(run.fire_time));
+                let word = if run.cause == Cause::Manual { "manual" } else { "start" };
                 write!(line, "{word} {at}").unwrap();
                 if fire != at {
                     write!(line, " ({fire})").unwrap();
                 }
             }
-            Event::RunStarted { run, .. } => {
-                write!(line, "again {} #{}", seconds(run.started_at()), run.attempt()).unwrap();
+            EventKind::RunStarted { run, .. } => {
+                write!(line, "again {} #{}", seconds(run.started_at), run.attempt).unwrap();
             }
-            Event::AttemptFailed { .. } | Event::TaskAdded { .. } => return,
-            Event::RunFinished { outcome, at, .. } if !outcome.is_success() => {
-                write!(line, "{} {}", outcome.name(), seconds(*at)).unwrap();
+            EventKind::AttemptFailed { .. } | EventKind::TaskAdded { .. } => return,
+            EventKind::RunFinished { outcome, .. } if !outcome.is_success() => {
+                write!(line, "{} {}", outcome.name(), seconds(event.at)).unwrap();
             }
-            Event::RunFinished { .. } => return,
-            Event::Skipped { reason, fire_time, count, .. } => {
+            EventKind::RunFinished { .. } => return,
+            EventKind::Skipped { reason, last: fire_time, count, .. } => {
                 write!(line, "{} {}", reason.name(), seconds(*fire_time)).unwrap();
                 if *count > 1 {
                     write!(line, " x{count}").unwrap();
                 }
             }
-            Event::Paused { at, .. } => write!(line, "paused {}", seconds(*at)).unwrap(),
-            Event::Resumed { at, .. } => write!(line, "resumed {}", seconds(*at)).unwrap(),
-            Event::Rescheduled { at, .. } => write!(line, "rule {}", seconds(*at)).unwrap(),
-            Event::StopAsked { at, .. } => write!(line, "stop {}", seconds(*at)).unwrap(),
-            Event::TaskEnded { state, at, .. } => {
-                write!(line, "{} {}", state.name(), seconds(*at)).unwrap();
+            EventKind::Paused { .. } => write!(line, "paused {}", seconds(event.at)).unwrap(),
+            EventKind::Resumed { .. } => write!(line, "resumed {}", seconds(event.at)).unwrap(),
+            EventKind::Rescheduled { .. } => write!(line, "rule {}", seconds(event.at)).unwrap(),
+            EventKind::StopAsked { .. } => write!(line, "stop {}", seconds(event.at)).unwrap(),
+            EventKind::TaskEnded { state, .. } => {
+                write!(line, "{} {}", state.name(), seconds(event.at)).unwrap();
             }
             other => write!(line, "{other:?}").unwrap(),
         }

@@ -8,7 +8,7 @@ use crate::conduct::Conductor;
 use crate::conduct::Policy;
 use crate::conduct::Retry;
 use crate::conduct::Rule;
-use crate::observe::Event;
+use crate::observe::EventKind;
 use scheduler_expr::Overlap;
 
 fn overlap(overlap: Overlap) -> Policy {
@@ -18,8 +18,8 @@ fn overlap(overlap: Overlap) -> Policy {
 /// What the ends of runs said of the next one.
 fn told(stage: &Stage) -> Vec<Option<f64>> {
     let events = stage.log.events.lock().unwrap();
-    let ends = events.iter().filter_map(|event| match event {
-        Event::RunFinished { next, .. } => Some(next.map(seconds)),
+    let ends = events.iter().filter_map(|event| match &event.kind {
+        EventKind::RunFinished { next, .. } => Some(next.map(seconds)),
         _ => None,
     });
     ends.collect()
@@ -90,8 +90,8 @@ fn a_new_rule_in_a_pause_says_what_starts_behind_it() {
         control.pause(None, until).unwrap();
         control.reschedule(rate(2_000)).unwrap();
         let events = stage.log.events.lock().unwrap();
-        let told = events.iter().find_map(|event| match event {
-            Event::Rescheduled { next, .. } => Some(next.map(seconds)),
+        let told = events.iter().find_map(|event| match &event.kind {
+            EventKind::Rescheduled { next, .. } => Some(next.map(seconds)),
             _ => None,
         });
         assert_eq!(told, Some(expected));
@@ -103,8 +103,8 @@ fn a_new_rule_in_a_pause_says_what_starts_behind_it() {
 /// What the events of pauses said of the next start, beside what a snapshot shows after each.
 fn told_of_pauses(stage: &Stage) -> Vec<Option<f64>> {
     let events = stage.log.events.lock().unwrap();
-    let told = events.iter().filter_map(|event| match event {
-        Event::Paused { next, .. } | Event::Resumed { next, .. } => Some(next.map(seconds)),
+    let told = events.iter().filter_map(|event| match &event.kind {
+        EventKind::Paused { next, .. } | EventKind::Resumed { next, .. } => Some(next.map(seconds)),
         _ => None,
     });
     told.collect()

@@ -22,6 +22,7 @@ use crate::conduct::Policy;
 use crate::conduct::Rule;
 use crate::conduct::tests::random::Random;
 use crate::observe::Event;
+use crate::observe::EventKind;
 use crate::observe::SkipReason;
 use crate::run::Cause;
 use crate::run::Run;
@@ -36,16 +37,16 @@ fn millis(run_time: chrono::DateTime<chrono::Utc>) -> u64 {
 fn story_of(events: &[Event], come: &[u64]) -> Result<Story, String> {
     let mut story = Story::default();
     for event in events {
-        let decided = match event {
-            Event::RunStarted { run, .. } if run.cause() == Cause::Manual => {
-                story.manual.push(millis(run.started_at()));
+        let decided = match &event.kind {
+            EventKind::RunStarted { run, .. } if run.cause == Cause::Manual => {
+                story.manual.push(millis(run.started_at));
                 continue;
             }
-            Event::RunStarted { run, .. } => {
-                let fire = millis(run.fire_time());
-                story.fates.insert(fire, Fate::RanAt(millis(run.started_at())))
+            EventKind::RunStarted { run, .. } => {
+                let fire = millis(run.fire_time);
+                story.fates.insert(fire, Fate::RanAt(millis(run.started_at)))
             }
-            Event::Skipped { reason, fire_time, count, .. } => {
+            EventKind::Skipped { reason, last: fire_time, count, .. } => {
                 let last =
                     come.binary_search(&millis(*fire_time)).map_err(|_| format!("{event:?}"))?;
                 let first = last + 1 - usize::try_from(*count).expect("few");

@@ -13,7 +13,7 @@ use crate::observe::Counters;
 use crate::observe::Outcome;
 use crate::observe::StopReason;
 use crate::run::Cause;
-use crate::run::Run;
+use crate::run::RunInfo;
 
 /// How an attempt goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,11 +58,11 @@ pub(super) struct Tally {
 }
 
 impl Live {
-    pub(super) fn new(run: &Run, rule: u32, now: &Now) -> Self {
+    pub(super) fn new(run: &RunInfo, rule: u32, now: &Now) -> Self {
         let began = tick(now);
         Self {
-            number: run.number(),
-            cause: run.cause(),
+            number: run.number,
+            cause: run.cause,
             rule,
             began,
             attempt: 1,
@@ -214,6 +214,7 @@ impl Tally {
             Outcome::Panic(_) => (&mut counters.panics, streak),
             Outcome::Timeout(_) => (&mut counters.timeouts, streak),
             Outcome::Cancelled => (&mut counters.cancelled, self.streak),
+            Outcome::Refused(_) => (&mut counters.skipped_refused, self.streak),
         };
         *count += 1;
         self.streak = streak;

@@ -31,11 +31,12 @@ use super::times::wall;
 use crate::conduct::Policy;
 use crate::conduct::Rule;
 use crate::observe::Event;
+use crate::observe::EventKind;
 use crate::observe::SkipReason;
 use crate::observe::TaskSnapshot;
 use crate::observe::TaskState;
 use crate::run::Cause;
-use crate::run::Run;
+use crate::run::RunInfo;
 use scheduler_expr::Misfire;
 use scheduler_expr::OnError;
 use scheduler_expr::Overlap;
@@ -116,24 +117,26 @@ impl Judge {
     }
 
     fn judge(&mut self, event: &Event, now: &Now) -> Answer {
-        match event {
-            Event::RunStarted { run, late } if run.attempt() == 1 => self.started(run, *late, now),
-            Event::RunStarted { run, .. } => {
+        match &event.kind {
+            EventKind::RunStarted { run, late } if run.attempt == 1 => {
+                self.started(run, *late, now)
+            }
+            EventKind::RunStarted { run, .. } => {
                 if self.is_paused {
                     return Err("an attempt begins in a pause".to_owned());
                 }
-                self.announced.attempt_begins(run.due(), wall(now))?;
-                self.live(run)?.again(run.attempt(), now)
+                self.announced.attempt_begins(run.due, wall(now))?;
+                self.live(run)?.again(run.attempt, now)
             }
-            Event::AttemptFailed { run, next_attempt_in, .. } => {
+            EventKind::AttemptFailed { run, next_attempt_in, .. } => {
                 let policy = self.policy;
                 self.live(run)?.will_go_on(*next_attempt_in, &policy, now)
             }
-            Event::StopAsked { run, why, .. } => {
+            EventKind::StopAsked { run, reason, .. } => {
                 let policy = self.policy;
-                self.live(run)?.is_asked_to_stop(*why, &policy, now)
+                self.live(run)?.is_asked_to_stop(*reason, &policy, now)
             }
-            Event::RunFinished { run, outcome, took, next, streak, .. } => {
+            EventKind::RunFinished { run, outcome, took, next, streak, .. } => {
                 let mut live = self.leave(run)?;
                 if self.has_failed || self.end.is_some() {
                     live.has_no_further_attempt();
@@ -148,21 +151,21 @@ impl Judge {
                 holds(expected == (*took, *streak), || format!("expected {expected:?}"))?;
                 self.is_announced(*next, now)
             }
-            Event::Skipped { reason, fire_time, count, .. } => {
+            EventKind::Skipped { reason, last: fire_time, count, .. } => {
                 self.skipped(*reason, *fire_time, *count, now)
             }
-            Event::Paused { until, .. } => {
+            EventKind::Paused { until, .. } => {
                 (self.is_paused, self.has_been_paused) = (true, true);
                 self.paused_until = *until;
                 Ok(())
             }
-            Event::Resumed { .. } => {
+            EventKind::Resumed { .. } => {
                 let until = self.paused_until.map_or(Nanos::MAX, |until| tick_of(until, now));
                 self.resumed_at = Some(until.min(tick(now)));
                 holds(std::mem::take(&mut self.is_paused), || "it was not paused".to_owned())
             }
-            Event::TaskEnded { state, .. } => self.ended(*state),
-            Event::Rescheduled { next, .. } => {
+            EventKind::TaskEnded { state, .. } => self.ended(*state),
+            EventKind::Rescheduled { next, .. } => {
                 let is_wanted = std::mem::take(&mut self.is_rule_wanted);
                 holds(is_wanted, || "nobody wanted another rule".to_owned())?;
                 self.rule_is_over()?;
@@ -180,26 +183,26 @@ impl Judge {
         }
     }
 
-    fn live(&mut self, run: &Run) -> Result<&mut Live, String> {
-        let live = self.live.iter_mut().find(|live| live.number == run.number());
+    fn live(&mut self, run: &RunInfo) -> Result<&mut Live, String> {
+        let live = self.live.iter_mut().find(|live| live.number == run.number);
         live.ok_or_else(|| "the run is not in progress".to_owned())
     }
 
-    fn leave(&mut self, run: &Run) -> Result<Live, String> {
-        let index = self.live.iter().position(|live| live.number == run.number());
+    fn leave(&mut self, run: &RunInfo) -> Result<Live, String> {
+        let index = self.live.iter().position(|live| live.number == run.number);
         Ok(self.live.swap_remove(index.ok_or("the run is not in progress")?))
     }
 
-    fn started(&mut self, run: &Run, late: Duration, now: &Now) -> Answer {
+    fn started(&mut self, run: &RunInfo, late: Duration, now: &Now) -> Answer {
         let is_alone = self.policy.overlap != Overlap::Allow;
         holds(self.end.is_none(), || "a run after the end of its task".to_owned())?;
         holds(self.live.is_empty() || !is_alone, || format!("it overlaps {:?}", self.live))?;
         self.tally.starts += 1;
         let starts = self.tally.starts;
-        holds(run.number() == starts, || format!("it is the {starts}th"))?;
-        holds(run.started_at() == wall(now), || "it starts at another time".to_owned())?;
+        holds(run.number == starts, || format!("it is the {starts}th"))?;
+        holds(run.started_at == wall(now), || "it starts at another time".to_owned())?;
         self.live.push(Live::new(run, self.rule, now));
-        if run.cause() == Cause::Manual {
+        if run.cause == Cause::Manual {
             holds(self.manual_runs_wanted > 0, || "nobody wanted it".to_owned())?;
             self.manual_runs_wanted -= 1;
             self.announced.forget();
@@ -207,7 +210,7 @@ impl Judge {
         }
         holds(!self.is_paused, || "a run of the schedule in a pause".to_owned())?;
         holds(!self.has_failed, || "a run after a failure that ends the task".to_owned())?;
-        let (fire, due) = (run.fire_time(), run.due());
+        let (fire, due) = (run.fire_time, run.due);
         let jitter = (due - fire).to_std().map_err(|_| "it is due before its fire time")?;
         let most = self.policy.jitter;
         holds(jitter < most || jitter == most && most.is_zero(), || format!("jitter {jitter:?}"))?;
@@ -246,6 +249,7 @@ impl Judge {
                 (&mut counters.skipped_misfire, !catches_up && self.times.goes_on_by_itself())
             }
             SkipReason::Rescheduled => (&mut counters.skipped_rescheduled, self.is_rule_wanted),
+            SkipReason::Refused => (&mut counters.skipped_refused, false),
         };
         *counter += count;
         let has_run = self.tally.starts > 0 || why != SkipReason::Overlap;

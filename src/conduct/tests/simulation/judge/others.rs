@@ -4,8 +4,8 @@ use super::*;
 
 impl Judge {
     /// The body of a run is called.
-    pub(in super::super) fn plays(&mut self, run: &Run, act: Act) {
-        match self.live(run) {
+    pub(in super::super) fn plays(&mut self, run: &crate::run::Run, act: Act) {
+        match self.live(&run.info()) {
             Ok(live) => live.plays(act),
             Err(why) => self.note("a body is called", Err(why)),
         }
