@@ -7,6 +7,7 @@ use std::time::Duration;
 use scheduler::Attribute;
 use scheduler::ControlError;
 use scheduler::Event;
+use scheduler::EventKind;
 use scheduler::RuleKind;
 use scheduler::Schedule;
 use scheduler::Scheduler;
@@ -112,7 +113,7 @@ fn one_that_is_enabled_begins_as_at_the_start() {
     sim.control("purge").enable().unwrap();
     sim.advance(secs(20));
     assert_eq!(sim.starts("purge"), [25, 35, 45].map(secs));
-    let is_enabled = |event: &Event| matches!(event, Event::Enabled { next: Some(_), .. });
+    let is_enabled = |event: &Event| matches!(event.kind, EventKind::Enabled { next: Some(_), .. });
     assert_eq!(sim.events().iter().filter(|event| is_enabled(event)).count(), 1);
     let said = sim.messages().join("\n");
     assert!(said.contains("task `purge` is enabled; next run: Thu 2026-01-01 00:00:25"), "{said}");
@@ -187,7 +188,7 @@ fn one_that_is_cancelled_or_removed_has_ended() {
     assert!(sim.control("purge").cancel().unwrap_err().is_ended());
     sim.running_tasks().remove("report").unwrap();
     assert!(sim.running_tasks().get("report").unwrap_err().is_unknown());
-    let ended = |event: &Event| matches!(event, Event::TaskEnded { .. });
+    let ended = |event: &Event| matches!(event.kind, EventKind::TaskEnded { .. });
     assert_eq!(sim.events().iter().filter(|event| ended(event)).count(), 2);
     sim.shutdown().unwrap();
 }

@@ -9,6 +9,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use scheduler::Event;
+use scheduler::EventKind;
 use scheduler::ManualClock;
 use scheduler::Schedule;
 use scheduler::Scheduler;
@@ -55,8 +56,8 @@ fn f_pa3_bad_listeners_hold_up_no_task_and_what_is_dropped_is_counted() {
         .messages(move |text| lines.lock().unwrap().push(text.to_owned()))
         .listener(|_: &Event| panic!("cannot listen"))
         .listener(move |_: &Event| passing.pass())
-        .listener(move |event: &Event| match event {
-            Event::Lost { count } => add(&loses, *count),
+        .listener(move |event: &Event| match &event.kind {
+            EventKind::Lost { count } => add(&loses, *count),
             _ => add(&hears, 1),
         });
     for number in 0..TASKS {

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use scheduler::Clock;
 use scheduler::Event;
+use scheduler::EventKind;
 use scheduler::Schedule;
 use scheduler::Scheduler;
 use scheduler::SystemClock;
@@ -57,7 +58,9 @@ fn f_pa3_bad_listeners_hold_up_no_task_of_a_millisecond_and_keep_no_memory() {
             let _ = sleeps.lock().unwrap().recv_timeout(Duration::from_millis(100));
         })
         .listener(move |event: &Event| {
-            tells.send(if let Event::Lost { count } = event { *count } else { 1 }).unwrap();
+            tells
+                .send(if let EventKind::Lost { count } = &event.kind { *count } else { 1 })
+                .unwrap();
         });
     for number in 0..TASKS {
         let body = |run: &scheduler::Run| run.sleep(Duration::from_millis(1));

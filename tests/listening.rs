@@ -7,6 +7,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use scheduler::Event;
+use scheduler::EventKind;
 use scheduler::ManualClock;
 use scheduler::Run;
 use scheduler::Schedule;
@@ -23,16 +24,16 @@ fn poll() -> Result<(), String> {
 }
 
 fn words(event: &Event) -> String {
-    match event {
-        Event::TaskAdded { task, .. } => format!("{} added: {}", task.name, task.rule),
-        Event::SchedulerStarted { tasks, .. } => format!("started with {tasks} task"),
-        Event::RunStarted { run, .. } => format!("run {} begins", run.number()),
-        Event::RunFinished { run, outcome, streak, at, .. } => {
-            format!("run {}: {}, streak {streak}, {}", run.number(), outcome.name(), at.time())
+    match &event.kind {
+        EventKind::TaskAdded { task, .. } => format!("{} added: {}", task.name, task.rule),
+        EventKind::SchedulerStarted { tasks, .. } => format!("started with {tasks} task"),
+        EventKind::RunStarted { run, .. } => format!("run {} begins", run.number),
+        EventKind::RunFinished { run, outcome, streak, at, .. } => {
+            format!("run {}: {}, streak {streak}, {}", run.number, outcome.name(), at.time())
         }
-        Event::TaskEnded { task, state, .. } => format!("{task} ended: {}", state.name()),
-        Event::SchedulerStopping { .. } => "stopping".to_owned(),
-        Event::SchedulerStopped { .. } => "stopped".to_owned(),
+        EventKind::TaskEnded { task, state, .. } => format!("{task} ended: {}", state.name()),
+        EventKind::SchedulerStopping { .. } => "stopping".to_owned(),
+        EventKind::SchedulerStopped { .. } => "stopped".to_owned(),
         other => format!("{other:?}"),
     }
 }

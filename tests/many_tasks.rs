@@ -9,6 +9,7 @@ use chrono::TimeDelta;
 use scheduler::AddError;
 use scheduler::Builder;
 use scheduler::Event;
+use scheduler::EventKind;
 use scheduler::ManualClock;
 use scheduler::Run;
 use scheduler::Schedule;
@@ -203,9 +204,9 @@ fn a_task_that_a_stopping_scheduler_refuses_is_told_as_ended() {
     let finished = Mutex::new(finished);
     let scheduler = builder()
         .listener(move |event: &Event| {
-            let told = match event {
-                Event::TaskAdded { task, .. } if &*task.name == "late" => "added",
-                Event::TaskEnded { task, .. } if &**task == "late" => "ended",
+            let told = match &event.kind {
+                EventKind::TaskAdded { task, .. } if &*task.name == "late" => "added",
+                EventKind::TaskEnded { task, .. } if &**task == "late" => "ended",
                 _ => return,
             };
             sender.lock().unwrap().send(told).unwrap();

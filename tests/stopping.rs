@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use crate::said::builder;
 use scheduler::Event;
+use scheduler::EventKind;
 use scheduler::Pool;
 use scheduler::Run;
 use scheduler::Schedule;
@@ -65,9 +66,9 @@ fn a_task_that_shuts_its_scheduler_down_is_told_so_and_the_others_end_by_themsel
         end.send(()).unwrap();
         let outcomes: Vec<_> = heard
             .iter()
-            .take_while(|event| !matches!(event, Event::SchedulerStopped { .. }))
-            .filter_map(|event| match event {
-                Event::RunFinished { outcome, .. } => Some(outcome.name().to_owned()),
+            .take_while(|event| !matches!(event.kind, EventKind::SchedulerStopped { .. }))
+            .filter_map(|event| match &event.kind {
+                EventKind::RunFinished { outcome, .. } => Some(outcome.name().to_owned()),
                 _ => None,
             })
             .collect();
@@ -138,8 +139,7 @@ fn the_end_of_a_run_that_begins_while_its_scheduler_is_dropped_is_heard() {
     assert!(waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
     drop(scheduler);
     end.send(()).unwrap();
-    let is_end =
-        |event: Event| matches!(event, Event::RunFinished { run, .. } if run.task_name() == "late");
+    let is_end = |event: Event| matches!(event.kind, EventKind::RunFinished { run, .. } if run.task_name() == "late");
     assert!(heard.iter().any(is_end), "the listener hears the end of the run");
 }
 
@@ -162,7 +162,7 @@ fn a_removed_task_whose_run_is_cut_off_is_heard_to_end() {
     begun.recv_timeout(LIMIT).unwrap();
     scheduler.tasks().remove("poll").unwrap();
     drop(scheduler);
-    let ends = heard.iter().filter(|event| matches!(event, Event::TaskEnded { .. }));
+    let ends = heard.iter().filter(|event| matches!(event.kind, EventKind::TaskEnded { .. }));
     assert_eq!(ends.count(), 1);
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use panics::panics;
 use scheduler::Attribute;
 use scheduler::Event;
+use scheduler::EventKind;
 use scheduler::Pause;
 use scheduler::Run;
 use scheduler::Schedule;
@@ -161,7 +162,9 @@ fn a_run_that_takes_too_long_is_told_to_stop_and_has_timed_out() {
     let mut sim = closure(Schedule::fixed_delay("1h").timeout("10s"));
     sim.takes_each("work", [secs(30), secs(10)]);
     sim.advance(secs(20));
-    let asked = |event: &Event| matches!(event, Event::StopAsked { why: StopReason::Timeout, .. });
+    let asked = |event: &Event| {
+        matches!(event.kind, EventKind::StopAsked { reason: StopReason::Timeout, .. })
+    };
     assert!(sim.events().iter().any(asked), "{}", sim.event_log());
     assert_outcomes!(sim, "work", []);
     sim.advance(secs(10));
@@ -320,8 +323,8 @@ fn the_wall_clock_can_jump_and_the_machine_sleep() {
     assert_eq!(sim.starts("work"), [minutes(40)], "no fire time twice");
     sim.suspend(hours(5));
     sim.advance(secs(1));
-    let skipped = |event: &Event| match event {
-        Event::Skipped { reason: SkipReason::Misfire, count, .. } => *count,
+    let skipped = |event: &Event| match &event.kind {
+        EventKind::Skipped { reason: SkipReason::Misfire, count, .. } => *count,
         _ => 0,
     };
     assert_eq!(sim.events().iter().map(skipped).sum::<u64>(), 4, "{}", sim.event_log());
@@ -361,7 +364,9 @@ fn a_shutdown_waits_for_runs_by_virtual_time() {
     let error = sim.shutdown().expect_err("it takes too long");
     assert_eq!(error.running(), ["work"]);
     assert!(error.to_string().ends_with("1 task had not ended: `work`"), "{error}");
-    let asked = |event: &Event| matches!(event, Event::StopAsked { why: StopReason::Shutdown, .. });
+    let asked = |event: &Event| {
+        matches!(event.kind, EventKind::StopAsked { reason: StopReason::Shutdown, .. })
+    };
     assert!(sim.events().iter().any(asked), "{}", sim.event_log());
 }
 

@@ -8,6 +8,7 @@ use std::sync::Mutex;
 
 use panics::panics;
 use scheduler::Event;
+use scheduler::EventKind;
 use scheduler::Run;
 use scheduler::Schedule;
 use scheduler::TaskState;
@@ -121,7 +122,7 @@ fn an_attempt_that_a_retry_makes_good_and_one_after_its_timeout_are_told_of() {
 #[test]
 fn an_assertion_that_fails_in_a_listener_fails_the_test() {
     let listen = |event: &Event| {
-        if let Event::RunFinished { run, .. } = event {
+        if let EventKind::RunFinished { run, .. } = &event.kind {
             assert!(run.number() < 2, "heard too much");
         }
     };

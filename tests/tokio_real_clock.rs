@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use scheduler::Builder;
 use scheduler::Event;
+use scheduler::EventKind;
 use scheduler::Run;
 use scheduler::Schedule;
 use scheduler::Scheduler;
@@ -107,7 +108,7 @@ async fn a_stop_that_would_block_the_only_thread_of_a_runtime_is_refused_and_goe
     let nap = |_| async { tokio::time::sleep(Duration::from_millis(20)).await };
     let builder = builder().task_async("nap", Schedule::fixed_rate("1h"), nap).listener(told);
     let scheduler = builder.spawn().unwrap();
-    while !matches!(events.recv().await.unwrap(), Event::RunStarted { .. }) {}
+    while !matches!(events.recv().await.unwrap(), EventKind::RunStarted { .. }) {}
     let error = scheduler.shutdown().unwrap_err();
     assert!(!error.is_inside_task() && error.running().is_empty());
     let text = error.to_string();
@@ -115,8 +116,8 @@ async fn a_stop_that_would_block_the_only_thread_of_a_runtime_is_refused_and_goe
     let mut is_done = false;
     loop {
         match events.recv().await.unwrap() {
-            Event::RunFinished { outcome, .. } => is_done = outcome.is_success(),
-            Event::SchedulerStopped { .. } => break,
+            EventKind::RunFinished { outcome, .. } => is_done = outcome.is_success(),
+            EventKind::SchedulerStopped { .. } => break,
             _ => {}
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use scheduler::Attribute;
 use scheduler::Event;
+use scheduler::EventKind;
 use scheduler::RuleKind;
 use scheduler::Schedule;
 use scheduler::testing::*;
@@ -69,11 +70,11 @@ fn each_event_on_a_task_says_when_it_runs_next() {
     let told: Vec<_> = sim
         .events()
         .into_iter()
-        .filter_map(|event| match event {
-            Event::TaskAdded { next, .. }
-            | Event::Paused { next, .. }
-            | Event::Resumed { next, .. } => Some(next),
-            Event::Rescheduled { facts, next, .. } => {
+        .filter_map(|event| match &event.kind {
+            EventKind::TaskAdded { next, .. }
+            | EventKind::Paused { next, .. }
+            | EventKind::Resumed { next, .. } => Some(next),
+            EventKind::Rescheduled { facts, next, .. } => {
                 assert_eq!((facts.kind, facts.period), (RuleKind::Cron, None));
                 Some(next)
             }
@@ -127,9 +128,9 @@ fn a_task_that_is_removed_during_a_run_and_added_again_is_another_one() {
     sim.advance(secs(60));
     tasks.remove("x").unwrap();
     sim.advance(secs(1));
-    let names = sim.events().into_iter().filter_map(|event| match event {
-        Event::TaskAdded { task, .. } => Some(("added", Arc::clone(&task.name))),
-        Event::TaskEnded { task, .. } => Some(("ended", task)),
+    let names = sim.events().into_iter().filter_map(|event| match &event.kind {
+        EventKind::TaskAdded { task, .. } => Some(("added", Arc::clone(&task.name))),
+        EventKind::TaskEnded { task, .. } => Some(("ended", task)),
         _ => None,
     });
     let names: Vec<_> = names.collect();

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use scheduler::Event;
+use scheduler::EventKind;
 use scheduler::Schedule;
 use scheduler::TaskState;
 use scheduler::engine::NextFireTime;
@@ -52,8 +53,8 @@ fn after(context: &TriggerContext, seconds: u64) -> NextFireTime {
 
 /// After how many seconds the trigger was said to be asked again, each time.
 fn waits(sim: &Sim) -> Vec<u64> {
-    let wait = |event: &Event| match event {
-        Event::TriggerFailed { asked_again_in, .. } => Some(asked_again_in.as_secs()),
+    let wait = |event: &Event| match &event.kind {
+        EventKind::TriggerFailed { asked_again_in, .. } => Some(asked_again_in.as_secs()),
         _ => None,
     };
     sim.events().iter().filter_map(wait).collect()

@@ -1,7 +1,5 @@
 //! How events and snapshots serialize, where the derived form is not the one of the table in `mod.rs`.
 
-use std::fmt;
-
 use serde::{Serialize, Serializer};
 
 use super::{Failure, Outcome, TaskFacts};
@@ -35,11 +33,6 @@ pub(crate) mod seconds {
     ) -> Result<S::Ok, S::Error> {
         length.seconds().serialize(serializer)
     }
-}
-
-/// A value as its text.
-pub(crate) fn text<S: Serializer>(value: &impl fmt::Display, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(value)
 }
 
 #[derive(Serialize)]

@@ -105,10 +105,6 @@ impl Run {
         self.attempt.facts.fire_time
     }
 
-    pub(crate) fn name(&self) -> &Arc<str> {
-        &self.attempt.facts.task
-    }
-
     /// Takes the notes out, for the record or the next attempt.
     pub(crate) fn take_notes(&self) -> Vec<Box<str>> {
         self.attempt.notes.take()

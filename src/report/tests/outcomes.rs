@@ -8,7 +8,7 @@ use crate::observe::{EventKind, Failure, Outcome, TaskState};
 use crate::run::TaskError;
 
 #[test]
-fn the_first_success_is_told_and_no_further_ones() {
+fn the_first_success_is_printed_and_no_further_ones() {
     let console = Console::new("tick");
     for number in 1..=3 {
         console.finish(number, Outcome::Success, 0, number * 1_000);
@@ -101,7 +101,7 @@ fn an_error_that_repeats_itself_is_summed_up_once_a_minute() {
 }
 
 #[test]
-fn errors_that_take_turns_are_told_apart() {
+fn alternating_errors_are_distinguished() {
     let console = Console::new("poll");
     for second in 0..50 {
         let message = ["no connection", "no disk"][second as usize % 2];
@@ -113,18 +113,17 @@ fn errors_that_take_turns_are_told_apart() {
 #[test]
 fn nothing_is_kept_of_a_task_that_has_ended() {
     let console = Console::new("poll");
-    let (task, state) = (console.task(), TaskState::Cancelled);
-    console.tell(Event::TaskEnded { task, state, at: at(0) });
+    console.emit(EventKind::TaskEnded { state: TaskState::Cancelled });
     console.printed();
     console.finish(1, error("too late").into(), 1, 1);
-    console.prints("ERROR task `poll` failed after 12ms: too late\n      next run Fri 2026-03-27 09:00:00 +00:00");
+    console.prints("ERROR task `poll` failed after 12ms: too late\n      at src/jobs.rs:7   next run Fri 2026-03-27 10:00:00 +01:00");
     console.finish(2, Outcome::Success, 0, 2);
     console.prints("");
     assert!(format!("{:?}", console.reporter).contains("tasks: {}"));
 }
 
 #[test]
-fn a_success_after_failures_is_told_if_one_of_them_was() {
+fn a_success_after_failures_is_printed_if_one_of_them_was() {
     let console = Console::new("poll");
     console.finish(1, Outcome::Success, 0, 0);
     console.finish(2, error("no").into(), 1, 1);
@@ -152,20 +151,13 @@ ERROR task `poll` failed after 12ms: no
 }
 
 #[test]
-fn a_first_success_tells_how_many_failures_were_not() {
+fn a_first_success_counts_the_failures_not_reported() {
     let console = Console::new("poll");
     for number in 1..=12 {
-        let (run, failure, attempt) = (run("poll", number, 2), error("no"), 1);
-        let (next_attempt_in, at) = (Duration::from_secs(1), at(number));
-        let attempt_failed = Event::AttemptFailed {
-            run: run.clone(),
-            failure: failure.clone(),
-            attempt,
-            next_attempt_in,
-            at,
-        };
-        console.tell(attempt_failed);
-        console.tell(finished(run, failure.into(), number, number));
+        let (run, failure, next_attempt_in) =
+            (info(number, 2), error("no"), Duration::from_secs(1));
+        console.emit_at(number, EventKind::AttemptFailed { run, failure, next_attempt_in });
+        console.finish_after(number, 2, error("no").into(), number, number);
     }
     console.printed();
     console.finish(13, Outcome::Success, 0, 13);
@@ -177,7 +169,7 @@ INFO  task `poll` succeeded for the first time, in 12ms; further successes are n
 }
 
 #[test]
-fn of_a_task_that_fails_every_other_time_a_recovery_is_told_once_a_minute() {
+fn of_a_task_that_fails_every_other_time_a_recovery_is_printed_once_a_minute() {
     let console = Console::new("poll");
     console.finish(1, Outcome::Success, 0, 0);
     console.printed();
@@ -210,17 +202,16 @@ INFO  task `poll` succeeded again, in 12ms, after 1 failure
 }
 
 #[test]
-fn the_end_of_a_task_tells_how_many_failures_were_not() {
+fn the_end_of_a_task_counts_the_failures_not_reported() {
     let console = Console::new("poll");
     for number in 1..=12 {
         console.finish(number, error("no").into(), number, number);
     }
     console.printed();
-    let (task, state) = (console.task(), TaskState::Cancelled);
-    console.tell(Event::TaskEnded { task, state, at: at(13) });
+    console.emit(EventKind::TaskEnded { state: TaskState::Cancelled });
     console.prints(
         "
-INFO  task `poll` was cancelled, and will not run again
+INFO  task `poll`: ended: cancelled
       2 failures not reported before",
     );
 }
@@ -228,13 +219,8 @@ INFO  task `poll` was cancelled, and will not run again
 #[test]
 fn attempts_that_will_be_followed_by_another_are_warnings() {
     let console = Console::new("fetch");
-    console.tell(Event::AttemptFailed {
-        run: run("fetch", 1, 2),
-        failure: error("connection refused"),
-        attempt: 2,
-        next_attempt_in: Duration::from_millis(1_400),
-        at: at(0),
-    });
+    let (failure, next_attempt_in) = (error("connection refused"), Duration::from_millis(1_400));
+    console.emit(EventKind::AttemptFailed { run: info(1, 2), failure, next_attempt_in });
     console.prints(
         "
 WARN  task `fetch` failed in attempt 2, the next is in 1.4s: connection refused
@@ -243,7 +229,7 @@ WARN  task `fetch` failed in attempt 2, the next is in 1.4s: connection refused
 }
 
 #[test]
-fn a_panic_for_want_of_tokio_comes_with_the_remedy() {
+fn a_panic_without_tokio_comes_with_the_remedy() {
     let console = Console::new("fetch");
     let panic =
         "there is no reactor running, must be called from the context of a Tokio 1.x runtime";

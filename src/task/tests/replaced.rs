@@ -1,0 +1,257 @@
+//! What had come under a rule that another one replaces, and was not started, is skipped with an event.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use chrono::DateTime;
+use chrono::Utc;
+use scheduler_core::NextFireTime;
+use scheduler_core::Trigger;
+use scheduler_core::TriggerContext;
+
+use super::stage::*;
+use crate::task::Control;
+use crate::task::Policy;
+use crate::task::Rule;
+use crate::run::Run;
+use scheduler_expr::Misfire;
+use scheduler_expr::Overlap;
+
+/// A trigger of one instant, which counts how often it is asked.
+#[derive(Debug)]
+struct At(DateTime<Utc>, AtomicU64);
+
+impl Trigger for At {
+    fn next_fire_time(&self, _: &TriggerContext) -> NextFireTime {
+        self.1.fetch_add(1, Relaxed);
+        Ok(Some(self.0))
+    }
+}
+
+fn overlap(overlap: Overlap) -> Policy {
+    Policy { overlap, ..Policy::default() }
+}
+
+fn first_takes(takes_ms: u64) -> impl Fn(&Run) -> Goes + Send + Sync {
+    move |run| ok(if run.number() == 1 { takes_ms } else { 0 })
+}
+
+#[test]
+fn what_came_during_a_run_before_the_call_is_told() {
+    let play = |how, expected: &str| {
+        let mut stage = Stage::new();
+        let control = stage.task(rate(1_000), overlap(how), first_takes(5_500));
+        stage.until(3_500);
+        control.reschedule(rate(10_000)).unwrap();
+        stage.until(14_000);
+        assert_eq!(stage.heard(), expected, "{how:?}");
+        let counters = control.snapshot().counters;
+        assert_eq!(counters.skipped_rescheduled, u64::from(how == Overlap::QueueOne));
+    };
+    play(Overlap::Skip, "start 0 | overlap 3 x3 | rule 5.5 | start 13.5");
+    play(Overlap::QueueOne, "start 0 | overlap 2 x2 | rescheduled 3 | rule 5.5 | start 13.5");
+    play(Overlap::Allow, "start 0 | start 1 | start 2 | start 3 | rule 3.5 | start 13.5");
+}
+
+#[test]
+fn what_found_no_thread_before_the_call_is_told() {
+    for misfire in [Misfire::RunOnce, Misfire::Skip, Misfire::CatchUp] {
+        for how in [Overlap::Skip, Overlap::QueueOne, Overlap::Allow] {
+            let mut stage = Stage::with_workers(1);
+            let _other = stage.task(once(500), Policy::default(), |_| ok(5_000));
+            let policy = Policy { misfire, ..overlap(how) };
+            let control = stage.task(rate(1_000), policy, |_| ok(0));
+            stage.until(3_500);
+            control.reschedule(rate(10_000)).unwrap();
+            stage.until(14_000);
+            let expected =
+                "start 0 | start 0.5 | rescheduled 3 x3 | rule 3.5 | completed 5.5 | start 13.5";
+            assert_eq!(stage.heard(), expected, "{misfire:?} {how:?}");
+        }
+    }
+}
+
+#[test]
+fn one_that_comes_just_at_the_call_is_told() {
+    let mut stage = Stage::with_workers(1);
+    let _other = stage.task(once(500), Policy::default(), |_| ok(5_000));
+    let control = stage.task(cron("* * * * * *"), Policy::default(), |_| ok(0));
+    stage.until(1_000);
+    control.reschedule(rate(10_000)).unwrap();
+    assert_eq!(stage.heard(), "start 0.5 | rescheduled 1 | rule 1");
+}
+
+#[test]
+fn a_delay_a_single_run_and_a_trigger_that_are_late_are_told() {
+    let trigger = Arc::new(At(start() + s(1), AtomicU64::new(0)));
+    let late_delay = Rule::FixedDelay { delay: s(1), initial_delay: Some(s(1)) };
+    for rule in [late_delay, once(1_000), Rule::Custom(Arc::clone(&trigger) as _)] {
+        let mut stage = Stage::with_workers(1);
+        let _other = stage.task(once(500), Policy::default(), |_| ok(5_000));
+        let control = stage.task(rule.clone(), Policy::default(), |_| ok(0));
+        stage.until(3_500);
+        control.reschedule(rate(10_000)).unwrap();
+        stage.until(14_000);
+        let expected = "start 0.5 | rescheduled 1 | rule 3.5 | completed 5.5 | start 13.5";
+        assert_eq!(stage.heard(), expected, "{rule}");
+    }
+    assert_eq!(trigger.1.load(Relaxed), 1, "one that is replaced is not asked any more");
+}
+
+#[test]
+fn one_whose_jitter_is_not_over_is_told() {
+    let policy = Policy { jitter: s(30), ..Policy::default() };
+    for rule in [rate(60_000), cron("0 * * * * *")] {
+        let mut stage = Stage::new();
+        let control = stage.task(rule.clone(), policy.clone(), |_| ok(0));
+        stage.until(60_000);
+        let due = control.snapshot().next.map(seconds).unwrap();
+        assert!(due > 60.0, "{due}");
+        let _ = stage.heard();
+        control.reschedule(once(3_600_000)).unwrap();
+        stage.until(100_000);
+        assert_eq!(stage.heard(), "rescheduled 60 | rule 60", "{rule}");
+    }
+}
+
+#[test]
+fn what_came_in_a_pause_is_told_as_paused() {
+    for how in [Overlap::Skip, Overlap::QueueOne, Overlap::Allow] {
+        let mut stage = Stage::new();
+        let control = stage.task(rate(1_000), overlap(how), |_| ok(0));
+        stage.until(500);
+        control.pause(None, None).unwrap();
+        stage.until(3_500);
+        control.reschedule(rate(10_000)).unwrap();
+        stage.until(4_000);
+        control.resume().unwrap();
+        stage.until(14_000);
+        let expected = "start 0 | paused 0.5 | paused 3 x3 | rule 3.5 | resumed 4 | start 13.5";
+        assert_eq!(stage.heard(), expected, "{how:?}");
+    }
+}
+
+/// What is heard of a task of a rate whose first run takes 5.5 s, during which this happens to it.
+fn heard_of(happens: impl FnOnce(&mut Stage, &Control)) -> String {
+    let mut stage = Stage::new();
+    let control = stage.task(rate(1_000), overlap(Overlap::QueueOne), first_takes(5_500));
+    happens(&mut stage, &control);
+    stage.until(15_000);
+    stage.heard()
+}
+
+#[test]
+fn what_came_before_the_end_of_a_pause_is_told_as_paused() {
+    let heard = heard_of(|stage, control| {
+        stage.until(1_500);
+        control.pause(None, None).unwrap();
+        stage.until(2_500);
+        control.resume().unwrap();
+        stage.until(4_500);
+        control.reschedule(rate(10_000)).unwrap();
+    });
+    let expected = "start 0 | paused 1.5 | resumed 2.5 | overlap 1 | paused 2 | overlap 3 \
+                    | rescheduled 4 | rule 5.5 | start 14.5";
+    assert_eq!(heard, expected);
+}
+
+#[test]
+fn a_rule_that_was_replaced_before_it_was_gone_by_has_asked_for_nothing() {
+    let mut stage = Stage::new();
+    let control = stage.task(rate(1_000), overlap(Overlap::QueueOne), first_takes(9_500));
+    stage.until(1_500);
+    control.reschedule(rate(2_000)).unwrap();
+    stage.until(6_000);
+    control.reschedule(rate(10_000)).unwrap();
+    stage.until(17_000);
+    assert_eq!(stage.heard(), "start 0 | rescheduled 1 | rule 9.5 | start 16");
+}
+
+#[test]
+fn what_came_in_a_pause_that_ends_just_before_the_call_is_told_as_paused() {
+    let heard = heard_of(|stage, control| {
+        stage.until(1_500);
+        control.pause(None, None).unwrap();
+        stage.until(3_500);
+        control.resume().unwrap();
+        control.reschedule(rate(10_000)).unwrap();
+    });
+    let expected =
+        "start 0 | paused 1.5 | resumed 3.5 | overlap 2 x2 | paused 3 | rule 5.5 | start 13.5";
+    assert_eq!(heard, expected);
+}
+
+#[test]
+fn a_pause_whose_time_is_over_has_ended_before_the_call() {
+    let heard = heard_of(|stage, control| {
+        stage.until(1_500);
+        control.pause(None, Some(start() + s(3))).unwrap();
+        stage.until(4_500);
+        control.reschedule(rate(10_000)).unwrap();
+    });
+    let expected = "start 0 | paused 1.5 | resumed 4.5 | overlap 1 | paused 2 | overlap 3 \
+                    | rescheduled 4 | rule 5.5 | start 14.5";
+    assert_eq!(heard, expected);
+}
+
+#[test]
+fn what_a_trigger_gave_before_the_end_of_a_pause_is_told_as_paused() {
+    let heard_of = |fires_at: u64| {
+        let mut stage = Stage::new();
+        let trigger = Arc::new(At(start() + ms(fires_at), AtomicU64::new(0)));
+        let control = stage.task(Rule::Custom(trigger), Policy::default(), first_takes(5_500));
+        stage.until(500);
+        control.run_now().unwrap();
+        control.pause(None, None).unwrap();
+        stage.until(2_500);
+        control.resume().unwrap();
+        control.reschedule(rate(10_000)).unwrap();
+        stage.until(13_000);
+        stage.heard()
+    };
+    let after = "rule 6 | start 12.5";
+    let before = "paused 0.5 | manual 0.5 | resumed 2.5";
+    assert_eq!(heard_of(2_000), format!("{before} | paused 2 | {after}"));
+    // One that comes just as the pause ends is not of the pause.
+    assert_eq!(heard_of(2_500), format!("{before} | rescheduled 2.5 | {after}"));
+}
+
+#[test]
+fn a_pause_after_the_call_has_no_say_about_what_had_come_before() {
+    let heard = heard_of(|stage, control| {
+        stage.until(3_500);
+        control.reschedule(rate(10_000)).unwrap();
+        control.pause(None, None).unwrap();
+        control.resume().unwrap();
+    });
+    let expected = "start 0 | paused 3.5 | resumed 3.5 | overlap 2 x2 | rescheduled 3 | rule 5.5 \
+                    | start 13.5";
+    assert_eq!(heard, expected);
+}
+
+#[test]
+fn a_rate_that_is_not_longer_than_the_jitter_is_refused() {
+    let mut stage = Stage::new();
+    let policy = Policy { jitter: s(1_800), ..Policy::default() };
+    let control = stage.task(rate(3_600_000), policy, |_| ok(0));
+    for period in [1_000, 1_800_000] {
+        let error = control.reschedule(rate(period)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "task `task`: its `jitter`, which is 30m, has to be shorter than `fixed_rate`, which \
+                 would be {}, or a run could be due after the next one; choose a longer rate, or \
+                 start the task with less jitter",
+                if period == 1_000 { "1s" } else { "30m" }
+            )
+        );
+    }
+    assert!(!stage.heard().contains("rule"));
+    stage.until(1);
+    for rule in [rate(1_800_001), delay(1_000), once(1_000), cron("* * * * * *")] {
+        control.reschedule(rule).unwrap();
+    }
+    control.cancel().unwrap();
+    assert!(control.reschedule(rate(1_000)).unwrap_err().is_ended());
+}

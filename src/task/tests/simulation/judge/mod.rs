@@ -1,0 +1,292 @@
+//! What holds for one task: it hears the events, is told of what others do, and finds what is wrong.
+//!
+//! # What this room is for
+//!
+//! Here is what follows from an event; `others` has what others do to the task, and what has to hold when all
+//! are through.
+//!
+//! # What it must never do
+//!
+//! Panic: it keeps the first thing that is wrong, and whoever plays the world asks for it.
+
+mod others;
+
+use std::time::Duration;
+
+use chrono::DateTime;
+use chrono::Utc;
+use scheduler_core::ManualClock;
+use scheduler_core::Now;
+
+use super::announced::Announced;
+use super::runs::Act;
+use super::runs::Live;
+use super::runs::Tally;
+use super::times::Answer;
+use super::times::Nanos;
+use super::times::Times;
+use super::times::tick;
+use super::times::tick_of;
+use super::times::wall;
+use crate::task::Policy;
+use crate::task::Rule;
+use crate::observe::Event;
+use crate::observe::EventKind;
+use crate::observe::SkipReason;
+use crate::observe::TaskSnapshot;
+use crate::observe::TaskState;
+use crate::run::Cause;
+use crate::run::RunInfo;
+use scheduler_expr::Misfire;
+use scheduler_expr::OnError;
+use scheduler_expr::Overlap;
+
+#[derive(Debug)]
+pub(super) struct Judge {
+    policy: Policy,
+    clock: ManualClock,
+    times: Times,
+    /// The how-manieth rule this is.
+    rule: u32,
+    /// The rules before, of which something may be skipped until the next is gone by.
+    old_times: Vec<Times>,
+    live: Vec<Live>,
+    is_paused: bool,
+    paused_until: Option<DateTime<Utc>>,
+    has_been_paused: bool,
+    /// When the last pause was over; none when the wall clock was set since.
+    resumed_at: Option<Nanos>,
+    is_cancelled: bool,
+    has_failed: bool,
+    end: Option<TaskState>,
+    manual_runs_wanted: u64,
+    is_rule_wanted: bool,
+    /// Which rule is still gone by meanwhile, and when it was replaced; none when the clock was set back
+    /// since.
+    outgoing: Option<(usize, Now)>,
+    pub(super) announced: Announced,
+    pub(super) tally: Tally,
+    pub(super) fault: Option<String>,
+}
+
+impl Judge {
+    pub(super) fn new(rule: &Rule, policy: Policy, clock: ManualClock) -> Self {
+        let times = Times::new(rule, &Now::read(&clock));
+        Self {
+            policy,
+            clock,
+            times,
+            rule: 1,
+            old_times: Vec::new(),
+            live: Vec::new(),
+            is_paused: false,
+            paused_until: None,
+            has_been_paused: false,
+            resumed_at: None,
+            is_cancelled: false,
+            has_failed: false,
+            end: None,
+            manual_runs_wanted: 0,
+            is_rule_wanted: false,
+            outgoing: None,
+            announced: Announced::default(),
+            tally: Tally::default(),
+            fault: None,
+        }
+    }
+
+    fn now(&self) -> Now {
+        Now::read(&self.clock)
+    }
+
+    /// Keeps the first thing that is wrong.
+    fn note(&mut self, what: &str, answer: Answer) {
+        if let Err(why) = answer
+            && self.fault.is_none()
+        {
+            self.fault = Some(format!("{what}: {why}, at {:?}", wall(&self.now())));
+        }
+    }
+
+    pub(super) fn hear(&mut self, event: &Event) {
+        let now = self.now();
+        let answer = self.judge(event, &now);
+        if answer.is_err() {
+            self.note(&format!("{event:?}"), answer);
+        }
+    }
+
+    fn judge(&mut self, event: &Event, now: &Now) -> Answer {
+        match &event.kind {
+            EventKind::RunStarted { run, late } if run.attempt == 1 => {
+                self.started(run, *late, now)
+            }
+            EventKind::RunStarted { run, .. } => {
+                if self.is_paused {
+                    return Err("an attempt begins in a pause".to_owned());
+                }
+                self.announced.attempt_begins(run.due, wall(now))?;
+                self.live(run)?.again(run.attempt, now)
+            }
+            EventKind::AttemptFailed { run, next_attempt_in, .. } => {
+                let policy = self.policy;
+                self.live(run)?.will_go_on(*next_attempt_in, &policy, now)
+            }
+            EventKind::StopAsked { run, reason, .. } => {
+                let policy = self.policy;
+                self.live(run)?.is_asked_to_stop(*reason, &policy, now)
+            }
+            EventKind::RunFinished { run, outcome, took, next, streak, .. } => {
+                let mut live = self.leave(run)?;
+                if self.has_failed || self.end.is_some() {
+                    live.has_no_further_attempt();
+                }
+                live.ends(outcome, &self.policy, now)?;
+                self.tally.note(outcome, live.attempt());
+                if live.cause == Cause::Schedule && live.rule == self.rule {
+                    self.times.ended(now);
+                }
+                self.has_failed |= outcome.is_failure() && self.policy.on_error == OnError::Stop;
+                let expected = (live.took(now), self.tally.streak);
+                holds(expected == (*took, *streak), || format!("expected {expected:?}"))?;
+                self.is_announced(*next, now)
+            }
+            EventKind::Skipped { reason, last: fire_time, count, .. } => {
+                self.skipped(*reason, *fire_time, *count, now)
+            }
+            EventKind::Paused { until, .. } => {
+                (self.is_paused, self.has_been_paused) = (true, true);
+                self.paused_until = *until;
+                Ok(())
+            }
+            EventKind::Resumed { .. } => {
+                let until = self.paused_until.map_or(Nanos::MAX, |until| tick_of(until, now));
+                self.resumed_at = Some(until.min(tick(now)));
+                holds(std::mem::take(&mut self.is_paused), || "it was not paused".to_owned())
+            }
+            EventKind::TaskEnded { state, .. } => self.ended(*state),
+            EventKind::Rescheduled { next, .. } => {
+                let is_wanted = std::mem::take(&mut self.is_rule_wanted);
+                holds(is_wanted, || "nobody wanted another rule".to_owned())?;
+                self.rule_is_over()?;
+                self.is_announced(*next, now)
+            }
+            other => Err(format!("{other:?} is not expected")),
+        }
+    }
+
+    /// Another rule is gone by: whatever had come under the one before is decided.
+    fn rule_is_over(&mut self) -> Answer {
+        match self.outgoing.take() {
+            Some((rule, at)) => self.old_times[rule].overdue(&at, Duration::ZERO),
+            None => Ok(()),
+        }
+    }
+
+    fn live(&mut self, run: &RunInfo) -> Result<&mut Live, String> {
+        let live = self.live.iter_mut().find(|live| live.number == run.number);
+        live.ok_or_else(|| "the run is not in progress".to_owned())
+    }
+
+    fn leave(&mut self, run: &RunInfo) -> Result<Live, String> {
+        let index = self.live.iter().position(|live| live.number == run.number);
+        Ok(self.live.swap_remove(index.ok_or("the run is not in progress")?))
+    }
+
+    fn started(&mut self, run: &RunInfo, late: Duration, now: &Now) -> Answer {
+        let is_alone = self.policy.overlap != Overlap::Allow;
+        holds(self.end.is_none(), || "a run after the end of its task".to_owned())?;
+        holds(self.live.is_empty() || !is_alone, || format!("it overlaps {:?}", self.live))?;
+        self.tally.starts += 1;
+        let starts = self.tally.starts;
+        holds(run.number == starts, || format!("it is the {starts}th"))?;
+        holds(run.started_at == wall(now), || "it starts at another time".to_owned())?;
+        self.live.push(Live::new(run, self.rule, now));
+        if run.cause == Cause::Manual {
+            holds(self.manual_runs_wanted > 0, || "nobody wanted it".to_owned())?;
+            self.manual_runs_wanted -= 1;
+            self.announced.forget();
+            return Ok(());
+        }
+        holds(!self.is_paused, || "a run of the schedule in a pause".to_owned())?;
+        holds(!self.has_failed, || "a run after a failure that ends the task".to_owned())?;
+        let (fire, due) = (run.fire_time, run.due);
+        let jitter = (due - fire).to_std().map_err(|_| "it is due before its fire time")?;
+        let most = self.policy.jitter;
+        holds(jitter < most || jitter == most && most.is_zero(), || format!("jitter {jitter:?}"))?;
+        let is_early = due > self.times.has_come_until(now);
+        holds(!is_early, || format!("it is early, due at {due}"))?;
+        let expected = (wall(now) - due).to_std().unwrap_or_default();
+        holds(late == expected, || format!("it is {expected:?} late"))?;
+        self.is_not_passed_over(due, late, now)?;
+        self.announced.starts(due, self.times.kept_until(), wall(now))?;
+        self.times.start(fire, now, is_alone)
+    }
+
+    /// A run of the schedule that starts was neither in a pause, nor is too late.
+    fn is_not_passed_over(&self, due: DateTime<Utc>, late: Duration, now: &Now) -> Answer {
+        if !self.times.goes_on_by_itself() {
+            return Ok(());
+        }
+        let had_come = self.resumed_at.is_some_and(|at| tick_of(due, now) < at);
+        holds(!had_come, || "it had come before the end of a pause".to_owned())?;
+        let Policy { overlap, misfire, .. } = self.policy;
+        let may_be_late = misfire != Misfire::Skip || overlap == Overlap::QueueOne;
+        holds(may_be_late || late.as_secs_f64() <= 60.0, || "it was missed".to_owned())
+    }
+
+    fn skipped(&mut self, why: SkipReason, fire: DateTime<Utc>, count: u64, now: &Now) -> Answer {
+        let begins_anew = !self.times.goes_on_by_itself();
+        self.announced.skipped(why, begins_anew, wall(now));
+        let counters = &mut self.tally.counters;
+        let (counter, may_be) = match why {
+            SkipReason::Overlap => {
+                (&mut counters.skipped_overlap, self.policy.overlap != Overlap::Allow)
+            }
+            SkipReason::Paused => (&mut counters.skipped_paused, self.has_been_paused),
+            SkipReason::Misfire => {
+                let catches_up = self.policy.misfire == Misfire::CatchUp;
+                (&mut counters.skipped_misfire, !catches_up && self.times.goes_on_by_itself())
+            }
+            SkipReason::Rescheduled => (&mut counters.skipped_rescheduled, self.is_rule_wanted),
+            SkipReason::Refused => (&mut counters.skipped_refused, false),
+        };
+        *counter += count;
+        let has_run = self.tally.starts > 0 || why != SkipReason::Overlap;
+        holds(may_be && has_run && count > 0, || "nothing is skipped for this reason".to_owned())?;
+        let is_alone = self.policy.overlap != Overlap::Allow;
+        let may_be_old = self.is_rule_wanted;
+        let old = self.old_times.iter().filter(|_| may_be_old);
+        let has_come = |times: &Times| fire <= times.has_come_until(now);
+        let has_come = old.chain([&self.times]).any(has_come);
+        holds(has_come, || "it is skipped early".to_owned())?;
+        let passed = (fire, count, why);
+        // Where the clock was set back, the new rule may have the same fire times ahead.
+        let of_this = match why {
+            SkipReason::Rescheduled => Err("no rule before this one has it".to_owned()),
+            _ => self.times.skip(passed, now, is_alone),
+        };
+        let Err(why) = of_this else { return Ok(()) };
+        let mut old = self.old_times.iter_mut().rev().filter(|_| may_be_old);
+        let is_old = old.any(|times| times.skip(passed, now, false).is_ok());
+        holds(is_old, || why)
+    }
+
+    fn ended(&mut self, state: TaskState) -> Answer {
+        holds(self.end.is_none(), || "it has ended before".to_owned())?;
+        self.end = Some(state);
+        let is_over = self.live.is_empty() || self.policy.overlap == Overlap::Allow;
+        holds(is_over, || "a run is in progress".to_owned())?;
+        let may_be = match state {
+            TaskState::Cancelled => self.is_cancelled,
+            TaskState::Failed => self.has_failed,
+            TaskState::Completed => self.times.are_over() && self.live.is_empty(),
+            _ => false,
+        };
+        holds(may_be, || format!("why is it {}?", state.name()))
+    }
+}
+
+fn holds(condition: bool, why: impl FnOnce() -> String) -> Answer {
+    if condition { Ok(()) } else { Err(why()) }
+}
