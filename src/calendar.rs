@@ -57,7 +57,11 @@ impl Calendar {
     }
 
     /// Returns the first fire time after an instant that is on no day of the calendar.
-    pub(crate) fn next_after(&self, trigger: &CronTrigger, instant: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    pub(crate) fn next_after(
+        &self,
+        trigger: &CronTrigger,
+        instant: DateTime<Utc>,
+    ) -> Option<DateTime<Utc>> {
         let zone = trigger.zone();
         let mut next = trigger.next_after(instant)?;
         for _ in 0..DAYS_MAX {
@@ -68,7 +72,8 @@ impl Calendar {
             let tomorrow = local.date().checked_add_days(Days::new(1))?.and_time(NaiveTime::MIN);
             let end = next + (tomorrow - local);
             // The offset may change within the day.
-            let change = zone.offset_at(end).local_minus_utc() - zone.offset_at(next).local_minus_utc();
+            let change =
+                zone.offset_at(end).local_minus_utc() - zone.offset_at(next).local_minus_utc();
             let end = end - TimeDelta::seconds(change.into()) - TimeDelta::nanoseconds(1);
             next = trigger.next_after(end.max(next))?;
         }
@@ -114,7 +119,15 @@ mod tests {
     #[test]
     fn a_calendar_of_all_days_has_no_next_fire_time() {
         let trigger = CronTrigger::new("0 0 9 * * *".parse().expect("an expression"), Zone::UTC);
-        let every = [Weekday::Mon, Weekday::Tue, Weekday::Wed, Weekday::Thu, Weekday::Fri, Weekday::Sat, Weekday::Sun];
+        let every = [
+            Weekday::Mon,
+            Weekday::Tue,
+            Weekday::Wed,
+            Weekday::Thu,
+            Weekday::Fri,
+            Weekday::Sat,
+            Weekday::Sun,
+        ];
         let calendar = Calendar::new().weekdays(every);
         assert_eq!(calendar.next_after(&trigger, DateTime::UNIX_EPOCH), None);
     }

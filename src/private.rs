@@ -28,8 +28,6 @@ use scheduler_core::Clock;
 use scheduler_core::ManualClock;
 pub use scheduler_expr::Attribute;
 
-#[cfg(feature = "bench")]
-pub use crate::task::Conducted;
 pub use crate::entry::Entry;
 pub use crate::entry::FunctionId;
 pub use crate::entry::Location;
@@ -45,6 +43,8 @@ pub use crate::run::Run;
 use crate::run::Shutdown;
 use crate::run::TaskError;
 use crate::run::TaskResult;
+#[cfg(feature = "bench")]
+pub use crate::task::Conducted;
 
 /// A type that a scheduled function may return.
 #[diagnostic::on_unimplemented(

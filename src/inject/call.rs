@@ -22,6 +22,11 @@ pub enum Call {
 }
 
 impl Call {
+    /// Does nothing.
+    pub(crate) fn nothing() -> Self {
+        Self::of(|_| ())
+    }
+
     /// A closure as a task.
     pub(crate) fn of<R: TaskOutput>(body: impl Fn(&Run) -> R + Send + Sync + 'static) -> Self {
         Self::Sync(Arc::new(move |run| body(run).into_task_result()))

@@ -288,7 +288,9 @@ mod tests {
         let notes = Notes::default();
         let run = || {
             let span = Span::of_run(&sample::run("tick", 3, 2), &sample::facts("tick"));
-            span.in_scope(|| write(Level::Warn, "inside", &super::super::fields::Fields::default()));
+            span.in_scope(|| {
+                write(Level::Warn, "inside", &super::super::fields::Fields::default())
+            });
             span.fail(&sample::error("no"));
         };
         tracing::subscriber::with_default(notes.clone(), || {

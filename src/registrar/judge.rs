@@ -22,14 +22,14 @@ use super::definition::Definition;
 use super::planned::Disabled;
 use super::planned::Planned;
 use crate::calendar::Calendar;
-use crate::task::Policy;
-use crate::task::Retry;
-use crate::task::Rule;
 use crate::settings::Effective;
 use crate::settings::Fault;
 use crate::settings::Refusal;
 use crate::settings::Source;
 use crate::settings::word;
+use crate::task::Policy;
+use crate::task::Retry;
+use crate::task::Rule;
 
 /// What tasks are judged against.
 #[derive(Clone, Copy, Debug)]

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
 
-use crate::task::Policy;
-use crate::task::Rule;
 use crate::entry::Location;
 use crate::inject::Call;
 use crate::observe::TaskFacts;
 use crate::settings::word;
+use crate::task::Policy;
+use crate::task::Rule;
 
 /// A task of which everything is known, and nothing has begun.
 #[derive(Clone, Debug)]

@@ -9,9 +9,9 @@ use scheduler_core::WallTime;
 use super::Cause;
 use super::Run;
 use super::attempt::Attempt;
+use super::attempt::AttemptStart;
 use super::attempt::Facts;
 use super::attempt::Place;
-use super::attempt::AttemptStart;
 use super::current;
 use super::stop::StopCause;
 

@@ -38,10 +38,10 @@ use chrono::DateTime;
 use chrono::Utc;
 
 use attempt::Attempt;
+pub(crate) use attempt::AttemptStart;
 #[cfg(test)]
 pub(crate) use attempt::Facts;
 pub(crate) use attempt::Place;
-pub(crate) use attempt::AttemptStart;
 pub use info::RunInfo;
 pub(crate) use notes::shortened;
 pub use shutdown::Shutdown;

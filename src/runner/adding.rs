@@ -11,10 +11,6 @@ use super::registry::Registry;
 use super::registry::Reservation;
 use super::task_control::TaskControl;
 use super::tasks::Tasks;
-use crate::task::Control;
-use crate::task::NotBegun;
-use crate::task::ControlError;
-use crate::task::Rule;
 use crate::entry::Location;
 use crate::error::AddError;
 use crate::error::StartError;
@@ -23,6 +19,10 @@ use crate::registrar::Definition;
 use crate::registrar::Planned;
 use crate::registrar::name_faults;
 use crate::schedule::Schedule;
+use crate::task::Control;
+use crate::task::ControlError;
+use crate::task::NotBegun;
+use crate::task::Rule;
 
 /// A task that is in the list, and still to be submitted.
 pub(super) struct Kept {

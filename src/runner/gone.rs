@@ -8,10 +8,10 @@ use scheduler_core::Timer;
 use crate::sync::Mutex;
 use crate::sync::MutexGuard;
 
-use crate::task::Control;
-use crate::task::Ticker;
 use crate::observe::SharedTotals;
 use crate::observe::Totals;
+use crate::task::Control;
+use crate::task::Ticker;
 
 /// The tasks that were removed.
 #[derive(Default)]

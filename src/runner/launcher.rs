@@ -12,17 +12,12 @@ use scheduler_core::trigger::Zone;
 use super::context::Context;
 use super::simulation::Simulation;
 use crate::calendar::Calendar;
-use crate::task::Control;
-use crate::task::Gates;
-use crate::task::OnEnd;
-use crate::task::Parts;
-use crate::task::Policy;
 use crate::error::StartError;
 use crate::inject::Call;
 use crate::observe::Bus;
-use crate::observe::PoolEvents;
 use crate::observe::Event;
 use crate::observe::EventKind;
+use crate::observe::PoolEvents;
 use crate::registrar::Crons;
 use crate::registrar::Definition;
 use crate::registrar::Ground;
@@ -32,6 +27,11 @@ use crate::settings::Effective;
 use crate::settings::Fault;
 use crate::settings::Settings;
 use crate::sync::Mutex;
+use crate::task::Control;
+use crate::task::Gates;
+use crate::task::OnEnd;
+use crate::task::Parts;
+use crate::task::Policy;
 
 /// What it takes to plan and start a task.
 pub(super) struct Launcher {
@@ -98,7 +98,19 @@ impl Launcher {
         let pool_events = self.pool_events.get(&*facts.pool).cloned();
         let (gates, on_end) = (Arc::clone(&self.gates), Some(Arc::clone(&self.on_end)));
         let pool = Arc::clone(pool);
-        Ok(Control::make(Parts { facts, rule, policy, call, pool, clock, bus, gates, pool_events, disabled, on_end }))
+        Ok(Control::make(Parts {
+            facts,
+            rule,
+            policy,
+            call,
+            pool,
+            clock,
+            bus,
+            gates,
+            pool_events,
+            disabled,
+            on_end,
+        }))
     }
 
     fn shared(&self, policy: Policy) -> Arc<Policy> {

@@ -50,10 +50,10 @@ pub use task_control::Pause;
 pub use task_control::TaskControl;
 pub use tasks::Tasks;
 
-use crate::task::ControlError;
-use crate::task::Until;
 use crate::error::StartError;
 use crate::error::StopError;
+use crate::task::ControlError;
+use crate::task::Until;
 
 /// Starts all annotated tasks, blocks until Ctrl-C or SIGTERM, and lets running tasks finish.
 ///

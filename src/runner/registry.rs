@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::task::Control;
 use crate::settings::names::Names;
 use crate::settings::names::NotFound;
+use crate::task::Control;
 
 /// How many tasks that have completed or were cancelled are kept, unless the program or a setting says.
 pub(crate) const ENDED_KEPT: usize = 100;

@@ -7,13 +7,13 @@ use chrono::DateTime;
 use chrono::Utc;
 
 use super::tasks::Tasks;
+use crate::observe::TaskSnapshot;
+use crate::run::shortened;
+use crate::schedule::Schedule;
 use crate::task::Control;
 use crate::task::ControlError;
 use crate::task::ManualRun;
 use crate::task::Until;
-use crate::observe::TaskSnapshot;
-use crate::run::shortened;
-use crate::schedule::Schedule;
 
 /// One task of a running scheduler, to be looked at and controlled: see
 /// [`Tasks::get`](super::Tasks::get).

@@ -17,10 +17,6 @@ use super::launcher::Launcher;
 use super::registry::Registry;
 use super::task_control::Pause;
 use super::task_control::TaskControl;
-use crate::task::Control;
-use crate::task::ControlError;
-use crate::task::OnEnd;
-use crate::task::Until;
 use crate::error::AddError;
 use crate::inject::Call;
 use crate::inject::Extract;
@@ -30,6 +26,10 @@ use crate::observe::TaskFacts;
 use crate::observe::TaskSnapshot;
 use crate::run::Run;
 use crate::schedule::Schedule;
+use crate::task::Control;
+use crate::task::ControlError;
+use crate::task::OnEnd;
+use crate::task::Until;
 
 /// The tasks of a running scheduler, to be looked at and controlled while it runs.
 ///

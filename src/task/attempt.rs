@@ -28,19 +28,19 @@ pub(super) fn execute(
     begun: Begun,
     engine: &scheduler_core::Run,
 ) -> Fired {
-    let Begun { run, facts, is_gated } = begun;
+    let Begun { run, facts, call, is_gated } = begun;
     if is_gated && ticker.gates.has_async() {
         let stage = Stage::gates(ticker, &run, &facts);
-        go_on(engine, Work::new(ticker, run, facts, stage));
+        go_on(engine, Work::new(ticker, run, facts, (call, stage)));
         return Fired::Done;
     }
     if is_gated && !pass_gates(ticker, &run, &facts) {
         return Fired::InProgress;
     }
-    match ticker.call() {
+    match &call {
         Call::Sync(call) => call_sync(ticker, run, &facts, &**call),
         Call::Async(_) => {
-            let mut work = Work::new(ticker, run, facts, Stage::Body(None));
+            let mut work = Work::new(ticker, run, facts, (call, Stage::Body(None)));
             match work.poll(&mut Context::from_waker(Waker::noop())) {
                 Some(result) => work.end(result),
                 None => {
@@ -163,6 +163,7 @@ struct Work {
     run: Run,
     facts: Arc<TaskFacts>,
     span: Option<Span>,
+    call: Call,
     stage: Stage,
 }
 
@@ -174,9 +175,14 @@ impl Stage {
 }
 
 impl Work {
-    fn new(ticker: &Arc<Timer<Ticker>>, run: Run, facts: Arc<TaskFacts>, stage: Stage) -> Self {
+    fn new(
+        ticker: &Arc<Timer<Ticker>>,
+        run: Run,
+        facts: Arc<TaskFacts>,
+        (call, stage): (Call, Stage),
+    ) -> Self {
         let span = span_of(&run, &facts);
-        Self { ticker: Arc::clone(ticker), run, facts, span, stage }
+        Self { ticker: Arc::clone(ticker), run, facts, span, call, stage }
     }
 
     /// Polls once inside the run; `None` while it is pending.
@@ -189,17 +195,17 @@ impl Work {
                 return self.run.stop_cause().map(|_| Ok(()));
             };
             self.stage = Stage::Over;
-            let is_future = matches!(self.ticker.call(), Call::Async(_));
+            let is_future = matches!(self.call, Call::Async(_));
             if !take_verdict(&self.ticker, &self.run, verdict, is_future) || !is_future {
                 return Some(Ok(()));
             }
             self.stage = Stage::Body(None);
         }
-        let Self { ticker, run, span, stage, .. } = self;
+        let Self { run, span, call, stage, .. } = self;
         let polled = run.clone().enter(|run| {
             let poll = || match stage {
                 Stage::Body(future) => {
-                    let Call::Async(make) = ticker.call() else { return Poll::Ready(Ok(())) };
+                    let Call::Async(make) = &*call else { return Poll::Ready(Ok(())) };
                     future.get_or_insert_with(|| make(run)).as_mut().poll(context)
                 }
                 Stage::Gates(_) | Stage::Over => Poll::Pending,

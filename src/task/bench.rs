@@ -9,8 +9,8 @@ use scheduler_core::trigger::CronTrigger;
 use scheduler_core::trigger::Zone;
 
 use super::control::Control;
-use super::ticker::Parts;
 use super::rule::Rule;
+use super::ticker::Parts;
 use crate::inject::Call;
 use crate::observe::BusBuilder;
 use crate::observe::Listener;
@@ -75,7 +75,19 @@ impl Conducted {
         let policy = Arc::default();
         let (disabled, on_end) = (None, None);
         let (gates, pool_events) = <_>::default();
-        let parts = Parts { facts, rule, policy, call, pool, clock, bus, gates, pool_events, disabled, on_end };
+        let parts = Parts {
+            facts,
+            rule,
+            policy,
+            call,
+            pool,
+            clock,
+            bus,
+            gates,
+            pool_events,
+            disabled,
+            on_end,
+        };
         Control::make(parts).begin(&self.pool).map_err(|error| format!("{error:?}"))
     }
 }

@@ -161,7 +161,8 @@ impl Control {
             _ => ControlError::already_asked(self.name()),
         });
         let run = refused.map(|()| {
-            let (run, promise) = ManualRun::new(Arc::clone(self.name()), Arc::clone(&self.ticker.clock));
+            let (run, promise) =
+                ManualRun::new(Arc::clone(self.name()), Arc::clone(&self.ticker.clock));
             transition.state.promises.push_back(promise);
             run
         });
@@ -175,11 +176,14 @@ impl Control {
     /// # Errors
     ///
     /// The task has ended.
-    pub(crate) fn pause(&self, note: Option<&str>, until: Option<DateTime<Utc>>) -> Result<(), ControlError> {
+    pub(crate) fn pause(
+        &self,
+        note: Option<&str>,
+        until: Option<DateTime<Utc>>,
+    ) -> Result<(), ControlError> {
         let mut transition = self.living()?;
         let (now, note) = (transition.now, note.map(Arc::from));
         transition.state.planner.pause(Option::clone(&note), until, now);
-        transition.report_news();
         let next = transition.next_start();
         transition.report(EventKind::Paused { note, until, next });
         transition.commit();
@@ -200,7 +204,6 @@ impl Control {
             while transition.state.planner.has_question() {
                 transition = transition.ask();
             }
-            transition.report_news();
             let next = transition.next_start();
             transition.report(EventKind::Resumed { next });
         }

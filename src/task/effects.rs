@@ -11,6 +11,7 @@ use super::manual::Answer;
 use super::rule::Rule;
 use super::state::ActiveRun;
 use super::ticker::Ticker;
+use crate::inject::Call;
 use crate::observe::Outcome;
 use crate::run::Run;
 use crate::unwind::wake_all;
@@ -35,6 +36,8 @@ pub(super) struct Rare {
     pub(super) answers: Vec<Answer>,
     pub(super) runs: Vec<Run>,
     pub(super) rules: Vec<Rule>,
+    /// The function of a task that has ended.
+    pub(super) call: Option<Call>,
     pub(super) has_ended: bool,
     /// Whether a run starts so late that somebody should know who held the threads.
     pub(super) is_late: bool,
@@ -80,6 +83,9 @@ impl Rare {
         }
         self.rules.into_iter().for_each(|rule| ticker.drop_contained(rule));
         drop(self.runs);
+        if self.call.is_some() {
+            ticker.drop_contained(self.call);
+        }
         if self.has_ended {
             ticker.report_end();
         }

@@ -101,9 +101,19 @@ pub(super) struct FireTimes {
 
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
-    Rate { period: Duration, initial_delay: Duration, first: Tick },
-    Delay { delay: Duration, initial_delay: Duration, number: u64 },
-    Once { delay: Duration },
+    Rate {
+        period: Duration,
+        initial_delay: Duration,
+        first: Tick,
+    },
+    Delay {
+        delay: Duration,
+        initial_delay: Duration,
+        number: u64,
+    },
+    Once {
+        delay: Duration,
+    },
     /// Once, at an instant of the wall clock.
     At(WallTime),
     Cron(Arc<CronTrigger>),
@@ -171,7 +181,12 @@ impl FireTimes {
 
     /// Returns the next point of a grid without jitter, if that has not come yet and this one is at most so late.
     #[inline]
-    pub(super) fn next_on_grid(&self, fire: &FireTime, now: &Now, late_max: Duration) -> Option<FireTime> {
+    pub(super) fn next_on_grid(
+        &self,
+        fire: &FireTime,
+        now: &Now,
+        late_max: Duration,
+    ) -> Option<FireTime> {
         let (Kind::Rate { period, .. }, Due::Tick(at)) = (&self.kind, fire.at) else { return None };
         if !self.jitter.is_zero() || now.tick < at || now.tick.since(at) > late_max {
             return None;
@@ -211,7 +226,9 @@ impl FireTimes {
             return (Range::one(first), None);
         };
         let (start, period) = (start.as_nanos(), nanos(*period).max(1));
-        let point = |number: u64| self.on_tick(Tick::from_nanos(start.saturating_add(number.saturating_mul(period))));
+        let point = |number: u64| {
+            self.on_tick(Tick::from_nanos(start.saturating_add(number.saturating_mul(period))))
+        };
         let mut last = limit.now().tick.as_nanos().saturating_sub(start) / period;
         // Jitter is shorter than the period, so only the last one may not have come.
         while last > 0 && !limit.includes(point(last).due) {
@@ -247,18 +264,25 @@ impl FireTimes {
             range.push(fire);
             at = next;
         }
-        let (last_but_one, last) = self.last_two_by_cron(at, limit).unwrap_or((range.last_but_one, range.last));
+        let (last_but_one, last) =
+            self.last_two_by_cron(at, limit, served).unwrap_or((range.last_but_one, range.last));
         (range.last_but_one, range.last, range.at_least) = (last_but_one, last, true);
         let Due::Wall(at) = last.at else { return (range, None) };
         (range, self.unserved_after(at, served))
     }
 
     /// Finds the last two fire times within the limit by bisection.
-    fn last_two_by_cron(&self, from: WallTime, limit: Limit) -> Option<(FireTime, FireTime)> {
+    fn last_two_by_cron(
+        &self,
+        from: WallTime,
+        limit: Limit,
+        served: &Served,
+    ) -> Option<(FireTime, FireTime)> {
         let pair_after = |instant: WallTime| {
-            let first = self.on_wall(self.cron_after(instant)?);
-            let second = self.following(first).filter(|second| limit.includes(second.due))?;
-            Some((first, second))
+            let first = self.unserved_after(instant, served)?;
+            let Due::Wall(at) = first.at else { return None };
+            let second = self.unserved_after(at, served)?;
+            limit.includes(second.due).then_some((first, second))
         };
         let (mut low, mut high, mut found) = (from, limit.now().wall, None);
         while high.since(low) > Duration::from_nanos(1) {

@@ -214,7 +214,10 @@ impl Drop for Contained {
 
 impl Permits {
     /// Takes in the answer of one gate. Returns the verdict unless the gate has admitted the run.
-    fn take_in(&mut self, answer: Result<Result<Admission, GateError>, Failure>) -> Option<Verdict> {
+    fn take_in(
+        &mut self,
+        answer: Result<Result<Admission, GateError>, Failure>,
+    ) -> Option<Verdict> {
         let failure = match answer {
             Ok(Ok(Admission(Decision::Run(permit)))) => {
                 self.0.extend(permit);

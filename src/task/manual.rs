@@ -61,7 +61,9 @@ impl ManualRun {
     /// The time is over; or the run has not started: the task or the scheduler has ended, or a gate has refused it.
     pub fn wait(self, limit: Duration) -> Result<RunRecord, ControlError> {
         let (task, clock) = (Arc::clone(&self.task), Arc::clone(&self.clock));
-        let late = || Err(ControlError::too_late(&task, limit, "its manual run was waited for".to_owned()));
+        let late = || {
+            Err(ControlError::too_late(&task, limit, "its manual run was waited for".to_owned()))
+        };
         block_on(self, &*clock, limit).unwrap_or_else(late)
     }
 }

@@ -259,7 +259,9 @@ impl Planner {
     pub(super) fn run_now(&mut self, now: Now) -> Result<(), Refusal> {
         self.settle(Limit::UpTo(now), now);
         match self.policy.overlap {
-            Overlap::Allow if self.running as usize + self.manual.len() >= self.limit() as usize => {
+            Overlap::Allow
+                if self.running as usize + self.manual.len() >= self.limit() as usize =>
+            {
                 return Err(Refusal::Running);
             }
             Overlap::Allow => {}
@@ -320,7 +322,10 @@ impl Planner {
     /// not known, too: it follows the run in progress, or only a trigger will say.
     pub(super) fn next_start(&self, now: Now) -> Option<Due> {
         let is_plain = self.waiting.is_empty() && self.manual.is_empty() && self.queued.is_none();
-        if is_plain && self.pause.is_none() && self.max_left() > u64::from(self.is_full()) {
+        // With jitter a later fire time may come before the next one.
+        let is_in_order = self.policy.jitter.is_zero() || !self.times.is_by_wall();
+        let has_left = self.max_left() > u64::from(self.is_full());
+        if is_plain && is_in_order && has_left && self.pause.is_none() {
             let next = self.next?.due;
             if !next.is_reached(now) {
                 return (next != Due::NEVER).then_some(next);
@@ -412,7 +417,12 @@ impl Planner {
     }
 
     /// Takes note that the trigger could not answer; returns after how long it is asked again.
-    pub(super) fn unanswered(&mut self, generation: u32, question: Question, now: Now) -> Option<Duration> {
+    pub(super) fn unanswered(
+        &mut self,
+        generation: u32,
+        question: Question,
+        now: Now,
+    ) -> Option<Duration> {
         (generation == self.generation).then(|| self.questions.failed(question, now.tick))
     }
 }
@@ -471,25 +481,26 @@ impl Planner {
     /// Applies what has come within a limit, in the state that has held since the last transition. The end of a pause by
     /// its time is one.
     fn settle(&mut self, limit: Limit, now: Now) {
-        self.look_at_clocks(now);
+        let last = std::mem::replace(&mut self.seen, now);
+        let is_by_wall = self.times.is_by_wall();
+        if is_by_wall && now.wall < last.wall {
+            self.clock_was_set_back(last, now);
+        }
         if let Some(end) = self.pause.as_ref().and_then(|pause| pause.over_at(now)) {
             self.come(Limit::Before(end));
             self.end_pause(end);
             self.has_resumed = true;
         }
         self.come(limit);
+        if is_by_wall && now.wall >= last.wall {
+            self.served.look(last, now);
+        }
     }
 
-    /// Marks the time that has passed as served, and looks for the next fire time anew if the wall clock was set back.
-    fn look_at_clocks(&mut self, now: Now) {
-        let last = std::mem::replace(&mut self.seen, now);
-        if !self.times.is_by_wall() {
-            return;
-        }
+    /// Looks for the next fire time anew.
+    #[cold]
+    fn clock_was_set_back(&mut self, last: Now, now: Now) {
         self.served.look(last, now);
-        if now.wall >= last.wall {
-            return;
-        }
         // One that had come, and whose jitter is not over, stays.
         let has_come = |next: FireTime| matches!(next.at, Due::Wall(at) if at <= last.wall);
         if self.next.is_none_or(has_come) {
@@ -505,7 +516,9 @@ impl Planner {
     }
 
     fn come(&mut self, limit: Limit) {
-        while let Some(first) = self.next.filter(|next| !self.is_spent() && limit.includes(next.due)) {
+        while let Some(first) =
+            self.next.filter(|next| !self.is_spent() && limit.includes(next.due))
+        {
             let (range, next) = self.times.take(first, limit, &self.served);
             self.next = self.admitted(next);
             let range = if self.policy.until.is_some() { self.cut_at_until(range) } else { range };
@@ -542,7 +555,13 @@ impl Planner {
     }
 
     /// Lets the last fire time of a range follow the run in progress, in place of the one before.
+    ///
+    /// What was to follow the run before, and has found no worker since, gives way too, unless each is caught up.
     fn queue(&mut self, range: Range) {
+        let is_each = self.policy.misfire == Misfire::CatchUp;
+        while let Some(former) = self.waiting.pop_front_if(|it| it.ready.is_some() && !is_each) {
+            self.skip(SkipReason::Overlap, former.range);
+        }
         if let Some(former) = self.queued.replace(range.last) {
             self.skip(SkipReason::Overlap, Range::one(former));
         }
@@ -579,7 +598,8 @@ impl Planner {
         if !is_missed || self.policy.misfire == Misfire::CatchUp {
             return self.take_first();
         }
-        let is_in_time = last.range.last.due.left(now).is_zero() && late(last.range.last.due, now).is_zero()
+        let is_in_time = last.range.last.due.left(now).is_zero()
+            && late(last.range.last.due, now).is_zero()
             || last.ready.is_some_and(|ready| now.tick.since(ready.tick) <= MISSED_AFTER);
         if self.policy.misfire == Misfire::RunOnce || is_in_time {
             self.waiting.pop_back();

@@ -74,7 +74,10 @@ enum State {
     /// It is being asked, outside the lock.
     Asking,
     /// It could not answer.
-    Failed { question: Question, again_at: Tick },
+    Failed {
+        question: Question,
+        again_at: Tick,
+    },
 }
 
 impl Questions {

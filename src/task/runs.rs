@@ -9,7 +9,10 @@ use super::jitter::Draw;
 use super::planner::Start;
 use super::state::{ActiveRun, Phase};
 use super::transition::Transition;
-use crate::observe::{EventKind, Failure, LATE, Outcome, SkipReason, StopReason, TaskFacts, TaskState};
+use crate::inject::Call;
+use crate::observe::{
+    EventKind, Failure, LATE, Outcome, SkipReason, StopReason, TaskFacts, TaskState,
+};
 use crate::run::{AttemptStart, Cause, Run, StopCause};
 use scheduler_expr::OnError;
 
@@ -20,6 +23,7 @@ const ASKED_MAX: u32 = 1_000;
 pub(super) struct Begun {
     pub(super) run: Run,
     pub(super) facts: Arc<TaskFacts>,
+    pub(super) call: Call,
     /// Whether gates have to admit the run first.
     pub(super) is_gated: bool,
 }
@@ -88,7 +92,11 @@ impl Transition<'_> {
             number: self.state.runs,
             attempt: 1,
             cause: start.cause,
-            fire_time: if start.fire.at == start.fire.due { due } else { start.fire.at.as_wall(now) },
+            fire_time: if start.fire.at == start.fire.due {
+                due
+            } else {
+                start.fire.at.as_wall(now)
+            },
             due,
             deadline: deadline.filter(|_| !is_gated),
             engine,
@@ -110,10 +118,18 @@ impl Transition<'_> {
         if start.cause == Cause::Schedule && run.lateness() >= LATE {
             self.effects.rare().is_late = true;
         }
+        if self.state.planner.has_news() {
+            self.report_news();
+        }
+        self.begun(run, is_gated)
+    }
+
+    fn begun(&mut self, run: Run, is_gated: bool) -> Begun {
         if !is_gated {
             self.report_start(&run);
         }
-        Begun { run, facts: Arc::clone(&self.state.facts), is_gated }
+        let (facts, call) = (Arc::clone(&self.state.facts), self.state.call.clone());
+        Begun { run, facts, call: call.unwrap_or_else(Call::nothing), is_gated }
     }
 
     /// Reports that an attempt starts.
@@ -152,10 +168,7 @@ impl Transition<'_> {
         (active.firing, active.deadline, active.failure) = (engine.number(), deadline, None);
         active.has_attempted = true;
         self.effects.rare().runs.push(former);
-        if !is_gated {
-            self.report_start(&run);
-        }
-        Begun { run, facts: Arc::clone(&self.state.facts), is_gated }
+        self.begun(run, is_gated)
     }
 
     /// The attempt that a firing has executed is over.
@@ -173,7 +186,9 @@ impl Transition<'_> {
     /// The attempt of a run is over, by itself or because its future was dropped.
     pub(super) fn run_over(self, run: &Run) -> Self {
         match self.state.find(run) {
-            Some(index) if matches!(self.state.active[index].phase, Phase::Gate | Phase::Attempt) => {
+            Some(index)
+                if matches!(self.state.active[index].phase, Phase::Gate | Phase::Attempt) =>
+            {
                 self.over(index)
             }
             _ => self,
@@ -225,7 +240,11 @@ impl Transition<'_> {
         match (active.run.stop_cause(), failure) {
             (Some(StopCause::Cancelled), _) => Outcome::Cancelled,
             (Some(StopCause::Timeout), _) => {
-                let limit = if active.phase == Phase::Gate { Some(GATE_LIMIT) } else { self.ticker.policy.timeout };
+                let limit = if active.phase == Phase::Gate {
+                    Some(GATE_LIMIT)
+                } else {
+                    self.ticker.policy.timeout
+                };
                 Failure::from_timeout(limit.unwrap_or_default()).into()
             }
             (None, Some(_)) if active.run.is_stopped_by_pool() => Outcome::Cancelled,
@@ -260,7 +279,10 @@ impl Transition<'_> {
     /// Takes a run that is over out, and lets the planner decide what comes after it.
     fn take_out(&mut self, index: usize, outcome: Outcome) -> Over {
         let active = self.state.active.remove(index);
-        if outcome.is_failure() && self.ticker.policy.on_error == OnError::Stop && self.state.end.is_none() {
+        if outcome.is_failure()
+            && self.ticker.policy.on_error == OnError::Stop
+            && self.state.end.is_none()
+        {
             self.end(TaskState::Failed);
         }
         if self.state.end.is_none() {
@@ -320,7 +342,13 @@ impl Transition<'_> {
         let at = active.start.fire.at.as_wall(active.began).to_utc();
         self.state.history.skip(SkipReason::Refused, 1);
         let reason_kind = SkipReason::Refused;
-        self.report(EventKind::Skipped { reason: reason_kind, first: at, last: at, count: 1, at_least: false });
+        self.report(EventKind::Skipped {
+            reason: reason_kind,
+            first: at,
+            last: at,
+            count: 1,
+            at_least: false,
+        });
         if let Some(permits) = active.permits.take() {
             let outcome = Outcome::Refused(reason.into());
             self.effects.rare().permits.push((permits, outcome));
@@ -349,9 +377,7 @@ impl Transition<'_> {
     pub(super) fn cancel_runs(&mut self) {
         for index in 0..self.state.active.len() {
             self.state.active[index].is_cancelled = true;
-            if !matches!(self.state.active[index].phase, Phase::Wait(_)) {
-                self.ask_to_stop(index, StopCause::Cancelled);
-            }
+            self.ask_to_stop(index, StopCause::Cancelled);
         }
         self.end_waiting_runs();
     }
@@ -389,7 +415,13 @@ impl ActiveRun {
         }
     }
 
-    fn begin(&mut self, start: Start, began: Now, firing: u64, deadline: Option<scheduler_core::Tick>) {
+    fn begin(
+        &mut self,
+        start: Start,
+        began: Now,
+        firing: u64,
+        deadline: Option<scheduler_core::Tick>,
+    ) {
         (self.start, self.began, self.firing, self.deadline) = (start, began, firing, deadline);
         (self.is_cancelled, self.is_admitted, self.has_attempted) = (false, false, true);
         (self.failure, self.refusal) = (None, None);

@@ -71,7 +71,8 @@ impl Served {
     /// Joins the two stretches with the least between them: joined to one from when the clock was years ahead, another
     /// would silence the task for as long.
     fn join_nearest(&mut self) {
-        let pairs = (1..self.stretches.len()).flat_map(|other| (0..other).map(move |one| (one, other)));
+        let pairs =
+            (1..self.stretches.len()).flat_map(|other| (0..other).map(move |one| (one, other)));
         let gap = |(one, other): &(usize, usize)| self.stretches[*one].gap(self.stretches[*other]);
         if let Some((one, other)) = pairs.min_by_key(gap) {
             let (first, second) = (self.stretches[one], self.stretches[other]);
@@ -113,7 +114,10 @@ mod tests {
     fn a_clock_that_goes_on_is_one_stretch() {
         let mut served = Served::default();
         for second in 0..10_u8 {
-            served.look(now(second.into(), second.into()), now(u64::from(second) + 1, i64::from(second) + 1));
+            served.look(
+                now(second.into(), second.into()),
+                now(u64::from(second) + 1, i64::from(second) + 1),
+            );
         }
         assert_eq!(served.stretches.len(), 1);
         assert_eq!((served.end_around(at(0)), served.end_around(at(1))), (None, Some(at(10))));
@@ -125,7 +129,10 @@ mod tests {
         let mut served = Served::default();
         served.look(now(0, 100), now(10, 1_000));
         let is_served = |second| served.end_around(at(second)).is_some();
-        assert_eq!([101, 110, 111, 990, 991, 1_000].map(is_served), [true, true, false, false, true, true]);
+        assert_eq!(
+            [101, 110, 111, 990, 991, 1_000].map(is_served),
+            [true, true, false, false, true, true]
+        );
         let mut served = Served::default();
         served.look(now(0, 1_000), now(10, 100));
         let is_served = |second| served.end_around(at(second)).is_some();

@@ -35,7 +35,8 @@ impl Control {
         let planner = Some(&state.planner).filter(|_| state.end.is_none());
         let is_paused = pause.is_some_and(|pause| pause.over_at(now).is_none());
         let next = retry(&state, now).or_else(|| planner?.next_start(now));
-        let would_run_at = planner.filter(|_| is_paused).and_then(|it| it.next_start_if_resumed(now));
+        let would_run_at =
+            planner.filter(|_| is_paused).and_then(|it| it.next_start_if_resumed(now));
         TaskSnapshot {
             facts: Arc::clone(&state.facts),
             state: shown(&state),

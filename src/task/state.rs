@@ -13,6 +13,7 @@ use super::manual::Promise;
 use super::planner::Planner;
 use super::planner::Start;
 use super::rule::Rule;
+use crate::inject::Call;
 use crate::notice::Wakers;
 use crate::observe::Event;
 use crate::observe::Failure;
@@ -31,6 +32,8 @@ const WALL_CHECK: Duration = Duration::from_secs(1);
 pub(super) struct State {
     pub(super) facts: Arc<TaskFacts>,
     pub(super) rule: Rule,
+    /// What is called; `None` after the end of the task.
+    pub(super) call: Option<Call>,
     pub(super) planner: Planner,
     /// Runs in progress, the oldest first.
     pub(super) active: Vec<Box<ActiveRun>>,
@@ -91,10 +94,11 @@ pub(super) enum Phase {
 }
 
 impl State {
-    pub(super) fn new(facts: Arc<TaskFacts>, rule: Rule, planner: Planner) -> Self {
+    pub(super) fn new(facts: Arc<TaskFacts>, rule: Rule, call: Call, planner: Planner) -> Self {
         Self {
             facts,
             rule,
+            call: Some(call),
             planner,
             active: Vec::new(),
             spare: None,

@@ -17,12 +17,10 @@ use super::rule::Rule;
 use super::state::State;
 use super::transition::Transition;
 use crate::inject::Call;
-use crate::observe::{
-    Bus, PoolEvents, Event, EventKind, Failure, TaskFacts, TaskState, catch,
-};
+use crate::observe::{Bus, Event, EventKind, Failure, PoolEvents, TaskFacts, TaskState, catch};
 use crate::run::Place;
-use crate::unwind::wake_all;
 use crate::sync::{Mutex, MutexGuard};
+use crate::unwind::wake_all;
 
 /// What a ticker is made of.
 pub(crate) struct Parts {
@@ -52,8 +50,6 @@ pub(crate) type OnEnd = dyn Fn(&Arc<str>) + Send + Sync;
 pub(crate) struct Ticker {
     pub(super) name: Arc<str>,
     pub(super) policy: Arc<Policy>,
-    /// `None` only while it is dropped.
-    call: Option<Call>,
     pub(super) chance: Chance,
     pub(super) clock: Arc<dyn Clock>,
     /// RACE: weak, because the pool keeps its timers.
@@ -75,13 +71,12 @@ impl Ticker {
         let Parts { facts, rule, policy, call, pool, clock, bus, .. } = parts;
         let chance = Chance::new(policy.seed, &facts.name);
         let planner = Planner::new(&rule, Arc::clone(&policy), chance, Now::read(&*clock));
-        let mut state = State::new(Arc::new(facts), rule, planner);
+        let mut state = State::new(Arc::new(facts), rule, call, planner);
         state.end = parts.disabled.as_ref().map(|_| TaskState::Disabled);
         let name = Arc::clone(&state.facts.name);
         let ticker = Self {
             name: Arc::clone(&name),
             policy,
-            call: Some(call),
             chance,
             clock,
             pool: Arc::downgrade(&pool),
@@ -97,10 +92,6 @@ impl Ticker {
 
     pub(super) fn lock(&self) -> Guard<'_> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn call(&self) -> &Call {
-        self.call.as_ref().expect("only the destructor takes it")
     }
 
     pub(super) fn place(&self) -> Place<'_> {
@@ -165,7 +156,11 @@ impl Ticker {
     /// Reports a panic of a hook. No lock may be held.
     pub(super) fn report_hook(&self, hook: &'static str, failure: Failure) {
         let facts = Arc::clone(&self.lock().facts);
-        self.bus.emit(Event::of(self.clock.wall(), &facts, EventKind::HookFailed { hook, failure }));
+        self.bus.emit(Event::of(
+            self.clock.wall(),
+            &facts,
+            EventKind::HookFailed { hook, failure },
+        ));
     }
 }
 
@@ -203,8 +198,8 @@ impl Fire for Ticker {
 /// The function and what it captures, and the trigger, are the user's: a panic of their destructors is reported.
 impl Drop for Ticker {
     fn drop(&mut self) {
-        let call = self.call.take();
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let call = state.call.take();
         let rule = std::mem::replace(&mut state.rule, Rule::None);
         let facts = Arc::clone(&state.facts);
         for dropped in [catch(|| drop(call)), catch(|| drop(rule))] {

@@ -89,14 +89,14 @@ impl<'a> Transition<'a> {
     /// Counts and reports skips, and the end of a pause.
     #[cold]
     pub(super) fn report_news(&mut self) {
+        if self.state.planner.take_resumed() {
+            let next = self.next_start();
+            self.report(EventKind::Resumed { next });
+        }
         for Skip { reason, first, last, count, at_least } in self.state.planner.take_skips() {
             self.state.history.skip(reason, count);
             let (first, last) = (first.as_wall(self.now).to_utc(), last.as_wall(self.now).to_utc());
             self.report(EventKind::Skipped { reason, first, last, count, at_least });
-        }
-        if self.state.planner.take_resumed() {
-            let next = self.next_start();
-            self.report(EventKind::Resumed { next });
         }
     }
 
@@ -135,11 +135,13 @@ impl<'a> Transition<'a> {
         self.state.is_end_reported = true;
         // INVARIANT: a run holds the timer, and so must not be kept by it.
         let spare = self.state.spare.take();
+        let call = self.state.call.take();
         let watchers = self.state.watchers.take();
         self.report(EventKind::TaskEnded { state: end });
         let rare = self.effects.rare();
         rare.runs.extend(spare.map(|spare| spare.run));
         rare.wakers.extend(watchers);
+        rare.call = call;
         rare.has_ended = true;
     }
 
@@ -164,7 +166,8 @@ impl<'a> Transition<'a> {
     }
 
     fn unanswered(&mut self, generation: u32, question: Question, failure: Failure) {
-        let Some(asked_again_in) = self.state.planner.unanswered(generation, question, self.now) else {
+        let Some(asked_again_in) = self.state.planner.unanswered(generation, question, self.now)
+        else {
             return;
         };
         self.state.trigger_failure = Some(Box::new(failure.clone()));

@@ -179,7 +179,8 @@ fn has_had(state: &State, until: Until) -> Option<Result<(), ControlError>> {
     if until.is_reached(&state.history.counters()) {
         return Some(Ok(()));
     }
-    let end = state.end.filter(|_| state.is_end_reported || state.end == Some(TaskState::Disabled))?;
+    let end =
+        state.end.filter(|_| state.is_end_reported || state.end == Some(TaskState::Disabled))?;
     Some(Err(match end {
         TaskState::Disabled => ControlError::disabled(&state.facts.name),
         end => ControlError::ended(&state.facts.name, end),

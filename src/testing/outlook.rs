@@ -18,7 +18,6 @@ use super::moment::IntoMoment;
 use super::moment::Moment;
 use super::moment::moment;
 use super::or_panic;
-use crate::task::Rule;
 use crate::entry::Entry;
 use crate::entry::FunctionId;
 use crate::entry::Location;
@@ -34,6 +33,7 @@ use crate::settings;
 use crate::settings::Environment;
 use crate::settings::Settings;
 use crate::settings::names::Names;
+use crate::task::Rule;
 
 /// The schedule of an annotated function, given by its name, or a [`Schedule`] that is written in code.
 ///

@@ -17,13 +17,13 @@ use scheduler_core::Trigger;
 use scheduler_core::TriggerContext;
 
 use super::stage::*;
-use crate::task::Policy;
-use crate::task::Rule;
-use crate::task::runs;
 #[cfg(feature = "tracing")]
 use crate::inject::Call;
 use crate::notice::tests::Bell;
 use crate::observe::TaskState;
+use crate::task::Policy;
+use crate::task::Rule;
+use crate::task::runs;
 
 /// A trigger of every second that panics when it is dropped.
 #[derive(Debug)]
@@ -210,7 +210,7 @@ fn a_function_that_panics_when_it_is_dropped_hurts_nobody_who_lets_go_of_its_tas
     control.cancel().unwrap();
     stage.settle();
     stage.heard();
-    control.let_go();
+    drop(control);
     let heard = stage.heard();
     assert!(heard.contains("DropPanicked") && heard.contains("too heavy"), "{heard}");
 }

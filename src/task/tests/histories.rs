@@ -16,13 +16,13 @@ use crate::sync::Mutex;
 
 use super::random::Random;
 use super::stage::*;
+use crate::observe::EventKind;
+use crate::observe::TaskState;
+use crate::run::Cause;
 use crate::task::Control;
 use crate::task::Policy;
 use crate::task::Retry;
 use crate::task::Rule;
-use crate::observe::EventKind;
-use crate::observe::TaskState;
-use crate::run::Cause;
 use scheduler_expr::Misfire;
 use scheduler_expr::Overlap;
 

@@ -12,13 +12,13 @@ use super::stage::ms;
 use super::stage::ok;
 use super::stage::once;
 use super::stage::rate;
+use crate::inject::Call;
+use crate::run::Run;
+use crate::sync::Mutex;
 use crate::task::Control;
 use crate::task::Policy;
 use crate::task::Retry;
 use crate::task::Rule;
-use crate::inject::Call;
-use crate::run::Run;
-use crate::sync::Mutex;
 use scheduler_expr::Overlap;
 
 /// What a function has: a value of which it is seen when it is dropped, and the runs it has seen.

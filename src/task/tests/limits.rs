@@ -11,10 +11,10 @@ use scheduler_core::time::Epoch;
 use scheduler_core::time::Gate;
 
 use super::stage::*;
+use crate::observe::TaskState;
 use crate::task::Control;
 use crate::task::Policy;
 use crate::task::Retry;
-use crate::observe::TaskState;
 use scheduler_expr::OnError;
 
 /// The stage's clock, which goes on by a millisecond whenever the conductor looks at it.

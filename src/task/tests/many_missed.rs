@@ -12,10 +12,10 @@ use super::overlap_misfire::OVERLAPS;
 use super::overlap_misfire::check;
 use super::overlap_misfire::policy;
 use super::stage::*;
-use crate::task::Control;
-use crate::task::Rule;
 use crate::run::Run;
 use crate::sync::Mutex;
+use crate::task::Control;
+use crate::task::Rule;
 use scheduler_expr::Misfire;
 use scheduler_expr::Overlap;
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use crate::sync::Mutex;
 
 use super::stage::*;
-use crate::task::Policy;
-use crate::task::Retry;
 use crate::observe::TaskState;
 use crate::run::Cause;
 use crate::run::Run;
+use crate::task::Policy;
+use crate::task::Retry;
 use scheduler_expr::Overlap;
 
 fn overlap(overlap: Overlap) -> Policy {
@@ -367,7 +367,7 @@ fn nothing_of_a_task_that_has_ended_is_kept() {
                 drop(stage.pool.shutdown_now());
             }
             stage.settle();
-            let conductor = Arc::downgrade(&control.conductor);
+            let conductor = Arc::downgrade(&control.ticker);
             drop(control);
             // Events have the runs, and a run what it belongs to.
             stage.log.events.lock().unwrap().clear();

@@ -1,15 +1,15 @@
 //! What a pause holds up, and what it has passed over when it ends.
 
 use super::stage::*;
-use crate::task::Policy;
-use crate::task::Retry;
-use crate::task::jitter::Chance;
-use crate::task::jitter::Draw;
 use crate::observe::Event;
 use crate::observe::EventKind;
 use crate::observe::TaskState;
 use crate::run::Cause;
 use crate::run::Run;
+use crate::task::Policy;
+use crate::task::Retry;
+use crate::task::jitter::Chance;
+use crate::task::jitter::Draw;
 use scheduler_expr::Misfire;
 use scheduler_expr::OnError;
 use scheduler_expr::Overlap;

@@ -13,12 +13,12 @@ use scheduler_core::Trigger;
 use scheduler_core::TriggerContext;
 
 use super::stage::*;
-use crate::task::Control;
-use crate::task::Policy;
-use crate::task::Rule;
 use crate::observe::EventKind;
 use crate::run::Cause;
 use crate::run::Run;
+use crate::task::Control;
+use crate::task::Policy;
+use crate::task::Rule;
 use scheduler_expr::Misfire;
 use scheduler_expr::Overlap;
 

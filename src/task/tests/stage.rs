@@ -19,11 +19,6 @@ use scheduler_core::VirtualRun;
 use scheduler_core::trigger::CronTrigger;
 use scheduler_core::trigger::Zone;
 
-use crate::task::Control;
-use crate::task::NotBegun;
-use crate::task::Parts;
-use crate::task::Policy;
-use crate::task::Rule;
 use crate::inject::Call;
 use crate::observe::BusBuilder;
 use crate::observe::Event;
@@ -35,6 +30,11 @@ use crate::run::Run;
 use crate::run::TaskError;
 use crate::run::TaskResult;
 use crate::sync::Mutex;
+use crate::task::Control;
+use crate::task::NotBegun;
+use crate::task::Parts;
+use crate::task::Policy;
+use crate::task::Rule;
 
 /// When the stage's clock begins; a whole hour.
 pub(super) const START: &str = "2026-03-02T00:00:00Z";

@@ -11,19 +11,19 @@ use scheduler_core::Trigger;
 use scheduler_core::TriggerContext;
 
 use super::stage::*;
+use crate::observe::TaskState;
 use crate::task::Control;
 use crate::task::Policy;
 use crate::task::Rule;
-use crate::observe::TaskState;
 
 #[test]
 fn one_that_is_cancelled_before_it_is_submitted_is_cancelled_and_no_fault() {
     let mut stage = Stage::new();
     let call = stage.call(|_| ok(0));
-    let control = Conductor::make(stage.parts(rate(1_000), Policy::default(), call));
+    let control = Control::make(stage.parts(rate(1_000), Policy::default(), call));
     stage.until(500);
     control.cancel().unwrap();
-    control.submit(&stage.pool).expect("it has no fault");
+    control.begin(&stage.pool).expect("it has no fault");
     stage.until(5_000);
     assert_eq!(stage.heard(), "cancelled 0.5");
     assert_eq!(control.snapshot().state, TaskState::Cancelled);
@@ -34,9 +34,9 @@ fn one_that_is_cancelled_before_it_is_submitted_is_cancelled_and_no_fault() {
 fn a_pool_that_is_shut_down_refuses_it_all_the_same() {
     let stage = Stage::new();
     let call = stage.call(|_| ok(0));
-    let control = Conductor::make(stage.parts(rate(1_000), Policy::default(), call));
+    let control = Control::make(stage.parts(rate(1_000), Policy::default(), call));
     stage.pool.shutdown();
-    assert!(control.submit(&stage.pool).is_err());
+    assert!(control.begin(&stage.pool).is_err());
 }
 
 #[test]
@@ -45,8 +45,8 @@ fn a_pool_that_gets_no_thread_refuses_it_and_says_why() {
     let refuse = |_| Err(std::io::Error::other("no more threads"));
     let pool = ScheduledThreadPool::builder().thread_factory(refuse).build().unwrap();
     let call = stage.call(|_| ok(0));
-    let control = Conductor::make(stage.parts(rate(1_000), Policy::default(), call));
-    let error = control.submit(&pool).unwrap_err().to_string();
+    let control = Control::make(stage.parts(rate(1_000), Policy::default(), call));
+    let error = control.begin(&pool).unwrap_err().to_string();
     let expected = "task `task` was refused: the pool has no worker, and no thread could be started: \
                     no more threads\nhelp: ";
     assert!(error.starts_with(expected), "{error}");
@@ -65,12 +65,12 @@ impl Trigger for Never {
 fn one_that_another_rule_ends_before_it_is_submitted_is_over_and_no_fault() {
     let stage = Stage::new();
     let parts = |rule| stage.parts(rule, Policy::default(), stage.call(|_| ok(0)));
-    let control = Conductor::make(parts(rate(1_000)));
+    let control = Control::make(parts(rate(1_000)));
     control.reschedule(Rule::Custom(Arc::new(Never))).unwrap();
-    control.submit(&stage.pool).expect("its first rule has no fault");
+    control.begin(&stage.pool).expect("its first rule has no fault");
     assert_eq!(control.snapshot().state, TaskState::Completed);
-    let control = Conductor::make(parts(Rule::Custom(Arc::new(Never))));
-    control.submit(&stage.pool).expect("it has no fault");
+    let control = Control::make(parts(Rule::Custom(Arc::new(Never))));
+    control.begin(&stage.pool).expect("it has no fault");
     assert_eq!(control.snapshot().state, TaskState::Completed);
 }
 
@@ -91,10 +91,10 @@ fn a_trigger_that_was_asked_before_is_not_asked_again_when_its_task_is_submitted
     let mut stage = Stage::new();
     let counting = Arc::new(Counting::default());
     let rule = Rule::Custom(Arc::<Counting>::clone(&counting));
-    let control = Conductor::make(stage.parts(rule, Policy::default(), stage.call(|_| ok(0))));
+    let control = Control::make(stage.parts(rule, Policy::default(), stage.call(|_| ok(0))));
     control.ask_trigger();
     assert_eq!(control.first_start(), Some(start() + TimeDelta::seconds(1)));
-    control.submit(&stage.pool).unwrap();
+    control.begin(&stage.pool).unwrap();
     assert_eq!(counting.asked.load(Relaxed), 1);
     stage.until(2_500);
     assert_eq!(stage.heard(), "start 1 | start 2");

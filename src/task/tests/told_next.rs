@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::shown::Seconds;
 use super::stage::*;
+use crate::observe::EventKind;
 use crate::task::Control;
 use crate::task::Policy;
 use crate::task::Retry;
 use crate::task::Rule;
-use crate::observe::EventKind;
 use scheduler_expr::Overlap;
 
 fn overlap(overlap: Overlap) -> Policy {
@@ -147,15 +147,15 @@ fn the_first_start_is_known_before_it_is_submitted() {
         let mut stage = Stage::new();
         stage.until(4_500);
         let call = stage.call(|_| ok(0));
-        let control = Conductor::make(stage.parts(rule.clone(), policy, call));
+        let control = Control::make(stage.parts(rule.clone(), policy, call));
         let first = control.first_start();
-        control.submit(&stage.pool).unwrap();
+        control.begin(&stage.pool).unwrap();
         assert_eq!(first, control.snapshot().next, "{rule}");
         assert!(first.is_some(), "{rule}");
     }
     let stage = Stage::new();
     let rule = Rule::Custom(Arc::new(Seconds::default()));
     let call = stage.call(|_| ok(0));
-    let control = Conductor::make(stage.parts(rule, Policy::default(), call));
+    let control = Control::make(stage.parts(rule, Policy::default(), call));
     assert_eq!(control.first_start(), None, "the trigger is not asked");
 }

@@ -10,10 +10,10 @@ use scheduler_core::TriggerContext;
 
 use super::overlap_misfire::MISFIRES;
 use super::stage::*;
+use crate::run::Run;
 use crate::task::Control;
 use crate::task::Policy;
 use crate::task::Rule;
-use crate::run::Run;
 use scheduler_expr::Misfire;
 use scheduler_expr::Overlap;
 

@@ -24,7 +24,7 @@ impl Wake for Count {
 }
 
 fn is_watched(control: &Control) -> bool {
-    !control.conductor.lock().watchers.is_empty()
+    !control.ticker.lock().watchers.is_empty()
 }
 
 #[test]

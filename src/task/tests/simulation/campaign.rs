@@ -14,12 +14,12 @@ use super::plan::Spec;
 use super::world::Plant;
 use super::world::World;
 use super::world::lock;
-use crate::task::Policy;
-use crate::task::Rule;
 use crate::observe::Event;
 use crate::observe::EventKind;
 use crate::observe::SkipReason;
 use crate::observe::TaskSnapshot;
+use crate::task::Policy;
+use crate::task::Rule;
 use scheduler_expr::Overlap;
 
 /// How many seeds run unless `SCHEDULER_SIM_SEEDS` says otherwise, as `ci/simulation.sh` does.

@@ -8,12 +8,12 @@ use super::times::Answer;
 use super::times::Nanos;
 use super::times::nanos;
 use super::times::tick;
-use crate::task::Policy;
 use crate::observe::Counters;
 use crate::observe::Outcome;
 use crate::observe::StopReason;
 use crate::run::Cause;
 use crate::run::RunInfo;
+use crate::task::Policy;
 
 /// How an attempt goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

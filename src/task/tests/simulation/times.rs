@@ -10,8 +10,8 @@ use chrono::Utc;
 use scheduler_core::Now;
 use scheduler_core::trigger::CronTrigger;
 
-use crate::task::Rule;
 use crate::observe::SkipReason;
+use crate::task::Rule;
 
 /// More starts than these of a calendar are not remembered one by one.
 const STARTED_MAX: usize = 30_000;

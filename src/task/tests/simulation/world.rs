@@ -29,10 +29,6 @@ use super::plan::Op;
 use super::plan::Spec;
 use super::runs::Act;
 use super::runs::End;
-use crate::task::Control;
-use crate::task::Parts;
-use crate::task::Policy;
-use crate::task::Rule;
 use crate::inject::Call;
 use crate::observe::BusBuilder;
 use crate::observe::Event;
@@ -40,6 +36,10 @@ use crate::observe::TaskSnapshot;
 use crate::run::Run;
 use crate::run::TaskError;
 use crate::run::TaskResult;
+use crate::task::Control;
+use crate::task::Parts;
+use crate::task::Policy;
+use crate::task::Rule;
 
 pub(super) struct World {
     pub(super) clock: ManualClock,

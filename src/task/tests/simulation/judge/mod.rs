@@ -28,8 +28,6 @@ use super::times::Times;
 use super::times::tick;
 use super::times::tick_of;
 use super::times::wall;
-use crate::task::Policy;
-use crate::task::Rule;
 use crate::observe::Event;
 use crate::observe::EventKind;
 use crate::observe::SkipReason;
@@ -37,6 +35,8 @@ use crate::observe::TaskSnapshot;
 use crate::observe::TaskState;
 use crate::run::Cause;
 use crate::run::RunInfo;
+use crate::task::Policy;
+use crate::task::Rule;
 use scheduler_expr::Misfire;
 use scheduler_expr::OnError;
 use scheduler_expr::Overlap;
@@ -129,11 +129,11 @@ impl Judge {
                 self.live(run)?.again(run.attempt, now)
             }
             EventKind::AttemptFailed { run, next_attempt_in, .. } => {
-                let policy = self.policy;
+                let policy = self.policy.clone();
                 self.live(run)?.will_go_on(*next_attempt_in, &policy, now)
             }
             EventKind::StopAsked { run, reason, .. } => {
-                let policy = self.policy;
+                let policy = self.policy.clone();
                 self.live(run)?.is_asked_to_stop(*reason, &policy, now)
             }
             EventKind::RunFinished { run, outcome, took, next, streak, .. } => {

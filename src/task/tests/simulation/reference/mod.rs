@@ -23,8 +23,8 @@ use scheduler_core::trigger::CronTrigger;
 
 use super::super::stage::start;
 use super::pace::Pace;
-use crate::task::Policy;
 use crate::observe::SkipReason;
+use crate::task::Policy;
 use scheduler_expr::Misfire;
 use scheduler_expr::Overlap;
 
