@@ -4,12 +4,9 @@
 //! tasks few have one of their own.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::PoisonError;
-use std::sync::Weak;
+use std::sync::{Arc, PoisonError, Weak};
 
-use scheduler_core::trigger::CronTrigger;
-use scheduler_core::trigger::Zone;
+use scheduler_core::trigger::{CronTrigger, Zone};
 
 use crate::sync::Mutex;
 

@@ -5,19 +5,14 @@ use std::future::Future;
 use std::sync::Arc;
 
 use scheduler_core::Trigger;
-use scheduler_expr::Attribute;
-use scheduler_expr::RuleKind;
+use scheduler_expr::{Attribute, RuleKind};
 
 use super::Given;
-use crate::entry::Entry;
-use crate::entry::Location;
-use crate::inject::Call;
-use crate::inject::TaskOutput;
-use crate::inject::Wiring;
+use crate::entry::{Entry, Location};
+use crate::inject::{Call, TaskOutput, Wiring};
 use crate::run::Run;
 use crate::schedule::Schedule;
-use crate::settings::TaskWords;
-use crate::settings::word;
+use crate::settings::{TaskWords, word};
 
 /// A task as it was defined.
 #[derive(Clone)]

@@ -6,30 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use scheduler_core::trigger::CronTrigger;
-use scheduler_core::trigger::Zone;
-use scheduler_expr::Attribute;
-use scheduler_expr::AttributeError;
-use scheduler_expr::DurationUnit;
-use scheduler_expr::RuleKind;
-use scheduler_expr::Word;
-use scheduler_expr::check_name;
-use scheduler_expr::nearest;
+use scheduler_core::trigger::{CronTrigger, Zone};
+use scheduler_expr::{
+    Attribute, AttributeError, DurationUnit, RuleKind, Word, check_name, nearest,
+};
 
-use super::crons::Cron;
-use super::crons::Crons;
+use super::crons::{Cron, Crons};
 use super::definition::Definition;
-use super::planned::Disabled;
-use super::planned::Planned;
+use super::planned::{Disabled, Planned};
 use crate::calendar::Calendar;
-use crate::conduct::Policy;
-use crate::conduct::Retry;
-use crate::conduct::Rule;
-use crate::settings::Effective;
-use crate::settings::Fault;
-use crate::settings::Refusal;
-use crate::settings::Source;
-use crate::settings::word;
+use crate::conduct::{Policy, Retry, Rule};
+use crate::settings::{Effective, Fault, Refusal, Source, word};
 
 /// What tasks are judged against.
 #[derive(Clone, Copy, Debug)]

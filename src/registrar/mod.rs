@@ -33,18 +33,14 @@ use scheduler_core::Clock;
 pub(crate) use crons::Crons;
 pub(crate) use definition::Definition;
 pub use definition::Registrar;
-pub(crate) use judge::Ground;
-pub(crate) use judge::judge;
+pub(crate) use judge::{Ground, judge};
 pub(crate) use name::faults as name_faults;
 pub(crate) use planned::Planned;
 
-use crate::entry::Entry;
-use crate::entry::TaskList;
-use crate::entry::entries;
+use crate::entry::{Entry, TaskList, entries};
 use crate::inject::States;
 use crate::run::Shutdown;
-use crate::settings::Effective;
-use crate::settings::Fault;
+use crate::settings::{Effective, Fault};
 
 /// What arguments are made of.
 #[derive(Clone, Copy, Debug)]

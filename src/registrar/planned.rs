@@ -5,8 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
 
-use crate::conduct::Policy;
-use crate::conduct::Rule;
+use crate::conduct::{Policy, Rule};
 use crate::entry::Location;
 use crate::inject::Call;
 use crate::observe::TaskFacts;

@@ -5,30 +5,17 @@ use scheduler_core::trigger::Zone;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use scheduler_core::Clock;
-use scheduler_core::ManualClock;
+use scheduler_core::{Clock, ManualClock};
 use scheduler_expr::Attribute;
 
-use super::Crons;
-use super::Definition;
-use super::Given;
-use super::Ground;
-use super::Plan;
-use super::define;
-use super::name_faults;
-use crate::entry::Entry;
-use crate::entry::FunctionId;
-use crate::entry::Location;
-use crate::entry::Origin;
-use crate::entry::TaskList;
+use super::{Crons, Definition, Given, Ground, Plan, define, name_faults};
+use crate::entry::{Entry, FunctionId, Location, Origin, TaskList};
 use crate::error::StartError;
-use crate::inject::Call;
-use crate::inject::States;
+use crate::inject::{Call, States};
 use crate::run::Shutdown;
 use crate::settings;
-use crate::settings::Environment;
-use crate::settings::Settings;
 use crate::settings::names::Names;
+use crate::settings::{Environment, Settings};
 
 type Words = &'static [(Attribute, &'static str)];
 

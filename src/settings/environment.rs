@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use super::DRY_RUN_VARIABLE;
 use super::fault::Fault;
-use super::fault::word;
+use super::schema::DRY_RUN_VARIABLE;
+use super::text::word;
 
 /// The variables of a process, or those given in their place.
 ///

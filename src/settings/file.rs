@@ -1,7 +1,6 @@
-//! Places that are made of lines: settings files, and what `builder.set` was told.
+//! Sources that are made of lines: settings files, and what `builder.set` was told.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::io::Read;
@@ -9,17 +8,13 @@ use std::ops::Range;
 use std::path::Path;
 
 use toml::Spanned;
-use toml::de::DeArray;
-use toml::de::DeTable;
-use toml::de::DeValue;
+use toml::de::{DeArray, DeTable, DeValue};
 
-use super::FILE_VARIABLE;
 use super::fault::Fault;
-use super::fault::visible;
-use super::fault::word;
-use super::key;
-use super::schema;
+use super::schema::{FILE_VARIABLE, ROOT};
 use super::source::Source;
+use super::text::{visible, word};
+use super::{key, schema};
 
 /// How long a file may be, in bytes.
 const BYTES_MAX: u64 = 1 << 20;
@@ -34,9 +29,6 @@ const FAULTS_MAX: usize = 3;
 
 /// What people call an array.
 pub(super) const ARRAY: &str = "an array";
-
-/// The first part of the keys that are ours.
-pub(super) const ROOT: &str = "scheduler";
 
 /// A place and all that stands in it.
 #[derive(Debug, Default)]

@@ -1,23 +1,15 @@
 //! What was written but means nothing: keys of ours that do not exist, and variables.
 
-use scheduler_expr::Attribute;
-use scheduler_expr::nearest;
+use scheduler_expr::{Attribute, nearest};
 
-use super::defaults;
-use super::fault::Fault;
-use super::fault::Remark;
-use super::fault::word;
-use super::file::Content;
-use super::file::Line;
-use super::file::ROOT;
+use super::fault::{Fault, Remark};
+use super::file::{Content, Line};
 use super::globals::PoolSettings;
-use super::key;
-use super::names;
 use super::names::Names;
 use super::reading::Reading;
-use super::schema;
-use super::schema::Spec;
-use super::variables;
+use super::schema::{ROOT, Spec};
+use super::text::word;
+use super::{defaults, key, schema, variables};
 
 /// How all variables of ours begin.
 const PREFIX: &str = "SCHEDULER_";
@@ -27,8 +19,8 @@ const FOREIGN: [&str; 3] = ["SCHEDULER_SERVICE_", "SCHEDULER_PORT", "SCHEDULER_E
 
 /// A fault for each key under `scheduler` that does not exist, but for those of tasks.
 pub(super) fn unknown_keys(reading: &mut Reading<'_>) {
-    let settings = reading.settings;
-    for line in settings.layers().flat_map(|layer| &layer.lines) {
+    let sources = reading.sources;
+    for line in sources.layers().flat_map(|layer| &layer.lines) {
         let Some(parts) = line.ours() else { continue };
         let reason = match parts {
             [] => not_a_table(line, ROOT),
@@ -91,8 +83,8 @@ fn unknown(line: &Line, parts: &[String], specs: &[Spec]) -> Option<Reason> {
 
 /// A warning for each variable that looks like ours and was not read.
 pub(super) fn unknown_variables(reading: &mut Reading<'_>, known: &Names, pools: &[PoolSettings]) {
-    let settings = reading.settings;
-    for variable in settings.environment.names_with(PREFIX) {
+    let sources = reading.sources;
+    for variable in sources.environment.names_with(PREFIX) {
         let is_read = reading.used.contains(variable)
             || schema::SPECIAL_VARIABLES.contains(&variable)
             || FOREIGN.iter().any(|foreign| variable.starts_with(foreign));
@@ -145,7 +137,7 @@ fn of_task(rest: &str, names: &Names) -> Option<String> {
     for attribute in attributes() {
         let name = rest.strip_suffix(&attribute).and_then(|name| name.strip_suffix('_'));
         let Some(name) = name else { continue };
-        let short = |task: &&str| names::tails(task).last().unwrap_or(task).to_owned();
+        let short = |task: &&str| key::tails(task).last().unwrap_or(task).to_owned();
         let lasts: Vec<String> = tasks.iter().map(|task| key::variable(&short(task))).collect();
         let whole: Vec<String> = tasks.iter().map(|task| key::variable(task)).collect();
         let found = nearest(name, lasts.iter().chain(&whole).map(String::as_str))?;
@@ -155,7 +147,7 @@ fn of_task(rest: &str, names: &Names) -> Option<String> {
             if whole[position] == found { found.to_owned() } else { key::variable(certain) };
         return Some(format!("{meant}_{attribute}"));
     }
-    let tails = tasks.iter().flat_map(|task| names::tails(task));
+    let tails = tasks.iter().flat_map(|task| key::tails(task));
     let names = tails.map(key::variable).filter(|name| !name.is_empty());
     let (name, attribute) = names
         .filter_map(|name| {

@@ -4,28 +4,35 @@
 //! that has one replaces the trigger of all places below, with the attributes that mean nothing
 //! without it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use scheduler_expr::Attribute;
-use scheduler_expr::AttributeError;
-use scheduler_expr::RuleKind;
+use scheduler_expr::{Attribute, AttributeError, RuleKind};
 
-use super::fault::Fault;
-use super::fault::Remark;
-use super::fault::visible;
-use super::fault::word;
-use super::file::ROOT;
-use super::reading::Reading;
-use super::reading::Subject;
+use super::fault::{Fault, Remark};
+use super::reading::{Reading, Subject};
 use super::schema;
-use super::source::Raw;
-use super::source::Source;
-use super::source::Valued;
-use super::tasks::TaskWords;
-use super::tasks::Words;
+use super::schema::ROOT;
+use super::source::{Raw, Source, Valued};
+use super::text::{visible, word};
 
 /// The word that switches a task off.
 const OFF: &str = "false";
+
+/// A task in the words of its annotation, or of the call that added it.
+#[derive(Debug)]
+pub(crate) struct TaskWords<'a> {
+    /// The full name.
+    pub(crate) name: &'a str,
+    /// File and line.
+    pub(crate) place: String,
+    /// The kind of its rule, if no attribute is a rule.
+    pub(crate) rule: RuleKind,
+    pub(crate) attributes: Vec<(Attribute, &'a str)>,
+}
+
+/// What one place says about one task.
+pub(super) type Words = BTreeMap<Attribute, Raw>;
 
 /// Attributes with what counts for each.
 pub(super) type Values = Vec<(Attribute, Valued)>;

@@ -3,19 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use scheduler_expr::Attribute;
-use scheduler_expr::nearest;
+use scheduler_expr::{Attribute, nearest};
 
 use super::fault::Remark;
-use super::fault::visible;
-use super::fault::word;
-use super::file::Content;
-use super::file::Line;
-use super::file::ROOT;
-use super::key;
+use super::file::{Content, Line};
 use super::reading::Reading;
-use super::schema;
-use super::schema::Spec;
+use super::schema::{ROOT, Spec};
+use super::text::{visible, word};
+use super::{key, schema};
 
 /// Among more keys that placeholders ask for, no similar one is looked for.
 const COMPARED_MAX: usize = 1_000;
@@ -25,9 +20,9 @@ const COMPARED_MAX: usize = 1_000;
 ///
 /// Whatever a placeholder asks for is the program's own, however it is called.
 pub(super) fn misplaced_keys(reading: &mut Reading<'_>) {
-    let settings = reading.settings;
+    let sources = reading.sources;
     let unset = unset(reading);
-    for file in &settings.files {
+    for file in &sources.files {
         let mut told = BTreeSet::new();
         for line in &file.lines {
             let is_asked = || reading.asked.contains(&key::fold(&line.path.join(".")));
@@ -92,7 +87,7 @@ fn unset(reading: &Reading<'_>) -> Vec<String> {
     let is_variable =
         |key: &str, used: &String| key::fold(used) == key || key::variables(key).contains(used);
     let is_set = |key: &String| {
-        reading.settings.layers().any(|layer| layer.named(key).next().is_some())
+        reading.sources.layers().any(|layer| layer.named(key).next().is_some())
             || reading.used.iter().any(|used| is_variable(key, used))
     };
     reading.asked.iter().filter(|key| !is_set(key)).cloned().collect()

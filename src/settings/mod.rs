@@ -54,10 +54,12 @@ mod reading;
 mod report;
 mod schema;
 mod source;
+mod sources;
 mod spelling;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod text;
 mod variables;
 
 use std::io;
@@ -67,28 +69,21 @@ use std::sync::OnceLock;
 use scheduler_expr::Attribute;
 
 pub(crate) use environment::Environment;
-pub(crate) use fault::{Fault, Level, Remark, visible, word};
-pub(crate) use globals::{Globals, PoolSettings};
-pub(crate) use merge::{Effective, Refusal};
+pub(crate) use fault::{Fault, Level, Remark};
+pub(crate) use globals::{Applied, Globals, PoolSettings};
+pub(crate) use merge::{Effective, Refusal, TaskWords};
 pub(crate) use report::{Fallback, report};
 pub(crate) use source::Source;
-pub(crate) use tasks::TaskWords;
+pub(crate) use text::{visible, word};
 
 use file::Layer;
 use merge::Values;
 use names::Names;
 use reading::Reading;
+use schema::{FILE, FILE_VARIABLE};
+use sources::Sources;
 use tasks::Overrides;
 use variables::Variables;
-
-/// The file that is read when it exists.
-const FILE: &str = "scheduler.toml";
-
-/// The variable that names another file.
-const FILE_VARIABLE: &str = "SCHEDULER_CONFIG";
-
-/// The variable that asks for the dry run.
-const DRY_RUN_VARIABLE: &str = "SCHEDULER_DRY_RUN";
 
 /// Where settings are to be looked for.
 #[derive(Debug)]
@@ -107,12 +102,8 @@ pub(crate) struct Given {
 /// All that was found in those places, not yet applied to anything.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    builder: Layer,
-    environment: Environment,
-    files: Vec<Layer>,
-    /// Those of code, and those that count.
-    defaults: Vec<(Attribute, String)>,
-    known_defaults: OnceLock<Values>,
+    sources: Sources,
+    defaults: OnceLock<Values>,
     is_dry_run: bool,
 }
 
@@ -125,15 +116,6 @@ pub(crate) struct Application<'a> {
     pub(crate) globals: Globals,
     /// The known pools in their order, then those that only settings name.
     pub(crate) pools: Vec<PoolSettings>,
-}
-
-/// What counts, and all that is wrong.
-#[derive(Debug)]
-pub(crate) struct Applied {
-    pub(crate) globals: Globals,
-    pub(crate) pools: Vec<PoolSettings>,
-    pub(crate) faults: Vec<Fault>,
-    pub(crate) remarks: Vec<Remark>,
 }
 
 impl Given {
@@ -183,10 +165,10 @@ impl Settings {
         if !faults.is_empty() {
             return Err(faults);
         }
-        let builder = Layer::from_builder(given.set);
-        let Given { environment, defaults, .. } = given;
-        let known_defaults = OnceLock::new();
-        Ok(Self { builder, environment, files: layers, defaults, known_defaults, is_dry_run })
+        let Given { set, environment, defaults, .. } = given;
+        let builder = Layer::from_builder(set);
+        let sources = Sources { builder, environment, files: layers, defaults };
+        Ok(Self { sources, defaults: OnceLock::new(), is_dry_run })
     }
 
     /// Whether the effective values shall be printed, and nothing be started.
@@ -195,18 +177,18 @@ impl Settings {
     }
 
     pub(crate) fn environment(&self) -> &Environment {
-        &self.environment
+        &self.sources.environment
     }
 
     /// An index for the names of tasks, which knows the variables that may mean some of them.
     pub(crate) fn names(&self) -> Names {
-        Names::with_variables(Variables::of(&self.environment))
+        Names::with_variables(Variables::of(&self.sources.environment))
     }
 
     /// Says what counts for the scheduler and its pools, and finds the settings of tasks. `pools` are those
     /// that the program configures; settings may name others.
     pub(crate) fn apply<'a>(&'a self, names: &'a Names, pools: &[&str]) -> Application<'a> {
-        let mut reading = Reading::new(self);
+        let mut reading = Reading::new(&self.sources);
         let globals = globals::globals(&mut reading);
         let pools = globals::pools(&mut reading, pools);
         let overrides = Overrides::read(&mut reading, names);
@@ -221,7 +203,7 @@ impl Settings {
         task: &TaskWords<'_>,
         names: &Names,
     ) -> Result<Effective, Vec<Fault>> {
-        let mut reading = Reading::new(self);
+        let mut reading = Reading::new(&self.sources);
         let mut overrides = Overrides::read_of(&mut reading, names, task.name);
         let number = names.number(task.name).unwrap_or_default();
         let defaults = self.defaults(&mut reading);
@@ -231,19 +213,14 @@ impl Settings {
 
     /// Replaces the placeholders in the words of a task; what settings say of it does not count.
     pub(crate) fn resolve(&self, task: &TaskWords<'_>) -> Result<Effective, Vec<Fault>> {
-        let mut reading = Reading::new(self);
+        let mut reading = Reading::new(&self.sources);
         let effective = merge::merge(&mut reading, task, task.name, Vec::new(), &[]);
         if reading.faults.is_empty() { Ok(effective) } else { Err(reading.faults) }
     }
 
     /// The defaults for all tasks, which are read once.
     fn defaults(&self, reading: &mut Reading<'_>) -> &Values {
-        self.known_defaults.get_or_init(|| defaults::read(reading))
-    }
-
-    /// The places that are made of lines, from high to low; the environment is after the first.
-    fn layers(&self) -> impl Iterator<Item = &Layer> {
-        std::iter::once(&self.builder).chain(&self.files)
+        self.defaults.get_or_init(|| defaults::read(reading))
     }
 }
 

@@ -14,13 +14,9 @@ use std::sync::Arc;
 
 use scheduler_expr::nearest;
 
-use super::fault::either;
-use super::fault::word;
-use super::key::fold;
+use super::key::{SEPARATOR, fold, tails};
+use super::text::{either, word};
 use super::variables::Variables;
-
-/// Between the parts of a path.
-const SEPARATOR: &str = "::";
 
 /// Of many names, how many are shown.
 const SHOWN_MAX: usize = 5;
@@ -210,12 +206,6 @@ impl PartialEq for FromEnd {
 }
 
 impl Eq for FromEnd {}
-
-/// The tails of a path, from the path itself down to its last part.
-pub(super) fn tails(task: &str) -> impl Iterator<Item = &str> {
-    let starts = task.match_indices(SEPARATOR).map(|(at, separator)| at + separator.len());
-    std::iter::once(task).chain(starts.map(|start| &task[start..]))
-}
 
 impl fmt::Display for NotFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

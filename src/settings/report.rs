@@ -2,14 +2,11 @@
 
 use scheduler_expr::Attribute;
 
-use super::Applied;
-use super::fault::visible;
-use super::file::ROOT;
 use super::merge::Effective;
-use super::schema;
-use super::source::Source;
-use super::source::Valued;
-use super::source::origins;
+use super::schema::ROOT;
+use super::source::{Source, Valued, origins};
+use super::text::visible;
+use super::{Applied, schema};
 
 /// Values longer than this do not push the sources of the others to the right.
 const WIDTH_MAX: usize = 48;

@@ -1,8 +1,6 @@
 //! The settings that exist, in one table, and what is shown for the attributes of tasks.
 
-use scheduler_expr::Attribute;
-use scheduler_expr::Role;
-use scheduler_expr::RuleKind;
+use scheduler_expr::{Attribute, Role, RuleKind};
 
 use super::key::fold;
 
@@ -51,8 +49,20 @@ pub(super) const TASKS: &str = "tasks";
 /// The table of the defaults for all tasks.
 pub(super) const DEFAULTS: &str = "defaults";
 
+/// The file that is read when it exists.
+pub(super) const FILE: &str = "scheduler.toml";
+
+/// The variable that names another file.
+pub(super) const FILE_VARIABLE: &str = "SCHEDULER_CONFIG";
+
+/// The variable that asks for the dry run.
+pub(super) const DRY_RUN_VARIABLE: &str = "SCHEDULER_DRY_RUN";
+
 /// The variables that are no settings but are read.
-pub(super) const SPECIAL_VARIABLES: [&str; 2] = [super::FILE_VARIABLE, super::DRY_RUN_VARIABLE];
+pub(super) const SPECIAL_VARIABLES: [&str; 2] = [FILE_VARIABLE, DRY_RUN_VARIABLE];
+
+/// The first part of the keys of settings.
+pub(super) const ROOT: &str = "scheduler";
 
 /// Whether a key that begins with this part is one of ours.
 pub(super) fn is_ours(part: &str) -> bool {

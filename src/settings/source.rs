@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::fault::visible;
+use super::text::visible;
 
 /// The place a value was written in.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,46 +1,19 @@
 //! Which attribute of which task each line and each variable is about.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use scheduler_expr::Attribute;
-use scheduler_expr::RuleKind;
-use scheduler_expr::nearest;
+use scheduler_expr::{Attribute, nearest};
 
 use super::fault::Fault;
-use super::fault::either;
-use super::fault::word;
-use super::file::Content;
-use super::file::Line;
-use super::file::ROOT;
-use super::key;
-use super::merge;
-use super::merge::Effective;
-use super::names;
-use super::names::Names;
-use super::names::NotFound;
-use super::reading::Reading;
-use super::reading::set_twice;
-use super::schema;
-use super::source::Raw;
-use super::source::Source;
-use super::source::Valued;
+use super::file::{Content, Line};
+use super::merge::{Effective, TaskWords, Words};
+use super::names::{Names, NotFound};
+use super::reading::{Reading, set_twice};
+use super::schema::ROOT;
+use super::source::{Raw, Source, Valued};
+use super::text::{either, word};
 use super::variables::PREFIX;
-
-/// A task in the words of its annotation, or of the call that added it.
-#[derive(Debug)]
-pub(crate) struct TaskWords<'a> {
-    /// The full name.
-    pub(crate) name: &'a str,
-    /// File and line.
-    pub(crate) place: String,
-    /// The kind of its rule, if no attribute is a rule.
-    pub(crate) rule: RuleKind,
-    pub(crate) attributes: Vec<(Attribute, &'a str)>,
-}
-
-/// What one place says about one task.
-pub(super) type Words = BTreeMap<Attribute, Raw>;
+use super::{key, merge, schema};
 
 /// What one place says about tasks, by their numbers.
 type Said = BTreeMap<usize, Words>;
@@ -54,28 +27,28 @@ pub(super) struct Overrides(Vec<Said>);
 impl Overrides {
     /// Reads the settings of all tasks.
     pub(super) fn read(reading: &mut Reading<'_>, names: &Names) -> Self {
-        let settings = reading.settings;
+        let sources = reading.sources;
         let mut finder = Finder { reading, names, only: None };
-        let mut places = vec![finder.in_lines(&settings.builder.lines)];
-        places.push(finder.in_variables(settings.environment.names_with(PREFIX)));
-        places.extend(settings.files.iter().map(|file| finder.in_lines(&file.lines)));
-        Self(places)
+        let mut all = vec![finder.in_lines(&sources.builder.lines)];
+        all.push(finder.in_variables(sources.environment.names_with(PREFIX)));
+        all.extend(sources.files.iter().map(|file| finder.in_lines(&file.lines)));
+        Self(all)
     }
 
     /// Reads the settings of one task, which is among the names. Settings of tasks that are not
     /// there is no fault: the start has judged it.
     pub(super) fn read_of(reading: &mut Reading<'_>, names: &Names, task: &str) -> Self {
-        let (settings, only) = (reading.settings, names.number(task));
+        let (sources, only) = (reading.sources, names.number(task));
         let mut finder = Finder { reading, names, only };
-        let mut places = vec![finder.in_lines(settings.builder.of_tasks(names::tails(task)))];
-        let variables = names::tails(task).flat_map(key::variables);
+        let mut all = vec![finder.in_lines(sources.builder.of_tasks(key::tails(task)))];
+        let variables = key::tails(task).flat_map(key::variables);
         let prefixes = variables.map(|variable| format!("{PREFIX}{variable}_"));
         let set: BTreeSet<&str> =
-            prefixes.flat_map(|prefix| settings.environment.names_with(prefix)).collect();
-        places.push(finder.in_variables(set));
-        let files = settings.files.iter();
-        places.extend(files.map(|file| finder.in_lines(file.of_tasks(names::tails(task)))));
-        Self(places)
+            prefixes.flat_map(|prefix| sources.environment.names_with(prefix)).collect();
+        all.push(finder.in_variables(set));
+        let files = sources.files.iter();
+        all.extend(files.map(|file| finder.in_lines(file.of_tasks(key::tails(task)))));
+        Self(all)
     }
 
     /// What counts for a task.

@@ -8,7 +8,6 @@ use scheduler_expr::Attribute;
 
 use super::environment::Environment;
 use super::key;
-use super::names;
 
 /// How the variables of tasks begin.
 pub(super) const PREFIX: &str = "SCHEDULER_TASKS_";
@@ -59,7 +58,7 @@ impl Variables {
         if self.0.is_empty() {
             return;
         }
-        for tail in names::tails(task) {
+        for tail in key::tails(task) {
             for variable in key::variables(tail) {
                 if let Some(Meant { full, tails }) = self.0.get_mut(&variable) {
                     change(if tail == task { full } else { tails });

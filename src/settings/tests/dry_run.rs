@@ -3,6 +3,7 @@
 use scheduler_expr::Attribute;
 
 use super::places::*;
+use crate::settings::schema::DRY_RUN_VARIABLE;
 use crate::settings::*;
 
 #[test]

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use scheduler_expr::Attribute;
-use scheduler_expr::parse_period;
+use scheduler_expr::{Attribute, parse_period};
 
 use super::places::*;
 use crate::settings::*;
