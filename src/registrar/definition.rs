@@ -12,7 +12,7 @@ use crate::entry::{Entry, Location};
 use crate::inject::{Call, TaskOutput, Wiring};
 use crate::run::Run;
 use crate::schedule::Schedule;
-use crate::settings::{TaskWords, word};
+use crate::settings::{TaskTexts, word};
 
 /// A task as it was defined.
 #[derive(Clone)]
@@ -67,10 +67,10 @@ impl Definition {
     }
 
     /// The task in its own words, for the settings to have their say.
-    pub(crate) fn words(&self) -> TaskWords<'_> {
+    pub(crate) fn words(&self) -> TaskTexts<'_> {
         let texts = self.texts.iter().map(|(attribute, text)| (*attribute, text.as_str()));
         let (name, place) = (&*self.name, self.location.to_string());
-        TaskWords { name, place, rule: self.rule_alone(), attributes: texts.collect() }
+        TaskTexts { name, place, rule: self.rule_alone(), attributes: texts.collect() }
     }
 
     /// The kind of its rule, if no attribute is a rule.

@@ -37,7 +37,7 @@ use crate::settings::Globals;
 use crate::settings::Level;
 use crate::settings::Remark;
 use crate::settings::Settings;
-use crate::settings::TaskWords;
+use crate::settings::TaskTexts;
 use crate::settings::names::Names;
 use crate::speech::Message;
 use crate::speech::Messages;
@@ -231,7 +231,7 @@ fn announced(
 fn apply_to_announced(application: &mut Application<'_>, announced: &[(usize, Arc<str>)]) {
     for (number, name) in announced {
         let (place, rule, attributes) = (String::new(), RuleKind::Once, Vec::new());
-        let silent = TaskWords { name, place, rule, attributes };
+        let silent = TaskTexts { name, place, rule, attributes };
         application.task(*number, &silent);
     }
 }

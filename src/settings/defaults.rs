@@ -1,5 +1,4 @@
-//! The options that all tasks have unless they or their settings say otherwise: `[scheduler.defaults]`, and what
-//! the builder was given.
+//! Options of all tasks that do not set them: `[scheduler.defaults]` and `Builder::defaults`.
 
 use scheduler_expr::{Attribute, Role, nearest};
 

@@ -1,4 +1,4 @@
-//! What is told about settings: faults, which prevent the start, and remarks, which do not.
+//! Messages about settings: faults, which prevent the start, and remarks, which do not.
 
 use std::fmt;
 

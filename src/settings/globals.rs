@@ -20,7 +20,7 @@ pub(crate) struct Set<T> {
     pub(crate) valued: Valued,
 }
 
-/// The settings under `scheduler`; none where nobody said anything.
+/// The settings under `scheduler`, if they are set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Globals {
     /// The name of a time zone.

@@ -50,7 +50,7 @@ pub(super) fn dashless_variable(key: &str) -> String {
     variable(&key.replace(['-', '_'], ""))
 }
 
-/// The variables of a key: ours and, if it is another, Spring's.
+/// The variables of a key: with all underscores, and in Spring's form if that differs.
 pub(super) fn variables(key: &str) -> Vec<String> {
     let (ours, springs) = (variable(key), dashless_variable(key));
     if ours == springs { vec![ours] } else { vec![ours, springs] }

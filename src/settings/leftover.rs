@@ -1,4 +1,4 @@
-//! What was written but means nothing: keys of ours that do not exist, and variables.
+//! Unknown keys under `scheduler`, and unknown variables.
 
 use scheduler_expr::{Attribute, nearest};
 
@@ -11,10 +11,10 @@ use super::schema::{ROOT, Spec};
 use super::text::word;
 use super::{defaults, key, schema, variables};
 
-/// How all variables of ours begin.
+/// The prefix of all variables.
 const PREFIX: &str = "SCHEDULER_";
 
-/// What Kubernetes and Docker set for a service of the name `scheduler`.
+/// Variables that Kubernetes and Docker set for a service named `scheduler`.
 const FOREIGN: [&str; 3] = ["SCHEDULER_SERVICE_", "SCHEDULER_PORT", "SCHEDULER_ENV_"];
 
 /// A fault for each key under `scheduler` that does not exist, but for those of tasks.
@@ -60,7 +60,6 @@ fn unknown(line: &Line, parts: &[String], specs: &[Spec]) -> Option<Reason> {
         return None;
     }
     let written = line.path.join(".");
-    // Who writes the whole key below its table means what follows.
     let meant = name.strip_prefix("scheduler.").unwrap_or(&name);
     let suggestion = nearest(meant, specs.iter().map(|spec| spec.key));
     let table = line.path[..line.path.len() - parts.len()].join(".");
@@ -81,7 +80,7 @@ fn unknown(line: &Line, parts: &[String], specs: &[Spec]) -> Option<Reason> {
     })
 }
 
-/// A warning for each variable that looks like ours and was not read.
+/// Warns of each variable with the prefix that was not read.
 pub(super) fn unknown_variables(reading: &mut Reading<'_>, known: &Names, pools: &[PoolSettings]) {
     let sources = reading.sources;
     for variable in sources.environment.names_with(PREFIX) {
@@ -102,13 +101,13 @@ pub(super) fn unknown_variables(reading: &mut Reading<'_>, known: &Names, pools:
     }
 }
 
-/// Whether a task that is added later could be meant.
+/// Returns true if a task of this name may be added later.
 fn is_of_a_task(variable: &str) -> bool {
     let rest = variable.strip_prefix(variables::PREFIX);
     rest.is_some_and(|rest| variables::splits(rest).any(|(name, _)| !name.is_empty()))
 }
 
-/// The variable that was probably meant.
+/// A known variable with a similar name.
 fn suggestion(variable: &str, known: &Names, pools: &[PoolSettings]) -> Option<String> {
     if let Some(rest) = variable.strip_prefix(variables::PREFIX) {
         return of_task(rest, known).map(|meant| format!("{}{meant}", variables::PREFIX));
@@ -124,13 +123,13 @@ fn suggestion(variable: &str, known: &Names, pools: &[PoolSettings]) -> Option<S
         .chain(defaults::options().map(defaults::key))
         .map(|key| key::variable(&key));
     let all: Vec<String> = keys.chain(special).collect();
-    // The common beginning would make everything look alike.
+    // With the prefix, all would be similar.
     let rest = &variable[PREFIX.len()..];
     let found = nearest(rest, all.iter().filter_map(|known| known.strip_prefix(PREFIX)))?;
     Some(format!("{PREFIX}{found}"))
 }
 
-/// What was probably meant by a variable of a task, behind the common beginning.
+/// A similar variable of a task, without the prefix.
 fn of_task(rest: &str, names: &Names) -> Option<String> {
     let tasks: Vec<&str> = names.compared()?;
     let attributes = || Attribute::ALL.iter().map(|attribute| key::variable(attribute.name()));

@@ -13,18 +13,18 @@ use super::source::{Raw, Source, Valued, origins};
 use super::sources::Sources;
 use super::text::{visible, word};
 
-/// Settings being applied: what was found so far, right and wrong.
+/// Settings that are being applied, with the faults found so far.
 pub(super) struct Reading<'a> {
     pub(super) sources: &'a Sources,
     pub(super) faults: Vec<Fault>,
     pub(super) remarks: Vec<Remark>,
-    /// The variables that were asked for and set.
+    /// The variables that were read and set.
     pub(super) used: BTreeSet<String>,
-    /// The keys that placeholders asked for, folded.
+    /// The keys that placeholders read, folded.
     pub(super) asked: BTreeSet<String>,
 }
 
-/// What a text is for, in words for messages.
+/// What a text is for, in messages.
 pub(super) struct Subject<'a> {
     /// In front of a reason: `` `report`: `cron` ``.
     pub(super) label: String,
@@ -202,7 +202,7 @@ impl Lookup<'_> {
     }
 }
 
-/// Two places of the same rank disagree, or will one day.
+/// A fault of two places with the same precedence.
 pub(super) fn set_twice(what: &str, first: &Source, second: &Source) -> Fault {
     Fault::at(second, format!("{what} is also set by {first}"))
         .help("remove one of the two".to_owned())
@@ -250,7 +250,7 @@ fn not_set(raw: &Raw, subject: &Subject<'_>, error: &ResolveTemplateError<String
     Fault::about(&raw.source, text).help(how_to_set(key, subject.example))
 }
 
-/// What to do about a key that is not set, if it can be said in a line.
+/// The help for a key that is not set.
 fn how_to_set(key: &str, example: &str) -> String {
     const BARE: fn(char) -> bool = |c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let parts: Vec<&str> = key.split('.').collect();

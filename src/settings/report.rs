@@ -1,4 +1,4 @@
-//! The dry run: every value that counts, and where it came from.
+//! The report of the dry run: every value, and where it came from.
 
 use scheduler_expr::Attribute;
 
@@ -17,13 +17,13 @@ struct Block {
     rows: Vec<[String; 3]>,
 }
 
-/// What counts for a setting where no setting says anything.
+/// The value of a setting that is not set.
 #[derive(Debug)]
 pub(crate) struct Fallback {
     /// The key behind `scheduler.`.
     pub(crate) key: String,
     pub(crate) text: String,
-    /// A call of the builder, a variable that is not ours, or nobody.
+    /// A call of the builder, a variable of another program, or the default.
     pub(crate) source: Source,
 }
 

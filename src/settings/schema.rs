@@ -1,4 +1,4 @@
-//! The settings that exist, in one table, and what is shown for the attributes of tasks.
+//! The keys of all settings.
 
 use scheduler_expr::{Attribute, Role, RuleKind};
 
@@ -64,19 +64,19 @@ pub(super) const SPECIAL_VARIABLES: [&str; 2] = [FILE_VARIABLE, DRY_RUN_VARIABLE
 /// The first part of the keys of settings.
 pub(super) const ROOT: &str = "scheduler";
 
-/// Whether a key that begins with this part is one of ours.
+/// Returns true if a key that begins with this part is a setting.
 pub(super) fn is_ours(part: &str) -> bool {
     let part = fold(part);
     let mut firsts = GLOBALS.iter().filter_map(|spec| spec.key.split('.').next());
     [POOLS, TASKS, DEFAULTS].contains(&&*part) || firsts.any(|first| fold(first) == part)
 }
 
-/// The attributes that say when a task fires; a task has one of them.
+/// The attributes that are rules; a task has one.
 pub(super) fn triggers() -> impl Iterator<Item = Attribute> {
     Attribute::ALL.iter().copied().filter(|attribute| attribute.row().role == Role::Rule)
 }
 
-/// Returns true if the attribute means nothing with this rule, and is replaced together with another.
+/// Returns true if the attribute belongs to another rule, and is replaced together with it.
 pub(super) fn is_foreign_to(attribute: Attribute, rule: RuleKind) -> bool {
     let row = attribute.row();
     match row.role {

@@ -1,4 +1,4 @@
-//! Which attribute of which task each line and each variable is about.
+//! Finds the task and the attribute of each line and each variable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use scheduler_expr::{Attribute, nearest};
 
 use super::fault::Fault;
 use super::file::{Content, Line};
-use super::merge::{Effective, TaskWords, Words};
+use super::merge::{Effective, TaskTexts, Texts};
 use super::names::{Names, NotFound};
 use super::reading::{Reading, set_twice};
 use super::schema::ROOT;
@@ -15,14 +15,14 @@ use super::text::{either, word};
 use super::variables::PREFIX;
 use super::{key, merge, schema};
 
-/// What one place says about tasks, by their numbers.
-type Said = BTreeMap<usize, Words>;
+/// The settings of tasks in one place, by their numbers.
+type ByTask = BTreeMap<usize, Texts>;
 
 /// A task by its full name and its number, and an attribute of it.
 type Meant<'n> = (&'n str, (usize, Attribute));
 
-/// What all places say about tasks, from high to low.
-pub(super) struct Overrides(Vec<Said>);
+/// The settings of tasks in all places, from high to low.
+pub(super) struct Overrides(Vec<ByTask>);
 
 impl Overrides {
     /// Reads the settings of all tasks.
@@ -35,8 +35,8 @@ impl Overrides {
         Self(all)
     }
 
-    /// Reads the settings of one task, which is among the names. Settings of tasks that are not
-    /// there is no fault: the start has judged it.
+    /// Reads the settings of one task, which is in the index. Settings of unknown tasks are no fault: the start
+    /// has reported them.
     pub(super) fn read_of(reading: &mut Reading<'_>, names: &Names, task: &str) -> Self {
         let (sources, only) = (reading.sources, names.number(task));
         let mut finder = Finder { reading, names, only };
@@ -51,34 +51,34 @@ impl Overrides {
         Self(all)
     }
 
-    /// What counts for a task.
+    /// Merges the settings of a task.
     pub(super) fn merge(
         &mut self,
         reading: &mut Reading<'_>,
         names: &Names,
-        (number, task): (usize, &TaskWords<'_>),
+        (number, task): (usize, &TaskTexts<'_>),
         defaults: &[(Attribute, Valued)],
     ) -> Effective {
-        let said = self.0.iter_mut().map(|place| place.remove(&number).unwrap_or_default());
-        let said: Vec<Words> = said.collect();
-        let is_silent = said.iter().all(BTreeMap::is_empty);
+        let places = self.0.iter_mut().map(|place| place.remove(&number).unwrap_or_default());
+        let places: Vec<Texts> = places.collect();
+        let is_silent = places.iter().all(BTreeMap::is_empty);
         let short = if is_silent { task.name } else { names.shortest(task.name) };
-        merge::merge(reading, task, short, said, defaults)
+        merge::merge(reading, task, short, places, defaults)
     }
 }
 
-/// Finds out which task and which attribute lines and variables are about.
+/// Finds the task and the attribute of lines and variables.
 struct Finder<'a, 'r> {
     reading: &'a mut Reading<'r>,
     names: &'a Names,
-    /// The number of the only task that is asked for.
+    /// The number of the only task that is read.
     only: Option<usize>,
 }
 
 impl Finder<'_, '_> {
-    fn in_lines<'l>(&mut self, lines: impl IntoIterator<Item = &'l Line>) -> Said {
-        let mut said = Said::new();
-        let mut told = BTreeSet::new();
+    fn in_lines<'l>(&mut self, lines: impl IntoIterator<Item = &'l Line>) -> ByTask {
+        let mut by_task = ByTask::new();
+        let mut reported = BTreeSet::new();
         for line in lines {
             let Some([table, rest @ ..]) = line.ours() else { continue };
             if key::fold(table) != schema::TASKS {
@@ -89,24 +89,24 @@ impl Finder<'_, '_> {
                 Ok(Some((name, meant))) => {
                     let (key, kind) = (line.path.join("."), meant.1.row().kind);
                     if let Some(raw) = self.reading.text(&key, line, kind) {
-                        self.add(&mut said, name, meant, raw);
+                        self.add(&mut by_task, name, meant, raw);
                     }
                 }
                 Err(wrong) if wrong.is_stranger && self.only.is_some() => {}
                 Err(wrong) => {
                     // A table with a wrong name has many lines, but it is one mistake.
-                    if told.insert(wrong.text.clone()) {
+                    if reported.insert(wrong.text.clone()) {
                         let fault = Fault::at(&line.source, wrong.text);
                         self.reading.faults.push(fault.help(wrong.help));
                     }
                 }
             }
         }
-        said
+        by_task
     }
 
-    fn in_variables<'v>(&mut self, variables: impl IntoIterator<Item = &'v str>) -> Said {
-        let mut said = Said::new();
+    fn in_variables<'v>(&mut self, variables: impl IntoIterator<Item = &'v str>) -> ByTask {
+        let mut by_task = ByTask::new();
         for variable in variables {
             let meant = self.names.variables.meant(&variable[PREFIX.len()..]);
             if meant.is_empty() {
@@ -115,7 +115,7 @@ impl Finder<'_, '_> {
             let Some(raw) = self.reading.variable(variable) else { continue };
             match meant.as_slice() {
                 [((name, number), attribute)] => {
-                    self.add(&mut said, name, (*number, *attribute), raw);
+                    self.add(&mut by_task, name, (*number, *attribute), raw);
                 }
                 several => {
                     let words = several
@@ -128,15 +128,15 @@ impl Finder<'_, '_> {
                 }
             }
         }
-        said
+        by_task
     }
 
-    fn add(&mut self, said: &mut Said, name: &str, meant: (usize, Attribute), raw: Raw) {
+    fn add(&mut self, by_task: &mut ByTask, name: &str, meant: (usize, Attribute), raw: Raw) {
         let (task, attribute) = meant;
         if self.only.is_some_and(|only| only != task) {
             return;
         }
-        let words = said.entry(task).or_default();
+        let words = by_task.entry(task).or_default();
         match words.get(&attribute) {
             Some(first) => {
                 let what = format!("`{attribute}` of task {}", word(name));
@@ -149,11 +149,11 @@ impl Finder<'_, '_> {
     }
 }
 
-/// Why a key under `scheduler.tasks` means nothing.
+/// What is wrong with a key under `scheduler.tasks`.
 struct Wrong {
     text: String,
     help: Option<String>,
-    /// Whether there is no task of that name.
+    /// True if no task has the name.
     is_stranger: bool,
 }
 
@@ -163,7 +163,7 @@ impl Wrong {
     }
 }
 
-/// The task and the attribute that a key means; `parts` are those behind `scheduler.tasks`.
+/// The task and the attribute of a key; `parts` are those after `scheduler.tasks`.
 ///
 /// The name of a task may have dots in it, so the longest name that exists is looked for.
 fn meant<'n>(line: &Line, parts: &[String], names: &'n Names) -> Result<Option<Meant<'n>>, Wrong> {
@@ -197,7 +197,7 @@ fn meant<'n>(line: &Line, parts: &[String], names: &'n Names) -> Result<Option<M
     }
 }
 
-/// How many of the parts are the name of a task that does not exist.
+/// The number of parts that are the name of an unknown task.
 fn name_length(parts: &[String], is_empty_table: bool) -> usize {
     let known = [2, 1].into_iter().find(|count| {
         parts.len() > *count
@@ -234,7 +234,7 @@ fn unknown_attribute(attribute: &str, task: &str, source: &Source) -> Wrong {
     }
 }
 
-/// The tasks there are, if they are few.
+/// All tasks, if they are few.
 fn all_of(names: &Names) -> Option<String> {
     const SHOWN_MAX: usize = 10;
     match names.len() {

@@ -1,9 +1,9 @@
-//! How texts of other people are shown in messages.
+//! Foreign texts in messages.
 
-/// How many characters of a name or value are shown at most.
+/// The most characters of a name or value that are shown.
 const SHOWN_MAX: usize = 200;
 
-/// A foreign text on one line: what cannot be seen is escaped, what is too long is cut.
+/// A foreign text on one line: control characters are escaped, and long texts are cut.
 pub(crate) fn visible(text: &str) -> String {
     let mut out = String::new();
     for (count, c) in text.chars().enumerate() {
@@ -24,7 +24,7 @@ pub(crate) fn word(text: &str) -> String {
     format!("`{}`", visible(text))
 }
 
-/// Words as a person lists them: `a`, `b` or `c`.
+/// A list in a sentence: `a`, `b` or `c`.
 pub(crate) fn either(words: &[String]) -> String {
     match words {
         [] => String::new(),
