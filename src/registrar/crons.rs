@@ -21,11 +21,10 @@ struct Known {
     limit: usize,
 }
 
-/// The expression, and its zone and policies for changes of the clock there; and the zone that counts where
-/// nothing is said.
+/// The expression, its zone and its policies for changes of the clock, and the default zone.
 pub(super) type Texts = ([Option<Box<str>>; 4], Zone);
 
-/// A rule, and how people read it.
+/// A rule and its text.
 pub(super) type Cron = (Arc<CronTrigger>, Arc<str>);
 
 impl Crons {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use scheduler_core::{Clock, ManualClock};
 use scheduler_expr::Attribute;
 
-use super::{Crons, Definition, Given, Ground, Plan, define, name_faults};
+use super::{Crons, Definition, Inputs, Plan, PlanContext, define, name_faults};
 use crate::entry::{Entry, FunctionId, Location, Origin, TaskList};
 use crate::error::StartError;
 use crate::inject::{Call, States};
@@ -31,10 +31,10 @@ const RATE: Words = &[(Attribute::FixedRate, "1s")];
 fn plan(entries: &'static [Entry]) -> Result<Plan, StartError> {
     let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
     let (states, shutdown) = (States::default(), Shutdown::new());
-    let given = Given { states: &states, clock: &clock, shutdown: &shutdown };
+    let inputs = Inputs { states: &states, clock: &clock, shutdown: &shutdown };
     let list = TaskList { entries: entries.iter().collect(), strangers: Vec::new() };
     let mut faults = Vec::new();
-    let definitions = define(Some(&list), Vec::new(), given, &mut faults);
+    let definitions = define(Some(&list), Vec::new(), inputs, &mut faults);
     let given = settings::Given {
         environment: Environment::default(),
         text: Some(("none".to_owned(), String::new())),
@@ -47,10 +47,10 @@ fn plan(entries: &'static [Entry]) -> Result<Plan, StartError> {
     let crons = Crons::default();
     let calendars = BTreeMap::new();
     let (zone, pools) = (Zone::UTC, &pools);
-    let ground = Ground { zone, pools, calendars: &calendars, crons: &crons, seed: 0 };
+    let context = PlanContext { zone, pools, calendars: &calendars, crons: &crons, seed: 0 };
     let mut unfit = Vec::new();
-    let apply = |number, task: &Definition| application.task(number, &task.words());
-    let plan = super::plan(definitions, apply, ground, &mut unfit);
+    let apply = |number, task: &Definition| application.task(number, &task.written());
+    let plan = super::plan(definitions, apply, context, &mut unfit);
     faults.extend(unfit.iter().map(ToString::to_string));
     if faults.is_empty() { Ok(plan) } else { Err(StartError::of_faults(faults)) }
 }

@@ -115,7 +115,6 @@ const KNOWN_CIRCLES: &[&[&str]] = &[
     ],
     &["src/conduct/future.rs", "src/conduct/start.rs"],
     &["src/observe/level.rs", "src/observe/log.rs", "src/observe/tracing.rs"],
-    &["src/registrar/definition.rs", "src/registrar/mod.rs", "src/registrar/name.rs"],
     &["src/run/attempt.rs", "src/run/current.rs", "src/run/mod.rs"],
     &[
         "src/runner/builder.rs",
