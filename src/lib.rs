@@ -105,7 +105,7 @@ pub use observe::{
 pub use observe::{SkipReason, StopReason, TaskFacts, TaskSnapshot, TaskState};
 pub use registrar::Registrar;
 pub use run::{BoxFuture, Cause, Run, RunInfo, Shutdown, Stopped, TaskError, TaskResult};
-pub use runner::{Builder, Pause, Pool, Scheduler, TaskControl, Tasks, start, start_async};
+pub use runner::{Builder, Pause, Pool, Scheduler, Tagged, TaskControl, Tasks, start, start_async};
 pub use schedule::{IntoInstant, Length, Schedule};
 pub use scheduler_core as engine;
 pub use scheduler_core::{Clock, ManualClock, SystemClock};

@@ -11,6 +11,7 @@ mod edges;
 mod examples;
 mod faults;
 mod many_tasks;
+mod options;
 mod panics;
 #[path = "fixtures/said.rs"]
 mod said;

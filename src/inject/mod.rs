@@ -24,9 +24,7 @@ mod wiring;
 
 pub(crate) use state::States;
 
-pub use call::Call;
-pub use call::TaskOutput;
-pub use extract::Extract;
-pub use extract::State;
+pub use call::{Call, TaskOutput};
+pub use extract::{Extract, State};
 pub use state::Managed;
 pub use wiring::Wiring;

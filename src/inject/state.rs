@@ -1,8 +1,6 @@
 //! The values that the builder manages, by their types.
 
-use std::any::Any;
-use std::any::TypeId;
-use std::any::type_name;
+use std::any::{Any, TypeId, type_name};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;

@@ -1,18 +1,13 @@
 //! Looks up the arguments of one task, and notes those that are missing.
 
-use std::any::TypeId;
-use std::any::type_name;
+use std::any::{TypeId, type_name};
 use std::fmt;
 use std::sync::Arc;
 
 use scheduler_core::Clock;
 
-use super::state::Managed;
-use super::state::NearMiss;
-use super::state::States;
-use super::state::shown;
-use crate::run::Run;
-use crate::run::Shutdown;
+use super::state::{Managed, NearMiss, States, shown};
+use crate::run::{Run, Shutdown};
 
 /// What the arguments of one task are made of: managed values, the clock, the wish to stop.
 ///
@@ -169,8 +164,7 @@ fn by_manage_shared(f: &mut fmt::Formatter<'_>, wanted: &str, value: &str) -> fm
 
 #[cfg(test)]
 mod tests {
-    use super::super::Extract;
-    use super::super::State;
+    use super::super::{Extract, State};
     use super::*;
     use scheduler_core::ManualClock;
 

@@ -23,9 +23,9 @@ use crate::calendar::Calendar;
 use crate::error::StartError;
 use crate::registrar::Crons;
 use crate::registrar::Definition;
-use crate::registrar::Given;
-use crate::registrar::Ground;
+use crate::registrar::Inputs;
 use crate::registrar::Plan;
+use crate::registrar::PlanContext;
 use crate::registrar::define;
 use crate::registrar::plan;
 use crate::report::Message;
@@ -41,7 +41,7 @@ use crate::settings::Globals;
 use crate::settings::Level;
 use crate::settings::Remark;
 use crate::settings::Settings;
-use crate::settings::TaskLine;
+use crate::settings::TaskTexts;
 use crate::settings::names::Names;
 
 /// How long a stop waits for running tasks, unless somebody says otherwise.
@@ -90,9 +90,9 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     let mut states = builder.states.clone();
     states.insert_own(tasks.clone());
     let mut faults = Vec::new();
-    let given = Given { states: &states, clock: &clock, shutdown: &shutdown };
+    let inputs = Inputs { states: &states, clock: &clock, shutdown: &shutdown };
     let defined = in_code(builder);
-    let definitions = define(builder.listed.as_ref(), defined, given, &mut faults);
+    let definitions = define(builder.listed.as_ref(), defined, inputs, &mut faults);
     let names = names(&settings, &definitions);
     let missing = unexpected(&builder.expected, &names);
     let (names, announced) = announced(builder, names, definitions.len());
@@ -105,7 +105,7 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     let pool_names: Vec<Arc<str>> = pools.iter().map(|pool| pool.name.as_str().into()).collect();
     let crons = Crons::default();
     let calendars = std::mem::take(&mut builder.calendars);
-    let ground = Ground {
+    let context = PlanContext {
         zone,
         pools: &pool_names,
         calendars: &calendars,
@@ -115,14 +115,14 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     let is_dry_run = purpose == Purpose::Report || settings.is_dry_run();
     let mut reported = Vec::new();
     let apply = |number, definition: &Definition| {
-        let effective = application.task(number, &definition.words());
+        let effective = application.task(number, &definition.written());
         if is_dry_run {
             reported.push(effective.clone());
         }
         effective
     };
     let mut unfit = Vec::new();
-    let plan = plan(definitions, apply, ground, &mut unfit);
+    let plan = plan(definitions, apply, context, &mut unfit);
     apply_to_announced(&mut application, &announced);
     let mut applied = application.finish();
     applied.faults.append(&mut unfit);
@@ -231,7 +231,7 @@ fn announced(
 fn apply_to_announced(application: &mut Application<'_>, announced: &[(usize, Arc<str>)]) {
     for (number, name) in announced {
         let (place, rule, attributes) = (String::new(), RuleKind::Once, Vec::new());
-        let silent = TaskLine { name, place, rule, attributes };
+        let silent = TaskTexts { name, place, rule, attributes };
         application.task(*number, &silent);
     }
 }

@@ -235,6 +235,57 @@ impl fmt::Debug for TaskControl {
     }
 }
 
+/// The tasks with a tag, to be controlled together: see [`Tasks::tagged`](super::Tasks::tagged).
+///
+/// Each operation returns for how many of the tasks it was done. Those for which it is not possible, because they
+/// have ended, are disabled, or are in that state already, are passed over.
+#[derive(Clone, Debug)]
+#[must_use = "the tasks are not changed before an operation is called"]
+pub struct Tagged {
+    tasks: Vec<TaskControl>,
+}
+
+impl Tagged {
+    pub(super) fn new(tasks: Vec<TaskControl>) -> Self {
+        Self { tasks }
+    }
+
+    /// The tasks, in the order in which they were added.
+    #[must_use]
+    pub fn tasks(&self) -> &[TaskControl] {
+        &self.tasks
+    }
+
+    /// Runs them now: see [`TaskControl::run_now`].
+    pub fn run_now(&self) -> usize {
+        self.each(TaskControl::run_now)
+    }
+
+    /// Pauses them: see [`TaskControl::pause`].
+    pub fn pause(&self) -> usize {
+        self.pause_with(&Pause::new())
+    }
+
+    /// Pauses them: see [`TaskControl::pause_with`].
+    pub fn pause_with(&self, pause: &Pause) -> usize {
+        self.each(|task| task.pause_with(pause))
+    }
+
+    /// Lets those that are paused go on: see [`TaskControl::resume`].
+    pub fn resume(&self) -> usize {
+        self.each(TaskControl::resume)
+    }
+
+    /// Ends them: see [`TaskControl::cancel`].
+    pub fn cancel(&self) -> usize {
+        self.each(TaskControl::cancel)
+    }
+
+    fn each<T>(&self, operation: impl Fn(&TaskControl) -> Result<T, ControlError>) -> usize {
+        self.tasks.iter().filter(|task| operation(task).is_ok()).count()
+    }
+}
+
 /// A pause of a task, with what people should know of it.
 ///
 /// ```

@@ -16,6 +16,7 @@ use super::gone::Gone;
 use super::launcher::Launcher;
 use super::registry::Registry;
 use super::task_control::Pause;
+use super::task_control::Tagged;
 use super::task_control::TaskControl;
 use crate::error::AddError;
 use crate::inject::Call;
@@ -113,6 +114,30 @@ impl Tasks {
             Ok(control) => Ok(TaskControl::new(control.clone(), self.clone())),
             Err(error) => Err(ControlError::not_found(name, &error.to_string())),
         }
+    }
+
+    /// The tasks that have this tag now, to be controlled together; none if no task has it.
+    ///
+    /// ```rust,standalone_crate
+    /// use scheduler::{Schedule, Scheduler};
+    ///
+    /// let hourly = || Schedule::fixed_rate("1h").initial_delay("1h");
+    /// let scheduler = Scheduler::builder()
+    ///     .task("invoice", hourly().tags(["billing", "nightly"]), |_| {})
+    ///     .task("collect", hourly().tags(["billing"]), |_| {})
+    ///     .task("purge", hourly(), |_| {})
+    ///     .spawn()?;
+    /// let billing = scheduler.tasks().tagged("billing");
+    /// assert_eq!(billing.pause(), 2);
+    /// assert_eq!(billing.resume(), 2);
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "GroupMatcher")]
+    pub fn tagged(&self, tag: &str) -> Tagged {
+        let has_tag = |task: &Control| task.facts().tags.iter().any(|own| **own == *tag);
+        let tasks = self.controls().into_iter().filter(has_tag);
+        Tagged::new(tasks.map(|task| TaskControl::new(task, self.clone())).collect())
     }
 
     /// Blocks until a task has had so many runs: see [`TaskControl::wait_for`].

@@ -115,7 +115,6 @@ const KNOWN_CIRCLES: &[&[&str]] = &[
     ],
     &["src/conduct/future.rs", "src/conduct/start.rs"],
     &["src/observe/level.rs", "src/observe/log.rs", "src/observe/tracing.rs"],
-    &["src/registrar/definition.rs", "src/registrar/mod.rs", "src/registrar/name.rs"],
     &["src/run/attempt.rs", "src/run/current.rs", "src/run/mod.rs"],
     &[
         "src/runner/builder.rs",
@@ -127,21 +126,6 @@ const KNOWN_CIRCLES: &[&[&str]] = &[
         "src/runner/tasks.rs",
     ],
     &["src/runner/mod.rs", "src/runner/stop.rs"],
-    &[
-        "src/settings/environment.rs",
-        "src/settings/file.rs",
-        "src/settings/globals.rs",
-        "src/settings/leftover.rs",
-        "src/settings/merge.rs",
-        "src/settings/misplaced.rs",
-        "src/settings/mod.rs",
-        "src/settings/names.rs",
-        "src/settings/reading.rs",
-        "src/settings/schema.rs",
-        "src/settings/tasks.rs",
-        "src/settings/variables.rs",
-    ],
-    &["src/settings/fault.rs", "src/settings/source.rs"],
     &["src/testing/script.rs", "src/testing/world.rs"],
 ];
 
