@@ -180,11 +180,6 @@ impl History {
         self.0.get_or_insert_default()
     }
 
-    /// Whether a success needs no event without listeners.
-    #[inline]
-    pub(crate) fn expects_success(&self) -> bool {
-        self.0.as_ref().is_some_and(|past| past.counters.successes > 0 && past.streak == 0)
-    }
 
     /// Counts fire times that got no run.
     pub(crate) fn skip(&mut self, reason: SkipReason, count: u64) {

@@ -160,8 +160,8 @@ impl Planner {
     pub(super) fn begin(&mut self, now: Now) {
         self.seen = now;
         match self.times.kind {
-            Kind::Custom(_) if self.next.is_some() || self.questions.is_open() => {}
-            Kind::Custom(_) => self.questions.put(Question::first()),
+            Kind::Custom if self.next.is_some() || self.questions.is_open() => {}
+            Kind::Custom => self.questions.put(Question::first()),
             _ => {
                 let first = self.times.first(now, &self.served);
                 self.next = self.admitted(first);
@@ -507,7 +507,7 @@ impl Planner {
             return;
         }
         self.next = None;
-        if matches!(self.times.kind, Kind::Custom(_)) {
+        if matches!(self.times.kind, Kind::Custom) {
             self.questions.put(Question::first());
         } else {
             let next = self.times.unserved_after(now.wall, &self.served);
@@ -609,14 +609,14 @@ impl Planner {
             return Some(last.range.last);
         }
         self.skip_waiting(SkipReason::Misfire);
-        if matches!(self.times.kind, Kind::Custom(_)) {
+        if matches!(self.times.kind, Kind::Custom) {
             self.restart(Some((last.range.last, now)), now);
         }
         None
     }
 
     fn can_be_missed(&self) -> bool {
-        self.times.goes_on_by_itself() || matches!(self.times.kind, Kind::Custom(_))
+        self.times.goes_on_by_itself() || matches!(self.times.kind, Kind::Custom)
     }
 
     fn take_first(&mut self) -> Option<FireTime> {
@@ -666,7 +666,7 @@ impl Planner {
                 let next = self.times.after_delay(now);
                 self.next = self.admitted(next);
             }
-            Kind::Custom(_) if self.next.is_none() => {
+            Kind::Custom if self.next.is_none() => {
                 self.questions.put(match last {
                     Some((fire, began)) => Question::after_run(fire, began, now),
                     None => Question::after_skip(now),
@@ -678,7 +678,7 @@ impl Planner {
 
     fn skip(&mut self, reason: SkipReason, range: Range) {
         let Range { first, last, count, at_least, .. } = range;
-        if let Kind::Custom(_) = self.times.kind
+        if let Kind::Custom = self.times.kind
             && let Due::Wall(at) = last.at
         {
             self.questions.note_skipped(at);
