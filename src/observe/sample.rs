@@ -10,7 +10,7 @@ use super::{
     TaskState,
 };
 use crate::entry::Location;
-use crate::run::{Cause, Facts, Run, RunInfo, TaskError};
+use crate::run::{Cause, Run, RunInfo, TaskError};
 
 /// 2026-03-27 08:00 UTC, and so many milliseconds.
 pub(crate) fn at(millis: u64) -> DateTime<Utc> {
@@ -33,8 +33,8 @@ pub(crate) fn facts(name: &str) -> Arc<TaskFacts> {
 }
 
 pub(crate) fn run(task: &str, number: u64, attempt: u32) -> Run {
-    let (task, cause, at) = (task.into(), Cause::Schedule, at(0).into());
-    Run::new(Facts { task, number, attempt, cause, fire_time: at, started_at: at })
+    let (cause, fire_time, due, started_at) = (Cause::Schedule, at(0), at(0), at(0));
+    Run::of(RunInfo { number, attempt, cause, fire_time, due, started_at }, facts(task))
 }
 
 pub(crate) fn info(number: u64, attempt: u32) -> RunInfo {

@@ -12,8 +12,7 @@ use crate::observe::Failure;
 use crate::observe::Outcome;
 use crate::observe::TaskFacts;
 use crate::observe::catch;
-use crate::run::RunInfo;
-use crate::run::TaskError;
+use crate::run::{Run, RunInfo, TaskError};
 
 /// How long the async gates of a run may take.
 pub(super) const GATE_LIMIT: Duration = Duration::from_secs(5);
@@ -32,6 +31,12 @@ pub struct GateContext {
     pub task: Arc<TaskFacts>,
     /// The run, with its number if it starts.
     pub run: RunInfo,
+}
+
+impl GateContext {
+    pub(super) fn of(run: &Run) -> Self {
+        Self { task: Arc::clone(run.facts()), run: run.info() }
+    }
 }
 
 /// Decides whether a run may start: a lock, a feature flag, a rate limit.

@@ -18,7 +18,6 @@ use super::state::State;
 use super::transition::Transition;
 use crate::inject::Call;
 use crate::observe::{Bus, Event, EventKind, Failure, PoolEvents, TaskFacts, TaskState, catch};
-use crate::run::Place;
 use crate::sync::{Mutex, MutexGuard};
 use crate::unwind::wake_all;
 
@@ -92,10 +91,6 @@ impl Ticker {
 
     pub(super) fn lock(&self) -> Guard<'_> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn place(&self) -> Place<'_> {
-        Place { task: &self.name, pool: &self.pool, clock: &self.clock }
     }
 
     pub(super) fn now(&self) -> Now {
