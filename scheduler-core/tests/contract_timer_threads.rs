@@ -54,7 +54,7 @@ impl Noting {
     fn draw(&self) -> (Due, Now) {
         let (tick, now) = (self.times.draw(), Now::read(&self.clock));
         let due = Due::Tick(tick);
-        (if tick.as_nanos() % 8 == 0 { Due::Wall(due.as_wall(now)) } else { due }, now)
+        (if tick.as_nanos().is_multiple_of(8) { Due::Wall(due.as_wall(now)) } else { due }, now)
     }
 }
 
@@ -69,7 +69,7 @@ impl Fire for Noting {
             .unwrap_or_else(PoisonError::into_inner)
             .entry(tick)
             .or_default() += 1;
-        if run.number() % 3 == 0 {
+        if run.number().is_multiple_of(3) {
             let (due, now) = timer.draw();
             timer.arm(due, now).perform();
         }
