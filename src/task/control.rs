@@ -88,7 +88,7 @@ impl Control {
             }
             transition.report_news();
         }
-        transition.leave();
+        transition.leave(None);
     }
 
     /// Returns when the task starts first if it begins now.
@@ -244,7 +244,7 @@ impl Control {
         let (rule, next) = (Arc::clone(&transition.state.facts.rule), transition.next_start());
         transition.report(EventKind::Rescheduled { rule, next });
         if is_disabled {
-            transition.leave();
+            transition.leave(None);
         } else {
             transition.commit();
         }
@@ -311,7 +311,7 @@ impl Control {
         let next = self.first_start();
         let mut transition = self.transition();
         transition.report(EventKind::Enabled { next });
-        transition.leave();
+        transition.leave(None);
         self.begin(&pool).map_err(|_| stopping())
     }
 
