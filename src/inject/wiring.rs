@@ -9,7 +9,7 @@ use scheduler_core::Clock;
 use super::state::{Managed, NearMiss, States, shown};
 use crate::run::{Run, Shutdown};
 
-/// What the arguments of one task are made of: managed values, the clock, the wish to stop.
+/// What the arguments of one task are made of: managed values, the clock, the request to stop.
 ///
 /// An implementation of [`Extract`](super::Extract) is handed one.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct Wiring<'a> {
     missing: Vec<Missing>,
 }
 
-/// A value that no argument can be made of, because nobody gave it.
+/// A value that an argument needs, and that is not managed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Missing {
     type_name: &'static str,
@@ -71,7 +71,7 @@ impl<'a> Wiring<'a> {
         Arc::clone(self.clock)
     }
 
-    /// The scheduler's wish to stop.
+    /// The scheduler's request to stop.
     #[must_use]
     pub fn shutdown(&self) -> Shutdown {
         self.shutdown.clone()

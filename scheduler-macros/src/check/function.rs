@@ -9,8 +9,7 @@ use super::{Argument, Owner};
 use crate::diagnostic::Faults;
 use crate::item::{self, Function};
 
-/// Reports whatever keeps the scheduler from calling the function, and otherwise says where its
-/// arguments come from.
+/// Checks that the scheduler can call the function. Returns where its arguments come from.
 pub(crate) fn function(
     function: &Function,
     owner: Option<&Owner>,

@@ -194,7 +194,7 @@ fn the_words_of_the_annotation_reach_the_entry() {
 }
 
 #[test]
-fn only_the_first_annotation_numbers_the_others_and_judges_the_function() {
+fn only_the_first_annotation_numbers_the_others_and_checks_the_function() {
     let function = "fn f(a: &mut u8) {}";
     let item = format!(
         "#[a::scheduled(x)] #[scheduled(y,)] #[other(z)] #[scheduled()] #[scheduled] {function}"
