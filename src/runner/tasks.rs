@@ -161,8 +161,8 @@ impl Tasks {
     /// use scheduler::{Schedule, Scheduler, TaskState};
     ///
     /// let scheduler = Scheduler::builder().spawn()?;
-    /// let feed = scheduler.tasks().add("feed-7", Schedule::fixed_rate("1h"), |_| println!("fetching"))?;
-    /// feed.run_now().ok(); // unless its first run is in progress
+    /// let hourly = Schedule::fixed_rate("1h").initial_delay("1h");
+    /// let feed = scheduler.tasks().add("feed-7", hourly, |_| println!("fetching"))?;
     /// scheduler.tasks().remove("feed-7")?;
     /// assert_eq!(feed.snapshot().state, TaskState::Cancelled);
     /// scheduler.shutdown()?;
