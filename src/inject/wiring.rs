@@ -193,7 +193,7 @@ mod tests {
     fn a_missing_trait_object_has_a_line_to_paste() {
         use std::fmt::Display;
         type Shown = dyn Display + Send + Sync;
-        let told = |states: &States| {
+        let message = |states: &States| {
             let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
             let shutdown = Shutdown::new();
             let mut wiring = Wiring::new(states, &clock, &shutdown);
@@ -205,15 +205,15 @@ mod tests {
         let line =
             |value: &str| format!("\nhelp: before the start, .manage_shared::<{name}>({value})");
         assert_eq!(
-            told(&states),
+            message(&states),
             format!("wants `&{name}`, which is not managed{}", line("Arc::new(…)"))
         );
         let mut boxed = states.clone();
         boxed.insert::<Box<Shown>>(None, Arc::new(Box::new(7)));
         let note = format!("\nnote: `Box<{name}>` is{}", line("Arc::from(…)"));
-        assert!(told(&boxed).ends_with(&note), "{}", told(&boxed));
+        assert!(message(&boxed).ends_with(&note), "{}", message(&boxed));
         states.insert::<Arc<Shown>>(None, Arc::new(Arc::new(7)));
-        assert!(told(&states).ends_with(&format!("\nnote: `Arc<{name}>` is{}", line("…"))));
+        assert!(message(&states).ends_with(&format!("\nnote: `Arc<{name}>` is{}", line("…"))));
     }
 
     #[test]

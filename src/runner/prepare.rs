@@ -44,7 +44,7 @@ use crate::speech::Messages;
 use crate::speech::no_tasks;
 use crate::speech::panics_abort;
 
-/// How long a stop waits for running tasks, unless somebody says otherwise.
+/// How long a stop waits for running tasks by default.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A scheduler of which everything is known, and nothing has begun.

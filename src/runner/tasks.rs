@@ -207,7 +207,7 @@ impl Tasks {
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get), and when somebody else removes the same task at the same time.
+    /// As [`get`](Self::get), and when another thread removes the same task at the same time.
     pub fn remove(&self, name: &str) -> Result<(), ControlError> {
         let task = self.get(name)?;
         let removed = self.remove_found(&task);
@@ -275,7 +275,7 @@ impl Extract for Tasks {
 
 impl fmt::Debug for Tasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Whoever writes may be code of the user's.
+        // The writer may call user code, which must not run under the lock.
         let controls = self.controls();
         f.debug_list().entries(controls.iter().map(Control::name)).finish()
     }

@@ -156,7 +156,7 @@ fn raw(pointer: &TypePtr, wanted: Wanted) -> String {
     match check_state(meant, wanted) {
         Ok(()) => format!(
             "a scheduled function cannot take a raw pointer, \
-             because nobody vouches for what it points at; write `{}`",
+             because nothing guarantees what it points at; write `{}`",
             wanted.lent(meant)
         ),
         Err(message) => message,

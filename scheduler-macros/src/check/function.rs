@@ -39,7 +39,8 @@ fn check_qualifiers(sig: &Signature, faults: &mut Faults) {
         faults.push(word, message);
     }
     if let Some(word) = &sig.unsafety {
-        let message = "a scheduled function cannot be `unsafe`, because nobody vouches for the call\n\
+        let message = "a scheduled function cannot be `unsafe`, \
+                       because the scheduler cannot uphold its contract\n\
                        remove `unsafe`, and write an `unsafe` block in the body";
         faults.push(word, message);
     }

@@ -120,7 +120,7 @@ fn tokens(text: &str) -> Option<TokenStream> {
 }
 
 /// The item comes back as it was, whatever else is said; an entry and a fault never come together.
-/// Says whether there is an entry.
+/// Returns true if there is an entry.
 #[track_caller]
 fn check(options: &str, item: &str) -> bool {
     let (Some(options_read), Some(item_read)) = (tokens(options), tokens(item)) else {
