@@ -252,7 +252,7 @@ pub fn entries() -> Vec<&'static Entry> {
 pub struct TaskList {
     pub(crate) entries: Vec<&'static Entry>,
     /// Functions without an annotation, as they were named.
-    pub(crate) strangers: Vec<&'static str>,
+    pub(crate) unannotated: Vec<&'static str>,
 }
 
 impl TaskList {
@@ -263,7 +263,7 @@ impl TaskList {
         for (named, function) in functions {
             let mut own = all.iter().filter(|entry| entry.is_of(*function)).peekable();
             if own.peek().is_none() {
-                list.strangers.push(named);
+                list.unannotated.push(named);
             }
             list.entries.extend(own);
         }

@@ -55,9 +55,9 @@ pub(crate) fn define(
         None => entries(),
         Some(list) => without_doubles(&list.entries),
     };
-    for stranger in listed.into_iter().flat_map(|list| &list.strangers) {
+    for function in listed.into_iter().flat_map(|list| &list.unannotated) {
         faults.push(format!(
-            "`{stranger}` has no `#[scheduled(…)]`, so nothing says when it is to run\n\
+            "`{function}` has no `#[scheduled(…)]`, so nothing says when it is to run\n\
              help: annotate it, or define it in code: Scheduler::builder().task(…)"
         ));
     }

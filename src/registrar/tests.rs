@@ -32,7 +32,7 @@ fn plan(entries: &'static [Entry]) -> Result<Plan, StartError> {
     let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
     let (states, shutdown) = (States::default(), Shutdown::new());
     let inputs = Inputs { states: &states, clock: &clock, shutdown: &shutdown };
-    let list = TaskList { entries: entries.iter().collect(), strangers: Vec::new() };
+    let list = TaskList { entries: entries.iter().collect(), unannotated: Vec::new() };
     let mut faults = Vec::new();
     let definitions = define(Some(&list), Vec::new(), inputs, &mut faults);
     let given = settings::Given {

@@ -44,7 +44,7 @@ use crate::settings::Settings;
 use crate::settings::TaskTexts;
 use crate::settings::names::Names;
 
-/// How long a stop waits for running tasks, unless somebody says otherwise.
+/// How long a stop waits for running tasks by default.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A scheduler of which everything is known, and nothing has begun.
@@ -105,13 +105,9 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     let pool_names: Vec<Arc<str>> = pools.iter().map(|pool| pool.name.as_str().into()).collect();
     let crons = Crons::default();
     let calendars = std::mem::take(&mut builder.calendars);
-    let context = PlanContext {
-        zone,
-        pools: &pool_names,
-        calendars: &calendars,
-        crons: &crons,
-        seed: builder.seed,
-    };
+    let (pool_names, seed) = (&pool_names, builder.seed);
+    let context =
+        PlanContext { zone, pools: pool_names, calendars: &calendars, crons: &crons, seed };
     let is_dry_run = purpose == Purpose::Report || settings.is_dry_run();
     let mut reported = Vec::new();
     let apply = |number, definition: &Definition| {
@@ -138,10 +134,8 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     let remarks: Vec<Message> = doubt.into_iter().chain(applied.remarks.iter().map(said)).collect();
     let warnings = warnings(&plan, clock.wall());
     let values = Values { zone, variable: &variable, pools: &pools, limit, keep_ended };
-    let report = is_dry_run.then(|| {
-        let report = settings::report(&applied, &reported, &fallbacks(builder, &values));
-        with_messages(report, remarks.iter().chain(&warnings))
-    });
+    let report = || settings::report(&applied, &reported, &fallbacks(builder, &values));
+    let report = is_dry_run.then(|| with_messages(report(), remarks.iter().chain(&warnings)));
     Ok(Prepared {
         plan,
         calendars,
@@ -150,7 +144,7 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
         zone,
         limit,
         keep_ended,
-        seed: builder.seed,
+        seed,
         clock,
         shutdown,
         tasks,

@@ -155,8 +155,7 @@ impl TaskControl {
     ///
     /// # Errors
     ///
-    /// When the task has ended or has no rule, when its attributes are faulty, which is no matter as long as it is
-    /// disabled, or when the scheduler is stopping.
+    /// When the task has ended or has no rule, when its attributes are faulty, or when the scheduler is stopping.
     pub fn enable(&self) -> Result<(), ControlError> {
         self.tasks.enable(&self.control)
     }

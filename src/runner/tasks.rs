@@ -174,8 +174,8 @@ impl Tasks {
     /// use scheduler::{Schedule, Scheduler, TaskState};
     ///
     /// let scheduler = Scheduler::builder().spawn()?;
-    /// let feed = scheduler.tasks().add("feed-7", Schedule::fixed_rate("1h"), |_| println!("fetching"))?;
-    /// feed.run_now().ok(); // unless its first run is in progress
+    /// let hourly = Schedule::fixed_rate("1h").initial_delay("1h");
+    /// let feed = scheduler.tasks().add("feed-7", hourly, |_| println!("fetching"))?;
     /// scheduler.tasks().remove("feed-7")?;
     /// assert_eq!(feed.snapshot().state, TaskState::Cancelled);
     /// scheduler.shutdown()?;
@@ -220,7 +220,7 @@ impl Tasks {
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get), and when somebody else removes the same task at the same time.
+    /// As [`get`](Self::get), and when another thread removes the same task at the same time.
     pub fn remove(&self, name: &str) -> Result<(), ControlError> {
         let task = self.get(name)?;
         self.remove_found(&task)
@@ -285,7 +285,7 @@ impl Extract for Tasks {
 
 impl fmt::Debug for Tasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Whoever writes may be code of the user's.
+        // The writer may call user code, which must not run under the lock.
         let controls = self.controls();
         f.debug_list().entries(controls.iter().map(Control::name)).finish()
     }

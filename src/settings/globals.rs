@@ -1,4 +1,4 @@
-//! The settings of the scheduler as a whole and of its named pools, read and judged.
+//! The settings of the scheduler as a whole and of its named pools, parsed and checked.
 
 use std::fmt;
 use std::time::Duration;

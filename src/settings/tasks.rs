@@ -92,7 +92,7 @@ impl Finder<'_, '_> {
                         self.add(&mut by_task, name, meant, raw);
                     }
                 }
-                Err(wrong) if wrong.is_stranger && self.only.is_some() => {}
+                Err(wrong) if wrong.is_unknown_task && self.only.is_some() => {}
                 Err(wrong) => {
                     // A table with a wrong name has many lines, but it is one mistake.
                     if reported.insert(wrong.text.clone()) {
@@ -154,12 +154,12 @@ struct Wrong {
     text: String,
     help: Option<String>,
     /// True if no task has the name.
-    is_stranger: bool,
+    is_unknown_task: bool,
 }
 
 impl Wrong {
     fn new(text: String, help: Option<String>) -> Self {
-        Self { text, help, is_stranger: false }
+        Self { text, help, is_unknown_task: false }
     }
 }
 
@@ -192,7 +192,7 @@ fn meant<'n>(line: &Line, parts: &[String], names: &'n Names) -> Result<Option<M
         Ok(_) => Ok(None),
         Err(unknown) => {
             let (text, help) = (unknown.to_string(), all_of(names));
-            Err(Wrong { text, help, is_stranger: true })
+            Err(Wrong { text, help, is_unknown_task: true })
         }
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn apply(settings: &Settings, tasks: &[TaskTexts<'_>], pools: &[&str]
     Outcome { applied: application.finish(), tasks }
 }
 
-/// The attributes that somebody set.
+/// The attributes that are set.
 pub(super) fn given(task: &Effective) -> Vec<Attribute> {
     Attribute::ALL.iter().copied().filter(|attribute| task.get(*attribute).is_some()).collect()
 }

@@ -21,6 +21,7 @@ pub(super) fn policy(overlap: Overlap, misfire: Misfire) -> Policy {
 }
 
 #[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "each call makes one")]
 pub(super) fn check(
     rule: &Rule,
     policy: Policy,
