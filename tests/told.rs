@@ -74,7 +74,8 @@ fn each_event_on_a_task_says_when_it_runs_next() {
             EventKind::TaskAdded { next, .. }
             | EventKind::Paused { next, .. }
             | EventKind::Resumed { next, .. } => Some(next),
-            EventKind::Rescheduled { facts, next, .. } => {
+            EventKind::Rescheduled { next, .. } => {
+                let facts = event.task.as_ref().unwrap();
                 assert_eq!((facts.kind, facts.period), (RuleKind::Cron, None));
                 Some(next)
             }
@@ -129,8 +130,8 @@ fn a_task_that_is_removed_during_a_run_and_added_again_is_another_one() {
     tasks.remove("x").unwrap();
     sim.advance(secs(1));
     let names = sim.events().into_iter().filter_map(|event| match &event.kind {
-        EventKind::TaskAdded { task, .. } => Some(("added", Arc::clone(&task.name))),
-        EventKind::TaskEnded { task, .. } => Some(("ended", task)),
+        EventKind::TaskAdded { .. } => Some(("added", Arc::clone(&event.task?.name))),
+        EventKind::TaskEnded { .. } => Some(("ended", Arc::clone(&event.task?.name))),
         _ => None,
     });
     let names: Vec<_> = names.collect();

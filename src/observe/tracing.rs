@@ -288,7 +288,9 @@ mod tests {
         let notes = Notes::default();
         let run = || {
             let span = Span::of_run(&sample::run("tick", 3, 2), &sample::facts("tick"));
-            span.in_scope(|| write(Level::Warn, "inside", &super::super::fields::Fields::default()));
+            span.in_scope(|| {
+                write(Level::Warn, "inside", &super::super::fields::Fields::default())
+            });
             span.fail(&sample::error("no"));
         };
         tracing::subscriber::with_default(notes.clone(), || {
@@ -299,16 +301,23 @@ mod tests {
             notes.0.lock().unwrap().clear();
             run();
         });
-        let expected = "\
+        let thread = std::thread::current();
+        let thread = thread.name().unwrap_or_default();
+        let expected = format!(
+            "\
 new task root=true otel.name=task tick otel.kind=\"internal\" code.function.name=\"shop::jobs::work\" \
-scheduler.task.name=\"tick\" scheduler.trigger=\"fixed_rate\" scheduler.schedule=\"every 1s\" \
-scheduler.scheduled_time=2026-03-27T08:00:00Z scheduler.run_id=3 scheduler.attempt=2
+thread.name={thread:?} scheduler.task.name=\"tick\" scheduler.task.kind=\"fixed_rate\" \
+scheduler.task.schedule=\"every 1s\" scheduler.run.number=3 scheduler.run.attempt=2 \
+scheduler.run.cause=\"schedule\" scheduler.run.fire_time=2026-03-27T08:00:00Z scheduler.run.lateness=0.0
 enter
 event WARN message=inside
 exit
 record otel.status_code=\"ERROR\"
 record error.type=\"error\"
-";
+event WARN message=attempt 2 failed: no task=\"tick\" run=3 attempt=2 error=\"no\" error.type=\"error\" \
+exception.type=\"error\" exception.message=\"no\" code.function.name=\"shop::jobs::work\" thread.name={thread:?}
+"
+        );
         assert_eq!(*notes.0.lock().unwrap(), expected);
     }
 

@@ -46,8 +46,8 @@ fn a_task_goes_on_after_a_failure_unless_told_otherwise() {
 fn a_task_that_stops_on_error_lets_runs_beside_finish() {
     let mut stage = Stage::new();
     let policy = Policy { overlap: Overlap::Allow, on_error: OnError::Stop, ..Policy::default() };
-    let control =
-        stage.task(rate(1_000), policy, |run| if run.number() == 2 { fails(500) } else { ok(2_200) });
+    let control = stage
+        .task(rate(1_000), policy, |run| if run.number() == 2 { fails(500) } else { ok(2_200) });
     stage.until(5_000);
     assert_eq!(stage.heard(), "start 0 | start 1 | error 1.5 | failed 1.5");
     let snapshot = control.snapshot();
@@ -163,7 +163,8 @@ fn a_run_between_two_attempts_is_in_progress() {
 fn an_attempt_that_succeeds_ends_the_run_well_and_stop_waits_for_the_last_attempt() {
     let mut stage = Stage::new();
     let policy = Policy { on_error: OnError::Stop, ..retrying(2) };
-    let control = stage.task(once(0), policy, |run| if run.attempt() < 3 { fails(0) } else { ok(0) });
+    let control =
+        stage.task(once(0), policy, |run| if run.attempt() < 3 { fails(0) } else { ok(0) });
     stage.until(9_000);
     assert!(stage.heard().ends_with("| completed 9") || control.snapshot().counters.successes == 1);
     assert_eq!(control.snapshot().state, TaskState::Completed);
