@@ -71,7 +71,6 @@ fn the_table_of_events_names_every_kind_and_field() {
 #[test]
 fn snapshots_serialize() {
     let scheduler = Scheduler::builder()
-        .annotated(false)
         .messages(|_| {})
         .task("once", Schedule::once("0s"), |run| run.note("17 rows"))
         .spawn()
@@ -93,7 +92,6 @@ fn kept_events_keep_nothing_alive() {
     let (events, captured) = (Arc::clone(&kept), Arc::new(()));
     let (weak, captured) = (Arc::downgrade(&captured), captured);
     let scheduler = Scheduler::builder()
-        .annotated(false)
         .messages(|_| {})
         .listener(move |event: &Event| events.lock().unwrap().push(event.clone()))
         .task("tick", Schedule::fixed_delay("1ms"), move |_| drop(Arc::clone(&captured)))

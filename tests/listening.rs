@@ -24,14 +24,18 @@ fn poll() -> Result<(), String> {
 }
 
 fn words(event: &Event) -> String {
+    let task = event.task.as_ref().map_or("", |task| &task.name);
     match &event.kind {
-        EventKind::TaskAdded { task, .. } => format!("{} added: {}", task.name, task.rule),
+        EventKind::TaskAdded { .. } => {
+            format!("{task} added: {}", event.task.as_ref().unwrap().rule)
+        }
         EventKind::SchedulerStarted { tasks, .. } => format!("started with {tasks} task"),
         EventKind::RunStarted { run, .. } => format!("run {} begins", run.number),
-        EventKind::RunFinished { run, outcome, streak, at, .. } => {
-            format!("run {}: {}, streak {streak}, {}", run.number, outcome.name(), at.time())
+        EventKind::RunFinished { run, outcome, streak, .. } => {
+            let at = event.at.time();
+            format!("run {}: {}, streak {streak}, {at}", run.number, outcome.name())
         }
-        EventKind::TaskEnded { task, state, .. } => format!("{task} ended: {}", state.name()),
+        EventKind::TaskEnded { state, .. } => format!("{task} ended: {}", state.name()),
         EventKind::SchedulerStopping { .. } => "stopping".to_owned(),
         EventKind::SchedulerStopped { .. } => "stopped".to_owned(),
         other => format!("{other:?}"),

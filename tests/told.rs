@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use scheduler::Attribute;
-use scheduler::Event;
 use scheduler::EventKind;
 use scheduler::RuleKind;
 use scheduler::Schedule;
@@ -70,7 +69,7 @@ fn each_event_on_a_task_says_when_it_runs_next() {
     let told: Vec<_> = sim
         .events()
         .into_iter()
-        .filter_map(|event| match &event.kind {
+        .filter_map(|event| match event.kind {
             EventKind::TaskAdded { next, .. }
             | EventKind::Paused { next, .. }
             | EventKind::Resumed { next, .. } => Some(next),
@@ -130,8 +129,8 @@ fn a_task_that_is_removed_during_a_run_and_added_again_is_another_one() {
     tasks.remove("x").unwrap();
     sim.advance(secs(1));
     let names = sim.events().into_iter().filter_map(|event| match &event.kind {
-        EventKind::TaskAdded { .. } => Some(("added", Arc::clone(&event.task?.name))),
-        EventKind::TaskEnded { .. } => Some(("ended", Arc::clone(&event.task?.name))),
+        EventKind::TaskAdded { .. } => Some(("added", Arc::clone(&event.task.as_ref()?.name))),
+        EventKind::TaskEnded { .. } => Some(("ended", Arc::clone(&event.task.as_ref()?.name))),
         _ => None,
     });
     let names: Vec<_> = names.collect();
