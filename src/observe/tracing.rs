@@ -233,7 +233,7 @@ mod tests {
 
     use crate::sync::Mutex;
 
-    /// Writes down what it is told, a line each.
+    /// Writes a line for each call.
     #[derive(Clone, Default)]
     struct Notes(Arc<Mutex<String>>);
 
@@ -294,8 +294,7 @@ mod tests {
             span.fail(&sample::error("no"));
         };
         tracing::subscriber::with_default(notes.clone(), || {
-            // Another test may have come here first, on a thread that nobody listens to, and `tracing`
-            // remembers that nobody is interested.
+            // Another test may have run first, on a thread without a subscriber, and `tracing` caches that.
             run();
             tracing::callsite::rebuild_interest_cache();
             notes.0.lock().unwrap().clear();
@@ -323,7 +322,7 @@ exception.type=\"error\" exception.message=\"no\" code.function.name=\"shop::job
 
     #[test]
     fn a_subscriber_is_noticed_and_asked_for_its_levels() {
-        assert!(!is_enabled(Level::Error), "nobody listens");
+        assert!(!is_enabled(Level::Error), "no subscriber");
         tracing::subscriber::with_default(Notes::default(), || {
             assert!(is_installed());
             assert!(is_enabled(Level::Info));
