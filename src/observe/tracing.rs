@@ -219,7 +219,7 @@ fn seconds_of(fields: &Fields, name: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::sample;
+    use crate::observe::{self, sample};
     use std::fmt;
     use std::fmt::Write;
     use std::sync::Arc;
@@ -289,7 +289,7 @@ mod tests {
         let run = || {
             let span = Span::of_run(&sample::run("tick", 3, 2), &sample::facts("tick"));
             span.in_scope(|| {
-                write(Level::Warn, "inside", &super::super::fields::Fields::default())
+                write(Level::Warn, "inside", &observe::Fields::default());
             });
             span.fail(&sample::error("no"));
         };

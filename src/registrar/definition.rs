@@ -15,7 +15,7 @@ use crate::inject::TaskOutput;
 use crate::inject::Wiring;
 use crate::run::Run;
 use crate::schedule::Schedule;
-use crate::settings::TaskLine;
+use crate::settings::TaskWords;
 use crate::settings::word;
 
 /// A task as it was defined.
@@ -71,10 +71,10 @@ impl Definition {
     }
 
     /// The task in its own words, for the settings to have their say.
-    pub(crate) fn words(&self) -> TaskLine<'_> {
+    pub(crate) fn words(&self) -> TaskWords<'_> {
         let texts = self.texts.iter().map(|(attribute, text)| (*attribute, text.as_str()));
         let (name, place) = (&*self.name, self.location.to_string());
-        TaskLine { name, place, attributes: texts.collect() }
+        TaskWords { name, place, attributes: texts.collect() }
     }
 
     pub(crate) fn in_code(name: &str, schedule: Schedule, call: Call, location: Location) -> Self {

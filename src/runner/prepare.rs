@@ -37,7 +37,7 @@ use crate::settings::Globals;
 use crate::settings::Level;
 use crate::settings::Remark;
 use crate::settings::Settings;
-use crate::settings::TaskLine;
+use crate::settings::TaskWords;
 use crate::settings::names::Names;
 
 /// How long a stop waits for running tasks, unless somebody says otherwise.
@@ -210,7 +210,7 @@ fn announced(
 /// Judges what settings say of tasks that are announced; it counts when they are added.
 fn apply_to_announced(application: &mut Application<'_>, announced: &[(usize, Arc<str>)]) {
     for (number, name) in announced {
-        let silent = TaskLine { name, place: String::new(), attributes: Vec::new() };
+        let silent = TaskWords { name, place: String::new(), attributes: Vec::new() };
         application.task(*number, &silent);
     }
 }

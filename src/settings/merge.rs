@@ -20,7 +20,7 @@ use super::schema;
 use super::source::Raw;
 use super::source::Source;
 use super::source::Valued;
-use super::tasks::TaskLine;
+use super::tasks::TaskWords;
 use super::tasks::Words;
 
 /// The word that switches a task off.
@@ -110,7 +110,7 @@ impl Effective {
 /// name in remarks.
 pub(super) fn merge(
     reading: &mut Reading<'_>,
-    task: &TaskLine<'_>,
+    task: &TaskWords<'_>,
     short: &str,
     mut places: Vec<Words>,
 ) -> Effective {
@@ -149,7 +149,7 @@ pub(super) fn merge(
     effective
 }
 
-fn annotation(task: &TaskLine<'_>) -> Words {
+fn annotation(task: &TaskWords<'_>) -> Words {
     let raw =
         |text: &str| Raw { text: text.to_owned(), source: Source::Annotation(task.place.clone()) };
     task.attributes.iter().map(|(attribute, text)| (*attribute, raw(text))).collect()

@@ -67,7 +67,7 @@ pub(crate) use globals::{Globals, PoolSettings};
 pub(crate) use merge::{Effective, Refusal};
 pub(crate) use report::{Fallback, report};
 pub(crate) use source::Source;
-pub(crate) use tasks::TaskLine;
+pub(crate) use tasks::TaskWords;
 
 use file::Layer;
 use names::Names;
@@ -202,7 +202,7 @@ impl Settings {
     /// there once, or are switched off, may still be spoken of.
     pub(crate) fn apply_to(
         &self,
-        task: &TaskLine<'_>,
+        task: &TaskWords<'_>,
         names: &Names,
     ) -> Result<Effective, Vec<Fault>> {
         let mut reading = Reading::new(self);
@@ -213,7 +213,7 @@ impl Settings {
     }
 
     /// Replaces the placeholders in the words of a task; what settings say of it does not count.
-    pub(crate) fn resolve(&self, task: &TaskLine<'_>) -> Result<Effective, Vec<Fault>> {
+    pub(crate) fn resolve(&self, task: &TaskWords<'_>) -> Result<Effective, Vec<Fault>> {
         let mut reading = Reading::new(self);
         let effective = merge::merge(&mut reading, task, task.name, Vec::new());
         if reading.faults.is_empty() { Ok(effective) } else { Err(reading.faults) }
@@ -227,7 +227,7 @@ impl Settings {
 
 impl Application<'_> {
     /// Says what counts for the task of this number among the names.
-    pub(crate) fn task(&mut self, number: usize, task: &TaskLine<'_>) -> Effective {
+    pub(crate) fn task(&mut self, number: usize, task: &TaskWords<'_>) -> Effective {
         self.overrides.merge(&mut self.reading, self.names, (number, task))
     }
 

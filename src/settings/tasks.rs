@@ -27,7 +27,7 @@ use super::variables::PREFIX;
 
 /// A task in the words of its annotation, or of the call that added it.
 #[derive(Debug)]
-pub(crate) struct TaskLine<'a> {
+pub(crate) struct TaskWords<'a> {
     /// The full name.
     pub(crate) name: &'a str,
     /// File and line.
@@ -79,7 +79,7 @@ impl Overrides {
         &mut self,
         reading: &mut Reading<'_>,
         names: &Names,
-        (number, task): (usize, &TaskLine<'_>),
+        (number, task): (usize, &TaskWords<'_>),
     ) -> Effective {
         let said = self.0.iter_mut().map(|place| place.remove(&number).unwrap_or_default());
         let said: Vec<Words> = said.collect();

@@ -84,9 +84,9 @@ fn the_dry_run_is_known_before_anything_is_applied() {
 #[test]
 fn a_thousand_tasks_with_ten_thousand_lines_are_no_burden() {
     let names: Vec<String> = (0..1_000).map(|n| format!("shop::module_{n}::task_{n}")).collect();
-    let words: Vec<TaskLine<'_>> = names
+    let words: Vec<TaskWords<'_>> = names
         .iter()
-        .map(|name| TaskLine { name, place: "src/a.rs:1".to_owned(), attributes: REPORT.to_vec() })
+        .map(|name| TaskWords { name, place: "src/a.rs:1".to_owned(), attributes: REPORT.to_vec() })
         .collect();
     let mut text = String::new();
     for name in &names {

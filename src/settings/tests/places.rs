@@ -14,15 +14,15 @@ pub(super) const REPORT: Attributes =
 
 const PURGE: Attributes = [(Attribute::FixedDelay, "5s"), (Attribute::InitialDelay, "1m")];
 
-pub(super) fn task<'a>(name: &'a str, attributes: &[(Attribute, &'a str)]) -> TaskLine<'a> {
-    TaskLine { name, place: String::new(), attributes: attributes.to_vec() }
+pub(super) fn task<'a>(name: &'a str, attributes: &[(Attribute, &'a str)]) -> TaskWords<'a> {
+    TaskWords { name, place: String::new(), attributes: attributes.to_vec() }
 }
 
 /// The two tasks, each with a place in the source.
-pub(super) fn tasks() -> [TaskLine<'static>; 2] {
+pub(super) fn tasks() -> [TaskWords<'static>; 2] {
     [
-        TaskLine { place: "src/jobs.rs:12".to_owned(), ..task("shop::jobs::report", &REPORT) },
-        TaskLine { place: "src/purge.rs:3".to_owned(), ..task("shop::purge", &PURGE) },
+        TaskWords { place: "src/jobs.rs:12".to_owned(), ..task("shop::jobs::report", &REPORT) },
+        TaskWords { place: "src/purge.rs:3".to_owned(), ..task("shop::purge", &PURGE) },
     ]
 }
 
@@ -40,7 +40,7 @@ impl std::ops::Deref for Outcome {
     }
 }
 
-pub(super) fn apply(settings: &Settings, tasks: &[TaskLine<'_>], pools: &[&str]) -> Outcome {
+pub(super) fn apply(settings: &Settings, tasks: &[TaskWords<'_>], pools: &[&str]) -> Outcome {
     let mut names = settings.names();
     for (number, task) in tasks.iter().enumerate() {
         names.insert(&task.name.into(), number);
