@@ -93,7 +93,7 @@ impl Schedule {
     /// each run. A task whose trigger has no further fire time has completed.
     ///
     /// A trigger that returns an error, panics, or names a fire time that is not after the last one is reported
-    /// ([`Event::TriggerFailed`](crate::Event::TriggerFailed)) and asked again after 1 s, 2 s, 4 s and so on, at most a
+    /// ([`EventKind::TriggerFailed`](crate::EventKind::TriggerFailed)) and asked again after 1 s, 2 s, 4 s and so on, at most a
     /// minute, until it answers; no run of the schedule starts before. The scheduler starts all the same.
     ///
     /// ```

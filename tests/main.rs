@@ -8,6 +8,7 @@
 mod bounded_messages;
 mod changed_while_running;
 mod edges;
+mod events;
 mod examples;
 mod faults;
 mod many_tasks;

@@ -57,6 +57,6 @@ fn a_late_start_behind_a_future_that_blocks_its_thread_is_told() {
     });
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     let expected = "WARN  task `tick` started 10s late: the only thread of pool `default` seems to be \
-                    busy; raise `scheduler.pool.size` (now 1)\n      async tasks were in progress";
+                    busy; raise `scheduler.pool.size` (now 1)\n      an async task seems to block";
     assert!(warnings[0].starts_with(expected), "{warnings:?}");
 }

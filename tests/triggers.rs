@@ -76,8 +76,8 @@ fn one_that_fails_at_the_start_is_reported_and_asked_again_until_it_answers() {
     sim.advance(secs(1));
     assert_eq!(sim.starts("work"), [secs(17)]);
     let said = sim.messages().join("\n");
-    let reported = "ERROR the trigger of task `work` failed: the database is down\n      \
-                    it is asked again in 1s; no run starts before it answers";
+    let reported = "ERROR task `work`: the trigger failed: the database is down; it is asked again in 1s\n      \
+                    no run starts before the trigger answers";
     assert!(said.contains(reported), "{said}");
     assert!(
         sim.event_log()
@@ -102,7 +102,8 @@ fn one_that_fails_after_a_run_is_asked_the_same_question_later() {
     assert_eq!(*at.lock().unwrap(), [0, 10, 11, 13, 17, 25, 41, 73, 133, 193, 310]);
     assert_eq!(waits(&sim), [1, 2, 4, 8, 16, 32, 60, 60]);
     assert_eq!(sim.starts("work"), [10, 310].map(secs));
-    let said = sim.messages().iter().filter(|text| text.contains("the trigger of")).count();
+    let said =
+        sim.messages().iter().filter(|text| text.contains("`work`: the trigger failed")).count();
     assert!((2..=4).contains(&said), "once a minute: {said}");
 }
 
@@ -168,10 +169,13 @@ fn a_task_that_its_trigger_ends_is_reported() {
     sim.advance(secs(5));
     assert_eq!(sim.snapshot("work").state, TaskState::Completed);
     let said = sim.messages().join("\n");
-    assert!(said.contains("task `work` has ended: its trigger has no further fire time"), "{said}");
+    assert!(
+        said.contains("task `work`: ended: completed\n      its trigger has no further fire time"),
+        "{said}"
+    );
     let mut once = Sim::at(START).define("work", Schedule::once("1s"), |_| {});
     once.advance(secs(5));
-    assert!(!once.messages().join("\n").contains("has ended"));
+    assert!(!once.messages().join("\n").contains("ended"));
 }
 
 /// A trigger with a secret, and a description that changes.

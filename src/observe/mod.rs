@@ -26,7 +26,7 @@
 //! when all is. `Lost` says how many were dropped. Names and units are those of the feature `serde`: durations are seconds
 //! as floating-point numbers, instants are RFC 3339 in UTC.
 //!
-//! | `event` | fields | when | dropped |
+//! | event | fields | when | dropped |
 //! |---|---|---|---|
 //! | `run_started` | `run`, `late_seconds` | before each attempt | first |
 //! | `attempt_failed` | `run`, `failure`, `next_attempt_in_seconds` | an attempt failed, and another follows | first |

@@ -14,10 +14,13 @@ use super::{Bus, Event, EventKind, Failure, TaskFacts, TaskSnapshot};
 /// Seconds after an explained late start in which no other one is: each looks at all tasks.
 const EXPLAIN_PAUSE: i64 = 10;
 
+type BusySince = dyn Fn(DateTime<Utc>) -> Vec<TaskSnapshot> + Send + Sync;
+type FactsOf = dyn Fn(&str) -> Option<Arc<TaskFacts>> + Send + Sync;
+
 /// Looks up tasks of the scheduler without keeping them alive.
 pub(crate) struct LookUp {
-    busy_since: Box<dyn Fn(DateTime<Utc>) -> Vec<TaskSnapshot> + Send + Sync>,
-    facts: Box<dyn Fn(&str) -> Option<Arc<TaskFacts>> + Send + Sync>,
+    busy_since: Box<BusySince>,
+    facts: Box<FactsOf>,
 }
 
 impl LookUp {

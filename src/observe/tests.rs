@@ -146,7 +146,7 @@ fn a_panic_of_a_listener_is_reported_once_and_hurts_no_other() {
 #[test]
 fn a_panic_of_the_reporter_or_of_a_bridge_does_not_reach_the_emitter() {
     let received = Received::default();
-    let panics = Arc::new(|_: &Event| panic!("no words"));
+    let panics = Arc::new(|_: &Event| panic!("cannot report"));
     let builder = BusBuilder::new().reporter(panics.clone()).in_place(panics);
     let bus = build(builder.listener(received.listener()).synchronous());
     bus.emit(resumed("a"));

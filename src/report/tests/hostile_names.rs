@@ -17,7 +17,8 @@ fn hostile_names_stay_on_their_line_in_every_message() {
     for name in [&["", &*long][..], &hostile_names::FORGING, &hostile_names::ODD].concat() {
         let console = Console::new(name);
         for (number, outcome) in (1..).zip(every_outcome(name)) {
-            console.finish(number, outcome, number % 2, 0);
+            let streak = u64::from(outcome.is_failure());
+            console.finish(number, outcome, streak, 0);
         }
         every_event(name).into_iter().for_each(|kind| console.emit(kind));
         let printed = console.printed();
