@@ -49,6 +49,7 @@ fn facts() -> TaskFacts {
         period: Some(Duration::from_secs(60)),
         zone: "Europe/Berlin".parse().expect("a zone"),
         pool: "default".into(),
+        tags: Arc::default(),
         is_async: false,
         location: Some(Location { file: "src/jobs.rs", line: 7 }),
     }
