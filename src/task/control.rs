@@ -118,8 +118,13 @@ impl Control {
         let now = transition.now;
         transition.state.planner.begin(now);
         transition.commit();
-        let has_thread = pool.stats().pool_size > 0 || self.ticker.lock().end.is_none();
-        if has_thread { Ok(()) } else { Err(NotBegun::NoThread) }
+        let is_refused = self.ticker.lock().end == Some(TaskState::Cancelled);
+        match is_refused {
+            // RACE: the scheduler may have stopped while the trigger was asked.
+            true if pool.run_state() != RunState::Running => Err(NotBegun::Stopping),
+            true if pool.stats().pool_size == 0 => Err(NotBegun::NoThread),
+            _ => Ok(()),
+        }
     }
 
     /// Returns true if no further run of the task starts; one may be in progress.

@@ -471,19 +471,24 @@ impl Planner {
         self.report = Reports::default();
         if cause == Cause::Schedule {
             self.starts += 1;
-            if let (true, Due::Wall(at)) = (self.times.is_by_wall(), fire.at) {
-                self.served.start(at);
-            }
+            self.mark_served(fire);
         }
         Start { fire, cause, generation: self.generation }
+    }
+
+    fn mark_served(&mut self, fire: FireTime) {
+        match (&self.times.kind, fire.at) {
+            (Kind::Cron(_), Due::Wall(at)) => self.served.start(at),
+            (Kind::Custom, Due::Wall(at)) => self.served.given(at, self.seen.tick),
+            _ => {}
+        }
     }
 
     /// Applies what has come within a limit, in the state that has held since the last transition. The end of a pause by
     /// its time is one.
     fn settle(&mut self, limit: Limit, now: Now) {
         let last = std::mem::replace(&mut self.seen, now);
-        let is_by_wall = self.times.is_by_wall();
-        if is_by_wall && now.wall < last.wall {
+        if self.times.is_by_wall() && now.wall < last.wall {
             self.clock_was_set_back(last, now);
         }
         if let Some(end) = self.pause.as_ref().and_then(|pause| pause.over_at(now)) {
@@ -492,7 +497,7 @@ impl Planner {
             self.has_resumed = true;
         }
         self.come(limit);
-        if is_by_wall && now.wall >= last.wall {
+        if matches!(self.times.kind, Kind::Cron(_)) && now.wall >= last.wall {
             self.served.look(last, now);
         }
     }
@@ -500,7 +505,9 @@ impl Planner {
     /// Looks for the next fire time anew.
     #[cold]
     fn clock_was_set_back(&mut self, last: Now, now: Now) {
-        self.served.look(last, now);
+        if matches!(self.times.kind, Kind::Cron(_)) {
+            self.served.look(last, now);
+        }
         // One that had come, and whose jitter is not over, stays.
         let has_come = |next: FireTime| matches!(next.at, Due::Wall(at) if at <= last.wall);
         if self.next.is_none_or(has_come) {
@@ -682,6 +689,7 @@ impl Planner {
             && let Due::Wall(at) = last.at
         {
             self.questions.note_skipped(at);
+            self.served.given(at, self.seen.tick);
         }
         if self.is_full() {
             self.report.note(self.seen.tick, self.times.period());

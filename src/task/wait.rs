@@ -187,11 +187,10 @@ fn has_had(state: &State, until: Until) -> Option<Result<(), ControlError>> {
     }))
 }
 
-/// Returns an answer when the end of the task, and everything before, has been delivered to those in place.
-fn has_ended(state: &State, (): ()) -> Option<Result<(), ControlError>> {
-    let is_disabled = state.end == Some(TaskState::Disabled);
+/// Returns an answer unless events of the task are on their way.
+fn is_quiet(state: &State, (): ()) -> Option<Result<(), ControlError>> {
     let is_quiet = state.outbox.is_empty() && !state.is_delivering;
-    (is_disabled || state.is_end_reported && is_quiet).then_some(Ok(()))
+    is_quiet.then_some(Ok(()))
 }
 
 impl Control {
@@ -209,10 +208,10 @@ impl Control {
         self.watch(until)
     }
 
-    /// Blocks until the task has ended with its last run, at most for `limit`; returns true if it has.
-    pub(crate) fn await_end(&self, limit: Duration) -> bool {
-        let watch = Watch { control: self.clone(), look: has_ended, what: (), number: None };
-        block_on(watch, &*self.ticker.clock, limit).is_some()
+    /// Blocks until no events of an ended task are on their way, at most for `limit`.
+    pub(crate) fn await_events(&self, limit: Duration) {
+        let watch = Watch { control: self.clone(), look: is_quiet, what: (), number: None };
+        let _ = block_on(watch, &*self.ticker.clock, limit);
     }
 
     fn watch(&self, until: Until) -> Watch<Until> {
