@@ -66,6 +66,7 @@ struct Readme;
 mod calendar;
 mod entry;
 mod error;
+mod facts;
 #[cfg(doc)]
 pub mod guide;
 mod inject;
@@ -95,14 +96,15 @@ pub mod __private;
 pub use calendar::Calendar;
 /// Dates and times, as the API has them: the crate `chrono`, in the version that fits.
 pub use chrono;
-pub use entry::{Entry, Location, TaskList, Wire, entries};
+pub use entry::{Entry, TaskList, Wire, entries};
 pub use error::{AddError, StartError, StopError};
+pub use facts::{Location, TaskFacts};
 pub use inject::{Call, Extract, Managed, State, TaskOutput, Wiring};
 pub use observe::{
     Counters, Event, EventKind, Failure, Listener, Longest, Outcome, PanicPlace, RuleKind,
     RunRecord,
 };
-pub use observe::{SkipReason, StopReason, TaskFacts, TaskSnapshot, TaskState};
+pub use observe::{SkipReason, StopReason, TaskSnapshot, TaskState};
 pub use registrar::Registrar;
 pub use run::{BoxFuture, Cause, Run, RunInfo, Shutdown, Stopped, TaskError, TaskResult};
 pub use runner::{Builder, Pause, Pool, Scheduler, Tagged, TaskControl, Tasks, start, start_async};

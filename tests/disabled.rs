@@ -90,7 +90,7 @@ fn what_cannot_be_done_to_them_says_so() {
     let sim = sim();
     let purge = sim.control("purge");
     let refusals: [Result<(), ControlError>; 4] = [
-        purge.run_now(),
+        purge.run_now().map(drop),
         purge.pause(),
         purge.resume(),
         purge.wait_for(runs(1), Duration::from_secs(1)),

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use scheduler_core::{Clock, Trigger};
 use scheduler_expr::{Attribute, RuleKind};
 
-use crate::entry::{Entry, Location};
+use crate::entry::Entry;
+use crate::facts::Location;
 use crate::inject::{Call, States, TaskOutput, Wiring};
 use crate::run::{Run, Shutdown};
 use crate::schedule::Schedule;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
 
-use crate::entry::Location;
+use crate::facts::Location;
 use crate::inject::Call;
 use crate::observe::TaskFacts;
 use crate::settings::word;

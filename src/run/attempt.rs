@@ -9,7 +9,7 @@ use scheduler_core::{Clock, ScheduledThreadPool, Tick, WallTime};
 use super::cause::Cause;
 use super::notes::Notes;
 use super::stop::Stop;
-use crate::observe::TaskFacts;
+use crate::facts::TaskFacts;
 
 /// One attempt of a run.
 pub(super) struct Attempt {

@@ -11,7 +11,7 @@ use super::attempt::{Attempt, AttemptStart};
 use super::cause::Cause;
 use super::info::RunInfo;
 use super::stop::StopCause;
-use crate::observe::TaskFacts;
+use crate::facts::TaskFacts;
 
 /// One run of a scheduled task, as the task sees it.
 ///

@@ -11,7 +11,7 @@ use super::registry::Registry;
 use super::registry::Reservation;
 use super::task_control::TaskControl;
 use super::tasks::Tasks;
-use crate::entry::Location;
+use crate::facts::Location;
 use crate::error::AddError;
 use crate::error::StartError;
 use crate::inject::Call;

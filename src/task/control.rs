@@ -105,15 +105,15 @@ impl Control {
     /// The pool has been shut down, or can start no thread. The task has ended then.
     pub(crate) fn begin(&self, pool: &ScheduledThreadPool) -> Result<(), NotBegun> {
         let mut transition = self.transition();
-        if transition.state.end.is_some() {
-            // Others have found it already, and one of them has cancelled it.
-            transition.commit();
-            return Ok(());
-        }
         if pool.run_state() != RunState::Running {
             transition.end(TaskState::Cancelled);
             transition.commit();
             return Err(NotBegun::Stopping);
+        }
+        if transition.state.end.is_some() {
+            // Others have found it already, and one of them has cancelled it.
+            transition.commit();
+            return Ok(());
         }
         let now = transition.now;
         transition.state.planner.begin(now);

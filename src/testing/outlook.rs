@@ -20,7 +20,7 @@ use super::moment::moment;
 use super::or_panic;
 use crate::entry::Entry;
 use crate::entry::FunctionId;
-use crate::entry::Location;
+use crate::facts::Location;
 use crate::entry::entries;
 use crate::inject::Call;
 use crate::registrar::Crons;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::entry::Location;
+use crate::facts::Location;
 use crate::observe::{
     Event, EventKind, Failure, Longest, Outcome, RuleKind, SkipReason, StopReason, TaskFacts,
     TaskState,
