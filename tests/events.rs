@@ -40,6 +40,15 @@ fn refused_and_cancelled_runs_serialize_with_their_kind() {
 }
 
 #[test]
+fn a_run_deserializes() {
+    for event in sample_events() {
+        let json = serde_json::to_value(&event).unwrap();
+        let run = json.get("run").map(|run| serde_json::from_value(run.clone()).unwrap());
+        assert_eq!(run.as_ref(), event.run());
+    }
+}
+
+#[test]
 fn the_table_of_events_names_every_kind_and_field() {
     let essay = concat!(env!("CARGO_MANIFEST_DIR"), "/../src/observe/mod.rs");
     let essay = fs::read_to_string(essay).unwrap();

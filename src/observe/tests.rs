@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use scheduler_core::ManualClock;
 
-use super::queue::CAPACITY;
-use super::{Bus, BusBuilder, Event, EventKind, sample};
+use super::queue::{CAPACITY, Priority};
+use super::{Bus, BusBuilder, Event, EventKind, Outcome, sample};
 use crate::sync::Mutex;
 
 /// Longer than anything here takes; a test that waits so long has failed.
@@ -122,6 +122,16 @@ fn a_full_queue_drops_events_and_counts_them_where_they_are_missing() {
         received[runs + others..],
         [&format!("other {}", others - 2), "1 lost", "stopping", "later"]
     );
+}
+
+#[test]
+fn failures_and_rare_kinds_are_dropped_after_ordinary_runs() {
+    let priority = |outcome| sample::finished("tick", (1, 1), outcome, 0, 0).kind.priority();
+    assert_eq!(priority(Outcome::Success), Priority::Low);
+    assert_eq!(priority(Outcome::Refused("locked".into())), Priority::Low);
+    assert_eq!(priority(sample::error("no").into()), Priority::Normal);
+    assert_eq!(resumed("a").kind.priority(), Priority::Normal);
+    assert_eq!(EventKind::SchedulerStopping {}.priority(), Priority::High);
 }
 
 #[test]
