@@ -73,7 +73,8 @@ impl Rare {
             ticker.report_late();
         }
         for (permits, outcome) in self.permits {
-            permits.release(&outcome, ticker);
+            let panics = permits.release(&outcome);
+            panics.for_each(|failure| ticker.report_hook("gate", failure));
         }
         self.rules.into_iter().for_each(|rule| ticker.drop_contained(rule));
         drop(self.runs);

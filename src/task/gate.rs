@@ -7,7 +7,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ticker::Ticker;
 use crate::observe::Failure;
 use crate::observe::Outcome;
 use crate::observe::TaskFacts;
@@ -241,13 +240,10 @@ impl Permits {
         self.0.is_empty()
     }
 
-    /// Releases the permits, the last first.
-    pub(super) fn release(self, outcome: &Outcome, ticker: &Ticker) {
-        for permit in self.0.into_iter().rev() {
-            if let Err(failure) = catch(|| permit.release(outcome)) {
-                ticker.report_hook("gate", failure);
-            }
-        }
+    /// Releases the permits, the last first; returns the panics.
+    pub(super) fn release(self, outcome: &Outcome) -> impl Iterator<Item = Failure> {
+        let permits = self.0.into_iter().rev();
+        permits.filter_map(|permit| catch(|| permit.release(outcome)).err())
     }
 }
 

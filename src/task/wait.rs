@@ -3,19 +3,14 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::Context;
 use std::task::Poll;
-use std::task::Wake;
-use std::task::Waker;
 use std::time::Duration;
-
-use scheduler_core::Clock;
-use scheduler_core::time::Gate;
 
 use super::control::Control;
 use super::error::ControlError;
 use super::state::State;
+use crate::notice::block_on;
 use crate::observe::Counters;
 use crate::observe::TaskState;
 
@@ -106,36 +101,6 @@ impl fmt::Display for Until {
             What::Failures => ("failed run", "failed runs"),
         };
         write!(f, "{} {}", self.count, if self.count == 1 { one } else { many })
-    }
-}
-
-/// Wakes a thread that waits at a gate.
-struct AtGate(Arc<Gate>);
-
-impl Wake for AtGate {
-    fn wake(self: Arc<Self>) {
-        self.0.open();
-    }
-}
-
-/// Blocks until a future is ready, at most for `limit` on the clock; `None` if it is not by then.
-pub(super) fn block_on<F: Future + Unpin>(
-    mut future: F,
-    clock: &dyn Clock,
-    limit: Duration,
-) -> Option<F::Output> {
-    let deadline = clock.now() + limit;
-    let gate = Arc::new(Gate::new());
-    let waker = Waker::from(Arc::new(AtGate(Arc::clone(&gate))));
-    loop {
-        let seen = gate.epoch();
-        if let Poll::Ready(answer) = Pin::new(&mut future).poll(&mut Context::from_waker(&waker)) {
-            return Some(answer);
-        }
-        if clock.now() >= deadline {
-            return None;
-        }
-        clock.wait(&gate, seen, Some(deadline));
     }
 }
 

@@ -12,7 +12,7 @@ use scheduler_core::time::Gate;
 
 use super::stage::*;
 use crate::observe::TaskState;
-use crate::task::Control;
+
 use crate::task::Policy;
 use crate::task::Retry;
 use scheduler_expr::OnError;
