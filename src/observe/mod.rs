@@ -106,7 +106,7 @@ pub(crate) use pool_events::{LookUp, PoolEvents};
 #[cfg(test)]
 pub(crate) use queue::CAPACITY;
 pub(crate) use queue::{Next, Priority, Queue};
-pub(crate) use starvation::LATE;
+pub(crate) use starvation::{Held, LATE, ThreadUse};
 #[cfg(feature = "testing")]
 pub(crate) use text::what;
 pub(crate) use totals::{SharedTotals, Totals};

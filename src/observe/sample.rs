@@ -62,39 +62,3 @@ pub(crate) fn finished(
 pub(crate) fn error(message: &str) -> Failure {
     Failure::from_error(&TaskError::from_display(message))
 }
-
-/// A run that took from one second to another.
-pub(crate) fn record(from: u64, to: u64) -> RunRecord {
-    let started_at = at(from * 1_000);
-    RunRecord {
-        number: 1,
-        cause: Cause::Schedule,
-        fire_time: started_at,
-        started_at,
-        took: Duration::from_secs(to - from),
-        attempts: 1,
-        outcome: Outcome::Success,
-        notes: Vec::new(),
-    }
-}
-
-/// A task that has not run.
-pub(crate) fn snapshot(name: &str) -> TaskSnapshot {
-    TaskSnapshot {
-        facts: facts(name),
-        state: TaskState::Waiting,
-        is_paused: false,
-        pause_note: None,
-        paused_since: None,
-        paused_until: None,
-        next: None,
-        trigger_failure: None,
-        would_run_at: None,
-        running: 0,
-        running_since: None,
-        last_runs: Vec::new(),
-        streak: 0,
-        last_success: None,
-        counters: Counters::default(),
-    }
-}

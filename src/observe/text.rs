@@ -63,11 +63,9 @@ pub(crate) fn what(event: &Event, time: &dyn Fn(DateTime<Utc>) -> String) -> Str
             format!("the trigger {failed}{}; it is asked again in {wait}", full(failure))
         }
         EventKind::Starved { pool, late, busy, longest } => {
-            let longest = longest.as_ref().map_or_else(String::new, |longest| {
-                format!("; longest: `{}` for {}", longest.task, duration(longest.running_for))
-            });
-            let late = duration(*late);
-            format!("starved: {late} late; busy threads of pool {pool}: {busy}{longest}")
+            let (late, running_for) = (duration(*late), duration(longest.running_for));
+            let longest = format!("longest: `{}` for {running_for}", longest.task);
+            format!("starved: {late} late; busy threads of pool {pool}: {busy}; {longest}")
         }
         EventKind::WaitStarved { pool, awaited } => {
             format!("waits for `{awaited}`, which finds no free thread in pool `{pool}`")

@@ -8,6 +8,7 @@ use scheduler_core::{Clock, ScheduledThreadPool, Tick, WallTime};
 
 use super::cause::Cause;
 use super::notes::Notes;
+use super::poll::Polls;
 use super::stop::Stop;
 use crate::facts::TaskFacts;
 
@@ -25,6 +26,8 @@ pub(super) struct Attempt {
     pub(super) execution: Option<Execution>,
     pub(super) stop: Stop,
     pub(super) notes: Notes,
+    /// Of a future.
+    pub(super) polls: Polls,
 }
 
 /// How an attempt is executed.
@@ -35,7 +38,7 @@ pub(super) struct Execution {
     continued: OnceLock<scheduler_core::Run>,
     /// RACE: weak, because a run may be kept by its task, and must not keep the pool from ending.
     pub(super) pool: Weak<ScheduledThreadPool>,
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
     /// When the time of this attempt is over, in nanoseconds. All workers may be busy then, so that no one asks the run to
     /// stop.
     deadline: AtomicU64,
@@ -71,6 +74,7 @@ impl Attempt {
             execution: None,
             stop: Stop::default(),
             notes: Notes::default(),
+            polls: Polls::default(),
         }
     }
 
@@ -106,6 +110,7 @@ impl Attempt {
             execution: Some(execution),
             stop: Stop::default(),
             notes: Notes::default(),
+            polls: Polls::default(),
         }
     }
 
@@ -124,6 +129,7 @@ impl Attempt {
         }
         self.stop = Stop::default();
         self.notes.clear();
+        self.polls = Polls::default();
     }
 }
 

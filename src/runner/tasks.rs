@@ -24,7 +24,7 @@ use crate::inject::Extract;
 use crate::inject::TaskOutput;
 use crate::inject::Wiring;
 use crate::observe::TaskFacts;
-use crate::observe::TaskSnapshot;
+use crate::observe::{TaskSnapshot, ThreadUse};
 use crate::run::Run;
 use crate::schedule::Schedule;
 use crate::task::Control;
@@ -78,16 +78,14 @@ impl Tasks {
         self.controls().iter().map(Control::snapshot).collect()
     }
 
-    /// Returns a function that gives the tasks that had a run in progress at an instant or later. It keeps no task
-    /// alive, and asks no trigger.
-    pub(super) fn busy_since(
+    /// Returns a function that gives the threads that tasks have held at an instant or later. It keeps no task alive.
+    pub(super) fn threads_since(
         &self,
-    ) -> impl Fn(DateTime<Utc>) -> Vec<TaskSnapshot> + Send + Sync + use<> {
+    ) -> impl Fn(DateTime<Utc>) -> Vec<ThreadUse> + Send + Sync + use<> {
         let board = Arc::downgrade(&self.board);
         move |since| {
             let controls = board.upgrade().map(|board| Self { board }.controls());
-            let busy = controls.into_iter().flatten().filter(|task| task.was_busy_since(since));
-            busy.map(|task| task.snapshot_without_asking()).collect()
+            controls.into_iter().flatten().filter_map(|task| task.threads_since(since)).collect()
         }
     }
 

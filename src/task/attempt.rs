@@ -196,6 +196,7 @@ impl Work {
             self.stage = Stage::Body(None);
         }
         let Self { run, span, call, stage, .. } = self;
+        run.poll_begins();
         let polled = run.clone().enter(|run| {
             let poll = || match stage {
                 Stage::Body(future) => {
@@ -209,6 +210,7 @@ impl Work {
                 Some(span) => span.in_scope(|| catch(poll)),
             }
         });
+        run.poll_ends();
         match polled {
             Ok(Poll::Ready(result)) => Some(flat(Ok(result))),
             Err(failure) => Some(Err(failure)),

@@ -305,6 +305,11 @@ impl Transition<'_> {
     /// Records a run that is over, and reports it if anybody wants to know.
     fn record(&mut self, Over { mut active, outcome }: Over) {
         let took = self.now.tick.since(active.began.tick);
+        if self.state.facts.is_async
+            && let Some(poll) = active.run.longest_poll(self.now.tick)
+        {
+            self.state.longest_poll = Some(poll);
+        }
         let recorded = self.state.history.record(&active.run, active.began.wall, took, &outcome);
         if recorded.is_news || self.ticker.bus.is_heard() {
             let (run, next, streak) = (active.run.info(), self.next_start(), recorded.streak);

@@ -20,7 +20,7 @@ use crate::observe::Failure;
 use crate::observe::History;
 use crate::observe::TaskFacts;
 use crate::observe::TaskState;
-use crate::run::Run;
+use crate::run::{Poll, Run};
 
 /// After at most this long a task looks at the wall clock, where it waits for both clocks at once.
 const WALL_CHECK: Duration = Duration::from_secs(1);
@@ -49,6 +49,8 @@ pub(super) struct State {
     /// Why the custom trigger could not answer.
     pub(super) trigger_failure: Option<Box<Failure>>,
     pub(super) history: History,
+    /// The longest poll of the last run whose future blocked its thread.
+    pub(super) longest_poll: Option<Poll>,
     /// Those who wait for the end of a run.
     pub(super) watchers: Wakers,
     /// For when the timer is armed.
@@ -108,6 +110,7 @@ impl State {
             is_end_reported: false,
             trigger_failure: None,
             history: History::default(),
+            longest_poll: None,
             watchers: Wakers::default(),
             armed: None,
             outbox: Vec::new(),

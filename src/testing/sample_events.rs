@@ -77,7 +77,8 @@ fn of_runs() -> [EventKind; 5] {
 fn of_tasks() -> [EventKind; 11] {
     let (next, until) = (Some(instant(60)), Some(instant(60)));
     let (pool, late) = (Arc::from("default"), Duration::from_secs(4));
-    let longest = Some(Longest::new("import".into(), Duration::from_secs(12)));
+    let longest =
+        Longest::new(&TaskFacts { name: "import".into(), ..facts() }, Duration::from_secs(12));
     let (first, last) = (instant(0), instant(120));
     let asked_again_in = Duration::from_secs(1);
     [

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::console::*;
-use crate::observe::sample::{at, info};
+use crate::observe::TaskFacts;
+use crate::observe::sample::{self, at, info};
 use crate::observe::{
     EventKind, Failure, Longest, Outcome, SkipReason, StopReason, TaskState, on_one_line,
 };
@@ -46,7 +47,10 @@ fn every_event(name: &str) -> Vec<EventKind> {
     let n = || Arc::clone(&name);
     let failure = || Failure::from_panic(&name, None);
     let (at, run, next_attempt_in) = (at(0), info(5, 1), Duration::ZERO);
-    let longest = Some(Longest::new(n(), Duration::ZERO));
+    let longest = Longest::new(
+        &TaskFacts { name: n(), ..TaskFacts::clone(&sample::facts("x")) },
+        Duration::ZERO,
+    );
     let overlap = SkipReason::Overlap;
     vec![
         EventKind::AttemptFailed { run, failure: failure(), next_attempt_in },
