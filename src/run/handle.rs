@@ -10,6 +10,7 @@ use scheduler_core::{ScheduledThreadPool, Tick, WallTime};
 use super::attempt::{Attempt, AttemptStart};
 use super::cause::Cause;
 use super::info::RunInfo;
+use super::poll::Poll;
 use super::stop::StopCause;
 use crate::facts::TaskFacts;
 
@@ -228,6 +229,25 @@ impl Run {
         if let Some(execution) = &self.attempt.execution {
             execution.go_on();
         }
+    }
+
+    /// Takes note that the future of this run is about to be polled.
+    pub(crate) fn poll_begins(&self) {
+        if let Some(execution) = &self.attempt.execution {
+            self.attempt.polls.begin(execution.clock.now());
+        }
+    }
+
+    /// Takes note that the poll is over.
+    pub(crate) fn poll_ends(&self) {
+        if let Some(execution) = &self.attempt.execution {
+            self.attempt.polls.end(execution.clock.now());
+        }
+    }
+
+    /// Returns the longest poll if it has blocked its thread.
+    pub(crate) fn longest_poll(&self, now: Tick) -> Option<Poll> {
+        self.attempt.polls.longest(now)
     }
 
     /// Returns true if it takes place in this pool.

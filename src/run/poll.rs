@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use scheduler_core::Tick;
 
-use super::handle::Run;
-
 /// From how long on a poll is remembered.
 const BLOCKS: Duration = Duration::from_millis(100);
 
@@ -28,11 +26,11 @@ pub(super) struct Polls {
 }
 
 impl Polls {
-    fn begin(&self, now: Tick) {
+    pub(super) fn begin(&self, now: Tick) {
         self.since.store(now.as_nanos().saturating_add(1), Ordering::Relaxed);
     }
 
-    fn end(&self, now: Tick) {
+    pub(super) fn end(&self, now: Tick) {
         let from = self.since.swap(0, Ordering::Relaxed).saturating_sub(1);
         let took = now.as_nanos().saturating_sub(from);
         if took > self.longest.load(Ordering::Relaxed) {
@@ -41,7 +39,7 @@ impl Polls {
         }
     }
 
-    fn longest(&self, now: Tick) -> Option<Poll> {
+    pub(super) fn longest(&self, now: Tick) -> Option<Poll> {
         let since = self.since.load(Ordering::Relaxed);
         let from = Tick::from_nanos(since.saturating_sub(1));
         let present =
@@ -51,27 +49,6 @@ impl Polls {
             took: Duration::from_nanos(self.longest.load(Ordering::Relaxed)),
         };
         Some(if present.took > past.took { present } else { past }).filter(|it| it.took >= BLOCKS)
-    }
-}
-
-impl Run {
-    /// Takes note that the future of this run is about to be polled.
-    pub(crate) fn poll_begins(&self) {
-        if let Some(execution) = &self.attempt.execution {
-            self.attempt.polls.begin(execution.clock.now());
-        }
-    }
-
-    /// Takes note that the poll is over.
-    pub(crate) fn poll_ends(&self) {
-        if let Some(execution) = &self.attempt.execution {
-            self.attempt.polls.end(execution.clock.now());
-        }
-    }
-
-    /// Returns the longest poll if it has blocked its thread.
-    pub(crate) fn longest_poll(&self, now: Tick) -> Option<Poll> {
-        self.attempt.polls.longest(now)
     }
 }
 
