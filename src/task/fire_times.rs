@@ -348,6 +348,11 @@ impl FireTimes {
         matches!(self.kind, Kind::Once { .. } | Kind::At(_))
     }
 
+    /// Returns true if fire times are known for any time that passes: a custom trigger may give one that has passed.
+    pub(super) fn is_cron(&self) -> bool {
+        matches!(self.kind, Kind::Cron(_))
+    }
+
     /// Returns true if both are of the same cron expression in the same zone.
     pub(super) fn has_same_calendar(&self, other: &Self) -> bool {
         match (&self.kind, &other.kind) {

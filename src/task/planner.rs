@@ -492,7 +492,7 @@ impl Planner {
             self.has_resumed = true;
         }
         self.come(limit);
-        if is_by_wall && now.wall >= last.wall {
+        if self.times.is_cron() && now.wall >= last.wall {
             self.served.look(last, now);
         }
     }
@@ -500,7 +500,9 @@ impl Planner {
     /// Looks for the next fire time anew.
     #[cold]
     fn clock_was_set_back(&mut self, last: Now, now: Now) {
-        self.served.look(last, now);
+        if self.times.is_cron() {
+            self.served.look(last, now);
+        }
         // One that had come, and whose jitter is not over, stays.
         let has_come = |next: FireTime| matches!(next.at, Due::Wall(at) if at <= last.wall);
         if self.next.is_none_or(has_come) {
@@ -682,6 +684,7 @@ impl Planner {
             && let Due::Wall(at) = last.at
         {
             self.questions.note_skipped(at);
+            self.served.start(at);
         }
         if self.is_full() {
             self.report.note(self.seen.tick, self.times.period());

@@ -34,7 +34,7 @@ impl Served {
         self.mark(after(now.wall - passed), now.wall);
     }
 
-    /// Marks one fire time.
+    /// Marks one fire time, which starts or is skipped.
     pub(super) fn start(&mut self, fire_time: WallTime) {
         if self.end_around(fire_time).is_none() {
             self.mark(fire_time, fire_time);
