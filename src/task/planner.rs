@@ -657,7 +657,12 @@ impl Planner {
             self.skip(SkipReason::Paused, Range::one(fire));
             self.restart_after(SkipReason::Paused);
         }
-        let is_over = self.restarts == Some(SkipReason::Paused) || !self.is_full();
+        let is_held_up = self.restarts == Some(SkipReason::Paused);
+        if is_held_up && let Some(skipped) = self.questions.skipped() {
+            // What a trigger gives now and was in the pause is not replayed.
+            self.served.pass(skipped, at.wall);
+        }
+        let is_over = is_held_up || !self.is_full();
         if self.restarts.is_some() && is_over {
             self.restart(None, at);
         }

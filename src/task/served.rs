@@ -41,6 +41,11 @@ impl Served {
         }
     }
 
+    /// Marks the time between two instants, without the second.
+    pub(super) fn pass(&mut self, from: WallTime, to: WallTime) {
+        self.mark(from, to - Duration::from_nanos(1));
+    }
+
     /// Returns the end of what is served around an instant, or `None` if that instant is not served.
     pub(super) fn end_around(&self, instant: WallTime) -> Option<WallTime> {
         let around = self.stretches.iter().filter(|it| it.from <= instant && instant <= it.to);
