@@ -224,18 +224,19 @@ impl Control {
     ///
     /// The task has ended, or its jitter is not shorter than the new rate.
     pub(crate) fn reschedule(&self, rule: Rule) -> Result<(), ControlError> {
-        let jitter = self.ticker.policy.jitter;
-        if let Rule::FixedRate { period, .. } = rule
-            && jitter >= period
-        {
-            return Err(ControlError::too_much_jitter(self.name(), jitter, period));
-        }
         let text = rule.to_string();
         let mut transition = self.transition();
         if let Some(end) = transition.state.end.filter(|end| end.is_ended()) {
             transition.effects.rare().rules.push(rule);
             transition.commit();
             return Err(ControlError::ended(self.name(), end));
+        }
+        let jitter = self.ticker.policy.jitter;
+        if let Rule::FixedRate { period, .. } = rule
+            && jitter >= period
+        {
+            transition.commit();
+            return Err(ControlError::too_much_jitter(self.name(), jitter, period));
         }
         let is_disabled = transition.state.end.is_some();
         let rule = if is_disabled { rule } else { rule.taking_over() };

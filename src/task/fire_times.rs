@@ -263,10 +263,12 @@ impl FireTimes {
             range.push(fire);
             at = next;
         }
-        let (last_but_one, last) =
-            self.last_two_by_cron(at, limit, served).unwrap_or((range.last_but_one, range.last));
-        (range.last_but_one, range.last, range.at_least) = (last_but_one, last, true);
-        let Due::Wall(at) = last.at else { return (range, None) };
+        if let Some((last_but_one, last)) = self.last_two_by_cron(at, limit, served) {
+            range.push(last_but_one);
+            range.push(last);
+            range.at_least = true;
+        }
+        let Due::Wall(at) = range.last.at else { return (range, None) };
         (range, self.unserved_after(at, served))
     }
 
@@ -345,6 +347,11 @@ impl FireTimes {
 
     pub(super) fn is_once(&self) -> bool {
         matches!(self.kind, Kind::Once { .. } | Kind::At(_))
+    }
+
+    /// Returns true if fire times are known for any time that passes: a custom trigger may give one that has passed.
+    pub(super) fn is_cron(&self) -> bool {
+        matches!(self.kind, Kind::Cron(_))
     }
 
     /// Returns true if both are of the same cron expression in the same zone.

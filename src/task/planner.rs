@@ -113,8 +113,8 @@ pub(super) struct Planner {
     /// How many runs of the schedule have started, for `max_runs`.
     starts: u64,
     pause: Option<Box<Pause>>,
-    /// Whether a delay begins anew, or a trigger is asked again, at the next end of a run or of a pause.
-    restarts: bool,
+    /// For what a fire time was skipped, if a delay begins anew, or a trigger is asked again, when that is over.
+    restarts: Option<SkipReason>,
     generation: u32,
     questions: Questions,
     served: Served,
@@ -145,7 +145,7 @@ impl Planner {
             running: 0,
             starts: 0,
             pause: None,
-            restarts: false,
+            restarts: None,
             generation: 0,
             questions: Questions::default(),
             served: Served::default(),
@@ -228,10 +228,10 @@ impl Planner {
         }
         let is_own = run.cause == Cause::Schedule && run.generation == self.generation;
         if self.is_spent() {
-            (self.next, self.restarts) = (None, false);
+            (self.next, self.restarts) = (None, None);
             self.waiting.clear();
             self.questions = Questions::default();
-        } else if is_own || self.restarts && self.pause.is_none() {
+        } else if is_own || self.restarts.is_some() && self.pause.is_none() {
             let last = if is_own { Some((run.fire, began)) } else { None };
             self.restart(last, now);
         }
@@ -289,7 +289,7 @@ impl Planner {
         if !self.times.has_same_calendar(&times) {
             self.served = Served::default();
         }
-        (self.times, self.next, self.restarts) = (times, None, false);
+        (self.times, self.next, self.restarts) = (times, None, None);
         self.questions = Questions::default();
         self.generation += 1;
         self.begin(now);
@@ -297,7 +297,7 @@ impl Planner {
 
     /// Starts no run any more, and forgets what waits.
     pub(super) fn stop(&mut self) {
-        (self.next, self.queued, self.pause, self.restarts) = (None, None, None, false);
+        (self.next, self.queued, self.pause, self.restarts) = (None, None, None, None);
         self.waiting.clear();
         self.manual.clear();
         self.questions = Questions::default();
@@ -313,7 +313,7 @@ impl Planner {
         let is_over = self.is_spent()
             || self.next.is_none()
                 && self.waiting.is_empty()
-                && !self.restarts
+                && self.restarts.is_none()
                 && !self.questions.is_open();
         is_over && self.running == 0 && self.queued.is_none() && self.manual.is_empty()
     }
@@ -497,7 +497,7 @@ impl Planner {
             self.has_resumed = true;
         }
         self.come(limit);
-        if matches!(self.times.kind, Kind::Cron(_)) && now.wall >= last.wall {
+        if self.times.is_cron() && now.wall >= last.wall {
             self.served.look(last, now);
         }
     }
@@ -505,7 +505,7 @@ impl Planner {
     /// Looks for the next fire time anew.
     #[cold]
     fn clock_was_set_back(&mut self, last: Now, now: Now) {
-        if matches!(self.times.kind, Kind::Cron(_)) {
+        if self.times.is_cron() {
             self.served.look(last, now);
         }
         // One that had come, and whose jitter is not over, stays.
@@ -558,7 +558,7 @@ impl Planner {
             _ => return self.wait(Waiting { range, ready: None }),
         };
         self.skip(reason, range);
-        self.restarts |= !self.times.goes_on_by_itself();
+        self.restart_after(reason);
     }
 
     /// Lets the last fire time of a range follow the run in progress, in place of the one before.
@@ -584,7 +584,7 @@ impl Planner {
             self.wait(Waiting { range, ready: Some(now) });
         } else {
             self.skip(SkipReason::Paused, range);
-            self.restarts |= !self.times.goes_on_by_itself();
+            self.restart_after(SkipReason::Paused);
         }
     }
 
@@ -648,7 +648,9 @@ impl Planner {
         for waiting in std::mem::take(&mut self.waiting) {
             self.skip(reason, waiting.range);
         }
-        self.restarts |= reason == SkipReason::Paused && !self.times.goes_on_by_itself();
+        if reason == SkipReason::Paused {
+            self.restart_after(reason);
+        }
     }
 
     fn end_pause(&mut self, at: Now) {
@@ -658,16 +660,29 @@ impl Planner {
             && let Some(fire) = self.queued.take()
         {
             self.skip(SkipReason::Paused, Range::one(fire));
-            self.restarts |= !self.times.goes_on_by_itself();
+            self.restart_after(SkipReason::Paused);
         }
-        if self.restarts && !self.is_full() {
+        let is_held_up = self.restarts == Some(SkipReason::Paused);
+        if is_held_up && let Some(skipped) = self.questions.skipped() {
+            // What a trigger gives now and was in the pause is not replayed.
+            self.served.pass(skipped, at.wall);
+        }
+        let is_over = is_held_up || !self.is_full();
+        if self.restarts.is_some() && is_over {
             self.restart(None, at);
+        }
+    }
+
+    /// A fire time is skipped that no other follows by itself.
+    fn restart_after(&mut self, reason: SkipReason) {
+        if !self.times.goes_on_by_itself() {
+            self.restarts = Some(reason);
         }
     }
 
     /// A delay begins anew, or the trigger is asked: after a run of the schedule, or after what was skipped.
     fn restart(&mut self, last: Option<(FireTime, Now)>, now: Now) {
-        self.restarts = false;
+        self.restarts = None;
         match self.times.kind {
             Kind::Delay { .. } => {
                 let next = self.times.after_delay(now);

@@ -94,6 +94,11 @@ impl Questions {
         self.skipped = Some(fire_time);
     }
 
+    /// Returns the last fire time that was skipped since the last answer.
+    pub(super) fn skipped(&self) -> Option<WallTime> {
+        self.skipped
+    }
+
     pub(super) fn has_one(&self) -> bool {
         matches!(self.state, State::ToAsk(_))
     }

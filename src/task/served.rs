@@ -38,7 +38,7 @@ impl Served {
         self.mark(after(now.wall - passed), now.wall);
     }
 
-    /// Marks one fire time.
+    /// Marks one fire time, which starts or is skipped.
     pub(super) fn start(&mut self, fire_time: WallTime) {
         if self.end_around(fire_time).is_none() {
             self.mark(fire_time, fire_time);
@@ -55,6 +55,11 @@ impl Served {
             }
             _ => self.mark(fire_time, fire_time),
         }
+    }
+
+    /// Marks the time between two instants, without the second.
+    pub(super) fn pass(&mut self, from: WallTime, to: WallTime) {
+        self.mark(from, to - Duration::from_nanos(1));
     }
 
     /// Returns the end of what is served around an instant, or `None` if that instant is not served.
