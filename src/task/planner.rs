@@ -231,7 +231,7 @@ impl Planner {
             (self.next, self.restarts) = (None, None);
             self.waiting.clear();
             self.questions = Questions::default();
-        } else if is_own || self.restarts.is_some() && self.pause.is_none() {
+        } else if is_own || self.restarts == Some(SkipReason::Overlap) {
             let last = if is_own { Some((run.fire, began)) } else { None };
             self.restart(last, now);
         }
@@ -662,8 +662,7 @@ impl Planner {
             // What a trigger gives now and was in the pause is not replayed.
             self.served.pass(skipped, at.wall);
         }
-        let is_over = is_held_up || !self.is_full();
-        if self.restarts.is_some() && is_over {
+        if is_held_up {
             self.restart(None, at);
         }
     }
