@@ -187,7 +187,9 @@ impl Planner {
             return Some(if is_first { next } else { Due::Tick(self.report.next_at) });
         }
         if let Some(first) = self.waiting.front() {
-            return Some(first.range.first.due);
+            let due = first.range.first.due;
+            // It keeps its turn when the clock is set back.
+            return Some(if due.is_reached(self.seen) { due } else { Due::Tick(self.seen.tick) });
         }
         self.questions.again_at().map(Due::Tick).or_else(|| Some(self.next?.due))
     }
@@ -473,6 +475,11 @@ impl Planner {
             self.starts += 1;
             if let (true, Due::Wall(at)) = (self.times.is_by_wall(), fire.at) {
                 self.served.start(at);
+                // It waited while the clock was set back.
+                if self.next.is_some_and(|next| next.at == fire.at) {
+                    let next = self.times.unserved_after(at, &self.served);
+                    self.next = self.admitted(next);
+                }
             }
         }
         Start { fire, cause, generation: self.generation }
@@ -521,11 +528,27 @@ impl Planner {
         while let Some(first) =
             self.next.filter(|next| !self.is_spent() && limit.includes(next.due))
         {
-            let (range, next) = self.times.take(first, limit, &self.served);
+            let (range, next) = self.take(first, limit);
             self.next = self.admitted(next);
+            let Some(range) = range else { continue };
             let range = if self.policy.until.is_some() { self.cut_at_until(range) } else { range };
             self.take_in(range);
         }
+    }
+
+    fn take(&self, first: FireTime, limit: Limit) -> (Option<Range>, Option<FireTime>) {
+        let wall = |fire: FireTime| fire.at.as_wall(self.seen);
+        let queued = self.queued.map(Range::one);
+        let mut held = self.waiting.iter().map(|it| it.range).chain(queued);
+        let at = wall(first);
+        if !self.times.is_cron() || held.clone().all(|range| wall(range.last) < at) {
+            let (range, next) = self.times.take(first, limit, &self.served);
+            return (Some(range), next);
+        }
+        // The clock was set back behind fire times that wait: they do not come again while they do.
+        let is_held = held.any(|range| wall(range.first) <= at && at <= wall(range.last));
+        let range = (!is_held).then(|| Range::one(first));
+        (range, self.times.unserved_after(at, &self.served))
     }
 
     /// Cuts off the fire times after `until`: of a range that was taken at once.
