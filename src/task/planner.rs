@@ -229,7 +229,8 @@ impl Planner {
             self.let_follow(fire, now);
         }
         let is_own = run.cause == Cause::Schedule && run.generation == self.generation;
-        if self.is_spent() {
+        // While another run may yet be refused, nothing is given up.
+        if self.is_spent() && self.running == 0 {
             (self.next, self.restarts) = (None, None);
             self.waiting.clear();
             self.questions = Questions::default();
@@ -282,6 +283,7 @@ impl Planner {
         let is_paused = self.pause.is_some() && !self.times.is_once();
         let reason = if is_paused { SkipReason::Paused } else { SkipReason::Rescheduled };
         let jittered = self.next.filter(|next| next.at.is_reached(now) && next.at != Due::NEVER);
+        let jittered = jittered.filter(|_| !self.is_spent());
         let queued = self.queued.take();
         for waiting in std::mem::take(&mut self.waiting) {
             self.skip(reason, waiting.range);
@@ -525,12 +527,15 @@ impl Planner {
     }
 
     fn come(&mut self, limit: Limit) {
-        while let Some(first) =
-            self.next.filter(|next| !self.is_spent() && limit.includes(next.due))
-        {
+        // Nothing is asked for while all runs that may be have started; the last one may yet be refused.
+        let is_spent = self.is_spent();
+        if is_spent && !self.times.goes_on_by_itself() {
+            return;
+        }
+        while let Some(first) = self.next.filter(|next| limit.includes(next.due)) {
             let (range, next) = self.take(first, limit);
             self.next = self.admitted(next);
-            let Some(range) = range else { continue };
+            let Some(range) = range.filter(|_| !is_spent) else { continue };
             let range = if self.policy.until.is_some() { self.cut_at_until(range) } else { range };
             self.take_in(range);
         }
