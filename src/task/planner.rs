@@ -589,7 +589,9 @@ impl Planner {
     /// What was to follow the run before, and has found no worker since, gives way too, unless each is caught up.
     fn queue(&mut self, range: Range) {
         let is_each = self.policy.misfire == Misfire::CatchUp;
-        while let Some(former) = self.waiting.pop_front_if(|it| it.ready.is_some() && !is_each) {
+        if let Some(index) = self.waiting.iter().position(|it| it.ready.is_some() && !is_each)
+            && let Some(former) = self.waiting.remove(index)
+        {
             self.skip(SkipReason::Overlap, former.range);
         }
         if let Some(former) = self.queued.replace(range.last) {
