@@ -495,7 +495,7 @@ impl Planner {
         if is_by_wall && now.wall < last.wall {
             self.clock_was_set_back(last, now);
         }
-        if let Some(end) = self.pause.as_ref().and_then(|pause| pause.over_at(now)) {
+        if let Some(end) = self.pause.as_ref().and_then(|pause| pause.over_at(last, now)) {
             self.come(Limit::Before(end));
             self.end_pause(end);
             self.has_resumed = true;
