@@ -187,7 +187,9 @@ impl Planner {
             return Some(if is_first { next } else { Due::Tick(self.report.next_at) });
         }
         if let Some(first) = self.waiting.front() {
-            return Some(first.range.first.due);
+            let due = first.range.first.due;
+            // It keeps its turn when the clock is set back.
+            return Some(if due.is_reached(self.seen) { due } else { Due::Tick(self.seen.tick) });
         }
         self.questions.again_at().map(Due::Tick).or_else(|| Some(self.next?.due))
     }
@@ -227,11 +229,12 @@ impl Planner {
             self.let_follow(fire, now);
         }
         let is_own = run.cause == Cause::Schedule && run.generation == self.generation;
-        if self.is_spent() {
+        // While another run may yet be refused, nothing is given up.
+        if self.is_spent() && self.running == 0 {
             (self.next, self.restarts) = (None, None);
             self.waiting.clear();
             self.questions = Questions::default();
-        } else if is_own || self.restarts.is_some() && self.pause.is_none() {
+        } else if is_own || self.restarts == Some(SkipReason::Overlap) {
             let last = if is_own { Some((run.fire, began)) } else { None };
             self.restart(last, now);
         }
@@ -280,6 +283,7 @@ impl Planner {
         let is_paused = self.pause.is_some() && !self.times.is_once();
         let reason = if is_paused { SkipReason::Paused } else { SkipReason::Rescheduled };
         let jittered = self.next.filter(|next| next.at.is_reached(now) && next.at != Due::NEVER);
+        let jittered = jittered.filter(|_| !self.is_spent());
         let queued = self.queued.take();
         for waiting in std::mem::take(&mut self.waiting) {
             self.skip(reason, waiting.range);
@@ -477,10 +481,16 @@ impl Planner {
     }
 
     fn mark_served(&mut self, fire: FireTime) {
-        match (&self.times.kind, fire.at) {
-            (Kind::Cron(_), Due::Wall(at)) => self.served.start(at),
-            (Kind::Custom, Due::Wall(at)) => self.served.given(at, self.seen.tick),
-            _ => {}
+        let Due::Wall(at) = fire.at else { return };
+        match self.times.kind {
+            Kind::Cron(_) => self.served.start(at),
+            Kind::Custom => return self.served.given(at, self.seen.tick),
+            _ => return,
+        }
+        // It waited while the clock was set back.
+        if self.next.is_some_and(|next| next.at == fire.at) {
+            let next = self.times.unserved_after(at, &self.served);
+            self.next = self.admitted(next);
         }
     }
 
@@ -491,7 +501,7 @@ impl Planner {
         if self.times.is_by_wall() && now.wall < last.wall {
             self.clock_was_set_back(last, now);
         }
-        if let Some(end) = self.pause.as_ref().and_then(|pause| pause.over_at(now)) {
+        if let Some(end) = self.pause.as_ref().and_then(|pause| pause.over_at(last, now)) {
             self.come(Limit::Before(end));
             self.end_pause(end);
             self.has_resumed = true;
@@ -523,14 +533,33 @@ impl Planner {
     }
 
     fn come(&mut self, limit: Limit) {
-        while let Some(first) =
-            self.next.filter(|next| !self.is_spent() && limit.includes(next.due))
-        {
-            let (range, next) = self.times.take(first, limit, &self.served);
+        // Nothing is asked for while all runs that may be have started; the last one may yet be refused.
+        let is_spent = self.is_spent();
+        if is_spent && !self.times.goes_on_by_itself() {
+            return;
+        }
+        while let Some(first) = self.next.filter(|next| limit.includes(next.due)) {
+            let (range, next) = self.take(first, limit);
             self.next = self.admitted(next);
+            let Some(range) = range.filter(|_| !is_spent) else { continue };
             let range = if self.policy.until.is_some() { self.cut_at_until(range) } else { range };
             self.take_in(range);
         }
+    }
+
+    fn take(&self, first: FireTime, limit: Limit) -> (Option<Range>, Option<FireTime>) {
+        let wall = |fire: FireTime| fire.at.as_wall(self.seen);
+        let queued = self.queued.map(Range::one);
+        let mut held = self.waiting.iter().map(|it| it.range).chain(queued);
+        let at = wall(first);
+        if !self.times.is_cron() || held.clone().all(|range| wall(range.last) < at) {
+            let (range, next) = self.times.take(first, limit, &self.served);
+            return (Some(range), next);
+        }
+        // The clock was set back behind fire times that wait: they do not come again while they do.
+        let is_held = held.any(|range| wall(range.first) <= at && at <= wall(range.last));
+        let range = (!is_held).then(|| Range::one(first));
+        (range, self.times.unserved_after(at, &self.served))
     }
 
     /// Cuts off the fire times after `until`: of a range that was taken at once.
@@ -566,7 +595,9 @@ impl Planner {
     /// What was to follow the run before, and has found no worker since, gives way too, unless each is caught up.
     fn queue(&mut self, range: Range) {
         let is_each = self.policy.misfire == Misfire::CatchUp;
-        while let Some(former) = self.waiting.pop_front_if(|it| it.ready.is_some() && !is_each) {
+        if let Some(index) = self.waiting.iter().position(|it| it.ready.is_some() && !is_each)
+            && let Some(former) = self.waiting.remove(index)
+        {
             self.skip(SkipReason::Overlap, former.range);
         }
         if let Some(former) = self.queued.replace(range.last) {
@@ -667,8 +698,7 @@ impl Planner {
             // What a trigger gives now and was in the pause is not replayed.
             self.served.pass(skipped, at.wall);
         }
-        let is_over = is_held_up || !self.is_full();
-        if self.restarts.is_some() && is_over {
+        if is_held_up {
             self.restart(None, at);
         }
     }
@@ -705,6 +735,7 @@ impl Planner {
         {
             self.questions.note_skipped(at);
             self.served.given(at, self.seen.tick);
+            self.served.start(at);
         }
         if self.is_full() {
             self.report.note(self.seen.tick, self.times.period());

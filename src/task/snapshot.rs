@@ -33,7 +33,7 @@ impl Control {
         let pause = state.planner.paused().filter(|_| state.end.is_none());
         let as_wall = |due: Option<Due>| due.map(|due| due.as_wall(now).to_utc());
         let planner = Some(&state.planner).filter(|_| state.end.is_none());
-        let is_paused = pause.is_some_and(|pause| pause.over_at(now).is_none());
+        let is_paused = pause.is_some_and(|pause| !pause.end().is_reached(now));
         let next = retry(&state, now).or_else(|| planner?.next_start(now));
         let would_run_at =
             planner.filter(|_| is_paused).and_then(|it| it.next_start_if_resumed(now));
