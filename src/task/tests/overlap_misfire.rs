@@ -3,15 +3,11 @@
 use std::sync::Arc;
 
 use chrono::TimeDelta;
-use scheduler_core::NextFireTime;
-use scheduler_core::Trigger;
-use scheduler_core::TriggerContext;
+use scheduler_core::{NextFireTime, Trigger, TriggerContext};
 
 use super::stage::*;
-use crate::task::Policy;
-use crate::task::Rule;
-use scheduler_expr::Misfire;
-use scheduler_expr::Overlap;
+use crate::task::{Policy, Rule};
+use scheduler_expr::{Misfire, Overlap};
 
 pub(super) const OVERLAPS: [Overlap; 3] = [Overlap::Skip, Overlap::QueueOne, Overlap::Allow];
 pub(super) const MISFIRES: [Misfire; 3] = [Misfire::RunOnce, Misfire::Skip, Misfire::CatchUp];
@@ -68,8 +64,9 @@ fn runs_of_cron_that_take_longer_than_a_second() {
 
 #[test]
 fn a_run_over_several_fire_times_skips_all_but_what_the_policy_lets_follow() {
-    let skip = "start 0 | overlap 3 x3 | start 4 | overlap 7 x3";
-    let queue = "start 0 | overlap 2 x2 | start 3.5 (3) | overlap 6 x3 | start 7";
+    let skip =
+        "start 0 | overlap 1 | overlap 2 | overlap 3 | start 4 | overlap 5 | overlap 6 | overlap 7";
+    let queue = "start 0 | overlap 1 | overlap 2 | start 3.5 (3) | overlap 4 | overlap 5 | overlap 6 | start 7";
     check(&rate(1_000), policy(Overlap::Skip, Misfire::RunOnce), |s| s.until(7_900), 3_500, skip);
     let queue_one = policy(Overlap::QueueOne, Misfire::RunOnce);
     check(&rate(1_000), queue_one, |s| s.until(7_900), 3_500, queue);
@@ -143,13 +140,13 @@ fn missed_fire_times_that_are_caught_up_by_runs_that_take_long() {
     };
     play(
         Overlap::Skip,
-        "start 0 | start 3.5 (1) | start 5 (2) | start 6.5 (3) | overlap 4 | start 8 (5) | \
-         overlap 6 | overlap 7 | start 9.5 (8) | overlap 9",
+        "start 0 | start 3.5 (1) | overlap 4 | start 5 (2) | overlap 6 | start 6.5 (3) | overlap 7 | \
+         start 8 (5) | overlap 9 | start 9.5 (8)",
     );
     play(
         Overlap::QueueOne,
-        "start 0 | start 3.5 (1) | start 5 (2) | start 6.5 (3) | overlap 4 | start 8 (5) | \
-         start 9.5 (6) | overlap 7 | start 9.5 (8) | start 9.5 (9)",
+        "start 0 | start 3.5 (1) | overlap 4 | start 5 (2) | start 6.5 (3) | overlap 7 | start 8 (5) | \
+         start 9.5 (6) | start 9.5 (8) | start 9.5 (9)",
     );
     play(
         Overlap::Allow,
@@ -255,15 +252,13 @@ impl Trigger for EverySecond {
 }
 
 #[test]
-fn a_trigger_decides_itself_what_comes_while_a_run_is_in_progress() {
+fn a_trigger_is_asked_when_the_run_is_over_and_what_has_passed_starts_at_once() {
     let custom = |from_end| Rule::Custom(Arc::new(EverySecond { from_end }));
-    let skip = "start 1 | overlap 2 | start 3 | overlap 4 | start 5";
-    let queue = "start 1 | start 2.5 (2) | overlap 3 | start 4 | start 5.5 (5)";
-    let allow = "start 1 | start 2 | start 3 | start 4 | start 5";
-    for (overlap, expected) in OVERLAPS.into_iter().zip([skip, queue, allow]) {
-        let policy = policy(overlap, Misfire::RunOnce);
-        check(&custom(false), policy.clone(), |stage| stage.until(5_700), 1_500, expected);
-        if overlap != Overlap::Allow {
+    for overlap in OVERLAPS {
+        for misfire in MISFIRES {
+            let policy = policy(overlap, misfire);
+            let late = "start 1 | start 2.5 (2) | start 4 (3) | start 5.5 (4)";
+            check(&custom(false), policy.clone(), |stage| stage.until(5_700), 1_500, late);
             let after = "start 1 | start 3.5";
             check(&custom(true), policy, |stage| stage.until(5_700), 1_500, after);
         }
@@ -287,7 +282,7 @@ fn a_trigger_that_fires_no_more_ends_its_task() {
 }
 
 #[test]
-fn a_grid_that_was_not_looked_at_for_very_long_is_gone_over_at_once() {
+fn a_grid_that_was_not_looked_at_for_very_long_takes_no_time() {
     let mut stage = Stage::new();
     let _control = stage.task(rate(1), Policy::default(), |_| ok(0));
     stage.until(0);
@@ -298,7 +293,7 @@ fn a_grid_that_was_not_looked_at_for_very_long_is_gone_over_at_once() {
 }
 
 #[test]
-fn a_calendar_that_was_not_looked_at_for_very_long_is_gone_over_in_little_time() {
+fn a_cron_expression_that_was_not_looked_at_for_very_long_takes_little_time() {
     let mut stage = Stage::new();
     let _control = stage.task(cron("* * * * * *"), Policy::default(), |_| ok(0));
     stage.until(1_000);
