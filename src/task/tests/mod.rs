@@ -25,6 +25,7 @@ mod random;
 mod replaced;
 mod shown;
 mod simulation;
+mod specification;
 mod stage;
 mod started;
 mod told_next;
