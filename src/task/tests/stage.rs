@@ -48,6 +48,8 @@ pub(super) struct Stage {
     pub(super) clock: ManualClock,
     pub(super) pool: Arc<ScheduledThreadPool>,
     pub(super) log: Arc<Log>,
+    /// How often a worker has taken something up.
+    pub(super) firings: u64,
     /// Whether somebody listens.
     pub(super) is_heard: bool,
     crew: VirtualCrew,
@@ -75,7 +77,7 @@ impl Stage {
         let pool = Arc::new(pool.expect("valid settings"));
         pool.prestart_all();
         let (log, called, in_progress) = <_>::default();
-        Self { clock, pool, log, is_heard: true, crew, called, in_progress }
+        Self { clock, pool, log, firings: 0, is_heard: true, crew, called, in_progress }
     }
 
     /// A plain task, each attempt of which goes as `play` says.
@@ -184,6 +186,7 @@ impl Stage {
                 match self.crew.begin(worker) {
                     Begun::Run(run) => {
                         has_run = true;
+                        self.firings += 1;
                         let takes = self.called.lock().unwrap().take().unwrap_or_default();
                         if takes.is_zero() {
                             run.finish();
