@@ -7,7 +7,7 @@ use crate::sync::Mutex;
 use super::stage::*;
 use crate::observe::TaskState;
 use crate::run::{Cause, Run};
-use crate::task::{Control, Policy, Retry, Rule};
+use crate::task::{Policy, Retry, Rule};
 use scheduler_expr::Overlap;
 
 fn overlap(overlap: Overlap) -> Policy {

@@ -198,8 +198,7 @@ impl Specification {
 
     fn next_of_rule(&self) -> Option<Item> {
         let mine = self.waiting.iter().chain(&self.queued);
-        let is_taken =
-            |at| self.served.contains(&at) || mine.clone().any(|item| item.at == at);
+        let is_taken = |at| self.served.contains(&at) || mine.clone().any(|item| item.at == at);
         let item = self.coming.next(is_taken)?;
         let until = self.policy.until.map(super::nanos_of);
         let is_over = until.is_some_and(|until| {
