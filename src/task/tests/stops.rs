@@ -67,7 +67,7 @@ fn a_request_to_stop_comes_before_the_end_of_its_run_on_a_real_pool() {
         let call = if is_async {
             Call::of_async(|run: Run| async move { run.sleep_async(Duration::from_secs(60)).await })
         } else {
-            Call::of(|run: &Run| drop(run.sleep(Duration::from_secs(60))))
+            Call::of(|run: &Run| _ = run.sleep(Duration::from_secs(60)))
         };
         let stage = Stage::new();
         let parts = stage.parts(rate(1), Policy::default(), call);
