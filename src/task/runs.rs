@@ -80,8 +80,7 @@ impl Transition<'_> {
             return None;
         }
         let now = self.now.tick;
-        let is_due = |run: &Box<ActiveRun>| matches!(run.phase, Phase::Wait(at) if at <= now);
-        self.state.active.iter().position(is_due)
+        self.state.active.iter().position(|run| matches!(run.phase, Phase::Wait(at) if at <= now))
     }
 
     fn start(&mut self, start: Start, engine: &scheduler_core::Run) -> Begun {
@@ -181,10 +180,8 @@ impl Transition<'_> {
     /// The attempt that a firing has executed is over.
     #[inline]
     pub(super) fn attempt_over(self, firing: u64) -> Self {
-        let is_it = |run: &Box<ActiveRun>| {
-            run.firing == firing && matches!(run.phase, Phase::Gate | Phase::Attempt)
-        };
-        match self.state.active.iter().position(is_it) {
+        let active = &self.state.active;
+        match active.iter().position(|run| run.firing == firing && !run.is_waiting()) {
             Some(index) => self.over(index),
             None => self,
         }
@@ -375,8 +372,7 @@ impl Transition<'_> {
 
     /// Ends the runs that wait for their next attempt, as their last one did.
     pub(super) fn end_waiting_runs(&mut self) {
-        let is_waiting = |run: &Box<ActiveRun>| matches!(run.phase, Phase::Wait(_));
-        while let Some(index) = self.state.active.iter().position(is_waiting) {
+        while let Some(index) = self.state.active.iter().position(|run| run.is_waiting()) {
             let active = &mut self.state.active[index];
             let failure = active.failure.take().filter(|_| !active.is_cancelled);
             let outcome = failure.map_or(Outcome::Cancelled, |failure| Outcome::from(*failure));

@@ -51,7 +51,7 @@ impl Served {
         let passed = now.since(std::mem::replace(&mut self.marked_at, now)) + TOLERANCE;
         match self.stretches.last_mut() {
             Some(last) if last.to <= fire_time && fire_time.since(last.to) <= passed => {
-                last.to = fire_time
+                last.to = fire_time;
             }
             _ => self.mark(fire_time, fire_time),
         }

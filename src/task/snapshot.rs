@@ -7,7 +7,7 @@ use scheduler_core::{Due, Now, WallTime};
 
 use super::control::Control;
 use super::rule::{Rule, text_of};
-use super::state::{ActiveRun, Phase, State};
+use super::state::{Phase, State};
 use crate::observe::{Held, TaskFacts, TaskSnapshot, TaskState, ThreadUse, Totals};
 
 impl Control {
@@ -102,8 +102,7 @@ fn retry(state: &State, now: Now) -> Option<Due> {
 /// The calls of a plain function, those in progress until now.
 fn calls(state: &State, now: Now) -> Vec<Held> {
     let to = now.wall.to_utc();
-    let is_called = |run: &&Box<ActiveRun>| !matches!(run.phase, Phase::Wait(_));
-    let active = state.active.iter().filter(is_called);
+    let active = state.active.iter().filter(|run| !run.is_waiting());
     let active = active.map(|run| Held { from: run.run.started_at(), to });
     let ended = state.history.runs();
     let ended = ended.map(|run| Held { from: run.started_at, to: run.started_at + run.took });
@@ -126,9 +125,8 @@ fn running_since(state: &State) -> Option<DateTime<Utc>> {
 }
 
 fn shown(state: &State) -> TaskState {
-    let is_waiting = |run: &Box<ActiveRun>| matches!(run.phase, Phase::Wait(_));
     if !state.active.is_empty() {
-        let is_retrying = state.active.iter().all(is_waiting);
+        let is_retrying = state.active.iter().all(|run| run.is_waiting());
         return if is_retrying { TaskState::Retrying } else { TaskState::Running };
     }
     match state.end {

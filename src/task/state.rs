@@ -36,6 +36,7 @@ pub(super) struct State {
     pub(super) call: Option<Call>,
     pub(super) planner: Planner,
     /// Runs in progress, the oldest first.
+    #[expect(clippy::vec_box, reason = "each run moves between this and `spare`")]
     pub(super) active: Vec<Box<ActiveRun>>,
     /// A run that is over, for the next one to be made of.
     pub(super) spare: Option<Box<ActiveRun>>,
@@ -93,6 +94,13 @@ pub(super) enum Phase {
     Attempt,
     /// It waits for its next attempt.
     Wait(Tick),
+}
+
+impl ActiveRun {
+    /// Returns true if it waits for its next attempt.
+    pub(super) fn is_waiting(&self) -> bool {
+        matches!(self.phase, Phase::Wait(_))
+    }
 }
 
 impl State {
