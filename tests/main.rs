@@ -5,6 +5,7 @@
 //! Annotate a function: every scheduler of the process would run it. A file that does, or that is about what a
 //! process has once, is a target of its own in `Cargo.toml`.
 
+mod bounded;
 mod bounded_messages;
 mod changed_while_running;
 mod edges;

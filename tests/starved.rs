@@ -45,7 +45,10 @@ fn a_late_start_names_the_task_that_held_the_only_thread() {
     let expected = "WARN  task `tick` started 10s late: the only thread of pool `default` is busy, \
                     longest: `import` (tests/starved.rs:";
     assert!(warnings[0].starts_with(expected), "{warnings:?}");
-    assert!(warnings[0].ends_with(") for 12s; raise `scheduler.pool.size` (now 1)"), "{warnings:?}");
+    assert!(
+        warnings[0].ends_with(") for 12s; raise `scheduler.pool.size` (now 1)"),
+        "{warnings:?}"
+    );
 }
 
 #[test]
@@ -61,6 +64,7 @@ fn a_late_start_names_the_future_that_blocked_its_thread() {
     let expected = "WARN  task `tick` started 10s late: the only thread of pool `default` is busy, \
                     longest: `fetch` (tests/starved.rs:";
     assert!(warnings[0].starts_with(expected), "{warnings:?}");
-    let note = "`fetch` is async and blocks its thread: let it call what blocks on a thread of its own";
+    let note =
+        "`fetch` is async and blocks its thread: let it call what blocks on a thread of its own";
     assert!(warnings[0].ends_with(note), "{warnings:?}");
 }

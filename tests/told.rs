@@ -94,7 +94,8 @@ fn a_task_that_fills_its_pool_itself_is_named() {
     sim.takes("x", secs(5));
     sim.advance(secs(5));
     let line = last(&sim);
-    let expected = "WARN  task `x` started 3s late: all 2 threads of pool `default` are busy, longest: `x` (";
+    let expected =
+        "WARN  task `x` started 3s late: all 2 threads of pool `default` are busy, longest: `x` (";
     assert!(line.starts_with(expected), "{line}");
     assert!(line.ends_with(") for 5s; raise `scheduler.pool.size` (now 2)"), "{line}");
 }

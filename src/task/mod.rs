@@ -55,6 +55,8 @@ mod state;
 mod tests;
 mod ticker;
 mod transition;
+#[cfg(feature = "testing")]
+mod upcoming;
 mod wait;
 
 #[cfg(feature = "bench")]
@@ -68,4 +70,6 @@ pub(crate) use policy::Policy;
 pub use policy::Retry;
 pub(crate) use rule::Rule;
 pub(crate) use ticker::{OnEnd, Parts, Ticker};
+#[cfg(feature = "testing")]
+pub(crate) use upcoming::upcoming;
 pub use wait::{Until, failures, runs, successes};

@@ -5,12 +5,10 @@ use std::any::type_name;
 use std::ops::Deref;
 use std::ops::Index;
 use std::sync::Arc;
-use std::time::Duration;
 
 use chrono::DateTime;
 use chrono::TimeDelta;
 use chrono::Utc;
-use scheduler_core::TriggerContext;
 use scheduler_core::trigger::Zone;
 use scheduler_expr::Attribute;
 
@@ -33,7 +31,7 @@ use crate::settings;
 use crate::settings::Environment;
 use crate::settings::Settings;
 use crate::settings::names::Names;
-use crate::task::Rule;
+use crate::task::upcoming;
 
 /// The schedule of an annotated function, given by its name, or a [`Schedule`] that is written in code.
 ///
@@ -225,12 +223,10 @@ impl ScheduleOf {
     /// The fire times from `from` on, of a scheduler that starts at the start or at `begin`.
     #[track_caller]
     fn times(&self, begin: DateTime<Utc>, from: DateTime<Utc>) -> impl Iterator<Item = Moment> {
-        let (rule, zone) = match self.rule() {
-            Some((rule, zone)) => (Some(rule), zone),
-            None => (None, self.zone),
-        };
+        let planned = self.planned();
+        let zone = planned.as_ref().map_or(self.zone, |planned| planned.zone);
         let start = self.start.unwrap_or(begin);
-        let times = rule.map(|rule| fire_times(rule, start, from));
+        let times = planned.map(|task| upcoming(&task.rule, &task.policy, start, from));
         times.into_iter().flatten().map(move |at| Moment::new(at, zone))
     }
 
@@ -251,13 +247,12 @@ impl ScheduleOf {
         }
     }
 
-    /// The rule and the zone in which its times are shown; none when the task is disabled.
+    /// The task as planned; `None` if it is disabled.
     #[track_caller]
-    fn rule(&self) -> Option<(Rule, Zone)> {
-        let task = self.one();
-        let planned = plan(task, self.set.clone(), self.zone);
+    fn planned(&self) -> Option<Planned> {
+        let planned = plan(self.one(), self.set.clone(), self.zone);
         let planned = or_panic(planned.map_err(|faults| faults.join("\n")));
-        planned.disabled.is_none().then_some((planned.rule, planned.zone))
+        planned.disabled.is_none().then_some(planned)
     }
 }
 
@@ -283,66 +278,6 @@ fn plan(task: &Definition, set: Vec<(String, String)>, zone: Zone) -> Result<Pla
     let context =
         PlanContext { zone, pools: &pools, calendars: &calendars, crons: &crons, seed: 0 };
     resolve(task, &effective, context).map_err(texts)
-}
-
-/// The fire times from `from` on, when the task starts at `start`.
-pub(super) fn fire_times(
-    rule: Rule,
-    start: DateTime<Utc>,
-    from: DateTime<Utc>,
-) -> Box<dyn Iterator<Item = DateTime<Utc>>> {
-    match rule {
-        Rule::Cron(trigger) => {
-            let from = from.max(start);
-            // Nothing fires in the first instant of all.
-            let before = from.checked_sub_signed(TimeDelta::nanoseconds(1)).unwrap_or(from);
-            let next = move |at: &DateTime<Utc>| trigger.next_after(*at);
-            Box::new(std::iter::successors(next(&before), next))
-        }
-        Rule::Once { delay } => Box::new(after(start, delay).filter(|at| *at >= from).into_iter()),
-        Rule::At(at) => Box::new(Some(at.to_utc()).filter(|at| *at >= from).into_iter()),
-        Rule::FixedRate { period, initial_delay }
-        | Rule::FixedDelay { delay: period, initial_delay } => {
-            let first = after(start, initial_delay.unwrap_or_default());
-            let Ok(period) = TimeDelta::from_std(period) else {
-                return Box::new(first.into_iter());
-            };
-            let first = first.and_then(|first| on_grid(first, period, from));
-            Box::new(std::iter::successors(first, move |at| at.checked_add_signed(period)))
-        }
-        Rule::None => Box::new(std::iter::empty()),
-        Rule::Custom(trigger) => {
-            let ask = move |context| match trigger.next_fire_time(&context) {
-                Ok(next) => next,
-                Err(error) => panic!("the trigger failed: {error}"),
-            };
-            let first = ask(TriggerContext::first(start));
-            let next = move |at: &DateTime<Utc>| {
-                let next = ask(TriggerContext::after_run(*at, *at, *at, *at));
-                next.filter(|next| next > at)
-            };
-            Box::new(std::iter::successors(first, next).skip_while(move |at| *at < from))
-        }
-    }
-}
-
-fn after(start: DateTime<Utc>, delay: Duration) -> Option<DateTime<Utc>> {
-    start.checked_add_signed(TimeDelta::from_std(delay).ok()?)
-}
-
-/// The first point of a grid that is not before `from`.
-fn on_grid(first: DateTime<Utc>, period: TimeDelta, from: DateTime<Utc>) -> Option<DateTime<Utc>> {
-    let nanos = |delta: TimeDelta| {
-        i128::from(delta.num_seconds()) * 1_000_000_000 + i128::from(delta.subsec_nanos())
-    };
-    let (left, period) = (nanos(from - first), nanos(period));
-    if left <= 0 || period == 0 {
-        return Some(first);
-    }
-    let by = (left + period - 1) / period * period;
-    let seconds = i64::try_from(by / 1_000_000_000).ok()?;
-    let rest = u32::try_from(by % 1_000_000_000).ok()?;
-    first.checked_add_signed(TimeDelta::new(seconds, rest)?)
 }
 
 /// Fire times in their order; a slice of [`Moment`]s.

@@ -8,11 +8,11 @@ use chrono::Utc;
 use super::moment::IntoMoment;
 use super::moment::Moment;
 use super::moment::moment;
-use super::outlook::fire_times;
+
 use crate::error::StartError;
 use crate::registrar::Planned;
 use crate::runner::Builder;
-use crate::task::Policy;
+use crate::task::{Policy, upcoming};
 use scheduler_expr::Misfire;
 use scheduler_expr::OnError;
 use scheduler_expr::Overlap;
@@ -117,7 +117,7 @@ fn write_task(
     if !policies.is_empty() {
         let _ = writeln!(text, "{:width$}  {}", "", policies.join(", "));
     }
-    for at in fire_times(rule, start, start).take(FIRE_TIMES) {
+    for at in upcoming(&rule, &policy, start, start).take(FIRE_TIMES) {
         let _ = writeln!(text, "{:width$}  {}", "", Moment::new(at, zone).local());
     }
 }
