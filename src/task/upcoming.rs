@@ -66,8 +66,8 @@ fn by_rule(
     };
     let following = move |fire: &FireTime| times.following(*fire);
     let all = std::iter::successors(first, following);
-    let known = all.take_while(|fire| fire.at != Due::NEVER);
-    known.map(move |fire| fire.at.as_wall(zero).to_utc())
+    let known = all.take_while(|fire| fire.at != Due::NEVER).map(move |fire| fire.at.as_wall(zero));
+    known.take_while(|at| *at != WallTime::MAX).map(WallTime::to_utc)
 }
 
 fn by_trigger(
