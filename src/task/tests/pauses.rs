@@ -328,7 +328,7 @@ fn a_pause_that_ends_by_its_time_while_no_worker_is_free_skips_what_came_in_it()
     assert_eq!(control.snapshot().paused_since.map(seconds), Some(4.5));
     stage.until(6_000);
     let expected =
-        "start 0 | start 0.5 | paused 0.6 | paused 4.5 | resumed 4.5 | paused 4 x4 | completed 5.5";
+        "start 0 | start 0.5 | paused 0.6 | resumed 4.5 | paused 2 x2 | paused 4.5 | paused 4 x2 | completed 5.5";
     assert_eq!(stage.heard(), expected);
 }
 
