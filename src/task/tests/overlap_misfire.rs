@@ -16,6 +16,7 @@ pub(super) fn policy(overlap: Overlap, misfire: Misfire) -> Policy {
     Policy { overlap, misfire, ..Policy::default() }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "shorter at each call")]
 #[track_caller]
 pub(super) fn check(
     rule: &Rule,
