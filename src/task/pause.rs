@@ -24,17 +24,20 @@ impl Pause {
         self.until.map_or(Due::NEVER, |until| Due::Wall(until.into()))
     }
 
-    /// Returns what both clocks showed when the pause was over; `None` while it goes on.
+    /// Returns what both clocks showed when the pause was over; `None` while it goes on, as it did at the last look.
     ///
     /// The wall clock may have been set meanwhile, or the machine suspended: then this is the later of the two instants
     /// that the monotonic clock allows. What came in a pause is never replayed.
-    pub(super) fn over_at(&self, now: Now) -> Option<Now> {
+    pub(super) fn over_at(&self, last: Now, now: Now) -> Option<Now> {
         let until = self.until.filter(|_| self.end().is_reached(now))?;
         // One that is over when it begins is a pause nevertheless.
         let wall = WallTime::from(until).max(self.set_at.wall);
         let from_set = self.set_at.tick + wall.since(self.set_at.wall);
         let since = u64::try_from(now.wall.since(wall).as_nanos()).unwrap_or(u64::MAX);
         let until_now = Tick::from_nanos(now.tick.as_nanos().saturating_sub(since));
-        Some(Now { tick: from_set.max(until_now).min(now.tick), wall: wall.min(now.wall) })
+        Some(Now {
+            tick: from_set.max(until_now).max(last.tick).min(now.tick),
+            wall: wall.min(now.wall),
+        })
     }
 }

@@ -29,6 +29,7 @@ mod reports;
 mod rescheduled;
 mod shown;
 mod simulation;
+mod specification;
 mod stage;
 mod started;
 mod stops;

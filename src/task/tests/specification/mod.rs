@@ -1,0 +1,70 @@
+//! The planner against a specification that is written from the documentation alone.
+#![expect(clippy::print_stderr, reason = "how much was compared is for whoever runs many seeds")]
+
+mod history;
+mod model;
+mod planted;
+mod rules;
+mod world;
+
+use std::time::Instant;
+
+use chrono::DateTime;
+use chrono::TimeDelta;
+use chrono::Utc;
+
+use self::history::Clocks;
+use self::history::History;
+use self::world::Compared;
+use self::world::play;
+use super::stage::start;
+
+/// An instant of the wall clock.
+fn wall_of(nanos: model::Nanos) -> DateTime<Utc> {
+    start() + TimeDelta::nanoseconds(nanos)
+}
+
+fn nanos_of(instant: DateTime<Utc>) -> model::Nanos {
+    (instant - start()).num_nanoseconds().expect("near the start")
+}
+
+fn setting(name: &str) -> Option<u64> {
+    let value = std::env::var(name).ok()?;
+    Some(value.parse().unwrap_or_else(|_| panic!("`{name}` is `{value}`; it must be a number")))
+}
+
+/// What is wrong with a seed, with the shortest history that shows it.
+fn report(seed: u64, clocks: Clocks) -> Result<Compared, String> {
+    let mut history = History::draw(seed, clocks);
+    let (number, fault) = match play(&history, None) {
+        Ok(compared) => return Ok(compared),
+        Err(fault) => fault,
+    };
+    history.ops.truncate(number);
+    Err(format!("seed {seed}, after {number} operations: {fault}\n{history:?}"))
+}
+
+fn compare(default: u64, clocks: Clocks) {
+    let first = setting("SCHEDULER_SIM_FIRST").unwrap_or(0);
+    let count = setting("SCHEDULER_SIM_SEEDS").unwrap_or(default);
+    let (begin, mut sum) = (Instant::now(), Compared::default());
+    for seed in first..first + count {
+        let compared = report(seed, clocks).unwrap_or_else(|report| panic!("{report}"));
+        sum.steps += compared.steps;
+        sum.starts += compared.starts;
+        sum.skips += compared.skips;
+        sum.previews += compared.previews;
+    }
+    eprintln!("{count} histories in {:?}: {sum:?}", begin.elapsed());
+    assert!(sum.starts > 5 * count && sum.skips > 3 * count, "{sum:?}");
+}
+
+#[test]
+fn what_is_planned_is_what_the_documentation_says() {
+    compare(20_000, Clocks::GoOn);
+}
+
+#[test]
+fn what_is_planned_is_what_the_documentation_says_where_clocks_are_set() {
+    compare(6_000, Clocks::AreSet);
+}
