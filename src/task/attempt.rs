@@ -167,9 +167,11 @@ struct Work {
 }
 
 impl Stage {
-    fn gates(ticker: &Ticker, run: &Run) -> Self {
+    fn gates(ticker: &Arc<Timer<Ticker>>, run: &Run) -> Self {
         let context = GateContext::of(run);
-        Self::Gates(Box::pin(Arc::clone(&ticker.gates).admit_async(context)))
+        let reporter = Arc::clone(ticker);
+        let report = move |failure| reporter.report_hook("gate", failure);
+        Self::Gates(Box::pin(Arc::clone(&ticker.gates).admit_async(context, report)))
     }
 }
 

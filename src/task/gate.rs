@@ -170,9 +170,13 @@ impl Gates {
         Verdict::Admitted(permits)
     }
 
-    /// Asks all gates. Of a future that is dropped meanwhile the permits are dropped.
-    pub(super) async fn admit_async(self: Arc<Self>, context: GateContext) -> Verdict {
-        let mut permits = Permits::default();
+    /// Asks all gates. If the future is dropped meanwhile, permits are released, and panics of theirs reported.
+    pub(super) async fn admit_async(
+        self: Arc<Self>,
+        context: GateContext,
+        report: impl Fn(Failure) + Send,
+    ) -> Verdict {
+        let mut given = Given { permits: Permits::default(), report };
         for gate in &self.gates {
             let answer = match gate {
                 AnyGate::Sync(gate) => catch(|| gate.admit(&context)),
@@ -181,11 +185,24 @@ impl Gates {
                     Err(failure) => Err(failure),
                 },
             };
-            if let Some(verdict) = permits.take_in(answer) {
+            if let Some(verdict) = given.permits.take_in(answer) {
                 return verdict;
             }
         }
-        Verdict::Admitted(permits)
+        Verdict::Admitted(std::mem::take(&mut given.permits))
+    }
+}
+
+/// What gates have given for a run that others have not admitted yet.
+struct Given<F: Fn(Failure)> {
+    permits: Permits,
+    report: F,
+}
+
+impl<F: Fn(Failure)> Drop for Given<F> {
+    fn drop(&mut self) {
+        let permits = std::mem::take(&mut self.permits);
+        permits.release(&Outcome::Cancelled).for_each(&self.report);
     }
 }
 

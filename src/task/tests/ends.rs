@@ -150,7 +150,9 @@ fn a_day_that_is_skipped_has_no_fire_times() {
     let policy = Policy { skip_days: Some(Arc::new(days)), ..Policy::default() };
     let mut stage = Stage::new();
     let control = stage.task(cron("0 0 12 * * *"), policy, |_| ok(0));
-    stage.until(5 * 86_400_000);
+    for day in 0..5 {
+        stage.stall_until((day * 86_400 + 43_200) * 1_000);
+    }
     let noon = |day: u32| format!("start {}", day * 86_400 + 43_200);
     assert_eq!(stage.heard(), [0, 2, 4].map(noon).join(" | "));
     assert_eq!(control.snapshot().counters.skipped(), 0, "there was nothing to skip");
@@ -165,20 +167,20 @@ fn a_task_at_an_instant_runs_once_by_the_wall_clock() {
     for (overlap, misfire) in OVERLAPS.into_iter().flat_map(|how| MISFIRES.map(|it| (how, it))) {
         let play = |steps: &[(u64, i64)], expected: &str| {
             let mut stage = Stage::new();
-            let _control = stage.task(at(3_600), policy(overlap, misfire), |_| ok(0));
+            let _control = stage.task(at(60), policy(overlap, misfire), |_| ok(0));
             for (when, step) in steps {
                 stage.until(*when);
                 stage.step_wall(*step);
             }
-            stage.until(8_000_000);
+            stage.until(200_000);
             assert_eq!(stage.heard(), expected, "{overlap:?} {misfire:?} {steps:?}");
         };
-        play(&[], "start 3600 | completed 3600");
-        play(&[(1_000_000, 1_800)], "start 3600 | completed 3600");
-        play(&[(1_000_000, 3_600)], "start 4600 (3600) | completed 4600");
-        play(&[(1_000_000, -600)], "start 3600 | completed 3600");
-        play(&[(3_700_000, -600)], "start 3600 | completed 3600");
-        play(&[(1_000_000, 86_400), (1_000_500, -86_400)], "start 87400 (3600) | completed 87400");
+        play(&[], "start 60 | completed 60");
+        play(&[(20_000, 30)], "start 60 | completed 60");
+        play(&[(20_000, 60)], "start 80 (60) | completed 80");
+        play(&[(20_000, 86_400)], "start 86420 (60) | completed 86420");
+        play(&[(20_000, -30)], "start 60 | completed 60");
+        play(&[(70_000, -30)], "start 60 | completed 60");
     }
 }
 

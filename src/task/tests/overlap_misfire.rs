@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use scheduler_core::{NextFireTime, Trigger, TriggerContext};
 
 use super::stage::*;
-use crate::task::{Policy, Rule};
+use crate::task::{Control, Policy, Rule};
 use scheduler_expr::{Misfire, Overlap};
 
 pub(super) const OVERLAPS: [Overlap; 3] = [Overlap::Skip, Overlap::QueueOne, Overlap::Allow];
@@ -304,4 +304,104 @@ fn a_cron_expression_that_was_not_looked_at_for_very_long_takes_little_time() {
         heard.starts_with("start 1 | misfire 31536000 x") && heard.ends_with(latest),
         "{heard}"
     );
+}
+
+/// A task whose fire time finds the only thread taken by another task, from then on for so long.
+fn held_up(rule: Rule, policy: Policy, (at, takes): (u64, u64)) -> (Stage, [Control; 2]) {
+    let mut stage = Stage::with_workers(1);
+    let other = stage.task(once(at), Policy::default(), move |_| ok(takes));
+    let control = stage.task(rule, policy, |_| ok(0));
+    stage.until(at);
+    (stage, [control, other])
+}
+
+/// Every second, from the first on.
+fn from_1() -> Rule {
+    Rule::FixedRate { period: s(1), initial_delay: Some(s(1)) }
+}
+
+#[test]
+fn a_fire_time_waits_until_a_worker_takes_it() {
+    for (overlap, misfire) in OVERLAPS.into_iter().flat_map(|how| MISFIRES.map(|it| (how, it))) {
+        let (mut stage, _tasks) = held_up(from_1(), policy(overlap, misfire), (1_000, 900));
+        stage.until(2_500);
+        let expected = "start 1 | completed 1.9 | start 1.9 (1) | start 2";
+        assert_eq!(stage.heard(), expected, "{overlap:?} {misfire:?}");
+    }
+}
+
+#[test]
+fn a_fire_time_that_waits_for_a_worker_is_missed_when_the_next_one_has_come() {
+    for overlap in OVERLAPS {
+        let play = |misfire, expected: &str| {
+            let (mut stage, [control, _other]) =
+                held_up(from_1(), policy(overlap, misfire), (1_000, 4_500));
+            stage.until(6_500);
+            let expected = format!("start 1 | completed 5.5 | {expected}");
+            assert_eq!(stage.heard(), expected, "{overlap:?} {misfire:?}");
+            let counters = control.snapshot().counters;
+            assert_eq!(counters.runs + counters.skipped(), 6, "{overlap:?} {misfire:?}");
+        };
+        play(Misfire::RunOnce, "misfire 4 x4 | start 5.5 (5) | start 6");
+        play(Misfire::Skip, "misfire 5 x5 | start 6");
+        let all = "start 5.5 (1) | start 5.5 (2) | start 5.5 (3) | start 5.5 (4) | start 5.5 (5)";
+        play(Misfire::CatchUp, &format!("{all} | start 6"));
+    }
+}
+
+/// The whole minutes.
+#[derive(Debug)]
+struct EveryMinute;
+
+impl Trigger for EveryMinute {
+    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
+        Ok(Some(context.last_scheduled().unwrap_or_else(start) + TimeDelta::seconds(60)))
+    }
+}
+
+#[test]
+fn a_fire_time_that_waits_for_a_worker_is_missed_when_it_is_more_than_a_minute_late() {
+    let trigger = || Rule::Custom(Arc::new(EveryMinute));
+    let cases = [(cron("0 0 * * * *"), 3_600), (trigger(), 60)];
+    for ((rule, at), overlap) in cases.iter().flat_map(|it| OVERLAPS.map(|how| (it, how))) {
+        for (misfire, takes) in MISFIRES.into_iter().flat_map(|it| [(it, 60), (it, 61)]) {
+            let held = (at * 1_000, takes * 1_000);
+            let (mut stage, _tasks) = held_up(rule.clone(), policy(overlap, misfire), held);
+            let end = at + takes;
+            stage.until(end * 1_000);
+            let rest = match (misfire, takes) {
+                (Misfire::Skip, 61) => format!("misfire {at}"),
+                _ => format!("start {end} ({at})"),
+            };
+            let heard = stage.heard();
+            let expected = format!("start {at} | completed {end} | {rest}");
+            assert!(heard.starts_with(&expected), "{rule} {overlap:?} {misfire:?}: {heard}");
+        }
+    }
+}
+
+#[test]
+fn each_free_worker_takes_one_of_what_waits_beside() {
+    let mut stage = Stage::with_workers(3);
+    let control = stage.task(rate(1_000), policy(Overlap::Allow, Misfire::CatchUp), |run| {
+        ok(if run.number() == 1 { 0 } else { 400 })
+    });
+    stage.until(500);
+    stage.stall_until(5_500);
+    assert_eq!(stage.heard(), "start 0 | start 5.5 (1) | start 5.5 (2) | start 5.5 (3)");
+    assert_eq!(control.snapshot().running, 3);
+    stage.until(6_000);
+    assert_eq!(stage.heard(), "start 5.9 (4) | start 5.9 (5) | start 6");
+}
+
+#[test]
+fn where_nothing_is_ever_in_time_the_latest_runs_all_the_same() {
+    // Whenever a thread is free, another task has waited for it longer.
+    let mut stage = Stage::with_workers(1);
+    let control = stage.task(rate(100), policy(Overlap::Allow, Misfire::RunOnce), |_| ok(0));
+    let greedy = policy(Overlap::Skip, Misfire::CatchUp);
+    let _others = [0, 1].map(|_| stage.task(rate(150), greedy.clone(), |_| ok(130)));
+    stage.until(20_000);
+    let counters = control.snapshot().counters;
+    assert!(counters.runs > 10, "{counters:?}");
 }

@@ -292,3 +292,58 @@ fn a_pause_that_ends_at_once_is_reported_before_its_end() {
     assert_eq!(stage.heard(), "start 0 | paused 0.5 | resumed 0.5 | start 1");
     assert!(!control.snapshot().is_paused);
 }
+
+#[test]
+fn what_waits_for_a_worker_is_skipped_when_a_pause_begins() {
+    for misfire in [Misfire::RunOnce, Misfire::Skip, Misfire::CatchUp] {
+        for how in [Overlap::Skip, Overlap::QueueOne, Overlap::Allow] {
+            let mut stage = Stage::with_workers(1);
+            let _other = stage.task(once(500), Policy::default(), |_| ok(5_000));
+            let control = stage.task(rate(1_000), Policy { misfire, ..overlap(how) }, |_| ok(0));
+            stage.until(2_500);
+            control.pause(None, None).unwrap();
+            assert_eq!(control.snapshot().counters.skipped_paused, 2);
+            stage.until(6_500);
+            control.resume().unwrap();
+            stage.until(7_500);
+            let expected = "start 0 | start 0.5 | paused 2.5 | paused 2 x2 | completed 5.5 | \
+                            resumed 6.5 | paused 6 x4 | start 7";
+            assert_eq!(stage.heard(), expected, "{misfire:?} {how:?}");
+        }
+    }
+}
+
+#[test]
+fn a_pause_that_ends_by_its_time_while_no_worker_is_free_skips_what_came_in_it() {
+    let mut stage = Stage::with_workers(1);
+    let _other = stage.task(once(500), Policy::default(), |_| ok(5_000));
+    let control = stage.task(rate(1_000), Policy::default(), |_| ok(0));
+    stage.until(600);
+    control.pause(None, Some(start() + ms(2_500))).unwrap();
+    stage.until(4_500);
+    // It is applied at its own instant when anybody looks.
+    control.pause(Some("again"), None).unwrap();
+    let counters = control.snapshot().counters;
+    assert_eq!((counters.skipped_paused, counters.skipped()), (4, 4));
+    assert_eq!(control.snapshot().paused_since.map(seconds), Some(4.5));
+    stage.until(6_000);
+    let expected = "start 0 | start 0.5 | paused 0.6 | resumed 4.5 | paused 2 x2 | paused 4.5 | paused 4 x2 | completed 5.5";
+    assert_eq!(stage.heard(), expected);
+}
+
+#[test]
+fn what_follows_a_run_is_skipped_when_the_run_or_the_pause_ends() {
+    let play = |resumed_at, expected: &str| {
+        let mut stage = Stage::new();
+        let long = |run: &Run| ok(if run.number() == 1 { 2_500 } else { 0 });
+        let control = stage.task(rate(2_000), overlap(Overlap::QueueOne), long);
+        stage.until(1_500);
+        control.pause(None, None).unwrap();
+        stage.until(resumed_at);
+        control.resume().unwrap();
+        stage.until(4_500);
+        assert_eq!(stage.heard(), format!("start 0 | paused 1.5 | {expected} | start 4"));
+    };
+    play(2_200, "resumed 2.2 | paused 2");
+    play(3_200, "paused 2 | resumed 3.2");
+}

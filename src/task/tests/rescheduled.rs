@@ -253,3 +253,32 @@ fn a_rate_that_is_not_longer_than_the_jitter_is_refused() {
     control.cancel().unwrap();
     assert!(control.reschedule(rate(1_000)).unwrap_err().is_ended());
 }
+
+#[test]
+fn the_same_expression_keeps_what_was_served_and_another_does_not() {
+    let play = |rule, expected: &str| {
+        let mut stage = Stage::new();
+        let control = stage.task(cron("*/10 * * * * *"), Policy::default(), |_| ok(0));
+        stage.until(31_000);
+        assert_eq!(stage.heard(), "start 10 | start 20 | start 30");
+        stage.step_wall(-15);
+        control.reschedule(rule).unwrap();
+        stage.until(61_000);
+        assert_eq!(stage.heard(), expected);
+    };
+    play(cron("*/10 * * * * *"), "rule 16 | start 40");
+    play(cron("0,20,40 * * * * *"), "rule 16 | start 20 | start 40");
+}
+
+#[test]
+fn the_same_expression_in_a_pause_or_during_a_run_keeps_what_was_served() {
+    let mut stage = Stage::new();
+    let control = stage.task(cron("*/10 * * * * *"), Policy::default(), |_| ok(2_000));
+    stage.until(21_000);
+    control.pause(None, None).unwrap();
+    control.reschedule(cron("*/10 * * * * *")).unwrap();
+    stage.step_wall(-15);
+    control.resume().unwrap();
+    stage.until(46_000);
+    assert_eq!(stage.heard(), "start 10 | start 20 | paused 21 | rule 21 | resumed 6 | start 30");
+}
