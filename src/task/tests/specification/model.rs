@@ -380,6 +380,9 @@ impl Specification {
                 self.waiting.push(Item { ready: Some(self.now.tick), ..item });
             }
         }
+        if self.is_spent() && self.running == 0 {
+            self.waiting.clear();
+        }
         let is_current = run.generation == self.generation || self.has(Bug::OldRunRestarts);
         let is_own = run.cause == Cause::Schedule && is_current;
         if is_own || self.anew == Some(Anew::AfterRun) {

@@ -1,6 +1,5 @@
 //! The rules of the specification: each fire time after the other.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_core::WallTime;

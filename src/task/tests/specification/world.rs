@@ -31,7 +31,7 @@ const AHEAD: u32 = 40;
 /// How often workers look at one instant at most.
 const LOOKS_MAX: u32 = 5_000;
 
-type Answer = Result<(), String>;
+pub(super) type Answer = Result<(), String>;
 
 /// What was compared.
 #[derive(Clone, Copy, Debug, Default)]
@@ -293,13 +293,13 @@ fn nanos(due: Due) -> Nanos {
     }
 }
 
-type Group = (SkipReason, Nanos, Nanos, u64);
+pub(super) type Group = (SkipReason, Nanos, Nanos, u64);
 
 fn group(skip: &Skip) -> Group {
     (skip.reason, nanos(skip.first), nanos(skip.last), skip.count)
 }
 
-fn groups(skips: &[(SkipReason, Nanos)]) -> Vec<Group> {
+pub(super) fn groups(skips: &[(SkipReason, Nanos)]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (reason, at) in skips {
         match groups.last_mut().filter(|group| group.0 == *reason) {
@@ -310,9 +310,9 @@ fn groups(skips: &[(SkipReason, Nanos)]) -> Vec<Group> {
     groups
 }
 
-fn same<T: PartialEq + std::fmt::Debug>(what: &str, seen: T, expected: T) -> Answer {
+pub(super) fn same<T: PartialEq + std::fmt::Debug>(what: &str, seen: T, expected: T) -> Answer {
     if seen == expected {
         return Ok(());
     }
-    Err(format!("{what}: the planner says {seen:?}, the specification {expected:?}"))
+    Err(format!("{what}: it says {seen:?}, the specification {expected:?}"))
 }
