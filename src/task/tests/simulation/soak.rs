@@ -16,7 +16,7 @@ use scheduler_core::Clock;
 use scheduler_core::SystemClock;
 use scheduler_core::Tick;
 
-use super::campaign::setting;
+use super::super::specification::setting;
 use super::plan::Op;
 use super::plan::Spec;
 use super::plan::draw_trigger;
@@ -98,7 +98,7 @@ fn draw_op(random: &mut Random, scale: Duration, tasks: u64) -> Op {
 }
 
 fn starts_of(world: &World) -> u64 {
-    world.tasks.iter().map(|player| lock(&player.judge).tally.starts).sum()
+    world.tasks.iter().map(|subject| lock(&subject.checker).tally.starts).sum()
 }
 
 /// Plays one world, up to a number of runs.
@@ -115,7 +115,7 @@ fn live(seed: u64, firings: u64) -> Result<Sum, String> {
         let mut rests = |world: &World| {
             looks += 1;
             if looks.is_multiple_of(LOOKS) {
-                world.tasks.iter().for_each(|player| lock(&player.judge).rests());
+                world.tasks.iter().for_each(|subject| lock(&subject.checker).rests());
             }
         };
         world.pass(scale * 50 + random.length(scale * 200), &mut rests);
@@ -128,8 +128,8 @@ fn live(seed: u64, firings: u64) -> Result<Sum, String> {
     world.fault().map_or(Ok(()), |fault| Err(format!("seed {seed}, what is shown: {fault}")))?;
     let simulated = world.clock.now().since(Tick::ZERO);
     let mut sum = Sum { worlds: 1, tasks, simulated, clock_steps, ..Sum::default() };
-    for player in &world.tasks {
-        let tally = lock(&player.judge).tally;
+    for subject in &world.tasks {
+        let tally = lock(&subject.checker).tally;
         sum.firings += tally.starts;
         sum.skips += tally.counters.skipped();
         sum.failures += tally.counters.failures();

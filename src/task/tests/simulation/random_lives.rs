@@ -1,5 +1,5 @@
 //! Many seeds; one that fails is shortened, and told with the command that replays it. And bugs that are
-//! planted, which the judges have to find.
+//! planted, which the checkers have to find.
 #![expect(clippy::print_stderr, reason = "a failing seed has to be told to whoever runs the test")]
 
 use std::panic::AssertUnwindSafe;
@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 
+use super::super::specification::setting;
 use super::plan::Op;
 use super::plan::Plan;
 use super::plan::Spec;
@@ -53,7 +54,7 @@ fn play_whole(plan: &Plan, plant: Plant) -> Result<Played, String> {
     world.plant = plant;
     plan.tasks.iter().for_each(|spec| world.add(spec));
     let mut rests = |world: &World| {
-        world.tasks.iter().for_each(|player| lock(&player.judge).rests());
+        world.tasks.iter().for_each(|subject| lock(&subject.checker).rests());
     };
     world.pass(Duration::ZERO, &mut rests);
     for (number, op) in plan.ops.iter().enumerate() {
@@ -69,12 +70,12 @@ fn play_whole(plan: &Plan, plant: Plant) -> Result<Played, String> {
 
 fn sum_of(world: &World, plan: &Plan) -> Played {
     let mut sum = Played { ops: plan.ops.len() as u64, ..Played::default() };
-    for player in &world.tasks {
-        let tally = lock(&player.judge).tally;
+    for subject in &world.tasks {
+        let tally = lock(&subject.checker).tally;
         sum.starts += tally.starts;
         sum.skips += tally.counters.skipped();
         sum.failures += tally.counters.failures();
-        sum.shown += lock(&player.judge).announced.kept;
+        sum.shown += lock(&subject.checker).announced.kept;
     }
     sum
 }
@@ -83,7 +84,7 @@ fn sum_of(world: &World, plan: &Plan) -> Played {
 fn finish(world: &mut World, scale: Duration) -> Result<(), String> {
     let tasks = world.tasks.len();
     let mut rests = |world: &World| {
-        world.tasks.iter().for_each(|player| lock(&player.judge).rests());
+        world.tasks.iter().for_each(|subject| lock(&subject.checker).rests());
     };
     (0..tasks).for_each(|task| world.perform(&Op::Resume(task), &mut rests));
     world.pass(scale * 10, &mut rests);
@@ -91,10 +92,10 @@ fn finish(world: &mut World, scale: Duration) -> Result<(), String> {
     world.pass(scale * 50, &mut rests);
     world.compare();
     world.fault().map_or(Ok(()), |fault| Err(format!("in the end: {fault}")))?;
-    for (number, player) in world.tasks.iter().enumerate() {
-        let judge = lock(&player.judge);
-        if !judge.has_ended() || !judge.is_at_rest() {
-            return Err(format!("task {number} does not end: {judge:?}"));
+    for (number, subject) in world.tasks.iter().enumerate() {
+        let checker = lock(&subject.checker);
+        if !checker.has_ended() || !checker.is_at_rest() {
+            return Err(format!("task {number} does not end: {checker:?}"));
         }
     }
     Ok(())
@@ -121,7 +122,7 @@ fn shrink(plan: &Plan, plant: Plant) -> Plan {
 }
 
 /// Plays one seed; the error is all there is to say about its failure.
-fn judge(seed: u64) -> Result<Played, String> {
+fn check(seed: u64) -> Result<Played, String> {
     let plan = Plan::draw(seed);
     let played = play(&plan, Plant::NONE);
     if seed.is_multiple_of(100) && play(&plan, Plant::NONE) != played {
@@ -141,15 +142,11 @@ fn judge(seed: u64) -> Result<Played, String> {
     ))
 }
 
-pub(super) fn setting(name: &str) -> Option<u64> {
-    let value = std::env::var(name).ok()?;
-    Some(value.parse().unwrap_or_else(|_| panic!("`{name}` is `{value}`; it must be a number")))
-}
 
 #[test]
 fn every_seed_keeps_every_invariant() {
     if let Some(seed) = setting("SCHEDULER_SIM_SEED") {
-        let played = judge(seed).unwrap_or_else(|report| panic!("{report}"));
+        let played = check(seed).unwrap_or_else(|report| panic!("{report}"));
         eprintln!("seed {seed}: {played:?}\n{:#?}", Plan::draw(seed));
         return;
     }
@@ -157,7 +154,7 @@ fn every_seed_keeps_every_invariant() {
     let count = setting("SCHEDULER_SIM_SEEDS").unwrap_or(SEEDS);
     let mut sum = Played::default();
     for seed in KEPT.into_iter().chain(first..first + count) {
-        let played = judge(seed).unwrap_or_else(|report| panic!("{report}"));
+        let played = check(seed).unwrap_or_else(|report| panic!("{report}"));
         sum.starts += played.starts;
         sum.skips += played.skips;
         sum.failures += played.failures;
