@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 
 use scheduler_core::{Fired, Task, Timer};
 
-use super::gate::{GateContext, Permits, Verdict};
+use super::gate::{GateContext, Gates, Permits, Verdict};
 use super::runs::Begun;
 use super::state::Phase;
 use super::ticker::Ticker;
@@ -168,9 +168,9 @@ struct Work {
 }
 
 impl Stage {
-    fn gates(ticker: &Ticker, run: &Run, facts: &Arc<TaskFacts>) -> Self {
+    fn gates(ticker: &Arc<Timer<Ticker>>, run: &Run, facts: &Arc<TaskFacts>) -> Self {
         let context = GateContext { task: Arc::clone(facts), run: run.info() };
-        Self::Gates(Box::pin(Arc::clone(&ticker.gates).admit_async(context)))
+        Self::Gates(Box::pin(Gates::admit_async(Arc::clone(ticker), context)))
     }
 }
 

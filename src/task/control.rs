@@ -183,6 +183,8 @@ impl Control {
     ) -> Result<(), ControlError> {
         let mut transition = self.living()?;
         let (now, note) = (transition.now, note.map(Arc::from));
+        transition.state.planner.look(now);
+        transition.report_news();
         transition.state.planner.pause(Option::clone(&note), until, now);
         let next = transition.next_start();
         transition.report(EventKind::Paused { note, until, next });

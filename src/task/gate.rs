@@ -7,6 +7,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use scheduler_core::Timer;
+
 use super::ticker::Ticker;
 use crate::observe::Failure;
 use crate::observe::Outcome;
@@ -166,10 +168,10 @@ impl Gates {
         Verdict::Admitted(permits)
     }
 
-    /// Asks all gates. Of a future that is dropped meanwhile the permits are dropped.
-    pub(super) async fn admit_async(self: Arc<Self>, context: GateContext) -> Verdict {
-        let mut permits = Permits::default();
-        for gate in &self.gates {
+    /// Asks all gates. If the future is dropped meanwhile, permits are released.
+    pub(super) async fn admit_async(ticker: Arc<Timer<Ticker>>, context: GateContext) -> Verdict {
+        let mut given = Given { permits: Permits::default(), ticker: Arc::clone(&ticker) };
+        for gate in &ticker.gates.gates {
             let answer = match gate {
                 AnyGate::Sync(gate) => catch(|| gate.admit(&context)),
                 AnyGate::Async(gate) => match catch(|| gate.admit(context.clone())) {
@@ -177,11 +179,23 @@ impl Gates {
                     Err(failure) => Err(failure),
                 },
             };
-            if let Some(verdict) = permits.take_in(answer) {
+            if let Some(verdict) = given.permits.take_in(answer) {
                 return verdict;
             }
         }
-        Verdict::Admitted(permits)
+        Verdict::Admitted(std::mem::take(&mut given.permits))
+    }
+}
+
+/// What gates have given for a run that others may not admit.
+struct Given {
+    permits: Permits,
+    ticker: Arc<Timer<Ticker>>,
+}
+
+impl Drop for Given {
+    fn drop(&mut self) {
+        std::mem::take(&mut self.permits).release(&Outcome::Cancelled, &self.ticker);
     }
 }
 

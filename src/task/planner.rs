@@ -772,3 +772,19 @@ fn late(due: Due, now: Now) -> Duration {
         Due::Wall(wall) => now.wall.since(wall),
     }
 }
+
+#[cfg(test)]
+impl Planner {
+    /// Returns how many fire times before an instant have come and are not decided.
+    pub(super) fn undecided_before(&self, instant: WallTime) -> u64 {
+        let now = self.seen;
+        let is_before = |fire: &FireTime| fire.at.as_wall(now) < instant;
+        let waiting = self.waiting.iter().flat_map(|waiting| {
+            let Range { first, last, .. } = waiting.range;
+            std::iter::successors(Some(first), move |fire| {
+                self.times.following(*fire).filter(|_| *fire != last)
+            })
+        });
+        waiting.chain(self.queued).filter(is_before).count() as u64
+    }
+}

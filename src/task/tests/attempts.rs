@@ -8,21 +8,14 @@ use crate::sync::Mutex;
 
 use super::stage::*;
 use crate::inject::Call;
-use crate::observe::EventKind;
-use crate::observe::Outcome;
-use crate::observe::TaskState;
-use crate::run::Cause;
-use crate::run::Run;
-use crate::task::Policy;
-use crate::task::Retry;
-use crate::task::Rule;
-use crate::task::jitter::Chance;
-use crate::task::jitter::Draw;
-use scheduler_expr::OnError;
-use scheduler_expr::Overlap;
+use crate::observe::{EventKind, Outcome, TaskState};
+use crate::run::{Cause, Run};
+use crate::task::jitter::{Chance, Draw};
+use crate::task::{Policy, Retry, Rule};
+use scheduler_expr::{OnError, Overlap};
 
 #[test]
-fn a_task_goes_on_after_a_failure_unless_told_otherwise() {
+fn a_task_goes_on_after_a_failure_unless_on_error_is_stop() {
     for overlap in [Overlap::Skip, Overlap::QueueOne, Overlap::Allow] {
         let mut stage = Stage::new();
         let policy = Policy { overlap, ..Policy::default() };
@@ -44,13 +37,13 @@ fn a_task_goes_on_after_a_failure_unless_told_otherwise() {
 }
 
 #[test]
-fn a_task_that_stops_on_error_lets_runs_beside_finish() {
+fn a_task_that_stops_on_error_ends_with_its_last_run() {
     let mut stage = Stage::new();
     let policy = Policy { overlap: Overlap::Allow, on_error: OnError::Stop, ..Policy::default() };
     let control = stage
         .task(rate(1_000), policy, |run| if run.number() == 2 { fails(500) } else { ok(2_200) });
     stage.until(5_000);
-    assert_eq!(stage.heard(), "start 0 | start 1 | error 1.5 | failed 1.5");
+    assert_eq!(stage.heard(), "start 0 | start 1 | error 1.5 | failed 2.2");
     let snapshot = control.snapshot();
     assert_eq!((snapshot.counters.successes, snapshot.state), (1, TaskState::Failed));
 }
@@ -154,7 +147,7 @@ fn a_run_between_two_attempts_is_in_progress() {
         let at = heard.split(" | ").find(|line| line.starts_with("again")).unwrap().to_owned();
         heard.replace(&at, "again")
     };
-    assert_eq!(again(&play(Overlap::Skip)), "start 0 | again | overlap 1 | start 2");
+    assert_eq!(again(&play(Overlap::Skip)), "start 0 | overlap 1 | again | start 2");
     assert_eq!(again(&play(Overlap::Allow)), "start 0 | start 1 | again | start 2");
     let queue = play(Overlap::QueueOne);
     assert!(queue.contains("(1)") && queue.ends_with("start 2"), "{queue}");
@@ -192,7 +185,7 @@ fn a_plain_function_that_takes_too_long_is_asked_to_stop_and_has_timed_out() {
 }
 
 #[test]
-fn the_time_is_over_also_when_no_thread_is_free_to_say_so() {
+fn an_attempt_times_out_also_when_no_thread_is_free() {
     let mut stage = Stage::with_workers(1);
     let seen: Arc<Mutex<Option<Run>>> = Arc::default();
     let kept = Arc::clone(&seen);
@@ -314,7 +307,7 @@ fn a_panic_is_a_failure_with_its_place_and_causes_are_kept() {
     let outcome = control.snapshot().last_runs[0].outcome.clone();
     let Outcome::Panic(failure) = outcome else { panic!("{outcome:?}") };
     assert_eq!(failure.message(), "out of paper");
-    let place = failure.place().expect("the hook was told").to_string();
+    let place = failure.place().expect("the hook has seen it").to_string();
     assert!(place.starts_with(&format!("{}:{line}:", file!())), "{place}");
     let outcome = outer.snapshot().last_runs[0].outcome.clone();
     assert_eq!(outcome.name(), "error");

@@ -1,29 +1,23 @@
-//! Code of the user's that panics where nobody expects any — a destructor, a waker, the text of a trigger —
-//! harms neither its task nor others who wait.
+//! Code of the user's that panics where no panic is expected — a destructor, a waker, the text of a trigger —
+//! harms neither its task nor others that wait.
 
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::Context;
-use std::task::Poll;
-use std::task::Waker;
+use std::task::{Context, Poll, Waker};
 use std::thread;
 
 use chrono::TimeDelta;
-use scheduler_core::NextFireTime;
-use scheduler_core::Trigger;
-use scheduler_core::TriggerContext;
+use scheduler_core::{NextFireTime, Trigger, TriggerContext};
 
 use super::stage::*;
 #[cfg(feature = "tracing")]
 use crate::inject::Call;
 use crate::notice::tests::Bell;
 use crate::observe::TaskState;
-use crate::task::Policy;
-use crate::task::Rule;
-use crate::task::runs;
+use crate::task::{Policy, Rule, runs};
 
 /// A trigger of every second that panics when it is dropped.
 #[derive(Debug)]
@@ -62,7 +56,7 @@ fn a_trigger_that_panics_when_it_is_dropped_does_not_end_its_task() {
 }
 
 #[test]
-fn nor_when_the_run_in_progress_ends_after_that() {
+fn a_trigger_that_is_replaced_during_a_run_may_panic_when_it_is_dropped() {
     let mut stage = Stage::new();
     let control = stage.task(bomb(), Policy::default(), |_| ok(1_000));
     stage.until(1_500);
@@ -74,7 +68,7 @@ fn nor_when_the_run_in_progress_ends_after_that() {
 }
 
 #[test]
-fn one_that_was_never_gone_by_harms_nobody_who_replaces_it() {
+fn a_trigger_that_is_replaced_before_it_fires_may_panic_when_it_is_dropped() {
     let mut stage = Stage::new();
     let control = stage.task(rate(1_000), Policy::default(), |_| ok(500));
     stage.until(0);
@@ -83,9 +77,12 @@ fn one_that_was_never_gone_by_harms_nobody_who_replaces_it() {
     stage.until(2_000);
     let heard = stage.heard();
     assert!(heard.contains("the bomb"), "{heard}");
-    assert!(heard.ends_with("rule 0.5 | start 2"), "{heard}");
+    assert!(heard.starts_with("start 0 | rule 0 | rule 0 | DropPanicked"), "{heard}");
+    assert!(heard.ends_with(" | start 2"), "{heard}");
     control.cancel().unwrap();
+    stage.heard();
     assert!(control.reschedule(bomb()).unwrap_err().is_ended());
+    assert!(stage.heard().contains("the bomb"), "that of a refused rule is reported, too");
 }
 
 /// A trigger that cannot be described.
@@ -113,7 +110,7 @@ fn a_trigger_that_panics_when_it_describes_itself_does_not_end_its_task() {
 }
 
 #[test]
-fn a_waker_that_panics_keeps_nobody_asleep_and_does_not_end_the_task() {
+fn a_waker_that_panics_does_not_keep_others_waiting_and_does_not_end_the_task() {
     let mut stage = Stage::new();
     let control = stage.task(rate(1_000), Policy::default(), |_| ok(500));
     let bells = [true, false, true, false].map(|panics| {
@@ -163,7 +160,7 @@ impl tracing::Subscriber for Grumpy {
 
 #[test]
 #[cfg(feature = "tracing")]
-fn a_subscriber_that_panics_keeps_no_run_from_being() {
+fn a_subscriber_that_panics_prevents_no_run() {
     for is_async in [false, true] {
         let (mut stage, called) = (Stage::new(), Arc::new(AtomicU64::new(0)));
         let note = Arc::clone(&called);
@@ -189,7 +186,7 @@ fn a_subscriber_that_panics_keeps_no_run_from_being() {
     }
 }
 
-/// What a function has that panics when it is dropped.
+/// A value of a function that panics when it is dropped.
 struct Heavy;
 
 impl Drop for Heavy {
@@ -199,7 +196,7 @@ impl Drop for Heavy {
 }
 
 #[test]
-fn a_function_that_panics_when_it_is_dropped_hurts_nobody_who_lets_go_of_its_task() {
+fn a_function_that_panics_when_it_is_dropped_is_reported_when_its_task_ends() {
     let mut stage = Stage::new();
     let heavy = Heavy;
     let control = stage.task(rate(1_000), Policy::default(), move |_| {
@@ -207,10 +204,29 @@ fn a_function_that_panics_when_it_is_dropped_hurts_nobody_who_lets_go_of_its_tas
         ok(0)
     });
     stage.until(500);
-    control.cancel().unwrap();
-    stage.settle();
     stage.heard();
-    drop(control);
+    control.cancel().unwrap();
     let heard = stage.heard();
-    assert!(heard.contains("DropPanicked") && heard.contains("too heavy"), "{heard}");
+    let (before, after) = heard.split_once("DropPanicked").expect(&heard);
+    assert_eq!(before, "cancelled 0.5 | ");
+    assert!(after.contains("too heavy"), "{after}");
+    assert_eq!(control.snapshot().state, TaskState::Cancelled);
+    drop(control);
+    assert_eq!(stage.heard(), "");
+}
+
+#[test]
+fn a_function_that_panics_when_it_is_dropped_after_its_last_run_is_reported_once() {
+    let mut stage = Stage::new();
+    let heavy = Heavy;
+    let control = stage.task(once(0), Policy::default(), move |_| {
+        let _ = &heavy;
+        ok(500)
+    });
+    stage.until(1_000);
+    let heard = stage.heard();
+    assert!(heard.starts_with("start 0 | completed 0.5 | DropPanicked"), "{heard}");
+    assert_eq!(heard.matches("DropPanicked").count(), 1, "{heard}");
+    let run = control.snapshot().last_runs[0].clone();
+    assert!(run.outcome.is_success());
 }

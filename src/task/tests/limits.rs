@@ -2,22 +2,16 @@
 
 use std::sync::Arc;
 
-use chrono::DateTime;
-use chrono::Utc;
-use scheduler_core::Clock;
-use scheduler_core::ManualClock;
-use scheduler_core::Tick;
-use scheduler_core::time::Epoch;
-use scheduler_core::time::Gate;
+use chrono::{DateTime, Utc};
+use scheduler_core::time::{Epoch, Gate};
+use scheduler_core::{Clock, ManualClock, Tick};
 
 use super::stage::*;
 use crate::observe::TaskState;
-use crate::task::Control;
-use crate::task::Policy;
-use crate::task::Retry;
+use crate::task::{Policy, Retry};
 use scheduler_expr::OnError;
 
-/// The stage's clock, which goes on by a millisecond whenever the conductor looks at it.
+/// The stage's clock, which goes on by a millisecond whenever it is read.
 #[derive(Debug)]
 struct Creeping(ManualClock);
 

@@ -1,29 +1,22 @@
-//! So many missed fire times that they are not gone through one by one.
+//! So many missed fire times that they are not counted one by one, and triggers that give very many.
 
 use std::sync::Arc;
 
-use chrono::DateTime;
-use chrono::TimeDelta;
-use chrono::Utc;
+use chrono::{DateTime, TimeDelta, Utc};
 
-use super::overlap_misfire::EverySecond;
-use super::overlap_misfire::MISFIRES;
-use super::overlap_misfire::OVERLAPS;
-use super::overlap_misfire::check;
-use super::overlap_misfire::policy;
+use super::overlap_misfire::{EverySecond, MISFIRES, OVERLAPS, check, policy};
 use super::stage::*;
 use crate::run::Run;
 use crate::sync::Mutex;
-use crate::task::Control;
-use crate::task::Rule;
-use scheduler_expr::Misfire;
-use scheduler_expr::Overlap;
+use crate::task::{Control, Rule};
+use scheduler_core::{NextFireTime, Trigger, TriggerContext};
+use scheduler_expr::{Misfire, Overlap};
 
-/// A week and more: so many minutes are not gone through one by one.
+/// A week and more: so many minutes are not counted one by one.
 const FAR: i64 = 11_000 * 60;
 
 #[test]
-fn what_is_told_of_very_many_goes_up_to_the_latest_that_is_skipped() {
+fn the_skip_of_very_many_reaches_to_the_latest_that_is_skipped() {
     let act = |stage: &mut Stage| {
         stage.until(90_000);
         stage.step_wall(FAR);
@@ -39,17 +32,20 @@ fn what_is_told_of_very_many_goes_up_to_the_latest_that_is_skipped() {
 }
 
 #[test]
-fn what_is_told_of_very_many_that_overlap_goes_up_to_the_latest_that_is_skipped() {
+fn the_skip_of_very_many_that_overlap_reaches_to_the_latest_that_is_skipped() {
     let play = |overlap, expected: &str| {
         let act = |stage: &mut Stage| {
             stage.until(90_000);
             stage.step_wall(FAR);
-            stage.until(3_735_000);
+            stage.until(255_000);
         };
-        check(&cron("0 * * * * *"), policy(overlap, Misfire::RunOnce), act, 3_615_000, expected);
+        check(&cron("0 * * * * *"), policy(overlap, Misfire::RunOnce), act, 135_000, expected);
     };
-    play(Overlap::Skip, "start 60 | overlap 663660 x10002 | start 663720");
-    play(Overlap::QueueOne, "start 60 | overlap 663600 x10001 | start 663675 (663660)");
+    let skip = "start 60 | overlap 660060 x10002 | overlap 660120 | overlap 660180 | start 660240";
+    play(Overlap::Skip, skip);
+    let queue_one = "start 60 | overlap 660000 x10001 | overlap 660060 | overlap 660120 | \
+                     start 660195 (660180)";
+    play(Overlap::QueueOne, queue_one);
 }
 
 #[test]
@@ -76,8 +72,8 @@ fn what_has_run_does_not_run_again_behind_very_many_others() {
 /// When runs began and ended.
 type Spans = Arc<Mutex<Vec<(DateTime<Utc>, DateTime<Utc>)>>>;
 
-/// Two tasks share a thread, and catch up on what they missed in a stall of so many seconds. Says how many
-/// fire times of each were told to have come during a run of its own, and how many such there were.
+/// Two tasks share a thread, and catch up on what they missed in a stall of so many seconds. Returns for each how many
+/// fire times were reported as overlapping, and how many came during a run of its own.
 fn overlaps_behind(seconds: u64) -> Vec<(u64, u64)> {
     let mut stage = Stage::with_workers(1);
     let catch_up = policy(Overlap::Skip, Misfire::CatchUp);
@@ -112,103 +108,114 @@ fn overlaps_behind(seconds: u64) -> Vec<(u64, u64)> {
 
 #[test]
 fn no_fire_time_between_two_runs_is_taken_for_one_during_a_run() {
-    for seconds in [30, 100, 400] {
-        for (told, during) in overlaps_behind(seconds) {
-            assert_eq!(told, during, "{seconds}");
+    for seconds in [30, 100, 400, 1_500] {
+        for (reported, during) in overlaps_behind(seconds) {
+            assert_eq!(reported, during, "{seconds}");
         }
     }
-    // Of so many runs not all are remembered: what came during them may run.
-    for (told, during) in overlaps_behind(1_500) {
-        assert!(told <= during && told * 2 > during, "{told} {during}");
-    }
 }
-
-/// So many seconds that the answers of a trigger are not gone through at once: thrice, and with a rest that
-/// was not missed by itself.
-const MANY: [u64; 2] = [5_001, 2_031];
 
 fn every_second() -> Rule {
     Rule::Custom(Arc::new(EverySecond { from_end: false }))
 }
 
-/// What the log says of skips, and of starts since then.
-fn told(heard: &str) -> (u64, Vec<&str>) {
-    let count = |line: &str| line.split(" x").nth(1).map_or(1, |count| count.parse().unwrap());
-    let (starts, skips): (Vec<&str>, Vec<&str>) =
-        heard.split(" | ").partition(|line| line.starts_with("start"));
-    (skips.into_iter().map(count).sum(), starts)
-}
-
 #[test]
-fn of_very_many_missed_that_a_trigger_gives_one_runs() {
-    for (overlap, many) in OVERLAPS.into_iter().flat_map(|how| MANY.map(|many| (how, many))) {
-        let play = |misfire| {
-            let mut stage = Stage::new();
-            let control = stage.task(every_second(), policy(overlap, misfire), |_| ok(0));
-            stage.until(1_500);
-            stage.stall_until(many * 1_000 + 500);
-            stage.until(many * 1_000 + 1_500);
-            (stage.heard(), control.snapshot().counters.skipped_misfire)
-        };
-        let latest = format!("start {many}.5 ({many})");
-        let next = format!("start {}", many + 1);
-        let (heard, counted) = play(Misfire::RunOnce);
-        assert_eq!(told(&heard), (many - 2, vec!["start 1", &latest, &next]), "{overlap:?}");
-        assert_eq!(counted, many - 2, "{overlap:?}");
-        let (heard, counted) = play(Misfire::Skip);
-        assert_eq!(told(&heard), (many - 1, vec!["start 1", &next]), "{overlap:?}");
-        assert_eq!(counted, many - 1, "{overlap:?}");
+fn each_answer_of_a_trigger_that_has_passed_starts_late() {
+    for (overlap, misfire) in
+        OVERLAPS.into_iter().zip([Misfire::RunOnce, Misfire::CatchUp, Misfire::RunOnce])
+    {
+        let mut stage = Stage::new();
+        let control = stage.task(every_second(), policy(overlap, misfire), |_| ok(0));
+        stage.until(1_500);
+        stage.stall_until(2_000_500);
+        stage.until(2_001_500);
+        let counters = control.snapshot().counters;
+        assert_eq!((counters.runs, counters.skipped()), (2_001, 0), "{overlap:?} {misfire:?}");
+        let heard = stage.heard();
+        assert!(heard.starts_with("start 1 | start 2000.5 (2) | start 2000.5 (3) | "), "{heard}");
+        assert!(heard.ends_with(" | start 2000.5 (2000) | start 2001"), "{heard}");
     }
 }
 
 #[test]
-fn of_very_many_that_a_trigger_gave_during_a_run_the_latest_follows_or_none() {
-    for (misfire, many) in MISFIRES.into_iter().flat_map(|how| MANY.map(|many| (how, many))) {
-        let play = |overlap| {
-            let mut stage = Stage::new();
-            let takes = move |run: &Run| ok(if run.number() == 1 { many * 1_000 - 500 } else { 0 });
-            let _control = stage.task(every_second(), policy(overlap, misfire), takes);
-            stage.until(many * 1_000 + 1_500);
-            stage.heard()
-        };
-        let next = format!("start {}", many + 1);
-        let heard = play(Overlap::Skip);
-        assert_eq!(told(&heard), (many - 1, vec!["start 1", &next]), "{misfire:?}");
-        let (heard, latest) = (play(Overlap::QueueOne), format!("start {many}.5 ({many})"));
-        assert_eq!(told(&heard), (many - 2, vec!["start 1", &latest, &next]), "{misfire:?}");
-        assert!(heard.contains(&format!("| overlap {} x", many - 1)), "{heard}");
+fn answers_of_a_trigger_more_than_a_minute_late_are_skipped() {
+    for overlap in OVERLAPS {
+        let mut stage = Stage::new();
+        let control = stage.task(every_second(), policy(overlap, Misfire::Skip), |_| ok(0));
+        stage.until(1_500);
+        stage.stall_until(300_500);
+        stage.until(301_500);
+        let heard = stage.heard();
+        assert!(heard.starts_with("start 1 | misfire "), "{heard}");
+        assert!(heard.contains(" | start 300.5 (241) | start 300.5 (242) | "), "{heard}");
+        assert!(heard.ends_with(" | start 300.5 (300) | start 301"), "{heard}");
+        let counters = control.snapshot().counters;
+        assert_eq!((counters.skipped_misfire, counters.runs), (239, 62), "{overlap:?}");
     }
 }
 
 #[test]
-fn of_very_many_that_a_trigger_gave_in_a_pause_none_runs() {
-    for (overlap, many) in OVERLAPS.into_iter().flat_map(|how| MANY.map(|many| (how, many))) {
-        for misfire in MISFIRES {
-            let mut stage = Stage::new();
-            let control = stage.task(every_second(), policy(overlap, misfire), |_| ok(0));
-            stage.until(1_500);
-            control.pause(None, None).unwrap();
-            stage.until(many * 1_000 + 500);
-            control.resume().unwrap();
-            stage.until(many * 1_000 + 1_500);
-            let expected = format!(
-                "start 1 | paused 1.5 | resumed {many}.5 | paused {many} x{} | start {}",
-                many - 1,
-                many + 1
-            );
-            assert_eq!(stage.heard(), expected, "{overlap:?} {misfire:?}");
-        }
+fn answers_after_a_long_run_start_late_one_after_the_other() {
+    for overlap in OVERLAPS {
+        let mut stage = Stage::new();
+        let takes = |run: &Run| ok(if run.number() == 1 { 4_500 } else { 0 });
+        let _control = stage.task(every_second(), policy(overlap, Misfire::Skip), takes);
+        stage.until(6_500);
+        let late = "start 5.5 (2) | start 5.5 (3) | start 5.5 (4) | start 5.5 (5)";
+        assert_eq!(stage.heard(), format!("start 1 | {late} | start 6"), "{overlap:?}");
     }
 }
 
 #[test]
-fn what_comes_after_very_many_were_gone_through_is_not_missed_for_that() {
-    let mut stage = Stage::new();
-    let control = stage.task(every_second(), policy(Overlap::Skip, Misfire::Skip), |_| ok(0));
+fn what_a_trigger_gives_from_a_pause_is_not_replayed() {
+    for (overlap, misfire) in OVERLAPS.into_iter().flat_map(|how| MISFIRES.map(|it| (how, it))) {
+        let mut stage = Stage::new();
+        let control = stage.task(every_second(), policy(overlap, misfire), |_| ok(0));
+        stage.until(1_500);
+        control.pause(None, None).unwrap();
+        stage.until(5_000_500);
+        control.resume().unwrap();
+        stage.until(5_001_500);
+        let expected = "start 1 | paused 1.5 | resumed 5000.5 | paused 2 | start 5001.5";
+        assert_eq!(stage.heard(), expected, "{overlap:?} {misfire:?}");
+    }
+}
+
+/// Calls a trigger, and keeps what it is called.
+#[derive(Debug)]
+struct Noting<T> {
+    trigger: T,
+    notes: Arc<Mutex<Vec<&'static str>>>,
+}
+
+impl<T: Trigger> Trigger for Noting<T> {
+    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
+        self.notes.lock().unwrap().push("asked");
+        self.trigger.next_fire_time(context)
+    }
+}
+
+#[test]
+fn a_trigger_whose_answers_are_skipped_lets_others_run_after_a_thousand() {
+    let mut stage = Stage::with_workers(1);
+    let notes = Arc::<Mutex<Vec<_>>>::default();
+    let trigger = Noting { trigger: EverySecond { from_end: false }, notes: Arc::clone(&notes) };
+    let skip = policy(Overlap::Skip, Misfire::Skip);
+    let control = stage.task(Rule::Custom(Arc::new(trigger)), skip, |_| ok(0));
+    let other = Arc::clone(&notes);
+    let _other = stage.task(once(2_000_000), policy(Overlap::Skip, Misfire::Skip), move |_| {
+        other.lock().unwrap().push("other");
+        ok(0)
+    });
     stage.until(1_500);
+    notes.lock().unwrap().clear();
     stage.stall_until(5_000_500);
+    let notes = notes.lock().unwrap().clone();
+    let before = notes.iter().position(|note| *note == "other").expect("it has run");
+    assert!((1_000..1_010).contains(&before), "{before}");
+    assert!(notes.len() > 4_900, "{}", notes.len());
+    assert_eq!(control.snapshot().counters.skipped_misfire, 4_939);
     stage.heard();
     stage.stall_until(5_001_100);
     assert_eq!(stage.heard(), "start 5001.1 (5001)");
-    assert_eq!(control.snapshot().counters.skipped_misfire, 4_999);
 }

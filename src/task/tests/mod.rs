@@ -1,33 +1,36 @@
-//! Every policy, alone and where two meet, on a virtual clock: the table of the documentation.
+//! Every policy, alone and where two meet, on a virtual clock: the tables of the documentation.
 //!
 //! # What this room is for
 //!
-//! The table in the essay of `conduct` and the page `docs/policies.md` say what happens; each line of
-//! theirs is held by a case here. `histories` checks what must hold whatever happens to one task,
-//! `simulation` whatever happens to several, for years.
+//! `docs/policies.md` describes what a task does when things do not go as planned; each line of it is held by a case here.
+//! `histories` checks what must hold in any random history of one task, `simulation` in those of several, for years.
 //!
 //! # How to read a log
 //!
 //! A log reads `start 1.5 (1)`: a run started 1.5 s after the beginning, for the fire time of second 1.
-//! `overlap 3 x2`: two fire times were skipped, the later of them that of second 3.
+//! `overlap 3 x2`: two fire times were skipped, the later of them that of second 3. Lines are in the order of the events.
 
 mod attempts;
 mod clocks;
 mod contained;
+mod dropped;
+mod ends;
+mod gates;
 mod histories;
-mod letting_go;
 mod limits;
+mod manual_runs;
 mod many_missed;
 mod operations;
 mod overlap_misfire;
 mod pauses;
 mod random;
-mod replaced;
+mod reported_next;
+mod reports;
+mod rescheduled;
 mod shown;
 mod simulation;
 mod specification;
 mod stage;
 mod started;
-mod told_next;
-mod waiting_beside;
+mod stops;
 mod watchers;

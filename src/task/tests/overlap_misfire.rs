@@ -3,15 +3,11 @@
 use std::sync::Arc;
 
 use chrono::TimeDelta;
-use scheduler_core::NextFireTime;
-use scheduler_core::Trigger;
-use scheduler_core::TriggerContext;
+use scheduler_core::{NextFireTime, Trigger, TriggerContext};
 
 use super::stage::*;
-use crate::task::Policy;
-use crate::task::Rule;
-use scheduler_expr::Misfire;
-use scheduler_expr::Overlap;
+use crate::task::{Control, Policy, Rule};
+use scheduler_expr::{Misfire, Overlap};
 
 pub(super) const OVERLAPS: [Overlap; 3] = [Overlap::Skip, Overlap::QueueOne, Overlap::Allow];
 pub(super) const MISFIRES: [Misfire; 3] = [Misfire::RunOnce, Misfire::Skip, Misfire::CatchUp];
@@ -67,8 +63,9 @@ fn runs_of_cron_that_take_longer_than_a_second() {
 
 #[test]
 fn a_run_over_several_fire_times_skips_all_but_what_the_policy_lets_follow() {
-    let skip = "start 0 | overlap 3 x3 | start 4 | overlap 7 x3";
-    let queue = "start 0 | overlap 2 x2 | start 3.5 (3) | overlap 6 x3 | start 7";
+    let skip =
+        "start 0 | overlap 1 | overlap 2 | overlap 3 | start 4 | overlap 5 | overlap 6 | overlap 7";
+    let queue = "start 0 | overlap 1 | overlap 2 | start 3.5 (3) | overlap 4 | overlap 5 | overlap 6 | start 7";
     check(&rate(1_000), policy(Overlap::Skip, Misfire::RunOnce), |s| s.until(7_900), 3_500, skip);
     let queue_one = policy(Overlap::QueueOne, Misfire::RunOnce);
     check(&rate(1_000), queue_one, |s| s.until(7_900), 3_500, queue);
@@ -142,13 +139,13 @@ fn missed_fire_times_that_are_caught_up_by_runs_that_take_long() {
     };
     play(
         Overlap::Skip,
-        "start 0 | start 3.5 (1) | start 5 (2) | start 6.5 (3) | overlap 4 | start 8 (5) | \
-         overlap 6 | overlap 7 | start 9.5 (8) | overlap 9",
+        "start 0 | start 3.5 (1) | overlap 4 | start 5 (2) | overlap 6 | start 6.5 (3) | overlap 7 | \
+         start 8 (5) | overlap 9 | start 9.5 (8)",
     );
     play(
         Overlap::QueueOne,
-        "start 0 | start 3.5 (1) | start 5 (2) | start 6.5 (3) | overlap 4 | start 8 (5) | \
-         start 9.5 (6) | overlap 7 | start 9.5 (8) | start 9.5 (9)",
+        "start 0 | start 3.5 (1) | overlap 4 | start 5 (2) | start 6.5 (3) | overlap 7 | start 8 (5) | \
+         start 9.5 (6) | start 9.5 (8) | start 9.5 (9)",
     );
     play(
         Overlap::Allow,
@@ -254,15 +251,13 @@ impl Trigger for EverySecond {
 }
 
 #[test]
-fn a_trigger_decides_itself_what_comes_while_a_run_is_in_progress() {
+fn a_trigger_is_asked_when_the_run_is_over_and_what_has_passed_starts_at_once() {
     let custom = |from_end| Rule::Custom(Arc::new(EverySecond { from_end }));
-    let skip = "start 1 | overlap 2 | start 3 | overlap 4 | start 5";
-    let queue = "start 1 | start 2.5 (2) | overlap 3 | start 4 | start 5.5 (5)";
-    let allow = "start 1 | start 2 | start 3 | start 4 | start 5";
-    for (overlap, expected) in OVERLAPS.into_iter().zip([skip, queue, allow]) {
-        let policy = policy(overlap, Misfire::RunOnce);
-        check(&custom(false), policy.clone(), |stage| stage.until(5_700), 1_500, expected);
-        if overlap != Overlap::Allow {
+    for overlap in OVERLAPS {
+        for misfire in MISFIRES {
+            let policy = policy(overlap, misfire);
+            let late = "start 1 | start 2.5 (2) | start 4 (3) | start 5.5 (4)";
+            check(&custom(false), policy.clone(), |stage| stage.until(5_700), 1_500, late);
             let after = "start 1 | start 3.5";
             check(&custom(true), policy, |stage| stage.until(5_700), 1_500, after);
         }
@@ -286,7 +281,7 @@ fn a_trigger_that_fires_no_more_ends_its_task() {
 }
 
 #[test]
-fn a_grid_that_was_not_looked_at_for_very_long_is_gone_over_at_once() {
+fn a_grid_that_was_not_looked_at_for_very_long_takes_no_time() {
     let mut stage = Stage::new();
     let _control = stage.task(rate(1), Policy::default(), |_| ok(0));
     stage.until(0);
@@ -297,7 +292,7 @@ fn a_grid_that_was_not_looked_at_for_very_long_is_gone_over_at_once() {
 }
 
 #[test]
-fn a_calendar_that_was_not_looked_at_for_very_long_is_gone_over_in_little_time() {
+fn a_cron_expression_that_was_not_looked_at_for_very_long_takes_little_time() {
     let mut stage = Stage::new();
     let _control = stage.task(cron("* * * * * *"), Policy::default(), |_| ok(0));
     stage.until(1_000);
@@ -308,4 +303,104 @@ fn a_calendar_that_was_not_looked_at_for_very_long_is_gone_over_in_little_time()
         heard.starts_with("start 1 | misfire 31536000 x") && heard.ends_with(latest),
         "{heard}"
     );
+}
+
+/// A task whose fire time finds the only thread taken by another task, from then on for so long.
+fn held_up(rule: Rule, policy: Policy, (at, takes): (u64, u64)) -> (Stage, [Control; 2]) {
+    let mut stage = Stage::with_workers(1);
+    let other = stage.task(once(at), Policy::default(), move |_| ok(takes));
+    let control = stage.task(rule, policy, |_| ok(0));
+    stage.until(at);
+    (stage, [control, other])
+}
+
+/// Every second, from the first on.
+fn from_1() -> Rule {
+    Rule::FixedRate { period: s(1), initial_delay: Some(s(1)) }
+}
+
+#[test]
+fn a_fire_time_waits_until_a_worker_takes_it() {
+    for (overlap, misfire) in OVERLAPS.into_iter().flat_map(|how| MISFIRES.map(|it| (how, it))) {
+        let (mut stage, _tasks) = held_up(from_1(), policy(overlap, misfire), (1_000, 900));
+        stage.until(2_500);
+        let expected = "start 1 | completed 1.9 | start 1.9 (1) | start 2";
+        assert_eq!(stage.heard(), expected, "{overlap:?} {misfire:?}");
+    }
+}
+
+#[test]
+fn a_fire_time_that_waits_for_a_worker_is_missed_when_the_next_one_has_come() {
+    for overlap in OVERLAPS {
+        let play = |misfire, expected: &str| {
+            let (mut stage, [control, _other]) =
+                held_up(from_1(), policy(overlap, misfire), (1_000, 4_500));
+            stage.until(6_500);
+            let expected = format!("start 1 | completed 5.5 | {expected}");
+            assert_eq!(stage.heard(), expected, "{overlap:?} {misfire:?}");
+            let counters = control.snapshot().counters;
+            assert_eq!(counters.runs + counters.skipped(), 6, "{overlap:?} {misfire:?}");
+        };
+        play(Misfire::RunOnce, "misfire 4 x4 | start 5.5 (5) | start 6");
+        play(Misfire::Skip, "misfire 5 x5 | start 6");
+        let all = "start 5.5 (1) | start 5.5 (2) | start 5.5 (3) | start 5.5 (4) | start 5.5 (5)";
+        play(Misfire::CatchUp, &format!("{all} | start 6"));
+    }
+}
+
+/// The whole minutes.
+#[derive(Debug)]
+struct EveryMinute;
+
+impl Trigger for EveryMinute {
+    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
+        Ok(Some(context.last_scheduled().unwrap_or_else(start) + TimeDelta::seconds(60)))
+    }
+}
+
+#[test]
+fn a_fire_time_that_waits_for_a_worker_is_missed_when_it_is_more_than_a_minute_late() {
+    let trigger = || Rule::Custom(Arc::new(EveryMinute));
+    let cases = [(cron("0 0 * * * *"), 3_600), (trigger(), 60)];
+    for ((rule, at), overlap) in cases.iter().flat_map(|it| OVERLAPS.map(|how| (it, how))) {
+        for (misfire, takes) in MISFIRES.into_iter().flat_map(|it| [(it, 60), (it, 61)]) {
+            let held = (at * 1_000, takes * 1_000);
+            let (mut stage, _tasks) = held_up(rule.clone(), policy(overlap, misfire), held);
+            let end = at + takes;
+            stage.until(end * 1_000);
+            let rest = match (misfire, takes) {
+                (Misfire::Skip, 61) => format!("misfire {at}"),
+                _ => format!("start {end} ({at})"),
+            };
+            let heard = stage.heard();
+            let expected = format!("start {at} | completed {end} | {rest}");
+            assert!(heard.starts_with(&expected), "{rule} {overlap:?} {misfire:?}: {heard}");
+        }
+    }
+}
+
+#[test]
+fn each_free_worker_takes_one_of_what_waits_beside() {
+    let mut stage = Stage::with_workers(3);
+    let control = stage.task(rate(1_000), policy(Overlap::Allow, Misfire::CatchUp), |run| {
+        ok(if run.number() == 1 { 0 } else { 400 })
+    });
+    stage.until(500);
+    stage.stall_until(5_500);
+    assert_eq!(stage.heard(), "start 0 | start 5.5 (1) | start 5.5 (2) | start 5.5 (3)");
+    assert_eq!(control.snapshot().running, 3);
+    stage.until(6_000);
+    assert_eq!(stage.heard(), "start 5.9 (4) | start 5.9 (5) | start 6");
+}
+
+#[test]
+fn where_nothing_is_ever_in_time_the_latest_runs_all_the_same() {
+    // Whenever a thread is free, another task has waited for it longer.
+    let mut stage = Stage::with_workers(1);
+    let control = stage.task(rate(100), policy(Overlap::Allow, Misfire::RunOnce), |_| ok(0));
+    let greedy = policy(Overlap::Skip, Misfire::CatchUp);
+    let _others = [0, 1].map(|_| stage.task(rate(150), greedy.clone(), |_| ok(130)));
+    stage.until(20_000);
+    let counters = control.snapshot().counters;
+    assert!(counters.runs > 10, "{counters:?}");
 }

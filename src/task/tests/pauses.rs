@@ -1,18 +1,11 @@
-//! What a pause holds up, and what it has passed over when it ends.
+//! What meets a pause, and what becomes of it when the pause ends.
 
 use super::stage::*;
-use crate::observe::Event;
-use crate::observe::EventKind;
-use crate::observe::TaskState;
-use crate::run::Cause;
-use crate::run::Run;
-use crate::task::Policy;
-use crate::task::Retry;
-use crate::task::jitter::Chance;
-use crate::task::jitter::Draw;
-use scheduler_expr::Misfire;
-use scheduler_expr::OnError;
-use scheduler_expr::Overlap;
+use crate::observe::{Event, EventKind, TaskState};
+use crate::run::{Cause, Run};
+use crate::task::jitter::{Chance, Draw};
+use crate::task::{Policy, Retry};
+use scheduler_expr::{Misfire, OnError, Overlap};
 
 fn overlap(overlap: Overlap) -> Policy {
     Policy { overlap, ..Policy::default() }
@@ -24,7 +17,7 @@ fn manual_takes(takes: u64) -> impl Fn(&Run) -> Goes + Send + Sync + 'static {
 }
 
 #[test]
-fn what_a_pause_held_up_is_not_replayed_when_it_ends_during_a_manual_run() {
+fn what_a_pause_skipped_is_not_replayed_when_it_ends_during_a_manual_run() {
     for misfire in [Misfire::RunOnce, Misfire::Skip, Misfire::CatchUp] {
         for how in [Overlap::Skip, Overlap::QueueOne, Overlap::Allow] {
             let mut stage = Stage::new();
@@ -38,19 +31,20 @@ fn what_a_pause_held_up_is_not_replayed_when_it_ends_during_a_manual_run() {
             control.resume().unwrap();
             stage.until(5_500);
             let rest = match how {
-                Overlap::Skip => "paused 3 x2 | overlap 4 | start 5",
-                Overlap::QueueOne => "paused 3 x2 | start 4.5 (4) | start 5",
-                Overlap::Allow => "paused 3 x2 | start 4 | start 5",
+                Overlap::Skip => "overlap 4 | start 5",
+                Overlap::QueueOne => "start 4.5 (4) | start 5",
+                Overlap::Allow => "start 4 | start 5",
             };
-            let expected =
-                format!("start 0 | start 1 | paused 1.5 | manual 3.5 | resumed 3.8 | {rest}");
+            let expected = format!(
+                "start 0 | start 1 | paused 1.5 | paused 3 x2 | manual 3.5 | resumed 3.8 | {rest}"
+            );
             assert_eq!(stage.heard(), expected, "{misfire:?} {how:?}");
         }
     }
 }
 
 #[test]
-fn a_delay_that_a_pause_held_up_begins_anew_when_it_ends_during_a_manual_run() {
+fn a_delay_that_a_pause_skipped_begins_anew_when_it_ends_during_a_manual_run() {
     let play = |how, expected: &str| {
         let mut stage = Stage::new();
         let control = stage.task(delay(1_000), overlap(how), manual_takes(2_000));
@@ -61,7 +55,7 @@ fn a_delay_that_a_pause_held_up_begins_anew_when_it_ends_during_a_manual_run() {
         stage.until(2_000);
         control.resume().unwrap();
         stage.until(5_000);
-        let begin = "start 0 | paused 0.5 | manual 1.5 | resumed 2 | paused 1 |";
+        let begin = "start 0 | paused 0.5 | paused 1 | manual 1.5 | resumed 2 |";
         assert_eq!(stage.heard(), format!("{begin} {expected}"), "{how:?}");
     };
     play(Overlap::Skip, "overlap 3 | start 4.5");
@@ -82,7 +76,8 @@ fn what_was_to_follow_a_run_when_a_pause_ends_during_it_is_skipped() {
         stage.until(6_500);
         assert_eq!(stage.heard(), format!("start 0 | {expected}"), "{how:?}");
     };
-    let skip = "paused 1.5 | resumed 3.5 | overlap 3 x3 | overlap 5 x2 | start 6";
+    let skip =
+        "overlap 1 | paused 1.5 | resumed 3.5 | overlap 3 x2 | overlap 4 | overlap 5 | start 6";
     play(Overlap::Skip, skip);
     let queue_one = "paused 1.5 | resumed 3.5 | overlap 2 x2 | paused 3 | overlap 4 | \
                      start 5.5 (5) | start 6";
@@ -113,7 +108,7 @@ fn a_manual_run_goes_before_what_is_to_follow_and_the_latest_follows_both() {
 }
 
 #[test]
-fn a_pause_whose_time_is_over_during_a_run_has_passed_over_nothing_after_that() {
+fn a_pause_whose_time_is_over_during_a_run_skips_nothing_after_that() {
     let play = |how, expected: &str| {
         let mut stage = Stage::new();
         let control = stage
@@ -123,10 +118,10 @@ fn a_pause_whose_time_is_over_during_a_run_has_passed_over_nothing_after_that() 
         stage.until(5_500);
         assert_eq!(stage.heard(), format!("start 0 | paused 0.5 | {expected}"), "{how:?}");
     };
-    play(Overlap::Skip, "resumed 4.5 | overlap 2 x2 | overlap 4 x2 | start 5");
+    play(Overlap::Skip, "resumed 2.5 | overlap 2 x2 | overlap 3 | overlap 4 | start 5");
     play(
         Overlap::QueueOne,
-        "resumed 4.5 | overlap 1 | paused 2 | overlap 3 | start 4.5 (4) | start 5",
+        "resumed 2.5 | overlap 1 | paused 2 | overlap 3 | start 4.5 (4) | start 5",
     );
 }
 
@@ -149,7 +144,7 @@ fn a_pause_whose_time_is_over_while_nothing_can_start_leaves_what_came_later_to_
 }
 
 #[test]
-fn a_pause_that_ends_by_a_clock_that_is_set_has_passed_over_all_before() {
+fn a_pause_that_ends_by_a_clock_that_is_set_has_skipped_all_before() {
     let mut stage = Stage::new();
     let control = stage.task(rate(1_000), Policy::default(), |_| ok(0));
     stage.until(500);
@@ -250,8 +245,8 @@ fn a_pause_that_replaces_one_whose_time_is_over_begins_anew() {
     stage.until(7_500);
     assert_eq!(
         stage.heard(),
-        "start 0 | paused 0.5 | resumed 3.5 | paused 3.5 | overlap 1 | paused 2 | overlap 3 | \
-         resumed 6.5 | paused 6 x3 | start 7"
+        "start 0 | paused 0.5 | resumed 2.5 | overlap 1 | paused 2 | paused 3.5 | overlap 3 | paused 4 | \
+         resumed 6.5 | paused 6 x2 | start 7"
     );
 }
 
@@ -268,7 +263,7 @@ fn what_comes_during_a_manual_run_is_not_taken_for_missed() {
         assert_eq!(stage.heard().trim_start_matches("start 0 | "), expected, "{how:?}");
     };
     for rule in [rate(1_000), cron("* * * * * *")] {
-        let skip = "manual 3.5 | misfire 2 x2 | start 4.7 (3) | overlap 4 | start 5";
+        let skip = "manual 3.5 | overlap 4 | misfire 2 x2 | start 4.7 (3) | start 5";
         play(rule.clone(), Overlap::Skip, skip);
         let queue_one = "manual 3.5 | misfire 3 x3 | start 4.7 (4) | start 5";
         play(rule, Overlap::QueueOne, queue_one);
@@ -288,7 +283,7 @@ fn a_one_time_task_that_was_paused_during_its_run_ends_with_it() {
 }
 
 #[test]
-fn a_pause_that_ends_at_once_is_told_before_its_end() {
+fn a_pause_that_ends_at_once_is_reported_before_its_end() {
     let mut stage = Stage::new();
     let control = stage.task(rate(1_000), Policy::default(), |_| ok(0));
     stage.until(500);
@@ -296,4 +291,60 @@ fn a_pause_that_ends_at_once_is_told_before_its_end() {
     stage.until(1_500);
     assert_eq!(stage.heard(), "start 0 | paused 0.5 | resumed 0.5 | start 1");
     assert!(!control.snapshot().is_paused);
+}
+
+#[test]
+fn what_waits_for_a_worker_is_skipped_when_a_pause_begins() {
+    for misfire in [Misfire::RunOnce, Misfire::Skip, Misfire::CatchUp] {
+        for how in [Overlap::Skip, Overlap::QueueOne, Overlap::Allow] {
+            let mut stage = Stage::with_workers(1);
+            let _other = stage.task(once(500), Policy::default(), |_| ok(5_000));
+            let control = stage.task(rate(1_000), Policy { misfire, ..overlap(how) }, |_| ok(0));
+            stage.until(2_500);
+            control.pause(None, None).unwrap();
+            assert_eq!(control.snapshot().counters.skipped_paused, 2);
+            stage.until(6_500);
+            control.resume().unwrap();
+            stage.until(7_500);
+            let expected = "start 0 | start 0.5 | paused 2.5 | paused 2 x2 | completed 5.5 | \
+                            resumed 6.5 | paused 6 x4 | start 7";
+            assert_eq!(stage.heard(), expected, "{misfire:?} {how:?}");
+        }
+    }
+}
+
+#[test]
+fn a_pause_that_ends_by_its_time_while_no_worker_is_free_skips_what_came_in_it() {
+    let mut stage = Stage::with_workers(1);
+    let _other = stage.task(once(500), Policy::default(), |_| ok(5_000));
+    let control = stage.task(rate(1_000), Policy::default(), |_| ok(0));
+    stage.until(600);
+    control.pause(None, Some(start() + ms(2_500))).unwrap();
+    stage.until(4_500);
+    // It is applied at its own instant when anybody looks.
+    control.pause(Some("again"), None).unwrap();
+    let counters = control.snapshot().counters;
+    assert_eq!((counters.skipped_paused, counters.skipped()), (4, 4));
+    assert_eq!(control.snapshot().paused_since.map(seconds), Some(4.5));
+    stage.until(6_000);
+    let expected =
+        "start 0 | start 0.5 | paused 0.6 | resumed 4.5 | paused 2 x2 | paused 4.5 | paused 4 x2 | completed 5.5";
+    assert_eq!(stage.heard(), expected);
+}
+
+#[test]
+fn what_follows_a_run_is_skipped_when_the_run_or_the_pause_ends() {
+    let play = |resumed_at, expected: &str| {
+        let mut stage = Stage::new();
+        let long = |run: &Run| ok(if run.number() == 1 { 2_500 } else { 0 });
+        let control = stage.task(rate(2_000), overlap(Overlap::QueueOne), long);
+        stage.until(1_500);
+        control.pause(None, None).unwrap();
+        stage.until(resumed_at);
+        control.resume().unwrap();
+        stage.until(4_500);
+        assert_eq!(stage.heard(), format!("start 0 | paused 1.5 | {expected} | start 4"));
+    };
+    play(2_200, "resumed 2.2 | paused 2");
+    play(3_200, "paused 2 | resumed 3.2");
 }

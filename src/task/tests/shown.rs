@@ -1,26 +1,17 @@
-//! What a snapshot shows as the next start: a time at which something starts.
+//! What a snapshot shows as the next start is a time at which a run starts.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use chrono::DateTime;
-use chrono::Utc;
-use scheduler_core::Clock;
-use scheduler_core::NextFireTime;
-use scheduler_core::Tick;
-use scheduler_core::Trigger;
-use scheduler_core::TriggerContext;
+use chrono::{DateTime, Utc};
+use scheduler_core::{Clock, NextFireTime, Tick, Trigger, TriggerContext};
 
 use super::stage::*;
 use crate::observe::EventKind;
-use crate::run::Cause;
-use crate::run::Run;
-use crate::task::Control;
-use crate::task::Policy;
-use crate::task::Rule;
-use scheduler_expr::Misfire;
-use scheduler_expr::Overlap;
+use crate::run::{Cause, Run};
+use crate::task::{Control, Policy, Rule};
+use scheduler_expr::{Misfire, Overlap};
 
 const ALL: [Overlap; 3] = [Overlap::Skip, Overlap::QueueOne, Overlap::Allow];
 
@@ -41,7 +32,7 @@ fn manual_takes(takes: u64) -> impl Fn(&Run) -> Goes + Send + Sync + 'static {
     move |run| ok(if run.cause() == Cause::Manual { takes } else { 0 })
 }
 
-/// Every second, if nobody asks for more than is due.
+/// A second after the last fire time; counts how often it is asked.
 #[derive(Debug, Default)]
 pub(super) struct Seconds(AtomicU64);
 
@@ -53,7 +44,7 @@ impl Trigger for Seconds {
 }
 
 #[test]
-fn a_resumed_task_would_not_run_at_what_the_pause_has_passed_over() {
+fn a_resumed_task_would_not_run_at_what_the_pause_has_skipped() {
     for how in ALL {
         let play = |rule: Rule, expected: f64| {
             let mut stage = Stage::new();
@@ -118,12 +109,13 @@ fn in_a_pause_with_an_end_what_starts_behind_it_is_shown() {
 
 #[test]
 fn what_a_later_one_overtakes_by_its_jitter_is_shown_if_it_starts() {
-    for (misfire, rule) in [Misfire::Skip, Misfire::RunOnce, Misfire::CatchUp]
-        .into_iter()
-        .flat_map(|misfire| [rate(1_000), cron("* * * * * *")].map(|rule| (misfire, rule)))
+    for (misfire, (jitter, rule)) in
+        [Misfire::Skip, Misfire::RunOnce, Misfire::CatchUp].into_iter().flat_map(|misfire| {
+            [(900, rate(1_000)), (5_000, cron("* * * * * *"))].map(|rule| (misfire, rule))
+        })
     {
         let mut stage = Stage::new();
-        let policy = Policy { misfire, jitter: s(5), ..Policy::default() };
+        let policy = Policy { misfire, jitter: ms(jitter), ..Policy::default() };
         let control = stage.task(rule.clone(), policy, |_| ok(0));
         for _ in 0..30 {
             let shown = control.snapshot().next.unwrap();
@@ -143,7 +135,7 @@ fn what_a_later_one_overtakes_by_its_jitter_is_shown_if_it_starts() {
 }
 
 #[test]
-fn nothing_is_shown_behind_a_pause_that_ends_with_time_itself() {
+fn nothing_is_shown_behind_a_pause_that_ends_with_the_last_instant() {
     for until in [DateTime::<Utc>::MAX_UTC, "2262-04-11T23:47:16Z".parse().unwrap()] {
         for rule in [rate(1_000), cron("* * * * * *"), delay(1_000), once(1_000)] {
             let mut stage = Stage::new();
@@ -181,8 +173,8 @@ fn what_a_trigger_gives_behind_a_pause_is_not_known_and_not_asked() {
     stage.until(1_500);
     assert_eq!((next(&control), would_run_at(&control)), (None, None));
     assert_eq!(trigger.0.load(Relaxed), 1);
-    stage.until(5_000);
-    assert_eq!(stage.heard(), "paused 0.5 | resumed 4.5 | paused 4 x4 | start 5");
+    stage.until(6_000);
+    assert_eq!(stage.heard(), "paused 0.5 | resumed 4.5 | paused 1 | start 5.5");
 }
 
 #[test]
@@ -210,7 +202,7 @@ fn what_overlap_skips_during_a_manual_run_is_not_shown() {
         stage.until(700);
         assert_eq!(next(&control), Some(1.0), "{rule}");
         stage.until(1_200);
-        assert_eq!(next(&control), None, "{rule} {how:?}: nobody knows when the run ends");
+        assert_eq!(next(&control), None, "{rule} {how:?}: it is not known when the run ends");
     }
 }
 
@@ -236,7 +228,7 @@ fn a_manual_run_behind_a_run_is_not_shown_as_now() {
 }
 
 #[test]
-fn a_rule_that_waits_for_the_end_of_a_run_is_the_one_that_is_shown() {
+fn a_new_rule_is_shown_during_a_run_of_the_old_one() {
     let play = |how, new: Rule, at: u64, expected: Option<f64>| {
         let mut stage = Stage::new();
         let long = |run: &Run| ok(if run.number() == 1 { 5_500 } else { 0 });
@@ -251,15 +243,20 @@ fn a_rule_that_waits_for_the_end_of_a_run_is_the_one_that_is_shown() {
             play(how, new, 1_600, Some(3.5));
         }
         play(how, cron("*/3 * * * * *"), 1_600, Some(3.0));
+        let trigger = Rule::Custom(Arc::new(Seconds::default()));
+        // It gives a fire time that has passed, which starts beside, or overlaps.
+        play(how, trigger, 1_600, (how == Overlap::Allow).then_some(2.0));
+    }
+    for how in [Overlap::Skip, Overlap::QueueOne] {
         play(how, delay(2_000), 3_600, None);
         play(how, once(2_000), 3_600, None);
-        let trigger = Rule::Custom(Arc::new(Seconds::default()));
-        play(how, trigger, 1_600, None);
     }
+    play(Overlap::Allow, delay(2_000), 3_600, Some(5.5));
+    play(Overlap::Allow, once(2_000), 3_600, None);
     play(Overlap::Skip, rate(2_000), 3_600, Some(5.5));
     play(Overlap::Skip, cron("*/3 * * * * *"), 3_600, Some(6.0));
     play(Overlap::QueueOne, rate(2_000), 3_600, None);
-    play(Overlap::Allow, rate(2_000), 3_600, None);
+    play(Overlap::Allow, rate(2_000), 3_600, Some(5.5));
 }
 
 #[test]

@@ -6,35 +6,17 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::TimeDelta;
-use chrono::Utc;
-use scheduler_core::Begun;
-use scheduler_core::Clock;
-use scheduler_core::ManualClock;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Tick;
-use scheduler_core::VirtualCrew;
-use scheduler_core::VirtualRun;
-use scheduler_core::trigger::CronTrigger;
-use scheduler_core::trigger::Zone;
+use chrono::{DateTime, TimeDelta, Utc};
+use scheduler_core::trigger::{CronTrigger, Zone};
+use scheduler_core::{
+    Begun, Clock, ManualClock, ScheduledThreadPool, Tick, VirtualCrew, VirtualRun,
+};
 
 use crate::inject::Call;
-use crate::observe::BusBuilder;
-use crate::observe::Event;
-use crate::observe::EventKind;
-use crate::observe::RuleKind;
-use crate::observe::TaskFacts;
-use crate::run::Cause;
-use crate::run::Run;
-use crate::run::TaskError;
-use crate::run::TaskResult;
+use crate::observe::{BusBuilder, Event, EventKind, RuleKind, TaskFacts};
+use crate::run::{Cause, Run, TaskError, TaskResult};
 use crate::sync::Mutex;
-use crate::task::Control;
-use crate::task::NotBegun;
-use crate::task::Parts;
-use crate::task::Policy;
-use crate::task::Rule;
+use crate::task::{Control, NotBegun, Parts, Policy, Rule};
 
 /// When the stage's clock begins; a whole hour.
 pub(super) const START: &str = "2026-03-02T00:00:00Z";
@@ -66,6 +48,8 @@ pub(super) struct Stage {
     pub(super) clock: ManualClock,
     pub(super) pool: Arc<ScheduledThreadPool>,
     pub(super) log: Arc<Log>,
+    /// How often a worker has taken something up.
+    pub(super) firings: u64,
     /// Whether somebody listens.
     pub(super) is_heard: bool,
     crew: VirtualCrew,
@@ -93,7 +77,7 @@ impl Stage {
         let pool = Arc::new(pool.expect("valid settings"));
         pool.prestart_all();
         let (log, called, in_progress) = <_>::default();
-        Self { clock, pool, log, is_heard: true, crew, called, in_progress }
+        Self { clock, pool, log, firings: 0, is_heard: true, crew, called, in_progress }
     }
 
     /// A plain task, each attempt of which goes as `play` says.
@@ -202,6 +186,7 @@ impl Stage {
                 match self.crew.begin(worker) {
                     Begun::Run(run) => {
                         has_run = true;
+                        self.firings += 1;
                         let takes = self.called.lock().unwrap().take().unwrap_or_default();
                         if takes.is_zero() {
                             run.finish();

@@ -1,23 +1,18 @@
-//! A task that is told something between its making and its submission.
+//! A task that is changed between its making and its beginning, or that cannot begin.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use chrono::TimeDelta;
-use scheduler_core::NextFireTime;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Trigger;
-use scheduler_core::TriggerContext;
+use scheduler_core::{NextFireTime, ScheduledThreadPool, Trigger, TriggerContext};
 
 use super::stage::*;
 use crate::observe::TaskState;
-use crate::task::Control;
-use crate::task::Policy;
-use crate::task::Rule;
+use crate::task::{Control, NotBegun, Parts, Policy, Rule};
 
 #[test]
-fn one_that_is_cancelled_before_it_is_submitted_is_cancelled_and_no_fault() {
+fn a_task_that_is_cancelled_before_it_begins_is_cancelled_without_an_error() {
     let mut stage = Stage::new();
     let call = stage.call(|_| ok(0));
     let control = Control::make(stage.parts(rate(1_000), Policy::default(), call));
@@ -31,25 +26,29 @@ fn one_that_is_cancelled_before_it_is_submitted_is_cancelled_and_no_fault() {
 }
 
 #[test]
-fn a_pool_that_is_shut_down_refuses_it_all_the_same() {
+fn a_pool_that_is_shut_down_refuses_a_task() {
     let stage = Stage::new();
     let call = stage.call(|_| ok(0));
     let control = Control::make(stage.parts(rate(1_000), Policy::default(), call));
     stage.pool.shutdown();
-    assert!(control.begin(&stage.pool).is_err());
+    let error = control.begin(&stage.pool).unwrap_err();
+    assert_eq!(error, NotBegun::Stopping);
+    assert_eq!(error.to_string(), "its pool takes no tasks any more");
+    assert_eq!(control.snapshot().state, TaskState::Cancelled);
 }
 
 #[test]
-fn a_pool_that_gets_no_thread_refuses_it_and_says_why() {
+fn a_pool_that_gets_no_thread_refuses_a_task() {
     let stage = Stage::new();
     let refuse = |_| Err(std::io::Error::other("no more threads"));
     let pool = ScheduledThreadPool::builder().thread_factory(refuse).build().unwrap();
-    let call = stage.call(|_| ok(0));
-    let control = Control::make(stage.parts(rate(1_000), Policy::default(), call));
-    let error = control.begin(&pool).unwrap_err().to_string();
-    let expected = "task `task` was refused: the pool has no worker, and no thread could be started: \
-                    no more threads\nhelp: ";
-    assert!(error.starts_with(expected), "{error}");
+    let pool = Arc::new(pool);
+    let parts = stage.parts(rate(1_000), Policy::default(), stage.call(|_| ok(0)));
+    let control = Control::make(Parts { pool: Arc::clone(&pool), ..parts });
+    let error = control.begin(&pool).unwrap_err();
+    assert_eq!(error, NotBegun::NoThread);
+    assert_eq!(error.to_string(), "its pool has no thread, and none can be started");
+    assert_eq!(control.snapshot().state, TaskState::Cancelled);
 }
 
 /// A trigger that never fires.
@@ -62,7 +61,7 @@ impl Trigger for Never {
 }
 
 #[test]
-fn one_that_another_rule_ends_before_it_is_submitted_is_over_and_no_fault() {
+fn a_task_whose_rule_never_fires_is_completed_when_it_begins() {
     let stage = Stage::new();
     let parts = |rule| stage.parts(rule, Policy::default(), stage.call(|_| ok(0)));
     let control = Control::make(parts(rate(1_000)));
@@ -87,7 +86,7 @@ impl Trigger for Counting {
 }
 
 #[test]
-fn a_trigger_that_was_asked_before_is_not_asked_again_when_its_task_is_submitted() {
+fn a_trigger_that_was_asked_before_is_not_asked_again_when_its_task_begins() {
     let mut stage = Stage::new();
     let counting = Arc::new(Counting::default());
     let rule = Rule::Custom(Arc::<Counting>::clone(&counting));

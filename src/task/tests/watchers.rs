@@ -1,18 +1,14 @@
-//! Who waits for the runs of a task, and no longer does, leaves nothing behind.
+//! A wait for the runs of a task that is given up leaves no waker behind.
 
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::Context;
-use std::task::Wake;
-use std::task::Waker;
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use super::stage::*;
-use crate::task::Control;
-use crate::task::Policy;
-use crate::task::runs;
+use crate::task::{Control, Policy, runs};
 
 #[derive(Default)]
 struct Count(AtomicU64);

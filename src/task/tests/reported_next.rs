@@ -1,22 +1,19 @@
-//! What the end of a run, and of a rule, say of the next start.
+//! The next start, as the events of runs, pauses and rules report it.
 
 use std::sync::Arc;
 
 use super::shown::Seconds;
 use super::stage::*;
 use crate::observe::EventKind;
-use crate::task::Control;
-use crate::task::Policy;
-use crate::task::Retry;
-use crate::task::Rule;
+use crate::task::{Control, Policy, Retry, Rule};
 use scheduler_expr::Overlap;
 
 fn overlap(overlap: Overlap) -> Policy {
     Policy { overlap, ..Policy::default() }
 }
 
-/// What the ends of runs said of the next one.
-fn told(stage: &Stage) -> Vec<Option<f64>> {
+/// The next start in the event of each end of a run.
+fn reported(stage: &Stage) -> Vec<Option<f64>> {
     let events = stage.log.events.lock().unwrap();
     let ends = events.iter().filter_map(|event| match &event.kind {
         EventKind::RunFinished { next, .. } => Some(next.map(seconds)),
@@ -26,7 +23,7 @@ fn told(stage: &Stage) -> Vec<Option<f64>> {
 }
 
 #[test]
-fn the_end_of_a_run_beside_others_says_when_the_next_one_starts() {
+fn the_end_of_a_run_beside_others_reports_when_the_next_one_starts() {
     for rule in [rate(1_000), cron("* * * * * *")] {
         let mut stage = Stage::new();
         let control = stage.task(rule.clone(), overlap(Overlap::Allow), |_| ok(1_500));
@@ -37,20 +34,20 @@ fn the_end_of_a_run_beside_others_says_when_the_next_one_starts() {
         } else {
             vec![Some(3.0), Some(4.0)]
         };
-        assert_eq!(told(&stage), ends, "{rule}");
+        assert_eq!(reported(&stage), ends, "{rule}");
         control.cancel().unwrap();
         stage.until(9_000);
-        assert_eq!(told(&stage).split_off(ends.len()), [None], "{rule}: the task has ended");
+        assert_eq!(reported(&stage).split_off(ends.len()), [None], "{rule}: the task has ended");
     }
     let mut stage = Stage::new();
     let rule = Rule::Custom(Arc::new(Seconds::default()));
     let _control = stage.task(rule, overlap(Overlap::Allow), |_| ok(500));
     stage.until(1_700);
-    assert_eq!(told(&stage), [Some(2.0)]);
+    assert_eq!(reported(&stage), [Some(2.0)]);
 }
 
 #[test]
-fn the_end_of_a_run_beside_that_waited_for_its_next_attempt_says_it_too() {
+fn the_end_of_a_run_that_waited_for_its_next_attempt_reports_it_too() {
     let mut stage = Stage::new();
     let retry = Retry::new(1).base(s(3)).cap(s(3));
     let policy = Policy { retry, ..overlap(Overlap::Allow) };
@@ -58,11 +55,11 @@ fn the_end_of_a_run_beside_that_waited_for_its_next_attempt_says_it_too() {
     stage.until(1);
     control.cancel_run().unwrap();
     stage.settle();
-    assert_eq!(told(&stage), [Some(10.0)]);
+    assert_eq!(reported(&stage), [Some(10.0)]);
 }
 
 #[test]
-fn the_end_of_a_run_in_a_pause_says_what_starts_behind_it() {
+fn the_end_of_a_run_in_a_pause_reports_what_starts_after_the_pause() {
     for how in [Overlap::Skip, Overlap::QueueOne, Overlap::Allow] {
         let play = |rule: Rule, until, expected: Option<f64>| {
             let mut stage = Stage::new();
@@ -71,7 +68,7 @@ fn the_end_of_a_run_in_a_pause_says_what_starts_behind_it() {
             stage.log.events.lock().unwrap().clear();
             control.pause(None, until).unwrap();
             stage.until(3_500);
-            assert_eq!(told(&stage), [expected], "{rule} {how:?}");
+            assert_eq!(reported(&stage), [expected], "{rule} {how:?}");
         };
         let until = Some(start() + ms(5_500));
         play(rate(2_000), until, Some(6.0));
@@ -82,7 +79,7 @@ fn the_end_of_a_run_in_a_pause_says_what_starts_behind_it() {
 }
 
 #[test]
-fn a_new_rule_in_a_pause_says_what_starts_behind_it() {
+fn a_new_rule_in_a_pause_reports_what_starts_after_the_pause() {
     let play = |until, expected: Option<f64>| {
         let mut stage = Stage::new();
         let control = stage.task(rate(10_000), Policy::default(), |_| ok(0));
@@ -90,28 +87,28 @@ fn a_new_rule_in_a_pause_says_what_starts_behind_it() {
         control.pause(None, until).unwrap();
         control.reschedule(rate(2_000)).unwrap();
         let events = stage.log.events.lock().unwrap();
-        let told = events.iter().find_map(|event| match &event.kind {
+        let reported = events.iter().find_map(|event| match &event.kind {
             EventKind::Rescheduled { next, .. } => Some(next.map(seconds)),
             _ => None,
         });
-        assert_eq!(told, Some(expected));
+        assert_eq!(reported, Some(expected));
     };
     play(None, None);
     play(Some(start() + ms(5_000)), Some(6.5));
 }
 
-/// What the events of pauses said of the next start, beside what a snapshot shows after each.
-fn told_of_pauses(stage: &Stage) -> Vec<Option<f64>> {
+/// The next start in the event of each pause and each end of one.
+fn reported_of_pauses(stage: &Stage) -> Vec<Option<f64>> {
     let events = stage.log.events.lock().unwrap();
-    let told = events.iter().filter_map(|event| match &event.kind {
+    let reported = events.iter().filter_map(|event| match &event.kind {
         EventKind::Paused { next, .. } | EventKind::Resumed { next, .. } => Some(next.map(seconds)),
         _ => None,
     });
-    told.collect()
+    reported.collect()
 }
 
 #[test]
-fn a_pause_and_its_end_say_when_the_next_run_starts() {
+fn a_pause_and_its_end_report_when_the_next_run_starts() {
     for rule in [rate(2_000), cron("*/2 * * * * *"), delay(2_000)] {
         let mut stage = Stage::new();
         let control = stage.task(rule.clone(), Policy::default(), |_| ok(0));
@@ -128,14 +125,14 @@ fn a_pause_and_its_end_say_when_the_next_run_starts() {
         look();
         stage.until(10_500);
         look();
-        let told = told_of_pauses(&stage);
-        assert_eq!(told, shown, "{rule}");
-        assert_eq!((told.len(), told[0], told[1].is_some()), (4, None, true), "{rule}");
+        let reported = reported_of_pauses(&stage);
+        assert_eq!(reported, shown, "{rule}");
+        assert_eq!((reported.len(), reported[0], reported[1].is_some()), (4, None, true), "{rule}");
     }
 }
 
 #[test]
-fn the_first_start_is_known_before_it_is_submitted() {
+fn the_first_start_is_known_before_the_task_begins() {
     let jitter = Policy { jitter: ms(700), ..Policy::default() };
     let delayed = Rule::FixedRate { period: s(5), initial_delay: Some(s(3)) };
     for (rule, policy) in [

@@ -4,19 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use chrono::DateTime;
-use chrono::Utc;
-use scheduler_core::NextFireTime;
-use scheduler_core::Trigger;
-use scheduler_core::TriggerContext;
+use chrono::{DateTime, Utc};
+use scheduler_core::{NextFireTime, Trigger, TriggerContext};
 
 use super::stage::*;
 use crate::run::Run;
-use crate::task::Control;
-use crate::task::Policy;
-use crate::task::Rule;
-use scheduler_expr::Misfire;
-use scheduler_expr::Overlap;
+use crate::task::{Control, Policy, Rule};
+use scheduler_expr::{Misfire, Overlap};
 
 /// A trigger of one instant, which counts how often it is asked.
 #[derive(Debug)]
@@ -38,7 +32,7 @@ fn first_takes(takes_ms: u64) -> impl Fn(&Run) -> Goes + Send + Sync {
 }
 
 #[test]
-fn what_came_during_a_run_before_the_call_is_told() {
+fn what_came_during_a_run_before_the_call_is_reported() {
     let play = |how, expected: &str| {
         let mut stage = Stage::new();
         let control = stage.task(rate(1_000), overlap(how), first_takes(5_500));
@@ -49,13 +43,16 @@ fn what_came_during_a_run_before_the_call_is_told() {
         let counters = control.snapshot().counters;
         assert_eq!(counters.skipped_rescheduled, u64::from(how == Overlap::QueueOne));
     };
-    play(Overlap::Skip, "start 0 | overlap 3 x3 | rule 5.5 | start 13.5");
-    play(Overlap::QueueOne, "start 0 | overlap 2 x2 | rescheduled 3 | rule 5.5 | start 13.5");
+    play(Overlap::Skip, "start 0 | overlap 1 | overlap 2 | overlap 3 | rule 3.5 | start 13.5");
+    play(
+        Overlap::QueueOne,
+        "start 0 | overlap 1 | overlap 2 | rescheduled 3 | rule 3.5 | start 13.5",
+    );
     play(Overlap::Allow, "start 0 | start 1 | start 2 | start 3 | rule 3.5 | start 13.5");
 }
 
 #[test]
-fn what_found_no_thread_before_the_call_is_told() {
+fn what_found_no_thread_before_the_call_is_reported() {
     for misfire in [Misfire::RunOnce, Misfire::Skip, Misfire::CatchUp] {
         for how in [Overlap::Skip, Overlap::QueueOne, Overlap::Allow] {
             let mut stage = Stage::with_workers(1);
@@ -73,7 +70,7 @@ fn what_found_no_thread_before_the_call_is_told() {
 }
 
 #[test]
-fn one_that_comes_just_at_the_call_is_told() {
+fn a_fire_time_that_comes_just_at_the_call_is_reported() {
     let mut stage = Stage::with_workers(1);
     let _other = stage.task(once(500), Policy::default(), |_| ok(5_000));
     let control = stage.task(cron("* * * * * *"), Policy::default(), |_| ok(0));
@@ -83,7 +80,7 @@ fn one_that_comes_just_at_the_call_is_told() {
 }
 
 #[test]
-fn a_delay_a_single_run_and_a_trigger_that_are_late_are_told() {
+fn a_delay_a_single_run_and_a_trigger_that_are_late_are_reported() {
     let trigger = Arc::new(At(start() + s(1), AtomicU64::new(0)));
     let late_delay = Rule::FixedDelay { delay: s(1), initial_delay: Some(s(1)) };
     for rule in [late_delay, once(1_000), Rule::Custom(Arc::clone(&trigger) as _)] {
@@ -96,11 +93,11 @@ fn a_delay_a_single_run_and_a_trigger_that_are_late_are_told() {
         let expected = "start 0.5 | rescheduled 1 | rule 3.5 | completed 5.5 | start 13.5";
         assert_eq!(stage.heard(), expected, "{rule}");
     }
-    assert_eq!(trigger.1.load(Relaxed), 1, "one that is replaced is not asked any more");
+    assert_eq!(trigger.1.load(Relaxed), 1, "one that is replaced is not asked again");
 }
 
 #[test]
-fn one_whose_jitter_is_not_over_is_told() {
+fn a_fire_time_whose_jitter_is_not_over_is_reported() {
     let policy = Policy { jitter: s(30), ..Policy::default() };
     for rule in [rate(60_000), cron("0 * * * * *")] {
         let mut stage = Stage::new();
@@ -116,7 +113,7 @@ fn one_whose_jitter_is_not_over_is_told() {
 }
 
 #[test]
-fn what_came_in_a_pause_is_told_as_paused() {
+fn what_came_in_a_pause_is_reported_as_paused() {
     for how in [Overlap::Skip, Overlap::QueueOne, Overlap::Allow] {
         let mut stage = Stage::new();
         let control = stage.task(rate(1_000), overlap(how), |_| ok(0));
@@ -142,7 +139,7 @@ fn heard_of(happens: impl FnOnce(&mut Stage, &Control)) -> String {
 }
 
 #[test]
-fn what_came_before_the_end_of_a_pause_is_told_as_paused() {
+fn what_followed_a_run_when_its_pause_ended_is_reported_as_paused() {
     let heard = heard_of(|stage, control| {
         stage.until(1_500);
         control.pause(None, None).unwrap();
@@ -152,12 +149,12 @@ fn what_came_before_the_end_of_a_pause_is_told_as_paused() {
         control.reschedule(rate(10_000)).unwrap();
     });
     let expected = "start 0 | paused 1.5 | resumed 2.5 | overlap 1 | paused 2 | overlap 3 \
-                    | rescheduled 4 | rule 5.5 | start 14.5";
+                    | rescheduled 4 | rule 4.5 | start 14.5";
     assert_eq!(heard, expected);
 }
 
 #[test]
-fn a_rule_that_was_replaced_before_it_was_gone_by_has_asked_for_nothing() {
+fn each_of_two_new_rules_during_a_run_is_in_force_at_once() {
     let mut stage = Stage::new();
     let control = stage.task(rate(1_000), overlap(Overlap::QueueOne), first_takes(9_500));
     stage.until(1_500);
@@ -165,11 +162,14 @@ fn a_rule_that_was_replaced_before_it_was_gone_by_has_asked_for_nothing() {
     stage.until(6_000);
     control.reschedule(rate(10_000)).unwrap();
     stage.until(17_000);
-    assert_eq!(stage.heard(), "start 0 | rescheduled 1 | rule 9.5 | start 16");
+    assert_eq!(
+        stage.heard(),
+        "start 0 | rescheduled 1 | rule 1.5 | overlap 3.5 | rescheduled 5.5 | rule 6 | start 16"
+    );
 }
 
 #[test]
-fn what_came_in_a_pause_that_ends_just_before_the_call_is_told_as_paused() {
+fn what_came_in_a_pause_that_ends_just_before_the_call_is_reported_as_paused() {
     let heard = heard_of(|stage, control| {
         stage.until(1_500);
         control.pause(None, None).unwrap();
@@ -178,7 +178,7 @@ fn what_came_in_a_pause_that_ends_just_before_the_call_is_told_as_paused() {
         control.reschedule(rate(10_000)).unwrap();
     });
     let expected =
-        "start 0 | paused 1.5 | resumed 3.5 | overlap 2 x2 | paused 3 | rule 5.5 | start 13.5";
+        "start 0 | paused 1.5 | resumed 3.5 | overlap 2 x2 | paused 3 | rule 3.5 | start 13.5";
     assert_eq!(heard, expected);
 }
 
@@ -190,14 +190,14 @@ fn a_pause_whose_time_is_over_has_ended_before_the_call() {
         stage.until(4_500);
         control.reschedule(rate(10_000)).unwrap();
     });
-    let expected = "start 0 | paused 1.5 | resumed 4.5 | overlap 1 | paused 2 | overlap 3 \
-                    | rescheduled 4 | rule 5.5 | start 14.5";
+    let expected = "start 0 | paused 1.5 | resumed 3 | overlap 1 | paused 2 | overlap 3 \
+                    | rescheduled 4 | rule 4.5 | start 14.5";
     assert_eq!(heard, expected);
 }
 
 #[test]
-fn what_a_trigger_gave_before_the_end_of_a_pause_is_told_as_paused() {
-    let heard_of = |fires_at: u64| {
+fn what_a_trigger_gave_during_a_manual_run_overlaps_that_also_in_a_pause() {
+    for fires_at in [2_000, 2_500] {
         let mut stage = Stage::new();
         let trigger = Arc::new(At(start() + ms(fires_at), AtomicU64::new(0)));
         let control = stage.task(Rule::Custom(trigger), Policy::default(), first_takes(5_500));
@@ -208,24 +208,22 @@ fn what_a_trigger_gave_before_the_end_of_a_pause_is_told_as_paused() {
         control.resume().unwrap();
         control.reschedule(rate(10_000)).unwrap();
         stage.until(13_000);
-        stage.heard()
-    };
-    let after = "rule 6 | start 12.5";
-    let before = "paused 0.5 | manual 0.5 | resumed 2.5";
-    assert_eq!(heard_of(2_000), format!("{before} | paused 2 | {after}"));
-    // One that comes just as the pause ends is not of the pause.
-    assert_eq!(heard_of(2_500), format!("{before} | rescheduled 2.5 | {after}"));
+        let at = seconds(start() + ms(fires_at));
+        let expected =
+            format!("paused 0.5 | manual 0.5 | resumed 2.5 | overlap {at} | rule 2.5 | start 12.5");
+        assert_eq!(stage.heard(), expected);
+    }
 }
 
 #[test]
-fn a_pause_after_the_call_has_no_say_about_what_had_come_before() {
+fn a_pause_after_the_call_changes_nothing_about_what_had_come_before() {
     let heard = heard_of(|stage, control| {
         stage.until(3_500);
         control.reschedule(rate(10_000)).unwrap();
         control.pause(None, None).unwrap();
         control.resume().unwrap();
     });
-    let expected = "start 0 | paused 3.5 | resumed 3.5 | overlap 2 x2 | rescheduled 3 | rule 5.5 \
+    let expected = "start 0 | overlap 1 | overlap 2 | rescheduled 3 | rule 3.5 | paused 3.5 | resumed 3.5 \
                     | start 13.5";
     assert_eq!(heard, expected);
 }
@@ -254,4 +252,33 @@ fn a_rate_that_is_not_longer_than_the_jitter_is_refused() {
     }
     control.cancel().unwrap();
     assert!(control.reschedule(rate(1_000)).unwrap_err().is_ended());
+}
+
+#[test]
+fn the_same_expression_keeps_what_was_served_and_another_does_not() {
+    let play = |rule, expected: &str| {
+        let mut stage = Stage::new();
+        let control = stage.task(cron("*/10 * * * * *"), Policy::default(), |_| ok(0));
+        stage.until(31_000);
+        assert_eq!(stage.heard(), "start 10 | start 20 | start 30");
+        stage.step_wall(-15);
+        control.reschedule(rule).unwrap();
+        stage.until(61_000);
+        assert_eq!(stage.heard(), expected);
+    };
+    play(cron("*/10 * * * * *"), "rule 16 | start 40");
+    play(cron("0,20,40 * * * * *"), "rule 16 | start 20 | start 40");
+}
+
+#[test]
+fn the_same_expression_in_a_pause_or_during_a_run_keeps_what_was_served() {
+    let mut stage = Stage::new();
+    let control = stage.task(cron("*/10 * * * * *"), Policy::default(), |_| ok(2_000));
+    stage.until(21_000);
+    control.pause(None, None).unwrap();
+    control.reschedule(cron("*/10 * * * * *")).unwrap();
+    stage.step_wall(-15);
+    control.resume().unwrap();
+    stage.until(46_000);
+    assert_eq!(stage.heard(), "start 10 | start 20 | paused 21 | rule 21 | resumed 6 | start 30");
 }

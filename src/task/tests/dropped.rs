@@ -1,27 +1,16 @@
-//! What a task holds is dropped when it has ended, also where somebody keeps its runs: the task itself, in
-//! what its function has, or a listener, in the events it was told.
+//! What a task holds is dropped when it has ended, also where its runs are kept: by its own function, or by a
+//! listener, in events.
 
 use std::sync::Arc;
 
-use super::stage::Goes;
-use super::stage::Stage;
-use super::stage::cron;
-use super::stage::delay;
-use super::stage::fails;
-use super::stage::ms;
-use super::stage::ok;
-use super::stage::once;
-use super::stage::rate;
+use super::stage::{Goes, Stage, cron, delay, fails, ms, ok, once, rate};
 use crate::inject::Call;
 use crate::run::Run;
 use crate::sync::Mutex;
-use crate::task::Control;
-use crate::task::Policy;
-use crate::task::Retry;
-use crate::task::Rule;
+use crate::task::{Control, Policy, Retry, Rule};
 use scheduler_expr::Overlap;
 
-/// What a function has: a value of which it is seen when it is dropped, and the runs it has seen.
+/// What a function holds: a token whose drop is seen from outside, and the runs that it was called with.
 struct Held {
     token: Arc<()>,
     runs: Mutex<Vec<Run>>,
@@ -46,7 +35,7 @@ fn start(stage: &Stage, token: &Arc<()>, rule: Rule, policy: Policy, goes: Goes)
     })
 }
 
-fn check_let_go(token: &Arc<()>, case: &str) {
+fn check_dropped(token: &Arc<()>, case: &str) {
     assert_eq!(Arc::strong_count(token), 1, "{case}");
 }
 
@@ -60,7 +49,7 @@ fn policies() -> [(&'static str, Policy); 3] {
 }
 
 #[test]
-fn a_task_that_keeps_its_runs_is_let_go_of_when_it_is_cancelled() {
+fn a_task_that_keeps_its_runs_is_dropped_when_it_is_cancelled() {
     for rule in [rate(1000), delay(1000), cron("* * * * * *")] {
         for (name, policy) in policies() {
             for goes in [ok(0), ok(300), fails(0)] {
@@ -74,7 +63,7 @@ fn a_task_that_keeps_its_runs_is_let_go_of_when_it_is_cancelled() {
                     stage.settle();
                     drop(control);
                     let case = format!("{rule}, {name}, {goes:?}, heard: {is_heard}");
-                    check_let_go(&token, &case);
+                    check_dropped(&token, &case);
                 }
             }
         }
@@ -82,7 +71,7 @@ fn a_task_that_keeps_its_runs_is_let_go_of_when_it_is_cancelled() {
 }
 
 #[test]
-fn one_that_is_cancelled_during_its_run_is_let_go_of_when_that_ends() {
+fn a_task_that_is_cancelled_during_its_run_is_dropped_when_that_ends() {
     for (name, policy) in policies() {
         let (mut stage, token) = (Stage::new(), Arc::new(()));
         let control = start(&stage, &token, rate(1000), policy, ok(5000));
@@ -91,22 +80,22 @@ fn one_that_is_cancelled_during_its_run_is_let_go_of_when_that_ends() {
         drop(control);
         assert!(Arc::strong_count(&token) > 1, "{name}");
         stage.until(9000);
-        check_let_go(&token, name);
+        check_dropped(&token, name);
     }
 }
 
 #[test]
-fn a_task_that_ends_by_itself_is_let_go_of() {
+fn a_task_that_ends_by_itself_is_dropped() {
     for goes in [ok(0), ok(300), fails(0)] {
         let (mut stage, token) = (Stage::new(), Arc::new(()));
         drop(start(&stage, &token, once(1000), Policy::default(), goes));
         stage.until(2500);
-        check_let_go(&token, &format!("{goes:?}"));
+        check_dropped(&token, &format!("{goes:?}"));
     }
 }
 
 #[test]
-fn a_pool_that_is_dropped_lets_go_of_its_tasks() {
+fn a_pool_that_is_dropped_drops_its_tasks() {
     for (name, policy) in policies() {
         for goes in [ok(0), ok(5000), fails(0)] {
             let (mut stage, token) = (Stage::new(), Arc::new(()));
@@ -115,14 +104,14 @@ fn a_pool_that_is_dropped_lets_go_of_its_tasks() {
             stage.until(2500);
             drop(control);
             drop(stage);
-            check_let_go(&token, &format!("{name}, {goes:?}"));
+            check_dropped(&token, &format!("{name}, {goes:?}"));
             assert!(!log.events.lock().unwrap().is_empty());
         }
     }
 }
 
 #[test]
-fn an_async_task_that_keeps_its_runs_is_let_go_of() {
+fn an_async_task_that_keeps_its_runs_is_dropped() {
     for (name, policy) in policies() {
         for takes in [ms(0), ms(300)] {
             let (mut stage, token) = (Stage::new(), Arc::new(()));
@@ -138,7 +127,7 @@ fn an_async_task_that_keeps_its_runs_is_let_go_of() {
             control.cancel().unwrap();
             stage.settle();
             drop(control);
-            check_let_go(&token, &format!("{name}, {takes:?}"));
+            check_dropped(&token, &format!("{name}, {takes:?}"));
         }
     }
 }
