@@ -35,6 +35,9 @@ impl Pause {
         let from_set = self.set_at.tick + wall.since(self.set_at.wall);
         let since = u64::try_from(now.wall.since(wall).as_nanos()).unwrap_or(u64::MAX);
         let until_now = Tick::from_nanos(now.tick.as_nanos().saturating_sub(since));
-        Some(Now { tick: from_set.max(until_now).max(last.tick).min(now.tick), wall: wall.min(now.wall) })
+        Some(Now {
+            tick: from_set.max(until_now).max(last.tick).min(now.tick),
+            wall: wall.min(now.wall),
+        })
     }
 }

@@ -327,8 +327,7 @@ fn a_pause_that_ends_by_its_time_while_no_worker_is_free_skips_what_came_in_it()
     assert_eq!((counters.skipped_paused, counters.skipped()), (4, 4));
     assert_eq!(control.snapshot().paused_since.map(seconds), Some(4.5));
     stage.until(6_000);
-    let expected =
-        "start 0 | start 0.5 | paused 0.6 | resumed 4.5 | paused 2 x2 | paused 4.5 | paused 4 x2 | completed 5.5";
+    let expected = "start 0 | start 0.5 | paused 0.6 | resumed 4.5 | paused 2 x2 | paused 4.5 | paused 4 x2 | completed 5.5";
     assert_eq!(stage.heard(), expected);
 }
 

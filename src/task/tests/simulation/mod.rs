@@ -4,7 +4,7 @@
 //!
 //! A seed says everything: the zone and the instant at which it begins, the workers, the tasks with their
 //! rules and policies, how each of their attempts goes, and what people and clocks do meanwhile. A world
-//! plays it on a clock of its own, and each task has a checker, which hears its events and knows nothing of
+//! simulates it on a clock of its own, and each task has a checker, which hears its events and knows nothing of
 //! the planner but what `docs/policies.md` promises:
 //!
 //! * *nothing lost*: each fire time is run, or skipped with a reason; at rest none is overdue;
@@ -12,7 +12,7 @@
 //! * *nothing early*, and every run at a fire time of its rule, with jitter within its limit;
 //! * *nothing overlapping*, unless `allow`;
 //! * a pause starts no run of the schedule, an end none at all;
-//! * attempts, waits, time limits, outcomes, streaks and counters are those of what was played;
+//! * attempts, waits, time limits, outcomes, streaks and counters are those of what was drawn;
 //! * what the snapshot and the end of a run show as next is what comes, if nobody does anything; so does what would
 //!   come if the task were resumed.
 //!
@@ -26,7 +26,7 @@
 //! | `checker` | what holds for one task |
 //! | `announced` | what was shown as next, and whether it comes |
 //! | `runs` | what holds for its runs in progress |
-//! | `world` | clock, workers, tasks: plays a plan |
+//! | `world` | clock, workers, tasks: goes through a plan |
 //! | `random_lives` | many seeds, and bugs that are planted to be found |
 //! | `soak` | few tasks and very many fire times |
 //!
@@ -37,7 +37,7 @@
 //!
 //! # How a neighbour uses it
 //!
-//! Not at all. `SCHEDULER_SIM_SEEDS=100000 cargo test --release --lib simulation -- --nocapture` plays
+//! Not at all. `SCHEDULER_SIM_SEEDS=100000 cargo test --release --lib simulation -- --nocapture` simulates
 //! more seeds, and `SCHEDULER_SIM_SEED=7` one.
 
 mod announced;

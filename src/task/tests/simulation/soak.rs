@@ -1,8 +1,8 @@
 //! Few tasks and very many fire times: simulated years with changes of the clocks, steps and suspends.
 //!
 //! `SCHEDULER_SOAK_FIRINGS=1000000000 cargo test --release --lib soak -- --nocapture` is the deep tier;
-//! two worlds are played at once, and each is followed by another when it is three years old.
-//! `SCHEDULER_SOAK_SEED=27`, instead, plays one world.
+//! two worlds are simulated at once, and each is followed by another when it is three years old.
+//! `SCHEDULER_SOAK_SEED=27`, instead, simulates one world.
 #![expect(clippy::print_stderr, reason = "figures are for whoever runs the test")]
 
 use std::fs;
@@ -101,7 +101,7 @@ fn starts_of(world: &World) -> u64 {
     world.tasks.iter().map(|subject| lock(&subject.checker).tally.starts).sum()
 }
 
-/// Plays one world, up to a number of runs.
+/// Simulates one world, up to a number of runs.
 fn live(seed: u64, firings: u64) -> Result<Sum, String> {
     let mut random = Random::new(seed);
     let scale = Duration::from_secs(random.pick(&[1, 60, 60, 3_600]));
@@ -151,7 +151,7 @@ fn soak(thread: u64, firings: u64, clock: &SystemClock) -> Result<Sum, String> {
     while sum.firings < firings {
         let seed = 1_000_000 * thread + sum.worlds;
         let most = FIRINGS_OF_A_WORLD.min(firings / 8 + 1).min(firings - sum.firings);
-        // Told at once: the other thread plays on, and its fault is worth as much.
+        // Told at once: the other thread goes on, and its fault is worth as much.
         sum =
             sum.plus(live(seed, most).inspect_err(|fault| eprintln!("thread {thread}: {fault}"))?);
         if sum.firings * 10 / firings > told {
@@ -176,11 +176,11 @@ fn years_of_firings_keep_every_invariant() {
     live(0, 10_000).unwrap_or_else(|fault| panic!("{fault}"));
     let before = resident();
     let sum = thread::scope(|scope| {
-        let play = |thread| {
+        let simulate = |thread| {
             let clock = &clock;
             scope.spawn(move || soak(thread, firings / THREADS, clock))
         };
-        let threads: Vec<_> = (0..THREADS).map(play).collect();
+        let threads: Vec<_> = (0..THREADS).map(simulate).collect();
         let ends = threads.into_iter().map(|thread| thread.join().expect("it tells what it finds"));
         let (sums, faults): (Vec<_>, Vec<_>) = ends.partition(Result::is_ok);
         assert!(faults.is_empty(), "{faults:#?}");

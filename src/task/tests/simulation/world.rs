@@ -141,7 +141,7 @@ impl World {
         let (acts, checker) = (spec.acts, Arc::clone(checker));
         let begin = move |run: &Run| {
             let act = acts.of(run.number(), run.attempt());
-            lock(&checker).plays(run, act);
+            lock(&checker).will_do(run, act);
             act
         };
         if spec.is_async {

@@ -17,7 +17,7 @@ use chrono::Utc;
 use self::history::Clocks;
 use self::history::History;
 use self::world::Compared;
-use self::world::play;
+use self::world::run_history;
 use super::stage::start;
 
 /// An instant of the wall clock.
@@ -37,7 +37,7 @@ pub(super) fn setting(name: &str) -> Option<u64> {
 /// What is wrong with a seed, with the shortest history that shows it.
 fn report(seed: u64, clocks: Clocks) -> Result<Compared, String> {
     let mut history = History::draw(seed, clocks);
-    let (number, fault) = match play(&history, None) {
+    let (number, fault) = match run_history(&history, None) {
         Ok(compared) => return Ok(compared),
         Err(fault) => fault,
     };
@@ -45,7 +45,7 @@ fn report(seed: u64, clocks: Clocks) -> Result<Compared, String> {
     Err(format!("seed {seed}, after {number} operations: {fault}\n{history:?}"))
 }
 
-/// Seeds that failed once. They are played each time, before the others.
+/// Seeds that failed once. They run each time, before the others.
 const KEPT: [u64; 2] = [30_436, 167_595];
 
 fn compare(default: u64, clocks: Clocks) {

@@ -183,7 +183,7 @@ impl Specification {
             self.coming.has_come(item);
             if !is_spent {
                 self.has_come = true;
-                self.judge(item);
+                self.decide(item);
             }
         }
         if bound == Bound::UpTo {
@@ -198,8 +198,7 @@ impl Specification {
 
     fn next_of_rule(&self) -> Option<Item> {
         let mine = self.waiting.iter().chain(&self.queued);
-        let is_taken =
-            |at| self.served.contains(&at) || mine.clone().any(|item| item.at == at);
+        let is_taken = |at| self.served.contains(&at) || mine.clone().any(|item| item.at == at);
         let item = self.coming.next(is_taken)?;
         let until = self.policy.until.map(super::nanos_of);
         let is_over = until.is_some_and(|until| {
@@ -209,7 +208,7 @@ impl Specification {
     }
 
     /// The table of "the one rule".
-    fn judge(&mut self, item: Item) {
+    fn decide(&mut self, item: Item) {
         let is_full = self.is_full();
         if self.coming.is_once() {
             self.waiting.push(item);

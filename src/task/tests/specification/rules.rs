@@ -17,12 +17,22 @@ use crate::task::tests::stage;
 /// A rule, with its first fire time counted from when the task begins to go by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
-    Rate { period: Nanos, first: Nanos },
-    Delay { delay: Nanos, first: Nanos },
-    Once { first: Nanos },
+    Rate {
+        period: Nanos,
+        first: Nanos,
+    },
+    Delay {
+        delay: Nanos,
+        first: Nanos,
+    },
+    Once {
+        first: Nanos,
+    },
     At(Nanos),
     /// All so many seconds.
-    Cron { every: Nanos },
+    Cron {
+        every: Nanos,
+    },
 }
 
 /// The fire times of a rule that have not come.
@@ -42,14 +52,12 @@ impl Rule {
     pub(super) fn written(self) -> Written {
         let length = |nanos: Nanos| Duration::from_nanos(nanos.unsigned_abs());
         match self {
-            Self::Rate { period, first } => Written::FixedRate {
-                period: length(period),
-                initial_delay: Some(length(first)),
-            },
-            Self::Delay { delay, first } => Written::FixedDelay {
-                delay: length(delay),
-                initial_delay: Some(length(first)),
-            },
+            Self::Rate { period, first } => {
+                Written::FixedRate { period: length(period), initial_delay: Some(length(first)) }
+            }
+            Self::Delay { delay, first } => {
+                Written::FixedDelay { delay: length(delay), initial_delay: Some(length(first)) }
+            }
             Self::Once { first } => Written::Once { delay: length(first) },
             Self::At(at) => Written::At(WallTime::from(wall_of(at))),
             Self::Cron { every } => stage::cron(&format!("*/{every} * * * * *")),

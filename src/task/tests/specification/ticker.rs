@@ -88,6 +88,8 @@ impl<'a> Pair<'a> {
 
     fn pause(&mut self, until: Option<Nanos>) -> Answer {
         self.control.pause(None, until.map(wall_of)).map_err(|error| error.to_string())?;
+        self.specification.look();
+        self.note_skips();
         self.specification.pause(until);
         Ok(())
     }
@@ -146,7 +148,7 @@ impl<'a> Pair<'a> {
 }
 
 /// After which operation, the first being 1, the ticker does something else.
-fn play(history: &History) -> Result<(), (usize, String)> {
+fn run_history(history: &History) -> Result<(), (usize, String)> {
     let mut pair = Pair::new(history);
     pair.work().map_err(|fault| (0, fault))?;
     let last = [Op::Resume, Op::Pass(40)];
@@ -169,7 +171,7 @@ fn what_a_ticker_does_is_what_the_documentation_says() {
         let mut history = History::draw(seed, Clocks::GoOn);
         // Its workers look when it is due, and not at whole steps.
         (history.policy.jitter, history.refused) = (Duration::ZERO, u64::MAX);
-        if let Err((number, fault)) = play(&history) {
+        if let Err((number, fault)) = run_history(&history) {
             history.ops.truncate(number);
             panic!("seed {seed}, after {number} operations: {fault}\n{history:?}");
         }

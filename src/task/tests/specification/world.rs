@@ -1,4 +1,4 @@
-//! Plays a history: the planner and the specification, to whom the same is done, and who have to agree after each transition.
+//! Runs a history: the planner and the specification, to whom the same is done, and who have to agree after each transition.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -67,8 +67,11 @@ struct Twice {
     decided: BTreeSet<Nanos>,
 }
 
-/// Plays a history, and says what was compared; or after which operation, the first being 1, what differs.
-pub(super) fn play(history: &History, bug: Option<Bug>) -> Result<Compared, (usize, String)> {
+/// Runs a history, and says what was compared; or after which operation, the first being 1, what differs.
+pub(super) fn run_history(
+    history: &History,
+    bug: Option<Bug>,
+) -> Result<Compared, (usize, String)> {
     let mut world = World::new(history, bug);
     let at = |number: usize| move |fault| (number, fault);
     world.work().map_err(at(0))?;

@@ -247,9 +247,7 @@ impl Checker {
         let is_limited = self.limit() < usize::MAX;
         let counters = &mut self.tally.counters;
         let (counter, may_be) = match why {
-            SkipReason::Overlap => {
-                (&mut counters.skipped_overlap, is_limited)
-            }
+            SkipReason::Overlap => (&mut counters.skipped_overlap, is_limited),
             SkipReason::Paused => (&mut counters.skipped_paused, self.has_been_paused),
             SkipReason::Misfire => {
                 let catches_up = self.policy.misfire == Misfire::CatchUp;
@@ -262,7 +260,8 @@ impl Checker {
         let has_run = self.tally.starts > 0 || why != SkipReason::Overlap;
         holds(may_be && has_run && count > 0, || "nothing is skipped for this reason".to_owned())?;
         // What comes during a run that catches up is skipped before what waits.
-        let is_in_order = self.policy.overlap != Overlap::Allow && self.policy.misfire != Misfire::CatchUp;
+        let is_in_order =
+            self.policy.overlap != Overlap::Allow && self.policy.misfire != Misfire::CatchUp;
         let has_come = |times: &Times| fire <= times.has_come_until(now);
         let has_come = self.replaced.iter().chain([&self.times]).any(has_come);
         holds(has_come, || "it is skipped early".to_owned())?;

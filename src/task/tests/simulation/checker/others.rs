@@ -5,9 +5,9 @@ use crate::task::state::WALL_CHECK;
 
 impl Checker {
     /// The body of a run is called.
-    pub(in super::super) fn plays(&mut self, run: &crate::run::Run, act: Act) {
+    pub(in super::super) fn will_do(&mut self, run: &crate::run::Run, act: Act) {
         match self.live(&run.info()) {
-            Ok(live) => live.plays(act),
+            Ok(live) => live.will_do(act),
             Err(why) => self.note("a body is called", Err(why)),
         }
     }
