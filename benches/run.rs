@@ -2,14 +2,17 @@
 //!
 //! `cargo bench -p benches --bench run`. One virtual worker on a clock moved by hand, so that a
 //! sample is the engine's own work and no thread waits; then one real worker that is never idle. A task
-//! with a pace is to cost no more than one at a fixed rate, and to allocate as little.
+//! with a pace is to cost no more than one at a fixed rate, and to allocate as little; a timer that arms itself
+//! at each firing, little more.
 
 use divan::Bencher;
 use scheduler_core::{
-    Asked, Body, Due, ManualClock, Occasion, Pace, ScheduledThreadPool, Stepped, Task, VirtualCrew,
+    Asked, Body, Due, Fire, Fired, ManualClock, Now, Occasion, Pace, Run, ScheduledThreadPool,
+    Stepped, SystemClock, Task, Timer, VirtualCrew,
 };
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 #[global_allocator]
@@ -66,6 +69,61 @@ fn one_run(bencher: Bencher<'_, '_>, way: Way) {
     });
 }
 
+/// A timer at a fixed rate, which may report how often it has fired.
+struct Rate {
+    period: Duration,
+    is_in_progress: bool,
+    fired: AtomicU32,
+    end: Option<SyncSender<()>>,
+}
+
+impl Rate {
+    fn start(self, pool: &ScheduledThreadPool, now: Now) -> Arc<Timer<Self>> {
+        let due = Due::Tick(now.tick + self.period);
+        let timer = pool.timer("rate", self);
+        timer.arm(due, now).perform();
+        timer
+    }
+
+    fn busy(is_in_progress: bool, end: SyncSender<()>) -> Self {
+        let (period, fired) = (Duration::from_nanos(1), AtomicU32::new(0));
+        Self { period, is_in_progress, fired, end: Some(end) }
+    }
+}
+
+impl Fire for Rate {
+    fn fire(timer: &Arc<Timer<Self>>, run: &Run) -> Fired {
+        let started = run.started();
+        timer.arm(Due::Tick(run.due().as_tick(started) + timer.period), started).perform();
+        if let Some(end) = &timer.end
+            && timer.fired.fetch_add(1, Ordering::Relaxed) % BATCH == BATCH - 1
+        {
+            // The bench is over when nobody listens.
+            let _ = end.send(());
+        }
+        if timer.is_in_progress { Fired::InProgress } else { Fired::Done }
+    }
+
+    fn finish(_: &Arc<Timer<Self>>, _: &Run, _: Now) {}
+    fn clock_set_back(_: &Arc<Timer<Self>>, _: Now) {}
+    fn dropped(_: &Arc<Timer<Self>>) {}
+}
+
+/// As `one_run`, of a timer that is armed anew at each firing, without and with something in progress.
+#[divan::bench(args = [false, true], sample_count = 300, sample_size = 2_000)]
+fn one_firing(bencher: Bencher<'_, '_>, is_in_progress: bool) {
+    let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
+    let builder = ScheduledThreadPool::builder().core_size(1).clock(Arc::new(clock.clone()));
+    let pool = builder.virtual_crew(&crew).build().expect("valid settings");
+    let rate = Rate { period: PERIOD, is_in_progress, fired: AtomicU32::new(0), end: None };
+    let _timer = rate.start(&pool, Now::read(&clock));
+    crew.run_until_idle();
+    bencher.bench_local(|| {
+        clock.advance(PERIOD);
+        assert_eq!(crew.step(1), Stepped::Ran);
+    });
+}
+
 /// As `one_run`, among ten thousand tasks that wait.
 #[divan::bench(args = WAYS, sample_count = 300, sample_size = 2_000)]
 fn one_run_among_many(bencher: Bencher<'_, '_>, way: Way) {
@@ -91,6 +149,16 @@ fn ten_thousand_runs_on_a_thread(bencher: Bencher<'_, '_>, way: Way) {
     let pool = ScheduledThreadPool::new(1);
     let ended = submit_busy(&pool, way);
     bencher.bench_local(|| ended.recv().expect("the task runs on"));
+    drop(pool);
+}
+
+/// As `ten_thousand_runs_on_a_thread`, of a timer that is armed anew at each firing.
+#[divan::bench(args = [false, true], sample_count = 100, sample_size = 1)]
+fn ten_thousand_firings_on_a_thread(bencher: Bencher<'_, '_>, is_in_progress: bool) {
+    let pool = ScheduledThreadPool::new(1);
+    let (end, ended) = sync_channel(0);
+    let _timer = Rate::busy(is_in_progress, end).start(&pool, Now::read(&SystemClock::new()));
+    bencher.bench_local(|| ended.recv().expect("the timer fires on"));
     drop(pool);
 }
 

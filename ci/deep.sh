@@ -181,7 +181,7 @@ engine_tests() {
 # Of the facade what is named. Its simulation is long, and has one thread.
 facade_tests() {
   if [[ -n "${DEEP_BRIEF:-}" ]]; then return; fi
-  cargo test --no-fail-fast "$@" --skip conduct::tests::simulation
+  cargo test --no-fail-fast "$@" --skip task::tests::simulation
 }
 
 # Whether the tests notice when the code is changed: a sample, another one each day.

@@ -17,10 +17,10 @@
 //! function make a [`Call`]. Only generated code makes entries.
 
 use std::any::TypeId;
-use std::fmt;
 
 use scheduler_expr::Attribute;
 
+use crate::facts::Location;
 use crate::inject::Call;
 use crate::inject::Wiring;
 
@@ -184,30 +184,6 @@ impl Receiver {
     }
 }
 
-/// A place in the source, shown as `src/jobs.rs:12`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Location {
-    /// The source file, as the compiler names it.
-    pub file: &'static str,
-    /// The line of the annotation, from 1.
-    pub line: u32,
-}
-
-impl Location {
-    /// The place of the call of a function that tracks its caller.
-    #[track_caller]
-    pub(crate) fn caller() -> Self {
-        let caller = std::panic::Location::caller();
-        Self { file: caller.file(), line: caller.line() }
-    }
-}
-
-impl fmt::Display for Location {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)
-    }
-}
-
 inventory::collect!(Entry);
 
 /// Every entry linked into this binary, sorted by module path, line and name.
@@ -252,7 +228,7 @@ pub fn entries() -> Vec<&'static Entry> {
 pub struct TaskList {
     pub(crate) entries: Vec<&'static Entry>,
     /// Functions without an annotation, as they were named.
-    pub(crate) strangers: Vec<&'static str>,
+    pub(crate) unannotated: Vec<&'static str>,
 }
 
 impl TaskList {
@@ -263,7 +239,7 @@ impl TaskList {
         for (named, function) in functions {
             let mut own = all.iter().filter(|entry| entry.is_of(*function)).peekable();
             if own.peek().is_none() {
-                list.strangers.push(named);
+                list.unannotated.push(named);
             }
             list.entries.extend(own);
         }

@@ -32,9 +32,10 @@
 //! | feature | what comes with it |
 //! |---|---|
 //! | `tokio` | tasks run in the context of a Tokio runtime, so that its timers, sockets and `spawn` work in them: the one that is there, or, as soon as a task is async, a small one of the scheduler's own |
-//! | `tracing` | a span for each attempt of a run with OpenTelemetry's names; where a subscriber is installed, the scheduler's words are events at target `scheduler` |
-//! | `log` | where a logger is installed, the scheduler's words are records at target `scheduler` |
+//! | `tracing` | a span for each attempt of a run with OpenTelemetry's names; where a subscriber is installed, messages are events with fields at target `scheduler` |
+//! | `log` | where a logger is installed, messages are records with key-values at target `scheduler` |
 //! | `metrics` | counters, histograms and gauges for each task through the `metrics` facade, in native names and as Spring's `tasks.scheduled.execution` |
+//! | `serde` | [`Event`], [`TaskSnapshot`] and what they contain serialize |
 //! | `testing` | for `[dev-dependencies]`: tests of schedules and whole simulations on a virtual clock, in `testing` |
 //! | `bench` | a door for the benchmarks of this repository; no part of the API |
 //!
@@ -49,13 +50,12 @@
 //! and the task runs again at its next time, as in Spring. With `panic = "abort"` in the profile a
 //! panic ends the process, and nobody can change that.
 //!
-//! # What it says, and to whom
+//! # Messages and events
 //!
-//! The banner, the first success of each task, failures and warnings go to stderr, or to the function
-//! given to [`Builder::messages`], by a thread of their own: no task waits for who reads them. What repeats
-//! itself is summed up once a minute, and there are no more than 1,000 in a minute. Everything that
-//! happens can be had as an [`Event`] by a [listener](Builder::listener). With the features `tracing` or
-//! `log` the words go to the program's log instead, where it has one.
+//! A thread of its own prints the banner, the first success of each task, failures and warnings to stderr, or to the
+//! function given to [`Builder::messages`]; no task waits for it. Repeated messages are summed up once a minute, and there
+//! are at most 1,000 in a minute. With the features `tracing` or `log` they go to the program's log, if it has one. A
+//! [listener](Builder::listener) gets everything that happens as an [`Event`].
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
@@ -66,6 +66,7 @@ struct Readme;
 mod calendar;
 mod entry;
 mod error;
+mod facts;
 #[cfg(doc)]
 pub mod guide;
 mod inject;
@@ -95,17 +96,18 @@ pub mod __private;
 pub use calendar::Calendar;
 /// Dates and times, as the API has them: the crate `chrono`, in the version that fits.
 pub use chrono;
-pub use entry::{Entry, Location, TaskList, Wire, entries};
+pub use entry::{Entry, TaskList, Wire, entries};
 pub use error::{AddError, StartError, StopError};
+pub use facts::{Location, TaskFacts};
 pub use inject::{Call, Extract, Managed, State, TaskOutput, Wiring};
 pub use observe::{
     Counters, Event, EventKind, Failure, Listener, Longest, Outcome, PanicPlace, RuleKind,
     RunRecord,
 };
-pub use observe::{SkipReason, StopReason, TaskFacts, TaskSnapshot, TaskState};
+pub use observe::{SkipReason, StopReason, TaskSnapshot, TaskState};
 pub use registrar::Registrar;
 pub use run::{BoxFuture, Cause, Run, RunInfo, Shutdown, Stopped, TaskError, TaskResult};
-pub use runner::{Builder, Pause, Pool, Scheduler, TaskControl, Tasks, start, start_async};
+pub use runner::{Builder, Pause, Pool, Scheduler, Tagged, TaskControl, Tasks, start, start_async};
 pub use schedule::{IntoInstant, Length, Schedule};
 pub use scheduler_core as engine;
 pub use scheduler_core::{Clock, ManualClock, SystemClock};

@@ -1,4 +1,5 @@
-//! Something that happens once, and that threads and futures can wait for; and the wakers of those who wait.
+//! Something that happens once, and that threads and futures can wait for; the wakers of those who wait; and a wait on the
+//! scheduler's clock.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -7,7 +8,12 @@ use std::sync::Arc;
 use std::sync::PoisonError;
 use std::task::Context;
 use std::task::Poll;
+use std::task::Wake;
 use std::task::Waker;
+use std::time::Duration;
+
+use scheduler_core::Clock;
+use scheduler_core::time::Gate;
 
 use crate::sync::Condvar;
 use crate::sync::Mutex;
@@ -132,6 +138,36 @@ impl<T: Clone> Future for Notice<T> {
         self.number = number;
         drop(old);
         Poll::Pending
+    }
+}
+
+/// Wakes a thread that waits at a gate.
+struct AtGate(Arc<Gate>);
+
+impl Wake for AtGate {
+    fn wake(self: Arc<Self>) {
+        self.0.open();
+    }
+}
+
+/// Blocks until a future is ready, at most for `limit` on the clock; `None` if it is not by then.
+pub(crate) fn block_on<F: Future + Unpin>(
+    mut future: F,
+    clock: &dyn Clock,
+    limit: Duration,
+) -> Option<F::Output> {
+    let deadline = clock.now() + limit;
+    let gate = Arc::new(Gate::new());
+    let waker = Waker::from(Arc::new(AtGate(Arc::clone(&gate))));
+    loop {
+        let seen = gate.epoch();
+        if let Poll::Ready(answer) = Pin::new(&mut future).poll(&mut Context::from_waker(&waker)) {
+            return Some(answer);
+        }
+        if clock.now() >= deadline {
+            return None;
+        }
+        clock.wait(&gate, seen, Some(deadline));
     }
 }
 

@@ -30,9 +30,9 @@ pub use scheduler_expr::Attribute;
 
 pub use crate::entry::Entry;
 pub use crate::entry::FunctionId;
-pub use crate::entry::Location;
 pub use crate::entry::Origin;
 pub use crate::entry::Receiver;
+pub use crate::facts::Location;
 pub use crate::inject::Call;
 use crate::inject::Extract;
 use crate::inject::Managed;

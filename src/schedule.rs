@@ -2,14 +2,13 @@
 //!
 //! # What this room is for
 //!
-//! [`Schedule`] says in code what the attributes of `#[scheduled]` say in an annotation: a rule, and
-//! what is special about it. It serves tasks that are closures, and a change of a task's schedule
-//! while the scheduler runs.
+//! [`Schedule`] is in code what the attributes of `#[scheduled]` are in an annotation: a rule and options. It is for
+//! tasks that are closures, and for changing the schedule of a running task.
 //!
 //! # What it must never do
 //!
-//! Judge. It keeps the same texts that an annotation keeps, so that placeholders, overrides by
-//! settings and messages are the same for both; the registrar judges them all in one place.
+//! Check anything. It keeps the texts that an annotation keeps, so that placeholders, settings and messages are the
+//! same for both; the registrar checks them in one place.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -25,7 +24,7 @@ use scheduler_expr::{
 /// Attributes with their texts, as an annotation has them.
 type Texts = Vec<(Attribute, String)>;
 
-/// When a task that is written in code runs, and by which rules.
+/// When a task that is written in code runs, and its options.
 ///
 /// Every text may hold placeholders, `${key:default}`, and settings can override all of it by the
 /// task's name, just as those of an annotation.
@@ -60,13 +59,13 @@ impl Schedule {
         Self::with(Attribute::Cron, expression.into())
     }
 
-    /// At fire times that lie a period apart, however long the runs take.
+    /// At fire times one period apart, however long the runs take.
     #[doc(alias = "scheduleAtFixedRate")]
     pub fn fixed_rate(period: impl Length) -> Self {
         Self::with(Attribute::FixedRate, period.into_text())
     }
 
-    /// Again and again, each time after a delay from the end of the run before.
+    /// Repeatedly, with a delay from the end of each run to the start of the next.
     #[doc(alias = "scheduleWithFixedDelay")]
     pub fn fixed_delay(delay: impl Length) -> Self {
         Self::with(Attribute::FixedDelay, delay.into_text())
@@ -90,11 +89,11 @@ impl Schedule {
         Self::with(Attribute::At, instant.into_text())
     }
 
-    /// Whenever a trigger of one's own says. It is asked when the scheduler starts, before anything runs, and after
-    /// each run. A task whose trigger fires no more has completed.
+    /// At the fire times of a custom trigger. It is asked when the scheduler starts, before anything runs, and after
+    /// each run. A task whose trigger has no further fire time has completed.
     ///
     /// A trigger that returns an error, panics, or names a fire time that is not after the last one is reported
-    /// ([`Event::TriggerFailed`](crate::Event::TriggerFailed)) and asked again after 1 s, 2 s, 4 s and so on, at most a
+    /// ([`EventKind::TriggerFailed`](crate::EventKind::TriggerFailed)) and asked again after 1 s, 2 s, 4 s and so on, at most a
     /// minute, until it answers; no run of the schedule starts before. The scheduler starts all the same.
     ///
     /// ```
@@ -156,7 +155,7 @@ impl Schedule {
             .set(Attribute::RetryCap, cap.into_text())
     }
 
-    /// What becomes of a fire time that comes while a run is in progress.
+    /// What happens to a fire time that comes during a run.
     ///
     /// ```
     /// use scheduler::{Overlap, Schedule};
@@ -167,12 +166,12 @@ impl Schedule {
         self.set(Attribute::Overlap, overlap.name())
     }
 
-    /// What becomes of fire times at which nothing could run.
+    /// What happens to fire times at which nothing could run.
     pub fn misfire(self, misfire: Misfire) -> Self {
         self.set(Attribute::Misfire, misfire.name())
     }
 
-    /// What becomes of the task after a run whose last attempt failed.
+    /// What happens to the task after a run whose last attempt failed.
     pub fn on_error(self, on_error: OnError) -> Self {
         self.set(Attribute::OnError, on_error.name())
     }
@@ -209,12 +208,12 @@ impl Schedule {
         self.set(Attribute::Tags, tags.join(", "))
     }
 
-    /// What becomes of local times that a change of the clock leaves out.
+    /// What happens to local times that a change of the clock leaves out.
     pub fn dst_gap(self, gap: DstGap) -> Self {
         self.set(Attribute::DstGap, gap.name())
     }
 
-    /// What becomes of local times that come twice.
+    /// What happens to local times that come twice.
     pub fn dst_overlap(self, overlap: DstOverlap) -> Self {
         self.set(Attribute::DstOverlap, overlap.name())
     }
@@ -242,12 +241,12 @@ impl Schedule {
         self
     }
 
-    /// The texts of its attributes, and the trigger of its own.
+    /// The texts of its attributes, and its custom trigger.
     pub(crate) fn into_parts(self) -> (Texts, Option<Arc<dyn Trigger>>) {
         (self.texts, self.trigger)
     }
 
-    /// The first of its attributes that says how a task is run, and not when it fires.
+    /// The first attribute that is an option, and no part of the rule.
     pub(crate) fn policy(&self) -> Option<Attribute> {
         let is_policy = |attribute: &Attribute| attribute.row().role == Role::Option;
         self.texts.iter().map(|(attribute, _)| *attribute).find(is_policy)

@@ -39,7 +39,7 @@ fn what_a_program_does_again_and_again_is_summed_up() {
         sim.control("x").reschedule(Schedule::fixed_rate("1h")).unwrap();
         sim.advance(secs(1));
     }
-    for words in ["is paused until it is resumed", "goes on", "now runs every 1h"] {
+    for words in ["`x`: paused", "`x`: resumed", "`x`: rescheduled: every 1h"] {
         let told = count(&sim, words);
         assert!((11..=20).contains(&told), "{words}: {told}");
     }

@@ -109,7 +109,8 @@ impl Task {
     /// Goes by another rule: how many fire times had come in a pause, and are skipped.
     fn replace(&mut self, rule: Rule, now: DateTime<Utc>) -> u64 {
         let is_single = matches!(self.rule, Rule::Delay(_) | Rule::Once(_));
-        let come = successors(self.next, |fire| self.rule.after(*fire));
+        let known = self.next.filter(|next| *next < DateTime::<Utc>::MAX_UTC);
+        let come = successors(known, |fire| self.rule.after(*fire));
         let come =
             come.take_while(|fire| *fire <= now).take(if is_single { 1 } else { usize::MAX });
         let skipped = come.count() as u64;
@@ -141,11 +142,29 @@ impl Model {
         }
     }
 
+    /// Any look at a paused task skips what has come; a one-time task waits, and a delay begins anew later.
+    fn look(&mut self, name: &str) {
+        let Some(task) = self.tasks.get_mut(name).filter(|task| task.is_paused) else { return };
+        while let Some(next) = task.next.filter(|next| *next <= self.now) {
+            task.next = match task.rule {
+                Rule::Once(_) => return,
+                Rule::Delay(_) => Some(DateTime::<Utc>::MAX_UTC),
+                _ => task.rule.after(next),
+            };
+            self.skipped += 1;
+        }
+    }
+
     /// What came in a pause is skipped; a delay begins anew, and a one-time task is late.
     fn resume(&mut self, name: &str) {
         let Some(task) = self.tasks.get_mut(name) else { return };
         if !std::mem::take(&mut task.is_paused) {
             return;
+        }
+        if let Rule::Delay(delay) = task.rule
+            && task.next == Some(DateTime::<Utc>::MAX_UTC)
+        {
+            task.next = Some(self.now + delay);
         }
         while let Some(next) = task.next.filter(|next| *next < self.now) {
             if let Rule::Once(_) = task.rule {
@@ -207,6 +226,7 @@ impl Play {
             4 => self.remove(name),
             5 => {
                 tasks.pause_all(&Pause::new());
+                NAMES.iter().for_each(|name| self.model.look(name));
                 self.model.tasks.values_mut().for_each(|task| task.is_paused |= !task.has_ended());
             }
             6 => {
@@ -243,6 +263,7 @@ impl Play {
             7 | 8 => {
                 assert_eq!(control.pause().is_ok(), is_living, "{task:?}");
                 task.is_paused |= is_living;
+                model.look(name);
             }
             9 => {
                 let is_paused = task.is_paused && is_living;
@@ -253,6 +274,7 @@ impl Play {
                 assert_eq!(control.run_now().is_ok(), is_living, "{task:?}");
                 if is_living {
                     model.started.push((task.body, now, true));
+                    model.look(name);
                 }
             }
             _ => {

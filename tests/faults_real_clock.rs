@@ -59,7 +59,7 @@ fn f_pa3_bad_listeners_hold_up_no_task_of_a_millisecond_and_keep_no_memory() {
         })
         .listener(move |event: &Event| {
             tells
-                .send(if let EventKind::Lost { count } = &event.kind { *count } else { 1 })
+                .send(if let EventKind::Lost { count, .. } = &event.kind { *count } else { 1 })
                 .unwrap();
         });
     for number in 0..TASKS {

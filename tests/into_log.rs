@@ -37,11 +37,12 @@ fn what_the_scheduler_says_comes_as_records() {
     let line = include_str!("into_log.rs").lines().position(|line| line.starts_with("#[scheduled"));
     let line = line.unwrap() + 1;
     let expected = [
-        "INFO scheduler 0.1.0  1 task · 1 thread (scheduling-1) · zone UTC (UTC+00:00)\n  tick  every 10s  next: now".to_owned(),
+        "INFO scheduler 0.1.0  1 task · 1 thread (scheduling-1) · zone UTC (UTC+00:00)".to_owned(),
+        "INFO task `tick`: added: every 10s; pool default; next Fri 2026-03-27 08:00:00 +00:00".to_owned(),
         "INFO task `tick` finished its first run in 0s; further successes are logged at debug level".to_owned(),
         format!(r"ERROR task `tick` failed after 0s: no\nluck; at tests/into_log.rs:{line}   next run Fri 2026-03-27 08:00:20 +00:00"),
         "INFO task `tick` succeeded again, in 0s, after 1 failure".to_owned(),
-        "DEBUG task `tick` finished run 4 in 0s".to_owned(),
+        "DEBUG task `tick`: run 4 succeeded; next Fri 2026-03-27 08:00:40 +00:00".to_owned(),
         "INFO stopping: no new runs".to_owned(),
         "INFO stopped after 0s: 4 runs, 1 failure".to_owned(),
     ];

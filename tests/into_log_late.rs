@@ -35,8 +35,8 @@ fn further_successes_are_logged_once_that_is_said() {
     scheduler.shutdown().unwrap();
     let expected = [
         "INFO task `tick` finished its first run in 0s; further successes are logged at debug level",
-        "DEBUG task `tick` finished run 2 in 0s",
-        "DEBUG task `tick` finished run 3 in 0s",
+        "DEBUG task `tick`: run 2 succeeded; next Fri 2026-03-27 08:00:30 +00:00",
+        "DEBUG task `tick`: run 3 succeeded; next Fri 2026-03-27 08:00:40 +00:00",
         "INFO stopping: no new runs",
         "INFO stopped after 0s: 3 runs, 0 failures",
     ];

@@ -50,7 +50,7 @@ fn it_hears_the_banner_the_failure_and_the_stop() {
         clock.await_parked(1);
         scheduler.shutdown().unwrap();
     });
-    let expected = ["INFO", "ERROR", "INFO", "INFO"];
+    let expected = ["INFO", "INFO", "ERROR", "INFO", "INFO"];
     let expected = expected.map(|level| format!("{level} on scheduler-messages"));
     assert_eq!(*notes.0.lock().unwrap(), expected);
 }

@@ -24,14 +24,18 @@ fn poll() -> Result<(), String> {
 }
 
 fn words(event: &Event) -> String {
+    let task = event.task.as_ref().map_or("", |task| &task.name);
     match &event.kind {
-        EventKind::TaskAdded { task, .. } => format!("{} added: {}", task.name, task.rule),
+        EventKind::TaskAdded { .. } => {
+            format!("{task} added: {}", event.task.as_ref().unwrap().rule)
+        }
         EventKind::SchedulerStarted { tasks, .. } => format!("started with {tasks} task"),
         EventKind::RunStarted { run, .. } => format!("run {} begins", run.number),
-        EventKind::RunFinished { run, outcome, streak, at, .. } => {
-            format!("run {}: {}, streak {streak}, {}", run.number, outcome.name(), at.time())
+        EventKind::RunFinished { run, outcome, streak, .. } => {
+            let at = event.at.time();
+            format!("run {}: {}, streak {streak}, {at}", run.number, outcome.name())
         }
-        EventKind::TaskEnded { task, state, .. } => format!("{task} ended: {}", state.name()),
+        EventKind::TaskEnded { state, .. } => format!("{task} ended: {}", state.name()),
         EventKind::SchedulerStopping { .. } => "stopping".to_owned(),
         EventKind::SchedulerStopped { .. } => "stopped".to_owned(),
         other => format!("{other:?}"),
@@ -73,7 +77,8 @@ fn a_listener_hears_everything_in_order_though_another_one_panics() {
     let said = said.lock().unwrap();
     let of_listener: Vec<_> = said.iter().filter(|text| text.contains("listener")).collect();
     assert_eq!(of_listener.len(), 1, "{said:?}");
-    let expected = "ERROR a listener panicked: cannot listen; the scheduler goes on\n      at tests/listening.rs:";
+    let expected =
+        "ERROR scheduler: a listener panicked: cannot listen\n      at tests/listening.rs:";
     assert!(of_listener[0].starts_with(expected), "{of_listener:?}");
 }
 

@@ -8,9 +8,11 @@
 mod bounded_messages;
 mod changed_while_running;
 mod edges;
+mod events;
 mod examples;
 mod faults;
 mod many_tasks;
+mod options;
 mod panics;
 #[path = "fixtures/said.rs"]
 mod said;

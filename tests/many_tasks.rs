@@ -205,8 +205,8 @@ fn a_task_that_a_stopping_scheduler_refuses_is_told_as_ended() {
     let scheduler = builder()
         .listener(move |event: &Event| {
             let told = match &event.kind {
-                EventKind::TaskAdded { task, .. } if &*task.name == "late" => "added",
-                EventKind::TaskEnded { task, .. } if &**task == "late" => "ended",
+                EventKind::TaskAdded { .. } if event.task_name() == Some("late") => "added",
+                EventKind::TaskEnded { .. } if event.task_name() == Some("late") => "ended",
                 _ => return,
             };
             sender.lock().unwrap().send(told).unwrap();

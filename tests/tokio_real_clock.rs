@@ -108,14 +108,14 @@ async fn a_stop_that_would_block_the_only_thread_of_a_runtime_is_refused_and_goe
     let nap = |_| async { tokio::time::sleep(Duration::from_millis(20)).await };
     let builder = builder().task_async("nap", Schedule::fixed_rate("1h"), nap).listener(told);
     let scheduler = builder.spawn().unwrap();
-    while !matches!(events.recv().await.unwrap(), EventKind::RunStarted { .. }) {}
+    while !matches!(events.recv().await.unwrap().kind, EventKind::RunStarted { .. }) {}
     let error = scheduler.shutdown().unwrap_err();
     assert!(!error.is_inside_task() && error.running().is_empty());
     let text = error.to_string();
     assert!(text.contains("help: write `scheduler.shutdown_async().await`"), "{text}");
     let mut is_done = false;
     loop {
-        match events.recv().await.unwrap() {
+        match events.recv().await.unwrap().kind {
             EventKind::RunFinished { outcome, .. } => is_done = outcome.is_success(),
             EventKind::SchedulerStopped { .. } => break,
             _ => {}

@@ -59,7 +59,7 @@ fn a_trigger_that_fails_at_the_start_does_not_keep_the_others_from_running() {
     assert!(bad.trigger_failure.unwrap().is_panic());
     scheduler.shutdown().unwrap();
     let said = said.lock().unwrap().join("\n");
-    assert!(said.contains("the trigger of task `bad` panicked: no idea"), "{said}");
+    assert!(said.contains("task `bad`: the trigger panicked: no idea"), "{said}");
     assert!(
         said.contains("bad   custom trigger  next: unknown until its trigger answers"),
         "{said}"

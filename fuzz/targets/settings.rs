@@ -3,13 +3,13 @@
 //!
 //! The room of the facade is compiled into the target, because nothing of it is public.
 
-use scheduler_expr::Attribute;
+use scheduler_expr::{Attribute, RuleKind};
 
 #[allow(dead_code, unused_imports, unfulfilled_lint_expectations)]
 #[path = "../../src/settings/mod.rs"]
 mod room;
 
-use room::{Environment, Given, Settings, TaskWords};
+use room::{Environment, Given, Settings, TaskTexts};
 
 pub fn check(text: &str) {
     let environment: Environment =
@@ -17,14 +17,16 @@ pub fn check(text: &str) {
     let given = Given {
         set: vec![("tasks.purge.timeout".to_owned(), "${own.timeout:1s}".to_owned())],
         environment,
+        defaults: vec![(Attribute::Until, "${own.until:2099-01-01T00:00:00Z}".to_owned())],
         text: Some(("s.toml".to_owned(), text.to_owned())),
         read: |_| Err(std::io::ErrorKind::NotFound.into()),
     };
     let faults = match Settings::load(given) {
         Err(faults) => faults,
         Ok(settings) => {
+            let rule = RuleKind::Once;
             let task =
-                |name, attributes| TaskWords { name, place: "a.rs:1".to_owned(), attributes };
+                |name, attributes| TaskTexts { name, place: "a.rs:1".to_owned(), rule, attributes };
             let tasks = [
                 task("shop::jobs::report", vec![(Attribute::Cron, "${own.cron:@daily}")]),
                 task("shop::purge", vec![(Attribute::FixedDelay, "5s")]),

@@ -13,12 +13,17 @@ use chrono::DateTime;
 use chrono::TimeDelta;
 use chrono::Utc;
 use scheduler_core::Clock;
+use scheduler_core::Due;
 use scheduler_core::Event;
+use scheduler_core::Fire;
+use scheduler_core::Fired;
 use scheduler_core::ManualClock;
 use scheduler_core::NextFireTime;
+use scheduler_core::Now;
 use scheduler_core::Run;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Tick;
+use scheduler_core::Timer;
 use scheduler_core::Trigger;
 use scheduler_core::TriggerContext;
 use scheduler_core::VirtualCrew;
@@ -216,4 +221,64 @@ fn a_thread_on_which_a_worker_died_in_a_run_is_in_no_run() {
     pool.schedule_at_fixed_rate(Duration::ZERO, Duration::from_secs(3_600), body).unwrap();
     assert!(catch_unwind(AssertUnwindSafe(|| crew.step(1))).is_err());
     assert!(Run::current().is_none());
+}
+
+/// Arms itself again, sets the trap, and leaves something in progress.
+struct Deadly {
+    trap: Arc<Trap>,
+    tell: mpsc::Sender<(&'static str, u64)>,
+}
+
+impl Fire for Deadly {
+    fn fire(timer: &Arc<Timer<Self>>, run: &Run) -> Fired {
+        let _ = timer.tell.send(("fired", run.number()));
+        if run.number() == 1 {
+            timer.arm(Due::Tick(run.started().tick), run.started()).perform();
+            timer.trap.set_for.store(1, Ordering::SeqCst);
+        }
+        Fired::InProgress
+    }
+
+    fn finish(timer: &Arc<Timer<Self>>, run: &Run, _: Now) {
+        let _ = timer.tell.send(("finished", run.number()));
+    }
+
+    fn clock_set_back(_: &Arc<Timer<Self>>, _: Now) {}
+
+    fn dropped(timer: &Arc<Timer<Self>>) {
+        let _ = timer.tell.send(("dropped", 0));
+    }
+}
+
+/// The clock is asked when the firing is to be finished.
+#[test]
+fn a_firing_whose_worker_dies_is_finished_and_its_timer_fires_on() {
+    let (pool, trap, _) = stage();
+    let (tell, told) = mpsc::channel();
+    let timer = pool.timer("deadly", Deadly { trap: Arc::clone(&trap), tell });
+    let now = Now::read(&trap.clock);
+    timer.arm(Due::Tick(now.tick), now).perform();
+    let became = [next(&told), next(&told), next(&told), next(&told)];
+    assert_eq!(became, [("fired", 1), ("finished", 1), ("fired", 2), ("finished", 2)]);
+    assert_eq!(pool.submit(|| 42).unwrap().wait().unwrap(), 42);
+    pool.close().unwrap();
+    assert!(told.try_recv().is_err(), "it was not armed at the end");
+}
+
+/// The clock is asked when timers are to be told that the wall clock was set back.
+#[test]
+fn a_timer_that_is_not_told_of_the_clock_because_a_worker_dies_is_dropped() {
+    let (pool, trap, _) = stage();
+    let (tell, told) = mpsc::channel();
+    let timer = pool.timer("deadly", Deadly { trap: Arc::clone(&trap), tell });
+    let now = Now::read(&trap.clock);
+    timer.arm(Due::Wall(now.wall + Duration::from_secs(3_600)), now).perform();
+    trap.clock.await_parked(1);
+    trap.clock.step_wall(TimeDelta::hours(-1));
+    // The worker asks once when it looks, and then for those that are told.
+    trap.set_for.store(2, Ordering::SeqCst);
+    trap.clock.advance(Duration::from_millis(500));
+    assert_eq!(next(&told), ("dropped", 0));
+    assert_eq!(timer.due(), None);
+    pool.close().unwrap();
 }

@@ -64,7 +64,7 @@ pub(crate) fn remedy(fault: &impl Display, caret: Option<&str>, help: Option<&st
     message
 }
 
-/// How many characters of a word are repeated in a message.
+/// The most characters of a word that a message repeats.
 const WORD: usize = 40;
 
 /// The word itself, or the beginning of a long one.

@@ -2,12 +2,12 @@
 //!
 //! [`scheduler`]: https://docs.rs/scheduler
 //
-// What this crate is for: to read an annotation, to judge it, and to leave an entry in the binary that
-// the `scheduler` crate finds when the program starts. It works in the compiler only:
+// What this crate is for: to parse and check an annotation, and to generate an entry that the `scheduler` crate finds
+// when the program starts. It works in the compiler only:
 //
 // | layer | does |
 // |---|---|
-// | `diagnostic` | collects faults and words them |
+// | `diagnostic` | collects faults and writes their messages |
 // | `args` | reads the options, by one table |
 // | `item` | reads the function, as far as its signature, or the `impl` block |
 // | `repeat` | numbers several annotations of one function |
@@ -62,8 +62,7 @@ fn annotate(options: TokenStream, item: &TokenStream) -> TokenStream {
     }
 }
 
-/// One annotation of a function. The function itself is judged, and its faults reported, with its
-/// first annotation only.
+/// One annotation of a function. The function itself is checked with its first annotation only.
 fn annotate_function(options: TokenStream, mut function: Function) -> TokenStream {
     let mut faults = Faults::default();
     let args = Args::parse(options, &mut faults);

@@ -2,9 +2,9 @@
 //!
 //! Each attribute is expanded by itself, the first one first, and only the first one sees them all.
 //! It numbers the others by writing `__nth = 2,` and so on in front of their options, from which
-//! they know their default name and that the function has been judged already.
+//! they know their default name and that the function has been checked already.
 //!
-//! An attribute is recognised by the last word of its path. One that was imported under another
+//! An attribute is recognised by the last segment of its path. One that was imported under another
 //! name is not, and two such need a `name = "…"`.
 //!
 //! What is absent does not count, so that a task is called the same in every build. Rustc resolves the

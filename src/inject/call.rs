@@ -5,10 +5,7 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use crate::run::BoxFuture;
-use crate::run::Run;
-use crate::run::TaskError;
-use crate::run::TaskResult;
+use crate::run::{BoxFuture, Run, TaskError, TaskResult};
 
 /// How a task is run, once its arguments are resolved.
 ///

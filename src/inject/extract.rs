@@ -8,8 +8,7 @@ use scheduler_core::Clock;
 
 use super::state::Managed;
 use super::wiring::Wiring;
-use crate::run::Run;
-use crate::run::Shutdown;
+use crate::run::{Run, Shutdown};
 
 /// A type that a scheduled function can take by value.
 ///

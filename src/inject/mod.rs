@@ -2,7 +2,7 @@
 //!
 //! # What this room is for
 //!
-//! A function that is called by nobody in particular still needs a database, a configuration, a
+//! A function that the scheduler calls still needs a database, a configuration, a
 //! clock. The builder keeps such values by their type ([`States`]); a function asks for them by its
 //! parameters: `&T` for a managed value, and by value whatever implements [`Extract`]. The function's
 //! entry knows how to look all of them up in a [`Wiring`], and then is a [`Call`].
@@ -10,7 +10,7 @@
 //! # What it must never do
 //!
 //! Look anything up during a run. All parameters are resolved once, at the start, and those that are
-//! missing are noted, so that they can be told of together and before anything has run.
+//! missing are collected, and reported together before anything has run.
 //!
 //! # How a neighbour uses it
 //!
@@ -24,9 +24,7 @@ mod wiring;
 
 pub(crate) use state::States;
 
-pub use call::Call;
-pub use call::TaskOutput;
-pub use extract::Extract;
-pub use extract::State;
+pub use call::{Call, TaskOutput};
+pub use extract::{Extract, State};
 pub use state::Managed;
 pub use wiring::Wiring;

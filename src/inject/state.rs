@@ -1,8 +1,6 @@
 //! The values that the builder manages, by their types.
 
-use std::any::Any;
-use std::any::TypeId;
-use std::any::type_name;
+use std::any::{Any, TypeId, type_name};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -49,7 +47,7 @@ struct Kept {
     type_name: &'static str,
     /// An `Arc<T>`.
     value: Arc<dyn Any + Send + Sync>,
-    /// Whether it is the scheduler's own, and no news to anybody.
+    /// True if it is the scheduler's own, which is not listed.
     is_own: bool,
 }
 
@@ -84,12 +82,12 @@ impl States {
         keys.map(|(_, name)| name.as_deref()).collect()
     }
 
-    /// What was given twice, in words.
+    /// The values that were given twice.
     pub(crate) fn doubled(&self) -> &[String] {
         &self.doubled
     }
 
-    /// All managed values, in words, sorted.
+    /// The descriptions of all managed values, sorted.
     pub(crate) fn described(&self) -> Vec<String> {
         let mut all: Vec<String> = self
             .values

@@ -1,20 +1,15 @@
 //! Looks up the arguments of one task, and notes those that are missing.
 
-use std::any::TypeId;
-use std::any::type_name;
+use std::any::{TypeId, type_name};
 use std::fmt;
 use std::sync::Arc;
 
 use scheduler_core::Clock;
 
-use super::state::Managed;
-use super::state::NearMiss;
-use super::state::States;
-use super::state::shown;
-use crate::run::Run;
-use crate::run::Shutdown;
+use super::state::{Managed, NearMiss, States, shown};
+use crate::run::{Run, Shutdown};
 
-/// What the arguments of one task are made of: managed values, the clock, the wish to stop.
+/// What the arguments of one task are made of: managed values, the clock, the request to stop.
 ///
 /// An implementation of [`Extract`](super::Extract) is handed one.
 #[derive(Debug)]
@@ -27,7 +22,7 @@ pub struct Wiring<'a> {
     missing: Vec<Missing>,
 }
 
-/// A value that no argument can be made of, because nobody gave it.
+/// A value that an argument needs, and that is not managed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Missing {
     type_name: &'static str,
@@ -76,7 +71,7 @@ impl<'a> Wiring<'a> {
         Arc::clone(self.clock)
     }
 
-    /// The scheduler's wish to stop.
+    /// The scheduler's request to stop.
     #[must_use]
     pub fn shutdown(&self) -> Shutdown {
         self.shutdown.clone()
@@ -169,8 +164,7 @@ fn by_manage_shared(f: &mut fmt::Formatter<'_>, wanted: &str, value: &str) -> fm
 
 #[cfg(test)]
 mod tests {
-    use super::super::Extract;
-    use super::super::State;
+    use super::super::{Extract, State};
     use super::*;
     use scheduler_core::ManualClock;
 
@@ -199,7 +193,7 @@ mod tests {
     fn a_missing_trait_object_has_a_line_to_paste() {
         use std::fmt::Display;
         type Shown = dyn Display + Send + Sync;
-        let told = |states: &States| {
+        let message = |states: &States| {
             let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
             let shutdown = Shutdown::new();
             let mut wiring = Wiring::new(states, &clock, &shutdown);
@@ -211,15 +205,15 @@ mod tests {
         let line =
             |value: &str| format!("\nhelp: before the start, .manage_shared::<{name}>({value})");
         assert_eq!(
-            told(&states),
+            message(&states),
             format!("wants `&{name}`, which is not managed{}", line("Arc::new(…)"))
         );
         let mut boxed = states.clone();
         boxed.insert::<Box<Shown>>(None, Arc::new(Box::new(7)));
         let note = format!("\nnote: `Box<{name}>` is{}", line("Arc::from(…)"));
-        assert!(told(&boxed).ends_with(&note), "{}", told(&boxed));
+        assert!(message(&boxed).ends_with(&note), "{}", message(&boxed));
         states.insert::<Arc<Shown>>(None, Arc::new(Arc::new(7)));
-        assert!(told(&states).ends_with(&format!("\nnote: `Arc<{name}>` is{}", line("…"))));
+        assert!(message(&states).ends_with(&format!("\nnote: `Arc<{name}>` is{}", line("…"))));
     }
 
     #[test]

@@ -4,20 +4,13 @@
 //! place for [`catch`]. In a build that aborts on panic it prints which run ends the process.
 
 use std::any::Any;
-use std::cell::Cell;
-use std::cell::RefCell;
-use std::io;
+use std::cell::{Cell, RefCell};
 use std::io::Write;
-use std::panic::AssertUnwindSafe;
-use std::panic::Location;
-use std::panic::catch_unwind;
-use std::panic::set_hook;
-use std::panic::take_hook;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
-use std::thread;
+use std::{io, thread};
 
-use super::Failure;
-use super::PanicPlace;
+use super::{Failure, PanicPlace};
 use crate::run::Run;
 use crate::settings::word;
 use crate::unwind::drop_payload;
@@ -107,9 +100,7 @@ fn text(payload: &(dyn Any + Send)) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::catch;
-    use super::end_text;
-    use super::watch_panics;
+    use super::{catch, end_text, watch_panics};
     use std::panic::panic_any;
 
     struct Bomb;

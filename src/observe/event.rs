@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 
 use super::queue::Priority;
 use super::{Failure, Outcome, SkipReason, TaskFacts, TaskState};
+use crate::facts::Location;
 use crate::run::RunInfo;
 
 /// Something that happened in a scheduler.
@@ -185,9 +186,8 @@ pub enum EventKind {
         late: Duration,
         /// How many threads the pool has, all of them busy.
         busy: usize,
-        /// The run that had been in progress for longest. `None` if async tasks must have blocked threads: it is not
-        /// known which of them.
-        longest: Option<Longest>,
+        /// The task that had held a thread for longest.
+        longest: Longest,
     },
     /// A run waits for a task of its own pool, which has been due for a second and finds no thread.
     #[non_exhaustive]
@@ -352,14 +352,18 @@ pub enum StopReason {
     Shutdown,
 }
 
-/// The run in progress that has kept a thread for longest.
+/// The task that has held a thread for longest: by a run of a plain function, or by one poll of a future.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Longest {
-    /// The name of its task.
+    /// The name of the task.
     pub task: Arc<str>,
-    /// How long it has been in progress.
+    /// Whether it is a future, which should not have blocked its thread.
+    pub is_async: bool,
+    /// Its place in the source.
+    pub location: Option<Location>,
+    /// How long it has held the thread.
     #[cfg_attr(
         feature = "serde",
         serde(rename = "running_for_seconds", with = "super::serial::seconds")
@@ -368,7 +372,8 @@ pub struct Longest {
 }
 
 impl Longest {
-    pub(crate) fn new(task: Arc<str>, running_for: Duration) -> Self {
-        Self { task, running_for }
+    pub(crate) fn new(task: &TaskFacts, running_for: Duration) -> Self {
+        let (is_async, location) = (task.is_async, task.location);
+        Self { task: Arc::clone(&task.name), is_async, location, running_for }
     }
 }

@@ -180,12 +180,6 @@ impl History {
         self.0.get_or_insert_default()
     }
 
-    /// Whether a success needs no event without listeners.
-    #[inline]
-    pub(crate) fn expects_success(&self) -> bool {
-        self.0.as_ref().is_some_and(|past| past.counters.successes > 0 && past.streak == 0)
-    }
-
     /// Counts fire times that got no run.
     pub(crate) fn skip(&mut self, reason: SkipReason, count: u64) {
         self.past().skip(reason, count);
@@ -237,19 +231,15 @@ impl History {
 mod tests {
     use super::*;
     use crate::observe::Failure;
-    use crate::run::Facts;
+    use crate::observe::sample;
+    use crate::run::RunInfo;
 
     fn record(history: &mut History, number: u64, attempt: u32, outcome: &Outcome) -> Recorded {
         let began = WallTime::from_nanos(0) + Duration::from_secs(number);
-        let facts = Facts {
-            task: "task".into(),
-            number,
-            attempt,
-            cause: Cause::Schedule,
-            fire_time: began,
-            started_at: began,
-        };
-        let run = Run::new(facts);
+        let at = began.to_utc();
+        let (cause, fire_time, due, started_at) = (Cause::Schedule, at, at, at);
+        let info = RunInfo { number, attempt, cause, fire_time, due, started_at };
+        let run = Run::of(info, sample::facts("task"));
         run.note(format!("note {number}"));
         history.record(&run, began, Duration::from_secs(5), outcome)
     }

@@ -26,7 +26,7 @@
 //! when all is. `Lost` says how many were dropped. Names and units are those of the feature `serde`: durations are seconds
 //! as floating-point numbers, instants are RFC 3339 in UTC.
 //!
-//! | `event` | fields | when | dropped |
+//! | event | fields | when | dropped |
 //! |---|---|---|---|
 //! | `run_started` | `run`, `late_seconds` | before each attempt | first |
 //! | `attempt_failed` | `run`, `failure`, `next_attempt_in_seconds` | an attempt failed, and another follows | first |
@@ -92,8 +92,9 @@ pub use scheduler_expr::RuleKind;
 pub use event::{Event, EventKind, Longest, StopReason};
 pub use failure::{Failure, Outcome, PanicPlace};
 pub use listener::Listener;
-pub use record::{Counters, RunRecord, SkipReason, TaskFacts, TaskSnapshot, TaskState};
+pub use record::{Counters, RunRecord, SkipReason, TaskSnapshot, TaskState};
 
+pub(crate) use crate::facts::TaskFacts;
 pub(crate) use bus::{Bus, BusBuilder};
 pub(crate) use contain::{catch, watch_panics};
 pub(crate) use fields::Fields;
@@ -105,7 +106,7 @@ pub(crate) use pool_events::{LookUp, PoolEvents};
 #[cfg(test)]
 pub(crate) use queue::CAPACITY;
 pub(crate) use queue::{Next, Priority, Queue};
-pub(crate) use starvation::LATE;
+pub(crate) use starvation::{Held, LATE, ThreadUse};
 #[cfg(feature = "testing")]
 pub(crate) use text::what;
 pub(crate) use totals::{SharedTotals, Totals};

@@ -3,30 +3,32 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use scheduler_core::{Clock, Due, Now, TaskId, Tick};
+use scheduler_core::{Clock, TaskId};
 
-use super::starvation::{LATE, LateStart};
-use super::{Bus, Event, EventKind, Failure, TaskFacts, TaskSnapshot};
+use super::starvation::{LATE, LateStart, ThreadUse};
+use super::{Bus, Event, EventKind, Failure, TaskFacts};
 
 /// Seconds after an explained late start in which no other one is: each looks at all tasks.
 const EXPLAIN_PAUSE: i64 = 10;
 
+type ThreadsSince = dyn Fn(DateTime<Utc>) -> Vec<ThreadUse> + Send + Sync;
+type FactsOf = dyn Fn(&str) -> Option<Arc<TaskFacts>> + Send + Sync;
+
 /// Looks up tasks of the scheduler without keeping them alive.
 pub(crate) struct LookUp {
-    busy_since: Box<dyn Fn(DateTime<Utc>) -> Vec<TaskSnapshot> + Send + Sync>,
-    facts: Box<dyn Fn(&str) -> Option<Arc<TaskFacts>> + Send + Sync>,
+    threads_since: Box<ThreadsSince>,
+    facts: Box<FactsOf>,
 }
 
 impl LookUp {
-    /// From two functions: the tasks with a run in progress at an instant or later, and a task's facts by its name.
+    /// From two functions: the threads that tasks have held at an instant or later, and a task's facts by its name.
     pub(crate) fn new(
-        busy_since: impl Fn(DateTime<Utc>) -> Vec<TaskSnapshot> + Send + Sync + 'static,
+        threads_since: impl Fn(DateTime<Utc>) -> Vec<ThreadUse> + Send + Sync + 'static,
         facts: impl Fn(&str) -> Option<Arc<TaskFacts>> + Send + Sync + 'static,
     ) -> Self {
-        Self { busy_since: Box::new(busy_since), facts: Box::new(facts) }
+        Self { threads_since: Box::new(threads_since), facts: Box::new(facts) }
     }
 }
 
@@ -39,8 +41,6 @@ pub(crate) struct PoolEvents {
     bus: Arc<Bus>,
     /// When a late start was explained last, in seconds of the wall clock.
     explained_at: AtomicI64,
-    /// How far the wall clock was ahead of the monotonic one then, or at the start, in milliseconds.
-    ahead: AtomicI64,
 }
 
 impl PoolEvents {
@@ -51,9 +51,8 @@ impl PoolEvents {
         clock: Arc<dyn Clock>,
         bus: Arc<Bus>,
     ) -> Self {
-        let ahead = AtomicI64::new(ahead(Now::read(&*clock)));
         let explained_at = AtomicI64::new(i64::MIN);
-        Self { pool: pool.into(), threads, look_up, clock, bus, explained_at, ahead }
+        Self { pool: pool.into(), threads, look_up, clock, bus, explained_at }
     }
 
     /// Emits `Starved` if a late start is explained by busy threads, at most once in [`EXPLAIN_PAUSE`].
@@ -63,7 +62,6 @@ impl PoolEvents {
         if late < LATE {
             return;
         }
-        let is_by_both_clocks = self.is_by_both_clocks(run, late);
         // ORDERING: relaxed; two at once would do no harm.
         let (now, last) = (at.timestamp(), self.explained_at.load(Ordering::Relaxed));
         if now >= last && now.saturating_sub(last) < EXPLAIN_PAUSE {
@@ -72,19 +70,10 @@ impl PoolEvents {
         self.explained_at.store(now, Ordering::Relaxed);
         let task = self.facts_of(run.task_id(), run.task_name());
         let (pool, threads) = (Arc::clone(&self.pool), self.threads);
-        let start = LateStart { task, pool, threads, late, is_by_both_clocks, at };
-        if let Some(event) = start.explain(&(self.look_up.busy_since)(at - late)) {
+        let start = LateStart { task, pool, threads, late, at };
+        if let Some(event) = start.explain(&(self.look_up.threads_since)(at - late)) {
             self.bus.emit(event);
         }
-    }
-
-    /// Whether the run is late by the monotonic clock, too. Otherwise the wall clock was set, or the machine suspended.
-    fn is_by_both_clocks(&self, run: &scheduler_core::Run, late: Duration) -> bool {
-        let ahead = ahead(run.started());
-        // ORDERING: relaxed, as above.
-        let moved = ahead.saturating_sub(self.ahead.swap(ahead, Ordering::Relaxed));
-        let is_moved = Duration::from_millis(moved.unsigned_abs()) >= late / 2;
-        matches!(run.due(), Due::Tick(_)) || !is_moved
     }
 
     fn translate(&self, event: &scheduler_core::Event<'_>) -> Option<Event> {
@@ -117,13 +106,6 @@ impl PoolEvents {
         let facts = name.and_then(|name| (self.look_up.facts)(name));
         facts.unwrap_or_else(|| Arc::new(TaskFacts::unknown(name_of(id, name), &self.pool)))
     }
-}
-
-/// How many milliseconds the wall clock is ahead of the monotonic one.
-fn ahead(now: Now) -> i64 {
-    let monotonic = now.tick.since(Tick::ZERO).as_millis();
-    let monotonic = i64::try_from(monotonic).unwrap_or(i64::MAX);
-    now.wall.to_utc().timestamp_millis().saturating_sub(monotonic)
 }
 
 /// The name of a task of the engine; `task 7` if it has none.

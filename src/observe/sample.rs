@@ -5,12 +5,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::{
-    Counters, Event, EventKind, Failure, Outcome, RuleKind, RunRecord, TaskFacts, TaskSnapshot,
-    TaskState,
-};
-use crate::entry::Location;
-use crate::run::{Cause, Facts, Run, RunInfo, TaskError};
+use super::{Event, EventKind, Failure, Outcome, RuleKind, TaskFacts};
+use crate::facts::Location;
+use crate::run::{Cause, Run, RunInfo, TaskError};
 
 /// 2026-03-27 08:00 UTC, and so many milliseconds.
 pub(crate) fn at(millis: u64) -> DateTime<Utc> {
@@ -33,8 +30,8 @@ pub(crate) fn facts(name: &str) -> Arc<TaskFacts> {
 }
 
 pub(crate) fn run(task: &str, number: u64, attempt: u32) -> Run {
-    let (task, cause, at) = (task.into(), Cause::Schedule, at(0).into());
-    Run::new(Facts { task, number, attempt, cause, fire_time: at, started_at: at })
+    let (cause, fire_time, due, started_at) = (Cause::Schedule, at(0), at(0), at(0));
+    Run::of(RunInfo { number, attempt, cause, fire_time, due, started_at }, facts(task))
 }
 
 pub(crate) fn info(number: u64, attempt: u32) -> RunInfo {
@@ -61,40 +58,4 @@ pub(crate) fn finished(
 
 pub(crate) fn error(message: &str) -> Failure {
     Failure::from_error(&TaskError::from_display(message))
-}
-
-/// A run that took from one second to another.
-pub(crate) fn record(from: u64, to: u64) -> RunRecord {
-    let started_at = at(from * 1_000);
-    RunRecord {
-        number: 1,
-        cause: Cause::Schedule,
-        fire_time: started_at,
-        started_at,
-        took: Duration::from_secs(to - from),
-        attempts: 1,
-        outcome: Outcome::Success,
-        notes: Vec::new(),
-    }
-}
-
-/// A task that has not run.
-pub(crate) fn snapshot(name: &str) -> TaskSnapshot {
-    TaskSnapshot {
-        facts: facts(name),
-        state: TaskState::Waiting,
-        is_paused: false,
-        pause_note: None,
-        paused_since: None,
-        paused_until: None,
-        next: None,
-        trigger_failure: None,
-        would_run_at: None,
-        running: 0,
-        running_since: None,
-        last_runs: Vec::new(),
-        streak: 0,
-        last_success: None,
-        counters: Counters::default(),
-    }
 }

@@ -1,8 +1,11 @@
 //! How events and snapshots serialize, where the derived form is not the one of the table in `mod.rs`.
 
+use std::sync::Arc;
+
 use serde::{Serialize, Serializer};
 
 use super::{Failure, Outcome, TaskFacts};
+use crate::facts::Location;
 
 /// A duration as seconds, such as `0.012`.
 pub(crate) mod seconds {
@@ -82,8 +85,16 @@ struct FactsForm<'a> {
     period_seconds: Option<std::time::Duration>,
     zone: &'static str,
     pool: &'a str,
+    tags: &'a [Arc<str>],
     is_async: bool,
-    location: Option<String>,
+    location: Option<Location>,
+}
+
+/// `src/jobs.rs:12`
+impl Serialize for Location {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 impl Serialize for TaskFacts {
@@ -96,8 +107,9 @@ impl Serialize for TaskFacts {
             period_seconds: self.period,
             zone: self.zone.name(),
             pool: &self.pool,
+            tags: &self.tags,
             is_async: self.is_async,
-            location: self.location.map(|place| place.to_string()),
+            location: self.location,
         }
         .serialize(serializer)
     }

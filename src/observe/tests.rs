@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use scheduler_core::ManualClock;
 
-use super::queue::CAPACITY;
-use super::{Bus, BusBuilder, Event, EventKind, sample};
+use super::queue::{CAPACITY, Priority};
+use super::{Bus, BusBuilder, Event, EventKind, Outcome, sample};
 use crate::sync::Mutex;
 
 /// Longer than anything here takes; a test that waits so long has failed.
@@ -125,6 +125,16 @@ fn a_full_queue_drops_events_and_counts_them_where_they_are_missing() {
 }
 
 #[test]
+fn failures_and_rare_kinds_are_dropped_after_ordinary_runs() {
+    let priority = |outcome| sample::finished("tick", (1, 1), outcome, 0, 0).kind.priority();
+    assert_eq!(priority(Outcome::Success), Priority::Low);
+    assert_eq!(priority(Outcome::Refused("locked".into())), Priority::Low);
+    assert_eq!(priority(sample::error("no").into()), Priority::Normal);
+    assert_eq!(resumed("a").kind.priority(), Priority::Normal);
+    assert_eq!(EventKind::SchedulerStopping {}.priority(), Priority::High);
+}
+
+#[test]
 fn a_panic_of_a_listener_is_reported_once_and_hurts_no_other() {
     let (reported, received) = (Received::default(), Received::default());
     let panics = Arc::new(|event: &Event| panic!("not {}", name(event)));
@@ -146,7 +156,7 @@ fn a_panic_of_a_listener_is_reported_once_and_hurts_no_other() {
 #[test]
 fn a_panic_of_the_reporter_or_of_a_bridge_does_not_reach_the_emitter() {
     let received = Received::default();
-    let panics = Arc::new(|_: &Event| panic!("no words"));
+    let panics = Arc::new(|_: &Event| panic!("cannot report"));
     let builder = BusBuilder::new().reporter(panics.clone()).in_place(panics);
     let bus = build(builder.listener(received.listener()).synchronous());
     bus.emit(resumed("a"));

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
 
 use super::format::{duration, instant, on_one_line, plural};
-use super::{Event, EventKind, Outcome, StopReason};
+use super::{Event, EventKind, Failure, Outcome, StopReason};
 use crate::run::Cause;
 
 /// One line without the time, such as ``task `tick`: run 3 succeeded after 12ms; next …``. Times are in the zone of the
@@ -60,10 +60,12 @@ pub(crate) fn what(event: &Event, time: &dyn Fn(DateTime<Utc>) -> String) -> Str
         EventKind::TriggerFailed { failure, asked_again_in } => {
             let failed = if failure.is_panic() { "" } else { "failed: " };
             let wait = duration(*asked_again_in);
-            format!("the trigger {failed}{failure}; it is asked again in {wait}")
+            format!("the trigger {failed}{}; it is asked again in {wait}", full(failure))
         }
-        EventKind::Starved { pool, late, busy, .. } => {
-            format!("starved: {} late; busy threads of pool {pool}: {busy}", duration(*late))
+        EventKind::Starved { pool, late, busy, longest } => {
+            let (late, running_for) = (duration(*late), duration(longest.running_for));
+            let longest = format!("longest: `{}` for {running_for}", longest.task);
+            format!("starved: {late} late; busy threads of pool {pool}: {busy}; {longest}")
         }
         EventKind::WaitStarved { pool, awaited } => {
             format!("waits for `{awaited}`, which finds no free thread in pool `{pool}`")
@@ -71,8 +73,8 @@ pub(crate) fn what(event: &Event, time: &dyn Fn(DateTime<Utc>) -> String) -> Str
         EventKind::WorkerRefused { pool, reason } => {
             format!("pool `{pool}` could not start a thread: {reason}")
         }
-        EventKind::DropPanicked { failure } => format!("a destructor {failure}"),
-        EventKind::HookFailed { hook, failure } => format!("a {hook} {failure}"),
+        EventKind::DropPanicked { failure } => format!("a destructor {}", full(failure)),
+        EventKind::HookFailed { hook, failure } => format!("a {hook} {}", full(failure)),
         EventKind::SchedulerStarted { tasks } => format!("started; tasks: {tasks}"),
         EventKind::SchedulerStopping {} => "is stopping".to_owned(),
         EventKind::SchedulerStopped { took, unfinished } => {
@@ -90,6 +92,12 @@ pub(crate) fn what(event: &Event, time: &dyn Fn(DateTime<Utc>) -> String) -> Str
     on_one_line(&text)
 }
 
+/// The text of a failure with its causes.
+fn full(failure: &Failure) -> String {
+    let causes = failure.causes().map(|cause| format!("; caused by: {cause}"));
+    std::iter::once(failure.to_string()).chain(causes).collect()
+}
+
 /// The text of the kinds that are about a run.
 fn of_run(kind: &EventKind, after: &dyn Fn(&Option<DateTime<Utc>>) -> String) -> String {
     match kind {
@@ -105,7 +113,10 @@ fn of_run(kind: &EventKind, after: &dyn Fn(&Option<DateTime<Utc>>) -> String) ->
         }
         EventKind::AttemptFailed { run, failure, next_attempt_in } => {
             let (number, attempt, wait) = (run.number, run.attempt, duration(*next_attempt_in));
-            format!("run {number} attempt {attempt} failed: {failure}; the next one in {wait}")
+            format!(
+                "run {number} attempt {attempt} failed: {}; the next one in {wait}",
+                full(failure)
+            )
         }
         EventKind::StopAsked { run, reason } => {
             let reason = match reason {
@@ -124,7 +135,7 @@ fn of_run(kind: &EventKind, after: &dyn Fn(&Option<DateTime<Utc>>) -> String) ->
                 Outcome::Cancelled => format!("was cancelled{took}"),
                 Outcome::Refused(reason) => format!("was refused: {reason}"),
                 Outcome::Error(failure) | Outcome::Panic(failure) | Outcome::Timeout(failure) => {
-                    format!("failed{took}: {failure}{streak}")
+                    format!("failed{took}: {}{streak}", full(failure))
                 }
             };
             format!("run {} {what}{}", run.number, after(next))

@@ -219,7 +219,7 @@ fn seconds_of(fields: &Fields, name: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::sample;
+    use crate::observe::{self, sample};
     use std::fmt;
     use std::fmt::Write;
     use std::sync::Arc;
@@ -233,7 +233,7 @@ mod tests {
 
     use crate::sync::Mutex;
 
-    /// Writes down what it is told, a line each.
+    /// Writes a line for each call.
     #[derive(Clone, Default)]
     struct Notes(Arc<Mutex<String>>);
 
@@ -289,34 +289,40 @@ mod tests {
         let run = || {
             let span = Span::of_run(&sample::run("tick", 3, 2), &sample::facts("tick"));
             span.in_scope(|| {
-                write(Level::Warn, "inside", &super::super::fields::Fields::default())
+                write(Level::Warn, "inside", &observe::Fields::default());
             });
             span.fail(&sample::error("no"));
         };
         tracing::subscriber::with_default(notes.clone(), || {
-            // Another test may have come here first, on a thread that nobody listens to, and `tracing`
-            // remembers that nobody is interested.
+            // Another test may have run first, on a thread without a subscriber, and `tracing` caches that.
             run();
             tracing::callsite::rebuild_interest_cache();
             notes.0.lock().unwrap().clear();
             run();
         });
-        let expected = "\
+        let thread = std::thread::current();
+        let thread = thread.name().unwrap_or_default();
+        let expected = format!(
+            "\
 new task root=true otel.name=task tick otel.kind=\"internal\" code.function.name=\"shop::jobs::work\" \
-scheduler.task.name=\"tick\" scheduler.trigger=\"fixed_rate\" scheduler.schedule=\"every 1s\" \
-scheduler.scheduled_time=2026-03-27T08:00:00Z scheduler.run_id=3 scheduler.attempt=2
+thread.name={thread:?} scheduler.task.name=\"tick\" scheduler.task.kind=\"fixed_rate\" \
+scheduler.task.schedule=\"every 1s\" scheduler.run.number=3 scheduler.run.attempt=2 \
+scheduler.run.cause=\"schedule\" scheduler.run.fire_time=2026-03-27T08:00:00Z scheduler.run.lateness=0.0
 enter
 event WARN message=inside
 exit
 record otel.status_code=\"ERROR\"
 record error.type=\"error\"
-";
+event WARN message=attempt 2 failed: no task=\"tick\" run=3 attempt=2 error=\"no\" error.type=\"error\" \
+exception.type=\"error\" exception.message=\"no\" code.function.name=\"shop::jobs::work\" thread.name={thread:?}
+"
+        );
         assert_eq!(*notes.0.lock().unwrap(), expected);
     }
 
     #[test]
     fn a_subscriber_is_noticed_and_asked_for_its_levels() {
-        assert!(!is_enabled(Level::Error), "nobody listens");
+        assert!(!is_enabled(Level::Error), "no subscriber");
         tracing::subscriber::with_default(Notes::default(), || {
             assert!(is_installed());
             assert!(is_enabled(Level::Info));

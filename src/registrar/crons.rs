@@ -4,12 +4,9 @@
 //! tasks few have one of their own.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::PoisonError;
-use std::sync::Weak;
+use std::sync::{Arc, PoisonError, Weak};
 
-use scheduler_core::trigger::CronTrigger;
-use scheduler_core::trigger::Zone;
+use scheduler_core::trigger::{CronTrigger, Zone};
 
 use crate::sync::Mutex;
 
@@ -24,11 +21,10 @@ struct Known {
     limit: usize,
 }
 
-/// The expression, and its zone and policies for changes of the clock there; and the zone that counts where
-/// nothing is said.
+/// The expression, its zone and its policies for changes of the clock, and the default zone.
 pub(super) type Texts = ([Option<Box<str>>; 4], Zone);
 
-/// A rule, and how people read it.
+/// A rule and its text.
 pub(super) type Cron = (Arc<CronTrigger>, Arc<str>);
 
 impl Crons {

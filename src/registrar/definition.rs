@@ -1,23 +1,18 @@
-//! A task as somebody defined it, by an annotation or in code, before settings had their say.
+//! A task as an annotation or code defines it, before settings are applied.
 
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use scheduler_core::Trigger;
-use scheduler_expr::Attribute;
-use scheduler_expr::RuleKind;
+use scheduler_core::{Clock, Trigger};
+use scheduler_expr::{Attribute, RuleKind};
 
-use super::Given;
 use crate::entry::Entry;
-use crate::entry::Location;
-use crate::inject::Call;
-use crate::inject::TaskOutput;
-use crate::inject::Wiring;
-use crate::run::Run;
+use crate::facts::Location;
+use crate::inject::{Call, States, TaskOutput, Wiring};
+use crate::run::{Run, Shutdown};
 use crate::schedule::Schedule;
-use crate::settings::TaskLine;
-use crate::settings::word;
+use crate::settings::{TaskTexts, word};
 
 /// A task as it was defined.
 #[derive(Clone)]
@@ -31,17 +26,25 @@ pub(crate) struct Definition {
     pub(crate) call: Call,
 }
 
+/// What arguments are made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inputs<'a> {
+    pub(crate) states: &'a States,
+    pub(crate) clock: &'a Arc<dyn Clock>,
+    pub(crate) shutdown: &'a Shutdown,
+}
+
 impl Definition {
     /// The tasks of an annotation: one, or one for each managed value that a method is called on.
     /// What is missing is added to `faults`.
     pub(super) fn of_entry(
         entry: &Entry,
-        given: &Given<'_>,
+        inputs: &Inputs<'_>,
         faults: &mut Vec<String>,
     ) -> Vec<Self> {
         let instances = match entry.receiver() {
             None => vec![None],
-            Some(receiver) => given.states.names_of(receiver.type_id()),
+            Some(receiver) => inputs.states.names_of(receiver.type_id()),
         };
         // Without a value there still is a task, which then misses its value.
         let instances = if instances.is_empty() { vec![None] } else { instances };
@@ -50,14 +53,14 @@ impl Definition {
                 None => entry.name().to_owned(),
                 Some(instance) => format!("{}[{instance}]", entry.name()),
             };
-            let wiring = Wiring::new(given.states, given.clock, given.shutdown);
+            let wiring = Wiring::new(inputs.states, inputs.clock, inputs.shutdown);
             let mut wiring = wiring.with_instance(instance);
             let call = entry.wire(&mut wiring);
             let missing = wiring.into_missing();
             let place = format!("{}: {}", entry.location(), word(&name));
             faults.extend(missing.iter().map(|missing| format!("{place} {missing}")));
-            // INVARIANT: with a fault nothing is launched, so a task that misses a value is never
-            // called. It is kept, for the rest of its words to be judged.
+            // INVARIANT: with a fault nothing is launched, so a task that misses a value is never called. It is
+            // kept so that its attributes are checked.
             let call = call.or_else(|| (!missing.is_empty()).then(|| Call::of(|_| {})));
             Some(Self {
                 name: name.into(),
@@ -71,11 +74,11 @@ impl Definition {
         tasks.collect()
     }
 
-    /// The task in its own words, for the settings to have their say.
-    pub(crate) fn words(&self) -> TaskLine<'_> {
+    /// The attributes as they were written, for settings to be applied to.
+    pub(crate) fn written(&self) -> TaskTexts<'_> {
         let texts = self.texts.iter().map(|(attribute, text)| (*attribute, text.as_str()));
         let (name, place) = (&*self.name, self.location.to_string());
-        TaskLine { name, place, rule: self.rule_alone(), attributes: texts.collect() }
+        TaskTexts { name, place, rule: self.rule_alone(), attributes: texts.collect() }
     }
 
     /// The kind of its rule, if no attribute is a rule.

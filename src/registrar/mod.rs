@@ -1,11 +1,10 @@
-//! Turns what people wrote into tasks: the only room that understands entries, settings and rules.
+//! Turns entries, tasks in code and settings into planned tasks.
 //!
 //! # What this room is for
 //!
-//! Tasks are defined by annotations and in code ([`define`]); settings then have their say, and
-//! [`plan`] judges the words that count, with the same parsers the macro used. The result is a
-//! [`Plan`]: all tasks, each with its rule, its policies, its pool and its arguments. What is wrong is
-//! collected: all faults of all tasks come back in one error, each with its place.
+//! Tasks are defined by annotations and in code ([`define`]). Settings replace attributes, and [`plan`] parses
+//! the texts that count, with the parsers of the macro. The result is a [`Plan`]: all tasks, each with its rule,
+//! its policies, its pool and its arguments. All faults of all tasks are returned together, each with its place.
 //!
 //! # What it must never do
 //!
@@ -19,40 +18,24 @@
 
 mod crons;
 mod definition;
-mod judge;
 mod name;
 mod planned;
+mod resolve;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashSet;
-use std::sync::Arc;
-
-use scheduler_core::Clock;
 
 pub(crate) use crons::Crons;
-pub(crate) use definition::Definition;
 pub use definition::Registrar;
-pub(crate) use judge::Ground;
-pub(crate) use judge::judge;
+pub(crate) use definition::{Definition, Inputs};
 pub(crate) use name::faults as name_faults;
 pub(crate) use planned::Planned;
+pub(crate) use resolve::{PlanContext, resolve};
 
-use crate::entry::Entry;
-use crate::entry::TaskList;
-use crate::entry::entries;
+use crate::entry::{Entry, TaskList, entries};
 use crate::inject::States;
-use crate::run::Shutdown;
-use crate::settings::Effective;
-use crate::settings::Fault;
-
-/// What arguments are made of.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Given<'a> {
-    pub(crate) states: &'a States,
-    pub(crate) clock: &'a Arc<dyn Clock>,
-    pub(crate) shutdown: &'a Shutdown,
-}
+use crate::settings::{Effective, Fault};
 
 /// All tasks of a scheduler, ready to be launched.
 #[derive(Debug, Default)]
@@ -65,16 +48,16 @@ pub(crate) struct Plan {
 pub(crate) fn define(
     listed: Option<&TaskList>,
     in_code: Vec<Definition>,
-    given: Given<'_>,
+    inputs: Inputs<'_>,
     faults: &mut Vec<String>,
 ) -> Vec<Definition> {
     let found = match listed {
         None => entries(),
         Some(list) => without_doubles(&list.entries),
     };
-    for stranger in listed.into_iter().flat_map(|list| &list.strangers) {
+    for function in listed.into_iter().flat_map(|list| &list.unannotated) {
         faults.push(format!(
-            "`{stranger}` has no `#[scheduled(…)]`, so nothing says when it is to run\n\
+            "`{function}` has no `#[scheduled(…)]`, so nothing says when it is to run\n\
              help: annotate it, or define it in code: Scheduler::builder().task(…)"
         ));
     }
@@ -82,17 +65,17 @@ pub(crate) fn define(
     let mut definitions = Vec::new();
     for entry in found {
         let before = faults.len();
-        definitions.extend(Definition::of_entry(entry, &given, faults));
+        definitions.extend(Definition::of_entry(entry, &inputs, faults));
         missing += faults.len() - before;
     }
     if missing > 0
         && let Some(last) = faults.last_mut()
     {
-        last.push_str(&what_is_managed(given.states));
+        last.push_str(&what_is_managed(inputs.states));
     }
     definitions.extend(in_code);
     faults.extend(name::faults(&definitions));
-    faults.extend(given.states.doubled().iter().map(|what| {
+    faults.extend(inputs.states.doubled().iter().map(|what| {
         format!(
             "two values of `{what}` are managed\n\
              help: give each a name: Scheduler::builder().manage_named(\"…\", …)"
@@ -114,17 +97,17 @@ fn what_is_managed(states: &States) -> String {
     format!("\nnote: managed so far: {list}")
 }
 
-/// Plans all definitions, each by the words that count for it, which `apply` says.
+/// Plans all definitions, each with the attributes that `apply` returns for it.
 pub(crate) fn plan(
     definitions: Vec<Definition>,
     mut apply: impl FnMut(usize, &Definition) -> Effective,
-    ground: Ground<'_>,
+    context: PlanContext<'_>,
     faults: &mut Vec<Fault>,
 ) -> Plan {
     let mut plan = Plan::default();
     for (number, definition) in definitions.into_iter().enumerate() {
-        let words = apply(number, &definition);
-        match judge(&definition, &words, ground) {
+        let effective = apply(number, &definition);
+        match resolve(&definition, &effective, context) {
             Ok(task) => plan.tasks.push(task),
             Err(found) => faults.extend(found),
         }

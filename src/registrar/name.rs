@@ -1,4 +1,4 @@
-//! Names have to be unique: they are the keys of settings, metrics, locks and history.
+//! Checks that names are unique: they are keys of settings, metrics and history.
 
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ pub(crate) fn faults(definitions: &[Definition]) -> Vec<String> {
     unreadable.chain(doubled.map(|tasks| describe(&tasks[0].name, tasks))).collect()
 }
 
-/// The macro judges the names of annotations by the same rules.
+/// The macro checks the names of annotations by the same rules.
 fn unreadable(name: &str, task: &Definition) -> Option<String> {
     let error = check_name(name).err()?;
     let (location, shown) = (task.location, word(name));

@@ -1,16 +1,15 @@
-//! One task as planned: what a conductor is given, and what people are told of it.
+//! One task as planned.
 
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
 
-use crate::entry::Location;
+use crate::facts::Location;
 use crate::inject::Call;
 use crate::observe::TaskFacts;
 use crate::settings::word;
-use crate::task::Policy;
-use crate::task::Rule;
+use crate::task::{Policy, Rule};
 
 /// A task of which everything is known, and nothing has begun.
 #[derive(Clone, Debug)]
@@ -20,7 +19,7 @@ pub(crate) struct Planned {
     pub(crate) function: Option<Arc<str>>,
     pub(crate) location: Location,
     pub(crate) rule: Rule,
-    /// How people read the rule, where that is known already.
+    /// The text of the rule, if it is known already.
     pub(crate) text: Option<Arc<str>>,
     pub(crate) policy: Policy,
     pub(crate) pool: Arc<str>,
@@ -39,7 +38,7 @@ pub(crate) struct Disabled {
 }
 
 impl Planned {
-    /// What to know about an instant of the schedule that has passed at the start.
+    /// A warning if an instant of the schedule has passed.
     pub(crate) fn passed(&self, now: DateTime<Utc>) -> Option<String> {
         let place = format!("{}: {}", self.location, word(&self.name));
         match (&self.rule, self.policy.until) {
@@ -54,7 +53,7 @@ impl Planned {
         }
     }
 
-    /// What people are told of the task.
+    /// The public facts of the task.
     pub(crate) fn facts(&self) -> TaskFacts {
         TaskFacts {
             name: Arc::clone(&self.name),

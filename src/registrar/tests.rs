@@ -5,30 +5,18 @@ use scheduler_core::trigger::Zone;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use scheduler_core::Clock;
-use scheduler_core::ManualClock;
+use scheduler_core::{Clock, ManualClock};
 use scheduler_expr::Attribute;
 
-use super::Crons;
-use super::Definition;
-use super::Given;
-use super::Ground;
-use super::Plan;
-use super::define;
-use super::name_faults;
-use crate::entry::Entry;
-use crate::entry::FunctionId;
-use crate::entry::Location;
-use crate::entry::Origin;
-use crate::entry::TaskList;
+use super::{Crons, Definition, Inputs, Plan, PlanContext, define, name_faults};
+use crate::entry::{Entry, FunctionId, Origin, TaskList};
 use crate::error::StartError;
-use crate::inject::Call;
-use crate::inject::States;
+use crate::facts::Location;
+use crate::inject::{Call, States};
 use crate::run::Shutdown;
 use crate::settings;
-use crate::settings::Environment;
-use crate::settings::Settings;
 use crate::settings::names::Names;
+use crate::settings::{Environment, Settings};
 
 type Words = &'static [(Attribute, &'static str)];
 
@@ -44,10 +32,10 @@ const RATE: Words = &[(Attribute::FixedRate, "1s")];
 fn plan(entries: &'static [Entry]) -> Result<Plan, StartError> {
     let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
     let (states, shutdown) = (States::default(), Shutdown::new());
-    let given = Given { states: &states, clock: &clock, shutdown: &shutdown };
-    let list = TaskList { entries: entries.iter().collect(), strangers: Vec::new() };
+    let inputs = Inputs { states: &states, clock: &clock, shutdown: &shutdown };
+    let list = TaskList { entries: entries.iter().collect(), unannotated: Vec::new() };
     let mut faults = Vec::new();
-    let definitions = define(Some(&list), Vec::new(), given, &mut faults);
+    let definitions = define(Some(&list), Vec::new(), inputs, &mut faults);
     let given = settings::Given {
         environment: Environment::default(),
         text: Some(("none".to_owned(), String::new())),
@@ -60,10 +48,10 @@ fn plan(entries: &'static [Entry]) -> Result<Plan, StartError> {
     let crons = Crons::default();
     let calendars = BTreeMap::new();
     let (zone, pools) = (Zone::UTC, &pools);
-    let ground = Ground { zone, pools, calendars: &calendars, crons: &crons, seed: 0 };
+    let context = PlanContext { zone, pools, calendars: &calendars, crons: &crons, seed: 0 };
     let mut unfit = Vec::new();
-    let apply = |number, task: &Definition| application.task(number, &task.words());
-    let plan = super::plan(definitions, apply, ground, &mut unfit);
+    let apply = |number, task: &Definition| application.task(number, &task.written());
+    let plan = super::plan(definitions, apply, context, &mut unfit);
     faults.extend(unfit.iter().map(ToString::to_string));
     if faults.is_empty() { Ok(plan) } else { Err(StartError::of_faults(faults)) }
 }

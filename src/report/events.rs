@@ -131,17 +131,18 @@ fn starved(event: &Event) -> Option<Message> {
         1 => format!("the only thread of pool `{pool}`"),
         _ => format!("all {busy} threads of pool `{pool}`"),
     };
-    let (are, seem) = if *busy == 1 { ("is", "seems to be") } else { ("are", "seem to be") };
-    let head = format!("task `{task}` started {late} late: {threads}");
-    let raise = format!("raise `{key}` (now {busy})");
-    Some(match longest {
-        Some(Longest { task, running_for, .. }) => {
-            let longest = format!("longest: `{task}` for {}", duration(*running_for));
-            Message::warn(format!("{head} {are} busy, {longest}; {raise}")).of(event)
-        }
-        None => Message::warn(format!("{head} {seem} busy; {raise}")).of(event).note(
-            "an async task seems to block its thread: let it call what blocks on a thread of its own",
-        ),
+    let are = if *busy == 1 { "is" } else { "are" };
+    let Longest { task: culprit, is_async, location, running_for, .. } = longest;
+    let place = location.map_or_else(String::new, |location| format!(" ({location})"));
+    let longest = format!("longest: `{culprit}`{place} for {}", duration(*running_for));
+    let message = Message::warn(format!(
+        "task `{task}` started {late} late: {threads} {are} busy, {longest}; raise `{key}` (now {busy})"
+    ));
+    let message = message.of(event);
+    Some(if *is_async {
+        message.note(format!("`{culprit}` is async and blocks its thread: let it call what blocks on a thread of its own"))
+    } else {
+        message
     })
 }
 

@@ -7,10 +7,13 @@ use std::{fmt, io};
 use super::Message;
 use crate::observe::{Level, Log};
 
+/// A function of the program for messages.
+type Function = dyn Fn(&str) + Send + Sync;
+
 /// The destination of messages. It may be code of the program, which may panic and may never return.
 #[derive(Clone, Default)]
 pub(crate) struct Sink {
-    function: Option<Arc<dyn Fn(&str) + Send + Sync>>,
+    function: Option<Arc<Function>>,
 }
 
 impl Sink {

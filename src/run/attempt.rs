@@ -1,67 +1,53 @@
-//! What a run is made of.
+//! What a run is made of: one attempt, and how it is executed.
 
-use std::sync::Arc;
-use std::sync::OnceLock;
-use std::sync::Weak;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use scheduler_core::Clock;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Tick;
-use scheduler_core::WallTime;
+use scheduler_core::{Clock, ScheduledThreadPool, Tick, WallTime};
 
-use super::Cause;
+use super::cause::Cause;
 use super::notes::Notes;
+use super::poll::Polls;
 use super::stop::Stop;
+use crate::facts::TaskFacts;
 
 /// One attempt of a run.
 pub(super) struct Attempt {
-    pub(super) facts: Facts,
-    /// When it was due: its fire time, and jitter.
+    pub(super) task: Arc<TaskFacts>,
+    pub(super) number: u64,
+    pub(super) attempt: u32,
+    pub(super) cause: Cause,
+    pub(super) fire_time: WallTime,
+    /// The fire time plus jitter, or the end of the wait after the attempt before.
     pub(super) due: WallTime,
-    /// None outside of any scheduler.
-    pub(super) stage: Option<Stage>,
+    pub(super) started_at: WallTime,
+    /// `None` outside of any scheduler.
+    pub(super) execution: Option<Execution>,
     pub(super) stop: Stop,
     pub(super) notes: Notes,
+    /// Of a future.
+    pub(super) polls: Polls,
 }
 
-/// What is known of a run when it starts.
-pub(crate) struct Facts {
-    pub(crate) task: Arc<str>,
-    pub(crate) number: u64,
-    pub(crate) attempt: u32,
-    pub(crate) cause: Cause,
-    pub(crate) fire_time: WallTime,
-    pub(crate) started_at: WallTime,
-}
-
-/// Where a run takes place.
-pub(super) struct Stage {
+/// How an attempt is executed.
+pub(super) struct Execution {
     /// The run as the engine sees it.
     firing: scheduler_core::Run,
     /// The same for a future that goes on as a task of the engine.
     continued: OnceLock<scheduler_core::Run>,
     /// RACE: weak, because a run may be kept by its task, and must not keep the pool from ending.
     pub(super) pool: Weak<ScheduledThreadPool>,
-    clock: Arc<dyn Clock>,
-    /// When the time of this attempt is over. All workers may be busy when it is, and then nobody asks
-    /// the run to stop.
+    pub(super) clock: Arc<dyn Clock>,
+    /// When the time of this attempt is over, in nanoseconds. All workers may be busy then, so that no one asks the run to
+    /// stop.
     deadline: AtomicU64,
-}
-
-/// Where all runs of a task take place.
-#[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
-    pub(crate) task: &'a Arc<str>,
-    pub(crate) pool: &'a Weak<ScheduledThreadPool>,
-    pub(crate) clock: &'a Arc<dyn Clock>,
 }
 
 /// An attempt that starts.
 #[derive(Clone, Copy)]
 pub(crate) struct AttemptStart<'a> {
+    pub(crate) task: &'a Arc<TaskFacts>,
     pub(crate) number: u64,
     pub(crate) attempt: u32,
     pub(crate) cause: Cause,
@@ -69,55 +55,86 @@ pub(crate) struct AttemptStart<'a> {
     pub(crate) due: WallTime,
     pub(crate) deadline: Option<Tick>,
     pub(crate) engine: &'a scheduler_core::Run,
+    pub(crate) pool: &'a Weak<ScheduledThreadPool>,
+    pub(crate) clock: &'a Arc<dyn Clock>,
 }
 
 impl Attempt {
-    /// One that takes place nowhere.
-    pub(super) fn nowhere(facts: Facts) -> Self {
-        let (stop, notes) = (Stop::default(), Notes::default());
-        Self { due: facts.fire_time, facts, stage: None, stop, notes }
+    /// One outside of any scheduler.
+    pub(super) fn detached(task: Arc<TaskFacts>) -> Self {
+        let zero = WallTime::from_nanos(0);
+        Self {
+            task,
+            number: 1,
+            attempt: 1,
+            cause: Cause::Manual,
+            fire_time: zero,
+            due: zero,
+            started_at: zero,
+            execution: None,
+            stop: Stop::default(),
+            notes: Notes::default(),
+            polls: Polls::default(),
+        }
     }
 
-    pub(super) fn new(place: Place<'_>, start: &AttemptStart<'_>) -> Self {
-        let facts = Facts {
-            task: Arc::clone(place.task),
+    #[cfg(test)]
+    pub(super) fn of(info: super::info::RunInfo, task: Arc<TaskFacts>) -> Self {
+        Self {
+            number: info.number,
+            attempt: info.attempt,
+            cause: info.cause,
+            fire_time: info.fire_time.into(),
+            due: info.due.into(),
+            started_at: info.started_at.into(),
+            ..Self::detached(task)
+        }
+    }
+
+    pub(super) fn new(start: &AttemptStart<'_>) -> Self {
+        let execution = Execution {
+            firing: start.engine.clone(),
+            continued: OnceLock::new(),
+            pool: Weak::clone(start.pool),
+            clock: Arc::clone(start.clock),
+            deadline: AtomicU64::new(nanos(start.deadline)),
+        };
+        Self {
+            task: Arc::clone(start.task),
             number: start.number,
             attempt: start.attempt,
             cause: start.cause,
             fire_time: start.fire_time,
+            due: start.due,
             started_at: start.engine.started().wall,
-        };
-        let stage = Stage {
-            firing: start.engine.clone(),
-            continued: OnceLock::new(),
-            pool: Weak::clone(place.pool),
-            clock: Arc::clone(place.clock),
-            deadline: AtomicU64::new(start.deadline.unwrap_or(Tick::MAX).as_nanos()),
-        };
-        Self { due: start.due, stage: Some(stage), ..Self::nowhere(facts) }
+            execution: Some(execution),
+            stop: Stop::default(),
+            notes: Notes::default(),
+            polls: Polls::default(),
+        }
     }
 
-    /// Becomes another attempt at the same place.
+    /// Becomes another attempt of the same task.
     pub(super) fn renew(&mut self, start: &AttemptStart<'_>) {
-        let facts = &mut self.facts;
-        facts.number = start.number;
-        facts.attempt = start.attempt;
-        facts.cause = start.cause;
-        facts.fire_time = start.fire_time;
-        facts.started_at = start.engine.started().wall;
-        self.due = start.due;
-        if let Some(stage) = &mut self.stage {
-            stage.firing.clone_from(start.engine);
-            drop(stage.continued.take());
-            *stage.deadline.get_mut() = start.deadline.unwrap_or(Tick::MAX).as_nanos();
+        if !Arc::ptr_eq(&self.task, start.task) {
+            self.task = Arc::clone(start.task);
+        }
+        (self.number, self.attempt, self.cause) = (start.number, start.attempt, start.cause);
+        (self.fire_time, self.due) = (start.fire_time, start.due);
+        self.started_at = start.engine.started().wall;
+        if let Some(execution) = &mut self.execution {
+            execution.firing.clone_from(start.engine);
+            drop(execution.continued.take());
+            *execution.deadline.get_mut() = nanos(start.deadline);
         }
         self.stop = Stop::default();
         self.notes.clear();
+        self.polls = Polls::default();
     }
 }
 
-impl Stage {
-    /// The run as the engine sees it at present.
+impl Execution {
+    /// Returns the run as the engine sees it at present.
     pub(super) fn engine(&self) -> &scheduler_core::Run {
         self.continued.get().unwrap_or(&self.firing)
     }
@@ -131,7 +148,7 @@ impl Stage {
         }
     }
 
-    /// How long this attempt may take still.
+    /// Returns how long the attempt may still take.
     pub(super) fn left(&self) -> Duration {
         // ORDERING: relaxed; it is set before the attempt begins, on its thread.
         let deadline = Tick::from_nanos(self.deadline.load(Ordering::Relaxed));
@@ -139,6 +156,11 @@ impl Stage {
     }
 
     pub(super) fn set_deadline(&self, deadline: Option<Tick>) {
-        self.deadline.store(deadline.unwrap_or(Tick::MAX).as_nanos(), Ordering::Relaxed);
+        // ORDERING: relaxed, see `left`.
+        self.deadline.store(nanos(deadline), Ordering::Relaxed);
     }
+}
+
+fn nanos(deadline: Option<Tick>) -> u64 {
+    deadline.unwrap_or(Tick::MAX).as_nanos()
 }

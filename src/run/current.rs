@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use super::Run;
+use super::handle::Run;
 
 thread_local! {
     /// The run that this thread executes; borrowed while it does.
@@ -11,8 +11,27 @@ thread_local! {
     static INNER: RefCell<Vec<Run>> = const { RefCell::new(Vec::new()) };
 }
 
+impl Run {
+    /// The run that the calling thread executes; `None` outside a scheduled task.
+    ///
+    /// ```
+    /// use scheduler::Run;
+    ///
+    /// assert!(Run::current().is_none());
+    /// ```
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        get()
+    }
+
+    /// Calls `step` with this run as the [`current`](Self::current) one.
+    pub(crate) fn enter<R>(self, step: impl FnOnce(&Self) -> R) -> R {
+        enter(self, step)
+    }
+}
+
 /// The run that the calling thread executes; a thread that is ending may have none any more.
-pub(super) fn get() -> Option<Run> {
+fn get() -> Option<Run> {
     let inner = INNER.try_with(|inner| inner.borrow().last().cloned()).ok().flatten();
     inner.or_else(|| CURRENT.try_with(|current| current.borrow().clone()).ok().flatten())
 }
@@ -21,7 +40,7 @@ pub(super) fn get() -> Option<Run> {
 ///
 /// The thread's share in the run is the one that is handed in, so that an outermost run costs none.
 #[inline]
-pub(super) fn enter<R>(run: Run, step: impl FnOnce(&Run) -> R) -> R {
+fn enter<R>(run: Run, step: impl FnOnce(&Run) -> R) -> R {
     let (mut run, mut step) = (Some(run), Some(step));
     let answer = CURRENT.try_with(|current| {
         let is_outermost = current.try_borrow_mut().is_ok_and(|current| current.is_none());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::{Cause, Run};
+use super::cause::Cause;
 
 /// A run and its attempt, as plain data: it keeps nothing alive.
 ///
@@ -40,20 +40,5 @@ impl RunInfo {
     #[must_use]
     pub fn lateness(&self) -> Duration {
         (self.started_at - self.due).to_std().unwrap_or_default()
-    }
-}
-
-impl Run {
-    /// This run as plain data, as it is now.
-    #[must_use]
-    pub fn info(&self) -> RunInfo {
-        RunInfo {
-            number: self.number(),
-            attempt: self.attempt(),
-            cause: self.cause(),
-            fire_time: self.fire_time(),
-            due: self.due(),
-            started_at: self.started_at(),
-        }
     }
 }

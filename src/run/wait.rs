@@ -3,8 +3,8 @@
 use std::future::Future;
 use std::time::Duration;
 
-use super::Run;
-use super::Stopped;
+use super::handle::Run;
+use super::stop::Stopped;
 
 impl Run {
     /// Blocks the calling thread for this long on the scheduler's clock, or until the run is asked to
@@ -30,10 +30,10 @@ impl Run {
         if self.is_cancelled() {
             return Err(Stopped);
         }
-        match &self.attempt.stage {
-            Some(stage) => {
-                let left = stage.left();
-                stage.engine().sleep(duration.min(left)).map_err(|_| Stopped)?;
+        match &self.attempt.execution {
+            Some(execution) => {
+                let left = execution.left();
+                execution.engine().sleep(duration.min(left)).map_err(|_| Stopped)?;
                 if duration < left { Ok(()) } else { Err(Stopped) }
             }
             // Outside of any scheduler there is no clock to wait on.
@@ -61,8 +61,8 @@ impl Run {
         &self,
         duration: Duration,
     ) -> impl Future<Output = ()> + Send + 'static + use<> {
-        let stage = self.attempt.stage.as_ref();
-        let sleep = stage.and_then(|stage| stage.pool.upgrade()).map(|pool| pool.sleep(duration));
+        let execution = self.attempt.execution.as_ref();
+        let sleep = execution.and_then(|it| it.pool.upgrade()).map(|pool| pool.sleep(duration));
         async move {
             if let Some(sleep) = sleep {
                 sleep.await;

@@ -11,9 +11,9 @@ use super::registry::Registry;
 use super::registry::Reservation;
 use super::task_control::TaskControl;
 use super::tasks::Tasks;
-use crate::entry::Location;
 use crate::error::AddError;
 use crate::error::StartError;
+use crate::facts::Location;
 use crate::inject::Call;
 use crate::registrar::Definition;
 use crate::registrar::Planned;
@@ -59,9 +59,9 @@ impl Tasks {
         }
         let launcher = self.launcher().ok_or_else(|| AddError::stopping(name))?;
         let reserved = self.reserve(&definition.name)?;
-        let words = definition.words();
-        let effective = launcher.settings.apply_to(&words, self.registry().names());
-        let planned = launcher.judge(definition, effective).map_err(AddError::of_faults)?;
+        let written = definition.written();
+        let effective = launcher.settings.apply_to(&written, self.registry().names());
+        let planned = launcher.resolve(definition, effective).map_err(AddError::of_faults)?;
         let is_disabled = planned.disabled.is_some();
         let pool = launcher.pool(&planned).ok_or_else(|| AddError::stopping(name))?;
         let control =
@@ -116,8 +116,8 @@ impl Tasks {
         }
         let call = Call::of(|_| ());
         let definition = Definition::in_code(name, schedule, call, Location::caller());
-        let effective = launcher.settings.resolve(&definition.words());
-        match launcher.judge(&definition, effective) {
+        let effective = launcher.settings.resolve(&definition.written());
+        match launcher.resolve(&definition, effective) {
             Ok(planned) if planned.disabled.is_some() => {
                 Err(ControlError::refused(name, "`-` is no rule; cancel the task instead"))
             }

@@ -273,7 +273,7 @@ impl Builder {
     pub fn tasks(mut self, list: TaskList) -> Self {
         let listed = self.listed.get_or_insert_default();
         listed.entries.extend(list.entries);
-        listed.strangers.extend(list.strangers);
+        listed.unannotated.extend(list.unannotated);
         self
     }
 
@@ -343,7 +343,7 @@ impl Builder {
     }
 
     /// Names tasks that will be [added](crate::Tasks::add) while the scheduler runs, so that settings
-    /// may speak of them. The name of a task that never comes would be a fault otherwise.
+    /// may name them. Otherwise the name of an unknown task is a fault.
     pub fn announce_tasks<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.announced.extend(names.into_iter().map(Into::into));
         self
@@ -384,7 +384,7 @@ impl Builder {
         self
     }
 
-    /// Who is told of everything that happens: see [`Event`](crate::Event).
+    /// Adds a listener, which gets every [`Event`](crate::Event).
     ///
     /// Listeners are called one after the other on a thread of their own, so that a slow one delays no
     /// task. If they cannot keep up, events are dropped and counted.

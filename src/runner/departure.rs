@@ -28,10 +28,10 @@ impl Tasks {
         tasks.for_each(|task| task.shut_down());
     }
 
-    /// Waits until the ends of all tasks are reported, for at most `limit` each.
-    pub(super) fn await_ends(&self, limit: Duration) {
+    /// Waits until the events of all tasks are delivered, for at most `limit` each.
+    pub(super) fn await_events(&self, limit: Duration) {
         let tasks = self.controls().into_iter().chain(self.board.gone.leaving());
-        tasks.for_each(|task| _ = task.await_end(limit));
+        tasks.for_each(|task| task.await_events(limit));
     }
 
     /// Reports the runs in progress that are asked to stop with their pools, those of removed tasks included.

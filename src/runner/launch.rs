@@ -200,7 +200,7 @@ fn pools(
     let (mut by_name, mut pool_events) = (BTreeMap::new(), BTreeMap::new());
     for plan in &prepared.pools {
         let clock = Arc::clone(&prepared.clock);
-        let look_up = LookUp::new(prepared.tasks.busy_since(), prepared.tasks.facts_by_name());
+        let look_up = LookUp::new(prepared.tasks.threads_since(), prepared.tasks.facts_by_name());
         let pool = (&*plan.name, plan.size.max(1));
         let events = PoolEvents::new(pool, look_up, Arc::clone(&clock), Arc::clone(bus));
         let events = Arc::new(events);

@@ -20,9 +20,9 @@ use crate::observe::EventKind;
 use crate::observe::PoolEvents;
 use crate::registrar::Crons;
 use crate::registrar::Definition;
-use crate::registrar::Ground;
+use crate::registrar::PlanContext;
 use crate::registrar::Planned;
-use crate::registrar::judge;
+use crate::registrar::resolve;
 use crate::settings::Effective;
 use crate::settings::Fault;
 use crate::settings::Settings;
@@ -57,20 +57,20 @@ pub(super) struct Launcher {
 }
 
 impl Launcher {
-    pub(super) fn judge(
+    pub(super) fn resolve(
         &self,
         task: &Definition,
         effective: Result<Effective, Vec<Fault>>,
     ) -> Result<Planned, Vec<String>> {
         let refuse = |faults: Vec<Fault>| faults.iter().map(ToString::to_string).collect();
-        let ground = Ground {
+        let context = PlanContext {
             zone: self.zone,
             pools: &self.names,
             calendars: &self.calendars,
             crons: &self.crons,
             seed: self.seed,
         };
-        judge(task, &effective.map_err(refuse)?, ground).map_err(refuse)
+        resolve(task, &effective.map_err(refuse)?, context).map_err(refuse)
     }
 
     /// The pool of a task; none when the scheduler has stopped.

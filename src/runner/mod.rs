@@ -47,7 +47,7 @@ pub(crate) use simulation::Simulation;
 use std::time::Duration;
 use stop::Running;
 pub use task_control::Pause;
-pub use task_control::TaskControl;
+pub use task_control::{Tagged, TaskControl};
 pub use tasks::Tasks;
 
 use crate::error::StartError;

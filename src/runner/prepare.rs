@@ -23,9 +23,9 @@ use crate::calendar::Calendar;
 use crate::error::StartError;
 use crate::registrar::Crons;
 use crate::registrar::Definition;
-use crate::registrar::Given;
-use crate::registrar::Ground;
+use crate::registrar::Inputs;
 use crate::registrar::Plan;
+use crate::registrar::PlanContext;
 use crate::registrar::define;
 use crate::registrar::plan;
 use crate::report::Message;
@@ -41,10 +41,10 @@ use crate::settings::Globals;
 use crate::settings::Level;
 use crate::settings::Remark;
 use crate::settings::Settings;
-use crate::settings::TaskLine;
+use crate::settings::TaskTexts;
 use crate::settings::names::Names;
 
-/// How long a stop waits for running tasks, unless somebody says otherwise.
+/// How long a stop waits for running tasks by default.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A scheduler of which everything is known, and nothing has begun.
@@ -90,9 +90,9 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     let mut states = builder.states.clone();
     states.insert_own(tasks.clone());
     let mut faults = Vec::new();
-    let given = Given { states: &states, clock: &clock, shutdown: &shutdown };
+    let inputs = Inputs { states: &states, clock: &clock, shutdown: &shutdown };
     let defined = in_code(builder);
-    let definitions = define(builder.listed.as_ref(), defined, given, &mut faults);
+    let definitions = define(builder.listed.as_ref(), defined, inputs, &mut faults);
     let names = names(&settings, &definitions);
     let missing = unexpected(&builder.expected, &names);
     let (names, announced) = announced(builder, names, definitions.len());
@@ -105,24 +105,20 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     let pool_names: Vec<Arc<str>> = pools.iter().map(|pool| pool.name.as_str().into()).collect();
     let crons = Crons::default();
     let calendars = std::mem::take(&mut builder.calendars);
-    let ground = Ground {
-        zone,
-        pools: &pool_names,
-        calendars: &calendars,
-        crons: &crons,
-        seed: builder.seed,
-    };
+    let (pool_names, seed) = (&pool_names, builder.seed);
+    let context =
+        PlanContext { zone, pools: pool_names, calendars: &calendars, crons: &crons, seed };
     let is_dry_run = purpose == Purpose::Report || settings.is_dry_run();
     let mut reported = Vec::new();
     let apply = |number, definition: &Definition| {
-        let effective = application.task(number, &definition.words());
+        let effective = application.task(number, &definition.written());
         if is_dry_run {
             reported.push(effective.clone());
         }
         effective
     };
     let mut unfit = Vec::new();
-    let plan = plan(definitions, apply, ground, &mut unfit);
+    let plan = plan(definitions, apply, context, &mut unfit);
     apply_to_announced(&mut application, &announced);
     let mut applied = application.finish();
     applied.faults.append(&mut unfit);
@@ -138,10 +134,8 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     let remarks: Vec<Message> = doubt.into_iter().chain(applied.remarks.iter().map(said)).collect();
     let warnings = warnings(&plan, clock.wall());
     let values = Values { zone, variable: &variable, pools: &pools, limit, keep_ended };
-    let report = is_dry_run.then(|| {
-        let report = settings::report(&applied, &reported, &fallbacks(builder, &values));
-        with_messages(report, remarks.iter().chain(&warnings))
-    });
+    let report = || settings::report(&applied, &reported, &fallbacks(builder, &values));
+    let report = is_dry_run.then(|| with_messages(report(), remarks.iter().chain(&warnings)));
     Ok(Prepared {
         plan,
         calendars,
@@ -150,7 +144,7 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
         zone,
         limit,
         keep_ended,
-        seed: builder.seed,
+        seed,
         clock,
         shutdown,
         tasks,
@@ -231,7 +225,7 @@ fn announced(
 fn apply_to_announced(application: &mut Application<'_>, announced: &[(usize, Arc<str>)]) {
     for (number, name) in announced {
         let (place, rule, attributes) = (String::new(), RuleKind::Once, Vec::new());
-        let silent = TaskLine { name, place, rule, attributes };
+        let silent = TaskTexts { name, place, rule, attributes };
         application.task(*number, &silent);
     }
 }

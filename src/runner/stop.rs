@@ -202,7 +202,7 @@ impl Running {
     fn announce_end(&self, begun: DateTime<Utc>) {
         let at = self.clock.wall();
         let took = (at - begun).to_std().unwrap_or_default();
-        self.tasks.await_ends(FLUSH);
+        self.tasks.await_events(FLUSH);
         let Totals { runs, failures, skipped } = self.tasks.totals();
         let unfinished = self.tasks.running(at).len();
         self.bus.emit(Event::global(at, EventKind::SchedulerStopped { took, unfinished }));

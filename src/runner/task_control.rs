@@ -155,8 +155,7 @@ impl TaskControl {
     ///
     /// # Errors
     ///
-    /// When the task has ended or has no rule, when its attributes are faulty, which is no matter as long as it is
-    /// disabled, or when the scheduler is stopping.
+    /// When the task has ended or has no rule, when its attributes are faulty, or when the scheduler is stopping.
     pub fn enable(&self) -> Result<(), ControlError> {
         self.tasks.enable(&self.control)
     }
@@ -232,6 +231,57 @@ impl TaskControl {
 impl fmt::Debug for TaskControl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TaskControl").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+/// The tasks with a tag, to be controlled together: see [`Tasks::tagged`](super::Tasks::tagged).
+///
+/// Each operation returns for how many of the tasks it was done. Those for which it is not possible, because they
+/// have ended, are disabled, or are in that state already, are passed over.
+#[derive(Clone, Debug)]
+#[must_use = "the tasks are not changed before an operation is called"]
+pub struct Tagged {
+    tasks: Vec<TaskControl>,
+}
+
+impl Tagged {
+    pub(super) fn new(tasks: Vec<TaskControl>) -> Self {
+        Self { tasks }
+    }
+
+    /// The tasks, in the order in which they were added.
+    #[must_use]
+    pub fn tasks(&self) -> &[TaskControl] {
+        &self.tasks
+    }
+
+    /// Runs them now: see [`TaskControl::run_now`].
+    pub fn run_now(&self) -> usize {
+        self.each(TaskControl::run_now)
+    }
+
+    /// Pauses them: see [`TaskControl::pause`].
+    pub fn pause(&self) -> usize {
+        self.pause_with(&Pause::new())
+    }
+
+    /// Pauses them: see [`TaskControl::pause_with`].
+    pub fn pause_with(&self, pause: &Pause) -> usize {
+        self.each(|task| task.pause_with(pause))
+    }
+
+    /// Lets those that are paused go on: see [`TaskControl::resume`].
+    pub fn resume(&self) -> usize {
+        self.each(TaskControl::resume)
+    }
+
+    /// Ends them: see [`TaskControl::cancel`].
+    pub fn cancel(&self) -> usize {
+        self.each(TaskControl::cancel)
+    }
+
+    fn each<T>(&self, operation: impl Fn(&TaskControl) -> Result<T, ControlError>) -> usize {
+        self.tasks.iter().filter(|task| operation(task).is_ok()).count()
     }
 }
 

@@ -16,6 +16,7 @@ use super::gone::Gone;
 use super::launcher::Launcher;
 use super::registry::Registry;
 use super::task_control::Pause;
+use super::task_control::Tagged;
 use super::task_control::TaskControl;
 use crate::error::AddError;
 use crate::inject::Call;
@@ -23,7 +24,7 @@ use crate::inject::Extract;
 use crate::inject::TaskOutput;
 use crate::inject::Wiring;
 use crate::observe::TaskFacts;
-use crate::observe::TaskSnapshot;
+use crate::observe::{TaskSnapshot, ThreadUse};
 use crate::run::Run;
 use crate::schedule::Schedule;
 use crate::task::Control;
@@ -77,16 +78,14 @@ impl Tasks {
         self.controls().iter().map(Control::snapshot).collect()
     }
 
-    /// Returns a function that gives the tasks that had a run in progress at an instant or later. It keeps no task
-    /// alive, and asks no trigger.
-    pub(super) fn busy_since(
+    /// Returns a function that gives the threads that tasks have held at an instant or later. It keeps no task alive.
+    pub(super) fn threads_since(
         &self,
-    ) -> impl Fn(DateTime<Utc>) -> Vec<TaskSnapshot> + Send + Sync + use<> {
+    ) -> impl Fn(DateTime<Utc>) -> Vec<ThreadUse> + Send + Sync + use<> {
         let board = Arc::downgrade(&self.board);
         move |since| {
             let controls = board.upgrade().map(|board| Self { board }.controls());
-            let busy = controls.into_iter().flatten().filter(|task| task.was_busy_since(since));
-            busy.map(|task| task.snapshot_without_asking()).collect()
+            controls.into_iter().flatten().filter_map(|task| task.threads_since(since)).collect()
         }
     }
 
@@ -113,6 +112,30 @@ impl Tasks {
             Ok(control) => Ok(TaskControl::new(control.clone(), self.clone())),
             Err(error) => Err(ControlError::not_found(name, &error.to_string())),
         }
+    }
+
+    /// The tasks that have this tag now, to be controlled together; none if no task has it.
+    ///
+    /// ```rust,standalone_crate
+    /// use scheduler::{Schedule, Scheduler};
+    ///
+    /// let hourly = || Schedule::fixed_rate("1h").initial_delay("1h");
+    /// let scheduler = Scheduler::builder()
+    ///     .task("invoice", hourly().tags(["billing", "nightly"]), |_| {})
+    ///     .task("collect", hourly().tags(["billing"]), |_| {})
+    ///     .task("purge", hourly(), |_| {})
+    ///     .spawn()?;
+    /// let billing = scheduler.tasks().tagged("billing");
+    /// assert_eq!(billing.pause(), 2);
+    /// assert_eq!(billing.resume(), 2);
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "GroupMatcher")]
+    pub fn tagged(&self, tag: &str) -> Tagged {
+        let has_tag = |task: &Control| task.facts().tags.iter().any(|own| **own == *tag);
+        let tasks = self.controls().into_iter().filter(has_tag);
+        Tagged::new(tasks.map(|task| TaskControl::new(task, self.clone())).collect())
     }
 
     /// Blocks until a task has had so many runs: see [`TaskControl::wait_for`].
@@ -149,8 +172,8 @@ impl Tasks {
     /// use scheduler::{Schedule, Scheduler, TaskState};
     ///
     /// let scheduler = Scheduler::builder().spawn()?;
-    /// let feed = scheduler.tasks().add("feed-7", Schedule::fixed_rate("1h"), |_| println!("fetching"))?;
-    /// feed.run_now().ok(); // unless its first run is in progress
+    /// let hourly = Schedule::fixed_rate("1h").initial_delay("1h");
+    /// let feed = scheduler.tasks().add("feed-7", hourly, |_| println!("fetching"))?;
     /// scheduler.tasks().remove("feed-7")?;
     /// assert_eq!(feed.snapshot().state, TaskState::Cancelled);
     /// scheduler.shutdown()?;
@@ -195,7 +218,7 @@ impl Tasks {
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get), and when somebody else removes the same task at the same time.
+    /// As [`get`](Self::get), and when another thread removes the same task at the same time.
     pub fn remove(&self, name: &str) -> Result<(), ControlError> {
         let task = self.get(name)?;
         self.remove_found(&task)
@@ -260,7 +283,7 @@ impl Extract for Tasks {
 
 impl fmt::Debug for Tasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Whoever writes may be code of the user's.
+        // The writer may call user code, which must not run under the lock.
         let controls = self.controls();
         f.debug_list().entries(controls.iter().map(Control::name)).finish()
     }

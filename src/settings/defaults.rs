@@ -1,14 +1,14 @@
-//! The options that all tasks have unless they or their settings say otherwise: `[scheduler.defaults]`, and what
-//! the builder was given.
+//! Options of all tasks that do not set them: `[scheduler.defaults]` and `Builder::defaults`.
 
 use scheduler_expr::{Attribute, Role, nearest};
 
-use super::fault::{Fault, word};
-use super::file::{Content, Line, ROOT};
+use super::fault::Fault;
+use super::file::{Content, Line};
 use super::merge::{Effective, Values};
 use super::reading::{Reading, Subject};
-use super::schema::DEFAULTS;
+use super::schema::{DEFAULTS, ROOT};
 use super::source::{Raw, Source, Valued};
+use super::text::word;
 
 /// The call that gives defaults in code.
 const CALL: &str = "builder.defaults(…)";
@@ -25,8 +25,8 @@ pub(super) fn key(attribute: Attribute) -> String {
 
 /// Reads the defaults; each that no task could have is reported here, once, and left out.
 pub(super) fn read(reading: &mut Reading<'_>) -> Values {
-    let settings = reading.settings;
-    let in_code = &settings.defaults;
+    let sources = reading.sources;
+    let in_code = &sources.defaults;
     for (attribute, _) in in_code {
         if let Some((reason, help)) = unknown_attribute(attribute.name(), &Source::Default) {
             let source = Source::Code { call: CALL.to_owned() };

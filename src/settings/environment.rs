@@ -1,23 +1,22 @@
-//! The environment, as it was when it was looked at.
+//! A copy of the environment.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use super::DRY_RUN_VARIABLE;
 use super::fault::Fault;
-use super::fault::word;
+use super::schema::DRY_RUN_VARIABLE;
+use super::text::word;
 
-/// The variables of a process, or those given in their place.
+/// The variables of a process, or those of a test.
 ///
-/// Variables whose *names* are not UTF-8 are nobody's settings and are left out. A *value* that is
-/// not UTF-8 is a fault of whoever asks for it.
+/// A variable whose *name* is not UTF-8 is left out. A *value* that is not UTF-8 is a fault when it is read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
     variables: BTreeMap<String, OsString>,
 }
 
 impl Environment {
-    /// What the process was given.
+    /// The variables of this process.
     pub(crate) fn of_process() -> Self {
         std::env::vars_os().collect()
     }
@@ -31,7 +30,7 @@ impl Environment {
         })
     }
 
-    /// A variable that is not ours, such as `TZ`; empty where it is not set.
+    /// A variable of another program, such as `TZ`; empty if it is not set.
     pub(crate) fn foreign(&self, variable: &str) -> String {
         let value = self.variables.get(variable);
         value.map(|value| value.to_string_lossy().into_owned()).unwrap_or_default()

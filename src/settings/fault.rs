@@ -1,11 +1,8 @@
-//! What is told about settings: faults, which prevent the start, and remarks, which do not.
+//! Messages about settings: faults, which prevent the start, and remarks, which do not.
 
 use std::fmt;
 
 use super::source::Source;
-
-/// How many characters of a name or value are shown at most.
-const SHOWN_MAX: usize = 200;
 
 /// Something that prevents the start: what and where on the first line, the remedy below.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,36 +90,6 @@ impl Remark {
     }
 }
 
-/// A foreign text on one line: what cannot be seen is escaped, what is too long is cut.
-pub(crate) fn visible(text: &str) -> String {
-    let mut out = String::new();
-    for (count, c) in text.chars().enumerate() {
-        if count == SHOWN_MAX {
-            out.push('…');
-            break;
-        }
-        match c {
-            '"' | '\'' | '\\' => out.push(c),
-            _ => out.extend(c.escape_debug()),
-        }
-    }
-    out
-}
-
-/// A foreign text in backticks.
-pub(crate) fn word(text: &str) -> String {
-    format!("`{}`", visible(text))
-}
-
-/// Words as a person lists them: `a`, `b` or `c`.
-pub(crate) fn either(words: &[String]) -> String {
-    match words {
-        [] => String::new(),
-        [only] => only.clone(),
-        [head @ .., last] => format!("{} or {last}", head.join(", ")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,19 +99,5 @@ mod tests {
         let fault = Fault::new("wrong").note("  ^^").help("write `x`".to_owned());
         assert_eq!(fault.to_string(), "wrong\n  ^^\nhelp: write `x`");
         assert_eq!(Fault::new("wrong").to_string(), "wrong");
-    }
-
-    #[test]
-    fn foreign_texts_stay_on_one_line() {
-        assert_eq!(word("a\nERROR\x1b[2J\u{202E}"), "`a\\nERROR\\u{1b}[2J\\u{202e}`");
-        assert_eq!(word("say \"hi\""), "`say \"hi\"`");
-        assert_eq!(visible(&"x".repeat(10_000)).chars().count(), SHOWN_MAX + 1);
-    }
-
-    #[test]
-    fn lists_are_read_aloud() {
-        let words = ["a", "b", "c"].map(str::to_owned);
-        assert_eq!(either(&words), "a, b or c");
-        assert_eq!(either(&words[..1]), "a");
     }
 }

@@ -1,7 +1,6 @@
-//! Places that are made of lines: settings files, and what `builder.set` was told.
+//! Sources that consist of lines: settings files, and the calls of `builder.set`.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::io::Read;
@@ -9,34 +8,27 @@ use std::ops::Range;
 use std::path::Path;
 
 use toml::Spanned;
-use toml::de::DeArray;
-use toml::de::DeTable;
-use toml::de::DeValue;
+use toml::de::{DeArray, DeTable, DeValue};
 
-use super::FILE_VARIABLE;
 use super::fault::Fault;
-use super::fault::visible;
-use super::fault::word;
-use super::key;
-use super::schema;
+use super::schema::{FILE_VARIABLE, ROOT};
 use super::source::Source;
+use super::text::{visible, word};
+use super::{key, schema};
 
 /// How long a file may be, in bytes.
 const BYTES_MAX: u64 = 1 << 20;
 
 const TOO_LONG: &str = "the file is longer than 1 MiB";
 
-/// How many parts a key may have. Deeper tables are nobody's settings.
+/// The most parts of a key. No setting has as many.
 const PARTS_MAX: usize = 16;
 
-/// How many faults of the TOML itself are told; the rest mostly follows from them.
+/// The most TOML faults that are reported; the others mostly follow from these.
 const FAULTS_MAX: usize = 3;
 
-/// What people call an array.
+/// The name of an array in messages.
 pub(super) const ARRAY: &str = "an array";
-
-/// The first part of the keys that are ours.
-pub(super) const ROOT: &str = "scheduler";
 
 /// A place and all that stands in it.
 #[derive(Debug, Default)]
@@ -49,7 +41,7 @@ pub(super) struct Layer {
 /// A key with what it is set to.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// The parts of the key, with [`ROOT`] in front if the key is ours.
+    /// The parts of the key, beginning with [`ROOT`] if it is a setting.
     pub(super) path: Vec<String>,
     pub(super) content: Content,
     pub(super) source: Source,
@@ -65,7 +57,7 @@ pub(super) enum Content {
     List(String),
     /// A table with nothing in it.
     EmptyTable,
-    /// Something that no setting takes, as people call it.
+    /// Something that no setting takes, by its name in messages.
     Other(&'static str),
 }
 
@@ -75,7 +67,7 @@ impl Line {
         key::fold(&self.path.join("."))
     }
 
-    /// The parts behind [`ROOT`], if the key is ours.
+    /// The parts after [`ROOT`], if the key is a setting.
     pub(super) fn ours(&self) -> Option<&[String]> {
         match self.path.split_first() {
             Some((root, rest)) if root == ROOT => Some(rest),
@@ -117,8 +109,7 @@ impl Layer {
         found.into_iter().map(|index: usize| &self.lines[index])
     }
 
-    /// What `builder.set` was told. A key that begins like one of ours is ours without `scheduler.`
-    /// too. Of two values for one key the later counts.
+    /// The calls of `builder.set`, where a setting may lack the `scheduler.`. The later of two values counts.
     pub(super) fn from_builder(set: Vec<(String, String)>) -> Self {
         let mut lines: Vec<Line> = Vec::new();
         for (written, text) in set {

@@ -1,22 +1,17 @@
-//! The settings of the scheduler as a whole and of its named pools, read and judged.
+//! The settings of the scheduler as a whole and of its named pools, parsed and checked.
 
 use std::fmt;
 use std::time::Duration;
 
-use scheduler_expr::Kind;
-use scheduler_expr::check_zone_name;
-use scheduler_expr::parse_delay;
+use scheduler_expr::{Kind, check_zone_name, parse_delay};
 
-use super::fault::Fault;
-use super::fault::word;
+use super::fault::{Fault, Remark};
 use super::file::Content;
-use super::file::ROOT;
-use super::key;
-use super::reading::Reading;
-use super::reading::Subject;
-use super::schema;
-use super::schema::Spec;
+use super::reading::{Reading, Subject};
+use super::schema::{ROOT, Spec};
 use super::source::Valued;
+use super::text::word;
+use super::{key, schema};
 
 /// A value that was set, and the text it was read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +20,7 @@ pub(crate) struct Set<T> {
     pub(crate) valued: Valued,
 }
 
-/// The settings under `scheduler`; none where nobody said anything.
+/// The settings under `scheduler`, if they are set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Globals {
     /// The name of a time zone.
@@ -43,6 +38,15 @@ pub(crate) struct PoolSettings {
     pub(crate) name: String,
     pub(crate) size: Option<Set<usize>>,
     pub(crate) thread_name_prefix: Option<Set<String>>,
+}
+
+/// What counts, and all that is wrong.
+#[derive(Debug)]
+pub(crate) struct Applied {
+    pub(crate) globals: Globals,
+    pub(crate) pools: Vec<PoolSettings>,
+    pub(crate) faults: Vec<Fault>,
+    pub(crate) remarks: Vec<Remark>,
 }
 
 impl Globals {
@@ -92,8 +96,8 @@ pub(super) fn globals(reading: &mut Reading<'_>) -> Globals {
 /// What counts for the known pools, and for those that only settings name.
 pub(super) fn pools(reading: &mut Reading<'_>, known: &[&str]) -> Vec<PoolSettings> {
     let mut names: Vec<String> = known.iter().map(|name| (*name).to_owned()).collect();
-    let settings = reading.settings;
-    for line in settings.layers().flat_map(|layer| &layer.lines) {
+    let sources = reading.sources;
+    for line in sources.layers().flat_map(|layer| &layer.lines) {
         if let Some([table, name, rest @ ..]) = line.ours()
             && table == schema::POOLS
             && (!rest.is_empty() || matches!(line.content, Content::EmptyTable))

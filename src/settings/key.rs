@@ -3,6 +3,9 @@
 //! A key is a path: `scheduler.pool.size`. In its parts `-` and `_` are the same. A part that has a
 //! dot in it is quoted: `scheduler.tasks."a.b".cron`.
 
+/// Between the parts of the path of a task.
+pub(super) const SEPARATOR: &str = "::";
+
 /// The parts of a key as it is written in `builder.set` or in a placeholder.
 pub(super) fn parts(key: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
@@ -47,10 +50,16 @@ pub(super) fn dashless_variable(key: &str) -> String {
     variable(&key.replace(['-', '_'], ""))
 }
 
-/// The variables of a key: ours and, if it is another, Spring's.
+/// The variables of a key: with all underscores, and in Spring's form if that differs.
 pub(super) fn variables(key: &str) -> Vec<String> {
     let (ours, springs) = (variable(key), dashless_variable(key));
     if ours == springs { vec![ours] } else { vec![ours, springs] }
+}
+
+/// The tails of a path, from the path itself down to its last part.
+pub(super) fn tails(task: &str) -> impl Iterator<Item = &str> {
+    let starts = task.match_indices(SEPARATOR).map(|(at, separator)| at + separator.len());
+    std::iter::once(task).chain(starts.map(|start| &task[start..]))
 }
 
 #[cfg(test)]

@@ -1,34 +1,26 @@
-//! What was written but means nothing: keys of ours that do not exist, and variables.
+//! Unknown keys under `scheduler`, and unknown variables.
 
-use scheduler_expr::Attribute;
-use scheduler_expr::nearest;
+use scheduler_expr::{Attribute, nearest};
 
-use super::defaults;
-use super::fault::Fault;
-use super::fault::Remark;
-use super::fault::word;
-use super::file::Content;
-use super::file::Line;
-use super::file::ROOT;
+use super::fault::{Fault, Remark};
+use super::file::{Content, Line};
 use super::globals::PoolSettings;
-use super::key;
-use super::names;
 use super::names::Names;
 use super::reading::Reading;
-use super::schema;
-use super::schema::Spec;
-use super::variables;
+use super::schema::{ROOT, Spec};
+use super::text::word;
+use super::{defaults, key, schema, variables};
 
-/// How all variables of ours begin.
+/// The prefix of all variables.
 const PREFIX: &str = "SCHEDULER_";
 
-/// What Kubernetes and Docker set for a service of the name `scheduler`.
+/// Variables that Kubernetes and Docker set for a service named `scheduler`.
 const FOREIGN: [&str; 3] = ["SCHEDULER_SERVICE_", "SCHEDULER_PORT", "SCHEDULER_ENV_"];
 
 /// A fault for each key under `scheduler` that does not exist, but for those of tasks.
 pub(super) fn unknown_keys(reading: &mut Reading<'_>) {
-    let settings = reading.settings;
-    for line in settings.layers().flat_map(|layer| &layer.lines) {
+    let sources = reading.sources;
+    for line in sources.layers().flat_map(|layer| &layer.lines) {
         let Some(parts) = line.ours() else { continue };
         let reason = match parts {
             [] => not_a_table(line, ROOT),
@@ -68,7 +60,6 @@ fn unknown(line: &Line, parts: &[String], specs: &[Spec]) -> Option<Reason> {
         return None;
     }
     let written = line.path.join(".");
-    // Who writes the whole key below its table means what follows.
     let meant = name.strip_prefix("scheduler.").unwrap_or(&name);
     let suggestion = nearest(meant, specs.iter().map(|spec| spec.key));
     let table = line.path[..line.path.len() - parts.len()].join(".");
@@ -89,10 +80,10 @@ fn unknown(line: &Line, parts: &[String], specs: &[Spec]) -> Option<Reason> {
     })
 }
 
-/// A warning for each variable that looks like ours and was not read.
+/// Warns of each variable with the prefix that was not read.
 pub(super) fn unknown_variables(reading: &mut Reading<'_>, known: &Names, pools: &[PoolSettings]) {
-    let settings = reading.settings;
-    for variable in settings.environment.names_with(PREFIX) {
+    let sources = reading.sources;
+    for variable in sources.environment.names_with(PREFIX) {
         let is_read = reading.used.contains(variable)
             || schema::SPECIAL_VARIABLES.contains(&variable)
             || FOREIGN.iter().any(|foreign| variable.starts_with(foreign));
@@ -110,13 +101,13 @@ pub(super) fn unknown_variables(reading: &mut Reading<'_>, known: &Names, pools:
     }
 }
 
-/// Whether a task that is added later could be meant.
+/// Returns true if a task of this name may be added later.
 fn is_of_a_task(variable: &str) -> bool {
     let rest = variable.strip_prefix(variables::PREFIX);
     rest.is_some_and(|rest| variables::splits(rest).any(|(name, _)| !name.is_empty()))
 }
 
-/// The variable that was probably meant.
+/// A known variable with a similar name.
 fn suggestion(variable: &str, known: &Names, pools: &[PoolSettings]) -> Option<String> {
     if let Some(rest) = variable.strip_prefix(variables::PREFIX) {
         return of_task(rest, known).map(|meant| format!("{}{meant}", variables::PREFIX));
@@ -132,20 +123,20 @@ fn suggestion(variable: &str, known: &Names, pools: &[PoolSettings]) -> Option<S
         .chain(defaults::options().map(defaults::key))
         .map(|key| key::variable(&key));
     let all: Vec<String> = keys.chain(special).collect();
-    // The common beginning would make everything look alike.
+    // With the prefix, all would be similar.
     let rest = &variable[PREFIX.len()..];
     let found = nearest(rest, all.iter().filter_map(|known| known.strip_prefix(PREFIX)))?;
     Some(format!("{PREFIX}{found}"))
 }
 
-/// What was probably meant by a variable of a task, behind the common beginning.
+/// A similar variable of a task, without the prefix.
 fn of_task(rest: &str, names: &Names) -> Option<String> {
     let tasks: Vec<&str> = names.compared()?;
     let attributes = || Attribute::ALL.iter().map(|attribute| key::variable(attribute.name()));
     for attribute in attributes() {
         let name = rest.strip_suffix(&attribute).and_then(|name| name.strip_suffix('_'));
         let Some(name) = name else { continue };
-        let short = |task: &&str| names::tails(task).last().unwrap_or(task).to_owned();
+        let short = |task: &&str| key::tails(task).last().unwrap_or(task).to_owned();
         let lasts: Vec<String> = tasks.iter().map(|task| key::variable(&short(task))).collect();
         let whole: Vec<String> = tasks.iter().map(|task| key::variable(task)).collect();
         let found = nearest(name, lasts.iter().chain(&whole).map(String::as_str))?;
@@ -155,7 +146,7 @@ fn of_task(rest: &str, names: &Names) -> Option<String> {
             if whole[position] == found { found.to_owned() } else { key::variable(certain) };
         return Some(format!("{meant}_{attribute}"));
     }
-    let tails = tasks.iter().flat_map(|task| names::tails(task));
+    let tails = tasks.iter().flat_map(|task| key::tails(task));
     let names = tails.map(key::variable).filter(|name| !name.is_empty());
     let (name, attribute) = names
         .filter_map(|name| {

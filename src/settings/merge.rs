@@ -1,31 +1,37 @@
-//! Which of several texts for one task counts.
+//! Merges the settings of a task.
 //!
-//! For each attribute it is the text of the highest place. The trigger is more: the highest place
-//! that has one replaces the trigger of all places below, with the attributes that mean nothing
-//! without it.
+//! For each attribute the highest place counts. The highest place with a rule replaces the rules of all
+//! places below, together with the attributes that need them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use scheduler_expr::Attribute;
-use scheduler_expr::AttributeError;
-use scheduler_expr::RuleKind;
+use scheduler_expr::{Attribute, AttributeError, RuleKind};
 
-use super::fault::Fault;
-use super::fault::Remark;
-use super::fault::visible;
-use super::fault::word;
-use super::file::ROOT;
-use super::reading::Reading;
-use super::reading::Subject;
+use super::fault::{Fault, Remark};
+use super::reading::{Reading, Subject};
 use super::schema;
-use super::source::Raw;
-use super::source::Source;
-use super::source::Valued;
-use super::tasks::TaskLine;
-use super::tasks::Words;
+use super::schema::ROOT;
+use super::source::{Raw, Source, Valued};
+use super::text::{visible, word};
 
-/// The word that switches a task off.
+/// The text of `enabled` that disables a task.
 const OFF: &str = "false";
+
+/// A task as its annotation, or the call that added it, defines it.
+#[derive(Debug)]
+pub(crate) struct TaskTexts<'a> {
+    /// The full name.
+    pub(crate) name: &'a str,
+    /// File and line.
+    pub(crate) place: String,
+    /// The kind of its rule, if no attribute is a rule.
+    pub(crate) rule: RuleKind,
+    pub(crate) attributes: Vec<(Attribute, &'a str)>,
+}
+
+/// The attributes of one task in one place.
+pub(super) type Texts = BTreeMap<Attribute, Raw>;
 
 /// Attributes with what counts for each.
 pub(super) type Values = Vec<(Attribute, Valued)>;
@@ -59,7 +65,7 @@ impl Effective {
         Self { name, place: String::new(), values, is_complete: true }
     }
 
-    /// Whether somebody has switched the task off.
+    /// Returns true if the task is disabled by `enabled`.
     pub(crate) fn is_off(&self) -> bool {
         self.get(Attribute::Enabled).is_some_and(|enabled| enabled.text == OFF)
     }
@@ -69,13 +75,12 @@ impl Effective {
         &self.place
     }
 
-    /// Whether each text that was written is among the values. Where it is not there is a fault
-    /// already, and what seems to be missing is not.
+    /// Returns true if no text was refused. Otherwise a missing value is no further fault.
     pub(crate) fn is_complete(&self) -> bool {
         self.is_complete
     }
 
-    /// What the attribute is set to, if anybody set it.
+    /// The text of an attribute, if it is set.
     pub(crate) fn get(&self, attribute: Attribute) -> Option<&Valued> {
         let (_, valued) = self.values.iter().find(|(known, _)| *known == attribute)?;
         Some(valued)
@@ -117,13 +122,12 @@ impl Effective {
     }
 }
 
-/// Merges what the places say, from high to low, with the words of the annotation. `short` is the
-/// name in remarks.
+/// Merges the places, from high to low, with the annotation and the defaults. `short` is the name in remarks.
 pub(super) fn merge(
     reading: &mut Reading<'_>,
-    task: &TaskLine<'_>,
+    task: &TaskTexts<'_>,
     short: &str,
-    mut places: Vec<Words>,
+    mut places: Vec<Texts>,
     defaults: &[(Attribute, Valued)],
 ) -> Effective {
     let before = reading.faults.len();
@@ -156,21 +160,21 @@ pub(super) fn merge(
     let effective =
         Effective { name: task.name.to_owned(), place: task.place.clone(), values, is_complete };
     if effective.is_off() {
-        // Whoever switches a task off need not configure it.
+        // A disabled task need not be configured.
         reading.faults.truncate(resolved_from);
     }
     effective
 }
 
-/// Adds the defaults of what the task does not say itself, but for those that mean nothing beside what it says.
+/// Adds the defaults that the task does not set itself, and that have a meaning beside what it sets.
 fn add_defaults(values: &mut Values, rule: RuleKind, defaults: &[(Attribute, Valued)]) {
     if defaults.is_empty() {
         return;
     }
-    let is_said = |attribute| values.iter().any(|(said, _)| *said == attribute);
+    let is_set = |attribute| values.iter().any(|(known, _)| *known == attribute);
     let mut added: Vec<(Attribute, &Valued)> =
-        defaults.iter().filter(|(own, _)| !is_said(*own)).map(|(own, text)| (*own, text)).collect();
-    // One that is left out may be what another one needs.
+        defaults.iter().filter(|(own, _)| !is_set(*own)).map(|(own, text)| (*own, text)).collect();
+    // Leaving one out may make another one useless.
     loop {
         let texts = values.iter().map(|(attribute, valued)| (*attribute, valued.text.as_str()));
         let texts =
@@ -188,18 +192,18 @@ fn add_defaults(values: &mut Values, rule: RuleKind, defaults: &[(Attribute, Val
     values.extend(added.into_iter().map(|(attribute, valued)| (attribute, valued.clone())));
 }
 
-fn annotation(task: &TaskLine<'_>) -> Words {
+fn annotation(task: &TaskTexts<'_>) -> Texts {
     let raw =
         |text: &str| Raw { text: text.to_owned(), source: Source::Annotation(task.place.clone()) };
     task.attributes.iter().map(|(attribute, text)| (*attribute, raw(text))).collect()
 }
 
 /// The triggers that a place sets.
-fn triggers(place: &Words) -> impl Iterator<Item = (Attribute, &Raw)> {
+fn triggers(place: &Texts) -> impl Iterator<Item = (Attribute, &Raw)> {
     schema::triggers().filter_map(|trigger| Some((trigger, place.get(&trigger)?)))
 }
 
-fn two_triggers(task: &str, place: &Words) -> Option<Fault> {
+fn two_triggers(task: &str, place: &Texts) -> Option<Fault> {
     let mut triggers = triggers(place);
     let ((one, first), (other, second)) = (triggers.next()?, triggers.next()?);
     let (one, other) = (first.source.name(one.name()), second.source.name(other.name()));
@@ -213,7 +217,7 @@ fn two_triggers(task: &str, place: &Words) -> Option<Fault> {
 
 /// Takes away, below the highest place that has a trigger, all that belongs to other triggers.
 /// Returns the trigger that was replaced; of a one-time task that is its initial delay.
-fn replace_trigger(places: &mut [Words]) -> Option<(Attribute, Raw)> {
+fn replace_trigger(places: &mut [Texts]) -> Option<(Attribute, Raw)> {
     let highest = places.iter().position(|place| triggers(place).next().is_some())?;
     let (trigger, _) = triggers(&places[highest]).next()?;
     let rule = RuleKind::of(trigger)?;
@@ -233,11 +237,11 @@ fn replace_trigger(places: &mut [Words]) -> Option<(Attribute, Raw)> {
     replaced.or(delay)
 }
 
-/// Says what settings changed. The last of `places` is the annotation.
+/// Notes what settings changed. The last of `places` is the annotation.
 fn remark(
     reading: &mut Reading<'_>,
     task: &str,
-    places: &[Words],
+    places: &[Texts],
     replaced: Option<&(Attribute, Raw)>,
 ) {
     for attribute in Attribute::ALL {

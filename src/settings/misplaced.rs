@@ -1,21 +1,15 @@
-//! Keys of a file that nothing reads: those that would be ours under `[scheduler]`, and stand elsewhere, and those
-//! that are almost what a placeholder asks for.
+//! Keys of a file that nothing reads: settings outside of `[scheduler]`, and slips in keys of placeholders.
 
 use std::collections::BTreeSet;
 
-use scheduler_expr::Attribute;
-use scheduler_expr::nearest;
+use scheduler_expr::{Attribute, nearest};
 
 use super::fault::Remark;
-use super::fault::visible;
-use super::fault::word;
-use super::file::Content;
-use super::file::Line;
-use super::file::ROOT;
-use super::key;
+use super::file::{Content, Line};
 use super::reading::Reading;
-use super::schema;
-use super::schema::Spec;
+use super::schema::{ROOT, Spec};
+use super::text::{visible, word};
+use super::{key, schema};
 
 /// Among more keys that placeholders ask for, no similar one is looked for.
 const COMPARED_MAX: usize = 1_000;
@@ -23,12 +17,12 @@ const COMPARED_MAX: usize = 1_000;
 /// A warning for each setting, and for each table of settings, that is not under `[scheduler]`, and for each key
 /// with a slip in it.
 ///
-/// Whatever a placeholder asks for is the program's own, however it is called.
+/// A key that a placeholder reads belongs to the program.
 pub(super) fn misplaced_keys(reading: &mut Reading<'_>) {
-    let settings = reading.settings;
+    let sources = reading.sources;
     let unset = unset(reading);
-    for file in &settings.files {
-        let mut told = BTreeSet::new();
+    for file in &sources.files {
+        let mut reported = BTreeSet::new();
         for line in &file.lines {
             let is_asked = || reading.asked.contains(&key::fold(&line.path.join(".")));
             if line.ours().is_some() || is_asked() {
@@ -38,7 +32,7 @@ pub(super) fn misplaced_keys(reading: &mut Reading<'_>) {
             let Some(place) = place.or_else(|| similar_key(line, &unset)) else { continue };
             let text = place.remark(line);
             // A table in a wrong place has many lines, but it is one mistake.
-            if told.insert(place) {
+            if reported.insert(place) {
                 reading.remarks.push(Remark::warning(text));
             }
         }
@@ -48,7 +42,7 @@ pub(super) fn misplaced_keys(reading: &mut Reading<'_>) {
 /// Where a line belongs.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
-    /// Under `[scheduler]`, which this table probably meant to be.
+    /// Under `[scheduler]`, which is similar to this table.
     Root { written: String },
     /// In this table.
     Table { header: String },
@@ -77,7 +71,7 @@ impl Place {
     }
 }
 
-/// Whether the line has settings of ours in a table whose name is almost that of ours.
+/// Returns the place of a setting whose table is similar to `[scheduler]`.
 fn similar_root(line: &Line) -> Option<Place> {
     let [root, first, ..] = line.path.as_slice() else { return None };
     let is_similar = schema::is_ours(first) && nearest(root, [ROOT]).is_some();
@@ -92,7 +86,7 @@ fn unset(reading: &Reading<'_>) -> Vec<String> {
     let is_variable =
         |key: &str, used: &String| key::fold(used) == key || key::variables(key).contains(used);
     let is_set = |key: &String| {
-        reading.settings.layers().any(|layer| layer.named(key).next().is_some())
+        reading.sources.layers().any(|layer| layer.named(key).next().is_some())
             || reading.used.iter().any(|used| is_variable(key, used))
     };
     reading.asked.iter().filter(|key| !is_set(key)).cloned().collect()
@@ -112,7 +106,7 @@ fn similar_key(line: &Line, unset: &[String]) -> Option<Place> {
 }
 
 /// Returns true if one letter is wrong, missing or additional, or two neighbours are exchanged. Keys that differ in
-/// a digit, or in more, may both be meant.
+/// a digit, or in more, may both exist.
 fn is_slip(written: &str, asked: &str) -> bool {
     let written: Vec<char> = written.chars().collect();
     let asked: Vec<char> = asked.chars().collect();
@@ -129,7 +123,7 @@ fn is_slip(written: &str, asked: &str) -> bool {
     }
 }
 
-/// Where the line would mean something.
+/// The place in which the line would be read.
 fn right_place(line: &Line) -> Option<Place> {
     let is_empty = matches!(line.content, Content::EmptyTable);
     let parts = line.path.as_slice();

@@ -1,29 +1,29 @@
-//! Settings: what is said about tasks and the scheduler outside of the source.
+//! Settings: values from outside of the source that replace attributes and configure the scheduler.
 //!
 //! # What this room is for
 //!
-//! The same thing can be said in several places. From high to low: `builder.set(key, value)`; the
+//! The same key can be set in several places. From high to low: `builder.set(key, value)`; the
 //! environment; the file named in `SCHEDULER_CONFIG`; `./scheduler.toml`, or a text the program
 //! gives instead; the annotation; the defaults for all tasks, from the same places; the default of the
 //! attribute. [`Settings::load`] reads the places once, and
-//! [`Settings::apply`] says for each attribute of each task which text counts, with placeholders
-//! replaced, and where it came from.
+//! [`Settings::apply`] finds for each attribute of each task the text that counts, replaces placeholders, and
+//! keeps where it came from.
 //!
 //! # What it must never do
 //!
 //! Judge the attributes of tasks (the registrar does, with the parsers of `scheduler_expr`), start
-//! anything, or read a place twice. It never passes over a key under `[scheduler]` that nothing
-//! reads, nor over one that is ours but stands outside of it.
+//! anything, or read a place twice. It never ignores an unknown key under `[scheduler]`, or a setting
+//! outside of it.
 //!
 //! # States and invariants
 //!
 //! * Each fault names the key, the place, and the remedy; all faults come back together.
-//! * In keys `-` and `_` are the same. A task is meant by its full name or by a tail of its path
-//!   that is no other task's (`names`).
-//! * Variables are never split into keys, because `A_B_C` has no one meaning: a variable is
-//!   compared with those of all keys that exist.
-//! * Two meanings are a fault: of a variable, of a short name, or of two spellings in one place.
-//! * Texts of other people are shown on one line, escaped, and shortened.
+//! * In keys `-` and `_` are the same. A task is named in full, or by an end of its path
+//!   that no other task has (`names`).
+//! * Variables are never split into keys, because `A_B_C` is ambiguous: a variable is compared with those
+//!   of all keys.
+//! * Ambiguous variables and short names, and two spellings in one place, are faults.
+//! * Foreign texts are shown on one line, escaped, and shortened.
 //!
 //! # How a neighbour uses it
 //!
@@ -54,10 +54,12 @@ mod reading;
 mod report;
 mod schema;
 mod source;
+mod sources;
 mod spelling;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod text;
 mod variables;
 
 use std::io;
@@ -67,33 +69,26 @@ use std::sync::OnceLock;
 use scheduler_expr::Attribute;
 
 pub(crate) use environment::Environment;
-pub(crate) use fault::{Fault, Level, Remark, visible, word};
-pub(crate) use globals::{Globals, PoolSettings};
-pub(crate) use merge::{Effective, Refusal};
+pub(crate) use fault::{Fault, Level, Remark};
+pub(crate) use globals::{Applied, Globals, PoolSettings};
+pub(crate) use merge::{Effective, Refusal, TaskTexts};
 pub(crate) use report::{Fallback, report};
 pub(crate) use source::Source;
-pub(crate) use tasks::TaskLine;
+pub(crate) use text::{visible, word};
 
 use file::Layer;
 use merge::Values;
 use names::Names;
 use reading::Reading;
+use schema::{FILE, FILE_VARIABLE};
+use sources::Sources;
 use tasks::Overrides;
 use variables::Variables;
-
-/// The file that is read when it exists.
-const FILE: &str = "scheduler.toml";
-
-/// The variable that names another file.
-const FILE_VARIABLE: &str = "SCHEDULER_CONFIG";
-
-/// The variable that asks for the dry run.
-const DRY_RUN_VARIABLE: &str = "SCHEDULER_DRY_RUN";
 
 /// Where settings are to be looked for.
 #[derive(Debug)]
 pub(crate) struct Given {
-    /// What `builder.set` was told, in order.
+    /// The calls of `builder.set`, in order.
     pub(crate) set: Vec<(String, String)>,
     pub(crate) environment: Environment,
     /// The defaults for all tasks that code gives.
@@ -107,12 +102,8 @@ pub(crate) struct Given {
 /// All that was found in those places, not yet applied to anything.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    builder: Layer,
-    environment: Environment,
-    files: Vec<Layer>,
-    /// Those of code, and those that count.
-    defaults: Vec<(Attribute, String)>,
-    known_defaults: OnceLock<Values>,
+    sources: Sources,
+    defaults: OnceLock<Values>,
     is_dry_run: bool,
 }
 
@@ -125,15 +116,6 @@ pub(crate) struct Application<'a> {
     pub(crate) globals: Globals,
     /// The known pools in their order, then those that only settings name.
     pub(crate) pools: Vec<PoolSettings>,
-}
-
-/// What counts, and all that is wrong.
-#[derive(Debug)]
-pub(crate) struct Applied {
-    pub(crate) globals: Globals,
-    pub(crate) pools: Vec<PoolSettings>,
-    pub(crate) faults: Vec<Fault>,
-    pub(crate) remarks: Vec<Remark>,
 }
 
 impl Given {
@@ -183,30 +165,30 @@ impl Settings {
         if !faults.is_empty() {
             return Err(faults);
         }
-        let builder = Layer::from_builder(given.set);
-        let Given { environment, defaults, .. } = given;
-        let known_defaults = OnceLock::new();
-        Ok(Self { builder, environment, files: layers, defaults, known_defaults, is_dry_run })
+        let Given { set, environment, defaults, .. } = given;
+        let builder = Layer::from_builder(set);
+        let sources = Sources { builder, environment, files: layers, defaults };
+        Ok(Self { sources, defaults: OnceLock::new(), is_dry_run })
     }
 
-    /// Whether the effective values shall be printed, and nothing be started.
+    /// Returns true if the values are to be printed, and nothing is to be started.
     pub(crate) fn is_dry_run(&self) -> bool {
         self.is_dry_run
     }
 
     pub(crate) fn environment(&self) -> &Environment {
-        &self.environment
+        &self.sources.environment
     }
 
-    /// An index for the names of tasks, which knows the variables that may mean some of them.
+    /// An empty index of the names of tasks, with the variables that may name some of them.
     pub(crate) fn names(&self) -> Names {
-        Names::with_variables(Variables::of(&self.environment))
+        Names::with_variables(Variables::of(&self.sources.environment))
     }
 
-    /// Says what counts for the scheduler and its pools, and finds the settings of tasks. `pools` are those
-    /// that the program configures; settings may name others.
+    /// Reads the settings of the scheduler, its pools and its tasks. `pools` are those of the program; settings
+    /// may name others.
     pub(crate) fn apply<'a>(&'a self, names: &'a Names, pools: &[&str]) -> Application<'a> {
-        let mut reading = Reading::new(self);
+        let mut reading = Reading::new(&self.sources);
         let globals = globals::globals(&mut reading);
         let pools = globals::pools(&mut reading, pools);
         let overrides = Overrides::read(&mut reading, names);
@@ -214,14 +196,14 @@ impl Settings {
         Application { reading, names, overrides, defaults, globals, pools }
     }
 
-    /// Says what counts for a task that is added later, and whose name is among the others. Tasks that were
-    /// there once, or are switched off, may still be spoken of.
+    /// Merges the settings of a task that is added later, and whose name is in the index. Settings of unknown
+    /// tasks are no fault here.
     pub(crate) fn apply_to(
         &self,
-        task: &TaskLine<'_>,
+        task: &TaskTexts<'_>,
         names: &Names,
     ) -> Result<Effective, Vec<Fault>> {
-        let mut reading = Reading::new(self);
+        let mut reading = Reading::new(&self.sources);
         let mut overrides = Overrides::read_of(&mut reading, names, task.name);
         let number = names.number(task.name).unwrap_or_default();
         let defaults = self.defaults(&mut reading);
@@ -229,32 +211,27 @@ impl Settings {
         if reading.faults.is_empty() { Ok(effective) } else { Err(reading.faults) }
     }
 
-    /// Replaces the placeholders in the words of a task; what settings say of it does not count.
-    pub(crate) fn resolve(&self, task: &TaskLine<'_>) -> Result<Effective, Vec<Fault>> {
-        let mut reading = Reading::new(self);
+    /// Replaces the placeholders of a task, without its settings.
+    pub(crate) fn resolve(&self, task: &TaskTexts<'_>) -> Result<Effective, Vec<Fault>> {
+        let mut reading = Reading::new(&self.sources);
         let effective = merge::merge(&mut reading, task, task.name, Vec::new(), &[]);
         if reading.faults.is_empty() { Ok(effective) } else { Err(reading.faults) }
     }
 
     /// The defaults for all tasks, which are read once.
     fn defaults(&self, reading: &mut Reading<'_>) -> &Values {
-        self.known_defaults.get_or_init(|| defaults::read(reading))
-    }
-
-    /// The places that are made of lines, from high to low; the environment is after the first.
-    fn layers(&self) -> impl Iterator<Item = &Layer> {
-        std::iter::once(&self.builder).chain(&self.files)
+        self.defaults.get_or_init(|| defaults::read(reading))
     }
 }
 
 impl Application<'_> {
-    /// Says what counts for the task of this number among the names.
-    pub(crate) fn task(&mut self, number: usize, task: &TaskLine<'_>) -> Effective {
+    /// Merges the settings of the task with this number in the index.
+    pub(crate) fn task(&mut self, number: usize, task: &TaskTexts<'_>) -> Effective {
         let Self { reading, names, overrides, defaults, .. } = self;
         overrides.merge(reading, names, (number, task), defaults)
     }
 
-    /// Says what is left over, when all tasks have been asked for.
+    /// Finds unknown keys and variables, after all tasks were merged.
     pub(crate) fn finish(mut self) -> Applied {
         let reading = &mut self.reading;
         leftover::unknown_keys(reading);

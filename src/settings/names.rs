@@ -1,4 +1,4 @@
-//! Which task is meant by a name.
+//! Finds tasks by their names.
 //!
 //! A task is called by its full name, `shop::jobs::report`, or by a tail of its path that belongs
 //! to no other task: `report`, `jobs::report`. A full name wins over a tail, and an exact spelling
@@ -14,26 +14,22 @@ use std::sync::Arc;
 
 use scheduler_expr::nearest;
 
-use super::fault::either;
-use super::fault::word;
-use super::key::fold;
+use super::key::{SEPARATOR, fold, tails};
+use super::text::{either, word};
 use super::variables::Variables;
 
-/// Between the parts of a path.
-const SEPARATOR: &str = "::";
-
-/// Of many names, how many are shown.
+/// The most names that are shown.
 const SHOWN_MAX: usize = 5;
 
-/// Among how many names the one that was probably meant is looked for: that compares with each.
+/// The most names among which a similar one is searched, which compares with each.
 const COMPARED_MAX: usize = 1_000;
 
-/// Why no task is meant.
+/// Why no task was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotFound {
-    /// No task has the name; perhaps the other was meant.
+    /// No task has the name; `nearest` is similar.
     Unknown { name: String, nearest: Option<String> },
-    /// So many tasks have it; some of them.
+    /// Several tasks have it.
     Ambiguous { name: String, count: usize, meant: Vec<String> },
 }
 
@@ -41,7 +37,7 @@ pub(crate) enum NotFound {
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     by_end: BTreeMap<FromEnd, usize>,
-    /// What the variables mean that are set.
+    /// The tasks that the variables name.
     pub(super) variables: Variables,
 }
 
@@ -59,7 +55,7 @@ impl Names {
         Self { by_end: BTreeMap::new(), variables }
     }
 
-    /// Adds a name, unless it is there already; says whether it was new.
+    /// Adds a name. Returns true if it was new.
     pub(crate) fn insert(&mut self, name: &Arc<str>, number: usize) -> bool {
         let is_new = self.number(name).is_none();
         if is_new {
@@ -92,7 +88,7 @@ impl Names {
         names.into_iter().map(|(_, name)| name)
     }
 
-    /// Up to so many tasks that `name` may mean.
+    /// The tasks that have this name, at most `limit`.
     fn meant(&self, name: &str, limit: usize) -> Vec<Named<'_>> {
         if let Some((found, number)) = self.by_end.get_key_value(&FromEnd(name.into())) {
             return vec![(&found.0, *number)];
@@ -124,7 +120,7 @@ impl Names {
         names.take_while(move |(name, _)| has_end(name))
     }
 
-    /// Whether any task may be meant.
+    /// Returns true if a task has this name.
     pub(super) fn is_any_meant(&self, name: &str) -> bool {
         !self.meant(name, 1).is_empty()
     }
@@ -144,7 +140,7 @@ impl Names {
         Err(NotFound::Ambiguous { name: name.to_owned(), count: meant.len(), meant: shown })
     }
 
-    /// The shortest tail that means this task and no other.
+    /// The shortest end of the path that no other task has.
     pub(crate) fn shortest<'a>(&self, task: &'a str) -> &'a str {
         let mut tails: Vec<&str> = tails(task).collect();
         tails.reverse();
@@ -155,12 +151,12 @@ impl Names {
         tails.into_iter().find(is_certain).unwrap_or(task)
     }
 
-    /// The names among which one that is not there is looked for; none where they are too many.
+    /// The names among which a similar one is searched, unless they are too many.
     pub(super) fn compared(&self) -> Option<Vec<&str>> {
         (self.len() <= COMPARED_MAX).then(|| self.in_order().collect())
     }
 
-    /// The name that was probably meant, with as many parts as were written.
+    /// A similar name, with as many parts as were written.
     fn suggestion(&self, name: &str) -> Option<String> {
         let tasks = self.compared()?;
         let parts = name.matches(SEPARATOR).count() + 1;
@@ -178,7 +174,7 @@ impl Names {
     }
 }
 
-/// Numbers names as they come; of two that are the same the first one counts.
+/// Numbers names in their order; the first of two equal names counts.
 impl<'a> FromIterator<&'a str> for Names {
     fn from_iter<I: IntoIterator<Item = &'a str>>(names: I) -> Self {
         let mut all = Self::default();
@@ -210,12 +206,6 @@ impl PartialEq for FromEnd {
 }
 
 impl Eq for FromEnd {}
-
-/// The tails of a path, from the path itself down to its last part.
-pub(super) fn tails(task: &str) -> impl Iterator<Item = &str> {
-    let starts = task.match_indices(SEPARATOR).map(|(at, separator)| at + separator.len());
-    std::iter::once(task).chain(starts.map(|start| &task[start..]))
-}
 
 impl fmt::Display for NotFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,39 +2,29 @@
 
 use std::collections::BTreeSet;
 
-use scheduler_expr::Kind;
-use scheduler_expr::ParseTemplateError;
-use scheduler_expr::ResolveTemplateError;
-use scheduler_expr::ResolveTemplateErrorKind;
-use scheduler_expr::Template;
+use scheduler_expr::{
+    Kind, ParseTemplateError, ResolveTemplateError, ResolveTemplateErrorKind, Template,
+};
 
-use super::Settings;
-use super::fault::Fault;
-use super::fault::Remark;
-use super::fault::visible;
-use super::fault::word;
-use super::file::ARRAY;
-use super::file::Content;
-use super::file::Layer;
-use super::file::Line;
+use super::fault::{Fault, Remark};
+use super::file::{ARRAY, Content, Layer, Line};
 use super::key;
-use super::source::Raw;
-use super::source::Source;
-use super::source::Valued;
-use super::source::origins;
+use super::source::{Raw, Source, Valued, origins};
+use super::sources::Sources;
+use super::text::{visible, word};
 
-/// Settings being applied: what was found so far, right and wrong.
+/// Settings that are being applied, with the faults found so far.
 pub(super) struct Reading<'a> {
-    pub(super) settings: &'a Settings,
+    pub(super) sources: &'a Sources,
     pub(super) faults: Vec<Fault>,
     pub(super) remarks: Vec<Remark>,
-    /// The variables that were asked for and set.
+    /// The variables that were read and set.
     pub(super) used: BTreeSet<String>,
-    /// The keys that placeholders asked for, folded.
+    /// The keys that placeholders read, folded.
     pub(super) asked: BTreeSet<String>,
 }
 
-/// What a text is for, in words for messages.
+/// What a text is for, in messages.
 pub(super) struct Subject<'a> {
     /// In front of a reason: `` `report`: `cron` ``.
     pub(super) label: String,
@@ -45,9 +35,9 @@ pub(super) struct Subject<'a> {
 }
 
 impl<'a> Reading<'a> {
-    pub(super) fn new(settings: &'a Settings) -> Self {
+    pub(super) fn new(sources: &'a Sources) -> Self {
         Self {
-            settings,
+            sources,
             faults: Vec::new(),
             remarks: Vec::new(),
             used: BTreeSet::new(),
@@ -57,14 +47,14 @@ impl<'a> Reading<'a> {
 
     /// What the key is set to in the highest place that sets it.
     ///
-    /// Places below are looked at too, so that what is wrong there is found.
+    /// Sources below are looked at too, so that what is wrong there is found.
     pub(super) fn find(&mut self, key: &str, kind: Kind) -> Option<Raw> {
-        let settings = self.settings;
+        let sources = self.sources;
         let name = key::fold(key);
-        let mut found = self.in_layer(&settings.builder, &name, kind);
+        let mut found = self.in_layer(&sources.builder, &name, kind);
         let variables = self.in_environment(key);
         found = found.or(variables);
-        for file in &settings.files {
+        for file in &sources.files {
             let lower = self.in_layer(file, &name, kind);
             found = found.or(lower);
         }
@@ -114,8 +104,8 @@ impl<'a> Reading<'a> {
 
     /// What a variable is set to.
     pub(super) fn variable(&mut self, variable: &str) -> Option<Raw> {
-        let settings = self.settings;
-        match settings.environment.text(variable) {
+        let sources = self.sources;
+        match sources.environment.text(variable) {
             Ok(text) => text.map(|text| {
                 self.used.insert(variable.to_owned());
                 let source = Source::Environment { variable: variable.to_owned() };
@@ -131,8 +121,8 @@ impl<'a> Reading<'a> {
 
     /// The text with its placeholders replaced; a fault if that cannot be done.
     pub(super) fn resolve(&mut self, raw: &Raw, subject: &Subject<'_>) -> Option<Valued> {
-        let Self { settings, used, asked, .. } = self;
-        let mut lookup = Lookup { settings, via: Vec::new(), used, asked };
+        let Self { sources, used, asked, .. } = self;
+        let mut lookup = Lookup { sources, via: Vec::new(), used, asked };
         let template = match Template::parse(&raw.text) {
             Ok(template) => template,
             Err(error) => {
@@ -157,7 +147,7 @@ impl<'a> Reading<'a> {
 
 /// Finds the values of placeholders, and remembers where they were.
 struct Lookup<'a> {
-    settings: &'a Settings,
+    sources: &'a Sources,
     via: Vec<(String, Source)>,
     used: &'a mut BTreeSet<String>,
     asked: &'a mut BTreeSet<String>,
@@ -166,22 +156,22 @@ struct Lookup<'a> {
 impl Lookup<'_> {
     /// The text of a key in the highest place that sets it.
     fn value(&mut self, key: &str) -> Result<Option<String>, String> {
-        let settings = self.settings;
+        let sources = self.sources;
         let name = key::fold(&key::parts(key).join("."));
         self.asked.insert(name.clone());
-        if let Some(text) = self.in_layer(&settings.builder, key, &name)? {
+        if let Some(text) = self.in_layer(&sources.builder, key, &name)? {
             return Ok(Some(text));
         }
         let exact = std::iter::once(key.to_owned());
         for variable in exact.chain(key::variables(key)) {
-            let text = settings.environment.text(&variable).map_err(|fault| fault.to_string())?;
+            let text = sources.environment.text(&variable).map_err(|fault| fault.to_string())?;
             if let Some(text) = text {
                 self.used.insert(variable.clone());
                 self.remember(key, &Source::Environment { variable });
                 return Ok(Some(text.to_owned()));
             }
         }
-        for file in &settings.files {
+        for file in &sources.files {
             if let Some(text) = self.in_layer(file, key, &name)? {
                 return Ok(Some(text));
             }
@@ -212,7 +202,7 @@ impl Lookup<'_> {
     }
 }
 
-/// Two places of the same rank disagree, or will one day.
+/// A fault of two places with the same precedence.
 pub(super) fn set_twice(what: &str, first: &Source, second: &Source) -> Fault {
     Fault::at(second, format!("{what} is also set by {first}"))
         .help("remove one of the two".to_owned())
@@ -260,7 +250,7 @@ fn not_set(raw: &Raw, subject: &Subject<'_>, error: &ResolveTemplateError<String
     Fault::about(&raw.source, text).help(how_to_set(key, subject.example))
 }
 
-/// What to do about a key that is not set, if it can be said in a line.
+/// The help for a key that is not set.
 fn how_to_set(key: &str, example: &str) -> String {
     const BARE: fn(char) -> bool = |c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let parts: Vec<&str> = key.split('.').collect();

@@ -1,15 +1,12 @@
-//! The dry run: every value that counts, and where it came from.
+//! The report of the dry run: every value, and where it came from.
 
 use scheduler_expr::Attribute;
 
-use super::Applied;
-use super::fault::visible;
-use super::file::ROOT;
 use super::merge::Effective;
-use super::schema;
-use super::source::Source;
-use super::source::Valued;
-use super::source::origins;
+use super::schema::ROOT;
+use super::source::{Source, Valued, origins};
+use super::text::visible;
+use super::{Applied, schema};
 
 /// Values longer than this do not push the sources of the others to the right.
 const WIDTH_MAX: usize = 48;
@@ -20,13 +17,13 @@ struct Block {
     rows: Vec<[String; 3]>,
 }
 
-/// What counts for a setting where no setting says anything.
+/// The value of a setting that is not set.
 #[derive(Debug)]
 pub(crate) struct Fallback {
     /// The key behind `scheduler.`.
     pub(crate) key: String,
     pub(crate) text: String,
-    /// A call of the builder, a variable that is not ours, or nobody.
+    /// A call of the builder, a variable of another program, or the default.
     pub(crate) source: Source,
 }
 

@@ -1,8 +1,6 @@
-//! The settings that exist, in one table, and what is shown for the attributes of tasks.
+//! The keys of all settings.
 
-use scheduler_expr::Attribute;
-use scheduler_expr::Role;
-use scheduler_expr::RuleKind;
+use scheduler_expr::{Attribute, Role, RuleKind};
 
 use super::key::fold;
 
@@ -51,22 +49,34 @@ pub(super) const TASKS: &str = "tasks";
 /// The table of the defaults for all tasks.
 pub(super) const DEFAULTS: &str = "defaults";
 
-/// The variables that are no settings but are read.
-pub(super) const SPECIAL_VARIABLES: [&str; 2] = [super::FILE_VARIABLE, super::DRY_RUN_VARIABLE];
+/// The file that is read when it exists.
+pub(super) const FILE: &str = "scheduler.toml";
 
-/// Whether a key that begins with this part is one of ours.
+/// The variable that names another file.
+pub(super) const FILE_VARIABLE: &str = "SCHEDULER_CONFIG";
+
+/// The variable that asks for the dry run.
+pub(super) const DRY_RUN_VARIABLE: &str = "SCHEDULER_DRY_RUN";
+
+/// The variables that are no settings but are read.
+pub(super) const SPECIAL_VARIABLES: [&str; 2] = [FILE_VARIABLE, DRY_RUN_VARIABLE];
+
+/// The first part of the keys of settings.
+pub(super) const ROOT: &str = "scheduler";
+
+/// Returns true if a key that begins with this part is a setting.
 pub(super) fn is_ours(part: &str) -> bool {
     let part = fold(part);
     let mut firsts = GLOBALS.iter().filter_map(|spec| spec.key.split('.').next());
     [POOLS, TASKS, DEFAULTS].contains(&&*part) || firsts.any(|first| fold(first) == part)
 }
 
-/// The attributes that say when a task fires; a task has one of them.
+/// The attributes that are rules; a task has one.
 pub(super) fn triggers() -> impl Iterator<Item = Attribute> {
     Attribute::ALL.iter().copied().filter(|attribute| attribute.row().role == Role::Rule)
 }
 
-/// Returns true if the attribute means nothing with this rule, and is replaced together with another.
+/// Returns true if the attribute belongs to another rule, and is replaced together with it.
 pub(super) fn is_foreign_to(attribute: Attribute, rule: RuleKind) -> bool {
     let row = attribute.row();
     match row.role {

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::fault::visible;
+use super::text::visible;
 
 /// The place a value was written in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// Nobody wrote it.
+    /// The built-in default.
     Default,
     /// The annotation, or the call that added the task: file and line.
     Annotation(String),
@@ -54,7 +54,7 @@ pub(crate) struct Valued {
 }
 
 impl Valued {
-    /// A text that nobody wrote.
+    /// A built-in default.
     pub(super) fn default(text: &str) -> Self {
         Self::plain(text, Source::Default)
     }
@@ -76,7 +76,7 @@ impl Valued {
 
 /// Where each key was set: `; a: env A, b: scheduler.toml:3`.
 pub(super) fn origins(via: &[(String, Source)]) -> String {
-    /// Of many keys, how many are shown.
+    /// The most keys that are shown.
     const SHOWN: usize = 8;
     let mut text = String::new();
     for (index, (key, source)) in via.iter().take(SHOWN).enumerate() {

@@ -1,111 +1,84 @@
-//! Which attribute of which task each line and each variable is about.
+//! Finds the task and the attribute of each line and each variable.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use scheduler_expr::Attribute;
-use scheduler_expr::RuleKind;
-use scheduler_expr::nearest;
+use scheduler_expr::{Attribute, nearest};
 
 use super::fault::Fault;
-use super::fault::either;
-use super::fault::word;
-use super::file::Content;
-use super::file::Line;
-use super::file::ROOT;
-use super::key;
-use super::merge;
-use super::merge::Effective;
-use super::names;
-use super::names::Names;
-use super::names::NotFound;
-use super::reading::Reading;
-use super::reading::set_twice;
-use super::schema;
-use super::source::Raw;
-use super::source::Source;
-use super::source::Valued;
+use super::file::{Content, Line};
+use super::merge::{Effective, TaskTexts, Texts};
+use super::names::{Names, NotFound};
+use super::reading::{Reading, set_twice};
+use super::schema::ROOT;
+use super::source::{Raw, Source, Valued};
+use super::text::{either, word};
 use super::variables::PREFIX;
+use super::{key, merge, schema};
 
-/// A task in the words of its annotation, or of the call that added it.
-#[derive(Debug)]
-pub(crate) struct TaskLine<'a> {
-    /// The full name.
-    pub(crate) name: &'a str,
-    /// File and line.
-    pub(crate) place: String,
-    /// The kind of its rule, if no attribute is a rule.
-    pub(crate) rule: RuleKind,
-    pub(crate) attributes: Vec<(Attribute, &'a str)>,
-}
-
-/// What one place says about one task.
-pub(super) type Words = BTreeMap<Attribute, Raw>;
-
-/// What one place says about tasks, by their numbers.
-type Said = BTreeMap<usize, Words>;
+/// The settings of tasks in one place, by their numbers.
+type ByTask = BTreeMap<usize, Texts>;
 
 /// A task by its full name and its number, and an attribute of it.
 type Meant<'n> = (&'n str, (usize, Attribute));
 
-/// What all places say about tasks, from high to low.
-pub(super) struct Overrides(Vec<Said>);
+/// The settings of tasks in all places, from high to low.
+pub(super) struct Overrides(Vec<ByTask>);
 
 impl Overrides {
     /// Reads the settings of all tasks.
     pub(super) fn read(reading: &mut Reading<'_>, names: &Names) -> Self {
-        let settings = reading.settings;
+        let sources = reading.sources;
         let mut finder = Finder { reading, names, only: None };
-        let mut places = vec![finder.in_lines(&settings.builder.lines)];
-        places.push(finder.in_variables(settings.environment.names_with(PREFIX)));
-        places.extend(settings.files.iter().map(|file| finder.in_lines(&file.lines)));
-        Self(places)
+        let mut all = vec![finder.in_lines(&sources.builder.lines)];
+        all.push(finder.in_variables(sources.environment.names_with(PREFIX)));
+        all.extend(sources.files.iter().map(|file| finder.in_lines(&file.lines)));
+        Self(all)
     }
 
-    /// Reads the settings of one task, which is among the names. Settings of tasks that are not
-    /// there is no fault: the start has judged it.
+    /// Reads the settings of one task, which is in the index. Settings of unknown tasks are no fault: the start
+    /// has reported them.
     pub(super) fn read_of(reading: &mut Reading<'_>, names: &Names, task: &str) -> Self {
-        let (settings, only) = (reading.settings, names.number(task));
+        let (sources, only) = (reading.sources, names.number(task));
         let mut finder = Finder { reading, names, only };
-        let mut places = vec![finder.in_lines(settings.builder.of_tasks(names::tails(task)))];
-        let variables = names::tails(task).flat_map(key::variables);
+        let mut all = vec![finder.in_lines(sources.builder.of_tasks(key::tails(task)))];
+        let variables = key::tails(task).flat_map(key::variables);
         let prefixes = variables.map(|variable| format!("{PREFIX}{variable}_"));
         let set: BTreeSet<&str> =
-            prefixes.flat_map(|prefix| settings.environment.names_with(prefix)).collect();
-        places.push(finder.in_variables(set));
-        let files = settings.files.iter();
-        places.extend(files.map(|file| finder.in_lines(file.of_tasks(names::tails(task)))));
-        Self(places)
+            prefixes.flat_map(|prefix| sources.environment.names_with(prefix)).collect();
+        all.push(finder.in_variables(set));
+        let files = sources.files.iter();
+        all.extend(files.map(|file| finder.in_lines(file.of_tasks(key::tails(task)))));
+        Self(all)
     }
 
-    /// What counts for a task.
+    /// Merges the settings of a task.
     pub(super) fn merge(
         &mut self,
         reading: &mut Reading<'_>,
         names: &Names,
-        (number, task): (usize, &TaskLine<'_>),
+        (number, task): (usize, &TaskTexts<'_>),
         defaults: &[(Attribute, Valued)],
     ) -> Effective {
-        let said = self.0.iter_mut().map(|place| place.remove(&number).unwrap_or_default());
-        let said: Vec<Words> = said.collect();
-        let is_silent = said.iter().all(BTreeMap::is_empty);
+        let places = self.0.iter_mut().map(|place| place.remove(&number).unwrap_or_default());
+        let places: Vec<Texts> = places.collect();
+        let is_silent = places.iter().all(BTreeMap::is_empty);
         let short = if is_silent { task.name } else { names.shortest(task.name) };
-        merge::merge(reading, task, short, said, defaults)
+        merge::merge(reading, task, short, places, defaults)
     }
 }
 
-/// Finds out which task and which attribute lines and variables are about.
+/// Finds the task and the attribute of lines and variables.
 struct Finder<'a, 'r> {
     reading: &'a mut Reading<'r>,
     names: &'a Names,
-    /// The number of the only task that is asked for.
+    /// The number of the only task that is read.
     only: Option<usize>,
 }
 
 impl Finder<'_, '_> {
-    fn in_lines<'l>(&mut self, lines: impl IntoIterator<Item = &'l Line>) -> Said {
-        let mut said = Said::new();
-        let mut told = BTreeSet::new();
+    fn in_lines<'l>(&mut self, lines: impl IntoIterator<Item = &'l Line>) -> ByTask {
+        let mut by_task = ByTask::new();
+        let mut reported = BTreeSet::new();
         for line in lines {
             let Some([table, rest @ ..]) = line.ours() else { continue };
             if key::fold(table) != schema::TASKS {
@@ -116,24 +89,24 @@ impl Finder<'_, '_> {
                 Ok(Some((name, meant))) => {
                     let (key, kind) = (line.path.join("."), meant.1.row().kind);
                     if let Some(raw) = self.reading.text(&key, line, kind) {
-                        self.add(&mut said, name, meant, raw);
+                        self.add(&mut by_task, name, meant, raw);
                     }
                 }
-                Err(wrong) if wrong.is_stranger && self.only.is_some() => {}
+                Err(wrong) if wrong.is_unknown_task && self.only.is_some() => {}
                 Err(wrong) => {
                     // A table with a wrong name has many lines, but it is one mistake.
-                    if told.insert(wrong.text.clone()) {
+                    if reported.insert(wrong.text.clone()) {
                         let fault = Fault::at(&line.source, wrong.text);
                         self.reading.faults.push(fault.help(wrong.help));
                     }
                 }
             }
         }
-        said
+        by_task
     }
 
-    fn in_variables<'v>(&mut self, variables: impl IntoIterator<Item = &'v str>) -> Said {
-        let mut said = Said::new();
+    fn in_variables<'v>(&mut self, variables: impl IntoIterator<Item = &'v str>) -> ByTask {
+        let mut by_task = ByTask::new();
         for variable in variables {
             let meant = self.names.variables.meant(&variable[PREFIX.len()..]);
             if meant.is_empty() {
@@ -142,7 +115,7 @@ impl Finder<'_, '_> {
             let Some(raw) = self.reading.variable(variable) else { continue };
             match meant.as_slice() {
                 [((name, number), attribute)] => {
-                    self.add(&mut said, name, (*number, *attribute), raw);
+                    self.add(&mut by_task, name, (*number, *attribute), raw);
                 }
                 several => {
                     let words = several
@@ -155,15 +128,15 @@ impl Finder<'_, '_> {
                 }
             }
         }
-        said
+        by_task
     }
 
-    fn add(&mut self, said: &mut Said, name: &str, meant: (usize, Attribute), raw: Raw) {
+    fn add(&mut self, by_task: &mut ByTask, name: &str, meant: (usize, Attribute), raw: Raw) {
         let (task, attribute) = meant;
         if self.only.is_some_and(|only| only != task) {
             return;
         }
-        let words = said.entry(task).or_default();
+        let words = by_task.entry(task).or_default();
         match words.get(&attribute) {
             Some(first) => {
                 let what = format!("`{attribute}` of task {}", word(name));
@@ -176,21 +149,21 @@ impl Finder<'_, '_> {
     }
 }
 
-/// Why a key under `scheduler.tasks` means nothing.
+/// What is wrong with a key under `scheduler.tasks`.
 struct Wrong {
     text: String,
     help: Option<String>,
-    /// Whether there is no task of that name.
-    is_stranger: bool,
+    /// True if no task has the name.
+    is_unknown_task: bool,
 }
 
 impl Wrong {
     fn new(text: String, help: Option<String>) -> Self {
-        Self { text, help, is_stranger: false }
+        Self { text, help, is_unknown_task: false }
     }
 }
 
-/// The task and the attribute that a key means; `parts` are those behind `scheduler.tasks`.
+/// The task and the attribute of a key; `parts` are those after `scheduler.tasks`.
 ///
 /// The name of a task may have dots in it, so the longest name that exists is looked for.
 fn meant<'n>(line: &Line, parts: &[String], names: &'n Names) -> Result<Option<Meant<'n>>, Wrong> {
@@ -219,12 +192,12 @@ fn meant<'n>(line: &Line, parts: &[String], names: &'n Names) -> Result<Option<M
         Ok(_) => Ok(None),
         Err(unknown) => {
             let (text, help) = (unknown.to_string(), all_of(names));
-            Err(Wrong { text, help, is_stranger: true })
+            Err(Wrong { text, help, is_unknown_task: true })
         }
     }
 }
 
-/// How many of the parts are the name of a task that does not exist.
+/// The number of parts that are the name of an unknown task.
 fn name_length(parts: &[String], is_empty_table: bool) -> usize {
     let known = [2, 1].into_iter().find(|count| {
         parts.len() > *count
@@ -261,7 +234,7 @@ fn unknown_attribute(attribute: &str, task: &str, source: &Source) -> Wrong {
     }
 }
 
-/// The tasks there are, if they are few.
+/// All tasks, if they are few.
 fn all_of(names: &Names) -> Option<String> {
     const SHOWN_MAX: usize = 10;
     match names.len() {

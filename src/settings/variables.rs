@@ -1,5 +1,5 @@
-//! Which tasks the variables mean that are set. The variables of all tasks would be very many: so the
-//! names of tasks are compared with the few variables that begin as those of tasks do.
+//! Finds the tasks that variables name. There may be very many tasks, so their names are compared with the
+//! few variables that have the prefix.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,27 +8,26 @@ use scheduler_expr::Attribute;
 
 use super::environment::Environment;
 use super::key;
-use super::names;
 
-/// How the variables of tasks begin.
+/// The prefix of the variables of tasks.
 pub(super) const PREFIX: &str = "SCHEDULER_TASKS_";
 
-/// The tasks by those parts of variables that may stand for their names.
+/// The tasks by the parts of variables that may be their names.
 #[derive(Debug, Default)]
 pub(super) struct Variables(BTreeMap<String, Meant>);
 
 /// Names and numbers of tasks.
 #[derive(Debug, Default)]
 struct Meant {
-    /// Whose full name it is.
+    /// The tasks whose full name it is.
     full: Vec<Task>,
-    /// Of whose name it is a tail.
+    /// The tasks of whose name it is an end.
     tails: Vec<Task>,
 }
 
 type Task = (Arc<str>, usize);
 
-/// What may be the name of a task in a variable, without [`PREFIX`], and the attribute behind it.
+/// The ways to split a variable, without [`PREFIX`], into a name and an attribute.
 pub(super) fn splits(rest: &str) -> impl Iterator<Item = (&str, Attribute)> {
     Attribute::ALL.iter().flat_map(move |attribute| {
         let suffixes = key::variables(attribute.name()).into_iter();
@@ -59,7 +58,7 @@ impl Variables {
         if self.0.is_empty() {
             return;
         }
-        for tail in names::tails(task) {
+        for tail in key::tails(task) {
             for variable in key::variables(tail) {
                 if let Some(Meant { full, tails }) = self.0.get_mut(&variable) {
                     change(if tail == task { full } else { tails });

@@ -11,13 +11,13 @@ use std::task::{Context, Poll, Waker};
 
 use scheduler_core::{Fired, Task, Timer};
 
-use super::gate::{GateContext, Gates, Permits, Verdict};
+use super::gate::{GateContext, Permits, Verdict};
 use super::runs::Begun;
 use super::state::Phase;
 use super::ticker::Ticker;
 use super::transition::Transition;
 use crate::inject::Call;
-use crate::observe::{Event, EventKind, Failure, Span, TaskFacts, catch};
+use crate::observe::{Event, EventKind, Failure, Span, catch};
 use crate::run::{BoxFuture, Run, TaskResult};
 
 type Body = dyn Fn(&Run) -> TaskResult + Send + Sync;
@@ -28,19 +28,19 @@ pub(super) fn execute(
     begun: Begun,
     engine: &scheduler_core::Run,
 ) -> Fired {
-    let Begun { run, facts, call, is_gated } = begun;
+    let Begun { run, call, is_gated } = begun;
     if is_gated && ticker.gates.has_async() {
-        let stage = Stage::gates(ticker, &run, &facts);
-        go_on(engine, Work::new(ticker, run, facts, (call, stage)));
+        let stage = Stage::gates(ticker, &run);
+        go_on(engine, Work::new(ticker, run, call, stage));
         return Fired::Done;
     }
-    if is_gated && !pass_gates(ticker, &run, &facts) {
+    if is_gated && !pass_gates(ticker, &run) {
         return Fired::InProgress;
     }
     match &call {
-        Call::Sync(call) => call_sync(ticker, run, &facts, &**call),
+        Call::Sync(call) => call_sync(ticker, run, &**call),
         Call::Async(_) => {
-            let mut work = Work::new(ticker, run, facts, (call, Stage::Body(None)));
+            let mut work = Work::new(ticker, run, call, Stage::Body(None));
             match work.poll(&mut Context::from_waker(Waker::noop())) {
                 Some(result) => work.end(result),
                 None => {
@@ -59,8 +59,8 @@ fn go_on(engine: &scheduler_core::Run, work: Work) {
     drop(engine.go_on(Task::once_async(Attempt(Some(work))).name(name)));
 }
 
-fn call_sync(ticker: &Arc<Timer<Ticker>>, run: Run, facts: &Arc<TaskFacts>, call: &Body) {
-    let span = span_of(&run, facts);
+fn call_sync(ticker: &Arc<Timer<Ticker>>, run: Run, call: &Body) {
+    let span = span_of(&run);
     run.enter(|run| {
         let called = match &span {
             None => catch(|| call(run)),
@@ -72,8 +72,8 @@ fn call_sync(ticker: &Arc<Timer<Ticker>>, run: Run, facts: &Arc<TaskFacts>, call
     });
 }
 
-fn span_of(run: &Run, facts: &Arc<TaskFacts>) -> Option<Span> {
-    cfg!(feature = "tracing").then(|| Span::of_run(run, facts))
+fn span_of(run: &Run) -> Option<Span> {
+    cfg!(feature = "tracing").then(|| Span::of_run(run, run.facts()))
 }
 
 fn flat(result: Result<TaskResult, Failure>) -> Result<(), Failure> {
@@ -92,8 +92,8 @@ fn fail(ticker: &Ticker, run: &Run, span: Option<&Span>, failure: Failure) {
 
 /// Asks sync gates; returns true if the run may start.
 #[cold]
-fn pass_gates(ticker: &Arc<Timer<Ticker>>, run: &Run, facts: &Arc<TaskFacts>) -> bool {
-    let context = GateContext { task: Arc::clone(facts), run: run.info() };
+fn pass_gates(ticker: &Arc<Timer<Ticker>>, run: &Run) -> bool {
+    let context = GateContext::of(run);
     let verdict = ticker.gates.admit(&context);
     take_verdict(ticker, run, verdict, true)
 }
@@ -161,28 +161,24 @@ enum Stage {
 struct Work {
     ticker: Arc<Timer<Ticker>>,
     run: Run,
-    facts: Arc<TaskFacts>,
     span: Option<Span>,
     call: Call,
     stage: Stage,
 }
 
 impl Stage {
-    fn gates(ticker: &Arc<Timer<Ticker>>, run: &Run, facts: &Arc<TaskFacts>) -> Self {
-        let context = GateContext { task: Arc::clone(facts), run: run.info() };
-        Self::Gates(Box::pin(Gates::admit_async(Arc::clone(ticker), context)))
+    fn gates(ticker: &Arc<Timer<Ticker>>, run: &Run) -> Self {
+        let context = GateContext::of(run);
+        let reporter = Arc::clone(ticker);
+        let report = move |failure| reporter.report_hook("gate", failure);
+        Self::Gates(Box::pin(Arc::clone(&ticker.gates).admit_async(context, report)))
     }
 }
 
 impl Work {
-    fn new(
-        ticker: &Arc<Timer<Ticker>>,
-        run: Run,
-        facts: Arc<TaskFacts>,
-        (call, stage): (Call, Stage),
-    ) -> Self {
-        let span = span_of(&run, &facts);
-        Self { ticker: Arc::clone(ticker), run, facts, span, call, stage }
+    fn new(ticker: &Arc<Timer<Ticker>>, run: Run, call: Call, stage: Stage) -> Self {
+        let span = span_of(&run);
+        Self { ticker: Arc::clone(ticker), run, span, call, stage }
     }
 
     /// Polls once inside the run; `None` while it is pending.
@@ -202,6 +198,7 @@ impl Work {
             self.stage = Stage::Body(None);
         }
         let Self { run, span, call, stage, .. } = self;
+        run.poll_begins();
         let polled = run.clone().enter(|run| {
             let poll = || match stage {
                 Stage::Body(future) => {
@@ -215,6 +212,7 @@ impl Work {
                 Some(span) => span.in_scope(|| catch(poll)),
             }
         });
+        run.poll_ends();
         match polled {
             Ok(Poll::Ready(result)) => Some(flat(Ok(result))),
             Err(failure) => Some(Err(failure)),
@@ -239,7 +237,11 @@ impl Work {
         });
         if let Err(failure) = dropped {
             let at = self.ticker.clock.wall();
-            self.ticker.bus.emit(Event::of(at, &self.facts, EventKind::DropPanicked { failure }));
+            self.ticker.bus.emit(Event::of(
+                at,
+                self.run.facts(),
+                EventKind::DropPanicked { failure },
+            ));
         }
     }
 }

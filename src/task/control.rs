@@ -88,7 +88,7 @@ impl Control {
             }
             transition.report_news();
         }
-        transition.leave();
+        transition.leave(None);
     }
 
     /// Returns when the task starts first if it begins now.
@@ -105,21 +105,26 @@ impl Control {
     /// The pool has been shut down, or can start no thread. The task has ended then.
     pub(crate) fn begin(&self, pool: &ScheduledThreadPool) -> Result<(), NotBegun> {
         let mut transition = self.transition();
-        if transition.state.end.is_some() {
-            // Others have found it already, and one of them has cancelled it.
-            transition.commit();
-            return Ok(());
-        }
         if pool.run_state() != RunState::Running {
             transition.end(TaskState::Cancelled);
             transition.commit();
             return Err(NotBegun::Stopping);
         }
+        if transition.state.end.is_some() {
+            // Others have found it already, and one of them has cancelled it.
+            transition.commit();
+            return Ok(());
+        }
         let now = transition.now;
         transition.state.planner.begin(now);
         transition.commit();
-        let has_thread = pool.stats().pool_size > 0 || self.ticker.lock().end.is_none();
-        if has_thread { Ok(()) } else { Err(NotBegun::NoThread) }
+        let is_refused = self.ticker.lock().end == Some(TaskState::Cancelled);
+        match is_refused {
+            // RACE: the scheduler may have stopped while the trigger was asked.
+            true if pool.run_state() != RunState::Running => Err(NotBegun::Stopping),
+            true if pool.stats().pool_size == 0 => Err(NotBegun::NoThread),
+            _ => Ok(()),
+        }
     }
 
     /// Returns true if no further run of the task starts; one may be in progress.
@@ -247,7 +252,7 @@ impl Control {
         let (rule, next) = (Arc::clone(&transition.state.facts.rule), transition.next_start());
         transition.report(EventKind::Rescheduled { rule, next });
         if is_disabled {
-            transition.leave();
+            transition.leave(None);
         } else {
             transition.commit();
         }
@@ -314,7 +319,7 @@ impl Control {
         let next = self.first_start();
         let mut transition = self.transition();
         transition.report(EventKind::Enabled { next });
-        transition.leave();
+        transition.leave(None);
         self.begin(&pool).map_err(|_| stopping())
     }
 

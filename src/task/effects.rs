@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use scheduler_core::Timer;
-use scheduler_core::Wake;
 
 use super::gate::Permits;
 use super::manual::Answer;
@@ -16,10 +15,10 @@ use crate::observe::Outcome;
 use crate::run::Run;
 use crate::unwind::wake_all;
 
-/// What is to be done after unlocking. For a run in time that nobody listens to, that is nothing but the timer's wake-up.
+/// What is to be done after unlocking; nothing for a run in time that nobody listens to.
 #[must_use = "effects are to be performed after unlocking"]
+#[derive(Default)]
 pub(super) struct Effects {
-    pub(super) wake: Wake,
     rare: Option<Box<Rare>>,
 }
 
@@ -44,10 +43,6 @@ pub(super) struct Rare {
 }
 
 impl Effects {
-    pub(super) fn none() -> Self {
-        Self { wake: Wake::none(), rare: None }
-    }
-
     pub(super) fn rare(&mut self) -> &mut Rare {
         self.rare.get_or_insert_default()
     }
@@ -62,7 +57,6 @@ impl Effects {
     /// Performs everything, and delivers events if there are any. No lock may be held.
     #[inline]
     pub(super) fn perform(self, ticker: &Arc<Timer<Ticker>>, has_events: bool) {
-        self.wake.perform();
         if has_events {
             ticker.deliver();
         }
@@ -79,7 +73,8 @@ impl Rare {
             ticker.report_late();
         }
         for (permits, outcome) in self.permits {
-            permits.release(&outcome, ticker);
+            let panics = permits.release(&outcome);
+            panics.for_each(|failure| ticker.report_hook("gate", failure));
         }
         self.rules.into_iter().for_each(|rule| ticker.drop_contained(rule));
         drop(self.runs);

@@ -6,7 +6,6 @@ use std::time::Duration;
 use scheduler_core::Due;
 use scheduler_core::Now;
 use scheduler_core::Tick;
-use scheduler_core::Trigger;
 use scheduler_core::WallTime;
 use scheduler_core::trigger::CronTrigger;
 
@@ -118,7 +117,7 @@ pub(super) enum Kind {
     At(WallTime),
     Cron(Arc<CronTrigger>),
     /// Its fire times come from outside: it is the user's code, and may not be asked here.
-    Custom(Arc<dyn Trigger>),
+    Custom,
 }
 
 impl FireTimes {
@@ -136,7 +135,7 @@ impl FireTimes {
             Rule::Once { delay } => Kind::Once { delay: *delay },
             Rule::At(at) => Kind::At(*at),
             Rule::None => Kind::Once { delay: Duration::MAX },
-            Rule::Custom(trigger) => Kind::Custom(Arc::clone(trigger)),
+            Rule::Custom(_) => Kind::Custom,
         };
         Self { kind, jitter: policy.jitter, chance, skip_days: policy.skip_days.clone() }
     }
@@ -158,7 +157,7 @@ impl FireTimes {
                 Some(self.on_wall(at))
             }
             Kind::Cron(_) => self.unserved_after(now.wall, served),
-            Kind::Custom(_) => None,
+            Kind::Custom => None,
         }
     }
 
@@ -206,7 +205,7 @@ impl FireTimes {
         match &self.kind {
             Kind::Rate { .. } => self.take_on_grid(first, limit),
             Kind::Cron(_) => self.take_by_cron(first, limit, served),
-            Kind::Delay { .. } | Kind::Once { .. } | Kind::At(_) | Kind::Custom(_) => {
+            Kind::Delay { .. } | Kind::Once { .. } | Kind::At(_) | Kind::Custom => {
                 (Range::one(first), None)
             }
         }
@@ -317,7 +316,7 @@ impl FireTimes {
                 nanos(at.since(*first)).checked_div(nanos(*period)).unwrap_or_default()
             }
             Kind::Delay { number, .. } => *number,
-            Kind::Once { .. } | Kind::At(_) | Kind::Cron(_) | Kind::Custom(_) => 0,
+            Kind::Once { .. } | Kind::At(_) | Kind::Cron(_) | Kind::Custom => 0,
         };
         self.chance.part_of(self.jitter, Draw::Jitter(number, 0))
     }
@@ -367,7 +366,7 @@ impl FireTimes {
 
     /// Returns true if fire times are instants of the wall clock.
     pub(super) fn is_by_wall(&self) -> bool {
-        matches!(self.kind, Kind::Cron(_) | Kind::Custom(_))
+        matches!(self.kind, Kind::Cron(_) | Kind::Custom)
     }
 }
 

@@ -7,15 +7,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_core::Timer;
-
-use super::ticker::Ticker;
 use crate::observe::Failure;
 use crate::observe::Outcome;
 use crate::observe::TaskFacts;
 use crate::observe::catch;
-use crate::run::RunInfo;
-use crate::run::TaskError;
+use crate::run::{Run, RunInfo, TaskError};
 
 /// How long the async gates of a run may take.
 pub(super) const GATE_LIMIT: Duration = Duration::from_secs(5);
@@ -34,6 +30,12 @@ pub struct GateContext {
     pub task: Arc<TaskFacts>,
     /// The run, with its number if it starts.
     pub run: RunInfo,
+}
+
+impl GateContext {
+    pub(super) fn of(run: &Run) -> Self {
+        Self { task: Arc::clone(run.facts()), run: run.info() }
+    }
 }
 
 /// Decides whether a run may start: a lock, a feature flag, a rate limit.
@@ -168,10 +170,14 @@ impl Gates {
         Verdict::Admitted(permits)
     }
 
-    /// Asks all gates. If the future is dropped meanwhile, permits are released.
-    pub(super) async fn admit_async(ticker: Arc<Timer<Ticker>>, context: GateContext) -> Verdict {
-        let mut given = Given { permits: Permits::default(), ticker: Arc::clone(&ticker) };
-        for gate in &ticker.gates.gates {
+    /// Asks all gates. If the future is dropped meanwhile, permits are released, and panics of theirs reported.
+    pub(super) async fn admit_async(
+        self: Arc<Self>,
+        context: GateContext,
+        report: impl Fn(Failure) + Send,
+    ) -> Verdict {
+        let mut given = Given { permits: Permits::default(), report };
+        for gate in &self.gates {
             let answer = match gate {
                 AnyGate::Sync(gate) => catch(|| gate.admit(&context)),
                 AnyGate::Async(gate) => match catch(|| gate.admit(context.clone())) {
@@ -187,15 +193,16 @@ impl Gates {
     }
 }
 
-/// What gates have given for a run that others may not admit.
-struct Given {
+/// What gates have given for a run that others have not admitted yet.
+struct Given<F: Fn(Failure)> {
     permits: Permits,
-    ticker: Arc<Timer<Ticker>>,
+    report: F,
 }
 
-impl Drop for Given {
+impl<F: Fn(Failure)> Drop for Given<F> {
     fn drop(&mut self) {
-        std::mem::take(&mut self.permits).release(&Outcome::Cancelled, &self.ticker);
+        let permits = std::mem::take(&mut self.permits);
+        permits.release(&Outcome::Cancelled).for_each(&self.report);
     }
 }
 
@@ -250,13 +257,10 @@ impl Permits {
         self.0.is_empty()
     }
 
-    /// Releases the permits, the last first.
-    pub(super) fn release(self, outcome: &Outcome, ticker: &Ticker) {
-        for permit in self.0.into_iter().rev() {
-            if let Err(failure) = catch(|| permit.release(outcome)) {
-                ticker.report_hook("gate", failure);
-            }
-        }
+    /// Releases the permits, the last first; returns the panics.
+    pub(super) fn release(self, outcome: &Outcome) -> impl Iterator<Item = Failure> {
+        let permits = self.0.into_iter().rev();
+        permits.filter_map(|permit| catch(|| permit.release(outcome)).err())
     }
 }
 

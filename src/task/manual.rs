@@ -11,8 +11,7 @@ use std::time::Duration;
 use scheduler_core::Clock;
 
 use super::error::ControlError;
-use super::wait::block_on;
-use crate::notice::Notice;
+use crate::notice::{Notice, block_on};
 use crate::observe::RunRecord;
 use crate::observe::TaskState;
 

@@ -10,9 +10,7 @@ use super::planner::Start;
 use super::state::{ActiveRun, Phase};
 use super::transition::Transition;
 use crate::inject::Call;
-use crate::observe::{
-    EventKind, Failure, LATE, Outcome, SkipReason, StopReason, TaskFacts, TaskState,
-};
+use crate::observe::{EventKind, Failure, LATE, Outcome, SkipReason, StopReason, TaskState};
 use crate::run::{AttemptStart, Cause, Run, StopCause};
 use scheduler_expr::OnError;
 
@@ -22,7 +20,6 @@ const ASKED_MAX: u32 = 1_000;
 /// An attempt that begins.
 pub(super) struct Begun {
     pub(super) run: Run,
-    pub(super) facts: Arc<TaskFacts>,
     pub(super) call: Call,
     /// Whether gates have to admit the run first.
     pub(super) is_gated: bool,
@@ -35,29 +32,34 @@ pub(super) struct Over {
 }
 
 impl Transition<'_> {
-    /// Begins what is due: the next attempt of a run in progress, or a run.
+    /// Begins what is due, and asks a custom trigger as often as its answers are skipped.
     pub(super) fn next_attempt(mut self, engine: &scheduler_core::Run) -> (Self, Option<Begun>) {
-        self.stop_overdue();
         let mut asked = 0;
         loop {
-            if self.state.end.is_some() {
-                return (self, None);
-            }
-            if let Some(index) = self.due_attempt() {
-                let begun = self.begin_attempt(index, engine);
-                return (self, Some(begun));
-            }
-            let now = self.now;
-            if let Some(start) = self.state.planner.fire(now) {
-                let begun = self.start(start, engine);
-                return (self, Some(begun));
-            }
-            if !self.state.planner.has_question() || asked == ASKED_MAX {
-                return (self, None);
+            let begun = self.begin_due(engine);
+            if begun.is_some() || !self.state.planner.has_question() || asked == ASKED_MAX {
+                return (self, begun);
             }
             asked += 1;
             self = self.ask();
         }
+    }
+
+    /// Begins the next attempt of a run in progress, or a run.
+    #[inline]
+    fn begin_due(&mut self, engine: &scheduler_core::Run) -> Option<Begun> {
+        if !self.state.active.is_empty() {
+            self.stop_overdue();
+        }
+        if self.state.end.is_some() {
+            return None;
+        }
+        if let Some(index) = self.due_attempt() {
+            return Some(self.begin_attempt(index, engine));
+        }
+        let now = self.now;
+        let start = self.state.planner.fire(now)?;
+        Some(self.start(start, engine))
     }
 
     /// Asks attempts to stop whose time is over.
@@ -78,18 +80,21 @@ impl Transition<'_> {
             return None;
         }
         let now = self.now.tick;
-        let is_due = |run: &Box<ActiveRun>| matches!(run.phase, Phase::Wait(at) if at <= now);
-        self.state.active.iter().position(is_due)
+        self.state.active.iter().position(|run| matches!(run.phase, Phase::Wait(at) if at <= now))
     }
 
     fn start(&mut self, start: Start, engine: &scheduler_core::Run) -> Begun {
         let (now, ticker) = (self.now, self.ticker);
-        self.state.runs += 1;
+        let state = &mut *self.state;
+        state.runs += 1;
         let (is_gated, due) = (!ticker.gates.is_empty(), start.fire.due.as_wall(now));
         let limit = if is_gated { Some(GATE_LIMIT) } else { ticker.policy.timeout };
         let deadline = limit.map(|limit| now.tick + limit);
         let attempt = AttemptStart {
-            number: self.state.runs,
+            task: &state.facts,
+            pool: &ticker.pool,
+            clock: &ticker.clock,
+            number: state.runs,
             attempt: 1,
             cause: start.cause,
             fire_time: if start.fire.at == start.fire.due {
@@ -101,20 +106,20 @@ impl Transition<'_> {
             deadline: deadline.filter(|_| !is_gated),
             engine,
         };
-        let mut spare = self.state.spare.take();
+        let mut spare = state.spare.take();
         let is_reused = spare.as_mut().is_some_and(|spare| spare.run.begin_anew(&attempt));
         let mut active = match spare.take_if(|_| is_reused) {
             Some(spare) => spare,
-            None => Box::new(ActiveRun::new(Run::begin(ticker.place(), &attempt), start, now)),
+            None => Box::new(ActiveRun::new(Run::begin(&attempt), start, now)),
         };
         self.effects.drop_later(spare);
         active.begin(start, now, engine.number(), deadline);
         active.phase = if is_gated { Phase::Gate } else { Phase::Attempt };
         if start.cause == Cause::Manual {
-            active.promise = self.state.promises.pop_front();
+            active.promise = state.promises.pop_front();
         }
         let run = active.run.clone();
-        self.state.active.push(active);
+        state.active.push(active);
         if start.cause == Cause::Schedule && run.lateness() >= LATE {
             self.effects.rare().is_late = true;
         }
@@ -128,8 +133,8 @@ impl Transition<'_> {
         if !is_gated {
             self.report_start(&run);
         }
-        let (facts, call) = (Arc::clone(&self.state.facts), self.state.call.clone());
-        Begun { run, facts, call: call.unwrap_or_else(Call::nothing), is_gated }
+        let call = self.state.call.clone().unwrap_or_else(Call::nothing);
+        Begun { run, call, is_gated }
     }
 
     /// Reports that an attempt starts.
@@ -141,6 +146,7 @@ impl Transition<'_> {
 
     fn begin_attempt(&mut self, index: usize, engine: &scheduler_core::Run) -> Begun {
         let (now, ticker) = (self.now, self.ticker);
+        let facts = Arc::clone(&self.state.facts);
         let active = &mut self.state.active[index];
         let is_gated = !active.is_admitted && !ticker.gates.is_empty();
         let limit = if is_gated { Some(GATE_LIMIT) } else { ticker.policy.timeout };
@@ -150,18 +156,18 @@ impl Transition<'_> {
             Phase::Wait(at) => Due::Tick(at).as_wall(now),
             Phase::Gate | Phase::Attempt => now.wall,
         };
-        let run = Run::begin(
-            ticker.place(),
-            &AttemptStart {
-                number: last.number(),
-                attempt: last.attempt() + u32::from(active.has_attempted),
-                cause: last.cause(),
-                fire_time: last.planned_for(),
-                due,
-                deadline: deadline.filter(|_| !is_gated),
-                engine,
-            },
-        );
+        let run = Run::begin(&AttemptStart {
+            task: &facts,
+            pool: &ticker.pool,
+            clock: &ticker.clock,
+            number: last.number(),
+            attempt: last.attempt() + u32::from(active.has_attempted),
+            cause: last.cause(),
+            fire_time: last.planned_for(),
+            due,
+            deadline: deadline.filter(|_| !is_gated),
+            engine,
+        });
         run.keep_notes(last.take_notes());
         let former = std::mem::replace(&mut active.run, run.clone());
         active.phase = if is_gated { Phase::Gate } else { Phase::Attempt };
@@ -174,10 +180,8 @@ impl Transition<'_> {
     /// The attempt that a firing has executed is over.
     #[inline]
     pub(super) fn attempt_over(self, firing: u64) -> Self {
-        let is_it = |run: &Box<ActiveRun>| {
-            run.firing == firing && matches!(run.phase, Phase::Gate | Phase::Attempt)
-        };
-        match self.state.active.iter().position(is_it) {
+        let active = &self.state.active;
+        match active.iter().position(|run| run.firing == firing && !run.is_waiting()) {
             Some(index) => self.over(index),
             None => self,
         }
@@ -302,6 +306,11 @@ impl Transition<'_> {
     /// Records a run that is over, and reports it if anybody wants to know.
     fn record(&mut self, Over { mut active, outcome }: Over) {
         let took = self.now.tick.since(active.began.tick);
+        if self.state.facts.is_async
+            && let Some(poll) = active.run.longest_poll(self.now.tick)
+        {
+            self.state.longest_poll = Some(poll);
+        }
         let recorded = self.state.history.record(&active.run, active.began.wall, took, &outcome);
         if recorded.is_news || self.ticker.bus.is_heard() {
             let (run, next, streak) = (active.run.info(), self.next_start(), recorded.streak);
@@ -367,8 +376,7 @@ impl Transition<'_> {
 
     /// Ends the runs that wait for their next attempt, as their last one did.
     pub(super) fn end_waiting_runs(&mut self) {
-        let is_waiting = |run: &Box<ActiveRun>| matches!(run.phase, Phase::Wait(_));
-        while let Some(index) = self.state.active.iter().position(is_waiting) {
+        while let Some(index) = self.state.active.iter().position(|run| run.is_waiting()) {
             let active = &mut self.state.active[index];
             let failure = active.failure.take().filter(|_| !active.is_cancelled);
             let outcome = failure.map_or(Outcome::Cancelled, |failure| Outcome::from(*failure));

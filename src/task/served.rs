@@ -5,17 +5,21 @@
 
 use std::time::Duration;
 
-use scheduler_core::Now;
-use scheduler_core::WallTime;
+use scheduler_core::{Now, Tick, WallTime};
 
 /// How many stretches are kept; of more, the two nearest to each other become one.
 const STRETCHES_MAX: usize = 16;
+
+/// How far two fire times of a custom trigger may lie apart beyond the time that has passed without a jump.
+const TOLERANCE: Duration = Duration::from_millis(500);
 
 /// Stretches of the wall clock that are served. Empty for a task that is not bound to that clock.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Served {
     /// The one that grows is the last.
     stretches: Vec<Stretch>,
+    /// When a fire time of a custom trigger was marked last.
+    marked_at: Tick,
 }
 
 /// From one instant to another, both included.
@@ -38,6 +42,18 @@ impl Served {
     pub(super) fn start(&mut self, fire_time: WallTime) {
         if self.end_around(fire_time).is_none() {
             self.mark(fire_time, fire_time);
+        }
+    }
+
+    /// Marks a fire time that a custom trigger gave. What lies between it and the one before is decided too, unless the clock
+    /// has jumped.
+    pub(super) fn given(&mut self, fire_time: WallTime, now: Tick) {
+        let passed = now.since(std::mem::replace(&mut self.marked_at, now)) + TOLERANCE;
+        match self.stretches.last_mut() {
+            Some(last) if last.to <= fire_time && fire_time.since(last.to) <= passed => {
+                last.to = fire_time;
+            }
+            _ => self.mark(fire_time, fire_time),
         }
     }
 
@@ -100,8 +116,6 @@ impl Stretch {
 
 #[cfg(test)]
 mod tests {
-    use scheduler_core::Tick;
-
     use super::*;
 
     fn now(tick: u64, wall: i64) -> Now {

@@ -7,8 +7,8 @@ use scheduler_core::{Due, Now, Tick, WallTime};
 
 use super::control::Control;
 use super::rule::{Rule, text_of};
-use super::state::{ActiveRun, Phase, State};
-use crate::observe::{TaskFacts, TaskSnapshot, TaskState, Totals};
+use super::state::{Phase, State};
+use crate::observe::{Held, TaskFacts, TaskSnapshot, TaskState, ThreadUse, Totals};
 
 impl Control {
     /// Returns the task at this moment. A custom trigger is asked to describe itself.
@@ -64,11 +64,17 @@ impl Control {
         running_since(&self.ticker.lock())
     }
 
-    /// Returns true if a run was in progress at an instant, or has been since.
-    pub(crate) fn was_busy_since(&self, instant: DateTime<Utc>) -> bool {
+    /// Returns the threads that the task has held at an instant or later, if any.
+    pub(crate) fn threads_since(&self, instant: DateTime<Utc>) -> Option<ThreadUse> {
+        let now = self.ticker.now();
         let state = self.ticker.lock();
+        let task = Arc::clone(&state.facts);
         let was_busy = state.history.last_end().is_some_and(|end| end >= instant.into());
-        was_busy || !state.active.is_empty()
+        if !was_busy && state.active.is_empty() {
+            return None;
+        }
+        let held = if task.is_async { polls(&state, now) } else { calls(&state, now) };
+        Some(ThreadUse { task, held })
     }
 
     /// Returns what the runs came to.
@@ -101,14 +107,34 @@ fn retry(state: &State, now: Now) -> Option<Due> {
     }
 }
 
+/// The calls of a plain function, those in progress until now.
+fn calls(state: &State, now: Now) -> Vec<Held> {
+    let to = now.wall.to_utc();
+    let active = state.active.iter().filter(|run| !run.is_waiting());
+    let active = active.map(|run| Held { from: run.run.started_at(), to });
+    let ended = state.history.runs();
+    let ended = ended.map(|run| Held { from: run.started_at, to: run.started_at + run.took });
+    active.chain(ended).collect()
+}
+
+/// The longest poll of each run in progress, and of the last one that blocked its thread.
+fn polls(state: &State, now: Now) -> Vec<Held> {
+    let active = state.active.iter().filter_map(|run| run.run.longest_poll(now.tick));
+    let polls = active.chain(state.longest_poll);
+    let held = polls.map(|poll| {
+        let from = (now.wall - now.tick.since(poll.from)).to_utc();
+        Held { from, to: from + poll.took }
+    });
+    held.collect()
+}
+
 fn running_since(state: &State) -> Option<DateTime<Utc>> {
     state.active.iter().map(|run| run.began.wall).min().map(WallTime::to_utc)
 }
 
 fn shown(state: &State) -> TaskState {
-    let is_waiting = |run: &Box<ActiveRun>| matches!(run.phase, Phase::Wait(_));
     if !state.active.is_empty() {
-        let is_retrying = state.active.iter().all(is_waiting);
+        let is_retrying = state.active.iter().all(|run| run.is_waiting());
         return if is_retrying { TaskState::Retrying } else { TaskState::Running };
     }
     match state.end {

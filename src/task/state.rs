@@ -20,7 +20,7 @@ use crate::observe::Failure;
 use crate::observe::History;
 use crate::observe::TaskFacts;
 use crate::observe::TaskState;
-use crate::run::Run;
+use crate::run::{Poll, Run};
 
 /// After at most this long a task looks at the wall clock, where it waits for both clocks at once.
 pub(super) const WALL_CHECK: Duration = Duration::from_secs(1);
@@ -36,6 +36,7 @@ pub(super) struct State {
     pub(super) call: Option<Call>,
     pub(super) planner: Planner,
     /// Runs in progress, the oldest first.
+    #[expect(clippy::vec_box, reason = "each run moves between this and `spare`")]
     pub(super) active: Vec<Box<ActiveRun>>,
     /// A run that is over, for the next one to be made of.
     pub(super) spare: Option<Box<ActiveRun>>,
@@ -49,6 +50,8 @@ pub(super) struct State {
     /// Why the custom trigger could not answer.
     pub(super) trigger_failure: Option<Box<Failure>>,
     pub(super) history: History,
+    /// The longest poll of the last run whose future blocked its thread.
+    pub(super) longest_poll: Option<Poll>,
     /// Those who wait for the end of a run.
     pub(super) watchers: Wakers,
     /// For when the timer is armed.
@@ -93,6 +96,13 @@ pub(super) enum Phase {
     Wait(Tick),
 }
 
+impl ActiveRun {
+    /// Returns true if it waits for its next attempt.
+    pub(super) fn is_waiting(&self) -> bool {
+        matches!(self.phase, Phase::Wait(_))
+    }
+}
+
 impl State {
     pub(super) fn new(facts: Arc<TaskFacts>, rule: Rule, call: Call, planner: Planner) -> Self {
         Self {
@@ -108,6 +118,7 @@ impl State {
             is_end_reported: false,
             trigger_failure: None,
             history: History::default(),
+            longest_poll: None,
             watchers: Wakers::default(),
             armed: None,
             outbox: Vec::new(),

@@ -1,24 +1,18 @@
-//! The ticker of a task: a timer that re-arms itself before it starts a run.
-//!
-//! The timer fires; the planner decides; the timer is armed for the next look; then the run is called in place, on the same
-//! worker. So a run that hangs does not hold back its schedule.
+//! The ticker of a task: what never changes, and its state behind a lock.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, Weak};
 
-use scheduler_core::{Clock, Fire, Fired, Now, ScheduledThreadPool, Timer};
+use scheduler_core::{Clock, Now, ScheduledThreadPool, Timer};
 
-use super::attempt;
 use super::gate::Gates;
 use super::jitter::Chance;
 use super::planner::Planner;
 use super::policy::Policy;
 use super::rule::Rule;
 use super::state::State;
-use super::transition::Transition;
 use crate::inject::Call;
 use crate::observe::{Bus, Event, EventKind, Failure, PoolEvents, TaskFacts, TaskState, catch};
-use crate::run::Place;
 use crate::sync::{Mutex, MutexGuard};
 use crate::unwind::wake_all;
 
@@ -94,10 +88,6 @@ impl Ticker {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn place(&self) -> Place<'_> {
-        Place { task: &self.name, pool: &self.pool, clock: &self.clock }
-    }
-
     pub(super) fn now(&self) -> Now {
         Now::read(&*self.clock)
     }
@@ -161,37 +151,6 @@ impl Ticker {
             &facts,
             EventKind::HookFailed { hook, failure },
         ));
-    }
-}
-
-impl Fire for Ticker {
-    fn fire(ticker: &Arc<Timer<Self>>, engine: &scheduler_core::Run) -> Fired {
-        let mut transition = Transition::begin(ticker, engine.started());
-        transition.state.armed = None;
-        let (transition, run) = transition.next_attempt(engine);
-        transition.commit();
-        match run {
-            Some(run) => attempt::execute(ticker, run, engine),
-            None => Fired::Done,
-        }
-    }
-
-    fn finish(ticker: &Arc<Timer<Self>>, engine: &scheduler_core::Run, now: Now) {
-        Transition::begin(ticker, now).attempt_over(engine.number()).commit();
-    }
-
-    fn clock_set_back(ticker: &Arc<Timer<Self>>, now: Now) {
-        let mut transition = Transition::begin(ticker, now);
-        transition.state.armed = None;
-        transition.state.planner.look(now);
-        transition.commit();
-    }
-
-    fn dropped(ticker: &Arc<Timer<Self>>) {
-        let mut transition = Transition::begin(ticker, ticker.now());
-        transition.state.armed = None;
-        transition.end(TaskState::Cancelled);
-        transition.commit();
     }
 }
 

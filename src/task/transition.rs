@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use scheduler_core::{Failure as EngineFailure, Now, Timer, Trigger, WallTime};
+use scheduler_core::{Due, Failure as EngineFailure, Now, Timer, Trigger, Wake, WallTime};
 
 use super::effects::Effects;
 use super::planner::Skip;
@@ -24,24 +24,27 @@ pub(super) struct Transition<'a> {
 impl<'a> Transition<'a> {
     #[inline]
     pub(super) fn begin(ticker: &'a Arc<Timer<Ticker>>, now: Now) -> Self {
-        Self { ticker, state: ticker.lock(), effects: Effects::none(), now }
+        Self { ticker, state: ticker.lock(), effects: Effects::default(), now }
     }
 
     /// Arms the timer, unlocks, and performs the effects.
+    #[inline]
     pub(super) fn commit(mut self) {
         while self.state.planner.has_question() {
             self = self.ask();
         }
         self.conclude();
-        self.arm();
-        self.leave();
+        let wake = self.arm();
+        self.leave(wake);
     }
 
-    /// Unlocks and performs the effects. The timer stays as it is: the task has not begun.
-    pub(super) fn leave(self) {
+    /// Unlocks and performs the effects. The timer stays as it is unless it was armed.
+    #[inline]
+    pub(super) fn leave(self, wake: Option<Wake>) {
         let Self { ticker, state, effects, .. } = self;
         let has_events = !state.outbox.is_empty();
         drop(state);
+        drop(wake);
         effects.perform(ticker, has_events);
     }
 
@@ -61,10 +64,10 @@ impl<'a> Transition<'a> {
 
     /// INVARIANT: at unlock the timer is armed for `State::wake`.
     #[inline]
-    fn arm(&mut self) {
-        let wake = self.state.wake(self.now).filter(|due| *due != scheduler_core::Due::NEVER);
+    fn arm(&mut self) -> Option<Wake> {
+        let wake = self.state.wake(self.now).filter(|due| *due != Due::NEVER);
         if wake == self.state.armed {
-            return;
+            return None;
         }
         let armed = match wake {
             Some(due) => self.ticker.arm(due, self.now),
@@ -74,8 +77,7 @@ impl<'a> Transition<'a> {
         if armed.is_refused() {
             self.refused();
         }
-        let wake = std::mem::take(&mut self.effects.wake);
-        self.effects.wake = wake.and(armed);
+        Some(armed)
     }
 
     /// The pool has stopped.

@@ -3,19 +3,14 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::Context;
 use std::task::Poll;
-use std::task::Wake;
-use std::task::Waker;
 use std::time::Duration;
-
-use scheduler_core::Clock;
-use scheduler_core::time::Gate;
 
 use super::control::Control;
 use super::error::ControlError;
 use super::state::State;
+use crate::notice::block_on;
 use crate::observe::Counters;
 use crate::observe::TaskState;
 
@@ -109,36 +104,6 @@ impl fmt::Display for Until {
     }
 }
 
-/// Wakes a thread that waits at a gate.
-struct AtGate(Arc<Gate>);
-
-impl Wake for AtGate {
-    fn wake(self: Arc<Self>) {
-        self.0.open();
-    }
-}
-
-/// Blocks until a future is ready, at most for `limit` on the clock; `None` if it is not by then.
-pub(super) fn block_on<F: Future + Unpin>(
-    mut future: F,
-    clock: &dyn Clock,
-    limit: Duration,
-) -> Option<F::Output> {
-    let deadline = clock.now() + limit;
-    let gate = Arc::new(Gate::new());
-    let waker = Waker::from(Arc::new(AtGate(Arc::clone(&gate))));
-    loop {
-        let seen = gate.epoch();
-        if let Poll::Ready(answer) = Pin::new(&mut future).poll(&mut Context::from_waker(&waker)) {
-            return Some(answer);
-        }
-        if clock.now() >= deadline {
-            return None;
-        }
-        clock.wait(&gate, seen, Some(deadline));
-    }
-}
-
 /// Waits for what becomes true at the end of a run; leaves no waker behind when it is dropped.
 struct Watch<T> {
     control: Control,
@@ -187,11 +152,10 @@ fn has_had(state: &State, until: Until) -> Option<Result<(), ControlError>> {
     }))
 }
 
-/// Returns an answer when the end of the task, and everything before, has been delivered to those in place.
-fn has_ended(state: &State, (): ()) -> Option<Result<(), ControlError>> {
-    let is_disabled = state.end == Some(TaskState::Disabled);
+/// Returns an answer unless events of the task are on their way.
+fn is_quiet(state: &State, (): ()) -> Option<Result<(), ControlError>> {
     let is_quiet = state.outbox.is_empty() && !state.is_delivering;
-    (is_disabled || state.is_end_reported && is_quiet).then_some(Ok(()))
+    is_quiet.then_some(Ok(()))
 }
 
 impl Control {
@@ -209,10 +173,10 @@ impl Control {
         self.watch(until)
     }
 
-    /// Blocks until the task has ended with its last run, at most for `limit`; returns true if it has.
-    pub(crate) fn await_end(&self, limit: Duration) -> bool {
-        let watch = Watch { control: self.clone(), look: has_ended, what: (), number: None };
-        block_on(watch, &*self.ticker.clock, limit).is_some()
+    /// Blocks until no events of an ended task are on their way, at most for `limit`.
+    pub(crate) fn await_events(&self, limit: Duration) {
+        let watch = Watch { control: self.clone(), look: is_quiet, what: (), number: None };
+        let _ = block_on(watch, &*self.ticker.clock, limit);
     }
 
     fn watch(&self, until: Until) -> Watch<Until> {

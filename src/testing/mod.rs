@@ -22,6 +22,7 @@ mod play;
 mod record;
 #[cfg_attr(not(feature = "tokio"), path = "runtime_off.rs")]
 mod runtime;
+mod sample_events;
 mod script;
 mod setup;
 mod sim;
@@ -45,6 +46,7 @@ pub use outlook::schedule;
 pub use outlook::schedule_of;
 pub use plan::check_wiring;
 pub use plan::plan;
+pub use sample_events::sample_events;
 pub use sim::Sim;
 
 /// The value, or a panic at the place of the caller: that of a closure would be one of ours.

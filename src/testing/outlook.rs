@@ -20,14 +20,14 @@ use super::moment::moment;
 use super::or_panic;
 use crate::entry::Entry;
 use crate::entry::FunctionId;
-use crate::entry::Location;
 use crate::entry::entries;
+use crate::facts::Location;
 use crate::inject::Call;
 use crate::registrar::Crons;
 use crate::registrar::Definition;
-use crate::registrar::Ground;
+use crate::registrar::PlanContext;
 use crate::registrar::Planned;
-use crate::registrar::judge;
+use crate::registrar::resolve;
 use crate::schedule::Schedule;
 use crate::settings;
 use crate::settings::Environment;
@@ -273,15 +273,16 @@ fn plan(task: &Definition, set: Vec<(String, String)>, zone: Zone) -> Result<Pla
     };
     let settings = Settings::load(given).map_err(texts)?;
     let names = Names::from_iter([&*task.name]);
-    let effective = settings.apply_to(&task.words(), &names).map_err(texts)?;
+    let effective = settings.apply_to(&task.written(), &names).map_err(texts)?;
     // Only a whole scheduler has pools and calendars: those that are named count as there, without days.
     let named = |attribute| effective.get(attribute).map(|valued| valued.text.as_str());
     let pool = named(Attribute::Scheduler);
     let pools: Vec<Arc<str>> = ["default"].into_iter().chain(pool).map(Arc::from).collect();
     let calendar = named(Attribute::SkipDays).map(|name| (name.to_owned(), Arc::default()));
     let (calendars, crons) = (calendar.into_iter().collect(), Crons::default());
-    let ground = Ground { zone, pools: &pools, calendars: &calendars, crons: &crons, seed: 0 };
-    judge(task, &effective, ground).map_err(texts)
+    let context =
+        PlanContext { zone, pools: &pools, calendars: &calendars, crons: &crons, seed: 0 };
+    resolve(task, &effective, context).map_err(texts)
 }
 
 /// The fire times from `from` on, when the task starts at `start`.

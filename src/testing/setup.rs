@@ -53,7 +53,7 @@ impl Sim {
     pub fn tasks(self, list: TaskList) -> Self {
         self.change(|setup| {
             setup.list.entries.extend(list.entries);
-            setup.list.strangers.extend(list.strangers);
+            setup.list.unannotated.extend(list.unannotated);
         })
     }
 

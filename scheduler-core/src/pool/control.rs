@@ -48,7 +48,8 @@ impl ScheduledThreadPool {
     /// Takes no more tasks; those that wait run as far as the [`ShutdownPolicy`] lets them.
     ///
     /// By default recurring tasks are cancelled, and one-shot tasks still run at their time. Runs in
-    /// progress are not disturbed. Does not wait; a second call has no effect.
+    /// progress are not disturbed. An armed [`Timer`](crate::Timer) still fires, and the pool does not end before all are
+    /// disarmed. Does not wait; a second call has no effect.
     pub fn shutdown(&self) {
         self.shell().shutdown();
     }
@@ -56,7 +57,8 @@ impl ScheduledThreadPool {
     /// Takes no more tasks, starts no more runs, asks those in progress to stop, and hands out the
     /// tasks that wait, the next first.
     ///
-    /// A run that does not heed the request goes on to its end and delivers. Does not wait.
+    /// A run that does not heed the request goes on to its end and delivers. Timers are not handed out, but
+    /// [dropped](crate::Fire::dropped). Does not wait.
     #[doc(alias = "shutdownNow")]
     pub fn shutdown_now(&self) -> Vec<UnstartedTask> {
         let drained = self.shell().shutdown_now().into_iter();

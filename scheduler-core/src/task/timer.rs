@@ -356,9 +356,9 @@ impl<T: Fire> AnyTask for Timer<T> {
     }
 
     fn ask_to_stop(self: Arc<Self>, run: Option<u64>) {
-        match run {
-            Some(number) => self.firings.ask(number),
-            None => self.firings.ask_every(),
+        // Only a handle means the present run, and a timer has none.
+        if let Some(number) = run {
+            self.firings.ask(number);
         }
     }
 

@@ -3,7 +3,7 @@
 //! # What this room is for
 //!
 //! `watch` knows what has happened to each task and what must have; `clients` does things to a pool;
-//! here they meet, once per schedule. `rests` is another scene, of workers that only meet at the lock.
+//! here they meet, once per schedule. Other scenes: `rests`, of workers that only meet at the lock, and `timers`.
 //!
 //! # What it must never do
 //!
@@ -13,6 +13,7 @@
 
 mod clients;
 mod rests;
+mod timers;
 mod watch;
 
 use std::env;

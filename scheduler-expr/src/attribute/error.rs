@@ -75,7 +75,7 @@ impl AttributeError {
     }
 
     /// The message and the [help](Self::help) for a place that does not spell attributes as annotations do:
-    /// `spell` is given each attribute they mention, and what they say to set it to, if they do.
+    /// `spell` is called with each attribute they mention, and with the value of an assignment.
     ///
     /// ```
     /// use scheduler_expr::Attribute;

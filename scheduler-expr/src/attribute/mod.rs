@@ -1,12 +1,11 @@
-//! The attributes of a scheduled task: everything about it that is a text, under one name in the
-//! annotation, in a settings file and in the environment.
+//! The attributes of a scheduled task: its texts, which have the same names in annotations, settings files and the
+//! environment.
 //!
 //! # What this room is for
 //!
-//! One table ([`table`]) says all there is to know of each attribute. Around it stand the reading of a
-//! text ([`parse`]), the words of those that are a choice ([`words`]), and what attributes mean beside
-//! each other ([`together`]). The macro judges by this code when a program is compiled, and the facade
-//! when it starts, with what settings say instead.
+//! One table ([`table`]) has everything about each attribute. Beside it are the parsers of texts ([`parse`]), the
+//! enums of words ([`words`]), and the checks of attributes against each other ([`together`]). The macro calls this
+//! code when a program is compiled, and the facade when it starts, with the values of settings.
 //!
 //! # What it must never do
 //!
@@ -44,7 +43,7 @@ impl Attribute {
         self.row().name
     }
 
-    /// The last word of the name, as it stands before `=`: `max` of `retry.max`.
+    /// The last part of the name, which stands before `=`: `max` of `retry.max`.
     #[must_use]
     pub fn key(self) -> &'static str {
         let name = self.name();
@@ -63,7 +62,7 @@ impl Attribute {
         matches!(self.row().kind, Kind::Period | Kind::Delay)
     }
 
-    /// The words of which its text is one, that of the default first; none for other attributes.
+    /// The words that its text can be, the default first; empty for other attributes.
     #[must_use]
     pub fn words(self) -> &'static [&'static str] {
         match self.row().kind {

@@ -32,7 +32,7 @@ const FLAGS: [(&str, &str); 8] = [
 ];
 
 impl Attribute {
-    /// Judges a text, as it is done when a program is compiled and when it starts.
+    /// Checks a text, as the macro and the start of a program do.
     ///
     /// `unit` is that of a duration which is a bare number. Placeholders have to be resolved.
     ///
@@ -64,7 +64,8 @@ impl Attribute {
         }
     }
 
-    /// Returns true if the text switches the attribute off: `-`, where the [row](super::Row::off) allows it. In place of a cron expression it says more, see [`parse_cron`](Self::parse_cron).
+    /// Returns true if the text is `-`, and this switches the attribute off ([`off`](super::Row::off)). For `cron` see
+    /// [`parse_cron`](Self::parse_cron).
     ///
     /// ```
     /// use scheduler_expr::Attribute;
@@ -192,7 +193,7 @@ impl Attribute {
         self.index_of_word(text).map(|index| index == 0)
     }
 
-    /// The place of a text among the [words](Self::words) of this attribute.
+    /// The index of a text in the [words](Self::words) of this attribute.
     pub(super) fn index_of_word(self, text: &str) -> Result<usize, AttributeError> {
         let words = self.words();
         if let Some(index) = words.iter().position(|word| *word == text) {

@@ -1,4 +1,4 @@
-//! The attributes of a task, one row each: all that macro, settings and documentation know of an attribute.
+//! The attributes of a task, one row each, for macro, settings and documentation.
 
 use super::rule::RuleKind;
 use super::words::{DstGap, DstOverlap, Misfire, OnError, Overlap, Word};
@@ -38,18 +38,18 @@ pub enum Kind {
     Words(&'static [&'static str]),
 }
 
-/// What an attribute is there for.
+/// The role of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It says when the task fires; a task has one of these.
+    /// When the task fires; a task has one of these.
     Rule,
-    /// It says more about when the task fires; it is replaced together with the rule.
+    /// More about when the task fires; it is replaced together with the rule.
     Timing,
-    /// It says how the task runs, whatever its rule.
+    /// How the task runs, independent of its rule.
     Option,
 }
 
-/// All there is to know of one attribute.
+/// One attribute.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// The attribute.
@@ -58,21 +58,21 @@ pub struct Row {
     pub name: &'static str,
     /// What its text is.
     pub kind: Kind,
-    /// What it is there for.
+    /// Its role.
     pub role: Role,
-    /// The text that counts where none is given, if there is one.
+    /// The text that counts if none is given.
     pub default: Option<&'static str>,
-    /// Whether `-` switches it off.
+    /// True if `-` switches it off.
     pub off: bool,
-    /// The rules beside which it means something.
+    /// The rules that it goes with.
     pub rules: &'static [RuleKind],
-    /// Why it means nothing beside another rule.
+    /// Why it does not go with another rule.
     pub why_not: fn(RuleKind) -> &'static str,
     /// A correct use in an annotation.
     pub example: &'static str,
-    /// What other schedulers call it.
+    /// Its names in other schedulers, for suggestions.
     pub aliases: &'static [&'static str],
-    /// What it says, in one line.
+    /// Its meaning, in one line.
     pub help: &'static str,
 }
 
@@ -221,7 +221,7 @@ attributes! {
         example: r#"timeout = "30s""#,
         aliases: &["time_limit", "max_duration", "lock_at_most_for"],
     }
-    Overlap "overlap" "what becomes of a fire time that comes during a run" {
+    Overlap "overlap" "what happens to a fire time that comes during a run" {
         kind: Kind::Words(Overlap::WORDS),
         default: Some("skip"),
         rules: INDEPENDENT,
@@ -237,7 +237,7 @@ attributes! {
         example: "max_concurrent = 4",
         aliases: &["max_instances", "concurrency_limit", "max_parallel"],
     }
-    Misfire "misfire" "what becomes of fire times at which nothing could run" {
+    Misfire "misfire" "what happens to fire times at which nothing could run" {
         kind: Kind::Words(Misfire::WORDS),
         default: Some("run_once"),
         rules: INDEPENDENT,
@@ -304,7 +304,7 @@ attributes! {
         example: r#"tags = "billing, nightly""#,
         aliases: &["tag", "group", "groups", "labels"],
     }
-    DstGap "dst_gap" "what becomes of a local time that a clock change leaves out" {
+    DstGap "dst_gap" "what happens to a local time that a clock change leaves out" {
         kind: Kind::Words(DstGap::WORDS),
         role: Role::Timing,
         rules: &[RuleKind::Cron],
@@ -312,7 +312,7 @@ attributes! {
         example: r#"dst_gap = "run_after""#,
         aliases: &["gap"],
     }
-    DstOverlap "dst_overlap" "what becomes of a local time that comes twice" {
+    DstOverlap "dst_overlap" "what happens to a local time that comes twice" {
         kind: Kind::Words(DstOverlap::WORDS),
         role: Role::Timing,
         rules: &[RuleKind::Cron],
@@ -322,7 +322,7 @@ attributes! {
 }
 
 impl Attribute {
-    /// All there is to know of this attribute.
+    /// The row of this attribute.
     #[must_use]
     pub fn row(self) -> &'static Row {
         &ROWS[self as usize]

@@ -155,26 +155,26 @@ fn a_delay_may_be_zero_and_other_durations_may_not() {
 
 #[test]
 fn a_unit_is_missed_only_where_one_helps() {
-    let told = |text, unit: Option<DurationUnit>| {
+    let message = |text, unit: Option<DurationUnit>| {
         let error = Attribute::FixedRate.check(text, unit).unwrap_err();
         format!("{error}; {}", error.help().unwrap_or_default())
     };
     let minutes = Some(DurationUnit::Minutes);
-    assert_eq!(told("1h30", None), "invalid `fixed_rate`: `30` has no unit; write `1h30m`");
+    assert_eq!(message("1h30", None), "invalid `fixed_rate`: `30` has no unit; write `1h30m`");
     assert_eq!(
-        told("1h30", minutes),
+        message("1h30", minutes),
         "invalid `fixed_rate`: `30` has no unit; write `1h30m` \
          (`time_unit` is for numbers that stand alone)"
     );
     for unit in [None, minutes] {
         for text in ["5 ", "(5)", "1h 30 m"] {
-            let told = told(text, unit);
-            assert!(!told.contains("ms\"`"), "{told}");
+            let message = message(text, unit);
+            assert!(!message.contains("ms\"`"), "{message}");
         }
     }
     // It has a unit, if none that is known.
-    let told = told("5 mins", minutes);
-    assert!(!told.contains("stand alone"), "{told}");
+    let message = message("5 mins", minutes);
+    assert!(!message.contains("stand alone"), "{message}");
 }
 
 #[test]

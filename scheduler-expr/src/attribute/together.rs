@@ -1,4 +1,4 @@
-//! Which attributes mean something beside which others.
+//! Checks the attributes of one task against each other.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use crate::excerpt::{is_quotable, quoted};
 const RETRY_CAP: &str = "1m";
 
 impl Attribute {
-    /// Judges the attributes of one task together, and gives a fault for each that means nothing,
-    /// or that contradicts another.
+    /// Checks the attributes of one task together. Returns a fault for each that is of no use, or contradicts
+    /// another.
     ///
-    /// A text that cannot be read, such as one with a placeholder in it, contradicts nothing. `rule` is the
-    /// task's where no attribute says it: that of a task which runs once, or has a trigger of its own.
+    /// A text that cannot be parsed, such as one with a placeholder, contradicts nothing. `rule` is the task's if no
+    /// attribute is a rule: `Once` or `Custom`.
     ///
     /// ```
     /// use scheduler_expr::{Attribute, RuleKind};
@@ -63,7 +63,7 @@ impl Together<'_> {
         attribute.parse_duration(self.text(attribute)?, self.unit).ok()
     }
 
-    /// Reports an attribute that means nothing beside any of the rules: by mistake there may be several.
+    /// Reports an attribute that goes with none of the rules; by mistake there may be several.
     fn check_rule(&self, attribute: Attribute) -> Option<AttributeError> {
         let row = attribute.row();
         let given = self.given.iter().filter_map(|(attribute, _)| RuleKind::of(*attribute));

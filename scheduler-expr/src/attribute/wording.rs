@@ -1,4 +1,4 @@
-//! A sentence that mentions attributes, which each place spells in its own way.
+//! A sentence that mentions attributes, whose spelling depends on the place.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -17,7 +17,7 @@ pub(super) struct Wording {
 struct Mention {
     span: Range<usize>,
     attribute: Attribute,
-    /// What the sentence says to set it to.
+    /// The value, if the sentence is about an assignment.
     value: Option<String>,
 }
 

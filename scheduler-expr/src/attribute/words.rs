@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::{Attribute, AttributeError};
 
-/// A value of an attribute that is written as one of a few words.
+/// A value of an attribute whose text is one of a few words.
 ///
 /// ```
 /// use scheduler_expr::{Attribute, Misfire, Word};
@@ -82,7 +82,7 @@ macro_rules! words {
 }
 
 words! {
-    /// What becomes of a fire time that comes while a run of the same task is in progress.
+    /// What happens to a fire time that comes during a run of the same task.
     ///
     /// A run is in progress from its start to the end of its last attempt, the waits between attempts
     /// included. With `fixed_rate = "1s"` and runs that take 1.5 s, runs start at
@@ -103,8 +103,8 @@ words! {
         Allow = "allow",
     }
 
-    /// What becomes of fire times that pass while no run of the task is in progress and none can start:
-    /// no thread is free, the process is suspended, the wall clock is set forward.
+    /// What happens to fire times that pass while no run can start: no thread is free, the process is suspended, or
+    /// the wall clock is set forward.
     ///
     /// A fire time is missed when it could not start before the next one has come too, or is more than
     /// 60 s late. (The threshold is Quartz's; `catch_up` is what the JDK does.)
@@ -117,7 +117,7 @@ words! {
         CatchUp = "catch_up",
     }
 
-    /// What becomes of a task after a run whose last attempt failed.
+    /// What happens to a task after a run whose last attempt failed.
     OnError {
         /// The task runs again at its next fire time: the rule of Spring.
         Continue = "continue",

@@ -78,7 +78,7 @@ impl Args {
         self.get(key)?.value.as_ref()
     }
 
-    /// The options that say when the task fires, in the order in which they stand.
+    /// The options that are rules, in the order in which they stand.
     pub(crate) fn rules(&self) -> impl Iterator<Item = &Given> {
         self.given.iter().filter(|given| {
             matches!(given.key, Key::Attribute(attribute) if attribute.row().role == Role::Rule)

@@ -1,4 +1,4 @@
-//! What somebody may have meant who wrote no option, or one that does not exist.
+//! Suggestions for unknown and missing names of options.
 
 use proc_macro2::TokenTree;
 use scheduler_expr::{CronExpression, nearest, parse_period};
@@ -7,7 +7,7 @@ use syn::LitStr;
 use super::options::{Key, Spec, offered};
 use crate::diagnostic;
 
-/// The message for a word that is not among `options`.
+/// The message for an unknown option.
 pub(super) fn unknown(word: &str, options: &[Spec], around: Option<Spec>) -> String {
     let named: Vec<(&str, &str)> = offered(options)
         .flat_map(|spec| {
@@ -31,7 +31,7 @@ pub(super) fn unknown(word: &str, options: &[Spec], around: Option<Spec>) -> Str
     }
 }
 
-/// What to mind when a word of others is replaced by ours, which means something else.
+/// A note about a name of other schedulers that has another meaning there.
 fn remark(alias: &str) -> Option<&'static str> {
     match alias {
         "disabled" => {

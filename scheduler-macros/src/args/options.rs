@@ -37,7 +37,7 @@ pub(super) struct Spec {
     pub(super) takes: Takes,
     /// A correct use, to be shown as the remedy.
     pub(super) example: &'static str,
-    /// What others call it.
+    /// Its names in other schedulers.
     pub(super) aliases: &'static [&'static str],
 }
 

@@ -278,7 +278,7 @@ fn is_type(suffix: &str) -> bool {
     bits.is_some_and(|bits| matches!(bits, "8" | "16" | "32" | "64" | "128" | "size"))
 }
 
-/// The word behind a literal, which no comma stands before.
+/// The name after a literal, if a comma is missing before it.
 fn without_comma(tokens: &TokenStream) -> Option<String> {
     let mut tokens = tokens.clone().into_iter();
     match (tokens.next()?, tokens.next()?) {

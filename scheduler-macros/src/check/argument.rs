@@ -13,7 +13,7 @@ use crate::item;
 /// How many arguments a function may have; one type can hold what belongs together.
 const ARGUMENTS_MAX: usize = 12;
 
-/// Judges the arguments of a function, and says where each comes from.
+/// Checks the arguments of a function. Returns where each comes from.
 pub(super) fn check(
     inputs: &Punctuated<FnArg, Token![,]>,
     owner: Option<&Owner>,
@@ -68,7 +68,7 @@ fn check_receiver(
     None
 }
 
-/// Whether this is `&self`, perhaps in longer words.
+/// Returns true if this is `&self`, or a longer form of it.
 fn is_shared(receiver: &Receiver, owner: &Owner) -> bool {
     let Type::Reference(reference) = bare(&receiver.ty) else { return false };
     let is_own = match bare(&reference.elem) {
@@ -88,7 +88,7 @@ fn check_conditions(attrs: &[Attribute], faults: &mut Faults) {
 }
 
 fn check_typed(argument: &PatType, faults: &mut Faults) -> Option<Argument> {
-    match form::judge(&argument.ty) {
+    match form::classify(&argument.ty) {
         Ok(argument) => Some(argument),
         Err(message) => {
             faults.push(&argument.ty, message);

@@ -11,15 +11,15 @@ use crate::item::{self, Block};
 /// The type whose methods are scheduled.
 pub(crate) struct Owner {
     pub(crate) ty: Type,
-    /// The last word of its path.
+    /// The last segment of its path.
     pub(crate) name: String,
     /// What the attributes of the block allow, as the inside of `#[…]`.
     pub(crate) allowances: Vec<Meta>,
-    /// What `crate = …` says on the block.
+    /// The value of `crate = …` on the block.
     pub(super) facade: Option<Path>,
 }
 
-/// Judges a block and the options on it; `None` if its methods cannot be scheduled.
+/// Checks a block and its options; `None` if its methods cannot be scheduled.
 pub(crate) fn block(args: &Args, block: &Block, faults: &mut Faults) -> Option<Owner> {
     check_options(args, faults);
     let head = &block.head;

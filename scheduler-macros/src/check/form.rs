@@ -1,7 +1,7 @@
 //! The form of an argument's type: `&T` and `Option<&T>` are managed state, a value is extracted.
 //!
 //! Whether a type can be extracted, or be shared between threads, is known to rustc alone. What is
-//! proposed here instead of a type has been judged by the same rules, so that it is not refused in turn.
+//! proposed here instead of a type has passed the same checks.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
@@ -23,8 +23,8 @@ pub(crate) enum Argument {
     Extracted(Type),
 }
 
-/// Says where an argument comes from, or why from nowhere.
-pub(super) fn judge(ty: &Type) -> Result<Argument, String> {
+/// Where an argument comes from, or why it cannot be made.
+pub(super) fn classify(ty: &Type) -> Result<Argument, String> {
     match bare(ty) {
         Type::Reference(reference) => {
             let ty = reference_to(reference, Wanted::Always)?;
@@ -76,7 +76,7 @@ fn reference_to(reference: &TypeReference, wanted: Wanted) -> Result<Type, Strin
     Ok(ty.clone())
 }
 
-/// Whether a value of this type can be managed, and be told from others.
+/// Checks that a value of this type can be managed and found.
 fn check_state(ty: &Type, wanted: Wanted) -> Result<(), String> {
     let foreign = |example: &str, argument: &str| {
         Err(format!(
@@ -156,7 +156,7 @@ fn raw(pointer: &TypePtr, wanted: Wanted) -> String {
     match check_state(meant, wanted) {
         Ok(()) => format!(
             "a scheduled function cannot take a raw pointer, \
-             because nobody vouches for what it points at; write `{}`",
+             because nothing guarantees what it points at; write `{}`",
             wanted.lent(meant)
         ),
         Err(message) => message,

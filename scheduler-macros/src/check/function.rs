@@ -9,8 +9,7 @@ use super::{Argument, Owner};
 use crate::diagnostic::Faults;
 use crate::item::{self, Function};
 
-/// Reports whatever keeps the scheduler from calling the function, and otherwise says where its
-/// arguments come from.
+/// Checks that the scheduler can call the function. Returns where its arguments come from.
 pub(crate) fn function(
     function: &Function,
     owner: Option<&Owner>,
@@ -40,7 +39,8 @@ fn check_qualifiers(sig: &Signature, faults: &mut Faults) {
         faults.push(word, message);
     }
     if let Some(word) = &sig.unsafety {
-        let message = "a scheduled function cannot be `unsafe`, because nobody vouches for the call\n\
+        let message = "a scheduled function cannot be `unsafe`, \
+                       because the scheduler cannot uphold its contract\n\
                        remove `unsafe`, and write an `unsafe` block in the body";
         faults.push(word, message);
     }

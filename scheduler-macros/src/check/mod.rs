@@ -2,11 +2,11 @@
 //!
 //! * [`function`](mod@function): what may be annotated.
 //! * [`argument`]: what the scheduler can hand to it.
-//! * [`form`]: by what type, and how else it is to be written, as [`shown`] says.
+//! * [`form`]: by what type, and how to write it instead ([`shown`]).
 //! * [`block`](mod@block): what an `impl` block with annotated methods is like.
 //! * [`options`]: which options an annotation needs.
-//! * [`words`]: whether a text means something, judged by `scheduler-expr`, which judges it again
-//!   when the program starts.
+//! * [`words`]: whether a text is valid, by the parsers of `scheduler-expr`, which the program calls again at its
+//!   start.
 //!
 //! What needs types (does the function return something the scheduler understands, can an argument
 //! be made, is its future `Send`) is left to rustc; [`expand`](crate::expand) gives it the place to
@@ -44,14 +44,14 @@ pub(crate) struct Plan {
 
 /// What the task is called.
 pub(crate) enum Name {
-    /// As the annotation says.
+    /// The name in the annotation.
     Given(String),
     /// By the path of the module, which only the compiler knows, that of the function in it, and
     /// which annotation of the function this is, from 1.
     InModule { function: String, nth: usize },
 }
 
-/// Judges an annotation of a function; `None` if there was a fault.
+/// Checks an annotation of a function; `None` after a fault.
 pub(crate) fn annotation(
     args: &Args,
     function: &Function,
@@ -99,7 +99,7 @@ fn default_facade() -> Path {
     parse_quote!(::scheduler)
 }
 
-/// Whether this is not the first annotation of its function, which has then been judged already.
+/// Returns true if this is not the first annotation of its function, which has then been checked already.
 pub(crate) fn is_repeated(args: &Args) -> bool {
     args.get(Key::Nth).is_some()
 }

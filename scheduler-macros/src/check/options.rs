@@ -7,7 +7,7 @@ use super::words;
 use crate::args::{Args, Key};
 use crate::diagnostic::{Faults, remedy};
 
-/// Judges the options, and gives the texts of those that settings can override.
+/// Checks the options. Returns the texts of those that settings can override.
 pub(super) fn check(
     args: &Args,
     function: &Ident,
@@ -48,10 +48,10 @@ fn no_trigger() -> String {
     )
 }
 
-/// Options that mean nothing beside the others, or contradict them.
+/// Checks options against each other.
 fn check_together(args: &Args, texts: &[words::Text], faults: &mut Faults) {
     let mut given: Vec<(Attribute, &str)> =
-        texts.iter().map(|text| (text.attribute, text.judged.as_str())).collect();
+        texts.iter().map(|text| (text.attribute, text.resolved.as_str())).collect();
     // An option whose value could not be read is there all the same.
     for option in args.iter() {
         if let Key::Attribute(attribute) = option.key

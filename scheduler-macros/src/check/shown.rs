@@ -31,7 +31,7 @@ impl Wanted {
         self.of(&reference)
     }
 
-    /// Both ways to take managed state, in words.
+    /// Both ways to take managed state, for messages.
     pub(super) fn lent_or_kept(self, ty: &Type) -> String {
         let kept = self.of(&format!("State<{}>", shown(ty)));
         format!("`{}`, or `{kept}` to keep it", self.lent(ty))

@@ -1,9 +1,7 @@
-//! Whether a text means something, judged by the code that reads it again when the program starts.
+//! Checks texts with the parsers that the program calls again at its start.
 //!
-//! The names of the zones are a list inside of `scheduler-expr`. To ask `chrono-tz` instead would
-//! compile it a second time, for the compiler: 4.3 of the 6.5 seconds that the whole of chrono and
-//! chrono-tz take on the machine where this was measured, in every fresh build of every user. A
-//! test of the engine holds the list and `chrono-tz` together.
+//! The names of zones are a list in `scheduler-expr`, because `chrono-tz` would be compiled a second time for the
+//! compiler, in every fresh build of every user. A test of the engine compares the two.
 
 use scheduler_expr::{Attribute, AttributeError, DurationUnit, Template, check_name};
 
@@ -15,12 +13,11 @@ pub(super) struct Text {
     pub(super) attribute: Attribute,
     /// As it stands in the annotation.
     pub(super) written: String,
-    /// What it comes to if nothing is set, where that is known; otherwise as it stands there, or
-    /// nothing if it is faulty or a number of nobody knows what.
-    pub(super) judged: String,
+    /// The text if no setting is set. It is empty if the text is faulty, or a number whose unit is not known.
+    pub(super) resolved: String,
 }
 
-/// Judges the texts one by one, and gives those of attributes.
+/// Checks the texts one by one. Returns those of attributes.
 pub(super) fn check(args: &Args, faults: &mut Faults) -> Vec<Text> {
     if let Some(value) = args.value(Key::Name) {
         name(value, faults);
@@ -34,16 +31,16 @@ pub(super) fn check(args: &Args, faults: &mut Faults) -> Vec<Text> {
         };
         let Some(written) = value.text() else { continue };
         // As in Spring: the zone of a task that is switched off is not looked at.
-        let judged = match attribute {
+        let resolved = match attribute {
             Attribute::Zone if is_off => Ok(written.clone()),
-            _ => judge(attribute, &written, unit.any()),
+            _ => resolve(attribute, &written, unit.any()),
         };
-        let judged = judged.unwrap_or_else(|message| {
+        let resolved = resolved.unwrap_or_else(|message| {
             faults.push(value, message);
             String::new()
         });
-        let judged = if unit.hides(attribute, &judged) { String::new() } else { judged };
-        texts.push(Text { attribute, written, judged });
+        let resolved = if unit.hides(attribute, &resolved) { String::new() } else { resolved };
+        texts.push(Text { attribute, written, resolved });
     }
     texts
 }
@@ -53,7 +50,7 @@ pub(super) fn check(args: &Args, faults: &mut Faults) -> Vec<Text> {
 pub(super) enum Unit {
     None,
     Known(DurationUnit),
-    /// There is one, which is faulty or nothing but a placeholder.
+    /// There is one, which is faulty or a placeholder.
     Unknown,
 }
 
@@ -69,7 +66,7 @@ impl Unit {
         known.map_or(Self::Unknown, Self::Known)
     }
 
-    /// The unit with which a number is right or wrong alone: any, if it is not known which.
+    /// The unit to check numbers with: any, if it is not known.
     pub(super) fn any(self) -> Option<DurationUnit> {
         match self {
             Self::None => None,
@@ -78,7 +75,7 @@ impl Unit {
         }
     }
 
-    /// Whether it decides how long this is, and is not known.
+    /// Returns true if the length of this depends on the unit, which is not known.
     fn hides(self, attribute: Attribute, text: &str) -> bool {
         matches!(self, Self::Unknown)
             && attribute.parse_duration(text, None).is_err()
@@ -86,8 +83,8 @@ impl Unit {
     }
 }
 
-/// Judges a text, and gives what it comes to if nothing is set; otherwise the message.
-fn judge(
+/// Checks a text. Returns the text if no setting is set, or the message.
+fn resolve(
     attribute: Attribute,
     written: &str,
     unit: Option<DurationUnit>,

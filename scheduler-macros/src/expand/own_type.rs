@@ -59,7 +59,7 @@ fn name_lifetime(lifetime: &mut Lifetime) {
     }
 }
 
-/// Puts a name in place of `Self`, and says whether there was one.
+/// Replaces `Self` by a name. Returns true if there was one.
 pub(super) fn without_self(tokens: TokenStream, name: &Ident) -> (TokenStream, bool) {
     let mut is_found = false;
     let replaced = tokens.into_iter().map(|token| match token {

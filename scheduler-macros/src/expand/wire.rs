@@ -109,7 +109,7 @@ fn sync_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident])
     quote!(#private::sync_call(move |#run| #settle))
 }
 
-/// Begins the future of an async function. What it borrows goes into the future, which is judged at
+/// Begins the future of an async function. What it borrows goes into the future, which is checked at
 /// the function's name.
 fn async_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident]) -> TokenStream {
     let private = &names.private;
@@ -145,7 +145,7 @@ fn async_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident]
     }
 }
 
-/// Judges what the function returned, at its return type.
+/// Converts what the function returned, with errors at its return type.
 fn settle(returned: &TokenStream, task: &Task<'_>, names: &Names) -> TokenStream {
     let private = &names.private;
     let output = &task.function.sig.output;

@@ -57,7 +57,7 @@ fn take(meta: &Meta, conditions: &[TokenStream], taken: &mut Vec<Annotation>) ->
     (!rest.is_empty()).then(|| parse_quote!(cfg_attr(#condition, #(#rest),*)))
 }
 
-/// Whether this is `scheduled`, by the last word of its path.
+/// Returns true if the last segment of the path is `scheduled`.
 pub(crate) fn is_annotation(meta: &Meta) -> bool {
     meta.path().segments.last().is_some_and(|word| word.ident == "scheduled")
         && !matches!(meta, Meta::NameValue(_))
@@ -85,7 +85,7 @@ pub(crate) fn condition(meta: &Meta) -> Option<Meta> {
     part(meta, |meta| meta.path().is_ident("cfg").then(|| meta.clone()))
 }
 
-/// What `attrs` allow, in words that do not expect it: `#[allow(…)]`.
+/// What `attrs` allow, as `#[allow(…)]`, which expects nothing.
 pub(crate) fn allowances<'a>(attrs: impl IntoIterator<Item = &'a Attribute>) -> Vec<Meta> {
     let allowance = |meta: &Meta| match meta {
         Meta::List(list) if list.path.is_ident("allow") => Some(meta.clone()),

@@ -3,9 +3,8 @@
 //! What this room is for: to take a function ([`Function`]) or an `impl` block ([`Block`]) apart, so
 //! that the rules can look at it and it can be put together again.
 //!
-//! What it must never do: read a body. That stays a bag of tokens: a function whose body does not
-//! parse yet is given back as it is, so that an editor keeps working and rustc reports the mistake in
-//! its own words.
+//! What it must never do: parse a body. A function whose body does not parse yet is returned as it is, so that an
+//! editor keeps working and rustc reports the mistake.
 
 mod block;
 mod condition;

@@ -28,7 +28,7 @@ fn is_bang(token: Option<TokenTree>) -> bool {
     matches!(token, Some(TokenTree::Punct(bang)) if bang.as_char() == '!')
 }
 
-/// Whether the word may stand before the one that says what an item is.
+/// Returns true if the word may stand before the keyword of an item.
 fn is_prefix(word: &str) -> bool {
     matches!(word, "pub" | "crate" | "unsafe" | "async" | "safe" | "auto" | "default")
 }

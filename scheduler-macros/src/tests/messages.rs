@@ -9,7 +9,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use crate::annotate;
 
-/// Files whose messages are rustc's own, or that need rustc to judge a condition or to know a name.
+/// Files whose messages are rustc's own, or that need rustc to evaluate a condition or to know a name.
 const LEFT_TO_RUSTC: [&str; 7] = [
     "block_without_annotation",
     "body_does_not_parse",

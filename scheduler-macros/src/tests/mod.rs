@@ -120,7 +120,7 @@ fn tokens(text: &str) -> Option<TokenStream> {
 }
 
 /// The item comes back as it was, whatever else is said; an entry and a fault never come together.
-/// Says whether there is an entry.
+/// Returns true if there is an entry.
 #[track_caller]
 fn check(options: &str, item: &str) -> bool {
     let (Some(options_read), Some(item_read)) = (tokens(options), tokens(item)) else {
@@ -194,7 +194,7 @@ fn the_words_of_the_annotation_reach_the_entry() {
 }
 
 #[test]
-fn only_the_first_annotation_numbers_the_others_and_judges_the_function() {
+fn only_the_first_annotation_numbers_the_others_and_checks_the_function() {
     let function = "fn f(a: &mut u8) {}";
     let item = format!(
         "#[a::scheduled(x)] #[scheduled(y,)] #[other(z)] #[scheduled()] #[scheduled] {function}"

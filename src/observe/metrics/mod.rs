@@ -1,7 +1,9 @@
 //! The bridge to `metrics`: counters, histograms and gauges for each task. `metrics_off` replaces it without the feature.
 //!
 //! Each run is measured twice: under names of our own, and as `tasks.scheduled.execution` with the labels that dashboards
-//! for Spring know. Texts of errors are never labels.
+//! for Spring know.
+//!
+//! It must never use the text of an error as a label, or show more runs in progress than there are.
 
 mod running;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use scheduler_core::trigger::Zone;
 
 use super::console::*;
-use crate::observe::sample::{at, error, facts, info};
+use crate::observe::sample::{self, at, error, facts, info};
 use crate::observe::{
     EventKind, Failure, Longest, Outcome, RuleKind, SkipReason, StopReason, TaskFacts, TaskState,
 };
@@ -14,24 +14,25 @@ use crate::observe::{
 #[test]
 fn starvation_names_the_pool_the_longest_run_and_the_setting_once_a_minute() {
     let console = Console::new("tick");
-    let starve = |pool: &str, busy, longest: Option<&str>, seconds: u64| {
-        let longest = longest.map(|task| Longest::new(task.into(), Duration::from_secs(12)));
+    let starve = |pool: &str, busy, is_async, seconds: u64| {
+        let facts = TaskFacts { is_async, ..TaskFacts::clone(&sample::facts("import")) };
+        let longest = Longest::new(&facts, Duration::from_secs(12));
         let (pool, late) = (pool.into(), Duration::from_millis(4_200));
         console.emit_at(seconds * 1_000, EventKind::Starved { pool, late, busy, longest });
     };
-    starve("default", 4, Some("import"), 0);
-    console.prints("WARN  task `tick` started 4.2s late: all 4 threads of pool `default` are busy, longest: `import` for 12s; raise `scheduler.pool.size` (now 4)");
-    starve("default", 4, Some("import"), 59);
+    starve("default", 4, false, 0);
+    console.prints("WARN  task `tick` started 4.2s late: all 4 threads of pool `default` are busy, longest: `import` (src/jobs.rs:7) for 12s; raise `scheduler.pool.size` (now 4)");
+    starve("default", 4, false, 59);
     console.prints("");
-    starve("io", 1, None, 59);
+    starve("io", 1, true, 59);
     console.prints("
-WARN  task `tick` started 4.2s late: the only thread of pool `io` seems to be busy; raise `scheduler.pools.io.size` (now 1)
-      an async task seems to block its thread: let it call what blocks on a thread of its own");
-    starve("my pool", 1, None, 59);
+WARN  task `tick` started 4.2s late: the only thread of pool `io` is busy, longest: `import` (src/jobs.rs:7) for 12s; raise `scheduler.pools.io.size` (now 1)
+      `import` is async and blocks its thread: let it call what blocks on a thread of its own");
+    starve("my pool", 1, true, 59);
     assert!(console.printed().contains("raise `scheduler.pools.\"my pool\".size` (now 1)"));
-    starve("default", 4, Some("import"), 60);
+    starve("default", 4, false, 60);
     console.prints("
-WARN  task `tick` started 4.2s late: all 4 threads of pool `default` are busy, longest: `import` for 12s; raise `scheduler.pool.size` (now 4)
+WARN  task `tick` started 4.2s late: all 4 threads of pool `default` are busy, longest: `import` (src/jobs.rs:7) for 12s; raise `scheduler.pool.size` (now 4)
       at least 2 runs of this pool started late within 1m");
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::console::*;
-use crate::observe::sample::{at, info};
+use crate::observe::TaskFacts;
+use crate::observe::sample::{self, at, info};
 use crate::observe::{
     EventKind, Failure, Longest, Outcome, SkipReason, StopReason, TaskState, on_one_line,
 };
@@ -17,7 +18,8 @@ fn hostile_names_stay_on_their_line_in_every_message() {
     for name in [&["", &*long][..], &hostile_names::FORGING, &hostile_names::ODD].concat() {
         let console = Console::new(name);
         for (number, outcome) in (1..).zip(every_outcome(name)) {
-            console.finish(number, outcome, number % 2, 0);
+            let streak = u64::from(outcome.is_failure());
+            console.finish(number, outcome, streak, 0);
         }
         every_event(name).into_iter().for_each(|kind| console.emit(kind));
         let printed = console.printed();
@@ -45,7 +47,10 @@ fn every_event(name: &str) -> Vec<EventKind> {
     let n = || Arc::clone(&name);
     let failure = || Failure::from_panic(&name, None);
     let (at, run, next_attempt_in) = (at(0), info(5, 1), Duration::ZERO);
-    let longest = Some(Longest::new(n(), Duration::ZERO));
+    let longest = Longest::new(
+        &TaskFacts { name: n(), ..TaskFacts::clone(&sample::facts("x")) },
+        Duration::ZERO,
+    );
     let overlap = SkipReason::Overlap;
     vec![
         EventKind::AttemptFailed { run, failure: failure(), next_attempt_in },

@@ -44,7 +44,7 @@ fn a_default_of_no_use_to_a_task_is_left_out_there() {
     let [report, purge] = outcome.tasks.as_slice() else { panic!("two tasks") };
     assert_eq!(given(report), [Attribute::Cron, Attribute::Zone, Attribute::Overlap]);
     assert_eq!(given(purge), [Attribute::FixedDelay, Attribute::InitialDelay]);
-    let custom = TaskLine { rule: RuleKind::Custom, ..task("custom", &[]) };
+    let custom = TaskTexts { rule: RuleKind::Custom, ..task("custom", &[]) };
     let settings = toml("[scheduler.defaults]\nmisfire = \"skip\"\n").load().expect("readable");
     let outcome =
         apply(&settings, &[custom, task("once", &[(Attribute::InitialDelay, "1s")])], &[]);

@@ -35,7 +35,7 @@ fn placeholders_find_values_in_all_places() {
 
 #[test]
 fn a_placeholder_without_value_is_told_with_three_remedies() {
-    let words = [TaskLine {
+    let words = [TaskTexts {
         name: "daily_report",
         place: "src/reports.rs:12".to_owned(),
         rule: scheduler_expr::RuleKind::Once,

@@ -14,16 +14,16 @@ pub(super) const REPORT: Attributes =
 
 const PURGE: Attributes = [(Attribute::FixedDelay, "5s"), (Attribute::InitialDelay, "1m")];
 
-pub(super) fn task<'a>(name: &'a str, attributes: &[(Attribute, &'a str)]) -> TaskLine<'a> {
+pub(super) fn task<'a>(name: &'a str, attributes: &[(Attribute, &'a str)]) -> TaskTexts<'a> {
     let rule = RuleKind::Once;
-    TaskLine { name, place: String::new(), rule, attributes: attributes.to_vec() }
+    TaskTexts { name, place: String::new(), rule, attributes: attributes.to_vec() }
 }
 
 /// The two tasks, each with a place in the source.
-pub(super) fn tasks() -> [TaskLine<'static>; 2] {
+pub(super) fn tasks() -> [TaskTexts<'static>; 2] {
     [
-        TaskLine { place: "src/jobs.rs:12".to_owned(), ..task("shop::jobs::report", &REPORT) },
-        TaskLine { place: "src/purge.rs:3".to_owned(), ..task("shop::purge", &PURGE) },
+        TaskTexts { place: "src/jobs.rs:12".to_owned(), ..task("shop::jobs::report", &REPORT) },
+        TaskTexts { place: "src/purge.rs:3".to_owned(), ..task("shop::purge", &PURGE) },
     ]
 }
 
@@ -41,7 +41,7 @@ impl std::ops::Deref for Outcome {
     }
 }
 
-pub(super) fn apply(settings: &Settings, tasks: &[TaskLine<'_>], pools: &[&str]) -> Outcome {
+pub(super) fn apply(settings: &Settings, tasks: &[TaskTexts<'_>], pools: &[&str]) -> Outcome {
     let mut names = settings.names();
     for (number, task) in tasks.iter().enumerate() {
         names.insert(&task.name.into(), number);
@@ -52,7 +52,7 @@ pub(super) fn apply(settings: &Settings, tasks: &[TaskLine<'_>], pools: &[&str])
     Outcome { applied: application.finish(), tasks }
 }
 
-/// The attributes that somebody set.
+/// The attributes that are set.
 pub(super) fn given(task: &Effective) -> Vec<Attribute> {
     Attribute::ALL.iter().copied().filter(|attribute| task.get(*attribute).is_some()).collect()
 }

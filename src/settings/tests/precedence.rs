@@ -3,6 +3,7 @@
 use scheduler_expr::Attribute;
 
 use super::places::*;
+use crate::settings::schema::DRY_RUN_VARIABLE;
 use crate::settings::*;
 
 #[test]
@@ -67,7 +68,7 @@ fn a_file_named_in_the_environment_stands_above_the_usual_one() {
     assert_eq!(applied.globals.pool_size.map(|size| size.value), Some(1));
     let zone = applied.globals.zone.expect("a zone");
     assert_eq!(zone.valued.source, Source::File { path: "scheduler.toml".to_owned(), line: 3 });
-    assert_eq!(load("./scheduler.toml").expect("one file").files.len(), 1);
+    assert_eq!(load("./scheduler.toml").expect("one file").sources.files.len(), 1);
     let faults = load("/nowhere.toml").expect_err("a fault");
     assert_eq!(faults.len(), 1);
     let text = faults[0].to_string();

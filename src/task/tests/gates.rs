@@ -302,9 +302,9 @@ fn a_task_that_is_cancelled_at_a_gate_ends() {
         let (control, _) = task(&stage, (rate(60_000), retrying(3)), true, &doors, ok(0));
         stage.until(1_000);
         if are_stopping {
-            control.shut_down()
+            control.shut_down();
         } else {
-            control.cancel().unwrap()
+            control.cancel().unwrap();
         }
         stage.until(7_000);
         assert_eq!(control.snapshot().running, 0);

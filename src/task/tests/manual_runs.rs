@@ -81,9 +81,9 @@ fn a_manual_run_that_panics_times_out_or_is_cancelled_resolves() {
         let run = control.run_now().unwrap();
         stage.until(300);
         if is_task {
-            control.cancel().unwrap()
+            control.cancel().unwrap();
         } else {
-            control.cancel_run().unwrap()
+            control.cancel_run().unwrap();
         }
         stage.until(500);
         assert_eq!(ended(run).unwrap().outcome.name(), "cancelled", "{is_task}");

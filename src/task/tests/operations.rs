@@ -7,7 +7,7 @@ use crate::sync::Mutex;
 use super::stage::*;
 use crate::observe::TaskState;
 use crate::run::{Cause, Run};
-use crate::task::{Control, Policy, Retry, Rule};
+use crate::task::{Policy, Retry, Rule};
 use scheduler_expr::Overlap;
 
 fn overlap(overlap: Overlap) -> Policy {
@@ -336,7 +336,7 @@ fn a_scheduler_that_shuts_down_ends_its_tasks() {
     stage.until(1_000);
     stage.heard();
     stage.pool.shutdown();
-    [&control, &retries, &running].map(Control::shut_down);
+    [&control, &retries, &running].iter().for_each(|task| task.shut_down());
     assert_eq!(stage.heard(), "cancelled 1 | error 1 | cancelled 1");
     stage.until(9_000);
     assert_eq!(stage.heard(), "cancelled 3", "a run in progress goes on");

@@ -1,4 +1,4 @@
-//! Judges the effective words of one task, and makes of them what a conductor is given.
+//! Parses the attributes of one task that count, and makes a planned task of them.
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -6,37 +6,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use scheduler_core::trigger::CronTrigger;
-use scheduler_core::trigger::Zone;
-use scheduler_expr::Attribute;
-use scheduler_expr::AttributeError;
-use scheduler_expr::DurationUnit;
-use scheduler_expr::RuleKind;
-use scheduler_expr::Word;
-use scheduler_expr::check_name;
-use scheduler_expr::nearest;
+use scheduler_core::trigger::{CronTrigger, Zone};
+use scheduler_expr::{
+    Attribute, AttributeError, DurationUnit, RuleKind, Word, check_name, nearest,
+};
 
-use super::crons::Cron;
-use super::crons::Crons;
+use super::crons::{Cron, Crons};
 use super::definition::Definition;
-use super::planned::Disabled;
-use super::planned::Planned;
+use super::planned::{Disabled, Planned};
 use crate::calendar::Calendar;
-use crate::settings::Effective;
-use crate::settings::Fault;
-use crate::settings::Refusal;
-use crate::settings::Source;
-use crate::settings::word;
-use crate::task::Policy;
-use crate::task::Retry;
-use crate::task::Rule;
+use crate::settings::{Effective, Fault, Refusal, Source, word};
+use crate::task::{Policy, Retry, Rule};
 
-/// What tasks are judged against.
+/// What tasks may refer to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ground<'a> {
+pub(crate) struct PlanContext<'a> {
     /// The zone of cron expressions that name none.
     pub(crate) zone: Zone,
-    /// The names of all pools; the first is the default one.
+    /// The names of all pools, the default one first.
     pub(crate) pools: &'a [Arc<str>],
     pub(crate) calendars: &'a BTreeMap<String, Arc<Calendar>>,
     /// The cron rules that other tasks have.
@@ -44,27 +31,26 @@ pub(crate) struct Ground<'a> {
     pub(crate) seed: u64,
 }
 
-/// Judges the words of one task; all that is wrong with them comes back together. A task that is switched off need not
-/// be configured: what is wrong with it matters when it is enabled.
-pub(crate) fn judge(
+/// Plans one task, or returns all its faults. Those of a disabled task are kept until it is enabled.
+pub(crate) fn resolve(
     definition: &Definition,
-    words: &Effective,
-    ground: Ground<'_>,
+    effective: &Effective,
+    context: PlanContext<'_>,
 ) -> Result<Planned, Vec<Fault>> {
     let (unit, text, faults) = <_>::default();
-    let mut judge = Judge { definition, words, ground, unit, text, faults };
-    judge.unit = judge.read(Attribute::TimeUnit, Attribute::parse_unit);
-    judge.read(Attribute::Enabled, |text| Attribute::Enabled.parse_flag(text));
-    judge.check_together();
-    let rule = judge.rule();
-    let policy = judge.policy();
-    let pool = judge.pool();
-    let tags = judge.tags();
-    if !judge.faults.is_empty() && !words.is_off() {
-        return Err(judge.faults);
+    let mut resolver = Resolver { definition, effective, context, unit, text, faults };
+    resolver.unit = resolver.read(Attribute::TimeUnit, Attribute::parse_unit);
+    resolver.read(Attribute::Enabled, |text| Attribute::Enabled.parse_flag(text));
+    resolver.check_together();
+    let rule = resolver.rule();
+    let policy = resolver.policy();
+    let pool = resolver.pool();
+    let tags = resolver.tags();
+    if !resolver.faults.is_empty() && !effective.is_off() {
+        return Err(resolver.faults);
     }
-    let disabled = (words.is_off() || rule.is_none()).then(|| {
-        let faults: Vec<String> = judge.faults.iter().map(ToString::to_string).collect();
+    let disabled = (effective.is_off() || rule.is_none()).then(|| {
+        let faults: Vec<String> = resolver.faults.iter().map(ToString::to_string).collect();
         Disabled { faults: faults.join("\n") }
     });
     let rule = rule.unwrap_or(Rule::None);
@@ -72,9 +58,9 @@ pub(crate) fn judge(
         name: Arc::clone(&definition.name),
         function: definition.function.clone(),
         location: definition.location,
-        zone: rule.zone().unwrap_or(ground.zone),
+        zone: rule.zone().unwrap_or(context.zone),
         rule,
-        text: judge.text,
+        text: resolver.text,
         policy,
         pool,
         tags,
@@ -83,24 +69,24 @@ pub(crate) fn judge(
     })
 }
 
-struct Judge<'a> {
+struct Resolver<'a> {
     definition: &'a Definition,
-    words: &'a Effective,
-    ground: Ground<'a>,
+    effective: &'a Effective,
+    context: PlanContext<'a>,
     unit: Option<DurationUnit>,
-    /// How people read a cron rule.
+    /// The text of a cron rule.
     text: Option<Arc<str>>,
     faults: Vec<Fault>,
 }
 
-impl Judge<'_> {
-    /// Reads an attribute, if it is given; a text that cannot be read is a fault.
+impl Resolver<'_> {
+    /// Parses an attribute, if it is set.
     fn read<T>(
         &mut self,
         attribute: Attribute,
         parse: impl Fn(&str) -> Result<T, AttributeError>,
     ) -> Option<T> {
-        let valued = self.words.get(attribute)?;
+        let valued = self.effective.get(attribute)?;
         if attribute.is_off(&valued.text) {
             return None;
         }
@@ -113,7 +99,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Reads one of the words of an attribute; the default if it is not given.
+    /// Parses an attribute that is one of a few words.
     fn word<T: Word>(&mut self) -> T {
         self.read(T::ATTRIBUTE, str::parse).unwrap_or_default()
     }
@@ -124,15 +110,16 @@ impl Judge<'_> {
     }
 
     fn blame(&mut self, error: &AttributeError) {
-        self.faults.push(self.words.blame(error));
+        self.faults.push(self.effective.blame(error));
     }
 
-    /// Reports attributes that mean nothing beside the others. What an annotation says about a rule
-    /// that settings have replaced is passed over.
+    /// Reports attributes that contradict others, unless they belong to a rule that settings replaced.
     fn check_together(&mut self) {
         let given: Vec<(Attribute, &str)> = Attribute::ALL
             .iter()
-            .filter_map(|attribute| Some((*attribute, self.words.get(*attribute)?.text.as_str())))
+            .filter_map(|attribute| {
+                Some((*attribute, self.effective.get(*attribute)?.text.as_str()))
+            })
             .collect();
         let is_replaced = self.rules().any(|rule| !self.is_annotated(rule));
         if !is_replaced {
@@ -148,22 +135,22 @@ impl Judge<'_> {
         errors.iter().for_each(|error| self.blame(error));
     }
 
-    /// The rules that count, but for a trigger of the task's own and a run that comes once.
+    /// The attributes that are rules, and are set.
     fn rules(&self) -> impl Iterator<Item = Attribute> {
-        self.kinds().filter(|rule| self.words.get(*rule).is_some())
+        self.kinds().filter(|rule| self.effective.get(*rule).is_some())
     }
 
-    /// The attributes that are rules.
+    /// All attributes that are rules.
     fn kinds(&self) -> impl Iterator<Item = Attribute> + use<> {
         RuleKind::ALL.iter().filter_map(|rule| rule.attribute())
     }
 
     fn is_annotated(&self, attribute: Attribute) -> bool {
-        let valued = self.words.get(attribute);
+        let valued = self.effective.get(attribute);
         valued.is_some_and(|valued| matches!(valued.source, Source::Annotation(_)))
     }
 
-    /// Several rules can only have been given in code: macro and settings refuse them.
+    /// Several rules can only come from code: macro and settings refuse them.
     fn check_one_rule(&mut self) {
         let rules: Vec<Attribute> = self.rules().collect();
         let (first, others) = match (&self.definition.trigger, rules.as_slice()) {
@@ -181,20 +168,20 @@ impl Judge<'_> {
     fn refuse(&mut self, attribute: Attribute, reason: &str) {
         let help = format!("remove `{attribute}`");
         let refusal = Refusal { reason: &reason, caret: None, help: Some(&help) };
-        self.faults.push(self.words.fault(attribute, &refusal));
+        self.faults.push(self.effective.fault(attribute, &refusal));
     }
 
-    /// The rule; none when the cron expression is `-`, or when there is a fault.
+    /// The rule; none if the cron expression is `-`, or after a fault.
     fn rule(&mut self) -> Option<Rule> {
         if let Some(trigger) = &self.definition.trigger
             && self.rules().next().is_none()
         {
             return Some(Rule::Custom(Arc::clone(trigger)));
         }
-        if self.words.get(Attribute::Cron).is_some() {
+        if self.effective.get(Attribute::Cron).is_some() {
             return self.cron();
         }
-        if self.words.get(Attribute::At).is_some() {
+        if self.effective.get(Attribute::At).is_some() {
             return self.instant(Attribute::At).map(|at| Rule::At(at.into()));
         }
         let initial_delay = self.duration(Attribute::InitialDelay);
@@ -212,24 +199,24 @@ impl Judge<'_> {
     }
 
     fn miss_rule(&mut self) {
-        if self.faults.is_empty() && self.words.is_complete() {
+        if self.faults.is_empty() && self.effective.is_complete() {
             let rules: Vec<String> = self.kinds().map(|rule| format!("`{rule}`")).collect();
             let help = format!("set one of {}, or `initial_delay` alone", rules.join(", "));
             let refusal =
                 Refusal { reason: &"the task has no rule", caret: None, help: Some(&help) };
-            self.faults.push(self.words.fault(Attribute::FixedRate, &refusal));
+            self.faults.push(self.effective.fault(Attribute::FixedRate, &refusal));
         }
     }
 
     fn cron(&mut self) -> Option<Rule> {
         let about = [Attribute::Cron, Attribute::Zone, Attribute::DstGap, Attribute::DstOverlap];
-        let text = |about| self.words.get(about).map(|valued| valued.text.as_str().into());
-        let texts = (about.map(text), self.ground.zone);
-        let (trigger, text) = match self.ground.crons.get(&texts) {
+        let text = |about| self.effective.get(about).map(|valued| valued.text.as_str().into());
+        let texts = (about.map(text), self.context.zone);
+        let (trigger, text) = match self.context.crons.get(&texts) {
             Some(known) => known,
             None => {
                 let new = self.new_cron()?;
-                self.ground.crons.insert(texts, &new);
+                self.context.crons.insert(texts, &new);
                 new
             }
         };
@@ -240,14 +227,14 @@ impl Judge<'_> {
     fn new_cron(&mut self) -> Option<Cron> {
         let expression = self.read(Attribute::Cron, Attribute::parse_cron);
         if matches!(expression, Some(None)) {
-            // One who switches a task off need not configure it.
+            // A disabled task need not be configured.
             return None;
         }
         let zone = self.read(Attribute::Zone, |text| {
             Attribute::Zone.check(text, None).map(|()| text.parse().unwrap_or(Zone::UTC))
         });
         let (gap, overlap) = (self.word(), self.word());
-        let trigger = CronTrigger::new(expression??, zone.unwrap_or(self.ground.zone))
+        let trigger = CronTrigger::new(expression??, zone.unwrap_or(self.context.zone))
             .dst_gap(gap)
             .dst_overlap(overlap);
         if !self.faults.is_empty() {
@@ -270,7 +257,7 @@ impl Judge<'_> {
             max_runs: self.count(Attribute::MaxRuns).and_then(NonZeroU64::new),
             max_concurrent: self.count(Attribute::MaxConcurrent).and_then(NonZeroU32::new),
             skip_days: self.skip_days(),
-            seed: self.ground.seed,
+            seed: self.context.seed,
         }
     }
 
@@ -279,13 +266,13 @@ impl Judge<'_> {
         DateTime::from_timestamp(instant.seconds(), instant.nanos())
     }
 
-    /// A count whose range, by the table of attributes, is one that the type can hold.
+    /// Parses a count, whose range in the table of attributes is one of the type.
     fn count<T: TryFrom<u64>>(&mut self, attribute: Attribute) -> Option<T> {
         self.read(attribute, |text| attribute.parse_count(text))?.try_into().ok()
     }
 
     fn skip_days(&mut self) -> Option<Arc<Calendar>> {
-        let (attribute, calendars) = (Attribute::SkipDays, self.ground.calendars);
+        let (attribute, calendars) = (Attribute::SkipDays, self.context.calendars);
         let name =
             self.read(attribute, |text| attribute.check(text, None).map(|()| text.to_owned()))?;
         if let Some(calendar) = calendars.get(&name) {
@@ -304,7 +291,7 @@ impl Judge<'_> {
             meant.unwrap_or_default()
         );
         let refusal = Refusal { reason: &reason, caret: None, help: Some(&help) };
-        self.faults.push(self.words.fault(attribute, &refusal));
+        self.faults.push(self.effective.fault(attribute, &refusal));
         None
     }
 
@@ -329,18 +316,18 @@ impl Judge<'_> {
     }
 
     fn pool(&mut self) -> Arc<str> {
-        let Some(valued) = self.words.get(Attribute::Scheduler) else {
-            return Arc::clone(&self.ground.pools[0]);
+        let Some(valued) = self.effective.get(Attribute::Scheduler) else {
+            return Arc::clone(&self.context.pools[0]);
         };
         let name = valued.text.as_str();
-        if let Some(pool) = self.ground.pools.iter().find(|pool| &***pool == name) {
+        if let Some(pool) = self.context.pools.iter().find(|pool| &***pool == name) {
             return Arc::clone(pool);
         }
-        let reason = no_pool(name, self.ground.pools);
-        let help = pool_help(name, self.ground.pools);
+        let reason = no_pool(name, self.context.pools);
+        let help = pool_help(name, self.context.pools);
         let refusal = Refusal { reason: &reason, caret: None, help: Some(&help) };
-        self.faults.push(self.words.fault(Attribute::Scheduler, &refusal));
-        Arc::clone(&self.ground.pools[0])
+        self.faults.push(self.effective.fault(Attribute::Scheduler, &refusal));
+        Arc::clone(&self.context.pools[0])
     }
 }
 
@@ -350,7 +337,7 @@ fn no_pool(name: &str, pools: &[Arc<str>]) -> String {
     format!("there is no pool {}; {are} {}", word(name), there.join(", "))
 }
 
-/// The pool that was probably meant, and both ways to have one of that name.
+/// A pool with a similar name, and the ways to add one of this name.
 fn pool_help(name: &str, pools: &[Arc<str>]) -> String {
     if check_name(name).is_err() {
         return "write the name of one of them".to_owned();

@@ -14,49 +14,37 @@
 //!
 //! It reads no clock, takes no lock and calls no code of the user's: a custom trigger is asked by others
 //! ([`Planner::question`]). A clone is a preview.
+//!
+//! | file | what |
+//! |---|---|
+//! | `settle` | what becomes of fire times that have come |
+//! | `missed` | what a worker that is there starts of those that wait |
+//! | `preview` | when the next run starts if nobody does anything |
+
+mod missed;
+mod preview;
+mod settle;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
-use scheduler_core::Due;
-use scheduler_core::Now;
-use scheduler_core::Tick;
-use scheduler_core::WallTime;
+use chrono::{DateTime, Utc};
+use scheduler_core::{Due, Now, Tick, WallTime};
 
-use super::fire_times::FireTime;
-use super::fire_times::FireTimes;
-use super::fire_times::Kind;
-use super::fire_times::Limit;
-use super::fire_times::Range;
+use super::fire_times::{FireTime, FireTimes, Kind, Limit, Range};
 use super::jitter::Chance;
 use super::pause::Pause;
 use super::policy::Policy;
-use super::question::Question;
-use super::question::Questions;
+use super::question::{Question, Questions};
 use super::rule::Rule;
 use super::served::Served;
 use crate::observe::SkipReason;
 use crate::run::Cause;
-use scheduler_expr::Misfire;
 use scheduler_expr::Overlap;
 
 /// How late a fire time may start without being missed: Quartz' threshold.
-pub(super) const MISSED_AFTER: Duration = Duration::from_secs(60);
-
-/// How many stretches of missed fire times wait at most; what would begin another is skipped.
-const RANGES_MAX: usize = 1_000;
-
-/// How often a preview looks on for the next start.
-const PREVIEW_STEPS_MAX: usize = 1_000;
-
-/// The shortest distance between two reports of skips during one run.
-const REPORT_GAP_MIN: Duration = Duration::from_millis(10);
-
-/// The distance that reports of skips grow to, for periods that are shorter.
-const REPORT_GAP_MAX: Duration = Duration::from_secs(1);
+const MISSED_AFTER: Duration = Duration::from_secs(60);
 
 /// A run to start now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,8 +148,8 @@ impl Planner {
     pub(super) fn begin(&mut self, now: Now) {
         self.seen = now;
         match self.times.kind {
-            Kind::Custom(_) if self.next.is_some() || self.questions.is_open() => {}
-            Kind::Custom(_) => self.questions.put(Question::first()),
+            Kind::Custom if self.next.is_some() || self.questions.is_open() => {}
+            Kind::Custom => self.questions.put(Question::first()),
             _ => {
                 let first = self.times.first(now, &self.served);
                 self.next = self.admitted(first);
@@ -322,48 +310,6 @@ impl Planner {
         is_over && self.running == 0 && self.queued.is_none() && self.manual.is_empty()
     }
 
-    /// Returns when the next run starts if nobody does anything; a run in progress counts as over by then. `None` if that is
-    /// not known, too: it follows the run in progress, or only a trigger will say.
-    pub(super) fn next_start(&self, now: Now) -> Option<Due> {
-        let is_plain = self.waiting.is_empty() && self.manual.is_empty() && self.queued.is_none();
-        // With jitter a later fire time may come before the next one.
-        let is_in_order = self.policy.jitter.is_zero() || !self.times.is_by_wall();
-        let has_left = self.max_left() > u64::from(self.is_full());
-        if is_plain && is_in_order && has_left && self.pause.is_none() {
-            let next = self.next?.due;
-            if !next.is_reached(now) {
-                return (next != Due::NEVER).then_some(next);
-            }
-        }
-        self.clone().preview(now)
-    }
-
-    /// As [`next_start`](Self::next_start), if a paused task were resumed now.
-    pub(super) fn next_start_if_resumed(&self, now: Now) -> Option<Due> {
-        let mut planner = self.clone();
-        planner.resume(now);
-        planner.next_start(now)
-    }
-
-    fn preview(mut self, now: Now) -> Option<Due> {
-        self.look(now);
-        if self.is_full() {
-            if self.queued.is_some() || !self.waiting.is_empty() || !self.manual.is_empty() {
-                return None;
-            }
-            self.running = 0;
-        }
-        let mut at = now;
-        for _ in 0..PREVIEW_STEPS_MAX {
-            if self.fire(at).is_some() {
-                return Some(Due::Wall(at.wall));
-            }
-            let due = self.wake().filter(|due| *due != Due::NEVER && !due.is_reached(at))?;
-            at = Now { tick: due.as_tick(at), wall: due.as_wall(at) };
-        }
-        None
-    }
-
     /// Returns how the pause of the task is, if it is paused.
     pub(super) fn paused(&self) -> Option<&Pause> {
         self.pause.as_deref()
@@ -475,301 +421,23 @@ impl Planner {
         self.report = Reports::default();
         if cause == Cause::Schedule {
             self.starts += 1;
-            if let (true, Due::Wall(at)) = (self.times.is_by_wall(), fire.at) {
-                self.served.start(at);
-                // It waited while the clock was set back.
-                if self.next.is_some_and(|next| next.at == fire.at) {
-                    let next = self.times.unserved_after(at, &self.served);
-                    self.next = self.admitted(next);
-                }
-            }
+            self.mark_served(fire);
         }
         Start { fire, cause, generation: self.generation }
     }
 
-    /// Applies what has come within a limit, in the state that has held since the last transition. The end of a pause by
-    /// its time is one.
-    fn settle(&mut self, limit: Limit, now: Now) {
-        let last = std::mem::replace(&mut self.seen, now);
-        let is_by_wall = self.times.is_by_wall();
-        if is_by_wall && now.wall < last.wall {
-            self.clock_was_set_back(last, now);
-        }
-        if let Some(end) = self.pause.as_ref().and_then(|pause| pause.over_at(last, now)) {
-            self.come(Limit::Before(end));
-            self.end_pause(end);
-            self.has_resumed = true;
-        }
-        self.come(limit);
-        if self.times.is_cron() && now.wall >= last.wall {
-            self.served.look(last, now);
-        }
-    }
-
-    /// Looks for the next fire time anew.
-    #[cold]
-    fn clock_was_set_back(&mut self, last: Now, now: Now) {
-        if self.times.is_cron() {
-            self.served.look(last, now);
-        }
-        // One that had come, and whose jitter is not over, stays.
-        let has_come = |next: FireTime| matches!(next.at, Due::Wall(at) if at <= last.wall);
-        if self.next.is_none_or(has_come) {
-            return;
-        }
-        self.next = None;
-        if matches!(self.times.kind, Kind::Custom(_)) {
-            self.questions.put(Question::first());
-        } else {
-            let next = self.times.unserved_after(now.wall, &self.served);
-            self.next = self.admitted(next);
-        }
-    }
-
-    fn come(&mut self, limit: Limit) {
-        // Nothing is asked for while all runs that may be have started; the last one may yet be refused.
-        let is_spent = self.is_spent();
-        if is_spent && !self.times.goes_on_by_itself() {
-            return;
-        }
-        while let Some(first) = self.next.filter(|next| limit.includes(next.due)) {
-            let (range, next) = self.take(first, limit);
-            self.next = self.admitted(next);
-            let Some(range) = range.filter(|_| !is_spent) else { continue };
-            let range = if self.policy.until.is_some() { self.cut_at_until(range) } else { range };
-            self.take_in(range);
-        }
-    }
-
-    fn take(&self, first: FireTime, limit: Limit) -> (Option<Range>, Option<FireTime>) {
-        let wall = |fire: FireTime| fire.at.as_wall(self.seen);
-        let queued = self.queued.map(Range::one);
-        let mut held = self.waiting.iter().map(|it| it.range).chain(queued);
-        let at = wall(first);
-        if !self.times.is_cron() || held.clone().all(|range| wall(range.last) < at) {
-            let (range, next) = self.times.take(first, limit, &self.served);
-            return (Some(range), next);
-        }
-        // The clock was set back behind fire times that wait: they do not come again while they do.
-        let is_held = held.any(|range| wall(range.first) <= at && at <= wall(range.last));
-        let range = (!is_held).then(|| Range::one(first));
-        (range, self.times.unserved_after(at, &self.served))
-    }
-
-    /// Cuts off the fire times after `until`: of a range that was taken at once.
-    fn cut_at_until(&self, range: Range) -> Range {
-        if self.admitted(Some(range.last)).is_some() {
-            return range;
-        }
-        let mut cut = Range::one(range.first);
-        while cut.last != range.last
-            && let Some(next) = self.admitted(self.times.following(cut.last))
-        {
-            cut.push(next);
-        }
-        cut
-    }
-
-    /// Decides about fire times by the present state.
-    fn take_in(&mut self, range: Range) {
-        let is_once = self.times.is_once();
-        let reason = match self.policy.overlap {
-            _ if is_once => return self.wait(Waiting { range, ready: None }),
-            Overlap::QueueOne if self.is_full() => return self.queue(range),
-            _ if self.is_full() => SkipReason::Overlap,
-            _ if self.pause.is_some() => SkipReason::Paused,
-            _ => return self.wait(Waiting { range, ready: None }),
-        };
-        self.skip(reason, range);
-        self.restart_after(reason);
-    }
-
-    /// Lets the last fire time of a range follow the run in progress, in place of the one before.
-    ///
-    /// What was to follow the run before, and has found no worker since, gives way too, unless each is caught up.
-    fn queue(&mut self, range: Range) {
-        let is_each = self.policy.misfire == Misfire::CatchUp;
-        if let Some(index) = self.waiting.iter().position(|it| it.ready.is_some() && !is_each)
-            && let Some(former) = self.waiting.remove(index)
-        {
-            self.skip(SkipReason::Overlap, former.range);
-        }
-        if let Some(former) = self.queued.replace(range.last) {
-            self.skip(SkipReason::Overlap, Range::one(former));
-        }
-        if let Some(earlier) = range.without_last() {
-            self.skip(SkipReason::Overlap, earlier);
-        }
-    }
-
-    /// The run has ended that a fire time was to follow.
-    fn let_follow(&mut self, fire: FireTime, now: Now) {
-        let range = Range::one(fire);
-        if self.pause.is_none() || self.times.is_once() {
-            self.wait(Waiting { range, ready: Some(now) });
-        } else {
-            self.skip(SkipReason::Paused, range);
-            self.restart_after(SkipReason::Paused);
-        }
-    }
-
-    fn wait(&mut self, waiting: Waiting) {
-        if self.waiting.len() < RANGES_MAX {
-            self.waiting.push_back(waiting);
-            return;
-        }
-        self.skip(SkipReason::Misfire, waiting.range);
-    }
-
-    /// Chooses by `misfire` among the fire times that wait.
-    fn choose(&mut self, now: Now) -> Option<FireTime> {
-        let first = *self.waiting.front()?;
-        let last = *self.waiting.back()?;
-        let is_followed = self.waiting.len() > 1 || first.range.count > 1;
-        let is_missed = self.can_be_missed() && (is_followed || first.lateness(now) > MISSED_AFTER);
-        if !is_missed || self.policy.misfire == Misfire::CatchUp {
-            return self.take_first();
-        }
-        let is_in_time = last.range.last.due.left(now).is_zero()
-            && late(last.range.last.due, now).is_zero()
-            || last.ready.is_some_and(|ready| now.tick.since(ready.tick) <= MISSED_AFTER);
-        if self.policy.misfire == Misfire::RunOnce || is_in_time {
-            self.waiting.pop_back();
-            let earlier = last.range.without_last();
-            self.skip_waiting(SkipReason::Misfire);
-            earlier.into_iter().for_each(|earlier| self.skip(SkipReason::Misfire, earlier));
-            return Some(last.range.last);
-        }
-        self.skip_waiting(SkipReason::Misfire);
-        if matches!(self.times.kind, Kind::Custom(_)) {
-            self.restart(Some((last.range.last, now)), now);
-        }
-        None
-    }
-
-    fn can_be_missed(&self) -> bool {
-        self.times.goes_on_by_itself() || matches!(self.times.kind, Kind::Custom(_))
-    }
-
-    fn take_first(&mut self) -> Option<FireTime> {
-        let waiting = self.waiting.front_mut()?;
-        let first = waiting.range.first;
-        let rest = if first == waiting.range.last { None } else { self.times.following(first) };
-        match rest {
-            Some(next) => {
-                waiting.range.first = next;
-                waiting.range.count = waiting.range.count.saturating_sub(1).max(1);
-            }
-            None => _ = self.waiting.pop_front(),
-        }
-        Some(first)
-    }
-
-    /// Skips what waits, but for a one-time task, which a pause only delays.
-    fn skip_waiting(&mut self, reason: SkipReason) {
-        if reason == SkipReason::Paused && self.times.is_once() || self.waiting.is_empty() {
-            return;
-        }
-        for waiting in std::mem::take(&mut self.waiting) {
-            self.skip(reason, waiting.range);
-        }
-        if reason == SkipReason::Paused {
-            self.restart_after(reason);
-        }
-    }
-
-    fn end_pause(&mut self, at: Now) {
-        self.pause = None;
-        self.skip_waiting(SkipReason::Paused);
-        if !self.times.is_once()
-            && let Some(fire) = self.queued.take()
-        {
-            self.skip(SkipReason::Paused, Range::one(fire));
-            self.restart_after(SkipReason::Paused);
-        }
-        let is_held_up = self.restarts == Some(SkipReason::Paused);
-        if is_held_up && let Some(skipped) = self.questions.skipped() {
-            // What a trigger gives now and was in the pause is not replayed.
-            self.served.pass(skipped, at.wall);
-        }
-        if is_held_up {
-            self.restart(None, at);
-        }
-    }
-
-    /// A fire time is skipped that no other follows by itself.
-    fn restart_after(&mut self, reason: SkipReason) {
-        if !self.times.goes_on_by_itself() {
-            self.restarts = Some(reason);
-        }
-    }
-
-    /// A delay begins anew, or the trigger is asked: after a run of the schedule, or after what was skipped.
-    fn restart(&mut self, last: Option<(FireTime, Now)>, now: Now) {
-        self.restarts = None;
+    fn mark_served(&mut self, fire: FireTime) {
+        let Due::Wall(at) = fire.at else { return };
         match self.times.kind {
-            Kind::Delay { .. } => {
-                let next = self.times.after_delay(now);
-                self.next = self.admitted(next);
-            }
-            Kind::Custom(_) if self.next.is_none() => {
-                self.questions.put(match last {
-                    Some((fire, began)) => Question::after_run(fire, began, now),
-                    None => Question::after_skip(now),
-                });
-            }
-            _ => {}
+            Kind::Cron(_) => self.served.start(at),
+            Kind::Custom => return self.served.given(at, self.seen.tick),
+            _ => return,
         }
-    }
-
-    fn skip(&mut self, reason: SkipReason, range: Range) {
-        let Range { first, last, count, at_least, .. } = range;
-        if let Kind::Custom(_) = self.times.kind
-            && let Due::Wall(at) = last.at
-        {
-            self.questions.note_skipped(at);
-            self.served.start(at);
+        // It waited while the clock was set back.
+        if self.next.is_some_and(|next| next.at == fire.at) {
+            let next = self.times.unserved_after(at, &self.served);
+            self.next = self.admitted(next);
         }
-        if self.is_full() {
-            self.report.note(self.seen.tick, self.times.period());
-        }
-        match self.skips.last_mut() {
-            Some(before) if before.reason == reason => {
-                before.last = last.at;
-                before.count = before.count.saturating_add(count);
-                before.at_least |= at_least;
-            }
-            _ => self.skips.push(Skip { reason, first: first.at, last: last.at, count, at_least }),
-        }
-    }
-}
-
-impl Waiting {
-    /// How late the first one is: counted from the end of the run that it follows.
-    fn lateness(&self, now: Now) -> Duration {
-        match self.ready {
-            Some(ready) => now.tick.since(ready.tick),
-            None => late(self.range.first.due, now),
-        }
-    }
-}
-
-impl Reports {
-    /// Skips are reported now: the next ones after twice the time.
-    fn note(&mut self, now: Tick, period: Duration) {
-        if self.next_at > now {
-            return;
-        }
-        let (min, max) = (period.max(REPORT_GAP_MIN), period.max(REPORT_GAP_MAX));
-        self.gap = (self.gap * 2).clamp(min, max);
-        self.next_at = now + self.gap;
-    }
-}
-
-fn late(due: Due, now: Now) -> Duration {
-    match due {
-        Due::Tick(tick) => now.tick.since(tick),
-        Due::Wall(wall) => now.wall.since(wall),
     }
 }
 

@@ -1,0 +1,288 @@
+//! A run as its task sees it, and as the room of tasks handles it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use scheduler_core::{ScheduledThreadPool, Tick, WallTime};
+
+use super::attempt::{Attempt, AttemptStart};
+use super::cause::Cause;
+use super::info::RunInfo;
+use super::poll::Poll;
+use super::stop::StopCause;
+use crate::facts::TaskFacts;
+
+/// One run of a scheduled task, as the task sees it.
+///
+/// A run that is tried again is the same run: it keeps its [`number`](Self::number) and
+/// [`fire_time`](Self::fire_time), and its [`attempt`](Self::attempt) grows. Clones are the same run;
+/// they may outlive it, and be sent to other threads.
+///
+/// ```standalone_crate
+/// use scheduler::{Run, scheduled};
+///
+/// #[scheduled(cron = "0 0 9 * * MON-FRI", zone = "Europe/Berlin")]
+/// fn report(run: Run) {
+///     println!("the report of {}", run.fire_time());
+///     if run.attempt() > 1 {
+///         run.note("at last");
+///     }
+/// }
+/// ```
+#[derive(Clone)]
+#[doc(alias = "JobExecutionContext")]
+pub struct Run {
+    pub(super) attempt: Arc<Attempt>,
+}
+
+impl Run {
+    /// The name of the task.
+    #[must_use]
+    pub fn task_name(&self) -> &str {
+        &self.attempt.task.name
+    }
+
+    /// The number of the run within its task, from 1.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.attempt.number
+    }
+
+    /// The number of the attempt within the run, from 1.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.attempt.attempt
+    }
+
+    /// Why the run happens.
+    #[must_use]
+    pub fn cause(&self) -> Cause {
+        self.attempt.cause
+    }
+
+    /// The instant that the task's rule asked for, without jitter; of a manual run, when it was begun.
+    #[must_use]
+    #[doc(alias = "getScheduledFireTime")]
+    pub fn fire_time(&self) -> DateTime<Utc> {
+        self.attempt.fire_time.to_utc()
+    }
+
+    /// When this attempt was to start: the fire time and jitter, or the end of the wait after the
+    /// attempt before.
+    #[must_use]
+    pub fn due(&self) -> DateTime<Utc> {
+        self.attempt.due.to_utc()
+    }
+
+    /// When this attempt did start, as the wall clock told it.
+    #[must_use]
+    #[doc(alias = "getFireTime")]
+    pub fn started_at(&self) -> DateTime<Utc> {
+        self.attempt.started_at.to_utc()
+    }
+
+    /// How much later than it was [`due`](Self::due) this attempt started.
+    ///
+    /// ```standalone_crate
+    /// use scheduler::{Run, scheduled};
+    /// use std::time::Duration;
+    ///
+    /// #[scheduled(fixed_rate = "1s")]
+    /// fn sample(run: Run) {
+    ///     if run.lateness() > Duration::from_millis(100) {
+    ///         run.note("too late to be of use");
+    ///         return;
+    ///     }
+    ///     println!("a sample");
+    /// }
+    /// ```
+    #[must_use]
+    pub fn lateness(&self) -> Duration {
+        self.attempt.started_at.since(self.attempt.due)
+    }
+
+    /// Whether this run is asked to stop: it was cancelled, its `timeout` is over, or the scheduler
+    /// has stopped and waited long enough.
+    ///
+    /// It is a request that the task may follow. (The future of an async task need not ask: it is
+    /// dropped where it awaits.) What [`Shutdown`](crate::Shutdown) shows comes earlier: no new runs start, and this one
+    /// may finish.
+    ///
+    /// ```standalone_crate
+    /// use scheduler::{Run, scheduled};
+    ///
+    /// #[scheduled(fixed_delay = "1h")]
+    /// fn import(run: Run) -> Result<(), &'static str> {
+    ///     for part in 0..1_000 {
+    ///         if run.is_cancelled() {
+    ///             return Err("stopped half-way");
+    ///         }
+    ///         println!("part {part}");
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    #[must_use]
+    #[doc(alias = "isInterrupted")]
+    pub fn is_cancelled(&self) -> bool {
+        let execution = self.attempt.execution.as_ref();
+        self.attempt.stop.is_asked()
+            || execution.is_some_and(|it| it.engine().is_cancelled() || it.left().is_zero())
+    }
+
+    /// Leaves a note that is kept with the record of this run: at most 16 of them, each of at most
+    /// 1,024 bytes.
+    ///
+    /// ```standalone_crate
+    /// use scheduler::{Run, scheduled};
+    ///
+    /// #[scheduled(fixed_delay = "1h")]
+    /// fn purge(run: Run) {
+    ///     let removed = 17;
+    ///     run.note(format!("{removed} sessions removed"));
+    /// }
+    /// ```
+    pub fn note(&self, text: impl AsRef<str>) {
+        self.attempt.notes.add(text.as_ref());
+    }
+}
+
+/// What the room of tasks needs.
+impl Run {
+    /// An attempt of a run that begins now.
+    pub(crate) fn begin(start: &AttemptStart<'_>) -> Self {
+        Self { attempt: Arc::new(Attempt::new(start)) }
+    }
+
+    /// Makes this run, which is over, another run of its task; returns false if anybody else has kept it.
+    pub(crate) fn begin_anew(&mut self, start: &AttemptStart<'_>) -> bool {
+        Arc::get_mut(&mut self.attempt).map(|attempt| attempt.renew(start)).is_some()
+    }
+
+    /// A run outside of any scheduler.
+    pub(crate) fn detached(task: &str) -> Self {
+        let facts = TaskFacts::unknown(task.into(), &Arc::from("none"));
+        Self { attempt: Arc::new(Attempt::detached(Arc::new(facts))) }
+    }
+
+    /// A run that takes place nowhere.
+    #[cfg(test)]
+    pub(crate) fn of(info: RunInfo, task: Arc<TaskFacts>) -> Self {
+        Self { attempt: Arc::new(Attempt::of(info, task)) }
+    }
+
+    /// What is known of its task.
+    pub(crate) fn facts(&self) -> &Arc<TaskFacts> {
+        &self.attempt.task
+    }
+
+    /// This run as plain data, as it is now.
+    #[must_use]
+    pub fn info(&self) -> RunInfo {
+        let attempt = &*self.attempt;
+        let fire_time = attempt.fire_time.to_utc();
+        RunInfo {
+            number: attempt.number,
+            attempt: attempt.attempt,
+            cause: attempt.cause,
+            fire_time,
+            due: if attempt.due == attempt.fire_time { fire_time } else { attempt.due.to_utc() },
+            started_at: attempt.started_at.to_utc(),
+        }
+    }
+
+    /// Makes the request to stop; returns false if it was made before. To be followed, with no lock held, by
+    /// [`heed_stop`](Self::heed_stop).
+    pub(crate) fn request_stop(&self, cause: StopCause) -> bool {
+        self.attempt.stop.ask(cause)
+    }
+
+    /// Ends the waits of a run that was asked to stop, and has its future polled once more.
+    pub(crate) fn heed_stop(&self) {
+        if let Some(execution) = &self.attempt.execution {
+            execution.engine().ask_to_stop();
+        }
+    }
+
+    /// Why the run was asked to stop, if it was.
+    pub(crate) fn stop_cause(&self) -> Option<StopCause> {
+        self.attempt.stop.cause()
+    }
+
+    /// Returns true if only the pool has asked the run to stop, because it shuts down.
+    pub(crate) fn is_stopped_by_pool(&self) -> bool {
+        let execution = self.attempt.execution.as_ref();
+        self.stop_cause().is_none() && execution.is_some_and(|it| it.engine().is_cancelled())
+    }
+
+    /// Gives an attempt this deadline, before its body is called.
+    pub(crate) fn set_deadline(&self, deadline: Option<Tick>) {
+        if let Some(execution) = &self.attempt.execution {
+            execution.set_deadline(deadline);
+        }
+    }
+
+    /// The attempt goes on as the task of the engine that the calling thread executes.
+    pub(crate) fn goes_on(&self) {
+        if let Some(execution) = &self.attempt.execution {
+            execution.go_on();
+        }
+    }
+
+    /// Takes note that the future of this run is about to be polled.
+    pub(crate) fn poll_begins(&self) {
+        if let Some(execution) = &self.attempt.execution {
+            self.attempt.polls.begin(execution.clock.now());
+        }
+    }
+
+    /// Takes note that the poll is over.
+    pub(crate) fn poll_ends(&self) {
+        if let Some(execution) = &self.attempt.execution {
+            self.attempt.polls.end(execution.clock.now());
+        }
+    }
+
+    /// Returns the longest poll if it has blocked its thread.
+    pub(crate) fn longest_poll(&self, now: Tick) -> Option<Poll> {
+        self.attempt.polls.longest(now)
+    }
+
+    /// Returns true if it takes place in this pool.
+    pub(crate) fn is_in(&self, pool: &Arc<ScheduledThreadPool>) -> bool {
+        let execution = self.attempt.execution.as_ref();
+        execution.is_some_and(|it| std::ptr::addr_eq(it.pool.as_ptr(), Arc::as_ptr(pool)))
+    }
+
+    pub(crate) fn is_same_attempt(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.attempt, &other.attempt)
+    }
+
+    /// Its fire time, as a number.
+    pub(crate) fn planned_for(&self) -> WallTime {
+        self.attempt.fire_time
+    }
+
+    /// Takes the notes out, for the record or the next attempt.
+    pub(crate) fn take_notes(&self) -> Vec<Box<str>> {
+        self.attempt.notes.take()
+    }
+
+    /// Gives a new attempt the notes of the one before.
+    pub(crate) fn keep_notes(&self, kept: Vec<Box<str>>) {
+        self.attempt.notes.keep(kept);
+    }
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run")
+            .field("task", &self.attempt.task.name)
+            .field("number", &self.attempt.number)
+            .field("attempt", &self.attempt.attempt)
+            .field("fire_time", &self.attempt.fire_time)
+            .finish_non_exhaustive()
+    }
+}
