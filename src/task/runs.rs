@@ -277,6 +277,10 @@ impl Transition<'_> {
             self = self.ask();
         }
         self.record(over);
+        if self.state.end.is_some() {
+            // After the run for which the task ends.
+            self.end_waiting_runs();
+        }
         self
     }
 
@@ -287,7 +291,7 @@ impl Transition<'_> {
             && self.ticker.policy.on_error == OnError::Stop
             && self.state.end.is_none()
         {
-            self.end(TaskState::Failed);
+            self.start_no_more(TaskState::Failed);
         }
         if self.state.end.is_none() {
             let (start, began, now) = (active.start, active.began, self.now);

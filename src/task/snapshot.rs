@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use scheduler_core::{Due, Now, WallTime};
+use scheduler_core::{Due, Now, Tick, WallTime};
 
 use super::control::Control;
 use super::rule::{Rule, text_of};
@@ -35,8 +35,11 @@ impl Control {
         let planner = Some(&state.planner).filter(|_| state.end.is_none());
         let is_paused = pause.is_some_and(|pause| !pause.end().is_reached(now));
         let next = retry(&state, now).or_else(|| planner?.next_start(now));
-        let would_run_at =
-            planner.filter(|_| is_paused).and_then(|it| it.next_start_if_resumed(now));
+        let resumed = || {
+            let attempt = waits_until(&state).map(|until| Due::Tick(until.max(now.tick)));
+            attempt.or_else(|| planner?.next_start_if_resumed(now))
+        };
+        let would_run_at = if is_paused { resumed() } else { None };
         TaskSnapshot {
             facts: Arc::clone(&state.facts),
             state: shown(&state),
@@ -80,8 +83,8 @@ impl Control {
     }
 }
 
-/// Returns when the next attempt starts of a run that holds up the schedule.
-fn retry(state: &State, now: Now) -> Option<Due> {
+/// Returns when the next attempt is due of a run that holds up the schedule.
+fn waits_until(state: &State) -> Option<Tick> {
     if state.end.is_some() || !state.planner.is_full() {
         return None;
     }
@@ -89,7 +92,12 @@ fn retry(state: &State, now: Now) -> Option<Due> {
         Phase::Wait(until) => Some(until),
         Phase::Gate | Phase::Attempt => None,
     });
-    let until = waits.min()?;
+    waits.min()
+}
+
+/// Returns when that attempt starts, as far as a pause lets it.
+fn retry(state: &State, now: Now) -> Option<Due> {
+    let until = waits_until(state)?;
     match state.planner.paused() {
         None => Some(Due::Tick(until.max(now.tick))),
         Some(pause) => pause.until.map(|end| {

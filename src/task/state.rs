@@ -23,7 +23,7 @@ use crate::observe::TaskState;
 use crate::run::{Poll, Run};
 
 /// After at most this long a task looks at the wall clock, where it waits for both clocks at once.
-const WALL_CHECK: Duration = Duration::from_secs(1);
+pub(super) const WALL_CHECK: Duration = Duration::from_secs(1);
 
 /// The state of a task.
 ///

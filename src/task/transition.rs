@@ -118,9 +118,14 @@ impl<'a> Transition<'a> {
 
     /// Starts no further run. Those that wait for their next attempt are over; others go on.
     pub(super) fn end(&mut self, end: TaskState) {
+        self.start_no_more(end);
+        self.end_waiting_runs();
+    }
+
+    /// Starts no further run, nor attempt.
+    pub(super) fn start_no_more(&mut self, end: TaskState) {
         self.state.end.get_or_insert(end);
         self.state.planner.stop();
-        self.end_waiting_runs();
     }
 
     /// Reports the end of the task, once, when its last run is over.

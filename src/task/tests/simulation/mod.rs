@@ -4,53 +4,46 @@
 //!
 //! A seed says everything: the zone and the instant at which it begins, the workers, the tasks with their
 //! rules and policies, how each of their attempts goes, and what people and clocks do meanwhile. A world
-//! plays it on a clock of its own, and each task has a judge, who hears its events and knows nothing of
-//! the conductor but what `docs/policies.md` promises:
+//! simulates it on a clock of its own, and each task has a checker, which hears its events and knows nothing of
+//! the planner but what `docs/policies.md` promises:
 //!
 //! * *nothing lost*: each fire time is run, or skipped with a reason; at rest none is overdue;
 //! * *nothing twice*: each is decided once, and none runs twice, whatever the wall clock does;
 //! * *nothing early*, and every run at a fire time of its rule, with jitter within its limit;
 //! * *nothing overlapping*, unless `allow`;
 //! * a pause starts no run of the schedule, an end none at all;
-//! * attempts, waits, time limits, outcomes, streaks and counters are those of what was played;
+//! * attempts, waits, time limits, outcomes, streaks and counters are those of what was drawn;
 //! * what the snapshot and the end of a run show as next is what comes, if nobody does anything; so does what would
 //!   come if the task were resumed.
 //!
-//! Where everything is known beforehand, `reference` says exactly what happens, and the events must be
-//! that, one by one.
+//! What exactly happens to one task, `specification` says.
 //!
 //! | file | what |
 //! |---|---|
 //! | `random` | numbers from a seed |
 //! | `plan` | what a seed stands for |
 //! | `times` | the fire times of one rule, and which of them are decided |
-//! | `judge` | what holds for one task |
+//! | `checker` | what holds for one task |
 //! | `announced` | what was shown as next, and whether it comes |
 //! | `runs` | what holds for its runs in progress |
-//! | `world` | clock, workers, tasks: plays a plan |
-//! | `pace` | how long each run of a duel takes |
-//! | `reference` | what happens where everything is known, written from the documentation |
-//! | `duel` | plays it beside the conductor, and compares |
-//! | `campaign` | many seeds, and bugs that are planted to be found |
+//! | `world` | clock, workers, tasks: goes through a plan |
+//! | `random_lives` | many seeds, and bugs that are planted to be found |
 //! | `soak` | few tasks and very many fire times |
 //!
 //! # What it must never do
 //!
-//! Ask the conductor what is right. The fire times of cron are those of the trigger, which
+//! Ask the planner what is right. The fire times of cron are those of the trigger, which
 //! `scheduler-core/tests/cron_properties.rs` holds against a walk over every second.
 //!
 //! # How a neighbour uses it
 //!
-//! Not at all. `SCHEDULER_SIM_SEEDS=100000 cargo test --release --lib simulation -- --nocapture` plays
+//! Not at all. `SCHEDULER_SIM_SEEDS=100000 cargo test --release --lib simulation -- --nocapture` simulates
 //! more seeds, and `SCHEDULER_SIM_SEED=7` one.
 
 mod announced;
-mod campaign;
-mod duel;
-mod judge;
-mod pace;
+mod checker;
 mod plan;
-mod reference;
+mod random_lives;
 mod runs;
 mod soak;
 mod times;

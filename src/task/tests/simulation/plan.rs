@@ -1,6 +1,7 @@
 //! What a seed stands for: a place and a time, workers, tasks, and what is done to them.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -186,6 +187,9 @@ impl Spec {
             seed: random.next(),
             ..Policy::default()
         };
+        let is_limited = policy.overlap == Overlap::Allow && policy.seed.is_multiple_of(2);
+        let max_concurrent = NonZeroU32::new(2).filter(|_| is_limited);
+        let policy = Policy { max_concurrent, ..policy };
         let acts = Acts { seed: random.next(), longest, failing: random.pick(&[3, 20]) };
         Self { rule: draw_rule(random, scale), policy, is_async: random.once_in(2), acts }
     }

@@ -84,7 +84,7 @@ impl Live {
         self.again_at.is_some_and(|at| at <= tick(now))
     }
 
-    pub(super) fn plays(&mut self, act: Act) {
+    pub(super) fn will_do(&mut self, act: Act) {
         self.act = Some(act);
     }
 

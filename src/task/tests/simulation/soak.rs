@@ -1,8 +1,8 @@
 //! Few tasks and very many fire times: simulated years with changes of the clocks, steps and suspends.
 //!
 //! `SCHEDULER_SOAK_FIRINGS=1000000000 cargo test --release --lib soak -- --nocapture` is the deep tier;
-//! two worlds are played at once, and each is followed by another when it is three years old.
-//! `SCHEDULER_SOAK_SEED=27`, instead, plays one world.
+//! two worlds are simulated at once, and each is followed by another when it is three years old.
+//! `SCHEDULER_SOAK_SEED=27`, instead, simulates one world.
 #![expect(clippy::print_stderr, reason = "figures are for whoever runs the test")]
 
 use std::fs;
@@ -16,7 +16,7 @@ use scheduler_core::Clock;
 use scheduler_core::SystemClock;
 use scheduler_core::Tick;
 
-use super::campaign::setting;
+use super::super::specification::setting;
 use super::plan::Op;
 use super::plan::Spec;
 use super::plan::draw_trigger;
@@ -98,10 +98,10 @@ fn draw_op(random: &mut Random, scale: Duration, tasks: u64) -> Op {
 }
 
 fn starts_of(world: &World) -> u64 {
-    world.tasks.iter().map(|player| lock(&player.judge).tally.starts).sum()
+    world.tasks.iter().map(|subject| lock(&subject.checker).tally.starts).sum()
 }
 
-/// Plays one world, up to a number of runs.
+/// Simulates one world, up to a number of runs.
 fn live(seed: u64, firings: u64) -> Result<Sum, String> {
     let mut random = Random::new(seed);
     let scale = Duration::from_secs(random.pick(&[1, 60, 60, 3_600]));
@@ -115,7 +115,7 @@ fn live(seed: u64, firings: u64) -> Result<Sum, String> {
         let mut rests = |world: &World| {
             looks += 1;
             if looks.is_multiple_of(LOOKS) {
-                world.tasks.iter().for_each(|player| lock(&player.judge).rests());
+                world.tasks.iter().for_each(|subject| lock(&subject.checker).rests());
             }
         };
         world.pass(scale * 50 + random.length(scale * 200), &mut rests);
@@ -128,8 +128,8 @@ fn live(seed: u64, firings: u64) -> Result<Sum, String> {
     world.fault().map_or(Ok(()), |fault| Err(format!("seed {seed}, what is shown: {fault}")))?;
     let simulated = world.clock.now().since(Tick::ZERO);
     let mut sum = Sum { worlds: 1, tasks, simulated, clock_steps, ..Sum::default() };
-    for player in &world.tasks {
-        let tally = lock(&player.judge).tally;
+    for subject in &world.tasks {
+        let tally = lock(&subject.checker).tally;
         sum.firings += tally.starts;
         sum.skips += tally.counters.skipped();
         sum.failures += tally.counters.failures();
@@ -151,7 +151,7 @@ fn soak(thread: u64, firings: u64, clock: &SystemClock) -> Result<Sum, String> {
     while sum.firings < firings {
         let seed = 1_000_000 * thread + sum.worlds;
         let most = FIRINGS_OF_A_WORLD.min(firings / 8 + 1).min(firings - sum.firings);
-        // Told at once: the other thread plays on, and its fault is worth as much.
+        // Told at once: the other thread goes on, and its fault is worth as much.
         sum =
             sum.plus(live(seed, most).inspect_err(|fault| eprintln!("thread {thread}: {fault}"))?);
         if sum.firings * 10 / firings > told {
@@ -176,11 +176,11 @@ fn years_of_firings_keep_every_invariant() {
     live(0, 10_000).unwrap_or_else(|fault| panic!("{fault}"));
     let before = resident();
     let sum = thread::scope(|scope| {
-        let play = |thread| {
+        let simulate = |thread| {
             let clock = &clock;
             scope.spawn(move || soak(thread, firings / THREADS, clock))
         };
-        let threads: Vec<_> = (0..THREADS).map(play).collect();
+        let threads: Vec<_> = (0..THREADS).map(simulate).collect();
         let ends = threads.into_iter().map(|thread| thread.join().expect("it tells what it finds"));
         let (sums, faults): (Vec<_>, Vec<_>) = ends.partition(Result::is_ok);
         assert!(faults.is_empty(), "{faults:#?}");

@@ -34,6 +34,8 @@ pub(super) enum Times {
         delay: Nanos,
         next: Nanos,
         slack: Nanos,
+        /// What was skipped, and for what: it begins anew when that is over.
+        skipped: Option<(Nanos, SkipReason)>,
     },
     Once {
         at: Nanos,
@@ -105,6 +107,7 @@ impl Times {
                 delay: nanos(*delay),
                 next: in_ticks(initial_delay.unwrap_or_default()),
                 slack: 0,
+                skipped: None,
             },
             Rule::Once { delay } => Self::Once { at: in_ticks(*delay), is_done: false },
             Rule::At(_) | Rule::Custom(_) | Rule::None => {
@@ -115,6 +118,11 @@ impl Times {
 
     pub(super) fn goes_on_by_itself(&self) -> bool {
         matches!(self, Self::Grid(_) | Self::Calendar(_))
+    }
+
+    pub(super) fn period(&self) -> Option<Duration> {
+        let Self::Grid(grid) = self else { return None };
+        Some(Duration::from_nanos(u64::try_from(grid.period).expect("no age of the world")))
     }
 
     /// Whether there is no further fire time.
@@ -153,15 +161,14 @@ impl Times {
         now: &Now,
         is_in_order: bool,
     ) -> Answer {
-        let is_pause = why == SkipReason::Paused;
         let at = tick_of(fire, now);
         match self {
             Self::Grid(grid) => grid.skip(at, count),
             Self::Calendar(calendar) => calendar.skip(fire, count, is_in_order),
-            Self::Delay { delay, next, slack }
+            Self::Delay { next, slack, skipped, .. }
                 if at <= *next && *next - *slack <= at && count == 1 =>
             {
-                (*next, *slack) = (tick(now) + *delay, if is_pause { tick(now) - at } else { 0 });
+                (*next, *slack, *skipped) = (Nanos::MAX, 0, Some((at, why)));
                 Ok(())
             }
             Self::Delay { next, .. } => Err(format!("{count} skipped, {at}, instead of {next}")),
@@ -177,8 +184,18 @@ impl Times {
 
     /// A run of the schedule has ended.
     pub(super) fn ended(&mut self, now: &Now) {
-        if let Self::Delay { delay, next, slack } = self {
-            (*next, *slack) = (tick(now) + *delay, 0);
+        if let Self::Delay { delay, next, slack, skipped } = self {
+            (*next, *slack, *skipped) = (tick(now) + *delay, 0, None);
+        }
+    }
+
+    /// What something was skipped for is over; for a pause it is not certain when that was.
+    pub(super) fn is_over(&mut self, what: SkipReason, now: &Now) {
+        if let Self::Delay { delay, next, slack, skipped } = self
+            && let Some((at, _)) = skipped.take_if(|(_, why)| *why == what)
+        {
+            let is_pause = what == SkipReason::Paused;
+            (*next, *slack) = (tick(now) + *delay, if is_pause { tick(now) - at } else { 0 });
         }
     }
 
@@ -255,7 +272,14 @@ impl Grid {
             self.cursor = last + 1;
             return Ok(());
         }
-        (first..=last).try_for_each(|number| self.decide(number))
+        // Others between them may have been decided before.
+        let is_open = |number: &Nanos| *number == last || !self.ahead.contains(number);
+        let open = (self.cursor..=last).rev().filter(is_open);
+        let skipped: Vec<_> = open.take(usize::try_from(count).expect("few")).collect();
+        if skipped.len() as u64 != count {
+            return Err(format!("{count} skipped up to {last}, and others are decided twice"));
+        }
+        skipped.into_iter().try_for_each(|number| self.decide(number))
     }
 }
 

@@ -24,7 +24,7 @@ use crate::sync::Mutex;
 use crate::sync::MutexGuard;
 
 use super::super::stage::facts;
-use super::judge::Judge;
+use super::checker::Checker;
 use super::plan::Op;
 use super::plan::Spec;
 use super::runs::Act;
@@ -43,7 +43,7 @@ use crate::task::Rule;
 
 pub(super) struct World {
     pub(super) clock: ManualClock,
-    pub(super) tasks: Vec<Player>,
+    pub(super) tasks: Vec<Subject>,
     pool: Arc<ScheduledThreadPool>,
     crew: VirtualCrew,
     /// Workers that have nothing to do.
@@ -58,13 +58,13 @@ pub(super) struct World {
     pub(super) plant: Plant,
 }
 
-pub(super) struct Player {
+pub(super) struct Subject {
     pub(super) control: Control,
-    pub(super) judge: Arc<Mutex<Judge>>,
+    pub(super) checker: Arc<Mutex<Checker>>,
     shown: fn(&mut TaskSnapshot),
 }
 
-/// What judges hear, and what they take tasks for. For bugs that are planted.
+/// What checkers hear, and what they take tasks for. For bugs that are planted.
 #[derive(Clone, Copy)]
 pub(super) struct Plant {
     /// How often one is told of an event: not at all, once, or twice.
@@ -83,8 +83,8 @@ impl Plant {
     };
 }
 
-pub(super) fn lock(judge: &Mutex<Judge>) -> MutexGuard<'_, Judge> {
-    judge.lock().unwrap_or_else(PoisonError::into_inner)
+pub(super) fn lock(checker: &Mutex<Checker>) -> MutexGuard<'_, Checker> {
+    checker.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl World {
@@ -111,9 +111,9 @@ impl World {
 
     pub(super) fn add(&mut self, spec: &Spec) {
         let (rule, policy) = (self.plant.taken_for)(spec);
-        let judge = Judge::new(&rule, policy, self.clock.clone());
-        let judge = Arc::new(Mutex::new(judge));
-        let (hearing, told) = (Arc::clone(&judge), self.plant.told);
+        let checker = Checker::new(&rule, policy, self.clock.clone());
+        let checker = Arc::new(Mutex::new(checker));
+        let (hearing, told) = (Arc::clone(&checker), self.plant.told);
         let listener = move |event: &Event| {
             (0..told(event)).for_each(|_| lock(&hearing).hear(event));
         };
@@ -123,7 +123,7 @@ impl World {
             facts: facts(&format!("task-{}", self.tasks.len()), &spec.rule),
             rule: spec.rule.clone(),
             policy: spec.policy.clone().into(),
-            call: self.call(spec, &judge),
+            call: self.call(spec, &checker),
             pool: Arc::clone(&self.pool),
             clock,
             bus: Arc::new(bus.expect("no thread is needed")),
@@ -133,15 +133,15 @@ impl World {
             on_end: None,
         };
         let control = super::super::stage::Stage::begin(parts).expect("the pool takes tasks");
-        self.tasks.push(Player { control, judge, shown: self.plant.shown });
+        self.tasks.push(Subject { control, checker, shown: self.plant.shown });
         self.refresh();
     }
 
-    fn call(&self, spec: &Spec, judge: &Arc<Mutex<Judge>>) -> Call {
-        let (acts, judge) = (spec.acts, Arc::clone(judge));
+    fn call(&self, spec: &Spec, checker: &Arc<Mutex<Checker>>) -> Call {
+        let (acts, checker) = (spec.acts, Arc::clone(checker));
         let begin = move |run: &Run| {
             let act = acts.of(run.number(), run.attempt());
-            lock(&judge).plays(run, act);
+            lock(&checker).will_do(run, act);
             act
         };
         if spec.is_async {
@@ -255,11 +255,11 @@ impl World {
     pub(super) fn step_wall(&mut self, by: TimeDelta) {
         let before = self.clock.wall();
         self.clock.step_wall(by);
-        for player in &self.tasks {
-            let mut judge = lock(&player.judge);
-            judge.clock_set();
+        for subject in &self.tasks {
+            let mut checker = lock(&subject.checker);
+            checker.clock_set();
             if by < TimeDelta::zero() {
-                judge.clock_set_back(before);
+                checker.clock_set_back(before);
             }
         }
         self.is_news = true;
@@ -291,8 +291,8 @@ impl World {
             | Op::CancelRun(task)
             | Op::Reschedule(task, _)
             | Op::Cancel(task) => {
-                if let Some(player) = self.tasks.get(*task) {
-                    player.perform(op, self.clock.wall());
+                if let Some(subject) = self.tasks.get(*task) {
+                    subject.perform(op, self.clock.wall());
                 }
             }
         }
@@ -302,14 +302,14 @@ impl World {
     /// Looks at all tasks as others see them; not while the clock was set and nobody could look.
     pub(super) fn compare(&self) {
         if !self.is_news {
-            self.tasks.iter().for_each(Player::compare);
+            self.tasks.iter().for_each(Subject::compare);
         }
     }
 
     /// Ends all tasks, and forgets the runs in progress, which hold the pool.
     pub(super) fn end(&mut self) {
-        for player in self.tasks.drain(..) {
-            drop(player.control.cancel());
+        for subject in self.tasks.drain(..) {
+            drop(subject.control.cancel());
         }
         drop(self.pool.shutdown_now());
         for (_, run) in std::mem::take(&mut self.busy).into_values() {
@@ -320,19 +320,19 @@ impl World {
 
     /// What is wrong, with which task.
     pub(super) fn fault(&self) -> Option<String> {
-        let faults = self.tasks.iter().enumerate().map(|(number, player)| {
-            let fault = lock(&player.judge).fault.clone();
+        let faults = self.tasks.iter().enumerate().map(|(number, subject)| {
+            let fault = lock(&subject.checker).fault.clone();
             fault.map(|fault| format!("task {number}: {fault}"))
         });
         faults.flatten().next()
     }
 }
 
-impl Player {
+impl Subject {
     fn perform(&self, op: &Op, wall: DateTime<Utc>) {
-        let (control, has_ended) = (&self.control, lock(&self.judge).has_ended());
-        let judge = || lock(&self.judge);
-        judge().announced.forget();
+        let (control, has_ended) = (&self.control, lock(&self.checker).has_ended());
+        let checker = || lock(&self.checker);
+        checker().announced.forget();
         match op {
             _ if has_ended => assert!(control.pause(None, None).unwrap_err().is_ended()),
             Op::Pause(_) => drop(control.pause(None, None)),
@@ -340,25 +340,25 @@ impl Player {
             Op::Resume(_) => {
                 let mut shown = control.snapshot();
                 (self.shown)(&mut shown);
-                judge().will_resume(shown.would_run_at);
+                checker().will_resume(shown.would_run_at);
                 drop(control.resume());
             }
             Op::CancelRun(_) => {
-                judge().will_call_off();
+                checker().will_call_off();
                 drop(control.cancel_run());
             }
             Op::Cancel(_) => {
-                judge().will_cancel();
+                checker().will_cancel();
                 drop(control.cancel());
             }
             Op::RunNow(_) => {
-                judge().will_run_now();
+                checker().will_run_now();
                 if control.run_now().is_err() {
-                    judge().run_now_was_refused();
+                    checker().run_now_was_refused();
                 }
             }
             Op::Reschedule(_, rule) => {
-                judge().will_reschedule(rule);
+                checker().will_reschedule(rule);
                 drop(control.reschedule(rule.clone()));
             }
             _ => {}
@@ -368,7 +368,7 @@ impl Player {
     fn compare(&self) {
         let mut shown = self.control.snapshot();
         (self.shown)(&mut shown);
-        lock(&self.judge).compare(&shown);
+        lock(&self.checker).compare(&shown);
     }
 }
 

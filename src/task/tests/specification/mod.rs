@@ -5,6 +5,7 @@ mod history;
 mod model;
 mod planted;
 mod rules;
+mod ticker;
 mod world;
 
 use std::time::Instant;
@@ -16,7 +17,7 @@ use chrono::Utc;
 use self::history::Clocks;
 use self::history::History;
 use self::world::Compared;
-use self::world::play;
+use self::world::run_history;
 use super::stage::start;
 
 /// An instant of the wall clock.
@@ -28,7 +29,7 @@ fn nanos_of(instant: DateTime<Utc>) -> model::Nanos {
     (instant - start()).num_nanoseconds().expect("near the start")
 }
 
-fn setting(name: &str) -> Option<u64> {
+pub(super) fn setting(name: &str) -> Option<u64> {
     let value = std::env::var(name).ok()?;
     Some(value.parse().unwrap_or_else(|_| panic!("`{name}` is `{value}`; it must be a number")))
 }
@@ -36,7 +37,7 @@ fn setting(name: &str) -> Option<u64> {
 /// What is wrong with a seed, with the shortest history that shows it.
 fn report(seed: u64, clocks: Clocks) -> Result<Compared, String> {
     let mut history = History::draw(seed, clocks);
-    let (number, fault) = match play(&history, None) {
+    let (number, fault) = match run_history(&history, None) {
         Ok(compared) => return Ok(compared),
         Err(fault) => fault,
     };
@@ -44,11 +45,14 @@ fn report(seed: u64, clocks: Clocks) -> Result<Compared, String> {
     Err(format!("seed {seed}, after {number} operations: {fault}\n{history:?}"))
 }
 
+/// Seeds that failed once. They run each time, before the others.
+const KEPT: [u64; 2] = [30_436, 167_595];
+
 fn compare(default: u64, clocks: Clocks) {
     let first = setting("SCHEDULER_SIM_FIRST").unwrap_or(0);
     let count = setting("SCHEDULER_SIM_SEEDS").unwrap_or(default);
     let (begin, mut sum) = (Instant::now(), Compared::default());
-    for seed in first..first + count {
+    for seed in KEPT.into_iter().chain(first..first + count) {
         let compared = report(seed, clocks).unwrap_or_else(|report| panic!("{report}"));
         sum.steps += compared.steps;
         sum.starts += compared.starts;

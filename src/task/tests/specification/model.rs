@@ -183,7 +183,7 @@ impl Specification {
             self.coming.has_come(item);
             if !is_spent {
                 self.has_come = true;
-                self.judge(item);
+                self.decide(item);
             }
         }
         if bound == Bound::UpTo {
@@ -208,7 +208,7 @@ impl Specification {
     }
 
     /// The table of "the one rule".
-    fn judge(&mut self, item: Item) {
+    fn decide(&mut self, item: Item) {
         let is_full = self.is_full();
         if self.coming.is_once() {
             self.waiting.push(item);
@@ -378,6 +378,9 @@ impl Specification {
             } else {
                 self.waiting.push(Item { ready: Some(self.now.tick), ..item });
             }
+        }
+        if self.is_spent() && self.running == 0 {
+            self.waiting.clear();
         }
         let is_current = run.generation == self.generation || self.has(Bug::OldRunRestarts);
         let is_own = run.cause == Cause::Schedule && is_current;

@@ -2,7 +2,7 @@
 
 use super::history::Clocks;
 use super::history::History;
-use super::world::play;
+use super::world::run_history;
 
 /// What the specification gets wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Bug {
 #[test]
 fn every_planted_bug_is_noticed() {
     for (bug, clocks) in Bug::ALL {
-        let is_noticed = |seed| play(&History::draw(seed, clocks), Some(bug)).is_err();
+        let is_noticed = |seed| run_history(&History::draw(seed, clocks), Some(bug)).is_err();
         assert!((0..2_000).any(is_noticed), "nobody notices {bug:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Plays a history: the planner and the specification, to whom the same is done, and who have to agree after each transition.
+//! Runs a history: the planner and the specification, to whom the same is done, and who have to agree after each transition.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ const AHEAD: u32 = 40;
 /// How often workers look at one instant at most.
 const LOOKS_MAX: u32 = 5_000;
 
-type Answer = Result<(), String>;
+pub(super) type Answer = Result<(), String>;
 
 /// What was compared.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,8 +67,11 @@ struct Twice {
     decided: BTreeSet<Nanos>,
 }
 
-/// Plays a history, and says what was compared; or after which operation, the first being 1, what differs.
-pub(super) fn play(history: &History, bug: Option<Bug>) -> Result<Compared, (usize, String)> {
+/// Runs a history, and says what was compared; or after which operation, the first being 1, what differs.
+pub(super) fn run_history(
+    history: &History,
+    bug: Option<Bug>,
+) -> Result<Compared, (usize, String)> {
     let mut world = World::new(history, bug);
     let at = |number: usize| move |fault| (number, fault);
     world.work().map_err(at(0))?;
@@ -293,13 +296,13 @@ fn nanos(due: Due) -> Nanos {
     }
 }
 
-type Group = (SkipReason, Nanos, Nanos, u64);
+pub(super) type Group = (SkipReason, Nanos, Nanos, u64);
 
 fn group(skip: &Skip) -> Group {
     (skip.reason, nanos(skip.first), nanos(skip.last), skip.count)
 }
 
-fn groups(skips: &[(SkipReason, Nanos)]) -> Vec<Group> {
+pub(super) fn groups(skips: &[(SkipReason, Nanos)]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (reason, at) in skips {
         match groups.last_mut().filter(|group| group.0 == *reason) {
@@ -310,9 +313,9 @@ fn groups(skips: &[(SkipReason, Nanos)]) -> Vec<Group> {
     groups
 }
 
-fn same<T: PartialEq + std::fmt::Debug>(what: &str, seen: T, expected: T) -> Answer {
+pub(super) fn same<T: PartialEq + std::fmt::Debug>(what: &str, seen: T, expected: T) -> Answer {
     if seen == expected {
         return Ok(());
     }
-    Err(format!("{what}: the planner says {seen:?}, the specification {expected:?}"))
+    Err(format!("{what}: it says {seen:?}, the specification {expected:?}"))
 }

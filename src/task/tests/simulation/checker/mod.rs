@@ -7,7 +7,7 @@
 //!
 //! # What it must never do
 //!
-//! Panic: it keeps the first thing that is wrong, and whoever plays the world asks for it.
+//! Panic: it keeps the first thing that is wrong, and whoever runs the world asks for it.
 
 mod others;
 
@@ -25,6 +25,7 @@ use super::runs::Tally;
 use super::times::Answer;
 use super::times::Nanos;
 use super::times::Times;
+use super::times::nanos;
 use super::times::tick;
 use super::times::tick_of;
 use super::times::wall;
@@ -42,34 +43,32 @@ use scheduler_expr::OnError;
 use scheduler_expr::Overlap;
 
 #[derive(Debug)]
-pub(super) struct Judge {
+pub(super) struct Checker {
     policy: Policy,
     clock: ManualClock,
     times: Times,
     /// The how-manieth rule this is.
     rule: u32,
-    /// The rules before, of which something may be skipped until the next is gone by.
-    old_times: Vec<Times>,
+    /// The rule before, while it is replaced: what has come is skipped.
+    replaced: Option<Times>,
     live: Vec<Live>,
     is_paused: bool,
     paused_until: Option<DateTime<Utc>>,
     has_been_paused: bool,
     /// When the last pause was over; none when the wall clock was set since.
     resumed_at: Option<Nanos>,
+    /// Until when a task with a run in progress may not have seen that the wall clock was set.
+    unseen_until: Nanos,
     is_cancelled: bool,
     has_failed: bool,
     end: Option<TaskState>,
     manual_runs_wanted: u64,
-    is_rule_wanted: bool,
-    /// Which rule is still gone by meanwhile, and when it was replaced; none when the clock was set back
-    /// since.
-    outgoing: Option<(usize, Now)>,
     pub(super) announced: Announced,
     pub(super) tally: Tally,
     pub(super) fault: Option<String>,
 }
 
-impl Judge {
+impl Checker {
     pub(super) fn new(rule: &Rule, policy: Policy, clock: ManualClock) -> Self {
         let times = Times::new(rule, &Now::read(&clock));
         Self {
@@ -77,18 +76,17 @@ impl Judge {
             clock,
             times,
             rule: 1,
-            old_times: Vec::new(),
+            replaced: None,
             live: Vec::new(),
             is_paused: false,
             paused_until: None,
             has_been_paused: false,
             resumed_at: None,
+            unseen_until: 0,
             is_cancelled: false,
             has_failed: false,
             end: None,
             manual_runs_wanted: 0,
-            is_rule_wanted: false,
-            outgoing: None,
             announced: Announced::default(),
             tally: Tally::default(),
             fault: None,
@@ -110,13 +108,13 @@ impl Judge {
 
     pub(super) fn hear(&mut self, event: &Event) {
         let now = self.now();
-        let answer = self.judge(event, &now);
+        let answer = self.check(event, &now);
         if answer.is_err() {
             self.note(&format!("{event:?}"), answer);
         }
     }
 
-    fn judge(&mut self, event: &Event, now: &Now) -> Answer {
+    fn check(&mut self, event: &Event, now: &Now) -> Answer {
         match &event.kind {
             EventKind::RunStarted { run, late } if run.attempt == 1 => {
                 self.started(run, *late, now)
@@ -146,6 +144,7 @@ impl Judge {
                 if live.cause == Cause::Schedule && live.rule == self.rule {
                     self.times.ended(now);
                 }
+                self.times.is_over(SkipReason::Overlap, now);
                 self.has_failed |= outcome.is_failure() && self.policy.on_error == OnError::Stop;
                 let expected = (live.took(now), self.tally.streak);
                 holds(expected == (*took, *streak), || format!("expected {expected:?}"))?;
@@ -162,24 +161,18 @@ impl Judge {
             EventKind::Resumed { .. } => {
                 let until = self.paused_until.map_or(Nanos::MAX, |until| tick_of(until, now));
                 self.resumed_at = Some(until.min(tick(now)));
+                self.times.is_over(SkipReason::Paused, now);
                 holds(std::mem::take(&mut self.is_paused), || "it was not paused".to_owned())
             }
             EventKind::TaskEnded { state, .. } => self.ended(*state),
             EventKind::Rescheduled { next, .. } => {
-                let is_wanted = std::mem::take(&mut self.is_rule_wanted);
-                holds(is_wanted, || "nobody wanted another rule".to_owned())?;
-                self.rule_is_over()?;
+                let Some(mut replaced) = self.replaced.take() else {
+                    return Err("nobody wanted another rule".to_owned());
+                };
+                replaced.overdue(now, Duration::ZERO)?;
                 self.is_announced(*next, now)
             }
             other => Err(format!("{other:?} is not expected")),
-        }
-    }
-
-    /// Another rule is gone by: whatever had come under the one before is decided.
-    fn rule_is_over(&mut self) -> Answer {
-        match self.outgoing.take() {
-            Some((rule, at)) => self.old_times[rule].overdue(&at, Duration::ZERO),
-            None => Ok(()),
         }
     }
 
@@ -193,10 +186,23 @@ impl Judge {
         Ok(self.live.swap_remove(index.ok_or("the run is not in progress")?))
     }
 
+    /// How many runs may be in progress.
+    fn limit(&self) -> usize {
+        match (self.policy.overlap, self.policy.max_concurrent) {
+            (Overlap::Allow, None) => usize::MAX,
+            (Overlap::Allow, Some(max)) => max.get() as usize,
+            _ => 1,
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.live.len() >= self.limit()
+    }
+
     fn started(&mut self, run: &RunInfo, late: Duration, now: &Now) -> Answer {
-        let is_alone = self.policy.overlap != Overlap::Allow;
+        let (is_alone, is_full) = (self.policy.overlap != Overlap::Allow, self.is_full());
         holds(self.end.is_none(), || "a run after the end of its task".to_owned())?;
-        holds(self.live.is_empty() || !is_alone, || format!("it overlaps {:?}", self.live))?;
+        holds(!is_full, || format!("it overlaps {:?}", self.live))?;
         self.tally.starts += 1;
         let starts = self.tally.starts;
         holds(run.number == starts, || format!("it is the {starts}th"))?;
@@ -238,37 +244,40 @@ impl Judge {
     fn skipped(&mut self, why: SkipReason, fire: DateTime<Utc>, count: u64, now: &Now) -> Answer {
         let begins_anew = !self.times.goes_on_by_itself();
         self.announced.skipped(why, begins_anew, wall(now));
+        let is_limited = self.limit() < usize::MAX;
         let counters = &mut self.tally.counters;
         let (counter, may_be) = match why {
-            SkipReason::Overlap => {
-                (&mut counters.skipped_overlap, self.policy.overlap != Overlap::Allow)
-            }
+            SkipReason::Overlap => (&mut counters.skipped_overlap, is_limited),
             SkipReason::Paused => (&mut counters.skipped_paused, self.has_been_paused),
             SkipReason::Misfire => {
                 let catches_up = self.policy.misfire == Misfire::CatchUp;
                 (&mut counters.skipped_misfire, !catches_up && self.times.goes_on_by_itself())
             }
-            SkipReason::Rescheduled => (&mut counters.skipped_rescheduled, self.is_rule_wanted),
+            SkipReason::Rescheduled => (&mut counters.skipped_rescheduled, self.replaced.is_some()),
             SkipReason::Refused => (&mut counters.skipped_refused, false),
         };
         *counter += count;
         let has_run = self.tally.starts > 0 || why != SkipReason::Overlap;
         holds(may_be && has_run && count > 0, || "nothing is skipped for this reason".to_owned())?;
-        let is_alone = self.policy.overlap != Overlap::Allow;
-        let may_be_old = self.is_rule_wanted;
-        let old = self.old_times.iter().filter(|_| may_be_old);
+        // What comes during a run that catches up is skipped before what waits.
+        let is_in_order =
+            self.policy.overlap != Overlap::Allow && self.policy.misfire != Misfire::CatchUp;
         let has_come = |times: &Times| fire <= times.has_come_until(now);
-        let has_come = old.chain([&self.times]).any(has_come);
+        let has_come = self.replaced.iter().chain([&self.times]).any(has_come);
         holds(has_come, || "it is skipped early".to_owned())?;
         let passed = (fire, count, why);
         // Where the clock was set back, the new rule may have the same fire times ahead.
         let of_this = match why {
             SkipReason::Rescheduled => Err("no rule before this one has it".to_owned()),
-            _ => self.times.skip(passed, now, is_alone),
+            _ => self.times.skip(passed, now, is_in_order),
         };
+        if !self.is_paused {
+            // It is reported after the end of the pause.
+            self.times.is_over(SkipReason::Paused, now);
+        }
         let Err(why) = of_this else { return Ok(()) };
-        let mut old = self.old_times.iter_mut().rev().filter(|_| may_be_old);
-        let is_old = old.any(|times| times.skip(passed, now, false).is_ok());
+        let replaced = self.replaced.as_mut();
+        let is_old = replaced.is_some_and(|times| times.skip(passed, now, false).is_ok());
         holds(is_old, || why)
     }
 

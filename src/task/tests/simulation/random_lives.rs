@@ -1,5 +1,5 @@
 //! Many seeds; one that fails is shortened, and told with the command that replays it. And bugs that are
-//! planted, which the judges have to find.
+//! planted, which the checkers have to find.
 #![expect(clippy::print_stderr, reason = "a failing seed has to be told to whoever runs the test")]
 
 use std::panic::AssertUnwindSafe;
@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 
+use super::super::specification::setting;
 use super::plan::Op;
 use super::plan::Plan;
 use super::plan::Spec;
@@ -25,12 +26,12 @@ use scheduler_expr::Overlap;
 /// How many seeds run unless `SCHEDULER_SIM_SEEDS` says otherwise, as `ci/simulation.sh` does.
 const SEEDS: u64 = 1_000;
 
-/// Seeds that failed once. They are played each time, before the others.
+/// Seeds that failed once. They run each time, before the others.
 const KEPT: [u64; 9] = [1178, 4737, 6637, 23_268, 102_025, 147_024, 235_498, 246_622, 592_177];
 
 /// What a seed did, when all went well.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Played {
+struct Figures {
     starts: u64,
     skips: u64,
     failures: u64,
@@ -39,21 +40,21 @@ struct Played {
     shown: u64,
 }
 
-fn play(plan: &Plan, plant: Plant) -> Result<Played, String> {
-    let played = catch_unwind(AssertUnwindSafe(|| play_whole(plan, plant)));
-    played.unwrap_or_else(|payload| {
+fn simulate(plan: &Plan, plant: Plant) -> Result<Figures, String> {
+    let figures = catch_unwind(AssertUnwindSafe(|| simulate_whole(plan, plant)));
+    figures.unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<String>().cloned();
         let text = text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()));
         Err(format!("a panic: {}", text.unwrap_or_default()))
     })
 }
 
-fn play_whole(plan: &Plan, plant: Plant) -> Result<Played, String> {
+fn simulate_whole(plan: &Plan, plant: Plant) -> Result<Figures, String> {
     let mut world = World::new(plan.start, plan.workers);
     world.plant = plant;
     plan.tasks.iter().for_each(|spec| world.add(spec));
     let mut rests = |world: &World| {
-        world.tasks.iter().for_each(|player| lock(&player.judge).rests());
+        world.tasks.iter().for_each(|subject| lock(&subject.checker).rests());
     };
     world.pass(Duration::ZERO, &mut rests);
     for (number, op) in plan.ops.iter().enumerate() {
@@ -67,14 +68,14 @@ fn play_whole(plan: &Plan, plant: Plant) -> Result<Played, String> {
     Ok(sum)
 }
 
-fn sum_of(world: &World, plan: &Plan) -> Played {
-    let mut sum = Played { ops: plan.ops.len() as u64, ..Played::default() };
-    for player in &world.tasks {
-        let tally = lock(&player.judge).tally;
+fn sum_of(world: &World, plan: &Plan) -> Figures {
+    let mut sum = Figures { ops: plan.ops.len() as u64, ..Figures::default() };
+    for subject in &world.tasks {
+        let tally = lock(&subject.checker).tally;
         sum.starts += tally.starts;
         sum.skips += tally.counters.skipped();
         sum.failures += tally.counters.failures();
-        sum.shown += lock(&player.judge).announced.kept;
+        sum.shown += lock(&subject.checker).announced.kept;
     }
     sum
 }
@@ -83,7 +84,7 @@ fn sum_of(world: &World, plan: &Plan) -> Played {
 fn finish(world: &mut World, scale: Duration) -> Result<(), String> {
     let tasks = world.tasks.len();
     let mut rests = |world: &World| {
-        world.tasks.iter().for_each(|player| lock(&player.judge).rests());
+        world.tasks.iter().for_each(|subject| lock(&subject.checker).rests());
     };
     (0..tasks).for_each(|task| world.perform(&Op::Resume(task), &mut rests));
     world.pass(scale * 10, &mut rests);
@@ -91,10 +92,10 @@ fn finish(world: &mut World, scale: Duration) -> Result<(), String> {
     world.pass(scale * 50, &mut rests);
     world.compare();
     world.fault().map_or(Ok(()), |fault| Err(format!("in the end: {fault}")))?;
-    for (number, player) in world.tasks.iter().enumerate() {
-        let judge = lock(&player.judge);
-        if !judge.has_ended() || !judge.is_at_rest() {
-            return Err(format!("task {number} does not end: {judge:?}"));
+    for (number, subject) in world.tasks.iter().enumerate() {
+        let checker = lock(&subject.checker);
+        if !checker.has_ended() || !checker.is_at_rest() {
+            return Err(format!("task {number} does not end: {checker:?}"));
         }
     }
     Ok(())
@@ -109,7 +110,7 @@ fn shrink(plan: &Plan, plant: Plant) -> Plan {
         while start < plan.ops.len() {
             let mut shorter = plan.clone();
             shorter.ops.drain(start..(start + chunk).min(plan.ops.len()));
-            if play(&shorter, plant).is_err() {
+            if simulate(&shorter, plant).is_err() {
                 plan = shorter;
             } else {
                 start += chunk;
@@ -120,16 +121,16 @@ fn shrink(plan: &Plan, plant: Plant) -> Plan {
     plan
 }
 
-/// Plays one seed; the error is all there is to say about its failure.
-fn judge(seed: u64) -> Result<Played, String> {
+/// Simulates one seed; the error is all there is to say about its failure.
+fn check(seed: u64) -> Result<Figures, String> {
     let plan = Plan::draw(seed);
-    let played = play(&plan, Plant::NONE);
-    if seed.is_multiple_of(100) && play(&plan, Plant::NONE) != played {
+    let figures = simulate(&plan, Plant::NONE);
+    if seed.is_multiple_of(100) && simulate(&plan, Plant::NONE) != figures {
         return Err(format!("seed {seed} is not deterministic"));
     }
-    let Err(fault) = played else { return played };
+    let Err(fault) = figures else { return figures };
     let short = shrink(&plan, Plant::NONE);
-    let last = play(&short, Plant::NONE).err().unwrap_or_default();
+    let last = simulate(&short, Plant::NONE).err().unwrap_or_default();
     let lines = |all: Vec<String>| all.join("\n  ");
     let tasks = lines(short.tasks.iter().map(|task| format!("{task:?}")).collect());
     let ops = lines(short.ops.iter().map(|op| format!("{op:?}")).collect());
@@ -141,28 +142,23 @@ fn judge(seed: u64) -> Result<Played, String> {
     ))
 }
 
-pub(super) fn setting(name: &str) -> Option<u64> {
-    let value = std::env::var(name).ok()?;
-    Some(value.parse().unwrap_or_else(|_| panic!("`{name}` is `{value}`; it must be a number")))
-}
-
 #[test]
 fn every_seed_keeps_every_invariant() {
     if let Some(seed) = setting("SCHEDULER_SIM_SEED") {
-        let played = judge(seed).unwrap_or_else(|report| panic!("{report}"));
-        eprintln!("seed {seed}: {played:?}\n{:#?}", Plan::draw(seed));
+        let figures = check(seed).unwrap_or_else(|report| panic!("{report}"));
+        eprintln!("seed {seed}: {figures:?}\n{:#?}", Plan::draw(seed));
         return;
     }
     let first = setting("SCHEDULER_SIM_FIRST").unwrap_or(0);
     let count = setting("SCHEDULER_SIM_SEEDS").unwrap_or(SEEDS);
-    let mut sum = Played::default();
+    let mut sum = Figures::default();
     for seed in KEPT.into_iter().chain(first..first + count) {
-        let played = judge(seed).unwrap_or_else(|report| panic!("{report}"));
-        sum.starts += played.starts;
-        sum.skips += played.skips;
-        sum.failures += played.failures;
-        sum.ops += played.ops;
-        sum.shown += played.shown;
+        let figures = check(seed).unwrap_or_else(|report| panic!("{report}"));
+        sum.starts += figures.starts;
+        sum.skips += figures.skips;
+        sum.failures += figures.failures;
+        sum.ops += figures.ops;
+        sum.shown += figures.shown;
     }
     eprintln!("{count} seeds: {sum:?}; 0 lost, 0 twice, 0 early, 0 overlapping");
     assert!(count < 100 || sum.starts > 0 && sum.skips > 0 && sum.failures > 0 && sum.shown > 0);
@@ -171,14 +167,14 @@ fn every_seed_keeps_every_invariant() {
 /// A bug is found when one of a few seeds fails.
 fn check_found(what: &str, told: fn(&Event) -> usize) {
     let plant = Plant { told, ..Plant::NONE };
-    let found = (0..300).any(|seed| play(&Plan::draw(seed), plant).is_err());
+    let found = (0..300).any(|seed| simulate(&Plan::draw(seed), plant).is_err());
     assert!(found, "nobody notices {what}");
 }
 
 /// The same where it is said what is wrong.
 fn check_told(what: &str, taken_for: fn(&Spec) -> (Rule, Policy)) {
     let plant = Plant { taken_for, ..Plant::NONE };
-    let faults = (0..300).filter_map(|seed| play(&Plan::draw(seed), plant).err());
+    let faults = (0..300).filter_map(|seed| simulate(&Plan::draw(seed), plant).err());
     let faults: Vec<_> = faults.take(20).collect();
     assert!(
         faults.iter().any(|fault| fault.contains(what)),
@@ -189,7 +185,7 @@ fn check_told(what: &str, taken_for: fn(&Spec) -> (Rule, Policy)) {
 /// The same of what is shown.
 fn check_seen(what: &str, shown: fn(&mut TaskSnapshot)) {
     let plant = Plant { shown, ..Plant::NONE };
-    let found = (0..300).any(|seed| play(&Plan::draw(seed), plant).is_err());
+    let found = (0..300).any(|seed| simulate(&Plan::draw(seed), plant).is_err());
     assert!(found, "nobody notices {what}");
 }
 

@@ -1,12 +1,13 @@
-//! What the judge of a task is told of what others do to it, and what it looks at when they are through.
+//! What the checker of a task is told of what others do to it, and what it looks at when they are through.
 
 use super::*;
+use crate::task::state::WALL_CHECK;
 
-impl Judge {
+impl Checker {
     /// The body of a run is called.
-    pub(in super::super) fn plays(&mut self, run: &crate::run::Run, act: Act) {
+    pub(in super::super) fn will_do(&mut self, run: &crate::run::Run, act: Act) {
         match self.live(&run.info()) {
-            Ok(live) => live.plays(act),
+            Ok(live) => live.will_do(act),
             Err(why) => self.note("a body is called", Err(why)),
         }
     }
@@ -22,6 +23,7 @@ impl Judge {
     pub(in super::super) fn clock_set(&mut self) {
         self.announced.clock_is_set();
         self.resumed_at = None;
+        self.unseen_until = tick(&self.now()) + nanos(WALL_CHECK);
     }
 
     pub(in super::super) fn will_run_now(&mut self) {
@@ -32,7 +34,9 @@ impl Judge {
         self.manual_runs_wanted -= 1;
         let may_be = self.end.is_some() || self.is_cancelled || self.has_failed;
         let is_busy = !self.live.is_empty() || self.manual_runs_wanted > 0;
-        let may_be = may_be || is_busy && self.policy.overlap != Overlap::Allow;
+        let runs = self.live.len() as u64 + self.manual_runs_wanted;
+        let is_limited = self.policy.overlap != Overlap::Allow || runs >= self.limit() as u64;
+        let may_be = may_be || is_busy && is_limited;
         self.note("run now", holds(may_be, || "refused without a reason".to_owned()));
     }
 
@@ -48,17 +52,28 @@ impl Judge {
     pub(in super::super) fn will_reschedule(&mut self, rule: &Rule) {
         let times = Times::new(&rule.clone().taking_over(), &self.now());
         self.rule += 1;
-        if !self.is_rule_wanted {
-            self.outgoing = Some((self.old_times.len(), self.now()));
-        }
-        self.is_rule_wanted = true;
-        self.old_times.push(std::mem::replace(&mut self.times, times));
+        self.replaced = Some(std::mem::replace(&mut self.times, times));
     }
 
     /// Whether the next start is another attempt, as far as can be told.
     fn waits_for_attempt(&self) -> bool {
-        let is_alone = self.policy.overlap != Overlap::Allow;
-        is_alone && self.live.iter().any(Live::is_waiting)
+        self.is_full() && self.live.iter().any(Live::is_waiting)
+    }
+
+    /// Whether nothing waits or follows that has come: then all is skipped that comes during the runs.
+    fn has_only_what_comes(&self) -> bool {
+        let is_kept =
+            self.policy.overlap == Overlap::QueueOne || self.policy.misfire == Misfire::CatchUp;
+        let is_scheduled = self.live.iter().all(|live| live.cause == Cause::Schedule);
+        !is_kept && is_scheduled && self.times.goes_on_by_itself()
+    }
+
+    /// After how long a skip during a run is reported: at growing distances.
+    fn longest_lag(&self, now: &Now) -> Duration {
+        let second = Duration::from_secs(1);
+        let period = self.times.period().unwrap_or(second);
+        let took = self.live.iter().map(|live| live.took(now)).min().unwrap_or_default();
+        period.max(second).min(took + period.max(Duration::from_millis(10)))
     }
 
     /// It is said when the next run starts.
@@ -76,9 +91,7 @@ impl Judge {
 
     pub(in super::super) fn clock_set_back(&mut self, before: DateTime<Utc>) {
         let now = self.now();
-        self.outgoing = None;
         self.times.clock_set_back(before, &now);
-        self.old_times.iter_mut().for_each(|old| old.clock_set_back(before, &now));
     }
 
     pub(in super::super) fn has_ended(&self) -> bool {
@@ -107,17 +120,24 @@ impl Judge {
         let is_held_up = self.is_paused && self.paused_until.is_none_or(|until| until > wall(&now));
         let is_overdue = !is_held_up && self.live.iter().any(|live| live.is_overdue(&now));
         self.note("at rest", holds(!is_overdue, || "an attempt is overdue".to_owned()));
-        // A run that a delay has started goes on where a new rule would start its own.
-        let is_alone = self.policy.overlap != Overlap::Allow;
-        let is_busy = self.live.iter().any(|live| is_alone || live.rule != self.rule);
-        if is_busy || self.is_cancelled || self.has_failed {
+        let may_be_unseen = !self.live.is_empty() && tick(&now) < self.unseen_until;
+        let may_be_overdue = self.is_paused || may_be_unseen;
+        if self.is_cancelled || self.has_failed {
             return;
         }
-        let is_silent = self.is_rule_wanted;
-        self.note("at rest", holds(!is_silent, || "the new rule is not gone by".to_owned()));
+        if self.is_full() {
+            if !may_be_overdue && self.has_only_what_comes() {
+                let lag = self.longest_lag(&now);
+                let answer = self.times.overdue(&now, jitter + lag);
+                self.note("during a run", answer);
+            }
+            return;
+        }
+        let is_silent = self.replaced.is_some();
+        self.note("at rest", holds(!is_silent, || "the new rule is not in force".to_owned()));
         let wanted = self.manual_runs_wanted;
         self.note("at rest", holds(wanted == 0, || format!("{wanted} manual runs are lost")));
-        if !self.is_paused {
+        if !may_be_overdue {
             let answer = self.times.overdue(&now, jitter);
             self.note("at rest", answer);
         }
