@@ -16,7 +16,6 @@ pub(super) fn policy(overlap: Overlap, misfire: Misfire) -> Policy {
     Policy { overlap, misfire, ..Policy::default() }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "shorter at each call")]
 #[track_caller]
 #[expect(clippy::needless_pass_by_value, reason = "each call makes one")]
 pub(super) fn check(

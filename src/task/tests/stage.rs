@@ -80,7 +80,7 @@ impl Stage {
         Self { clock, pool, log, firings: 0, is_heard: true, crew, called, in_progress }
     }
 
-    /// A plain task, each attempt of which goes as `play` says.
+    /// A plain task, each attempt of which goes as `play` returns.
     pub(super) fn task(
         &self,
         rule: Rule,
@@ -90,7 +90,7 @@ impl Stage {
         self.start(rule, policy, self.call(play))
     }
 
-    /// A plain function, each call of which goes as `play` says.
+    /// A plain function, each call of which goes as `play` returns.
     pub(super) fn call(&self, play: impl Fn(&Run) -> Goes + Send + Sync + 'static) -> Call {
         let called = Arc::clone(&self.called);
         let call = move |run: &Run| -> TaskResult {
@@ -167,7 +167,7 @@ impl Stage {
         self.settle();
     }
 
-    /// Does whatever is due now, and says when to look again.
+    /// Does what is due now, and returns when to look again.
     pub(super) fn settle(&mut self) -> Option<Tick> {
         loop {
             let now = self.clock.now();
