@@ -13,7 +13,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-steps=(loom shuttle simulation lives soak clock churn queue bounds fuzz asan tsan mutants)
+steps=(loom shuttle simulation planner lives soak clock churn queue bounds fuzz asan tsan mutants)
 host="$(rustc -vV | sed -n 's/^host: //p')"
 
 # The first in the deep tier, the second with `--brief`.
@@ -55,7 +55,12 @@ step_simulation() {
   ci/simulation.sh "$(size 10000000 100000)"
 }
 
-# Whole lives of annotated tasks, and the judgement of their fire times, against their reference models.
+# What is planned, and what a ticker does, against the naive specification.
+step_planner() {
+  SCHEDULER_SIM_SEEDS="$(size 2000000 20000)" named_tests -p scheduler --lib specification:: -- --nocapture
+}
+
+# Whole lives of tasks, against what must hold in each of them.
 step_lives() {
   SCHEDULER_SIM_SEEDS="$(size 100000 3000)" \
     named_tests -p scheduler --lib simulation:: -- --skip soak --nocapture
@@ -181,7 +186,7 @@ engine_tests() {
 # Of the facade what is named. Its simulation is long, and has one thread.
 facade_tests() {
   if [[ -n "${DEEP_BRIEF:-}" ]]; then return; fi
-  cargo test --no-fail-fast "$@" --skip task::tests::simulation
+  cargo test --no-fail-fast "$@" --skip task::tests::simulation --skip task::tests::specification
 }
 
 # Whether the tests notice when the code is changed: a sample, another one each day.

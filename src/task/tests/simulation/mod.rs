@@ -10,7 +10,8 @@
 //! * *nothing lost*: each fire time is run, or skipped with a reason; at rest none is overdue;
 //! * *nothing twice*: each is decided once, and none runs twice, whatever the wall clock does;
 //! * *nothing early*, and every run at a fire time of its rule, with jitter within its limit;
-//! * *nothing overlapping*, unless `allow`;
+//! * *nothing overlapping*, unless `allow`, and then at most `max_concurrent`;
+//! * *nothing silent*: while a run hangs, what is skipped is reported at growing distances;
 //! * a pause starts no run of the schedule, an end none at all;
 //! * attempts, waits, time limits, outcomes, streaks and counters are those of what was drawn;
 //! * what the snapshot and the end of a run show as next is what comes, if nobody does anything; so does what would

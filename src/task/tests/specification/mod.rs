@@ -1,4 +1,30 @@
-//! The planner against a specification that is written from the documentation alone.
+//! The planner, and the ticker with it, against a specification that is written from the documentation alone.
+//!
+//! # What this room is for
+//!
+//! A seed says which rule and policies a task has, how long its runs take, and what happens to it: time passes, no worker
+//! takes a step for a while, somebody pauses, resumes, runs or reschedules it, the wall clock is set. The specification goes
+//! through that one step of time after the other, and keeps every fire time by itself. After each transition both have to
+//! agree: what starts, for which fire time; what is skipped, and for what; what is refused; when a worker has to look; what
+//! is shown as next; whether the task is over.
+//!
+//! | file | what |
+//! |---|---|
+//! | `history` | what a seed stands for |
+//! | `model` | what one task does |
+//! | `rules` | its fire times, one after the other |
+//! | `world` | the planner beside it, also where clocks are set: somebody looks at every step there |
+//! | `ticker` | the ticker on virtual workers beside it |
+//! | `planted` | bugs of the specification, each of which has to be noticed |
+//!
+//! # What it must never do
+//!
+//! Take its arithmetic from the planner: what both get wrong nobody notices.
+//!
+//! # How a neighbour uses it
+//!
+//! Not at all. `SCHEDULER_SIM_SEEDS=2000000 cargo test --release -p scheduler --lib specification -- --nocapture` compares
+//! more seeds, from `SCHEDULER_SIM_FIRST` on.
 #![expect(clippy::print_stderr, reason = "how much was compared is for whoever runs many seeds")]
 
 mod history;
@@ -8,11 +34,11 @@ mod rules;
 mod ticker;
 mod world;
 
-use std::time::Instant;
-
 use chrono::DateTime;
 use chrono::TimeDelta;
 use chrono::Utc;
+use scheduler_core::Clock;
+use scheduler_core::SystemClock;
 
 use self::history::Clocks;
 use self::history::History;
@@ -42,7 +68,10 @@ fn report(seed: u64, clocks: Clocks) -> Result<Compared, String> {
         Err(fault) => fault,
     };
     history.ops.truncate(number);
-    Err(format!("seed {seed}, after {number} operations: {fault}\n{history:?}"))
+    Err(format!(
+        "seed {seed}, after {number} operations: {fault}\n{history:?}\nto repeat it:\n  \
+         SCHEDULER_SIM_FIRST={seed} SCHEDULER_SIM_SEEDS=1 cargo test -p scheduler --lib specification"
+    ))
 }
 
 /// Seeds that failed once. They run each time, before the others.
@@ -51,7 +80,8 @@ const KEPT: [u64; 2] = [30_436, 167_595];
 fn compare(default: u64, clocks: Clocks) {
     let first = setting("SCHEDULER_SIM_FIRST").unwrap_or(0);
     let count = setting("SCHEDULER_SIM_SEEDS").unwrap_or(default);
-    let (begin, mut sum) = (Instant::now(), Compared::default());
+    let (clock, mut sum) = (SystemClock::new(), Compared::default());
+    let begin = clock.now();
     for seed in KEPT.into_iter().chain(first..first + count) {
         let compared = report(seed, clocks).unwrap_or_else(|report| panic!("{report}"));
         sum.steps += compared.steps;
@@ -59,8 +89,8 @@ fn compare(default: u64, clocks: Clocks) {
         sum.skips += compared.skips;
         sum.previews += compared.previews;
     }
-    eprintln!("{count} histories in {:?}: {sum:?}", begin.elapsed());
-    assert!(sum.starts > 5 * count && sum.skips > 3 * count, "{sum:?}");
+    eprintln!("{count} histories in {:?}: {sum:?}", clock.now().since(begin));
+    assert!(count < 100 || sum.starts > 5 * count && sum.skips > 3 * count, "{sum:?}");
 }
 
 #[test]

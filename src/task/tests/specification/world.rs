@@ -313,6 +313,7 @@ pub(super) fn groups(skips: &[(SkipReason, Nanos)]) -> Vec<Group> {
     groups
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "most are made for this call")]
 pub(super) fn same<T: PartialEq + std::fmt::Debug>(what: &str, seen: T, expected: T) -> Answer {
     if seen == expected {
         return Ok(());
