@@ -3,15 +3,10 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::PoisonError;
-use std::task::Context;
-use std::task::Poll;
-use std::task::Waker;
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll, Waker};
 
-use crate::sync::Condvar;
-use crate::sync::Mutex;
-use crate::sync::MutexGuard;
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::unwind::wake_all;
 
 /// A value that is given once; clones share it.
@@ -143,10 +138,7 @@ pub(crate) mod tests {
     use std::sync::Arc;
     use std::sync::atomic::AtomicU64;
     use std::sync::atomic::Ordering::Relaxed;
-    use std::task::Context;
-    use std::task::Poll;
-    use std::task::Wake;
-    use std::task::Waker;
+    use std::task::{Context, Poll, Wake, Waker};
 
     #[test]
     fn a_notice_is_given_once_and_kept() {

@@ -5,8 +5,7 @@
 
 use std::any::Any;
 use std::mem;
-use std::panic::AssertUnwindSafe;
-use std::panic::catch_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
 /// Wakes all of them. What one that panics has to say the panic hook of the process has said already.

@@ -1,22 +1,18 @@
-//! One task of a running scheduler, to be looked at and controlled.
+//! One task of a running scheduler: reading and controlling it.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 
-use super::tasks::Tasks;
+use super::all_tasks::AllTasks;
 use crate::observe::TaskSnapshot;
 use crate::run::shortened;
 use crate::schedule::Schedule;
-use crate::task::Control;
-use crate::task::ControlError;
-use crate::task::ManualRun;
-use crate::task::Until;
+use crate::task::{Control, ControlError, ManualRun, Until};
 
-/// One task of a running scheduler, to be looked at and controlled: see
-/// [`Tasks::get`](super::Tasks::get).
+/// One task of a running scheduler: see [`Tasks::get`](super::Tasks::get).
 ///
 /// ```rust,standalone_crate
 /// use scheduler::{Pause, Schedule, Scheduler};
@@ -36,14 +32,15 @@ use crate::task::Until;
 #[doc(alias = "ScheduledTask")]
 pub struct TaskControl {
     control: Control,
-    tasks: Tasks,
+    tasks: Arc<AllTasks>,
 }
 
 impl TaskControl {
-    pub(super) fn new(control: Control, tasks: Tasks) -> Self {
+    pub(super) fn new(control: Control, tasks: Arc<AllTasks>) -> Self {
         Self { control, tasks }
     }
 
+    #[cfg(test)]
     pub(super) fn control(&self) -> &Control {
         &self.control
     }
@@ -128,7 +125,7 @@ impl TaskControl {
     /// longer than the task's jitter.
     #[track_caller]
     pub fn reschedule(&self, schedule: Schedule) -> Result<(), ControlError> {
-        let rule = self.tasks.rule(self.name(), schedule)?;
+        let rule = self.tasks.rule(self.control.name(), schedule)?;
         self.control.reschedule(rule)
     }
 

@@ -2,20 +2,15 @@
 
 use std::fmt::Write;
 
-use chrono::DateTime;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 
-use super::moment::IntoMoment;
-use super::moment::Moment;
-use super::moment::moment;
-use super::outlook::fire_times;
+use super::fire_times::fire_times;
+use super::moment::{IntoMoment, Moment, moment};
 use crate::error::StartError;
 use crate::registrar::Planned;
 use crate::runner::Builder;
 use crate::task::Policy;
-use scheduler_expr::Misfire;
-use scheduler_expr::OnError;
-use scheduler_expr::Overlap;
+use scheduler_expr::{Misfire, OnError, Overlap};
 
 /// How many fire times of each task stand in a plan.
 const FIRE_TIMES: usize = 5;

@@ -1,30 +1,19 @@
 //! With the feature `tokio`: a runtime on the thread of the simulation, whose paused clock goes with ours.
 
 use std::fmt;
-use std::future::Future;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::OnceLock;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
-use std::task::Context;
-use std::task::Poll;
-use std::task::Wake;
-use std::task::Waker;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 use tokio::time::Instant;
 
-use crate::run::BoxFuture;
-use crate::run::TaskResult;
+use crate::run::{BoxFuture, TaskResult};
 use crate::runner::Builder;
-use crate::sync::Mutex;
-use crate::sync::MutexGuard;
+use crate::sync::{Mutex, MutexGuard};
 
 /// How often what has been spawned is polled at one time, at least.
 const ROUNDS: usize = 8;

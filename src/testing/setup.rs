@@ -1,24 +1,18 @@
 //! What is said of a simulation before its first step.
 
 use std::any::type_name;
-use std::cell::OnceCell;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use super::moment::IntoMoment;
-use super::moment::moment;
-use super::play::Play;
-use super::play::Setup;
+use super::moment::{IntoMoment, moment};
 use super::sim::Sim;
-use crate::entry::FunctionId;
-use crate::entry::TaskList;
-use crate::inject::Managed;
-use crate::inject::TaskOutput;
+use super::started::{Setup, Started};
+use crate::entry::{FunctionId, TaskList};
+use crate::inject::{Managed, TaskReturn};
 use crate::run::Run;
-use crate::runner::Builder;
-use crate::runner::Pool;
+use crate::runner::{Builder, Pool};
 use crate::schedule::Schedule;
 
 /// What is said before the first step.
@@ -75,12 +69,15 @@ impl Sim {
     /// assert_eq!(sim.starts("tick"), [0, 10, 20].map(secs));
     /// ```
     #[track_caller]
-    pub fn define<R: TaskOutput>(
+    pub fn define<R, Kind>(
         self,
         name: &str,
         schedule: Schedule,
         body: impl Fn(&Run) -> R + Send + Sync + 'static,
-    ) -> Self {
+    ) -> Self
+    where
+        R: TaskReturn<Kind>,
+    {
         // Not in a closure, so that messages name the caller's place.
         let setup = self.take_setup();
         Self::of(Setup { builder: setup.builder.task(name, schedule, body), ..setup })
@@ -88,14 +85,14 @@ impl Sim {
 
     /// Plays a task that is a closure which makes a future.
     #[track_caller]
-    pub fn define_async<F>(
+    pub fn define_async<F, Kind>(
         self,
         name: &str,
         schedule: Schedule,
         body: impl Fn(Run) -> F + Send + Sync + 'static,
     ) -> Self
     where
-        F: Future<Output: TaskOutput> + Send + 'static,
+        F: Future<Output: TaskReturn<Kind>> + Send + 'static,
     {
         let setup = self.take_setup();
         Self::of(Setup { builder: setup.builder.task_async(name, schedule, body), ..setup })
@@ -162,7 +159,7 @@ impl Sim {
     /// ```
     #[track_caller]
     pub fn allow_panics(self) -> Self {
-        self.change(|setup| setup.cast.world.alarm().switch_off())
+        self.change(|setup| setup.shared.world.panics().ignore())
     }
 
     /// Says anything else to the builder of the scheduler, such as the settings of a deployment:
@@ -191,7 +188,7 @@ impl Sim {
     }
 
     fn of(setup: Setup) -> Self {
-        Self { setup: RefCell::new(Some(setup)), play: OnceCell::new() }
+        Self { setup: RefCell::new(Some(setup)), started: OnceCell::new() }
     }
 
     #[track_caller]
@@ -202,17 +199,17 @@ impl Sim {
 
     /// The scheduler that is played; it starts when it is needed first.
     #[track_caller]
-    pub(super) fn play(&self) -> &Play {
-        if let Some(play) = self.play.get() {
-            return play;
+    pub(super) fn started(&self) -> &Started {
+        if let Some(started) = self.started.get() {
+            return started;
         }
-        let play = self.take_setup().start();
-        self.play.get_or_init(|| play)
+        let started = self.take_setup().start();
+        self.started.get_or_init(|| started)
     }
 }
 
 impl fmt::Debug for Sim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sim").field("play", &self.play).finish_non_exhaustive()
+        f.debug_struct("Sim").field("started", &self.started).finish_non_exhaustive()
     }
 }

@@ -1,29 +1,20 @@
 //! A simulated scheduler: time is moved by the test, and everything else follows.
 
-use std::cell::OnceCell;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use scheduler_core::Clock;
-use scheduler_core::Tick;
+use scheduler_core::{Clock, Tick};
 
 use super::event_text::EventText;
-use super::moment::IntoMoment;
-use super::moment::Moment;
-use super::moment::moment;
+use super::moment::{IntoMoment, Moment, moment};
 use super::or_panic;
-use super::play::Play;
-use super::play::Setup;
-use super::script::Feint;
-use super::script::Part;
-use super::world::Step;
-use super::world::World;
+use super::script::{FakeResult, TaskScript};
+use super::started::{Setup, Started};
+use super::world::{Step, World};
 use crate::inject::Managed;
-use crate::observe::Event;
-use crate::observe::Outcome;
-use crate::observe::TaskSnapshot;
+use crate::observe::{Event, Outcome, TaskSnapshot};
 use crate::runner::TaskControl;
 
 /// After how many runs a simulation without a limit gives up.
@@ -68,7 +59,7 @@ const RUNS_MAX: u64 = 10_000;
 pub struct Sim {
     /// None once it has started.
     pub(super) setup: RefCell<Option<Setup>>,
-    pub(super) play: OnceCell<Play>,
+    pub(super) started: OnceCell<Started>,
 }
 
 /// Moves time.
@@ -100,7 +91,7 @@ impl Sim {
     /// such run. A run that takes no time has ended then.
     #[track_caller]
     pub fn run_next(&mut self) -> Option<String> {
-        let record = &self.play().cast.record;
+        let record = &self.started().shared.record;
         let before = record.count().0;
         while record.count().0 == before {
             if self.step(Tick::MAX) == Step::Rests {
@@ -118,7 +109,7 @@ impl Sim {
     /// After 10,000 runs, because a task recurs: give [a limit](Self::run_until_idle_or).
     #[track_caller]
     pub fn run_until_idle(&mut self) {
-        let (world, record) = (self.world(), &self.play().cast.record);
+        let (world, record) = (self.world(), &self.started().shared.record);
         let before = record.count().0;
         while !world.is_idle() && self.step(Tick::MAX) != Step::Rests {
             let (runs, last) = record.count();
@@ -166,27 +157,27 @@ impl Sim {
     /// An async one goes on waiting when it is done, and holds no worker.
     #[track_caller]
     pub fn takes(&mut self, task: &str, length: Duration) {
-        self.part(task).takes(length);
+        self.script(task).takes(length);
     }
 
     /// How long the next attempts take, one after the other; those after them again as
     /// [`takes`](Self::takes) has it.
     #[track_caller]
     pub fn takes_each(&mut self, task: &str, lengths: impl IntoIterator<Item = Duration>) {
-        self.part(task).takes_each(lengths);
+        self.script(task).takes_each(lengths);
     }
 
     /// Lets the next attempt fail with this error, in place of the task's own code. Said twice, the next
     /// two fail.
     #[track_caller]
     pub fn fail_next(&mut self, task: &str, error: impl Into<String>) {
-        self.part(task).feign_next(Feint::Error(error.into()));
+        self.script(task).fake_next(FakeResult::Error(error.into()));
     }
 
     /// Lets the next attempt panic, in place of the task's own code. The test does not fail by it.
     #[track_caller]
     pub fn panic_next(&mut self, task: &str, text: impl Into<String>) {
-        self.part(task).feign_next(Feint::Panic(text.into()));
+        self.script(task).fake_next(FakeResult::Panic(text.into()));
     }
 }
 
@@ -197,21 +188,21 @@ impl Sim {
     #[must_use]
     #[track_caller]
     pub fn starts(&self, task: &str) -> Vec<Duration> {
-        self.play().cast.record.starts(self.control(task).name())
+        self.started().shared.record.starts(self.control(task).name())
     }
 
     /// What came of the runs of a task that are over: see [`assert_outcomes!`](crate::assert_outcomes).
     #[must_use]
     #[track_caller]
     pub fn outcomes(&self, task: &str) -> Vec<Outcome> {
-        self.play().cast.record.outcomes(self.control(task).name())
+        self.started().shared.record.outcomes(self.control(task).name())
     }
 
     /// Everything that has happened, in order; of very many events the last 100,000.
     #[must_use]
     #[track_caller]
     pub fn events(&self) -> Vec<Event> {
-        self.play().cast.record.events().0
+        self.started().shared.record.events().0
     }
 
     /// Everything that has happened as a text, a line for each event, with local times: for people, and
@@ -219,10 +210,10 @@ impl Sim {
     #[must_use]
     #[track_caller]
     pub fn event_log(&self) -> String {
-        let controls = self.play().controls();
+        let controls = self.started().controls();
         let names: Vec<&str> = controls.iter().map(TaskControl::name).collect();
-        let text = EventText::new(self.play().start.zone(), &names);
-        let (events, dropped) = self.play().cast.record.events();
+        let text = EventText::new(self.started().start.zone(), &names);
+        let (events, dropped) = self.started().shared.record.events();
         let dropped = (dropped > 0).then(|| format!("… {dropped} earlier events\n"));
         let lines = events.iter().map(|event| format!("{}\n", text.line(event)));
         dropped.into_iter().chain(lines).collect()
@@ -276,7 +267,7 @@ impl Sim {
 
     #[track_caller]
     fn get_as<T: ?Sized + Managed>(&self, name: Option<&str>) -> Arc<T> {
-        let states = &self.play().states;
+        let states = &self.started().states;
         or_panic(states.find::<T>(name).ok_or_else(|| {
             let managed = match states.described() {
                 managed if managed.is_empty() => "nothing".to_owned(),
@@ -290,7 +281,7 @@ impl Sim {
     #[must_use]
     #[track_caller]
     pub fn now(&self) -> Moment {
-        Moment::new(self.world().wall(), self.play().start.zone())
+        Moment::new(self.world().wall(), self.started().start.zone())
     }
 
     /// How much time has passed since the start, by the monotonic clock.
@@ -304,7 +295,7 @@ impl Sim {
     #[must_use]
     #[track_caller]
     pub fn messages(&self) -> Vec<String> {
-        self.play().cast.record.messages()
+        self.started().shared.record.messages()
     }
 
     /// Takes one step, at most up to a limit, and tells of a panic in it.
@@ -312,28 +303,28 @@ impl Sim {
     fn step(&self, limit: Tick) -> Step {
         let world = self.world();
         let step = world.step(limit);
-        world.alarm().sound();
+        world.panics().rethrow();
         step
     }
 
     #[track_caller]
     pub(super) fn world(&self) -> &World {
-        &self.play().cast.world
+        &self.started().shared.world
     }
 
     #[track_caller]
-    fn part(&self, task: &str) -> Arc<Part> {
-        self.world().part(self.control(task).name())
+    fn script(&self, task: &str) -> Arc<TaskScript> {
+        self.world().script(self.control(task).name())
     }
 }
 
 /// A panic that no method has told of fails the test now, unless it fails already.
 impl Drop for Sim {
     fn drop(&mut self) {
-        if let Some(play) = self.play.get()
+        if let Some(started) = self.started.get()
             && !std::thread::panicking()
         {
-            play.cast.world.alarm().sound();
+            started.shared.world.panics().rethrow();
         }
     }
 }

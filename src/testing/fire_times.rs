@@ -1,38 +1,24 @@
 //! The fire times of a schedule, without running anything.
 
-use std::any::Any;
-use std::any::type_name;
-use std::ops::Deref;
-use std::ops::Index;
+use std::any::{Any, type_name};
+use std::ops::{Deref, Index};
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::TimeDelta;
-use chrono::Utc;
+use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_core::TriggerContext;
 use scheduler_core::trigger::Zone;
 use scheduler_expr::Attribute;
 
-use super::moment::IntoMoment;
-use super::moment::Moment;
-use super::moment::moment;
+use super::moment::{IntoMoment, Moment, moment};
 use super::or_panic;
-use crate::entry::Entry;
-use crate::entry::FunctionId;
-use crate::entry::Location;
-use crate::entry::entries;
+use crate::entry::{Entry, FunctionId, Location, entries};
 use crate::inject::Call;
-use crate::registrar::Crons;
-use crate::registrar::Definition;
-use crate::registrar::PlanContext;
-use crate::registrar::Planned;
-use crate::registrar::resolve;
+use crate::registrar::{Crons, Definition, PlanContext, Planned, resolve};
 use crate::schedule::Schedule;
 use crate::settings;
-use crate::settings::Environment;
-use crate::settings::Settings;
 use crate::settings::names::Names;
+use crate::settings::{Environment, Settings};
 use crate::task::Rule;
 
 /// The schedule of an annotated function, given by its name, or a [`Schedule`] that is written in code.
