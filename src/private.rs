@@ -113,7 +113,10 @@ pub fn lend<T: ?Sized>(value: &Option<Arc<T>>) -> Option<&T> {
 }
 
 /// What a function returned, as the result of its attempt.
-pub fn settle<R: TaskReturn<Kind>, Kind>(returned: R) -> TaskResult {
+///
+/// The second argument does nothing. With one argument alone rustc would report a wrong return type at that argument,
+/// which has the place of the annotation.
+pub fn settle<R: TaskReturn<Kind>, Kind>(returned: R, _nothing: fn(&R)) -> TaskResult {
     inject::settle(returned)
 }
 

@@ -24,7 +24,7 @@ use crate::run::{TaskError, TaskResult};
 /// ```
 #[diagnostic::on_unimplemented(
     message = "a task cannot return `{Self}`",
-    label = "not a return type of tasks",
+    label = "not a return type of a task",
     note = "return `()`, or `Result<(), E>` where `E` is an error, a text, `Box<dyn Error>` or `anyhow::Error`",
     note = "a closure that returns a future goes to `task_async` or `add_async`"
 )]
@@ -47,25 +47,25 @@ pub(crate) mod sealed {
     }
 
     #[derive(Debug)]
-    pub enum Nothing {}
+    pub enum Unit {}
     #[derive(Debug)]
-    pub enum Shared {}
+    pub enum AnyError {}
     #[derive(Debug)]
-    pub enum Boxed {}
+    pub enum BoxedError {}
 
-    impl IntoTaskResult<Nothing> for () {
+    impl IntoTaskResult<Unit> for () {
         fn into_task_result(self) -> TaskResult {
             Ok(())
         }
     }
 
-    impl<E: Into<Box<dyn Error + Send + Sync>>> IntoTaskResult<Shared> for Result<(), E> {
+    impl<E: Into<Box<dyn Error + Send + Sync>>> IntoTaskResult<AnyError> for Result<(), E> {
         fn into_task_result(self) -> TaskResult {
             self.map_err(|error| TaskError::from_error(&*error.into()))
         }
     }
 
-    impl IntoTaskResult<Boxed> for Result<(), Box<dyn Error>> {
+    impl IntoTaskResult<BoxedError> for Result<(), Box<dyn Error>> {
         fn into_task_result(self) -> TaskResult {
             self.map_err(|error| TaskError::from_error(&*error))
         }

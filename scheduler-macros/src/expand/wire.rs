@@ -105,7 +105,7 @@ fn sync_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident])
     let path = path(task);
     let arguments = task.arguments.iter().zip(found);
     let arguments = arguments.map(|(each, found)| argument(each, found, names));
-    let settle = settle(quote!((#path)(#(#arguments),*)), task, names);
+    let settle = settle(&quote!((#path)(#(#arguments),*)), task, names);
     quote!(#private::sync_call(move |#run| #settle))
 }
 
@@ -130,7 +130,7 @@ fn async_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident]
         Argument::Lent(ty) => lending(ty, LEND, &quote!(&#found.0, &#found.1), names),
         _ => argument(each, found, names),
     });
-    let settle = settle(quote!((#path)(#(#passed),*).await), task, names);
+    let settle = settle(&quote!((#path)(#(#passed),*).await), task, names);
     let mut body = Group::new(Delimiter::Brace, settle);
     body.set_span(ident_span);
     let future = quote_spanned!(ident_span=> async move #body);
@@ -146,12 +146,13 @@ fn async_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident]
 }
 
 /// Converts what the function returned, with errors at its return type.
-fn settle(returned: TokenStream, task: &Task<'_>, names: &Names) -> TokenStream {
+fn settle(returned: &TokenStream, task: &Task<'_>, names: &Names) -> TokenStream {
     let ty = match &task.function.sig.output {
         ReturnType::Default => TokenStream::new(),
         ReturnType::Type(_, ty) => ty.to_token_stream(),
     };
-    FacadeCall { function: "settle", generic: None, arguments: returned }.seen_at(&ty, names)
+    FacadeCall { function: "settle", generic: None, arguments: quote!(#returned, |_| {}) }
+        .seen_at(&ty, names)
 }
 
 /// A call of a function of the facade.
