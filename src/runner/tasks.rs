@@ -64,7 +64,7 @@ impl Tasks {
         Ok(self.control(self.all.find(name)?))
     }
 
-    /// The tasks that have this tag now, to be controlled together; none if no task has it.
+    /// The tasks with this tag, for controlling them together; empty if no task has it.
     ///
     /// ```rust,standalone_crate
     /// use scheduler::{Schedule, Scheduler};
@@ -88,7 +88,7 @@ impl Tasks {
         Tagged::new(tasks.map(|task| self.control(task)).collect())
     }
 
-    /// Blocks until a task has had so many runs: see [`TaskControl::wait_for`].
+    /// Blocks until a task has had some number of runs: see [`TaskControl::wait_for`].
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl Tasks {
         }
     }
 
-    /// Lets all paused tasks go on.
+    /// Resumes all paused tasks.
     pub fn resume_all(&self) {
         for control in self.all.controls() {
             // A task that is not paused goes on anyway.
@@ -147,7 +147,7 @@ impl Tasks {
         self.define(name, schedule, Call::of(body))
     }
 
-    /// Adds a task whose body makes a future; see [`add`](Self::add).
+    /// Adds a task whose body returns a future; see [`add`](Self::add).
     ///
     /// # Errors
     ///

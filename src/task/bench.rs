@@ -19,6 +19,7 @@ use crate::run::Run;
 
 /// Starts scheduled tasks for benchmarks.
 #[derive(Clone)]
+#[expect(missing_debug_implementations, reason = "for benchmarks only")]
 pub struct BenchTask {
     /// The pool in which it runs.
     pub pool: Arc<ScheduledThreadPool>,

@@ -1,4 +1,4 @@
-//! What a test does to the tasks of a simulation.
+//! Controls the tasks of a simulation.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::sim::Sim;
 use crate::error::StopError;
 use crate::runner::{TaskControl, Tasks};
 
-/// Controls tasks, as a person at the running scheduler does.
+/// Controls tasks, as a program does with [`Tasks`].
 impl Sim {
     /// Pauses a task.
     ///
@@ -19,7 +19,7 @@ impl Sim {
         or_panic(self.control(task).pause());
     }
 
-    /// Lets a paused task go on.
+    /// Resumes a paused task.
     ///
     /// # Panics
     ///
@@ -51,18 +51,18 @@ impl Sim {
         or_panic(self.started().control(task))
     }
 
-    /// All tasks, also to add and remove some.
+    /// All tasks, for example to add and remove some.
     #[must_use]
     #[track_caller]
     pub fn running_tasks(&self) -> Tasks {
         self.started().tasks.clone()
     }
 
-    /// Stops the scheduler: no new runs; those in progress have the time that it waits for them.
+    /// Stops the scheduler: starts no new runs, and waits for those in progress.
     ///
     /// # Errors
     ///
-    /// When runs were in progress for longer than that.
+    /// When runs were in progress for longer than the limit.
     #[track_caller]
     pub fn shutdown(&mut self) -> Result<(), StopError> {
         self.started();

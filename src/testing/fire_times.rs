@@ -23,7 +23,7 @@ use crate::task::Rule;
 
 /// The schedule of an annotated function, given by its name, or a [`Schedule`] that is written in code.
 ///
-/// It reads the annotation itself, so that a test of it guards the code and no copy of its text. Nothing
+/// It reads the annotation itself, so that the test needs no copy of its text. Nothing
 /// is run, no clock is read, and neither the environment nor a settings file.
 ///
 /// ```
@@ -63,7 +63,7 @@ pub fn schedule_of<S: 'static>(task: S) -> ScheduleOf {
     ScheduleOf::new(own)
 }
 
-/// The schedule of a cron expression: short for `schedule_of(Schedule::cron(…))`.
+/// The schedule of a cron expression; short for `schedule_of(Schedule::cron(…))`.
 ///
 /// ```
 /// use scheduler::testing::schedule;
@@ -89,9 +89,9 @@ fn of_entry(entry: &Entry) -> Definition {
     }
 }
 
-/// A schedule that can be asked for its fire times: see [`schedule_of`].
+/// The fire times of a schedule: see [`schedule_of`].
 ///
-/// Its times are fire times as the rule says them, without jitter. Those of a fixed rate count from the
+/// The times are those of the rule, without jitter. Those of a fixed rate count from the
 /// [start](Self::from); those of a fixed delay, too, as if each run took no time.
 ///
 /// ```
@@ -132,7 +132,7 @@ impl ScheduleOf {
         self
     }
 
-    /// The zone of a cron expression that names none, and in which times are shown; UTC by default.
+    /// The zone of a cron expression without one, and of the shown times; UTC by default.
     ///
     /// # Panics
     ///
@@ -150,7 +150,7 @@ impl ScheduleOf {
         self
     }
 
-    /// When the scheduler is thought to start: fixed rates, fixed delays and one-time tasks count from
+    /// The start of the scheduler: fixed rates, fixed delays and one-time tasks count from
     /// then on. By default the beginning of the time that is asked for.
     ///
     /// # Panics
@@ -194,7 +194,7 @@ impl ScheduleOf {
         FireTimes(self.times(from, from).take_while(|fire| fire.instant() < until).collect())
     }
 
-    /// The first so many fire times after the [start](Self::from).
+    /// The first fire times after the [start](Self::from).
     ///
     /// # Panics
     ///
@@ -237,7 +237,7 @@ impl ScheduleOf {
         }
     }
 
-    /// The rule and the zone in which its times are shown; none when the task is disabled.
+    /// The rule, and the zone of the shown times. `None` if the task is disabled.
     #[track_caller]
     fn rule(&self) -> Option<(Rule, Zone)> {
         let task = self.one();

@@ -1,4 +1,4 @@
-//! A simulated scheduler: time is moved by the test, and everything else follows.
+//! A simulated scheduler, whose time the test moves.
 
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
@@ -20,19 +20,18 @@ use crate::runner::TaskControl;
 /// After how many runs a simulation without a limit gives up.
 const RUNS_MAX: u64 = 10_000;
 
-/// A scheduler on one thread, whose time is moved by the test.
+/// A scheduler on one thread, whose time the test moves.
 ///
-/// It is the real scheduler: the annotations are read, arguments looked up, fire times, overlaps, retries
-/// and timeouts decided by the same code. Only the clock and the workers are replaced. Nothing runs, and no
-/// time passes, between two calls of the test.
+/// It is the real scheduler: the same code reads annotations, resolves arguments, and decides fire times, overlaps,
+/// retries and timeouts. Only the clock and the workers are replaced. Between two calls of the test nothing runs, and no
+/// time passes.
 ///
-/// A task is named in full, or by an unambiguous end of its path. Methods panic, with what is wrong, on
-/// unknown names and wherever else a test cannot go on.
+/// A task is named in full, or by an unambiguous end of its path. Methods panic on unknown names, and where a test cannot
+/// continue.
 ///
-/// **Assertions belong anywhere**: a panic of a task, a listener or a trigger, which a running scheduler
-/// contains and reports, fails the test here. Time stops, and the method that moved it panics with task, run
-/// and message; at the latest the simulation does when it is dropped. Where a test is about panics, say
-/// [`allow_panics`](Self::allow_panics); those of [`panic_next`](Self::panic_next) are allowed as such.
+/// **Assertions belong anywhere**: a panic of a task, a listener or a trigger fails the test. Time stops, and the method
+/// that moved it panics with task, run and message, or else the simulation when it is dropped. A test of panics calls
+/// [`allow_panics`](Self::allow_panics); panics of [`panic_next`](Self::panic_next) are always allowed.
 ///
 /// ```
 /// use scheduler::scheduled;
@@ -57,27 +56,27 @@ const RUNS_MAX: u64 = 10_000;
 /// ```
 #[must_use = "a simulation does nothing until its time is moved"]
 pub struct Sim {
-    /// None once it has started.
+    /// `None` once it has started.
     pub(super) setup: RefCell<Option<Setup>>,
     pub(super) started: OnceCell<Started>,
 }
 
 /// Moves time.
 ///
-/// Each of these methods panics when a task, a listener or a trigger has panicked: see [`Sim`].
+/// These methods panic if a task, a listener or a trigger panicked: see [`Sim`].
 impl Sim {
-    /// Lets this much time pass, with everything that happens in it and at its end.
+    /// Advances time, and runs all that is due, also at its end.
     #[track_caller]
     pub fn advance(&mut self, length: Duration) {
         let until = self.world().now() + length;
         while self.step(until) != Step::Rests {}
     }
 
-    /// Lets time pass until the wall clock shows an instant.
+    /// Advances time until the wall clock shows an instant.
     ///
     /// # Panics
     ///
-    /// When this is no instant, or is past.
+    /// When this is no instant, or has passed.
     #[track_caller]
     pub fn advance_to(&mut self, instant: impl IntoMoment) {
         let (to, now) = (moment(instant), self.now());
@@ -87,8 +86,8 @@ impl Sim {
         self.advance(left);
     }
 
-    /// Lets time pass until the next run of any task begins, and says of which; none when there is no
-    /// such run. A run that takes no time has ended then.
+    /// Advances time until the next run of any task starts. Returns the name of the task, or `None` if there is no such
+    /// run. A run that takes no time has ended by then.
     #[track_caller]
     pub fn run_next(&mut self) -> Option<String> {
         let record = &self.started().shared.record;
@@ -101,8 +100,7 @@ impl Sim {
         record.count().1.map(|name| name.to_string())
     }
 
-    /// Lets time pass until nothing is in progress and nothing waits any more: all tasks have ended, or
-    /// are paused.
+    /// Advances time until nothing is in progress and nothing waits: all tasks have ended or are paused.
     ///
     /// # Panics
     ///
@@ -122,7 +120,7 @@ impl Sim {
         }
     }
 
-    /// As [`run_until_idle`](Self::run_until_idle), and at most for a while.
+    /// As [`run_until_idle`](Self::run_until_idle), for at most `limit`.
     #[track_caller]
     pub fn run_until_idle_or(&mut self, limit: Duration) {
         let world = self.world();
@@ -130,83 +128,80 @@ impl Sim {
         while !world.is_idle() && self.step(until) != Step::Rests {}
     }
 
-    /// Sets the wall clock forward, as an administrator does: no time passes.
+    /// Sets the wall clock forward. No time passes.
     #[track_caller]
     pub fn jump_wall_forward(&mut self, by: Duration) {
         self.world().step_wall(TimeDelta::from_std(by).unwrap_or(TimeDelta::MAX));
     }
 
-    /// Sets the wall clock back: no time passes.
+    /// Sets the wall clock back. No time passes.
     #[track_caller]
     pub fn jump_wall_back(&mut self, by: Duration) {
         self.world().step_wall(-TimeDelta::from_std(by).unwrap_or(TimeDelta::MAX));
     }
 
-    /// Suspends the machine for a while: the wall clock goes on, the monotonic one stands still.
+    /// Suspends the machine: the wall clock advances, the monotonic one does not.
     #[track_caller]
     pub fn suspend(&mut self, length: Duration) {
         self.jump_wall_forward(length);
     }
 }
 
-/// Says what runs are like.
+/// Scripts runs.
 impl Sim {
-    /// How long each attempt of the task takes, with which it keeps a worker; no time by default.
+    /// How long each attempt of the task takes; no time by default.
     ///
-    /// A plain function is executed when the run begins; then its worker is busy until the time is over.
-    /// An async one goes on waiting when it is done, and holds no worker.
+    /// A plain function is called when the run starts; then its worker is busy until the time is over. An async function
+    /// waits after its end, and holds no worker.
     #[track_caller]
     pub fn takes(&mut self, task: &str, length: Duration) {
         self.script(task).takes(length);
     }
 
-    /// How long the next attempts take, one after the other; those after them again as
-    /// [`takes`](Self::takes) has it.
+    /// How long each of the next attempts takes. [`takes`](Self::takes) applies to those after them.
     #[track_caller]
     pub fn takes_each(&mut self, task: &str, lengths: impl IntoIterator<Item = Duration>) {
         self.script(task).takes_each(lengths);
     }
 
-    /// Lets the next attempt fail with this error, in place of the task's own code. Said twice, the next
-    /// two fail.
+    /// Makes the next attempt fail with this error, without calling the task. Two calls make the next two fail.
     #[track_caller]
     pub fn fail_next(&mut self, task: &str, error: impl Into<String>) {
         self.script(task).fake_next(FakeResult::Error(error.into()));
     }
 
-    /// Lets the next attempt panic, in place of the task's own code. The test does not fail by it.
+    /// Makes the next attempt panic, without calling the task. The test does not fail.
     #[track_caller]
     pub fn panic_next(&mut self, task: &str, text: impl Into<String>) {
         self.script(task).fake_next(FakeResult::Panic(text.into()));
     }
 }
 
-/// Asks what has happened, and what is.
+/// Reads what has happened.
 impl Sim {
-    /// When the runs of a task began, from the start of the simulation, by the monotonic clock. Further
-    /// attempts of a run are no starts.
+    /// When the runs of a task started, from the start of the simulation, by the monotonic clock. Further attempts of a
+    /// run do not count.
     #[must_use]
     #[track_caller]
     pub fn starts(&self, task: &str) -> Vec<Duration> {
         self.started().shared.record.starts(self.control(task).name())
     }
 
-    /// What came of the runs of a task that are over: see [`assert_outcomes!`](crate::assert_outcomes).
+    /// The outcomes of the runs that have ended: see [`assert_outcomes!`](crate::assert_outcomes).
     #[must_use]
     #[track_caller]
     pub fn outcomes(&self, task: &str) -> Vec<Outcome> {
         self.started().shared.record.outcomes(self.control(task).name())
     }
 
-    /// Everything that has happened, in order; of very many events the last 100,000.
+    /// All events in order; the last 100,000 if there are more.
     #[must_use]
     #[track_caller]
     pub fn events(&self) -> Vec<Event> {
         self.started().shared.record.events().0
     }
 
-    /// Everything that has happened as a text, a line for each event, with local times: for people, and
-    /// for snapshot tests.
+    /// All events as text, a line for each, with local times: for people, and for snapshot tests.
     #[must_use]
     #[track_caller]
     pub fn event_log(&self) -> String {
@@ -223,8 +218,8 @@ impl Sim {
     ///
     /// # Panics
     ///
-    /// When it does not, or nobody can know: it is paused without an end, has ended, or waits for the end of a run;
-    /// [`snapshot`](Self::snapshot) tells that.
+    /// When there is no known next start: the task is paused without an end, has ended, or waits for the end of a run. See
+    /// [`snapshot`](Self::snapshot).
     #[must_use]
     #[track_caller]
     pub fn next(&self, task: &str) -> Moment {
@@ -291,14 +286,14 @@ impl Sim {
         self.world().now().since(Tick::ZERO)
     }
 
-    /// What the scheduler has said: the banner, failures, warnings.
+    /// The messages of the scheduler: the start message, failures, warnings.
     #[must_use]
     #[track_caller]
     pub fn messages(&self) -> Vec<String> {
         self.started().shared.record.messages()
     }
 
-    /// Takes one step, at most up to a limit, and tells of a panic in it.
+    /// Takes one step, at most up to a limit. Panics if user code panicked in it.
     #[track_caller]
     fn step(&self, limit: Tick) -> Step {
         let world = self.world();
@@ -318,7 +313,7 @@ impl Sim {
     }
 }
 
-/// A panic that no method has told of fails the test now, unless it fails already.
+/// A panic that no method has rethrown fails the test, unless it fails already.
 impl Drop for Sim {
     fn drop(&mut self) {
         if let Some(started) = self.started.get()
