@@ -16,11 +16,11 @@
 //! The registrar reads [`entries`] and gets a [`Call`] from each entry's wire function. Only generated code makes entries.
 
 use std::any::TypeId;
-use std::fmt;
 
 use scheduler_expr::Attribute;
 
 use crate::inject::{Call, Wiring};
+use crate::run::Location;
 
 /// Resolves the arguments of a function. `None` if one is missing, which the wiring has recorded.
 pub(crate) type Wire = fn(&mut Wiring<'_>) -> Option<Call>;
@@ -179,30 +179,6 @@ impl Receiver {
 
     pub(crate) fn type_id(self) -> TypeId {
         (self.id)()
-    }
-}
-
-/// A place in the source, shown as `src/jobs.rs:12`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Location {
-    /// The source file, as the compiler names it.
-    pub file: &'static str,
-    /// The line of the annotation, from 1.
-    pub line: u32,
-}
-
-impl Location {
-    /// The place of the caller of a `track_caller` function.
-    #[track_caller]
-    pub(crate) fn caller() -> Self {
-        let caller = std::panic::Location::caller();
-        Self { file: caller.file(), line: caller.line() }
-    }
-}
-
-impl fmt::Display for Location {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)
     }
 }
 

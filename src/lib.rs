@@ -95,7 +95,7 @@ pub mod __private;
 pub use calendar::Calendar;
 /// The crate `chrono`, whose dates and times the API uses.
 pub use chrono;
-pub use entry::{Location, TaskList};
+pub use entry::TaskList;
 pub use error::{AddError, StartError, StopError};
 pub use inject::{Extract, Managed, State, TaskReturn, Wiring};
 pub use observe::{
@@ -103,7 +103,7 @@ pub use observe::{
     RunRecord, SkipReason, StopReason, TaskFacts, TaskSnapshot, TaskState,
 };
 pub use registrar::Registrar;
-pub use run::{Cause, Run, RunInfo, Shutdown, Stopped};
+pub use run::{Cause, Location, Run, RunInfo, Shutdown, Stopped};
 pub use runner::{
     Builder, DryRun, Pause, Pool, Scheduler, Tagged, TaskControl, Tasks, start, start_async,
 };

@@ -15,11 +15,11 @@ pub use inventory::submit;
 use scheduler_core::{Clock, ManualClock};
 pub use scheduler_expr::Attribute;
 
-pub use crate::entry::{Entry, FunctionId, Location, Origin, Receiver, entries};
+pub use crate::entry::{Entry, FunctionId, Origin, Receiver, entries};
 pub use crate::inject::Call;
 use crate::inject::{self, Extract, Managed, States, TaskReturn, Wiring};
 use crate::run::Shutdown;
-pub use crate::run::{BoxFuture, Run, TaskError, TaskResult};
+pub use crate::run::{BoxFuture, Location, Run, TaskError, TaskResult};
 #[cfg(scheduler_bench)]
 pub use crate::task::BenchTask;
 

@@ -8,8 +8,8 @@ use scheduler_core::trigger::Zone;
 use scheduler_expr::RuleKind;
 
 use super::{Failure, Outcome};
-use crate::entry::Location;
 use crate::run::Cause;
+use crate::run::Location;
 
 /// What does not depend on the runs of a task: its name, its rule, its place in the source.
 ///

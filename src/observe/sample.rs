@@ -9,7 +9,7 @@ use super::{
     Counters, Event, EventKind, Failure, Outcome, RuleKind, RunRecord, TaskFacts, TaskSnapshot,
     TaskState,
 };
-use crate::entry::Location;
+use crate::run::Location;
 use crate::run::{Cause, Run, RunInfo, TaskError};
 
 /// 2026-03-27 08:00 UTC, and so many milliseconds.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use scheduler_core::{Clock, Trigger};
 use scheduler_expr::{Attribute, RuleKind};
 
-use crate::entry::{Entry, Location};
+use crate::entry::Entry;
 use crate::inject::{Call, States, TaskReturn, Wiring};
-use crate::run::{Run, Shutdown};
+use crate::run::{Location, Run, Shutdown};
 use crate::schedule::Schedule;
 use crate::settings::{TaskTexts, word};
 

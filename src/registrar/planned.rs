@@ -5,9 +5,9 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
 
-use crate::entry::Location;
 use crate::inject::Call;
 use crate::observe::TaskFacts;
+use crate::run::Location;
 use crate::settings::word;
 use crate::task::{Policy, Rule};
 

@@ -9,9 +9,10 @@ use scheduler_core::{Clock, ManualClock};
 use scheduler_expr::Attribute;
 
 use super::{Crons, Definition, Inputs, Plan, PlanContext, define, name_faults};
-use crate::entry::{Entry, FunctionId, Location, Origin, TaskList};
+use crate::entry::{Entry, FunctionId, Origin, TaskList};
 use crate::error::StartError;
 use crate::inject::{Call, States};
+use crate::run::Location;
 use crate::run::Shutdown;
 use crate::settings;
 use crate::settings::names::Names;

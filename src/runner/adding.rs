@@ -7,10 +7,10 @@ use scheduler_core::ScheduledThreadPool;
 use super::all_tasks::AllTasks;
 use super::launcher::Launcher;
 use super::registry::{Refused, Registry, Reservation};
-use crate::entry::Location;
 use crate::error::{AddError, NO_RUNTIME, StartError};
 use crate::inject::Call;
 use crate::registrar::{Definition, Planned, name_faults};
+use crate::run::Location;
 use crate::schedule::Schedule;
 use crate::task::{Control, ControlError, NotBegun, Rule};
 

@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use super::all_tasks::AllTasks;
 use super::task_control::{Pause, Tagged, TaskControl};
-use crate::entry::Location;
 use crate::error::AddError;
 use crate::inject::{Call, Extract, TaskReturn, Wiring};
 use crate::observe::TaskSnapshot;
 use crate::registrar::Definition;
-use crate::run::Run;
+use crate::run::{Location, Run};
 use crate::schedule::Schedule;
 use crate::task::{Control, ControlError, Until};
 

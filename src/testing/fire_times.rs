@@ -12,9 +12,10 @@ use scheduler_expr::Attribute;
 
 use super::moment::{IntoMoment, Moment, moment};
 use super::or_panic;
-use crate::entry::{Entry, FunctionId, Location, entries};
+use crate::entry::{Entry, FunctionId, entries};
 use crate::inject::Call;
 use crate::registrar::{Crons, Definition, PlanContext, Planned, resolve};
+use crate::run::Location;
 use crate::schedule::Schedule;
 use crate::settings;
 use crate::settings::names::Names;
