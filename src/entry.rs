@@ -1,38 +1,37 @@
-//! The entry: static facts of one annotated function, and the link-time list of them.
+//! The facts of each annotated function, collected when the program is linked.
 //!
 //! # What this room is for
 //!
-//! `#[scheduled]` leaves one [`Entry`] per annotation in the binary: the words of the annotation as
-//! they were written, the place where they stand, and a way to get the function's arguments and call
-//! it. [`entries`] reads them all, in an order that does not depend on the linker.
+//! `#[scheduled]` leaves one [`Entry`] per annotation in the binary: the texts of the annotation, its place, and a function
+//! that resolves the arguments and returns a [`Call`]. [`entries`] returns all of them, in an order that does not depend
+//! on the linker.
 //!
 //! # What it must never do
 //!
-//! Judge, resolve or schedule. An entry keeps *texts*; the macro has checked them at compile time,
-//! and the registrar parses them again with the same parser after settings had their say.
+//! Decide, resolve or schedule. An entry keeps *texts*: the macro has checked them, and the registrar parses them again
+//! with the same parser, after settings have replaced some.
 //!
 //! # How a neighbour uses it
 //!
-//! The registrar walks [`entries`], asks settings for the effective texts, and lets the entry's wire
-//! function make a [`Call`]. Only generated code makes entries.
+//! The registrar reads [`entries`] and gets a [`Call`] from each entry's wire function. Only generated code makes entries.
 
 use std::any::TypeId;
 
 use scheduler_expr::Attribute;
 
 use crate::facts::Location;
-use crate::inject::Call;
-use crate::inject::Wiring;
+use crate::inject::{Call, Wiring};
 
-/// Looks up the arguments of a function; none if one of them is missing, which the wiring has noted.
-pub type Wire = fn(&mut Wiring<'_>) -> Option<Call>;
+/// Resolves the arguments of a function. `None` if one is missing, which the wiring has recorded.
+pub(crate) type Wire = fn(&mut Wiring<'_>) -> Option<Call>;
 
 /// Static facts of one `#[scheduled]` annotation.
 ///
-/// A function with two annotations has two entries. Times are kept as the text of the annotation.
+/// A function with two annotations has two entries.
 ///
 /// ```rust,standalone_crate
-/// use scheduler::{Attribute, entries, scheduled};
+/// use scheduler::__private::entries;
+/// use scheduler::{Attribute, scheduled};
 ///
 /// #[scheduled(cron = "@daily", name = "sales-report")]
 /// fn report() {}
@@ -91,7 +90,7 @@ impl Entry {
         self.origin.module_path
     }
 
-    /// Where the annotation stands.
+    /// The place of the annotation.
     #[must_use]
     pub fn location(&self) -> Location {
         self.origin.location
@@ -109,17 +108,17 @@ impl Entry {
         self.attributes
     }
 
-    /// The managed type that a method is called on; none for a free function.
+    /// The managed type of a method; `None` for a free function.
     pub(crate) fn receiver(&self) -> Option<Receiver> {
         self.receiver
     }
 
-    /// Looks up the function's arguments.
+    /// Resolves the function's arguments.
     pub(crate) fn wire(&self, wiring: &mut Wiring<'_>) -> Option<Call> {
         (self.wire)(wiring)
     }
 
-    /// Whether this is an annotation of that function.
+    /// Returns true if the annotation is of that function.
     pub(crate) fn is_of(&self, function: FunctionId) -> bool {
         (self.origin.id)() == function
     }
@@ -130,7 +129,7 @@ impl Entry {
     }
 }
 
-/// Where an annotated function comes from, and which one it is.
+/// The identity and the place of an annotated function.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
@@ -141,7 +140,6 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Puts the facts together.
     #[must_use]
     pub const fn new(
         function: &'static str,
@@ -153,13 +151,13 @@ impl Origin {
     }
 }
 
-/// Tells functions apart: each has a type of its own.
+/// Identifies a function by its type.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FunctionId(TypeId);
 
 impl FunctionId {
-    /// That of a function, given by its name.
+    /// The id of a function.
     pub fn of<F: 'static>(_function: &F) -> Self {
         Self(TypeId::of::<F>())
     }
@@ -173,7 +171,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// That of `&self` in an `impl` block of `T`.
+    /// The receiver of methods of `T`.
     #[must_use]
     pub const fn of<T: 'static>() -> Self {
         Self { id: TypeId::of::<T> }
@@ -189,17 +187,6 @@ inventory::collect!(Entry);
 /// Every entry linked into this binary, sorted by module path, line and name.
 ///
 /// The tasks of a crate that the binary never mentions are not linked: write `use jobs as _;`.
-///
-/// ```rust,standalone_crate
-/// use scheduler::{Attribute, entries, scheduled};
-///
-/// #[scheduled(fixed_rate = "1s")]
-/// fn tick() {}
-///
-/// let entries = entries();
-/// let tick = entries.iter().find(|entry| entry.function() == "tick").expect("it is linked");
-/// assert_eq!(tick.attribute(Attribute::FixedRate), Some("1s"));
-/// ```
 #[must_use]
 pub fn entries() -> Vec<&'static Entry> {
     let mut entries: Vec<&'static Entry> = inventory::iter::<Entry>().collect();
@@ -207,7 +194,7 @@ pub fn entries() -> Vec<&'static Entry> {
     entries
 }
 
-/// Annotated functions that were named in code: see [`tasks!`](crate::tasks).
+/// Annotated functions by name: see [`tasks!`](crate::tasks).
 ///
 /// ```rust,standalone_crate
 /// use scheduler::{Scheduler, scheduled, tasks};
@@ -227,7 +214,7 @@ pub fn entries() -> Vec<&'static Entry> {
 #[must_use = "a list does nothing until a builder has it"]
 pub struct TaskList {
     pub(crate) entries: Vec<&'static Entry>,
-    /// Functions without an annotation, as they were named.
+    /// The names of functions without an annotation.
     pub(crate) unannotated: Vec<&'static str>,
 }
 
@@ -249,7 +236,7 @@ impl TaskList {
 
 /// Names annotated functions, for [`Builder::tasks`](crate::Builder::tasks).
 ///
-/// A function that is named is linked, whatever crate it is in.
+/// A named function is linked, also from another crate.
 ///
 /// ```rust,standalone_crate
 /// use scheduler::{Scheduler, scheduled, tasks};

@@ -1,13 +1,17 @@
-//! Why the scheduler did not start, or did not stop cleanly.
+//! Why a scheduler did not start or stop, and why a task could not be added.
 
+use std::error::Error;
 use std::fmt;
 
-/// Why [`start`](crate::start) or [`spawn`](crate::Builder::spawn) failed.
+use crate::run::TaskError;
+
+/// Why [`start`](crate::start()) or [`spawn`](crate::Builder::spawn) failed.
 ///
-/// Everything that is wrong with tasks and settings is in one error, and nothing has run then; a settings file that
-/// cannot be read is told of alone. See [`is_not_drained`](Self::is_not_drained) for an error after the runs.
-/// `Debug` shows the same text as `Display`, so that `fn main() -> Result<(), scheduler::StartError>` prints it for
-/// people.
+/// All faults of tasks and settings are in one error, and nothing has run. Only a settings file that cannot be read is
+/// reported alone. An error after the runs is [`is_not_drained`](Self::is_not_drained).
+///
+/// `Debug` writes what `Display` writes and the causes, so that `fn main() -> Result<(), scheduler::StartError>` prints
+/// text for people.
 ///
 /// ```rust,standalone_crate
 /// use scheduler::{Schedule, Scheduler};
@@ -22,28 +26,183 @@ use std::fmt;
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct StartError {
-    kind: Kind,
+    kind: StartErrorKind,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-enum Kind {
+enum StartErrorKind {
     /// Faults of tasks and settings, each with its place.
     Faults(Vec<String>),
     AlreadyRunning,
+    DryRun,
     InsideTask,
-    Signals(String),
-    Pool(String),
-    #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "only Tokio has runtimes"))]
-    Runtime(String),
-    BlocksRuntime,
+    InsideRuntime,
+    Refused(Refused),
     NotDrained(StopError),
 }
 
-/// Tasks that were still running when the time to stop was over.
+/// The operating system refused something.
+#[derive(Clone, PartialEq, Eq)]
+struct Refused {
+    what: String,
+    help: &'static str,
+    cause: Option<TaskError>,
+}
+
+/// What could not be had for an async task.
+pub(crate) const NO_RUNTIME: &str = "no Tokio runtime can be built for async tasks";
+
+const SIGNALS_HELP: &str = "\n  help: if the program has one of its own, use Scheduler::builder().spawn() and call \
+                            shutdown() there";
+
+impl StartError {
+    /// All faults of tasks and settings, one text for each.
+    #[must_use]
+    pub fn faults(&self) -> &[String] {
+        match &self.kind {
+            StartErrorKind::Faults(faults) => faults,
+            _ => &[],
+        }
+    }
+
+    /// Returns true if another scheduler of this process waits for the signals.
+    #[must_use]
+    pub fn is_already_running(&self) -> bool {
+        self.kind == StartErrorKind::AlreadyRunning
+    }
+
+    /// Returns true if `SCHEDULER_DRY_RUN` is set: [`spawn`](crate::Builder::spawn) printed the
+    /// [`DryRun`](crate::DryRun) and started nothing.
+    #[must_use]
+    pub fn is_dry_run(&self) -> bool {
+        self.kind == StartErrorKind::DryRun
+    }
+
+    /// Returns true if `start` was called inside a task, which would wait for itself.
+    #[must_use]
+    pub fn is_inside_task(&self) -> bool {
+        self.kind == StartErrorKind::InsideTask
+    }
+
+    /// Returns true if `start` was called on the only thread of a Tokio runtime, which it would block.
+    #[must_use]
+    pub fn is_inside_runtime(&self) -> bool {
+        self.kind == StartErrorKind::InsideRuntime
+    }
+
+    /// Returns true if the operating system refused a thread, a signal handler or a runtime;
+    /// [`source`](Error::source) says why.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        matches!(self.kind, StartErrorKind::Refused(_))
+    }
+
+    /// Returns true if the scheduler ran, and tasks were still running when the time to stop was over.
+    #[must_use]
+    pub fn is_not_drained(&self) -> bool {
+        self.stop_error().is_some()
+    }
+
+    /// The error of the stop, if the scheduler ran and did not stop cleanly.
+    #[must_use]
+    pub fn stop_error(&self) -> Option<&StopError> {
+        match &self.kind {
+            StartErrorKind::NotDrained(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn of_faults(faults: Vec<String>) -> Self {
+        Self { kind: StartErrorKind::Faults(faults) }
+    }
+
+    pub(crate) fn already_running() -> Self {
+        Self { kind: StartErrorKind::AlreadyRunning }
+    }
+
+    pub(crate) fn dry_run() -> Self {
+        Self { kind: StartErrorKind::DryRun }
+    }
+
+    pub(crate) fn inside_task() -> Self {
+        Self { kind: StartErrorKind::InsideTask }
+    }
+
+    pub(crate) fn inside_runtime() -> Self {
+        Self { kind: StartErrorKind::InsideRuntime }
+    }
+
+    pub(crate) fn signals(cause: impl Error) -> Self {
+        let what = "no handler for Ctrl-C and SIGTERM can be installed".to_owned();
+        let cause = Some(TaskError::from_error(&cause));
+        Self { kind: StartErrorKind::Refused(Refused { what, help: SIGNALS_HELP, cause }) }
+    }
+
+    pub(crate) fn refused(what: impl Into<String>, cause: &dyn Error) -> Self {
+        let cause = Some(TaskError::from_error(cause));
+        Self { kind: StartErrorKind::Refused(Refused { what: what.into(), help: "", cause }) }
+    }
+
+    /// The pool of a task has no thread.
+    pub(crate) fn not_begun(what: String) -> Self {
+        Self { kind: StartErrorKind::Refused(Refused { what, help: "", cause: None }) }
+    }
+
+    /// Another thread stopped the scheduler during its start.
+    pub(crate) fn not_running() -> Self {
+        Self::not_begun("the scheduler is not running".to_owned())
+    }
+}
+
+impl From<StopError> for StartError {
+    fn from(error: StopError) -> Self {
+        Self { kind: StartErrorKind::NotDrained(error) }
+    }
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match &self.kind {
+            StartErrorKind::Faults(faults) => {
+                return list(f, "cannot start", ", and nothing has run", faults);
+            }
+            StartErrorKind::Refused(Refused { what, help, .. }) => {
+                return write!(f, "cannot start: {what}{help}");
+            }
+            StartErrorKind::NotDrained(error) => return error.fmt(f),
+            StartErrorKind::AlreadyRunning => {
+                "cannot start: a scheduler of this process is already running\n  \
+                 help: `start` is for the one that ends with Ctrl-C; \
+                 use Scheduler::builder().spawn() for others"
+            }
+            StartErrorKind::DryRun => "nothing was started: SCHEDULER_DRY_RUN asks for a dry run",
+            StartErrorKind::InsideTask => {
+                "cannot start: `start` was called inside a task, which would wait for itself\n  \
+                 help: call it in main"
+            }
+            StartErrorKind::InsideRuntime => {
+                "cannot start: `start` would block the only thread of this Tokio runtime, \
+                 so that async tasks could never go on\n  \
+                 help: write `scheduler::start_async().await`"
+            }
+        })
+    }
+}
+
+impl Error for StartError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.kind {
+            StartErrorKind::Refused(Refused { cause: Some(cause), .. }) => Some(cause),
+            _ => None,
+        }
+    }
+}
+
+/// Tasks were still running when the time to stop was over, or the stop could not be waited for.
 ///
-/// They were asked to stop then; whatever still runs ends with the process. Also the answer to a
-/// [`shutdown`](crate::Scheduler::shutdown) that does not wait at all: inside a
-/// [task of the scheduler](Self::is_inside_task), and on the only thread of a Tokio runtime.
+/// The tasks were asked to stop; what still runs ends with the process. [`shutdown`](crate::Scheduler::shutdown) does
+/// not wait inside a [task of the scheduler](Self::is_inside_task), nor on the
+/// [only thread of a Tokio runtime](Self::is_inside_runtime).
 ///
 /// ```rust,standalone_crate
 /// use scheduler::{Schedule, Scheduler};
@@ -60,20 +219,18 @@ enum Kind {
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct StopError {
-    why: NotEnded,
+    kind: StopErrorKind,
     running: Vec<String>,
     /// The same in backticks.
     shown: String,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-enum NotEnded {
-    /// They have had so much time.
-    Within(String),
-    /// The stop was asked for inside this task, which cannot wait for itself.
-    Inside,
-    /// To wait would block the only thread of a Tokio runtime.
-    BlocksRuntime,
+enum StopErrorKind {
+    /// The time limit, as text.
+    TooLate(String),
+    InsideTask,
+    InsideRuntime,
 }
 
 impl StopError {
@@ -83,156 +240,63 @@ impl StopError {
         &self.running
     }
 
-    /// Whether a task asked its own scheduler to shut down: that stops without the task waiting for it.
+    /// Returns true if tasks had not ended within the [limit](crate::Builder::await_termination).
     #[must_use]
-    pub fn is_inside_task(&self) -> bool {
-        self.why == NotEnded::Inside
+    pub fn is_too_late(&self) -> bool {
+        matches!(self.kind, StopErrorKind::TooLate(_))
     }
 
-    /// The names of the tasks, and how they are shown.
-    pub(crate) fn new(limit: String, (running, shown): (Vec<String>, String)) -> Self {
-        Self { why: NotEnded::Within(limit), running, shown }
+    /// Returns true if a task shut down its own scheduler, which stops without waiting for that task.
+    #[must_use]
+    pub fn is_inside_task(&self) -> bool {
+        self.kind == StopErrorKind::InsideTask
+    }
+
+    /// Returns true if `shutdown` was called on the only thread of a Tokio runtime. The scheduler stops without it.
+    #[must_use]
+    pub fn is_inside_runtime(&self) -> bool {
+        self.kind == StopErrorKind::InsideRuntime
+    }
+
+    /// `running` has the names of the tasks, and how they are shown.
+    pub(crate) fn too_late(limit: String, (running, shown): (Vec<String>, String)) -> Self {
+        Self { kind: StopErrorKind::TooLate(limit), running, shown }
     }
 
     pub(crate) fn inside_task((running, shown): (Vec<String>, String)) -> Self {
-        Self { why: NotEnded::Inside, running, shown }
+        Self { kind: StopErrorKind::InsideTask, running, shown }
     }
 
-    pub(crate) fn blocks_runtime() -> Self {
-        Self { why: NotEnded::BlocksRuntime, running: Vec::new(), shown: String::new() }
+    pub(crate) fn inside_runtime() -> Self {
+        Self { kind: StopErrorKind::InsideRuntime, running: Vec::new(), shown: String::new() }
     }
 }
 
 impl fmt::Display for StopError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tasks = &self.shown;
-        match &self.why {
-            NotEnded::Within(limit) => write!(f, "stopped after waiting {limit}: ")?,
-            NotEnded::Inside => {
-                return write!(
-                    f,
-                    "the scheduler stops, and its task {tasks}, which has asked for that, cannot wait for it\n  \
-                     help: shut it down in main, or on a thread that is none of its own"
-                );
+        match (&self.kind, self.running.len()) {
+            (StopErrorKind::TooLate(limit), 1) => {
+                write!(f, "stopped after waiting {limit}: 1 task had not ended: {tasks}")
             }
-            NotEnded::BlocksRuntime => {
-                return f.write_str(
-                    "the scheduler stops, but to wait for it would block the only thread of this Tokio \
-                     runtime, so that async tasks could never end\n  \
-                     help: write `scheduler.shutdown_async().await`",
-                );
+            (StopErrorKind::TooLate(limit), count) => {
+                write!(f, "stopped after waiting {limit}: {count} tasks had not ended: {tasks}")
             }
-        }
-        match self.running.len() {
-            1 => write!(f, "1 task had not ended: {tasks}"),
-            count => write!(f, "{count} tasks had not ended: {tasks}"),
-        }
-    }
-}
-
-impl fmt::Debug for StopError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl std::error::Error for StopError {}
-
-impl From<StopError> for StartError {
-    fn from(error: StopError) -> Self {
-        Self { kind: Kind::NotDrained(error) }
-    }
-}
-
-impl StartError {
-    /// Whether another scheduler of this process waits for the signals.
-    #[must_use]
-    pub fn is_already_running(&self) -> bool {
-        matches!(self.kind, Kind::AlreadyRunning)
-    }
-
-    /// Whether the scheduler ran, but tasks were still running when the time to stop was over.
-    #[must_use]
-    pub fn is_not_drained(&self) -> bool {
-        matches!(self.kind, Kind::NotDrained(_))
-    }
-
-    /// Everything that is wrong, one text for each fault.
-    #[must_use]
-    pub fn faults(&self) -> &[String] {
-        match &self.kind {
-            Kind::Faults(faults) => faults,
-            _ => &[],
-        }
-    }
-
-    pub(crate) fn of_faults(faults: Vec<String>) -> Self {
-        Self { kind: Kind::Faults(faults) }
-    }
-
-    pub(crate) fn already_running() -> Self {
-        Self { kind: Kind::AlreadyRunning }
-    }
-
-    pub(crate) fn inside_task() -> Self {
-        Self { kind: Kind::InsideTask }
-    }
-
-    pub(crate) fn signals(reason: impl fmt::Display) -> Self {
-        Self { kind: Kind::Signals(reason.to_string()) }
-    }
-
-    #[cfg(feature = "tokio")]
-    pub(crate) fn runtime(reason: impl fmt::Display) -> Self {
-        Self { kind: Kind::Runtime(reason.to_string()) }
-    }
-
-    pub(crate) fn blocks_runtime() -> Self {
-        Self { kind: Kind::BlocksRuntime }
-    }
-
-    /// The start was given up meanwhile.
-    pub(crate) fn not_running() -> Self {
-        Self::pool("the scheduler is not running")
-    }
-
-    pub(crate) fn pool(reason: impl fmt::Display) -> Self {
-        Self { kind: Kind::Pool(reason.to_string()) }
-    }
-}
-
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
-            Kind::Faults(faults) => list(f, ("cannot start", ", and nothing has run"), faults),
-            Kind::AlreadyRunning => f.write_str(
-                "cannot start: a scheduler of this process is already running\n  \
-                 help: `start` is for the one that ends with Ctrl-C; \
-                 use Scheduler::builder().spawn() for others",
-            ),
-            Kind::InsideTask => f.write_str(
-                "cannot start: `start` was called inside a task, which would wait for itself\n  \
-                 help: call it in main",
-            ),
-            Kind::Signals(reason) => write!(
+            (StopErrorKind::InsideTask, _) => write!(
                 f,
-                "cannot start: no handler for Ctrl-C and SIGTERM can be installed: {reason}\n  \
-                 help: if the program has one of its own, use Scheduler::builder().spawn() and \
-                 call shutdown() there"
+                "the scheduler stops, and its task {tasks}, which has asked for that, cannot wait for it\n  \
+                 help: shut it down in main, or on a thread that is none of its own"
             ),
-            Kind::Runtime(reason) => {
-                write!(f, "cannot start: no Tokio runtime can be built for async tasks: {reason}")
-            }
-            Kind::BlocksRuntime => f.write_str(
-                "cannot start: `start` would block the only thread of this Tokio runtime, \
-                 so that async tasks could never go on\n  \
-                 help: write `scheduler::start_async().await`",
+            (StopErrorKind::InsideRuntime, _) => f.write_str(
+                "the scheduler stops, but to wait for it would block the only thread of this Tokio \
+                 runtime, so that async tasks could never end\n  \
+                 help: write `scheduler.shutdown_async().await`",
             ),
-            Kind::Pool(reason) => write!(f, "cannot start: {reason}"),
-            Kind::NotDrained(error) => error.fmt(f),
         }
     }
 }
+
+impl Error for StopError {}
 
 /// Why a task could not be [added](crate::Tasks::add) to a running scheduler.
 ///
@@ -252,93 +316,134 @@ impl fmt::Display for StartError {
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct AddError {
-    kind: Refusal,
+    task: String,
+    kind: AddErrorKind,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-enum Refusal {
-    /// What is wrong with the task, each with its place.
+enum AddErrorKind {
+    /// Faults of the task, each with its place.
     Faults(Vec<String>),
-    NameTaken(String),
-    Stopping(String),
-    /// What an async task needs could not be had: the task, and why.
-    Start(String, StartError),
+    NameTaken,
+    Stopping,
+    Refused(Refused),
 }
 
 impl AddError {
+    /// The name that was given.
+    #[must_use]
+    pub fn task(&self) -> &str {
+        &self.task
+    }
+
+    /// All faults of the name, the schedule and the settings of the task, one text for each.
+    #[must_use]
+    pub fn faults(&self) -> &[String] {
+        match &self.kind {
+            AddErrorKind::Faults(faults) => faults,
+            _ => &[],
+        }
+    }
+
     /// Returns true if there is a task of this name that has not ended.
     #[must_use]
     pub fn is_name_taken(&self) -> bool {
-        matches!(self.kind, Refusal::NameTaken(_))
+        self.kind == AddErrorKind::NameTaken
     }
 
     /// Returns true if the scheduler is stopping, or has stopped.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
-        matches!(self.kind, Refusal::Stopping(_))
+        self.kind == AddErrorKind::Stopping
     }
 
-    /// What is wrong with the name, the schedule or the settings of the task, one text for each fault; nothing
-    /// where the task is as it should be.
+    /// Returns true if the operating system refused a thread or a runtime; [`source`](Error::source) says why.
     #[must_use]
-    pub fn faults(&self) -> &[String] {
-        match &self.kind {
-            Refusal::Faults(faults) => faults,
-            _ => &[],
-        }
+    pub fn is_refused(&self) -> bool {
+        matches!(self.kind, AddErrorKind::Refused(_))
     }
 
-    pub(crate) fn of_faults(faults: Vec<String>) -> Self {
-        Self { kind: Refusal::Faults(faults) }
+    pub(crate) fn of_faults(task: &str, faults: Vec<String>) -> Self {
+        Self { task: task.to_owned(), kind: AddErrorKind::Faults(faults) }
     }
 
     pub(crate) fn name_taken(task: &str) -> Self {
-        Self { kind: Refusal::NameTaken(task.to_owned()) }
+        Self { task: task.to_owned(), kind: AddErrorKind::NameTaken }
     }
 
     pub(crate) fn stopping(task: &str) -> Self {
-        Self { kind: Refusal::Stopping(task.to_owned()) }
+        Self { task: task.to_owned(), kind: AddErrorKind::Stopping }
     }
 
-    pub(crate) fn of_start(task: &str, error: StartError) -> Self {
-        Self { kind: Refusal::Start(task.to_owned(), error) }
+    pub(crate) fn refused(task: &str, what: String, cause: Option<&dyn Error>) -> Self {
+        let refused = Refused { what, help: "", cause: cause.map(TaskError::from_error) };
+        Self { task: task.to_owned(), kind: AddErrorKind::Refused(refused) }
     }
 }
 
 impl fmt::Display for AddError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let task = &self.task;
         match &self.kind {
-            Refusal::Faults(faults) => list(f, ("cannot add the task", ""), faults),
-            Refusal::NameTaken(task) => write!(
+            AddErrorKind::Faults(faults) => list(f, "cannot add the task", "", faults),
+            AddErrorKind::NameTaken => write!(
                 f,
                 "cannot add task `{task}`: there is a task of this name\n  \
                  help: remove it before, or choose another name"
             ),
-            Refusal::Stopping(task) => {
+            AddErrorKind::Stopping => {
                 write!(f, "cannot add task `{task}`: the scheduler is stopping, or has stopped")
             }
-            Refusal::Start(task, error) => write!(f, "cannot add task `{task}`: {error}"),
+            AddErrorKind::Refused(Refused { what, .. }) => {
+                write!(f, "cannot add task `{task}`: {what}")
+            }
         }
+    }
+}
+
+impl Error for AddError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.kind {
+            AddErrorKind::Refused(Refused { cause: Some(cause), .. }) => Some(cause),
+            _ => None,
+        }
+    }
+}
+
+/// Writes an error and its causes for people.
+pub(crate) fn with_causes(error: &dyn Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{error}")?;
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        write!(f, "\n  caused by: {error}")?;
+        cause = error.source();
+    }
+    Ok(())
+}
+
+impl fmt::Debug for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        with_causes(self, f)
+    }
+}
+
+impl fmt::Debug for StopError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        with_causes(self, f)
     }
 }
 
 impl fmt::Debug for AddError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
+        with_causes(self, f)
     }
 }
 
-impl std::error::Error for AddError {}
-
-/// A heading of a beginning and an end, and all faults below it.
-fn list(
-    f: &mut fmt::Formatter<'_>,
-    (beginning, end): (&str, &str),
-    faults: &[String],
-) -> fmt::Result {
+/// A heading, and all faults below it.
+fn list(f: &mut fmt::Formatter<'_>, start: &str, end: &str, faults: &[String]) -> fmt::Result {
     match faults.len() {
-        1 => write!(f, "{beginning}: 1 fault was found{end}")?,
-        count => write!(f, "{beginning}: {count} faults were found{end}")?,
+        1 => write!(f, "{start}: 1 fault was found{end}")?,
+        count => write!(f, "{start}: {count} faults were found{end}")?,
     }
     for fault in faults {
         for (index, line) in fault.lines().enumerate() {
@@ -348,10 +453,29 @@ fn list(
     Ok(())
 }
 
-impl fmt::Debug for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_has_its_cause_as_the_source_and_in_debug() {
+        let cause = std::io::Error::other("no file descriptors");
+        let error = StartError::signals(&cause);
+        assert!(error.is_refused() && !error.to_string().contains("descriptors"));
+        assert_eq!(error.source().expect("a source").to_string(), "no file descriptors");
+        assert!(format!("{error:?}").ends_with("\n  caused by: no file descriptors"));
+        let error = AddError::refused("feed", NO_RUNTIME.to_owned(), Some(&cause));
+        assert_eq!(error.to_string(), format!("cannot add task `feed`: {NO_RUNTIME}"));
+        assert_eq!(error.source().expect("a source").to_string(), "no file descriptors");
+    }
+
+    #[test]
+    fn the_error_of_a_stop_is_kept_by_the_error_of_the_start() {
+        let names = (vec!["a".to_owned()], "`a`".to_owned());
+        let stop = StopError::too_late("5s".to_owned(), names);
+        let start = StartError::from(stop.clone());
+        assert!(start.is_not_drained() && stop.is_too_late());
+        assert_eq!(start.stop_error(), Some(&stop));
+        assert_eq!(start.to_string(), "stopped after waiting 5s: 1 task had not ended: `a`");
     }
 }
-
-impl std::error::Error for StartError {}

@@ -1,30 +1,23 @@
-//! Something that happens once, and that threads and futures can wait for; the wakers of those who wait; and a wait on the
-//! scheduler's clock.
+//! A value that is given once, and that threads and futures can wait for; a wait on the scheduler's clock.
 
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::PoisonError;
-use std::task::Context;
-use std::task::Poll;
-use std::task::Wake;
-use std::task::Waker;
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use scheduler_core::Clock;
 use scheduler_core::time::Gate;
 
-use crate::sync::Condvar;
-use crate::sync::Mutex;
-use crate::sync::MutexGuard;
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::unwind::wake_all;
 
 /// A value that is given once; clones share it.
 #[derive(Debug)]
 pub(crate) struct Notice<T> {
     shared: Arc<(Mutex<State<T>>, Condvar)>,
-    /// Under which number this end has left its waker.
+    /// The number of this clone's waker.
     number: Option<u64>,
 }
 
@@ -34,10 +27,9 @@ struct State<T> {
     wakers: Wakers,
 }
 
-/// The wakers of those who wait for something, each under a number of its own.
+/// Wakers by number.
 ///
-/// INVARIANT: plain data under somebody's lock. Whatever it gives out runs user code when it is dropped or
-/// woken, and is to be taken out of the lock before.
+/// INVARIANT: a returned waker runs user code when it is woken or dropped. Release the lock before.
 #[derive(Debug, Default)]
 pub(crate) struct Wakers {
     wakers: BTreeMap<u64, Waker>,
@@ -49,22 +41,21 @@ impl Wakers {
         self.wakers.is_empty()
     }
 
-    /// Keeps the waker of one who waits under his number, which he is given if he has none; gives out the
-    /// one that it replaces.
+    /// Stores a waker under its number, which is assigned if it has none. Returns the waker that it replaces.
     pub(crate) fn put(&mut self, number: &mut Option<u64>, waker: Waker) -> Option<Waker> {
         let number = *number.get_or_insert(self.last + 1);
         self.last = self.last.max(number);
         self.wakers.insert(number, waker)
     }
 
-    /// Takes out the waker of one who waits no more, where it is still here.
+    /// Removes a waker.
     #[must_use = "dropping a waker runs user code, which must not happen under a lock"]
     pub(crate) fn remove(&mut self, number: Option<u64>) -> Option<Waker> {
         self.wakers.remove(&number?)
     }
 
-    /// Takes all out, in the order in which they came.
-    #[must_use = "those who wait are to be woken"]
+    /// Removes all wakers, in the order of their numbers.
+    #[must_use = "the wakers must be woken"]
     pub(crate) fn take(&mut self) -> impl Iterator<Item = Waker> + use<> {
         std::mem::take(&mut self.wakers).into_values()
     }
@@ -76,7 +67,7 @@ impl<T> Notice<T> {
         Self { shared: Arc::new((Mutex::new(state), Condvar::new())), number: None }
     }
 
-    /// Gives the value, and says whether this was the first time; later values are dropped.
+    /// Gives the value. Returns false if there was one; then this one is dropped.
     pub(crate) fn give(&self, value: T) -> bool {
         let mut state = self.lock();
         if state.value.is_some() {
@@ -114,7 +105,7 @@ impl<T> Clone for Notice<T> {
     }
 }
 
-/// An end that is no longer awaited leaves no waker behind.
+/// Removes the waker of this clone.
 impl<T> Drop for Notice<T> {
     fn drop(&mut self) {
         if self.number.is_some() {
@@ -179,10 +170,7 @@ pub(crate) mod tests {
     use std::sync::Arc;
     use std::sync::atomic::AtomicU64;
     use std::sync::atomic::Ordering::Relaxed;
-    use std::task::Context;
-    use std::task::Poll;
-    use std::task::Wake;
-    use std::task::Waker;
+    use std::task::{Context, Poll, Wake, Waker};
 
     #[test]
     fn a_notice_is_given_once_and_kept() {
@@ -194,7 +182,7 @@ pub(crate) mod tests {
         assert_eq!(
             notice.lock().wakers.wakers.len(),
             1,
-            "one for each end, however often it polls"
+            "one for each clone, however often it polls"
         );
         assert!(notice.give(1));
         assert!(!notice.give(2));
@@ -203,7 +191,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_end_that_is_dropped_leaves_no_waker_behind() {
+    fn a_dropped_clone_leaves_no_waker() {
         let notice = Notice::<()>::new();
         let mut context = Context::from_waker(Waker::noop());
         for _ in 0..3 {
@@ -227,7 +215,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_waker_that_panics_hurts_nobody() {
+    fn a_waker_that_panics_stops_no_other() {
         let notice = Notice::new();
         let bells = [true, false, true, false].map(|panics| {
             let bell = Arc::new(Bell { rung: AtomicU64::new(0), panics });

@@ -97,9 +97,8 @@ impl Schedule {
     /// minute, until it answers; no run of the schedule starts before. The scheduler starts all the same.
     ///
     /// ```
-    /// use scheduler::Schedule;
     /// use scheduler::chrono::TimeDelta;
-    /// use scheduler::engine::{NextFireTime, Trigger, TriggerContext};
+    /// use scheduler::{NextFireTime, Schedule, Trigger, TriggerContext};
     ///
     /// struct EverySecond;
     ///
@@ -281,36 +280,7 @@ impl fmt::Debug for Schedule {
     label = "neither a `Duration` nor a text",
     note = "write a text with a unit, such as `\"5s\"` or `\"1h30m\"`, or a `std::time::Duration`"
 )]
-pub trait Length {
-    /// The text that an annotation would have.
-    #[doc(hidden)]
-    fn into_text(self) -> String;
-}
-
-impl Length for Duration {
-    fn into_text(self) -> String {
-        let nanos = i128::try_from(self.as_nanos()).ok().and_then(SignedDuration::from_nanos);
-        nanos.map_or_else(|| format!("{}s", self.as_secs()), |length| length.to_string())
-    }
-}
-
-impl Length for &str {
-    fn into_text(self) -> String {
-        self.to_owned()
-    }
-}
-
-impl Length for String {
-    fn into_text(self) -> String {
-        self
-    }
-}
-
-impl Length for Cow<'_, str> {
-    fn into_text(self) -> String {
-        self.into_owned()
-    }
-}
+pub trait Length: sealed::LengthText {}
 
 /// An instant of the wall clock: a [`DateTime`], a [`SystemTime`], or a text with the offset from UTC, such as
 /// `"2027-01-01T09:00:00+01:00"`.
@@ -319,33 +289,75 @@ impl Length for Cow<'_, str> {
     label = "neither a `DateTime` nor a text",
     note = "write a text with an offset, such as `\"2027-01-01T09:00:00Z\"`, or a `chrono::DateTime`"
 )]
-pub trait IntoInstant {
-    /// The text that an annotation would have.
-    #[doc(hidden)]
-    fn into_text(self) -> String;
-}
+pub trait IntoInstant: sealed::InstantText {}
 
-impl<Z: TimeZone> IntoInstant for DateTime<Z> {
-    fn into_text(self) -> String {
-        self.to_utc().to_rfc3339_opts(SecondsFormat::AutoSi, true)
+#[diagnostic::do_not_recommend]
+impl<T: sealed::LengthText> Length for T {}
+
+#[diagnostic::do_not_recommend]
+impl<T: sealed::InstantText> IntoInstant for T {}
+
+/// The texts that an annotation would have.
+mod sealed {
+    use super::{
+        Cow, DateTime, Duration, SecondsFormat, SignedDuration, SystemTime, TimeZone, Utc,
+    };
+
+    pub trait LengthText {
+        fn into_text(self) -> String;
     }
-}
 
-impl IntoInstant for SystemTime {
-    fn into_text(self) -> String {
-        IntoInstant::into_text(DateTime::<Utc>::from(self))
+    pub trait InstantText {
+        fn into_text(self) -> String;
     }
-}
 
-impl IntoInstant for &str {
-    fn into_text(self) -> String {
-        self.to_owned()
+    impl LengthText for Duration {
+        fn into_text(self) -> String {
+            let nanos = i128::try_from(self.as_nanos()).ok().and_then(SignedDuration::from_nanos);
+            nanos.map_or_else(|| format!("{}s", self.as_secs()), |length| length.to_string())
+        }
     }
-}
 
-impl IntoInstant for String {
-    fn into_text(self) -> String {
-        self
+    impl LengthText for &str {
+        fn into_text(self) -> String {
+            self.to_owned()
+        }
+    }
+
+    impl LengthText for String {
+        fn into_text(self) -> String {
+            self
+        }
+    }
+
+    impl LengthText for Cow<'_, str> {
+        fn into_text(self) -> String {
+            self.into_owned()
+        }
+    }
+
+    impl<Z: TimeZone> InstantText for DateTime<Z> {
+        fn into_text(self) -> String {
+            self.to_utc().to_rfc3339_opts(SecondsFormat::AutoSi, true)
+        }
+    }
+
+    impl InstantText for SystemTime {
+        fn into_text(self) -> String {
+            InstantText::into_text(DateTime::<Utc>::from(self))
+        }
+    }
+
+    impl InstantText for &str {
+        fn into_text(self) -> String {
+            self.to_owned()
+        }
+    }
+
+    impl InstantText for String {
+        fn into_text(self) -> String {
+            self
+        }
     }
 }
 
@@ -353,6 +365,7 @@ impl IntoInstant for String {
 mod tests {
     use chrono::FixedOffset;
 
+    use super::sealed::{InstantText, LengthText};
     use super::*;
 
     #[test]

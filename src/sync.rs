@@ -1,6 +1,4 @@
-//! The locks of this crate: `std`'s, or in the build for the thread sanitizer those that it sees.
-//!
-//! `scheduler-core/src/sync/` is the same room of the engine, and says more.
+//! The locks of this crate: `std`'s, or those that the thread sanitizer can see. See `scheduler-core/src/sync/`.
 
 #[cfg(tsan)]
 #[path = "../scheduler-core/src/sync/parking.rs"]

@@ -1,15 +1,13 @@
-//! How user code is entered of whose panics nobody is told: they go no further, and hurt nobody else.
+//! Contains panics that are not reported: of wakers, and of destructors of panic payloads.
 //!
-//! The door for code whose panics are failures to be told of is `observe/contain.rs`, which leaves here what
-//! becomes of them.
+//! `observe/contain.rs` calls user code whose panics are reported as failures.
 
 use std::any::Any;
 use std::mem;
-use std::panic::AssertUnwindSafe;
-use std::panic::catch_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
-/// Wakes all of them. What one that panics has to say the panic hook of the process has said already.
+/// Wakes all. A panic has been printed by the panic hook already.
 pub(crate) fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
     for waker in wakers {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
@@ -18,13 +16,13 @@ pub(crate) fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
     }
 }
 
-/// Drops the payload of a panic, which is user code again.
+/// Drops the payload of a panic, which may run user code.
 pub(crate) fn drop_payload(payload: Box<dyn Any + Send>) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload)))
         && !payload.is::<&str>()
         && !payload.is::<String>()
     {
-        // This one could panic when it is dropped, and so on: it is leaked.
+        // Its destructor may panic too, so leak it.
         mem::forget(payload);
     }
 }

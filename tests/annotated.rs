@@ -7,7 +7,8 @@ use std::task::{Context, Poll, Waker};
 
 use hostile as _;
 use jobs as _;
-use scheduler::{Attribute, Call, Entry, TaskResult, entries, scheduled};
+use scheduler::__private::{Call, Entry, TaskResult, entries};
+use scheduler::{Attribute, scheduled};
 
 static TICKS: AtomicU32 = AtomicU32::new(0);
 static WAITS: AtomicU32 = AtomicU32::new(0);

@@ -193,7 +193,8 @@ fn pools_that_cannot_be_are_refused_together() {
 fn settings_make_and_size_pools() {
     let (builder, ..) = builder();
     let toml = "[scheduler]\npool.size = 3\n[scheduler.pools.io]\nsize = 7\n";
-    let report = builder.settings("app.toml", toml).tasks(tasks![import]).dry_run().unwrap();
+    let report =
+        builder.settings("app.toml", toml).tasks(tasks![import]).dry_run().unwrap().to_string();
     for part in ["scheduler.pool.size", "3", "app.toml:2", "scheduler.pools.io.size", "7"] {
         assert!(report.contains(part), "`{part}` is not in:\n{report}");
     }
@@ -203,7 +204,7 @@ fn settings_make_and_size_pools() {
 fn a_table_without_a_word_is_a_pool() {
     let (builder, ..) = builder();
     let builder = builder.settings("app.toml", "[scheduler.pools.io]\n").tasks(tasks![import]);
-    let report = builder.dry_run().unwrap();
+    let report = builder.dry_run().unwrap().to_string();
     assert!(report.contains("scheduler.pools.io.thread-name-prefix"), "{report}");
 }
 
@@ -238,7 +239,7 @@ fn a_variable_of_a_task_that_is_added_later_is_not_said_to_be_lost() {
 #[test]
 fn the_dry_run_names_what_the_program_says() {
     let check = |builder: Builder, expected: &[(&str, &str, &str)]| {
-        let report = builder.tasks(tasks![]).dry_run().unwrap();
+        let report = builder.tasks(tasks![]).dry_run().unwrap().to_string();
         let lines = report.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         let lines: Vec<_> = lines.map(|words| words.join(" ")).collect();
         for (key, value, source) in expected {
@@ -288,7 +289,7 @@ fn the_dry_run_names_what_the_program_says() {
 fn what_is_set_higher_up_wins() {
     let toml = "[scheduler.tasks.report]\nfixed-rate = \"20s\"\n";
     let check = |builder: Builder, source: &str, value: &str| {
-        let report = builder.tasks(tasks![report]).dry_run().unwrap();
+        let report = builder.tasks(tasks![report]).dry_run().unwrap().to_string();
         let line = report.lines().find(|line| line.contains("fixed_rate")).unwrap().to_owned();
         assert!(line.contains(value) && line.contains(source), "{line}");
     };

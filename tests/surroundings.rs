@@ -10,11 +10,11 @@ use std::task::Waker;
 use hostile as _;
 use hostile_2021 as _;
 use hostile_2024 as _;
+use scheduler::__private::Call;
+use scheduler::__private::Entry;
+use scheduler::__private::TaskResult;
 use scheduler::__private::alone;
-use scheduler::Call;
-use scheduler::Entry;
-use scheduler::TaskResult;
-use scheduler::entries;
+use scheduler::__private::entries;
 
 /// The functions of a crate, by their names in it.
 fn functions(krate: &str) -> Vec<(&'static str, &'static Entry)> {

@@ -12,8 +12,8 @@ use crate::run::{Run, Shutdown};
 
 /// A type that a scheduled function can take by value.
 ///
-/// It has two steps: what can be looked up once is [resolved](Self::resolve) when the scheduler
-/// starts; each run then [extracts](Self::extract) its argument from that.
+/// When the scheduler starts, the source of the argument is [resolved](Self::resolve). Each run
+/// [extracts](Self::extract) its argument from the source.
 ///
 /// ```rust,standalone_crate
 /// use scheduler::{Extract, Run, Wiring, scheduled};
@@ -23,7 +23,7 @@ use crate::run::{Run, Shutdown};
 ///     verbose: bool,
 /// }
 ///
-/// /// Whether to say much.
+/// /// Whether to print details.
 /// struct Verbose(bool);
 ///
 /// impl Extract for Verbose {
@@ -53,10 +53,10 @@ use crate::run::{Run, Shutdown};
     note = "to pass a value of your own, write `&{Self}` and call `.manage(value)` before the start"
 )]
 pub trait Extract: Sized {
-    /// What is looked up once.
+    /// The source of the argument, resolved once.
     type Source: Send + Sync + 'static;
 
-    /// Looks up what is needed; none when it is missing, which the wiring then has noted.
+    /// Resolves the source. `None` if it is missing, which the wiring has recorded.
     fn resolve(wiring: &mut Wiring<'_>) -> Option<Self::Source>;
 
     /// The argument for one run.
@@ -87,7 +87,7 @@ impl Extract for Shutdown {
     }
 }
 
-/// The clock by which the scheduler goes, so that a test's time reaches the task, too.
+/// The clock of the scheduler, which in a test is that of the test.
 ///
 /// ```rust,standalone_crate
 /// use scheduler::{Clock, scheduled};
@@ -110,9 +110,9 @@ impl Extract for Arc<dyn Clock> {
     }
 }
 
-/// A managed value that can be kept and moved, for instance into a thread or a spawned future.
+/// A managed value that can be moved into a thread or a spawned future.
 ///
-/// For mere use `&T` is shorter.
+/// Otherwise `&T` is shorter.
 ///
 /// ```rust,standalone_crate
 /// use scheduler::{State, scheduled};

@@ -2,29 +2,30 @@
 //!
 //! # What this room is for
 //!
-//! A function that the scheduler calls still needs a database, a configuration, a
-//! clock. The builder keeps such values by their type ([`States`]); a function asks for them by its
-//! parameters: `&T` for a managed value, and by value whatever implements [`Extract`]. The function's
-//! entry knows how to look all of them up in a [`Wiring`], and then is a [`Call`].
+//! The builder keeps managed values by their type ([`States`]). A function takes them as `&T`, and by value any type that
+//! implements [`Extract`]. Its entry resolves all parameters in a [`Wiring`], and returns a [`Call`]. [`TaskReturn`] is
+//! what a task may return.
 //!
 //! # What it must never do
 //!
-//! Look anything up during a run. All parameters are resolved once, at the start, and those that are
-//! missing are collected, and reported together before anything has run.
+//! Look anything up during a run. All parameters are resolved once, before the start, and all missing ones are reported
+//! together.
 //!
 //! # How a neighbour uses it
 //!
-//! The registrar makes a [`Wiring`] for each entry and calls the entry's wire function; the conductor
-//! calls the [`Call`] it gets.
+//! The registrar makes a [`Wiring`] for each entry and calls the entry's wire function; each attempt calls the [`Call`].
 
 mod call;
 mod extract;
 mod state;
+mod task_return;
 mod wiring;
 
 pub(crate) use state::States;
+pub(crate) use task_return::settle;
 
-pub use call::{Call, TaskOutput};
+pub use call::Call;
 pub use extract::{Extract, State};
 pub use state::Managed;
+pub use task_return::TaskReturn;
 pub use wiring::Wiring;

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 /// A type whose values a scheduler can keep for its tasks.
 ///
-/// Several tasks may run at the same time, so it has to be possible to share the value between
-/// threads. All types that can be are `Managed`; there is nothing to implement.
+/// All types are `Managed` that threads can share. There is nothing to implement.
 ///
 /// ```
 /// use scheduler::Managed;
@@ -24,7 +23,7 @@ use std::sync::Arc;
     label = "cannot be shared between threads",
     note = "managed state is `Send`, `Sync` and `'static`: in place of an `Rc` use an `Arc`, \
             of a `Cell` or `RefCell` a `Mutex` or an atomic",
-    note = "a trait whose objects are managed says so itself: `trait Mail: Send + Sync`"
+    note = "a trait whose objects are managed needs these bounds: `trait Mail: Send + Sync`"
 )]
 pub trait Managed: Send + Sync + 'static {}
 
@@ -38,7 +37,7 @@ type Key = (TypeId, Option<String>);
 #[derive(Clone, Default)]
 pub(crate) struct States {
     values: BTreeMap<Key, Kept>,
-    /// The types of which two values without a name, or with the same one, were given.
+    /// Types with two values of the same name, or two without one.
     doubled: Vec<String>,
 }
 
@@ -47,7 +46,7 @@ struct Kept {
     type_name: &'static str,
     /// An `Arc<T>`.
     value: Arc<dyn Any + Send + Sync>,
-    /// True if it is the scheduler's own, which is not listed.
+    /// True for a value of the scheduler, which is not listed.
     is_own: bool,
 }
 
@@ -57,7 +56,7 @@ impl States {
         self.keep(name, value, false);
     }
 
-    /// Keeps a value of the scheduler's own, which is not among those that are managed.
+    /// Keeps a value of the scheduler, which is not listed.
     pub(crate) fn insert_own<T: Managed>(&mut self, value: T) {
         self.keep(None, Arc::new(value), true);
     }
@@ -76,7 +75,7 @@ impl States {
         kept.value.downcast_ref::<Arc<T>>().cloned()
     }
 
-    /// The names of all values of a type; none for the one without a name, which comes first.
+    /// The names of all values of a type. `None` for the one without a name, which comes first.
     pub(crate) fn names_of(&self, type_id: TypeId) -> Vec<Option<&str>> {
         let keys = self.values.keys().filter(|(kept, _)| *kept == type_id);
         keys.map(|(_, name)| name.as_deref()).collect()
@@ -99,7 +98,7 @@ impl States {
         all
     }
 
-    /// The type of a managed value that was probably meant to be `wanted`, and why it is not.
+    /// A managed value that was probably meant.
     pub(crate) fn near_miss(&self, wanted: &str) -> Option<NearMiss> {
         let mut kept: Vec<&'static str> = self.values.values().map(|kept| kept.type_name).collect();
         kept.sort_unstable();
@@ -130,16 +129,16 @@ const POINTERS: [(&str, &str); 4] = [
     ("core::option::Option<", "Option<"),
 ];
 
-/// A managed value that is almost of the wanted type.
+/// A managed value of a similar type.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NearMiss {
-    /// There are values of the type, but all have names.
+    /// All values of the type have names.
     Named(String),
     /// `Arc<T>`, `Box<T>` or another wrapper of the standard library was given for `T`.
     Wrapped(String),
     /// `T` was given, and `Arc<T>` or the like is wanted.
     Bare(String),
-    /// What is wanted is a parameter, but by value.
+    /// The type is a parameter by value.
     ByValue(String),
     /// A type of the same name from another path, such as another version of a crate.
     Namesake(String),
@@ -157,7 +156,7 @@ impl NearMiss {
     }
 }
 
-/// Whether `outer` is a pointer to, or an option of, `inner`.
+/// Returns true if `outer` is a pointer to, or an option of, `inner`.
 fn is_wrapper(outer: &str, inner: &str) -> bool {
     if outer.strip_prefix('&').is_some_and(|rest| rest == inner) {
         return true;
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_probably_meant_is_found() {
+    fn a_similar_value_is_found() {
         struct Pool;
         let wanted = type_name::<Pool>();
         let mut states = States::default();

@@ -1,4 +1,4 @@
-//! Looks up the arguments of one task, and notes those that are missing.
+//! Resolves the arguments of one task, and records those that are missing.
 
 use std::any::{TypeId, type_name};
 use std::fmt;
@@ -9,20 +9,20 @@ use scheduler_core::Clock;
 use super::state::{Managed, NearMiss, States, shown};
 use crate::run::{Run, Shutdown};
 
-/// What the arguments of one task are made of: managed values, the clock, the request to stop.
+/// The sources of a task's arguments: managed values, the clock, the request to stop.
 ///
-/// An implementation of [`Extract`](super::Extract) is handed one.
+/// [`Extract::resolve`](super::Extract::resolve) gets one.
 #[derive(Debug)]
 pub struct Wiring<'a> {
     states: &'a States,
     clock: &'a Arc<dyn Clock>,
     shutdown: &'a Shutdown,
-    /// The name of the value that `&self` is, where several are managed.
+    /// The name of the value for `&self`, where several are managed.
     instance: Option<&'a str>,
     missing: Vec<Missing>,
 }
 
-/// A value that an argument needs, and that is not managed.
+/// A value that an argument needs and that is not managed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Missing {
     type_name: &'static str,
@@ -42,8 +42,7 @@ impl<'a> Wiring<'a> {
         Self { instance, ..self }
     }
 
-    /// The managed value of this type; where there is none, that is noted and keeps the scheduler
-    /// from starting.
+    /// The managed value of this type. A missing value is recorded, and makes the start fail.
     pub fn state<T: ?Sized + Managed>(&mut self) -> Option<Arc<T>> {
         let found = self.states.find(None);
         self.note(found)
@@ -55,8 +54,8 @@ impl<'a> Wiring<'a> {
         self.states.find(None)
     }
 
-    /// The managed value of this type, if there is one. That there will never be one is noted: a
-    /// parameter that is silently none in every run cannot be meant.
+    /// The managed value of this type, if there is one. A type that is never managed is recorded as missing: such a
+    /// parameter would be `None` in every run.
     pub(crate) fn optional_parameter<T: ?Sized + Managed>(&mut self) -> Option<Option<Arc<T>>> {
         let found = self.states.find(None);
         if found.is_none() && by_value(TypeId::of::<T>()).is_some() {
@@ -65,7 +64,7 @@ impl<'a> Wiring<'a> {
         Some(found)
     }
 
-    /// The clock by which the scheduler goes.
+    /// The clock of the scheduler.
     #[must_use]
     pub fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(self.clock)
@@ -77,13 +76,13 @@ impl<'a> Wiring<'a> {
         self.shutdown.clone()
     }
 
-    /// The value that `&self` is for the task.
+    /// The value for `&self`.
     pub(crate) fn receiver<T: ?Sized + Managed>(&mut self) -> Option<Arc<T>> {
         let found = self.states.find(self.instance);
         self.note(found)
     }
 
-    /// What was not found.
+    /// The missing values.
     pub(crate) fn into_missing(self) -> Vec<Missing> {
         self.missing
     }
@@ -109,7 +108,7 @@ impl<'a> Wiring<'a> {
     }
 }
 
-/// The types that are parameters, but never managed.
+/// The parameter type that is taken by value, for a type that is never managed.
 fn by_value(wanted: TypeId) -> Option<NearMiss> {
     let types = [
         (TypeId::of::<Run>(), "Run"),
@@ -120,7 +119,7 @@ fn by_value(wanted: TypeId) -> Option<NearMiss> {
     found.map(|(_, name)| NearMiss::ByValue((*name).to_owned()))
 }
 
-/// What is wanted, and what to do if something near it is there.
+/// The missing value, and help if something similar is managed.
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let wanted = shown(self.type_name);
@@ -157,7 +156,7 @@ impl fmt::Display for Missing {
     }
 }
 
-/// The line to paste for a trait object, which has to be named: by itself the value is of its own type.
+/// The line to paste for a trait object. Its type must be named, or the value is managed as its own type.
 fn by_manage_shared(f: &mut fmt::Formatter<'_>, wanted: &str, value: &str) -> fmt::Result {
     write!(f, "\nhelp: before the start, .manage_shared::<{wanted}>({value})")
 }
@@ -169,7 +168,7 @@ mod tests {
     use scheduler_core::ManualClock;
 
     #[test]
-    fn everything_that_is_missing_is_noted_once_and_with_what_is_near() {
+    fn missing_values_are_recorded_once_with_similar_ones() {
         let mut states = States::default();
         states.insert(None, Arc::new(Arc::new(7_u32)));
         let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());

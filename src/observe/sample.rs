@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::{Event, EventKind, Failure, Outcome, RuleKind, TaskFacts};
+use super::{
+    Counters, Event, EventKind, Failure, Outcome, RuleKind, RunRecord, TaskFacts, TaskSnapshot,
+    TaskState,
+};
 use crate::facts::Location;
 use crate::run::{Cause, Run, RunInfo, TaskError};
 

@@ -9,7 +9,7 @@ use scheduler_expr::{Attribute, RuleKind};
 
 use crate::entry::Entry;
 use crate::facts::Location;
-use crate::inject::{Call, States, TaskOutput, Wiring};
+use crate::inject::{Call, States, TaskReturn, Wiring};
 use crate::run::{Run, Shutdown};
 use crate::schedule::Schedule;
 use crate::settings::{TaskTexts, word};
@@ -136,25 +136,28 @@ pub struct Registrar {
 impl Registrar {
     /// Adds a task that is a closure.
     #[track_caller]
-    pub fn add<R: TaskOutput>(
+    pub fn add<R, Kind>(
         &mut self,
         name: &str,
         schedule: Schedule,
         body: impl Fn(&Run) -> R + Send + Sync + 'static,
-    ) -> &mut Self {
+    ) -> &mut Self
+    where
+        R: TaskReturn<Kind>,
+    {
         self.define(name, schedule, Call::of(body))
     }
 
     /// Adds a task that is a closure which makes a future.
     #[track_caller]
-    pub fn add_async<F>(
+    pub fn add_async<F, Kind>(
         &mut self,
         name: &str,
         schedule: Schedule,
         body: impl Fn(Run) -> F + Send + Sync + 'static,
     ) -> &mut Self
     where
-        F: Future<Output: TaskOutput> + Send + 'static,
+        F: Future<Output: TaskReturn<Kind>> + Send + 'static,
     {
         self.define(name, schedule, Call::of_async(body))
     }

@@ -13,6 +13,7 @@ use crate::entry::{Entry, FunctionId, Origin, TaskList};
 use crate::error::StartError;
 use crate::facts::Location;
 use crate::inject::{Call, States};
+use crate::run::Location;
 use crate::run::Shutdown;
 use crate::settings;
 use crate::settings::names::Names;

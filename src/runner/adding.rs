@@ -1,73 +1,54 @@
-//! How tasks come: all at the start, or one by one while the scheduler runs.
+//! Adds tasks: all at the start, or one while the scheduler runs.
 
-use std::sync::Arc;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use scheduler_core::ScheduledThreadPool;
 
+use super::all_tasks::AllTasks;
 use super::launcher::Launcher;
-use super::registry::Refused;
-use super::registry::Registry;
-use super::registry::Reservation;
-use super::task_control::TaskControl;
-use super::tasks::Tasks;
-use crate::error::AddError;
-use crate::error::StartError;
+use super::registry::{Refused, Registry, Reservation};
+use crate::error::{AddError, NO_RUNTIME, StartError};
 use crate::facts::Location;
 use crate::inject::Call;
-use crate::registrar::Definition;
-use crate::registrar::Planned;
-use crate::registrar::name_faults;
+use crate::registrar::{Definition, Planned, name_faults};
 use crate::schedule::Schedule;
-use crate::task::Control;
-use crate::task::ControlError;
-use crate::task::NotBegun;
-use crate::task::Rule;
+use crate::task::{Control, ControlError, NotBegun, Rule};
 
-/// A task that is in the list, and still to be submitted.
+/// A task that is registered, and not started yet.
 pub(super) struct Kept {
     pub(super) control: Control,
     pool: Arc<ScheduledThreadPool>,
-    /// RACE: as it was planned; what runs already may have enabled it since.
+    /// RACE: as planned; a task that runs may have enabled it since.
     pub(super) is_disabled: bool,
 }
 
-/// A name that was reserved, for as long as no task was put under it.
+/// A reserved name. Dropping it frees the name, unless a task has it.
 struct Reserved<'a> {
-    tasks: &'a Tasks,
+    tasks: &'a AllTasks,
     reservation: Reservation,
 }
 
-impl Tasks {
-    #[track_caller]
-    pub(super) fn define(
-        &self,
-        name: &str,
-        schedule: Schedule,
-        call: Call,
-    ) -> Result<TaskControl, AddError> {
-        let definition = Definition::in_code(name, schedule, call, Location::caller());
-        let control = self.add_task(&definition)?;
-        Ok(TaskControl::new(control, self.clone()))
-    }
-
-    fn add_task(&self, definition: &Definition) -> Result<Control, AddError> {
+impl AllTasks {
+    /// Adds a task while the scheduler runs.
+    pub(super) fn add(&self, definition: &Definition) -> Result<Control, AddError> {
         let name = &*definition.name;
         let faults = name_faults(std::slice::from_ref(definition));
         if !faults.is_empty() {
-            return Err(AddError::of_faults(faults));
+            return Err(AddError::of_faults(name, faults));
         }
         let launcher = self.launcher().ok_or_else(|| AddError::stopping(name))?;
         let reserved = self.reserve(&definition.name)?;
         let written = definition.written();
         let effective = launcher.settings.apply_to(&written, self.registry().names());
-        let planned = launcher.resolve(definition, effective).map_err(AddError::of_faults)?;
+        let planned = launcher
+            .resolve(definition, effective)
+            .map_err(|faults| AddError::of_faults(name, faults))?;
         let is_disabled = planned.disabled.is_some();
         let pool = launcher.pool(&planned).ok_or_else(|| AddError::stopping(name))?;
-        let control =
-            launcher.make(planned, &pool).map_err(|error| AddError::of_start(name, error))?;
+        let no_runtime = |cause| AddError::refused(name, NO_RUNTIME.to_owned(), Some(&cause));
+        let control = launcher.make(planned, &pool).map_err(no_runtime)?;
         reserved.put(&control)?;
-        launcher.tell_added(&control);
+        launcher.emit_added(&control);
         if is_disabled {
             return Ok(control);
         }
@@ -75,7 +56,7 @@ impl Tasks {
             self.take_back(&control);
             match error {
                 NotBegun::Stopping => AddError::stopping(name),
-                NotBegun::NoThread => AddError::of_faults(vec![error.to_string()]),
+                NotBegun::NoThread => AddError::refused(name, error.to_string(), None),
             }
         })?;
         Ok(control)
@@ -90,32 +71,26 @@ impl Tasks {
         Ok(Reserved { tasks: self, reservation })
     }
 
-    fn launcher(&self) -> Option<Arc<Launcher>> {
-        self.board.launcher.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Enables a task that is there.
+    /// Enables a registered task.
     pub(super) fn enable(&self, task: &Control) -> Result<(), ControlError> {
-        let stopping = || ControlError::refused(task.name(), "the scheduler is not running");
-        let launcher = self.launcher().ok_or_else(stopping)?;
+        let launcher = self.launcher().ok_or_else(|| ControlError::stopping(task.name()))?;
         if task.facts().is_async {
+            let why = |error| format!("{NO_RUNTIME}: {error}");
             let ensured = launcher.context.ensure();
-            ensured.map_err(|error| ControlError::refused(task.name(), &error.to_string()))?;
+            ensured.map_err(|error| ControlError::refused(task.name(), &why(error)))?;
         }
         task.enable()
     }
 
-    /// The rule of a schedule for a task that is there; settings do not count, placeholders do.
+    /// The rule of a new schedule for a registered task. Placeholders are replaced, other settings do not apply.
     #[track_caller]
-    pub(super) fn rule(&self, name: &str, schedule: Schedule) -> Result<Rule, ControlError> {
-        let stopping = || ControlError::refused(name, "the scheduler is not running");
-        let launcher = self.launcher().ok_or_else(stopping)?;
+    pub(super) fn rule(&self, name: &Arc<str>, schedule: Schedule) -> Result<Rule, ControlError> {
+        let launcher = self.launcher().ok_or_else(|| ControlError::stopping(name))?;
         if let Some(policy) = schedule.policy() {
             let why = format!("`{policy}` is no part of a rule; only the rule can be changed");
             return Err(ControlError::refused(name, &why));
         }
-        let call = Call::of(|_| ());
-        let definition = Definition::in_code(name, schedule, call, Location::caller());
+        let definition = Definition::in_code(name, schedule, Call::nothing(), Location::caller());
         let effective = launcher.settings.resolve(&definition.written());
         match launcher.resolve(&definition, effective) {
             Ok(planned) if planned.disabled.is_some() => {
@@ -126,17 +101,18 @@ impl Tasks {
         }
     }
 
-    /// Makes all planned tasks, and asks their triggers when they fire first. Nothing has started yet.
+    /// Makes all planned tasks, and asks their triggers for the first fire time. Starts none.
     pub(super) fn make(&self, planned: Vec<Planned>) -> Result<Vec<Kept>, StartError> {
         let launcher = self.launcher().ok_or_else(StartError::not_running)?;
         let mut made = Vec::with_capacity(planned.len());
         for task in planned {
             let (pool, is_disabled) = (launcher.pool(&task), task.disabled.is_some());
             let pool = pool.ok_or_else(StartError::not_running)?;
-            let control = launcher.make(task, &pool)?;
+            let no_runtime = |error| StartError::refused(NO_RUNTIME, &error);
+            let control = launcher.make(task, &pool).map_err(no_runtime)?;
             let kept = self.reserve(control.name()).and_then(|reserved| reserved.put(&control));
             kept.map_err(|error| StartError::of_faults(vec![error.to_string()]))?;
-            launcher.tell_added(&control);
+            launcher.emit_added(&control);
             if !is_disabled {
                 control.ask_trigger();
             }
@@ -145,11 +121,11 @@ impl Tasks {
         Ok(made)
     }
 
-    /// Starts them. The first run of the first one finds all of them here.
+    /// Starts tasks. The first run of the first one finds all of them registered.
     pub(super) fn start(&self, made: Vec<Kept>) -> Result<(), StartError> {
         for Kept { control, pool, .. } in made.into_iter().filter(|it| !it.is_disabled) {
             if let Err(error) = control.begin(&pool) {
-                let error = StartError::pool(format!("{}: {error}", place(&control)));
+                let error = StartError::not_begun(format!("{}: {error}", place(&control)));
                 self.take_back(&control);
                 return Err(error);
             }
@@ -157,16 +133,17 @@ impl Tasks {
         Ok(())
     }
 
-    /// Takes a task out that its pool has refused.
+    /// Removes a task that its pool has refused.
     fn take_back(&self, control: &Control) {
+        // A statement of its own: the task must not be dropped under the lock.
         let taken = self.registry().take_out(control);
         drop(taken);
     }
 
-    /// From now on tasks can be added.
+    /// Allows tasks to be added from now on.
     pub(super) fn launch_with(&self, launcher: Launcher, ended_kept: usize) {
         *self.registry() = Registry::new(launcher.settings.names(), ended_kept);
-        let mut place = self.board.launcher.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = self.launcher.lock().unwrap_or_else(PoisonError::into_inner);
         *place = Some(Arc::new(launcher));
     }
 }
@@ -175,7 +152,7 @@ impl Reserved<'_> {
     fn put(self, control: &Control) -> Result<(), AddError> {
         let put = self.tasks.registry().put(&self.reservation, control);
         let ended = put.map_err(|_| AddError::stopping(control.name()))?;
-        self.tasks.see_off(ended);
+        self.tasks.add_removed(ended);
         Ok(())
     }
 }
@@ -186,7 +163,7 @@ impl Drop for Reserved<'_> {
     }
 }
 
-/// Where a task is defined, and its name.
+/// The place of a task's definition, and its name.
 fn place(task: &Control) -> String {
     let facts = task.facts();
     let location = facts.location.map_or_else(String::new, |location| format!("{location}: "));

@@ -1,26 +1,23 @@
-//! The annotated tasks that run in this process, by scheduler: one that runs in two of them is mostly a mistake.
+//! The annotated tasks of each scheduler in this process. A task that runs in two schedulers is probably a mistake.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::PoisonError;
-use std::sync::Weak;
+use std::sync::{Arc, PoisonError, Weak};
 
 use crate::registrar::Planned;
-use crate::report::Message;
-use crate::report::run_by_others;
+use crate::report::{Message, run_by_others};
 use crate::sync::Mutex;
 
-/// Those of each scheduler that runs.
+/// The tasks of each running scheduler.
 static RUNNING: Mutex<Vec<Weak<Annotated>>> = Mutex::new(Vec::new());
 
-/// The names of the annotated tasks of a scheduler, known to others as long as this lives.
+/// The names of the annotated tasks of a scheduler, registered until this is dropped.
 #[derive(Debug)]
 pub(super) struct Annotated {
     names: BTreeSet<Arc<str>>,
 }
 
 impl Annotated {
-    /// Those of a scheduler that starts, and a warning if others run some of them, too.
+    /// Registers the tasks of a new scheduler. Returns a warning if other schedulers run some of them.
     pub(super) fn enter(planned: &[Planned]) -> (Arc<Self>, Option<Message>) {
         let annotated = planned.iter().filter(|task| task.function.is_some());
         let names = annotated.map(|task| Arc::clone(&task.name)).collect();

@@ -1,4 +1,4 @@
-//! Everything that is said about a scheduler before it runs.
+//! The configuration of a scheduler, before it runs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,9 +12,7 @@ use super::pools::Pool;
 use super::simulation::Simulation;
 use crate::calendar::Calendar;
 use crate::entry::TaskList;
-use crate::inject::Managed;
-use crate::inject::States;
-use crate::inject::TaskOutput;
+use crate::inject::{Managed, States, TaskReturn};
 use crate::observe::Listener;
 use crate::registrar::Registrar;
 use crate::report::Sink;
@@ -27,8 +25,7 @@ pub(super) type Configurer = Box<dyn FnOnce(&mut Registrar) + Send>;
 
 /// Configures a [`Scheduler`](crate::Scheduler).
 ///
-/// What is said here counts as the annotations do: settings override it, unless it is said with
-/// [`set`](Self::set), which overrides all settings.
+/// Settings override these values as they override annotations. [`set`](Self::set) overrides all settings.
 ///
 /// ```rust,standalone_crate
 /// use scheduler::Scheduler;
@@ -64,7 +61,7 @@ pub struct Builder {
     pub(super) listeners: Vec<Arc<dyn Listener>>,
     pub(super) gates: Gates,
     pub(super) seed: u64,
-    /// Who plays the scheduler; none where it is real.
+    /// `None` in a real scheduler.
     pub(super) simulation: Option<Arc<dyn Simulation>>,
     #[cfg(feature = "tokio")]
     pub(super) runtime: Option<tokio::runtime::Handle>,
@@ -110,7 +107,7 @@ impl Builder {
         self
     }
 
-    /// What the names of threads begin with; `scheduling-` by default, as in Spring Boot.
+    /// The prefix of thread names; `scheduling-` by default, as in Spring Boot.
     ///
     /// Setting: `scheduler.thread-name-prefix`.
     #[doc(alias = "threadNamePrefix")]
@@ -127,10 +124,10 @@ impl Builder {
         self
     }
 
-    /// The options of all tasks that do not say otherwise themselves, beginning with [`Schedule::default`].
+    /// The default options of all tasks, starting from [`Schedule::default`].
     ///
-    /// Of an option that goes with no other attribute of a task nothing is said there. Settings:
-    /// `scheduler.defaults.<option>`, which override these, and are overridden by what a task says itself.
+    /// A default that does not fit the other attributes of a task is ignored there. The settings
+    /// `scheduler.defaults.<option>` override these defaults; the attributes of a task override both.
     ///
     /// ```rust,standalone_crate
     /// use scheduler::{Schedule, Scheduler};
@@ -165,9 +162,9 @@ impl Builder {
         self
     }
 
-    /// The time zone of cron expressions that name none, such as `Europe/Berlin`.
+    /// The time zone of cron expressions without one, such as `Europe/Berlin`.
     ///
-    /// By default the one in the variable `TZ`, or else the system's. Setting: `scheduler.zone`.
+    /// By default that of the variable `TZ`, or else the system's. Setting: `scheduler.zone`.
     pub fn zone(mut self, name: impl Into<String>) -> Self {
         self.zone = Some(name.into());
         self
@@ -175,7 +172,7 @@ impl Builder {
 
     /// How long to wait for running tasks when stopping; 30 seconds by default.
     ///
-    /// After that they are asked to stop, and futures are dropped at their next await. Setting:
+    /// Then they are asked to stop, and futures are dropped at their next await. Setting:
     /// `scheduler.shutdown.await-termination-period`.
     #[doc(alias = "awaitTerminationSeconds")]
     pub fn await_termination(mut self, limit: Duration) -> Self {
@@ -184,25 +181,24 @@ impl Builder {
     }
 
     /// How many tasks that have completed or were cancelled stay in [`Tasks::list`](crate::Tasks::list): the
-    /// last 100 by default. The others leave as if they were [removed](crate::Tasks::remove).
+    /// last 100 by default. Earlier ones are [removed](crate::Tasks::remove).
     ///
-    /// A one-time task completes with its run. Tasks that ended in failure are counted apart: of these at
-    /// least 100 stay. Setting: `scheduler.keep-ended-tasks`.
+    /// A one-time task completes with its run. Tasks that ended in failure are counted apart, and at least 100 stay. Setting: `scheduler.keep-ended-tasks`.
     pub fn keep_ended_tasks(mut self, tasks: usize) -> Self {
         self.keep_ended = Some(tasks);
         self
     }
 
-    /// The clock by which everything goes; the operating system's by default.
+    /// The clock of the scheduler; the operating system's by default.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self
     }
 
-    /// The seed of all that is random: the jitter of fire times, the waits between attempts.
+    /// The seed of jitter and of the waits between attempts; 0 by default.
     ///
-    /// It is 0 by default, and the same seed leads to the same times in every process. Give each of
-    /// several machines its own, and they do not all call the same server at the same moment.
+    /// The same seed gives the same times in every process. Give each machine its own, so that they do not all call one
+    /// server at the same moment.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
@@ -279,17 +275,20 @@ impl Builder {
 
     /// Adds a task that is a closure: see [`Schedule`].
     #[track_caller]
-    pub fn task<R: TaskOutput>(
+    pub fn task<R, Kind>(
         mut self,
         name: &str,
         schedule: Schedule,
         body: impl Fn(&Run) -> R + Send + Sync + 'static,
-    ) -> Self {
+    ) -> Self
+    where
+        R: TaskReturn<Kind>,
+    {
         self.registrar.add(name, schedule, body);
         self
     }
 
-    /// Adds a task that is a closure which makes a future.
+    /// Adds a task that is a closure which returns a future.
     ///
     /// ```rust,standalone_crate
     /// use scheduler::{Schedule, Scheduler};
@@ -304,14 +303,14 @@ impl Builder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[track_caller]
-    pub fn task_async<F>(
+    pub fn task_async<F, Kind>(
         mut self,
         name: &str,
         schedule: Schedule,
         body: impl Fn(Run) -> F + Send + Sync + 'static,
     ) -> Self
     where
-        F: Future<Output: TaskOutput> + Send + 'static,
+        F: Future<Output: TaskReturn<Kind>> + Send + 'static,
     {
         self.registrar.add_async(name, schedule, body);
         self
@@ -326,10 +325,9 @@ impl Builder {
         self
     }
 
-    /// Refuses to start if one of these tasks is not there.
+    /// Makes the start fail if one of these tasks is missing.
     ///
-    /// A net for tasks in other crates, which the linker drops unless the crate is mentioned. A task
-    /// is named in full, or by an unambiguous end of its path: `report` for `shop::jobs::report`.
+    /// The linker drops tasks of crates that the binary does not mention. A task is named in full, or by an unambiguous end of its path: `report` for `shop::jobs::report`.
     ///
     /// ```rust,standalone_crate
     /// use scheduler::Scheduler;
@@ -342,8 +340,8 @@ impl Builder {
         self
     }
 
-    /// Names tasks that will be [added](crate::Tasks::add) while the scheduler runs, so that settings
-    /// may name them. Otherwise the name of an unknown task is a fault.
+    /// Allows settings to name tasks that will be [added](crate::Tasks::add) while the scheduler runs. Other unknown names
+    /// are faults.
     pub fn announce_tasks<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.announced.extend(names.into_iter().map(Into::into));
         self
@@ -367,7 +365,7 @@ impl Builder {
         self
     }
 
-    /// Reads these variables in place of the process's environment, as a test needs it.
+    /// Reads these variables in place of the process's environment, for tests.
     pub fn environment<K, V>(mut self, variables: impl IntoIterator<Item = (K, V)>) -> Self
     where
         K: Into<String>,
@@ -386,8 +384,8 @@ impl Builder {
 
     /// Adds a listener, which gets every [`Event`](crate::Event).
     ///
-    /// Listeners are called one after the other on a thread of their own, so that a slow one delays no
-    /// task. If they cannot keep up, events are dropped and counted.
+    /// One thread calls all listeners in turn, so that a slow one delays no task. If they cannot keep up, events are
+    /// dropped and counted.
     ///
     /// ```
     /// use scheduler::{Event, Scheduler};
@@ -414,28 +412,26 @@ impl Builder {
 
     /// The Tokio runtime in whose context tasks run.
     ///
-    /// By default the one in which the scheduler is started; without one, a small runtime is built if
-    /// there is an async task.
+    /// By default the one in which the scheduler is started; without one, a small runtime is built if there is an async
+    /// task.
     #[cfg(feature = "tokio")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
     pub fn runtime(mut self, runtime: tokio::runtime::Handle) -> Self {
         self.runtime = Some(runtime);
         self
     }
 
-    /// Where the scheduler's own words go — the banner, failures, warnings.
+    /// Where messages go: the start message, failures, warnings.
     ///
-    /// By default, with the features `tracing` or `log`, into the subscriber or logger that is
-    /// installed; without one, to stderr.
+    /// By default to the installed subscriber or logger, with the features `tracing` or `log`; otherwise to stderr.
     ///
-    /// A text may have several lines; it does not end with a line break. The words of a call that
-    /// panics are lost, and the scheduler goes on.
+    /// A text may have several lines; it does not end with a line break. The text of a call that panics is lost.
     ///
-    /// All of them are called one after the other on a thread of their own, `scheduler-messages`, so that none
-    /// can slow down a run. Up to 1,024 messages wait there; if it falls behind further, some are dropped,
-    /// and a message says how many. Only a start, and the end of a stop, wait until everything is said, and for no
-    /// longer than a second.
-    pub fn messages(mut self, say: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        self.sink = Sink::new(say);
+    /// The thread `scheduler-messages` makes all calls, so that none slows down a run. Up to 1,024 messages wait for it;
+    /// further ones are dropped, and a message has their number. Only a start and the end of a stop wait until all are
+    /// printed, for at most a second.
+    pub fn messages(mut self, print: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.sink = Sink::new(print);
         self
     }
 }
@@ -452,5 +448,28 @@ impl fmt::Debug for Builder {
             .field("managed", &self.states)
             .field("set", &keys)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(feature = "testing")]
+impl Builder {
+    /// Simulates the scheduler.
+    pub(crate) fn simulated_by(mut self, simulation: Arc<dyn Simulation>) -> Self {
+        self.listeners =
+            self.listeners.into_iter().map(|one| simulation.wrap_listener(one)).collect();
+        self.simulation = Some(simulation);
+        self
+    }
+
+    /// Reads neither the process's environment, nor its settings file, nor the system's zone.
+    pub(crate) fn sealed(mut self) -> Self {
+        self.environment.get_or_insert_default();
+        self.file.get_or_insert_with(|| ("no settings file".to_owned(), String::new()));
+        self.zone.get_or_insert_with(|| "UTC".to_owned());
+        self
+    }
+
+    pub(crate) fn states(&self) -> &States {
+        &self.states
     }
 }

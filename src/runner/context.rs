@@ -1,6 +1,6 @@
-//! What surrounds each step of a task: the context of a Tokio runtime, with the feature `tokio`.
+//! The Tokio runtime in whose context tasks run, with the feature `tokio`.
 //!
-//! Beside the builder, which is handed a runtime, and the testing kit, this is the only file that knows the crate.
+//! Only this file, the builder and the test kit use the crate.
 
 #[cfg(feature = "tokio")]
 pub(crate) use enabled::Context;
@@ -10,32 +10,27 @@ pub(crate) use disabled::Context;
 
 #[cfg(feature = "tokio")]
 mod enabled {
-    use std::sync::Arc;
-    use std::sync::OnceLock;
-    use std::sync::PoisonError;
+    use std::io;
+    use std::sync::{Arc, OnceLock, PoisonError};
 
     use scheduler_core::PoolBuilder;
-    use tokio::runtime::Builder;
-    use tokio::runtime::Handle;
-    use tokio::runtime::Runtime;
-    use tokio::runtime::RuntimeFlavor;
+    use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 
-    use crate::error::StartError;
     use crate::sync::Mutex;
 
-    /// How many threads a runtime has that is built for tasks. They only drive timers and sockets and
-    /// run what tasks spawn; the tasks themselves are polled by the pools.
+    /// The threads of a runtime that is built here. They drive timers and sockets, and run what tasks spawn; the pools
+    /// poll the tasks.
     const THREADS: usize = 2;
 
-    /// The runtime in whose context tasks are run: there is one as soon as a task needs it.
+    /// The runtime in whose context tasks run, once a task needs it.
     #[derive(Clone, Debug, Default)]
     pub(crate) struct Context {
         handle: Arc<OnceLock<Handle>>,
-        /// The runtime, if it was built here.
+        /// The runtime that was built here.
         own: Arc<Mutex<Option<Own>>>,
     }
 
-    /// A runtime that may be dropped anywhere, also in async code.
+    /// A runtime that can be dropped in async code.
     #[derive(Debug)]
     struct Own(Option<Runtime>);
 
@@ -48,7 +43,7 @@ mod enabled {
     }
 
     impl Context {
-        /// The runtime that was given, or else the present one.
+        /// The given runtime, or else the current one.
         pub(crate) fn find(given: Option<&Handle>) -> Self {
             let context = Self::default();
             if let Some(found) = given.cloned().or_else(|| Handle::try_current().ok()) {
@@ -58,32 +53,31 @@ mod enabled {
         }
 
         /// Builds a runtime if there is none.
-        pub(crate) fn ensure(&self) -> Result<(), StartError> {
+        pub(crate) fn ensure(&self) -> io::Result<()> {
             let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
             if self.handle.get().is_some() {
                 return Ok(());
             }
             let mut builder = Builder::new_multi_thread();
             builder.worker_threads(THREADS).thread_name("scheduler-tokio").enable_all();
-            let runtime = builder.build().map_err(StartError::runtime)?;
+            let runtime = builder.build()?;
             self.handle.get_or_init(|| runtime.handle().clone());
             *own = Some(Own(Some(runtime)));
             Ok(())
         }
 
-        /// Nothing is to be said of a runtime that tasks use.
+        /// Always false: tasks use the runtime.
         pub(crate) fn is_beside_runtime() -> bool {
             false
         }
 
-        /// Whether the calling thread is the only one of a runtime, on which everything else there depends. One
-        /// that has only entered such a runtime cannot be told from it.
+        /// Returns true if the calling thread is the only one of a runtime, or has entered a runtime with one thread.
         pub(crate) fn is_only_thread() -> bool {
             let handle = Handle::try_current();
             handle.is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::CurrentThread)
         }
 
-        /// Runs every step of the pool's tasks inside the runtime, if there is one.
+        /// Makes the pool run every step of its tasks inside the runtime.
         pub(crate) fn surround(&self, pool: PoolBuilder) -> PoolBuilder {
             let handle = Arc::clone(&self.handle);
             pool.decorate_task(move |_, _| {
@@ -95,7 +89,7 @@ mod enabled {
             })
         }
 
-        /// What the banner says of it.
+        /// The runtime, for the start message.
         pub(crate) fn describe(&self) -> Option<&'static str> {
             self.handle.get()?;
             let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,11 +100,11 @@ mod enabled {
 
 #[cfg(not(feature = "tokio"))]
 mod disabled {
+    use std::io;
+
     use scheduler_core::PoolBuilder;
 
-    use crate::error::StartError;
-
-    /// There is no runtime.
+    /// No runtime.
     #[derive(Clone, Debug)]
     pub(crate) struct Context;
 
@@ -119,7 +113,7 @@ mod disabled {
             Self
         }
 
-        pub(crate) fn ensure(&self) -> Result<(), StartError> {
+        pub(crate) fn ensure(&self) -> io::Result<()> {
             Ok(())
         }
 
@@ -127,8 +121,7 @@ mod disabled {
             false
         }
 
-        /// Returns true if the process has threads with the names that Tokio gives to its workers. Only Linux
-        /// shows them.
+        /// Returns true if threads of the process have the names of Tokio's workers. Only Linux shows them.
         pub(crate) fn is_beside_runtime() -> bool {
             let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
             let name =

@@ -1,4 +1,4 @@
-//! What counts where no setting says anything, and who says that: the program, `TZ`, or nobody.
+//! The values of settings that are not set, and their sources: the program, `TZ`, or the default.
 
 use std::time::Duration;
 
@@ -8,25 +8,24 @@ use super::builder::Builder;
 use super::pools::PoolPlan;
 use super::zone::name_in_variable;
 use crate::observe;
-use crate::settings::Fallback;
-use crate::settings::Source;
+use crate::settings::{Fallback, Source};
 
-/// What the scheduler's own values have come to be.
+/// The effective values of the scheduler's own settings.
 pub(super) struct Values<'a> {
     pub(super) zone: Zone,
     /// The value of `TZ`.
     pub(super) variable: &'a str,
-    /// The default pool, and then the others.
+    /// The default pool first.
     pub(super) pools: &'a [PoolPlan],
     pub(super) limit: Duration,
     pub(super) keep_ended: usize,
 }
 
-/// A line for each value, for those settings that are not set.
+/// A line for each value, for settings that are not set.
 pub(super) fn fallbacks(builder: &Builder, values: &Values<'_>) -> Vec<Fallback> {
     let call = |call: &str| Source::Code { call: format!("builder.{call}") };
-    let said = |is_said: bool, by: &str| if is_said { call(by) } else { Source::Default };
-    let fallback = |key: &str, text: &str, source| Fallback {
+    let source = |is_set: bool, by: &str| if is_set { call(by) } else { Source::Default };
+    let fallback = |key: &str, text: &str, source: Source| Fallback {
         key: key.to_owned(),
         text: text.to_owned(),
         source,
@@ -35,34 +34,38 @@ pub(super) fn fallbacks(builder: &Builder, values: &Values<'_>) -> Vec<Fallback>
         None if name_in_variable(values.variable).is_some() => {
             Source::Environment { variable: "TZ".to_owned() }
         }
-        zone => said(zone.is_some(), "zone(…)"),
+        zone => source(zone.is_some(), "zone(…)"),
     };
     let (pool, limit) = (&builder.pool, &builder.limit);
     let (default, others) = values.pools.split_first().expect("there is a default pool");
     let mut all = vec![
         fallback("zone", values.zone.name(), zone),
-        fallback("pool.size", &default.size.to_string(), said(pool.size.is_some(), "pool_size(…)")),
+        fallback(
+            "pool.size",
+            &default.size.to_string(),
+            source(pool.size.is_some(), "pool_size(…)"),
+        ),
         fallback(
             "thread-name-prefix",
             &default.prefix,
-            said(pool.prefix.is_some(), "thread_name_prefix(…)"),
+            source(pool.prefix.is_some(), "thread_name_prefix(…)"),
         ),
         fallback(
             "shutdown.await-termination-period",
             &observe::duration(values.limit),
-            said(limit.is_some(), "await_termination(…)"),
+            source(limit.is_some(), "await_termination(…)"),
         ),
         fallback(
             "keep-ended-tasks",
             &values.keep_ended.to_string(),
-            said(builder.keep_ended.is_some(), "keep_ended_tasks(…)"),
+            source(builder.keep_ended.is_some(), "keep_ended_tasks(…)"),
         ),
     ];
     for pool in others {
         let given = builder.pools.get(&pool.name);
         let by = format!("pool({:?}, …)", pool.name);
-        let size = said(given.is_some_and(|given| given.size.is_some()), &by);
-        let prefix = said(given.is_some_and(|given| given.prefix.is_some()), &by);
+        let size = source(given.is_some_and(|given| given.size.is_some()), &by);
+        let prefix = source(given.is_some_and(|given| given.prefix.is_some()), &by);
         let key = |part: &str| format!("pools.{}.{part}", pool.name);
         all.push(fallback(&key("size"), &pool.size.to_string(), size));
         all.push(fallback(&key("thread-name-prefix"), &pool.prefix, prefix));

@@ -1,49 +1,32 @@
-//! Starts what was prepared: the bus, the pools, the conductors of all tasks; and says the banner.
+//! Starts a prepared scheduler: the bus, the pools, the start message, the tasks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::ShutdownPolicy;
 use scheduler_core::trigger::Zone;
+use scheduler_core::{ScheduledThreadPool, ShutdownPolicy};
 
-use super::Running;
-use super::Scheduler;
 use super::adding::Kept;
 use super::annotated::Annotated;
 use super::builder::Builder;
 use super::context::Context;
 use super::launcher::Launcher;
-use super::pools::PoolPlan;
-use super::pools::Pools;
+use super::pools::{PoolPlan, Pools};
 use super::prepare::Prepared;
+use super::running::Running;
+use super::scheduler::Scheduler;
 use super::simulation::Simulation;
 use crate::error::StartError;
 use crate::inject::Call;
-use crate::observe::Bus;
-use crate::observe::BusBuilder;
-use crate::observe::Event;
-use crate::observe::EventKind;
-use crate::observe::LookUp;
-use crate::observe::PoolEvents;
-use crate::observe::meter;
-use crate::observe::watch_panics;
-use crate::registrar::Plan;
-use crate::registrar::Planned;
-use crate::report::Banner;
-use crate::report::Message;
-use crate::report::Messages;
-use crate::report::PoolLine;
-use crate::report::ROWS_MAX;
-use crate::report::Reporter;
-use crate::report::TaskLine;
+use crate::observe::{Bus, BusBuilder, Event, EventKind, LookUp, PoolEvents, meter, watch_panics};
+use crate::registrar::{Plan, Planned};
+use crate::report::{Banner, Message, Messages, PoolLine, ROWS_MAX, Reporter, TaskLine};
 use crate::sync::Mutex;
 
-/// What polls async tasks where there is no Tokio runtime: the pools themselves.
+/// The executor of async tasks without a Tokio runtime: the pools.
 const BUILT_IN_EXECUTOR: &str = "built-in executor (no Tokio)";
 
-/// Starts all planned tasks; if one cannot be, none is left running. `be_ready` is called when all of
-/// them are known to be good, before anything is said or runs.
+/// Starts all planned tasks, or none. Calls `be_ready` once all are made, before the start message and the first run.
 pub(super) fn launch(
     mut builder: Builder,
     prepared: Prepared,
@@ -71,20 +54,20 @@ pub(super) fn launch(
         calendars: prepared.calendars,
         crons: prepared.crons,
         policy: Mutex::default(),
-        on_end: tasks.on_end(),
+        on_end: tasks.all.on_end(),
         context: context.clone(),
         gates,
         pool_events,
         simulation,
     };
-    tasks.launch_with(launcher, prepared.keep_ended);
+    tasks.all.launch_with(launcher, prepared.keep_ended);
     let running =
         Running { pools, bus, messages, limit, clock, shutdown, tasks, _annotated, context };
     let Prepared { remarks, mut warnings, pools, .. } = prepared;
     warnings.extend(twice.flatten());
-    let news = News { remarks, warnings, pools: &pools, zone };
+    let start = StartMessage { remarks, warnings, pools: &pools, zone };
     let scheduler = Scheduler::new(running);
-    match begin(&scheduler.running, planned, news, be_ready) {
+    match begin(scheduler.running(), planned, start, be_ready) {
         Ok(()) => Ok(scheduler),
         Err(error) => {
             scheduler.give_up();
@@ -93,19 +76,19 @@ pub(super) fn launch(
     }
 }
 
-/// Starts the tasks, once all are known to be good and everything is said that is to be known before.
+/// Makes all tasks, prints the start message, and starts the tasks.
 fn begin(
     running: &Running,
     planned: Vec<Planned>,
-    news: News<'_>,
+    start: StartMessage<'_>,
     be_ready: impl FnOnce() -> Result<(), StartError>,
 ) -> Result<(), StartError> {
     let has_async = has_async(&planned);
-    let made = running.tasks.make(planned)?;
+    let made = running.tasks.all.make(planned)?;
     be_ready()?;
-    news.tell(&made, has_async, running);
+    start.print(&made, has_async, running);
     let count = made.iter().filter(|task| !task.is_disabled).count();
-    running.tasks.start(made)?;
+    running.tasks.all.start(made)?;
     let at = running.clock.wall();
     running.bus.emit(Event::global(at, EventKind::SchedulerStarted { tasks: count }));
     Ok(())
@@ -129,8 +112,8 @@ fn messages(builder: &Builder) -> Result<Messages, StartError> {
     if builder.simulation.is_some() {
         return Ok(Messages::in_place(sink));
     }
-    let why = |error| format!("no thread can be started for messages: {error}");
-    Messages::start(sink).map_err(|error| StartError::pool(why(error)))
+    let refused = |error| StartError::refused("no thread can be started for messages", &error);
+    Messages::start(sink).map_err(refused)
 }
 
 fn bus(builder: Builder, prepared: &Prepared, messages: &Messages) -> Result<Bus, StartError> {
@@ -143,31 +126,30 @@ fn bus(builder: Builder, prepared: &Prepared, messages: &Messages) -> Result<Bus
     let bus = meter().into_iter().fold(bus, BusBuilder::in_place);
     let bus = builder.listeners.into_iter().fold(bus, BusBuilder::listener);
     let bus = bus.reporter(Arc::new(reporter)).build(Arc::clone(&prepared.clock));
-    let why = |error| format!("no thread can be started for listeners: {error}");
-    bus.map_err(|error| StartError::pool(why(error)))
+    bus.map_err(|error| StartError::refused("no thread can be started for listeners", &error))
 }
 
-/// What is to be known before the first run.
-struct News<'a> {
+/// The start message, and what is printed around it.
+struct StartMessage<'a> {
     remarks: Vec<Message>,
     warnings: Vec<Message>,
     pools: &'a [PoolPlan],
     zone: Zone,
 }
 
-impl News<'_> {
-    /// Says it, and the banner, and waits a moment until that is printed.
-    fn tell(self, made: &[Kept], has_async: bool, running: &Running) {
+impl StartMessage<'_> {
+    /// Prints it, and waits a moment for that.
+    fn print(self, made: &[Kept], has_async: bool, running: &Running) {
         let (now, messages) = (running.clock.wall(), &running.messages);
         self.remarks.into_iter().for_each(|remark| messages.print(remark));
         let (off, on): (Vec<&Kept>, Vec<&Kept>) = made.iter().partition(|task| task.is_disabled);
-        let words = |task: &&Kept| TaskLine {
+        let line = |task: &&Kept| TaskLine {
             facts: task.control.facts(),
             next: task.control.first_start(),
             has_trigger_failed: task.control.has_trigger_failed(),
         };
-        let tasks: Vec<TaskLine> = on.iter().take(ROWS_MAX).map(words).collect();
-        let pools: Vec<PoolLine> = self.pools.iter().map(PoolPlan::words).collect();
+        let tasks: Vec<TaskLine> = on.iter().take(ROWS_MAX).map(line).collect();
+        let pools: Vec<PoolLine> = self.pools.iter().map(PoolPlan::line).collect();
         let built_in = has_async.then_some(BUILT_IN_EXECUTOR);
         let executor = running.context.describe().or(built_in);
         let executor = executor.map(|executor| format!("async tasks: {executor}"));
@@ -181,7 +163,7 @@ impl News<'_> {
     }
 }
 
-/// The names of disabled tasks, if they are few; otherwise of the first of them, and how many more there are.
+/// The names of the first disabled tasks, and how many more there are.
 fn some_of(disabled: &[&Kept]) -> String {
     const SHOWN_MAX: usize = 10;
     let shown = disabled.iter().take(SHOWN_MAX).map(|task| task.control.name().to_string());
@@ -195,12 +177,13 @@ fn pools(
     (context, simulation): (&Context, Option<&dyn Simulation>),
     bus: &Arc<Bus>,
 ) -> Result<(Pools, BTreeMap<String, Arc<PoolEvents>>), StartError> {
-    // After a shutdown nothing new is started: a one-time task an hour ahead would hold it up.
+    // A stop must not wait for a one-time task that is an hour ahead.
     let policy = ShutdownPolicy { continue_recurring: false, execute_delayed: false };
     let (mut by_name, mut pool_events) = (BTreeMap::new(), BTreeMap::new());
+    let tasks = &prepared.tasks.all;
     for plan in &prepared.pools {
         let clock = Arc::clone(&prepared.clock);
-        let look_up = LookUp::new(prepared.tasks.threads_since(), prepared.tasks.facts_by_name());
+        let look_up = LookUp::new(tasks.threads_since(), tasks.facts_by_name());
         let pool = (&*plan.name, plan.size.max(1));
         let events = PoolEvents::new(pool, look_up, Arc::clone(&clock), Arc::clone(bus));
         let events = Arc::new(events);
@@ -215,7 +198,8 @@ fn pools(
             Some(simulation) => builder.virtual_crew(&simulation.crew()),
             None => builder,
         };
-        let pool = builder.build().map_err(StartError::pool)?;
+        let pool = builder.build();
+        let pool = pool.map_err(|error| StartError::refused("a pool cannot be built", &error))?;
         by_name.insert(plan.name.clone(), Arc::new(pool));
         pool_events.insert(plan.name.clone(), events);
     }

@@ -1,39 +1,23 @@
-//! Makes the tasks of a running scheduler out of what is defined, at the start and later.
+//! Makes tasks of their definitions, at the start and later.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::PoisonError;
-use std::sync::Weak;
+use std::io;
+use std::sync::{Arc, PoisonError, Weak};
 
-use scheduler_core::Clock;
-use scheduler_core::ScheduledThreadPool;
 use scheduler_core::trigger::Zone;
+use scheduler_core::{Clock, ScheduledThreadPool};
 
 use super::context::Context;
 use super::simulation::Simulation;
 use crate::calendar::Calendar;
-use crate::error::StartError;
 use crate::inject::Call;
-use crate::observe::Bus;
-use crate::observe::Event;
-use crate::observe::EventKind;
-use crate::observe::PoolEvents;
-use crate::registrar::Crons;
-use crate::registrar::Definition;
-use crate::registrar::PlanContext;
-use crate::registrar::Planned;
-use crate::registrar::resolve;
-use crate::settings::Effective;
-use crate::settings::Fault;
-use crate::settings::Settings;
+use crate::observe::{Bus, Event, EventKind, PoolEvents};
+use crate::registrar::{Crons, Definition, PlanContext, Planned, resolve};
+use crate::settings::{Effective, Fault, Settings};
 use crate::sync::Mutex;
-use crate::task::Control;
-use crate::task::Gates;
-use crate::task::OnEnd;
-use crate::task::Parts;
-use crate::task::Policy;
+use crate::task::{Control, Gates, OnEnd, Parts, Policy};
 
-/// What it takes to plan and start a task.
+/// All that planning and starting a task needs.
 pub(super) struct Launcher {
     pub(super) settings: Settings,
     pub(super) zone: Zone,
@@ -42,13 +26,13 @@ pub(super) struct Launcher {
     pub(super) bus: Arc<Bus>,
     /// The names of the pools, the default one first.
     pub(super) names: Vec<Arc<str>>,
-    /// RACE: weak, because a pool keeps its tasks, and a task may keep the end of all tasks.
+    /// RACE: weak, because a pool keeps its tasks, and a task may keep a `Tasks`.
     pub(super) pools: BTreeMap<String, Weak<ScheduledThreadPool>>,
     pub(super) calendars: BTreeMap<String, Arc<Calendar>>,
     pub(super) crons: Crons,
-    /// The policies of the last task: the next one mostly has the same.
+    /// The policies of the last task, which the next one mostly shares.
     pub(super) policy: Mutex<Arc<Policy>>,
-    /// Is called when a task has ended.
+    /// Called when a task has ended.
     pub(super) on_end: Arc<OnEnd>,
     pub(super) context: Context,
     pub(super) gates: Arc<Gates>,
@@ -73,7 +57,7 @@ impl Launcher {
         resolve(task, &effective.map_err(refuse)?, context).map_err(refuse)
     }
 
-    /// The pool of a task; none when the scheduler has stopped.
+    /// The pool of a task. `None` if the scheduler has stopped.
     pub(super) fn pool(&self, planned: &Planned) -> Option<Arc<ScheduledThreadPool>> {
         self.pools.get(&*planned.pool).and_then(Weak::upgrade)
     }
@@ -82,7 +66,7 @@ impl Launcher {
         &self,
         planned: Planned,
         pool: &Arc<ScheduledThreadPool>,
-    ) -> Result<Control, StartError> {
+    ) -> io::Result<Control> {
         if matches!(planned.call, Call::Async(_)) && planned.disabled.is_none() {
             self.context.ensure()?;
         }
@@ -91,7 +75,7 @@ impl Launcher {
         let disabled = disabled.map(|disabled| disabled.faults);
         let policy = self.shared(policy);
         let call = match &self.simulation {
-            Some(simulation) => simulation.stand_in(&facts.name, call),
+            Some(simulation) => simulation.wrap_call(&facts.name, call),
             None => call,
         };
         let (clock, bus) = (Arc::clone(&self.clock), Arc::clone(&self.bus));
@@ -121,8 +105,8 @@ impl Launcher {
         Arc::clone(&last)
     }
 
-    /// Tells of a task that is kept, and not submitted yet.
-    pub(super) fn tell_added(&self, control: &Control) {
+    /// Emits the event of a task that was registered.
+    pub(super) fn emit_added(&self, control: &Control) {
         let is_disabled = control.is_disabled();
         let next = if is_disabled { None } else { control.first_start() };
         let kind = EventKind::TaskAdded { is_disabled, next };

@@ -2,19 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use scheduler_core::Clock;
-use scheduler_core::ScheduledThreadPool;
+use scheduler_core::{Clock, ScheduledThreadPool};
 use scheduler_expr::check_name;
 
 use crate::report::PoolLine;
 use crate::run::Run;
 use crate::settings::word;
 
-/// The name of the pool that runs tasks which choose none.
+/// The name of the pool of tasks that choose none.
 pub(crate) const DEFAULT: &str = "default";
 
 /// Configures a pool of threads that tasks choose by `scheduler = "name"`.
@@ -48,13 +46,13 @@ impl Pool {
         Self { size: Some(threads), ..self }
     }
 
-    /// What the names of its threads begin with; the pool's name and `-` by default.
+    /// The prefix of its thread names; the pool's name and `-` by default.
     #[doc(alias = "threadNamePrefix")]
     pub fn thread_name_prefix(self, prefix: impl Into<String>) -> Self {
         Self { prefix: Some(prefix.into()), ..self }
     }
 
-    /// What is wrong with what the program says of the pool of that name.
+    /// The faults of a pool that the program configures.
     pub(super) fn faults(&self, name: &str) -> Vec<String> {
         let mut faults = Vec::new();
         if self.size == Some(0) {
@@ -72,7 +70,7 @@ impl Pool {
     }
 }
 
-/// A pool as it will be: all of its settings are known.
+/// A pool with all its settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PoolPlan {
     pub(crate) name: String,
@@ -81,7 +79,7 @@ pub(crate) struct PoolPlan {
 }
 
 impl PoolPlan {
-    /// What is wrong with the name of a pool that is not the default one.
+    /// The fault of the name of a pool that is not the default one.
     pub(super) fn fault(&self) -> Option<String> {
         let name = word(&self.name);
         if self.name == DEFAULT {
@@ -95,8 +93,8 @@ impl PoolPlan {
         Some(format!("the name {name} of a pool {error}\nhelp: {help}"))
     }
 
-    /// What the banner says of it.
-    pub(crate) fn words(&self) -> PoolLine {
+    /// The pool in the start message.
+    pub(crate) fn line(&self) -> PoolLine {
         let (name, threads, prefix) = (self.name.clone(), self.size, self.prefix.clone());
         PoolLine { name, threads, prefix }
     }
@@ -107,7 +105,7 @@ pub(crate) fn default_size() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8)
 }
 
-/// The pools that run, by name.
+/// The running pools, by name.
 #[derive(Clone)]
 pub(crate) struct Pools {
     by_name: BTreeMap<String, Arc<ScheduledThreadPool>>,
@@ -118,12 +116,12 @@ impl Pools {
         Self { by_name }
     }
 
-    /// The pools for those that must not keep them.
+    /// The pools, not kept alive.
     pub(crate) fn weak(&self) -> BTreeMap<String, Weak<ScheduledThreadPool>> {
         self.by_name.iter().map(|(name, pool)| (name.clone(), Arc::downgrade(pool))).collect()
     }
 
-    /// Whether a run takes place in one of these.
+    /// Returns true if a run takes place in one of the pools.
     pub(crate) fn execute(&self, run: &Run) -> bool {
         self.by_name.values().any(|pool| run.is_in(pool))
     }
@@ -139,7 +137,7 @@ impl Pools {
         self.by_name.values().for_each(|pool| pool.shutdown());
     }
 
-    /// Asks the runs in progress to stop, too.
+    /// Also asks the runs in progress to stop.
     pub(crate) fn shutdown_now(&self) {
         for pool in self.by_name.values() {
             drop(pool.shutdown_now());
@@ -149,7 +147,7 @@ impl Pools {
     /// Waits until all runs have ended, for at most `limit` altogether.
     pub(crate) fn await_termination(&self, clock: &dyn Clock, limit: Duration) -> bool {
         let until = clock.now() + limit;
-        // Each is asked, also when no time is left: it may have ended.
+        // Also without time left: a pool may have ended.
         let ended = self.by_name.values().map(|pool| {
             let left = until.since(clock.now());
             pool.await_termination(left)

@@ -1,53 +1,37 @@
-//! Brings together what annotations, code and settings say, before anything is started.
+//! Combines annotations, code and settings, and checks everything before a start.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use scheduler_core::Clock;
-use scheduler_core::SystemClock;
 use scheduler_core::trigger::Zone;
+use scheduler_core::{Clock, SystemClock};
 use scheduler_expr::RuleKind;
 
 use super::builder::Builder;
-use super::fallbacks::Values;
-use super::fallbacks::fallbacks;
+use super::fallbacks::{Values, fallbacks};
 use super::pools;
-use super::pools::Pool;
-use super::pools::PoolPlan;
+use super::pools::{Pool, PoolPlan};
 use super::registry::ENDED_KEPT;
 use super::tasks::Tasks;
 use super::zone::default_zone;
 use crate::calendar::Calendar;
 use crate::error::StartError;
-use crate::registrar::Crons;
-use crate::registrar::Definition;
-use crate::registrar::Inputs;
-use crate::registrar::Plan;
-use crate::registrar::PlanContext;
-use crate::registrar::define;
-use crate::registrar::plan;
-use crate::report::Message;
-use crate::report::Messages;
-use crate::report::no_tasks;
-use crate::report::panics_abort;
+use crate::registrar::{Crons, Definition, Inputs, Plan, PlanContext, define, plan};
+use crate::report::{Message, Messages, no_tasks, panics_abort};
 use crate::run::Shutdown;
 use crate::settings;
-use crate::settings::Application;
-use crate::settings::Environment;
-use crate::settings::Fault;
-use crate::settings::Globals;
-use crate::settings::Level;
-use crate::settings::Remark;
-use crate::settings::Settings;
-use crate::settings::TaskTexts;
 use crate::settings::names::Names;
+use crate::settings::{
+    Application, Applied, Environment, Fault, Globals, Level, Remark, Settings, TaskTexts,
+};
 
 /// How long a stop waits for running tasks by default.
-const PATIENCE: Duration = Duration::from_secs(30);
+const AWAIT_TERMINATION: Duration = Duration::from_secs(30);
 
-/// A scheduler of which everything is known, and nothing has begun.
+/// A checked scheduler. Nothing has started.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) plan: Plan,
@@ -66,23 +50,37 @@ pub(crate) struct Prepared {
     pub(crate) shutdown: Shutdown,
     pub(crate) tasks: Tasks,
     pub(crate) settings: Settings,
-    /// What is to be known before the banner, and below it.
+    /// Printed before the start message.
     pub(crate) remarks: Vec<Message>,
+    /// Printed after it.
     pub(crate) warnings: Vec<Message>,
-    /// Every value that counts, and where it comes from, and all remarks and warnings: of a dry run only, as it is
-    /// long where there are many tasks.
-    pub(crate) report: Option<String>,
+    /// Only of a dry run.
+    pub(crate) report: Option<DryRun>,
 }
 
-/// What a scheduler is prepared for.
+/// A start that runs nothing: every effective value with its source, then all remarks and warnings.
+///
+/// [`Builder::dry_run`] makes it. `Display` writes it for people; the text may change in any release.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DryRun {
+    text: String,
+}
+
+impl fmt::Display for DryRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Why a scheduler is prepared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To be started, unless `SCHEDULER_DRY_RUN` asks for the report.
+    /// To start it, unless `SCHEDULER_DRY_RUN` asks for a dry run.
     Start,
     Report,
 }
 
-/// Prepares a scheduler, or says everything that keeps it from starting.
+/// Prepares a scheduler. The error has everything that keeps it from starting.
 pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepared, StartError> {
     let settings = load(builder)?;
     let clock = builder.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
@@ -103,11 +101,10 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     let pools = pools(builder, &application);
     faults.extend(pool_faults(builder, &pools));
     let pool_names: Vec<Arc<str>> = pools.iter().map(|pool| pool.name.as_str().into()).collect();
-    let crons = Crons::default();
     let calendars = std::mem::take(&mut builder.calendars);
-    let (pool_names, seed) = (&pool_names, builder.seed);
+    let (crons, seed) = (Crons::default(), builder.seed);
     let context =
-        PlanContext { zone, pools: pool_names, calendars: &calendars, crons: &crons, seed };
+        PlanContext { zone, pools: &pool_names, calendars: &calendars, crons: &crons, seed };
     let is_dry_run = purpose == Purpose::Report || settings.is_dry_run();
     let mut reported = Vec::new();
     let apply = |number, definition: &Definition| {
@@ -119,23 +116,23 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     };
     let mut unfit = Vec::new();
     let plan = plan(definitions, apply, context, &mut unfit);
-    apply_to_announced(&mut application, &announced);
-    let mut applied = application.finish();
-    applied.faults.append(&mut unfit);
-    Fault::sort(&mut applied.faults);
+    let applied = finish(application, &announced, unfit);
     faults.extend(applied.faults.iter().map(ToString::to_string));
     faults.extend(missing);
     if !faults.is_empty() {
-        say_warnings(builder, &applied.remarks);
+        print_warnings(builder, &applied.remarks);
         return Err(StartError::of_faults(faults));
     }
     let limit = limit(builder, &applied.globals);
     let keep_ended = keep_ended(builder, &applied.globals);
-    let remarks: Vec<Message> = doubt.into_iter().chain(applied.remarks.iter().map(said)).collect();
+    let remarks: Vec<Message> =
+        doubt.into_iter().chain(applied.remarks.iter().map(message)).collect();
     let warnings = warnings(&plan, clock.wall());
     let values = Values { zone, variable: &variable, pools: &pools, limit, keep_ended };
-    let report = || settings::report(&applied, &reported, &fallbacks(builder, &values));
-    let report = is_dry_run.then(|| with_messages(report(), remarks.iter().chain(&warnings)));
+    let report = is_dry_run.then(|| {
+        let report = settings::report(&applied, &reported, &fallbacks(builder, &values));
+        DryRun { text: with_messages(report, remarks.iter().chain(&warnings)) }
+    });
     Ok(Prepared {
         plan,
         calendars,
@@ -155,12 +152,19 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     })
 }
 
-/// Prints warnings of settings where the start fails: they may say why, as a variable with a slip in its name is not
-/// set.
-fn say_warnings(builder: &Builder, remarks: &[Remark]) {
+#[cfg(feature = "testing")]
+impl Builder {
+    /// Prepares a scheduler without starting it.
+    pub(crate) fn prepared(mut self) -> Result<Prepared, StartError> {
+        prepare(&mut self, Purpose::Start)
+    }
+}
+
+/// Prints warnings of settings where the start fails. They may explain it: a misspelled variable is not set.
+fn print_warnings(builder: &Builder, remarks: &[Remark]) {
     let messages = Messages::in_place(builder.sink.clone());
     let warnings = remarks.iter().filter(|remark| remark.level == Level::Warning);
-    warnings.map(said).for_each(|warning| messages.print(warning));
+    warnings.map(message).for_each(|warning| messages.print(warning));
 }
 
 fn keep_ended(builder: &Builder, globals: &Globals) -> usize {
@@ -172,7 +176,7 @@ fn load(builder: &mut Builder) -> Result<Settings, StartError> {
     let environment = builder.environment.take();
     let (defaults, trigger) = builder.defaults.take().unwrap_or_default().into_parts();
     if trigger.is_some() {
-        let fault = "builder.defaults(…): each task says itself when it fires, so a trigger has no \
+        let fault = "builder.defaults(…): each task has its own rule, so a trigger has no \
                      default\nhelp: begin with `Schedule::default()`";
         return Err(StartError::of_faults(vec![fault.to_owned()]));
     }
@@ -188,7 +192,7 @@ fn load(builder: &mut Builder) -> Result<Settings, StartError> {
     Settings::load(given).map_err(|found| StartError::of_faults(faults(found)))
 }
 
-/// The tasks that code defines, those of configurers last.
+/// The tasks defined in code, those of configurers last.
 fn in_code(builder: &mut Builder) -> Vec<Definition> {
     for configure in builder.configurers.drain(..) {
         configure(&mut builder.registrar);
@@ -196,7 +200,7 @@ fn in_code(builder: &mut Builder) -> Vec<Definition> {
     std::mem::take(&mut builder.registrar.defined)
 }
 
-/// The names of all tasks, by their places among the definitions.
+/// The names of all tasks, each with its index among the definitions.
 fn names(settings: &Settings, definitions: &[Definition]) -> Names {
     let mut names = settings.names();
     for (number, task) in definitions.iter().enumerate() {
@@ -205,7 +209,7 @@ fn names(settings: &Settings, definitions: &[Definition]) -> Names {
     names
 }
 
-/// The tasks that are announced and not defined, with their numbers, which are added to the names.
+/// Adds the tasks that are announced and not defined to the names. Returns them with their numbers.
 fn announced(
     builder: &Builder,
     mut names: Names,
@@ -221,16 +225,24 @@ fn announced(
     (names, announced)
 }
 
-/// Judges what settings say of tasks that are announced; it counts when they are added.
-fn apply_to_announced(application: &mut Application<'_>, announced: &[(usize, Arc<str>)]) {
+/// Checks the settings of announced tasks, and sorts all faults of settings, the `unfit` ones of attributes included.
+fn finish(
+    mut application: Application<'_>,
+    announced: &[(usize, Arc<str>)],
+    mut unfit: Vec<Fault>,
+) -> Applied {
     for (number, name) in announced {
         let (place, rule, attributes) = (String::new(), RuleKind::Once, Vec::new());
         let silent = TaskTexts { name, place, rule, attributes };
         application.task(*number, &silent);
     }
+    let mut applied = application.finish();
+    applied.faults.append(&mut unfit);
+    Fault::sort(&mut applied.faults);
+    applied
 }
 
-/// The default zone, and a warning if it had to be guessed.
+/// The default zone, and a warning if it was guessed.
 fn zone(
     builder: &Builder,
     globals: &Globals,
@@ -244,7 +256,7 @@ fn zone(
     })
 }
 
-fn said(remark: &Remark) -> Message {
+fn message(remark: &Remark) -> Message {
     match remark.level {
         Level::Note => Message::info(&remark.text),
         Level::Warning => Message::warn(&remark.text),
@@ -309,7 +321,7 @@ fn limit(builder: &Builder, globals: &Globals) -> Duration {
         return Duration::ZERO;
     }
     let period = globals.await_termination_period.as_ref().map(|set| set.value);
-    period.or(builder.limit).unwrap_or(PATIENCE)
+    period.or(builder.limit).unwrap_or(AWAIT_TERMINATION)
 }
 
 /// One fault for each task that is expected and not there.

@@ -1,44 +1,42 @@
-//! The tasks that are there: in the order in which they were added, by their names, and those that have ended.
+//! The registered tasks, in the order in which they were added and by name.
 
-use std::collections::BTreeMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use crate::settings::names::Names;
-use crate::settings::names::NotFound;
+use crate::settings::names::{Names, NotFound};
 use crate::task::Control;
 
-/// How many tasks that have completed or were cancelled are kept, unless the program or a setting says.
+/// How many tasks that have completed or were cancelled are kept by default.
 pub(crate) const ENDED_KEPT: usize = 100;
 
-/// Of tasks that ended in failure at least so many are kept, apart from the others.
+/// The least number of failed tasks that are kept, apart from the others.
 const FAILED_KEPT_MIN: usize = 100;
 
 /// All tasks, and the names that are taken.
 ///
-/// What it gives out may be the last end of a task: its owner drops that once the lock is open again.
+/// A returned task may be the last reference to it: drop it after the lock is released.
 #[derive(Default)]
 pub(super) struct Registry {
-    /// Their numbers grow in the order in which they came.
+    /// Numbers grow in the order in which tasks were added.
     names: Names,
     tasks: BTreeMap<usize, Control>,
     next: usize,
-    /// The tasks that have ended, the one that ended last at the back.
+    /// The tasks that have ended, the latest at the back.
     ended: VecDeque<usize>,
     failed: VecDeque<usize>,
     ended_kept: usize,
     is_closed: bool,
 }
 
-/// A name that was taken for a task to come.
+/// A name that is reserved for a new task.
 pub(super) struct Reservation {
     name: Arc<str>,
     number: usize,
-    /// The task that has the name still, and has ended.
+    /// The ended task that still has the name.
     ended: Option<usize>,
 }
 
-/// Why a name cannot be had.
+/// Why a name cannot be reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     Taken,
@@ -46,7 +44,7 @@ pub(super) enum Refused {
 }
 
 impl Registry {
-    /// An empty one, that keeps so many tasks that have ended.
+    /// An empty registry that keeps `ended_kept` tasks that have ended.
     pub(super) fn new(names: Names, ended_kept: usize) -> Self {
         Self { names, ended_kept, ..Self::default() }
     }
@@ -60,7 +58,7 @@ impl Registry {
         self.tasks.values()
     }
 
-    /// Takes a name. A task of that name that has ended stays until another one is put under it.
+    /// Reserves a name. An ended task of that name stays until [`put`](Self::put).
     pub(super) fn reserve(&mut self, name: &Arc<str>) -> Result<Reservation, Refused> {
         let ended = match self.names.number(name) {
             _ if self.is_closed => return Err(Refused::Closed),
@@ -76,8 +74,7 @@ impl Registry {
         Ok(Reservation { name: Arc::clone(name), number, ended })
     }
 
-    /// Puts a task under its name, which was reserved, and gives out the one that makes room; an error if it is
-    /// too late for that.
+    /// Adds a task under its reserved name. Returns the ended task that it replaces.
     pub(super) fn put(
         &mut self,
         reserved: &Reservation,
@@ -90,7 +87,7 @@ impl Registry {
         Ok(reserved.ended.and_then(|ended| self.remove(ended)))
     }
 
-    /// Frees a name that was reserved, if no task was put under it.
+    /// Frees a reserved name that no task has.
     pub(super) fn free(&mut self, reserved: &Reservation) {
         let Reservation { name, number, ended } = reserved;
         if self.tasks.contains_key(number) || self.names.number(name) != Some(*number) {
@@ -109,7 +106,7 @@ impl Registry {
         self.tasks.get(&number).ok_or_else(unknown)
     }
 
-    /// Takes a task out, if it is there.
+    /// Removes a task.
     pub(super) fn take_out(&mut self, task: &Control) -> Option<Control> {
         let number = self.number(task)?;
         self.remove(number)
@@ -122,14 +119,14 @@ impl Registry {
             }
         }
         let removed = self.tasks.remove(&number)?;
-        // The name may be another one's already.
+        // Another task may have the name already.
         if self.names.number(removed.name()) == Some(number) {
             self.names.remove(removed.name());
         }
         Some(removed)
     }
 
-    /// Takes note that the task with this very name has ended; gives out the one that makes room for it.
+    /// Records that a task has ended, by the `Arc` of its name. Returns the oldest ended task if too many are kept.
     pub(super) fn note_end(&mut self, name: &Arc<str>) -> Option<Control> {
         let number = self.names.number(name)?;
         let task = self.tasks.get(&number).filter(|task| Arc::ptr_eq(task.name(), name))?;
@@ -148,12 +145,12 @@ impl Registry {
         self.remove(oldest)
     }
 
-    /// Takes no further tasks, and keeps those that end from now on: the stop still speaks of them.
+    /// Takes no further tasks. Tasks that end from now on are kept, because the stop reports them.
     pub(super) fn close(&mut self) {
         self.is_closed = true;
     }
 
-    /// Gives out all tasks.
+    /// Removes and returns all tasks.
     pub(super) fn clear(&mut self) -> BTreeMap<usize, Control> {
         self.close();
         (self.names, self.ended, self.failed) = <_>::default();

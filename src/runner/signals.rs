@@ -1,20 +1,19 @@
 //! Ctrl-C and SIGTERM: the first asks the scheduler to stop, the second ends the process.
 //!
-//! A signal that comes while no scheduler waits for it does what it did before the first one took it. The
-//! handler cannot be taken out again: other handlers of the process, Tokio's for example, hang on it by then.
+//! The second one ends the process with exit code 130: this is the only place in the library that calls
+//! `process::exit`. A signal that comes while no scheduler waits for it does what it did before the first scheduler. The
+//! handler is never removed, because other handlers of the process, such as Tokio's, are chained to it by then.
 
 #[cfg(unix)]
 use std::io;
 use std::process;
-use std::sync::LazyLock;
-use std::sync::PoisonError;
 #[cfg(unix)]
 use std::sync::mpsc;
+use std::sync::{LazyLock, PoisonError};
 #[cfg(any(unix, test))]
 use std::thread;
 
-use scheduler_core::Clock;
-use scheduler_core::SystemClock;
+use scheduler_core::{Clock, SystemClock};
 #[cfg(unix)]
 use signal_hook::consts::SIGINT;
 #[cfg(unix)]
@@ -22,40 +21,37 @@ use signal_hook::consts::SIGTERM;
 #[cfg(unix)]
 use signal_hook::low_level::emulate_default_handler;
 
-use crate::sync::Mutex;
-use crate::sync::MutexGuard;
+use crate::sync::{Mutex, MutexGuard};
 
+use super::repeated_signal::{FirstSignal, Request};
 #[cfg(unix)]
-use super::disposition::Dispositions;
-use super::impatience::Impatience;
-use super::impatience::Wish;
+use super::signal_state::SignalStates;
 use crate::error::StartError;
 use crate::notice::Notice;
 
-/// The exit code of a process that was ended by Ctrl-C, as shells have it: 128 + SIGINT.
+/// The exit code that shells give a process that Ctrl-C ended: 128 + SIGINT.
 const EXIT_INTERRUPTED: i32 = 130;
 
 static SHARED: Mutex<Shared> = Mutex::new(Shared {
     is_installed: false,
     is_held: false,
     waiting: None,
-    impatience: Impatience::new(),
+    first: FirstSignal::new(),
 });
 
-/// Signals are sent in real time, whatever clock the tasks go by.
+/// Signals come in real time, whatever the clock of the tasks.
 static CLOCK: LazyLock<SystemClock> = LazyLock::new(SystemClock::new);
 
-/// What the handler and the schedulers of the process share.
+/// Shared by the handler and the schedulers of the process.
 struct Shared {
-    /// Whether the handler is there; it stays for the life of the process.
+    /// True once the handler is installed, for the life of the process.
     is_installed: bool,
-    /// Whether a scheduler has the signals, or is about to.
+    /// True if a scheduler has the signals, or is about to.
     is_held: bool,
-    /// What is to be given at the first signal.
+    /// Given at the first signal.
     waiting: Option<Notice<()>>,
-    /// What was wished until now, of whichever scheduler: the echo of a signal may come when the
-    /// scheduler has already stopped.
-    impatience: Impatience,
+    /// Of any scheduler: a signal may be repeated when the scheduler has stopped already.
+    first: FirstSignal,
 }
 
 /// The process's signals, held by the one scheduler that ends with them.
@@ -65,7 +61,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Keeps other schedulers from the signals, which do what they did before until [`take`](Self::take).
+    /// Reserves the signals. They do what they did before until [`take`](Self::take).
     pub(super) fn reserve() -> Result<Self, StartError> {
         let mut shared = shared();
         if std::mem::replace(&mut shared.is_held, true) {
@@ -74,7 +70,7 @@ impl Signals {
         Ok(Self { notice: Notice::new() })
     }
 
-    /// Has the next signal heard by this scheduler.
+    /// Receives signals from now on.
     pub(super) fn take(&self) -> Result<(), StartError> {
         let mut shared = shared();
         if !shared.is_installed {
@@ -85,7 +81,7 @@ impl Signals {
         Ok(())
     }
 
-    /// What is given at the first signal.
+    /// The notice that is given at the first signal.
     pub(super) fn first(&self) -> Notice<()> {
         self.notice.clone()
     }
@@ -103,25 +99,24 @@ fn shared() -> MutexGuard<'static, Shared> {
     SHARED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds to the handlers that there are. Also where a signal is ignored, as a shell has it for
-/// `program &` in a script: one that is sent nevertheless is meant. Hang-up is left alone, for the sake
-/// of `nohup`.
+/// Adds a handler. Also for an ignored signal, such as the SIGINT of `program &` in a script: one that is sent is meant.
+/// SIGHUP is left alone, for `nohup`.
 #[cfg(unix)]
 fn install() -> io::Result<()> {
-    let before = Dispositions::read();
+    let before = SignalStates::read();
     let (give, given) = mpsc::channel::<signal_hook::iterator::Signals>();
     let hear = move || {
         let Ok(mut signals) = given.recv() else { return };
         for signal in signals.forever() {
             on_signal(|| {
-                // A handler of the program's has been called already, and an ignored signal does nothing.
-                if before.are_default(signal) {
+                // A handler of the program has been called already, and an ignored signal does nothing.
+                if before.is_default(signal) {
                     let _ = emulate_default_handler(signal);
                 }
             });
         }
     };
-    // The thread first: without it a handler would swallow the signals.
+    // Start the thread first: without it the handler would swallow the signals.
     thread::Builder::new().name("scheduler-signals".to_owned()).spawn(hear)?;
     let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     give.send(signals).map_err(io::Error::other)
@@ -136,12 +131,12 @@ fn install() -> Result<(), ctrlc::Error> {
 fn on_signal(do_as_before: impl FnOnce()) {
     let waiting = shared().waiting.clone();
     let now = CLOCK.now();
-    let is_news = waiting.as_ref().is_some_and(|notice| notice.give(()));
-    let wish = shared().impatience.hear(now, is_news);
-    match wish {
-        Wish::Quit if waiting.is_none() => do_as_before(),
-        Wish::Quit => process::exit(EXIT_INTERRUPTED),
-        Wish::Stop | Wish::Echo => {}
+    let has_stopped = waiting.as_ref().is_some_and(|notice| notice.give(()));
+    let request = shared().first.classify(now, has_stopped);
+    match request {
+        Request::Quit if waiting.is_none() => do_as_before(),
+        Request::Quit => process::exit(EXIT_INTERRUPTED),
+        Request::Stop | Request::Repeated => {}
     }
 }
 

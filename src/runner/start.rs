@@ -1,31 +1,73 @@
 //! The ways to start.
 
-use std::io;
-use std::io::Write;
+use std::io::{self, Write};
 
 use scheduler_core::Run;
 
-use super::Scheduler;
 use super::builder::Builder;
 use super::context::Context;
-use super::launch::has_async;
-use super::launch::launch;
-use super::prepare::Prepared;
-use super::prepare::Purpose;
-use super::prepare::prepare;
+use super::launch::{has_async, launch};
+use super::prepare::{DryRun, Prepared, Purpose, prepare};
+use super::scheduler::Scheduler;
 use super::signals::Signals;
 use crate::error::StartError;
 use crate::registrar::Plan;
 use crate::report::Message;
 
-/// What a person who has not read the documentation may want to know when stopping takes long.
+/// Printed when a stop takes long.
 const HINT: &str = "Ctrl-C again to quit now";
+
+/// Starts all annotated tasks, blocks until Ctrl-C or SIGTERM, and lets running tasks finish.
+///
+/// A second Ctrl-C ends the process at once, with exit code 130. A signal within 250 ms of the first counts as the same
+/// one: `timeout -s INT`, for example, signals a program twice. Before all tasks are checked, and after the return,
+/// signals do what they did before.
+///
+/// ```no_run
+/// use scheduler::scheduled;
+///
+/// #[scheduled(fixed_rate = "1s")]
+/// fn tick() {
+///     println!("tick");
+/// }
+///
+/// fn main() -> Result<(), scheduler::StartError> {
+///     scheduler::start()
+/// }
+/// ```
+///
+/// # Errors
+///
+/// As [`Builder::start`].
+pub fn start() -> Result<(), StartError> {
+    Scheduler::builder().start()
+}
+
+/// As [`start`](start()), inside an async `main`: holds no thread of the runtime.
+///
+/// ```
+/// # fn main() {}
+/// # mod program {
+/// # /* The crate does not depend on Tokio, not even for its tests.
+/// #[tokio::main]
+/// # */
+/// async fn main() -> Result<(), scheduler::StartError> {
+///     scheduler::start_async().await
+/// }
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// As [`Builder::start`].
+pub async fn start_async() -> Result<(), StartError> {
+    Scheduler::builder().start_async().await
+}
 
 impl Builder {
     /// Starts all tasks, blocks until Ctrl-C or SIGTERM, and lets running tasks finish.
     ///
-    /// With `SCHEDULER_DRY_RUN=1` in the environment it prints [what `dry_run` says](Self::dry_run) to stdout,
-    /// and returns without having started anything.
+    /// With `SCHEDULER_DRY_RUN=1` in the environment it prints the [`DryRun`] to stdout and returns; nothing is started.
     ///
     /// ```no_run
     /// use scheduler::Scheduler;
@@ -43,7 +85,7 @@ impl Builder {
     /// not ended within the [limit](Self::await_termination) ([`StartError::is_not_drained`]).
     pub fn start(mut self) -> Result<(), StartError> {
         if Context::is_only_thread() {
-            return Err(StartError::blocks_runtime());
+            return Err(StartError::inside_runtime());
         }
         let signals = reserve_signals()?;
         let Some(prepared) = self.prepare_to_start(false)? else { return Ok(()) };
@@ -81,10 +123,10 @@ impl Builder {
 
     /// Starts all tasks and returns; installs no signal handler.
     ///
-    /// Keep the answer: dropping it stops the tasks.
+    /// Keep the result: dropping it stops the tasks.
     ///
-    /// With `SCHEDULER_DRY_RUN=1` in the environment it prints [what `dry_run` says](Self::dry_run) to stdout,
-    /// and ends the process with exit code 0: the program would go on to serve otherwise.
+    /// With `SCHEDULER_DRY_RUN=1` in the environment it prints the [`DryRun`] to stdout and returns
+    /// [an error](StartError::is_dry_run); nothing is started.
     ///
     /// ```rust,standalone_crate
     /// use scheduler::{Schedule, Scheduler};
@@ -99,16 +141,15 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// When a task cannot be started; then none is, and everything that is wrong is in the error.
+    /// When a task cannot be started; then none is, and all faults are in the error. After a dry run.
     pub fn spawn(mut self) -> Result<Scheduler, StartError> {
         match self.prepare_to_start(false)? {
             Some(prepared) => launch(self, prepared, || Ok(())),
-            None => std::process::exit(0),
+            None => Err(StartError::dry_run()),
         }
     }
 
-    /// Every effective value and where it comes from, as a text; below them all remarks and warnings of a
-    /// start. Nothing is started.
+    /// Checks everything that a start checks, and collects every effective value with its source. Starts nothing.
     ///
     /// ```rust,standalone_crate
     /// use scheduler::{Schedule, Scheduler};
@@ -116,7 +157,7 @@ impl Builder {
     /// let builder = Scheduler::builder()
     ///     .task("purge", Schedule::fixed_delay("30s"), |_| {})
     ///     .environment([("SCHEDULER_TASKS_PURGE_FIXED_DELAY", "1m")]);
-    /// let report = builder.dry_run()?;
+    /// let report = builder.dry_run()?.to_string();
     /// assert!(report.contains("env SCHEDULER_TASKS_PURGE_FIXED_DELAY"));
     /// # Ok::<(), scheduler::StartError>(())
     /// ```
@@ -124,26 +165,22 @@ impl Builder {
     /// # Errors
     ///
     /// As [`spawn`](Self::spawn).
-    pub fn dry_run(mut self) -> Result<String, StartError> {
+    pub fn dry_run(mut self) -> Result<DryRun, StartError> {
         Ok(prepare(&mut self, Purpose::Report)?.report.unwrap_or_default())
     }
 
-    /// None if a dry run was asked for, which has then been made.
+    /// Returns `None` if `SCHEDULER_DRY_RUN` asks for a dry run, which is then printed.
     fn prepare_to_start(&mut self, is_in_async_code: bool) -> Result<Option<Prepared>, StartError> {
         let mut prepared = prepare(self, Purpose::Start)?;
         let Some(report) = &prepared.report else {
             prepared.remarks.extend(without_tokio(&prepared.plan, is_in_async_code));
             return Ok(Some(prepared));
         };
-        print(report);
+        // A closed stdout is no reason to fail.
+        let mut stdout = io::stdout().lock();
+        drop(write!(stdout, "{report}").and_then(|()| stdout.flush()));
         Ok(None)
     }
-}
-
-/// Prints what a person has asked for to stdout, whatever the logger; where that is closed, it is lost.
-fn print(report: &str) {
-    let mut stdout = io::stdout().lock();
-    drop(stdout.write_all(report.as_bytes()).and_then(|()| stdout.flush()));
 }
 
 fn reserve_signals() -> Result<Signals, StartError> {
@@ -153,7 +190,7 @@ fn reserve_signals() -> Result<Signals, StartError> {
     Signals::reserve()
 }
 
-/// What is to be known of async tasks where the feature `tokio` is off and a runtime of Tokio runs, or may well run.
+/// A message if there are async tasks, the feature `tokio` is off, and a Tokio runtime probably runs.
 fn without_tokio(plan: &Plan, is_in_async_code: bool) -> Option<Message> {
     if cfg!(feature = "tokio") || !has_async(&plan.tasks) {
         return None;

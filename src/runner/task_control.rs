@@ -1,22 +1,18 @@
-//! One task of a running scheduler, to be looked at and controlled.
+//! One task of a running scheduler: reading and controlling it.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 
-use super::tasks::Tasks;
+use super::all_tasks::AllTasks;
 use crate::observe::TaskSnapshot;
 use crate::run::shortened;
 use crate::schedule::Schedule;
-use crate::task::Control;
-use crate::task::ControlError;
-use crate::task::ManualRun;
-use crate::task::Until;
+use crate::task::{Control, ControlError, ManualRun, Until};
 
-/// One task of a running scheduler, to be looked at and controlled: see
-/// [`Tasks::get`](super::Tasks::get).
+/// One task of a running scheduler: see [`Tasks::get`](super::Tasks::get).
 ///
 /// ```rust,standalone_crate
 /// use scheduler::{Pause, Schedule, Scheduler};
@@ -36,14 +32,15 @@ use crate::task::Until;
 #[doc(alias = "ScheduledTask")]
 pub struct TaskControl {
     control: Control,
-    tasks: Tasks,
+    tasks: Arc<AllTasks>,
 }
 
 impl TaskControl {
-    pub(super) fn new(control: Control, tasks: Tasks) -> Self {
+    pub(super) fn new(control: Control, tasks: Arc<AllTasks>) -> Self {
         Self { control, tasks }
     }
 
+    #[cfg(test)]
     pub(super) fn control(&self) -> &Control {
         &self.control
     }
@@ -54,16 +51,16 @@ impl TaskControl {
         self.control.name()
     }
 
-    /// The task at this moment: its rule, its state, its next run, its last runs, its counters.
+    /// The task at this moment: rule, state, next run, last runs, counters.
     #[must_use]
     pub fn snapshot(&self) -> TaskSnapshot {
         self.control.snapshot()
     }
 
-    /// Runs the task now, beside its schedule, which does not move; also while it is paused.
+    /// Runs the task now, also while it is paused. Its schedule does not change.
     ///
-    /// While a run is in progress the task's `overlap` decides: `skip` refuses, `queue_one` lets the run
-    /// follow, `allow` starts it beside.
+    /// While a run is in progress the task's `overlap` decides: `skip` refuses, `queue_one` starts the run after it,
+    /// `allow` starts it at once.
     ///
     /// # Errors
     ///
@@ -74,7 +71,7 @@ impl TaskControl {
 
     /// Starts no run of the schedule until the task is resumed; a run in progress goes on.
     ///
-    /// Fire times that come meanwhile are skipped, counted, and never made up for.
+    /// Fire times during the pause are skipped and counted, and never run later.
     ///
     /// # Errors
     ///
@@ -92,7 +89,7 @@ impl TaskControl {
         self.control.pause(pause.note_text(), pause.end())
     }
 
-    /// Lets the task go on with its next fire time.
+    /// Ends a pause. The task continues with its next fire time.
     ///
     /// # Errors
     ///
@@ -101,13 +98,11 @@ impl TaskControl {
         self.control.resume()
     }
 
-    /// Gives the task another rule from now on; its policies stay, and a run in progress goes on. A fire
-    /// time that has come by the old rule and was not started is skipped, as
-    /// [`Rescheduled`](crate::SkipReason::Rescheduled).
+    /// Replaces the rule of the task. Its policies stay, and a run in progress goes on. A fire time of the old rule that
+    /// has come and was not started is skipped as [`Rescheduled`](crate::SkipReason::Rescheduled).
     ///
-    /// A rate or delay without an initial delay begins after one period. A disabled task stays disabled, and goes by the
-    /// rule when it is enabled. What settings say of the task
-    /// does not count for the new rule, but its placeholders are replaced.
+    /// A rate or delay without an initial delay starts after one period. A disabled task stays disabled, and has the rule
+    /// when it is enabled. Settings of the task do not apply to the new rule, but its placeholders are replaced.
     ///
     /// ```rust,standalone_crate
     /// use scheduler::{Schedule, Scheduler};
@@ -128,12 +123,12 @@ impl TaskControl {
     /// longer than the task's jitter.
     #[track_caller]
     pub fn reschedule(&self, schedule: Schedule) -> Result<(), ControlError> {
-        let rule = self.tasks.rule(self.name(), schedule)?;
+        let rule = self.tasks.rule(self.control.name(), schedule)?;
         self.control.reschedule(rule)
     }
 
-    /// Enables a task that is disabled, by `enabled = false` or the cron expression `-`: it begins as at the start of the
-    /// scheduler. Nothing happens if it is enabled already.
+    /// Enables a task that is disabled by `enabled = false` or the cron expression `-`. It starts as with the scheduler.
+    /// Does nothing if the task is enabled.
     ///
     /// A task that is disabled by `-` has no rule, and needs one first: [`reschedule`](Self::reschedule).
     ///
@@ -170,7 +165,7 @@ impl TaskControl {
         self.control.cancel()
     }
 
-    /// Asks the runs in progress to stop; the task goes on with its next fire time.
+    /// Asks the runs in progress to stop. The task continues with its next fire time.
     ///
     /// ```rust,standalone_crate
     /// use scheduler::{Schedule, Scheduler};
@@ -194,8 +189,8 @@ impl TaskControl {
 
 /// Waits for runs.
 impl TaskControl {
-    /// Blocks until the task has had so many runs, at most for `limit` on the scheduler's clock: for
-    /// tests of a whole program in real time. Nothing is polled.
+    /// Blocks until the task has had some number of runs, for at most `limit` on the scheduler's clock. For tests of a whole
+    /// program in real time. It does not poll.
     ///
     /// ```standalone_crate
     /// use scheduler::{Schedule, Scheduler, runs};
@@ -217,8 +212,8 @@ impl TaskControl {
         self.control.wait_for(until, limit)
     }
 
-    /// As [`wait_for`](Self::wait_for), without blocking the calling thread, and without a limit: a
-    /// runtime has its own, such as `tokio::time::timeout`.
+    /// As [`wait_for`](Self::wait_for), without blocking the calling thread, and without a limit: use that of the runtime,
+    /// such as `tokio::time::timeout`.
     ///
     /// # Errors
     ///
@@ -236,8 +231,8 @@ impl fmt::Debug for TaskControl {
 
 /// The tasks with a tag, to be controlled together: see [`Tasks::tagged`](super::Tasks::tagged).
 ///
-/// Each operation returns for how many of the tasks it was done. Those for which it is not possible, because they
-/// have ended, are disabled, or are in that state already, are passed over.
+/// Each operation returns the number of tasks it changed. It ignores tasks that have ended, are disabled, or are in that
+/// state already.
 #[derive(Clone, Debug)]
 #[must_use = "the tasks are not changed before an operation is called"]
 pub struct Tagged {
@@ -270,7 +265,7 @@ impl Tagged {
         self.each(|task| task.pause_with(pause))
     }
 
-    /// Lets those that are paused go on: see [`TaskControl::resume`].
+    /// Resumes those that are paused: see [`TaskControl::resume`].
     pub fn resume(&self) -> usize {
         self.each(TaskControl::resume)
     }
@@ -285,7 +280,7 @@ impl Tagged {
     }
 }
 
-/// A pause of a task, with what people should know of it.
+/// A pause of a task, with a note and an end.
 ///
 /// ```
 /// use scheduler::Pause;
@@ -307,7 +302,7 @@ impl Pause {
         Self::default()
     }
 
-    /// Why, and by whom; at most 1,024 bytes of it are kept.
+    /// A note for people. At most 1,024 bytes are kept.
     #[must_use]
     pub fn note(self, note: impl Into<String>) -> Self {
         let mut note = note.into();
@@ -315,7 +310,7 @@ impl Pause {
         Self { note: Some(note), ..self }
     }
 
-    /// Until when; then the task goes on by itself.
+    /// The end of the pause, after which the task continues.
     #[must_use]
     pub fn until(self, instant: DateTime<Utc>) -> Self {
         Self { until: Some(instant), ..self }
@@ -335,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_note_as_many_whole_characters_are_kept_as_have_room() {
+    fn a_note_is_cut_at_a_whole_character() {
         let kept = |text: String| Pause::new().note(text).note_text().map(str::to_owned);
         assert_eq!(kept("ü".repeat(600)), Some("ü".repeat(512)));
         assert_eq!(kept("ü".repeat(600) + "!"), Some("ü".repeat(512)));

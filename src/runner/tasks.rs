@@ -1,41 +1,25 @@
-//! The tasks of a running scheduler, to be looked at and controlled.
+//! The tasks of a running scheduler: reading, controlling, adding and removing them.
 
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::PoisonError;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
-
-use crate::sync::Mutex;
-use crate::sync::MutexGuard;
-
-use super::gone::Gone;
-use super::launcher::Launcher;
-use super::registry::Registry;
-use super::task_control::Pause;
-use super::task_control::Tagged;
-use super::task_control::TaskControl;
+use super::all_tasks::AllTasks;
+use super::task_control::{Pause, Tagged, TaskControl};
 use crate::error::AddError;
-use crate::inject::Call;
-use crate::inject::Extract;
-use crate::inject::TaskOutput;
-use crate::inject::Wiring;
-use crate::observe::TaskFacts;
-use crate::observe::{TaskSnapshot, ThreadUse};
+use crate::facts::Location;
+use crate::inject::{Call, Extract, TaskReturn, Wiring};
+use crate::observe::TaskSnapshot;
+use crate::registrar::Definition;
 use crate::run::Run;
 use crate::schedule::Schedule;
-use crate::task::Control;
-use crate::task::ControlError;
-use crate::task::OnEnd;
-use crate::task::Until;
+use crate::task::{Control, ControlError, Until};
 
-/// The tasks of a running scheduler, to be looked at and controlled while it runs.
+/// The tasks of a running scheduler.
 ///
-/// [`Scheduler::tasks`](crate::Scheduler::tasks) gives it, and a task can take it as a parameter.
-/// Clones are ends of the same scheduler; when it has stopped, or was dropped, there are no tasks.
+/// [`Scheduler::tasks`](crate::Scheduler::tasks) returns it, and a task can take it as a parameter. Clones belong to
+/// the same scheduler; once that has stopped or was dropped, there are no tasks.
 ///
 /// ```rust,standalone_crate
 /// use scheduler::{Schedule, Scheduler};
@@ -53,52 +37,21 @@ use crate::task::Until;
 /// ```
 #[derive(Clone)]
 pub struct Tasks {
-    pub(super) board: Arc<Board>,
-}
-
-#[derive(Default)]
-pub(super) struct Board {
-    registry: Mutex<Registry>,
-    pub(super) gone: Gone,
-    /// Present from the start of the scheduler to its end.
-    pub(super) launcher: Mutex<Option<Arc<Launcher>>>,
+    pub(super) all: Arc<AllTasks>,
 }
 
 impl Tasks {
-    pub(crate) fn new() -> Self {
-        Self { board: Arc::default() }
+    pub(super) fn new() -> Self {
+        Self { all: Arc::default() }
     }
 
     /// All tasks at this moment, in the order in which they were added.
     ///
-    /// Removed ones are not there, and of those that have ended the last: see
-    /// [`Builder::keep_ended_tasks`](crate::Builder::keep_ended_tasks).
+    /// Without removed tasks. Of tasks that have ended the last
+    /// [`keep_ended_tasks`](crate::Builder::keep_ended_tasks) are there.
     #[must_use]
     pub fn list(&self) -> Vec<TaskSnapshot> {
-        self.controls().iter().map(Control::snapshot).collect()
-    }
-
-    /// Returns a function that gives the threads that tasks have held at an instant or later. It keeps no task alive.
-    pub(super) fn threads_since(
-        &self,
-    ) -> impl Fn(DateTime<Utc>) -> Vec<ThreadUse> + Send + Sync + use<> {
-        let board = Arc::downgrade(&self.board);
-        move |since| {
-            let controls = board.upgrade().map(|board| Self { board }.controls());
-            controls.into_iter().flatten().filter_map(|task| task.threads_since(since)).collect()
-        }
-    }
-
-    /// Returns a function that gives the facts of a task by its full name. It keeps no task alive.
-    pub(super) fn facts_by_name(
-        &self,
-    ) -> impl Fn(&str) -> Option<Arc<TaskFacts>> + Send + Sync + use<> {
-        let board = Arc::downgrade(&self.board);
-        move |name| {
-            let tasks = Self { board: board.upgrade()? };
-            let facts = tasks.registry().find(name).ok()?.facts();
-            (&*facts.name == name).then_some(facts)
-        }
+        self.all.controls().iter().map(Control::snapshot).collect()
     }
 
     /// A task by its name: the full one, or an unambiguous end of its path, such as `report` for
@@ -108,13 +61,10 @@ impl Tasks {
     ///
     /// When no task has that name, or several may be meant.
     pub fn get(&self, name: &str) -> Result<TaskControl, ControlError> {
-        match self.registry().find(name) {
-            Ok(control) => Ok(TaskControl::new(control.clone(), self.clone())),
-            Err(error) => Err(ControlError::not_found(name, &error.to_string())),
-        }
+        Ok(self.control(self.all.find(name)?))
     }
 
-    /// The tasks that have this tag now, to be controlled together; none if no task has it.
+    /// The tasks with this tag, for controlling them together; empty if no task has it.
     ///
     /// ```rust,standalone_crate
     /// use scheduler::{Schedule, Scheduler};
@@ -134,11 +84,11 @@ impl Tasks {
     #[doc(alias = "GroupMatcher")]
     pub fn tagged(&self, tag: &str) -> Tagged {
         let has_tag = |task: &Control| task.facts().tags.iter().any(|own| **own == *tag);
-        let tasks = self.controls().into_iter().filter(has_tag);
-        Tagged::new(tasks.map(|task| TaskControl::new(task, self.clone())).collect())
+        let tasks = self.all.controls().into_iter().filter(has_tag);
+        Tagged::new(tasks.map(|task| self.control(task)).collect())
     }
 
-    /// Blocks until a task has had so many runs: see [`TaskControl::wait_for`].
+    /// Blocks until a task has had some number of runs: see [`TaskControl::wait_for`].
     ///
     /// # Errors
     ///
@@ -149,24 +99,23 @@ impl Tasks {
 
     /// Pauses all tasks that have not ended; see [`TaskControl::pause_with`].
     pub fn pause_all(&self, pause: &Pause) {
-        for control in self.controls() {
-            // One that has ended meanwhile needs no pause.
+        for control in self.all.controls() {
+            // A task that has ended meanwhile needs no pause.
             let _ = control.pause(pause.note_text(), pause.end());
         }
     }
 
-    /// Lets all paused tasks go on.
+    /// Resumes all paused tasks.
     pub fn resume_all(&self) {
-        for control in self.controls() {
-            // One that is not paused goes on anyway.
+        for control in self.all.controls() {
+            // A task that is not paused goes on anyway.
             let _ = control.resume();
         }
     }
 
-    /// Adds a task while the scheduler runs. One that settings disable does not run before it is
-    /// [enabled](TaskControl::enable).
-    /// Settings count for it as for any other, those of files and of
-    /// [`set`](crate::Builder::set) if it was [announced](crate::Builder::announce_tasks).
+    /// Adds a task while the scheduler runs. A task that settings disable runs once it is
+    /// [enabled](TaskControl::enable). Settings of files and of [`set`](crate::Builder::set) apply if the task was
+    /// [announced](crate::Builder::announce_tasks).
     ///
     /// ```rust,standalone_crate
     /// use scheduler::{Schedule, Scheduler, TaskState};
@@ -180,95 +129,64 @@ impl Tasks {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// The name of a task that has ended is free: the new one takes its place in the list.
+    /// The name of a task that has ended is free. The new task replaces it in the list.
     ///
     /// # Errors
     ///
-    /// When the schedule is faulty, the name is taken, or the scheduler is stopping: [`AddError`] says which.
+    /// When the schedule is faulty, the name is taken, or the scheduler is stopping; see [`AddError`].
     #[track_caller]
-    pub fn add<R: TaskOutput>(
+    pub fn add<R, Kind>(
         &self,
         name: &str,
         schedule: Schedule,
         body: impl Fn(&Run) -> R + Send + Sync + 'static,
-    ) -> Result<TaskControl, AddError> {
+    ) -> Result<TaskControl, AddError>
+    where
+        R: TaskReturn<Kind>,
+    {
         self.define(name, schedule, Call::of(body))
     }
 
-    /// Adds a task whose body makes a future; see [`add`](Self::add).
+    /// Adds a task whose body returns a future; see [`add`](Self::add).
     ///
     /// # Errors
     ///
     /// As [`add`](Self::add).
     #[track_caller]
-    pub fn add_async<F>(
+    pub fn add_async<F, Kind>(
         &self,
         name: &str,
         schedule: Schedule,
         body: impl Fn(Run) -> F + Send + Sync + 'static,
     ) -> Result<TaskControl, AddError>
     where
-        F: Future<Output: TaskOutput> + Send + 'static,
+        F: Future<Output: TaskReturn<Kind>> + Send + 'static,
     {
         self.define(name, schedule, Call::of_async(body))
     }
 
-    /// Cancels a task and forgets it, so that its name is free. A run in progress is asked to stop, and the
-    /// end of the scheduler waits for it as for any other.
+    #[track_caller]
+    fn define(&self, name: &str, schedule: Schedule, call: Call) -> Result<TaskControl, AddError> {
+        let definition = Definition::in_code(name, schedule, call, Location::caller());
+        Ok(self.control(self.all.add(&definition)?))
+    }
+
+    /// Cancels a task and removes it, so that its name is free. A run in progress is asked to stop, and the stop of the
+    /// scheduler waits for it as for any other.
     ///
     /// # Errors
     ///
     /// As [`get`](Self::get), and when another thread removes the same task at the same time.
     pub fn remove(&self, name: &str) -> Result<(), ControlError> {
-        let task = self.get(name)?;
-        self.remove_found(&task)
+        self.all.remove(&self.all.find(name)?)
     }
 
-    /// RACE: between the look for a task and this, another one may have removed it, and added a task of the
-    /// same name.
-    fn remove_found(&self, task: &TaskControl) -> Result<(), ControlError> {
-        // First of all, as one that ends while it is here may make another one leave.
-        let taken = self.registry().take_out(task.control());
-        // It may have ended by itself.
-        let _ = task.cancel();
-        let Some(taken) = taken else {
-            let why = format!("task `{}` was removed already", task.name());
-            return Err(ControlError::not_found(task.name(), &why));
-        };
-        self.board.gone.take_in(&taken);
-        Ok(())
-    }
-
-    /// What to report of the end of each task, by its name. It keeps none of them.
-    pub(super) fn on_end(&self) -> Arc<OnEnd> {
-        let board = Arc::downgrade(&self.board);
-        Arc::new(move |name| {
-            if let Some(board) = board.upgrade() {
-                let tasks = Self { board };
-                let leaving = tasks.registry().note_end(name);
-                tasks.see_off(leaving);
-            }
-        })
-    }
-
-    /// Lets go of a task that has ended and is not in the list any more.
-    pub(super) fn see_off(&self, leaving: Option<Control>) {
-        if let Some(leaving) = leaving {
-            self.board.gone.take_in(&leaving);
-        }
-    }
-
-    /// All tasks, in the order in which they were added. Nothing of theirs is called under the lock.
-    pub(super) fn controls(&self) -> Vec<Control> {
-        self.registry().all().cloned().collect()
-    }
-
-    pub(super) fn registry(&self) -> MutexGuard<'_, Registry> {
-        self.board.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    fn control(&self, task: Control) -> TaskControl {
+        TaskControl::new(task, Arc::clone(&self.all))
     }
 }
 
-/// Lets a task look at and control the tasks of its scheduler.
+/// Lets a task control the tasks of its scheduler.
 impl Extract for Tasks {
     type Source = Arc<Self>;
 
@@ -284,14 +202,14 @@ impl Extract for Tasks {
 impl fmt::Debug for Tasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The writer may call user code, which must not run under the lock.
-        let controls = self.controls();
+        let controls = self.all.controls();
         f.debug_list().entries(controls.iter().map(Control::name)).finish()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use std::sync::{Mutex, mpsc};
 
     use scheduler_core::ManualClock;
 
@@ -314,7 +232,7 @@ mod tests {
         let found = tasks.get("x").unwrap();
         tasks.remove("x").unwrap();
         tasks.add("x", hourly(), |_| {}).unwrap();
-        let error = tasks.remove_found(&found).unwrap_err();
+        let error = tasks.all.remove(found.control()).unwrap_err();
         assert!(error.is_unknown());
         assert_eq!(error.to_string(), "task `x` was removed already");
         assert!(!tasks.get("x").unwrap().snapshot().state.is_ended());
@@ -334,9 +252,9 @@ mod tests {
         tasks.add("x", Schedule::fixed_rate("1h"), body).unwrap();
         begun.recv().unwrap();
         let found = [tasks.get("x").unwrap(), tasks.get("x").unwrap()];
-        assert!(tasks.remove_found(&found[0]).is_ok());
-        assert!(tasks.remove_found(&found[1]).unwrap_err().is_unknown());
-        let running = tasks.running(scheduler.running.clock.wall());
+        assert!(tasks.all.remove(found[0].control()).is_ok());
+        assert!(tasks.all.remove(found[1].control()).unwrap_err().is_unknown());
+        let running = tasks.all.running(scheduler.running().clock.wall());
         finish.send(()).unwrap();
         assert_eq!(running.len(), 1);
         scheduler.shutdown().unwrap();

@@ -1,11 +1,11 @@
-//! The zone of cron expressions that name none: the builder's, `TZ`'s, the system's, or else UTC.
+//! The zone of cron expressions without one: the builder's, `TZ`'s, the system's, or else UTC.
 
 use scheduler_core::trigger::Zone;
 
 use crate::report::Message;
 
-/// Finds the default zone. What the person asked for must be right; what the system says may be
-/// missing, as it often is in a container, and then there is a warning. `variable` is the value of `TZ`.
+/// Finds the default zone. A configured zone must be valid. The system's may be missing, as in many containers; then
+/// there is a warning. `variable` is the value of `TZ`.
 pub(super) fn default_zone(
     asked: Option<&str>,
     variable: &str,
@@ -26,7 +26,7 @@ pub(super) fn default_zone(
     found.or_else(|error| Ok((Zone::UTC, Some(warning(&error.to_string())))))
 }
 
-/// The zone that a value of `TZ` names, by itself or by its file; none if that is the system's.
+/// The zone that a value of `TZ` names, or whose file it names. `None` for the system's zone.
 pub(super) fn name_in_variable(value: &str) -> Option<&str> {
     let path = value.trim_start_matches(':');
     let name = path.strip_prefix("/usr/share/zoneinfo/").unwrap_or(path);

@@ -1,4 +1,4 @@
-//! A door for benchmarks: a conducted task in a pool of their own. Only with the feature `bench`.
+//! A scheduled task in a pool of the benchmark's. Only with `--cfg scheduler_bench`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,19 +17,19 @@ use crate::observe::Listener;
 use crate::observe::TaskFacts;
 use crate::run::Run;
 
-/// Where a benchmark has a task conducted.
+/// Starts scheduled tasks for benchmarks.
 #[derive(Clone)]
 #[expect(missing_debug_implementations, reason = "for benchmarks only")]
-pub struct Conducted {
+pub struct BenchTask {
     /// The pool in which it runs.
     pub pool: Arc<ScheduledThreadPool>,
     /// The clock of that pool.
     pub clock: Arc<dyn Clock>,
-    /// Who is told of every event, on the thread on which it happens.
+    /// Gets every event, on the thread on which it happens.
     pub listener: Option<Arc<dyn Listener>>,
 }
 
-impl Conducted {
+impl BenchTask {
     /// Submits a task at a fixed rate that begins after one period, with the default policy.
     ///
     /// # Errors

@@ -89,7 +89,7 @@ impl ControlError {
         Self { task: Arc::clone(task), kind: Kind::NotRunning }
     }
 
-    pub(super) fn stopping(task: &Arc<str>) -> Self {
+    pub(crate) fn stopping(task: &Arc<str>) -> Self {
         Self { task: Arc::clone(task), kind: Kind::Stopping }
     }
 

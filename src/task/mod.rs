@@ -32,7 +32,7 @@
 //! The runner makes [`Parts`] of each planned task, a [`Control`] of them, and has it [begin](Control::begin).
 
 mod attempt;
-#[cfg(feature = "bench")]
+#[cfg(scheduler_bench)]
 mod bench;
 mod control;
 mod effects;
@@ -59,15 +59,14 @@ mod transition;
 mod upcoming;
 mod wait;
 
-#[cfg(feature = "bench")]
-pub use bench::Conducted;
+#[cfg(scheduler_bench)]
+pub use bench::BenchTask;
 pub(crate) use control::{Control, NotBegun};
 pub use error::ControlError;
 pub(crate) use gate::Gates;
 pub use gate::{Admission, AsyncGate, Gate, GateContext, GateError, GateFuture, Permit};
 pub use manual::ManualRun;
-pub(crate) use policy::Policy;
-pub use policy::Retry;
+pub(crate) use policy::{Policy, Retry};
 pub(crate) use rule::Rule;
 pub(crate) use ticker::{OnEnd, Parts, Ticker};
 #[cfg(feature = "testing")]

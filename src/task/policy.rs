@@ -13,27 +13,15 @@ use crate::calendar::Calendar;
 ///
 /// After the k-th attempt the run waits a random part of `min(cap, base * 2^(k-1))` ("full jitter"),
 /// and holds no thread meanwhile.
-///
-/// ```
-/// use scheduler::Retry;
-/// use std::time::Duration;
-///
-/// let retry = Retry::new(3).base(Duration::from_millis(200)).cap(Duration::from_secs(5));
-/// assert_eq!(retry.longest_wait_after(1), Duration::from_millis(200));
-/// assert_eq!(retry.longest_wait_after(9), Duration::from_secs(5));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[doc(alias = "Retryable")]
-#[doc(alias = "maxRetries")]
-#[non_exhaustive]
-pub struct Retry {
+pub(crate) struct Retry {
     /// How many attempts may follow the first one; zero for none.
-    pub max: u32,
+    pub(crate) max: u32,
     /// The longest wait after the first attempt; it doubles with each further one. One second by
     /// default.
-    pub base: Duration,
+    pub(crate) base: Duration,
     /// The longest wait after any attempt; one minute by default.
-    pub cap: Duration,
+    pub(crate) cap: Duration,
 }
 
 /// How many nanoseconds a second has.
@@ -41,29 +29,25 @@ const NANOS: u128 = 1_000_000_000;
 
 impl Retry {
     /// Never.
-    pub const NONE: Self = Self::new(0);
+    pub(crate) const NONE: Self = Self::new(0);
 
     /// Up to `max` further attempts.
-    #[must_use]
-    pub const fn new(max: u32) -> Self {
+    pub(crate) const fn new(max: u32) -> Self {
         Self { max, base: Duration::from_secs(1), cap: Duration::from_secs(60) }
     }
 
     /// Sets the longest wait after the first attempt.
-    #[must_use]
-    pub const fn base(self, base: Duration) -> Self {
+    pub(crate) const fn base(self, base: Duration) -> Self {
         Self { base, ..self }
     }
 
     /// Sets the longest wait after any attempt.
-    #[must_use]
-    pub const fn cap(self, cap: Duration) -> Self {
+    pub(crate) const fn cap(self, cap: Duration) -> Self {
         Self { cap, ..self }
     }
 
     /// The longest wait after an attempt, the first being 1.
-    #[must_use]
-    pub fn longest_wait_after(self, attempt: u32) -> Duration {
+    pub(crate) fn longest_wait_after(self, attempt: u32) -> Duration {
         let doublings = attempt.saturating_sub(1);
         let nanos = self.base.as_nanos();
         let doubled = match nanos {
@@ -138,6 +122,26 @@ mod tests {
             assert!(tiny.longest_wait_after(attempt) >= Duration::from_secs(1));
             assert_eq!(retry.base(Duration::ZERO).longest_wait_after(attempt), Duration::ZERO);
             assert!(Retry::new(1).cap(Duration::MAX).longest_wait_after(attempt) > retry.cap);
+        }
+    }
+
+    #[test]
+    fn f_ti1_waits_between_attempts_at_every_edge() {
+        let nanos = [0, 1, 999_999, i64::MAX as u64, 1 << 63, u64::MAX];
+        let durations = nanos.map(Duration::from_nanos).into_iter().chain([Duration::MAX]);
+        for base in durations.clone() {
+            for cap in durations.clone() {
+                for attempt in [0, 1, 2, 31, 32, 33, 34, 64, 65, 94, 128, u32::MAX] {
+                    let retry = Retry::new(u32::MAX).base(base).cap(cap);
+                    let doublings = attempt.saturating_sub(1);
+                    let doubled = (0..doublings.min(200)).try_fold(base.as_nanos(), |wait, _| {
+                        wait.checked_mul(2).filter(|wait| *wait <= Duration::MAX.as_nanos())
+                    });
+                    let expected = doubled.unwrap_or(u128::MAX).min(cap.as_nanos());
+                    let wait = retry.longest_wait_after(attempt).as_nanos();
+                    assert_eq!(wait, expected, "{base:?} {cap:?} {attempt}");
+                }
+            }
         }
     }
 }

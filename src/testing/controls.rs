@@ -1,14 +1,13 @@
-//! What a test does to the tasks of a simulation.
+//! Controls the tasks of a simulation.
 
 use std::time::Duration;
 
 use super::or_panic;
 use super::sim::Sim;
 use crate::error::StopError;
-use crate::runner::TaskControl;
-use crate::runner::Tasks;
+use crate::runner::{TaskControl, Tasks};
 
-/// Controls tasks, as a person at the running scheduler does.
+/// Controls tasks, as a program does with [`Tasks`].
 impl Sim {
     /// Pauses a task.
     ///
@@ -20,7 +19,7 @@ impl Sim {
         or_panic(self.control(task).pause());
     }
 
-    /// Lets a paused task go on.
+    /// Resumes a paused task.
     ///
     /// # Panics
     ///
@@ -49,29 +48,29 @@ impl Sim {
     #[must_use]
     #[track_caller]
     pub fn control(&self, task: &str) -> TaskControl {
-        or_panic(self.play().control(task))
+        or_panic(self.started().control(task))
     }
 
-    /// All tasks, also to add and remove some.
+    /// All tasks, for example to add and remove some.
     #[must_use]
     #[track_caller]
     pub fn running_tasks(&self) -> Tasks {
-        self.play().tasks.clone()
+        self.started().tasks.clone()
     }
 
-    /// Stops the scheduler: no new runs; those in progress have the time that it waits for them.
+    /// Stops the scheduler: starts no new runs, and waits for those in progress.
     ///
     /// # Errors
     ///
-    /// When runs were in progress for longer than that.
+    /// When runs were in progress for longer than the limit.
     #[track_caller]
     pub fn shutdown(&mut self) -> Result<(), StopError> {
-        self.play();
-        let Some(play) = self.play.get_mut() else { return Ok(()) };
-        play.kept = play.controls();
-        let scheduler = play.scheduler.take();
+        self.started();
+        let Some(started) = self.started.get_mut() else { return Ok(()) };
+        started.kept = started.controls();
+        let scheduler = started.scheduler.take();
         let stopped = scheduler.map_or(Ok(()), crate::runner::Scheduler::shutdown);
-        self.world().alarm().sound();
+        self.world().panics().rethrow();
         stopped
     }
 }

@@ -1,4 +1,4 @@
-//! Short words for lengths of time.
+//! Short names for lengths of time.
 
 use std::time::Duration;
 

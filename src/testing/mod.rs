@@ -1,24 +1,22 @@
 // # Of this room
 //
-// *What it is for*: what a program writes in its tests of its tasks. It plays the real scheduler — the
-// same registrar, conductors and pools — with workers that have no threads, by a clock of its own.
+// *What it is for*: tests of a program's tasks. It runs the real scheduler, with the same registrar, tasks and pools, on
+// workers without threads and a clock of its own.
 //
-// *What it must never do*: know a schedule better than the scheduler. It decides nothing; it moves time
-// from one event to the next and lets the workers of the engine take their steps. It reads no clock, and
-// starts no thread. It may panic: it is called by tests.
+// *What it must never do*: decide anything about a schedule. It moves time from one event to the next and makes the
+// workers of the engine take their steps. It reads no clock, and starts no thread. It may panic, because tests call it.
 //
-// *How a neighbour uses it*: not at all; it is the top of the house. It comes in by the runner's
-// `Simulation`.
+// *How a neighbour uses it*: not at all. The runner calls it through its trait `Simulation`.
 
-mod alarm;
+mod calls;
 mod controls;
 mod event_text;
+mod fire_times;
 mod lengths;
 mod moment;
 mod outcomes;
-mod outlook;
+mod panics;
 mod plan;
-mod play;
 mod record;
 #[cfg_attr(not(feature = "tokio"), path = "runtime_off.rs")]
 mod runtime;
@@ -26,9 +24,14 @@ mod sample_events;
 mod script;
 mod setup;
 mod sim;
+mod started;
 mod world;
 
 pub use crate::assert_outcomes;
+pub use fire_times::FireTimes;
+pub use fire_times::ScheduleOf;
+pub use fire_times::schedule;
+pub use fire_times::schedule_of;
 pub use lengths::days;
 pub use lengths::hours;
 pub use lengths::millis;
@@ -40,16 +43,12 @@ pub use moment::moment;
 pub use outcomes::Expected;
 #[doc(hidden)]
 pub use outcomes::check_outcomes;
-pub use outlook::FireTimes;
-pub use outlook::ScheduleOf;
-pub use outlook::schedule;
-pub use outlook::schedule_of;
 pub use plan::check_wiring;
 pub use plan::plan;
 pub use sample_events::sample_events;
 pub use sim::Sim;
 
-/// The value, or a panic at the place of the caller: that of a closure would be one of ours.
+/// Returns the value, or panics at the caller's place, which a closure would not have.
 #[track_caller]
 fn or_panic<T>(result: Result<T, impl std::fmt::Display>) -> T {
     match result {

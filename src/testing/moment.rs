@@ -1,16 +1,9 @@
 //! Instants as a test writes and reads them: `2026-03-27T09:00[Europe/Berlin]`.
 
 use std::fmt;
-use std::hash::Hash;
-use std::hash::Hasher;
+use std::hash::{Hash, Hasher};
 
-use chrono::DateTime;
-use chrono::FixedOffset;
-use chrono::NaiveDate;
-use chrono::NaiveDateTime;
-use chrono::TimeDelta;
-use chrono::TimeZone;
-use chrono::Utc;
+use chrono::{DateTime, FixedOffset, NaiveDate, NaiveDateTime, TimeDelta, TimeZone, Utc};
 use scheduler_core::trigger::Zone;
 
 use super::or_panic;

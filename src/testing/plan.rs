@@ -1,21 +1,15 @@
-//! A scheduler that is looked at before it starts: is everything there, and what will run when?
+//! Checks a scheduler without starting it, and lists what would run.
 
 use std::fmt::Write;
 
-use chrono::DateTime;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 
-use super::moment::IntoMoment;
-use super::moment::Moment;
-use super::moment::moment;
-
+use super::moment::{IntoMoment, Moment, moment};
 use crate::error::StartError;
 use crate::registrar::Planned;
 use crate::runner::Builder;
 use crate::task::{Policy, upcoming};
-use scheduler_expr::Misfire;
-use scheduler_expr::OnError;
-use scheduler_expr::Overlap;
+use scheduler_expr::{Misfire, OnError, Overlap};
 
 /// How many fire times of each task stand in a plan.
 const FIRE_TIMES: usize = 5;
@@ -23,8 +17,7 @@ const FIRE_TIMES: usize = 5;
 /// Checks that a scheduler could start: that all managed values are there, that names are unique, that
 /// settings, schedules and pools are right. Nothing is started.
 ///
-/// The process's environment and its `scheduler.toml` are not read, so that the test says the same on
-/// each machine; give them with [`Builder::environment`] and [`Builder::settings`], for example by
+/// The process's environment and its `scheduler.toml` are not read, so that the test is the same on every machine; give them with [`Builder::environment`] and [`Builder::settings`], for example by
 /// `include_str!`. Without a zone of the builder's, UTC counts.
 ///
 /// ```standalone_crate
@@ -44,7 +37,7 @@ const FIRE_TIMES: usize = 5;
 ///
 /// # Errors
 ///
-/// As [`Builder::spawn`]: everything that is wrong, in one error.
+/// As [`Builder::spawn`].
 pub fn check_wiring(builder: Builder) -> Result<(), StartError> {
     builder.sealed().prepared().map(drop)
 }
@@ -53,7 +46,7 @@ pub fn check_wiring(builder: Builder) -> Result<(), StartError> {
 /// five fire times of a scheduler that starts at an instant, without jitter. `dst_gap` and `dst_overlap` show in the
 /// fire times only.
 ///
-/// What is read, and what not, is said at [`check_wiring`].
+/// It reads what [`check_wiring`] reads.
 ///
 /// ```standalone_crate
 /// use scheduler::{Schedule, Scheduler};

@@ -100,11 +100,11 @@ impl Listener for Record {
             }
             (EventKind::TriggerFailed { failure, .. }, Some(task)) if failure.is_panic() => {
                 let what = format!("the trigger of task {}", word(task));
-                self.world.alarm().raise(&what, failure.message());
+                self.world.panics().record(&what, failure.message());
             }
             (EventKind::DropPanicked { failure }, Some(task)) => {
                 let what = format!("a destructor of task {}", word(task));
-                self.world.alarm().raise(&what, failure.message());
+                self.world.panics().record(&what, failure.message());
             }
             _ => {}
         }

@@ -1,32 +1,21 @@
-//! With the feature `tokio`: a runtime on the thread of the simulation, whose paused clock goes with ours.
+//! With the feature `tokio`: a runtime on the thread of the simulation, whose paused clock follows that of the simulation.
 
 use std::fmt;
-use std::future::Future;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::OnceLock;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
-use std::task::Context;
-use std::task::Poll;
-use std::task::Wake;
-use std::task::Waker;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 use tokio::time::Instant;
 
-use crate::run::BoxFuture;
-use crate::run::TaskResult;
+use crate::run::{BoxFuture, TaskResult};
 use crate::runner::Builder;
-use crate::sync::Mutex;
-use crate::sync::MutexGuard;
+use crate::sync::{Mutex, MutexGuard};
 
-/// How often what has been spawned is polled at one time, at least.
+/// The least number of times that spawned futures are polled at one time.
 const ROUNDS: usize = 8;
 
 // ORDERING: all atomics of this file are relaxed; they are hints for the thread of the simulation.
@@ -36,23 +25,23 @@ const RELAXED: Ordering = Ordering::Relaxed;
 #[derive(Default)]
 pub(super) struct Driver {
     /// Present once there is an async task.
-    stage: OnceLock<Stage>,
-    pulse: Arc<Pulse>,
+    paused: OnceLock<PausedRuntime>,
+    wake_ups: Arc<WakeUps>,
 }
 
-struct Stage {
+struct PausedRuntime {
     runtime: Runtime,
     start: Instant,
     /// How much time has passed in the simulation.
     passed: Mutex<Duration>,
 }
 
-/// Whether a future of a task has been woken, and how many are pending.
+/// Wake-ups of the tasks' futures, and the number of pending ones.
 #[derive(Default)]
-struct Pulse {
+struct WakeUps {
     is_woken: AtomicBool,
     pending: AtomicUsize,
-    /// Who wants to know.
+    /// Woken when a future is woken.
     waker: Mutex<Option<Waker>>,
 }
 
@@ -80,26 +69,26 @@ impl Driver {
             .expect("a runtime on this thread");
         let start = runtime.block_on(async { Instant::now() });
         let handle = runtime.handle().clone();
-        let stage = Stage { runtime, start, passed: Mutex::default() };
-        assert!(self.stage.set(stage).is_ok(), "a simulation starts once");
+        let paused = PausedRuntime { runtime, start, passed: Mutex::default() };
+        assert!(self.paused.set(paused).is_ok(), "a simulation starts once");
         builder.runtime(handle)
     }
 
     pub(super) fn wakeful(&self, future: BoxFuture) -> BoxFuture {
-        self.pulse.pending.fetch_add(1, RELAXED);
-        Box::pin(Wakeful { future, pulse: Arc::clone(&self.pulse) })
+        self.wake_ups.pending.fetch_add(1, RELAXED);
+        Box::pin(Wakeful { future, wake_ups: Arc::clone(&self.wake_ups) })
     }
 
     pub(super) fn has_pending(&self) -> bool {
-        self.pulse.pending.load(RELAXED) > 0
+        self.wake_ups.pending.load(RELAXED) > 0
     }
 
-    /// Lets everything happen that can at this time, and says whether something may have.
+    /// Polls all that can proceed at this time. Returns true if something may have happened.
     pub(super) fn settle(&self) -> bool {
-        let Some(stage) = self.stage.get().filter(|stage| self.is_needed(stage)) else {
+        let Some(paused) = self.paused.get().filter(|paused| self.is_needed(paused)) else {
             return false;
         };
-        stage.runtime.block_on(async {
+        paused.runtime.block_on(async {
             for _ in 0..ROUNDS {
                 tokio::task::yield_now().await;
             }
@@ -107,18 +96,18 @@ impl Driver {
         true
     }
 
-    /// Lets time go on by `length`, or until a future is woken, and says how much has passed.
+    /// Advances by `length`, or until a future is woken. Returns how much time has passed.
     pub(super) fn pass(&self, length: Duration) -> Duration {
-        let Some(stage) = self.stage.get() else { return length };
-        let mut passed = stage.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(paused) = self.paused.get() else { return length };
+        let mut passed = paused.passed.lock().unwrap_or_else(PoisonError::into_inner);
         let target = *passed + length;
-        let came = if self.is_needed(stage) {
-            self.pulse.is_woken.store(false, RELAXED);
-            stage.runtime.block_on(self.sleep_until(stage.start + target));
-            let came = stage.runtime.block_on(async { Instant::now() }) - stage.start;
-            if self.pulse.is_woken.load(RELAXED) { came.clamp(*passed, target) } else { target }
+        let came = if self.is_needed(paused) {
+            self.wake_ups.is_woken.store(false, RELAXED);
+            paused.runtime.block_on(self.sleep_until(paused.start + target));
+            let came = paused.runtime.block_on(async { Instant::now() }) - paused.start;
+            if self.wake_ups.is_woken.load(RELAXED) { came.clamp(*passed, target) } else { target }
         } else {
-            stage.catch_up(target);
+            paused.catch_up(target);
             target
         };
         let by = came - *passed;
@@ -126,27 +115,27 @@ impl Driver {
         by
     }
 
-    /// Whether something waits that only the runtime can wake, or runs in it.
-    fn is_needed(&self, stage: &Stage) -> bool {
-        self.has_pending() || stage.runtime.metrics().num_alive_tasks() > 0
+    /// Returns true if something runs in the runtime, or waits for it.
+    fn is_needed(&self, paused: &PausedRuntime) -> bool {
+        self.has_pending() || paused.runtime.metrics().num_alive_tasks() > 0
     }
 
     /// Ends at an instant, which comes at once because the clock is paused, or when a future is woken.
     async fn sleep_until(&self, instant: Instant) {
         let mut sleep = std::pin::pin!(tokio::time::sleep_until(instant));
         poll_fn(|context| {
-            *self.pulse.waker() = Some(context.waker().clone());
-            if self.pulse.is_woken.load(RELAXED) {
+            *self.wake_ups.waker() = Some(context.waker().clone());
+            if self.wake_ups.is_woken.load(RELAXED) {
                 return Poll::Ready(());
             }
             sleep.as_mut().poll(context)
         })
         .await;
-        *self.pulse.waker() = None;
+        *self.wake_ups.waker() = None;
     }
 }
 
-impl Stage {
+impl PausedRuntime {
     /// Sets the clock of the runtime, in which nothing waits.
     fn catch_up(&self, target: Duration) {
         self.runtime.block_on(async {
@@ -158,7 +147,7 @@ impl Stage {
     }
 }
 
-impl Pulse {
+impl WakeUps {
     fn waker(&self) -> MutexGuard<'_, Option<Waker>> {
         self.waker.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -172,17 +161,17 @@ impl Pulse {
     }
 }
 
-/// The future of a task whose wake-ups the driver hears.
+/// The future of a task. The driver sees its wake-ups.
 struct Wakeful {
     future: BoxFuture,
-    pulse: Arc<Pulse>,
+    wake_ups: Arc<WakeUps>,
 }
 
 impl Future for Wakeful {
     type Output = TaskResult;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<TaskResult> {
-        let ears = Ears { waker: context.waker().clone(), pulse: Arc::clone(&self.pulse) };
+        let ears = Ears { waker: context.waker().clone(), wake_ups: Arc::clone(&self.wake_ups) };
         let waker = Waker::from(Arc::new(ears));
         self.future.as_mut().poll(&mut Context::from_waker(&waker))
     }
@@ -190,13 +179,13 @@ impl Future for Wakeful {
 
 impl Drop for Wakeful {
     fn drop(&mut self) {
-        self.pulse.pending.fetch_sub(1, RELAXED);
+        self.wake_ups.pending.fetch_sub(1, RELAXED);
     }
 }
 
 struct Ears {
     waker: Waker,
-    pulse: Arc<Pulse>,
+    wake_ups: Arc<WakeUps>,
 }
 
 impl Wake for Ears {
@@ -206,7 +195,7 @@ impl Wake for Ears {
 
     fn wake_by_ref(self: &Arc<Self>) {
         self.waker.wake_by_ref();
-        self.pulse.beat();
+        self.wake_ups.beat();
     }
 }
 

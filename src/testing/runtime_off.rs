@@ -1,11 +1,11 @@
-//! Without the feature `tokio`: futures are woken by the scheduler's own clock alone.
+//! Without the feature `tokio`: only the scheduler's clock wakes futures.
 
 use std::time::Duration;
 
 use crate::run::BoxFuture;
 use crate::runner::Builder;
 
-/// Nothing but the scheduler wakes futures.
+/// Does nothing.
 #[derive(Debug)]
 pub(super) struct Driver;
 
@@ -30,13 +30,13 @@ impl Driver {
         false
     }
 
-    /// Lets everything happen that can at this time, and says whether something may have.
+    /// Polls all that can proceed at this time. Returns true if something may have happened.
     #[expect(clippy::unused_self, reason = "as with the feature `tokio`")]
     pub(super) fn settle(&self) -> bool {
         false
     }
 
-    /// Lets time go on by `length`, or until a future is woken, and says how much has passed.
+    /// Advances by `length`, or until a future is woken. Returns how much time has passed.
     #[expect(clippy::unused_self, reason = "as with the feature `tokio`")]
     pub(super) fn pass(&self, length: Duration) -> Duration {
         length

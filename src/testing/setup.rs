@@ -1,27 +1,21 @@
-//! What is said of a simulation before its first step.
+//! Configures a simulation before its first step.
 
 use std::any::type_name;
-use std::cell::OnceCell;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use super::moment::IntoMoment;
-use super::moment::moment;
-use super::play::Play;
-use super::play::Setup;
+use super::moment::{IntoMoment, moment};
 use super::sim::Sim;
-use crate::entry::FunctionId;
-use crate::entry::TaskList;
-use crate::inject::Managed;
-use crate::inject::TaskOutput;
+use super::started::{Setup, Started};
+use crate::entry::{FunctionId, TaskList};
+use crate::inject::{Managed, TaskReturn};
 use crate::run::Run;
-use crate::runner::Builder;
-use crate::runner::Pool;
+use crate::runner::{Builder, Pool};
 use crate::schedule::Schedule;
 
-/// What is said before the first step.
+/// Configuration, before the first step.
 impl Sim {
     /// A simulation that begins at an instant, such as `"2026-03-27T08:59:59[Europe/Berlin]"`.
     ///
@@ -36,7 +30,7 @@ impl Sim {
         Self::of(Setup::new(moment(start)))
     }
 
-    /// Plays an annotated function, by the schedule of its annotations.
+    /// Simulates an annotated function.
     ///
     /// # Panics
     ///
@@ -48,7 +42,7 @@ impl Sim {
         self.tasks(TaskList::from_functions(&[(named, FunctionId::of(&function))]))
     }
 
-    /// Plays annotated functions: see [`tasks!`](crate::tasks).
+    /// Simulates annotated functions: see [`tasks!`](crate::tasks).
     #[track_caller]
     pub fn tasks(self, list: TaskList) -> Self {
         self.change(|setup| {
@@ -57,13 +51,13 @@ impl Sim {
         })
     }
 
-    /// Plays all annotated functions that are linked.
+    /// Simulates all annotated functions that are linked.
     #[track_caller]
     pub fn discovered(self) -> Self {
         self.change(|setup| setup.is_discovered = true)
     }
 
-    /// Plays a task that is a closure.
+    /// Simulates a task that is a closure.
     ///
     /// ```
     /// use scheduler::Schedule;
@@ -75,34 +69,37 @@ impl Sim {
     /// assert_eq!(sim.starts("tick"), [0, 10, 20].map(secs));
     /// ```
     #[track_caller]
-    pub fn define<R: TaskOutput>(
+    pub fn define<R, Kind>(
         self,
         name: &str,
         schedule: Schedule,
         body: impl Fn(&Run) -> R + Send + Sync + 'static,
-    ) -> Self {
+    ) -> Self
+    where
+        R: TaskReturn<Kind>,
+    {
         // Not in a closure, so that messages name the caller's place.
         let setup = self.take_setup();
         Self::of(Setup { builder: setup.builder.task(name, schedule, body), ..setup })
     }
 
-    /// Plays a task that is a closure which makes a future.
+    /// Simulates a task that is a closure which returns a future.
     #[track_caller]
-    pub fn define_async<F>(
+    pub fn define_async<F, Kind>(
         self,
         name: &str,
         schedule: Schedule,
         body: impl Fn(Run) -> F + Send + Sync + 'static,
     ) -> Self
     where
-        F: Future<Output: TaskOutput> + Send + 'static,
+        F: Future<Output: TaskReturn<Kind>> + Send + 'static,
     {
         let setup = self.take_setup();
         Self::of(Setup { builder: setup.builder.task_async(name, schedule, body), ..setup })
     }
 
     /// Keeps a value for the tasks, such as a fake database: see [`Builder::manage`]. [`get`](Self::get)
-    /// gives it back to the test.
+    /// returns it to the test.
     #[track_caller]
     pub fn manage<T: Managed>(self, value: T) -> Self {
         self.builder(|builder| builder.manage(value))
@@ -127,7 +124,7 @@ impl Sim {
         self.builder(|builder| builder.set(key, value))
     }
 
-    /// How many workers the default pool has; 4 by default, on each machine.
+    /// How many workers the default pool has; 4 by default, on every machine.
     #[track_caller]
     pub fn pool_size(self, workers: usize) -> Self {
         self.builder(|builder| builder.pool_size(workers))
@@ -139,14 +136,13 @@ impl Sim {
         self.builder(|builder| builder.pool(name, pool))
     }
 
-    /// The seed of all that is random: the same seed leads to the same simulation.
+    /// The seed of jitter and waits. The same seed gives the same simulation.
     #[track_caller]
     pub fn seed(self, seed: u64) -> Self {
         self.builder(|builder| builder.seed(seed))
     }
 
-    /// Lets tasks, listeners and triggers panic without failing the test, as a running scheduler does:
-    /// the panic is a failed run.
+    /// Does not fail the test when tasks, listeners or triggers panic. As in a running scheduler, the run has failed.
     ///
     /// ```
     /// use scheduler::Schedule;
@@ -162,10 +158,10 @@ impl Sim {
     /// ```
     #[track_caller]
     pub fn allow_panics(self) -> Self {
-        self.change(|setup| setup.cast.world.alarm().switch_off())
+        self.change(|setup| setup.shared.world.panics().ignore())
     }
 
-    /// Says anything else to the builder of the scheduler, such as the settings of a deployment:
+    /// Changes the builder of the scheduler, for example its settings:
     /// `.builder(|builder| builder.settings("prod.toml", include_str!("../prod.toml")))`.
     ///
     /// Its clock and its Tokio runtime are those of the simulation, and listeners are called in place.
@@ -191,28 +187,28 @@ impl Sim {
     }
 
     fn of(setup: Setup) -> Self {
-        Self { setup: RefCell::new(Some(setup)), play: OnceCell::new() }
+        Self { setup: RefCell::new(Some(setup)), started: OnceCell::new() }
     }
 
     #[track_caller]
     fn take_setup(&self) -> Setup {
         let setup = self.setup.borrow_mut().take();
-        setup.expect("what a simulation consists of is said before its first step")
+        setup.expect("a simulation is configured before its first step")
     }
 
-    /// The scheduler that is played; it starts when it is needed first.
+    /// The scheduler, which is started at the first call.
     #[track_caller]
-    pub(super) fn play(&self) -> &Play {
-        if let Some(play) = self.play.get() {
-            return play;
+    pub(super) fn started(&self) -> &Started {
+        if let Some(started) = self.started.get() {
+            return started;
         }
-        let play = self.take_setup().start();
-        self.play.get_or_init(|| play)
+        let started = self.take_setup().start();
+        self.started.get_or_init(|| started)
     }
 }
 
 impl fmt::Debug for Sim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sim").field("play", &self.play).finish_non_exhaustive()
+        f.debug_struct("Sim").field("started", &self.started).finish_non_exhaustive()
     }
 }

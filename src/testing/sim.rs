@@ -1,47 +1,37 @@
-//! A simulated scheduler: time is moved by the test, and everything else follows.
+//! A simulated scheduler, whose time the test moves.
 
-use std::cell::OnceCell;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use scheduler_core::Clock;
-use scheduler_core::Tick;
+use scheduler_core::{Clock, Tick};
 
 use super::event_text::EventText;
-use super::moment::IntoMoment;
-use super::moment::Moment;
-use super::moment::moment;
+use super::moment::{IntoMoment, Moment, moment};
 use super::or_panic;
-use super::play::Play;
-use super::play::Setup;
-use super::script::Feint;
-use super::script::Part;
-use super::world::Step;
-use super::world::World;
+use super::script::{FakeResult, TaskScript};
+use super::started::{Setup, Started};
+use super::world::{Step, World};
 use crate::inject::Managed;
-use crate::observe::Event;
-use crate::observe::Outcome;
-use crate::observe::TaskSnapshot;
+use crate::observe::{Event, Outcome, TaskSnapshot};
 use crate::runner::TaskControl;
 
 /// After how many runs a simulation without a limit gives up.
 const RUNS_MAX: u64 = 10_000;
 
-/// A scheduler on one thread, whose time is moved by the test.
+/// A scheduler on one thread, whose time the test moves.
 ///
-/// It is the real scheduler: the annotations are read, arguments looked up, fire times, overlaps, retries
-/// and timeouts decided by the same code. Only the clock and the workers are replaced. Nothing runs, and no
-/// time passes, between two calls of the test.
+/// It is the real scheduler: the same code reads annotations, resolves arguments, and decides fire times, overlaps,
+/// retries and timeouts. Only the clock and the workers are replaced. Between two calls of the test nothing runs, and no
+/// time passes.
 ///
-/// A task is named in full, or by an unambiguous end of its path. Methods panic, with what is wrong, on
-/// unknown names and wherever else a test cannot go on.
+/// A task is named in full, or by an unambiguous end of its path. Methods panic on unknown names, and where a test cannot
+/// continue.
 ///
-/// **Assertions belong anywhere**: a panic of a task, a listener or a trigger, which a running scheduler
-/// contains and reports, fails the test here. Time stops, and the method that moved it panics with task, run
-/// and message; at the latest the simulation does when it is dropped. Where a test is about panics, say
-/// [`allow_panics`](Self::allow_panics); those of [`panic_next`](Self::panic_next) are allowed as such.
+/// **Assertions belong anywhere**: a panic of a task, a listener or a trigger fails the test. Time stops, and the method
+/// that moved it panics with task, run and message, or else the simulation when it is dropped. A test of panics calls
+/// [`allow_panics`](Self::allow_panics); panics of [`panic_next`](Self::panic_next) are always allowed.
 ///
 /// ```
 /// use scheduler::scheduled;
@@ -66,27 +56,27 @@ const RUNS_MAX: u64 = 10_000;
 /// ```
 #[must_use = "a simulation does nothing until its time is moved"]
 pub struct Sim {
-    /// None once it has started.
+    /// `None` once it has started.
     pub(super) setup: RefCell<Option<Setup>>,
-    pub(super) play: OnceCell<Play>,
+    pub(super) started: OnceCell<Started>,
 }
 
 /// Moves time.
 ///
-/// Each of these methods panics when a task, a listener or a trigger has panicked: see [`Sim`].
+/// These methods panic if a task, a listener or a trigger panicked: see [`Sim`].
 impl Sim {
-    /// Lets this much time pass, with everything that happens in it and at its end.
+    /// Advances time, and runs all that is due, also at its end.
     #[track_caller]
     pub fn advance(&mut self, length: Duration) {
         let until = self.world().now() + length;
         while self.step(until) != Step::Rests {}
     }
 
-    /// Lets time pass until the wall clock shows an instant.
+    /// Advances time until the wall clock shows an instant.
     ///
     /// # Panics
     ///
-    /// When this is no instant, or is past.
+    /// When this is no instant, or has passed.
     #[track_caller]
     pub fn advance_to(&mut self, instant: impl IntoMoment) {
         let (to, now) = (moment(instant), self.now());
@@ -96,11 +86,11 @@ impl Sim {
         self.advance(left);
     }
 
-    /// Lets time pass until the next run of any task begins, and says of which; none when there is no
-    /// such run. A run that takes no time has ended then.
+    /// Advances time until the next run of any task starts. Returns the name of the task, or `None` if there is no such
+    /// run. A run that takes no time has ended by then.
     #[track_caller]
     pub fn run_next(&mut self) -> Option<String> {
-        let record = &self.play().cast.record;
+        let record = &self.started().shared.record;
         let before = record.count().0;
         while record.count().0 == before {
             if self.step(Tick::MAX) == Step::Rests {
@@ -110,15 +100,14 @@ impl Sim {
         record.count().1.map(|name| name.to_string())
     }
 
-    /// Lets time pass until nothing is in progress and nothing waits any more: all tasks have ended, or
-    /// are paused.
+    /// Advances time until nothing is in progress and nothing waits: all tasks have ended or are paused.
     ///
     /// # Panics
     ///
     /// After 10,000 runs, because a task recurs: give [a limit](Self::run_until_idle_or).
     #[track_caller]
     pub fn run_until_idle(&mut self) {
-        let (world, record) = (self.world(), &self.play().cast.record);
+        let (world, record) = (self.world(), &self.started().shared.record);
         let before = record.count().0;
         while !world.is_idle() && self.step(Tick::MAX) != Step::Rests {
             let (runs, last) = record.count();
@@ -131,7 +120,7 @@ impl Sim {
         }
     }
 
-    /// As [`run_until_idle`](Self::run_until_idle), and at most for a while.
+    /// As [`run_until_idle`](Self::run_until_idle), for at most `limit`.
     #[track_caller]
     pub fn run_until_idle_or(&mut self, limit: Duration) {
         let world = self.world();
@@ -139,90 +128,87 @@ impl Sim {
         while !world.is_idle() && self.step(until) != Step::Rests {}
     }
 
-    /// Sets the wall clock forward, as an administrator does: no time passes.
+    /// Sets the wall clock forward. No time passes.
     #[track_caller]
     pub fn jump_wall_forward(&mut self, by: Duration) {
         self.world().step_wall(TimeDelta::from_std(by).unwrap_or(TimeDelta::MAX));
     }
 
-    /// Sets the wall clock back: no time passes.
+    /// Sets the wall clock back. No time passes.
     #[track_caller]
     pub fn jump_wall_back(&mut self, by: Duration) {
         self.world().step_wall(-TimeDelta::from_std(by).unwrap_or(TimeDelta::MAX));
     }
 
-    /// Suspends the machine for a while: the wall clock goes on, the monotonic one stands still.
+    /// Suspends the machine: the wall clock advances, the monotonic one does not.
     #[track_caller]
     pub fn suspend(&mut self, length: Duration) {
         self.jump_wall_forward(length);
     }
 }
 
-/// Says what runs are like.
+/// Scripts runs.
 impl Sim {
-    /// How long each attempt of the task takes, with which it keeps a worker; no time by default.
+    /// How long each attempt of the task takes; no time by default.
     ///
-    /// A plain function is executed when the run begins; then its worker is busy until the time is over.
-    /// An async one goes on waiting when it is done, and holds no worker.
+    /// A plain function is called when the run starts; then its worker is busy until the time is over. An async function
+    /// waits after its end, and holds no worker.
     #[track_caller]
     pub fn takes(&mut self, task: &str, length: Duration) {
-        self.part(task).takes(length);
+        self.script(task).takes(length);
     }
 
-    /// How long the next attempts take, one after the other; those after them again as
-    /// [`takes`](Self::takes) has it.
+    /// How long each of the next attempts takes. [`takes`](Self::takes) applies to those after them.
     #[track_caller]
     pub fn takes_each(&mut self, task: &str, lengths: impl IntoIterator<Item = Duration>) {
-        self.part(task).takes_each(lengths);
+        self.script(task).takes_each(lengths);
     }
 
-    /// Lets the next attempt fail with this error, in place of the task's own code. Said twice, the next
-    /// two fail.
+    /// Makes the next attempt fail with this error, without calling the task. Two calls make the next two fail.
     #[track_caller]
     pub fn fail_next(&mut self, task: &str, error: impl Into<String>) {
-        self.part(task).feign_next(Feint::Error(error.into()));
+        self.script(task).fake_next(FakeResult::Error(error.into()));
     }
 
-    /// Lets the next attempt panic, in place of the task's own code. The test does not fail by it.
+    /// Makes the next attempt panic, without calling the task. The test does not fail.
     #[track_caller]
     pub fn panic_next(&mut self, task: &str, text: impl Into<String>) {
-        self.part(task).feign_next(Feint::Panic(text.into()));
+        self.script(task).fake_next(FakeResult::Panic(text.into()));
     }
 }
 
-/// Asks what has happened, and what is.
+/// Reads what has happened.
 impl Sim {
-    /// When the runs of a task began, from the start of the simulation, by the monotonic clock. Further
-    /// attempts of a run are no starts.
+    /// When the runs of a task started, from the start of the simulation, by the monotonic clock. Further attempts of a
+    /// run do not count.
     #[must_use]
     #[track_caller]
     pub fn starts(&self, task: &str) -> Vec<Duration> {
-        self.play().cast.record.starts(self.control(task).name())
+        self.started().shared.record.starts(self.control(task).name())
     }
 
-    /// What came of the runs of a task that are over: see [`assert_outcomes!`](crate::assert_outcomes).
+    /// The outcomes of the runs that have ended: see [`assert_outcomes!`](crate::assert_outcomes).
     #[must_use]
     #[track_caller]
     pub fn outcomes(&self, task: &str) -> Vec<Outcome> {
-        self.play().cast.record.outcomes(self.control(task).name())
+        self.started().shared.record.outcomes(self.control(task).name())
     }
 
-    /// Everything that has happened, in order; of very many events the last 100,000.
+    /// All events in order; the last 100,000 if there are more.
     #[must_use]
     #[track_caller]
     pub fn events(&self) -> Vec<Event> {
-        self.play().cast.record.events().0
+        self.started().shared.record.events().0
     }
 
-    /// Everything that has happened as a text, a line for each event, with local times: for people, and
-    /// for snapshot tests.
+    /// All events as text, a line for each, with local times: for people, and for snapshot tests.
     #[must_use]
     #[track_caller]
     pub fn event_log(&self) -> String {
-        let controls = self.play().controls();
+        let controls = self.started().controls();
         let names: Vec<&str> = controls.iter().map(TaskControl::name).collect();
-        let text = EventText::new(self.play().start.zone(), &names);
-        let (events, dropped) = self.play().cast.record.events();
+        let text = EventText::new(self.started().start.zone(), &names);
+        let (events, dropped) = self.started().shared.record.events();
         let dropped = (dropped > 0).then(|| format!("… {dropped} earlier events\n"));
         let lines = events.iter().map(|event| format!("{}\n", text.line(event)));
         dropped.into_iter().chain(lines).collect()
@@ -232,8 +218,8 @@ impl Sim {
     ///
     /// # Panics
     ///
-    /// When it does not, or nobody can know: it is paused without an end, has ended, or waits for the end of a run;
-    /// [`snapshot`](Self::snapshot) tells that.
+    /// When there is no known next start: the task is paused without an end, has ended, or waits for the end of a run. See
+    /// [`snapshot`](Self::snapshot).
     #[must_use]
     #[track_caller]
     pub fn next(&self, task: &str) -> Moment {
@@ -276,7 +262,7 @@ impl Sim {
 
     #[track_caller]
     fn get_as<T: ?Sized + Managed>(&self, name: Option<&str>) -> Arc<T> {
-        let states = &self.play().states;
+        let states = &self.started().states;
         or_panic(states.find::<T>(name).ok_or_else(|| {
             let managed = match states.described() {
                 managed if managed.is_empty() => "nothing".to_owned(),
@@ -290,7 +276,7 @@ impl Sim {
     #[must_use]
     #[track_caller]
     pub fn now(&self) -> Moment {
-        Moment::new(self.world().wall(), self.play().start.zone())
+        Moment::new(self.world().wall(), self.started().start.zone())
     }
 
     /// How much time has passed since the start, by the monotonic clock.
@@ -300,40 +286,40 @@ impl Sim {
         self.world().now().since(Tick::ZERO)
     }
 
-    /// What the scheduler has said: the banner, failures, warnings.
+    /// The messages of the scheduler: the start message, failures, warnings.
     #[must_use]
     #[track_caller]
     pub fn messages(&self) -> Vec<String> {
-        self.play().cast.record.messages()
+        self.started().shared.record.messages()
     }
 
-    /// Takes one step, at most up to a limit, and tells of a panic in it.
+    /// Takes one step, at most up to a limit. Panics if user code panicked in it.
     #[track_caller]
     fn step(&self, limit: Tick) -> Step {
         let world = self.world();
         let step = world.step(limit);
-        world.alarm().sound();
+        world.panics().rethrow();
         step
     }
 
     #[track_caller]
     pub(super) fn world(&self) -> &World {
-        &self.play().cast.world
+        &self.started().shared.world
     }
 
     #[track_caller]
-    fn part(&self, task: &str) -> Arc<Part> {
-        self.world().part(self.control(task).name())
+    fn script(&self, task: &str) -> Arc<TaskScript> {
+        self.world().script(self.control(task).name())
     }
 }
 
-/// A panic that no method has told of fails the test now, unless it fails already.
+/// A panic that no method has rethrown fails the test, unless it fails already.
 impl Drop for Sim {
     fn drop(&mut self) {
-        if let Some(play) = self.play.get()
+        if let Some(started) = self.started.get()
             && !std::thread::panicking()
         {
-            play.cast.world.alarm().sound();
+            started.shared.world.panics().rethrow();
         }
     }
 }

@@ -3,52 +3,40 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::TimeDelta;
-use chrono::Utc;
-use scheduler_core::Begun;
-use scheduler_core::Clock;
-use scheduler_core::ManualClock;
-use scheduler_core::Tick;
-use scheduler_core::VirtualCrew;
-use scheduler_core::VirtualRun;
-use scheduler_core::time::Epoch;
-use scheduler_core::time::Gate;
+use chrono::{DateTime, TimeDelta, Utc};
+use scheduler_core::time::{Epoch, Gate};
+use scheduler_core::{Begun, Clock, ManualClock, Tick, VirtualCrew, VirtualRun};
 
-use crate::sync::Mutex;
-use crate::sync::MutexGuard;
+use crate::sync::{Mutex, MutexGuard};
 
-use super::alarm::Alarm;
+use super::panics::Panics;
 use super::runtime::Driver;
-use super::script::Part;
+use super::script::TaskScript;
 use crate::run::BoxFuture;
 
-/// How often one run may wait on the clock, which stands still for all others meanwhile: it may wait for
-/// something that cannot happen.
+/// The most waits of one run on the clock, which stands still for all others. The run may wait for something that cannot
+/// happen.
 const WAITS_MAX: u64 = 10_000;
 
-/// For how long a simulation without a limit waits for a future that nothing of ours wakes.
-const PATIENCE: Duration = Duration::from_secs(366 * 86_400);
+/// How long a simulation without a limit waits for a future that no timer wakes.
+const WAIT_MAX: Duration = Duration::from_secs(366 * 86_400);
 
-/// What one step of a world came to.
+/// The result of one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Something happened at this time.
     Happened,
-    /// Time went on.
+    /// Time advanced.
     Moved,
     /// Nothing is left to do up to the limit.
     Rests,
 }
 
-/// What a world has to do.
+/// What happens next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Happened,
@@ -56,7 +44,7 @@ enum Next {
     Never,
 }
 
-/// A scheduler's surroundings, without the scheduler.
+/// The clock and the workers of a simulation.
 pub(super) struct World {
     clock: ManualClock,
     crews: Mutex<Arc<Vec<VirtualCrew>>>,
@@ -64,11 +52,11 @@ pub(super) struct World {
     busy: Mutex<BTreeMap<(Tick, u64), Busy>>,
     order: AtomicU64,
     inside: Inside,
-    /// Whether the wall clock was set, which nobody has seen yet.
+    /// True if the wall clock was set and no worker has looked at it.
     was_set: AtomicBool,
-    parts: Mutex<BTreeMap<Arc<str>, Arc<Part>>>,
+    scripts: Mutex<BTreeMap<Arc<str>, Arc<TaskScript>>>,
     driver: Driver,
-    alarm: Alarm,
+    panics: Panics,
 }
 
 /// A worker that is busy until its run's time is over.
@@ -78,13 +66,13 @@ struct Busy {
     run: VirtualRun,
 }
 
-/// What is known of the body that is being executed.
+/// The body that is being executed.
 #[derive(Default)]
 struct Inside {
     is_inside: AtomicBool,
     /// How long the run takes, in nanoseconds.
     takes: AtomicU64,
-    /// How long the body has waited on the clock, in nanoseconds: for it alone time has gone on.
+    /// How long the body has waited on the clock, in nanoseconds. Time has passed for it alone.
     waited: AtomicU64,
     waits: AtomicU64,
 }
@@ -101,9 +89,9 @@ impl World {
             order: AtomicU64::new(0),
             inside: Inside::default(),
             was_set: AtomicBool::new(false),
-            parts: Mutex::default(),
+            scripts: Mutex::default(),
             driver: Driver::new(),
-            alarm: Alarm::default(),
+            panics: Panics::default(),
         })
     }
 
@@ -111,9 +99,9 @@ impl World {
         &self.driver
     }
 
-    /// Who tells the test of panics.
-    pub(super) fn alarm(&self) -> &Alarm {
-        &self.alarm
+    /// The recorded panics.
+    pub(super) fn panics(&self) -> &Panics {
+        &self.panics
     }
 
     /// Workers for one more pool.
@@ -123,23 +111,23 @@ impl World {
         crew
     }
 
-    /// The part of a task, by its full name.
-    pub(super) fn part(&self, task: &str) -> Arc<Part> {
-        let mut parts = lock(&self.parts);
-        if let Some(part) = parts.get(task) {
+    /// The script of a task, by its full name.
+    pub(super) fn script(&self, task: &str) -> Arc<TaskScript> {
+        let mut scripts = lock(&self.scripts);
+        if let Some(part) = scripts.get(task) {
             return Arc::clone(part);
         }
-        let part = Arc::<Part>::default();
-        parts.insert(task.into(), Arc::clone(&part));
+        let part = Arc::<TaskScript>::default();
+        scripts.insert(task.into(), Arc::clone(&part));
         part
     }
 
-    /// Says how long the run takes whose body is being executed.
+    /// Sets how long the current run takes.
     pub(super) fn run_takes(&self, length: Duration) {
         self.inside.takes.store(nanos(length), RELAXED);
     }
 
-    /// A future that tells the driver when it is woken.
+    /// Wraps a future so that the driver notices when it is woken.
     pub(super) fn wakeful(&self, future: BoxFuture) -> BoxFuture {
         self.driver.wakeful(future)
     }
@@ -161,7 +149,7 @@ impl World {
         }
     }
 
-    /// Whether nothing is in progress, and nothing waits.
+    /// Returns true if nothing is in progress, and nothing waits.
     pub(super) fn is_idle(&self) -> bool {
         let is_empty = |crew: &VirtualCrew| crew.next_due().is_none();
         lock(&self.busy).is_empty()
@@ -169,13 +157,13 @@ impl World {
             && !self.driver.has_pending()
     }
 
-    /// Sets the wall clock; whoever waits for it sees that when time goes on.
+    /// Sets the wall clock. Waiting workers see that at the next step.
     pub(super) fn step_wall(&self, by: TimeDelta) {
         self.clock.step_wall(by);
         self.was_set.store(true, RELAXED);
     }
 
-    /// Forgets the runs in progress, which end then.
+    /// Drops the runs in progress, which ends them.
     pub(super) fn clear(&self) {
         let busy = std::mem::take(&mut *lock(&self.busy));
         drop(busy);
@@ -191,8 +179,7 @@ impl World {
         true
     }
 
-    /// Has a free worker run a task that is due; or says when something happens next: a run ends, or a
-    /// task is due for which somebody is free.
+    /// Makes a free worker run a due task. If there is none, returns when a run ends or a task with a free worker is due.
     fn work_once(&self) -> Next {
         let (now, crews) = (self.clock.now(), self.crews());
         let mut next = lock(&self.busy).keys().next().map(|(end, _)| *end);
@@ -207,7 +194,7 @@ impl World {
         next.map_or(Next::Never, Next::At)
     }
 
-    /// Has each free worker look once, also for whether it may leave, and says whether one did something.
+    /// Makes each free worker look once, also for whether it may end. Returns true if one did something.
     fn work_all(&self) -> bool {
         let mut has_happened = false;
         for (index, crew) in self.crews().iter().enumerate() {
@@ -218,10 +205,10 @@ impl World {
         has_happened
     }
 
-    /// Has everybody look at the wall clock, who is free: in each pool one has to.
+    /// Makes all free workers look at the wall clock. One in each pool has to.
     fn look_at_the_wall(&self) -> bool {
-        let is_everybody_free = lock(&self.busy).is_empty();
-        self.was_set.store(!is_everybody_free, RELAXED);
+        let are_all_free = lock(&self.busy).is_empty();
+        self.was_set.store(!are_all_free, RELAXED);
         self.work_all()
     }
 
@@ -254,7 +241,7 @@ impl World {
         lock(&self.busy).values().any(|busy| busy.crew == crew && busy.worker == worker)
     }
 
-    /// Lets time go on to `to`, or until a future is woken.
+    /// Advances to `to`, or until a future is woken.
     fn move_to(&self, to: Tick) -> Step {
         let now = self.clock.now();
         if to <= now {
@@ -270,8 +257,8 @@ impl World {
         if !self.driver.has_pending() {
             return Step::Rests;
         }
-        let passed = self.driver.pass(PATIENCE);
-        if passed == PATIENCE {
+        let passed = self.driver.pass(WAIT_MAX);
+        if passed == WAIT_MAX {
             return Step::Rests;
         }
         self.clock.advance(passed);

@@ -5,10 +5,10 @@ use std::path::Path;
 
 /// A file, a constant of it, and the beginning of its row in `docs/production.md`.
 const FIGURES: [(&str, &str, &str); 4] = [
-    ("src/runner/prepare.rs", "PATIENCE", "runs in progress may go on"),
-    ("src/runner/stop.rs", "GRACE", "then they are asked to stop, and may end"),
-    ("src/runner/stop.rs", "FLUSH", "at the end, listeners may hear the last events"),
-    ("src/runner/impatience.rs", "ECHO", "a second signal counts as the first one for"),
+    ("src/runner/prepare.rs", "AWAIT_TERMINATION", "runs in progress may go on"),
+    ("src/runner/running.rs", "GRACE", "then they are asked to stop, and may end"),
+    ("src/runner/running.rs", "FLUSH", "at the end, listeners may hear the last events"),
+    ("src/runner/repeated_signal.rs", "REPETITION", "a second signal counts as the first one for"),
 ];
 
 #[test]

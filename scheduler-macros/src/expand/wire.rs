@@ -147,21 +147,12 @@ fn async_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident]
 
 /// Converts what the function returned, with errors at its return type.
 fn settle(returned: &TokenStream, task: &Task<'_>, names: &Names) -> TokenStream {
-    let private = &names.private;
-    let output = &task.function.sig.output;
-    let value = local("value");
-    let how = quote! {
-        |#value| {
-            use #private::{FromAny as _, FromError as _, FromPointer as _, FromReturn as _};
-            (&&&&#private::Returns::of(&#value)).__scheduler_settle(#value)
-        }
-    };
-    let ty = match output {
+    let ty = match &task.function.sig.output {
         ReturnType::Default => TokenStream::new(),
         ReturnType::Type(_, ty) => ty.to_token_stream(),
     };
-    let arguments = quote!(#returned, #how);
-    FacadeCall { function: "settle", generic: None, arguments }.seen_at(&ty, names)
+    FacadeCall { function: "settle", generic: None, arguments: quote!(#returned, |_| {}) }
+        .seen_at(&ty, names)
 }
 
 /// A call of a function of the facade.

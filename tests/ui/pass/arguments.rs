@@ -74,7 +74,7 @@ async fn waits(database: &Database, mut run: Run, cache: Option<&Cache<u8>>, mai
 }
 
 #[scheduled(fixed_rate = "1s")]
-async fn borrows(text: &String) -> Result<(), impl std::fmt::Display + '_> {
+async fn borrows(text: &String) -> Result<(), &str> {
     Err::<(), _>(text)
 }
 
@@ -88,5 +88,5 @@ struct Pair(u8, u8);
 fn twelve(_: &u8, _: &u8, _: &u8, _: &u8, _: &u8, _: &u8, _: &u8, _: &u8, _: &u8, _: &u8, _: &u8, _: &u8) {}
 
 fn main() {
-    assert_eq!(scheduler::entries().len(), 12);
+    assert_eq!(scheduler::__private::entries().len(), 12);
 }

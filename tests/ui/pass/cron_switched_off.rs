@@ -4,5 +4,5 @@ use scheduler::{Attribute, scheduled};
 fn off() {}
 
 fn main() {
-    assert_eq!(scheduler::entries()[0].attribute(Attribute::Cron), Some("-"));
+    assert_eq!(scheduler::__private::entries()[0].attribute(Attribute::Cron), Some("-"));
 }

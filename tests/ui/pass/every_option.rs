@@ -38,7 +38,7 @@ fn once() {}
 fn at() {}
 
 fn main() {
-    let entries = scheduler::entries();
+    let entries = scheduler::__private::entries();
     assert_eq!(entries.len(), 5);
     for (attribute, text) in [
         (Attribute::Enabled, "false"),

@@ -17,5 +17,5 @@ pub async fn documented() -> Result<(), Box<dyn std::error::Error + Send + Sync>
 }
 
 fn main() {
-    assert_eq!(scheduler::entries().len(), 2);
+    assert_eq!(scheduler::__private::entries().len(), 2);
 }

@@ -38,7 +38,7 @@ pub struct Owner;
 every_second!(with_block, method_with_block, { println!("tick") });
 
 fn main() {
-    let entries = scheduler::entries();
+    let entries = scheduler::__private::entries();
     assert_eq!(entries[0].name(), "one");
     assert_eq!(entries[0].attribute(Attribute::FixedRate), Some("1s"));
     assert!(entries[1].name().ends_with("::typed"));

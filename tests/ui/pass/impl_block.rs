@@ -118,7 +118,7 @@ impl generic::Store<u16> {
 }
 
 fn main() {
-    let entries = scheduler::entries();
+    let entries = scheduler::__private::entries();
     let mut names: Vec<&str> = entries.iter().map(|e| e.name().trim_start_matches(e.module_path())).collect();
     let sorted_by_line = [
         "::Reports::sweep",

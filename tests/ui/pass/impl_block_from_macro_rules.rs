@@ -37,5 +37,5 @@ fn main() {
     }
 
     let _ = (Sweeper, Database, inner::Other, Local);
-    assert_eq!(scheduler::entries().len(), 3);
+    assert_eq!(scheduler::__private::entries().len(), 3);
 }

@@ -9,7 +9,7 @@ fn main() {
         async fn tock() {}
     }
 
-    let entries = scheduler::entries();
+    let entries = scheduler::__private::entries();
     assert_eq!(entries.len(), 2);
     assert!(entries.iter().all(|entry| entry.module_path() == module_path!()));
     tick();

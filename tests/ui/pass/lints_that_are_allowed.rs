@@ -61,5 +61,5 @@ mod strict {
 }
 
 fn main() {
-    assert_eq!(scheduler::entries().len(), 8);
+    assert_eq!(scheduler::__private::entries().len(), 8);
 }

@@ -33,5 +33,5 @@ impl ScheduledType {
 
 fn main() {
     let _ = (scheduler_private, ScheduledType, SCHEDULED_ENTRY);
-    assert_eq!(scheduler::entries().len(), 3);
+    assert_eq!(scheduler::__private::entries().len(), 3);
 }

@@ -29,5 +29,5 @@ fn scheduler_private() {}
 async fn async_value() {}
 
 fn main() {
-    assert_eq!(scheduler::entries().len(), 8);
+    assert_eq!(scheduler::__private::entries().len(), 8);
 }

@@ -10,5 +10,5 @@ fn plain() {}
 async fn waits() {}
 
 fn main() {
-    ::std::assert_eq!(::scheduler::entries().len(), 2);
+    ::std::assert_eq!(::scheduler::__private::entries().len(), 2);
 }

@@ -31,5 +31,5 @@ async fn sweep_slowly(Verbose(verbose): Verbose) {
 }
 
 fn main() {
-    assert_eq!(scheduler::entries().len(), 2);
+    assert_eq!(scheduler::__private::entries().len(), 2);
 }

@@ -28,7 +28,7 @@ fn unit_of_cap() {}
 fn nobody_knows_the_unit() {}
 
 fn main() {
-    let entries = scheduler::entries();
+    let entries = scheduler::__private::entries();
     assert_eq!(entries.len(), 9);
     assert_eq!(entries[0].attribute(Attribute::Cron), Some("${report.cron:0 0 9 * * *}"));
 }

@@ -29,13 +29,18 @@ fn not_send() -> Result<(), Box<dyn Error>> {
 }
 
 #[scheduled(fixed_rate = "1s")]
-fn counted() -> Result<(), Arc<dyn Error>> {
+fn counted() -> Result<(), Arc<dyn Error + Send + Sync>> {
     Ok(())
 }
 
 #[scheduled(fixed_rate = "1s")]
-fn anything_shown() -> Result<(), impl std::fmt::Display> {
-    Err::<(), _>(5)
+fn some_error() -> Result<(), impl Error + Send + Sync> {
+    Err::<(), _>(std::fmt::Error)
+}
+
+#[scheduled(fixed_rate = "1s")]
+fn boxed() -> Result<(), Box<std::io::Error>> {
+    Ok(())
 }
 
 #[scheduled(fixed_rate = "1s")]
@@ -52,6 +57,21 @@ where
     Ok(())
 }
 
+/// Closures, futures and async closures return the same types.
+fn closures() -> scheduler::Builder {
+    let daily = || scheduler::Schedule::cron("@daily");
+    scheduler::Scheduler::builder()
+        .task("unit", daily(), |_| {})
+        .task("alias", daily(), |_| alias())
+        .task("text", daily(), |_| text())
+        .task("not_send", daily(), |_| not_send())
+        .task("counted", daily(), |_| counted())
+        .task("boxed", daily(), |_| boxed())
+        .task_async("future", daily(), |_| async_not_send())
+        .task_async("async closure", daily(), async |_| text())
+}
+
 fn main() {
-    assert_eq!(scheduler::entries().len(), 9);
+    closures().tasks(scheduler::tasks![]).dry_run().unwrap();
+    assert_eq!(scheduler::__private::entries().len(), 10);
 }

@@ -55,5 +55,5 @@ impl Reports {
 }
 
 fn main() {
-    assert_eq!(scheduler::entries().len(), 5);
+    assert_eq!(scheduler::__private::entries().len(), 5);
 }

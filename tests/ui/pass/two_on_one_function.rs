@@ -9,7 +9,7 @@ use scheduler::{Attribute, scheduled};
 fn often() {}
 
 fn main() {
-    let entries = scheduler::entries();
+    let entries = scheduler::__private::entries();
     let names: Vec<&str> = entries.iter().map(|entry| entry.name().rsplit("::").next().unwrap()).collect();
     assert_eq!(names, ["often", "often-2", "once", "often-4"]);
     assert_eq!(entries[1].attribute(Attribute::FixedDelay), Some("2s"));

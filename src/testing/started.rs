@@ -1,57 +1,49 @@
-//! A scheduler that is being played.
+//! A simulated scheduler, before and after its start.
 
-use std::sync::Arc;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use scheduler_core::VirtualCrew;
 
 use super::moment::Moment;
-use super::or_panic;
 use super::record::Record;
-use super::script;
 use super::world::World;
+use super::{calls, or_panic};
 use crate::entry::TaskList;
 use crate::error::StartError;
-use crate::inject::Call;
-use crate::inject::States;
-use crate::observe::Event;
-use crate::observe::Listener;
-use crate::runner::Builder;
-use crate::runner::Scheduler;
-use crate::runner::Simulation;
-use crate::runner::TaskControl;
-use crate::runner::Tasks;
+use crate::inject::{Call, States};
+use crate::observe::{Event, Listener};
+use crate::runner::{Builder, Scheduler, Simulation, TaskControl, Tasks};
 use crate::settings::names::Names;
 
-/// How many workers a pool has of which nobody says it.
+/// The number of workers of a pool without a size.
 const POOL_SIZE: usize = 4;
 
-/// All that is known before the first step.
+/// A simulation before its first step.
 #[derive(Debug)]
 pub(super) struct Setup {
     pub(super) builder: Builder,
     pub(super) list: TaskList,
-    /// Whether all linked tasks are played, and not only those of the list.
+    /// True for all linked tasks, false for those of the list.
     pub(super) is_discovered: bool,
     pub(super) start: Moment,
-    pub(super) cast: Cast,
+    pub(super) shared: Shared,
 }
 
-/// Who plays: the world, and whoever writes down what happens.
+/// The world of a simulation, and the record of what happens.
 #[derive(Clone, Debug)]
-pub(super) struct Cast {
+pub(super) struct Shared {
     pub(super) world: Arc<World>,
     pub(super) record: Arc<Record>,
 }
 
-/// A scheduler that is being played.
+/// A simulation after its first step.
 #[derive(Debug)]
-pub(super) struct Play {
-    pub(super) cast: Cast,
-    /// None after its shutdown.
+pub(super) struct Started {
+    pub(super) shared: Shared,
+    /// `None` after its shutdown.
     pub(super) scheduler: Option<Scheduler>,
     pub(super) tasks: Tasks,
-    /// The tasks at the shutdown, which forgets them.
+    /// The tasks at the shutdown, which removes them.
     pub(super) kept: Vec<TaskControl>,
     pub(super) states: States,
     pub(super) start: Moment,
@@ -61,38 +53,38 @@ impl Setup {
     pub(super) fn new(start: Moment) -> Self {
         let world = World::new(start.instant());
         let record = Arc::new(Record::new(Arc::clone(&world)));
-        let cast = Cast { world, record };
-        let said = Arc::clone(&cast.record);
+        let shared = Shared { world, record };
+        let record = Arc::clone(&shared.record);
         let builder = Scheduler::builder()
             .zone(start.zone().name())
-            .messages(move |text| said.add_message(text))
+            .messages(move |text| record.add_message(text))
             .sealed();
-        Self { builder, list: TaskList::default(), is_discovered: false, start, cast }
+        Self { builder, list: TaskList::default(), is_discovered: false, start, shared }
     }
 
-    /// Starts the scheduler; nothing runs before the first step.
+    /// Starts the scheduler. Nothing runs before the first step.
     #[track_caller]
-    pub(super) fn start(self) -> Play {
-        let Self { builder, list, is_discovered, start, cast } = self;
+    pub(super) fn start(self) -> Started {
+        let Self { builder, list, is_discovered, start, shared } = self;
         let builder = if is_discovered { builder } else { builder.tasks(list) };
-        let clock = Arc::clone(&cast.world);
-        let builder = builder.clock(clock).simulated_by(Arc::new(cast.clone()));
+        let clock = Arc::clone(&shared.world);
+        let builder = builder.clock(clock).simulated_by(Arc::new(shared.clone()));
         let states = builder.states().clone();
-        let started = cast.world.driver().lend(builder).spawn();
-        let scheduler = or_panic(started.map_err(|error| in_words_of_a_simulation(&error)));
+        let started = shared.world.driver().lend(builder).spawn();
+        let scheduler = or_panic(started.map_err(|error| start_failure(&error)));
         let tasks = scheduler.tasks();
-        Play { cast, scheduler: Some(scheduler), tasks, kept: Vec::new(), states, start }
+        Started { shared, scheduler: Some(scheduler), tasks, kept: Vec::new(), states, start }
     }
 }
 
-/// Why a simulation does not start: faults advise the builder, which a test mostly does not see.
-fn in_words_of_a_simulation(error: &StartError) -> String {
+/// The message of a failed start, with help for a simulation in place of the builder.
+fn start_failure(error: &StartError) -> String {
     let text = error.to_string().replace("Scheduler::builder().task(", "Sim::at(…).define(");
     let text = text.replace("Scheduler::builder()", "Sim::at(…)");
     format!("the simulated scheduler cannot start: {text}")
 }
 
-impl Play {
+impl Started {
     /// The tasks as they are, or as they were at the shutdown.
     pub(super) fn controls(&self) -> Vec<TaskControl> {
         if self.scheduler.is_none() {
@@ -113,7 +105,7 @@ impl Play {
     }
 }
 
-impl Simulation for Cast {
+impl Simulation for Shared {
     fn crew(&self) -> VirtualCrew {
         self.world.new_crew()
     }
@@ -122,39 +114,39 @@ impl Simulation for Cast {
         POOL_SIZE
     }
 
-    fn stand_in(&self, task: &Arc<str>, call: Call) -> Call {
-        script::stand_in(&self.world, self.world.part(task), call)
+    fn wrap_call(&self, task: &Arc<str>, call: Call) -> Call {
+        calls::wrap_call(&self.world, self.world.script(task), call)
     }
 
     fn listener(&self) -> Arc<dyn Listener> {
         Arc::<Record>::clone(&self.record)
     }
 
-    fn attend(&self, listener: Arc<dyn Listener>) -> Arc<dyn Listener> {
-        Arc::new(Attended { listener, world: Arc::downgrade(&self.world) })
+    fn wrap_listener(&self, listener: Arc<dyn Listener>) -> Arc<dyn Listener> {
+        Arc::new(WatchedListener { listener, world: Arc::downgrade(&self.world) })
     }
 }
 
-/// A listener of the program's, with panics that the test is told of.
-struct Attended {
+/// A listener of the program, whose panics fail the test.
+struct WatchedListener {
     listener: Arc<dyn Listener>,
     world: Weak<World>,
 }
 
-impl Listener for Attended {
+impl Listener for WatchedListener {
     fn on_event(&self, event: &Event) {
         let tell = || self.listener.on_event(event);
         match self.world.upgrade() {
-            Some(world) => world.alarm().watch(|| "a listener".to_owned(), tell),
+            Some(world) => world.panics().watch(|| "a listener".to_owned(), tell),
             None => tell(),
         }
     }
 }
 
-/// Runs in progress hold their pools, events their tasks, and both the world.
-impl Drop for Play {
+/// Breaks reference cycles: runs in progress hold their pools, events hold tasks, and both hold the world.
+impl Drop for Started {
     fn drop(&mut self) {
         drop(self.scheduler.take());
-        self.cast.world.clear();
+        self.shared.world.clear();
     }
 }

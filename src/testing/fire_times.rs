@@ -1,41 +1,28 @@
 //! The fire times of a schedule, without running anything.
 
-use std::any::Any;
-use std::any::type_name;
-use std::ops::Deref;
-use std::ops::Index;
+use std::any::{Any, type_name};
+use std::ops::{Deref, Index};
 use std::sync::Arc;
 
-use chrono::DateTime;
-use chrono::TimeDelta;
-use chrono::Utc;
+use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_core::trigger::Zone;
 use scheduler_expr::Attribute;
 
-use super::moment::IntoMoment;
-use super::moment::Moment;
-use super::moment::moment;
+use super::moment::{IntoMoment, Moment, moment};
 use super::or_panic;
-use crate::entry::Entry;
-use crate::entry::FunctionId;
-use crate::entry::entries;
+use crate::entry::{Entry, FunctionId, entries};
 use crate::facts::Location;
 use crate::inject::Call;
-use crate::registrar::Crons;
-use crate::registrar::Definition;
-use crate::registrar::PlanContext;
-use crate::registrar::Planned;
-use crate::registrar::resolve;
+use crate::registrar::{Crons, Definition, PlanContext, Planned, resolve};
 use crate::schedule::Schedule;
 use crate::settings;
-use crate::settings::Environment;
-use crate::settings::Settings;
 use crate::settings::names::Names;
+use crate::settings::{Environment, Settings};
 use crate::task::upcoming;
 
 /// The schedule of an annotated function, given by its name, or a [`Schedule`] that is written in code.
 ///
-/// It reads the annotation itself, so that a test of it guards the code and no copy of its text. Nothing
+/// It reads the annotation itself, so that the test needs no copy of its text. Nothing
 /// is run, no clock is read, and neither the environment nor a settings file.
 ///
 /// ```
@@ -75,7 +62,7 @@ pub fn schedule_of<S: 'static>(task: S) -> ScheduleOf {
     ScheduleOf::new(own)
 }
 
-/// The schedule of a cron expression: short for `schedule_of(Schedule::cron(…))`.
+/// The schedule of a cron expression; short for `schedule_of(Schedule::cron(…))`.
 ///
 /// ```
 /// use scheduler::testing::schedule;
@@ -101,9 +88,9 @@ fn of_entry(entry: &Entry) -> Definition {
     }
 }
 
-/// A schedule that can be asked for its fire times: see [`schedule_of`].
+/// The fire times of a schedule: see [`schedule_of`].
 ///
-/// Its times are fire times as the rule says them, without jitter. Those of a fixed rate count from the
+/// The times are those of the rule, without jitter. Those of a fixed rate count from the
 /// [start](Self::from); those of a fixed delay, too, as if each run took no time.
 ///
 /// ```
@@ -144,7 +131,7 @@ impl ScheduleOf {
         self
     }
 
-    /// The zone of a cron expression that names none, and in which times are shown; UTC by default.
+    /// The zone of a cron expression without one, and of the shown times; UTC by default.
     ///
     /// # Panics
     ///
@@ -162,7 +149,7 @@ impl ScheduleOf {
         self
     }
 
-    /// When the scheduler is thought to start: fixed rates, fixed delays and one-time tasks count from
+    /// The start of the scheduler: fixed rates, fixed delays and one-time tasks count from
     /// then on. By default the beginning of the time that is asked for.
     ///
     /// # Panics
@@ -206,7 +193,7 @@ impl ScheduleOf {
         FireTimes(self.times(from, from).take_while(|fire| fire.instant() < until).collect())
     }
 
-    /// The first so many fire times after the [start](Self::from).
+    /// The first fire times after the [start](Self::from).
     ///
     /// # Panics
     ///

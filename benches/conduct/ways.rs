@@ -1,6 +1,6 @@
-//! What a conductor costs beyond the bare engine, for a run that does nothing.
+//! The ways to run, and their costs.
 //!
-//! `cargo bench -p benches --bench conduct`. First a table in which all ways to run take turns in
+//! First a table in which all ways to run take turns in
 //! one process, so that whatever else the machine does hurts all of them alike: the minimum and the
 //! median over many rounds, and what is added to the engine's own. Then each way by itself, with its
 //! allocations.
@@ -10,21 +10,22 @@
 
 use divan::Bencher;
 use divan::black_box;
-use scheduler::__private::Conducted;
-use scheduler::engine::trigger::{CronTrigger, Zone};
-use scheduler::engine::{
+use scheduler::__private::BenchTask;
+use scheduler::Zone;
+use scheduler::{Event, Listener, Run};
+use scheduler_core::trigger::CronTrigger;
+use scheduler_core::{
     Asked, Body, Clock, Due, Error, ManualClock, Occasion, OnError, Pace, ScheduledThreadPool,
     Stepped, SystemClock, Task, VirtualCrew,
 };
-use scheduler::{Event, Listener, Run};
 use std::sync::Arc;
 use std::time::Duration;
 
 #[global_allocator]
 static ALLOCATIONS: divan::AllocProfiler = divan::AllocProfiler::system();
 
-fn main() {
-    // Whoever names a bench, a test or a list wants no more than that.
+pub(crate) fn main() {
+    // Not if the command line names a bench, a test or a list.
     if std::env::args().skip(1).all(|argument| argument == "--bench") {
         compare();
     }
@@ -59,34 +60,31 @@ impl Listener for Ear {
 enum Way {
     EngineRate,
     EnginePaced,
-    ConductedRate,
-    ConductedRateHeard,
+    TaskRate,
+    TaskRateHeard,
     EngineTrigger,
-    ConductedCron,
-    ConductedCronHeard,
+    TaskCron,
+    TaskCronHeard,
 }
 
 const WAYS: [Way; 7] = [
     Way::EngineRate,
     Way::EnginePaced,
-    Way::ConductedRate,
-    Way::ConductedRateHeard,
+    Way::TaskRate,
+    Way::TaskRateHeard,
     Way::EngineTrigger,
-    Way::ConductedCron,
-    Way::ConductedCronHeard,
+    Way::TaskCron,
+    Way::TaskCronHeard,
 ];
 
 impl Way {
     /// The way of the bare engine that it is compared with.
     fn bare(self) -> Self {
         match self {
-            Self::EngineRate
-            | Self::EnginePaced
-            | Self::ConductedRate
-            | Self::ConductedRateHeard => Self::EngineRate,
-            Self::EngineTrigger | Self::ConductedCron | Self::ConductedCronHeard => {
-                Self::EngineTrigger
+            Self::EngineRate | Self::EnginePaced | Self::TaskRate | Self::TaskRateHeard => {
+                Self::EngineRate
             }
+            Self::EngineTrigger | Self::TaskCron | Self::TaskCronHeard => Self::EngineTrigger,
         }
     }
 
@@ -99,7 +97,7 @@ impl Way {
     }
 
     fn is_heard(self) -> bool {
-        matches!(self, Self::ConductedRateHeard | Self::ConductedCronHeard)
+        matches!(self, Self::TaskRateHeard | Self::TaskCronHeard)
     }
 }
 
@@ -117,8 +115,8 @@ impl Stage {
         let builder = ScheduledThreadPool::builder().core_size(1).clock(Arc::new(clock.clone()));
         let pool = Arc::new(builder.virtual_crew(&crew).build().expect("valid settings"));
         let listener = way.is_heard().then(|| Arc::new(Ear) as Arc<dyn Listener>);
-        let conducted =
-            Conducted { pool: Arc::clone(&pool), clock: Arc::new(clock.clone()), listener };
+        let task_maker =
+            BenchTask { pool: Arc::clone(&pool), clock: Arc::new(clock.clone()), listener };
         let nothing = |run: &Run| {
             black_box(run);
         };
@@ -136,12 +134,8 @@ impl Stage {
             Way::EngineTrigger => {
                 pool.submit_task(Task::on_trigger(every_second(), body())).map(drop).map_err(text)
             }
-            Way::ConductedRate | Way::ConductedRateHeard => {
-                conducted.at_fixed_rate(PERIOD, nothing)
-            }
-            Way::ConductedCron | Way::ConductedCronHeard => {
-                conducted.by_cron(every_second(), nothing)
-            }
+            Way::TaskRate | Way::TaskRateHeard => task_maker.at_fixed_rate(PERIOD, nothing),
+            Way::TaskCron | Way::TaskCronHeard => task_maker.by_cron(every_second(), nothing),
         };
         submitted.expect("the pool is open");
         crew.run_until_idle();

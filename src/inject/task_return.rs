@@ -1,0 +1,73 @@
+//! What a task may return.
+
+use std::error::Error;
+
+use crate::run::{TaskError, TaskResult};
+
+/// What a task may return: `()`, or `Result<(), E>` where `E` is an error, a text, a boxed error or `anyhow::Error`.
+///
+/// The same holds for annotated functions, closures and futures. `E` is any type with
+/// `Into<Box<dyn Error + Send + Sync>>`, or `Box<dyn Error>`. The scheduler keeps the text of the error and of its
+/// [causes](Error::source).
+///
+/// `Kind` is inferred. The trait is sealed.
+///
+/// ```
+/// use scheduler::TaskReturn;
+/// use std::error::Error;
+///
+/// fn may_be_returned<Kind>(_: impl TaskReturn<Kind>) {}
+/// may_be_returned(());
+/// may_be_returned(Ok::<(), std::io::Error>(()));
+/// may_be_returned(Ok::<(), String>(()));
+/// may_be_returned(Ok::<(), Box<dyn Error>>(()));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a task cannot return `{Self}`",
+    label = "not a return type of a task",
+    note = "return `()`, or `Result<(), E>` where `E` is an error, a text, `Box<dyn Error>` or `anyhow::Error`",
+    note = "a closure that returns a future goes to `task_async` or `add_async`"
+)]
+pub trait TaskReturn<Kind>: sealed::IntoTaskResult<Kind> {}
+
+#[diagnostic::do_not_recommend]
+impl<Kind, R: sealed::IntoTaskResult<Kind>> TaskReturn<Kind> for R {}
+
+/// What a task returned, as the result of its attempt.
+pub(crate) fn settle<R: TaskReturn<Kind>, Kind>(returned: R) -> TaskResult {
+    returned.into_task_result()
+}
+
+/// The kinds of return types, which keep the implementations apart.
+pub(crate) mod sealed {
+    use super::{Error, TaskError, TaskResult};
+
+    pub trait IntoTaskResult<Kind> {
+        fn into_task_result(self) -> TaskResult;
+    }
+
+    #[derive(Debug)]
+    pub enum Unit {}
+    #[derive(Debug)]
+    pub enum AnyError {}
+    #[derive(Debug)]
+    pub enum BoxedError {}
+
+    impl IntoTaskResult<Unit> for () {
+        fn into_task_result(self) -> TaskResult {
+            Ok(())
+        }
+    }
+
+    impl<E: Into<Box<dyn Error + Send + Sync>>> IntoTaskResult<AnyError> for Result<(), E> {
+        fn into_task_result(self) -> TaskResult {
+            self.map_err(|error| TaskError::from_error(&*error.into()))
+        }
+    }
+
+    impl IntoTaskResult<BoxedError> for Result<(), Box<dyn Error>> {
+        fn into_task_result(self) -> TaskResult {
+            self.map_err(|error| TaskError::from_error(&*error))
+        }
+    }
+}
