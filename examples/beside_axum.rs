@@ -53,7 +53,7 @@ async fn list(State(tasks): State<Tasks>) -> String {
 
 async fn run_now(State(tasks): State<Tasks>, Path(name): Path<String>) -> (StatusCode, String) {
     match tasks.get(&name).and_then(|task| task.run_now()) {
-        Ok(()) => (StatusCode::ACCEPTED, format!("{name} runs\n")),
+        Ok(_) => (StatusCode::ACCEPTED, format!("{name} runs\n")),
         Err(error) => (StatusCode::CONFLICT, format!("{error}\n")),
     }
 }
