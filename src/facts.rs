@@ -68,6 +68,7 @@ impl TaskFacts {
 
 /// A place in the source, shown as `src/jobs.rs:12`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub struct Location {
     /// The source file, as the compiler names it.
     pub file: &'static str,
@@ -76,6 +77,12 @@ pub struct Location {
 }
 
 impl Location {
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn new(file: &'static str, line: u32) -> Self {
+        Self { file, line }
+    }
+
     /// The place of the call of a function that tracks its caller.
     #[track_caller]
     pub(crate) fn caller() -> Self {

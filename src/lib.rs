@@ -63,6 +63,8 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+#[cfg(test)]
+mod api;
 mod calendar;
 pub mod engine;
 mod entry;

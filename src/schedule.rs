@@ -2,8 +2,8 @@
 //!
 //! # What this room is for
 //!
-//! [`Schedule`] is in code what the attributes of `#[scheduled]` are in an annotation: a rule and options. It is for
-//! tasks that are closures, and for changing the schedule of a running task.
+//! [`Schedule`] is the same in code as the attributes of `#[scheduled]`: a rule and options. It is for tasks that are
+//! closures, and for changing the schedule of a running task.
 //!
 //! # What it must never do
 //!
@@ -89,8 +89,7 @@ impl Schedule {
         Self::with(Attribute::At, instant.into_text())
     }
 
-    /// At the fire times of a custom trigger. It is asked when the scheduler starts, before anything runs, and after
-    /// each run. A task whose trigger has no further fire time has completed.
+    /// At the fire times of a custom trigger. It is asked before the scheduler starts, and after each run. A task whose trigger has no further fire time has completed.
     ///
     /// A trigger that returns an error, panics, or names a fire time that is not after the last one is reported
     /// ([`EventKind::TriggerFailed`](crate::EventKind::TriggerFailed)) and asked again after 1 s, 2 s, 4 s and so on, at most a
@@ -217,7 +216,7 @@ impl Schedule {
         self.set(Attribute::DstOverlap, overlap.name())
     }
 
-    /// Whether the task is scheduled at all.
+    /// Disables the task with `false`.
     pub fn enabled(self, is_enabled: bool) -> Self {
         self.set(Attribute::Enabled, is_enabled.to_string())
     }

@@ -67,6 +67,7 @@ impl Stop {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[doc(alias = "InterruptedException")]
+#[non_exhaustive]
 pub struct Stopped;
 
 impl fmt::Display for Stopped {

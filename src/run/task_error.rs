@@ -10,15 +10,6 @@ const CAUSES_KEPT: usize = 32;
 ///
 /// The original error is not kept, so that it need not be `Send`, `Sync` or `'static`. The causes
 /// are found through [`Error::source`], which again gives a `TaskError`.
-///
-/// ```
-/// use scheduler::TaskError;
-/// use std::error::Error;
-///
-/// let error = TaskError::from_error(&"x".parse::<u8>().unwrap_err());
-/// assert_eq!(error.to_string(), "invalid digit found in string");
-/// assert!(error.source().is_none());
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskError {
     message: Box<str>,

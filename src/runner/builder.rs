@@ -415,7 +415,6 @@ impl Builder {
     /// By default the one in which the scheduler is started; without one, a small runtime is built if there is an async
     /// task.
     #[cfg(feature = "tokio")]
-    #[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
     pub fn runtime(mut self, runtime: tokio::runtime::Handle) -> Self {
         self.runtime = Some(runtime);
         self

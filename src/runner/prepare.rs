@@ -62,6 +62,7 @@ pub(crate) struct Prepared {
 ///
 /// [`Builder::dry_run`] makes it. `Display` writes it for people; the text may change in any release.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use = "a dry run is for printing"]
 pub struct DryRun {
     text: String,
 }
@@ -87,7 +88,7 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     let (shutdown, tasks) = (Shutdown::new(), Tasks::new());
     let mut states = builder.states.clone();
     states.insert_own(tasks.clone());
-    let mut faults = Vec::new();
+    let (mut faults, mut unfit) = (Vec::new(), Vec::new());
     let inputs = Inputs { states: &states, clock: &clock, shutdown: &shutdown };
     let defined = in_code(builder);
     let definitions = define(builder.listed.as_ref(), defined, inputs, &mut faults);
@@ -114,7 +115,6 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
         }
         effective
     };
-    let mut unfit = Vec::new();
     let plan = plan(definitions, apply, context, &mut unfit);
     let applied = finish(application, &announced, unfit);
     faults.extend(applied.faults.iter().map(ToString::to_string));
@@ -123,8 +123,8 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
         print_warnings(builder, &applied.remarks);
         return Err(StartError::of_faults(faults));
     }
-    let limit = limit(builder, &applied.globals);
-    let keep_ended = keep_ended(builder, &applied.globals);
+    let globals = &applied.globals;
+    let (limit, keep_ended) = (limit(builder, globals), keep_ended(builder, globals));
     let remarks: Vec<Message> =
         doubt.into_iter().chain(applied.remarks.iter().map(message)).collect();
     let warnings = warnings(&plan, clock.wall());

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::rule::Length;
 use crate::observe::TaskState;
 
-/// Why a task could not be run, paused, resumed, rescheduled or cancelled.
+/// Why a task could not be found, run, paused, resumed, rescheduled, enabled or cancelled, or a wait failed.
 ///
 /// ```rust,standalone_crate
 /// use scheduler::{Schedule, Scheduler};
@@ -23,7 +23,7 @@ use crate::observe::TaskState;
 /// scheduler.shutdown()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ControlError {
     task: Arc<str>,
     kind: Kind,
@@ -114,49 +114,56 @@ impl ControlError {
         &self.task
     }
 
-    /// Whether there is no task of that name, or several that may be meant.
+    /// Returns true if no task has that name, or several may be meant.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         matches!(self.kind, Kind::NotFound { .. })
     }
 
-    /// Whether the task has ended.
+    /// Returns true if the schedule does not fit the task, a gate refused the run, or the task cannot be enabled; the text
+    /// says why.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        matches!(self.kind, Kind::Refused { .. })
+    }
+
+    /// Returns true if the task has ended.
     #[must_use]
     pub fn is_ended(&self) -> bool {
         matches!(self.kind, Kind::Ended(_))
     }
 
-    /// Whether the task is disabled, and has to be enabled first.
+    /// Returns true if the task is disabled, and has to be enabled first.
     #[must_use]
     pub fn is_disabled(&self) -> bool {
         matches!(self.kind, Kind::Disabled)
     }
 
-    /// Whether a run is in progress already, or is about to start because somebody asked for it.
+    /// Returns true if a run is in progress already, or about to start by another request.
     #[must_use]
     pub fn is_running(&self) -> bool {
         matches!(self.kind, Kind::Running(_) | Kind::AlreadyAsked)
     }
 
-    /// Whether the task is not paused, so that there is nothing to resume.
+    /// Returns true if the task is not paused, so that there is nothing to resume.
     #[must_use]
     pub fn is_not_paused(&self) -> bool {
         matches!(self.kind, Kind::NotPaused)
     }
 
-    /// Whether no run is in progress, so that there is none to cancel.
+    /// Returns true if no run is in progress, so that there is none to cancel.
     #[must_use]
     pub fn is_not_running(&self) -> bool {
         matches!(self.kind, Kind::NotRunning)
     }
 
-    /// Whether the scheduler is stopping, or has stopped.
+    /// Returns true if the scheduler is stopping, or has stopped.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         matches!(self.kind, Kind::Stopping)
     }
 
-    /// Whether what was waited for had not happened when the time was over.
+    /// Returns true if a wait reached its time limit.
     #[must_use]
     pub fn is_too_late(&self) -> bool {
         matches!(self.kind, Kind::TooLate { .. })
@@ -185,8 +192,16 @@ impl fmt::Display for ControlError {
             Kind::TooLate { limit, what } => {
                 write!(f, "task `{task}`: within {}, {what}", Length(*limit))
             }
-            Kind::Stopping => write!(f, "task `{task}` cannot be run: the scheduler is stopping"),
+            Kind::Stopping => {
+                write!(f, "task `{task}`: the scheduler is stopping, or has stopped")
+            }
         }
+    }
+}
+
+impl fmt::Debug for ControlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! # What this room is for
 //!
-//! A [`Ticker`](ticker::Ticker) is a timer of the engine that re-arms itself before it starts a run, so that a run that hangs
+//! A [`Ticker`] is a timer of the engine that re-arms itself before it starts a run, so that a run that hangs
 //! does not hold back its schedule. A *run* has one or more *attempts*; an attempt is one call of the function, by the
 //! same code for every kind of task.
 //!

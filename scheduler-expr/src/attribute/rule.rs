@@ -10,6 +10,7 @@ use super::Attribute;
 /// assert_eq!(RuleKind::FixedRate.name(), "fixed_rate");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum RuleKind {
     /// By a cron expression.
     Cron,

@@ -52,7 +52,7 @@ pub(crate) fn entry(task: &Task<'_>) -> TokenStream {
                 #private::Origin::new(
                     #function,
                     #private::module_path!(),
-                    #private::Location { file: #private::file!(), line: #line },
+                    #private::Location::new(#private::file!(), #line),
                     || #private::FunctionId::of(&#path),
                 ),
                 &[#(#attributes),*],

@@ -1,0 +1,107 @@
+//! Tests of the public API: which names it has, and which traits their types implement.
+
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::fmt::Debug;
+
+/// Checks the bounds of types, and returns their names.
+macro_rules! names {
+    ($check:ident: $($name:ident)*) => {{
+        $($check::<crate::$name>();)*
+        BTreeSet::from([$(stringify!($name)),*])
+    }};
+}
+
+fn error<T: Error + Clone + Eq + Send + Sync + 'static>() {}
+fn data<T: Debug + Clone + Send + Sync + 'static>() {}
+fn unique<T: Debug + Send + Sync + 'static>() {}
+
+/// The names that `lib.rs` exports.
+fn exported(source: &'static str) -> BTreeSet<&'static str> {
+    let exports = source.split("\npub use ").skip(1);
+    let lists = exports.map(|rest| rest.split_once(';').expect("an end").0);
+    let names = lists.flat_map(|list| match list.split_once('{') {
+        Some((_, names)) => names.trim_end_matches('}').split(',').map(str::trim).collect(),
+        None => list.rsplit("::").take(1).collect::<Vec<_>>(),
+    });
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+#[test]
+fn every_exported_type_implements_the_common_traits() {
+    data::<crate::State<String>>();
+    let errors = names!(error: AddError ControlError StartError StopError Stopped);
+    let data = names!(data: Attribute Calendar Cause Counters DryRun DstGap DstOverlap Event EventKind Failure GateContext
+        Location Longest ManualClock Misfire OnError Outcome Overlap PanicPlace Pause Pool RuleKind Run RunInfo RunRecord
+        Schedule Shutdown SkipReason StopReason Tagged TaskControl TaskFacts TaskList TaskSnapshot TaskState Tasks
+        TriggerContext Until Zone);
+    let unique = names!(unique: ManualRun Scheduler SystemClock);
+    fn sendable<T: Debug + Send + 'static>() {}
+    let sendable = names!(sendable: Admission Builder Registrar);
+    let others = BTreeSet::from([
+        "State",
+        "Wiring", // generic
+        "AsyncGate",
+        "Clock",
+        "Extract",
+        "Gate",
+        "IntoInstant",
+        "Length",
+        "Listener",
+        "Managed",
+        "Permit",
+        "TaskReturn",
+        "Trigger", // traits
+        "GateError",
+        "GateFuture",
+        "NextFireTime", // aliases
+        "chrono",
+        "failures",
+        "runs",
+        "scheduled",
+        "start",
+        "start_async",
+        "successes",
+    ]);
+    let listed = [errors, data, unique, sendable, others].into_iter().flatten().collect();
+    assert_eq!(exported(include_str!("lib.rs")), listed);
+}
+
+/// The engine may repeat a name of the facade only for the same type.
+#[test]
+fn no_name_of_the_engine_means_something_else_in_the_facade() {
+    let engine = include_str!("engine.rs");
+    let (engine, _) = engine.split_once("\npub mod ").expect("the modules come last");
+    let facade = exported(include_str!("lib.rs"));
+    let shared: Vec<&str> =
+        exported(engine).into_iter().filter(|name| facade.contains(name)).collect();
+    assert_eq!(
+        shared,
+        [
+            "Clock",
+            "DstGap",
+            "DstOverlap",
+            "ManualClock",
+            "NextFireTime",
+            "SystemClock",
+            "Trigger",
+            "TriggerContext",
+            "Zone"
+        ]
+    );
+}
+
+#[test]
+fn debug_output_is_never_empty() {
+    let builder = crate::Scheduler::builder().environment([("PATH", "")]).settings("none.toml", "");
+    let error = builder.expect_tasks(["none"]).spawn().expect_err("a fault");
+    assert!(format!("{error:?}").contains("no task named `none`"), "{error:?}");
+    let values: [&dyn Debug; 5] = [
+        &crate::Schedule::default(),
+        &crate::TaskList::default(),
+        &crate::Pool::new(),
+        &crate::Pause::new(),
+        &crate::Stopped,
+    ];
+    assert!(values.iter().all(|value| !format!("{value:?}").is_empty()));
+}
