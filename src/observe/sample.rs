@@ -5,10 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::{
-    Counters, Event, EventKind, Failure, Outcome, RuleKind, RunRecord, TaskFacts, TaskSnapshot,
-    TaskState,
-};
+use super::{Event, EventKind, Failure, Outcome, RuleKind, TaskFacts};
 use crate::facts::Location;
 use crate::run::{Cause, Run, RunInfo, TaskError};
 
