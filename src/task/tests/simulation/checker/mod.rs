@@ -259,9 +259,10 @@ impl Checker {
         *counter += count;
         let has_run = self.tally.starts > 0 || why != SkipReason::Overlap;
         holds(may_be && has_run && count > 0, || "nothing is skipped for this reason".to_owned())?;
-        // What comes during a run that catches up is skipped before what waits.
-        let is_in_order =
-            self.policy.overlap != Overlap::Allow && self.policy.misfire != Misfire::CatchUp;
+        // What comes during a run that catches up, or by hand, is skipped before what waits.
+        let is_by_hand = self.live.iter().any(|live| live.cause == Cause::Manual);
+        let Policy { overlap, misfire, .. } = self.policy;
+        let is_in_order = overlap != Overlap::Allow && misfire != Misfire::CatchUp && !is_by_hand;
         let has_come = |times: &Times| fire <= times.has_come_until(now);
         let has_come = self.replaced.iter().chain([&self.times]).any(has_come);
         holds(has_come, || "it is skipped early".to_owned())?;
