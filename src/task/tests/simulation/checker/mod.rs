@@ -127,6 +127,10 @@ impl Checker {
                 self.live(run)?.again(run.attempt, now)
             }
             EventKind::AttemptFailed { run, next_attempt_in, .. } => {
+                if self.policy.overlap == Overlap::Allow {
+                    // Its next attempt may come before that of another run.
+                    self.announced.forget();
+                }
                 let policy = self.policy.clone();
                 self.live(run)?.will_go_on(*next_attempt_in, &policy, now)
             }
