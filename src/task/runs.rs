@@ -80,7 +80,11 @@ impl Transition<'_> {
             return None;
         }
         let now = self.now.tick;
-        self.state.active.iter().position(|run| matches!(run.phase, Phase::Wait(at) if at <= now))
+        let due = self.state.active.iter().enumerate().filter_map(|(index, run)| match run.phase {
+            Phase::Wait(at) if at <= now => Some((at, index)),
+            _ => None,
+        });
+        due.min().map(|(_, index)| index)
     }
 
     fn start(&mut self, start: Start, engine: &scheduler_core::Run) -> Begun {

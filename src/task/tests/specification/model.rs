@@ -141,7 +141,7 @@ impl Specification {
         let is_back = wall < self.now.wall;
         self.now.wall = wall;
         if is_back {
-            self.coming.look_on(wall);
+            self.coming.look_anew(wall);
         }
         self.look();
     }
@@ -186,9 +186,7 @@ impl Specification {
                 self.decide(item);
             }
         }
-        if bound == Bound::UpTo {
-            self.coming.look_on(now.wall);
-        }
+        self.coming.has_come_until(now.wall - Nanos::from(bound == Bound::Before));
     }
 
     /// The next fire time that may come.

@@ -114,8 +114,13 @@ impl Coming {
         }
     }
 
-    /// All up to an instant has come, or the clock was set back to it.
-    pub(super) fn look_on(&mut self, wall: Nanos) {
+    /// All up to an instant has come, or does not come.
+    pub(super) fn has_come_until(&mut self, wall: Nanos) {
+        self.after = self.after.max(wall);
+    }
+
+    /// The clock was set back.
+    pub(super) fn look_anew(&mut self, wall: Nanos) {
         self.after = wall;
     }
 

@@ -127,6 +127,10 @@ impl Checker {
                 self.live(run)?.again(run.attempt, now)
             }
             EventKind::AttemptFailed { run, next_attempt_in, .. } => {
+                if self.policy.overlap == Overlap::Allow {
+                    // Its next attempt may come before that of another run.
+                    self.announced.forget();
+                }
                 let policy = self.policy.clone();
                 self.live(run)?.will_go_on(*next_attempt_in, &policy, now)
             }
@@ -259,9 +263,10 @@ impl Checker {
         *counter += count;
         let has_run = self.tally.starts > 0 || why != SkipReason::Overlap;
         holds(may_be && has_run && count > 0, || "nothing is skipped for this reason".to_owned())?;
-        // What comes during a run that catches up is skipped before what waits.
-        let is_in_order =
-            self.policy.overlap != Overlap::Allow && self.policy.misfire != Misfire::CatchUp;
+        // What comes during a run that catches up, or by hand, is skipped before what waits.
+        let is_by_hand = self.live.iter().any(|live| live.cause == Cause::Manual);
+        let Policy { overlap, misfire, .. } = self.policy;
+        let is_in_order = overlap != Overlap::Allow && misfire != Misfire::CatchUp && !is_by_hand;
         let has_come = |times: &Times| fire <= times.has_come_until(now);
         let has_come = self.replaced.iter().chain([&self.times]).any(has_come);
         holds(has_come, || "it is skipped early".to_owned())?;
