@@ -51,8 +51,8 @@ fn boxed() -> Result<(), Box<dyn Error + Send + Sync>> {
 }
 
 #[scheduled(fixed_rate = "1s")]
-fn shown() -> Result<(), char> {
-    Err('x')
+fn shown() -> Result<(), &'static str> {
+    Err("x")
 }
 
 #[scheduled(fixed_rate = "1s")]

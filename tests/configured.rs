@@ -193,7 +193,8 @@ fn pools_that_cannot_be_are_refused_together() {
 fn settings_make_and_size_pools() {
     let (builder, ..) = builder();
     let toml = "[scheduler]\npool.size = 3\n[scheduler.pools.io]\nsize = 7\n";
-    let report = builder.settings("app.toml", toml).tasks(tasks![import]).dry_run().unwrap().to_string();
+    let report =
+        builder.settings("app.toml", toml).tasks(tasks![import]).dry_run().unwrap().to_string();
     for part in ["scheduler.pool.size", "3", "app.toml:2", "scheduler.pools.io.size", "7"] {
         assert!(report.contains(part), "`{part}` is not in:\n{report}");
     }

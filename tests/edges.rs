@@ -17,7 +17,6 @@ use scheduler::ControlError;
 use scheduler::ManualClock;
 use scheduler::Pause;
 use scheduler::Pool;
-use scheduler::Retry;
 use scheduler::Run;
 use scheduler::Schedule;
 use scheduler::Scheduler;
@@ -81,24 +80,6 @@ fn sim(start: DateTime<Utc>, schedule: Schedule) -> Sim {
 
 fn today() -> DateTime<Utc> {
     moment("2026-01-01T00:00:00Z").instant()
-}
-
-#[test]
-fn f_ti1_waits_between_attempts_at_every_edge() {
-    for base in DURATIONS {
-        for cap in DURATIONS {
-            for attempt in [0, 1, 2, 31, 32, 33, 34, 64, 65, 94, 128, u32::MAX] {
-                let retry = Retry::new(u32::MAX).base(base).cap(cap);
-                let doublings = attempt.saturating_sub(1);
-                let doubled = (0..doublings.min(200)).try_fold(base.as_nanos(), |wait, _| {
-                    wait.checked_mul(2).filter(|wait| *wait <= Duration::MAX.as_nanos())
-                });
-                let expected = doubled.unwrap_or(u128::MAX).min(cap.as_nanos());
-                let wait = retry.longest_wait_after(attempt).as_nanos();
-                assert_eq!(wait, expected, "{base:?} {cap:?} {attempt}");
-            }
-        }
-    }
 }
 
 #[test]

@@ -10,10 +10,10 @@ use std::task::Waker;
 use hostile as _;
 use hostile_2021 as _;
 use hostile_2024 as _;
-use scheduler::__private::alone;
 use scheduler::__private::Call;
 use scheduler::__private::Entry;
 use scheduler::__private::TaskResult;
+use scheduler::__private::alone;
 use scheduler::__private::entries;
 
 /// The functions of a crate, by their names in it.

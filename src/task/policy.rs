@@ -124,4 +124,33 @@ mod tests {
             assert!(Retry::new(1).cap(Duration::MAX).longest_wait_after(attempt) > retry.cap);
         }
     }
+
+    /// Lengths at which arithmetic may overflow.
+    const DURATIONS: [Duration; 7] = [
+        Duration::ZERO,
+        Duration::from_nanos(1),
+        Duration::from_nanos(i64::MAX as u64 + 1),
+        Duration::from_nanos(u64::MAX),
+        Duration::from_nanos(u64::MAX).saturating_add(Duration::from_nanos(1)),
+        Duration::from_secs(u64::MAX),
+        Duration::MAX,
+    ];
+
+    #[test]
+    fn f_ti1_waits_between_attempts_at_every_edge() {
+        for base in DURATIONS {
+            for cap in DURATIONS {
+                for attempt in [0, 1, 2, 31, 32, 33, 34, 64, 65, 94, 128, u32::MAX] {
+                    let retry = Retry::new(u32::MAX).base(base).cap(cap);
+                    let doublings = attempt.saturating_sub(1);
+                    let doubled = (0..doublings.min(200)).try_fold(base.as_nanos(), |wait, _| {
+                        wait.checked_mul(2).filter(|wait| *wait <= Duration::MAX.as_nanos())
+                    });
+                    let expected = doubled.unwrap_or(u128::MAX).min(cap.as_nanos());
+                    let wait = retry.longest_wait_after(attempt).as_nanos();
+                    assert_eq!(wait, expected, "{base:?} {cap:?} {attempt}");
+                }
+            }
+        }
+    }
 }
