@@ -51,8 +51,8 @@ fn boxed() -> Result<(), Box<dyn Error + Send + Sync>> {
 }
 
 #[scheduled(fixed_rate = "1s")]
-fn shown() -> Result<(), String> {
-    Err("x".to_owned())
+fn shown() -> Result<(), &'static str> {
+    Err("x")
 }
 
 #[scheduled(fixed_rate = "1s")]

@@ -125,12 +125,21 @@ mod tests {
         }
     }
 
+    /// Lengths at which arithmetic may overflow.
+    const DURATIONS: [Duration; 7] = [
+        Duration::ZERO,
+        Duration::from_nanos(1),
+        Duration::from_nanos(i64::MAX as u64 + 1),
+        Duration::from_nanos(u64::MAX),
+        Duration::from_nanos(u64::MAX).saturating_add(Duration::from_nanos(1)),
+        Duration::from_secs(u64::MAX),
+        Duration::MAX,
+    ];
+
     #[test]
     fn f_ti1_waits_between_attempts_at_every_edge() {
-        let nanos = [0, 1, 999_999, i64::MAX as u64, 1 << 63, u64::MAX];
-        let durations = nanos.map(Duration::from_nanos).into_iter().chain([Duration::MAX]);
-        for base in durations.clone() {
-            for cap in durations.clone() {
+        for base in DURATIONS {
+            for cap in DURATIONS {
                 for attempt in [0, 1, 2, 31, 32, 33, 34, 64, 65, 94, 128, u32::MAX] {
                     let retry = Retry::new(u32::MAX).base(base).cap(cap);
                     let doublings = attempt.saturating_sub(1);
