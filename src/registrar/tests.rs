@@ -12,7 +12,6 @@ use super::{Crons, Definition, Inputs, Plan, PlanContext, define, name_faults};
 use crate::entry::{Entry, FunctionId, Origin, TaskList};
 use crate::error::StartError;
 use crate::facts::Location;
-use crate::facts::Location;
 use crate::inject::{Call, States};
 use crate::run::Shutdown;
 use crate::settings;
