@@ -98,7 +98,18 @@ const KNOWN_CIRCLES: &[&[&str]] = &[
     ],
     &["scheduler-core/src/task/cell.rs", "scheduler-core/src/task/conclusion.rs"],
     &["src/observe/level.rs", "src/observe/log.rs", "src/observe/tracing.rs"],
-    &["src/run/attempt.rs", "src/run/current.rs", "src/run/mod.rs"],
+    &[
+        "src/task/attempt.rs",
+        "src/task/control.rs",
+        "src/task/effects.rs",
+        "src/task/gate.rs",
+        "src/task/manual.rs",
+        "src/task/runs.rs",
+        "src/task/state.rs",
+        "src/task/ticker.rs",
+        "src/task/transition.rs",
+        "src/task/wait.rs",
+    ],
 ];
 
 #[test]
