@@ -91,8 +91,7 @@ impl Drop for Inner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::panic::AssertUnwindSafe;
-    use std::panic::catch_unwind;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
 
     fn current() -> Option<String> {
         Run::current().map(|run| run.task_name().to_owned())

@@ -1,8 +1,7 @@
 //! What a task notes of its run.
 
 use std::mem;
-use std::sync::OnceLock;
-use std::sync::PoisonError;
+use std::sync::{OnceLock, PoisonError};
 
 use crate::sync::Mutex;
 
