@@ -13,7 +13,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-steps=(loom shuttle simulation planner lives soak clock churn queue bounds fuzz asan tsan mutants)
+steps=(loom shuttle simulation planner lives soak scenarios clock churn queue bounds fuzz asan tsan mutants)
 host="$(rustc -vV | sed -n 's/^host: //p')"
 
 # The first in the deep tier, the second with `--brief`.
@@ -69,6 +69,12 @@ step_lives() {
 # Few tasks and very many fire times, over simulated years.
 step_soak() {
   SCHEDULER_SOAK_FIRINGS="$(size 1000000000 1000000)" named_tests -p scheduler --lib soak -- --nocapture
+}
+
+# The same scenarios on the real clock and simulated.
+step_scenarios() {
+  SCHEDULER_SCENARIOS="$(size 10000 200)" \
+    named_tests -p tests --test facade as_simulated -- --nocapture
 }
 
 # The whole scheduler by the system's clock.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use crate::random::Random;
 use chrono::DateTime;
 use chrono::TimeDelta;
 use chrono::Utc;
@@ -24,22 +25,6 @@ const NAMES: [&str; 3] = ["fetch", "purge", "report"];
 const ZONES: [&str; 4] = ["UTC", "America/St_Johns", "Asia/Kathmandu", "Australia/Lord_Howe"];
 
 const EXPRESSIONS: [&str; 3] = ["0 0 * * * *", "0 */20 * * * *", "0 30 */3 * * *"];
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
-    }
-
-    fn pick<T: Copy>(&mut self, all: &[T]) -> T {
-        all[usize::try_from(self.below(all.len() as u64)).expect("an index")]
-    }
-}
 
 #[derive(Clone, Debug)]
 enum Rule {

@@ -5,6 +5,7 @@
 //! Annotate a function: every scheduler of the process would run it. A file that does, or that is about what a
 //! process has once, is a target of its own in `Cargo.toml`.
 
+mod as_simulated_real_clock;
 mod bounded;
 mod bounded_messages;
 mod changed_while_running;
@@ -15,6 +16,7 @@ mod faults;
 mod many_tasks;
 mod options;
 mod panics;
+mod random;
 #[path = "fixtures/said.rs"]
 mod said;
 mod slow_messages;

@@ -79,7 +79,10 @@ impl Running {
                 return false;
             }
             let running = self.tasks.all.running(self.clock.wall());
-            self.messages.announce(StillWaiting { running: &running, left }.message());
+            // Without runs, the threads are about to end.
+            if !running.is_empty() {
+                self.messages.announce(StillWaiting { running: &running, left }.message());
+            }
         }
     }
 
