@@ -23,8 +23,8 @@ use scheduler::{
     Event, EventKind, Misfire, OnError, Overlap, Run, Schedule, Scheduler, TaskControl, tasks,
 };
 
-/// The period of each rule, in units. Everything else happens at other instants: the `n`th attempt in a row ends `n` or
-/// `2n` units after a multiple, and commands come at [`COMMANDS_AT`].
+/// The period of each rule, in units. Everything else happens at other instants: attempts end a few units after a
+/// multiple, and commands come at [`COMMANDS_AT`].
 const PERIOD: u32 = 32;
 const COMMANDS_AT: u32 = 24;
 /// How many periods a scenario lasts.
@@ -84,27 +84,35 @@ impl Scenario {
     fn draw(seed: u64) -> Self {
         let mut random = Random(seed);
         let random = &mut random;
-        let attempts = (0..16).map(|_| Attempt {
-            units: random.pick(&[0, 0, 1, 1, 2, 4]) * PERIOD + 1,
+        let rule = random.pick(&[Rule::Rate, Rule::Rate, Rule::Rate, Rule::Delay, Rule::Once]);
+        let overlap = random.pick(&[Overlap::Skip, Overlap::QueueOne, Overlap::Allow]);
+        let are_beside = rule == Rule::Rate && overlap == Overlap::Allow;
+        let attempts = (0..16).map(|number| Attempt {
+            // Runs beside each other end at different instants, runs that follow each other not too far from the period.
+            units: random.pick(&[0, 0, 1, 1, 2, 4]) * PERIOD
+                + if are_beside { 1 + number % 8 * 2 } else { 1 },
             fails: random.below(4) == 0,
         });
         let attempts = attempts.collect();
         let is_async = random.below(2) == 0;
-        // The body of a plain task is over in a simulation before another command can come.
-        let commands = [Command::Pause, Command::Resume, Command::RunNow, Command::CancelRun];
-        let commands = if is_async { &commands[..] } else { &commands[..3] };
+        let commands: &[Command] = match (are_beside, is_async) {
+            (true, _) => &[Command::Pause, Command::Resume],
+            // The body of a plain task is over in a simulation before another command can come.
+            (_, false) => &[Command::Pause, Command::Resume, Command::RunNow],
+            _ => &[Command::Pause, Command::Resume, Command::RunNow, Command::CancelRun],
+        };
         let drawn = (0..PERIODS - 1).map(|period| (period, random.below(4), random.pick(commands)));
         let drawn = drawn.filter(|&(_, is_given, _)| is_given == 0);
         let commands = drawn.map(|(period, _, command)| (period, command)).collect();
         Self {
-            rule: random.pick(&[Rule::Rate, Rule::Rate, Rule::Rate, Rule::Delay, Rule::Once]),
-            overlap: random.pick(&[Overlap::Skip, Overlap::QueueOne, Overlap::Allow]),
+            rule,
+            overlap,
             misfire: random.pick(&[Misfire::RunOnce, Misfire::Skip, Misfire::CatchUp]),
             on_error: random.pick(&[OnError::Continue, OnError::Continue, OnError::Stop]),
             max_concurrent: random.pick(&[None, Some(2)]),
             max_runs: random.pick(&[None, None, Some(3)]),
             timeout: random.pick(&[None, None, Some(PERIOD + 2)]),
-            retries: random.pick(&[0, 0, 2]),
+            retries: if are_beside { 0 } else { random.pick(&[0, 0, 2]) },
             is_async,
             attempts,
             commands,
@@ -324,7 +332,7 @@ fn as_simulated_so_on_the_real_clock() {
                         Ok(0) => {}
                         Ok(_) => _ = repeated.fetch_add(1, Ordering::Relaxed),
                         Err(fault) => {
-                            faults.lock().unwrap_or_else(PoisonError::into_inner).push(fault)
+                            faults.lock().unwrap_or_else(PoisonError::into_inner).push(fault);
                         }
                     }
                 }
