@@ -164,8 +164,7 @@ fn say_warnings(builder: &Builder, remarks: &[Remark]) {
 }
 
 fn keep_ended(builder: &Builder, globals: &Globals) -> usize {
-    let set = globals.keep_ended_tasks.as_ref().map(|set| set.value);
-    set.or(builder.keep_ended).unwrap_or(ENDED_KEPT)
+    globals.keep_ended_tasks.or(builder.keep_ended).unwrap_or(ENDED_KEPT)
 }
 
 fn load(builder: &mut Builder) -> Result<Settings, StartError> {
@@ -237,8 +236,8 @@ fn zone(
     variable: &str,
     faults: &mut Vec<String>,
 ) -> (Zone, Option<Message>) {
-    let set = globals.zone.as_ref().map(|set| set.value.as_str());
-    default_zone(set.or(builder.zone.as_deref()), variable).unwrap_or_else(|fault| {
+    let name = globals.zone.as_deref().or(builder.zone.as_deref());
+    default_zone(name, variable).unwrap_or_else(|fault| {
         faults.push(fault);
         (Zone::UTC, None)
     })
@@ -279,9 +278,8 @@ fn pool_faults(builder: &Builder, pools: &[PoolPlan]) -> Vec<String> {
 
 fn pools(builder: &Builder, applied: &Application<'_>) -> Vec<PoolPlan> {
     let globals = &applied.globals;
-    let size = globals.pool_size.as_ref().map(|set| set.value).or(builder.pool.size);
-    let prefix = globals.thread_name_prefix.as_ref().map(|set| set.value.clone());
-    let prefix = prefix.or_else(|| builder.pool.prefix.clone());
+    let size = globals.pool_size.or(builder.pool.size);
+    let prefix = globals.thread_name_prefix.clone().or_else(|| builder.pool.prefix.clone());
     let default_size = || match &builder.simulation {
         Some(simulation) => simulation.pool_size(),
         None => pools::default_size(),
@@ -293,8 +291,8 @@ fn pools(builder: &Builder, applied: &Application<'_>) -> Vec<PoolPlan> {
     };
     let others = applied.pools.iter().map(|settings| {
         let given = builder.pools.get(&settings.name).cloned().unwrap_or_default();
-        let size = settings.size.as_ref().map(|set| set.value).or(given.size);
-        let prefix = settings.thread_name_prefix.as_ref().map(|set| set.value.clone());
+        let size = settings.size.or(given.size);
+        let prefix = settings.thread_name_prefix.clone();
         PoolPlan {
             name: settings.name.clone(),
             size: size.unwrap_or_else(default_size).max(1),
@@ -305,11 +303,10 @@ fn pools(builder: &Builder, applied: &Application<'_>) -> Vec<PoolPlan> {
 }
 
 fn limit(builder: &Builder, globals: &Globals) -> Duration {
-    if globals.await_termination.as_ref().is_some_and(|set| !set.value) {
+    if globals.await_termination == Some(false) {
         return Duration::ZERO;
     }
-    let period = globals.await_termination_period.as_ref().map(|set| set.value);
-    period.or(builder.limit).unwrap_or(PATIENCE)
+    globals.await_termination_period.or(builder.limit).unwrap_or(PATIENCE)
 }
 
 /// One fault for each task that is expected and not there.

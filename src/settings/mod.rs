@@ -54,7 +54,6 @@ mod reading;
 mod report;
 mod schema;
 mod source;
-mod sources;
 mod spelling;
 mod tasks;
 #[cfg(test)]
@@ -71,17 +70,16 @@ use scheduler_expr::Attribute;
 pub(crate) use environment::Environment;
 pub(crate) use fault::{Fault, Level, Remark};
 pub(crate) use globals::{Applied, Globals, PoolSettings};
-pub(crate) use merge::{Effective, Refusal, TaskTexts};
+pub(crate) use merge::{Effective, TaskTexts};
 pub(crate) use report::{Fallback, report};
 pub(crate) use source::Source;
-pub(crate) use text::{visible, word};
+pub(crate) use text::{is_bare, visible, word};
 
 use file::Layer;
 use merge::Values;
 use names::Names;
-use reading::Reading;
+use reading::{Reading, Sources};
 use schema::{FILE, FILE_VARIABLE};
-use sources::Sources;
 use tasks::Overrides;
 use variables::Variables;
 
@@ -237,7 +235,7 @@ impl Application<'_> {
         leftover::unknown_keys(reading);
         misplaced::misplaced_keys(reading);
         leftover::unknown_variables(reading, self.names, &self.pools);
-        let Reading { faults, remarks, .. } = self.reading;
-        Applied { globals: self.globals, pools: self.pools, faults, remarks }
+        let Reading { texts, faults, remarks, .. } = self.reading;
+        Applied { globals: self.globals, pools: self.pools, texts, faults, remarks }
     }
 }

@@ -53,23 +53,20 @@ pub(crate) fn report(applied: &Applied, tasks: &[Effective], fallbacks: &[Fallba
 }
 
 fn globals(applied: &Applied, fallbacks: &[Fallback]) -> Block {
-    let set = applied.globals.texts().into_iter();
     let mut rows: Vec<[String; 3]> =
-        set.map(|(key, valued)| row(&format!("{ROOT}.{key}"), valued)).collect();
-    for pool in &applied.pools {
-        for (key, valued) in pool.texts() {
-            rows.push(row(&format!("{ROOT}.{}.{}.{key}", schema::POOLS, pool.name), valued));
-        }
-    }
+        applied.texts.iter().map(|(key, valued)| row(key, valued)).collect();
     for Fallback { key, text, source } in fallbacks {
         let fallback = row(&format!("{ROOT}.{key}"), &Valued::plain(text, source.clone()));
         if !rows.iter().any(|[known, ..]| *known == fallback[0]) {
             rows.push(fallback);
         }
     }
-    if let Some(off) = applied.globals.await_termination.as_ref().filter(|set| !set.value) {
+    let off = format!("{ROOT}.{}", schema::AWAIT_TERMINATION.key);
+    if let Some((_, off)) =
+        applied.texts.iter().find(|(key, set)| *key == off && set.text == "false")
+    {
         let key = format!("{ROOT}.{}", schema::AWAIT_TERMINATION_PERIOD.key);
-        let source = format!("{}, {} = false", off.valued.source, schema::AWAIT_TERMINATION.key);
+        let source = format!("{}, {} = false", off.source, schema::AWAIT_TERMINATION.key);
         rows.retain(|[known, ..]| *known != key);
         rows.push([key, "0s".to_owned(), source]);
     }
