@@ -36,6 +36,8 @@ pub(crate) use resolve::{PlanContext, resolve};
 use crate::entry::{Entry, TaskList, entries};
 use crate::inject::States;
 use crate::settings::{Effective, Fault};
+use crons::Cron;
+use planned::Disabled;
 
 /// All tasks of a scheduler, ready to be launched.
 #[derive(Debug, Default)]

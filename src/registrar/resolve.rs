@@ -11,9 +11,7 @@ use scheduler_expr::{
     Attribute, AttributeError, DurationUnit, RuleKind, Word, check_name, nearest,
 };
 
-use super::crons::{Cron, Crons};
-use super::definition::Definition;
-use super::planned::{Disabled, Planned};
+use super::{Cron, Crons, Definition, Disabled, Planned};
 use crate::calendar::Calendar;
 use crate::settings::{Effective, Fault, Source, is_bare, word};
 use crate::task::{Policy, Retry, Rule};

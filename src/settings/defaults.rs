@@ -2,13 +2,10 @@
 
 use scheduler_expr::{Attribute, Role, nearest};
 
-use super::fault::Fault;
-use super::file::{Content, Line};
-use super::merge::{Effective, Values};
-use super::reading::{Reading, Subject};
-use super::schema::{DEFAULTS, ROOT};
-use super::source::{Raw, Source, Valued};
-use super::text::word;
+use super::{
+    Content, DEFAULTS, Effective, Fault, Line, ROOT, Raw, Reading, Source, Subject, Valued, Values,
+    word,
+};
 
 /// The call that gives defaults in code.
 const CALL: &str = "builder.defaults(…)";

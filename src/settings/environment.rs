@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use super::fault::Fault;
-use super::schema::DRY_RUN_VARIABLE;
-use super::text::word;
+use super::{DRY_RUN_VARIABLE, Fault, word};
 
 /// The variables of a process, or those of a test.
 ///

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::source::Source;
-use super::text::word;
+use super::{Source, word};
 
 /// Something that prevents the start: what and where on the first line, the remedy below.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,11 +10,7 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-use super::fault::Fault;
-use super::schema::{FILE_VARIABLE, ROOT};
-use super::source::Source;
-use super::text::{visible, word};
-use super::{key, schema};
+use super::{FILE_VARIABLE, Fault, ROOT, Source, key, schema, visible, word};
 
 /// How long a file may be, in bytes.
 const BYTES_MAX: u64 = 1 << 20;

@@ -4,13 +4,7 @@ use std::time::Duration;
 
 use scheduler_expr::{Kind, check_zone_name, parse_delay};
 
-use super::fault::{Fault, Remark};
-use super::file::Content;
-use super::reading::{Reading, Subject};
-use super::schema::{ROOT, Spec};
-use super::source::Valued;
-use super::text::word;
-use super::{key, schema};
+use super::{Content, Fault, ROOT, Reading, Remark, Spec, Subject, Valued, key, schema, word};
 
 /// The settings under `scheduler`, if they are set.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +30,6 @@ pub(crate) struct PoolSettings {
 #[derive(Debug)]
 pub(crate) struct Applied {
     pub(crate) globals: Globals,
-    pub(crate) pools: Vec<PoolSettings>,
     /// The texts of the settings of the scheduler and its pools, by their keys.
     pub(super) texts: Vec<(String, Valued)>,
     pub(crate) faults: Vec<Fault>,

@@ -2,14 +2,10 @@
 
 use scheduler_expr::{Attribute, nearest};
 
-use super::fault::{Fault, Remark};
-use super::file::{Content, Line};
-use super::globals::PoolSettings;
-use super::names::Names;
-use super::reading::Reading;
-use super::schema::{ROOT, Spec};
-use super::text::word;
-use super::{defaults, key, schema, variables};
+use super::{
+    Content, Fault, Line, Names, PoolSettings, ROOT, Reading, Remark, Spec, defaults, key, schema,
+    variables, word,
+};
 
 /// The prefix of all variables.
 const PREFIX: &str = "SCHEDULER_";

@@ -7,12 +7,7 @@ use std::collections::BTreeMap;
 
 use scheduler_expr::{Attribute, AttributeError, RuleKind};
 
-use super::fault::{Fault, Remark};
-use super::reading::{Reading, Subject};
-use super::schema;
-use super::schema::ROOT;
-use super::source::{Raw, Source, Valued};
-use super::text::{visible, word};
+use super::{Fault, ROOT, Raw, Reading, Remark, Source, Subject, Valued, schema, visible, word};
 
 /// The text of `enabled` that disables a task.
 const OFF: &str = "false";

@@ -4,12 +4,7 @@ use std::collections::BTreeSet;
 
 use scheduler_expr::{Attribute, nearest};
 
-use super::fault::Remark;
-use super::file::{Content, Line};
-use super::reading::Reading;
-use super::schema::{ROOT, Spec};
-use super::text::{is_bare, visible, word};
-use super::{key, schema};
+use super::{Content, Line, ROOT, Reading, Remark, Spec, is_bare, key, schema, visible, word};
 
 /// Among more keys that placeholders ask for, no similar one is looked for.
 const COMPARED_MAX: usize = 1_000;

@@ -76,11 +76,19 @@ pub(crate) use source::Source;
 pub(crate) use text::{is_bare, visible, word};
 
 use file::Layer;
+use file::{ARRAY, Content, Line};
+use key::{SEPARATOR, fold, tails};
+use merge::Texts;
 use merge::Values;
 use names::Names;
 use reading::{Reading, Sources};
+use reading::{Subject, set_twice};
+use schema::{DEFAULTS, DRY_RUN_VARIABLE, ROOT, Spec};
 use schema::{FILE, FILE_VARIABLE};
+use source::{Raw, Valued, origins};
 use tasks::Overrides;
+use text::either;
+use variables::PREFIX;
 use variables::Variables;
 
 /// Where settings are to be looked for.
@@ -236,6 +244,6 @@ impl Application<'_> {
         misplaced::misplaced_keys(reading);
         leftover::unknown_variables(reading, self.names, &self.pools);
         let Reading { texts, faults, remarks, .. } = self.reading;
-        Applied { globals: self.globals, pools: self.pools, texts, faults, remarks }
+        Applied { globals: self.globals, texts, faults, remarks }
     }
 }

@@ -14,9 +14,7 @@ use std::sync::Arc;
 
 use scheduler_expr::nearest;
 
-use super::key::{SEPARATOR, fold, tails};
-use super::text::{either, word};
-use super::variables::Variables;
+use super::{SEPARATOR, Variables, either, fold, tails, word};
 
 /// The most names that are shown.
 const SHOWN_MAX: usize = 5;

@@ -7,12 +7,10 @@ use scheduler_expr::{
     Attribute, Kind, ParseTemplateError, ResolveTemplateError, ResolveTemplateErrorKind, Template,
 };
 
-use super::environment::Environment;
-use super::fault::{Fault, Remark};
-use super::file::{ARRAY, Content, Layer, Line};
-use super::key;
-use super::source::{Raw, Source, Valued, origins};
-use super::text::{is_bare, visible, word};
+use super::{
+    ARRAY, Content, Environment, Fault, Layer, Line, Raw, Remark, Source, Valued, is_bare, key,
+    origins, visible, word,
+};
 
 /// The places in which settings are written, each read once.
 #[derive(Debug)]

@@ -2,11 +2,7 @@
 
 use scheduler_expr::Attribute;
 
-use super::merge::Effective;
-use super::schema::ROOT;
-use super::source::{Source, Valued, origins};
-use super::text::visible;
-use super::{Applied, schema};
+use super::{Applied, Effective, ROOT, Source, Valued, origins, schema, visible};
 
 /// Values longer than this do not push the sources of the others to the right.
 const WIDTH_MAX: usize = 48;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::text::visible;
+use super::visible;
 
 /// The place a value was written in.
 #[derive(Clone, Debug, PartialEq, Eq)]

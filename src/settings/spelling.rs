@@ -2,8 +2,7 @@
 
 use scheduler_expr::assignment;
 
-use super::key;
-use super::source::Source;
+use super::{Source, key};
 
 impl Source {
     /// The name of an attribute, in a sentence.

@@ -4,16 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use scheduler_expr::{Attribute, nearest};
 
-use super::fault::Fault;
-use super::file::{Content, Line};
-use super::merge::{Effective, TaskTexts, Texts};
-use super::names::Names;
-use super::reading::{Reading, set_twice};
-use super::schema::ROOT;
-use super::source::{Raw, Source, Valued};
-use super::text::{either, word};
-use super::variables::PREFIX;
-use super::{key, merge, schema};
+use super::{
+    Content, Effective, Fault, Line, Names, PREFIX, ROOT, Raw, Reading, Source, TaskTexts, Texts,
+    Valued, either, key, merge, schema, set_twice, word,
+};
 
 /// The settings of tasks in one place, by their numbers.
 type ByTask = BTreeMap<usize, Texts>;

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::wording::Wording;
-use super::{Attribute, AttributeError, Kind};
+use super::{Attribute, AttributeError, Kind, Wording};
 use crate::cron::CronExpression;
 use crate::duration::{DurationUnit, ParseDurationError, ParseDurationErrorKind};
 use crate::duration::{in_seconds, parse_delay, parse_period};

@@ -6,9 +6,7 @@
 
 use std::fmt;
 
-use super::days::bits;
-use super::expression::{CronExpression, Fields};
-use super::field::{CronField, short_name};
+use super::{CronExpression, CronField, Fields, bits, short_name};
 
 impl fmt::Display for CronExpression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

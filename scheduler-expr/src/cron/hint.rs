@@ -3,9 +3,7 @@
 //!
 //! What is to be written takes the place of what the caret marks, and is taken there.
 
-use super::error::{Fault, ParseCronErrorKind as Kind};
-use super::field::CronField;
-use super::word::{Word, has_zone_prefix};
+use super::{CronField, Fault, ParseCronErrorKind as Kind, Word, has_zone_prefix};
 use crate::excerpt::quoted;
 
 pub(super) fn empty_item(field: CronField, item: Word<'_>) -> Fault {

@@ -4,10 +4,10 @@ use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 
-use super::days::{DaysOfMonth, DaysOfWeek, bits, calendar_days};
-use super::expression::CronExpression;
-use super::field::{CronField, MONTH_NAMES};
-use super::word::{Word, words};
+use super::{
+    CronExpression, CronField, DaysOfMonth, DaysOfWeek, MONTH_NAMES, Word, bits, calendar_days,
+    words,
+};
 use crate::calendar::lengths_of;
 use crate::excerpt::{Excerpt, quoted};
 

@@ -1,8 +1,7 @@
 //! A range that runs backwards, and the items that mean what it was meant to.
 
-use super::error::{Fault, ParseCronErrorKind as Kind};
 use super::field::{self, CronField};
-use super::word::Word;
+use super::{Fault, ParseCronErrorKind as Kind, Word};
 use crate::excerpt::{is_quotable, quoted};
 
 /// One end of a range, as it is written and as it is understood.

@@ -3,8 +3,7 @@
 //! A text that may mean two things is left alone: a number without a unit, units that do not go from
 //! large to small, a comma.
 
-use super::signed::SignedDuration;
-use super::unit::DurationUnit;
+use super::{DurationUnit, SignedDuration};
 use crate::excerpt::is_quotable;
 
 /// How many digits behind a decimal point are read at most.

@@ -2,10 +2,7 @@
 
 use std::ops::Range;
 
-use super::error::Fault;
-use super::hint;
-use super::signed::SignedDuration;
-use super::unit::{DurationUnit, NANOS_PER_SECOND};
+use super::{DurationUnit, Fault, NANOS_PER_SECOND, SignedDuration, hint};
 
 /// How many letters the unit of the simple form has at most.
 const SIMPLE_UNIT_LETTERS: usize = 2;

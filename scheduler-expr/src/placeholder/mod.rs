@@ -17,6 +17,8 @@ mod template;
 #[cfg(test)]
 mod tests;
 
+use error::Fault;
 pub use error::{ParseTemplateError, ParseTemplateErrorKind};
 pub use resolve::{ResolveTemplateError, ResolveTemplateErrorKind};
 pub use template::Template;
+use template::{BYTES_MAX, LEVELS_MAX, Part, VALUES_MAX, plain};

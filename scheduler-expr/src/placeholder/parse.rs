@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use super::error::{Fault, ParseTemplateError, ParseTemplateErrorKind};
-use super::template::{BYTES_MAX, LEVELS_MAX, Part, Template, plain};
+use super::{
+    BYTES_MAX, Fault, LEVELS_MAX, ParseTemplateError, ParseTemplateErrorKind, Part, Template, plain,
+};
 
 const OPEN: &str = "${";
 const ESCAPED_OPEN: &str = "\\${";
@@ -20,17 +21,12 @@ impl Template {
     /// When a placeholder is not closed or has no key, when placeholders are nested more than 32
     /// levels deep, when the text is longer than 1 MiB, or has an expression of Spring's language, `#{…}`.
     pub fn parse(text: &str) -> Result<Self, ParseTemplateError> {
-        let parts = parse(text).map_err(|fault| ParseTemplateError::new(text, fault))?;
-        Ok(Self { parts })
+        let parts = match text.len() {
+            ..=BYTES_MAX => Reader { text, at: 0, level: 0 }.parts(&[]),
+            length => fault(ParseTemplateErrorKind::TooLong, 0..length),
+        };
+        Ok(Self { parts: parts.map_err(|fault| ParseTemplateError::new(text, fault))? })
     }
-}
-
-/// The parts of `text`.
-fn parse(text: &str) -> Result<Vec<Part>, Fault> {
-    if text.len() > BYTES_MAX {
-        return fault(ParseTemplateErrorKind::TooLong, 0..text.len());
-    }
-    Reader { text, at: 0, level: 0 }.parts(&[])
 }
 
 /// Where the reader is in the text. It only moves forward, from one character to another.

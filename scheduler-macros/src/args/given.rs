@@ -5,7 +5,7 @@ use quote::ToTokens;
 use scheduler_expr::Role;
 use syn::{ExprArray, LitBool, LitInt, LitStr, Path};
 
-use super::options::Key;
+use super::Key;
 
 /// The value of an option, of the kind that the option takes.
 #[derive(Clone)]

@@ -4,7 +4,7 @@ use proc_macro2::TokenTree;
 use scheduler_expr::{CronExpression, nearest, parse_period};
 use syn::LitStr;
 
-use super::options::{Key, Spec, offered};
+use super::{Key, Spec, offered};
 use crate::diagnostic;
 
 /// The message for an unknown option.

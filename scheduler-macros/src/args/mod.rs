@@ -13,5 +13,8 @@ mod meant;
 mod options;
 mod read;
 
+use given::Given;
 pub(crate) use given::{Args, Value};
+use meant::{nameless, unknown};
 pub(crate) use options::{Key, NTH};
+use options::{Spec, Takes, offered, options};

@@ -4,9 +4,7 @@ use proc_macro2::{Delimiter, Group, Ident, Punct, TokenStream, TokenTree};
 use scheduler_expr::{assignment, intended_period};
 use syn::{Expr, ExprArray, ExprLit, Lit, LitInt, LitStr, Path};
 
-use super::given::{Args, Given, Value};
-use super::meant::{nameless, unknown};
-use super::options::{Spec, Takes, options};
+use super::{Args, Given, Spec, Takes, Value, nameless, options, unknown};
 
 use crate::diagnostic::{self, Faults};
 

@@ -5,7 +5,7 @@ use quote::{ToTokens, quote};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, FnArg, PatType, Receiver, Token, Type};
 
-use super::block::Owner;
+use super::Owner;
 use super::form::{self, Argument, bare};
 use crate::diagnostic::Faults;
 use crate::item;

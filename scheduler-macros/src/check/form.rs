@@ -7,7 +7,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{GenericArgument, PathArguments, PathSegment, Type, TypePath, TypePtr, TypeReference};
 
-use super::shown::{Wanted, object, shown};
+use super::{Wanted, object, shown};
 
 /// Where an argument comes from.
 pub(crate) enum Argument {

@@ -4,8 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{GenericParam, ReturnType, Signature, Type, TypeImplTrait, TypeParamBound};
 
-use super::argument;
-use super::{Argument, Owner};
+use super::{Argument, Owner, argument};
 use crate::diagnostic::Faults;
 use crate::item::{self, Function};
 

@@ -32,6 +32,7 @@ use crate::item::Function;
 pub(crate) use block::{Owner, block, nothing_annotated};
 pub(crate) use form::Argument;
 pub(crate) use function::{function, not_a_function};
+use shown::{Wanted, object, shown};
 
 /// An annotation that was found to be right.
 pub(crate) struct Plan {

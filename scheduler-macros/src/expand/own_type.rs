@@ -4,7 +4,7 @@ use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::{GenericArgument, Lifetime, PathArguments, Type, parse_quote};
 
-use super::task::{Names, Task};
+use super::{Names, Task};
 use crate::check::Argument;
 
 /// A name for `Self`, if an argument of a method mentions it.

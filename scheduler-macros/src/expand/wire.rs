@@ -7,8 +7,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{ReturnType, Type};
 
-use super::own_type::without_self;
-use super::task::{Names, Task, path};
+use super::{Names, Task, path, without_self};
 use crate::check::Argument;
 
 /// Generates the wire function of an entry.
