@@ -1,7 +1,7 @@
 //! Reads tokens as options: every fault is reported, and the reading goes on.
 
 use proc_macro2::{Delimiter, Group, Ident, Punct, TokenStream, TokenTree};
-use scheduler_expr::{assignment, intended_period};
+use scheduler_expr::{assignment, intended_period, quoted};
 use syn::{Expr, ExprArray, ExprLit, Lit, LitInt, LitStr, Path};
 
 use super::{Args, Given, Spec, Takes, Value, nameless, options, unknown};
@@ -100,7 +100,7 @@ impl Reader<'_> {
         let written = word.to_string();
         let Some(spec) = self.options.iter().find(|spec| spec.name == written).copied() else {
             self.args.is_incomplete = true;
-            self.faults.push(word, self.unknown(&written));
+            self.faults.push(word, unknown(&written, &self.options, self.around));
             return;
         };
         if self.args.get(spec.key).is_some() {
@@ -167,11 +167,6 @@ impl Reader<'_> {
         }
         read
     }
-
-    /// The message for an option that does not exist.
-    fn unknown(&self, word: &str) -> String {
-        unknown(word, &self.options, self.around)
-    }
 }
 
 /// Whether there is something between parentheses.
@@ -219,7 +214,7 @@ fn wrong_kind(spec: &Spec, tokens: &TokenStream) -> String {
     let Spec { name, example, takes, .. } = spec;
     let found = tokens.to_string();
     if let Some(next) = without_comma(tokens) {
-        return format!("expected `,` before `{next}`: options are separated by commas");
+        return format!("expected `,` before {next}: options are separated by commas");
     }
     if let (Takes::Path, Some(path)) = (takes, path_in_quotes(tokens)) {
         return format!("`{name}` takes a path, without quotes; write `{name} = {path}`");
@@ -280,9 +275,7 @@ fn is_type(suffix: &str) -> bool {
 fn without_comma(tokens: &TokenStream) -> Option<String> {
     let mut tokens = tokens.clone().into_iter();
     match (tokens.next()?, tokens.next()?) {
-        (TokenTree::Literal(_), TokenTree::Ident(next)) => {
-            Some(diagnostic::shorten(&next.to_string()))
-        }
+        (TokenTree::Literal(_), TokenTree::Ident(next)) => Some(quoted(&next.to_string())),
         _ => None,
     }
 }

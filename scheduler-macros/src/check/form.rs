@@ -23,6 +23,18 @@ pub(crate) enum Argument {
     Extracted(Type),
 }
 
+impl Argument {
+    /// The type that is found or extracted; none for the receiver.
+    pub(crate) fn ty(&self) -> Option<&Type> {
+        match self {
+            Self::Receiver => None,
+            Self::State(ty) | Self::Lent(ty) | Self::OptionalState(ty) | Self::Extracted(ty) => {
+                Some(ty)
+            }
+        }
+    }
+}
+
 /// Where an argument comes from, or why it cannot be made.
 pub(super) fn classify(ty: &Type) -> Result<Argument, String> {
     match bare(ty) {

@@ -193,5 +193,5 @@ impl FacadeCall<'_> {
 
 /// The type of an argument, outside of the `impl` block.
 fn named(ty: &Type, names: &Names) -> TokenStream {
-    without_self(ty.to_token_stream(), &names.own_type).0
+    without_self(ty.to_token_stream(), &names.own_type)
 }
