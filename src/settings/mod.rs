@@ -143,37 +143,27 @@ impl Settings {
     /// The faults are those of the places as such: a file that is missing, or is no TOML.
     pub(crate) fn load(given: Given) -> Result<Self, Vec<Fault>> {
         let mut faults = Vec::new();
+        let mut or_fault = |fault| faults.push(fault);
+        let named = given.environment.text(FILE_VARIABLE).map_err(&mut or_fault).ok().flatten();
+        let is_dry_run = environment::is_dry_run(&given.environment).map_err(or_fault);
+        let is_named = named.is_some_and(|path| path.trim_start_matches("./") == FILE);
+        let default = match &given.text {
+            Some((name, text)) => Some(Layer::from_toml(name, text)),
+            None if is_named => None,
+            None => file::load_if_there(FILE, given.read),
+        };
+        let named = named.map(|path| file::load_named(path, given.read));
         let mut files = Vec::new();
-        let named = given.environment.text(FILE_VARIABLE).unwrap_or_else(|fault| {
-            faults.push(fault);
-            None
-        });
-        if let Some(path) = named {
-            files.push(file::load_named(path, given.read));
-        }
-        let is_read = named.is_some_and(|path| path.trim_start_matches("./") == FILE);
-        match &given.text {
-            Some((name, text)) => files.push(Layer::from_toml(name, text)),
-            None if is_read => {}
-            None => files.extend(file::load_if_there(FILE, given.read)),
-        }
-        let is_dry_run = environment::is_dry_run(&given.environment).unwrap_or_else(|fault| {
-            faults.push(fault);
-            false
-        });
-        let mut layers = Vec::new();
-        for file in files {
-            match file {
-                Ok(layer) => layers.push(layer),
-                Err(found) => faults.extend(found),
-            }
+        for file in named.into_iter().chain(default) {
+            file.map_or_else(|found| faults.extend(found), |layer| files.push(layer));
         }
         if !faults.is_empty() {
             return Err(faults);
         }
         let Given { set, environment, defaults, .. } = given;
         let builder = Layer::from_builder(set);
-        let sources = Sources { builder, environment, files: layers, defaults };
+        let sources = Sources { builder, environment, files, defaults };
+        let is_dry_run = is_dry_run.unwrap_or_default();
         Ok(Self { sources, defaults: OnceLock::new(), is_dry_run })
     }
 
@@ -197,7 +187,7 @@ impl Settings {
         let mut reading = Reading::new(&self.sources);
         let globals = globals::globals(&mut reading);
         let pools = globals::pools(&mut reading, pools);
-        let overrides = Overrides::read(&mut reading, names);
+        let overrides = Overrides::read(&mut reading, names, None);
         let defaults = self.defaults(&mut reading);
         Application { reading, names, overrides, defaults, globals, pools }
     }
@@ -210,7 +200,7 @@ impl Settings {
         names: &Names,
     ) -> Result<Effective, Vec<Fault>> {
         let mut reading = Reading::new(&self.sources);
-        let mut overrides = Overrides::read_of(&mut reading, names, task.name);
+        let mut overrides = Overrides::read(&mut reading, names, Some(task.name));
         let number = names.number(task.name).unwrap_or_default();
         let defaults = self.defaults(&mut reading);
         let effective = overrides.merge(&mut reading, names, (number, task), defaults);

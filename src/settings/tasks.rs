@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use scheduler_expr::{Attribute, nearest};
 
 use super::{
-    Content, Effective, Fault, Line, Names, PREFIX, ROOT, Raw, Reading, Source, TaskTexts, Texts,
-    Valued, either, key, merge, schema, set_twice, word,
+    Content, Effective, Fault, Layer, Line, Names, PREFIX, ROOT, Raw, Reading, Source, TaskTexts,
+    Texts, Valued, either, key, merge, schema, set_twice, word,
 };
 
 /// The settings of tasks in one place, by their numbers.
@@ -19,29 +19,24 @@ type Meant<'n> = (&'n str, (usize, Attribute));
 pub(super) struct Overrides(Vec<ByTask>);
 
 impl Overrides {
-    /// Reads the settings of all tasks.
-    pub(super) fn read(reading: &mut Reading<'_>, names: &Names) -> Self {
+    /// Reads the settings of all tasks, or of one that is added later and whose name is in the index. Then settings
+    /// of unknown tasks are no fault: the start has reported them.
+    pub(super) fn read(reading: &mut Reading<'_>, names: &Names, only: Option<&str>) -> Self {
         let sources = reading.sources;
-        let mut finder = Finder { reading, names, only: None };
-        let mut all = vec![finder.in_lines(&sources.builder.lines)];
-        all.push(finder.in_variables(sources.environment.names_with(PREFIX)));
-        all.extend(sources.files.iter().map(|file| finder.in_lines(&file.lines)));
-        Self(all)
-    }
-
-    /// Reads the settings of one task, which is in the index. Settings of unknown tasks are no fault: the start
-    /// has reported them.
-    pub(super) fn read_of(reading: &mut Reading<'_>, names: &Names, task: &str) -> Self {
-        let (sources, only) = (reading.sources, names.number(task));
-        let mut finder = Finder { reading, names, only };
-        let mut all = vec![finder.in_lines(sources.builder.of_tasks(key::tails(task)))];
-        let variables = key::tails(task).flat_map(key::variables);
-        let prefixes = variables.map(|variable| format!("{PREFIX}{variable}_"));
-        let set: BTreeSet<&str> =
-            prefixes.flat_map(|prefix| sources.environment.names_with(prefix)).collect();
-        all.push(finder.in_variables(set));
-        let files = sources.files.iter();
-        all.extend(files.map(|file| finder.in_lines(file.of_tasks(key::tails(task)))));
+        let variables: BTreeSet<&str> = match only {
+            None => sources.environment.names_with(PREFIX).collect(),
+            Some(task) => key::tails(task)
+                .flat_map(key::variables)
+                .flat_map(|name| sources.environment.names_with(format!("{PREFIX}{name}_")))
+                .collect(),
+        };
+        let mut finder = Finder { reading, names, only: only.and_then(|task| names.number(task)) };
+        let mut in_layer = |layer: &Layer| match only {
+            None => finder.in_lines(&layer.lines),
+            Some(task) => finder.in_lines(layer.of_tasks(key::tails(task))),
+        };
+        let mut all: Vec<ByTask> = sources.layers().map(&mut in_layer).collect();
+        all.insert(1, finder.in_variables(variables));
         Self(all)
     }
 
@@ -97,7 +92,7 @@ impl<'a> Finder<'a, '_> {
         by_task
     }
 
-    fn in_variables<'v>(&mut self, variables: impl IntoIterator<Item = &'v str>) -> ByTask {
+    fn in_variables(&mut self, variables: BTreeSet<&str>) -> ByTask {
         let mut by_task = ByTask::new();
         for variable in variables {
             let meant = self.names.variables.meant(&variable[PREFIX.len()..]);
@@ -110,11 +105,11 @@ impl<'a> Finder<'a, '_> {
                     self.add(&mut by_task, name, (*number, *attribute), raw);
                 }
                 several => {
-                    let words = several
+                    let all = several
                         .iter()
                         .map(|((name, _), attribute)| format!("`{attribute}` of {}", word(name)));
-                    let words: Vec<String> = words.collect();
-                    let text = format!("{} may mean {}", raw.source, either(&words));
+                    let text =
+                        format!("{} may mean {}", raw.source, either(&all.collect::<Vec<_>>()));
                     let help = "use the full name, or a settings file".to_owned();
                     self.reading.faults.push(Fault::new(text).help(help));
                 }
