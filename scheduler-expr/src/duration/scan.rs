@@ -219,9 +219,7 @@ impl<'a> Scanner<'a> {
             self.at = start;
             return 0;
         }
-        let value =
-            self.text[digits.clone()].bytes().fold(0, |n, digit| n * 10 + i128::from(digit - b'0'));
-        value * 10_i128.pow((FRACTION_DIGITS - digits.len()) as u32)
+        format!("{:0<FRACTION_DIGITS$}", &self.text[digits]).parse().unwrap_or_default()
     }
 
     fn nanos_of(&self, number: &Number, unit: DurationUnit) -> Result<i128, Fault> {
