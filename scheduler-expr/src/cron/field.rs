@@ -105,6 +105,14 @@ impl CronField {
         }
     }
 
+    /// A value as it is written: `MON`, `JAN`, `9`.
+    pub(crate) fn value_text(self, value: u8) -> String {
+        match self.names().get(usize::from(value).wrapping_sub(1)) {
+            Some(name) => short_name(name),
+            None => value.to_string(),
+        }
+    }
+
     /// The number that a three-letter name stands for, in any letter case.
     pub(crate) fn number_of(self, name: &str) -> Option<u32> {
         let is_named = |full: &&str| full[..NAME_LENGTH].eq_ignore_ascii_case(name);

@@ -73,7 +73,7 @@ impl<'a> Scanner<'a> {
         self.takes(|byte| byte.to_ascii_uppercase() == upper)
     }
 
-    /// Moves past a sign and says whether it was a minus.
+    /// Moves past a sign. Returns true if it was a minus.
     fn sign(&mut self) -> bool {
         let is_negative = self.peek() == Some(b'-');
         self.takes(|byte| byte == b'-' || byte == b'+');

@@ -219,29 +219,27 @@ fn wrong_kind(spec: &Spec, tokens: &TokenStream) -> String {
     if let (Takes::Path, Some(path)) = (takes, path_in_quotes(tokens)) {
         return format!("`{name}` takes a path, without quotes; write `{name} = {path}`");
     }
-    match takes {
-        Takes::Path => format!("`{name}` takes the path of the `scheduler` crate: `{example}`"),
-        Takes::TextOrNumber if found.starts_with('-') => {
-            format!("`{name}` must not be negative; write for example `{example}`")
+    if let Takes::TextOrNumber = takes {
+        if found.starts_with('-') {
+            return format!("`{name}` must not be negative; write for example `{example}`");
         }
-        Takes::TextOrNumber if spec.is_count() => {
-            format!("`{name}` takes a whole number: `{example}`")
-        }
-        Takes::TextOrNumber => match syn::parse2(tokens.clone()) {
-            Ok(Lit::Int(number)) => number_with_suffix(spec, &number),
+        match syn::parse2(tokens.clone()) {
+            _ if spec.is_count() => {}
+            Ok(Lit::Int(number)) => return number_with_suffix(spec, &number),
             Ok(Lit::Float(_)) => {
-                format!("`{name}` takes text or a whole number, such as `{example}`")
+                return format!("`{name}` takes text or a whole number, such as `{example}`");
             }
-            _ => format!("`{name}` takes a string literal, read at compile time: `{example}`"),
-        },
-        Takes::TextOrFlag => {
-            format!("`{name}` takes `true`, `false` or a string literal: `{example}`")
+            _ => {}
         }
-        Takes::TextOrList => {
-            format!("`{name}` takes a string literal, or a list of them: `{example}`")
-        }
-        _ => format!("`{name}` takes a string literal, read at compile time: `{example}`"),
     }
+    let wanted = match takes {
+        Takes::Path => "the path of the `scheduler` crate",
+        Takes::TextOrNumber if spec.is_count() => "a whole number",
+        Takes::TextOrFlag => "`true`, `false` or a string literal",
+        Takes::TextOrList => "a string literal, or a list of them",
+        _ => "a string literal, read at compile time",
+    };
+    format!("`{name}` takes {wanted}: `{example}`")
 }
 
 /// The message for a number with a unit or a type of Rust behind it, such as `5s` or `5u64`.

@@ -9,12 +9,10 @@
 //! Friday.
 
 mod day;
-mod list;
 mod time;
 
 use super::display::field_text;
-use super::expression::CronExpression;
-use super::field::CronField;
+use super::{CronExpression, CronField};
 use time::TimeWords;
 
 impl CronExpression {
