@@ -54,7 +54,6 @@ mod reading;
 mod report;
 mod schema;
 mod source;
-mod spelling;
 mod tasks;
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,6 @@
 //! than what was read.
 
 mod error;
-mod parse;
 mod resolve;
 mod template;
 #[cfg(test)]
