@@ -127,10 +127,7 @@ impl<'a> Reading<'a> {
             Template::parse(&raw.text).map_err(|error| refused(raw, subject, &error, Some(&error)));
         let text = template.and_then(|template| {
             let mut lookup = |key: &str| {
-                let Raw { text, source } = match self.placeholder(key)? {
-                    Some(raw) => raw,
-                    None => return Ok(None),
-                };
+                let Some(Raw { text, source }) = self.placeholder(key)? else { return Ok(None) };
                 if via.iter().all(|(known, _)| known != key) {
                     via.push((key.to_owned(), source));
                 }
