@@ -11,7 +11,7 @@ use scheduler_expr::{
     Attribute, AttributeError, DurationUnit, RuleKind, Word, check_name, nearest,
 };
 
-use super::{Cron, Crons, Definition, Disabled, Planned};
+use super::{Cron, Crons, Definition, Planned};
 use crate::calendar::Calendar;
 use crate::settings::{Effective, Fault, Source, is_bare, word};
 use crate::task::{Policy, Retry, Rule};
@@ -49,7 +49,7 @@ pub(crate) fn resolve(
     }
     let disabled = (effective.is_off() || rule.is_none()).then(|| {
         let faults: Vec<String> = resolver.faults.iter().map(ToString::to_string).collect();
-        Disabled { faults: faults.join("\n") }
+        faults.join("\n")
     });
     let rule = rule.unwrap_or(Rule::None);
     Ok(Planned {

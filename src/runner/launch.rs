@@ -28,7 +28,6 @@ use crate::observe::LookUp;
 use crate::observe::PoolEvents;
 use crate::observe::meter;
 use crate::observe::watch_panics;
-use crate::registrar::Plan;
 use crate::registrar::Planned;
 use crate::report::Banner;
 use crate::report::Message;
@@ -56,8 +55,7 @@ pub(super) fn launch(
     let gates = Arc::new(std::mem::take(&mut builder.gates));
     let bus = Arc::new(bus(builder, &prepared, &messages)?);
     let (pools, pool_events) = pools(&prepared, (&context, simulation.as_deref()), &bus)?;
-    let Prepared { plan, tasks, clock, shutdown, limit, zone, seed, settings, .. } = prepared;
-    let Plan { tasks: planned } = plan;
+    let Prepared { planned, tasks, clock, shutdown, limit, zone, seed, settings, .. } = prepared;
     let annotated = simulation.is_none().then(|| Annotated::enter(&planned));
     let (_annotated, twice) = annotated.unzip();
     let launcher = Launcher {

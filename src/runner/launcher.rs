@@ -88,7 +88,6 @@ impl Launcher {
         }
         let facts = planned.facts();
         let Planned { rule, policy, call, disabled, .. } = planned;
-        let disabled = disabled.map(|disabled| disabled.faults);
         let policy = self.shared(policy);
         let call = match &self.simulation {
             Some(simulation) => simulation.stand_in(&facts.name, call),

@@ -24,8 +24,8 @@ use crate::error::StartError;
 use crate::registrar::Crons;
 use crate::registrar::Definition;
 use crate::registrar::Inputs;
-use crate::registrar::Plan;
 use crate::registrar::PlanContext;
+use crate::registrar::Planned;
 use crate::registrar::define;
 use crate::registrar::plan;
 use crate::report::Message;
@@ -50,7 +50,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A scheduler of which everything is known, and nothing has begun.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    pub(crate) plan: Plan,
+    pub(crate) planned: Vec<Planned>,
     pub(crate) calendars: BTreeMap<String, Arc<Calendar>>,
     /// The cron rules of the planned tasks.
     pub(crate) crons: Crons,
@@ -118,7 +118,7 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
         effective
     };
     let mut unfit = Vec::new();
-    let plan = plan(definitions, apply, context, &mut unfit);
+    let planned = plan(definitions, apply, context, &mut unfit);
     apply_to_announced(&mut application, &announced);
     let mut applied = application.finish();
     applied.faults.append(&mut unfit);
@@ -132,12 +132,12 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     let limit = limit(builder, &applied.globals);
     let keep_ended = keep_ended(builder, &applied.globals);
     let remarks: Vec<Message> = doubt.into_iter().chain(applied.remarks.iter().map(said)).collect();
-    let warnings = warnings(&plan, clock.wall());
+    let warnings = warnings(&planned, clock.wall());
     let values = Values { zone, variable: &variable, pools: &pools, limit, keep_ended };
     let report = || settings::report(&applied, &reported, &fallbacks(builder, &values));
     let report = is_dry_run.then(|| with_messages(report(), remarks.iter().chain(&warnings)));
     Ok(Prepared {
-        plan,
+        planned,
         calendars,
         crons,
         pools,
@@ -259,9 +259,9 @@ fn with_messages<'a>(mut report: String, messages: impl Iterator<Item = &'a Mess
     report
 }
 
-fn warnings(plan: &Plan, now: DateTime<Utc>) -> Vec<Message> {
-    let is_empty = plan.tasks.is_empty();
-    let passed = plan.tasks.iter().filter_map(|task| task.passed(now)).map(Message::warn);
+fn warnings(planned: &[Planned], now: DateTime<Utc>) -> Vec<Message> {
+    let is_empty = planned.is_empty();
+    let passed = planned.iter().filter_map(|task| task.passed(now)).map(Message::warn);
     is_empty.then(no_tasks).into_iter().chain(panics_abort()).chain(passed).collect()
 }
 

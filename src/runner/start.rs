@@ -15,7 +15,7 @@ use super::prepare::Purpose;
 use super::prepare::prepare;
 use super::signals::Signals;
 use crate::error::StartError;
-use crate::registrar::Plan;
+use crate::registrar::Planned;
 use crate::report::Message;
 
 /// What a person who has not read the documentation may want to know when stopping takes long.
@@ -132,7 +132,7 @@ impl Builder {
     fn prepare_to_start(&mut self, is_in_async_code: bool) -> Result<Option<Prepared>, StartError> {
         let mut prepared = prepare(self, Purpose::Start)?;
         let Some(report) = &prepared.report else {
-            prepared.remarks.extend(without_tokio(&prepared.plan, is_in_async_code));
+            prepared.remarks.extend(without_tokio(&prepared.planned, is_in_async_code));
             return Ok(Some(prepared));
         };
         print(report);
@@ -154,8 +154,8 @@ fn reserve_signals() -> Result<Signals, StartError> {
 }
 
 /// What is to be known of async tasks where the feature `tokio` is off and a runtime of Tokio runs, or may well run.
-fn without_tokio(plan: &Plan, is_in_async_code: bool) -> Option<Message> {
-    if cfg!(feature = "tokio") || !has_async(&plan.tasks) {
+fn without_tokio(planned: &[Planned], is_in_async_code: bool) -> Option<Message> {
+    if cfg!(feature = "tokio") || !has_async(planned) {
         return None;
     }
     const HELP: &str = "help: cargo add scheduler --features tokio";
