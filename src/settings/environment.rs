@@ -51,7 +51,7 @@ impl<N: Into<OsString>, V: Into<OsString>> FromIterator<(N, V)> for Environment 
     }
 }
 
-/// Whether `SCHEDULER_DRY_RUN` asks for the dry run.
+/// Returns true if `SCHEDULER_DRY_RUN` asks for the dry run.
 pub(super) fn is_dry_run(environment: &Environment) -> Result<bool, Fault> {
     match environment.text(DRY_RUN_VARIABLE)? {
         Some("1" | "true") => Ok(true),

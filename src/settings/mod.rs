@@ -90,7 +90,7 @@ use text::either;
 use variables::PREFIX;
 use variables::Variables;
 
-/// Where settings are to be looked for.
+/// Where to look for settings.
 #[derive(Debug)]
 pub(crate) struct Given {
     /// The calls of `builder.set`, in order.
@@ -166,7 +166,7 @@ impl Settings {
         Ok(Self { sources, defaults: OnceLock::new(), is_dry_run })
     }
 
-    /// Returns true if the values are to be printed, and nothing is to be started.
+    /// Returns true if the start only prints the values.
     pub(crate) fn is_dry_run(&self) -> bool {
         self.is_dry_run
     }
