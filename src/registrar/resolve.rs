@@ -84,17 +84,12 @@ impl Resolver<'_> {
         attribute: Attribute,
         parse: impl Fn(&str) -> Result<T, AttributeError>,
     ) -> Option<T> {
-        let valued = self.effective.get(attribute)?;
-        if attribute.is_off(&valued.text) {
+        let effective = self.effective;
+        let text = &effective.get(attribute)?.text;
+        if attribute.is_off(text) {
             return None;
         }
-        match parse(&valued.text) {
-            Ok(value) => Some(value),
-            Err(error) => {
-                self.blame(&error);
-                None
-            }
-        }
+        parse(text).map_err(|error| self.faults.push(effective.blame(&error))).ok()
     }
 
     /// Parses an attribute that is one of a few words.
@@ -105,10 +100,6 @@ impl Resolver<'_> {
     fn duration(&mut self, attribute: Attribute) -> Option<Duration> {
         let unit = self.unit;
         self.read(attribute, |text| attribute.parse_duration(text, unit))
-    }
-
-    fn blame(&mut self, error: &AttributeError) {
-        self.faults.push(self.effective.blame(error));
     }
 
     /// Reports attributes that contradict others, unless they belong to a rule that settings replaced.
@@ -128,9 +119,9 @@ impl Resolver<'_> {
         let is_passed_over = |error: &AttributeError| {
             is_replaced && !error.is_about_text() && self.is_annotated(error.attribute())
         };
-        let errors: Vec<AttributeError> =
-            errors.into_iter().filter(|error| !is_passed_over(error)).collect();
-        errors.iter().for_each(|error| self.blame(error));
+        let errors = errors.iter().filter(|error| !is_passed_over(error));
+        let faults: Vec<Fault> = errors.map(|error| self.effective.blame(error)).collect();
+        self.faults.extend(faults);
     }
 
     /// The attributes that are rules, and are set.
@@ -195,7 +186,7 @@ impl Resolver<'_> {
     }
 
     fn miss_rule(&mut self) {
-        if self.faults.is_empty() && self.effective.is_complete() {
+        if self.faults.is_empty() && self.effective.is_complete {
             let rules: Vec<String> = self.kinds().map(|rule| format!("`{rule}`")).collect();
             let help = format!("set one of {}, or `initial_delay` alone", rules.join(", "));
             self.refuse(Attribute::FixedRate, "the task has no rule", help);

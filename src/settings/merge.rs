@@ -33,18 +33,16 @@ pub(super) type Values = Vec<(Attribute, Valued)>;
 /// What counts for a task.
 #[derive(Clone, Debug)]
 pub(crate) struct Effective {
-    name: String,
-    place: String,
+    /// The full name.
+    pub(super) name: String,
+    /// File and line of the annotation.
+    pub(super) place: String,
     values: Values,
-    is_complete: bool,
+    /// True if no text was refused. Otherwise a missing value is no further fault.
+    pub(crate) is_complete: bool,
 }
 
 impl Effective {
-    /// The full name.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// A default for all tasks, as if it were a task, for messages.
     pub(super) fn of_defaults(attribute: Attribute, valued: Valued) -> Self {
         let name = format!("{ROOT}.{}", schema::DEFAULTS);
@@ -55,16 +53,6 @@ impl Effective {
     /// Returns true if the task is disabled by `enabled`.
     pub(crate) fn is_off(&self) -> bool {
         self.get(Attribute::Enabled).is_some_and(|enabled| enabled.text == OFF)
-    }
-
-    /// File and line of the annotation.
-    pub(crate) fn place(&self) -> &str {
-        &self.place
-    }
-
-    /// Returns true if no text was refused. Otherwise a missing value is no further fault.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.is_complete
     }
 
     /// The text of an attribute, if it is set.

@@ -27,7 +27,7 @@ pub(crate) struct Fallback {
 pub(crate) fn report(applied: &Applied, tasks: &[Effective], fallbacks: &[Fallback]) -> String {
     let mut blocks = vec![globals(applied, fallbacks)];
     let mut tasks: Vec<&Effective> = tasks.iter().collect();
-    tasks.sort_by_key(|task| task.name());
+    tasks.sort_by_key(|task| &task.name);
     blocks.extend(tasks.into_iter().map(task));
     let width = |column: usize| {
         let rows = blocks.iter().flat_map(|block| &block.rows);
@@ -71,7 +71,7 @@ fn globals(applied: &Applied, fallbacks: &[Fallback]) -> Block {
 }
 
 fn task(task: &Effective) -> Block {
-    let heading = format!("task {} ({})", visible(task.name()), visible(task.place()));
+    let heading = format!("task {} ({})", visible(&task.name), visible(&task.place));
     let rows = Attribute::ALL.iter().filter_map(|attribute| match task.get(*attribute) {
         Some(valued) => Some(row(attribute.name(), valued)),
         None => attribute.row().default.map(|text| row(attribute.name(), &Valued::default(text))),

@@ -14,7 +14,7 @@ fn the_annotation_counts_when_nothing_else_is_said() {
     check_value(report, Attribute::Zone, "Europe/Berlin", "src/jobs.rs:12");
     check_value(purge, Attribute::InitialDelay, "1m", "src/purge.rs:3");
     assert_eq!(given(report).len(), 2);
-    assert!(report.is_complete());
+    assert!(report.is_complete);
     assert!(applied.faults.is_empty() && applied.remarks.is_empty());
 }
 
