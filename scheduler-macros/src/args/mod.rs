@@ -1,7 +1,7 @@
-//! The options between the parentheses of `#[scheduled(…)]`, as they stand there.
+//! The options between the parentheses of `#[scheduled(…)]`, as written.
 //!
-//! What this room is for: to parse options by one table ([`options`]), most of it the table of attributes of
-//! `scheduler_expr`. Parsing ([`read`]), the check for duplicates and suggestions use it.
+//! What this room is for: to parse options by one table ([`options`](mod@options)), most of it the table of
+//! attributes of `scheduler_expr`. Parsing ([`read`]), the check for duplicates and suggestions use it.
 //!
 //! What it must never do: check *values*, alone or together; [`check`](crate::check) does.
 //!
