@@ -95,9 +95,10 @@ impl Scenario {
         });
         let attempts = attempts.collect();
         let is_async = random.below(2) == 0;
-        let commands: &[Command] = match (are_beside, is_async) {
+        let commands: &[Command] = match (are_beside, is_async && rule != Rule::Delay) {
             (true, _) => &[Command::Pause, Command::Resume],
-            // The body of a plain task is over in a simulation before another command can come.
+            // In a simulation the body of a plain task is over before another command can come. A delay that begins at a
+            // command would be over at another one.
             (_, false) => &[Command::Pause, Command::Resume, Command::RunNow],
             _ => &[Command::Pause, Command::Resume, Command::RunNow, Command::CancelRun],
         };

@@ -108,40 +108,29 @@ impl Quote {
         self.push_all(kept);
     }
 
+    /// Appends a text with escapes for what cannot be seen, as far as there is room for it and an ellipsis.
     fn push_all(&mut self, text: &str) {
         for c in text.chars() {
             if self.room == 0 {
                 return;
             }
-            if !self.push_escaped(c) {
+            let shown = match c {
+                '"' | '\'' | '\\' => c.to_string(),
+                _ => c.escape_debug().to_string(),
+            };
+            if shown.chars().count() >= self.room {
+                self.push_char(ELLIPSIS);
                 self.room = 0;
-                self.line.push(ELLIPSIS);
-                self.columns += 1;
                 return;
             }
+            shown.chars().for_each(|c| self.push_char(c));
         }
     }
 
-    /// Appends one character, or returns false when there is no room for it and an ellipsis.
-    fn push_escaped(&mut self, c: char) -> bool {
-        if matches!(c, '"' | '\'' | '\\') {
-            return self.room > 1 && self.push_char(c);
-        }
-        let escape = c.escape_debug();
-        if escape.len() >= self.room {
-            return false;
-        }
-        escape.for_each(|c| {
-            self.push_char(c);
-        });
-        true
-    }
-
-    fn push_char(&mut self, c: char) -> bool {
+    fn push_char(&mut self, c: char) {
         self.line.push(c);
         self.columns += columns_of(c);
         self.room = self.room.saturating_sub(1);
-        true
     }
 }
 

@@ -45,8 +45,7 @@ impl Instant {
     ///
     /// When the text has another form, lacks the offset, or names a day or time that does not exist.
     pub fn parse(text: &str) -> Result<Self, ParseInstantError> {
-        let mut parser = Parser { text, at: 0 };
-        parser.instant().map_err(|fault| fault.about(text))
+        Parser { text, at: 0 }.instant()
     }
 
     /// Whole seconds since 1970-01-01 in UTC.
@@ -85,54 +84,20 @@ impl fmt::Display for ParseInstantError {
 
 impl Error for ParseInstantError {}
 
-enum Fault {
-    /// The text has another form.
-    Form,
-    /// A number is too large or too small: its name, its place, its range.
-    Range(&'static str, Range<usize>, Range<i64>),
-    NoTime,
-    NoOffset,
-}
-
-impl Fault {
-    fn about(self, text: &str) -> ParseInstantError {
-        let (reason, instead) = match &self {
-            Self::Form if text.is_empty() => ("the text is empty".to_owned(), None),
-            Self::Form => (format!("{} is not an instant", quoted(text)), None),
-            Self::Range(what, span, range) => {
-                let (least, most) = (range.start, range.end - 1);
-                let number = &text[span.clone()];
-                (format!("{what} `{number}` is out of range {least}-{most}"), None)
-            }
-            Self::NoTime => {
-                (format!("{} has no time of day", quoted(text)), Some(format!("{text}T00:00:00Z")))
-            }
-            Self::NoOffset => {
-                (format!("{} has no offset from UTC", quoted(text)), Some(format!("{text}Z")))
-            }
-        };
-        let span = match self {
-            Self::Range(_, span, _) if is_quotable(text) => Some(span),
-            _ => None,
-        };
-        ParseInstantError { text: text.to_owned(), reason, span, instead }
-    }
-}
-
 struct Parser<'a> {
     text: &'a str,
     at: usize,
 }
 
 impl Parser<'_> {
-    fn instant(&mut self) -> Result<Instant, Fault> {
+    fn instant(&mut self) -> Result<Instant, ParseInstantError> {
         let year = self.number("year", 4, 1..10_000)?;
         self.expect(b"-")?;
         let month = self.number("month", 2, 1..13)?;
         self.expect(b"-")?;
         let day = self.number("day", 2, 1..length_of(year, month) + 1)?;
         if self.is_at_end() {
-            return Err(Fault::NoTime);
+            return Err(self.incomplete("has no time of day", "T00:00:00Z"));
         }
         self.expect(b"Tt ")?;
         let hour = self.number("hour", 2, 0..24)?;
@@ -146,18 +111,18 @@ impl Parser<'_> {
             }
         }
         if self.is_at_end() {
-            return Err(Fault::NoOffset);
+            return Err(self.incomplete("has no offset from UTC", "Z"));
         }
         let offset = self.offset()?;
         if !self.is_at_end() {
-            return Err(Fault::Form);
+            return Err(self.other_form());
         }
         let local = days_since_1970(year, month, day) * DAY + (hour * 60 + minute) * 60 + second;
         Ok(Instant { seconds: local - offset, nanos })
     }
 
     /// How many seconds local time is ahead of UTC.
-    fn offset(&mut self) -> Result<i64, Fault> {
+    fn offset(&mut self) -> Result<i64, ParseInstantError> {
         let sign = match self.expect(b"Zz+-")? {
             b'+' => 1,
             b'-' => -1,
@@ -169,36 +134,41 @@ impl Parser<'_> {
         Ok(sign * (hours * 60 + minutes) * 60)
     }
 
-    fn decimals(&mut self) -> Result<u32, Fault> {
-        let rest = &self.text.as_bytes()[self.at..];
-        let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        if !(1..=9).contains(&count) {
-            return Err(Fault::Form);
+    fn decimals(&mut self) -> Result<u32, ParseInstantError> {
+        let rest = &self.text[self.at..];
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).map_or(rest, |end| &rest[..end]);
+        if !(1..=9).contains(&digits.len()) {
+            return Err(self.other_form());
         }
-        let digits = &rest[..count];
-        self.at += count;
-        let number = digits.iter().fold(0, |number, digit| number * 10 + u32::from(digit - b'0'));
-        Ok((count..9).fold(number, |number, _| number * 10))
+        self.at += digits.len();
+        format!("{digits:0<9}").parse().map_err(|_| self.other_form())
     }
 
     fn number(
         &mut self,
-        what: &'static str,
+        what: &str,
         digits: usize,
         range: Range<i64>,
-    ) -> Result<i64, Fault> {
+    ) -> Result<i64, ParseInstantError> {
         let span = self.at..self.at + digits;
-        let text = self.text.get(span.clone()).ok_or(Fault::Form)?;
-        if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(Fault::Form);
+        let text = self.text.get(span.clone()).unwrap_or_default();
+        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(self.other_form());
         }
         self.at = span.end;
-        let number = text.parse().map_err(|_| Fault::Form)?;
-        if range.contains(&number) { Ok(number) } else { Err(Fault::Range(what, span, range)) }
+        match text.parse() {
+            Ok(number) if range.contains(&number) => Ok(number),
+            _ => {
+                let (least, most) = (range.start, range.end - 1);
+                let reason = format!("{what} `{text}` is out of range {least}-{most}");
+                let span = is_quotable(self.text).then_some(span);
+                Err(ParseInstantError { span, ..self.fault(reason) })
+            }
+        }
     }
 
-    fn expect(&mut self, bytes: &[u8]) -> Result<u8, Fault> {
-        self.take(bytes).ok_or(Fault::Form)
+    fn expect(&mut self, bytes: &[u8]) -> Result<u8, ParseInstantError> {
+        self.take(bytes).ok_or_else(|| self.other_form())
     }
 
     fn take(&mut self, bytes: &[u8]) -> Option<u8> {
@@ -210,6 +180,23 @@ impl Parser<'_> {
 
     fn is_at_end(&self) -> bool {
         self.at == self.text.len()
+    }
+
+    fn other_form(&self) -> ParseInstantError {
+        self.fault(match self.text {
+            "" => "the text is empty".to_owned(),
+            text => format!("{} is not an instant", quoted(text)),
+        })
+    }
+
+    /// The text ends before it has all parts.
+    fn incomplete(&self, reason: &str, rest: &str) -> ParseInstantError {
+        let instead = Some(format!("{}{rest}", self.text));
+        ParseInstantError { instead, ..self.fault(format!("{} {reason}", quoted(self.text))) }
+    }
+
+    fn fault(&self, reason: String) -> ParseInstantError {
+        ParseInstantError { text: self.text.to_owned(), reason, span: None, instead: None }
     }
 }
 

@@ -13,71 +13,10 @@ use crate::nearest::nearest;
 /// The names, sorted by their bytes, one per line.
 const ZONES: &str = include_str!("zones.txt");
 
-/// The three-letter zones that Java still knows, after `java.time.ZoneId.SHORT_IDS`, unless IANA
-/// knows them as well.
-const JAVA_ZONES: [(&str, &str); 24] = [
-    ("ACT", "Australia/Darwin"),
-    ("AET", "Australia/Sydney"),
-    ("AGT", "America/Argentina/Buenos_Aires"),
-    ("ART", "Africa/Cairo"),
-    ("AST", "America/Anchorage"),
-    ("BET", "America/Sao_Paulo"),
-    ("BST", "Asia/Dhaka` or `Europe/London"),
-    ("CAT", "Africa/Harare"),
-    ("CNT", "America/St_Johns"),
-    ("CST", "America/Chicago"),
-    ("CTT", "Asia/Shanghai"),
-    ("EAT", "Africa/Addis_Ababa"),
-    ("ECT", "Europe/Paris"),
-    ("IET", "America/Indiana/Indianapolis"),
-    ("IST", "Asia/Kolkata"),
-    ("JST", "Asia/Tokyo"),
-    ("MIT", "Pacific/Apia"),
-    ("NET", "Asia/Yerevan"),
-    ("NST", "Pacific/Auckland"),
-    ("PLT", "Asia/Karachi"),
-    ("PNT", "America/Phoenix"),
-    ("PST", "America/Los_Angeles"),
-    ("SST", "Pacific/Guadalcanal"),
-    ("VST", "Asia/Ho_Chi_Minh"),
-];
-
-/// What clocks show and mail carries: an offset that is in force for a part of the year or of the
-/// world. A place with that offset, unless Java or IANA knows the letters.
-const ABBREVIATIONS: [(&str, &str); 32] = [
-    ("ACDT", "Australia/Adelaide"),
-    ("ACST", "Australia/Adelaide"),
-    ("ADT", "America/Halifax"),
-    ("AEDT", "Australia/Sydney"),
-    ("AEST", "Australia/Sydney"),
-    ("AKDT", "America/Anchorage"),
-    ("AKST", "America/Anchorage"),
-    ("AWST", "Australia/Perth"),
-    ("BRT", "America/Sao_Paulo"),
-    ("CDT", "America/Chicago"),
-    ("CEST", "Europe/Berlin"),
-    ("EDT", "America/New_York"),
-    ("EEST", "Europe/Helsinki"),
-    ("HKT", "Asia/Hong_Kong"),
-    ("ICT", "Asia/Bangkok"),
-    ("KST", "Asia/Seoul"),
-    ("MDT", "America/Denver"),
-    ("MSK", "Europe/Moscow"),
-    ("NDT", "America/St_Johns"),
-    ("NPT", "Asia/Kathmandu"),
-    ("NZDT", "Pacific/Auckland"),
-    ("NZST", "Pacific/Auckland"),
-    ("PDT", "America/Los_Angeles"),
-    ("PHT", "Asia/Manila"),
-    ("PKT", "Asia/Karachi"),
-    ("SAST", "Africa/Johannesburg"),
-    ("SGT", "Asia/Singapore"),
-    ("WAT", "Africa/Lagos"),
-    ("WEST", "Europe/Lisbon"),
-    ("WIB", "Asia/Jakarta"),
-    ("Z", "UTC"),
-    ("z", "UTC"),
-];
+/// Abbreviations that IANA does not know, sorted, one per line with the zone to write instead.
+///
+/// The zones are those of `java.time.ZoneId.SHORT_IDS`; for what Java does not know either, a place with that offset.
+const ABBREVIATIONS: &str = include_str!("abbreviations.txt");
 
 /// Why a text is not the name of a time zone.
 ///
@@ -161,8 +100,7 @@ fn help_for(name: &str) -> String {
     if let Some(known) = zone_names().find(|known| known.eq_ignore_ascii_case(trimmed)) {
         return format!("did you mean `{known}`?");
     }
-    let mut abbreviations = JAVA_ZONES.iter().chain(&ABBREVIATIONS);
-    if let Some((_, zone)) = abbreviations.find(|(short, _)| *short == trimmed) {
+    if let Some((_, zone)) = abbreviations().find(|(short, _)| *short == trimmed) {
         return format!("an abbreviation is no time zone; write `{zone}`");
     }
     if let Some(help) = offset_help(trimmed) {
@@ -176,6 +114,10 @@ fn help_for(name: &str) -> String {
         Some(known) => format!("did you mean `{known}`?"),
         None => "write a name of the IANA database, such as `Europe/Berlin` or `UTC`".to_owned(),
     }
+}
+
+fn abbreviations() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ABBREVIATIONS.lines().filter_map(|line| line.split_once(' '))
 }
 
 /// A zone of the same region, whose city is spelled almost like this.
@@ -275,11 +217,12 @@ mod tests {
 
     #[test]
     fn abbreviations_lead_to_names_of_the_database() {
-        for (java, zone) in JAVA_ZONES.iter().chain(&ABBREVIATIONS) {
-            assert!(!is_known(java), "{java}");
+        for (short, zone) in abbreviations() {
+            assert!(!is_known(short), "{short}");
             assert!(zone.split("` or `").all(is_known), "{zone}");
         }
-        assert!(JAVA_ZONES.is_sorted() && ABBREVIATIONS.is_sorted());
+        assert!(abbreviations().is_sorted());
+        assert_eq!(abbreviations().count(), ABBREVIATIONS.lines().count());
     }
 
     #[test]

@@ -64,17 +64,6 @@ pub(crate) fn remedy(fault: &impl Display, caret: Option<&str>, help: Option<&st
     message
 }
 
-/// The most characters of a word that a message repeats.
-const WORD: usize = 40;
-
-/// The word itself, or the beginning of a long one.
-pub(crate) fn shorten(word: &str) -> String {
-    match word.char_indices().nth(WORD) {
-        None => printable(word),
-        Some((end, _)) => format!("{}…", printable(&word[..end])),
-    }
-}
-
 /// The text with escapes for what cannot be seen; quotes stay as they are.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::new();
@@ -96,14 +85,5 @@ mod tests {
         assert_eq!(remedy(&"wrong", None, None), "wrong");
         let message = remedy(&"wrong", Some("0 25\n  ^^ hour"), Some("write `0`"));
         assert_eq!(message, "wrong\n    0 25\n      ^^ hour\nwrite `0`");
-    }
-
-    #[test]
-    fn shortens_a_long_word() {
-        assert_eq!(shorten("report"), "report");
-        assert_eq!(shorten(&"x".repeat(40)), "x".repeat(40));
-        assert_eq!(shorten(&"ä".repeat(10_000)), format!("{}…", "ä".repeat(40)));
-        assert_eq!(shorten("a\tb"), "a\\tb");
-        assert_eq!(shorten("Foo<'static>"), "Foo<'static>");
     }
 }

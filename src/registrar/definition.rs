@@ -58,6 +58,7 @@ impl Definition {
             let call = entry.wire(&mut wiring);
             let missing = wiring.into_missing();
             let place = format!("{}: {}", entry.location(), word(&name));
+            let texts = entry.attributes().iter().map(|(own, text)| (*own, (*text).to_owned()));
             faults.extend(missing.iter().map(|missing| format!("{place} {missing}")));
             // INVARIANT: with a fault nothing is launched, so a task that misses a value is never called. It is
             // kept so that its attributes are checked.
@@ -66,7 +67,7 @@ impl Definition {
                 name: name.into(),
                 function: Some(format!("{}::{}", entry.module_path(), entry.function()).into()),
                 location: entry.location(),
-                texts: owned(entry.attributes()),
+                texts: texts.collect(),
                 trigger: None,
                 call: call?,
             })
@@ -93,10 +94,6 @@ impl Definition {
         let (texts, trigger) = schedule.into_parts();
         Self { name: name.into(), function: None, location, texts, trigger, call }
     }
-}
-
-fn owned(texts: &[(Attribute, &str)]) -> Vec<(Attribute, String)> {
-    texts.iter().map(|(attribute, text)| (*attribute, (*text).to_owned())).collect()
 }
 
 impl fmt::Debug for Definition {

@@ -3,7 +3,7 @@
 //! # What this room is for
 //!
 //! Tasks are defined by annotations and in code ([`define`]). Settings replace attributes, and [`plan`] parses
-//! the texts that count, with the parsers of the macro. The result is a [`Plan`]: all tasks, each with its rule,
+//! the texts that count, with the parsers of the macro. The result is all tasks as [`Planned`], each with its rule,
 //! its policies, its pool and its arguments. All faults of all tasks are returned together, each with its place.
 //!
 //! # What it must never do
@@ -36,12 +36,7 @@ pub(crate) use resolve::{PlanContext, resolve};
 use crate::entry::{Entry, TaskList, entries};
 use crate::inject::States;
 use crate::settings::{Effective, Fault};
-
-/// All tasks of a scheduler, ready to be launched.
-#[derive(Debug, Default)]
-pub(crate) struct Plan {
-    pub(crate) tasks: Vec<Planned>,
-}
+use crons::Cron;
 
 /// The definitions of the annotated functions, all that are linked or those of a list, and of the
 /// tasks that code defines. What is missing, named twice or not annotated is added to `faults`.
@@ -103,14 +98,14 @@ pub(crate) fn plan(
     mut apply: impl FnMut(usize, &Definition) -> Effective,
     context: PlanContext<'_>,
     faults: &mut Vec<Fault>,
-) -> Plan {
-    let mut plan = Plan::default();
+) -> Vec<Planned> {
+    let mut planned = Vec::new();
     for (number, definition) in definitions.into_iter().enumerate() {
         let effective = apply(number, &definition);
         match resolve(&definition, &effective, context) {
-            Ok(task) => plan.tasks.push(task),
+            Ok(task) => planned.push(task),
             Err(found) => faults.extend(found),
         }
     }
-    plan
+    planned
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use scheduler_expr::check_name;
 
-use super::definition::Definition;
+use super::Definition;
 use crate::settings::word;
 
 /// One fault for each name that is empty, hard to read, or that several tasks have.

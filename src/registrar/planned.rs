@@ -27,14 +27,8 @@ pub(crate) struct Planned {
     /// The zone in which times of the task are shown.
     pub(crate) zone: Zone,
     pub(crate) call: Call,
-    pub(crate) disabled: Option<Disabled>,
-}
-
-/// That a task is disabled.
-#[derive(Clone, Debug)]
-pub(crate) struct Disabled {
-    /// What is wrong with its attributes, which need not be right before it is enabled; empty if nothing is.
-    pub(crate) faults: String,
+    /// If the task is disabled, its faults, which matter when it is enabled; empty if there are none.
+    pub(crate) disabled: Option<String>,
 }
 
 impl Planned {

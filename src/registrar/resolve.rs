@@ -11,11 +11,9 @@ use scheduler_expr::{
     Attribute, AttributeError, DurationUnit, RuleKind, Word, check_name, nearest,
 };
 
-use super::crons::{Cron, Crons};
-use super::definition::Definition;
-use super::planned::{Disabled, Planned};
+use super::{Cron, Crons, Definition, Planned};
 use crate::calendar::Calendar;
-use crate::settings::{Effective, Fault, Refusal, Source, word};
+use crate::settings::{Effective, Fault, Source, is_bare, word};
 use crate::task::{Policy, Retry, Rule};
 
 /// What tasks may refer to.
@@ -51,7 +49,7 @@ pub(crate) fn resolve(
     }
     let disabled = (effective.is_off() || rule.is_none()).then(|| {
         let faults: Vec<String> = resolver.faults.iter().map(ToString::to_string).collect();
-        Disabled { faults: faults.join("\n") }
+        faults.join("\n")
     });
     let rule = rule.unwrap_or(Rule::None);
     Ok(Planned {
@@ -86,17 +84,12 @@ impl Resolver<'_> {
         attribute: Attribute,
         parse: impl Fn(&str) -> Result<T, AttributeError>,
     ) -> Option<T> {
-        let valued = self.effective.get(attribute)?;
-        if attribute.is_off(&valued.text) {
+        let effective = self.effective;
+        let text = &effective.get(attribute)?.text;
+        if attribute.is_off(text) {
             return None;
         }
-        match parse(&valued.text) {
-            Ok(value) => Some(value),
-            Err(error) => {
-                self.blame(&error);
-                None
-            }
-        }
+        parse(text).map_err(|error| self.faults.push(effective.blame(&error))).ok()
     }
 
     /// Parses an attribute that is one of a few words.
@@ -107,10 +100,6 @@ impl Resolver<'_> {
     fn duration(&mut self, attribute: Attribute) -> Option<Duration> {
         let unit = self.unit;
         self.read(attribute, |text| attribute.parse_duration(text, unit))
-    }
-
-    fn blame(&mut self, error: &AttributeError) {
-        self.faults.push(self.effective.blame(error));
     }
 
     /// Reports attributes that contradict others, unless they belong to a rule that settings replaced.
@@ -130,9 +119,9 @@ impl Resolver<'_> {
         let is_passed_over = |error: &AttributeError| {
             is_replaced && !error.is_about_text() && self.is_annotated(error.attribute())
         };
-        let errors: Vec<AttributeError> =
-            errors.into_iter().filter(|error| !is_passed_over(error)).collect();
-        errors.iter().for_each(|error| self.blame(error));
+        let errors = errors.iter().filter(|error| !is_passed_over(error));
+        let faults: Vec<Fault> = errors.map(|error| self.effective.blame(error)).collect();
+        self.faults.extend(faults);
     }
 
     /// The attributes that are rules, and are set.
@@ -161,14 +150,12 @@ impl Resolver<'_> {
         for other in others.iter().copied() {
             let reason =
                 format!("`{other}` conflicts with {first}: a task has exactly one trigger");
-            self.refuse(other, &reason);
+            self.refuse(other, &reason, format!("remove `{other}`"));
         }
     }
 
-    fn refuse(&mut self, attribute: Attribute, reason: &str) {
-        let help = format!("remove `{attribute}`");
-        let refusal = Refusal { reason: &reason, caret: None, help: Some(&help) };
-        self.faults.push(self.effective.fault(attribute, &refusal));
+    fn refuse(&mut self, attribute: Attribute, reason: &str, help: String) {
+        self.faults.push(self.effective.fault(attribute, reason, help));
     }
 
     /// The rule; none if the cron expression is `-`, or after a fault.
@@ -199,12 +186,10 @@ impl Resolver<'_> {
     }
 
     fn miss_rule(&mut self) {
-        if self.faults.is_empty() && self.effective.is_complete() {
+        if self.faults.is_empty() && self.effective.is_complete {
             let rules: Vec<String> = self.kinds().map(|rule| format!("`{rule}`")).collect();
             let help = format!("set one of {}, or `initial_delay` alone", rules.join(", "));
-            let refusal =
-                Refusal { reason: &"the task has no rule", caret: None, help: Some(&help) };
-            self.faults.push(self.effective.fault(Attribute::FixedRate, &refusal));
+            self.refuse(Attribute::FixedRate, "the task has no rule", help);
         }
     }
 
@@ -278,20 +263,17 @@ impl Resolver<'_> {
         if let Some(calendar) = calendars.get(&name) {
             return Some(Arc::clone(calendar));
         }
-        let (names, name) = (calendars.keys().map(String::as_str), name.as_str());
-        let known: Vec<String> = names.clone().map(word).collect();
-        let are = match known.len() {
+        let names: Vec<&str> = calendars.keys().map(String::as_str).collect();
+        let are = match names.len() {
             0 => "the builder was given none".to_owned(),
-            _ => format!("the calendars are {}", known.join(", ")),
+            _ => format!("the calendars are {}", list(&names)),
         };
-        let reason = format!("there is no calendar {}; {are}", word(name));
-        let meant = nearest(name, names).map(|meant| format!("did you mean {}?\nor ", word(meant)));
+        let reason = format!("there is no calendar {}; {are}", word(&name));
         let help = format!(
             "{}give it to the builder: Scheduler::builder().calendar({name:?}, Calendar::new())",
-            meant.unwrap_or_default()
+            did_you_mean(&name, &names)
         );
-        let refusal = Refusal { reason: &reason, caret: None, help: Some(&help) };
-        self.faults.push(self.effective.fault(attribute, &refusal));
+        self.refuse(attribute, &reason, help);
         None
     }
 
@@ -316,43 +298,40 @@ impl Resolver<'_> {
     }
 
     fn pool(&mut self) -> Arc<str> {
-        let Some(valued) = self.effective.get(Attribute::Scheduler) else {
-            return Arc::clone(&self.context.pools[0]);
-        };
+        let (attribute, pools) = (Attribute::Scheduler, self.context.pools);
+        let Some(valued) = self.effective.get(attribute) else { return Arc::clone(&pools[0]) };
         let name = valued.text.as_str();
-        if let Some(pool) = self.context.pools.iter().find(|pool| &***pool == name) {
+        if let Some(pool) = pools.iter().find(|pool| &***pool == name) {
             return Arc::clone(pool);
         }
-        let reason = no_pool(name, self.context.pools);
-        let help = pool_help(name, self.context.pools);
-        let refusal = Refusal { reason: &reason, caret: None, help: Some(&help) };
-        self.faults.push(self.effective.fault(Attribute::Scheduler, &refusal));
-        Arc::clone(&self.context.pools[0])
+        let names: Vec<&str> = pools.iter().map(|pool| &**pool).collect();
+        let are = if names.len() == 1 { "the only one is" } else { "the pools are" };
+        let reason = format!("there is no pool {}; {are} {}", word(name), list(&names));
+        self.refuse(attribute, &reason, pool_help(name, &names));
+        Arc::clone(&pools[0])
     }
 }
 
-fn no_pool(name: &str, pools: &[Arc<str>]) -> String {
-    let there: Vec<String> = pools.iter().map(|pool| word(pool)).collect();
-    let are = if there.len() == 1 { "the only one is" } else { "the pools are" };
-    format!("there is no pool {}; {are} {}", word(name), there.join(", "))
+/// The names in backticks, separated by commas.
+fn list(names: &[&str]) -> String {
+    names.iter().map(|name| word(name)).collect::<Vec<String>>().join(", ")
+}
+
+/// The beginning of a help: a similar name, if there is one.
+fn did_you_mean(name: &str, names: &[&str]) -> String {
+    let meant = nearest(name, names.iter().copied());
+    meant.map(|meant| format!("did you mean {}?\nor ", word(meant))).unwrap_or_default()
 }
 
 /// A pool with a similar name, and the ways to add one of this name.
-fn pool_help(name: &str, pools: &[Arc<str>]) -> String {
+fn pool_help(name: &str, pools: &[&str]) -> String {
     if check_name(name).is_err() {
         return "write the name of one of them".to_owned();
     }
-    let meant = match nearest(name, pools.iter().map(|pool| &**pool)) {
-        Some(meant) => format!("did you mean {}?\nor ", word(meant)),
-        None => String::new(),
-    };
-    let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    let key = match name.chars().all(is_bare) {
-        true => name.to_owned(),
-        false => format!("{name:?}"),
-    };
+    let key = if is_bare(name) { name.to_owned() } else { format!("{name:?}") };
     format!(
-        "{meant}configure it: Scheduler::builder().pool({name:?}, Pool::new())\n\
-         or in settings:\n    [scheduler.pools.{key}]\n    size = 4"
+        "{}configure it: Scheduler::builder().pool({name:?}, Pool::new())\n\
+         or in settings:\n    [scheduler.pools.{key}]\n    size = 4",
+        did_you_mean(name, pools)
     )
 }

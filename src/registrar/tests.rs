@@ -8,7 +8,7 @@ use std::sync::Arc;
 use scheduler_core::{Clock, ManualClock};
 use scheduler_expr::Attribute;
 
-use super::{Crons, Definition, Inputs, Plan, PlanContext, define, name_faults};
+use super::{Crons, Definition, Inputs, PlanContext, Planned, define, name_faults};
 use crate::entry::{Entry, FunctionId, Origin, TaskList};
 use crate::error::StartError;
 use crate::facts::Location;
@@ -29,7 +29,7 @@ const fn entry(name: &'static str, function: &'static str, line: u32, words: Wor
 const RATE: Words = &[(Attribute::FixedRate, "1s")];
 
 /// Plans entries as the runner does, without settings.
-fn plan(entries: &'static [Entry]) -> Result<Plan, StartError> {
+fn plan(entries: &'static [Entry]) -> Result<Vec<Planned>, StartError> {
     let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
     let (states, shutdown) = (States::default(), Shutdown::new());
     let inputs = Inputs { states: &states, clock: &clock, shutdown: &shutdown };
@@ -51,9 +51,9 @@ fn plan(entries: &'static [Entry]) -> Result<Plan, StartError> {
     let context = PlanContext { zone, pools, calendars: &calendars, crons: &crons, seed: 0 };
     let mut unfit = Vec::new();
     let apply = |number, task: &Definition| application.task(number, &task.written());
-    let plan = super::plan(definitions, apply, context, &mut unfit);
+    let planned = super::plan(definitions, apply, context, &mut unfit);
     faults.extend(unfit.iter().map(ToString::to_string));
-    if faults.is_empty() { Ok(plan) } else { Err(StartError::of_faults(faults)) }
+    if faults.is_empty() { Ok(planned) } else { Err(StartError::of_faults(faults)) }
 }
 
 fn check(entries: &'static [Entry], expected: &str) {
@@ -64,7 +64,7 @@ fn check(entries: &'static [Entry], expected: &str) {
 fn good_entries_are_planned_in_their_order() {
     const ENTRIES: &[Entry] = &[entry("b", "b", 1, RATE), entry("a", "a", 2, RATE)];
     let plan = plan(ENTRIES).expect("a plan");
-    let names: Vec<&str> = plan.tasks.iter().map(|task| &*task.name).collect();
+    let names: Vec<&str> = plan.iter().map(|task| &*task.name).collect();
     assert_eq!(names, ["b", "a"]);
 }
 

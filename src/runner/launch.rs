@@ -19,7 +19,7 @@ use super::simulation::Simulation;
 use crate::error::StartError;
 use crate::inject::Call;
 use crate::observe::{Bus, BusBuilder, Event, EventKind, LookUp, PoolEvents, meter, watch_panics};
-use crate::registrar::{Plan, Planned};
+use crate::registrar::Planned;
 use crate::report::{Banner, Message, Messages, PoolLine, ROWS_MAX, Reporter, TaskLine};
 use crate::sync::Mutex;
 
@@ -39,8 +39,7 @@ pub(super) fn launch(
     let gates = Arc::new(std::mem::take(&mut builder.gates));
     let bus = Arc::new(bus(builder, &prepared, &messages)?);
     let (pools, pool_events) = pools(&prepared, (&context, simulation.as_deref()), &bus)?;
-    let Prepared { plan, tasks, clock, shutdown, limit, zone, seed, settings, .. } = prepared;
-    let Plan { tasks: planned } = plan;
+    let Prepared { planned, tasks, clock, shutdown, limit, zone, seed, settings, .. } = prepared;
     let annotated = simulation.is_none().then(|| Annotated::enter(&planned));
     let (_annotated, twice) = annotated.unzip();
     let launcher = Launcher {

@@ -72,7 +72,6 @@ impl Launcher {
         }
         let facts = planned.facts();
         let Planned { rule, policy, call, disabled, .. } = planned;
-        let disabled = disabled.map(|disabled| disabled.faults);
         let policy = self.shared(policy);
         let call = match &self.simulation {
             Some(simulation) => simulation.wrap_call(&facts.name, call),

@@ -19,7 +19,7 @@ use super::tasks::Tasks;
 use super::zone::default_zone;
 use crate::calendar::Calendar;
 use crate::error::StartError;
-use crate::registrar::{Crons, Definition, Inputs, Plan, PlanContext, define, plan};
+use crate::registrar::{Crons, Definition, Inputs, PlanContext, Planned, define, plan};
 use crate::report::{Message, Messages, no_tasks, panics_abort};
 use crate::run::Shutdown;
 use crate::settings;
@@ -34,7 +34,7 @@ const AWAIT_TERMINATION: Duration = Duration::from_secs(30);
 /// A checked scheduler. Nothing has started.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    pub(crate) plan: Plan,
+    pub(crate) planned: Vec<Planned>,
     pub(crate) calendars: BTreeMap<String, Arc<Calendar>>,
     /// The cron rules of the planned tasks.
     pub(crate) crons: Crons,
@@ -115,7 +115,7 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
         }
         effective
     };
-    let plan = plan(definitions, apply, context, &mut unfit);
+    let planned = plan(definitions, apply, context, &mut unfit);
     let applied = finish(application, &announced, unfit);
     faults.extend(applied.faults.iter().map(ToString::to_string));
     faults.extend(missing);
@@ -127,14 +127,14 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     let (limit, keep_ended) = (limit(builder, globals), keep_ended(builder, globals));
     let remarks: Vec<Message> =
         doubt.into_iter().chain(applied.remarks.iter().map(message)).collect();
-    let warnings = warnings(&plan, clock.wall());
+    let warnings = warnings(&planned, clock.wall());
     let values = Values { zone, variable: &variable, pools: &pools, limit, keep_ended };
     let report = is_dry_run.then(|| {
         let report = settings::report(&applied, &reported, &fallbacks(builder, &values));
         DryRun { text: with_messages(report, remarks.iter().chain(&warnings)) }
     });
     Ok(Prepared {
-        plan,
+        planned,
         calendars,
         crons,
         pools,
@@ -168,8 +168,7 @@ fn print_warnings(builder: &Builder, remarks: &[Remark]) {
 }
 
 fn keep_ended(builder: &Builder, globals: &Globals) -> usize {
-    let set = globals.keep_ended_tasks.as_ref().map(|set| set.value);
-    set.or(builder.keep_ended).unwrap_or(ENDED_KEPT)
+    globals.keep_ended_tasks.or(builder.keep_ended).unwrap_or(ENDED_KEPT)
 }
 
 fn load(builder: &mut Builder) -> Result<Settings, StartError> {
@@ -249,8 +248,8 @@ fn zone(
     variable: &str,
     faults: &mut Vec<String>,
 ) -> (Zone, Option<Message>) {
-    let set = globals.zone.as_ref().map(|set| set.value.as_str());
-    default_zone(set.or(builder.zone.as_deref()), variable).unwrap_or_else(|fault| {
+    let name = globals.zone.as_deref().or(builder.zone.as_deref());
+    default_zone(name, variable).unwrap_or_else(|fault| {
         faults.push(fault);
         (Zone::UTC, None)
     })
@@ -272,9 +271,9 @@ fn with_messages<'a>(mut report: String, messages: impl Iterator<Item = &'a Mess
     report
 }
 
-fn warnings(plan: &Plan, now: DateTime<Utc>) -> Vec<Message> {
-    let is_empty = plan.tasks.is_empty();
-    let passed = plan.tasks.iter().filter_map(|task| task.passed(now)).map(Message::warn);
+fn warnings(planned: &[Planned], now: DateTime<Utc>) -> Vec<Message> {
+    let is_empty = planned.is_empty();
+    let passed = planned.iter().filter_map(|task| task.passed(now)).map(Message::warn);
     is_empty.then(no_tasks).into_iter().chain(panics_abort()).chain(passed).collect()
 }
 
@@ -291,9 +290,8 @@ fn pool_faults(builder: &Builder, pools: &[PoolPlan]) -> Vec<String> {
 
 fn pools(builder: &Builder, applied: &Application<'_>) -> Vec<PoolPlan> {
     let globals = &applied.globals;
-    let size = globals.pool_size.as_ref().map(|set| set.value).or(builder.pool.size);
-    let prefix = globals.thread_name_prefix.as_ref().map(|set| set.value.clone());
-    let prefix = prefix.or_else(|| builder.pool.prefix.clone());
+    let size = globals.pool_size.or(builder.pool.size);
+    let prefix = globals.thread_name_prefix.clone().or_else(|| builder.pool.prefix.clone());
     let default_size = || match &builder.simulation {
         Some(simulation) => simulation.pool_size(),
         None => pools::default_size(),
@@ -305,8 +303,8 @@ fn pools(builder: &Builder, applied: &Application<'_>) -> Vec<PoolPlan> {
     };
     let others = applied.pools.iter().map(|settings| {
         let given = builder.pools.get(&settings.name).cloned().unwrap_or_default();
-        let size = settings.size.as_ref().map(|set| set.value).or(given.size);
-        let prefix = settings.thread_name_prefix.as_ref().map(|set| set.value.clone());
+        let size = settings.size.or(given.size);
+        let prefix = settings.thread_name_prefix.clone();
         PoolPlan {
             name: settings.name.clone(),
             size: size.unwrap_or_else(default_size).max(1),
@@ -317,11 +315,10 @@ fn pools(builder: &Builder, applied: &Application<'_>) -> Vec<PoolPlan> {
 }
 
 fn limit(builder: &Builder, globals: &Globals) -> Duration {
-    if globals.await_termination.as_ref().is_some_and(|set| !set.value) {
+    if globals.await_termination == Some(false) {
         return Duration::ZERO;
     }
-    let period = globals.await_termination_period.as_ref().map(|set| set.value);
-    period.or(builder.limit).unwrap_or(AWAIT_TERMINATION)
+    globals.await_termination_period.or(builder.limit).unwrap_or(AWAIT_TERMINATION)
 }
 
 /// One fault for each task that is expected and not there.

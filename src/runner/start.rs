@@ -11,7 +11,7 @@ use super::prepare::{DryRun, Prepared, Purpose, prepare};
 use super::scheduler::Scheduler;
 use super::signals::Signals;
 use crate::error::StartError;
-use crate::registrar::Plan;
+use crate::registrar::Planned;
 use crate::report::Message;
 
 /// Printed when a stop takes long.
@@ -173,7 +173,7 @@ impl Builder {
     fn prepare_to_start(&mut self, is_in_async_code: bool) -> Result<Option<Prepared>, StartError> {
         let mut prepared = prepare(self, Purpose::Start)?;
         let Some(report) = &prepared.report else {
-            prepared.remarks.extend(without_tokio(&prepared.plan, is_in_async_code));
+            prepared.remarks.extend(without_tokio(&prepared.planned, is_in_async_code));
             return Ok(Some(prepared));
         };
         // A closed stdout is no reason to fail.
@@ -191,8 +191,8 @@ fn reserve_signals() -> Result<Signals, StartError> {
 }
 
 /// A message if there are async tasks, the feature `tokio` is off, and a Tokio runtime probably runs.
-fn without_tokio(plan: &Plan, is_in_async_code: bool) -> Option<Message> {
-    if cfg!(feature = "tokio") || !has_async(&plan.tasks) {
+fn without_tokio(planned: &[Planned], is_in_async_code: bool) -> Option<Message> {
+    if cfg!(feature = "tokio") || !has_async(planned) {
         return None;
     }
     const HELP: &str = "help: cargo add scheduler --features tokio";

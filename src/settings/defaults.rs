@@ -2,13 +2,10 @@
 
 use scheduler_expr::{Attribute, Role, nearest};
 
-use super::fault::Fault;
-use super::file::{Content, Line};
-use super::merge::{Effective, Values};
-use super::reading::{Reading, Subject};
-use super::schema::{DEFAULTS, ROOT};
-use super::source::{Raw, Source, Valued};
-use super::text::word;
+use super::{
+    Content, DEFAULTS, Effective, Fault, Line, ROOT, Raw, Reading, Source, Subject, Valued, Values,
+    word,
+};
 
 /// The call that gives defaults in code.
 const CALL: &str = "builder.defaults(…)";
@@ -27,19 +24,15 @@ pub(super) fn key(attribute: Attribute) -> String {
 pub(super) fn read(reading: &mut Reading<'_>) -> Values {
     let sources = reading.sources;
     let in_code = &sources.defaults;
+    let call = || Source::Code { call: CALL.to_owned() };
     for (attribute, _) in in_code {
-        if let Some((reason, help)) = unknown_attribute(attribute.name(), &Source::Default) {
-            let source = Source::Code { call: CALL.to_owned() };
-            reading.faults.push(Fault::at(&source, reason).help(help));
-        }
+        let fault = unknown_option(attribute.name(), &Source::Default);
+        reading.faults.extend(fault.map(|fault| fault.at(&call())));
     }
     let mut values = Values::new();
     for attribute in options() {
         let own = in_code.iter().find(|(known, _)| *known == attribute);
-        let own = own.map(|(_, text)| Raw {
-            text: text.clone(),
-            source: Source::Code { call: CALL.to_owned() },
-        });
+        let own = own.map(|(_, text)| Raw { text: text.clone(), source: call() });
         let Some(raw) = reading.find(&key(attribute), attribute.row().kind).or(own) else {
             continue;
         };
@@ -64,39 +57,31 @@ fn checked(reading: &mut Reading<'_>, attribute: Attribute, valued: Valued) -> O
     None
 }
 
-/// What is wrong with a line under `scheduler.defaults`.
-pub(super) fn unknown(line: &Line, parts: &[String]) -> Option<(String, Option<String>)> {
+/// The fault of a line under `scheduler.defaults`, if no task can have the option.
+pub(super) fn unknown(line: &Line, parts: &[String]) -> Option<Fault> {
     let name = parts.join(".");
     let is_empty = matches!(line.content, Content::EmptyTable);
     if is_empty && (name.is_empty() || options().any(|option| option.group() == Some(&*name))) {
         return None;
     }
-    unknown_attribute(&name, &line.source)
+    unknown_option(&name, &line.source)
 }
 
-fn unknown_attribute(name: &str, source: &Source) -> Option<(String, Option<String>)> {
-    let known = Attribute::from_name(name);
-    if known.is_some_and(|attribute| attribute.row().role == Role::Option) {
-        return None;
-    }
+fn unknown_option(name: &str, source: &Source) -> Option<Fault> {
+    let names: Vec<String> = options().map(|option| source.name(option.name())).collect();
+    let all = || format!("the options are {}", names.join(", "));
     let shown = word(&format!("{DEFAULTS}.{name}"));
-    let names = || options().map(|option| source.name(option.name()));
-    if known.is_some() {
-        let reason =
-            format!("{shown}: each task says itself when it fires, so this has no default");
-        return Some((reason, Some(format!("remove it; the options are {}", list(names())))));
-    }
-    let all: Vec<String> = names().collect();
-    Some(match nearest(name, all.iter().map(String::as_str)) {
-        Some(meant) => {
-            (format!("unknown option {shown}; did you mean `{DEFAULTS}.{meant}`?"), None)
+    match Attribute::from_name(name) {
+        Some(attribute) if attribute.row().role == Role::Option => None,
+        Some(_) => {
+            let text =
+                format!("{shown}: each task says itself when it fires, so this has no default");
+            Some(Fault::new(text).help(format!("remove it; {}", all())))
         }
         None => {
-            (format!("unknown option {shown}"), Some(format!("the options are {}", list(names()))))
+            let meant = nearest(name, names.iter().map(String::as_str));
+            let meant = meant.map(|meant| format!("{DEFAULTS}.{meant}"));
+            Some(Fault::unknown(format!("option {shown}"), meant, all))
         }
-    })
-}
-
-fn list(names: impl Iterator<Item = String>) -> String {
-    names.collect::<Vec<String>>().join(", ")
+    }
 }

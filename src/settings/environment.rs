@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use super::fault::Fault;
-use super::schema::DRY_RUN_VARIABLE;
-use super::text::word;
+use super::{DRY_RUN_VARIABLE, Fault, word};
 
 /// The variables of a process, or those of a test.
 ///
@@ -53,7 +51,7 @@ impl<N: Into<OsString>, V: Into<OsString>> FromIterator<(N, V)> for Environment 
     }
 }
 
-/// Whether `SCHEDULER_DRY_RUN` asks for the dry run.
+/// Returns true if `SCHEDULER_DRY_RUN` asks for the dry run.
 pub(super) fn is_dry_run(environment: &Environment) -> Result<bool, Fault> {
     match environment.text(DRY_RUN_VARIABLE)? {
         Some("1" | "true") => Ok(true),

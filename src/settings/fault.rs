@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use super::source::Source;
+use super::{Source, word};
 
 /// Something that prevents the start: what and where on the first line, the remedy below.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
-    text: String,
+    pub(super) text: String,
     notes: Vec<String>,
-    help: Option<String>,
+    pub(super) help: Option<String>,
     /// The file and the line that it is about, if it is about one.
     line: Option<(String, usize)>,
 }
@@ -32,22 +32,34 @@ pub(crate) enum Level {
 }
 
 impl Fault {
-    pub(crate) fn new(text: impl Into<String>) -> Self {
+    pub(super) fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), notes: Vec::new(), help: None, line: None }
     }
 
-    /// A fault of what stands in this place, which the text begins with.
-    pub(super) fn at(source: &Source, text: impl fmt::Display) -> Self {
-        Self::about(source, format!("{source}: {text}"))
+    /// The fault of an unknown name: says which name was probably meant, or else which there are.
+    pub(super) fn unknown(
+        what: impl fmt::Display,
+        meant: Option<String>,
+        all: impl FnOnce() -> String,
+    ) -> Self {
+        match meant {
+            Some(meant) => Self::new(format!("unknown {what}; did you mean {}?", word(&meant))),
+            None => Self::new(format!("unknown {what}")).help(all()),
+        }
     }
 
-    /// A fault of what stands in this place, which the text names itself.
-    pub(super) fn about(source: &Source, text: String) -> Self {
-        let line = match source {
-            Source::File { path, line } => Some((path.clone(), *line)),
-            _ => None,
-        };
-        Self { line, ..Self::new(text) }
+    /// The same fault, found in this place, which the text does not name yet.
+    pub(super) fn at(mut self, source: &Source) -> Self {
+        self.text = format!("{source}: {}", self.text);
+        self.about(source)
+    }
+
+    /// The same fault, found in this place, which the text names already.
+    pub(super) fn about(mut self, source: &Source) -> Self {
+        if let Source::File { path, line } = source {
+            self.line = Some((path.clone(), *line));
+        }
+        self
     }
 
     /// Puts faults into the order of the lines of their files, behind those that are about none.
@@ -55,13 +67,13 @@ impl Fault {
         faults.sort_by(|one, other| one.line.cmp(&other.line));
     }
 
-    /// The same with lines below: carets, or where something comes from.
-    pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
-        self.notes.push(note.into());
+    /// Adds lines below the text: carets, or where a value comes from.
+    pub(super) fn note(mut self, note: impl Into<Option<String>>) -> Self {
+        self.notes.extend(note.into());
         self
     }
 
-    pub(crate) fn help(mut self, help: impl Into<Option<String>>) -> Self {
+    pub(super) fn help(mut self, help: impl Into<Option<String>>) -> Self {
         self.help = help.into();
         self
     }
@@ -96,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_fault_is_text_notes_and_help() {
-        let fault = Fault::new("wrong").note("  ^^").help("write `x`".to_owned());
+        let fault = Fault::new("wrong").note("  ^^".to_owned()).help("write `x`".to_owned());
         assert_eq!(fault.to_string(), "wrong\n  ^^\nhelp: write `x`");
         assert_eq!(Fault::new("wrong").to_string(), "wrong");
     }

@@ -8,13 +8,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use toml::Spanned;
-use toml::de::{DeArray, DeTable, DeValue};
+use toml::de::{DeTable, DeValue};
 
-use super::fault::Fault;
-use super::schema::{FILE_VARIABLE, ROOT};
-use super::source::Source;
-use super::text::{visible, word};
-use super::{key, schema};
+use super::{FILE_VARIABLE, Fault, ROOT, Source, key, schema, visible, word};
 
 /// How long a file may be, in bytes.
 const BYTES_MAX: u64 = 1 << 20;
@@ -137,8 +133,8 @@ impl Layer {
             let faults = errors.iter().take(FAULTS_MAX);
             return Err(faults.map(|error| malformed(path, text, error)).collect());
         }
-        let mut walk =
-            Walk { path, ends: LineEnds::of(text), parts: Vec::new(), lines: Vec::new() };
+        let ends = text.match_indices('\n').map(|(at, _)| at).collect();
+        let mut walk = Walk { path, ends, parts: Vec::new(), lines: Vec::new() };
         walk.table(table.get_ref());
         walk.lines.sort_by_key(|line| match line.source {
             Source::File { line, .. } => line,
@@ -193,30 +189,20 @@ pub(super) fn load_if_there(
 fn malformed(path: &str, text: &str, error: &toml::de::Error) -> Fault {
     let message = visible(error.message());
     let place = match error.span() {
-        Some(span) => format!("{}:{}", visible(path), LineEnds::of(text).line(&span)),
+        Some(span) => {
+            let ends = text.bytes().take(span.start).filter(|byte| *byte == b'\n');
+            format!("{}:{}", visible(path), 1 + ends.count())
+        }
         None => visible(path),
     };
     Fault::new(format!("{place}: not valid TOML: {message}"))
 }
 
-/// The ends of the lines of a text, to count them by.
-struct LineEnds(Vec<usize>);
-
-impl LineEnds {
-    fn of(text: &str) -> Self {
-        Self(text.match_indices('\n').map(|(at, _)| at).collect())
-    }
-
-    /// The number of the line that something begins in, from 1.
-    fn line(&self, span: &Range<usize>) -> usize {
-        1 + self.0.partition_point(|end| *end < span.start)
-    }
-}
-
 /// A walk over the tables of a file.
 struct Walk<'a> {
     path: &'a str,
-    ends: LineEnds,
+    /// The ends of the lines of its text.
+    ends: Vec<usize>,
     parts: Vec<String>,
     lines: Vec<Line>,
 }
@@ -235,34 +221,25 @@ impl Walk<'_> {
             DeValue::Table(_) if self.parts.len() >= PARTS_MAX => Content::Other("a deep table"),
             DeValue::Table(table) if table.is_empty() => Content::EmptyTable,
             DeValue::Table(table) => return self.table(table),
-            other => content(other),
+            DeValue::String(text) => Content::Text(text.to_string()),
+            DeValue::Boolean(flag) => Content::Text(flag.to_string()),
+            DeValue::Integer(number) => i128::from_str_radix(number.as_str(), number.radix())
+                .map_or(Content::Other("a very large number"), |number| {
+                    Content::Text(number.to_string())
+                }),
+            DeValue::Float(_) => Content::Other("a number with a fraction"),
+            DeValue::Datetime(instant) => Content::Text(instant.to_string()),
+            DeValue::Array(array) => {
+                let texts: Option<Vec<&str>> =
+                    array.iter().map(|value| value.get_ref().as_str()).collect();
+                texts.map_or(Content::Other(ARRAY), |texts| Content::List(texts.join(", ")))
+            }
         };
-        let line = self.ends.line(&key);
+        let line = 1 + self.ends.partition_point(|end| *end < key.start);
         let source = Source::File { path: self.path.to_owned(), line };
         let path = self.parts.clone();
         self.lines.push(Line { path, content, source, is_short: false });
     }
-}
-
-fn content(value: &DeValue<'_>) -> Content {
-    match value {
-        DeValue::String(text) => Content::Text(text.to_string()),
-        DeValue::Boolean(flag) => Content::Text(flag.to_string()),
-        DeValue::Integer(number) => match i128::from_str_radix(number.as_str(), number.radix()) {
-            Ok(number) => Content::Text(number.to_string()),
-            Err(_) => Content::Other("a very large number"),
-        },
-        DeValue::Float(_) => Content::Other("a number with a fraction"),
-        DeValue::Datetime(instant) => Content::Text(instant.to_string()),
-        DeValue::Array(array) => list(array),
-        DeValue::Table(_) => Content::EmptyTable,
-    }
-}
-
-fn list(array: &DeArray<'_>) -> Content {
-    let text = |value: &Spanned<DeValue<'_>>| value.get_ref().as_str().map(str::to_owned);
-    let texts: Option<Vec<String>> = array.iter().map(text).collect();
-    texts.map_or(Content::Other(ARRAY), |texts| Content::List(texts.join(", ")))
 }
 
 #[cfg(test)]

@@ -1,82 +1,39 @@
 //! The settings of the scheduler as a whole and of its named pools, parsed and checked.
 
-use std::fmt;
 use std::time::Duration;
 
 use scheduler_expr::{Kind, check_zone_name, parse_delay};
 
-use super::fault::{Fault, Remark};
-use super::file::Content;
-use super::reading::{Reading, Subject};
-use super::schema::{ROOT, Spec};
-use super::source::Valued;
-use super::text::word;
-use super::{key, schema};
-
-/// A value that was set, and the text it was read from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Set<T> {
-    pub(crate) value: T,
-    pub(crate) valued: Valued,
-}
+use super::{Content, Fault, ROOT, Reading, Remark, Spec, Subject, Valued, key, schema, word};
 
 /// The settings under `scheduler`, if they are set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Globals {
     /// The name of a time zone.
-    pub(crate) zone: Option<Set<String>>,
-    pub(crate) pool_size: Option<Set<usize>>,
-    pub(crate) thread_name_prefix: Option<Set<String>>,
-    pub(crate) await_termination: Option<Set<bool>>,
-    pub(crate) await_termination_period: Option<Set<Duration>>,
-    pub(crate) keep_ended_tasks: Option<Set<usize>>,
+    pub(crate) zone: Option<String>,
+    pub(crate) pool_size: Option<usize>,
+    pub(crate) thread_name_prefix: Option<String>,
+    pub(crate) await_termination: Option<bool>,
+    pub(crate) await_termination_period: Option<Duration>,
+    pub(crate) keep_ended_tasks: Option<usize>,
 }
 
 /// The settings under `scheduler.pools.<name>`.
 #[derive(Clone, Debug)]
 pub(crate) struct PoolSettings {
     pub(crate) name: String,
-    pub(crate) size: Option<Set<usize>>,
-    pub(crate) thread_name_prefix: Option<Set<String>>,
+    pub(crate) size: Option<usize>,
+    pub(crate) thread_name_prefix: Option<String>,
 }
 
 /// What counts, and all that is wrong.
 #[derive(Debug)]
 pub(crate) struct Applied {
     pub(crate) globals: Globals,
-    pub(crate) pools: Vec<PoolSettings>,
+    /// The texts of the settings of the scheduler and its pools, by their keys.
+    pub(super) texts: Vec<(String, Valued)>,
     pub(crate) faults: Vec<Fault>,
     pub(crate) remarks: Vec<Remark>,
-}
-
-impl Globals {
-    /// All that is set, by the key behind `scheduler.`.
-    pub(super) fn texts(&self) -> Vec<(&'static str, &Valued)> {
-        let texts = [
-            (schema::ZONE, valued(&self.zone)),
-            (schema::POOL_SIZE, valued(&self.pool_size)),
-            (schema::THREAD_NAME_PREFIX, valued(&self.thread_name_prefix)),
-            (schema::AWAIT_TERMINATION, valued(&self.await_termination)),
-            (schema::AWAIT_TERMINATION_PERIOD, valued(&self.await_termination_period)),
-            (schema::KEEP_ENDED_TASKS, valued(&self.keep_ended_tasks)),
-        ];
-        texts.into_iter().filter_map(|(spec, valued)| Some((spec.key, valued?))).collect()
-    }
-}
-
-impl PoolSettings {
-    /// All that is set, by the key behind the pool's name.
-    pub(super) fn texts(&self) -> Vec<(&'static str, &Valued)> {
-        let texts = [
-            (schema::OF_POOL_SIZE, valued(&self.size)),
-            (schema::OF_POOL_THREAD_NAME_PREFIX, valued(&self.thread_name_prefix)),
-        ];
-        texts.into_iter().filter_map(|(spec, valued)| Some((spec.key, valued?))).collect()
-    }
-}
-
-fn valued<T>(set: &Option<Set<T>>) -> Option<&Valued> {
-    set.as_ref().map(|set| &set.valued)
 }
 
 /// What counts for the scheduler.
@@ -117,93 +74,73 @@ pub(super) fn pools(reading: &mut Reading<'_>, known: &[&str]) -> Vec<PoolSettin
     names.into_iter().map(pool).collect()
 }
 
-/// Why a text is not what a setting takes, and what is.
-struct Wrong {
-    reason: String,
-    help: Option<String>,
-}
-
-fn wrong<T>(reason: &dyn fmt::Display, help: Option<&str>) -> Result<T, Wrong> {
-    Err(Wrong { reason: reason.to_string(), help: help.map(str::to_owned) })
-}
-
 fn read<T>(
     reading: &mut Reading<'_>,
     table: &str,
     spec: Spec,
-    parse: fn(&str) -> Result<T, Wrong>,
-) -> Option<Set<T>> {
+    parse: fn(&str) -> Result<T, Fault>,
+) -> Option<T> {
     let name = format!("{table}.{}", spec.key);
     let raw = reading.find(&name, Kind::Flag)?;
     let label = word(&name);
     let subject = Subject { owner: format!("setting {label}"), label, example: spec.example };
     let valued = reading.resolve(&raw, &subject)?;
     match parse(&valued.text) {
-        Ok(value) => Some(Set { value, valued }),
-        Err(wrong) => {
+        Ok(value) => {
+            reading.texts.push((name, valued));
+            Some(value)
+        }
+        Err(fault) => {
             let example = valued.source.assignment(&name, &name, spec.example);
-            let example = format!("for example `{example}`");
-            let help = match wrong.help {
-                Some(help) => format!("{help}; {example}"),
-                None => example,
-            };
-            let text = format!("{}: {}", subject.label, wrong.reason);
-            let fault = Fault::at(&valued.source, text).help(help);
-            reading.faults.push(match valued.note() {
-                Some(note) => fault.note(note),
-                None => fault,
-            });
+            let help = fault.help.map(|help| format!("{help}; ")).unwrap_or_default();
+            let fault = Fault::new(format!("{}: {}", subject.label, fault.text))
+                .note(valued.note())
+                .help(format!("{help}for example `{example}`"));
+            reading.faults.push(fault.at(&valued.source));
             None
         }
     }
 }
 
-fn zone(text: &str) -> Result<String, Wrong> {
-    match check_zone_name(text) {
-        Ok(()) => Ok(text.to_owned()),
-        Err(error) => wrong(&error, error.help()),
+fn zone(text: &str) -> Result<String, Fault> {
+    check_zone_name(text)
+        .map_err(|error| Fault::new(error.to_string()).help(error.help().map(str::to_owned)))?;
+    Ok(text.to_owned())
+}
+
+fn size(text: &str) -> Result<usize, Fault> {
+    match count(text, "threads")? {
+        0 => Err(Fault::new("`0` threads can run nothing")),
+        size => Ok(size),
     }
 }
 
-fn size(text: &str) -> Result<usize, Wrong> {
-    match count(text, "threads") {
-        Ok(0) => wrong(&"`0` threads can run nothing", None),
-        counted => counted,
+fn count(text: &str, what: &str) -> Result<usize, Fault> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Fault::new(format!("{} is not a whole number of {what}", word(text))));
     }
+    text.parse().map_err(|_| Fault::new(format!("{} is too large a number", word(text))))
 }
 
-fn count(text: &str, what: &str) -> Result<usize, Wrong> {
-    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    match text.parse::<usize>() {
-        Ok(count) if is_number => Ok(count),
-        Err(_) if is_number => wrong(&format!("{} is too large a number", word(text)), None),
-        _ => wrong(&format!("{} is not a whole number of {what}", word(text)), None),
-    }
+fn flag(text: &str) -> Result<bool, Fault> {
+    text.parse().map_err(|_| Fault::new(format!("{} is neither `true` nor `false`", word(text))))
 }
 
-fn flag(text: &str) -> Result<bool, Wrong> {
-    match text {
-        "true" => Ok(true),
-        "false" => Ok(false),
-        _ => wrong(&format!("{} is neither `true` nor `false`", word(text)), None),
-    }
-}
-
-/// How long a stop waits: not at all, if that is zero.
-fn patience(text: &str) -> Result<Duration, Wrong> {
-    parse_delay(text, None).or_else(|error| match text {
-        "-" => wrong(&error, Some("write `0s` not to wait")),
-        _ => wrong(&error, error.help()),
+/// How long a stop waits; zero means not at all.
+fn patience(text: &str) -> Result<Duration, Fault> {
+    parse_delay(text, None).map_err(|error| {
+        let help = if text == "-" { Some("write `0s` not to wait") } else { error.help() };
+        Fault::new(error.to_string()).help(help.map(str::to_owned))
     })
 }
 
 /// The name of a thread is handed to the operating system, which takes no NUL.
-fn prefix(text: &str) -> Result<String, Wrong> {
+fn prefix(text: &str) -> Result<String, Fault> {
     if text.is_empty() {
-        return wrong(&"the prefix is empty", None);
+        return Err(Fault::new("the prefix is empty"));
     }
     if text.chars().any(char::is_control) {
-        return wrong(&format!("{} has characters that cannot be printed", word(text)), None);
+        return Err(Fault::new(format!("{} has characters that cannot be printed", word(text))));
     }
     Ok(text.to_owned())
 }

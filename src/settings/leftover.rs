@@ -2,14 +2,10 @@
 
 use scheduler_expr::{Attribute, nearest};
 
-use super::fault::{Fault, Remark};
-use super::file::{Content, Line};
-use super::globals::PoolSettings;
-use super::names::Names;
-use super::reading::Reading;
-use super::schema::{ROOT, Spec};
-use super::text::word;
-use super::{defaults, key, schema, variables};
+use super::{
+    Content, Fault, Line, Names, PoolSettings, ROOT, Reading, Remark, Spec, defaults, key, schema,
+    variables, word,
+};
 
 /// The prefix of all variables.
 const PREFIX: &str = "SCHEDULER_";
@@ -22,7 +18,7 @@ pub(super) fn unknown_keys(reading: &mut Reading<'_>) {
     let sources = reading.sources;
     for line in sources.layers().flat_map(|layer| &layer.lines) {
         let Some(parts) = line.ours() else { continue };
-        let reason = match parts {
+        let fault = match parts {
             [] => not_a_table(line, ROOT),
             [table, ..] if key::fold(table) == schema::TASKS => None,
             [table, rest @ ..] if key::fold(table) == schema::DEFAULTS => {
@@ -35,22 +31,18 @@ pub(super) fn unknown_keys(reading: &mut Reading<'_>) {
             }
             rest => unknown(line, rest, &schema::GLOBALS),
         };
-        if let Some((reason, help)) = reason {
-            reading.faults.push(Fault::at(&line.source, reason).help(help));
-        }
+        reading.faults.extend(fault.map(|fault| fault.at(&line.source)));
     }
 }
 
-type Reason = (String, Option<String>);
-
-/// What is wrong with a line that sets a table to a value.
-fn not_a_table(line: &Line, table: &str) -> Option<Reason> {
+/// The fault of a line that sets a table to a value.
+fn not_a_table(line: &Line, table: &str) -> Option<Fault> {
     let is_table = matches!(line.content, Content::EmptyTable);
-    (!is_table).then(|| (format!("{} is a table, not a value", word(table)), None))
+    (!is_table).then(|| Fault::new(format!("{} is a table, not a value", word(table))))
 }
 
-/// What is wrong with a line whose key is none of `specs`.
-fn unknown(line: &Line, parts: &[String], specs: &[Spec]) -> Option<Reason> {
+/// The fault of a line whose key is none of `specs`.
+fn unknown(line: &Line, parts: &[String], specs: &[Spec]) -> Option<Fault> {
     let name = key::fold(&parts.join("."));
     let is_known = specs.iter().any(|spec| key::fold(spec.key) == name);
     let table = format!("{name}.");
@@ -61,23 +53,16 @@ fn unknown(line: &Line, parts: &[String], specs: &[Spec]) -> Option<Reason> {
     }
     let written = line.path.join(".");
     let meant = name.strip_prefix("scheduler.").unwrap_or(&name);
-    let suggestion = nearest(meant, specs.iter().map(|spec| spec.key));
     let table = line.path[..line.path.len() - parts.len()].join(".");
-    Some(match suggestion {
-        Some(key) => {
-            let meant = word(&format!("{table}.{key}"));
-            (format!("unknown setting {}; did you mean {meant}?", word(&written)), None)
+    let meant = nearest(meant, specs.iter().map(|spec| spec.key));
+    let meant = meant.map(|key| format!("{table}.{key}"));
+    Some(Fault::unknown(format!("setting {}", word(&written)), meant, || {
+        let mut keys: Vec<&str> = specs.iter().map(|spec| spec.key).collect();
+        if specs == schema::GLOBALS {
+            keys.extend(["defaults.<option>", "pools.<name>", "tasks.<name>"]);
         }
-        None => {
-            let keys: Vec<&str> = specs.iter().map(|spec| spec.key).collect();
-            let table = word(&format!("[{table}]"));
-            let mut help = format!("the settings under {table} are {}", keys.join(", "));
-            if specs == schema::GLOBALS {
-                help.push_str(", defaults.<option>, pools.<name>, tasks.<name>");
-            }
-            (format!("unknown setting {}", word(&written)), Some(help))
-        }
-    })
+        format!("the settings under {} are {}", word(&format!("[{table}]")), keys.join(", "))
+    }))
 }
 
 /// Warns of each variable with the prefix that was not read.

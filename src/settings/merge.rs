@@ -4,16 +4,10 @@
 //! places below, together with the attributes that need them.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use scheduler_expr::{Attribute, AttributeError, RuleKind};
 
-use super::fault::{Fault, Remark};
-use super::reading::{Reading, Subject};
-use super::schema;
-use super::schema::ROOT;
-use super::source::{Raw, Source, Valued};
-use super::text::{visible, word};
+use super::{Fault, ROOT, Raw, Reading, Remark, Source, Subject, Valued, schema, visible, word};
 
 /// The text of `enabled` that disables a task.
 const OFF: &str = "false";
@@ -39,25 +33,16 @@ pub(super) type Values = Vec<(Attribute, Valued)>;
 /// What counts for a task.
 #[derive(Clone, Debug)]
 pub(crate) struct Effective {
-    name: String,
-    place: String,
+    /// The full name.
+    pub(super) name: String,
+    /// File and line of the annotation.
+    pub(super) place: String,
     values: Values,
-    is_complete: bool,
-}
-
-/// Why a parser refused a text.
-pub(crate) struct Refusal<'a> {
-    pub(crate) reason: &'a dyn fmt::Display,
-    pub(crate) caret: Option<String>,
-    pub(crate) help: Option<&'a str>,
+    /// True if no text was refused. Otherwise a missing value is no further fault.
+    pub(crate) is_complete: bool,
 }
 
 impl Effective {
-    /// The full name.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// A default for all tasks, as if it were a task, for messages.
     pub(super) fn of_defaults(attribute: Attribute, valued: Valued) -> Self {
         let name = format!("{ROOT}.{}", schema::DEFAULTS);
@@ -68,16 +53,6 @@ impl Effective {
     /// Returns true if the task is disabled by `enabled`.
     pub(crate) fn is_off(&self) -> bool {
         self.get(Attribute::Enabled).is_some_and(|enabled| enabled.text == OFF)
-    }
-
-    /// File and line of the annotation.
-    pub(crate) fn place(&self) -> &str {
-        &self.place
-    }
-
-    /// Returns true if no text was refused. Otherwise a missing value is no further fault.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.is_complete
     }
 
     /// The text of an attribute, if it is set.
@@ -94,31 +69,34 @@ impl Effective {
             None => source.name(attribute.name()),
             Some(value) => source.assignment(own.name(), attribute.name(), value),
         });
-        let refusal = Refusal { reason: &reason, caret: error.caret(), help: help.as_deref() };
-        self.fault(own, &refusal)
+        self.refused(own, &reason, error.caret(), help)
     }
 
-    /// The fault of a text that was refused: where it was written, what for, and an example.
-    pub(crate) fn fault(&self, attribute: Attribute, refusal: &Refusal<'_>) -> Fault {
+    /// The fault of an attribute, with the remedy.
+    pub(crate) fn fault(&self, attribute: Attribute, reason: &str, help: String) -> Fault {
+        self.refused(attribute, reason, None, Some(help))
+    }
+
+    /// The fault of a text that was refused: where it was written, what for, and the help or an example.
+    pub(super) fn refused(
+        &self,
+        attribute: Attribute,
+        reason: &str,
+        caret: Option<String>,
+        help: Option<String>,
+    ) -> Fault {
         let valued = self.get(attribute);
         let annotation = Source::Annotation(self.place.clone());
         let source = valued.map_or(&annotation, |valued| &valued.source);
-        let reason = refusal.reason.to_string();
-        let about = format!("`{}`", source.name(attribute.name()));
-        let about = if reason.contains(&about) { String::new() } else { format!("{about}: ") };
-        let mut fault = Fault::at(source, format!("{}: {about}{reason}", word(&self.name)));
-        if let Some(caret) = &refusal.caret {
-            fault = fault.note(caret.as_str());
-        }
-        if let Some(note) = valued.and_then(Valued::note) {
-            fault = fault.note(note);
-        }
         let name = attribute.name();
+        let about = format!("`{}`", source.name(name));
+        let about = if reason.contains(&about) { String::new() } else { format!("{about}: ") };
         let example = || source.assignment(name, name, attribute.row().example_text());
-        fault.help(match refusal.help {
-            Some(help) => help.to_owned(),
-            None => format!("for example `{}`", example()),
-        })
+        Fault::new(format!("{}: {about}{reason}", word(&self.name)))
+            .note(caret)
+            .note(valued.and_then(Valued::note))
+            .help(help.unwrap_or_else(|| format!("for example `{}`", example())))
+            .at(source)
     }
 }
 
@@ -212,7 +190,7 @@ fn two_triggers(task: &str, place: &Texts) -> Option<Fault> {
         "task {task} has `{other}`, and `{one}` ({}): a task has one trigger",
         first.source
     );
-    Some(Fault::at(&second.source, text).help("remove one of the two".to_owned()))
+    Some(Fault::new(text).help("remove one of the two".to_owned()).at(&second.source))
 }
 
 /// Takes away, below the highest place that has a trigger, all that belongs to other triggers.

@@ -4,12 +4,7 @@ use std::collections::BTreeSet;
 
 use scheduler_expr::{Attribute, nearest};
 
-use super::fault::Remark;
-use super::file::{Content, Line};
-use super::reading::Reading;
-use super::schema::{ROOT, Spec};
-use super::text::{visible, word};
-use super::{key, schema};
+use super::{Content, Line, ROOT, Reading, Remark, Spec, is_bare, key, schema, visible, word};
 
 /// Among more keys that placeholders ask for, no similar one is looked for.
 const COMPARED_MAX: usize = 1_000;
@@ -28,54 +23,44 @@ pub(super) fn misplaced_keys(reading: &mut Reading<'_>) {
             if line.ours().is_some() || is_asked() {
                 continue;
             }
-            let place = similar_root(line).or_else(|| right_place(line));
-            let Some(place) = place.or_else(|| similar_key(line, &unset)) else { continue };
-            let text = place.remark(line);
+            let found = similar_root(line).or_else(|| right_place(line));
+            let Some(found) = found.or_else(|| similar_key(line, &unset)) else { continue };
             // A table in a wrong place has many lines, but it is one mistake.
-            if reported.insert(place) {
+            if reported.insert(found.mistake) {
+                let text = format!("{}: {}", line.source, found.text);
                 reading.remarks.push(Remark::warning(text));
             }
         }
     }
 }
 
-/// Where a line belongs.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
-    /// Under `[scheduler]`, which is similar to this table.
-    Root { written: String },
-    /// In this table.
-    Table { header: String },
-    /// Under `[scheduler]`, as this line.
-    Setting { paste: String },
-    /// Under this key, which a placeholder asks for.
-    Asked { key: String },
+/// A line that has no effect.
+struct Misplaced {
+    /// The same for all lines of one mistake: the table, or the line to write instead.
+    mistake: String,
+    text: String,
 }
 
-impl Place {
-    fn remark(&self, line: &Line) -> String {
-        let why = "has no effect: it is not under `[scheduler]`, and no placeholder asks for it";
-        let (at, key) = (&line.source, word(&line.path.join(".")));
-        match self {
-            Self::Root { written } => {
-                format!("{at}: table {} has no effect; did you mean `[{ROOT}]`?", word(written))
-            }
-            Self::Table { header } => format!("{at}: {key} {why}; write {}", word(header)),
-            Self::Setting { paste } => {
-                format!("{at}: {key} {why}; write {} under `[{ROOT}]`", word(paste))
-            }
-            Self::Asked { key: meant } => {
-                format!("{at}: no placeholder asks for {key}; did you mean {}?", word(meant))
-            }
-        }
+impl Misplaced {
+    /// A setting that is not under `[scheduler]`.
+    fn outside(line: &Line, mistake: String, below: &str) -> Self {
+        let text = format!(
+            "{} has no effect: it is not under `[{ROOT}]`, and no placeholder asks for it; write {}{below}",
+            word(&line.path.join(".")),
+            word(&mistake)
+        );
+        Self { mistake, text }
     }
 }
 
-/// Returns the place of a setting whose table is similar to `[scheduler]`.
-fn similar_root(line: &Line) -> Option<Place> {
+/// The mistake of a setting whose table is similar to `[scheduler]`.
+fn similar_root(line: &Line) -> Option<Misplaced> {
     let [root, first, ..] = line.path.as_slice() else { return None };
     let is_similar = schema::is_ours(first) && nearest(root, [ROOT]).is_some();
-    is_similar.then(|| Place::Root { written: root.clone() })
+    is_similar.then(|| Misplaced {
+        mistake: root.clone(),
+        text: format!("table {} has no effect; did you mean `[{ROOT}]`?", word(root)),
+    })
 }
 
 /// The keys that placeholders ask for and nothing sets.
@@ -93,7 +78,7 @@ fn unset(reading: &Reading<'_>) -> Vec<String> {
 }
 
 /// The key that differs from that of the line in one part, and there by a slip.
-fn similar_key(line: &Line, unset: &[String]) -> Option<Place> {
+fn similar_key(line: &Line, unset: &[String]) -> Option<Misplaced> {
     let is_similar = |key: &&String| {
         let asked = key::parts(key);
         let pairs = line.path.iter().zip(&asked);
@@ -102,7 +87,10 @@ fn similar_key(line: &Line, unset: &[String]) -> Option<Place> {
             other.next().filter(|_| other.next().is_none() && asked.len() == line.path.len());
         slip.is_some_and(|(written, asked)| is_slip(&key::fold(written), asked))
     };
-    unset.iter().find(is_similar).map(|key| Place::Asked { key: key.replace('_', "-") })
+    let meant = unset.iter().find(is_similar)?.replace('_', "-");
+    let (key, shown) = (word(&line.path.join(".")), word(&meant));
+    let text = format!("no placeholder asks for {key}; did you mean {shown}?");
+    Some(Misplaced { mistake: meant, text })
 }
 
 /// Returns true if one letter is wrong, missing or additional, or two neighbours are exchanged. Keys that differ in
@@ -123,13 +111,13 @@ fn is_slip(written: &str, asked: &str) -> bool {
     }
 }
 
-/// The place in which the line would be read.
-fn right_place(line: &Line) -> Option<Place> {
+/// The mistake of a line that would be read in another place.
+fn right_place(line: &Line) -> Option<Misplaced> {
     let is_empty = matches!(line.content, Content::EmptyTable);
     let parts = line.path.as_slice();
     let [table, rest @ ..] = parts else { return None };
     if table == schema::DEFAULTS && Attribute::from_name(&rest.join(".")).is_some() {
-        return Some(Place::Table { header: format!("[{ROOT}.{table}]") });
+        return Some(Misplaced::outside(line, format!("[{ROOT}.{table}]"), ""));
     }
     let name = match rest {
         rest if table == schema::TASKS => task_name(rest),
@@ -141,14 +129,16 @@ fn right_place(line: &Line) -> Option<Place> {
     };
     if let Some(name) = name {
         let name: Vec<String> = name.iter().map(|part| pasted(part)).collect();
-        return Some(Place::Table { header: format!("[{ROOT}.{table}.{}]", name.join(".")) });
+        let header = format!("[{ROOT}.{table}.{}]", name.join("."));
+        return Some(Misplaced::outside(line, header, ""));
     }
     let spec = known(parts, &schema::GLOBALS)?;
     let value = match &line.content {
         Content::Text(text) => text.as_str(),
         _ => spec.example,
     };
-    Some(Place::Setting { paste: format!("{} = \"{}\"", spec.key, visible(value)) })
+    let setting = format!("{} = \"{}\"", spec.key, visible(value));
+    Some(Misplaced::outside(line, setting, &format!(" under `[{ROOT}]`")))
 }
 
 /// The name in front of an attribute of tasks.
@@ -165,10 +155,5 @@ fn known<'a>(parts: &[String], specs: &'a [Spec]) -> Option<&'a Spec> {
 
 /// A part of a key as TOML wants it.
 fn pasted(part: &str) -> String {
-    let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    if !part.is_empty() && part.chars().all(is_bare) {
-        part.to_owned()
-    } else {
-        format!("\"{}\"", visible(part))
-    }
+    if is_bare(part) { part.to_owned() } else { format!("\"{}\"", visible(part)) }
 }

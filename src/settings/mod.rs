@@ -54,8 +54,6 @@ mod reading;
 mod report;
 mod schema;
 mod source;
-mod sources;
-mod spelling;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -71,21 +69,28 @@ use scheduler_expr::Attribute;
 pub(crate) use environment::Environment;
 pub(crate) use fault::{Fault, Level, Remark};
 pub(crate) use globals::{Applied, Globals, PoolSettings};
-pub(crate) use merge::{Effective, Refusal, TaskTexts};
+pub(crate) use merge::{Effective, TaskTexts};
 pub(crate) use report::{Fallback, report};
 pub(crate) use source::Source;
-pub(crate) use text::{visible, word};
+pub(crate) use text::{is_bare, visible, word};
 
 use file::Layer;
+use file::{ARRAY, Content, Line};
+use key::{SEPARATOR, fold, tails};
+use merge::Texts;
 use merge::Values;
 use names::Names;
-use reading::Reading;
+use reading::{Reading, Sources};
+use reading::{Subject, set_twice};
+use schema::{DEFAULTS, DRY_RUN_VARIABLE, ROOT, Spec};
 use schema::{FILE, FILE_VARIABLE};
-use sources::Sources;
+use source::{Raw, Valued, origins};
 use tasks::Overrides;
+use text::either;
+use variables::PREFIX;
 use variables::Variables;
 
-/// Where settings are to be looked for.
+/// Where to look for settings.
 #[derive(Debug)]
 pub(crate) struct Given {
     /// The calls of `builder.set`, in order.
@@ -137,41 +142,31 @@ impl Settings {
     /// The faults are those of the places as such: a file that is missing, or is no TOML.
     pub(crate) fn load(given: Given) -> Result<Self, Vec<Fault>> {
         let mut faults = Vec::new();
+        let mut or_fault = |fault| faults.push(fault);
+        let named = given.environment.text(FILE_VARIABLE).map_err(&mut or_fault).ok().flatten();
+        let is_dry_run = environment::is_dry_run(&given.environment).map_err(or_fault);
+        let is_named = named.is_some_and(|path| path.trim_start_matches("./") == FILE);
+        let default = match &given.text {
+            Some((name, text)) => Some(Layer::from_toml(name, text)),
+            None if is_named => None,
+            None => file::load_if_there(FILE, given.read),
+        };
+        let named = named.map(|path| file::load_named(path, given.read));
         let mut files = Vec::new();
-        let named = given.environment.text(FILE_VARIABLE).unwrap_or_else(|fault| {
-            faults.push(fault);
-            None
-        });
-        if let Some(path) = named {
-            files.push(file::load_named(path, given.read));
-        }
-        let is_read = named.is_some_and(|path| path.trim_start_matches("./") == FILE);
-        match &given.text {
-            Some((name, text)) => files.push(Layer::from_toml(name, text)),
-            None if is_read => {}
-            None => files.extend(file::load_if_there(FILE, given.read)),
-        }
-        let is_dry_run = environment::is_dry_run(&given.environment).unwrap_or_else(|fault| {
-            faults.push(fault);
-            false
-        });
-        let mut layers = Vec::new();
-        for file in files {
-            match file {
-                Ok(layer) => layers.push(layer),
-                Err(found) => faults.extend(found),
-            }
+        for file in named.into_iter().chain(default) {
+            file.map_or_else(|found| faults.extend(found), |layer| files.push(layer));
         }
         if !faults.is_empty() {
             return Err(faults);
         }
         let Given { set, environment, defaults, .. } = given;
         let builder = Layer::from_builder(set);
-        let sources = Sources { builder, environment, files: layers, defaults };
+        let sources = Sources { builder, environment, files, defaults };
+        let is_dry_run = is_dry_run.unwrap_or_default();
         Ok(Self { sources, defaults: OnceLock::new(), is_dry_run })
     }
 
-    /// Returns true if the values are to be printed, and nothing is to be started.
+    /// Returns true if the start only prints the values.
     pub(crate) fn is_dry_run(&self) -> bool {
         self.is_dry_run
     }
@@ -191,7 +186,7 @@ impl Settings {
         let mut reading = Reading::new(&self.sources);
         let globals = globals::globals(&mut reading);
         let pools = globals::pools(&mut reading, pools);
-        let overrides = Overrides::read(&mut reading, names);
+        let overrides = Overrides::read(&mut reading, names, None);
         let defaults = self.defaults(&mut reading);
         Application { reading, names, overrides, defaults, globals, pools }
     }
@@ -204,7 +199,7 @@ impl Settings {
         names: &Names,
     ) -> Result<Effective, Vec<Fault>> {
         let mut reading = Reading::new(&self.sources);
-        let mut overrides = Overrides::read_of(&mut reading, names, task.name);
+        let mut overrides = Overrides::read(&mut reading, names, Some(task.name));
         let number = names.number(task.name).unwrap_or_default();
         let defaults = self.defaults(&mut reading);
         let effective = overrides.merge(&mut reading, names, (number, task), defaults);
@@ -237,7 +232,7 @@ impl Application<'_> {
         leftover::unknown_keys(reading);
         misplaced::misplaced_keys(reading);
         leftover::unknown_variables(reading, self.names, &self.pools);
-        let Reading { faults, remarks, .. } = self.reading;
-        Applied { globals: self.globals, pools: self.pools, faults, remarks }
+        let Reading { texts, faults, remarks, .. } = self.reading;
+        Applied { globals: self.globals, texts, faults, remarks }
     }
 }

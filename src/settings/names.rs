@@ -14,9 +14,7 @@ use std::sync::Arc;
 
 use scheduler_expr::nearest;
 
-use super::key::{SEPARATOR, fold, tails};
-use super::text::{either, word};
-use super::variables::Variables;
+use super::{SEPARATOR, Variables, either, fold, tails, word};
 
 /// The most names that are shown.
 const SHOWN_MAX: usize = 5;
@@ -43,7 +41,7 @@ pub(crate) struct Names {
 
 /// A full name, in the order of names that are read from the end, `-` and `_` being the same; names that
 /// differ only in these in the order of their spellings.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct FromEnd(Arc<str>);
 
 /// A name, and its number.
@@ -198,14 +196,6 @@ impl PartialOrd for FromEnd {
         Some(self.cmp(other))
     }
 }
-
-impl PartialEq for FromEnd {
-    fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0
-    }
-}
-
-impl Eq for FromEnd {}
 
 impl fmt::Display for NotFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,21 +1,39 @@
 //! Finds what keys are set to, and replaces placeholders.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use scheduler_expr::{
-    Kind, ParseTemplateError, ResolveTemplateError, ResolveTemplateErrorKind, Template,
+    Attribute, Kind, ParseTemplateError, ResolveTemplateError, ResolveTemplateErrorKind, Template,
 };
 
-use super::fault::{Fault, Remark};
-use super::file::{ARRAY, Content, Layer, Line};
-use super::key;
-use super::source::{Raw, Source, Valued, origins};
-use super::sources::Sources;
-use super::text::{visible, word};
+use super::{
+    ARRAY, Content, Environment, Fault, Layer, Line, Raw, Remark, Source, Valued, is_bare, key,
+    origins, visible, word,
+};
+
+/// The places in which settings are written, each read once.
+#[derive(Debug)]
+pub(super) struct Sources {
+    pub(super) builder: Layer,
+    pub(super) environment: Environment,
+    pub(super) files: Vec<Layer>,
+    /// The defaults for all tasks that code gives.
+    pub(super) defaults: Vec<(Attribute, String)>,
+}
+
+impl Sources {
+    /// The places that have lines, from high to low; the environment is after the first.
+    pub(super) fn layers(&self) -> impl Iterator<Item = &Layer> {
+        std::iter::once(&self.builder).chain(&self.files)
+    }
+}
 
 /// Settings that are being applied, with the faults found so far.
 pub(super) struct Reading<'a> {
     pub(super) sources: &'a Sources,
+    /// The texts of the settings of the scheduler and its pools, by their keys.
+    pub(super) texts: Vec<(String, Valued)>,
     pub(super) faults: Vec<Fault>,
     pub(super) remarks: Vec<Remark>,
     /// The variables that were read and set.
@@ -38,6 +56,7 @@ impl<'a> Reading<'a> {
     pub(super) fn new(sources: &'a Sources) -> Self {
         Self {
             sources,
+            texts: Vec::new(),
             faults: Vec::new(),
             remarks: Vec::new(),
             used: BTreeSet::new(),
@@ -47,28 +66,22 @@ impl<'a> Reading<'a> {
 
     /// What the key is set to in the highest place that sets it.
     ///
-    /// Sources below are looked at too, so that what is wrong there is found.
+    /// Reads the places below too, to find what is wrong there.
     pub(super) fn find(&mut self, key: &str, kind: Kind) -> Option<Raw> {
         let sources = self.sources;
         let name = key::fold(key);
-        let mut found = self.in_layer(&sources.builder, &name, kind);
-        let variables = self.in_environment(key);
-        found = found.or(variables);
-        for file in &sources.files {
-            let lower = self.in_layer(file, &name, kind);
-            found = found.or(lower);
-        }
-        found
-    }
-
-    fn in_layer(&mut self, layer: &Layer, name: &str, kind: Kind) -> Option<Raw> {
-        let mut found: Option<Raw> = None;
-        for line in layer.named(name) {
-            let Some(raw) = self.text(name, line, kind) else { continue };
-            match &found {
-                Some(first) => self.faults.push(set_twice(&word(name), &first.source, &raw.source)),
-                None => found = Some(raw),
-            }
+        let mut lines = |layer: &Layer| {
+            layer.named(&name).filter_map(|line| self.text(&name, line, kind)).collect()
+        };
+        let mut places: Vec<Vec<Raw>> = sources.layers().map(&mut lines).collect();
+        let variables = key::variables(key);
+        places.insert(1, variables.iter().filter_map(|name| self.variable(name)).collect());
+        let mut found = None;
+        for mut place in places.into_iter().rev().filter(|place| !place.is_empty()) {
+            let first = place.remove(0);
+            let twice = place.iter().map(|raw| set_twice(&word(key), &first.source, &raw.source));
+            self.faults.extend(twice);
+            found = Some(first);
         }
         found
     }
@@ -86,33 +99,21 @@ impl<'a> Reading<'a> {
         };
         let text = format!("{} is set to {kind}", word(key));
         let help = "write a string, a whole number, true or false".to_owned();
-        self.faults.push(Fault::at(source, text).help(help));
+        self.faults.push(Fault::new(text).help(help).at(source));
         None
-    }
-
-    fn in_environment(&mut self, key: &str) -> Option<Raw> {
-        let mut found: Option<Raw> = None;
-        for variable in key::variables(key) {
-            let Some(raw) = self.variable(&variable) else { continue };
-            match &found {
-                Some(first) => self.faults.push(set_twice(&word(key), &first.source, &raw.source)),
-                None => found = Some(raw),
-            }
-        }
-        found
     }
 
     /// What a variable is set to.
     pub(super) fn variable(&mut self, variable: &str) -> Option<Raw> {
         let sources = self.sources;
-        match sources.environment.text(variable) {
-            Ok(text) => text.map(|text| {
-                self.used.insert(variable.to_owned());
+        let text = sources.environment.text(variable).transpose()?;
+        self.used.insert(variable.to_owned());
+        match text {
+            Ok(text) => {
                 let source = Source::Environment { variable: variable.to_owned() };
-                Raw { text: text.to_owned(), source }
-            }),
+                Some(Raw { text: text.to_owned(), source })
+            }
             Err(fault) => {
-                self.used.insert(variable.to_owned());
                 self.faults.push(fault);
                 None
             }
@@ -121,97 +122,84 @@ impl<'a> Reading<'a> {
 
     /// The text with its placeholders replaced; a fault if that cannot be done.
     pub(super) fn resolve(&mut self, raw: &Raw, subject: &Subject<'_>) -> Option<Valued> {
-        let Self { sources, used, asked, .. } = self;
-        let mut lookup = Lookup { sources, via: Vec::new(), used, asked };
-        let template = match Template::parse(&raw.text) {
-            Ok(template) => template,
-            Err(error) => {
-                self.faults.push(unreadable(raw, subject, &error));
-                return None;
-            }
-        };
-        let resolved = template.resolve(&mut |key| lookup.value(key));
-        let Lookup { via, .. } = lookup;
-        match resolved {
+        let mut via: Vec<(String, Source)> = Vec::new();
+        let template =
+            Template::parse(&raw.text).map_err(|error| refused(raw, subject, &error, Some(&error)));
+        let text = template.and_then(|template| {
+            let mut lookup = |key: &str| {
+                let Some(Raw { text, source }) = self.placeholder(key)? else { return Ok(None) };
+                if via.iter().all(|(known, _)| known != key) {
+                    via.push((key.to_owned(), source));
+                }
+                Ok(Some(text))
+            };
+            let text = template.resolve(&mut lookup);
+            text.map_err(|error| unresolved(raw, subject, &error, &via))
+        });
+        match text {
             Ok(text) => {
                 let (written, source) = (raw.text.clone(), raw.source.clone());
                 Some(Valued { text, written, source, via })
             }
-            Err(error) => {
-                self.faults.push(unresolved(raw, subject, &error, &via));
+            Err(fault) => {
+                self.faults.push(fault);
                 None
             }
         }
     }
-}
 
-/// Finds the values of placeholders, and remembers where they were.
-struct Lookup<'a> {
-    sources: &'a Sources,
-    via: Vec<(String, Source)>,
-    used: &'a mut BTreeSet<String>,
-    asked: &'a mut BTreeSet<String>,
-}
-
-impl Lookup<'_> {
-    /// The text of a key in the highest place that sets it.
-    fn value(&mut self, key: &str) -> Result<Option<String>, String> {
+    /// What the key of a placeholder is set to in the highest place that sets it.
+    fn placeholder(&mut self, key: &str) -> Result<Option<Raw>, String> {
         let sources = self.sources;
         let name = key::fold(&key::parts(key).join("."));
         self.asked.insert(name.clone());
-        if let Some(text) = self.in_layer(&sources.builder, key, &name)? {
-            return Ok(Some(text));
+        if let Some(raw) = text_in(&sources.builder, &name)? {
+            return Ok(Some(raw));
         }
-        let exact = std::iter::once(key.to_owned());
-        for variable in exact.chain(key::variables(key)) {
+        for variable in std::iter::once(key.to_owned()).chain(key::variables(key)) {
             let text = sources.environment.text(&variable).map_err(|fault| fault.to_string())?;
             if let Some(text) = text {
                 self.used.insert(variable.clone());
-                self.remember(key, &Source::Environment { variable });
-                return Ok(Some(text.to_owned()));
+                let source = Source::Environment { variable };
+                return Ok(Some(Raw { text: text.to_owned(), source }));
             }
         }
-        for file in &sources.files {
-            if let Some(text) = self.in_layer(file, key, &name)? {
-                return Ok(Some(text));
-            }
-        }
-        Ok(None)
+        let in_files = sources.files.iter().map(|file| text_in(file, &name));
+        in_files.filter_map(Result::transpose).next().transpose()
     }
+}
 
-    fn in_layer(&mut self, layer: &Layer, key: &str, name: &str) -> Result<Option<String>, String> {
-        for line in layer.named(name) {
-            match &line.content {
-                Content::EmptyTable => {}
-                Content::Other(kind) => {
-                    return Err(format!("{} sets it to {kind}, which is no text", line.source));
-                }
-                Content::Text(text) | Content::List(text) => {
-                    self.remember(key, &line.source);
-                    return Ok(Some(text.clone()));
-                }
-            }
+/// The first text of a placeholder's key in a layer.
+fn text_in(layer: &Layer, name: &str) -> Result<Option<Raw>, String> {
+    let mut lines = layer.named(name).filter(|line| !matches!(line.content, Content::EmptyTable));
+    let Some(Line { content, source, .. }) = lines.next() else { return Ok(None) };
+    match content {
+        Content::Text(text) | Content::List(text) => {
+            Ok(Some(Raw { text: text.clone(), source: source.clone() }))
         }
-        Ok(None)
-    }
-
-    fn remember(&mut self, key: &str, source: &Source) {
-        if !self.via.iter().any(|(known, _)| known == key) {
-            self.via.push((key.to_owned(), source.clone()));
-        }
+        Content::Other(kind) => Err(format!("{source} sets it to {kind}, which is no text")),
+        Content::EmptyTable => Ok(None),
     }
 }
 
 /// A fault of two places with the same precedence.
 pub(super) fn set_twice(what: &str, first: &Source, second: &Source) -> Fault {
-    Fault::at(second, format!("{what} is also set by {first}"))
+    Fault::new(format!("{what} is also set by {first}"))
         .help("remove one of the two".to_owned())
+        .at(second)
 }
 
-fn unreadable(raw: &Raw, subject: &Subject<'_>, error: &ParseTemplateError) -> Fault {
-    Fault::at(&raw.source, format!("{}: {error}", subject.label))
-        .note(error.caret())
-        .help(error.help().map(str::to_owned))
+/// The fault of a text whose placeholders cannot be replaced, because of a template.
+fn refused(
+    raw: &Raw,
+    subject: &Subject<'_>,
+    reason: &dyn fmt::Display,
+    template: Option<&ParseTemplateError>,
+) -> Fault {
+    Fault::new(format!("{}: {reason}", subject.label))
+        .note(template.map(ParseTemplateError::caret))
+        .help(template.and_then(ParseTemplateError::help).map(str::to_owned))
+        .at(&raw.source)
 }
 
 fn unresolved(
@@ -222,17 +210,11 @@ fn unresolved(
 ) -> Fault {
     let fault = match error.kind() {
         ResolveTemplateErrorKind::NotSet => not_set(raw, subject, error),
-        ResolveTemplateErrorKind::Value(inner) => {
-            Fault::at(&raw.source, format!("{}: {error}", subject.label))
-                .note(inner.caret())
-                .help(inner.help().map(str::to_owned))
-        }
-        _ => Fault::at(&raw.source, format!("{}: {error}", subject.label)),
+        ResolveTemplateErrorKind::Value(inner) => refused(raw, subject, error, Some(inner)),
+        _ => refused(raw, subject, error, None),
     };
-    match origins(via).strip_prefix("; ") {
-        Some(origins) => fault.note(format!("note: set by {origins}")),
-        None => fault,
-    }
+    let origins = origins(via);
+    fault.note(origins.strip_prefix("; ").map(|origins| format!("note: set by {origins}")))
 }
 
 fn not_set(raw: &Raw, subject: &Subject<'_>, error: &ResolveTemplateError<String>) -> Fault {
@@ -247,22 +229,17 @@ fn not_set(raw: &Raw, subject: &Subject<'_>, error: &ResolveTemplateError<String
         let chain: Vec<String> = error.chain().iter().map(|key| visible(key)).collect();
         text.push_str(&format!(": {}", chain.join(" -> ")));
     }
-    Fault::about(&raw.source, text).help(how_to_set(key, subject.example))
+    Fault::new(text).help(how_to_set(key, subject.example)).about(&raw.source)
 }
 
 /// The help for a key that is not set.
 fn how_to_set(key: &str, example: &str) -> String {
-    const BARE: fn(char) -> bool = |c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    let parts: Vec<&str> = key.split('.').collect();
-    let is_bare = parts.iter().all(|part| !part.is_empty() && part.chars().all(BARE));
-    if !is_bare || key.len() > 100 {
+    if !key.split('.').all(is_bare) || key.len() > 100 {
         return "set it, or give a default behind a colon".to_owned();
     }
-    let line = match parts.as_slice() {
-        [tables @ .., last] if !tables.is_empty() => {
-            format!("[{}] {last} = \"{example}\"", tables.join("."))
-        }
-        _ => format!("{key} = \"{example}\""),
+    let line = match key.rsplit_once('.') {
+        Some((table, last)) => format!("[{table}] {last} = \"{example}\""),
+        None => format!("{key} = \"{example}\""),
     };
     format!(
         "set {} or {line} in scheduler.toml, or give a default: ${{{key}:{example}}}",

@@ -2,11 +2,7 @@
 
 use scheduler_expr::Attribute;
 
-use super::merge::Effective;
-use super::schema::ROOT;
-use super::source::{Source, Valued, origins};
-use super::text::visible;
-use super::{Applied, schema};
+use super::{Applied, Effective, ROOT, Source, Valued, origins, schema, visible};
 
 /// Values longer than this do not push the sources of the others to the right.
 const WIDTH_MAX: usize = 48;
@@ -31,7 +27,7 @@ pub(crate) struct Fallback {
 pub(crate) fn report(applied: &Applied, tasks: &[Effective], fallbacks: &[Fallback]) -> String {
     let mut blocks = vec![globals(applied, fallbacks)];
     let mut tasks: Vec<&Effective> = tasks.iter().collect();
-    tasks.sort_by_key(|task| task.name());
+    tasks.sort_by_key(|task| &task.name);
     blocks.extend(tasks.into_iter().map(task));
     let width = |column: usize| {
         let rows = blocks.iter().flat_map(|block| &block.rows);
@@ -53,23 +49,20 @@ pub(crate) fn report(applied: &Applied, tasks: &[Effective], fallbacks: &[Fallba
 }
 
 fn globals(applied: &Applied, fallbacks: &[Fallback]) -> Block {
-    let set = applied.globals.texts().into_iter();
     let mut rows: Vec<[String; 3]> =
-        set.map(|(key, valued)| row(&format!("{ROOT}.{key}"), valued)).collect();
-    for pool in &applied.pools {
-        for (key, valued) in pool.texts() {
-            rows.push(row(&format!("{ROOT}.{}.{}.{key}", schema::POOLS, pool.name), valued));
-        }
-    }
+        applied.texts.iter().map(|(key, valued)| row(key, valued)).collect();
     for Fallback { key, text, source } in fallbacks {
         let fallback = row(&format!("{ROOT}.{key}"), &Valued::plain(text, source.clone()));
         if !rows.iter().any(|[known, ..]| *known == fallback[0]) {
             rows.push(fallback);
         }
     }
-    if let Some(off) = applied.globals.await_termination.as_ref().filter(|set| !set.value) {
+    let off = format!("{ROOT}.{}", schema::AWAIT_TERMINATION.key);
+    if let Some((_, off)) =
+        applied.texts.iter().find(|(key, set)| *key == off && set.text == "false")
+    {
         let key = format!("{ROOT}.{}", schema::AWAIT_TERMINATION_PERIOD.key);
-        let source = format!("{}, {} = false", off.valued.source, schema::AWAIT_TERMINATION.key);
+        let source = format!("{}, {} = false", off.source, schema::AWAIT_TERMINATION.key);
         rows.retain(|[known, ..]| *known != key);
         rows.push([key, "0s".to_owned(), source]);
     }
@@ -78,7 +71,7 @@ fn globals(applied: &Applied, fallbacks: &[Fallback]) -> Block {
 }
 
 fn task(task: &Effective) -> Block {
-    let heading = format!("task {} ({})", visible(task.name()), visible(task.place()));
+    let heading = format!("task {} ({})", visible(&task.name), visible(&task.place));
     let rows = Attribute::ALL.iter().filter_map(|attribute| match task.get(*attribute) {
         Some(valued) => Some(row(attribute.name(), valued)),
         None => attribute.row().default.map(|text| row(attribute.name(), &Valued::default(text))),

@@ -2,7 +2,7 @@
 
 use scheduler_expr::{Attribute, Role, RuleKind};
 
-use super::key::fold;
+use super::fold;
 
 /// A setting of the scheduler or of one of its pools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,16 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use scheduler_expr::{Attribute, nearest};
 
-use super::fault::Fault;
-use super::file::{Content, Line};
-use super::merge::{Effective, TaskTexts, Texts};
-use super::names::{Names, NotFound};
-use super::reading::{Reading, set_twice};
-use super::schema::ROOT;
-use super::source::{Raw, Source, Valued};
-use super::text::{either, word};
-use super::variables::PREFIX;
-use super::{key, merge, schema};
+use super::{
+    Content, Effective, Fault, Layer, Line, Names, PREFIX, ROOT, Raw, Reading, Source, TaskTexts,
+    Texts, Valued, either, key, merge, schema, set_twice, word,
+};
 
 /// The settings of tasks in one place, by their numbers.
 type ByTask = BTreeMap<usize, Texts>;
@@ -25,29 +19,24 @@ type Meant<'n> = (&'n str, (usize, Attribute));
 pub(super) struct Overrides(Vec<ByTask>);
 
 impl Overrides {
-    /// Reads the settings of all tasks.
-    pub(super) fn read(reading: &mut Reading<'_>, names: &Names) -> Self {
+    /// Reads the settings of all tasks, or of one that is added later and whose name is in the index. Then settings
+    /// of unknown tasks are no fault: the start has reported them.
+    pub(super) fn read(reading: &mut Reading<'_>, names: &Names, only: Option<&str>) -> Self {
         let sources = reading.sources;
-        let mut finder = Finder { reading, names, only: None };
-        let mut all = vec![finder.in_lines(&sources.builder.lines)];
-        all.push(finder.in_variables(sources.environment.names_with(PREFIX)));
-        all.extend(sources.files.iter().map(|file| finder.in_lines(&file.lines)));
-        Self(all)
-    }
-
-    /// Reads the settings of one task, which is in the index. Settings of unknown tasks are no fault: the start
-    /// has reported them.
-    pub(super) fn read_of(reading: &mut Reading<'_>, names: &Names, task: &str) -> Self {
-        let (sources, only) = (reading.sources, names.number(task));
-        let mut finder = Finder { reading, names, only };
-        let mut all = vec![finder.in_lines(sources.builder.of_tasks(key::tails(task)))];
-        let variables = key::tails(task).flat_map(key::variables);
-        let prefixes = variables.map(|variable| format!("{PREFIX}{variable}_"));
-        let set: BTreeSet<&str> =
-            prefixes.flat_map(|prefix| sources.environment.names_with(prefix)).collect();
-        all.push(finder.in_variables(set));
-        let files = sources.files.iter();
-        all.extend(files.map(|file| finder.in_lines(file.of_tasks(key::tails(task)))));
+        let variables: BTreeSet<&str> = match only {
+            None => sources.environment.names_with(PREFIX).collect(),
+            Some(task) => key::tails(task)
+                .flat_map(key::variables)
+                .flat_map(|name| sources.environment.names_with(format!("{PREFIX}{name}_")))
+                .collect(),
+        };
+        let mut finder = Finder { reading, names, only: only.and_then(|task| names.number(task)) };
+        let mut in_layer = |layer: &Layer| match only {
+            None => finder.in_lines(&layer.lines),
+            Some(task) => finder.in_lines(layer.of_tasks(key::tails(task))),
+        };
+        let mut all: Vec<ByTask> = sources.layers().map(&mut in_layer).collect();
+        all.insert(1, finder.in_variables(variables));
         Self(all)
     }
 
@@ -75,7 +64,7 @@ struct Finder<'a, 'r> {
     only: Option<usize>,
 }
 
-impl Finder<'_, '_> {
+impl<'a> Finder<'a, '_> {
     fn in_lines<'l>(&mut self, lines: impl IntoIterator<Item = &'l Line>) -> ByTask {
         let mut by_task = ByTask::new();
         let mut reported = BTreeSet::new();
@@ -84,7 +73,7 @@ impl Finder<'_, '_> {
             if key::fold(table) != schema::TASKS {
                 continue;
             }
-            match meant(line, rest, self.names) {
+            match self.meant(line, rest) {
                 Ok(None) => {}
                 Ok(Some((name, meant))) => {
                     let (key, kind) = (line.path.join("."), meant.1.row().kind);
@@ -92,12 +81,10 @@ impl Finder<'_, '_> {
                         self.add(&mut by_task, name, meant, raw);
                     }
                 }
-                Err(wrong) if wrong.is_unknown_task && self.only.is_some() => {}
-                Err(wrong) => {
+                Err(fault) => {
                     // A table with a wrong name has many lines, but it is one mistake.
-                    if reported.insert(wrong.text.clone()) {
-                        let fault = Fault::at(&line.source, wrong.text);
-                        self.reading.faults.push(fault.help(wrong.help));
+                    if reported.insert(fault.text.clone()) {
+                        self.reading.faults.push(fault.at(&line.source));
                     }
                 }
             }
@@ -105,7 +92,7 @@ impl Finder<'_, '_> {
         by_task
     }
 
-    fn in_variables<'v>(&mut self, variables: impl IntoIterator<Item = &'v str>) -> ByTask {
+    fn in_variables(&mut self, variables: BTreeSet<&str>) -> ByTask {
         let mut by_task = ByTask::new();
         for variable in variables {
             let meant = self.names.variables.meant(&variable[PREFIX.len()..]);
@@ -118,17 +105,50 @@ impl Finder<'_, '_> {
                     self.add(&mut by_task, name, (*number, *attribute), raw);
                 }
                 several => {
-                    let words = several
+                    let all = several
                         .iter()
                         .map(|((name, _), attribute)| format!("`{attribute}` of {}", word(name)));
-                    let words: Vec<String> = words.collect();
-                    let text = format!("{} may mean {}", raw.source, either(&words));
+                    let text =
+                        format!("{} may mean {}", raw.source, either(&all.collect::<Vec<_>>()));
                     let help = "use the full name, or a settings file".to_owned();
                     self.reading.faults.push(Fault::new(text).help(help));
                 }
             }
         }
         by_task
+    }
+
+    /// The task and the attribute of a key; `parts` are those after `scheduler.tasks`.
+    ///
+    /// The name of a task may have dots in it, so the longest name that exists is looked for.
+    fn meant(&self, line: &Line, parts: &[String]) -> Result<Option<Meant<'a>>, Fault> {
+        let is_empty = matches!(line.content, Content::EmptyTable);
+        for split in (1..=parts.len()).rev() {
+            let name = parts[..split].join(".");
+            if !self.names.is_any_meant(&name) {
+                continue;
+            }
+            let (task, number) =
+                self.names.find(&name).map_err(|error| Fault::new(error.to_string()))?;
+            let attribute = parts[split..].join(".");
+            return match Attribute::from_name(&attribute) {
+                Some(attribute) => Ok(Some((task, (number, attribute)))),
+                None if is_empty && (attribute.is_empty() || attribute == "retry") => Ok(None),
+                None => Err(unknown_attribute(&attribute, task, &line.source)),
+            };
+        }
+        if parts.is_empty() && !is_empty {
+            let text = format!("`{ROOT}.{}` is the table of the tasks", schema::TASKS);
+            let help = "write `[scheduler.tasks.<name>]`, and the attributes below it".to_owned();
+            return Err(Fault::new(text).help(help));
+        }
+        if parts.is_empty() || self.only.is_some() {
+            return Ok(None);
+        }
+        let name = parts[..name_length(parts, is_empty)].join(".");
+        let unknown = self.names.find(&name).err();
+        unknown
+            .map_or(Ok(None), |error| Err(Fault::new(error.to_string()).help(all_of(self.names))))
     }
 
     fn add(&mut self, by_task: &mut ByTask, name: &str, meant: (usize, Attribute), raw: Raw) {
@@ -149,54 +169,6 @@ impl Finder<'_, '_> {
     }
 }
 
-/// What is wrong with a key under `scheduler.tasks`.
-struct Wrong {
-    text: String,
-    help: Option<String>,
-    /// True if no task has the name.
-    is_unknown_task: bool,
-}
-
-impl Wrong {
-    fn new(text: String, help: Option<String>) -> Self {
-        Self { text, help, is_unknown_task: false }
-    }
-}
-
-/// The task and the attribute of a key; `parts` are those after `scheduler.tasks`.
-///
-/// The name of a task may have dots in it, so the longest name that exists is looked for.
-fn meant<'n>(line: &Line, parts: &[String], names: &'n Names) -> Result<Option<Meant<'n>>, Wrong> {
-    let is_empty = matches!(line.content, Content::EmptyTable);
-    for split in (1..=parts.len()).rev() {
-        let name = parts[..split].join(".");
-        if !names.is_any_meant(&name) {
-            continue;
-        }
-        let refuse = |error: NotFound| Wrong::new(error.to_string(), None);
-        let (task, number) = names.find(&name).map_err(refuse)?;
-        let attribute = parts[split..].join(".");
-        return match Attribute::from_name(&attribute) {
-            Some(attribute) => Ok(Some((task, (number, attribute)))),
-            None if is_empty && (attribute.is_empty() || attribute == "retry") => Ok(None),
-            None => Err(unknown_attribute(&attribute, task, &line.source)),
-        };
-    }
-    if parts.is_empty() {
-        let text = format!("`{ROOT}.{}` is the table of the tasks", schema::TASKS);
-        let help = "write `[scheduler.tasks.<name>]`, and the attributes below it".to_owned();
-        return if is_empty { Ok(None) } else { Err(Wrong::new(text, Some(help))) };
-    }
-    let name = parts[..name_length(parts, is_empty)].join(".");
-    match names.find(&name) {
-        Ok(_) => Ok(None),
-        Err(unknown) => {
-            let (text, help) = (unknown.to_string(), all_of(names));
-            Err(Wrong { text, help, is_unknown_task: true })
-        }
-    }
-}
-
 /// The number of parts that are the name of an unknown task.
 fn name_length(parts: &[String], is_empty_table: bool) -> usize {
     let known = [2, 1].into_iter().find(|count| {
@@ -210,28 +182,20 @@ fn name_length(parts: &[String], is_empty_table: bool) -> usize {
     }
 }
 
-fn unknown_attribute(attribute: &str, task: &str, source: &Source) -> Wrong {
+fn unknown_attribute(attribute: &str, task: &str, source: &Source) -> Fault {
     if attribute.is_empty() {
         let text = format!("task {} is set to a value, but it is a table", word(task));
         let help = format!("write an attribute behind the name, such as `{}`", Attribute::Cron);
-        return Wrong::new(text, Some(help));
+        return Fault::new(text).help(help);
     }
     let all = || Attribute::ALL.iter().map(|attribute| attribute.name());
     let part = format!("{attribute}.");
-    let suggestion =
-        nearest(attribute, all()).or_else(|| all().find(|name| name.starts_with(&part)));
-    let text = format!("unknown attribute {} of task {}", word(attribute), word(task));
-    match suggestion {
-        Some(suggestion) => {
-            let suggestion = source.name(suggestion);
-            Wrong::new(format!("{text}; did you mean `{suggestion}`?"), None)
-        }
-        None => {
-            let names: Vec<String> = all().map(|name| source.name(name)).collect();
-            let help = format!("the attributes are {}", names.join(", "));
-            Wrong::new(text, Some(help))
-        }
-    }
+    let meant = nearest(attribute, all()).or_else(|| all().find(|name| name.starts_with(&part)));
+    let what = format!("attribute {} of task {}", word(attribute), word(task));
+    Fault::unknown(what, meant.map(|meant| source.name(meant)), || {
+        let names: Vec<String> = all().map(|name| source.name(name)).collect();
+        format!("the attributes are {}", names.join(", "))
+    })
 }
 
 /// All tasks, if they are few.

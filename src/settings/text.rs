@@ -24,6 +24,11 @@ pub(crate) fn word(text: &str) -> String {
     format!("`{}`", visible(text))
 }
 
+/// Returns true if a part of a key needs no quotes in TOML.
+pub(crate) fn is_bare(part: &str) -> bool {
+    !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+}
+
 /// A list in a sentence: `a`, `b` or `c`.
 pub(crate) fn either(words: &[String]) -> String {
     match words {

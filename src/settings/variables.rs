@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use scheduler_expr::Attribute;
 
-use super::environment::Environment;
-use super::key;
+use super::{Environment, key};
 
 /// The prefix of the variables of tasks.
 pub(super) const PREFIX: &str = "SCHEDULER_TASKS_";

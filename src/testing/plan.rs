@@ -81,7 +81,7 @@ pub fn check_wiring(builder: Builder) -> Result<(), StartError> {
 pub fn plan(builder: Builder, start: impl IntoMoment) -> Result<String, StartError> {
     let start = moment(start).instant();
     let prepared = builder.sealed().prepared()?;
-    let mut tasks = prepared.plan.tasks;
+    let mut tasks = prepared.planned;
     tasks.sort_by(|one, other| one.name.cmp(&other.name));
     let width = tasks.iter().map(|task| task.name.chars().count()).max().unwrap_or_default();
     let (off, tasks): (Vec<Planned>, Vec<Planned>) =

@@ -3,8 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use super::Attribute;
-use super::wording::Wording;
+use super::{Attribute, Wording};
 
 /// Why the text of an attribute is not one that it can take.
 ///

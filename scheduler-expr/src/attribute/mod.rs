@@ -30,6 +30,7 @@ use std::fmt;
 pub use error::AttributeError;
 pub use rule::RuleKind;
 pub use table::{Attribute, Kind, Role, Row};
+use wording::Wording;
 pub use wording::assignment;
 pub use words::{DstGap, DstOverlap, Misfire, OnError, Overlap, Word};
 

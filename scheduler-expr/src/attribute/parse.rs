@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::wording::Wording;
-use super::{Attribute, AttributeError, Kind};
+use super::{Attribute, AttributeError, Kind, Wording};
 use crate::cron::CronExpression;
 use crate::duration::{DurationUnit, ParseDurationError, ParseDurationErrorKind};
 use crate::duration::{in_seconds, parse_delay, parse_period};
@@ -338,9 +337,14 @@ impl Attribute {
             "" => "the unit of time is empty".to_owned(),
             _ => format!("{} is not a unit of time", quoted(text)),
         };
-        let help = match nearest_unit(&word) {
-            Some(unit) => format!("did you mean `{}`?", unit.name()),
-            None => format!("the units are {}", list(&DurationUnit::ALL.map(DurationUnit::name))),
+        let names = DurationUnit::ALL.map(DurationUnit::name);
+        let stem = word.strip_suffix('s').unwrap_or(&word);
+        let is_begun = |name: &&str| stem.len() > 1 && name.starts_with(stem);
+        let meant = DurationUnit::from_word(&word).map(DurationUnit::name);
+        let meant = meant.or_else(|| names.into_iter().find(is_begun));
+        let help = match meant.or_else(|| nearest(&word, names)) {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => format!("the units are {}", list(&names)),
         };
         Err(AttributeError::new(Self::TimeUnit, Wording::new(reason)).with_help(Wording::new(help)))
     }
@@ -370,17 +374,6 @@ fn unknown(text: &str) -> String {
         "" => "the text is empty".to_owned(),
         _ => format!("unknown word {}", quoted(text)),
     }
-}
-
-/// The unit of a suffix such as `ms`, of an abbreviation such as `secs`, or of a slip.
-fn nearest_unit(word: &str) -> Option<DurationUnit> {
-    let stem = word.strip_suffix('s').unwrap_or(word);
-    let named = |name: &str| DurationUnit::ALL.into_iter().find(|unit| unit.name() == name);
-    let by_suffix = DurationUnit::ALL.into_iter().find(|unit| unit.suffix() == word);
-    let by_stem = || DurationUnit::ALL.into_iter().find(|unit| unit.name().starts_with(stem));
-    by_suffix
-        .or_else(|| if stem.len() >= 2 { by_stem() } else { None })
-        .or_else(|| nearest(word, DurationUnit::ALL.map(DurationUnit::name)).and_then(named))
 }
 
 /// The words in backticks, separated by commas.

@@ -1,7 +1,6 @@
 //! The attributes of a task, one row each, for macro, settings and documentation.
 
-use super::rule::RuleKind;
-use super::words::{DstGap, DstOverlap, Misfire, OnError, Overlap, Word};
+use super::{DstGap, DstOverlap, Misfire, OnError, Overlap, RuleKind, Word};
 
 /// What the text of an attribute is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

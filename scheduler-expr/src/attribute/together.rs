@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::wording::Wording;
-use super::{Attribute, AttributeError, Overlap, RuleKind};
+use super::{Attribute, AttributeError, Overlap, RuleKind, Wording};
 use crate::duration::DurationUnit;
 use crate::excerpt::{is_quotable, quoted};
 

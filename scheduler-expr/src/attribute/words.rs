@@ -27,41 +27,33 @@ pub trait Word:
     const WORDS: &'static [&'static str];
 }
 
-/// Makes an enum of words: the first variant is the default.
+/// Makes enums of words.
 macro_rules! words {
     ($(
         $(#[$doc:meta])*
         $name:ident {
-            $(#[$first_doc:meta])*
-            $first:ident = $first_word:literal,
-            $($(#[$other_doc:meta])* $other:ident = $other_word:literal,)*
+            $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)*
         }
     )*) => {$(
         $(#[$doc])*
         // Exhaustive, so that no match of the crates above can pass over a new word.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         pub enum $name {
-            $(#[$first_doc])*
-            #[default]
-            $first,
-            $($(#[$other_doc])* $other,)*
+            $($(#[$variant_doc])* $variant,)*
         }
 
         impl $name {
             /// The word for it in an annotation and in settings.
             #[must_use]
             pub const fn name(self) -> &'static str {
-                match self {
-                    Self::$first => $first_word,
-                    $(Self::$other => $other_word,)*
-                }
+                Self::WORDS[self as usize]
             }
         }
 
         impl Word for $name {
             const ATTRIBUTE: Attribute = Attribute::$name;
-            const ALL: &'static [Self] = &[Self::$first, $(Self::$other),*];
-            const WORDS: &'static [&'static str] = &[$first_word, $($other_word),*];
+            const ALL: &'static [Self] = &[$(Self::$variant),*];
+            const WORDS: &'static [&'static str] = &[$($word),*];
         }
 
         impl FromStr for $name {
@@ -95,6 +87,7 @@ words! {
     #[doc(alias = "DisallowConcurrentExecution")]
     Overlap {
         /// It is skipped.
+        #[default]
         Skip = "skip",
         /// One run, for the latest such fire time, starts as soon as the run in progress has ended; the
         /// earlier ones are skipped.
@@ -110,6 +103,7 @@ words! {
     /// 60 s late. (The threshold is Quartz's; `catch_up` is what the JDK does.)
     Misfire {
         /// One run, for the latest of them, starts at once; the earlier ones are skipped.
+        #[default]
         RunOnce = "run_once",
         /// All are skipped; the next run is that of the next fire time to come.
         Skip = "skip",
@@ -120,6 +114,7 @@ words! {
     /// What happens to a task after a run whose last attempt failed.
     OnError {
         /// The task runs again at its next fire time: the rule of Spring.
+        #[default]
         Continue = "continue",
         /// The task ends as failed: the rule of the JDK.
         Stop = "stop",
@@ -129,6 +124,7 @@ words! {
     /// 02:00 to 03:00.
     DstGap {
         /// They do not fire, as in Spring.
+        #[default]
         Skip = "skip",
         /// One fire time at the end of the gap stands for all that were left out.
         RunAfter = "run_after",
@@ -137,6 +133,7 @@ words! {
     /// What happens to fire times that come twice when clocks are set back.
     DstOverlap {
         /// They fire twice, as in Spring.
+        #[default]
         Both = "both",
         /// They fire when they come first.
         First = "first",

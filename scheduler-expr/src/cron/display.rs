@@ -6,9 +6,7 @@
 
 use std::fmt;
 
-use super::days::bits;
-use super::expression::{CronExpression, Fields};
-use super::field::{CronField, short_name};
+use super::{CronExpression, CronField, Fields, bits, ranges};
 
 impl fmt::Display for CronExpression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -24,7 +22,7 @@ pub(super) fn field_text(cron: &CronExpression, field: CronField) -> String {
     let values: Vec<u8> = cron.values(field).collect();
     let mut items = match step_from_start(field, &values) {
         Some(step) => vec![format!("*/{step}")],
-        None => runs(&values).map(|(first, last)| run_text(field, first, last)).collect(),
+        None => ranges(&values, "-", |value| field.value_text(value)),
     };
     items.extend(specials(&cron.fields, field));
     if items.is_empty() {
@@ -42,29 +40,6 @@ fn step_from_start(field: CronField, values: &[u8]) -> Option<u32> {
     expected.eq(values.iter().copied().map(u32::from)).then_some(step)
 }
 
-/// The values as runs of consecutive numbers; a run has one number or at least three.
-fn runs(values: &[u8]) -> impl Iterator<Item = (u8, u8)> {
-    let runs = values.chunk_by(|a, b| a + 1 == *b);
-    runs.flat_map(|run| match *run {
-        [a, b] => vec![(a, a), (b, b)],
-        [first, .., last] => vec![(first, last)],
-        [only] => vec![(only, only)],
-        [] => Vec::new(),
-    })
-}
-
-fn run_text(field: CronField, first: u8, last: u8) -> String {
-    let (start, end) = (value_text(field, first), value_text(field, last));
-    if first == last { start } else { format!("{start}-{end}") }
-}
-
-fn value_text(field: CronField, value: u8) -> String {
-    match field.names().get(usize::from(value).wrapping_sub(1)) {
-        Some(name) => short_name(name),
-        None => value.to_string(),
-    }
-}
-
 /// The items of a day field that are not plain values.
 fn specials(fields: &Fields, field: CronField) -> Vec<String> {
     match field {
@@ -80,9 +55,9 @@ fn specials(fields: &Fields, field: CronField) -> Vec<String> {
         }
         CronField::DayOfWeek => {
             let days = fields.days_of_week;
-            let name = |day: u8| value_text(field, day + 1);
+            let name = |day: u8| field.value_text(day + 1);
             let nth = (1..).zip(days.nth).flat_map(|(n, set)| {
-                bits(set.into()).map(move |day| format!("{}#{n}", value_text(field, day + 1)))
+                bits(set.into()).map(move |day| format!("{}#{n}", field.value_text(day + 1)))
             });
             nth.chain(bits(days.last.into()).map(|day| format!("{}L", name(day)))).collect()
         }

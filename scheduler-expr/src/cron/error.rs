@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 
-use super::field::CronField;
+use super::CronField;
 use crate::excerpt::Excerpt;
 
 /// Why a text is not a cron expression.

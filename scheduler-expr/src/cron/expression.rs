@@ -2,8 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use super::days;
-use super::field::CronField;
+use super::{CronField, days};
 use crate::calendar::CalendarDays;
 
 /// A parsed cron expression.

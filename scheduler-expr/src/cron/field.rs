@@ -59,32 +59,27 @@ impl CronField {
     /// The field's name as error messages and the manual write it.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Second => "second",
-            Self::Minute => "minute",
-            Self::Hour => "hour",
-            Self::DayOfMonth => "day-of-month",
-            Self::Month => "month",
-            Self::DayOfWeek => "day-of-week",
-        }
+        self.row().0
     }
 
     /// The smallest number that may be written.
     pub(crate) fn min(self) -> u32 {
-        match self {
-            Self::DayOfMonth | Self::Month => 1,
-            _ => 0,
-        }
+        self.row().1
     }
 
     /// The greatest number that may be written.
     pub(crate) fn max(self) -> u32 {
+        self.row().2
+    }
+
+    fn row(self) -> (&'static str, u32, u32) {
         match self {
-            Self::Second | Self::Minute => 59,
-            Self::Hour => 23,
-            Self::DayOfMonth => 31,
-            Self::Month => 12,
-            Self::DayOfWeek => 7,
+            Self::Second => ("second", 0, 59),
+            Self::Minute => ("minute", 0, 59),
+            Self::Hour => ("hour", 0, 23),
+            Self::DayOfMonth => ("day-of-month", 1, 31),
+            Self::Month => ("month", 1, 12),
+            Self::DayOfWeek => ("day-of-week", 0, 7),
         }
     }
 
@@ -107,6 +102,14 @@ impl CronField {
             Self::Month => &MONTH_NAMES,
             Self::DayOfWeek => &DAY_NAMES,
             _ => &[],
+        }
+    }
+
+    /// A value as it is written: `MON`, `JAN`, `9`.
+    pub(crate) fn value_text(self, value: u8) -> String {
+        match self.names().get(usize::from(value).wrapping_sub(1)) {
+            Some(name) => short_name(name),
+            None => value.to_string(),
         }
     }
 

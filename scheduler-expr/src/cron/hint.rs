@@ -3,9 +3,7 @@
 //!
 //! What is to be written takes the place of what the caret marks, and is taken there.
 
-use super::error::{Fault, ParseCronErrorKind as Kind};
-use super::field::CronField;
-use super::word::{Word, has_zone_prefix};
+use super::{CronField, Fault, ParseCronErrorKind as Kind, Word, has_zone_prefix};
 use crate::excerpt::quoted;
 
 pub(super) fn empty_item(field: CronField, item: Word<'_>) -> Fault {
@@ -50,8 +48,7 @@ pub(super) fn not_a_number(field: CronField, word: Word<'_>) -> Fault {
         return Fault::new(Kind::NotANumber, word.span(), reason);
     }
     if let Some(help) = special_help(field, word.text) {
-        let reason = format!("{shown} has no meaning in {field}");
-        return Fault::new(Kind::MisplacedSpecial, word.span(), reason).help(help.to_owned());
+        return no_meaning(field, word).help(help.to_owned());
     }
     let reason = match field.names().first() {
         Some(name) => {
@@ -65,28 +62,28 @@ pub(super) fn not_a_number(field: CronField, word: Word<'_>) -> Fault {
 
 /// A special that stands where it has no meaning.
 pub(super) fn misplaced(field: CronField, item: Word<'_>) -> Fault {
-    let reason = format!("{} has no meaning in {field}", quoted(item.text));
-    Fault::new(Kind::MisplacedSpecial, item.span(), reason)
-        .help(specials_of(field).map(str::to_owned))
+    no_meaning(field, item).help(specials_of(field).map(str::to_owned))
+}
+
+fn no_meaning(field: CronField, word: Word<'_>) -> Fault {
+    let reason = format!("{} has no meaning in {field}", quoted(word.text));
+    Fault::new(Kind::MisplacedSpecial, word.span(), reason)
 }
 
 /// A `?` that stands for the whole item of a field which is none of days.
 pub(super) fn question_mark(field: CronField, mark: Word<'_>) -> Fault {
-    let reason = format!("{} has no meaning in {field}", quoted(mark.text));
-    let help = format!("write `*`; {QUESTION_MARK}");
-    Fault::new(Kind::MisplacedSpecial, mark.span(), reason).help(help)
+    no_meaning(field, mark).help(format!("write `*`; {QUESTION_MARK}"))
 }
 
 const QUESTION_MARK: &str = "`?` is for day-of-month and day-of-week";
 
 /// A special of day-of-month with its letters in lower case, or before the number.
 pub(super) fn miswritten_special(item: Word<'_>, meant: &str) -> Fault {
-    let reason = format!("{} has no meaning in {}", quoted(item.text), CronField::DayOfMonth);
     let help = match item.text.eq_ignore_ascii_case(meant) {
         true => format!("write it in upper case: `{meant}`"),
         false => format!("write `{meant}`"),
     };
-    Fault::new(Kind::MisplacedSpecial, item.span(), reason).help(help)
+    no_meaning(CronField::DayOfMonth, item).help(help)
 }
 
 /// A text of as many bytes looks like no special.

@@ -1,18 +1,56 @@
-//! Reads one item of a field: a number, a name, a range, a step, or one of the specials of the two
-//! day fields.
+//! Reads fields, and their items: a number, a name, a range, a step, or one of the specials of the
+//! two day fields.
 
-use super::days::{DaysOfMonth, DaysOfWeek};
-use super::error::Fault;
-use super::field::CronField;
-use super::hint;
-use super::reversed;
-use super::word::Word;
+use super::{CronField, DaysOfMonth, DaysOfWeek, Fault, Fields, Word, hint, reversed, words};
 
 /// The greatest number the grammar knows, as in Spring: steps and counts may exceed their field.
 const GREATEST: u64 = i32::MAX as u64;
 
+/// Reads the fields, second first.
+pub(super) fn fields(words: [Word<'_>; 6]) -> Result<Fields, Fault> {
+    let [second, minute, hour, day, month, weekday] = words;
+    let set = |field, word| {
+        items(field, word, |item, set: &mut u64| {
+            *set |= read(field, item)?;
+            Ok(())
+        })
+    };
+    Ok(Fields {
+        seconds: set(CronField::Second, second)?,
+        minutes: set(CronField::Minute, minute)?,
+        hours: set(CronField::Hour, hour)? as u32,
+        days_of_month: match day.text {
+            "?" => DaysOfMonth::ALL,
+            _ => items(CronField::DayOfMonth, day, read_day_of_month)?.normalized(),
+        },
+        months: set(CronField::Month, month)? as u16,
+        days_of_week: match weekday.text {
+            "?" => DaysOfWeek::ALL,
+            _ => items(CronField::DayOfWeek, weekday, read_day_of_week)?.normalized(),
+        },
+    })
+}
+
+/// Reads a text of six fields, for messages: a text that is none has no words to say so.
+pub(super) fn fields_of(text: &str) -> Option<Fields> {
+    let six: Vec<Word<'_>> = words(Word { text, at: 0 }).collect();
+    fields(six.try_into().ok()?).ok()
+}
+
+/// Reads the items of a field, each with `read`.
+fn items<T: Default>(
+    field: CronField,
+    word: Word<'_>,
+    read: impl Fn(Word<'_>, &mut T) -> Result<(), Fault>,
+) -> Result<T, Fault> {
+    let mut set = T::default();
+    let all = word.split(',').try_for_each(|item| read(item, &mut set));
+    all.map_err(|fault| fault.in_field(field))?;
+    Ok(set)
+}
+
 /// Reads an item without specials into a set, bit `n` for the number `n`.
-pub(super) fn read(field: CronField, item: Word<'_>) -> Result<u64, Fault> {
+fn read(field: CronField, item: Word<'_>) -> Result<u64, Fault> {
     if item.text.is_empty() {
         return Err(hint::empty_item(field, item));
     }
@@ -65,7 +103,7 @@ fn read_value(field: CronField, word: Word<'_>) -> Result<u32, Fault> {
 }
 
 /// The value of ASCII digits; a number too long to matter is as good as the greatest.
-pub(super) fn read_digits(text: &str) -> Option<u64> {
+fn read_digits(text: &str) -> Option<u64> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
@@ -81,7 +119,7 @@ fn read_name(field: CronField, text: &str) -> Option<u64> {
 }
 
 /// Reads an item of the day-of-month field.
-pub(super) fn read_day_of_month(item: Word<'_>, days: &mut DaysOfMonth) -> Result<(), Fault> {
+fn read_day_of_month(item: Word<'_>, days: &mut DaysOfMonth) -> Result<(), Fault> {
     const FIELD: CronField = CronField::DayOfMonth;
     if let Some(after_l) = item.text.strip_prefix('L') {
         return read_last(item, after_l, days);
@@ -132,7 +170,7 @@ fn read_last(item: Word<'_>, after_l: &str, days: &mut DaysOfMonth) -> Result<()
 }
 
 /// Reads an item of the day-of-week field.
-pub(super) fn read_day_of_week(item: Word<'_>, days: &mut DaysOfWeek) -> Result<(), Fault> {
+fn read_day_of_week(item: Word<'_>, days: &mut DaysOfWeek) -> Result<(), Fault> {
     const FIELD: CronField = CronField::DayOfWeek;
     if let Some((day, nth)) = item.split_once('#') {
         let weekday = read_single_day(item, day)?;

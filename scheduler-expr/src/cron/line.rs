@@ -3,17 +3,32 @@
 //! A suggestion that repeats the whole expression is only made when it is short, and only when it
 //! parses.
 
-use super::error::{Fault, ParseCronErrorKind as Kind};
-use super::field::{CronField, short_name};
-use super::macros::MACROS;
-use super::read;
-use super::word::{Word, has_zone_prefix, words};
+use super::{
+    CronField, Fault, ParseCronErrorKind as Kind, Word, has_zone_prefix, item, short_name, words,
+};
 use crate::duration::{intended_period, parse_duration};
 use crate::excerpt::{is_quotable, quoted};
 use crate::zone::check_zone_name;
 
 /// The order of the fields, as messages write it.
 const FIELD_ORDER: &str = "second minute hour day-of-month month day-of-week";
+
+/// The macros and the fields they stand for.
+const MACROS: [(&str, &str); 7] = [
+    ("@yearly", "0 0 0 1 1 *"),
+    ("@annually", "0 0 0 1 1 *"),
+    ("@monthly", "0 0 0 1 * *"),
+    ("@weekly", "0 0 0 * * 0"),
+    ("@daily", "0 0 0 * * *"),
+    ("@midnight", "0 0 0 * * *"),
+    ("@hourly", "0 0 * * * *"),
+];
+
+/// The fields that a macro stands for, in any letter case.
+pub(super) fn fields_of_macro(text: &str) -> Option<&'static str> {
+    let found = MACROS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+    found.map(|(_, fields)| *fields)
+}
 
 pub(super) fn empty(length: usize) -> Fault {
     let reason = format!("the text is empty, but 6 fields are needed: {FIELD_ORDER}");
@@ -115,7 +130,7 @@ fn unix_help(whole: Word<'_>) -> Option<String> {
     if days != weekday.text {
         help.push_str(" (a step in `*` begins with Sunday there, with Monday here)");
     }
-    let fields = read::fields_of(&text)?;
+    let fields = item::fields_of(&text)?;
     let is_star = |nth| words(whole).nth(nth).is_some_and(|word| word.text.starts_with('*'));
     let has_star = is_star(2) || is_star(4);
     if !has_star && !fields.days_of_month.is_all() && !fields.days_of_week.is_all() {
@@ -168,5 +183,5 @@ fn surplus_help(whole: Word<'_>, found: usize) -> Option<String> {
 
 /// The text in backticks if it is short and parses.
 fn suggestion(text: &str) -> Option<String> {
-    (is_quotable(text) && read::fields_of(text).is_some()).then(|| format!("`{text}`"))
+    (is_quotable(text) && item::fields_of(text).is_some()).then(|| format!("`{text}`"))
 }

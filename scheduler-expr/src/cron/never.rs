@@ -4,10 +4,10 @@ use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 
-use super::days::{DaysOfMonth, DaysOfWeek, bits, calendar_days};
-use super::expression::CronExpression;
-use super::field::{CronField, MONTH_NAMES};
-use super::word::{Word, words};
+use super::{
+    CronExpression, CronField, DaysOfMonth, DaysOfWeek, MONTH_NAMES, Word, bits, calendar_days,
+    join, words,
+};
 use crate::calendar::lengths_of;
 use crate::excerpt::{Excerpt, quoted};
 
@@ -123,15 +123,6 @@ fn month_list(months: u16, conjunction: &str) -> String {
     let names: Vec<_> =
         bits(months.into()).map(|month| MONTH_NAMES[usize::from(month) - 1].to_owned()).collect();
     join(&names, conjunction)
-}
-
-/// `a`, `a or b`, `a, b or c`.
-pub(super) fn join(items: &[String], conjunction: &str) -> String {
-    match items {
-        [] => String::new(),
-        [only] => only.clone(),
-        [head @ .., last] => format!("{} {conjunction} {last}", head.join(", ")),
-    }
 }
 
 impl fmt::Display for NeverFires {

@@ -2,12 +2,9 @@
 
 use std::str::FromStr;
 
-use super::error::{Fault, ParseCronError};
-use super::expression::{CronExpression, Fields};
-use super::line;
-use super::macros::fields_of_macro;
-use super::read;
-use super::word::{Word, is_outer_blank, words};
+use super::{
+    CronExpression, Fault, Fields, ParseCronError, Word, is_outer_blank, item, line, words,
+};
 
 /// More than any schedule needs. Each byte takes time, and a text may come from anywhere.
 const TEXT_BYTES_MAX: usize = 64 << 10;
@@ -45,7 +42,7 @@ fn parse(text: &str) -> Result<Fields, Fault> {
         return Err(line::too_long(whole));
     }
     if whole.text.starts_with('@') {
-        let fields = fields_of_macro(whole.text).ok_or_else(|| line::unknown_macro(whole))?;
+        let fields = line::fields_of_macro(whole.text).ok_or_else(|| line::unknown_macro(whole))?;
         return parse_fields(Word { text: fields, at: 0 });
     }
     parse_fields(whole)
@@ -63,5 +60,5 @@ fn parse_fields(whole: Word<'_>) -> Result<Fields, Fault> {
     if rest > 0 {
         return Err(line::field_count(whole, 6 + rest));
     }
-    read::fields([second, minute, hour, day, month, weekday])
+    item::fields([second, minute, hour, day, month, weekday])
 }

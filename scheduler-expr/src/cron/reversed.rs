@@ -1,8 +1,6 @@
 //! A range that runs backwards, and the items that mean what it was meant to.
 
-use super::error::{Fault, ParseCronErrorKind as Kind};
-use super::field::{self, CronField};
-use super::word::Word;
+use super::{CronField, Fault, ParseCronErrorKind as Kind, Word};
 use crate::excerpt::{is_quotable, quoted};
 
 /// One end of a range, as it is written and as it is understood.
@@ -69,6 +67,5 @@ fn values(field: CronField, first: &End<'_>, last: &End<'_>, step: usize) -> Str
 /// A number, as a name if that is how `like` is written.
 fn written(field: CronField, number: u32, like: &str) -> String {
     let is_name = like.bytes().any(|byte| byte.is_ascii_alphabetic());
-    let name = field.names().get((number as usize).wrapping_sub(1)).filter(|_| is_name);
-    name.map_or_else(|| number.to_string(), |name| field::short_name(name))
+    if is_name { field.value_text(number as u8) } else { number.to_string() }
 }

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 
-use super::intended::intended;
+use super::intended;
 use crate::excerpt::{Excerpt, quoted};
 
 /// Why a text is not a duration, or not one that is allowed.

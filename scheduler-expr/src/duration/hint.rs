@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::error::{Fault, ParseDurationErrorKind as Kind};
-use super::unit::DurationUnit;
+use super::{DurationUnit, Fault, ParseDurationErrorKind as Kind};
 use crate::excerpt::{is_quotable, quoted};
 
 /// The help when nothing better is known.

@@ -3,8 +3,7 @@
 //! A text that may mean two things is left alone: a number without a unit, units that do not go from
 //! large to small, a comma.
 
-use super::signed::SignedDuration;
-use super::unit::DurationUnit;
+use super::{DurationUnit, SignedDuration};
 use crate::excerpt::is_quotable;
 
 /// How many digits behind a decimal point are read at most.
@@ -78,23 +77,8 @@ fn unit_after(before: &Part<'_>, digits: &str) -> Option<DurationUnit> {
 fn unit_named(word: &str) -> Option<(DurationUnit, i128)> {
     match word {
         "w" | "week" | "weeks" => Some((DurationUnit::Days, 7)),
-        word => Some((unit_meant(word)?, 1)),
+        word => Some((DurationUnit::from_word(word)?, 1)),
     }
-}
-
-/// The unit that a word in lower case means to be.
-fn unit_meant(word: &str) -> Option<DurationUnit> {
-    let suffix = match word {
-        "n" | "nano" | "nanos" | "nanosecond" | "nanoseconds" => "ns",
-        "u" | "micro" | "micros" | "microsecond" | "microseconds" => "us",
-        "milli" | "millis" | "msec" | "msecs" | "millisecond" | "milliseconds" => "ms",
-        "sec" | "secs" | "second" | "seconds" => "s",
-        "min" | "mins" | "minute" | "minutes" => "m",
-        "hr" | "hrs" | "hour" | "hours" => "h",
-        "day" | "days" => "d",
-        other => other,
-    };
-    DurationUnit::from_suffix(suffix)
 }
 
 /// The nanoseconds of all parts, whose units go from large to small.

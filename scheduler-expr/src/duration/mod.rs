@@ -23,8 +23,11 @@ mod signed;
 mod tests;
 mod unit;
 
+use error::Fault;
 pub use error::{ParseDurationError, ParseDurationErrorKind};
 pub(crate) use hint::in_seconds;
+use intended::intended;
 pub use parse::{intended_period, parse_delay, parse_duration, parse_period};
 pub use signed::SignedDuration;
 pub use unit::DurationUnit;
+use unit::NANOS_PER_SECOND;

@@ -3,11 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::error::{Fault, ParseDurationError};
-use super::intended;
-use super::scan;
-use super::signed::SignedDuration;
-use super::unit::DurationUnit;
+use super::{DurationUnit, Fault, ParseDurationError, SignedDuration, intended, scan};
 use crate::excerpt::is_quotable;
 
 /// The longest period or delay: 100 years of 365.25 days. The clocks of the engine end in the year 2262, and what

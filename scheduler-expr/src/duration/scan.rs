@@ -2,10 +2,7 @@
 
 use std::ops::Range;
 
-use super::error::Fault;
-use super::hint;
-use super::signed::SignedDuration;
-use super::unit::{DurationUnit, NANOS_PER_SECOND};
+use super::{DurationUnit, Fault, NANOS_PER_SECOND, SignedDuration, hint};
 
 /// How many letters the unit of the simple form has at most.
 const SIMPLE_UNIT_LETTERS: usize = 2;
@@ -76,7 +73,7 @@ impl<'a> Scanner<'a> {
         self.takes(|byte| byte.to_ascii_uppercase() == upper)
     }
 
-    /// Moves past a sign and says whether it was a minus.
+    /// Moves past a sign. Returns true if it was a minus.
     fn sign(&mut self) -> bool {
         let is_negative = self.peek() == Some(b'-');
         self.takes(|byte| byte == b'-' || byte == b'+');
@@ -222,9 +219,7 @@ impl<'a> Scanner<'a> {
             self.at = start;
             return 0;
         }
-        let value =
-            self.text[digits.clone()].bytes().fold(0, |n, digit| n * 10 + i128::from(digit - b'0'));
-        value * 10_i128.pow((FRACTION_DIGITS - digits.len()) as u32)
+        format!("{:0<FRACTION_DIGITS$}", &self.text[digits]).parse().unwrap_or_default()
     }
 
     fn nanos_of(&self, number: &Number, unit: DurationUnit) -> Result<i128, Fault> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::unit::{DurationUnit, NANOS_PER_SECOND};
+use super::{DurationUnit, NANOS_PER_SECOND};
 
 /// An exact length of time that may be negative: whole nanoseconds, up to 2⁶³ seconds either way,
 /// as `java.time.Duration`.

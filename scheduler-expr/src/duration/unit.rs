@@ -47,44 +47,46 @@ impl DurationUnit {
     /// The unit as Java names it, in lower case.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Nanoseconds => "nanoseconds",
-            Self::Microseconds => "microseconds",
-            Self::Milliseconds => "milliseconds",
-            Self::Seconds => "seconds",
-            Self::Minutes => "minutes",
-            Self::Hours => "hours",
-            Self::Days => "days",
-        }
+        self.row().0
     }
 
     /// How the unit is written behind a number.
     #[must_use]
     pub fn suffix(self) -> &'static str {
-        match self {
-            Self::Nanoseconds => "ns",
-            Self::Microseconds => "us",
-            Self::Milliseconds => "ms",
-            Self::Seconds => "s",
-            Self::Minutes => "m",
-            Self::Hours => "h",
-            Self::Days => "d",
-        }
+        self.row().1
     }
 
     pub(super) fn nanos(self) -> i128 {
+        self.row().2
+    }
+
+    fn row(self) -> (&'static str, &'static str, i128) {
         match self {
-            Self::Nanoseconds => 1,
-            Self::Microseconds => 1_000,
-            Self::Milliseconds => 1_000_000,
-            Self::Seconds => NANOS_PER_SECOND,
-            Self::Minutes => 60 * NANOS_PER_SECOND,
-            Self::Hours => 3_600 * NANOS_PER_SECOND,
-            Self::Days => 86_400 * NANOS_PER_SECOND,
+            Self::Nanoseconds => ("nanoseconds", "ns", 1),
+            Self::Microseconds => ("microseconds", "us", 1_000),
+            Self::Milliseconds => ("milliseconds", "ms", 1_000_000),
+            Self::Seconds => ("seconds", "s", NANOS_PER_SECOND),
+            Self::Minutes => ("minutes", "m", 60 * NANOS_PER_SECOND),
+            Self::Hours => ("hours", "h", 3_600 * NANOS_PER_SECOND),
+            Self::Days => ("days", "d", 86_400 * NANOS_PER_SECOND),
         }
     }
 
     pub(super) fn from_suffix(suffix: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|unit| unit.suffix() == suffix)
+    }
+
+    /// The unit of a suffix, a name or an abbreviation in lower case, such as `ms`, `second` or `hrs`.
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
+        Self::from_suffix(match word {
+            "n" | "nano" | "nanos" | "nanosecond" | "nanoseconds" => "ns",
+            "u" | "micro" | "micros" | "microsecond" | "microseconds" => "us",
+            "milli" | "millis" | "msec" | "msecs" | "millisecond" | "milliseconds" => "ms",
+            "sec" | "secs" | "second" | "seconds" => "s",
+            "min" | "mins" | "minute" | "minutes" => "m",
+            "hr" | "hrs" | "hour" | "hours" => "h",
+            "day" | "days" => "d",
+            suffix => suffix,
+        })
     }
 }

@@ -76,16 +76,7 @@ impl ParseTemplateError {
     /// What to write instead.
     #[must_use]
     pub fn help(&self) -> Option<&str> {
-        match self.kind() {
-            ParseTemplateErrorKind::Unclosed => {
-                Some("close it with `}`, or write `\\${` for a literal `${`")
-            }
-            ParseTemplateErrorKind::SpringExpression => {
-                Some("write `${key}` or `${key:default}`, or the value itself")
-            }
-            ParseTemplateErrorKind::NoKey => Some("write `${key}` or `${key:default}`"),
-            ParseTemplateErrorKind::TooDeep | ParseTemplateErrorKind::TooLong => None,
-        }
+        self.words().1
     }
 
     /// Two lines: the text, and carets below the fault.
@@ -96,19 +87,32 @@ impl ParseTemplateError {
     pub fn caret(&self) -> String {
         self.0.excerpt.caret(None)
     }
+
+    /// The message and the help.
+    fn words(&self) -> (&'static str, Option<&'static str>) {
+        match self.kind() {
+            ParseTemplateErrorKind::Unclosed => (
+                "the placeholder is not closed",
+                Some("close it with `}`, or write `\\${` for a literal `${`"),
+            ),
+            ParseTemplateErrorKind::NoKey => {
+                ("the placeholder has no key", Some("write `${key}` or `${key:default}`"))
+            }
+            ParseTemplateErrorKind::TooDeep => {
+                ("placeholders are nested more than 32 levels deep", None)
+            }
+            ParseTemplateErrorKind::TooLong => ("the text is longer than 1 MiB", None),
+            ParseTemplateErrorKind::SpringExpression => (
+                "Spring expressions (SpEL) are not supported",
+                Some("write `${key}` or `${key:default}`, or the value itself"),
+            ),
+        }
+    }
 }
 
 impl fmt::Display for ParseTemplateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self.kind() {
-            ParseTemplateErrorKind::Unclosed => "the placeholder is not closed",
-            ParseTemplateErrorKind::NoKey => "the placeholder has no key",
-            ParseTemplateErrorKind::TooDeep => "placeholders are nested more than 32 levels deep",
-            ParseTemplateErrorKind::TooLong => "the text is longer than 1 MiB",
-            ParseTemplateErrorKind::SpringExpression => {
-                "Spring expressions (SpEL) are not supported"
-            }
-        })
+        f.pad(self.words().0)
     }
 }
 

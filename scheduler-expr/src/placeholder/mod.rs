@@ -11,12 +11,13 @@
 //! than what was read.
 
 mod error;
-mod parse;
 mod resolve;
 mod template;
 #[cfg(test)]
 mod tests;
 
+use error::Fault;
 pub use error::{ParseTemplateError, ParseTemplateErrorKind};
 pub use resolve::{ResolveTemplateError, ResolveTemplateErrorKind};
 pub use template::Template;
+use template::{BYTES_MAX, LEVELS_MAX, Part, VALUES_MAX, plain};

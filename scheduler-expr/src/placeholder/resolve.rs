@@ -3,8 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use super::error::ParseTemplateError;
-use super::template::{BYTES_MAX, LEVELS_MAX, Part, Template, VALUES_MAX, plain};
+use super::{BYTES_MAX, LEVELS_MAX, ParseTemplateError, Part, Template, VALUES_MAX, plain};
 use crate::excerpt::quoted;
 
 /// Of a long chain of keys, how many are shown at either end.
@@ -147,23 +146,14 @@ impl Template {
         &self,
         lookup: &mut dyn FnMut(&str) -> Result<Option<String>, E>,
     ) -> Result<String, ResolveTemplateError<E>> {
-        resolve(&self.parts, lookup)
-    }
-}
-
-/// What [`Template::resolve`] does.
-fn resolve<E>(
-    parts: &[Part],
-    lookup: &mut dyn FnMut(&str) -> Result<Option<String>, E>,
-) -> Result<String, ResolveTemplateError<E>> {
-    let mut resolver = Resolver { lookup, path: Vec::new(), level: 0, values: 0, bytes: 0 };
-    let mut out = String::new();
-    match resolver.parts(parts, &mut out) {
-        Ok(()) => Ok(out),
-        Err((kind, key)) => {
-            let keys = resolver.path.into_iter().map(|step| step.key);
-            let chain = keys.chain(std::iter::once(key)).collect();
-            Err(ResolveTemplateError { kind, chain })
+        let mut resolver = Resolver { lookup, path: Vec::new(), level: 0, values: 0, bytes: 0 };
+        let mut out = String::new();
+        match resolver.parts(&self.parts, &mut out) {
+            Ok(()) => Ok(out),
+            Err((kind, key)) => {
+                let keys = resolver.path.into_iter().map(|step| step.key);
+                Err(ResolveTemplateError { kind, chain: keys.chain([key]).collect() })
+            }
         }
     }
 }

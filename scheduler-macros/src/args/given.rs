@@ -1,11 +1,11 @@
-//! The options of one annotation, as they stand there.
+//! The options of one annotation, as written.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
 use scheduler_expr::Role;
 use syn::{ExprArray, LitBool, LitInt, LitStr, Path};
 
-use super::options::Key;
+use super::Key;
 
 /// The value of an option, of the kind that the option takes.
 #[derive(Clone)]
@@ -42,23 +42,21 @@ impl ToTokens for Value {
     }
 }
 
-/// An option that stands there.
+/// An option that was given.
 #[derive(Clone)]
 pub(crate) struct Given {
     pub(crate) key: Key,
-    /// The option's name where it stands in the source.
+    /// The option's name, with its place in the source.
     pub(crate) word: Ident,
     /// `None` if it was faulty, which has then been reported, or if it only holds other options.
     pub(crate) value: Option<Value>,
 }
 
-/// The options of one annotation, in the order in which they stand; those in the parentheses of
-/// another before that one.
+/// The options of one annotation, in their order; those inside of another option come before it.
 #[derive(Default)]
 pub(crate) struct Args {
     pub(super) given: Vec<Given>,
-    /// Whether something stood there that could not be read as an option, so that nothing may be
-    /// concluded from the absence of an option.
+    /// True if a part could not be read as an option: then a missing option is no fault.
     pub(crate) is_incomplete: bool,
 }
 
@@ -78,7 +76,7 @@ impl Args {
         self.get(key)?.value.as_ref()
     }
 
-    /// The options that are rules, in the order in which they stand.
+    /// The options that are rules, in their order.
     pub(crate) fn rules(&self) -> impl Iterator<Item = &Given> {
         self.given.iter().filter(|given| {
             matches!(given.key, Key::Attribute(attribute) if attribute.row().role == Role::Rule)

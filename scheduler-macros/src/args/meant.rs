@@ -1,10 +1,10 @@
 //! Suggestions for unknown and missing names of options.
 
 use proc_macro2::TokenTree;
-use scheduler_expr::{CronExpression, nearest, parse_period};
+use scheduler_expr::{CronExpression, nearest, parse_period, quoted};
 use syn::LitStr;
 
-use super::options::{Key, Spec, offered};
+use super::{Key, Spec, offered};
 use crate::diagnostic;
 
 /// The message for an unknown option.
@@ -14,19 +14,19 @@ pub(super) fn unknown(word: &str, options: &[Spec], around: Option<Spec>) -> Str
             std::iter::once(spec.name).chain(spec.aliases.iter().copied()).map(|n| (n, spec.name))
         })
         .collect();
-    let shown = diagnostic::shorten(word);
+    let shown = quoted(word);
     let place = around.map_or_else(String::new, |spec| format!(" of `{}`", spec.name));
     let meant = nearest(word, named.iter().map(|(known, _)| *known))
         .and_then(|known| named.iter().find(|(name, _)| *name == known));
     match meant {
         Some((alias, name)) => {
             let remark = remark(alias).unwrap_or_default();
-            format!("unknown option `{shown}`{place}; did you mean `{name}`?{remark}")
+            format!("unknown option {shown}{place}; did you mean `{name}`?{remark}")
         }
         None => {
             let names: Vec<String> =
                 offered(options).map(|spec| format!("`{}`", spec.name)).collect();
-            format!("unknown option `{shown}`{place}\nthe options are {}", names.join(", "))
+            format!("unknown option {shown}{place}\nthe options are {}", names.join(", "))
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The options between the parentheses of `#[scheduled(…)]`, as they stand there.
+//! The options between the parentheses of `#[scheduled(…)]`, as written.
 //!
-//! What this room is for: to parse options by one table ([`options`]), most of it the table of attributes of
-//! `scheduler_expr`. Parsing ([`read`]), the check for duplicates and suggestions use it.
+//! What this room is for: to parse options by one table ([`options`](mod@options)), most of it the table of
+//! attributes of `scheduler_expr`. Parsing ([`read`]), the check for duplicates and suggestions use it.
 //!
 //! What it must never do: check *values*, alone or together; [`check`](crate::check) does.
 //!
@@ -13,5 +13,8 @@ mod meant;
 mod options;
 mod read;
 
+use given::Given;
 pub(crate) use given::{Args, Value};
+use meant::{nameless, unknown};
 pub(crate) use options::{Key, NTH};
+use options::{Spec, Takes, offered, options};

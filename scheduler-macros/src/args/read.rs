@@ -1,12 +1,10 @@
 //! Reads tokens as options: every fault is reported, and the reading goes on.
 
 use proc_macro2::{Delimiter, Group, Ident, Punct, TokenStream, TokenTree};
-use scheduler_expr::{assignment, intended_period};
+use scheduler_expr::{assignment, intended_period, quoted};
 use syn::{Expr, ExprArray, ExprLit, Lit, LitInt, LitStr, Path};
 
-use super::given::{Args, Given, Value};
-use super::meant::{nameless, unknown};
-use super::options::{Spec, Takes, options};
+use super::{Args, Given, Spec, Takes, Value, nameless, options, unknown};
 
 use crate::diagnostic::{self, Faults};
 
@@ -102,7 +100,7 @@ impl Reader<'_> {
         let written = word.to_string();
         let Some(spec) = self.options.iter().find(|spec| spec.name == written).copied() else {
             self.args.is_incomplete = true;
-            self.faults.push(word, self.unknown(&written));
+            self.faults.push(word, unknown(&written, &self.options, self.around));
             return;
         };
         if self.args.get(spec.key).is_some() {
@@ -169,11 +167,6 @@ impl Reader<'_> {
         }
         read
     }
-
-    /// The message for an option that does not exist.
-    fn unknown(&self, word: &str) -> String {
-        unknown(word, &self.options, self.around)
-    }
 }
 
 /// Whether there is something between parentheses.
@@ -221,34 +214,32 @@ fn wrong_kind(spec: &Spec, tokens: &TokenStream) -> String {
     let Spec { name, example, takes, .. } = spec;
     let found = tokens.to_string();
     if let Some(next) = without_comma(tokens) {
-        return format!("expected `,` before `{next}`: options are separated by commas");
+        return format!("expected `,` before {next}: options are separated by commas");
     }
     if let (Takes::Path, Some(path)) = (takes, path_in_quotes(tokens)) {
         return format!("`{name}` takes a path, without quotes; write `{name} = {path}`");
     }
-    match takes {
-        Takes::Path => format!("`{name}` takes the path of the `scheduler` crate: `{example}`"),
-        Takes::TextOrNumber if found.starts_with('-') => {
-            format!("`{name}` must not be negative; write for example `{example}`")
+    if let Takes::TextOrNumber = takes {
+        if found.starts_with('-') {
+            return format!("`{name}` must not be negative; write for example `{example}`");
         }
-        Takes::TextOrNumber if spec.is_count() => {
-            format!("`{name}` takes a whole number: `{example}`")
-        }
-        Takes::TextOrNumber => match syn::parse2(tokens.clone()) {
-            Ok(Lit::Int(number)) => number_with_suffix(spec, &number),
+        match syn::parse2(tokens.clone()) {
+            _ if spec.is_count() => {}
+            Ok(Lit::Int(number)) => return number_with_suffix(spec, &number),
             Ok(Lit::Float(_)) => {
-                format!("`{name}` takes text or a whole number, such as `{example}`")
+                return format!("`{name}` takes text or a whole number, such as `{example}`");
             }
-            _ => format!("`{name}` takes a string literal, read at compile time: `{example}`"),
-        },
-        Takes::TextOrFlag => {
-            format!("`{name}` takes `true`, `false` or a string literal: `{example}`")
+            _ => {}
         }
-        Takes::TextOrList => {
-            format!("`{name}` takes a string literal, or a list of them: `{example}`")
-        }
-        _ => format!("`{name}` takes a string literal, read at compile time: `{example}`"),
     }
+    let wanted = match takes {
+        Takes::Path => "the path of the `scheduler` crate",
+        Takes::TextOrNumber if spec.is_count() => "a whole number",
+        Takes::TextOrFlag => "`true`, `false` or a string literal",
+        Takes::TextOrList => "a string literal, or a list of them",
+        _ => "a string literal, read at compile time",
+    };
+    format!("`{name}` takes {wanted}: `{example}`")
 }
 
 /// The message for a number with a unit or a type of Rust behind it, such as `5s` or `5u64`.
@@ -282,9 +273,7 @@ fn is_type(suffix: &str) -> bool {
 fn without_comma(tokens: &TokenStream) -> Option<String> {
     let mut tokens = tokens.clone().into_iter();
     match (tokens.next()?, tokens.next()?) {
-        (TokenTree::Literal(_), TokenTree::Ident(next)) => {
-            Some(diagnostic::shorten(&next.to_string()))
-        }
+        (TokenTree::Literal(_), TokenTree::Ident(next)) => Some(quoted(&next.to_string())),
         _ => None,
     }
 }

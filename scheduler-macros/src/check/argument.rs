@@ -3,9 +3,9 @@
 
 use quote::{ToTokens, quote};
 use syn::punctuated::Punctuated;
-use syn::{Attribute, FnArg, PatType, Receiver, Token, Type};
+use syn::{FnArg, Receiver, Token, Type};
 
-use super::block::Owner;
+use super::Owner;
 use super::form::{self, Argument, bare};
 use crate::diagnostic::Faults;
 use crate::item;
@@ -29,8 +29,13 @@ pub(super) fn check(
     let arguments = inputs.iter().filter_map(|input| match input {
         FnArg::Receiver(receiver) => check_receiver(receiver, owner, faults),
         FnArg::Typed(argument) => {
-            check_conditions(&argument.attrs, faults);
-            check_typed(argument, faults)
+            for attr in argument.attrs.iter().filter(|attr| item::condition(&attr.meta).is_some()) {
+                let message = "an argument of a scheduled function cannot be conditional\n\
+                               write the function twice, each under a condition of its own";
+                faults.push(attr, message);
+            }
+            let found = form::classify(&argument.ty);
+            found.map_err(|message| faults.push(&argument.ty, message)).ok()
         }
     });
     arguments.collect()
@@ -77,22 +82,4 @@ fn is_shared(receiver: &Receiver, owner: &Owner) -> bool {
     };
     let is_kept = reference.lifetime.as_ref().is_some_and(|lifetime| lifetime.ident != "_");
     is_own && !is_kept && reference.mutability.is_none()
-}
-
-fn check_conditions(attrs: &[Attribute], faults: &mut Faults) {
-    for attr in attrs.iter().filter(|attr| item::condition(&attr.meta).is_some()) {
-        let message = "an argument of a scheduled function cannot be conditional\n\
-                       write the function twice, each under a condition of its own";
-        faults.push(attr, message);
-    }
-}
-
-fn check_typed(argument: &PatType, faults: &mut Faults) -> Option<Argument> {
-    match form::classify(&argument.ty) {
-        Ok(argument) => Some(argument),
-        Err(message) => {
-            faults.push(&argument.ty, message);
-            None
-        }
-    }
 }

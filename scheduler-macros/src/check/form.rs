@@ -7,7 +7,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{GenericArgument, PathArguments, PathSegment, Type, TypePath, TypePtr, TypeReference};
 
-use super::shown::{Wanted, object, shown};
+use super::{Wanted, object, shown};
 
 /// Where an argument comes from.
 pub(crate) enum Argument {
@@ -21,6 +21,18 @@ pub(crate) enum Argument {
     OptionalState(Type),
     /// By value.
     Extracted(Type),
+}
+
+impl Argument {
+    /// The type that is found or extracted; none for the receiver.
+    pub(crate) fn ty(&self) -> Option<&Type> {
+        match self {
+            Self::Receiver => None,
+            Self::State(ty) | Self::Lent(ty) | Self::OptionalState(ty) | Self::Extracted(ty) => {
+                Some(ty)
+            }
+        }
+    }
 }
 
 /// Where an argument comes from, or why it cannot be made.
@@ -128,11 +140,10 @@ fn shared(inner: &Type) -> String {
     if is_by_value(inner) {
         return by_value(inner, "is taken by value", Wanted::Always);
     }
-    let remedy = || format!("write {}", Wanted::Always.lent_or_kept(inner));
-    match check_state(inner, Wanted::Always) {
-        Ok(()) => format!("managed state is shared by the scheduler\n{}", remedy()),
-        Err(message) => message,
-    }
+    check_state(inner, Wanted::Always).err().unwrap_or_else(|| {
+        let remedy = Wanted::Always.lent_or_kept(inner);
+        format!("managed state is shared by the scheduler\nwrite {remedy}")
+    })
 }
 
 /// The message for an option of this, by value.
@@ -141,26 +152,22 @@ fn option_of(inner: &Type) -> String {
     if let Some(own) = [inner, state].into_iter().find(|ty| is_by_value(ty)) {
         return by_value(own, "is there in every run", Wanted::Perhaps);
     }
-    match check_state(state, Wanted::Perhaps) {
-        Ok(()) => format!(
-            "an argument that may be missing is managed state\nwrite {}",
-            Wanted::Perhaps.lent_or_kept(state)
-        ),
-        Err(message) => message,
-    }
+    check_state(state, Wanted::Perhaps).err().unwrap_or_else(|| {
+        let remedy = Wanted::Perhaps.lent_or_kept(state);
+        format!("an argument that may be missing is managed state\nwrite {remedy}")
+    })
 }
 
 /// The message for a raw pointer.
 fn raw(pointer: &TypePtr, wanted: Wanted) -> String {
     let meant = behind(&pointer.elem);
-    match check_state(meant, wanted) {
-        Ok(()) => format!(
+    check_state(meant, wanted).err().unwrap_or_else(|| {
+        format!(
             "a scheduled function cannot take a raw pointer, \
              because nothing guarantees what it points at; write `{}`",
             wanted.lent(meant)
-        ),
-        Err(message) => message,
-    }
+        )
+    })
 }
 
 /// The message for a pointer to, or an option of, what seems to be the scheduler's own: the name alone

@@ -100,22 +100,12 @@ fn is_future(ty: &TypeImplTrait) -> bool {
 
 /// Reports something that is no function, and gives it back together with the report.
 pub(crate) fn not_a_function(item: &TokenStream) -> TokenStream {
+    let other = item::name_of_other_item(item);
+    let is_item = other.is_some();
+    let (noun, place) = other.unwrap_or_else(|| ("an expression", item.clone()));
     let mut faults = Faults::default();
-    let mut report = |noun, word: &TokenStream| {
-        faults.push(
-            word,
-            format!("`#[scheduled]` goes on a function or an `impl` block, not on {noun}"),
-        );
-        faults.to_tokens()
-    };
-    match item::name_of_other_item(item) {
-        Some((noun, word)) => {
-            let report = report(noun, &word);
-            quote!(#item #report)
-        }
-        None => {
-            let report = report("an expression", item);
-            quote!({ #report #item })
-        }
-    }
+    let message = format!("`#[scheduled]` goes on a function or an `impl` block, not on {noun}");
+    faults.push(place, message);
+    let report = faults.to_tokens();
+    if is_item { quote!(#item #report) } else { quote!({ #report #item }) }
 }

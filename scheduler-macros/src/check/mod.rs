@@ -2,7 +2,7 @@
 //!
 //! * [`function`](mod@function): what may be annotated.
 //! * [`argument`]: what the scheduler can hand to it.
-//! * [`form`]: by what type, and how to write it instead ([`shown`]).
+//! * [`form`]: by what type, and how to write it instead ([`shown`](mod@shown)).
 //! * [`block`](mod@block): what an `impl` block with annotated methods is like.
 //! * [`options`]: which options an annotation needs.
 //! * [`words`]: whether a text is valid, by the parsers of `scheduler-expr`, which the program calls again at its
@@ -32,6 +32,7 @@ use crate::item::Function;
 pub(crate) use block::{Owner, block, nothing_annotated};
 pub(crate) use form::Argument;
 pub(crate) use function::{function, not_a_function};
+use shown::{Wanted, object, shown};
 
 /// An annotation that was found to be right.
 pub(crate) struct Plan {

@@ -4,23 +4,21 @@ use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::{GenericArgument, Lifetime, PathArguments, Type, parse_quote};
 
-use super::task::{Names, Task};
+use super::{Names, Task};
 use crate::check::Argument;
 
 /// A name for `Self`, if an argument of a method mentions it.
 pub(super) fn own_type(task: &Task<'_>, names: &Names) -> Option<TokenStream> {
     let owner = task.owner?;
     let own_type = &names.own_type;
-    let mentions = |argument: &Argument| match argument {
-        Argument::Receiver => false,
-        Argument::State(ty)
-        | Argument::Lent(ty)
-        | Argument::OptionalState(ty)
-        | Argument::Extracted(ty) => without_self(ty.to_token_stream(), own_type).1,
+    let mentions = |ty: &Type| {
+        let tokens = ty.to_token_stream();
+        tokens.to_string() != without_self(tokens, own_type).to_string()
     };
     let mut ty = owner.ty.clone();
     name_lifetimes(&mut ty);
-    task.arguments.iter().any(mentions).then(|| quote!(type #own_type = #ty;))
+    let is_mentioned = task.arguments.iter().filter_map(Argument::ty).any(mentions);
+    is_mentioned.then(|| quote!(type #own_type = #ty;))
 }
 
 /// Writes `'static`, which all managed values live for, where the head of the `impl` block leaves a
@@ -59,23 +57,19 @@ fn name_lifetime(lifetime: &mut Lifetime) {
     }
 }
 
-/// Replaces `Self` by a name. Returns true if there was one.
-pub(super) fn without_self(tokens: TokenStream, name: &Ident) -> (TokenStream, bool) {
-    let mut is_found = false;
+/// Replaces `Self` by a name.
+pub(super) fn without_self(tokens: TokenStream, name: &Ident) -> TokenStream {
     let replaced = tokens.into_iter().map(|token| match token {
         TokenTree::Ident(word) if word == "Self" => {
-            is_found = true;
             TokenTree::Ident(format_ident!("{name}", span = word.span()))
         }
         TokenTree::Group(group) => {
-            let (inside, is_inside) = without_self(group.stream(), name);
-            is_found |= is_inside;
+            let inside = without_self(group.stream(), name);
             let mut replaced = Group::new(group.delimiter(), inside);
             replaced.set_span(group.span());
             TokenTree::Group(replaced)
         }
         other => other,
     });
-    let replaced = replaced.collect();
-    (replaced, is_found)
+    replaced.collect()
 }

@@ -1,4 +1,4 @@
-//! The function that looks up the arguments, and gives something that calls the user's function.
+//! The function that looks up the arguments, and returns what calls the user's function.
 //!
 //! Every argument is looked up before the first missing one ends it, so that all of them are noted.
 
@@ -7,8 +7,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{ReturnType, Type};
 
-use super::own_type::without_self;
-use super::task::{Names, Task, path};
+use super::{Names, Task, path, without_self};
 use crate::check::Argument;
 
 /// Generates the wire function of an entry.
@@ -185,5 +184,5 @@ impl FacadeCall<'_> {
 
 /// The type of an argument, outside of the `impl` block.
 fn named(ty: &Type, names: &Names) -> TokenStream {
-    without_self(ty.to_token_stream(), &names.own_type).0
+    without_self(ty.to_token_stream(), &names.own_type)
 }

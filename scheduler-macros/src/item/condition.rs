@@ -21,7 +21,7 @@ pub(crate) struct Annotation {
     pub(crate) span: Span,
 }
 
-/// Removes the annotations from `attrs`, and gives them.
+/// Removes the annotations from `attrs`, and returns them.
 pub(crate) fn take_annotations(attrs: &mut Vec<Attribute>) -> Vec<Annotation> {
     let mut taken = Vec::new();
     let old = std::mem::take(attrs);
@@ -34,7 +34,7 @@ pub(crate) fn take_annotations(attrs: &mut Vec<Attribute>) -> Vec<Annotation> {
     taken
 }
 
-/// Takes the annotations in `meta`, and gives what is left.
+/// Takes the annotations in `meta`, and returns what is left.
 fn take(meta: &Meta, conditions: &[TokenStream], taken: &mut Vec<Annotation>) -> Option<Meta> {
     if is_annotation(meta) {
         let options = match meta {
@@ -98,7 +98,7 @@ pub(crate) fn allowances<'a>(attrs: impl IntoIterator<Item = &'a Attribute>) -> 
     attrs.into_iter().filter_map(|attr| part(&attr.meta, allowance)).collect()
 }
 
-/// What is left of `meta`, inside of a `cfg_attr(…)`, too, when only that remains which `keep` gives.
+/// What `keep` returns for `meta`, or for each part of a `cfg_attr(…)`.
 fn part(meta: &Meta, keep: fn(&Meta) -> Option<Meta>) -> Option<Meta> {
     let Some((condition, metas)) = conditional(meta) else { return keep(meta) };
     let kept: Vec<Meta> = metas.iter().filter_map(|meta| part(meta, keep)).collect();

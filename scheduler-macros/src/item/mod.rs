@@ -38,15 +38,20 @@ impl Function {
 
     /// Reads a function that others may follow.
     fn parse_member(input: ParseStream<'_>) -> syn::Result<Self> {
+        let mut function = Self::parse_head(input)?;
+        function.rest = match input.peek(token::Brace) {
+            true => input.parse::<TokenTree>()?.into(),
+            false => input.parse::<Token![;]>()?.into_token_stream(),
+        };
+        Ok(function)
+    }
+
+    fn parse_head(input: ParseStream<'_>) -> syn::Result<Self> {
         Ok(Self {
             attrs: input.call(Attribute::parse_outer)?,
             vis: input.parse()?,
             sig: input.parse()?,
-            rest: if input.peek(token::Brace) {
-                input.parse::<TokenTree>()?.into()
-            } else {
-                input.parse::<Token![;]>()?.into_token_stream()
-            },
+            rest: TokenStream::new(),
         })
     }
 }
@@ -63,12 +68,8 @@ fn begins_with_braces(tokens: TokenStream) -> bool {
 
 impl Parse for Function {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        Ok(Self {
-            attrs: input.call(Attribute::parse_outer)?,
-            vis: input.parse()?,
-            sig: input.parse()?,
-            rest: input.parse()?,
-        })
+        let head = Self::parse_head(input)?;
+        Ok(Self { rest: input.parse()?, ..head })
     }
 }
 

@@ -1,9 +1,8 @@
-//! What stands there when it is neither a function nor an `impl` block.
+//! Names an item that is neither a function nor an `impl` block.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// What item stands there instead of a function, and the word that shows it; `None` if it is no
-/// item.
+/// The kind of item, and the word that shows it; `None` if it is no item.
 pub(crate) fn name_of_other_item(item: &TokenStream) -> Option<(&'static str, TokenStream)> {
     let mut tokens = item.clone().into_iter();
     while let Some(token) = tokens.next() {

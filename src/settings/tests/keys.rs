@@ -3,7 +3,6 @@
 use scheduler_expr::Attribute;
 
 use super::places::*;
-use crate::settings::globals::Set;
 use crate::settings::*;
 
 #[test]
@@ -139,13 +138,11 @@ fn variables_are_compared_with_those_of_all_keys() {
     check_value(&applied.tasks[0], Attribute::DstGap, "skip", "env SCHEDULER_TASKS_REPORT_DSTGAP");
     check_value(&applied.tasks[1], Attribute::RetryMax, "2", "env SCHEDULER_TASKS_PURGE_RETRY_MAX");
     let globals = &applied.globals;
-    assert_eq!(globals.pool_size.as_ref().map(|set| set.value), Some(3));
-    assert_eq!(globals.thread_name_prefix.as_ref().map(|set| set.value.as_str()), Some("t-"));
-    assert_eq!(globals.await_termination.as_ref().map(|set| set.value), Some(false));
-    let period = globals.await_termination_period.as_ref().map(|set| set.value);
-    assert_eq!(period, Some(std::time::Duration::from_secs(5)));
-    let io: &Option<Set<usize>> = &applied.pools[0].size;
-    assert_eq!(io.as_ref().map(|set| set.value), Some(7));
+    assert_eq!(globals.pool_size, Some(3));
+    assert_eq!(globals.thread_name_prefix.as_deref(), Some("t-"));
+    assert_eq!(globals.await_termination, Some(false));
+    assert_eq!(globals.await_termination_period, Some(std::time::Duration::from_secs(5)));
+    assert_eq!(applied.pools[0].size, Some(7));
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn a_placeholder_without_value_is_told_with_three_remedies() {
         ]
     );
     assert_eq!(applied.tasks[0].get(Attribute::Cron), None);
-    assert!(!applied.tasks[0].is_complete());
+    assert!(!applied.tasks[0].is_complete);
 }
 
 #[test]

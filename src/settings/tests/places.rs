@@ -30,6 +30,7 @@ pub(super) fn tasks() -> [TaskTexts<'static>; 2] {
 /// All that counts, of all tasks at once.
 pub(super) struct Outcome {
     pub(super) applied: Applied,
+    pub(super) pools: Vec<PoolSettings>,
     pub(super) tasks: Vec<Effective>,
 }
 
@@ -49,7 +50,8 @@ pub(super) fn apply(settings: &Settings, tasks: &[TaskTexts<'_>], pools: &[&str]
     let mut application = settings.apply(&names, pools);
     let each = tasks.iter().enumerate();
     let tasks = each.map(|(number, task)| application.task(number, task)).collect();
-    Outcome { applied: application.finish(), tasks }
+    let pools = application.pools.clone();
+    Outcome { applied: application.finish(), pools, tasks }
 }
 
 /// The attributes that are set.

@@ -14,7 +14,7 @@ fn the_annotation_counts_when_nothing_else_is_said() {
     check_value(report, Attribute::Zone, "Europe/Berlin", "src/jobs.rs:12");
     check_value(purge, Attribute::InitialDelay, "1m", "src/purge.rs:3");
     assert_eq!(given(report).len(), 2);
-    assert!(report.is_complete());
+    assert!(report.is_complete);
     assert!(applied.faults.is_empty() && applied.remarks.is_empty());
 }
 
@@ -65,9 +65,9 @@ fn a_file_named_in_the_environment_stands_above_the_usual_one() {
         })
     };
     let applied = apply(&load("/etc/other.toml").expect("two files"), &[], &[]).applied;
-    assert_eq!(applied.globals.pool_size.map(|size| size.value), Some(1));
-    let zone = applied.globals.zone.expect("a zone");
-    assert_eq!(zone.valued.source, Source::File { path: "scheduler.toml".to_owned(), line: 3 });
+    assert_eq!(applied.globals.pool_size, Some(1));
+    let (_, zone) = applied.texts.iter().find(|(key, _)| key == "scheduler.zone").expect("a zone");
+    assert_eq!(zone.source, Source::File { path: "scheduler.toml".to_owned(), line: 3 });
     assert_eq!(load("./scheduler.toml").expect("one file").sources.files.len(), 1);
     let faults = load("/nowhere.toml").expect_err("a fault");
     assert_eq!(faults.len(), 1);
@@ -83,7 +83,7 @@ fn a_real_file_is_read() {
     let loaded = Settings::load(Given { environment, ..Given::of_process() });
     std::fs::remove_file(&path).expect("the file is there");
     let applied = apply(&loaded.expect("a readable file"), &[], &[]).applied;
-    assert_eq!(applied.globals.zone.map(|zone| zone.value).as_deref(), Some("UTC"));
+    assert_eq!(applied.globals.zone.as_deref(), Some("UTC"));
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn one_attribute_twice_in_one_place_is_refused() {
          help: remove one of the two",
         );
     toml("[scheduler]\nthread-name-prefix = \"a\"\nthread_name_prefix = \"b\"\n").check_fault(
-        "scheduler.toml:3: `scheduler.thread_name_prefix` is also set by scheduler.toml:2\n\
+        "scheduler.toml:3: `scheduler.thread-name-prefix` is also set by scheduler.toml:2\n\
          help: remove one of the two",
     );
     let both = [("SCHEDULER_THREADNAMEPREFIX", "a"), ("SCHEDULER_THREAD_NAME_PREFIX", "b")];

@@ -53,7 +53,7 @@ fn f_cf2_bad_values_of_settings_name_the_key_the_source_and_an_example() {
 fn a_stop_may_be_told_not_to_wait() {
     let variable = "SCHEDULER_SHUTDOWN_AWAIT_TERMINATION_PERIOD";
     let applied = env(&[(variable, "0s")]).apply();
-    let period = applied.globals.await_termination_period.as_ref().map(|set| set.value);
+    let period = applied.globals.await_termination_period;
     assert_eq!(period, Some(Duration::ZERO));
     let fault = env(&[(variable, "-")]).faults().remove(0);
     assert!(fault.contains("help: write `0s` not to wait; for example"), "{fault}");
@@ -69,16 +69,15 @@ fn f_cf2_bad_values_of_tasks_name_the_attribute_the_source_and_an_example() {
     let purge = &applied.tasks[1];
     let text = &purge.get(Attribute::FixedDelay).expect("a value").text;
     let error = parse_period(text, None).expect_err("no duration");
-    let refusal = Refusal { reason: &error, caret: Some(error.caret()), help: Some("write `5s`") };
+    let (reason, help) = (error.to_string(), Some("write `5s`".to_owned()));
     assert_eq!(
-        purge.fault(Attribute::FixedDelay, &refusal).to_string(),
+        purge.refused(Attribute::FixedDelay, &reason, Some(error.caret()), help).to_string(),
         "env SCHEDULER_TASKS_PURGE_FIXED_DELAY: `shop::purge`: `fixed_delay`: \
          `parsecs` is not a unit of time\n5 parsecs\n  ^^^^^^^\n\
          note: `${EVERY}` is `5 parsecs`; EVERY: env EVERY\nhelp: write `5s`"
     );
-    let refusal = Refusal { reason: &"none at all", caret: None, help: None };
     assert_eq!(
-        purge.fault(Attribute::Jitter, &refusal).to_string(),
+        purge.refused(Attribute::Jitter, "none at all", None, None).to_string(),
         "src/purge.rs:3: `shop::purge`: `jitter`: none at all\nhelp: for example `jitter = \"500ms\"`"
     );
 }

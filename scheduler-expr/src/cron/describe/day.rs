@@ -1,10 +1,9 @@
 //! Words for the days.
 
-use super::list::{LONGEST_LIST, list};
-use crate::cron::days::bits;
-use crate::cron::expression::CronExpression;
-use crate::cron::field::{CronField, DAY_NAMES, MONTH_NAMES};
-use crate::cron::never::join;
+use crate::cron::{CronExpression, CronField, DAY_NAMES, MONTH_NAMES, bits, join, ranges};
+
+/// How many items are listed in words at most.
+const LONGEST_LIST: usize = 8;
 
 const ORDINALS: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];
 
@@ -18,7 +17,7 @@ pub(super) fn words(cron: &CronExpression) -> Option<String> {
         true => String::new(),
         false => format!("in {}", month_list(cron)?),
     };
-    let days = match (is_any_day_of_month(cron), is_any_day_of_week(cron)) {
+    let days = match (cron.is_any(CronField::DayOfMonth), cron.is_any(CronField::DayOfWeek)) {
         (true, true) => return Some(months),
         (true, false) => days_of_week(cron)?,
         (false, true) => match single_date(cron) {
@@ -35,16 +34,14 @@ pub(super) fn words(cron: &CronExpression) -> Option<String> {
     Some(if months.is_empty() { days } else { format!("{days} {months}") })
 }
 
-fn is_any_day_of_month(cron: &CronExpression) -> bool {
-    cron.is_any(CronField::DayOfMonth)
-}
-
-fn is_any_day_of_week(cron: &CronExpression) -> bool {
-    cron.is_any(CronField::DayOfWeek)
-}
-
 fn values(cron: &CronExpression, field: CronField) -> Vec<u8> {
     cron.values(field).collect()
+}
+
+/// "a, b and c", with runs of three or more as "a to c"; none when it would be too long.
+fn list(values: &[u8], name: impl Fn(u8) -> String) -> Option<String> {
+    let items = ranges(values, " to ", name);
+    (items.len() <= LONGEST_LIST).then(|| join(&items, "and"))
 }
 
 fn month_list(cron: &CronExpression) -> Option<String> {

@@ -9,12 +9,10 @@
 //! Friday.
 
 mod day;
-mod list;
 mod time;
 
 use super::display::field_text;
-use super::expression::CronExpression;
-use super::field::CronField;
+use super::{CronExpression, CronField};
 use time::TimeWords;
 
 impl CronExpression {
@@ -31,28 +29,22 @@ impl CronExpression {
     /// ```
     #[must_use]
     pub fn describe(&self) -> String {
-        describe(self)
-    }
-}
-
-fn describe(cron: &CronExpression) -> String {
-    if let Some(never) = cron.never_fires() {
-        return format!("never: {}", never.reason());
-    }
-    let time = time::words(cron).unwrap_or_else(|| TimeWords {
-        words: fields(cron, [CronField::Hour, CronField::Minute, CronField::Second]),
-        are_bare: false,
-    });
-    let days = day::words(cron).unwrap_or_else(|| {
-        fields(cron, [CronField::DayOfMonth, CronField::Month, CronField::DayOfWeek])
-    });
-    match days.as_str() {
-        "" if time.are_bare => format!("{}, every day", time.words),
-        "" => time.words,
-        _ if time.are_bare && days.starts_with("in ") => {
-            format!("{}, every day {days}", time.words)
+        if let Some(never) = self.never_fires() {
+            return format!("never: {}", never.reason());
         }
-        _ => format!("{}, {days}", time.words),
+        let TimeWords { words, are_bare } = time::words(self).unwrap_or_else(|| TimeWords {
+            words: fields(self, [CronField::Hour, CronField::Minute, CronField::Second]),
+            are_bare: false,
+        });
+        let days = day::words(self).unwrap_or_else(|| {
+            fields(self, [CronField::DayOfMonth, CronField::Month, CronField::DayOfWeek])
+        });
+        match days.as_str() {
+            "" if are_bare => format!("{words}, every day"),
+            "" => words,
+            _ if are_bare && days.starts_with("in ") => format!("{words}, every day {days}"),
+            _ => format!("{words}, {days}"),
+        }
     }
 }
 

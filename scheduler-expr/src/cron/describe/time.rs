@@ -1,9 +1,6 @@
 //! Words for the time of day.
 
-use super::list::runs;
-use crate::cron::expression::CronExpression;
-use crate::cron::field::CronField;
-use crate::cron::never::join;
+use crate::cron::{CronExpression, CronField, join, runs};
 
 /// Words for the time of day, and whether they are bare times: "09:00", which need a day beside
 /// them.
@@ -95,12 +92,15 @@ impl Clock {
     /// An interval during a part of the day: "every 15 minutes from 09:00 to 17:45".
     fn stretches(&self) -> Option<String> {
         let (_, minutes, seconds) = self.shapes();
+        let mut hours = runs(&self.hours);
         let (interval, first, last) = match (minutes, seconds) {
             (Shape::One(minute), Shape::One(0)) => (every(1, "hour"), (minute, 0), (minute, 0)),
             (Shape::Every(n), Shape::One(0)) => (every(n, "minute"), (0, 0), (60 - n, 0)),
             (Shape::Every(1), Shape::Every(n)) => (every(n, "second"), (0, 0), (59, 60 - n)),
-            (Shape::One(minute), Shape::Every(n)) if self.hours.len() <= MOST_STRETCHES => {
-                return Some(self.minute_stretches(minute, n));
+            (Shape::One(minute), Shape::Every(n)) => {
+                // One minute of each hour, also of consecutive ones.
+                hours = self.hours.iter().map(|hour| (*hour, *hour)).collect();
+                (every(n, "second"), (minute, 0), (minute, 60 - n))
             }
             _ => return None,
         };
@@ -109,28 +109,12 @@ impl Clock {
             let from = time(from, first.0, first.1, shows_seconds);
             format!("from {from} to {}", time(to, last.0, last.1, shows_seconds))
         };
-        let hours = runs(&self.hours);
         let is_moment = |(from, to): &(u8, u8)| from == to && first == last;
         if hours.len() > MOST_STRETCHES || hours.iter().any(is_moment) {
             return None;
         }
-        Some(format!(
-            "{interval} {}",
-            join(&hours.into_iter().map(stretch).collect::<Vec<_>>(), "and")
-        ))
-    }
-
-    /// An interval of seconds during one minute of some hours.
-    fn minute_stretches(&self, minute: u8, step: u8) -> String {
-        let stretch = |hour: &u8| {
-            format!(
-                "from {} to {}",
-                time(*hour, minute, 0, true),
-                time(*hour, minute, 60 - step, true)
-            )
-        };
-        let stretches: Vec<_> = self.hours.iter().map(stretch).collect();
-        format!("{} {}", every(step, "second"), join(&stretches, "and"))
+        let stretches: Vec<String> = hours.into_iter().map(stretch).collect();
+        Some(format!("{interval} {}", join(&stretches, "and")))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a person is told to write instead.
+//! What messages say to write instead.
 
 use super::{CronExpression, CronField, ParseCronErrorKind, refuse};
 

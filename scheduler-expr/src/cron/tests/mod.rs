@@ -2,7 +2,7 @@
 //!
 //! # What this room is for
 //!
-//! Here are the texts that are taken and those that are refused; [`help`] has what a person is told
+//! Here are the texts that are taken and those that are refused; [`help`] has what messages say
 //! to write instead, and [`words`] what an expression says in English.
 //!
 //! # What it must never do
