@@ -1,20 +1,20 @@
-//! Turns entries, tasks in code and settings into planned tasks.
+//! Turns annotated functions, tasks in code and settings into planned tasks.
 //!
 //! # What this room is for
 //!
-//! Tasks are defined by annotations and in code ([`define`]). Settings replace attributes, and [`plan`] parses
-//! the texts that count, with the parsers of the macro. The result is all tasks as [`Planned`], each with its rule,
-//! its policies, its pool and its arguments. All faults of all tasks are returned together, each with its place.
+//! Tasks are defined by annotations and in code ([`define`]). Settings replace attributes, and [`plan`] parses the effective
+//! texts with `scheduler_expr`, which the macro also uses. The result is [`Planned`] tasks, each with its rule, its policies,
+//! its pool and its arguments. Faults are collected, so that the runner can report all of them together; a task with a fault
+//! is not planned.
 //!
 //! # What it must never do
 //!
-//! Start anything. A plan is complete before the first task is submitted, so with one bad function
-//! among a hundred nothing has run.
+//! Start anything. All tasks are planned before the first one starts, so one faulty definition prevents the whole start.
 //!
 //! # How a neighbour uses it
 //!
-//! The runner defines, lets settings apply, plans, and launches what was planned. The control of a
-//! running scheduler plans single tasks that are added or rescheduled.
+//! The runner calls [`define`], applies settings, calls [`plan`], and launches the planned tasks. A task that is added to a
+//! running scheduler, or gets another rule, goes through [`resolve()`] alone.
 
 mod crons;
 mod definition;
@@ -38,8 +38,10 @@ use crate::inject::States;
 use crate::settings::{Effective, Fault};
 use crons::Cron;
 
-/// The definitions of the annotated functions, all that are linked or those of a list, and of the
-/// tasks that code defines. What is missing, named twice or not annotated is added to `faults`.
+/// The definitions of the annotated functions, all linked ones or those of `listed`, and of the tasks in code.
+///
+/// Adds to `faults`: missing managed values, and those that are managed twice; invalid and duplicate names; functions of the
+/// list without an annotation.
 pub(crate) fn define(
     listed: Option<&TaskList>,
     in_code: Vec<Definition>,
@@ -48,25 +50,23 @@ pub(crate) fn define(
 ) -> Vec<Definition> {
     let found = match listed {
         None => entries(),
-        Some(list) => without_doubles(&list.entries),
+        Some(list) => deduplicated(&list.entries),
     };
-    for function in listed.into_iter().flat_map(|list| &list.unannotated) {
-        faults.push(format!(
+    faults.extend(listed.into_iter().flat_map(|list| &list.unannotated).map(|function| {
+        format!(
             "`{function}` has no `#[scheduled(…)]`, so nothing says when it is to run\n\
              help: annotate it, or define it in code: Scheduler::builder().task(…)"
-        ));
-    }
-    let mut missing = 0;
+        )
+    }));
+    let before = faults.len();
     let mut definitions = Vec::new();
     for entry in found {
-        let before = faults.len();
         definitions.extend(Definition::of_entry(entry, &inputs, faults));
-        missing += faults.len() - before;
     }
-    if missing > 0
+    if faults.len() > before
         && let Some(last) = faults.last_mut()
     {
-        last.push_str(&what_is_managed(inputs.states));
+        last.push_str(&managed_note(inputs.states));
     }
     definitions.extend(in_code);
     faults.extend(name::faults(&definitions));
@@ -80,28 +80,28 @@ pub(crate) fn define(
 }
 
 /// The entries, each once, in the order in which they were first named.
-fn without_doubles(listed: &[&'static Entry]) -> Vec<&'static Entry> {
+fn deduplicated(listed: &[&'static Entry]) -> Vec<&'static Entry> {
     let mut known = HashSet::new();
     let is_new = |entry: &&'static Entry| known.insert(std::ptr::from_ref(*entry));
     listed.iter().copied().filter(is_new).collect()
 }
 
-fn what_is_managed(states: &States) -> String {
+fn managed_note(states: &States) -> String {
     let managed = states.described();
     let list = if managed.is_empty() { "nothing".to_owned() } else { managed.join(", ") };
     format!("\nnote: managed so far: {list}")
 }
 
-/// Plans all definitions, each with the attributes that `apply` returns for it.
+/// Plans all definitions, each with the attributes that `effective_of` returns for it.
 pub(crate) fn plan(
     definitions: Vec<Definition>,
-    mut apply: impl FnMut(usize, &Definition) -> Effective,
+    mut effective_of: impl FnMut(usize, &Definition) -> Effective,
     context: PlanContext<'_>,
     faults: &mut Vec<Fault>,
 ) -> Vec<Planned> {
     let mut planned = Vec::new();
     for (number, definition) in definitions.into_iter().enumerate() {
-        let effective = apply(number, &definition);
+        let effective = effective_of(number, &definition);
         match resolve(&definition, &effective, context) {
             Ok(task) => planned.push(task),
             Err(found) => faults.extend(found),

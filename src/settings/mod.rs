@@ -1,29 +1,30 @@
-//! Settings: values from outside of the source that replace attributes and configure the scheduler.
+//! Settings: configuration from the builder, the environment and files. They replace attributes of tasks, and configure the
+//! scheduler.
 //!
 //! # What this room is for
 //!
-//! The same key can be set in several places. From high to low: `builder.set(key, value)`; the
-//! environment; the file named in `SCHEDULER_CONFIG`; `./scheduler.toml`, or a text the program
-//! gives instead; the annotation; the defaults for all tasks, from the same places; the default of the
-//! attribute. [`Settings::load`] reads the places once, and
-//! [`Settings::apply`] finds for each attribute of each task the text that counts, replaces placeholders, and
-//! keeps where it came from.
+//! The same key can be set in several sources. From high to low: `builder.set(key, value)`; the environment; the file named
+//! in `SCHEDULER_CONFIG`; `./scheduler.toml`, or a text the program gives instead; `#[scheduled]` or the `Schedule`; the
+//! defaults for all tasks, from the same sources and then from `builder.defaults(…)`; the default of the attribute.
+//! [`Settings::load`] reads the sources, and [`Settings::apply`] finds the effective text of each attribute of each task,
+//! replaces placeholders, and keeps where it came from. A source that sets a rule, such as `cron`, also replaces the rule of
+//! the sources below it, and the attributes that belong to that.
 //!
 //! # What it must never do
 //!
-//! Judge the attributes of tasks (the registrar does, with the parsers of `scheduler_expr`), start
-//! anything, or read a place twice. It never ignores an unknown key under `[scheduler]`, or a setting
-//! outside of it.
+//! Check the values of attributes (the registrar does, with the parsers of `scheduler_expr`), or start anything. It never
+//! ignores an unknown key: under `[scheduler]` that is a fault. What looks like a setting of the scheduler elsewhere in a file
+//! is a warning.
 //!
 //! # States and invariants
 //!
-//! * Each fault names the key, the place, and the remedy; all faults come back together.
-//! * In keys `-` and `_` are the same. A task is named in full, or by an end of its path
-//!   that no other task has (`names`).
-//! * Variables are never split into keys, because `A_B_C` is ambiguous: a variable is compared with those
-//!   of all keys.
-//! * Ambiguous variables and short names, and two spellings in one place, are faults.
-//! * Foreign texts are shown on one line, escaped, and shortened.
+//! * A fault of a key names the key, the source, and the remedy. All of them come back together, unless a source cannot be
+//!   read: then those faults come back alone.
+//! * In keys `-` and `_` are the same. A task is named in full, or by a unique suffix of its path (`names`).
+//! * `A_B_C` is ambiguous as a key, so a variable is compared with the variable names of all keys.
+//! * Ambiguous variables and short names are faults, and so are two spellings of one key in a file. Of two calls of
+//!   `builder.set` the later one counts.
+//! * Texts of other people are shown on one line, escaped, and shortened.
 //!
 //! # How a neighbour uses it
 //!
@@ -34,8 +35,8 @@
 //! let applied = application.finish();
 //! ```
 //!
-//! The registrar adds its own faults to `applied.faults`, by [`Effective::fault`]. One task at a time, because
-//! there may be very many: nothing is kept of them but the faults.
+//! The registrar adds its own faults to `applied.faults`, by [`Effective::fault`]. There may be very many tasks, so only
+//! faults and remarks of them are kept.
 
 mod defaults;
 mod environment;
@@ -104,7 +105,7 @@ pub(crate) struct Given {
     pub(crate) read: fn(&Path) -> io::Result<String>,
 }
 
-/// All that was found in those places, not yet applied to anything.
+/// The parsed sources, not yet applied to anything.
 #[derive(Debug)]
 pub(crate) struct Settings {
     sources: Sources,
@@ -124,7 +125,7 @@ pub(crate) struct Application<'a> {
 }
 
 impl Given {
-    /// The places of a process: its environment and its files.
+    /// The sources of a process: its environment and its files.
     pub(crate) fn of_process() -> Self {
         Self {
             set: Vec::new(),
@@ -137,9 +138,12 @@ impl Given {
 }
 
 impl Settings {
-    /// Reads all places.
+    /// Reads all sources.
     ///
-    /// The faults are those of the places as such: a file that is missing, or is no TOML.
+    /// # Errors
+    ///
+    /// The faults of sources as a whole: a file that is named and missing, is too long, or is no TOML; a variable of the
+    /// scheduler's own that is not Unicode, or has none of its values.
     pub(crate) fn load(given: Given) -> Result<Self, Vec<Fault>> {
         let mut faults = Vec::new();
         let mut or_fault = |fault| faults.push(fault);
@@ -200,6 +204,7 @@ impl Settings {
     ) -> Result<Effective, Vec<Fault>> {
         let mut reading = Reading::new(&self.sources);
         let mut overrides = Overrides::read(&mut reading, names, Some(task.name));
+        // The caller has put the name into the index.
         let number = names.number(task.name).unwrap_or_default();
         let defaults = self.defaults(&mut reading);
         let effective = overrides.merge(&mut reading, names, (number, task), defaults);
@@ -213,7 +218,7 @@ impl Settings {
         if reading.faults.is_empty() { Ok(effective) } else { Err(reading.faults) }
     }
 
-    /// The defaults for all tasks, which are read once.
+    /// The defaults for all tasks. Read by the first call, which gets their faults: that of `apply`.
     fn defaults(&self, reading: &mut Reading<'_>) -> &Values {
         self.defaults.get_or_init(|| defaults::read(reading))
     }
@@ -226,7 +231,7 @@ impl Application<'_> {
         overrides.merge(reading, names, (number, task), defaults)
     }
 
-    /// Finds unknown keys and variables, after all tasks were merged.
+    /// Finds unknown and misplaced keys, and unknown variables, after all tasks were merged.
     pub(crate) fn finish(mut self) -> Applied {
         let reading = &mut self.reading;
         leftover::unknown_keys(reading);

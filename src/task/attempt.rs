@@ -1,7 +1,10 @@
 //! One call of a task's function: the same code for every kind of task.
 //!
-//! A plain function is called in place. A future is polled in place once, and goes on as a task of the engine if it is
-//! pending; that polls it again at once, so the first poll needs no waker.
+//! A plain function is called on the worker that fired. A future is polled there once. If it is pending it continues as a
+//! task of the engine, which is due at once, so the first poll needs no waker.
+//!
+//! Gates come first: sync ones on the worker that fired, async ones as a task of the engine. After those, a future goes on
+//! in that task, and a plain function is called by the next firing of the timer.
 
 use std::fmt;
 use std::future::Future;
@@ -17,12 +20,15 @@ use super::state::Phase;
 use super::ticker::Ticker;
 use super::transition::Transition;
 use crate::inject::Call;
-use crate::observe::{Event, EventKind, Failure, Span, catch};
+use crate::observe::{Failure, Span, catch};
 use crate::run::{BoxFuture, Run, TaskResult};
 
 type Body = dyn Fn(&Run) -> TaskResult + Send + Sync;
 
-/// Executes an attempt, or what can be executed of it on this thread.
+/// Executes an attempt, or its first part if it continues as a task of the engine.
+///
+/// Returns `InProgress` if the body has returned: the engine calls [`finish`](scheduler_core::Fire::finish), which ends the
+/// attempt. Returns `Done` if the attempt ends itself later.
 pub(super) fn execute(
     ticker: &Arc<Timer<Ticker>>,
     begun: Begun,
@@ -31,7 +37,7 @@ pub(super) fn execute(
     let Begun { run, call, is_gated } = begun;
     if is_gated && ticker.gates.has_async() {
         let stage = Stage::gates(ticker, &run);
-        go_on(engine, Work::new(ticker, run, call, stage));
+        continue_as_task(engine, Work::new(ticker, run, call, stage));
         return Fired::Done;
     }
     if is_gated && !pass_gates(ticker, &run) {
@@ -44,7 +50,7 @@ pub(super) fn execute(
             match work.poll(&mut Context::from_waker(Waker::noop())) {
                 Some(result) => work.end(result),
                 None => {
-                    go_on(engine, work);
+                    continue_as_task(engine, work);
                     return Fired::Done;
                 }
             }
@@ -53,20 +59,16 @@ pub(super) fn execute(
     Fired::InProgress
 }
 
-fn go_on(engine: &scheduler_core::Run, work: Work) {
+fn continue_as_task(engine: &scheduler_core::Run, work: Work) {
     let name = Arc::clone(&work.ticker.name);
-    // It needs no handle: the run is asked to stop by its own request.
+    // It needs no handle: `Run::request_stop` asks it to stop.
     drop(engine.go_on(Task::once_async(Attempt(Some(work))).name(name)));
 }
 
 fn call_sync(ticker: &Arc<Timer<Ticker>>, run: Run, call: &Body) {
     let span = span_of(&run);
     run.enter(|run| {
-        let called = match &span {
-            None => catch(|| call(run)),
-            Some(span) => span.in_scope(|| catch(|| call(run))),
-        };
-        if let Err(failure) = flat(called) {
+        if let Err(failure) = flatten(catch_in(span.as_ref(), || call(run))) {
             fail(ticker, run, span.as_ref(), failure);
         }
     });
@@ -76,11 +78,19 @@ fn span_of(run: &Run) -> Option<Span> {
     cfg!(feature = "tracing").then(|| Span::of_run(run, run.facts()))
 }
 
-fn flat(result: Result<TaskResult, Failure>) -> Result<(), Failure> {
+/// Calls user code inside the span.
+fn catch_in<R>(span: Option<&Span>, call: impl FnOnce() -> R) -> Result<R, Failure> {
+    match span {
+        None => catch(call),
+        Some(span) => span.in_scope(|| catch(call)),
+    }
+}
+
+fn flatten(result: Result<TaskResult, Failure>) -> Result<(), Failure> {
     result?.map_err(|error| Failure::from_error(&error))
 }
 
-/// Keeps why an attempt failed until it is over.
+/// Stores the failure of an attempt until it ends.
 #[cold]
 fn fail(ticker: &Ticker, run: &Run, span: Option<&Span>, failure: Failure) {
     span.iter().for_each(|span| span.fail(&failure));
@@ -98,7 +108,8 @@ fn pass_gates(ticker: &Arc<Timer<Ticker>>, run: &Run) -> bool {
     take_verdict(ticker, run, verdict, true)
 }
 
-/// Takes the verdict of gates; returns true if the run may start. Unless its attempt begins here, the timer fires for it.
+/// Stores the verdict of gates; returns true if the run may start. Unless `begins_here`, the timer's next firing starts
+/// the attempt.
 fn take_verdict(
     ticker: &Arc<Timer<Ticker>>,
     run: &Run,
@@ -149,7 +160,7 @@ impl Transition<'_> {
     }
 }
 
-/// What an attempt that is a future is at.
+/// How far an attempt is that is polled.
 enum Stage {
     Gates(Pin<Box<dyn Future<Output = Verdict> + Send>>),
     /// `None` before the first poll.
@@ -183,6 +194,7 @@ impl Work {
 
     /// Polls once inside the run; `None` while it is pending.
     fn poll(&mut self, context: &mut Context<'_>) -> Option<Result<(), Failure>> {
+        // Why it stopped is the outcome, not this result.
         if self.run.stop_cause().is_some() {
             return Some(Ok(()));
         }
@@ -191,8 +203,8 @@ impl Work {
                 return self.run.stop_cause().map(|_| Ok(()));
             };
             self.stage = Stage::Over;
-            let is_future = matches!(self.call, Call::Async(_));
-            if !take_verdict(&self.ticker, &self.run, verdict, is_future) || !is_future {
+            let is_async = matches!(self.call, Call::Async(_));
+            if !take_verdict(&self.ticker, &self.run, verdict, is_async) || !is_async {
                 return Some(Ok(()));
             }
             self.stage = Stage::Body(None);
@@ -207,21 +219,18 @@ impl Work {
                 }
                 Stage::Gates(_) | Stage::Over => Poll::Pending,
             };
-            match span {
-                None => catch(poll),
-                Some(span) => span.in_scope(|| catch(poll)),
-            }
+            catch_in(span.as_ref(), poll)
         });
         run.poll_ends();
         match polled {
-            Ok(Poll::Ready(result)) => Some(flat(Ok(result))),
+            Ok(Poll::Ready(result)) => Some(flatten(Ok(result))),
             Err(failure) => Some(Err(failure)),
-            // A request that came during the poll may have woken nobody.
+            // The waker of the first poll does nothing, so a request during it is looked for here.
             Ok(Poll::Pending) => run.stop_cause().map(|_| Ok(())),
         }
     }
 
-    /// Drops the future inside the run, and keeps why it failed.
+    /// Drops the future inside the run, and stores the failure.
     fn end(&mut self, result: Result<(), Failure>) {
         self.drop_future();
         if let Err(failure) = result {
@@ -231,17 +240,9 @@ impl Work {
 
     fn drop_future(&mut self) {
         let (stage, span) = (std::mem::replace(&mut self.stage, Stage::Over), self.span.as_ref());
-        let dropped = self.run.clone().enter(|_| match span {
-            None => catch(|| drop(stage)),
-            Some(span) => span.in_scope(|| catch(|| drop(stage))),
-        });
+        let dropped = self.run.clone().enter(|_| catch_in(span, || drop(stage)));
         if let Err(failure) = dropped {
-            let at = self.ticker.clock.wall();
-            self.ticker.bus.emit(Event::of(
-                at,
-                self.run.facts(),
-                EventKind::DropPanicked { failure },
-            ));
+            self.ticker.report_drop(self.run.facts(), failure);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The ticker of a task: what never changes, and its state behind a lock.
+//! The ticker of a task: the value inside its timer. It has the task's immutable parts, and its state behind a mutex.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, Weak};
@@ -16,11 +16,11 @@ use crate::observe::{Bus, Event, EventKind, Failure, PoolEvents, TaskFacts, Task
 use crate::sync::{Mutex, MutexGuard};
 use crate::unwind::wake_all;
 
-/// What a ticker is made of.
+/// The arguments of [`Ticker::make`].
 pub(crate) struct Parts {
     pub(crate) facts: TaskFacts,
     pub(crate) rule: Rule,
-    /// Tasks with the same policies share them.
+    /// Shared with the task before if both are equal.
     pub(crate) policy: Arc<Policy>,
     pub(crate) call: Call,
     /// The pool in which the task runs.
@@ -29,24 +29,23 @@ pub(crate) struct Parts {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) bus: Arc<Bus>,
     pub(crate) gates: Arc<Gates>,
-    /// Is given each run that starts late.
+    /// Explains scheduled runs that start at least a second late.
     pub(crate) pool_events: Option<Arc<PoolEvents>>,
-    /// Of a disabled task: what is wrong with its attributes; empty if nothing is.
+    /// `Some` if the task is disabled: the faults of its attributes, if there are any.
     pub(crate) disabled: Option<String>,
-    /// Is called when the task has ended.
     pub(crate) on_end: Option<Arc<OnEnd>>,
 }
 
 /// Is called with the name of a task that has ended.
 pub(crate) type OnEnd = dyn Fn(&Arc<str>) + Send + Sync;
 
-/// One task: what never changes, and its state behind a lock. It is the content of a timer of the engine.
+/// One task: its immutable parts, and its state behind a mutex. The value inside a [`Timer`].
 pub(crate) struct Ticker {
     pub(super) name: Arc<str>,
     pub(super) policy: Arc<Policy>,
     pub(super) chance: Chance,
     pub(super) clock: Arc<dyn Clock>,
-    /// RACE: weak, because the pool keeps its timers.
+    /// Weak, because the pool owns the armed timer.
     pub(super) pool: Weak<ScheduledThreadPool>,
     pub(super) bus: Arc<Bus>,
     pub(super) gates: Arc<Gates>,
@@ -60,7 +59,7 @@ pub(crate) struct Ticker {
 pub(super) type Guard<'a> = MutexGuard<'a, State>;
 
 impl Ticker {
-    /// Makes a task that has not begun.
+    /// Makes a task that [`Control::begin`](super::Control::begin) starts.
     pub(super) fn make(parts: Parts) -> Arc<Timer<Self>> {
         let Parts { facts, rule, policy, call, pool, clock, bus, .. } = parts;
         let chance = Chance::new(policy.seed, &facts.name);
@@ -95,31 +94,33 @@ impl Ticker {
     /// Delivers the events of this task in the order of its transitions: one thread at a time. No lock may be held.
     pub(super) fn deliver(&self) {
         let mut batch = Vec::new();
-        let mut is_mine = false;
+        let mut is_deliverer = false;
         loop {
             let mut state = self.lock();
-            if state.is_delivering && !is_mine {
+            if state.is_delivering && !is_deliverer {
                 return;
             }
             if state.outbox.is_empty() {
-                if is_mine {
+                if is_deliverer {
+                    // The buffer is used again.
                     (state.is_delivering, state.outbox) = (false, batch);
                 }
-                let has_ended = is_mine && state.is_end_reported;
+                let has_ended = is_deliverer && state.is_end_reported;
                 let watchers = has_ended.then(|| state.watchers.take());
                 drop(state);
-                // RACE: those who wait for the end may have looked while this thread was at it.
+                // RACE: threads that wait for the end may have looked while this thread still delivered.
                 wake_all(watchers.into_iter().flatten());
                 return;
             }
-            (state.is_delivering, is_mine) = (true, true);
+            (state.is_delivering, is_deliverer) = (true, true);
             std::mem::swap(&mut state.outbox, &mut batch);
             drop(state);
             batch.drain(..).for_each(|event| self.bus.emit(event));
         }
     }
 
-    /// Reports that the run of the calling thread starts late, if that is the fault of others. No lock may be held.
+    /// Reports that the run of the calling thread starts late, if the threads of its pool were all busy. No lock may be
+    /// held.
     pub(super) fn report_late(&self) {
         if let Some(pool_events) = &self.pool_events {
             scheduler_core::Run::with_current(|engine| pool_events.explain(engine));
@@ -131,7 +132,7 @@ impl Ticker {
         self.on_end.iter().for_each(|on_end| on_end(&self.name));
     }
 
-    /// Drops what may be the user's. No lock may be held.
+    /// Drops a value whose destructor may be user code. No lock may be held.
     pub(super) fn drop_contained<V>(&self, value: V) {
         if let Err(failure) = catch(|| drop(value)) {
             let facts = Arc::clone(&self.lock().facts);
@@ -139,7 +140,7 @@ impl Ticker {
         }
     }
 
-    fn report_drop(&self, facts: &Arc<TaskFacts>, failure: Failure) {
+    pub(super) fn report_drop(&self, facts: &Arc<TaskFacts>, failure: Failure) {
         self.bus.emit(Event::of(self.clock.wall(), facts, EventKind::DropPanicked { failure }));
     }
 

@@ -1,25 +1,27 @@
 //! Which fire times start a run, and which are skipped: the policies, as plain data and arithmetic.
 //!
 //! **Each fire time is judged by the state that held when it came.** The state changes only at transitions: a start, the
-//! end of a run, pause, resume, run now, reschedule. Each first [settles](Planner::settle) what has come since the last one,
-//! so that a late look decides what a punctual one would have.
+//! end of a run, pause, resume, run now, reschedule. Each first [settles](Planner::settle) the fire times that came since the
+//! last one: it decides what becomes of them. So a delayed wake-up gives the same result as one on time.
 //!
 //! | state when it came | what becomes of the fire time |
 //! |---|---|
-//! | as many runs as may be, `skip` or `allow` | skipped (`overlap`) |
-//! | as many runs as may be, `queue_one` | follows the run, in place of the one before, which is skipped (`overlap`) |
-//! | fewer runs, paused | skipped (`paused`) |
-//! | fewer runs, not paused | waits; `misfire` decides when a worker is there |
+//! | no more runs allowed, `skip` or `allow` | skipped (`overlap`) |
+//! | no more runs allowed, `queue_one` | queued; replaces the fire time queued earlier, which is skipped (`overlap`) |
+//! | a run allowed, paused | skipped (`paused`) |
+//! | a run allowed, not paused | waits; `misfire` decides when a worker takes the task |
 //! | a one-time task, in any state | waits |
 //!
-//! It reads no clock, takes no lock and calls no code of the user's: a custom trigger is asked by others
-//! ([`Planner::question`]). A clone is a preview.
+//! A fire time that is queued is skipped if the task is paused when its run ends.
+//!
+//! The planner reads no clock, takes no lock and calls no user code: [`Transition::ask`](super::transition::Transition::ask)
+//! calls custom triggers. A clone can be advanced, to compute what comes next.
 //!
 //! | file | what |
 //! |---|---|
 //! | `settle` | what becomes of fire times that have come |
-//! | `missed` | what a worker that is there starts of those that wait |
-//! | `preview` | when the next run starts if nobody does anything |
+//! | `missed` | which of those that wait a worker starts |
+//! | `preview` | when the next run starts, without further commands |
 
 mod missed;
 mod preview;
@@ -43,7 +45,7 @@ use crate::observe::SkipReason;
 use crate::run::Cause;
 use scheduler_expr::Overlap;
 
-/// How late a fire time may start without being missed: Quartz' threshold.
+/// A fire time that would start later than this is missed (the default of Quartz), as is one after which another has come.
 const MISSED_AFTER: Duration = Duration::from_secs(60);
 
 /// A run to start now.
@@ -51,7 +53,7 @@ const MISSED_AFTER: Duration = Duration::from_secs(60);
 pub(super) struct Start {
     pub(super) fire: FireTime,
     pub(super) cause: Cause,
-    /// Which rule of the task it is of; see [`Planner::reschedule`].
+    /// The number of the task's rule; [`Planner::reschedule`] increments it.
     generation: u32,
 }
 
@@ -66,12 +68,12 @@ pub(super) struct Skip {
     pub(super) at_least: bool,
 }
 
-/// Why a run by hand cannot start.
+/// Why a manual run cannot start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// A run is in progress.
+    /// No more runs are allowed beside those in progress.
     Running,
-    /// Another run by hand is about to start.
+    /// Another manual run waits to start.
     AlreadyAsked,
 }
 
@@ -79,7 +81,7 @@ pub(super) enum Refusal {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     range: Range,
-    /// When the run ended that they follow.
+    /// For a queued fire time: when the run ended that it follows.
     ready: Option<Now>,
 }
 
@@ -94,21 +96,22 @@ pub(super) struct Planner {
     waiting: VecDeque<Waiting>,
     /// The fire time that follows the run in progress (`queue_one`).
     queued: Option<FireTime>,
-    /// When runs by hand were asked for.
+    /// When manual runs were asked for.
     manual: VecDeque<Now>,
     /// How many runs are in progress.
     running: u32,
     /// How many runs of the schedule have started, for `max_runs`.
     starts: u64,
     pause: Option<Box<Pause>>,
-    /// For what a fire time was skipped, if a delay begins anew, or a trigger is asked again, when that is over.
+    /// Set if there is no next fire time because one was skipped for this reason. When the reason is over, the delay begins
+    /// anew, or the trigger is asked again.
     restarts: Option<SkipReason>,
     generation: u32,
     questions: Questions,
     served: Served,
     /// The last look at the clocks.
-    seen: Now,
-    report: Reports,
+    last_look: Now,
+    skip_reports: SkipReports,
     skips: Vec<Skip>,
     /// Whether a pause has ended by its time, which is not reported yet.
     has_resumed: bool,
@@ -116,7 +119,8 @@ pub(super) struct Planner {
 
 /// When skips during a run are reported.
 #[derive(Clone, Copy, Debug, Default)]
-struct Reports {
+struct SkipReports {
+    /// How long until the next but one; it grows.
     gap: Duration,
     next_at: Tick,
 }
@@ -137,8 +141,8 @@ impl Planner {
             generation: 0,
             questions: Questions::default(),
             served: Served::default(),
-            seen: now,
-            report: Reports::default(),
+            last_look: now,
+            skip_reports: SkipReports::default(),
             skips: Vec::new(),
             has_resumed: false,
         }
@@ -146,7 +150,7 @@ impl Planner {
 
     /// Begins: the first fire time counts from now. A trigger that was asked before keeps its answer.
     pub(super) fn begin(&mut self, now: Now) {
-        self.seen = now;
+        self.last_look = now;
         match self.times.kind {
             Kind::Custom if self.next.is_some() || self.questions.is_open() => {}
             Kind::Custom => self.questions.put(Question::first()),
@@ -171,13 +175,21 @@ impl Planner {
         }
         if !is_free {
             let next = self.next?.due;
-            let is_first = next.as_tick(self.seen) >= self.report.next_at;
-            return Some(if is_first { next } else { Due::Tick(self.report.next_at) });
+            let report = self.skip_reports.next_at;
+            return Some(if next.as_tick(self.last_look) >= report {
+                next
+            } else {
+                Due::Tick(report)
+            });
         }
         if let Some(first) = self.waiting.front() {
             let due = first.range.first.due;
             // It keeps its turn when the clock is set back.
-            return Some(if due.is_reached(self.seen) { due } else { Due::Tick(self.seen.tick) });
+            return Some(if due.is_reached(self.last_look) {
+                due
+            } else {
+                Due::Tick(self.last_look.tick)
+            });
         }
         self.questions.again_at().map(Due::Tick).or_else(|| Some(self.next?.due))
     }
@@ -209,12 +221,12 @@ impl Planner {
         let is_queued = self.policy.overlap == Overlap::QueueOne;
         self.settle(if is_queued { Limit::UpTo(now) } else { Limit::Before(now) }, now);
         self.running -= 1;
-        self.report = Reports::default();
+        self.skip_reports = SkipReports::default();
         if is_refused && run.cause == Cause::Schedule {
             self.starts -= 1;
         }
         if let Some(fire) = self.queued.take() {
-            self.let_follow(fire, now);
+            self.promote_queued(fire, now);
         }
         let is_own = run.cause == Cause::Schedule && run.generation == self.generation;
         // While another run may yet be refused, nothing is given up.
@@ -228,7 +240,7 @@ impl Planner {
         }
     }
 
-    /// Pauses, or changes the note and the end of a pause. What has come and waits is skipped.
+    /// Pauses, or changes the note and the end of a pause. Fire times that wait for a worker are skipped.
     pub(super) fn pause(&mut self, note: Option<Arc<str>>, until: Option<DateTime<Utc>>, now: Now) {
         self.settle(Limit::UpTo(now), now);
         let since = self.pause.as_ref().map_or(now.wall.to_utc(), |pause| pause.since);
@@ -236,7 +248,7 @@ impl Planner {
         self.skip_waiting(SkipReason::Paused);
     }
 
-    /// Ends a pause; returns false if there is none, or it is over by itself.
+    /// Ends a pause; returns false if there is none, or it has expired.
     pub(super) fn resume(&mut self, now: Now) -> bool {
         self.settle(Limit::Before(now), now);
         let is_paused = self.pause.is_some();
@@ -246,26 +258,28 @@ impl Planner {
         is_paused
     }
 
-    /// Asks for a run by hand.
+    /// Asks for a manual run.
     pub(super) fn run_now(&mut self, now: Now) -> Result<(), Refusal> {
         self.settle(Limit::UpTo(now), now);
-        match self.policy.overlap {
-            Overlap::Allow
-                if self.running as usize + self.manual.len() >= self.limit() as usize =>
-            {
-                return Err(Refusal::Running);
-            }
-            Overlap::Allow => {}
-            Overlap::Skip if self.is_full() => return Err(Refusal::Running),
-            _ if !self.manual.is_empty() => return Err(Refusal::AlreadyAsked),
-            Overlap::Skip | Overlap::QueueOne => {}
+        let overlap = self.policy.overlap;
+        let with_manual = self.running as usize + self.manual.len();
+        let is_refused = match overlap {
+            Overlap::Allow => with_manual >= self.limit() as usize,
+            Overlap::Skip => self.is_full(),
+            Overlap::QueueOne => false,
+        };
+        if is_refused {
+            return Err(Refusal::Running);
+        }
+        if overlap != Overlap::Allow && !self.manual.is_empty() {
+            return Err(Refusal::AlreadyAsked);
         }
         self.manual.push_back(now);
         Ok(())
     }
 
-    /// Goes by another rule from now on. What has come under the old one and was not started is skipped, also where its
-    /// jitter is not over. The same cron expression keeps what is served.
+    /// Replaces the rule. Fire times of the old one that have come and were not started are skipped, including one whose
+    /// jittered start is still ahead. The same cron expression in the same zone keeps which times are served.
     pub(super) fn reschedule(&mut self, rule: &Rule, chance: Chance, now: Now) {
         self.settle(Limit::UpTo(now), now);
         let is_paused = self.pause.is_some() && !self.times.is_once();
@@ -287,7 +301,7 @@ impl Planner {
         self.begin(now);
     }
 
-    /// Starts no run any more, and forgets what waits.
+    /// Starts no more runs, and forgets what waits.
     pub(super) fn stop(&mut self) {
         (self.next, self.queued, self.pause, self.restarts) = (None, None, None, None);
         self.waiting.clear();
@@ -337,9 +351,10 @@ impl Planner {
     }
 }
 
-/// A trigger of the user's, which is asked by others.
+/// Custom triggers: [`Transition::ask`](super::transition::Transition::ask) calls them.
 impl Planner {
-    /// Takes out what the trigger is to be asked. Until the [answer](Self::answer) there is no other question.
+    /// Takes out the question for the trigger. Until the [answer](Self::answer) there is no other one, unless the task gets
+    /// another rule.
     pub(super) fn question(&mut self) -> Option<(Question, u32)> {
         let question = self.questions.take()?;
         Some((question, self.generation))
@@ -350,8 +365,8 @@ impl Planner {
         self.questions.has_one()
     }
 
-    /// Takes the answer to a question: the fire time, or `None` if the trigger fires no more. That to an earlier rule is
-    /// dropped.
+    /// Takes the answer to a question: the fire time, or `None` if the trigger fires no more. An answer for an earlier rule
+    /// is ignored.
     pub(super) fn answer(&mut self, generation: u32, answer: Option<WallTime>) {
         if generation != self.generation {
             return;
@@ -397,11 +412,11 @@ impl Planner {
     /// Returns a fire time unless it is after `until`.
     fn admitted(&self, fire: Option<FireTime>) -> Option<FireTime> {
         let fire = fire?;
-        let is_over = |until: DateTime<Utc>| fire.at.as_wall(self.seen) > until.into();
+        let is_over = |until: DateTime<Utc>| fire.at.as_wall(self.last_look) > until.into();
         if self.policy.until.is_some_and(is_over) { None } else { Some(fire) }
     }
 
-    /// Takes the next fire time if it starts now and nothing else is to be decided.
+    /// Takes the next fire time of a fixed rate if it starts now and nothing else is to be decided.
     #[inline]
     fn in_time(&mut self, now: &Now) -> Option<FireTime> {
         let is_plain = self.running == 0
@@ -412,13 +427,13 @@ impl Planner {
             && self.policy.max_runs.is_none();
         let fire = self.next.filter(|_| is_plain)?;
         let next = self.times.next_on_grid(&fire, now, MISSED_AFTER)?;
-        (self.next, self.seen) = (Some(next), *now);
+        (self.next, self.last_look) = (Some(next), *now);
         Some(fire)
     }
 
     fn start(&mut self, fire: FireTime, cause: Cause) -> Start {
         self.running += 1;
-        self.report = Reports::default();
+        self.skip_reports = SkipReports::default();
         if cause == Cause::Schedule {
             self.starts += 1;
             self.mark_served(fire);
@@ -430,10 +445,10 @@ impl Planner {
         let Due::Wall(at) = fire.at else { return };
         match self.times.kind {
             Kind::Cron(_) => self.served.start(at),
-            Kind::Custom => return self.served.given(at, self.seen.tick),
+            Kind::Custom => return self.served.given(at, self.last_look.tick),
             _ => return,
         }
-        // It waited while the clock was set back.
+        // The clock was set back while it waited, and the next fire time is the same one.
         if self.next.is_some_and(|next| next.at == fire.at) {
             let next = self.times.unserved_after(at, &self.served);
             self.next = self.admitted(next);
@@ -445,7 +460,7 @@ impl Planner {
 impl Planner {
     /// Returns how many fire times before an instant have come and are not decided.
     pub(super) fn undecided_before(&self, instant: WallTime) -> u64 {
-        let now = self.seen;
+        let now = self.last_look;
         let is_before = |fire: &FireTime| fire.at.as_wall(now) < instant;
         let waiting = self.waiting.iter().flat_map(|waiting| {
             let Range { first, last, .. } = waiting.range;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use scheduler_core::{Due, Now, Tick};
 
-use super::{Planner, Reports, Skip, Waiting};
+use super::{Planner, Skip, SkipReports, Waiting};
 use crate::observe::SkipReason;
 use crate::task::fire_times::{FireTime, Kind, Limit, Range};
 use crate::task::question::Question;
@@ -23,7 +23,7 @@ impl Planner {
     /// Applies what has come within a limit, in the state that has held since the last transition. The end of a pause by
     /// its time is one.
     pub(super) fn settle(&mut self, limit: Limit, now: Now) {
-        let last = std::mem::replace(&mut self.seen, now);
+        let last = std::mem::replace(&mut self.last_look, now);
         if self.times.is_by_wall() && now.wall < last.wall {
             self.clock_was_set_back(last, now);
         }
@@ -74,7 +74,7 @@ impl Planner {
     }
 
     fn take(&self, first: FireTime, limit: Limit) -> (Option<Range>, Option<FireTime>) {
-        let wall = |fire: FireTime| fire.at.as_wall(self.seen);
+        let wall = |fire: FireTime| fire.at.as_wall(self.last_look);
         let queued = self.queued.map(Range::one);
         let mut held = self.waiting.iter().map(|it| it.range).chain(queued);
         let at = wall(first);
@@ -135,7 +135,7 @@ impl Planner {
     }
 
     /// The run has ended that a fire time was to follow.
-    pub(super) fn let_follow(&mut self, fire: FireTime, now: Now) {
+    pub(super) fn promote_queued(&mut self, fire: FireTime, now: Now) {
         let range = Range::one(fire);
         if self.pause.is_none() || self.times.is_once() {
             self.wait(Waiting { range, ready: Some(now) });
@@ -216,11 +216,11 @@ impl Planner {
             && let Due::Wall(at) = last.at
         {
             self.questions.note_skipped(at);
-            self.served.given(at, self.seen.tick);
+            self.served.given(at, self.last_look.tick);
             self.served.start(at);
         }
         if self.is_full() {
-            self.report.note(self.seen.tick, self.times.period());
+            self.skip_reports.note(self.last_look.tick, self.times.period());
         }
         match self.skips.last_mut() {
             Some(before) if before.reason == reason => {
@@ -233,7 +233,7 @@ impl Planner {
     }
 }
 
-impl Reports {
+impl SkipReports {
     /// Skips are reported now: the next ones after twice the time.
     fn note(&mut self, now: Tick, period: Duration) {
         if self.next_at > now {
