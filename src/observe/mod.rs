@@ -66,9 +66,7 @@ mod failure;
 mod fields;
 mod format;
 mod history;
-mod level;
 mod listener;
-#[cfg_attr(not(feature = "log"), path = "log_off.rs")]
 mod log;
 #[cfg_attr(not(feature = "metrics"), path = "metrics_off.rs")]
 mod metrics;
@@ -100,7 +98,7 @@ pub(crate) use contain::{catch, watch_panics};
 pub(crate) use fields::Fields;
 pub(crate) use format::{duration, instant, on_one_line, ordinal, plural};
 pub(crate) use history::History;
-pub(crate) use level::{Level, Log};
+pub(crate) use log::{Level, Log};
 pub(crate) use metrics::meter;
 pub(crate) use pool_events::{LookUp, PoolEvents};
 #[cfg(test)]

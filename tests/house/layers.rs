@@ -97,7 +97,6 @@ const KNOWN_CIRCLES: &[&[&str]] = &[
         "scheduler-core/src/task/run.rs",
     ],
     &["scheduler-core/src/task/cell.rs", "scheduler-core/src/task/conclusion.rs"],
-    &["src/observe/level.rs", "src/observe/log.rs", "src/observe/tracing.rs"],
     &[
         "src/runner/builder.rs",
         "src/runner/fallbacks.rs",
