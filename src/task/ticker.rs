@@ -115,7 +115,7 @@ impl Ticker {
             (state.is_delivering, is_mine) = (true, true);
             std::mem::swap(&mut state.outbox, &mut batch);
             drop(state);
-            batch.drain(..).for_each(|event| self.bus.emit(event));
+            self.bus.emit_all(&mut batch);
         }
     }
 
