@@ -15,13 +15,13 @@ use metrics::{
     Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
 };
 
-use self::running::{ByName, Function, Running};
+use self::running::Running;
 use super::{Event, EventKind, Listener, Outcome, TaskFacts};
 
 /// Writes events to the recorder of the program.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
-    by_name: ByName,
+    running: Running,
 }
 
 /// The listener for the recorder of the program.
@@ -40,7 +40,7 @@ impl Listener for Meter {
             EventKind::TaskAdded { next, .. } => self.added(facts, *next, event.at),
             // A further attempt is no further run.
             EventKind::RunStarted { run, late } if run.attempt == 1 => self.started(task, *late),
-            EventKind::RunFinished { .. } => self.finished(task, event),
+            EventKind::RunFinished { .. } => self.finished(facts, event),
             EventKind::Skipped { reason, count, .. } => {
                 let reason = reason.name();
                 counter!(SKIPPED, "task" => Arc::clone(task), "reason" => reason).increment(*count);
@@ -66,7 +66,8 @@ impl Listener for Meter {
 impl Meter {
     fn added(&self, task: &TaskFacts, next: Option<DateTime<Utc>>, at: DateTime<Utc>) {
         let name = &task.name;
-        show_running(name, &self.by_name.added(task));
+        self.running.added(name);
+        self.show_running(name);
         set_period(name, task.period);
         set_paused(name, false);
         set_next(name, next);
@@ -76,25 +77,27 @@ impl Meter {
     }
 
     fn started(&self, task: &Arc<str>, late: Duration) {
-        show_running(task, &self.by_name.begin(task));
+        self.running.begin(task);
+        self.show_running(task);
         histogram!(LATENESS, "task" => Arc::clone(task)).record(late.as_secs_f64());
     }
 
-    fn finished(&self, task: &Arc<str>, event: &Event) {
-        finished(task, event);
-        let function = match self.by_name.end(task) {
-            Some((function, running)) => {
-                show_running(task, &running);
-                function
-            }
-            None => Function::without_path(task),
-        };
-        finished_as_in_spring(function, event);
+    fn finished(&self, facts: &TaskFacts, event: &Event) {
+        self.running.end(&facts.name);
+        self.show_running(&facts.name);
+        finished(&facts.name, event);
+        finished_as_in_spring(facts, event);
+    }
+
+    /// Sets the whole count, so that a recorder installed later is right at once.
+    fn show_running(&self, task: &Arc<str>) {
+        let gauge = gauge!(ACTIVE, "task" => Arc::clone(task));
+        self.running.show(task, |runs| gauge.set(runs as f64));
     }
 
     /// Clears the gauges of a task that has ended; its counters stay.
     fn ended(&self, task: &Arc<str>) {
-        if self.by_name.ended(task) {
+        if self.running.ended(task) {
             set_paused(task, false);
             set_next(task, None);
             set_period(task, None);
@@ -165,8 +168,14 @@ fn finished(task: &Arc<str>, event: &Event) {
     set_next(task, *next);
 }
 
-fn finished_as_in_spring(function: Function, event: &Event) {
+/// The path of the function is split into the two labels that Spring has for it.
+fn finished_as_in_spring(task: &TaskFacts, event: &Event) {
     let EventKind::RunFinished { outcome, took, .. } = &event.kind else { return };
+    let path = task.function.as_ref().unwrap_or(&task.name);
+    let (namespace, function) = match path.rsplit_once("::") {
+        Some((namespace, function)) => (namespace.replace("::", "."), function.to_owned()),
+        None => ("ANONYMOUS".to_owned(), path.to_string()),
+    };
     let exception = if outcome.is_failure() { outcome.name() } else { "none" };
     let outcome = match outcome {
         Outcome::Success => "SUCCESS",
@@ -175,19 +184,13 @@ fn finished_as_in_spring(function: Function, event: &Event) {
     };
     histogram!(
         SPRING_EXECUTION,
-        "code.function" => function.name,
-        "code.namespace" => function.namespace,
+        "code.function" => function,
+        "code.namespace" => namespace,
         "exception" => exception,
         "outcome" => outcome,
         "error" => exception,
     )
     .record(took.as_secs_f64());
-}
-
-/// Sets the whole count, so that a recorder installed later is right at once.
-fn show_running(task: &Arc<str>, running: &Running) {
-    let gauge = gauge!(ACTIVE, "task" => Arc::clone(task));
-    running.show(|count| gauge.set(count as f64));
 }
 
 fn set_paused(task: &Arc<str>, is_paused: bool) {
@@ -390,7 +393,9 @@ mod tests {
             for outcome in [Outcome::Success, sample::error("no").into(), Outcome::Cancelled] {
                 bus.emit(sample::finished("tick", (1, 1), outcome, 0, 0));
             }
-            bus.emit(sample::finished("unknown", (1, 1), Outcome::Success, 0, 0));
+            let facts = TaskFacts { function: None, ..TaskFacts::clone(&sample::facts("closure")) };
+            let finished = sample::finished("", (1, 1), Outcome::Success, 0, 0);
+            bus.emit(Event { task: Some(Arc::new(facts)), ..finished });
         });
         let spring = |function: &str, exception: &str, outcome: &str| {
             let error = format!("exception={exception},outcome={outcome},error={exception}");
@@ -400,8 +405,8 @@ mod tests {
         assert_eq!(spring(function, "none", "SUCCESS"), [0.012]);
         assert_eq!(spring(function, "error", "ERROR"), [0.012]);
         assert_eq!(spring(function, "none", "UNKNOWN"), [0.012]);
-        let unknown = "code.function=unknown,code.namespace=ANONYMOUS";
-        assert_eq!(spring(unknown, "none", "SUCCESS"), [0.012]);
+        let closure = "code.function=closure,code.namespace=ANONYMOUS";
+        assert_eq!(spring(closure, "none", "SUCCESS"), [0.012]);
     }
 
     fn added(facts: &Arc<TaskFacts>, next: Option<u64>) -> Event {
@@ -440,7 +445,7 @@ mod tests {
             meter.on_event(&ended(&new));
             assert!(gauge_of_tick(&notes, "task.next_run").is_nan());
         });
-        assert!(meter.by_name.is_empty(), "nothing is kept of either: {meter:?}");
+        assert!(meter.running.is_empty(), "nothing is kept of either: {meter:?}");
     }
 
     #[test]
@@ -459,7 +464,7 @@ mod tests {
         let key =
             format!("{SPRING_EXECUTION}{{{function},exception=none,outcome=SUCCESS,error=none}}");
         assert_eq!(notes.get(&key), [0.012]);
-        assert!(meter.by_name.is_empty(), "{meter:?}");
+        assert!(meter.running.is_empty(), "{meter:?}");
     }
 
     #[test]
