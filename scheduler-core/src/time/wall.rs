@@ -57,6 +57,7 @@ impl WallTime {
     }
 
     /// This instant in the form that calendars use.
+    #[inline]
     #[must_use]
     pub fn to_utc(self) -> DateTime<Utc> {
         let day = self.0.div_euclid(NANOS_PER_DAY);
