@@ -45,12 +45,11 @@ impl Listener for Meter {
                 let reason = reason.name();
                 counter!(SKIPPED, "task" => Arc::clone(task), "reason" => reason).increment(*count);
             }
-            EventKind::Paused { next, .. } => {
-                set_paused(task, true);
-                set_next(task, *next);
-            }
-            EventKind::Resumed { next } | EventKind::Enabled { next } => {
-                set_paused(task, false);
+            EventKind::Paused { next, .. }
+            | EventKind::Resumed { next }
+            | EventKind::Enabled { next } => {
+                let is_paused = matches!(event.kind, EventKind::Paused { .. });
+                set(PAUSED, task, is_paused.into());
                 set_next(task, *next);
             }
             EventKind::Rescheduled { next, .. } => {
@@ -69,11 +68,11 @@ impl Meter {
         self.running.added(name);
         self.show_running(name);
         set_period(name, task.period);
-        set_paused(name, false);
+        set(PAUSED, name, 0.0);
         set_next(name, next);
-        gauge!("scheduler.task.streak", "task" => Arc::clone(name)).set(0.0);
+        set(STREAK, name, 0.0);
         // As if it had succeeded now, so that an alert on old successes fires for one that never did.
-        gauge!("scheduler.task.last_success", "task" => Arc::clone(name)).set(seconds(at));
+        set(LAST_SUCCESS, name, seconds(at));
     }
 
     fn started(&self, task: &Arc<str>, late: Duration) {
@@ -83,10 +82,21 @@ impl Meter {
     }
 
     fn finished(&self, facts: &TaskFacts, event: &Event) {
-        self.running.end(&facts.name);
-        self.show_running(&facts.name);
-        finished(&facts.name, event);
-        finished_as_in_spring(facts, event);
+        let EventKind::RunFinished { outcome, took, next, streak, .. } = &event.kind else {
+            return;
+        };
+        let task = &facts.name;
+        self.running.end(task);
+        self.show_running(task);
+        counter!(RUNS, "task" => Arc::clone(task), "outcome" => outcome.name()).increment(1);
+        histogram!(DURATION, "task" => Arc::clone(task)).record(took.as_secs_f64());
+        set(STREAK, task, *streak as f64);
+        set(LAST_RUN, task, seconds(event.at));
+        if outcome.is_success() {
+            set(LAST_SUCCESS, task, seconds(event.at));
+        }
+        set_next(task, *next);
+        finished_as_in_spring(facts, outcome, *took);
     }
 
     /// Sets the whole count, so that a recorder installed later is right at once.
@@ -98,7 +108,7 @@ impl Meter {
     /// Clears the gauges of a task that has ended; its counters stay.
     fn ended(&self, task: &Arc<str>) {
         if self.running.ended(task) {
-            set_paused(task, false);
+            set(PAUSED, task, 0.0);
             set_next(task, None);
             set_period(task, None);
         }
@@ -123,6 +133,12 @@ const SKIPPED: &str = "scheduler.fire_time.skipped";
 const DURATION: &str = "scheduler.run.duration";
 const LATENESS: &str = "scheduler.run.lateness";
 const ACTIVE: &str = "scheduler.run.active";
+const PAUSED: &str = "scheduler.task.paused";
+const STREAK: &str = "scheduler.task.streak";
+const PERIOD: &str = "scheduler.task.period";
+const LAST_RUN: &str = "scheduler.task.last_run";
+const LAST_SUCCESS: &str = "scheduler.task.last_success";
+const NEXT_RUN: &str = "scheduler.task.next_run";
 
 const LENGTHS: [(&str, &str); 3] = [
     (DURATION, "From the start of a run to the end of its last attempt."),
@@ -132,21 +148,17 @@ const LENGTHS: [(&str, &str); 3] = [
 
 const STATES: [(&str, Unit, &str); 8] = [
     (ACTIVE, Unit::Count, "Runs in progress."),
-    ("scheduler.task.paused", Unit::Count, "1 while the task is paused, otherwise 0."),
-    ("scheduler.task.streak", Unit::Count, "Failed runs since the last success."),
+    (PAUSED, Unit::Count, "1 while the task is paused, otherwise 0."),
+    (STREAK, Unit::Count, "Failed runs since the last success."),
+    (PERIOD, Unit::Seconds, "The fixed rate or delay of the task; NaN when it has none."),
+    (LAST_RUN, Unit::Seconds, "When a run ended last, in seconds since 1970."),
     (
-        "scheduler.task.period",
-        Unit::Seconds,
-        "The fixed rate or delay of the task; NaN when it has none.",
-    ),
-    ("scheduler.task.last_run", Unit::Seconds, "When a run ended last, in seconds since 1970."),
-    (
-        "scheduler.task.last_success",
+        LAST_SUCCESS,
         Unit::Seconds,
         "When a run succeeded last, or else when the task began, in seconds since 1970.",
     ),
     (
-        "scheduler.task.next_run",
+        NEXT_RUN,
         Unit::Seconds,
         "When the task is due next, in seconds since 1970; NaN when it is not.",
     ),
@@ -155,22 +167,8 @@ const STATES: [(&str, Unit, &str); 8] = [
 
 const SPRING_EXECUTION: &str = "tasks.scheduled.execution";
 
-fn finished(task: &Arc<str>, event: &Event) {
-    let EventKind::RunFinished { outcome, took, next, streak, .. } = &event.kind else { return };
-    let label = || Arc::clone(task);
-    counter!(RUNS, "task" => label(), "outcome" => outcome.name()).increment(1);
-    histogram!(DURATION, "task" => label()).record(took.as_secs_f64());
-    gauge!("scheduler.task.streak", "task" => label()).set(*streak as f64);
-    gauge!("scheduler.task.last_run", "task" => label()).set(seconds(event.at));
-    if outcome.is_success() {
-        gauge!("scheduler.task.last_success", "task" => label()).set(seconds(event.at));
-    }
-    set_next(task, *next);
-}
-
 /// The path of the function is split into the two labels that Spring has for it.
-fn finished_as_in_spring(task: &TaskFacts, event: &Event) {
-    let EventKind::RunFinished { outcome, took, .. } = &event.kind else { return };
+fn finished_as_in_spring(task: &TaskFacts, outcome: &Outcome, took: Duration) {
     let path = task.function.as_ref().unwrap_or(&task.name);
     let (namespace, function) = match path.rsplit_once("::") {
         Some((namespace, function)) => (namespace.replace("::", "."), function.to_owned()),
@@ -193,21 +191,18 @@ fn finished_as_in_spring(task: &TaskFacts, event: &Event) {
     .record(took.as_secs_f64());
 }
 
-fn set_paused(task: &Arc<str>, is_paused: bool) {
-    let paused = if is_paused { 1.0 } else { 0.0 };
-    gauge!("scheduler.task.paused", "task" => Arc::clone(task)).set(paused);
+fn set(gauge: &'static str, task: &Arc<str>, value: f64) {
+    gauge!(gauge, "task" => Arc::clone(task)).set(value);
 }
 
 /// NaN for a rule without a period.
 fn set_period(task: &Arc<str>, period: Option<Duration>) {
-    let period = period.map_or(f64::NAN, |period| period.as_secs_f64());
-    gauge!("scheduler.task.period", "task" => Arc::clone(task)).set(period);
+    set(PERIOD, task, period.map_or(f64::NAN, |period| period.as_secs_f64()));
 }
 
 /// NaN, as Prometheus has it, for a task without a next run.
 fn set_next(task: &Arc<str>, next: Option<DateTime<Utc>>) {
-    let next = next.map_or(f64::NAN, seconds);
-    gauge!("scheduler.task.next_run", "task" => Arc::clone(task)).set(next);
+    set(NEXT_RUN, task, next.map_or(f64::NAN, seconds));
 }
 
 fn seconds(at: DateTime<Utc>) -> f64 {
