@@ -149,6 +149,11 @@ impl Failure {
         self.0.causes.iter().map(|cause| &**cause)
     }
 
+    /// The texts of the sources, each after this separator.
+    pub(crate) fn causes_after(&self, separator: &str) -> String {
+        self.causes().map(|cause| format!("{separator}{cause}")).collect()
+    }
+
     /// Whether the function panicked.
     #[must_use]
     pub fn is_panic(&self) -> bool {
