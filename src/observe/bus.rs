@@ -85,13 +85,8 @@ impl BusBuilder {
     /// Builds the bus; an error if the thread for listeners cannot be started.
     pub(crate) fn build(self, clock: Arc<dyn Clock>) -> io::Result<Bus> {
         let has_listeners = !self.listeners.is_empty();
-        let receivers = |listeners: Vec<Arc<dyn Listener>>| Receivers {
-            listeners: listeners.into_iter().map(Guarded::new).collect(),
-            reporter: self.reporter.clone(),
-            clock: Arc::clone(&clock),
-        };
-        let in_place = receivers(self.in_place);
-        let listeners = receivers(self.listeners);
+        let in_place = Receivers::new(self.in_place, self.reporter.clone(), Arc::clone(&clock));
+        let listeners = Receivers::new(self.listeners, self.reporter, clock);
         let deliver = move |next| listeners.deliver(next);
         let delivery = match self.is_synchronous {
             _ if !has_listeners => None,
@@ -144,6 +139,15 @@ impl Bus {
 }
 
 impl Receivers {
+    fn new(
+        listeners: Vec<Arc<dyn Listener>>,
+        reporter: Option<Arc<dyn Listener>>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let guarded = |listener| Guarded { listener, has_panicked: AtomicBool::new(false) };
+        Self { listeners: listeners.into_iter().map(guarded).collect(), reporter, clock }
+    }
+
     fn deliver(&self, next: Next<Event>) {
         match next {
             Next::Item(event) => self.on_event(&event),
@@ -174,12 +178,6 @@ impl Receivers {
 impl Drop for Receivers {
     fn drop(&mut self) {
         self.listeners.drain(..).for_each(|listener| drop(catch(|| drop(listener))));
-    }
-}
-
-impl Guarded {
-    fn new(listener: Arc<dyn Listener>) -> Self {
-        Self { listener, has_panicked: AtomicBool::new(false) }
     }
 }
 
