@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, ThreadId};
 use std::time::Duration;
 use std::{fmt, io};
 
 use scheduler_core::Clock;
 
 use super::contain::catch;
-use super::queue::{Next, Queue};
+use super::delivery::Delivery;
+use super::queue::Next;
 use super::{Event, EventKind, Listener};
 
 /// Delivers events.
@@ -17,26 +17,14 @@ use super::{Event, EventKind, Listener};
 /// The reporter and the in-place listeners run on the thread that emits; they get every event that is emitted. The
 /// program's listeners run on a thread of their own, behind a bounded queue.
 pub(crate) struct Bus {
-    reporter: Option<Arc<dyn Listener>>,
-    in_place: Vec<Guarded>,
-    delivery: Delivery,
-    clock: Arc<dyn Clock>,
-    /// Whether a listener other than the reporter exists.
-    has_listeners: bool,
+    in_place: Receivers,
+    /// To the program's listeners, if there are any.
+    delivery: Option<Delivery<Event>>,
     /// Whether the reporter wants an event for every run; may change while runs are in progress.
     reports_every_run: Arc<AtomicBool>,
 }
 
-/// How events get to the program's listeners.
-enum Delivery {
-    None,
-    /// By this thread, which owns the listeners.
-    Thread(ThreadId, Arc<Queue<Event>>),
-    /// By the thread that emits; for simulations.
-    Caller(Queue<Event>, Receivers),
-}
-
-/// The program's listeners, and the reporter for their panics.
+/// Some listeners, and the reporter for their panics.
 struct Receivers {
     listeners: Vec<Guarded>,
     reporter: Option<Arc<dyn Listener>>,
@@ -96,124 +84,100 @@ impl BusBuilder {
 
     /// Builds the bus; an error if the thread for listeners cannot be started.
     pub(crate) fn build(self, clock: Arc<dyn Clock>) -> io::Result<Bus> {
-        let in_place: Vec<_> = self.in_place.into_iter().map(Guarded::new).collect();
-        let has_listeners = !in_place.is_empty() || !self.listeners.is_empty();
-        let receivers = Receivers {
-            listeners: self.listeners.into_iter().map(Guarded::new).collect(),
-            reporter: self.reporter.clone(),
-            clock: Arc::clone(&clock),
-        };
+        let has_listeners = !self.listeners.is_empty();
+        let in_place = Receivers::new(self.in_place, self.reporter.clone(), Arc::clone(&clock));
+        let listeners = Receivers::new(self.listeners, self.reporter, clock);
+        let deliver = move |next| listeners.deliver(next);
         let delivery = match self.is_synchronous {
-            _ if receivers.listeners.is_empty() => Delivery::None,
-            true => Delivery::Caller(Queue::new(), receivers),
-            false => start(receivers)?,
+            _ if !has_listeners => None,
+            true => Some(Delivery::on_caller(deliver)),
+            false => Some(Delivery::on_thread("scheduler-events", deliver)?),
         };
-        let Self { reporter, reports_every_run, .. } = self;
-        Ok(Bus { reporter, in_place, delivery, clock, has_listeners, reports_every_run })
+        Ok(Bus { in_place, delivery, reports_every_run: self.reports_every_run })
     }
-}
-
-fn start(receivers: Receivers) -> io::Result<Delivery> {
-    let queue = Arc::new(Queue::new());
-    let events = Arc::clone(&queue);
-    let thread = thread::Builder::new().name("scheduler-events".to_owned());
-    let thread = thread.spawn(move || {
-        while let Some(next) = events.wait() {
-            receivers.deliver(next);
-        }
-        receivers.close();
-    })?;
-    Ok(Delivery::Thread(thread.thread().id(), queue))
 }
 
 impl Bus {
     /// Whether events of ordinary runs are wanted, too.
     pub(crate) fn is_heard(&self) -> bool {
+        let has_listeners = !self.in_place.listeners.is_empty() || self.delivery.is_some();
         // ORDERING: relaxed; a reporter that changes its mind may get one run more or less.
-        self.has_listeners || self.reports_every_run.load(Ordering::Relaxed)
+        has_listeners || self.reports_every_run.load(Ordering::Relaxed)
     }
 
     /// Delivers an event. Not to be called under a lock.
     pub(crate) fn emit(&self, event: Event) {
-        if let Some(reporter) = &self.reporter {
-            drop(catch(|| reporter.on_event(&event)));
-        }
-        for listener in &self.in_place {
-            listener.deliver(&event, self.reporter.as_deref(), &*self.clock);
-        }
-        let priority = event.kind.priority();
-        match &self.delivery {
-            Delivery::None => {}
-            Delivery::Thread(_, queue) => queue.push(event, priority),
-            Delivery::Caller(queue, receivers) => {
-                queue.push(event, priority);
-                queue.drain(|next| receivers.deliver(next));
+        self.emit_all(&mut vec![event]);
+    }
+
+    /// Delivers events, and leaves the vector empty. Not to be called under a lock.
+    pub(crate) fn emit_all(&self, events: &mut Vec<Event>) {
+        for event in &*events {
+            if let Some(reporter) = &self.in_place.reporter {
+                drop(catch(|| reporter.on_event(event)));
             }
+            self.in_place.on_event(event);
+        }
+        match &self.delivery {
+            Some(delivery) => events.drain(..).for_each(|event| {
+                let priority = event.kind.priority();
+                delivery.send(event, priority);
+            }),
+            None => events.clear(),
         }
     }
 
     /// Waits, in real time, until the listeners have got every event. Returns false when `limit` is over.
-    ///
-    /// A listener that calls this does not wait for itself.
     pub(crate) fn flush(&self, limit: Duration) -> bool {
-        match &self.delivery {
-            Delivery::Thread(thread, queue) if *thread != thread::current().id() => {
-                queue.flush(limit)
-            }
-            _ => true,
-        }
+        self.delivery.as_ref().is_none_or(|delivery| delivery.flush(limit))
     }
 
     /// Ends the thread for listeners once it has delivered what waits. Does not wait for it.
     pub(crate) fn close(&self) {
-        if let Delivery::Thread(_, queue) = &self.delivery {
-            queue.close();
-        }
-    }
-}
-
-impl Drop for Bus {
-    fn drop(&mut self) {
-        self.close();
+        self.delivery.iter().for_each(Delivery::close);
     }
 }
 
 impl Receivers {
+    fn new(
+        listeners: Vec<Arc<dyn Listener>>,
+        reporter: Option<Arc<dyn Listener>>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let guarded = |listener| Guarded { listener, has_panicked: AtomicBool::new(false) };
+        Self { listeners: listeners.into_iter().map(guarded).collect(), reporter, clock }
+    }
+
     fn deliver(&self, next: Next<Event>) {
-        let event = match next {
-            Next::Item(event) => event,
-            Next::Lost(count) => Event::global(self.clock.wall(), EventKind::Lost { count }),
-        };
-        for listener in &self.listeners {
-            listener.deliver(&event, self.reporter.as_deref(), &*self.clock);
+        match next {
+            Next::Item(event) => self.on_event(&event),
+            Next::Lost(count) => {
+                self.on_event(&Event::global(self.clock.wall(), EventKind::Lost { count }));
+            }
         }
     }
 
-    /// Drops each listener by itself: a destructor may panic.
-    fn close(self) {
-        for listener in self.listeners {
-            drop(catch(|| drop(listener)));
+    /// Calls each listener. The first panic of each is reported; later events are still delivered to it.
+    fn on_event(&self, event: &Event) {
+        for Guarded { listener, has_panicked } in &self.listeners {
+            let Err(failure) = catch(|| listener.on_event(event)) else { continue };
+            // ORDERING: relaxed, because nothing else depends on it.
+            if has_panicked.swap(true, Ordering::Relaxed) {
+                continue;
+            }
+            if let Some(reporter) = &self.reporter {
+                let kind = EventKind::HookFailed { hook: "listener", failure };
+                let event = Event::global(self.clock.wall(), kind);
+                drop(catch(|| reporter.on_event(&event)));
+            }
         }
     }
 }
 
-impl Guarded {
-    fn new(listener: Arc<dyn Listener>) -> Self {
-        Self { listener, has_panicked: AtomicBool::new(false) }
-    }
-
-    /// Calls the listener. Its first panic is reported; later events are still delivered.
-    fn deliver(&self, event: &Event, reporter: Option<&dyn Listener>, clock: &dyn Clock) {
-        let Err(failure) = catch(|| self.listener.on_event(event)) else { return };
-        // ORDERING: relaxed, because nothing else depends on it.
-        if self.has_panicked.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        if let Some(reporter) = reporter {
-            let kind = EventKind::HookFailed { hook: "listener", failure };
-            let event = Event::global(clock.wall(), kind);
-            drop(catch(|| reporter.on_event(&event)));
-        }
+/// Drops each listener by itself: a destructor may panic.
+impl Drop for Receivers {
+    fn drop(&mut self) {
+        self.listeners.drain(..).for_each(|listener| drop(catch(|| drop(listener))));
     }
 }
 

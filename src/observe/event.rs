@@ -6,6 +6,8 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use super::queue::Priority;
+#[cfg(feature = "serde")]
+use super::serial::seconds;
 use super::{Failure, Outcome, SkipReason, TaskFacts, TaskState};
 use crate::facts::Location;
 use crate::run::RunInfo;
@@ -56,10 +58,7 @@ pub enum EventKind {
         /// The run and its attempt.
         run: RunInfo,
         /// How long after its due time it started.
-        #[cfg_attr(
-            feature = "serde",
-            serde(rename = "late_seconds", with = "super::serial::seconds")
-        )]
+        #[cfg_attr(feature = "serde", serde(rename = "late_seconds", serialize_with = "seconds"))]
         late: Duration,
     },
     /// An attempt failed, and another one follows.
@@ -72,7 +71,7 @@ pub enum EventKind {
         /// How long until the next attempt.
         #[cfg_attr(
             feature = "serde",
-            serde(rename = "next_attempt_in_seconds", with = "super::serial::seconds")
+            serde(rename = "next_attempt_in_seconds", serialize_with = "seconds")
         )]
         next_attempt_in: Duration,
     },
@@ -92,10 +91,7 @@ pub enum EventKind {
         /// How it ended.
         outcome: Outcome,
         /// How long it took by the monotonic clock, including the waits between attempts.
-        #[cfg_attr(
-            feature = "serde",
-            serde(rename = "took_seconds", with = "super::serial::seconds")
-        )]
+        #[cfg_attr(feature = "serde", serde(rename = "took_seconds", serialize_with = "seconds"))]
         took: Duration,
         /// When the next run starts, as in [`TaskSnapshot::next`](crate::TaskSnapshot::next).
         next: Option<DateTime<Utc>>,
@@ -169,7 +165,7 @@ pub enum EventKind {
         /// How long until it is asked again: 1 s, doubled after each further failure, at most a minute.
         #[cfg_attr(
             feature = "serde",
-            serde(rename = "asked_again_in_seconds", with = "super::serial::seconds")
+            serde(rename = "asked_again_in_seconds", serialize_with = "seconds")
         )]
         asked_again_in: Duration,
     },
@@ -179,10 +175,7 @@ pub enum EventKind {
         /// The name of the pool.
         pool: Arc<str>,
         /// How long after its due time the run started.
-        #[cfg_attr(
-            feature = "serde",
-            serde(rename = "late_seconds", with = "super::serial::seconds")
-        )]
+        #[cfg_attr(feature = "serde", serde(rename = "late_seconds", serialize_with = "seconds"))]
         late: Duration,
         /// How many threads the pool has, all of them busy.
         busy: usize,
@@ -232,10 +225,7 @@ pub enum EventKind {
     #[non_exhaustive]
     SchedulerStopped {
         /// How long the stop took.
-        #[cfg_attr(
-            feature = "serde",
-            serde(rename = "took_seconds", with = "super::serial::seconds")
-        )]
+        #[cfg_attr(feature = "serde", serde(rename = "took_seconds", serialize_with = "seconds"))]
         took: Duration,
         /// How many runs were still in progress when the stop no longer waited for them.
         unfinished: usize,
@@ -250,6 +240,7 @@ pub enum EventKind {
 
 impl Event {
     /// An event of a task.
+    #[inline]
     pub(crate) fn of(at: DateTime<Utc>, task: &Arc<TaskFacts>, kind: EventKind) -> Self {
         Self { at, task: Some(Arc::clone(task)), kind }
     }
@@ -366,7 +357,7 @@ pub struct Longest {
     /// How long it has held the thread.
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "running_for_seconds", with = "super::serial::seconds")
+        serde(rename = "running_for_seconds", serialize_with = "seconds")
     )]
     pub running_for: Duration,
 }

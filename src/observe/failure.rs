@@ -89,7 +89,7 @@ impl fmt::Display for Outcome {
 
 impl From<Failure> for Outcome {
     fn from(failure: Failure) -> Self {
-        match failure.kind {
+        match failure.0.kind {
             Kind::Error => Self::Error(failure),
             Kind::Panic => Self::Panic(failure),
             Kind::Timeout => Self::Timeout(failure),
@@ -117,14 +117,20 @@ impl From<Failure> for Outcome {
 /// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Failure(Arc<Parts>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+struct Parts {
     kind: Kind,
-    message: Arc<str>,
-    causes: Arc<[Box<str>]>,
+    message: Box<str>,
+    causes: Vec<Box<str>>,
     place: Option<PanicPlace>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 enum Kind {
     Error,
     Panic,
@@ -135,30 +141,35 @@ impl Failure {
     /// The text of the error or of the panic.
     #[must_use]
     pub fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 
     /// The texts of the error's sources, the nearest first; at most 32.
     pub fn causes(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.causes.iter().map(|cause| &**cause)
+        self.0.causes.iter().map(|cause| &**cause)
+    }
+
+    /// The texts of the sources, each after this separator.
+    pub(crate) fn causes_after(&self, separator: &str) -> String {
+        self.causes().map(|cause| format!("{separator}{cause}")).collect()
     }
 
     /// Whether the function panicked.
     #[must_use]
     pub fn is_panic(&self) -> bool {
-        self.kind == Kind::Panic
+        self.0.kind == Kind::Panic
     }
 
     /// Whether the function did not end within the task's `timeout`.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
-        self.kind == Kind::Timeout
+        self.0.kind == Kind::Timeout
     }
 
     /// The kind of failure in one word: `error`, `panic` or `timeout`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
-        match self.kind {
+        match self.0.kind {
             Kind::Error => "error",
             Kind::Panic => "panic",
             Kind::Timeout => "timeout",
@@ -168,38 +179,34 @@ impl Failure {
     /// Where in the source the panic began; unknown where the program has a panic hook of its own.
     #[must_use]
     pub fn place(&self) -> Option<&PanicPlace> {
-        self.place.as_ref()
+        self.0.place.as_ref()
     }
 
     /// An error that the function returned.
     pub(crate) fn from_error(error: &TaskError) -> Self {
         let causes = std::iter::successors(error.source(), |&cause| cause.source());
-        Self {
-            kind: Kind::Error,
-            message: cut(&error.to_string()).into(),
-            causes: causes.map(|cause| cut(&cause.to_string()).into()).collect(),
-            place: None,
-        }
+        let causes = causes.map(|cause| cut(&cause.to_string())).collect();
+        Self::new(Kind::Error, &error.to_string(), causes, None)
     }
 
     /// A panic with this text.
     pub(crate) fn from_panic(message: &str, place: Option<PanicPlace>) -> Self {
-        Self { place, ..Self::bare(Kind::Panic, message) }
+        Self::new(Kind::Panic, message, Vec::new(), place)
     }
 
     /// An attempt that was still in progress when its time was over.
     pub(crate) fn from_timeout(limit: Duration) -> Self {
-        Self::bare(Kind::Timeout, &format!("it did not end within {limit:?}"))
+        Self::new(Kind::Timeout, &format!("it did not end within {limit:?}"), Vec::new(), None)
     }
 
     /// A failure of the engine: of a trigger, or of a destructor.
     pub(crate) fn from_engine(failure: &scheduler_core::Failure) -> Self {
         let kind = if failure.is_panic() { Kind::Panic } else { Kind::Error };
-        Self::bare(kind, failure.message())
+        Self::new(kind, failure.message(), Vec::new(), None)
     }
 
-    fn bare(kind: Kind, message: &str) -> Self {
-        Self { kind, message: cut(message).into(), causes: Arc::default(), place: None }
+    fn new(kind: Kind, message: &str, causes: Vec<Box<str>>, place: Option<PanicPlace>) -> Self {
+        Self(Arc::new(Parts { kind, message: cut(message), causes, place }))
     }
 }
 
@@ -209,7 +216,7 @@ impl fmt::Display for Failure {
         if self.is_panic() {
             f.write_str("panicked: ")?;
         }
-        f.write_str(&self.message)
+        f.write_str(self.message())
     }
 }
 
@@ -232,10 +239,10 @@ impl fmt::Display for PanicPlace {
 }
 
 /// The beginning of a text, as much as the engine keeps of one.
-fn cut(text: &str) -> &str {
+fn cut(text: &str) -> Box<str> {
     let mut end = text.len().min(scheduler_core::Failure::MESSAGE_BYTES_MAX);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    &text[..end]
+    text[..end].into()
 }

@@ -74,11 +74,8 @@ impl Fields {
         self.text("error", failure.message());
         self.text("error.type", failure.kind());
         self.text("exception.type", failure.kind());
-        let causes = failure.causes().map(|cause| format!(": {cause}"));
-        self.text(
-            "exception.message",
-            &(failure.message().to_owned() + &causes.collect::<String>()),
-        );
+        let message = failure.message().to_owned() + &failure.causes_after(": ");
+        self.text("exception.message", &message);
     }
 
     #[cfg_attr(not(any(feature = "tracing", feature = "log")), allow(dead_code))]

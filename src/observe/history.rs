@@ -22,8 +22,8 @@ pub(crate) struct History(
 struct Past {
     /// A ring: a new record replaces the oldest.
     runs: Vec<Kept>,
-    /// The index of the oldest record, once the ring is full.
-    oldest: usize,
+    /// Where the next record goes.
+    next: usize,
     counters: Counters,
     streak: u64,
     /// When it began, and how long it took.
@@ -70,95 +70,9 @@ pub(crate) struct Recorded {
 }
 
 impl Past {
-    /// Records a finished run: when it began, how long it took, and its outcome.
-    #[inline]
-    fn record(
-        &mut self,
-        run: &Run,
-        began: WallTime,
-        took: Duration,
-        outcome: &Outcome,
-    ) -> Recorded {
-        let is_first = self.counters.successes == 0;
-        let streak_before = self.streak;
-        let counters = &mut self.counters;
-        let count = match outcome {
-            Outcome::Success => &mut counters.successes,
-            Outcome::Error(_) => &mut counters.errors,
-            Outcome::Panic(_) => &mut counters.panics,
-            Outcome::Timeout(_) => &mut counters.timeouts,
-            Outcome::Cancelled => &mut counters.cancelled,
-            Outcome::Refused(_) => return self.refused(),
-        };
-        *count += 1;
-        counters.runs += 1;
-        counters.attempts += u64::from(run.attempt());
-        let is_success = outcome.is_success();
-        if is_success {
-            self.streak = 0;
-            self.last_success = Some((began, took));
-        } else if outcome.is_failure() {
-            self.streak += 1;
-        }
-        self.keep(run, began, took, outcome);
-        if let Some(totals) = &self.totals {
-            let failures = u64::from(outcome.is_failure());
-            totals.add(Totals { runs: 1, failures, skipped: 0 });
-        }
-        let is_news = !is_success || is_first || streak_before > 0;
-        Recorded { streak: self.streak, is_news }
-    }
-
-    /// A refused run counts as a skipped fire time, and changes nothing else.
-    #[cold]
-    fn refused(&mut self) -> Recorded {
-        self.skip(SkipReason::Refused, 1);
-        Recorded { streak: self.streak, is_news: true }
-    }
-
-    fn skip(&mut self, reason: SkipReason, count: u64) {
-        let counters = &mut self.counters;
-        let skipped = match reason {
-            SkipReason::Overlap => &mut counters.skipped_overlap,
-            SkipReason::Paused => &mut counters.skipped_paused,
-            SkipReason::Misfire => &mut counters.skipped_misfire,
-            SkipReason::Rescheduled => &mut counters.skipped_rescheduled,
-            SkipReason::Refused => &mut counters.skipped_refused,
-        };
-        *skipped = skipped.saturating_add(count);
-        if let Some(totals) = &self.totals {
-            totals.add(Totals { skipped: count, ..Totals::default() });
-        }
-    }
-
-    /// Replaces the oldest record.
-    fn keep(&mut self, run: &Run, began: WallTime, took: Duration, outcome: &Outcome) {
-        if self.runs.len() < RUNS_KEPT {
-            self.runs.push(Kept {
-                number: run.number(),
-                cause: run.cause(),
-                fire_time: run.planned_for(),
-                started_at: began,
-                took,
-                attempts: run.attempt(),
-                outcome: outcome.clone(),
-                notes: run.take_notes(),
-            });
-            return;
-        }
-        // Field by field: a record is large, and its outcome is nearly always the same.
-        let record = &mut self.runs[self.oldest];
-        record.number = run.number();
-        record.cause = run.cause();
-        record.fire_time = run.planned_for();
-        record.started_at = began;
-        record.took = took;
-        record.attempts = run.attempt();
-        if !(outcome.is_success() && record.outcome.is_success()) {
-            record.outcome = outcome.clone();
-        }
-        record.notes = run.take_notes();
-        self.oldest = if self.oldest + 1 == RUNS_KEPT { 0 } else { self.oldest + 1 };
+    fn latest_first(&self) -> impl Iterator<Item = &Kept> {
+        let (newer, older) = self.runs.split_at(self.next);
+        newer.iter().rev().chain(older.iter().rev())
     }
 }
 
@@ -172,22 +86,73 @@ impl History {
         took: Duration,
         outcome: &Outcome,
     ) -> Recorded {
-        self.past().record(run, began, took, outcome)
-    }
-
-    #[inline]
-    fn past(&mut self) -> &mut Past {
-        self.0.get_or_insert_default()
+        let past = self.0.get_or_insert_default();
+        let counters = &mut past.counters;
+        let is_first = counters.successes == 0;
+        let count = match outcome {
+            Outcome::Success => &mut counters.successes,
+            Outcome::Error(_) => &mut counters.errors,
+            Outcome::Panic(_) => &mut counters.panics,
+            Outcome::Timeout(_) => &mut counters.timeouts,
+            Outcome::Cancelled => &mut counters.cancelled,
+            // A skipped fire time, not a run.
+            Outcome::Refused(_) => {
+                self.skip(SkipReason::Refused, 1);
+                return Recorded { streak: self.streak(), is_news: true };
+            }
+        };
+        *count += 1;
+        counters.runs += 1;
+        counters.attempts += u64::from(run.attempt());
+        let is_news = !outcome.is_success() || is_first || past.streak > 0;
+        if outcome.is_success() {
+            past.streak = 0;
+            past.last_success = Some((began, took));
+        } else if outcome.is_failure() {
+            past.streak += 1;
+        }
+        let kept = Kept {
+            number: run.number(),
+            cause: run.cause(),
+            fire_time: run.planned_for(),
+            started_at: began,
+            took,
+            attempts: run.attempt(),
+            outcome: outcome.clone(),
+            notes: run.take_notes(),
+        };
+        match past.runs.get_mut(past.next) {
+            Some(oldest) => *oldest = kept,
+            None => past.runs.push(kept),
+        }
+        past.next = (past.next + 1) % RUNS_KEPT;
+        if let Some(totals) = &past.totals {
+            let failures = u64::from(outcome.is_failure());
+            totals.add(Totals { runs: 1, failures, skipped: 0 });
+        }
+        Recorded { streak: past.streak, is_news }
     }
 
     /// Counts fire times that got no run.
     pub(crate) fn skip(&mut self, reason: SkipReason, count: u64) {
-        self.past().skip(reason, count);
+        let past = self.0.get_or_insert_default();
+        let counters = &mut past.counters;
+        let skipped = match reason {
+            SkipReason::Overlap => &mut counters.skipped_overlap,
+            SkipReason::Paused => &mut counters.skipped_paused,
+            SkipReason::Misfire => &mut counters.skipped_misfire,
+            SkipReason::Rescheduled => &mut counters.skipped_rescheduled,
+            SkipReason::Refused => &mut counters.skipped_refused,
+        };
+        *skipped = skipped.saturating_add(count);
+        if let Some(totals) = &past.totals {
+            totals.add(Totals { skipped: count, ..Totals::default() });
+        }
     }
 
     /// Adds all counts, those of the future included, to a sum; only the first call has an effect.
     pub(crate) fn count_in(&mut self, totals: &SharedTotals) {
-        let past = self.past();
+        let past = self.0.get_or_insert_default();
         if past.totals.is_none() {
             totals.add(Totals::from(&past.counters));
             past.totals = Some(totals.clone());
@@ -196,18 +161,12 @@ impl History {
 
     /// The last runs, the latest first.
     pub(crate) fn runs(&self) -> impl Iterator<Item = RunRecord> {
-        self.0.iter().flat_map(|past| {
-            let count = past.runs.len();
-            let index = move |back| (past.oldest + count - 1 - back) % count;
-            (0..count).map(move |back| past.runs[index(back)].record())
-        })
+        self.0.iter().flat_map(|past| past.latest_first().map(Kept::record))
     }
 
     /// When the last run ended.
     pub(crate) fn last_end(&self) -> Option<WallTime> {
-        let past = self.0.as_ref()?;
-        let latest = (past.oldest + past.runs.len()).checked_sub(1)?;
-        let run = past.runs.get(latest % past.runs.len().max(1))?;
+        let run = self.0.as_ref()?.latest_first().next()?;
         Some(run.started_at + run.took)
     }
 
@@ -230,8 +189,7 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::Failure;
-    use crate::observe::sample;
+    use crate::observe::{Failure, sample};
     use crate::run::RunInfo;
 
     fn record(history: &mut History, number: u64, attempt: u32, outcome: &Outcome) -> Recorded {

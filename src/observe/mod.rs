@@ -61,14 +61,13 @@
 
 mod bus;
 mod contain;
+mod delivery;
 mod event;
 mod failure;
 mod fields;
 mod format;
 mod history;
-mod level;
 mod listener;
-#[cfg_attr(not(feature = "log"), path = "log_off.rs")]
 mod log;
 #[cfg_attr(not(feature = "metrics"), path = "metrics_off.rs")]
 mod metrics;
@@ -97,15 +96,16 @@ pub use record::{Counters, RunRecord, SkipReason, TaskSnapshot, TaskState};
 pub(crate) use crate::facts::TaskFacts;
 pub(crate) use bus::{Bus, BusBuilder};
 pub(crate) use contain::{catch, watch_panics};
+pub(crate) use delivery::Delivery;
 pub(crate) use fields::Fields;
 pub(crate) use format::{duration, instant, on_one_line, ordinal, plural};
 pub(crate) use history::History;
-pub(crate) use level::{Level, Log};
+pub(crate) use log::{Level, Log};
 pub(crate) use metrics::meter;
 pub(crate) use pool_events::{LookUp, PoolEvents};
 #[cfg(test)]
 pub(crate) use queue::CAPACITY;
-pub(crate) use queue::{Next, Priority, Queue};
+pub(crate) use queue::{Next, Priority};
 pub(crate) use starvation::{Held, LATE, ThreadUse};
 #[cfg(feature = "testing")]
 pub(crate) use text::what;

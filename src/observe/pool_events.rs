@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use chrono::{DateTime, Utc};
 use scheduler_core::{Clock, TaskId};
 
-use super::starvation::{LATE, LateStart, ThreadUse};
+use super::starvation::{LATE, ThreadUse, longest_of_all};
 use super::{Bus, Event, EventKind, Failure, TaskFacts};
 
 /// Seconds after an explained late start in which no other one is: each looks at all tasks.
@@ -69,10 +69,11 @@ impl PoolEvents {
         }
         self.explained_at.store(now, Ordering::Relaxed);
         let task = self.facts_of(run.task_id(), run.task_name());
-        let (pool, threads) = (Arc::clone(&self.pool), self.threads);
-        let start = LateStart { task, pool, threads, late, at };
-        if let Some(event) = start.explain(&(self.look_up.threads_since)(at - late)) {
-            self.bus.emit(event);
+        let (due, busy) = (at - late, self.threads);
+        let uses = (self.look_up.threads_since)(due);
+        if let Some(longest) = longest_of_all(busy, &task, due, &uses) {
+            let pool = Arc::clone(&self.pool);
+            self.bus.emit(Event::of(at, &task, EventKind::Starved { pool, late, busy, longest }));
         }
     }
 

@@ -4,14 +4,13 @@
 //! with planted bugs.
 
 use std::collections::VecDeque;
+use std::mem;
 use std::sync::PoisonError;
 use std::time::Duration;
 
 #[cfg(not(loom))]
 use crate::sync as platform;
-use platform::Condvar;
-use platform::Mutex;
-use platform::MutexGuard;
+use platform::{Condvar, Mutex, MutexGuard};
 
 #[cfg(loom)]
 use super::planted;
@@ -72,6 +71,8 @@ struct Waiting<T> {
     lost: u64,
     is_delivering: bool,
     is_closed: bool,
+    /// Whether the thread in `wait` sleeps: to wake a thread is a system call, also where none sleeps.
+    is_asleep: bool,
 }
 
 impl<T> Waiting<T> {
@@ -83,7 +84,7 @@ impl<T> Waiting<T> {
     }
 
     fn take_lost(&mut self) -> Option<Next<T>> {
-        let count = std::mem::take(&mut self.lost);
+        let count = mem::take(&mut self.lost);
         (count > 0).then_some(Next::Lost(count))
     }
 
@@ -94,8 +95,13 @@ impl<T> Waiting<T> {
 
 impl<T> Queue<T> {
     pub(crate) fn new() -> Self {
-        let (items, lost) = (VecDeque::new(), 0);
-        let waiting = Waiting { items, lost, is_delivering: false, is_closed: false };
+        let waiting = Waiting {
+            items: VecDeque::new(),
+            lost: 0,
+            is_delivering: false,
+            is_closed: false,
+            is_asleep: false,
+        };
         Self { waiting: Mutex::new(waiting), changed: Condvar::default() }
     }
 
@@ -108,8 +114,11 @@ impl<T> Queue<T> {
         let lost = waiting.take_lost();
         waiting.items.extend(lost);
         waiting.items.push_back(Next::Item(item));
+        let is_asleep = mem::take(&mut waiting.is_asleep);
         drop(waiting);
-        self.changed.notify_all();
+        if is_asleep {
+            self.changed.notify_all();
+        }
     }
 
     /// Waits for the next item; `None` if the queue is closed and empty. Marks the item before as delivered.
@@ -123,6 +132,7 @@ impl<T> Queue<T> {
             if waiting.is_closed {
                 return None;
             }
+            waiting.is_asleep = true;
             waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
         }
     }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+#[cfg(feature = "serde")]
+use super::serial::seconds;
 use super::{Failure, Outcome};
 use crate::facts::TaskFacts;
 use crate::run::Cause;
@@ -148,7 +150,7 @@ pub struct RunRecord {
     /// When its first attempt started.
     pub started_at: DateTime<Utc>,
     /// How long it took, with the waits between attempts.
-    #[cfg_attr(feature = "serde", serde(rename = "took_seconds", with = "super::serial::seconds"))]
+    #[cfg_attr(feature = "serde", serde(rename = "took_seconds", serialize_with = "seconds"))]
     pub took: Duration,
     /// How many attempts it had.
     pub attempts: u32,

@@ -1,93 +1,37 @@
 //! How events and snapshots serialize, where the derived form is not the one of the table in `mod.rs`.
 
-use std::sync::Arc;
+use std::time::Duration;
 
+use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 
-use super::{Failure, Outcome, TaskFacts};
+use super::{Outcome, PanicPlace, TaskFacts};
 use crate::facts::Location;
 
 /// A duration as seconds, such as `0.012`.
-pub(crate) mod seconds {
-    use std::time::Duration;
-
-    use serde::{Serialize, Serializer};
-
-    /// A duration, or none.
-    pub(crate) trait Seconds {
-        fn seconds(&self) -> Option<f64>;
-    }
-
-    impl Seconds for Duration {
-        fn seconds(&self) -> Option<f64> {
-            Some(self.as_secs_f64())
-        }
-    }
-
-    impl Seconds for Option<Duration> {
-        fn seconds(&self) -> Option<f64> {
-            self.map(|length| length.as_secs_f64())
-        }
-    }
-
-    pub(crate) fn serialize<S: Serializer>(
-        length: &impl Seconds,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        length.seconds().serialize(serializer)
-    }
+pub(crate) fn seconds<S: Serializer>(length: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(length.as_secs_f64())
 }
 
-#[derive(Serialize)]
-struct FailureForm<'a> {
-    kind: &'static str,
-    message: &'a str,
-    causes: Vec<&'a str>,
-    place: Option<String>,
-}
-
-impl Serialize for Failure {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        FailureForm {
-            kind: self.kind(),
-            message: self.message(),
-            causes: self.causes().collect(),
-            place: self.place().map(ToString::to_string),
-        }
-        .serialize(serializer)
-    }
-}
-
-#[derive(Serialize)]
-struct OutcomeForm<'a> {
-    kind: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
-}
-
+/// A failure as itself, everything else as its name and, if it was refused, the reason.
 impl Serialize for Outcome {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if let Some(failure) = self.failure() {
             return failure.serialize(serializer);
         }
-        let reason = if let Self::Refused(reason) = self { Some(&**reason) } else { None };
-        OutcomeForm { kind: self.name(), reason }.serialize(serializer)
+        let reason = if let Self::Refused(reason) = self { Some(reason) } else { None };
+        let mut form = serializer.serialize_map(Some(1 + usize::from(reason.is_some())))?;
+        form.serialize_entry("kind", self.name())?;
+        reason.map_or(Ok(()), |reason| form.serialize_entry("reason", reason))?;
+        form.end()
     }
 }
 
-#[derive(Serialize)]
-struct FactsForm<'a> {
-    name: &'a str,
-    function: Option<&'a str>,
-    kind: &'static str,
-    rule: &'a str,
-    #[serde(with = "seconds")]
-    period_seconds: Option<std::time::Duration>,
-    zone: &'static str,
-    pool: &'a str,
-    tags: &'a [Arc<str>],
-    is_async: bool,
-    location: Option<Location>,
+/// `src/jobs.rs:12:5`
+impl Serialize for PanicPlace {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 /// `src/jobs.rs:12`
@@ -99,18 +43,17 @@ impl Serialize for Location {
 
 impl Serialize for TaskFacts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        FactsForm {
-            name: &self.name,
-            function: self.function.as_deref(),
-            kind: self.kind.name(),
-            rule: &self.rule,
-            period_seconds: self.period,
-            zone: self.zone.name(),
-            pool: &self.pool,
-            tags: &self.tags,
-            is_async: self.is_async,
-            location: self.location,
-        }
-        .serialize(serializer)
+        let mut facts = serializer.serialize_struct("TaskFacts", 10)?;
+        facts.serialize_field("name", &self.name)?;
+        facts.serialize_field("function", &self.function)?;
+        facts.serialize_field("kind", self.kind.name())?;
+        facts.serialize_field("rule", &self.rule)?;
+        facts.serialize_field("period_seconds", &self.period.map(|it| it.as_secs_f64()))?;
+        facts.serialize_field("zone", self.zone.name())?;
+        facts.serialize_field("pool", &self.pool)?;
+        facts.serialize_field("tags", &self.tags)?;
+        facts.serialize_field("is_async", &self.is_async)?;
+        facts.serialize_field("location", &self.location)?;
+        facts.end()
     }
 }

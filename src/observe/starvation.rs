@@ -7,22 +7,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::{Event, EventKind, Longest, TaskFacts};
+use super::{Longest, TaskFacts};
 
 /// From what lateness on a late start is explained.
 pub(crate) const LATE: Duration = Duration::from_secs(1);
-
-/// A run that started late.
-#[derive(Clone, Debug)]
-pub(crate) struct LateStart {
-    pub(crate) task: Arc<TaskFacts>,
-    pub(crate) pool: Arc<str>,
-    /// How many threads the pool has.
-    pub(crate) threads: usize,
-    pub(crate) late: Duration,
-    /// When it started.
-    pub(crate) at: DateTime<Utc>,
-}
 
 /// The threads that a task has held lately: one for each run of a plain function, and for each poll of a future.
 #[derive(Clone, Debug)]
@@ -38,33 +26,33 @@ pub(crate) struct Held {
     pub(crate) to: DateTime<Utc>,
 }
 
-impl LateStart {
-    /// Returns `Starved` if all threads were busy when the run was due.
-    ///
-    /// A process that was suspended, a clock that was set, and a task that waits for its own run before are late for other
-    /// reasons. Waits between attempts count as busy, although they hold no thread.
-    pub(crate) fn explain(&self, tasks: &[ThreadUse]) -> Option<Event> {
-        let due = self.at - self.late;
-        let (mut threads, mut longest) = (0, None::<Longest>);
-        for ThreadUse { task, held } in tasks.iter().filter(|it| it.task.pool == self.pool) {
-            let is_held = |held: &&Held| (held.from..held.to).contains(&due);
-            let held: Vec<&Held> = held.iter().filter(is_held).collect();
-            // Two at once are of a task that does not wait for itself (`overlap = "allow"`).
-            if task.name == self.task.name && held.len() < 2 {
-                continue;
-            }
-            threads += held.len();
-            for Held { from, to } in held {
-                let running_for = (*to - *from).to_std().unwrap_or_default();
-                if longest.as_ref().is_none_or(|longest| longest.running_for < running_for) {
-                    longest = Some(Longest::new(task, running_for));
-                }
+/// Returns who held a thread for longest, if all threads of a pool were held when a run of `task` was due.
+///
+/// A process that was suspended, a clock that was set, and a task that waits for its own run before are late for other
+/// reasons. Waits between attempts count as busy, although they hold no thread.
+pub(super) fn longest_of_all(
+    threads: usize,
+    task: &TaskFacts,
+    due: DateTime<Utc>,
+    uses: &[ThreadUse],
+) -> Option<Longest> {
+    let (mut busy, mut longest) = (0, None::<Longest>);
+    for ThreadUse { task: holder, held } in uses.iter().filter(|it| it.task.pool == task.pool) {
+        let is_held = |held: &&Held| (held.from..held.to).contains(&due);
+        let held: Vec<&Held> = held.iter().filter(is_held).collect();
+        // Two at once are of a task that does not wait for itself (`overlap = "allow"`).
+        if holder.name == task.name && held.len() < 2 {
+            continue;
+        }
+        busy += held.len();
+        for Held { from, to } in held {
+            let running_for = (*to - *from).to_std().unwrap_or_default();
+            if longest.as_ref().is_none_or(|longest| longest.running_for < running_for) {
+                longest = Some(Longest::new(holder, running_for));
             }
         }
-        let longest = longest.filter(|_| threads >= self.threads)?;
-        let (pool, late, busy) = (Arc::clone(&self.pool), self.late, self.threads);
-        Some(Event::of(self.at, &self.task, EventKind::Starved { pool, late, busy, longest }))
     }
+    longest.filter(|_| busy >= threads)
 }
 
 #[cfg(test)]
@@ -79,13 +67,10 @@ mod tests {
         ThreadUse { task: sample::facts(name), held: held.collect() }
     }
 
-    /// A run of `tick` that was due at second 10 and started at second 14.
-    fn explain(threads: usize, tasks: &[ThreadUse]) -> Option<(usize, String, u64)> {
-        let (late, at) = (Duration::from_secs(4), sample::at(14_000));
-        let (task, pool) = (sample::facts("tick"), "default".into());
-        let start = LateStart { task, pool, threads, late, at };
-        let EventKind::Starved { busy, longest, .. } = start.explain(tasks)?.kind else { panic!() };
-        Some((busy, longest.task.to_string(), longest.running_for.as_secs()))
+    /// A run of `tick` that was due at second 10: who held one of this many threads for longest.
+    fn explain(threads: usize, tasks: &[ThreadUse]) -> Option<(String, u64)> {
+        let longest = longest_of_all(threads, &sample::facts("tick"), sample::at(10_000), tasks)?;
+        Some((longest.task.to_string(), longest.running_for.as_secs()))
     }
 
     #[test]
@@ -94,18 +79,18 @@ mod tests {
         let sweep = task("sweep", &[(9, 14)]);
         let idle = task("idle", &[(0, 9), (11, 12)]);
         let tasks = [sweep, import, idle];
-        assert_eq!(explain(1, &tasks), Some((1, "import".to_owned(), 12)));
-        assert_eq!(explain(2, &tasks), Some((2, "import".to_owned(), 12)));
+        assert_eq!(explain(1, &tasks), Some(("import".to_owned(), 12)));
+        assert_eq!(explain(2, &tasks), Some(("import".to_owned(), 12)));
         assert_eq!(explain(3, &tasks), None, "a thread was free when it was due");
     }
 
     #[test]
     fn a_task_that_does_not_wait_for_itself_can_hold_all_threads() {
         let tick = || task("tick", &[(2, 14), (9, 14)]);
-        assert_eq!(explain(2, &[tick()]), Some((2, "tick".to_owned(), 12)));
+        assert_eq!(explain(2, &[tick()]), Some(("tick".to_owned(), 12)));
         assert_eq!(explain(3, &[tick()]), None);
         let import = task("import", &[(1, 14)]);
-        assert_eq!(explain(3, &[tick(), import]), Some((3, "import".to_owned(), 13)));
+        assert_eq!(explain(3, &[tick(), import]), Some(("import".to_owned(), 13)));
     }
 
     #[test]

@@ -94,8 +94,7 @@ pub(crate) fn what(event: &Event, time: &dyn Fn(DateTime<Utc>) -> String) -> Str
 
 /// The text of a failure with its causes.
 fn full(failure: &Failure) -> String {
-    let causes = failure.causes().map(|cause| format!("; caused by: {cause}"));
-    std::iter::once(failure.to_string()).chain(causes).collect()
+    failure.to_string() + &failure.causes_after("; caused by: ")
 }
 
 /// The text of the kinds that are about a run.

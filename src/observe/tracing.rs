@@ -1,18 +1,15 @@
-//! The bridge to `tracing`: a span for each attempt, and messages as events. `tracing_off` replaces it without the
-//! feature.
+//! The bridge to `tracing`: a span for each attempt. `tracing_off` replaces it without the feature.
 
 use std::cell::Cell;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use tracing::dispatcher;
-use tracing::dispatcher::WeakDispatch;
+use tracing::dispatcher::{self, WeakDispatch};
 use tracing::field::Empty;
 use tracing::subscriber::NoSubscriber;
 
-use super::fields::{Fields, Value};
-use super::{Event, EventKind, Failure, Level, TaskFacts, catch};
+use super::{Event, EventKind, Failure, TaskFacts, catch};
 use crate::run::{Run, RunInfo};
 
 /// The span of one attempt: a trace of its own, with the names of OpenTelemetry.
@@ -148,88 +145,14 @@ pub(crate) fn is_installed() -> bool {
     dispatcher::get_default(|dispatch| !dispatch.is::<NoSubscriber>())
 }
 
-/// Whether the subscriber takes messages of this level.
-pub(crate) fn is_enabled(level: Level) -> bool {
-    match level {
-        Level::Error => tracing::enabled!(target: "scheduler", tracing::Level::ERROR),
-        Level::Warn => tracing::enabled!(target: "scheduler", tracing::Level::WARN),
-        Level::Info => tracing::enabled!(target: "scheduler", tracing::Level::INFO),
-        Level::Debug => tracing::enabled!(target: "scheduler", tracing::Level::DEBUG),
-    }
-}
-
-/// Logs an event with fields.
-pub(crate) fn write(level: Level, text: &str, fields: &Fields) {
-    /// A field that is not set is left out. The names are those of `Fields`.
-    macro_rules! event {
-        ($level:ident) => {
-            tracing::event!(
-                target: "scheduler",
-                tracing::Level::$level,
-                event = text_of(fields, "event"),
-                task = text_of(fields, "task"),
-                run = number_of(fields, "run"),
-                attempt = number_of(fields, "attempt"),
-                outcome = text_of(fields, "outcome"),
-                error = text_of(fields, "error"),
-                duration = seconds_of(fields, "duration"),
-                next = text_of(fields, "next"),
-                scheduler.task.name = text_of(fields, "scheduler.task.name"),
-                scheduler.task.kind = text_of(fields, "scheduler.task.kind"),
-                scheduler.task.schedule = text_of(fields, "scheduler.task.schedule"),
-                scheduler.run.number = number_of(fields, "scheduler.run.number"),
-                scheduler.run.attempt = number_of(fields, "scheduler.run.attempt"),
-                scheduler.run.cause = text_of(fields, "scheduler.run.cause"),
-                scheduler.run.fire_time = text_of(fields, "scheduler.run.fire_time"),
-                scheduler.run.lateness = seconds_of(fields, "scheduler.run.lateness"),
-                scheduler.skip.reason = text_of(fields, "scheduler.skip.reason"),
-                scheduler.skip.count = number_of(fields, "scheduler.skip.count"),
-                code.function.name = text_of(fields, "code.function.name"),
-                error.type = text_of(fields, "error.type"),
-                exception.type = text_of(fields, "exception.type"),
-                exception.message = text_of(fields, "exception.message"),
-                "{text}",
-            )
-        };
-    }
-    match level {
-        Level::Error => event!(ERROR),
-        Level::Warn => event!(WARN),
-        Level::Info => event!(INFO),
-        Level::Debug => event!(DEBUG),
-    }
-}
-
-fn value_of<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value> {
-    fields.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
-}
-
-fn text_of<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
-    if let Value::Text(text) = value_of(fields, name)? { Some(text) } else { None }
-}
-
-fn number_of(fields: &Fields, name: &str) -> Option<u64> {
-    if let Value::Number(number) = value_of(fields, name)? { Some(*number) } else { None }
-}
-
-fn seconds_of(fields: &Fields, name: &str) -> Option<f64> {
-    if let Value::Seconds(seconds) = value_of(fields, name)? { Some(*seconds) } else { None }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::{self, sample};
-    use std::fmt;
-    use std::fmt::Write;
-    use std::sync::Arc;
-    use tracing::Metadata;
-    use tracing::Subscriber;
-    use tracing::field::Field;
-    use tracing::field::Visit;
-    use tracing::span::Attributes;
-    use tracing::span::Id;
-    use tracing::span::Record;
+    use crate::observe::{self, Level, Log, sample};
+    use std::fmt::{self, Write};
+    use tracing::field::{Field, Visit};
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Metadata, Subscriber};
 
     use crate::sync::Mutex;
 
@@ -289,7 +212,7 @@ mod tests {
         let run = || {
             let span = Span::of_run(&sample::run("tick", 3, 2), &sample::facts("tick"));
             span.in_scope(|| {
-                write(Level::Warn, "inside", &observe::Fields::default());
+                Log::Tracing.write(Level::Warn, "inside", &observe::Fields::default());
             });
             span.fail(&sample::error("no"));
         };
@@ -322,11 +245,11 @@ exception.type=\"error\" exception.message=\"no\" code.function.name=\"shop::job
 
     #[test]
     fn a_subscriber_is_noticed_and_asked_for_its_levels() {
-        assert!(!is_enabled(Level::Error), "no subscriber");
+        assert!(!tracing::enabled!(target: "scheduler", tracing::Level::ERROR), "no subscriber");
         tracing::subscriber::with_default(Notes::default(), || {
             assert!(is_installed());
-            assert!(is_enabled(Level::Info));
-            assert!(!is_enabled(Level::Debug));
+            assert!(tracing::enabled!(target: "scheduler", tracing::Level::INFO));
+            assert!(!Log::Tracing.wants_debug());
         });
         assert!(!is_installed());
     }

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::fields::Fields;
-use super::{Event, Failure, Level, TaskFacts};
+use super::{Event, Failure, TaskFacts};
 use crate::run::Run;
 
 #[derive(Clone, Debug)]
@@ -40,13 +39,3 @@ impl Subscriber {
 pub(crate) fn was_logged_in_span(_event: &Event) -> bool {
     false
 }
-
-pub(crate) fn is_installed() -> bool {
-    false
-}
-
-pub(crate) fn is_enabled(_level: Level) -> bool {
-    false
-}
-
-pub(crate) fn write(_level: Level, _text: &str, _fields: &Fields) {}

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
 
 use super::{Message, Messages};
-use crate::observe::{Event, EventKind, TaskFacts, duration, instant, on_one_line, plural};
+use crate::observe::{Event, EventKind, Level, TaskFacts, duration, instant, on_one_line, plural};
 
 /// The greatest width of a column, in characters: one long name does not widen all rows.
 const WIDTH_MAX: usize = 60;
@@ -75,7 +75,7 @@ impl Banner<'_> {
         let mut log: Vec<Message> = head.lines().map(|line| Message::info(line.trim())).collect();
         log.extend(self.tasks.iter().map(|task| {
             let kind = EventKind::TaskAdded { is_disabled: false, next: task.next };
-            Message::info_of(&Event::of(self.now, &task.facts, kind))
+            Message::about(&Event::of(self.now, &task.facts, kind), Level::Info)
         }));
         if let more @ 1.. = self.count - self.tasks.len() {
             log.push(Message::info(format!("… and {} more", grouped(more))));

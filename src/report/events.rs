@@ -3,8 +3,8 @@
 use super::Message;
 use super::limit::{Limit, Show};
 use crate::observe::{
-    Event, EventKind, Failure, Longest, Outcome, RuleKind, SkipReason, StopReason, TaskState,
-    duration, instant,
+    Event, EventKind, Failure, Level, Longest, Outcome, RuleKind, SkipReason, StopReason,
+    TaskState, duration, instant,
 };
 
 /// How many messages of one kind about a task are shown in full before they are summed up.
@@ -18,16 +18,6 @@ impl Shown {
     /// The message about an event, if one is due.
     pub(super) fn report(&mut self, event: &Event) -> Option<Message> {
         match &event.kind {
-            EventKind::Starved { .. } => {
-                let message = starved(event)?;
-                // Not every late start is looked at.
-                self.limited(event, "", 1, |count, within| match within {
-                    None => message,
-                    Some(within) => message.note(format!(
-                        "at least {count} runs of this pool started late within {within}"
-                    )),
-                })
-            }
             EventKind::Skipped { reason, count, .. } => {
                 let why = why(*reason)?;
                 self.limited(event, reason.name(), *count, |count, within| {
@@ -38,7 +28,7 @@ impl Shown {
                 let message = message(event)?;
                 self.limited(event, "", 1, |count, within| match within {
                     None => message,
-                    Some(within) => message.note(format!("{count} times within {within}")),
+                    Some(within) => message.note(often(event, count, &within)),
                 })
             }
         }
@@ -71,6 +61,16 @@ impl Shown {
     }
 }
 
+fn often(event: &Event, count: u64, within: &str) -> String {
+    match event.kind {
+        // Not every late start is explained.
+        EventKind::Starved { .. } => {
+            format!("at least {count} runs of this pool started late within {within}")
+        }
+        _ => format!("{count} times within {within}"),
+    }
+}
+
 /// How many messages of this kind are shown in full: of a warning, one.
 fn in_full(event: &Event) -> u32 {
     match event.kind {
@@ -97,21 +97,27 @@ fn message(event: &Event) -> Option<Message> {
         | EventKind::Resumed { .. }
         | EventKind::Rescheduled { .. }
         | EventKind::Enabled { .. }
-        | EventKind::RunFinished { outcome: Outcome::Cancelled, .. } => Message::info_of(event),
-        EventKind::WorkerRefused { .. } => Message::warn_of(event)
+        | EventKind::RunFinished { outcome: Outcome::Cancelled, .. } => {
+            Message::about(event, Level::Info)
+        }
+        EventKind::Starved { .. } => starved(event)?,
+        EventKind::WorkerRefused { .. } => Message::about(event, Level::Warn)
             .note("the pool continues with its threads, and tries again with the next task"),
         EventKind::DropPanicked { failure } | EventKind::HookFailed { failure, .. } => {
-            Message::error_of(event).note(place_of(failure)).note("the scheduler continues")
+            Message::about(event, Level::Error)
+                .note(place_of(failure))
+                .note("the scheduler continues")
         }
-        EventKind::TriggerFailed { failure, .. } => Message::error_of(event)
+        EventKind::TriggerFailed { failure, .. } => Message::about(event, Level::Error)
             .note(place_of(failure))
             .note("no run starts before the trigger answers"),
-        EventKind::WaitStarved { pool, .. } => Message::warn_of(event).note(format!(
+        EventKind::WaitStarved { pool, .. } => Message::about(event, Level::Warn).note(format!(
             "help: let one task not wait for another, or raise `{}`",
             size_key(pool)
         )),
         EventKind::StopAsked { reason: StopReason::Timeout, .. } => {
-            let message = Message::warn_of(event).note("it runs longer than its `timeout`");
+            let message =
+                Message::about(event, Level::Warn).note("it runs longer than its `timeout`");
             if event.task.as_ref().is_some_and(|task| task.is_async) {
                 return Some(message.note("its future is dropped at the next `.await`"));
             }
@@ -138,7 +144,7 @@ fn starved(event: &Event) -> Option<Message> {
     let message = Message::warn(format!(
         "task `{task}` started {late} late: {threads} {are} busy, {longest}; raise `{key}` (now {busy})"
     ));
-    let message = message.of(event);
+    let message = message.with_fields(event);
     Some(if *is_async {
         message.note(format!("`{culprit}` is async and blocks its thread: let it call what blocks on a thread of its own"))
     } else {
@@ -159,7 +165,7 @@ fn skipped(event: &Event, count: u64, within: Option<&str>, why: &str) -> Messag
         1 => format!("its run of {last}"),
         _ => format!("{count} runs{within}, the last that of {last}"),
     };
-    Message::warn(format!("task `{task}` skipped {what}: {why}")).of(event)
+    Message::warn(format!("task `{task}` skipped {what}: {why}")).with_fields(event)
 }
 
 /// Why runs were skipped; `None` if that was intended.
@@ -185,13 +191,16 @@ pub(super) fn ended(event: &Event) -> Option<Message> {
                 RuleKind::Cron => "cron expression",
                 _ => "schedule",
             };
-            Some(Message::info_of(event).note(format!("its {rule} has no further fire time")))
+            Some(
+                Message::about(event, Level::Info)
+                    .note(format!("its {rule} has no further fire time")),
+            )
         }
         (TaskState::Failed, _) => Some(
-            Message::error_of(event)
+            Message::about(event, Level::Error)
                 .note("by `on_error = \"stop\"`; with `on_error = \"continue\"` it runs on"),
         ),
-        _ => Some(Message::info_of(event)),
+        _ => Some(Message::about(event, Level::Info)),
     }
 }
 

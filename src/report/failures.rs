@@ -67,7 +67,7 @@ impl Failures {
             Show::Summed { count, since } => failed.summed(count, since, is_same),
             Show::Nothing => return None,
         };
-        Some(message.of(event))
+        Some(message.with_fields(event))
     }
 
     /// Whether failures were hidden that may be reported now.
@@ -233,8 +233,7 @@ impl<'a> Failed<'a> {
     }
 
     fn chain(&self) -> String {
-        let causes = self.failure.causes().map(|cause| format!("; caused by: {cause}"));
-        std::iter::once(self.failure.message().to_owned()).chain(causes).collect()
+        self.failure.message().to_owned() + &self.failure.causes_after("; caused by: ")
     }
 
     /// The place of the panic, or else of the task.
@@ -261,7 +260,7 @@ pub(super) fn recovered(event: &Event, took: &str, streak: u64) -> Message {
     let (task, failures) = (event.task_name().unwrap_or_default(), plural(streak, "failure"));
     let row = if streak == 1 { "" } else { " in a row" };
     Message::info(format!("task `{task}` succeeded again, in {took}, after {failures}{row}"))
-        .of(event)
+        .with_fields(event)
 }
 
 /// Whether it is the panic of Tokio's timers, sockets and `spawn` without a runtime.

@@ -1,7 +1,6 @@
 //! One message: its level, one line, and notes below it.
 
-use std::fmt;
-use std::mem;
+use std::{fmt, mem};
 
 use crate::observe::{Event, Fields, Level, on_one_line, was_logged_in_span};
 
@@ -32,34 +31,18 @@ impl Message {
         Self::new(Level::Info, line.as_ref())
     }
 
-    pub(crate) fn debug(line: impl AsRef<str>) -> Self {
-        Self::new(Level::Debug, line.as_ref())
-    }
-
     /// The text of an event, with its fields.
-    pub(crate) fn error_of(event: &Event) -> Self {
-        Self::error(event.to_string()).of(event)
+    pub(super) fn about(event: &Event, level: Level) -> Self {
+        Self::new(level, &event.to_string()).with_fields(event)
     }
 
-    pub(crate) fn warn_of(event: &Event) -> Self {
-        Self::warn(event.to_string()).of(event)
-    }
-
-    pub(crate) fn info_of(event: &Event) -> Self {
-        Self::info(event.to_string()).of(event)
-    }
-
-    pub(crate) fn debug_of(event: &Event) -> Self {
-        Self::debug(event.to_string()).of(event)
-    }
-
-    fn new(level: Level, line: &str) -> Self {
+    pub(super) fn new(level: Level, line: &str) -> Self {
         let (line, fields) = (on_one_line(line), Fields::default());
         Self { level, line, notes: Vec::new(), fields, is_in_span: false, is_of_successes: false }
     }
 
     /// Adds the fields of an event.
-    pub(crate) fn of(mut self, event: &Event) -> Self {
+    pub(super) fn with_fields(mut self, event: &Event) -> Self {
         if cfg!(any(feature = "tracing", feature = "log")) {
             self.fields = Fields::of(event);
             self.is_in_span = was_logged_in_span(event);
@@ -68,13 +51,13 @@ impl Message {
     }
 
     /// Lets the line say what happens to further successes.
-    pub(crate) fn of_successes(mut self) -> Self {
+    pub(super) fn of_successes(mut self) -> Self {
         self.is_of_successes = true;
         self
     }
 
     /// Completes the line by what is known when it is printed.
-    pub(crate) fn complete(mut self, is_debug_wanted: bool) -> Self {
+    pub(super) fn complete(mut self, is_debug_wanted: bool) -> Self {
         if mem::take(&mut self.is_of_successes) {
             self.line.push_str(match is_debug_wanted {
                 true => "; further successes are logged at debug level",

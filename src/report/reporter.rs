@@ -9,7 +9,7 @@ use super::budget::Budget;
 use super::events::{self, Shown};
 use super::failures::{self, Failures};
 use super::{Message, Messages};
-use crate::observe::{Event, EventKind, Listener, Outcome, RuleKind, duration};
+use crate::observe::{Event, EventKind, Level, Listener, Outcome, RuleKind, duration};
 use crate::sync::Mutex;
 
 /// Reports failures and warnings, and the first success of each task.
@@ -72,7 +72,7 @@ impl State {
                 let name = Arc::clone(&event.task.as_ref()?.name);
                 let log = TaskLog { name: Some(Arc::clone(&name)), ..TaskLog::default() };
                 self.tasks.insert(name, log);
-                return self.is_started.then(|| Message::info_of(event));
+                return self.is_started.then(|| Message::about(event, Level::Info));
             }
             EventKind::RunFinished { outcome: Outcome::Cancelled, .. } if self.is_stopping => {}
             EventKind::RunFinished { outcome: Outcome::Success, .. } => {
@@ -96,7 +96,7 @@ impl State {
         let known = self.tasks.get(name).and_then(|log| log.name.as_ref());
         if known.is_some_and(|known| !Arc::ptr_eq(known, name)) {
             let text = format!("the last run of the task `{name}` that was removed has ended");
-            return (!self.is_stopping).then(|| Message::info(text).of(event));
+            return (!self.is_stopping).then(|| Message::info(text).with_fields(event));
         }
         let mut log = self.tasks.remove(name).unwrap_or_default();
         // All tasks end when the scheduler stops, which the stop report covers.
@@ -145,7 +145,7 @@ impl TaskLog {
                 (_, 1) => format!("task `{name}` finished its first run in {took}"),
                 _ => format!("task `{name}` succeeded for the first time, in {took}"),
             };
-            let message = Message::info(text).of(event).note(self.failures.hidden());
+            let message = Message::info(text).with_fields(event).note(self.failures.hidden());
             let is_once = task.kind == RuleKind::Once;
             return Some(if is_once { message } else { message.of_successes() });
         }
@@ -153,7 +153,7 @@ impl TaskLog {
             let message = failures::recovered(event, &took, streak);
             return Some(message.note(self.failures.hidden()));
         }
-        is_debug_wanted.then(|| Message::debug_of(event))
+        is_debug_wanted.then(|| Message::about(event, Level::Debug))
     }
 }
 

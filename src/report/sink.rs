@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::{fmt, io};
 
 use super::Message;
-use crate::observe::{Level, Log};
+use crate::observe::Log;
 
 /// A function of the program for messages.
 type Function = dyn Fn(&str) + Send + Sync;
@@ -29,7 +29,7 @@ impl Sink {
 
     pub(super) fn print(&self, message: &Message) {
         match self.log() {
-            Some(Log::Tracing) if message.is_in_span() => {}
+            Some(_) if message.is_in_span() => {}
             Some(log) => log.write(message.level(), &message.in_one_line(), message.fields()),
             None => self.write(&message.to_string()),
         }
@@ -45,7 +45,7 @@ impl Sink {
 
     /// Whether there is a log that takes debug messages.
     pub(super) fn wants_debug(&self) -> bool {
-        self.log().is_some_and(|log| log.is_enabled(Level::Debug))
+        self.log().is_some_and(Log::wants_debug)
     }
 
     /// Asked each time: a subscriber may be installed after the start.

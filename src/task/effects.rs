@@ -11,7 +11,7 @@ use super::rule::Rule;
 use super::state::ActiveRun;
 use super::ticker::Ticker;
 use crate::inject::Call;
-use crate::observe::Outcome;
+use crate::observe::{Event, Outcome};
 use crate::run::Run;
 use crate::unwind::wake_all;
 
@@ -54,11 +54,11 @@ impl Effects {
         }
     }
 
-    /// Performs everything, and delivers events if there are any. No lock may be held.
+    /// Delivers events, and performs everything. No lock may be held.
     #[inline]
-    pub(super) fn perform(self, ticker: &Arc<Timer<Ticker>>, has_events: bool) {
-        if has_events {
-            ticker.deliver();
+    pub(super) fn perform(self, ticker: &Arc<Timer<Ticker>>, events: Option<Vec<Event>>) {
+        if let Some(events) = events {
+            ticker.deliver(events);
         }
         if let Some(rare) = self.rare {
             rare.perform(ticker);

@@ -104,6 +104,17 @@ impl ActiveRun {
 }
 
 impl State {
+    /// Takes the events that the calling thread has to deliver. `None` if there are none, or another thread delivers them:
+    /// so events come in the order of the transitions.
+    #[inline]
+    pub(super) fn events_to_deliver(&mut self) -> Option<Vec<Event>> {
+        if self.is_delivering || self.outbox.is_empty() {
+            return None;
+        }
+        self.is_delivering = true;
+        Some(std::mem::take(&mut self.outbox))
+    }
+
     pub(super) fn new(facts: Arc<TaskFacts>, rule: Rule, call: Call, planner: Planner) -> Self {
         Self {
             facts,

@@ -91,31 +91,20 @@ impl Ticker {
         Now::read(&*self.clock)
     }
 
-    /// Delivers the events of this task in the order of its transitions: one thread at a time. No lock may be held.
-    pub(super) fn deliver(&self) {
-        let mut batch = Vec::new();
-        let mut is_deliverer = false;
+    /// Delivers events that [`State::events_to_deliver`] gave, and those of transitions meanwhile. No lock may be held.
+    pub(super) fn deliver(&self, mut events: Vec<Event>) {
         loop {
+            self.bus.emit_all(&mut events);
             let mut state = self.lock();
-            if state.is_delivering && !is_deliverer {
-                return;
-            }
-            if state.outbox.is_empty() {
-                if is_deliverer {
-                    // The buffer is used again.
-                    (state.is_delivering, state.outbox) = (false, batch);
-                }
-                let has_ended = is_deliverer && state.is_end_reported;
-                let watchers = has_ended.then(|| state.watchers.take());
+            std::mem::swap(&mut state.outbox, &mut events);
+            if events.is_empty() {
+                state.is_delivering = false;
+                let watchers = state.is_end_reported.then(|| state.watchers.take());
                 drop(state);
                 // RACE: threads that wait for the end may have looked while this thread still delivered.
                 wake_all(watchers.into_iter().flatten());
                 return;
             }
-            (state.is_delivering, is_deliverer) = (true, true);
-            std::mem::swap(&mut state.outbox, &mut batch);
-            drop(state);
-            batch.drain(..).for_each(|event| self.bus.emit(event));
         }
     }
 

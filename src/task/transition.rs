@@ -41,11 +41,11 @@ impl<'a> Transition<'a> {
     /// Unlocks and performs the effects. The timer stays as it is unless it was armed.
     #[inline]
     pub(super) fn leave(self, wake: Option<Wake>) {
-        let Self { ticker, state, effects, .. } = self;
-        let has_events = !state.outbox.is_empty();
+        let Self { ticker, mut state, effects, .. } = self;
+        let events = state.events_to_deliver();
         drop(state);
         drop(wake);
-        effects.perform(ticker, has_events);
+        effects.perform(ticker, events);
     }
 
     /// Reports what the planner has decided, and ends the task if nothing is left to do.

@@ -98,7 +98,6 @@ const KNOWN_CIRCLES: &[&[&str]] = &[
         "scheduler-core/src/task/run.rs",
     ],
     &["scheduler-core/src/task/cell.rs", "scheduler-core/src/task/conclusion.rs"],
-    &["src/observe/level.rs", "src/observe/log.rs", "src/observe/tracing.rs"],
 ];
 
 #[test]

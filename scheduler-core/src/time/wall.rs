@@ -1,10 +1,19 @@
 //! Instants of the wall clock, in the least room.
 
+use std::cell::Cell;
 use std::fmt;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
+use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
+
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
+const NANOS_PER_DAY: i64 = 86_400 * NANOS_PER_SECOND as i64;
+
+thread_local! {
+    /// The day that this thread converted last, in days since 1970: most of a conversion is finding its date.
+    static LATEST_DAY: Cell<(i64, NaiveDate)> =
+        const { Cell::new((0, DateTime::UNIX_EPOCH.naive_utc().date())) };
+}
 
 /// An instant of the wall clock: nanoseconds since 1970, in UTC.
 ///
@@ -48,9 +57,19 @@ impl WallTime {
     }
 
     /// This instant in the form that calendars use.
+    #[inline]
     #[must_use]
     pub fn to_utc(self) -> DateTime<Utc> {
-        DateTime::from_timestamp_nanos(self.0)
+        let day = self.0.div_euclid(NANOS_PER_DAY);
+        let (latest, mut date) = LATEST_DAY.get();
+        if day != latest {
+            date = DateTime::from_timestamp_nanos(self.0).date_naive();
+            LATEST_DAY.set((day, date));
+        }
+        let nanos = self.0.rem_euclid(NANOS_PER_DAY).cast_unsigned();
+        let (seconds, nanos) = (nanos / NANOS_PER_SECOND, nanos % NANOS_PER_SECOND);
+        let time = NaiveTime::from_num_seconds_from_midnight_opt(seconds as u32, nanos as u32);
+        date.and_time(time.unwrap_or_default()).and_utc()
     }
 
     /// The time from `earlier` to this instant, or zero when `earlier` is later.
@@ -151,8 +170,11 @@ mod tests {
 
     #[test]
     fn a_date_comes_back_as_it_was() {
-        for nanos in [i64::MIN, -1, 0, 1_767_225_600_123_456_789, i64::MAX] {
+        let days = [-NANOS_PER_DAY - 1, -NANOS_PER_DAY, NANOS_PER_DAY - 1, NANOS_PER_DAY];
+        for nanos in [i64::MIN, -1, 0, 1_767_225_600_123_456_789, i64::MAX].into_iter().chain(days)
+        {
             let wall = WallTime::from_nanos(nanos);
+            assert_eq!(wall.to_utc(), DateTime::from_timestamp_nanos(nanos));
             assert_eq!(WallTime::from(wall.to_utc()), wall);
             assert_eq!(DateTime::<Utc>::from(wall), wall.to_utc());
         }

@@ -15,13 +15,13 @@ use metrics::{
     Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
 };
 
-use self::running::{ByName, Function, Running};
+use self::running::Running;
 use super::{Event, EventKind, Listener, Outcome, TaskFacts};
 
 /// Writes events to the recorder of the program.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
-    by_name: ByName,
+    running: Running,
 }
 
 /// The listener for the recorder of the program.
@@ -40,17 +40,16 @@ impl Listener for Meter {
             EventKind::TaskAdded { next, .. } => self.added(facts, *next, event.at),
             // A further attempt is no further run.
             EventKind::RunStarted { run, late } if run.attempt == 1 => self.started(task, *late),
-            EventKind::RunFinished { .. } => self.finished(task, event),
+            EventKind::RunFinished { .. } => self.finished(facts, event),
             EventKind::Skipped { reason, count, .. } => {
                 let reason = reason.name();
                 counter!(SKIPPED, "task" => Arc::clone(task), "reason" => reason).increment(*count);
             }
-            EventKind::Paused { next, .. } => {
-                set_paused(task, true);
-                set_next(task, *next);
-            }
-            EventKind::Resumed { next } | EventKind::Enabled { next } => {
-                set_paused(task, false);
+            EventKind::Paused { next, .. }
+            | EventKind::Resumed { next }
+            | EventKind::Enabled { next } => {
+                let is_paused = matches!(event.kind, EventKind::Paused { .. });
+                set(PAUSED, task, is_paused.into());
                 set_next(task, *next);
             }
             EventKind::Rescheduled { next, .. } => {
@@ -66,36 +65,50 @@ impl Listener for Meter {
 impl Meter {
     fn added(&self, task: &TaskFacts, next: Option<DateTime<Utc>>, at: DateTime<Utc>) {
         let name = &task.name;
-        show_running(name, &self.by_name.added(task));
+        self.running.added(name);
+        self.show_running(name);
         set_period(name, task.period);
-        set_paused(name, false);
+        set(PAUSED, name, 0.0);
         set_next(name, next);
-        gauge!("scheduler.task.streak", "task" => Arc::clone(name)).set(0.0);
+        set(STREAK, name, 0.0);
         // As if it had succeeded now, so that an alert on old successes fires for one that never did.
-        gauge!("scheduler.task.last_success", "task" => Arc::clone(name)).set(seconds(at));
+        set(LAST_SUCCESS, name, seconds(at));
     }
 
     fn started(&self, task: &Arc<str>, late: Duration) {
-        show_running(task, &self.by_name.begin(task));
+        self.running.begin(task);
+        self.show_running(task);
         histogram!(LATENESS, "task" => Arc::clone(task)).record(late.as_secs_f64());
     }
 
-    fn finished(&self, task: &Arc<str>, event: &Event) {
-        finished(task, event);
-        let function = match self.by_name.end(task) {
-            Some((function, running)) => {
-                show_running(task, &running);
-                function
-            }
-            None => Function::without_path(task),
+    fn finished(&self, facts: &TaskFacts, event: &Event) {
+        let EventKind::RunFinished { outcome, took, next, streak, .. } = &event.kind else {
+            return;
         };
-        finished_as_in_spring(function, event);
+        let task = &facts.name;
+        self.running.end(task);
+        self.show_running(task);
+        counter!(RUNS, "task" => Arc::clone(task), "outcome" => outcome.name()).increment(1);
+        histogram!(DURATION, "task" => Arc::clone(task)).record(took.as_secs_f64());
+        set(STREAK, task, *streak as f64);
+        set(LAST_RUN, task, seconds(event.at));
+        if outcome.is_success() {
+            set(LAST_SUCCESS, task, seconds(event.at));
+        }
+        set_next(task, *next);
+        finished_as_in_spring(facts, outcome, *took);
+    }
+
+    /// Sets the whole count, so that a recorder installed later is right at once.
+    fn show_running(&self, task: &Arc<str>) {
+        let gauge = gauge!(ACTIVE, "task" => Arc::clone(task));
+        self.running.show(task, |runs| gauge.set(runs as f64));
     }
 
     /// Clears the gauges of a task that has ended; its counters stay.
     fn ended(&self, task: &Arc<str>) {
-        if self.by_name.ended(task) {
-            set_paused(task, false);
+        if self.running.ended(task) {
+            set(PAUSED, task, 0.0);
             set_next(task, None);
             set_period(task, None);
         }
@@ -120,6 +133,12 @@ const SKIPPED: &str = "scheduler.fire_time.skipped";
 const DURATION: &str = "scheduler.run.duration";
 const LATENESS: &str = "scheduler.run.lateness";
 const ACTIVE: &str = "scheduler.run.active";
+const PAUSED: &str = "scheduler.task.paused";
+const STREAK: &str = "scheduler.task.streak";
+const PERIOD: &str = "scheduler.task.period";
+const LAST_RUN: &str = "scheduler.task.last_run";
+const LAST_SUCCESS: &str = "scheduler.task.last_success";
+const NEXT_RUN: &str = "scheduler.task.next_run";
 
 const LENGTHS: [(&str, &str); 3] = [
     (DURATION, "From the start of a run to the end of its last attempt."),
@@ -129,21 +148,17 @@ const LENGTHS: [(&str, &str); 3] = [
 
 const STATES: [(&str, Unit, &str); 8] = [
     (ACTIVE, Unit::Count, "Runs in progress."),
-    ("scheduler.task.paused", Unit::Count, "1 while the task is paused, otherwise 0."),
-    ("scheduler.task.streak", Unit::Count, "Failed runs since the last success."),
+    (PAUSED, Unit::Count, "1 while the task is paused, otherwise 0."),
+    (STREAK, Unit::Count, "Failed runs since the last success."),
+    (PERIOD, Unit::Seconds, "The fixed rate or delay of the task; NaN when it has none."),
+    (LAST_RUN, Unit::Seconds, "When a run ended last, in seconds since 1970."),
     (
-        "scheduler.task.period",
-        Unit::Seconds,
-        "The fixed rate or delay of the task; NaN when it has none.",
-    ),
-    ("scheduler.task.last_run", Unit::Seconds, "When a run ended last, in seconds since 1970."),
-    (
-        "scheduler.task.last_success",
+        LAST_SUCCESS,
         Unit::Seconds,
         "When a run succeeded last, or else when the task began, in seconds since 1970.",
     ),
     (
-        "scheduler.task.next_run",
+        NEXT_RUN,
         Unit::Seconds,
         "When the task is due next, in seconds since 1970; NaN when it is not.",
     ),
@@ -152,21 +167,13 @@ const STATES: [(&str, Unit, &str); 8] = [
 
 const SPRING_EXECUTION: &str = "tasks.scheduled.execution";
 
-fn finished(task: &Arc<str>, event: &Event) {
-    let EventKind::RunFinished { outcome, took, next, streak, .. } = &event.kind else { return };
-    let label = || Arc::clone(task);
-    counter!(RUNS, "task" => label(), "outcome" => outcome.name()).increment(1);
-    histogram!(DURATION, "task" => label()).record(took.as_secs_f64());
-    gauge!("scheduler.task.streak", "task" => label()).set(*streak as f64);
-    gauge!("scheduler.task.last_run", "task" => label()).set(seconds(event.at));
-    if outcome.is_success() {
-        gauge!("scheduler.task.last_success", "task" => label()).set(seconds(event.at));
-    }
-    set_next(task, *next);
-}
-
-fn finished_as_in_spring(function: Function, event: &Event) {
-    let EventKind::RunFinished { outcome, took, .. } = &event.kind else { return };
+/// The path of the function is split into the two labels that Spring has for it.
+fn finished_as_in_spring(task: &TaskFacts, outcome: &Outcome, took: Duration) {
+    let path = task.function.as_ref().unwrap_or(&task.name);
+    let (namespace, function) = match path.rsplit_once("::") {
+        Some((namespace, function)) => (namespace.replace("::", "."), function.to_owned()),
+        None => ("ANONYMOUS".to_owned(), path.to_string()),
+    };
     let exception = if outcome.is_failure() { outcome.name() } else { "none" };
     let outcome = match outcome {
         Outcome::Success => "SUCCESS",
@@ -175,8 +182,8 @@ fn finished_as_in_spring(function: Function, event: &Event) {
     };
     histogram!(
         SPRING_EXECUTION,
-        "code.function" => function.name,
-        "code.namespace" => function.namespace,
+        "code.function" => function,
+        "code.namespace" => namespace,
         "exception" => exception,
         "outcome" => outcome,
         "error" => exception,
@@ -184,27 +191,18 @@ fn finished_as_in_spring(function: Function, event: &Event) {
     .record(took.as_secs_f64());
 }
 
-/// Sets the whole count, so that a recorder installed later is right at once.
-fn show_running(task: &Arc<str>, running: &Running) {
-    let gauge = gauge!(ACTIVE, "task" => Arc::clone(task));
-    running.show(|count| gauge.set(count as f64));
-}
-
-fn set_paused(task: &Arc<str>, is_paused: bool) {
-    let paused = if is_paused { 1.0 } else { 0.0 };
-    gauge!("scheduler.task.paused", "task" => Arc::clone(task)).set(paused);
+fn set(gauge: &'static str, task: &Arc<str>, value: f64) {
+    gauge!(gauge, "task" => Arc::clone(task)).set(value);
 }
 
 /// NaN for a rule without a period.
 fn set_period(task: &Arc<str>, period: Option<Duration>) {
-    let period = period.map_or(f64::NAN, |period| period.as_secs_f64());
-    gauge!("scheduler.task.period", "task" => Arc::clone(task)).set(period);
+    set(PERIOD, task, period.map_or(f64::NAN, |period| period.as_secs_f64()));
 }
 
 /// NaN, as Prometheus has it, for a task without a next run.
 fn set_next(task: &Arc<str>, next: Option<DateTime<Utc>>) {
-    let next = next.map_or(f64::NAN, seconds);
-    gauge!("scheduler.task.next_run", "task" => Arc::clone(task)).set(next);
+    set(NEXT_RUN, task, next.map_or(f64::NAN, seconds));
 }
 
 fn seconds(at: DateTime<Utc>) -> f64 {
@@ -390,7 +388,9 @@ mod tests {
             for outcome in [Outcome::Success, sample::error("no").into(), Outcome::Cancelled] {
                 bus.emit(sample::finished("tick", (1, 1), outcome, 0, 0));
             }
-            bus.emit(sample::finished("unknown", (1, 1), Outcome::Success, 0, 0));
+            let facts = TaskFacts { function: None, ..TaskFacts::clone(&sample::facts("closure")) };
+            let finished = sample::finished("", (1, 1), Outcome::Success, 0, 0);
+            bus.emit(Event { task: Some(Arc::new(facts)), ..finished });
         });
         let spring = |function: &str, exception: &str, outcome: &str| {
             let error = format!("exception={exception},outcome={outcome},error={exception}");
@@ -400,8 +400,8 @@ mod tests {
         assert_eq!(spring(function, "none", "SUCCESS"), [0.012]);
         assert_eq!(spring(function, "error", "ERROR"), [0.012]);
         assert_eq!(spring(function, "none", "UNKNOWN"), [0.012]);
-        let unknown = "code.function=unknown,code.namespace=ANONYMOUS";
-        assert_eq!(spring(unknown, "none", "SUCCESS"), [0.012]);
+        let closure = "code.function=closure,code.namespace=ANONYMOUS";
+        assert_eq!(spring(closure, "none", "SUCCESS"), [0.012]);
     }
 
     fn added(facts: &Arc<TaskFacts>, next: Option<u64>) -> Event {
@@ -440,7 +440,7 @@ mod tests {
             meter.on_event(&ended(&new));
             assert!(gauge_of_tick(&notes, "task.next_run").is_nan());
         });
-        assert!(meter.by_name.is_empty(), "nothing is kept of either: {meter:?}");
+        assert!(meter.running.is_empty(), "nothing is kept of either: {meter:?}");
     }
 
     #[test]
@@ -459,7 +459,7 @@ mod tests {
         let key =
             format!("{SPRING_EXECUTION}{{{function},exception=none,outcome=SUCCESS,error=none}}");
         assert_eq!(notes.get(&key), [0.012]);
-        assert!(meter.by_name.is_empty(), "{meter:?}");
+        assert!(meter.running.is_empty(), "{meter:?}");
     }
 
     #[test]

@@ -1,11 +1,9 @@
 //! How messages come to a sink: in order, by a thread of their own, and not all if it is too slow.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use crate::observe::CAPACITY;
+use crate::observe::{CAPACITY, Level};
 use crate::report::{Message, Messages, Sink};
 
 /// Longer than anything here takes; a test that waits so long has failed.
@@ -29,7 +27,7 @@ fn messages_of_the_stop_come_through_a_full_queue_and_the_lost_ones_are_counted(
     messages.print(Message::info("stuck"));
     assert_eq!(printed.recv_timeout(LONG).unwrap(), "INFO  stuck");
     for number in 0..CAPACITY * 2 {
-        messages.print(Message::debug(format!("{number}")));
+        messages.print(Message::new(Level::Debug, &number.to_string()));
     }
     messages.print(Message::error("failed"));
     messages.announce(Message::info("stopping"));
