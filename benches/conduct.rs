@@ -13,8 +13,8 @@ use divan::black_box;
 use scheduler::__private::Conducted;
 use scheduler::engine::trigger::{CronTrigger, Zone};
 use scheduler::engine::{
-    Asked, Body, Clock, Due, Error, ManualClock, Occasion, OnError, Pace, ScheduledThreadPool,
-    Stepped, SystemClock, Task, VirtualCrew,
+    Body, Clock, Error, ManualClock, OnError, ScheduledThreadPool, Stepped, SystemClock, Task,
+    VirtualCrew,
 };
 use scheduler::{Event, Listener, Run};
 use std::sync::Arc;
@@ -33,19 +33,6 @@ fn main() {
 
 const PERIOD: Duration = Duration::from_millis(1);
 
-/// The grid of a fixed rate that catches up, as a pace.
-struct Grid(Duration);
-
-impl Pace for Grid {
-    fn next(&self, asked: &Asked<'_>) -> Option<Due> {
-        let last = match asked.occasion {
-            Occasion::RunEnded { due, .. } => due.as_tick(asked.now),
-            Occasion::First | Occasion::Renewed => asked.now.tick,
-        };
-        Some(Due::Tick(last + self.0))
-    }
-}
-
 struct Ear;
 
 impl Listener for Ear {
@@ -58,7 +45,6 @@ impl Listener for Ear {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     EngineRate,
-    EnginePaced,
     ConductedRate,
     ConductedRateHeard,
     EngineTrigger,
@@ -66,9 +52,8 @@ enum Way {
     ConductedCronHeard,
 }
 
-const WAYS: [Way; 7] = [
+const WAYS: [Way; 6] = [
     Way::EngineRate,
-    Way::EnginePaced,
     Way::ConductedRate,
     Way::ConductedRateHeard,
     Way::EngineTrigger,
@@ -80,10 +65,7 @@ impl Way {
     /// The way of the bare engine that it is compared with.
     fn bare(self) -> Self {
         match self {
-            Self::EngineRate
-            | Self::EnginePaced
-            | Self::ConductedRate
-            | Self::ConductedRateHeard => Self::EngineRate,
+            Self::EngineRate | Self::ConductedRate | Self::ConductedRateHeard => Self::EngineRate,
             Self::EngineTrigger | Self::ConductedCron | Self::ConductedCronHeard => {
                 Self::EngineTrigger
             }
@@ -129,9 +111,6 @@ impl Stage {
             Way::EngineRate => {
                 let task = Task::at_fixed_rate(PERIOD, body()).on_error(OnError::Continue);
                 pool.submit_task(task.initial_delay(PERIOD)).map(drop).map_err(text)
-            }
-            Way::EnginePaced => {
-                pool.submit_task(Task::paced(Grid(PERIOD), body())).map(drop).map_err(text)
             }
             Way::EngineTrigger => {
                 pool.submit_task(Task::on_trigger(every_second(), body())).map(drop).map_err(text)

@@ -13,13 +13,9 @@ use kit::HOUR;
 use kit::Journal;
 use kit::VirtualPool;
 use kit::capped;
-use scheduler_core::Asked;
 use scheduler_core::Body;
-use scheduler_core::Due;
 use scheduler_core::Event;
 use scheduler_core::Failure;
-use scheduler_core::Occasion;
-use scheduler_core::Pace;
 use scheduler_core::Run;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::ShutdownPolicy;
@@ -91,19 +87,9 @@ fn run(scene: &Arc<Scene>) {
     scene.stage.run_due();
 }
 
-/// Due at once, and never again.
-struct Once;
-
-impl Pace for Once {
-    fn next(&self, asked: &Asked<'_>) -> Option<Due> {
-        let is_first = matches!(asked.occasion, Occasion::First);
-        is_first.then_some(Due::Tick(asked.now.tick))
-    }
-}
-
 #[test]
 fn a_body_is_dropped_before_a_run_ends_its_task() {
-    let kinds: [(&str, Submit); 11] = [
+    let kinds: [(&str, Submit); 10] = [
         ("closure", |pool, token| pool.submit(move || drop(token)).unwrap()),
         ("boxed closure", |pool, token| pool.submit_task(Task::once(move || drop(token))).unwrap()),
         ("panic", |pool, token| {
@@ -139,7 +125,6 @@ fn a_body_is_dropped_before_a_run_ends_its_task() {
             let once = At(chrono::DateTime::UNIX_EPOCH);
             pool.submit_task(Task::on_trigger(once, body(token, true))).unwrap()
         }),
-        ("pace", |pool, token| pool.submit_task(Task::paced(Once, body(token, true))).unwrap()),
         ("panicking rate", |pool, token| {
             let body = Body::new(move || -> () {
                 let _kept = &token;

@@ -359,11 +359,7 @@ impl<I: Item> Core<I> {
             self.cancel(effects, item);
             return;
         }
-        if item.wants_renewal() && !item.is_ended() {
-            self.send_off(item, effects);
-        } else {
-            self.put(item, Kind::Recurring, due.not_overtaking(now), now, effects);
-        }
+        self.put(item, Kind::Recurring, due.not_overtaking(now), now, effects);
         self.hire_if_missing(effects);
     }
 

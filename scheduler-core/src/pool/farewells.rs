@@ -18,7 +18,7 @@ impl Shell {
 
     fn tell(&self, task: &AnyItem, farewell: Farewell) {
         let was_waiting = farewell.was_waiting;
-        farewell.say(task.header());
+        farewell.say();
         if was_waiting {
             self.announce_end(&**task, TaskState::Cancelled);
         }

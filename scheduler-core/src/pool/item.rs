@@ -44,12 +44,4 @@ impl Item for AnyItem {
     fn is_ended(&self) -> bool {
         self.is_over()
     }
-
-    fn note_renewal(&self) {
-        self.header().note_renewal();
-    }
-
-    fn wants_renewal(&self) -> bool {
-        self.header().wants_renewal()
-    }
 }

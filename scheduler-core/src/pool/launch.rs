@@ -11,7 +11,6 @@ use super::unstarted::UnstartedTask;
 use crate::error::Error;
 use crate::task::Header;
 use crate::task::Link;
-use crate::task::Rhythm;
 use crate::task::Task;
 use crate::task::TaskHandle;
 use crate::task::TaskId;
@@ -33,8 +32,7 @@ pub(super) struct Launch {
 
 pub(super) fn first_due<T>(task: &Task<T>, now: Now) -> Result<Due, Error> {
     let first = task.rhythm.first(task.initial_delay, now).map_err(Error::failed)?;
-    let what = if matches!(task.rhythm, Rhythm::Paced(_)) { "pace" } else { "trigger" };
-    first.ok_or_else(|| Error::argument(what, "it never fires"))
+    first.ok_or_else(|| Error::argument("trigger", "it never fires"))
 }
 
 /// A task that is not submitted yet.

@@ -383,10 +383,6 @@ impl Home for Shell {
     fn resume(&self, task: AnyItem) {
         self.step(|core, now, effects| core.resume(task, now, effects));
     }
-
-    fn renew(&self, task: &AnyItem) {
-        self.alter(|core, effects| core.renew(task, effects));
-    }
 }
 
 /// Whatever is dropped unrun is cancelled, so that every handle resolves.

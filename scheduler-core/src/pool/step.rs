@@ -20,10 +20,6 @@ pub(crate) trait Item: Clone {
     fn set_armed(&self, due: Option<Due>);
     /// Whether the task has ended or is about to, so that there is no point in keeping it.
     fn is_ended(&self) -> bool;
-    /// Notes that the due time the task is about to come with may be too old.
-    fn note_renewal(&self);
-    /// Whether the due time with which the task comes may be too old.
-    fn wants_renewal(&self) -> bool;
 }
 
 /// What a worker that rests sees of the others.
@@ -123,7 +119,7 @@ impl<I> Effects<I> {
         self.rare.as_ref().map_or(0, |rare| rare.cancel.len())
     }
 
-    /// Whether there is something to be done that may take as long as others please: their triggers and paces are
+    /// Whether there is something to be done that may take as long as others please: their triggers are
     /// asked, their factory starts threads.
     pub(crate) fn has_errands(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| !rare.renew.is_empty() || !rare.start.is_empty())

@@ -51,12 +51,6 @@ impl Item for Plain {
     fn is_ended(&self) -> bool {
         false
     }
-
-    fn note_renewal(&self) {}
-
-    fn wants_renewal(&self) -> bool {
-        false
-    }
 }
 
 fn at(nanos: u64) -> Now {

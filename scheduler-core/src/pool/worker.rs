@@ -201,7 +201,7 @@ pub(super) fn finish(shell: &Arc<Shell>, executed: Executed) {
             Done::Nothing
         }
         any::Executed::Over | any::Executed::Spent => {
-            let verdict = run.clone().enter(|run| run.task().settle(run, &**shell));
+            let verdict = run.clone().enter(|run| run.task().settle(run, result, &**shell));
             done(verdict, run.into_task())
         }
     };

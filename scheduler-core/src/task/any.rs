@@ -31,7 +31,7 @@ pub(crate) trait AnyTask: Send + Sync {
     /// the run.
     fn execute(&self, run: &Run, witness: &dyn Witness) -> Executed;
     /// Makes the outcome of an executed step known, and says what the pool is to do.
-    fn settle(&self, run: &Run, witness: &dyn Witness) -> Verdict;
+    fn settle(&self, run: &Run, executed: Executed, witness: &dyn Witness) -> Verdict;
     /// Claims the task, executes one step and settles it, where one thread does it all; none when the task
     /// has ended. The run of a worker is `hidden` until somebody looks at it.
     fn run_through(
@@ -43,7 +43,8 @@ pub(crate) trait AnyTask: Send + Sync {
     ) -> Option<RanThrough>;
     /// The task as what it is.
     fn as_any(&self) -> &dyn Any;
-    /// Asks the rhythm of a waiting task anew. The pool holds the task, but not in its queue.
+    /// Asks the trigger of a waiting task anew, or tells a timer, because the wall clock was set back. The pool holds
+    /// it, but not in its queue.
     fn renew(&self, now: Now) -> Verdict;
     /// What wakes the task's future.
     fn waker(self: Arc<Self>) -> Waker;
@@ -106,9 +107,8 @@ pub(crate) struct Farewell {
 }
 
 impl Farewell {
-    pub(crate) fn say(self, header: &Header) {
+    pub(crate) fn say(self) {
         tell(self.waiters, TaskState::Cancelled);
-        header.rhythm().ended();
     }
 }
 

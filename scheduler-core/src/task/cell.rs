@@ -17,14 +17,12 @@ use super::any::RanThrough;
 use super::any::Verdict;
 use super::any::Witness;
 use super::conclusion::Tried;
-use super::conclusion::last_outcome;
 use super::current;
 use super::header::EVERY_RUN;
 use super::rhythm::LastRun;
 use super::run::Entry;
 use super::run::Run;
 use super::slot::Ended;
-use super::slot::Outcome;
 use super::slot::Slot;
 use super::slot::Work;
 use super::slot::discard;
@@ -183,7 +181,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
         if is_pending { Executed::Pending } else { Executed::Over }
     }
 
-    fn settle(&self, run: &Run, witness: &dyn Witness) -> Verdict {
+    fn settle(&self, run: &Run, _: Executed, witness: &dyn Witness) -> Verdict {
         let mut slot = self.slot.lock();
         let (work, step) = (slot.take_work(), slot.take_step());
         drop(slot);
@@ -234,18 +232,9 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
             }
             slot.due()
         };
-        self.header.begin_question();
-        match self.header.rhythm().renew(due, now) {
-            Ok(Some(next)) => {
-                self.slot.lock().set_due(next);
-                Verdict::Requeue(next)
-            }
-            Ok(None) => {
-                let (end, outcome) = last_outcome(self.slot.lock().body.as_ref());
-                self.retire(end, outcome)
-            }
-            Err(failure) => self.retire(End::Failed, Outcome::Failed(failure)),
-        }
+        let next = self.header.rhythm().renew(due, now);
+        self.slot.lock().set_due(next);
+        Verdict::Requeue(next)
     }
 
     fn waker(self: Arc<Self>) -> Waker {

@@ -45,7 +45,7 @@ impl<T, B> Tried<T, B> {
 }
 
 /// How a task ends that has no further due time.
-pub(super) fn last_outcome<T>(body: Option<&impl Steps<T>>) -> (End, Outcome<T>) {
+fn last_outcome<T>(body: Option<&impl Steps<T>>) -> (End, Outcome<T>) {
     match body.and_then(Steps::last_value) {
         Some(value) => (End::Completed, Outcome::Value(value)),
         None => (End::Failed, Outcome::Cancelled),
@@ -100,7 +100,6 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         if let Some(waiters) = waiters {
             tell(waiters, state);
         }
-        self.header.rhythm().ended();
         if late.is_err() {
             discard(&self.header, late);
         }
@@ -173,8 +172,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         {
             return self.end(End::Failed, Outcome::Failed(failure.clone()), work);
         }
-        self.header.begin_question();
-        match self.header.rhythm().next(last, outcome, now) {
+        match self.header.rhythm().next(last, now) {
             Ok(Some(next)) => self.requeue(next, work),
             Ok(None) => self.end_without_next(work),
             Err(failure) => self.end(End::Failed, Outcome::Failed(failure), work),
@@ -184,26 +182,5 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     fn end_without_next(&self, work: Work<B>) -> Verdict {
         let (end, outcome) = last_outcome(Some(&work.body));
         self.end(end, outcome, work)
-    }
-
-    /// Ends a task that waits.
-    ///
-    /// RACE: one that was cancelled meanwhile goes back into the queue, where the pool treats it as any
-    /// that was cancelled there; its canceller has told of its end.
-    pub(super) fn retire(&self, end: End, outcome: Outcome<T>) -> Verdict {
-        let mut slot = self.slot.lock();
-        match slot.state.retire() {
-            Settle::Done => {
-                let mut slot = self.strip(slot);
-                slot.state.left(end);
-                self.part(slot, outcome)
-            }
-            Settle::WasCancelled => {
-                let due = slot.due();
-                drop(slot);
-                discard(&self.header, outcome);
-                Verdict::Requeue(due)
-            }
-        }
     }
 }

@@ -281,18 +281,14 @@ impl<T: Fire> AnyTask for Timer<T> {
     fn execute(&self, run: &Run, _: &dyn Witness) -> Executed {
         current::show();
         match self.share().map(|timer| timer.fire(run)) {
-            Some(Fired::InProgress) => {
-                self.firings.note_unfinished(run.number());
-                Executed::Over
-            }
+            Some(Fired::InProgress) => Executed::Over,
             Some(Fired::Done) | None => Executed::Spent,
         }
     }
 
-    fn settle(&self, run: &Run, witness: &dyn Witness) -> Verdict {
-        let number = run.number();
-        let _underway = Underway { firings: &self.firings, number };
-        if self.firings.is_unfinished(number)
+    fn settle(&self, run: &Run, executed: Executed, witness: &dyn Witness) -> Verdict {
+        let _underway = Underway { firings: &self.firings, number: run.number() };
+        if executed == Executed::Over
             && let Some(timer) = self.share()
         {
             timer.finish(run, witness);

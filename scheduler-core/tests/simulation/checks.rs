@@ -16,7 +16,6 @@ impl World {
         if is_refused && self.model.state == RunState::ShuttingDown {
             self.model.abandon();
         }
-        self.reads_max += 8 * std::mem::take(&mut self.model.asked);
         let reads = self.stage.clock.take_reads();
         Invariant::ClockReads.holds(reads <= self.reads_max, || {
             format!("{reads} reads of the clock, where {} are enough", self.reads_max)

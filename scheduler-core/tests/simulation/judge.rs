@@ -61,11 +61,6 @@ impl World {
             {
                 self.reach(Corner::Missed);
             }
-            (Rhythm::Paced(_), Some(TaskState::Completed), ..) => self.reach(Corner::EndedByPace),
-            (Rhythm::Paced(_), None, _, Due::Tick(u64::MAX)) => self.reach(Corner::Parked),
-            (Rhythm::Paced(score), None, ..) if score.renews_itself(known.questions - 2) => {
-                self.reach(Corner::RenewedItself);
-            }
             (Rhythm::Beat(_), Some(TaskState::Completed), ..) => self.reach(Corner::TriggerOver),
             (Rhythm::Beat(_), Some(TaskState::Failed), ..) if outcome == Outcome::Ok => {
                 self.reach(Corner::StuckTrigger);
@@ -78,11 +73,7 @@ impl World {
         Invariant::Events.holds(finished == task && is_ok == (outcome == Outcome::Ok), || {
             format!("of task {task} was reported {:?}", self.finished)
         })?;
-        let is_paced = matches!(known.rhythm, Rhythm::Paced(_));
         let expected = match known.place {
-            _ if is_paced && known.end != Some(TaskState::Cancelled) => {
-                known.answer.and_then(|due| i64::try_from(due.wall(now)).ok())
-            }
             Place::Queue => i64::try_from(known.due.wall(now)).ok(),
             // Announced as due again, and then cancelled because the pool shuts down.
             _ if known.end == Some(TaskState::Cancelled) => next,

@@ -96,7 +96,6 @@ impl World {
                 removes_on_cancel: settings.removes_on_cancel,
                 completed: 0,
                 lead: None,
-                asked: 0,
             },
             workers: Vec::new(),
             tallies: Vec::new(),
@@ -225,6 +224,9 @@ impl World {
         self.fold(&[1, number]);
         let (expected, surfaced, asked) = self.model.take(now);
         self.reads_max += 4 * surfaced + 8 * asked;
+        if asked > 0 {
+            self.reach(Corner::AskedAnew);
+        }
         if surfaced > 0 {
             self.reach(Corner::DeadTaskSurfaced);
             // It had something in its hands, if only to throw it away.
