@@ -4,13 +4,13 @@
 //! what is to be done after unlocking ([`Effects`]). A step never blocks, and never calls back.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::agenda::Agenda;
-use super::agenda::Ticketed;
-use super::looks::Crowd;
+use super::agenda::Placed;
 use super::looks::Ease;
+use super::ready::Ready;
 use super::roster::Roster;
-use super::roster::Running;
 use super::roster::WorkerNumber;
 use super::shutdown::Kind;
 use super::shutdown::RunState;
@@ -19,8 +19,8 @@ use super::shutdown::may_run;
 use super::step::Done;
 use super::step::Effects;
 use super::step::Item;
-use super::step::Others;
 use super::step::Take;
+use super::turn::Running;
 use crate::observe::PoolStats;
 use crate::sync::planted;
 use crate::time::Due;
@@ -40,18 +40,12 @@ pub(crate) struct Core<I> {
     pub(super) parting: usize,
     /// How many alarms there are in the agenda.
     pub(super) alarms: usize,
-    /// How many workers are making the call of an alarm.
-    ringing: usize,
     pub(super) roster: Roster,
     pub(super) state: RunState,
     pub(super) is_tidying: bool,
     pub(super) policy: ShutdownPolicy,
     pub(super) remove_on_cancel: bool,
     pub(super) ease: Ease,
-    pub(super) crowd: Crowd,
-    /// Who has taken the last task; zero for nobody.
-    last_taker: WorkerNumber,
-    completed: u64,
 }
 
 #[derive(Debug)]
@@ -60,10 +54,16 @@ pub(super) struct Entry<I> {
     pub(super) item: I,
 }
 
-impl<I: Item> Ticketed for Entry<I> {
+impl<I: Item> Placed for Entry<I> {
     #[inline]
     fn set_ticket(&self, ticket: Ticket) {
         self.item.set_ticket(ticket);
+    }
+
+    /// A run that is polled on has another key than its task, and alarms are counted under the lock of the pool.
+    #[inline]
+    fn may_stand_in_line(&self) -> bool {
+        !matches!(self.kind, Kind::Resumed | Kind::Alarm)
     }
 
     fn look(&self) {
@@ -84,16 +84,12 @@ impl<I: Item> Core<I> {
             in_transit: 0,
             parting: 0,
             alarms: 0,
-            ringing: 0,
             roster,
             state: RunState::Running,
             is_tidying: false,
             policy,
             remove_on_cancel,
             ease,
-            crowd: Crowd::default(),
-            last_taker: 0,
-            completed: 0,
         }
     }
 
@@ -113,7 +109,7 @@ impl<I: Item> Core<I> {
         now: Now,
         effects: &mut Effects<I>,
     ) -> Take<I> {
-        self.settle(worker, done, now, effects);
+        self.settle(done, now, effects);
         if effects.cancels() > 0 && !planted("L10 late") {
             return Take::Again;
         }
@@ -128,18 +124,16 @@ impl<I: Item> Core<I> {
             return Take::Again;
         }
         if let Some((sequence, Entry { kind, item })) = self.agenda.pop_due(now) {
-            let is_alarm = usize::from(kind == Kind::Alarm);
-            self.alarms -= is_alarm;
+            self.alarms -= usize::from(kind == Kind::Alarm);
             let armed = disarmed(kind, &item);
-            self.ringing += is_alarm;
             self.roster.occupy(worker, Running { kind, sequence });
-            self.crowd.note_task(self.roster.busy() > 1);
-            self.last_taker = worker;
             if !planted("L5") {
                 self.see_to_what_is_left(now, effects);
             }
+            self.let_workers_take(now);
             return Take::Run(item, armed);
         }
+        self.let_workers_take(now);
         let is_over = self.state == RunState::ShuttingDown && self.is_exhausted();
         let may_leave = self.roster.live() > 1 || self.is_empty() || planted("L7");
         if is_over || may_leave && self.roster.has_timed_out(worker, now.tick) {
@@ -149,50 +143,16 @@ impl<I: Item> Core<I> {
         Take::Wait(self.roster.park(worker, now.tick, looks, may_leave))
     }
 
-    /// Whether a worker that takes one task after the other changes nothing else: nobody waits who would have to
-    /// lead instead, and nothing for the wall clock.
-    #[inline]
-    pub(crate) fn may_relay(&self) -> bool {
-        self.state == RunState::Running
-            && self.roster.anyone_waiting().is_none()
-            && !self.agenda.waits_for_the_wall()
+    /// Lets workers take what is due without the core, as long as the pool does not end.
+    fn let_workers_take(&mut self, now: Now) {
+        if self.state == RunState::Running {
+            self.agenda.refill(now);
+        }
     }
 
-    /// Gives a worker whose task has ended the first task, if that is due and before all that are due at
-    /// `earliest` or later. To be asked while it [may](Self::may_relay).
-    #[inline]
-    pub(crate) fn relay(
-        &mut self,
-        worker: WorkerNumber,
-        has_run: bool,
-        earliest: Tick,
-        now: Now,
-    ) -> Option<(I, Option<Due>)> {
-        let running = self.roster.running_mut(worker)?;
-        let (sequence, Entry { kind, item }) = self.agenda.pop_due_before(earliest, now)?;
-        let former = std::mem::replace(running, Running { kind, sequence });
-        let (rang, rings) = (former.kind == Kind::Alarm, kind == Kind::Alarm);
-        self.alarms -= usize::from(rings);
-        self.ringing = self.ringing + usize::from(rings) - usize::from(rang);
-        self.completed += u64::from(has_run && !rang);
-        self.last_taker = worker;
-        let armed = disarmed(kind, &item);
-        Some((item, armed))
-    }
-
-    /// Whether there is a task to run before all that are due at this time or later.
-    #[inline]
-    pub(crate) fn has_due_before(&mut self, earliest: Tick, now: Now) -> bool {
-        self.state == RunState::Running && self.agenda.has_due_before(earliest, now)
-    }
-
-    /// Beside whom a worker that runs nothing may rest, if it may: another one was the last to take a task, somebody
-    /// is at one, and the pool does not end, which would have to wait for who rests.
-    pub(crate) fn others(&self, worker: WorkerNumber) -> Option<Others> {
-        let others = Others { completed: self.completed, busy: self.roster.busy() };
-        let is_beside_others = self.last_taker != worker && others.busy > 0;
-        let may_rest = is_beside_others && (self.state == RunState::Running || planted("L16"));
-        may_rest.then_some(others)
+    /// What workers take without the core.
+    pub(crate) fn ready(&self) -> &Arc<Ready<Entry<I>>> {
+        self.agenda.ready()
     }
 
     /// Notes that the future of a worker's run is pending.
@@ -214,18 +174,7 @@ impl<I: Item> Core<I> {
     }
 
     pub(crate) fn contains(&self, item: &I) -> bool {
-        self.agenda.find(self.ticket_of(item)).is_some()
-    }
-
-    /// The ticket under which a task is found, if it waits in the queue.
-    pub(super) fn ticket_of(&self, item: &I) -> Ticket {
-        self.settled(item.ticket(), item.due(), item.sequence())
-    }
-
-    /// The ticket of a task that notes this one: one that has come by the inbox and stands in line has not
-    /// been told its place.
-    pub(super) fn settled(&self, noted: Ticket, due: Due, sequence: u64) -> Ticket {
-        if noted == Ticket::STAGED { self.agenda.seek(due, sequence) } else { noted }
+        self.agenda.find(item.place(), |_| ()).is_some()
     }
 
     /// Shows all tasks that wait; alarms and timers are none.
@@ -249,13 +198,13 @@ impl<I: Item> Core<I> {
     ) {
         let suspended = left.as_ref().and_then(|left| self.suspended.remove(&left.sequence()));
         effects.release.extend(suspended);
-        let fired = self.roster.running_mut(worker).is_some_and(|run| run.kind == Kind::Timer);
+        let fired = self.roster.running_of(worker).is_some_and(|run| run.kind == Kind::Timer);
         match left {
             Some(timer) if fired => effects.release.push(timer),
             Some(left) => self.cancel(effects, left),
             None => {}
         }
-        self.dismiss(worker);
+        self.roster.dismiss(worker);
         self.see_to_the_queue(now, effects);
         if self.roster.live() == 0 {
             self.abandon_what_waits(now, effects);
@@ -287,7 +236,7 @@ impl<I: Item> Core<I> {
 
     pub(crate) fn stats(&self) -> PoolStats {
         let live = if self.is_tidying { 0 } else { self.roster.live() };
-        let active = self.roster.busy() - self.ringing;
+        let (active, completed) = (self.roster.active(), self.roster.completed());
         let queued = self.agenda.len() - self.alarms + self.in_transit;
         let suspended = self.suspended.len();
         PoolStats {
@@ -297,8 +246,8 @@ impl<I: Item> Core<I> {
             active,
             queued,
             suspended,
-            completed: self.completed,
-            tasks: self.completed + (active + queued + suspended) as u64,
+            completed,
+            tasks: completed + (active + queued + suspended) as u64,
         }
     }
 
@@ -311,16 +260,15 @@ impl<I: Item> Core<I> {
         now: Now,
         effects: &mut Effects<I>,
     ) {
-        self.alarms += usize::from(kind == Kind::Alarm);
-        let ticket = self.agenda.push(due, item.sequence(), Entry { kind, item }, now);
-        // RACE: a cancel between the task becoming `Scheduled` again and this push has found nothing
-        // to take out. It had changed the state before, so it is seen here.
-        let is_ended = || self.agenda.find(ticket).is_some_and(|entry| entry.item.is_ended());
-        if self.remove_on_cancel && is_ended() && !planted("L4") {
-            let removed = self.agenda.remove(ticket);
-            effects.release.extend(removed.map(|entry| self.taken(entry)));
+        // RACE: a cancel between the task becoming `Scheduled` again and this has found nothing to take out. It had
+        // changed the state before, so it is seen here.
+        if self.remove_on_cancel && item.is_ended() && !planted("L4") {
+            effects.release.push(item);
             self.after_removal(effects);
+            return;
         }
+        self.alarms += usize::from(kind == Kind::Alarm);
+        self.agenda.push(due, item.sequence(), Entry { kind, item }, now);
     }
 
     /// What was in an entry that has left the agenda.
@@ -330,23 +278,8 @@ impl<I: Item> Core<I> {
         entry.item
     }
 
-    /// Takes note of what a worker has done since it last asked.
-    pub(crate) fn settle(
-        &mut self,
-        worker: WorkerNumber,
-        done: Done<I>,
-        now: Now,
-        effects: &mut Effects<I>,
-    ) {
-        if matches!(done, Done::Nothing) {
-            return;
-        }
-        if let Some(Running { kind, .. }) = self.roster.vacate(worker) {
-            let rang = kind == Kind::Alarm;
-            let counts = matches!(done, Done::Ended | Done::Recurs(..)) && !rang;
-            self.ringing -= usize::from(rang);
-            self.completed += u64::from(counts);
-        }
+    /// Takes back what a worker has in hand.
+    pub(crate) fn settle(&mut self, done: Done<I>, now: Now, effects: &mut Effects<I>) {
         if let Done::Recurs(item, due) = done {
             // Nobody is woken for it: its worker is about to look at the queue.
             self.take_back(item, due, now, effects);
@@ -364,7 +297,7 @@ impl<I: Item> Core<I> {
     }
 
     fn leave(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) -> Take<I> {
-        self.dismiss(worker);
+        self.roster.dismiss(worker);
         if self.state != RunState::Running {
             effects.wake.extend(self.roster.anyone_waiting());
             self.try_terminate(effects);
@@ -372,12 +305,6 @@ impl<I: Item> Core<I> {
             self.see_to_the_queue(now, effects);
         }
         Take::Leave
-    }
-
-    fn dismiss(&mut self, worker: WorkerNumber) {
-        let running = self.roster.dismiss(worker);
-        let rings = running.is_some_and(|running| running.kind == Kind::Alarm);
-        self.ringing -= usize::from(rings);
     }
 
     /// Whether nothing waits at all.

@@ -31,11 +31,12 @@ impl<I: Item> Core<I> {
             return;
         }
         self.state = RunState::ShuttingDown;
+        self.close_line();
         self.sweep(now, effects);
         if self.roster.live() == 0 && self.agenda.len() > self.alarms {
             self.hire_if_missing(effects);
         }
-        effects.wake.extend(self.roster.everyone_free());
+        effects.wake.extend(self.roster.everyone_waiting());
         self.try_terminate(effects);
     }
 
@@ -45,6 +46,7 @@ impl<I: Item> Core<I> {
             return Vec::new();
         }
         self.state = RunState::Stopping;
+        self.close_line();
         let mut drained = Vec::new();
         for entry in self.agenda.extract(now, &mut |_, _| true) {
             let is_internal = entry.kind.is_internal();
@@ -62,9 +64,16 @@ impl<I: Item> Core<I> {
         }
         let running = self.roster.running().map(|(worker, run)| (worker, run.sequence));
         effects.rare().interrupt.extend(running);
-        effects.wake.extend(self.roster.everyone_free());
+        effects.wake.extend(self.roster.everyone_waiting());
         self.try_terminate(effects);
         drained
+    }
+
+    /// Has all workers come by the core from now on.
+    fn close_line(&self) {
+        if !planted("L16") {
+            self.ready().close();
+        }
     }
 
     /// Declares the pool terminated.

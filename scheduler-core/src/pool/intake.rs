@@ -36,12 +36,11 @@ impl<I: Item> Core<I> {
     pub(super) fn calm(&self) -> Calm {
         if self.state != RunState::Running {
             let lets_go = planted("L11 removal");
-            return Calm { patience: None, lets_go, recalls: false };
+            return Calm { patience: None, lets_go };
         }
         let is_staffed = self.roster.live() >= self.roster.core_size.max(1);
         let patience = if is_staffed { self.roster.patience() } else { None };
-        let lets_go = !self.roster.is_timed();
-        Calm { patience, lets_go, recalls: lets_go && self.remove_on_cancel }
+        Calm { patience, lets_go: !self.roster.is_timed() }
     }
 
     /// Puts in a task that was staged and that nobody has to be told of.
@@ -50,7 +49,7 @@ impl<I: Item> Core<I> {
     pub(crate) fn collect(&mut self, letter: Letter<I>) {
         let Letter { item, sequence, kind, due, is_due } = letter;
         debug_assert!(kind != Kind::Alarm, "a pool's own alarms do not come by the inbox");
-        self.agenda.collect(due, sequence, Entry { kind, item }, is_due);
+        self.agenda.push_tick(due, sequence, Entry { kind, item }, is_due);
     }
 
     /// As [`collect`](Self::collect), where those who were to look at the queue may wait for longer now.

@@ -41,14 +41,7 @@ impl<I: Item> Core<I> {
     }
 
     /// Lets those ask anew that wait for a time ahead on a wall clock that was set back.
-    #[inline]
     pub(super) fn renew_if_set_back(&mut self, now: Now, effects: &mut Effects<I>) {
-        if self.agenda.waits_for_the_wall() {
-            self.renew_after_a_step(now, effects);
-        }
-    }
-
-    fn renew_after_a_step(&mut self, now: Now, effects: &mut Effects<I>) {
         for entry in self.agenda.extract_if_set_back(now) {
             let item = self.taken(entry);
             self.send_off(item, effects);

@@ -7,16 +7,19 @@
 //! deputy, or one that waits for too long, a successor is appointed and woken. A task that becomes the first
 //! one wakes the leader, and nobody else.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::shutdown::Kind;
+use super::turn::Running;
+use super::turn::Turn;
 use crate::sync::planted;
 use crate::time::Tick;
 
 /// The number of a worker in its pool, from 1.
 pub(crate) type WorkerNumber = u64;
 
-/// The workers of a pool; each is busy, leads, is the deputy or idle, or else is about to look or rests for a moment.
+/// The workers of a pool; each is busy, leads, is the deputy or idle, or else is about to look.
 #[derive(Debug)]
 pub(crate) struct Roster {
     pub(crate) core_size: usize,
@@ -29,25 +32,18 @@ pub(crate) struct Roster {
     leader: Option<Watch>,
     /// Who leads when the leader has taken a task.
     deputy: Option<Watch>,
-    busy: usize,
     largest: usize,
+    /// How many runs those have made that have left.
+    completed: u64,
     started: WorkerNumber,
 }
 
 #[derive(Debug)]
 struct Seat {
     worker: WorkerNumber,
-    running: Option<Running>,
+    turn: Arc<Turn>,
     /// Since when the worker has had nothing to run.
     idle_since: Option<Tick>,
-}
-
-/// What a worker runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Running {
-    pub(crate) kind: Kind,
-    /// The number of the task.
-    pub(crate) sequence: u64,
 }
 
 /// A worker that waits until it is time to look at the queue.
@@ -76,8 +72,8 @@ impl Roster {
             idle: Vec::new(),
             leader: None,
             deputy: None,
-            busy: 0,
             largest: 0,
+            completed: 0,
             started: 0,
         }
     }
@@ -86,8 +82,19 @@ impl Roster {
         self.seats.len()
     }
 
+    /// How many are at a task, or make a call.
     pub(crate) fn busy(&self) -> usize {
-        self.busy
+        self.running().count()
+    }
+
+    /// How many are at a task.
+    pub(crate) fn active(&self) -> usize {
+        self.running().filter(|(_, running)| running.kind != Kind::Alarm).count()
+    }
+
+    /// How many runs there have been.
+    pub(crate) fn completed(&self) -> u64 {
+        self.completed + self.seats.iter().map(|seat| seat.turn.completed()).sum::<u64>()
     }
 
     pub(crate) fn largest(&self) -> usize {
@@ -95,24 +102,24 @@ impl Roster {
     }
 
     pub(crate) fn running(&self) -> impl Iterator<Item = (WorkerNumber, Running)> {
-        self.seats.iter().filter_map(|seat| Some((seat.worker, seat.running?)))
+        self.seats.iter().filter_map(|seat| Some((seat.worker, seat.turn.running()?)))
     }
 
     /// Adds a worker whose thread is about to be started.
     pub(crate) fn hire(&mut self) -> WorkerNumber {
         self.started += 1;
-        self.seats.push(Seat { worker: self.started, running: None, idle_since: None });
+        let turn = Arc::new(Turn::default());
+        self.seats.push(Seat { worker: self.started, turn, idle_since: None });
         self.largest = self.largest.max(self.seats.len());
         self.started
     }
 
-    /// Removes a worker, and says what it was running.
-    pub(crate) fn dismiss(&mut self, worker: WorkerNumber) -> Option<Running> {
+    /// Removes a worker.
+    pub(crate) fn dismiss(&mut self, worker: WorkerNumber) {
         self.arrive(worker);
-        let index = self.seats.iter().position(|seat| seat.worker == worker)?;
-        let running = self.seats.remove(index).running;
-        self.busy -= usize::from(running.is_some());
-        running
+        if let Some(index) = self.seats.iter().position(|seat| seat.worker == worker) {
+            self.completed += self.seats.remove(index).turn.completed();
+        }
     }
 
     /// Notes that a worker is awake: neither leader nor deputy nor idle.
@@ -129,22 +136,19 @@ impl Roster {
     pub(crate) fn occupy(&mut self, worker: WorkerNumber, running: Running) {
         if let Some(seat) = self.seat_mut(worker) {
             seat.idle_since = None;
-            let was_free = seat.running.replace(running).is_none();
-            self.busy += usize::from(was_free);
+            seat.turn.begin(running);
+            seat.turn.set_awake(true);
         }
     }
 
-    /// Notes that a worker has run what it had, and says what that was.
-    pub(crate) fn vacate(&mut self, worker: WorkerNumber) -> Option<Running> {
-        let running = self.seat_mut(worker)?.running.take();
-        self.busy -= usize::from(running.is_some());
-        running
+    /// What a worker runs, if it runs anything.
+    pub(crate) fn running_of(&self, worker: WorkerNumber) -> Option<Running> {
+        self.turn(worker)?.running()
     }
 
-    /// What a worker runs, if it runs anything.
-    #[inline]
-    pub(crate) fn running_mut(&mut self, worker: WorkerNumber) -> Option<&mut Running> {
-        self.seat_mut(worker)?.running.as_mut()
+    /// Where a worker says what it is at.
+    pub(crate) fn turn(&self, worker: WorkerNumber) -> Option<&Arc<Turn>> {
+        self.seats.iter().find(|seat| seat.worker == worker).map(|seat| &seat.turn)
     }
 
     fn seat_mut(&mut self, worker: WorkerNumber) -> Option<&mut Seat> {
@@ -176,8 +180,10 @@ impl Roster {
         may_leave: bool,
     ) -> Option<Tick> {
         let is_timed = self.is_timed() && may_leave;
-        let seat = self.seat_mut(worker);
-        let since = seat.map_or(now, |seat| *seat.idle_since.get_or_insert(now));
+        let since = self.seat_mut(worker).map_or(now, |seat| {
+            seat.turn.set_awake(false);
+            *seat.idle_since.get_or_insert(now)
+        });
         let limit = is_timed.then(|| since + self.keep_alive);
         if self.leader.is_none() {
             let is_in_time =
@@ -223,7 +229,7 @@ impl Roster {
     }
 
     /// By when somebody looks at the queue, whatever is submitted; None where somebody has to be woken. Zero where
-    /// nobody waits, who could be told: who is at a task looks before it waits, and who rests looks then.
+    /// nobody waits, who could be told: who is at a task looks before it waits.
     pub(crate) fn patience(&self) -> Option<Tick> {
         match self.leader {
             Some(leader) => Some(leader.until),
@@ -240,11 +246,6 @@ impl Roster {
     pub(crate) fn anyone_waiting(&self) -> Option<WorkerNumber> {
         let watches = self.deputy.or(self.leader).map(|watch| watch.worker);
         self.idle.last().copied().or(watches)
-    }
-
-    /// All of those who run nothing: they wait, rest, or are about to look.
-    pub(crate) fn everyone_free(&self) -> impl Iterator<Item = WorkerNumber> {
-        self.seats.iter().filter(|seat| seat.running.is_none()).map(|seat| seat.worker)
     }
 
     /// All of those who wait.

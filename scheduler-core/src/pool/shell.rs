@@ -10,23 +10,24 @@ use std::time::Duration;
 
 use super::Owner;
 use super::core::Core;
+use super::core::Entry;
+use super::core::disarmed;
 use super::crew::Crew;
 use super::crew::WorkerThread;
-use super::few::Few;
 use super::hooks::Hooks;
 use super::inbox::Inbox;
-use super::inbox::Withdrawal;
 use super::item::AnyItem;
 use super::locked::Locked;
 use super::locked::Starts;
 use super::post::Post;
+use super::ready::Ready;
 use super::roster::WorkerNumber;
 use super::shutdown::RunState;
 use super::step::Done;
-use super::step::Effects;
-use super::step::Others;
 use super::step::Rare;
 use super::step::Take;
+use super::turn::Running;
+use super::turn::Turn;
 use crate::error::Failure;
 use crate::observe::Announcer;
 use crate::observe::Event;
@@ -35,7 +36,6 @@ use crate::sync::AtomicU64;
 use crate::sync::Mutex;
 use crate::sync::Ordering;
 use crate::sync::planted;
-use crate::sync::thread_number;
 use crate::task::AnyTask;
 use crate::task::Header;
 use crate::task::Home;
@@ -45,15 +45,13 @@ use crate::task::TaskId;
 use crate::task::TaskState;
 use crate::task::current;
 use crate::time::Clock;
+use crate::time::Due;
 use crate::time::Epoch;
 use crate::time::Gate;
 use crate::time::Now;
 use crate::time::Tick;
 use crate::unwind::drop_contained;
-use scheduler_queue::Ticket;
-
-/// More than threads that submit at the same time, as a rule.
-const LINKS: usize = 8;
+use scheduler_queue::Key;
 
 /// What all ends of a pool share.
 pub(super) struct Shell {
@@ -64,11 +62,12 @@ pub(super) struct Shell {
     pub(super) is_silent: bool,
     thread_name_prefix: String,
     is_precise: bool,
-    pub(super) wake_up: Duration,
     crew: Mutex<Crew>,
     /// Why the last worker was refused that was.
     pub(super) refusal: Mutex<String>,
     pub(super) locked: Apart<Mutex<Locked>>,
+    /// Its lock is taken under the one before, never the other way round.
+    ready: Arc<Ready<Entry<AnyItem>>>,
     /// Its lock is taken under the other, never the other way round.
     pub(super) inbox: Apart<Inbox<AnyItem>>,
     sequence: Apart<AtomicU64>,
@@ -77,9 +76,8 @@ pub(super) struct Shell {
     pub(super) me: Weak<Shell>,
     /// The ends of the pool, while there is one.
     pub(super) owner: Weak<Owner>,
-    /// What the tasks of this pool know it by: several, so that threads do not take turns in counting
-    /// the shares of one.
-    links: [Arc<Link>; LINKS],
+    /// What the tasks of this pool know it by.
+    link: Arc<Link>,
 }
 
 /// What a shell is made of.
@@ -89,7 +87,6 @@ pub(super) struct Parts {
     pub(super) announcer: Announcer,
     pub(super) thread_name_prefix: String,
     pub(super) is_precise: bool,
-    pub(super) wake_up: Duration,
     pub(super) crew: Crew,
     pub(super) core: Core<AnyItem>,
     pub(super) owner: Weak<Owner>,
@@ -105,16 +102,16 @@ impl Shell {
             announcer: parts.announcer,
             thread_name_prefix: parts.thread_name_prefix,
             is_precise: parts.is_precise,
-            wake_up: parts.wake_up,
             crew: Mutex::new(parts.crew),
             refusal: Mutex::new(String::new()),
+            ready: Arc::clone(parts.core.ready()),
             locked: Apart(Mutex::new(Locked::new(parts.core))),
             inbox: Apart(Inbox::new()),
             sequence: Apart(AtomicU64::new(0)),
             termination: Arc::new(Gate::new()),
             me: Weak::clone(me),
             owner: parts.owner,
-            links: [(); LINKS].map(|()| Arc::new(Link(Weak::clone(me) as Weak<dyn Home>))),
+            link: Arc::new(Link(Weak::clone(me) as Weak<dyn Home>)),
         })
     }
 
@@ -123,28 +120,25 @@ impl Shell {
         self.alter(|core, _| look(core))
     }
 
-    /// What a worker is to do next, and whether it has met another thread at the lock.
+    /// The first of what is due, for a worker that goes from one task to the next, and for a timer what it was armed
+    /// for.
+    #[inline]
+    pub(super) fn claim(&self, turn: &Turn, now: Now) -> Option<(AnyItem, Option<Due>)> {
+        let note = |key: Key, entry: &Entry<AnyItem>| {
+            turn.begin(Running { kind: entry.kind, sequence: key.sequence });
+            disarmed(entry.kind, &entry.item)
+        };
+        self.ready.claim(now, note).map(|(entry, armed)| (entry.item, armed))
+    }
+
+    /// What a worker is to do next.
     pub(super) fn next(
         &self,
         worker: WorkerNumber,
         done: Done<AnyItem>,
         now: Now,
-    ) -> (Take<AnyItem>, bool) {
-        let (mut locked, has_met) = self.locked.lock_and_look();
-        let earliest = self.inbox.earliest();
-        if let Done::Ended | Done::Skipped = done {
-            let has_run = matches!(done, Done::Ended);
-            if let Some((task, armed)) = self.relay(&mut locked, worker, has_run, earliest, now) {
-                return (Take::Run(task, armed), has_met);
-            }
-        }
-        let is_first = locked.core.has_due_before(earliest, now);
-        let step = |core: &mut Core<AnyItem>, effects: &mut Effects<AnyItem>| {
-            core.next(worker, done, now, effects)
-        };
-        let (take, _) =
-            if is_first { self.alter_only(locked, step) } else { self.alter_locked(locked, step) };
-        (take, has_met)
+    ) -> Take<AnyItem> {
+        self.alter(|core, effects| core.next(worker, done, now, effects))
     }
 
     /// Starts a worker if there are fewer than core, and says whether it did.
@@ -152,25 +146,22 @@ impl Shell {
         self.alter_and_count(|core, effects| core.prestart(1, effects)).1.started > 0
     }
 
-    pub(super) fn settle(&self, worker: WorkerNumber, done: Done<AnyItem>) {
-        self.step(|core, now, effects| core.settle(worker, done, now, effects));
+    /// Takes a task back in that has been run and is due again.
+    pub(super) fn settle(&self, done: Done<AnyItem>) {
+        self.step(|core, now, effects| core.settle(done, now, effects));
     }
 
-    /// Beside whom a worker that runs nothing may rest. Takes no step: whoever works sees to what is staged.
-    pub(super) fn others(&self, worker: WorkerNumber) -> Option<Others> {
-        self.locked.lock().core.others(worker)
-    }
-
-    pub(super) fn suspend(&self, worker: WorkerNumber, task: &AnyItem) {
-        self.step(|core, now, effects| {
-            core.settle(worker, Done::Suspended, now, effects);
+    /// Takes note that the future of a run is pending.
+    pub(super) fn suspend(&self, turn: &Turn, task: &AnyItem) {
+        self.alter(|core, effects| {
+            turn.end(false);
             core.suspend(task, effects);
         });
     }
 
-    /// What a task that this thread makes knows the pool by.
+    /// What a task of this pool knows it by.
     pub(super) fn link(&self) -> Arc<Link> {
-        Arc::clone(&self.links[thread_number() % LINKS])
+        Arc::clone(&self.link)
     }
 
     /// The number of a new task.
@@ -305,7 +296,7 @@ impl Shell {
     pub(super) fn perform(
         &self,
         rare: Rare<AnyItem>,
-        release: Few<AnyItem>,
+        release: Vec<AnyItem>,
         interrupted: Vec<(Arc<Post>, u64)>,
     ) -> Starts {
         let mut starts = Starts::default();
@@ -352,11 +343,7 @@ impl Home for Shell {
 
     fn withdraw(&self, task: &dyn AnyTask) {
         let header = task.header();
-        if header.ticket() == Ticket::STAGED {
-            self.recall(task);
-        } else {
-            self.let_go(Withdrawal { sequence: header.id().0, ticket: header.ticket() });
-        }
+        self.let_go(task);
         // A one-shot has let go of its body. But a trigger or a pace stays in the task, and may keep what
         // keeps the pool, which then would not end before somebody looks at the queue.
         if header.rhythm().is_recurring() {

@@ -1,6 +1,6 @@
 //! The vocabulary of a step of the core: what it is told, what it answers, what it wants done.
 
-use super::few::Few;
+use super::agenda::Place;
 use super::roster::WorkerNumber;
 use crate::time::Due;
 use crate::time::Tick;
@@ -9,8 +9,8 @@ use scheduler_queue::Ticket;
 /// What the core has to know of a task.
 pub(crate) trait Item: Clone {
     fn sequence(&self) -> u64;
-    fn ticket(&self) -> Ticket;
-    fn due(&self) -> Due;
+    /// Where it is found while it waits in the queue.
+    fn place(&self) -> Place;
     fn set_ticket(&self, ticket: Ticket);
     /// Has what is behind it brought into the cache.
     fn look(&self);
@@ -20,15 +20,6 @@ pub(crate) trait Item: Clone {
     fn set_armed(&self, due: Option<Due>);
     /// Whether the task has ended or is about to, so that there is no point in keeping it.
     fn is_ended(&self) -> bool;
-}
-
-/// What a worker that rests sees of the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Others {
-    /// How many tasks have been run until now.
-    pub(crate) completed: u64,
-    /// How many workers are at one.
-    pub(crate) busy: usize,
 }
 
 /// What a worker is to do next.
@@ -47,19 +38,12 @@ pub(crate) enum Take<I> {
     Again,
 }
 
-/// What a worker has done since it last asked.
+/// What a worker has in hand that comes back into the queue.
 #[derive(Debug)]
 pub(crate) enum Done<I> {
-    /// Nothing: it has just started, or has waited.
     Nothing,
-    /// It found that its task had ended before.
-    Skipped,
-    /// It has run its task, which will not run again.
-    Ended,
-    /// It has run its task, which is due again.
+    /// A task that it has run, and that is due again.
     Recurs(I, Due),
-    /// The future of the run is pending, and the task is among the suspended.
-    Suspended,
 }
 
 /// What is to be done after unlocking: waking, starting, telling, dropping.
@@ -70,9 +54,9 @@ pub(crate) enum Done<I> {
 #[must_use = "effects are to be performed after unlocking"]
 pub(crate) struct Effects<I> {
     /// Workers to wake.
-    pub(crate) wake: Few<WorkerNumber>,
+    pub(crate) wake: Vec<WorkerNumber>,
     /// Tasks that have ended and that the core no longer holds.
-    pub(crate) release: Few<I>,
+    pub(crate) release: Vec<I>,
     /// What most steps do not ask for.
     rare: Option<Box<Rare<I>>>,
 }
@@ -101,7 +85,7 @@ impl<I> Default for Rare<I> {
 
 impl<I> Effects<I> {
     pub(crate) const fn new() -> Self {
-        Self { wake: Few::new(), release: Few::new(), rare: None }
+        Self { wake: Vec::new(), release: Vec::new(), rare: None }
     }
 
     /// What few steps ask for, made where it is not there yet.

@@ -380,6 +380,7 @@ impl<T: Fire> AnyTask for Timer<T> {
 
     fn set_armed(&self, due: Option<Due>) {
         let Some(due) = due else { return self.header.set_ticket(Ticket::NONE) };
+        self.header.set_ticket(Ticket::STAGED);
         let (is_by_wall, due) = due.into_parts();
         // ORDERING: relaxed is enough, see `armed`.
         self.armed.is_by_wall.store(is_by_wall, Ordering::Relaxed);
