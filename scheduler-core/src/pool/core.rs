@@ -130,10 +130,10 @@ impl<I: Item> Core<I> {
             if !planted("L5") {
                 self.see_to_what_is_left(now, effects);
             }
-            self.let_workers_take(now);
+            self.agenda.refill(now);
             return Take::Run(item, armed);
         }
-        self.let_workers_take(now);
+        self.agenda.refill(now);
         let is_over = self.state == RunState::ShuttingDown && self.is_exhausted();
         let may_leave = self.roster.live() > 1 || self.is_empty() || planted("L7");
         if is_over || may_leave && self.roster.has_timed_out(worker, now.tick) {
@@ -141,13 +141,6 @@ impl<I: Item> Core<I> {
         }
         let looks = self.looks(now);
         Take::Wait(self.roster.park(worker, now.tick, looks, may_leave))
-    }
-
-    /// Lets workers take what is due without the core, as long as the pool does not end.
-    fn let_workers_take(&mut self, now: Now) {
-        if self.state == RunState::Running {
-            self.agenda.refill(now);
-        }
     }
 
     /// What workers take without the core.

@@ -31,7 +31,6 @@ impl<I: Item> Core<I> {
             return;
         }
         self.state = RunState::ShuttingDown;
-        self.close_line();
         self.sweep(now, effects);
         if self.roster.live() == 0 && self.agenda.len() > self.alarms {
             self.hire_if_missing(effects);
@@ -46,7 +45,6 @@ impl<I: Item> Core<I> {
             return Vec::new();
         }
         self.state = RunState::Stopping;
-        self.close_line();
         let mut drained = Vec::new();
         for entry in self.agenda.extract(now, &mut |_, _| true) {
             let is_internal = entry.kind.is_internal();
@@ -67,13 +65,6 @@ impl<I: Item> Core<I> {
         effects.wake.extend(self.roster.everyone_waiting());
         self.try_terminate(effects);
         drained
-    }
-
-    /// Has all workers come by the core from now on.
-    fn close_line(&self) {
-        if !planted("L16") {
-            self.ready().close();
-        }
     }
 
     /// Declares the pool terminated.

@@ -10,8 +10,8 @@
 //! 1. *What stands in line was due when it came.* So what is staged later, and not known here yet, comes after it.
 //! 2. *The limit is never after the first of the rest.* It is lowered before anything earlier can be taken, and raised
 //!    by whoever has the pool's lock.
-//! 3. *What a worker takes is published under this lock*, in its [`Turn`](super::turn::Turn). So whoever has closed the
-//!    line sees all that were taken from it.
+//! 3. *What a worker takes is published under this lock*, in its [`Turn`](super::turn::Turn). So whoever has drained
+//!    the line sees all that were taken from it.
 //! 4. *A claim owes nothing.* Who looks at the queue next, and when, counts what stands in line as due: so whoever is
 //!    to come for the second one comes, however soon the first is over.
 //! 5. *Whoever has waited comes by the core*, and gives up the lead before it takes anything.
@@ -38,8 +38,6 @@ pub(crate) struct Ready<T>(Apart<Mutex<Front<T>>>);
 #[derive(Debug)]
 pub(crate) struct Front<T> {
     pub(crate) line: Line<T>,
-    /// Whether anything may be taken without the lock of the pool.
-    is_open: bool,
     /// The first of the rest of the queue by the monotonic clock.
     limit: Option<Key>,
     /// What the queue knows of the wall clock, while anything waits for that.
@@ -66,7 +64,7 @@ impl Wall {
 
 impl<T> Ready<T> {
     pub(crate) fn new() -> Self {
-        let front = Front { line: Line::new(), is_open: false, limit: None, wall: None };
+        let front = Front { line: Line::new(), limit: None, wall: None };
         Self(Apart(Mutex::new(front)))
     }
 
@@ -95,22 +93,17 @@ impl<T> Ready<T> {
     /// Says what the first of the rest is, so that all before it may be taken.
     pub(crate) fn open_until(&self, limit: Option<Key>, wall_due: Option<u64>) {
         let mut front = self.0.lock();
-        (front.is_open, front.limit) = (true, limit);
+        front.limit = limit;
         if let Some(wall) = &mut front.wall {
             wall.due = wall_due;
         }
-    }
-
-    /// Nothing is taken without the lock of the pool from now on.
-    pub(crate) fn close(&self) {
-        self.0.lock().is_open = false;
     }
 }
 
 impl<T> Front<T> {
     /// Whether an item comes before all of the rest.
     fn admits(&mut self, first: Key, now: Now) -> bool {
-        if !self.is_open || self.limit.is_some_and(|limit| limit < first && !planted("L16 limit")) {
+        if self.limit.is_some_and(|limit| limit < first) && !planted("L16 limit") {
             return false;
         }
         let Some(wall) = &mut self.wall else { return true };
@@ -163,15 +156,12 @@ mod tests {
     #[test]
     fn what_comes_before_the_limit_is_taken_in_its_order() {
         let ready = ready(1..=5);
-        assert_eq!(claim(&ready, at(0)), None, "it is closed");
         ready.open_until(Some(key(3)), None);
         ready.lock().lower(key(4));
         assert_eq!([(); 4].map(|()| claim(&ready, at(0))), [Some(1), Some(2), Some(3), None]);
         ready.open_until(None, None);
         ready.lock().lower(key(5));
         assert_eq!(claim(&ready, at(0)), Some(4));
-        ready.close();
-        assert_eq!(claim(&ready, at(0)), None);
     }
 
     #[test]

@@ -24,7 +24,7 @@
 //! | L13 | events, a slow listener, and a flush | `events` |
 //! | L14 | a clock being moved, and a wait being registered at it | `clock` |
 //! | L15 | futures that sleep, their time, and the end of the pool | `sleepers` |
-//! | L16 | a worker that rests, and the end of the pool | `rests` |
+//! | L16 | what workers take from the line, and what comes before it, the end of the pool, and who is to come for the next | `line` |
 //!
 //! # Planted bugs
 //!
@@ -47,7 +47,7 @@ mod ending;
 mod events;
 mod futures;
 mod kit;
-mod rests;
+mod line;
 mod sleepers;
 mod staging;
 mod submission;
