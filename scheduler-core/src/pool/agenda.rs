@@ -9,6 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::ready::Front;
 use super::ready::Ready;
 use super::ready::Wall;
 use crate::sync::planted;
@@ -65,7 +66,7 @@ impl<T: Placed> Agenda<T> {
         match due {
             Due::Tick(tick) => {
                 item.set_ticket(Ticket::STAGED);
-                self.push_tick(tick, sequence, item, tick <= now.tick);
+                self.collect([Newcomer { due: tick, sequence, item, is_due: tick <= now.tick }]);
             }
             Due::Wall(due) => {
                 let key = Key { due: due.key(), sequence };
@@ -83,49 +84,54 @@ impl<T: Placed> Agenda<T> {
         }
     }
 
-    /// Puts in an item of the monotonic clock. One that stands in line is not touched: it is found by its key.
+    /// Puts in items of the monotonic clock.
     #[inline]
-    pub(crate) fn push_tick(&mut self, due: Tick, sequence: u64, item: T, is_due: bool) {
-        let key = Key { due: due.as_nanos(), sequence };
-        // What is due at the end of time never is.
-        if is_due && due != Tick::MAX && item.may_stand_in_line() {
-            let mut front = self.ready.lock();
-            if front.line.admits(key) {
-                front.line.push(key, item);
-                return;
-            }
-        }
-        // Before anybody can take what comes after it.
-        if self.limit.is_none_or(|limit| key < limit) {
-            self.limit = Some(key);
-            self.ready.lock().lower(key);
-        }
-        self.ticks.push_with(key, item, T::set_ticket);
+    pub(crate) fn collect(&mut self, items: impl IntoIterator<Item = Newcomer<T>>) {
+        let Self { ready, ticks, limit, .. } = self;
+        let mut front = ready.lock();
+        put_in(&mut front, ticks, limit, items);
+        ready.note(&front);
     }
 
-    /// Puts what has become due into the line, as far as it comes after what stands there, and lets all be taken that
-    /// comes before the rest.
-    pub(crate) fn refill(&mut self, now: Now) {
-        let now = now.tick.as_nanos();
-        let mut first = self.ticks.first();
-        if first.is_some_and(|first| is_due(first.due, now)) {
-            let mut front = self.ready.lock();
-            for _ in 0..BATCH {
-                let Some(key) = first.filter(|key| is_due(key.due, now)) else { break };
-                if !front.line.admits(key) {
-                    break;
-                }
-                let Some((key, item)) = self.ticks.pop() else { break };
-                if !item.may_stand_in_line() {
-                    self.ticks.push_with(key, item, T::set_ticket);
-                    break;
-                }
-                front.line.push(key, item);
-                first = self.ticks.first();
+    /// Takes the first item that is due, of either clock, and tells its sequence. Then puts what has become due into
+    /// the line, as far as it comes after what stands there, and lets all be taken that comes before the rest.
+    pub(crate) fn take(&mut self, now: Now) -> Option<(u64, T)> {
+        self.collect_and_take([], now)
+    }
+
+    /// As [`collect`](Self::collect), and then [`take`](Self::take).
+    #[inline]
+    pub(crate) fn collect_and_take(
+        &mut self,
+        items: impl IntoIterator<Item = Newcomer<T>>,
+        now: Now,
+    ) -> Option<(u64, T)> {
+        let Self { ready, ticks, walls, limit, .. } = self;
+        let mut front = ready.lock();
+        put_in(&mut front, ticks, limit, items);
+        let taken = pop_due(&mut front, ticks, walls, now);
+        let tick = now.tick.as_nanos();
+        let mut first = ticks.first();
+        for _ in 0..BATCH {
+            let Some(key) = first.filter(|key| is_due(key.due, tick)) else { break };
+            if !front.line.admits(key) {
+                break;
             }
+            let Some((key, item)) = ticks.pop() else { break };
+            if !item.may_stand_in_line() {
+                ticks.push_with(key, item, T::set_ticket);
+                break;
+            }
+            front.line.push(key, item);
+            first = ticks.first();
         }
-        self.limit = first;
-        self.ready.open_until(first, self.walls.first().map(|wall| wall.due));
+        *limit = first;
+        front.limit = first;
+        if let Some(wall) = &mut front.wall {
+            wall.due = walls.first().map(|wall| wall.due);
+        }
+        ready.note(&front);
+        taken
     }
 
     pub(crate) fn remove(&mut self, place: Place) -> Option<T> {
@@ -147,6 +153,12 @@ impl<T: Placed> Agenda<T> {
                 None => self.ready.lock().line.find(place.key).map(look),
             },
         }
+    }
+
+    /// Whether anything waits for the wall clock, or has since the last look at it.
+    #[inline]
+    pub(crate) fn watches_wall(&self) -> bool {
+        self.watches_wall
     }
 
     /// Has the memory of an item come that is to be removed.
@@ -176,34 +188,19 @@ impl<T: Placed> Agenda<T> {
         ahead.into_iter().map(|(_, item)| item).collect()
     }
 
-    /// Takes the first item that is due, of either clock, and tells its sequence.
-    pub(crate) fn pop_due(&mut self, now: Now) -> Option<(u64, T)> {
-        let mut front = self.ready.lock();
-        let line = front.line.first();
-        let rest = self.ticks.first().filter(|key| is_due(key.due, now.tick.as_nanos()));
-        let tick = earlier(line, rest);
-        let wall = self.walls.first().filter(|key| is_due(key.due, now.wall.key()));
-        let is_wall_first = match (tick, wall) {
-            (None, None) => return None,
-            (Some(_), None) => false,
-            (None, Some(_)) => true,
-            (Some(tick), Some(wall)) => reached_at(wall, now) < tick,
-        };
-        let (key, item) = if is_wall_first {
-            self.walls.pop()?
-        } else if line == tick {
-            front.line.pop()?
-        } else {
-            self.ticks.pop()?
-        };
-        Some((key.sequence, item))
-    }
-
     /// The key of the first item of the monotonic clock.
     #[inline]
     fn first_tick(&mut self) -> Option<Key> {
         let line = if planted("L16 look") { None } else { self.ready.lock().line.first() };
         earlier(line, self.ticks.first())
+    }
+
+    /// When the only item is due that is due now, where nothing waits for the wall clock.
+    pub(crate) fn lone_due(&self, now: Now) -> Option<Tick> {
+        let front = self.ready.lock();
+        let first = front.line.first().filter(|_| front.line.len() == 1 && !self.watches_wall)?;
+        let is_lone = self.limit.is_none_or(|limit| !is_due(limit.due, now.tick.as_nanos()));
+        is_lone.then(|| Tick::from_nanos(first.due))
     }
 
     /// When to look again, on the monotonic clock: so much later than the first item is due, or may be.
@@ -278,6 +275,57 @@ impl<T: Placed> Agenda<T> {
     }
 }
 
+/// Puts items in: one that stands in line is not touched, it is found by its key.
+#[inline]
+fn put_in<T: Placed>(
+    front: &mut Front<T>,
+    ticks: &mut WheelQueue<T>,
+    limit: &mut Option<Key>,
+    items: impl IntoIterator<Item = Newcomer<T>>,
+) {
+    for Newcomer { due, sequence, item, is_due } in items {
+        let key = Key { due: due.as_nanos(), sequence };
+        // What is due at the end of time never is.
+        if is_due && due != Tick::MAX && item.may_stand_in_line() && front.line.admits(key) {
+            front.line.push(key, item);
+            continue;
+        }
+        // Before anybody can take what comes after it.
+        if limit.is_none_or(|limit| key < limit) {
+            *limit = Some(key);
+            front.limit = *limit;
+        }
+        ticks.push_with(key, item, T::set_ticket);
+    }
+}
+
+/// Takes the first item that is due, and tells its sequence.
+fn pop_due<T>(
+    front: &mut Front<T>,
+    ticks: &mut WheelQueue<T>,
+    walls: &mut HeapQueue<T>,
+    now: Now,
+) -> Option<(u64, T)> {
+    let line = front.line.first();
+    let rest = ticks.first().filter(|key| is_due(key.due, now.tick.as_nanos()));
+    let tick = earlier(line, rest);
+    let wall = walls.first().filter(|key| is_due(key.due, now.wall.key()));
+    let is_wall_first = match (tick, wall) {
+        (None, None) => return None,
+        (Some(_), None) => false,
+        (None, Some(_)) => true,
+        (Some(tick), Some(wall)) => reached_at(wall, now) < tick,
+    };
+    let (key, item) = if is_wall_first {
+        walls.pop()?
+    } else if line == tick {
+        front.line.pop()?
+    } else {
+        ticks.pop()?
+    };
+    Some((key.sequence, item))
+}
+
 /// What knows where it stands in the queue.
 pub(crate) trait Placed {
     /// Notes where it is found, unless it stands in line.
@@ -288,6 +336,16 @@ pub(crate) trait Placed {
 
     /// Has what is behind it brought into the cache.
     fn look(&self);
+}
+
+/// An item of the monotonic clock on its way in.
+#[derive(Debug)]
+pub(crate) struct Newcomer<T> {
+    pub(crate) due: Tick,
+    pub(crate) sequence: u64,
+    pub(crate) item: T,
+    /// Whether it was due when it came.
+    pub(crate) is_due: bool,
 }
 
 /// Where an item is found: by its ticket, unless it stands in line.
@@ -380,7 +438,7 @@ mod tests {
             agenda.push(due, sequence, sequence, at(0));
         }
         let order: Vec<u64> =
-            std::iter::from_fn(|| agenda.pop_due(at(3))).map(|(_, item)| item).collect();
+            std::iter::from_fn(|| agenda.take(at(3))).map(|(_, item)| item).collect();
         assert_eq!(order, [2, 1, 4, 0, 3]);
         assert_eq!(agenda.next_look(at(3), Duration::ZERO), Some(at(9).tick));
         assert_eq!(agenda.len(), 1);
@@ -392,10 +450,10 @@ mod tests {
         agenda.push(wall(100), 0, "wall", at(0));
         agenda.push(tick(100), 1, "tick", at(0));
         let mut now = at(1);
-        assert_eq!(agenda.pop_due(now), None);
+        assert_eq!(agenda.take(now), None);
         now.wall = now.wall + Duration::from_secs(99);
-        assert_eq!(agenda.pop_due(now), Some((0, "wall")));
-        assert_eq!(agenda.pop_due(now), None);
+        assert_eq!(agenda.take(now), Some((0, "wall")));
+        assert_eq!(agenda.take(now), None);
     }
 
     #[test]
@@ -433,7 +491,7 @@ mod tests {
     fn what_came_while_the_clock_was_ahead_is_given_back_too() {
         let mut agenda = Agenda::new();
         agenda.push(wall(1), 0, "first", at(0));
-        assert_eq!(agenda.pop_due(at(1)), Some((0, "first")));
+        assert_eq!(agenda.take(at(1)), Some((0, "first")));
         let mut ahead = at(2);
         ahead.wall = ahead.wall + Duration::from_secs(1_000);
         agenda.push(wall(1_005), 1, "by the clock ahead", ahead);
@@ -457,8 +515,7 @@ mod tests {
         };
         assert_ne!(place(0).ticket, place(1).ticket);
         assert_eq!(place(2).ticket, Ticket::STAGED, "it stands in line");
-        agenda.pop_due(at(1)).unwrap();
-        agenda.refill(at(4));
+        agenda.take(at(4)).unwrap();
         for number in [0, 1, 3] {
             let is_it = |item: &Noting| Rc::ptr_eq(&item.0, &items[number].0);
             assert_eq!(agenda.find(place(number), is_it), Some(true));
@@ -492,11 +549,7 @@ mod tests {
                 let now = at(8);
                 let claimed = if is_claimed { ready.claim(now, |_, _| ()) } else { None };
                 claims += usize::from(claimed.is_some());
-                claimed.map(|(item, ())| item).or_else(|| {
-                    let popped = agenda.pop_due(now).map(|(_, item)| item);
-                    agenda.refill(now);
-                    popped
-                })
+                claimed.map(|(item, ())| item).or_else(|| agenda.take(now).map(|(_, item)| item))
             };
             let order: Vec<u64> = std::iter::from_fn(take).collect();
             let expected: Vec<u64> = keys.iter().map(|(_, sequence)| *sequence).collect();
@@ -566,7 +619,7 @@ mod tests {
         let mut agenda = Agenda::new();
         agenda.push(Due::Tick(Tick::MAX), 0, (), at(0));
         let now = Now { tick: Tick::MAX, wall: at(0).wall };
-        assert_eq!(agenda.pop_due(now), None);
+        assert_eq!(agenda.take(now), None);
         assert_eq!(agenda.next_look(now, Duration::ZERO), None);
         assert_eq!(agenda.first_due(now), None);
     }

@@ -297,6 +297,7 @@ impl PoolBuilder {
             thread_name_prefix: self.prefix.unwrap_or_else(default_prefix),
             crew: self.crew.unwrap_or_else(|| Crew::Threads(Arc::new(threads))),
             is_precise: self.is_precise,
+            wake_up,
             core: Core::new(roster, self.policy, self.remove_on_cancel, ease),
             owner,
         };

@@ -8,6 +8,9 @@ use std::sync::Arc;
 
 use super::agenda::Agenda;
 use super::agenda::Placed;
+use super::inbox::Letter;
+use super::intake::Submitter;
+use super::intake::newcomer;
 use super::looks::Ease;
 use super::ready::Ready;
 use super::roster::Roster;
@@ -113,7 +116,7 @@ impl<I: Item> Core<I> {
         if effects.cancels() > 0 && !planted("L10 late") {
             return Take::Again;
         }
-        self.roster.arrive(worker);
+        let came_for = self.roster.arrive(worker);
         if self.state >= RunState::Stopping {
             return self.leave(worker, now, effects);
         }
@@ -123,24 +126,52 @@ impl<I: Item> Core<I> {
             self.see_to_the_queue(now, effects);
             return Take::Again;
         }
-        if let Some((sequence, Entry { kind, item })) = self.agenda.pop_due(now) {
+        let leaves = self.leaves_to_others(worker, came_for, now);
+        let taken = if leaves { None } else { self.agenda.take(now) };
+        if let Some((sequence, Entry { kind, item })) = taken {
             self.alarms -= usize::from(kind == Kind::Alarm);
             let armed = disarmed(kind, &item);
             self.roster.occupy(worker, Running { kind, sequence });
             if !planted("L5") {
                 self.see_to_what_is_left(now, effects);
             }
-            self.agenda.refill(now);
             return Take::Run(item, armed);
         }
-        self.agenda.refill(now);
         let is_over = self.state == RunState::ShuttingDown && self.is_exhausted();
         let may_leave = self.roster.live() > 1 || self.is_empty() || planted("L7");
         if is_over || may_leave && self.roster.has_timed_out(worker, now.tick) {
             return self.leave(worker, now, effects);
         }
-        let looks = self.looks(now);
+        let looks = self.looks(now, leaves);
         Take::Wait(self.roster.park(worker, now.tick, looks, may_leave))
+    }
+
+    /// Puts in what was staged, and gives a worker that is awake the first task. To be asked while it
+    /// [may](Self::may_take_on).
+    #[inline]
+    pub(crate) fn take_on(
+        &mut self,
+        worker: WorkerNumber,
+        letters: impl IntoIterator<Item = Letter<I>>,
+        now: Now,
+    ) -> Option<(I, Option<Due>)> {
+        let turn = self.roster.turn(worker)?;
+        let letters = letters.into_iter().map(newcomer);
+        let (sequence, Entry { kind, item }) = self.agenda.collect_and_take(letters, now)?;
+        turn.begin(Running { kind, sequence });
+        self.alarms -= usize::from(kind == Kind::Alarm);
+        let armed = disarmed(kind, &item);
+        Some((item, armed))
+    }
+
+    /// Whether a worker that is awake takes the first task and changes nothing else: nobody waits who would have to be
+    /// told, nothing waits for the wall clock, and no other worker could have it in less time.
+    #[inline]
+    pub(crate) fn may_take_on(&self) -> bool {
+        self.state == RunState::Running
+            && self.roster.anyone_waiting().is_none()
+            && !self.agenda.watches_wall()
+            && (self.ease.wake_up.is_zero() || self.roster.live() == 1)
     }
 
     /// What workers take without the core.
@@ -163,7 +194,7 @@ impl<I: Item> Core<I> {
             return;
         };
         effects.release.push(kept);
-        self.enter(item, Kind::Resumed, Due::Tick(now.tick), now, effects);
+        self.enter(item, Kind::Resumed, Due::Tick(now.tick), now, Submitter::Other, effects);
     }
 
     pub(crate) fn contains(&self, item: &I) -> bool {

@@ -18,6 +18,7 @@
 //! more to do than workers can, they do not meet submitters at all.
 
 use std::mem;
+use std::time::Duration;
 
 use super::agenda::Place;
 use super::shutdown::Kind;
@@ -103,12 +104,12 @@ impl<I> Inbox<I> {
         Self { staged: Mutex::new(staged), is_filled: AtomicBool::new(false) }
     }
 
-    /// Takes a task in, or hands it back because the core has to hear of it. The answer says whether
-    /// it is time to put what is staged into the queue.
+    /// Takes a task in, or hands it back because the core has to hear of it: nobody looks within this grace after it
+    /// is due. The answer says whether it is time to put what is staged into the queue.
     #[inline]
-    pub(super) fn stage(&self, letter: Letter<I>) -> Result<bool, I> {
+    pub(super) fn stage(&self, letter: Letter<I>, grace: Duration) -> Result<bool, I> {
         let mut staged = self.staged.lock();
-        if staged.calm.patience.is_none_or(|patience| letter.due < patience) {
+        if staged.calm.patience.is_none_or(|patience| letter.due + grace < patience) {
             return Err(letter.item);
         }
         staged.mail.letters.push(letter);
@@ -170,7 +171,8 @@ mod tests {
     fn stage(inbox: &Inbox<u8>, item: u8, due: u64) -> Result<bool, u8> {
         let due = Tick::from_nanos(due);
         let sequence = u64::from(item);
-        inbox.stage(Letter { item, sequence, kind: Kind::OneShot, due, is_due: false })
+        let letter = Letter { item, sequence, kind: Kind::OneShot, due, is_due: false };
+        inbox.stage(letter, Duration::ZERO)
     }
 
     fn withdrawal(sequence: u64) -> Place {

@@ -1,5 +1,6 @@
 //! How tasks come into the queue: told at once, or collected from where they were staged.
 
+use super::agenda::Newcomer;
 use super::core::Core;
 use super::core::Entry;
 use super::inbox::Calm;
@@ -14,6 +15,14 @@ use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
 
+/// Who has submitted a task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Submitter {
+    /// A worker, in its run: it looks at the queue when that is over, and has a head start.
+    Worker,
+    Other,
+}
+
 impl<I: Item> Core<I> {
     /// Takes a new task in, or hands it back because the pool takes none.
     pub(crate) fn admit(
@@ -22,12 +31,13 @@ impl<I: Item> Core<I> {
         kind: Kind,
         due: Due,
         now: Now,
+        submitter: Submitter,
         effects: &mut Effects<I>,
     ) -> Result<(), I> {
         if self.state != RunState::Running && !planted("L2") {
             return Err(item);
         }
-        self.enter(item, kind, due, now, effects);
+        self.enter(item, kind, due, now, submitter, effects);
         Ok(())
     }
 
@@ -43,22 +53,21 @@ impl<I: Item> Core<I> {
         Calm { patience, lets_go: !self.roster.is_timed() }
     }
 
-    /// Puts in a task that was staged and that nobody has to be told of.
+    /// Puts in tasks that were staged and that nobody has to be told of.
     ///
     /// One that was cancelled on its way is not looked at: its canceller comes to take it out.
-    pub(crate) fn collect(&mut self, letter: Letter<I>) {
-        let Letter { item, sequence, kind, due, is_due } = letter;
-        debug_assert!(kind != Kind::Alarm, "a pool's own alarms do not come by the inbox");
-        self.agenda.push_tick(due, sequence, Entry { kind, item }, is_due);
+    #[inline]
+    pub(crate) fn collect(&mut self, letters: impl IntoIterator<Item = Letter<I>>) {
+        self.agenda.collect(letters.into_iter().map(newcomer));
     }
 
     /// As [`collect`](Self::collect), where those who were to look at the queue may wait for longer now.
     pub(crate) fn collect_late(&mut self, letter: Letter<I>, effects: &mut Effects<I>) {
         let due = letter.due;
         self.hire_if_missing(effects);
-        self.collect(letter);
-        if due != Tick::MAX && !planted("L5 deputy") {
-            effects.wake.extend(self.roster.appoint(self.ease.look(due)));
+        self.collect([letter]);
+        if due != Tick::MAX && !planted("L5 late") {
+            effects.wake.extend(self.roster.appoint(self.ease.look(due), due));
         }
     }
 
@@ -75,7 +84,7 @@ impl<I: Item> Core<I> {
         if self.is_tidying {
             self.cancel(effects, item);
         } else {
-            self.enter(item, kind, due, now, effects);
+            self.enter(item, kind, due, now, Submitter::Other, effects);
         }
     }
 
@@ -85,6 +94,7 @@ impl<I: Item> Core<I> {
         kind: Kind,
         due: Due,
         now: Now,
+        submitter: Submitter,
         effects: &mut Effects<I>,
     ) {
         if !may_run(self.state, kind, due.is_reached(now), self.policy) && !planted("L2") {
@@ -95,6 +105,17 @@ impl<I: Item> Core<I> {
         // First, so that a pool that finds the task ended does not declare its end beside the start.
         self.hire_if_missing(effects);
         self.put(item, kind, due.not_overtaking(now), now, effects);
-        self.see_to_the_queue(now, effects);
+        match submitter {
+            Submitter::Worker => self.see_to_what_is_left(now, effects),
+            Submitter::Other => self.see_to_the_queue(now, effects),
+        }
     }
+}
+
+/// What is to be put into the queue of what was staged.
+#[inline]
+pub(super) fn newcomer<I>(letter: Letter<I>) -> Newcomer<Entry<I>> {
+    let Letter { item, sequence, kind, due, is_due } = letter;
+    debug_assert!(kind != Kind::Alarm, "a pool's own alarms do not come by the inbox");
+    Newcomer { due, sequence, item: Entry { kind, item }, is_due }
 }

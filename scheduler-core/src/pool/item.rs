@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::agenda::Place;
 use super::step::Item;
 use crate::task::AnyTask;
+use crate::task::Header;
 use crate::time::Due;
 use scheduler_queue::Key;
 use scheduler_queue::Ticket;
@@ -13,8 +14,8 @@ use scheduler_queue::Ticket;
 pub(super) type AnyItem = Arc<dyn AnyTask>;
 
 /// Where a task is found while it waits in the queue.
-pub(super) fn place_of(task: &dyn AnyTask) -> Place {
-    let (header, (_, due)) = (task.header(), task.due().into_parts());
+pub(super) fn place_of(header: &Header, due: Due) -> Place {
+    let (_, due) = due.into_parts();
     Place { ticket: header.ticket(), key: Key { due, sequence: header.id().0 } }
 }
 
@@ -24,7 +25,7 @@ impl Item for AnyItem {
     }
 
     fn place(&self) -> Place {
-        place_of(&**self)
+        place_of(self.header(), (**self).due())
     }
 
     fn set_ticket(&self, ticket: Ticket) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::ScheduledThreadPool;
 use super::core::Core;
+use super::intake::Submitter;
 use super::item::AnyItem;
 use super::shutdown::Kind;
 use super::step::Effects;
@@ -64,10 +65,17 @@ impl ScheduledThreadPool {
         let header = Header::new(id, traits, self.shell().link());
         let handle = TaskHandle::new(TaskCell::new(header, work, due));
         watch(&handle);
-        match self.shell().stage(handle.task(), kind, due, now) {
+        match self.shell().stage(handle.task(), id, kind, due, now) {
             Ok(()) => Ok(handle),
             Err(task) => {
-                self.admit(handle, |core, effects| core.admit(task, kind, due, now, effects))
+                let submitter = if self.shell().is_called_by_worker() {
+                    Submitter::Worker
+                } else {
+                    Submitter::Other
+                };
+                self.admit(handle, |core, effects| {
+                    core.admit(task, kind, due, now, submitter, effects)
+                })
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What the lock of a pool guards, and how it is taken: the core, the workers' posts, what was staged.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::core::Core;
 use super::inbox::Calm;
@@ -13,12 +14,12 @@ use super::roster::WorkerNumber;
 use super::shell::Shell;
 use super::shutdown::Kind;
 use super::step::Effects;
-use super::step::Item;
 use super::step::Rare;
 use crate::error::Error;
 use crate::sync::MutexGuard;
 use crate::sync::planted;
-use crate::task::AnyTask;
+use crate::task::Header;
+use crate::task::TaskId;
 use crate::time::Due;
 use crate::time::Now;
 use crate::unwind::drop_contained;
@@ -117,6 +118,17 @@ impl Shell {
     ) -> (R, Starts) {
         let mut effects = Effects::new();
         self.collect(&mut locked, &mut effects);
+        self.alter_collected(locked, effects, step)
+    }
+
+    /// As [`alter_locked`](Self::alter_locked), when what is staged has been seen to.
+    #[inline]
+    pub(super) fn alter_collected<R>(
+        &self,
+        mut locked: MutexGuard<'_, Locked>,
+        mut effects: Effects<AnyItem>,
+        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
+    ) -> (R, Starts) {
         let result = step(&mut locked.core, &mut effects);
         self.publish_calm(&mut locked, &mut effects);
         if effects.is_for_nobody() {
@@ -168,9 +180,30 @@ impl Shell {
         self.perform(*rare, release, interrupted)
     }
 
+    /// What a worker that is awake is to run next, where the core has to see to nothing else.
+    #[inline]
+    pub(super) fn take_on(
+        &self,
+        locked: &mut Locked,
+        worker: WorkerNumber,
+        now: Now,
+    ) -> Option<(AnyItem, Option<Due>)> {
+        let Locked { core, mail, .. } = locked;
+        if !core.may_take_on() {
+            return None;
+        }
+        self.inbox.take(mail);
+        if !mail.withdrawals.is_empty() {
+            return None;
+        }
+        let task = core.take_on(worker, mail.letters.drain(..), now);
+        mail.trim();
+        task
+    }
+
     /// Sees to what is staged. Somebody looks at the queue in time: see `inbox`.
     #[inline]
-    fn collect(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
+    pub(super) fn collect(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
         let Locked { core, mail, .. } = locked;
         if mail.is_empty() {
             self.inbox.take(mail);
@@ -230,16 +263,19 @@ impl Shell {
     }
 
     /// Puts a task into the inbox, or hands it back because the core has to hear of it.
+    #[inline]
     pub(super) fn stage(
         &self,
         item: AnyItem,
+        id: TaskId,
         kind: Kind,
         due: Due,
         now: Now,
     ) -> Result<(), AnyItem> {
         let Due::Tick(due) = due else { return Err(item) };
-        let (sequence, is_due) = (item.sequence(), due <= now.tick);
-        if self.inbox.stage(Letter { item, sequence, kind, due, is_due })? {
+        let (sequence, is_due) = (id.0, due <= now.tick);
+        let grace = if self.is_called_by_worker() { self.wake_up } else { Duration::ZERO };
+        if self.inbox.stage(Letter { item, sequence, kind, due, is_due }, grace)? {
             // Waits for the lock like anybody else: submitters that never wait would keep those away from
             // it who have something to say, such as that the pool ends.
             self.alter(|_, _| ());
@@ -252,8 +288,8 @@ impl Shell {
     /// RACE: one that is not known to be in the queue is in the inbox; or somebody is putting it into the queue,
     /// under the lock. Who has had the lock after that finds it there, unless a worker has taken it meanwhile, who
     /// sees that it was cancelled.
-    pub(super) fn let_go(&self, task: &dyn AnyTask) {
-        let place = || place_of(task);
+    pub(super) fn let_go(&self, header: &Header, due: Due) {
+        let place = || place_of(header, due);
         let staged = place();
         let is_known = staged.ticket != Ticket::STAGED;
         match if is_known { self.inbox.stage_withdrawal(staged) } else { None } {
@@ -268,7 +304,9 @@ impl Shell {
 /// Puts what was staged into the queue, and what was cancelled out of it, in this order: both may be of one
 /// task.
 fn collect_all(core: &mut Core<AnyItem>, mail: &mut Mail<AnyItem>, effects: &mut Effects<AnyItem>) {
-    mail.letters.drain(..).for_each(|letter| core.collect(letter));
+    if !mail.letters.is_empty() {
+        core.collect(mail.letters.drain(..));
+    }
     if !mail.withdrawals.is_empty() {
         core.withdraw_all(&mail.withdrawals, effects);
         mail.withdrawals.clear();

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use super::core::Core;
 use super::roster::Looks;
+use super::roster::WorkerNumber;
+use super::shutdown::RunState;
 use super::step::Effects;
 use super::step::Item;
 use crate::time::Now;
@@ -63,14 +65,42 @@ impl<I: Item> Core<I> {
             return;
         }
         if let Some(look) = self.agenda.next_look(now, self.ease.slack) {
-            effects.wake.extend(self.roster.appoint(at_ease(self.ease, look)));
+            effects.wake.extend(self.roster.appoint(at_ease(self.ease, look), look));
         }
     }
 
+    /// Whether a worker leaves what is there to the others: it is only what has just come, which whoever is at brief
+    /// tasks takes within a wake-up. What it was to come for has been taken meanwhile; or it comes from a run, and others
+    /// have made some during that.
+    ///
+    /// So two workers do not take turns with what one of them does alone in less time.
+    pub(super) fn leaves_to_others(
+        &mut self,
+        worker: WorkerNumber,
+        came_for: Option<Tick>,
+        now: Now,
+    ) -> bool {
+        if self.ease.wake_up.is_zero() {
+            return false;
+        }
+        let others_are_brisk = self.roster.others_are_brisk(worker);
+        let Some(lone) = self.lone_newcomer(now) else { return false };
+        let is_over = came_for.map_or(others_are_brisk, |due| due < lone);
+        is_over && self.roster.anyone_else_is_awake()
+    }
+
+    /// When the only task that waits is due, where that has come within a wake-up.
+    fn lone_newcomer(&self, now: Now) -> Option<Tick> {
+        let lone = if self.state == RunState::Running { self.agenda.lone_due(now) } else { None };
+        lone.filter(|lone| now.tick < *lone + self.ease.wake_up)
+    }
+
     /// When a worker that parks finds the queue to be looked at.
-    pub(super) fn looks(&mut self, now: Now) -> Looks {
+    pub(super) fn looks(&mut self, now: Now, leaves: bool) -> Looks {
         let ease = self.ease;
-        let next = self.agenda.next_look(now, ease.slack).map(|look| ease.wait(now.tick, look));
+        let next = self.agenda.next_look(now, ease.slack);
+        let next = if leaves { next.map(|look| look + ease.wake_up) } else { next };
+        let next = next.map(|look| ease.wait(now.tick, look));
         let first = [next, self.roster.first_look()].into_iter().flatten().min();
         let second = self.agenda.second_look(now, ease.slack);
         let second = second.map(|look| ease.look_after(first.unwrap_or(look), look));

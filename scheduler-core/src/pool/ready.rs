@@ -19,6 +19,8 @@
 use crate::sync::Apart;
 use crate::sync::Mutex;
 use crate::sync::MutexGuard;
+use crate::sync::Ordering;
+use crate::sync::UnexploredU64;
 use crate::sync::planted;
 use crate::time::Now;
 use scheduler_queue::Key;
@@ -33,13 +35,17 @@ pub(crate) const SET_BACK_MIN: i128 = 500_000_000;
 /// INVARIANT: the lock is taken under that of the pool, never the other way round; under it nothing is locked, and no
 /// user code runs.
 #[derive(Debug)]
-pub(crate) struct Ready<T>(Apart<Mutex<Front<T>>>);
+pub(crate) struct Ready<T> {
+    front: Apart<Mutex<Front<T>>>,
+    /// Whether anything stands in line; written under the lock, and only a hint without it.
+    is_filled: UnexploredU64,
+}
 
 #[derive(Debug)]
 pub(crate) struct Front<T> {
     pub(crate) line: Line<T>,
     /// The first of the rest of the queue by the monotonic clock.
-    limit: Option<Key>,
+    pub(crate) limit: Option<Key>,
     /// What the queue knows of the wall clock, while anything waits for that.
     pub(crate) wall: Option<Wall>,
 }
@@ -65,22 +71,35 @@ impl Wall {
 impl<T> Ready<T> {
     pub(crate) fn new() -> Self {
         let front = Front { line: Line::new(), limit: None, wall: None };
-        Self(Apart(Mutex::new(front)))
+        Self { front: Apart(Mutex::new(front)), is_filled: UnexploredU64::new(0) }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Front<T>> {
-        self.0.lock()
+        self.front.lock()
+    }
+
+    /// Notes whether anything stands in line; called under the lock.
+    #[inline]
+    pub(crate) fn note(&self, front: &Front<T>) {
+        self.is_filled.store(u64::from(!front.line.is_empty()), Ordering::Relaxed);
     }
 
     /// Takes the first item, if that is allowed; `note` takes note of it under the lock.
     #[inline]
     pub(crate) fn claim<R>(&self, now: Now, note: impl FnOnce(Key, &T) -> R) -> Option<(T, R)> {
-        let mut front = self.0.lock();
+        // ORDERING: relaxed, it is a hint: who misses something finds it with the pool's lock.
+        if self.is_filled.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let mut front = self.front.lock();
         let first = front.line.first()?;
         if !front.admits(first, now) {
             return None;
         }
         let (key, item) = front.line.pop()?;
+        if front.line.is_empty() {
+            self.is_filled.store(0, Ordering::Relaxed);
+        }
         if planted("L16 note") {
             drop(front);
             let noted = note(key, &item);
@@ -88,15 +107,6 @@ impl<T> Ready<T> {
         }
         let noted = note(key, &item);
         Some((item, noted))
-    }
-
-    /// Says what the first of the rest is, so that all before it may be taken.
-    pub(crate) fn open_until(&self, limit: Option<Key>, wall_due: Option<u64>) {
-        let mut front = self.0.lock();
-        front.limit = limit;
-        if let Some(wall) = &mut front.wall {
-            wall.due = wall_due;
-        }
     }
 }
 
@@ -120,11 +130,6 @@ impl<T> Front<T> {
         wall.lead = before;
         false
     }
-
-    /// Lowers the limit, because this comes into the rest of the queue.
-    pub(crate) fn lower(&mut self, key: Key) {
-        self.limit = Some(self.limit.map_or(key, |limit| limit.min(key)));
-    }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -143,9 +148,12 @@ mod tests {
 
     fn ready(dues: impl IntoIterator<Item = u64>) -> Ready<u64> {
         let ready = Ready::new();
+        let mut front = ready.lock();
         for due in dues {
-            ready.lock().line.push(key(due), due);
+            front.line.push(key(due), due);
         }
+        ready.note(&front);
+        drop(front);
         ready
     }
 
@@ -156,19 +164,18 @@ mod tests {
     #[test]
     fn what_comes_before_the_limit_is_taken_in_its_order() {
         let ready = ready(1..=5);
-        ready.open_until(Some(key(3)), None);
-        ready.lock().lower(key(4));
-        assert_eq!([(); 4].map(|()| claim(&ready, at(0))), [Some(1), Some(2), Some(3), None]);
-        ready.open_until(None, None);
-        ready.lock().lower(key(5));
-        assert_eq!(claim(&ready, at(0)), Some(4));
+        ready.lock().limit = Some(key(4));
+        let taken = [(); 5].map(|()| claim(&ready, at(0)));
+        assert_eq!(taken, [Some(1), Some(2), Some(3), Some(4), None]);
+        ready.lock().limit = None;
+        assert_eq!(claim(&ready, at(0)), Some(5));
     }
 
     #[test]
     fn nothing_is_taken_when_the_wall_clock_shows_a_time_that_something_waits_for() {
         let ready = ready(1..=3);
-        ready.lock().wall = Some(Wall { due: None, lead: -100 });
-        ready.open_until(None, Some(WallTime::from_nanos(10).key()));
+        let due = Some(WallTime::from_nanos(10).key());
+        ready.lock().wall = Some(Wall { due, lead: -100 });
         assert_eq!(claim(&ready, at(9)), Some(1));
         assert_eq!(claim(&ready, at(10)), None);
         assert_eq!(claim(&ready, at(0)), Some(2));
@@ -178,8 +185,7 @@ mod tests {
     fn nothing_is_taken_when_the_wall_clock_was_set_back_until_somebody_has_seen_to_it() {
         let ready = ready(1..=3);
         let second = 1_000_000_000;
-        ready.lock().wall = Some(Wall { due: None, lead: 10 * i128::from(second) });
-        ready.open_until(None, Some(u64::MAX));
+        ready.lock().wall = Some(Wall { due: Some(u64::MAX), lead: 10 * i128::from(second) });
         assert_eq!(claim(&ready, at(10 * second)), Some(1));
         assert_eq!(claim(&ready, at(9 * second)), None);
         assert_eq!(claim(&ready, at(9 * second)), None);

@@ -42,6 +42,8 @@ pub(crate) struct Roster {
 struct Seat {
     worker: WorkerNumber,
     turn: Arc<Turn>,
+    /// How many runs the others had made when it last came by.
+    seen: u64,
     /// Since when the worker has had nothing to run.
     idle_since: Option<Tick>,
 }
@@ -52,6 +54,8 @@ struct Watch {
     worker: WorkerNumber,
     /// When it will look at the queue again by itself.
     until: Tick,
+    /// When that is due for which it comes.
+    due: Tick,
 }
 
 /// When the queue is to be looked at, as a worker that parks finds it.
@@ -109,7 +113,7 @@ impl Roster {
     pub(crate) fn hire(&mut self) -> WorkerNumber {
         self.started += 1;
         let turn = Arc::new(Turn::default());
-        self.seats.push(Seat { worker: self.started, turn, idle_since: None });
+        self.seats.push(Seat { worker: self.started, turn, seen: 0, idle_since: None });
         self.largest = self.largest.max(self.seats.len());
         self.started
     }
@@ -122,14 +126,27 @@ impl Roster {
         }
     }
 
-    /// Notes that a worker is awake: neither leader nor deputy nor idle.
-    pub(crate) fn arrive(&mut self, worker: WorkerNumber) {
+    /// Notes that a worker is awake: neither leader nor deputy nor idle. Says when that was due for which it comes.
+    pub(crate) fn arrive(&mut self, worker: WorkerNumber) -> Option<Tick> {
         let is_worker = |watch: &mut Watch| watch.worker == worker;
-        let watched =
-            self.leader.take_if(is_worker).or_else(|| self.deputy.take_if(is_worker)).is_some();
-        if !watched {
+        let watch = self.leader.take_if(is_worker).or_else(|| self.deputy.take_if(is_worker));
+        if watch.is_none() {
             self.idle.retain(|idle| *idle != worker);
         }
+        watch.map(|watch| watch.due)
+    }
+
+    /// Whether any worker but the one that calls does not wait.
+    pub(crate) fn anyone_else_is_awake(&self) -> bool {
+        self.seats.len() > self.everyone_waiting().count() + 1
+    }
+
+    /// Whether others have made runs since the worker last came by.
+    pub(crate) fn others_are_brisk(&mut self, worker: WorkerNumber) -> bool {
+        let all = self.completed();
+        let Some(seat) = self.seat_mut(worker) else { return false };
+        let others = all - seat.turn.completed();
+        std::mem::replace(&mut seat.seen, others) < others
     }
 
     /// Notes what a worker runs.
@@ -193,14 +210,14 @@ impl Roster {
         let leads = looks.next.filter(|look| is_earlier(*look, self.leader));
         let assists = looks.second.filter(|look| leads.is_none() && is_earlier(*look, self.deputy));
         if let Some(until) = leads {
-            let former = self.leader.replace(Watch { worker, until });
+            let former = self.leader.replace(Watch { worker, until, due: until });
             if let Some(former) = former.filter(|former| is_earlier(former.until, self.deputy)) {
                 self.succeed(former);
             } else {
                 self.idle.extend(former.map(|former| former.worker));
             }
         } else if let Some(until) = assists {
-            self.succeed(Watch { worker, until });
+            self.succeed(Watch { worker, until, due: until });
         } else {
             self.idle.push(worker);
         }
@@ -213,8 +230,9 @@ impl Roster {
         self.idle.extend(former.map(|former| former.worker));
     }
 
-    /// Sees to it that somebody looks at the queue at `next_look`, and says whom to wake for that.
-    pub(crate) fn appoint(&mut self, next_look: Tick) -> Option<WorkerNumber> {
+    /// Sees to it that somebody looks at the queue at `next_look`, for what is due then or before, and says whom to wake
+    /// for that.
+    pub(crate) fn appoint(&mut self, next_look: Tick, due: Tick) -> Option<WorkerNumber> {
         let leader = self.leader.take().or_else(|| self.deputy.take());
         let worker = match leader {
             Some(leader) if leader.until <= next_look || planted("L1") => {
@@ -224,7 +242,7 @@ impl Roster {
             Some(leader) => leader.worker,
             None => self.idle.pop()?,
         };
-        self.leader = Some(Watch { worker, until: next_look });
+        self.leader = Some(Watch { worker, until: next_look, due });
         Some(worker)
     }
 
@@ -299,10 +317,10 @@ mod tests {
         let mut roster = roster(2);
         roster.park(1, tick(0), look(50), true);
         roster.park(2, tick(0), look(50), true);
-        assert_eq!(roster.appoint(tick(60)), None);
-        assert_eq!(roster.appoint(tick(40)), Some(1));
-        assert_eq!(roster.appoint(tick(40)), None);
-        assert_eq!(roster.appoint(tick(30)), Some(1));
+        assert_eq!(roster.appoint(tick(60), tick(60)), None);
+        assert_eq!(roster.appoint(tick(40), tick(40)), Some(1));
+        assert_eq!(roster.appoint(tick(40), tick(40)), None);
+        assert_eq!(roster.appoint(tick(30), tick(30)), Some(1));
     }
 
     #[test]
@@ -313,8 +331,8 @@ mod tests {
         }
         roster.arrive(1);
         roster.occupy(1, RUNNING);
-        assert_eq!(roster.appoint(tick(70)), Some(3));
-        assert_eq!(roster.appoint(tick(70)), None);
+        assert_eq!(roster.appoint(tick(70), tick(70)), Some(3));
+        assert_eq!(roster.appoint(tick(70), tick(70)), None);
         assert_eq!(roster.busy(), 1);
     }
 
@@ -337,7 +355,7 @@ mod tests {
         for due in [50, 60, 70, 80] {
             let leader = roster.leader.unwrap().worker;
             roster.arrive(leader);
-            assert_eq!(roster.appoint(tick(due + 10)), None, "{due}");
+            assert_eq!(roster.appoint(tick(due + 10), tick(due + 10)), None, "{due}");
             let until = roster.park(leader, tick(due), looks(due + 10, due + 20), true);
             assert_eq!(until, Some(tick(due + 20)));
             assert_ne!(roster.leader.unwrap().worker, leader);
@@ -351,8 +369,8 @@ mod tests {
         roster.park(1, tick(0), looks(50, 90), true);
         assert_eq!(roster.park(2, tick(0), looks(50, 90), true), Some(tick(90)));
         roster.arrive(1);
-        assert_eq!(roster.appoint(tick(70)), Some(2));
-        assert_eq!(roster.leader, Some(Watch { worker: 2, until: tick(70) }));
+        assert_eq!(roster.appoint(tick(70), tick(70)), Some(2));
+        assert_eq!(roster.leader, Some(Watch { worker: 2, until: tick(70), due: tick(70) }));
     }
 
     #[test]
@@ -362,7 +380,7 @@ mod tests {
         roster.park(2, tick(0), looks(50, 60), true);
         roster.arrive(1);
         assert_eq!(roster.park(1, tick(50), looks(60, 80), true), Some(tick(80)));
-        assert_eq!(roster.leader, Some(Watch { worker: 2, until: tick(60) }));
+        assert_eq!(roster.leader, Some(Watch { worker: 2, until: tick(60), due: tick(60) }));
     }
 
     #[test]

@@ -24,6 +24,7 @@ use super::ready::Ready;
 use super::roster::WorkerNumber;
 use super::shutdown::RunState;
 use super::step::Done;
+use super::step::Effects;
 use super::step::Rare;
 use super::step::Take;
 use super::turn::Running;
@@ -62,6 +63,8 @@ pub(super) struct Shell {
     pub(super) is_silent: bool,
     thread_name_prefix: String,
     is_precise: bool,
+    /// How long a task may wait for the worker that has submitted it.
+    pub(super) wake_up: Duration,
     crew: Mutex<Crew>,
     /// Why the last worker was refused that was.
     pub(super) refusal: Mutex<String>,
@@ -87,6 +90,7 @@ pub(super) struct Parts {
     pub(super) announcer: Announcer,
     pub(super) thread_name_prefix: String,
     pub(super) is_precise: bool,
+    pub(super) wake_up: Duration,
     pub(super) crew: Crew,
     pub(super) core: Core<AnyItem>,
     pub(super) owner: Weak<Owner>,
@@ -102,6 +106,7 @@ impl Shell {
             announcer: parts.announcer,
             thread_name_prefix: parts.thread_name_prefix,
             is_precise: parts.is_precise,
+            wake_up: parts.wake_up,
             crew: Mutex::new(parts.crew),
             refusal: Mutex::new(String::new()),
             ready: Arc::clone(parts.core.ready()),
@@ -135,10 +140,22 @@ impl Shell {
     pub(super) fn next(
         &self,
         worker: WorkerNumber,
+        is_awake: bool,
         done: Done<AnyItem>,
         now: Now,
     ) -> Take<AnyItem> {
-        self.alter(|core, effects| core.next(worker, done, now, effects))
+        let (mut locked, mut effects) = (self.locked.lock(), Effects::new());
+        if is_awake
+            && matches!(done, Done::Nothing)
+            && let Some((task, armed)) = self.take_on(&mut locked, worker, now)
+        {
+            return Take::Run(task, armed);
+        }
+        self.collect(&mut locked, &mut effects);
+        let next = |core: &mut Core<AnyItem>, effects: &mut Effects<AnyItem>| {
+            core.next(worker, done, now, effects)
+        };
+        self.alter_collected(locked, effects, next).0
     }
 
     /// Starts a worker if there are fewer than core, and says whether it did.
@@ -279,6 +296,12 @@ impl Shell {
         self.announcer.announce(&Event::TaskEnded { id, name, state });
     }
 
+    /// Whether a worker of the pool calls, which looks at the queue when its run is over.
+    #[inline]
+    pub(super) fn is_called_by_worker(&self) -> bool {
+        current::works_for(self.me.as_ptr().addr())
+    }
+
     /// Whether the pool cannot end before the calling thread goes on: it executes a task of the pool, is one of its
     /// workers, which calls others beside its tasks, too, or is dropping
     /// tasks that it cancels.
@@ -341,9 +364,9 @@ impl Home for Shell {
         &self.clock
     }
 
-    fn withdraw(&self, task: &dyn AnyTask) {
+    fn withdraw(&self, task: &dyn AnyTask, due: Due) {
         let header = task.header();
-        self.let_go(task);
+        self.let_go(header, due);
         // A one-shot has let go of its body. But a trigger or a pace stays in the task, and may keep what
         // keeps the pool, which then would not end before somebody looks at the queue.
         if header.rhythm().is_recurring() {

@@ -6,6 +6,7 @@ use super::agenda::Place;
 use super::core::Core;
 use super::core::disarmed;
 use super::inbox::Letter;
+use super::intake::Submitter;
 use super::looks::Ease;
 use super::roster::Roster;
 use super::shutdown::Kind;
@@ -96,8 +97,14 @@ fn somebody_is_woken_for_a_task_that_comes_late_by_the_inbox() {
 #[test]
 fn a_worker_whose_task_is_cancelled_leaves_in_a_later_step() {
     let (mut core, mut effects) = (core(1), Effects::new());
-    let admitted =
-        core.admit(Plain(7), Kind::Recurring, Due::Tick(Tick::ZERO), at(0), &mut effects);
+    let admitted = core.admit(
+        Plain(7),
+        Kind::Recurring,
+        Due::Tick(Tick::ZERO),
+        at(0),
+        Submitter::Other,
+        &mut effects,
+    );
     assert_eq!(admitted, Ok(()));
     assert_eq!(core.next(1, Done::Nothing, at(0), &mut effects), Take::Run(Plain(7), None));
     assert!(core.shutdown_now(at(0), &mut effects).is_empty());
@@ -119,7 +126,10 @@ fn a_worker_whose_task_is_cancelled_leaves_in_a_later_step() {
 fn a_pool_ends_when_the_tasks_are_gone_that_its_shutdown_cancels() {
     let (mut core, mut effects) = (core(1), Effects::new());
     let later = Due::Tick(Tick::from_nanos(9));
-    assert_eq!(core.admit(Plain(7), Kind::Recurring, later, at(0), &mut effects), Ok(()));
+    assert_eq!(
+        core.admit(Plain(7), Kind::Recurring, later, at(0), Submitter::Other, &mut effects),
+        Ok(())
+    );
 
     let mut effects = Effects::new();
     core.shutdown(at(0), &mut effects);
@@ -139,7 +149,10 @@ fn a_worker_with_an_errand_goes_on_in_a_later_step() {
     let (mut core, mut effects) = (core(1), Effects::new());
     let due = Due::Tick(Tick::ZERO);
     for task in [7, 8] {
-        assert_eq!(core.admit(Plain(task), Kind::Recurring, due, at(0), &mut effects), Ok(()));
+        assert_eq!(
+            core.admit(Plain(task), Kind::Recurring, due, at(0), Submitter::Other, &mut effects),
+            Ok(())
+        );
     }
     assert_eq!(core.next(1, Done::Nothing, at(0), &mut effects), Take::Run(Plain(7), None));
     core.set_core_size(2, &mut effects);
@@ -157,7 +170,10 @@ fn a_core_need_not_hear_of_what_is_due_after_somebody_looks() {
     let (mut core, mut effects) = (core(1), Effects::new());
     assert_eq!(core.calm().patience, None, "its worker waits for ever");
     let (due, then) = (Tick::from_nanos(50), at(50));
-    assert_eq!(core.admit(Plain(1), Kind::OneShot, Due::Tick(due), at(0), &mut effects), Ok(()));
+    assert_eq!(
+        core.admit(Plain(1), Kind::OneShot, Due::Tick(due), at(0), Submitter::Other, &mut effects),
+        Ok(())
+    );
     assert_eq!(core.calm().patience, Some(due));
     assert_eq!(core.next(1, Done::Nothing, then, &mut effects), Take::Run(Plain(1), None));
     assert_eq!(core.calm().patience, Some(Tick::ZERO), "its worker looks before it waits");
@@ -226,8 +242,9 @@ impl Both {
 
     fn admit(&mut self, number: u64, kind: Kind, due: Due) {
         let now = self.now;
-        let [long, short] = [&mut self.long, &mut self.short]
-            .map(|core| core.admit(Plain(number), kind, due, now, &mut Effects::new()));
+        let [long, short] = [&mut self.long, &mut self.short].map(|core| {
+            core.admit(Plain(number), kind, due, now, Submitter::Other, &mut Effects::new())
+        });
         assert_eq!(long, short);
     }
 

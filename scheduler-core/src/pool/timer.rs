@@ -66,7 +66,9 @@ impl<T: Fire> Timer<T> {
     /// Disarms the timer; a worker that has taken it fires it all the same.
     pub fn disarm(&self) -> Wake {
         let Some(shell) = shell_of(self.header()) else { return Wake::none() };
-        let (_, later) = shell.alter_later(|core, effects| core.disarm(place_of(self), effects));
+        let (_, later) = shell.alter_later(|core, effects| {
+            core.disarm(place_of(self.header(), AnyTask::due(self)), effects)
+        });
         Wake::new(shell, later, false)
     }
 

@@ -77,7 +77,7 @@ impl Executed {
 pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
     let presence = Presence { shell, worker, has_left: false };
     let Some(post) = shell.post(worker) else { return };
-    let seat = current::sit_down(Arc::clone(&post) as Arc<dyn Desk>);
+    let seat = current::sit_down(Arc::as_ptr(shell).addr(), Arc::clone(&post) as Arc<dyn Desk>);
     let bench = Bench { shell, worker, post: &post };
     shell.clock.sharpen();
     shell.worker_arrived(worker);
@@ -104,7 +104,7 @@ impl Bench<'_> {
             if may_claim && let Some((task, armed)) = self.shell.claim(&self.post.turn, now) {
                 return Taken::Run(Claimed { task, now, armed });
             }
-            match self.shell.next(self.worker, in_hand.release(), now) {
+            match self.shell.next(self.worker, may_claim, in_hand.release(), now) {
                 Take::Wait(until) => return Taken::Waits(until),
                 Take::Leave => return Taken::Leaves,
                 Take::Again => {}
@@ -226,7 +226,7 @@ fn suspend(shell: &Arc<Shell>, turn: &Turn, task: &AnyItem) {
         Suspend::Suspended => {}
         Suspend::Woken => shell.resume(Arc::clone(task)),
         Suspend::WasCancelled if planted("L12 cancel") => {}
-        Suspend::WasCancelled => shell.withdraw(&**task),
+        Suspend::WasCancelled => shell.withdraw(&**task, task.due()),
     }
 }
 

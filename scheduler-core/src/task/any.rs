@@ -104,6 +104,8 @@ pub(crate) struct Farewell {
     /// Whether the task was waiting, so that the pool may still hold it. The end of one that is being run is
     /// reported by its worker.
     pub(crate) was_waiting: bool,
+    /// When it was due.
+    pub(crate) due: Due,
 }
 
 impl Farewell {

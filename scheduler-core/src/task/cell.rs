@@ -81,6 +81,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     }
 
     /// Claims the task whose lock this is for a run; none when it has ended.
+    #[inline]
     fn claim(&self, slot: &mut Slot<T, B>, now: Now) -> Option<Begun> {
         match slot.state.begin() {
             Begin::Ended => None,
@@ -100,6 +101,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     ///
     /// Others have to find a run that hooks or listeners look at, or whose future may have been given
     /// it before; so they do that of a task which may have kept it from an earlier run.
+    #[inline]
     fn attempt(&self, mut work: Work<B>, run: &Run, witness: &dyn Witness) -> Tried<T, B> {
         let goes_unnoticed = self.goes_unnoticed(witness);
         if !goes_unnoticed || run.is_resumed() {
@@ -263,12 +265,14 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
         match slot.state.cancel() {
             Cancel::Refused => None,
             Cancel::WhileRunning => {
-                Some(Farewell { waiters: slot.take_waiters(), was_waiting: false })
+                let due = slot.due();
+                Some(Farewell { waiters: slot.take_waiters(), was_waiting: false, due })
             }
             Cancel::WhileWaiting => {
                 let mut slot = self.strip(slot);
                 slot.state.left(End::Cancelled);
-                Some(Farewell { waiters: slot.take_waiters(), was_waiting: true })
+                let due = slot.due();
+                Some(Farewell { waiters: slot.take_waiters(), was_waiting: true, due })
             }
         }
     }
@@ -326,6 +330,7 @@ pub(super) fn unit<T: 'static>() -> Option<&'static T> {
 }
 
 /// Runs one step of the body, inside what surrounds it.
+#[inline]
 fn perform<T, B: Steps<T>>(
     work: &mut Work<B>,
     waker: &dyn Fn() -> Waker,

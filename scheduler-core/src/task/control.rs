@@ -14,10 +14,10 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     #[doc(alias = "cancel(false)")]
     pub fn cancel(&self) -> bool {
         let Some(farewell) = self.cell.cancel() else { return false };
-        let was_waiting = farewell.was_waiting;
+        let (was_waiting, due) = (farewell.was_waiting, farewell.due);
         farewell.say();
         if was_waiting && let Some(home) = self.cell.header().home() {
-            home.withdraw(&*self.cell);
+            home.withdraw(&*self.cell, due);
         }
         true
     }

@@ -16,6 +16,7 @@ local! {
             current: RefCell::new(None),
             inner: RefCell::new(Vec::new()),
             desk: RefCell::new(None),
+            home: Cell::new(0),
             is_hidden: Cell::new(false),
             parted: RefCell::new(Vec::new()),
         }
@@ -36,6 +37,8 @@ struct Executed {
     inner: RefCell<Vec<Run>>,
     /// The desk of the worker whose thread this is.
     desk: RefCell<Option<Arc<dyn Desk>>>,
+    /// The address of the pool of that worker.
+    home: Cell<usize>,
     /// Whether the current run is a worker's and does not lie on its desk yet.
     is_hidden: Cell<bool>,
     /// The pools and tasks whose end waits for what this thread is dropping or telling: a wait for them here
@@ -56,10 +59,19 @@ impl Executed {
     }
 }
 
-/// The calling thread is that of a worker with this desk, while the answer lives.
-pub(crate) fn sit_down(desk: Arc<dyn Desk>) -> Seat {
-    EXECUTED.with(|executed| *executed.desk.borrow_mut() = Some(desk));
+/// The calling thread is that of a worker of this pool with this desk, while the answer lives.
+pub(crate) fn sit_down(home: usize, desk: Arc<dyn Desk>) -> Seat {
+    EXECUTED.with(|executed| {
+        executed.home.set(home);
+        *executed.desk.borrow_mut() = Some(desk);
+    });
     Seat
+}
+
+/// Whether the calling thread is that of a worker of this pool.
+#[inline]
+pub(crate) fn works_for(home: usize) -> bool {
+    EXECUTED.try_with(|executed| executed.home.get() == home).unwrap_or(false)
 }
 
 /// Whether the calling thread is that of a worker with such a desk.
@@ -76,7 +88,10 @@ pub(crate) struct Seat;
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        drop(EXECUTED.try_with(|executed| executed.desk.take()));
+        drop(EXECUTED.try_with(|executed| {
+            executed.home.set(0);
+            executed.desk.take()
+        }));
     }
 }
 

@@ -80,6 +80,7 @@ pub use timer::Timer;
 
 use crate::error::Failure;
 use crate::time::Clock;
+use crate::time::Due;
 
 /// The way from a task to its pool, while that exists. Tasks share it; its count of shares has a cache
 /// line of its own.
@@ -91,8 +92,8 @@ pub(crate) trait Home: Any + Send + Sync {
     /// The clock by which the pool and the waits of its handles go.
     fn clock(&self) -> &Arc<dyn Clock>;
 
-    /// Takes a task that has been cancelled out of the queue, where it is still in there.
-    fn withdraw(&self, task: &dyn AnyTask);
+    /// Takes a task that has been cancelled, and was due then, out of the queue, where it is still in there.
+    fn withdraw(&self, task: &dyn AnyTask, due: Due);
 
     /// Reports that a destructor of something that belonged to a task has panicked.
     fn drop_panicked(&self, header: &Header, failure: &Failure);

@@ -13,7 +13,7 @@
 //! | L2 | submission, and shutdown | `submission` |
 //! | L3 | cancel, and a worker taking the task | `cancel` |
 //! | L4 | cancel of a periodic task, and its way back into the queue | `cancel` |
-//! | L5 | two due tasks, and the hand-over between two workers, or to a deputy that waits for too long | `workers` |
+//! | L5 | two due tasks, and the hand-over between two workers, or one that comes meanwhile | `workers` |
 //! | L6 | completion, and waiting: blocked, polled with another waker, called back | `completion` |
 //! | L7 | an idle worker's time-out, and submission | `workers` |
 //! | L8 | a smaller pool, and a task that comes and is taken | `workers` |

@@ -28,6 +28,7 @@ pub(crate) enum Corner {
     PoolDroppedInBody,
     RanAfterShutdown,
     AskedAnew,
+    LeftToOthers,
     AskedWhileSuspended,
     SawTheRequest,
     Last,

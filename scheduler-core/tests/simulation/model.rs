@@ -5,7 +5,7 @@
 use super::words::{Next, Now, Outcome, Place, Rhythm, Task};
 use scheduler_core::{RunState, ShutdownPolicy, TaskState};
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Model {
     pub(crate) tasks: Vec<Task>,
     pub(crate) state: RunState,

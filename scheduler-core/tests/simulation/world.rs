@@ -222,6 +222,7 @@ impl World {
         let (number, now) = (self.workers[index].number, self.now());
         let begun = self.crew.begin(number);
         self.fold(&[1, number]);
+        let before = self.model.clone();
         let (expected, surfaced, asked) = self.model.take(now);
         self.reads_max += 4 * surfaced + 8 * asked;
         if asked > 0 {
@@ -249,7 +250,13 @@ impl World {
             }
             Begun::Waits(until) => {
                 let until = until.map(scheduler_core::Tick::as_nanos);
-                self.judge_rest(expected, until, now)?;
+                let after = std::mem::replace(&mut self.model, before);
+                if expected.is_some() && self.may_leave_to_others(until, now) {
+                    self.reach(Corner::LeftToOthers);
+                } else {
+                    self.model = after;
+                    self.judge_rest(expected, until, now)?;
+                }
                 // One that was woken while it was about to rest looks again.
                 if !self.crew.is_woken(number) {
                     self.judge_patience(index, until, now)?;
