@@ -200,7 +200,7 @@ impl<T: Placed> Agenda<T> {
         let front = self.ready.lock();
         let first = front.line.first().filter(|_| front.line.len() == 1 && !self.watches_wall)?;
         let is_lone = self.limit.is_none_or(|limit| !is_due(limit.due, now.tick.as_nanos()));
-        is_lone.then(|| Tick::from_nanos(first.due))
+        (is_lone && is_due(first.due, now.tick.as_nanos())).then(|| Tick::from_nanos(first.due))
     }
 
     /// When to look again, on the monotonic clock: so much later than the first item is due, or may be.
@@ -306,7 +306,7 @@ fn pop_due<T>(
     walls: &mut HeapQueue<T>,
     now: Now,
 ) -> Option<(u64, T)> {
-    let line = front.line.first();
+    let line = front.line.first().filter(|key| is_due(key.due, now.tick.as_nanos()));
     let rest = ticks.first().filter(|key| is_due(key.due, now.tick.as_nanos()));
     let tick = earlier(line, rest);
     let wall = walls.first().filter(|key| is_due(key.due, now.wall.key()));

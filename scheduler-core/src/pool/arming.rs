@@ -2,8 +2,8 @@
 
 use super::agenda::Place;
 use super::core::Core;
-use super::core::Entry;
-use super::core::disarmed;
+use super::entry::Entry;
+use super::entry::disarmed;
 use super::shutdown::Kind;
 use super::shutdown::RunState;
 use super::step::Effects;

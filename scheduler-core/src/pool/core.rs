@@ -7,11 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::agenda::Agenda;
-use super::agenda::Placed;
+use super::ease::Ease;
+use super::entry::Entry;
+use super::entry::disarmed;
 use super::inbox::Letter;
-use super::intake::Submitter;
-use super::intake::newcomer;
-use super::looks::Ease;
 use super::ready::Ready;
 use super::roster::Roster;
 use super::roster::WorkerNumber;
@@ -22,6 +21,7 @@ use super::shutdown::may_run;
 use super::step::Done;
 use super::step::Effects;
 use super::step::Item;
+use super::step::Submitter;
 use super::step::Take;
 use super::turn::Running;
 use crate::observe::PoolStats;
@@ -29,7 +29,6 @@ use crate::sync::planted;
 use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
-use scheduler_queue::Ticket;
 
 /// The state of a pool.
 #[derive(Debug)]
@@ -49,29 +48,6 @@ pub(crate) struct Core<I> {
     pub(super) policy: ShutdownPolicy,
     pub(super) remove_on_cancel: bool,
     pub(super) ease: Ease,
-}
-
-#[derive(Debug)]
-pub(super) struct Entry<I> {
-    pub(super) kind: Kind,
-    pub(super) item: I,
-}
-
-impl<I: Item> Placed for Entry<I> {
-    #[inline]
-    fn set_ticket(&self, ticket: Ticket) {
-        self.item.set_ticket(ticket);
-    }
-
-    /// A run that is polled on has another key than its task, and alarms are counted under the lock of the pool.
-    #[inline]
-    fn may_stand_in_line(&self) -> bool {
-        !matches!(self.kind, Kind::Resumed | Kind::Alarm)
-    }
-
-    fn look(&self) {
-        self.item.look();
-    }
 }
 
 impl<I: Item> Core<I> {
@@ -139,11 +115,15 @@ impl<I: Item> Core<I> {
         }
         let is_over = self.state == RunState::ShuttingDown && self.is_exhausted();
         let may_leave = self.roster.live() > 1 || self.is_empty() || planted("L7");
-        if is_over || may_leave && self.roster.has_timed_out(worker, now.tick) {
+        // Who leaves a task to others comes back for it.
+        let may_time_out = may_leave && !leaves;
+        if is_over || may_time_out && self.roster.has_timed_out(worker, now.tick) {
             return self.leave(worker, now, effects);
         }
         let looks = self.looks(now, leaves);
-        Take::Wait(self.roster.park(worker, now.tick, looks, may_leave))
+        let until = self.roster.park(worker, now.tick, looks, may_leave);
+        let earliest = if leaves { now.tick + self.ease.wake_up } else { Tick::ZERO };
+        Take::Wait(until.map(|until| until.max(earliest)))
     }
 
     /// Puts in what was staged, and gives a worker that is awake the first task. To be asked while it
@@ -156,7 +136,7 @@ impl<I: Item> Core<I> {
         now: Now,
     ) -> Option<(I, Option<Due>)> {
         let turn = self.roster.turn(worker)?;
-        let letters = letters.into_iter().map(newcomer);
+        let letters = letters.into_iter().map(Letter::into_newcomer);
         let (sequence, Entry { kind, item }) = self.agenda.collect_and_take(letters, now)?;
         turn.begin(Running { kind, sequence });
         self.alarms -= usize::from(kind == Kind::Alarm);
@@ -343,17 +323,4 @@ impl<I: Item> Core<I> {
         let has_tasks = self.agenda.len() > self.alarms || has_suspended || self.in_transit > 0;
         !has_tasks && (self.alarms == 0 || self.roster.busy() == 0)
     }
-}
-
-/// Notes that a timer has left the queue, and says for when it was armed; none for anything else.
-///
-/// Of a task nothing is touched here: see `post`.
-#[inline]
-pub(super) fn disarmed<I: Item>(kind: Kind, item: &I) -> Option<Due> {
-    if kind != Kind::Timer {
-        return None;
-    }
-    let armed = item.armed();
-    item.set_armed(None);
-    armed
 }

@@ -20,7 +20,9 @@
 use std::mem;
 use std::time::Duration;
 
+use super::agenda::Newcomer;
 use super::agenda::Place;
+use super::entry::Entry;
 use super::shutdown::Kind;
 use crate::sync::AtomicBool;
 use crate::sync::Mutex;
@@ -45,6 +47,16 @@ pub(super) struct Letter<I> {
     pub(super) due: Tick,
     /// Whether it was due when it was submitted.
     pub(super) is_due: bool,
+}
+
+impl<I> Letter<I> {
+    /// What is to be put into the queue.
+    #[inline]
+    pub(super) fn into_newcomer(self) -> Newcomer<Entry<I>> {
+        let Self { item, sequence, kind, due, is_due } = self;
+        debug_assert!(kind != Kind::Alarm, "a pool's own alarms do not come by the inbox");
+        Newcomer { due, sequence, item: Entry { kind, item }, is_due }
+    }
 }
 
 /// What the core need not hear of at once.

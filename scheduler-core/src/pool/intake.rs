@@ -1,8 +1,6 @@
 //! How tasks come into the queue: told at once, or collected from where they were staged.
 
-use super::agenda::Newcomer;
 use super::core::Core;
-use super::core::Entry;
 use super::inbox::Calm;
 use super::inbox::Letter;
 use super::shutdown::Kind;
@@ -10,18 +8,11 @@ use super::shutdown::RunState;
 use super::shutdown::may_run;
 use super::step::Effects;
 use super::step::Item;
+use super::step::Submitter;
 use crate::sync::planted;
 use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
-
-/// Who has submitted a task.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Submitter {
-    /// A worker, in its run: it looks at the queue when that is over, and has a head start.
-    Worker,
-    Other,
-}
 
 impl<I: Item> Core<I> {
     /// Takes a new task in, or hands it back because the pool takes none.
@@ -58,7 +49,7 @@ impl<I: Item> Core<I> {
     /// One that was cancelled on its way is not looked at: its canceller comes to take it out.
     #[inline]
     pub(crate) fn collect(&mut self, letters: impl IntoIterator<Item = Letter<I>>) {
-        self.agenda.collect(letters.into_iter().map(newcomer));
+        self.agenda.collect(letters.into_iter().map(Letter::into_newcomer));
     }
 
     /// As [`collect`](Self::collect), where those who were to look at the queue may wait for longer now.
@@ -110,12 +101,4 @@ impl<I: Item> Core<I> {
             Submitter::Other => self.see_to_the_queue(now, effects),
         }
     }
-}
-
-/// What is to be put into the queue of what was staged.
-#[inline]
-pub(super) fn newcomer<I>(letter: Letter<I>) -> Newcomer<Entry<I>> {
-    let Letter { item, sequence, kind, due, is_due } = letter;
-    debug_assert!(kind != Kind::Alarm, "a pool's own alarms do not come by the inbox");
-    Newcomer { due, sequence, item: Entry { kind, item }, is_due }
 }

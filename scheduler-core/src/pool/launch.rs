@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::ScheduledThreadPool;
 use super::core::Core;
-use super::intake::Submitter;
 use super::item::AnyItem;
 use super::shutdown::Kind;
 use super::step::Effects;
+use super::step::Submitter;
 use super::unstarted::UnstartedTask;
 use crate::error::Error;
 use crate::task::Header;

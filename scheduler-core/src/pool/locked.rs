@@ -1,7 +1,6 @@
 //! What the lock of a pool guards, and how it is taken: the core, the workers' posts, what was staged.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::core::Core;
 use super::inbox::Calm;
@@ -274,8 +273,7 @@ impl Shell {
     ) -> Result<(), AnyItem> {
         let Due::Tick(due) = due else { return Err(item) };
         let (sequence, is_due) = (id.0, due <= now.tick);
-        let grace = if self.is_called_by_worker() { self.wake_up } else { Duration::ZERO };
-        if self.inbox.stage(Letter { item, sequence, kind, due, is_due }, grace)? {
+        if self.inbox.stage(Letter { item, sequence, kind, due, is_due }, self.grace())? {
             // Waits for the lock like anybody else: submitters that never wait would keep those away from
             // it who have something to say, such as that the pool ends.
             self.alter(|_, _| ());

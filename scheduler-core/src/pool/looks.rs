@@ -1,8 +1,7 @@
 //! When the queue is looked at: who has to be there for what is due, and by how much it may wait for others.
 
-use std::time::Duration;
-
 use super::core::Core;
+use super::ease::Ease;
 use super::roster::Looks;
 use super::roster::WorkerNumber;
 use super::shutdown::RunState;
@@ -10,37 +9,6 @@ use super::step::Effects;
 use super::step::Item;
 use crate::time::Now;
 use crate::time::Tick;
-use crate::time::is_brief;
-
-/// By how much looks at the queue may come after due times.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ease {
-    pub(super) slack: Duration,
-    /// What a wake-up takes.
-    pub(super) wake_up: Duration,
-}
-
-impl Ease {
-    /// When to look for what is due at a time.
-    pub(super) fn look(self, due: Tick) -> Tick {
-        due + self.slack
-    }
-
-    /// When to look where another worker looks at this time, which has a head start: if its tasks are short it takes
-    /// what is due then, too, and whoever looks soon after it is awake in vain.
-    fn look_after(self, other: Tick, look: Tick) -> Tick {
-        let head_start = self.wake_up.max(self.slack);
-        look.max(other + head_start).min(look + head_start)
-    }
-
-    /// When a worker that begins to wait now looks, if it is to do so at this time: no wait is shorter than a wake-up,
-    /// but for one that is so brief that it is spun.
-    ///
-    /// So the others know when it is there, and do not look together with it.
-    fn wait(self, now: Tick, look: Tick) -> Tick {
-        if is_brief(look.since(now), self.wake_up) { look } else { look.max(now + self.wake_up) }
-    }
-}
 
 impl<I: Item> Core<I> {
     /// Sees to it that somebody looks at the queue when its first task is due.
@@ -105,21 +73,5 @@ impl<I: Item> Core<I> {
         let second = self.agenda.second_look(now, ease.slack);
         let second = second.map(|look| ease.look_after(first.unwrap_or(look), look));
         Looks { next, second: second.map(|look| ease.wait(now.tick, look)) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_looks_first_has_a_head_start_of_a_wake_up_or_of_the_slack() {
-        let micros = Duration::from_micros;
-        let at = |micros: u64| Tick::from_nanos(1_000 * micros);
-        let ease = Ease { slack: Duration::ZERO, wake_up: micros(40) };
-        assert_eq!(ease.look_after(at(100), at(104)), at(140));
-        assert_eq!(ease.look_after(at(100), at(300)), at(300));
-        let slack = Ease { slack: micros(1_000), ..ease };
-        assert_eq!(slack.look_after(at(100), at(104)), at(1_100));
     }
 }

@@ -20,7 +20,7 @@
 //
 // | layer | files | knows | never |
 // |---|---|---|---|
-// | core | `core`, `intake`, `removal`, `arming`, `ending`, `renewal`, `looks`, `staffing`, `agenda`, `ready`, `roster`, `turn`, `shutdown`, `step` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
+// | core | `core`, `intake`, `removal`, `arming`, `ending`, `renewal`, `looks`, `ease`, `staffing`, `agenda`, `entry`, `ready`, `roster`, `turn`, `shutdown`, `step` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
 // | shell | `shell`, `locked`, `wake`, `errands`, `farewells`, `inbox`, `post`, `item` | the locks; performs the core's effects after unlocking | decides anything |
 // | edge | `worker`, `witness`, `crew`, `virtual_crew`, `hooks`, `inside` | threads, user code | looks into the core |
 //
@@ -41,7 +41,9 @@ mod builder;
 mod control;
 mod core;
 mod crew;
+mod ease;
 mod ending;
+mod entry;
 mod errands;
 mod farewells;
 mod hooks;

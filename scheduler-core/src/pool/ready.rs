@@ -7,7 +7,8 @@
 //!
 //! # Rules
 //!
-//! 1. *What stands in line was due when it came.* So what is staged later, and not known here yet, comes after it.
+//! 1. *What stands in line was due when it came.* So what is staged later, and not known here yet, comes after it. But
+//!    it may have come after the clock was read by which it is taken.
 //! 2. *The limit is never after the first of the rest.* It is lowered before anything earlier can be taken, and raised
 //!    by whoever has the pool's lock.
 //! 3. *What a worker takes is published under this lock*, in its [`Turn`](super::turn::Turn). So whoever has drained
@@ -113,7 +114,10 @@ impl<T> Ready<T> {
 impl<T> Front<T> {
     /// Whether an item comes before all of the rest.
     fn admits(&mut self, first: Key, now: Now) -> bool {
-        if self.limit.is_some_and(|limit| limit < first) && !planted("L16 limit") {
+        // RACE: it may have become due after this reading of the clock.
+        let is_due = first.due <= now.tick.as_nanos();
+        let is_first = self.limit.is_none_or(|limit| first < limit) || planted("L16 limit");
+        if !is_due || !is_first {
             return false;
         }
         let Some(wall) = &mut self.wall else { return true };
@@ -166,9 +170,9 @@ mod tests {
         let ready = ready(1..=5);
         ready.lock().limit = Some(key(4));
         let taken = [(); 5].map(|()| claim(&ready, at(0)));
-        assert_eq!(taken, [Some(1), Some(2), Some(3), Some(4), None]);
+        assert_eq!(taken, [Some(1), Some(2), Some(3), None, None]);
         ready.lock().limit = None;
-        assert_eq!(claim(&ready, at(0)), Some(5));
+        assert_eq!(claim(&ready, at(0)), Some(4));
     }
 
     #[test]

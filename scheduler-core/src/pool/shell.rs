@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use super::Owner;
 use super::core::Core;
-use super::core::Entry;
-use super::core::disarmed;
 use super::crew::Crew;
 use super::crew::WorkerThread;
+use super::entry::Entry;
+use super::entry::disarmed;
 use super::hooks::Hooks;
 use super::inbox::Inbox;
 use super::item::AnyItem;
@@ -36,6 +36,7 @@ use crate::sync::Apart;
 use crate::sync::AtomicU64;
 use crate::sync::Mutex;
 use crate::sync::Ordering;
+use crate::sync::UnexploredU64;
 use crate::sync::planted;
 use crate::task::AnyTask;
 use crate::task::Header;
@@ -63,8 +64,8 @@ pub(super) struct Shell {
     pub(super) is_silent: bool,
     thread_name_prefix: String,
     is_precise: bool,
-    /// How long a task may wait for the worker that has submitted it.
-    pub(super) wake_up: Duration,
+    /// How long a task may wait for the worker that has submitted it, in nanoseconds: a wake-up, as it was last.
+    wake_up: UnexploredU64,
     crew: Mutex<Crew>,
     /// Why the last worker was refused that was.
     pub(super) refusal: Mutex<String>,
@@ -90,7 +91,6 @@ pub(super) struct Parts {
     pub(super) announcer: Announcer,
     pub(super) thread_name_prefix: String,
     pub(super) is_precise: bool,
-    pub(super) wake_up: Duration,
     pub(super) crew: Crew,
     pub(super) core: Core<AnyItem>,
     pub(super) owner: Weak<Owner>,
@@ -106,7 +106,7 @@ impl Shell {
             announcer: parts.announcer,
             thread_name_prefix: parts.thread_name_prefix,
             is_precise: parts.is_precise,
-            wake_up: parts.wake_up,
+            wake_up: UnexploredU64::new(0),
             crew: Mutex::new(parts.crew),
             refusal: Mutex::new(String::new()),
             ready: Arc::clone(parts.core.ready()),
@@ -136,6 +136,23 @@ impl Shell {
         self.ready.claim(now, note).map(|(entry, armed)| (entry.item, armed))
     }
 
+    /// What a wake-up takes, which may be another time than it was; none where that has to be nothing.
+    fn learn(&self) -> Option<Duration> {
+        let wake_up = if self.is_precise { return None } else { self.clock.wake_up() };
+        let nanos = u64::try_from(wake_up.as_nanos()).unwrap_or(u64::MAX);
+        // ORDERING: relaxed, it is a figure.
+        self.wake_up.store(nanos, Ordering::Relaxed);
+        Some(wake_up)
+    }
+
+    /// How long a task may wait that the calling thread submits: it looks at the queue after its run if it is a worker's.
+    #[inline]
+    pub(super) fn grace(&self) -> Duration {
+        let nanos =
+            if self.is_called_by_worker() { self.wake_up.load(Ordering::Relaxed) } else { 0 };
+        Duration::from_nanos(nanos)
+    }
+
     /// What a worker is to do next.
     pub(super) fn next(
         &self,
@@ -144,7 +161,11 @@ impl Shell {
         done: Done<AnyItem>,
         now: Now,
     ) -> Take<AnyItem> {
+        let wake_up = if is_awake { None } else { self.learn() };
         let (mut locked, mut effects) = (self.locked.lock(), Effects::new());
+        if let Some(wake_up) = wake_up {
+            locked.core.ease.wake_up = wake_up;
+        }
         if is_awake
             && matches!(done, Done::Nothing)
             && let Some((task, armed)) = self.take_on(&mut locked, worker, now)

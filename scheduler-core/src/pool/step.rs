@@ -22,6 +22,14 @@ pub(crate) trait Item: Clone {
     fn is_ended(&self) -> bool;
 }
 
+/// Who has submitted a task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Submitter {
+    /// A worker, in its run: it looks at the queue when that is over, and has a head start.
+    Worker,
+    Other,
+}
+
 /// What a worker is to do next.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]

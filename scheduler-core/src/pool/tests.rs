@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use super::agenda::Place;
 use super::core::Core;
-use super::core::disarmed;
+use super::ease::Ease;
+use super::entry::disarmed;
 use super::inbox::Letter;
-use super::intake::Submitter;
-use super::looks::Ease;
 use super::roster::Roster;
 use super::shutdown::Kind;
 use super::shutdown::ShutdownPolicy;
 use super::step::Done;
 use super::step::Effects;
 use super::step::Item;
+use super::step::Submitter;
 use super::step::Take;
 use super::turn::Running;
 use crate::time::Due;
@@ -195,7 +195,7 @@ fn short_step(
 ) -> (Option<u64>, bool) {
     let turn = std::sync::Arc::clone(core.roster.turn(worker).expect("it is there"));
     if matches!(done, Done::Nothing) && turn.is_awake() {
-        let note = |key: Key, entry: &super::core::Entry<Plain>| {
+        let note = |key: Key, entry: &super::entry::Entry<Plain>| {
             turn.begin(Running { kind: entry.kind, sequence: key.sequence });
             disarmed(entry.kind, &entry.item)
         };

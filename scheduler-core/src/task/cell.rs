@@ -16,7 +16,6 @@ use super::any::Farewell;
 use super::any::RanThrough;
 use super::any::Verdict;
 use super::any::Witness;
-use super::conclusion::Tried;
 use super::current;
 use super::header::EVERY_RUN;
 use super::rhythm::LastRun;
@@ -24,8 +23,10 @@ use super::run::Entry;
 use super::run::Run;
 use super::slot::Ended;
 use super::slot::Slot;
+use super::slot::Tried;
 use super::slot::Work;
 use super::slot::discard;
+use super::slot::unit;
 use super::state;
 use super::state::Begin;
 use super::state::Cancel;
@@ -321,12 +322,6 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
             self.slot.lock().rare_if_any().and_then(|rare| rare.interruptible.remove(number));
         drop(removed);
     }
-}
-
-/// The value of a task that has none to speak of: `()`, if that is what `T` is.
-pub(super) fn unit<T: 'static>() -> Option<&'static T> {
-    const UNIT: &dyn Any = &();
-    UNIT.downcast_ref()
 }
 
 /// Runs one step of the body, inside what surrounds it.

@@ -3,14 +3,15 @@
 use super::any::Verdict;
 use super::any::Witness;
 use super::cell::TaskCell;
-use super::cell::unit;
 use super::current;
 use super::rhythm::LastRun;
 use super::run::Run;
 use super::slot::Outcome;
 use super::slot::Slot;
+use super::slot::Tried;
 use super::slot::Work;
 use super::slot::discard;
+use super::slot::unit;
 use super::state::End;
 use super::state::Settle;
 use super::state::TaskState;
@@ -21,28 +22,6 @@ use crate::error::Failure;
 use crate::sync::MutexGuard;
 use crate::time::Due;
 use crate::time::Now;
-
-/// A body of which one step has been run, in the hands of its worker.
-pub(super) struct Tried<T, B> {
-    pub(super) work: Work<B>,
-    pub(super) step: Result<Step<T>, Failure>,
-}
-
-impl<T, B> Tried<T, B> {
-    /// Whether the future of the run is pending.
-    pub(super) fn is_pending(&self) -> bool {
-        matches!(self.step, Ok(Step::Pending))
-    }
-
-    /// What came of a run that is over.
-    fn outcome(&self) -> Result<(), Failure> {
-        match &self.step {
-            Ok(Step::Value(_) | Step::Pending) => Ok(()),
-            Ok(Step::Ran(result)) => result.clone(),
-            Ok(Step::Refused(failure)) | Err(failure) => Err(failure.clone()),
-        }
-    }
-}
 
 /// How a task ends that has no further due time.
 fn last_outcome<T>(body: Option<&impl Steps<T>>) -> (End, Outcome<T>) {

@@ -98,8 +98,13 @@ impl World {
         let is_awake = |worker: &Worker| !matches!(worker.mode, Mode::Parked(_));
         let look = lone.saturating_add(self.limits.slack.saturating_add(self.limits.wake_up));
         let wait = look.max(now.tick.saturating_add(self.limits.wake_up));
+        let in_time = |until: u64| until <= wait;
+        let looks = |worker: &Worker| match worker.mode {
+            Mode::Parked(until) => until.is_some_and(in_time) || self.crew.is_woken(worker.number),
+            _ => false,
+        };
         now.tick < lone.saturating_add(self.limits.wake_up)
-            && until.is_some_and(|until| until <= wait)
+            && (until.is_some_and(in_time) || self.workers.iter().any(looks))
             && self.workers.iter().filter(|worker| is_awake(worker)).count() > 1
     }
 
