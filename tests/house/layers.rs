@@ -89,13 +89,6 @@ const KNOWN_CIRCLES: &[&[&str]] = &[
         "scheduler-core/src/pool/virtual_crew.rs",
         "scheduler-core/src/pool/worker.rs",
     ],
-    &["scheduler-core/src/pool/core.rs", "scheduler-core/src/pool/looks.rs"],
-    &[
-        "scheduler-core/src/task/any.rs",
-        "scheduler-core/src/task/current.rs",
-        "scheduler-core/src/task/run.rs",
-    ],
-    &["scheduler-core/src/task/cell.rs", "scheduler-core/src/task/conclusion.rs"],
     &[
         "src/conduct/asking.rs",
         "src/conduct/judge.rs",

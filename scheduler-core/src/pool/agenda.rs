@@ -54,7 +54,14 @@ impl<T: Placed> Agenda<T> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.ready.lock().line.len() + self.ticks.len() + self.walls.len()
+        self.len_and(|| ()).0
+    }
+
+    /// The number of items, and what else is seen while none is taken.
+    pub(crate) fn len_and<R>(&self, look: impl FnOnce() -> R) -> (usize, R) {
+        let front = self.ready.lock();
+        let len = front.line.len() + self.ticks.len() + self.walls.len();
+        (len, look())
     }
 
     pub(crate) fn is_empty(&self) -> bool {

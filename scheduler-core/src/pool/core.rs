@@ -240,8 +240,9 @@ impl<I: Item> Core<I> {
 
     pub(crate) fn stats(&self) -> PoolStats {
         let live = if self.is_tidying { 0 } else { self.roster.live() };
-        let (active, completed) = (self.roster.active(), self.roster.completed());
-        let queued = self.agenda.len() - self.alarms + self.in_transit;
+        // None is taken meanwhile: so no task is counted twice, or not at all.
+        let (len, (active, completed)) = self.agenda.len_and(|| self.roster.tally());
+        let queued = len - self.alarms + self.in_transit;
         let suspended = self.suspended.len();
         PoolStats {
             core_size: self.roster.core_size,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::item::AnyItem;
 use super::shell::Shell;
-use crate::task::any::Verdict;
+use crate::task::run::Verdict;
 use crate::time::Now;
 
 impl Shell {

@@ -3,8 +3,8 @@
 use super::item::AnyItem;
 use super::shell::Shell;
 use crate::task::TaskState;
-use crate::task::any::Farewell;
 use crate::task::current;
+use crate::task::run::Farewell;
 
 impl Shell {
     /// Cancels a task that the pool has let go of.

@@ -10,7 +10,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::shutdown::Kind;
 use super::turn::Running;
 use super::turn::Turn;
 use crate::sync::planted;
@@ -91,14 +90,12 @@ impl Roster {
         self.running().count()
     }
 
-    /// How many are at a task.
-    pub(crate) fn active(&self) -> usize {
-        self.running().filter(|(_, running)| running.kind != Kind::Alarm).count()
-    }
-
-    /// How many runs there have been.
-    pub(crate) fn completed(&self) -> u64 {
-        self.completed + self.seats.iter().map(|seat| seat.turn.completed()).sum::<u64>()
+    /// How many are at a task, and how many runs there have been; a task is never in both.
+    pub(crate) fn tally(&self) -> (usize, u64) {
+        let tallies = self.seats.iter().map(|seat| seat.turn.tally());
+        tallies.fold((0, self.completed), |(active, completed), (more, is_active)| {
+            (active + usize::from(is_active), completed + more)
+        })
     }
 
     pub(crate) fn largest(&self) -> usize {
@@ -122,7 +119,7 @@ impl Roster {
     pub(crate) fn dismiss(&mut self, worker: WorkerNumber) {
         self.arrive(worker);
         if let Some(index) = self.seats.iter().position(|seat| seat.worker == worker) {
-            self.completed += self.seats.remove(index).turn.completed();
+            self.completed += self.seats.remove(index).turn.tally().0;
         }
     }
 
@@ -143,9 +140,9 @@ impl Roster {
 
     /// Whether others have made runs since the worker last came by.
     pub(crate) fn others_are_brisk(&mut self, worker: WorkerNumber) -> bool {
-        let all = self.completed();
+        let (_, all) = self.tally();
         let Some(seat) = self.seat_mut(worker) else { return false };
-        let others = all - seat.turn.completed();
+        let others = all - seat.turn.tally().0;
         std::mem::replace(&mut seat.seen, others) < others
     }
 
@@ -280,6 +277,7 @@ fn is_earlier(look: Tick, watch: Option<Watch>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::shutdown::Kind;
     use super::*;
 
     const RUNNING: Running = Running { kind: Kind::OneShot, sequence: 0 };

@@ -21,7 +21,9 @@ pub(crate) struct Running {
 pub(crate) struct Turn {
     /// Zero for nothing.
     word: AtomicU64,
-    completed: AtomicU64,
+    /// Twice the number of runs that are over and count, and one more while such a run is in progress: so both are told
+    /// at once.
+    tally: AtomicU64,
     /// Whether the worker has not waited since it was at the core.
     is_awake: AtomicBool,
 }
@@ -37,6 +39,9 @@ impl Turn {
     #[inline]
     pub(crate) fn begin(&self, running: Running) {
         let Running { kind, sequence } = running;
+        if kind != Kind::Alarm {
+            self.add(1);
+        }
         // ORDERING: release, beside the lock under which the task was taken, for who looks without it.
         self.word.store(sequence << KIND_BITS | kind as u64 + 1, Ordering::Release);
     }
@@ -45,13 +50,17 @@ impl Turn {
     #[inline]
     pub(crate) fn end(&self, counts: bool) -> Option<Running> {
         let running = self.running();
-        if counts && running.is_some_and(|running| running.kind != Kind::Alarm) {
-            // ORDERING: nobody else writes it. Release, so that who sees a run counted sees what it did.
-            let completed = self.completed.load(Ordering::Relaxed);
-            self.completed.store(completed + 1, Ordering::Release);
+        if running.is_some_and(|running| running.kind != Kind::Alarm) {
+            self.add(if counts { 1 } else { -1 });
         }
         self.word.store(0, Ordering::Release);
         running
+    }
+
+    fn add(&self, more: i64) {
+        // ORDERING: nobody else writes it. Release, so that who sees a run counted sees what it did.
+        let tally = self.tally.load(Ordering::Relaxed);
+        self.tally.store(tally.wrapping_add_signed(more), Ordering::Release);
     }
 
     /// What the worker runs.
@@ -62,8 +71,10 @@ impl Turn {
         Some(Running { kind, sequence: word >> KIND_BITS })
     }
 
-    pub(crate) fn completed(&self) -> u64 {
-        self.completed.load(Ordering::Acquire)
+    /// How many runs are over that count, and whether one more is in progress.
+    pub(crate) fn tally(&self) -> (u64, bool) {
+        let tally = self.tally.load(Ordering::Acquire);
+        (tally / 2, tally % 2 == 1)
     }
 
     /// Whether the worker has not waited since it was at the core.
@@ -92,11 +103,12 @@ mod tests {
             let running = Running { kind, sequence: 1 << 60 | 5 };
             turn.begin(running);
             assert_eq!(turn.running(), Some(running));
+            assert_eq!(turn.tally().1, kind != Kind::Alarm);
             assert_eq!(turn.end(true), Some(running));
             assert_eq!((turn.running(), turn.end(true)), (None, None));
         }
         turn.begin(Running { kind: Kind::OneShot, sequence: 0 });
         turn.end(false);
-        assert_eq!(turn.completed(), 5);
+        assert_eq!(turn.tally(), (5, false));
     }
 }

@@ -17,11 +17,11 @@ use crate::sync::planted;
 use crate::task::Home;
 use crate::task::Run;
 use crate::task::TaskState;
-use crate::task::any;
-use crate::task::any::RanThrough;
-use crate::task::any::Verdict;
 use crate::task::current;
 use crate::task::current::Desk;
+use crate::task::run;
+use crate::task::run::RanThrough;
+use crate::task::run::Verdict;
 use crate::task::state::Suspend;
 use crate::time::Due;
 use crate::time::Now;
@@ -54,7 +54,7 @@ struct Claimed {
 pub(super) struct Executed {
     worker: WorkerNumber,
     run: Run,
-    result: any::Executed,
+    result: run::Executed,
 }
 
 impl Executed {
@@ -64,12 +64,12 @@ impl Executed {
 
     /// Whether nothing is left of which the end is to be made known.
     pub(super) fn is_spent(&self) -> bool {
-        self.result == any::Executed::Spent
+        self.result == run::Executed::Spent
     }
 
     /// Whether the future of the run is pending.
     pub(super) fn is_pending(&self) -> bool {
-        self.result == any::Executed::Pending
+        self.result == run::Executed::Pending
     }
 }
 
@@ -195,7 +195,7 @@ pub(super) fn execute(bench: &Bench<'_>, run: Run) -> Executed {
 pub(super) fn finish(shell: &Arc<Shell>, executed: Executed) {
     let Executed { worker, run, result } = executed;
     let Some(post) = shell.post(worker) else { return };
-    if result == any::Executed::Pending {
+    if result == run::Executed::Pending {
         suspend(shell, &post.turn, run.task());
         post.clear();
         return;

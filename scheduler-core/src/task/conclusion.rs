@@ -1,11 +1,11 @@
 //! What becomes of a task after a step of its body: it goes on, or it ends and all are told.
 
-use super::any::Verdict;
-use super::any::Witness;
 use super::cell::TaskCell;
 use super::current;
 use super::rhythm::LastRun;
 use super::run::Run;
+use super::run::Verdict;
+use super::run::Witness;
 use super::slot::Outcome;
 use super::slot::Slot;
 use super::slot::Tried;

@@ -4,9 +4,9 @@ use std::cell::Cell;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use super::any::AnyTask;
 use super::header::Header;
 use super::header::TaskId;
+use super::run::AnyTask;
 use super::run::Run;
 use crate::sync::local;
 
@@ -56,6 +56,39 @@ impl Executed {
                 desk.lay(run.task());
             }
         }
+    }
+}
+
+impl Run {
+    /// The run that the calling thread executes; none outside a task.
+    ///
+    /// Hooks, listeners and callbacks that a worker calls for a run are part of it.
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        with(Self::clone)
+    }
+
+    /// Looks at the run that the calling thread executes, without a share in it; none outside a task.
+    ///
+    /// The look is not to be one that runs other tasks on this thread.
+    pub fn with_current<R>(look: impl FnOnce(&Self) -> R) -> Option<R> {
+        with(look)
+    }
+
+    /// Calls `step` as part of this run.
+    #[inline]
+    pub(crate) fn enter<R>(self, step: impl FnOnce(&Self) -> R) -> R {
+        enter(self, false, step).0
+    }
+
+    /// As [`enter`](Self::enter), on the thread of a worker if `is_hidden`, and gives the task back.
+    #[inline]
+    pub(crate) fn pass_through<R>(
+        self,
+        is_hidden: bool,
+        step: impl FnOnce(&Self) -> R,
+    ) -> (R, Arc<dyn AnyTask>) {
+        enter(self, is_hidden, step)
     }
 }
 

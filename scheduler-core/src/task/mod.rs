@@ -36,7 +36,6 @@
 //   queue. The cancel changes its state and finds nothing to take out; the pool sees it when the task comes
 //   back, as with the end of a run.
 
-pub(crate) mod any;
 pub(crate) mod cell;
 mod conclusion;
 mod control;
@@ -58,7 +57,6 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::Weak;
 
-pub(crate) use any::AnyTask;
 pub use handle::TaskHandle;
 pub(crate) use header::Header;
 pub use header::TaskId;
@@ -68,6 +66,7 @@ pub use once::OnceBody;
 pub use once::OnceFutureBody;
 pub use once::fallible;
 pub(crate) use rhythm::Rhythm;
+pub(crate) use run::AnyTask;
 pub use run::Run;
 pub use spec::Body;
 pub use spec::OnError;
