@@ -1,14 +1,13 @@
 //! What one run of a task that does nothing costs the engine, from due to due again.
 //!
 //! `cargo bench -p benches --bench run`. One virtual worker on a clock moved by hand, so that a
-//! sample is the engine's own work and no thread waits; then one real worker that is never idle. A task
-//! with a pace is to cost no more than one at a fixed rate, and to allocate as little; a timer that arms itself
-//! at each firing, little more.
+//! sample is the engine's own work and no thread waits; then one real worker that is never idle. A timer
+//! that arms itself at each firing is to cost little more than a task at a fixed rate.
 
 use divan::Bencher;
 use scheduler_core::{
-    Asked, Body, Due, Fire, Fired, ManualClock, Now, Occasion, Pace, Run, ScheduledThreadPool,
-    Stepped, SystemClock, Task, Timer, VirtualCrew,
+    Body, Due, Fire, Fired, ManualClock, Now, Run, ScheduledThreadPool, Stepped, SystemClock, Task,
+    Timer, VirtualCrew,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,44 +23,17 @@ fn main() {
 
 const PERIOD: Duration = Duration::from_millis(1);
 
-/// The grid of a fixed rate that catches up, as a pace.
-struct Grid(Duration);
-
-impl Pace for Grid {
-    fn next(&self, asked: &Asked<'_>) -> Option<Due> {
-        let last = match asked.occasion {
-            Occasion::RunEnded { due, .. } => due.as_tick(asked.now),
-            Occasion::First | Occasion::Renewed => asked.now.tick,
-        };
-        Some(Due::Tick(last + self.0))
-    }
-}
-
-/// The ways to run again and again.
-#[derive(Clone, Copy, Debug)]
-enum Way {
-    FixedRate,
-    Paced,
-}
-
-const WAYS: [Way; 2] = [Way::FixedRate, Way::Paced];
-
-impl Way {
-    fn task(self, period: Duration, body: Body) -> Task<()> {
-        match self {
-            Self::FixedRate => Task::at_fixed_rate(period, body).initial_delay(period),
-            Self::Paced => Task::paced(Grid(period), body),
-        }
-    }
+fn at_rate(period: Duration, body: Body) -> Task<()> {
+    Task::at_fixed_rate(period, body).initial_delay(period)
 }
 
 /// Time passes, a worker takes the task, runs it, and puts it back.
-#[divan::bench(args = WAYS, sample_count = 300, sample_size = 2_000)]
-fn one_run(bencher: Bencher<'_, '_>, way: Way) {
+#[divan::bench(sample_count = 300, sample_size = 2_000)]
+fn one_run(bencher: Bencher<'_, '_>) {
     let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
     let builder = ScheduledThreadPool::builder().core_size(1).clock(Arc::new(clock.clone()));
     let pool = builder.virtual_crew(&crew).build().expect("valid settings");
-    let _task = pool.submit_task(way.task(PERIOD, Body::new(|| ()))).expect("the pool is open");
+    let _task = pool.submit_task(at_rate(PERIOD, Body::new(|| ()))).expect("the pool is open");
     crew.run_until_idle();
     bencher.bench_local(|| {
         clock.advance(PERIOD);
@@ -125,15 +97,15 @@ fn one_firing(bencher: Bencher<'_, '_>, is_in_progress: bool) {
 }
 
 /// As `one_run`, among ten thousand tasks that wait.
-#[divan::bench(args = WAYS, sample_count = 300, sample_size = 2_000)]
-fn one_run_among_many(bencher: Bencher<'_, '_>, way: Way) {
+#[divan::bench(sample_count = 300, sample_size = 2_000)]
+fn one_run_among_many(bencher: Bencher<'_, '_>) {
     let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
     let builder = ScheduledThreadPool::builder().core_size(1).clock(Arc::new(clock.clone()));
     let pool = builder.virtual_crew(&crew).build().expect("valid settings");
     for _ in 0..10_000 {
-        pool.submit_task(way.task(PERIOD * 10_000_000, Body::new(|| ()))).expect("it is open");
+        pool.submit_task(at_rate(PERIOD * 10_000_000, Body::new(|| ()))).expect("it is open");
     }
-    pool.submit_task(way.task(PERIOD, Body::new(|| ()))).expect("the pool is open");
+    pool.submit_task(at_rate(PERIOD, Body::new(|| ()))).expect("the pool is open");
     crew.run_until_idle();
     bencher.bench_local(|| {
         clock.advance(PERIOD);
@@ -144,10 +116,10 @@ fn one_run_among_many(bencher: Bencher<'_, '_>, way: Way) {
 const BATCH: u32 = 10_000;
 
 /// Ten thousand runs back to back on a real worker: always due, so that it never waits.
-#[divan::bench(args = WAYS, sample_count = 100, sample_size = 1)]
-fn ten_thousand_runs_on_a_thread(bencher: Bencher<'_, '_>, way: Way) {
+#[divan::bench(sample_count = 100, sample_size = 1)]
+fn ten_thousand_runs_on_a_thread(bencher: Bencher<'_, '_>) {
     let pool = ScheduledThreadPool::new(1);
-    let ended = submit_busy(&pool, way);
+    let ended = submit_busy(&pool);
     bencher.bench_local(|| ended.recv().expect("the task runs on"));
     drop(pool);
 }
@@ -163,7 +135,7 @@ fn ten_thousand_firings_on_a_thread(bencher: Bencher<'_, '_>, is_in_progress: bo
 }
 
 /// A task that is always due, and that reports each time it has run so often.
-fn submit_busy(pool: &ScheduledThreadPool, way: Way) -> Receiver<()> {
+fn submit_busy(pool: &ScheduledThreadPool) -> Receiver<()> {
     let (end, ended) = sync_channel(0);
     let mut runs = 0;
     let body = Body::new(move || {
@@ -173,21 +145,8 @@ fn submit_busy(pool: &ScheduledThreadPool, way: Way) -> Receiver<()> {
             let _ = end.send(());
         }
     });
-    pool.submit_task(way.task(Duration::from_nanos(1), body)).expect("the pool is open");
+    pool.submit_task(at_rate(Duration::from_nanos(1), body)).expect("the pool is open");
     ended
-}
-
-/// A waiting task asks its pace anew.
-#[divan::bench(sample_count = 300, sample_size = 2_000)]
-fn one_renewal(bencher: Bencher<'_, '_>) {
-    let crew = VirtualCrew::new();
-    let clock = Arc::new(ManualClock::new());
-    let builder = ScheduledThreadPool::builder().core_size(1).clock(clock);
-    let pool = builder.virtual_crew(&crew).build().expect("valid settings");
-    let task = Way::Paced.task(PERIOD, Body::new(|| ()));
-    let handle = pool.submit_task(task).expect("the pool is open");
-    crew.run_until_idle();
-    bencher.bench_local(|| handle.renew());
 }
 
 /// An alarm is set and taken back, as by a run that ends within its limit.

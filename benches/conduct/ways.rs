@@ -15,8 +15,8 @@ use scheduler::Zone;
 use scheduler::{Event, Listener, Run};
 use scheduler_core::trigger::CronTrigger;
 use scheduler_core::{
-    Asked, Body, Clock, Due, Error, ManualClock, Occasion, OnError, Pace, ScheduledThreadPool,
-    Stepped, SystemClock, Task, VirtualCrew,
+    Body, Clock, Error, ManualClock, OnError, ScheduledThreadPool, Stepped, SystemClock, Task,
+    VirtualCrew,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,19 +34,6 @@ pub(crate) fn main() {
 
 const PERIOD: Duration = Duration::from_millis(1);
 
-/// The grid of a fixed rate that catches up, as a pace.
-struct Grid(Duration);
-
-impl Pace for Grid {
-    fn next(&self, asked: &Asked<'_>) -> Option<Due> {
-        let last = match asked.occasion {
-            Occasion::RunEnded { due, .. } => due.as_tick(asked.now),
-            Occasion::First | Occasion::Renewed => asked.now.tick,
-        };
-        Some(Due::Tick(last + self.0))
-    }
-}
-
 struct Ear;
 
 impl Listener for Ear {
@@ -59,7 +46,6 @@ impl Listener for Ear {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     EngineRate,
-    EnginePaced,
     TaskRate,
     TaskRateHeard,
     EngineTrigger,
@@ -67,9 +53,8 @@ enum Way {
     TaskCronHeard,
 }
 
-const WAYS: [Way; 7] = [
+const WAYS: [Way; 6] = [
     Way::EngineRate,
-    Way::EnginePaced,
     Way::TaskRate,
     Way::TaskRateHeard,
     Way::EngineTrigger,
@@ -81,9 +66,7 @@ impl Way {
     /// The way of the bare engine that it is compared with.
     fn bare(self) -> Self {
         match self {
-            Self::EngineRate | Self::EnginePaced | Self::TaskRate | Self::TaskRateHeard => {
-                Self::EngineRate
-            }
+            Self::EngineRate | Self::TaskRate | Self::TaskRateHeard => Self::EngineRate,
             Self::EngineTrigger | Self::TaskCron | Self::TaskCronHeard => Self::EngineTrigger,
         }
     }
@@ -127,9 +110,6 @@ impl Stage {
             Way::EngineRate => {
                 let task = Task::at_fixed_rate(PERIOD, body()).on_error(OnError::Continue);
                 pool.submit_task(task.initial_delay(PERIOD)).map(drop).map_err(text)
-            }
-            Way::EnginePaced => {
-                pool.submit_task(Task::paced(Grid(PERIOD), body())).map(drop).map_err(text)
             }
             Way::EngineTrigger => {
                 pool.submit_task(Task::on_trigger(every_second(), body())).map(drop).map_err(text)

@@ -26,8 +26,8 @@
 //! | [`error`] | what can go wrong |
 //
 // The rooms, each using only those before it: `error`; `sync`, locks and atomics; `unwind`, how user
-// code is entered, and what becomes of its panics; `time`; `trigger`, *when* next; `queue`, *what is
-// first*; `task`; `observe`; `pool`.
+// code is entered, and what becomes of its panics; `time`; `trigger`, *when* next; `task`;
+// `observe`; `pool`. *What is first* is the crate `scheduler-queue`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
@@ -62,16 +62,13 @@ pub use pool::VirtualCrew;
 pub use pool::VirtualRun;
 pub use pool::Wake;
 pub use pool::WorkerThread;
-pub use task::Asked;
 pub use task::Body;
 pub use task::Fallible;
 pub use task::Fire;
 pub use task::Fired;
-pub use task::Occasion;
 pub use task::OnError;
 pub use task::OnceBody;
 pub use task::OnceFutureBody;
-pub use task::Pace;
 pub use task::Run;
 pub use task::Task;
 pub use task::TaskHandle;

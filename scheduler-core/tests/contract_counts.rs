@@ -5,50 +5,11 @@ mod kit;
 use std::sync::Arc;
 
 use kit::Journal;
-use kit::Mutex;
 use kit::VirtualPool;
 use kit::ms;
-use scheduler_core::Asked;
 use scheduler_core::Begun;
-use scheduler_core::Body;
-use scheduler_core::Due;
-use scheduler_core::Occasion;
-use scheduler_core::Pace;
-use scheduler_core::PoolStats;
-use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Stepped;
-use scheduler_core::Task;
 use scheduler_core::Tick;
-
-/// Never due, and looks at the pool's counters whenever it is asked anew.
-struct Onlooker {
-    pool: Arc<Mutex<Option<ScheduledThreadPool>>>,
-    seen: Journal<PoolStats>,
-}
-
-impl Pace for Onlooker {
-    fn next(&self, asked: &Asked<'_>) -> Option<Due> {
-        if let (Occasion::Renewed, Some(pool)) = (asked.occasion, &*self.pool.lock().unwrap()) {
-            self.seen.note(pool.stats());
-        }
-        Some(Due::NEVER)
-    }
-}
-
-#[test]
-fn a_task_that_is_asked_anew_counts_as_one_that_waits() {
-    let (stage, seen) = (VirtualPool::new(1), Journal::new());
-    let pool = Arc::new(Mutex::new(Some(stage.pool.clone())));
-    let pace = Onlooker { pool: Arc::clone(&pool), seen: seen.clone() };
-    let handle = stage.pool.submit_task(Task::paced(pace, Body::new(|| ()))).unwrap();
-    stage.pool.schedule(ms(10), || ()).unwrap();
-    let before = stage.pool.stats();
-    assert_eq!((before.queued, before.tasks), (2, 2));
-    handle.renew();
-    pool.lock().unwrap().take();
-    assert_eq!(seen.entries(), [before]);
-    assert_eq!(stage.pool.stats(), before);
-}
 
 #[test]
 fn who_makes_the_call_of_an_alarm_is_not_active() {

@@ -13,19 +13,19 @@ use kit::HOUR;
 use kit::Journal;
 use kit::VirtualPool;
 use kit::capped;
-use scheduler_core::Asked;
 use scheduler_core::Body;
-use scheduler_core::Due;
+use scheduler_core::Clock;
 use scheduler_core::Event;
 use scheduler_core::Failure;
-use scheduler_core::Occasion;
-use scheduler_core::Pace;
+use scheduler_core::NextFireTime;
 use scheduler_core::Run;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::ShutdownPolicy;
 use scheduler_core::Task;
 use scheduler_core::TaskHandle;
 use scheduler_core::TaskState;
+use scheduler_core::Trigger;
+use scheduler_core::TriggerContext;
 use scheduler_core::fallible;
 
 /// What is captured by a body: when it is dropped it notes how others see its task.
@@ -91,19 +91,9 @@ fn run(scene: &Arc<Scene>) {
     scene.stage.run_due();
 }
 
-/// Due at once, and never again.
-struct Once;
-
-impl Pace for Once {
-    fn next(&self, asked: &Asked<'_>) -> Option<Due> {
-        let is_first = matches!(asked.occasion, Occasion::First);
-        is_first.then_some(Due::Tick(asked.now.tick))
-    }
-}
-
 #[test]
 fn a_body_is_dropped_before_a_run_ends_its_task() {
-    let kinds: [(&str, Submit); 11] = [
+    let kinds: [(&str, Submit); 10] = [
         ("closure", |pool, token| pool.submit(move || drop(token)).unwrap()),
         ("boxed closure", |pool, token| pool.submit_task(Task::once(move || drop(token))).unwrap()),
         ("panic", |pool, token| {
@@ -139,7 +129,6 @@ fn a_body_is_dropped_before_a_run_ends_its_task() {
             let once = At(chrono::DateTime::UNIX_EPOCH);
             pool.submit_task(Task::on_trigger(once, body(token, true))).unwrap()
         }),
-        ("pace", |pool, token| pool.submit_task(Task::paced(Once, body(token, true))).unwrap()),
         ("panicking rate", |pool, token| {
             let body = Body::new(move || -> () {
                 let _kept = &token;
@@ -324,4 +313,28 @@ fn a_destructor_that_cancels_or_panics_ends_its_task_once() {
     stage.run_due();
     assert_eq!(handle.state(), TaskState::Cancelled);
     assert_eq!(journal.entries(), ["told Cancelled", "contained", "Cancelled"]);
+}
+
+/// A trigger that keeps something, as an end of the pool that it is asked in.
+#[derive(Debug)]
+struct Keeping(At, Arc<()>);
+
+impl Trigger for Keeping {
+    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
+        assert!(Arc::strong_count(&self.1) > 1, "the test has the other one");
+        self.0.next_fire_time(context)
+    }
+}
+
+#[test]
+fn a_cancelled_task_lets_go_of_its_trigger_at_once() {
+    let (stage, kept) = (VirtualPool::new(1), Arc::new(()));
+    stage.pool.schedule(HOUR, || ()).unwrap();
+    stage.run_due();
+    let at = At(stage.clock.wall() + chrono::TimeDelta::hours(2));
+    let trigger = Keeping(at, Arc::clone(&kept));
+    let handle = stage.pool.schedule_with_trigger(trigger, || ()).unwrap();
+    assert!(handle.cancel());
+    drop(handle);
+    assert_eq!(Arc::strong_count(&kept), 1);
 }

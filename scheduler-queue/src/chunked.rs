@@ -43,17 +43,20 @@ impl<T> ChunkedDeque<T> {
         self.len += 1;
     }
 
-    #[inline(never)]
+    #[inline]
     fn push_beyond(&mut self, thing: T) {
         match self.others.back_mut().filter(|last| last.len() < PIECE) {
             Some(last) => last.push_back(thing),
-            None => {
-                let spare = self.spare.take();
-                let mut piece = spare.unwrap_or_else(|| VecDeque::with_capacity(PIECE));
-                piece.push_back(thing);
-                self.others.push_back(piece);
-            }
+            None => self.push_piece(thing),
         }
+    }
+
+    #[inline(never)]
+    fn push_piece(&mut self, thing: T) {
+        let spare = self.spare.take();
+        let mut piece = spare.unwrap_or_else(|| VecDeque::with_capacity(PIECE));
+        piece.push_back(thing);
+        self.others.push_back(piece);
     }
 
     #[inline]

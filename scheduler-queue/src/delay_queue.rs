@@ -11,31 +11,18 @@ pub struct Key {
 
 /// The place of an item in its queue, valid until the item leaves it.
 ///
-/// The highest bit is never set by a queue: it is free for an owner of two queues to tell them apart. The
-/// next one is set by a line only.
+/// The highest bit is never set by a queue: it is free for an owner of two queues to tell them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket(pub(crate) u64);
 
 impl Ticket {
     /// A ticket that no item ever has.
-    pub const NONE: Self = Self(u64::MAX);
+    pub const NONE: Self = Self(u64::MAX >> 1);
 
-    /// The ticket of an item that is on its way into the queue, or is in a line.
-    pub const STAGED: Self = Self(u64::MAX - 1);
+    /// The ticket of an item that is on its way into the queue, or stands in a line, where it is found by its key.
+    pub const STAGED: Self = Self((u64::MAX >> 1) - 1);
 
     const MARK: u64 = 1 << 63;
-
-    const LINE: u64 = 1 << 62;
-
-    /// The ticket of an item that stands in line, by the number of its place.
-    pub fn in_line(number: u64) -> Self {
-        Self(number & (Self::LINE - 1) | Self::LINE)
-    }
-
-    /// The number of the item's place, if this is a ticket of a line.
-    pub fn number_in_line(self) -> Option<u64> {
-        (self.0 >> 62 == 1).then_some(self.0 & (Self::LINE - 1))
-    }
 
     /// This ticket with the free bit set.
     pub fn marked(self) -> Self {

@@ -1,13 +1,12 @@
 //! A queue for items that come in their order.
 //!
 //! What is due when it is pushed comes, as a rule, after all that was pushed before. It needs no search for
-//! its place, neither then nor when it is removed: its ticket is its number in the line. An item that would
+//! its place, and its key is its ticket. An item that would
 //! come before the last one is refused, and so is any item while many places in the middle are empty: another
 //! queue has to take it.
 
 use crate::chunked::ChunkedDeque;
 use crate::delay_queue::Key;
-use crate::delay_queue::Ticket;
 
 /// The greatest number of empty places: a place is kept until all items before it have left.
 const LEFT_MAX: usize = 4096;
@@ -17,8 +16,6 @@ const LEFT_MAX: usize = 4096;
 pub struct Line<T> {
     /// INVARIANT: the keys grow, and the first place holds an item.
     places: ChunkedDeque<(Key, Option<T>)>,
-    /// The number of the first place. A number is given once, so that no ticket fits two items.
-    number: u64,
     len: usize,
     /// The greatest key of those in line.
     last: Key,
@@ -27,7 +24,7 @@ pub struct Line<T> {
 impl<T> Default for Line<T> {
     fn default() -> Self {
         let last = Key { due: 0, sequence: 0 };
-        Self { places: ChunkedDeque::new(), number: 0, len: 0, last }
+        Self { places: ChunkedDeque::new(), len: 0, last }
     }
 }
 
@@ -50,13 +47,12 @@ impl<T> Line<T> {
         self.len == 0
     }
 
-    /// The ticket that an item with this key would get; `None` if the line cannot take it.
+    /// Whether the line can take an item with this key.
     #[inline]
-    pub fn admits(&self, key: Key) -> Option<Ticket> {
+    #[must_use]
+    pub fn admits(&self, key: Key) -> bool {
         let is_in_order = self.len == 0 || self.last < key;
-        let number = self.number + self.places.len() as u64;
-        let left = self.places.len() - self.len;
-        (is_in_order && left < LEFT_MAX).then(|| Ticket::in_line(number))
+        is_in_order && self.places.len() - self.len < LEFT_MAX
     }
 
     /// Adds an item that was [admitted](Self::admits).
@@ -84,7 +80,6 @@ impl<T> Line<T> {
     /// Removes the first item.
     pub fn pop(&mut self) -> Option<(Key, T)> {
         let (key, item) = self.places.pop_front()?;
-        self.number += 1;
         self.len -= 1;
         if self.places.len() > self.len {
             self.trim();
@@ -92,26 +87,19 @@ impl<T> Line<T> {
         Some((key, item?))
     }
 
-    /// The ticket of the item with this key, if there is one.
-    pub fn seek(&self, key: Key) -> Option<Ticket> {
-        let position = self.places.partition_point(|(place, _)| *place < key);
-        let (found, _) = self.places.get(position)?;
-        (*found == key).then(|| Ticket::in_line(self.number + position as u64))
-    }
-
-    /// Removes the item with this ticket, if it is still here.
-    pub fn remove(&mut self, ticket: Ticket) -> Option<T> {
-        let position = self.position(ticket)?;
+    /// Removes the item with this key, if it is here.
+    pub fn remove(&mut self, key: Key) -> Option<T> {
+        let position = self.position(key)?;
         let item = self.places.get_mut(position)?.1.take()?;
         self.len -= 1;
         self.trim();
         Some(item)
     }
 
-    /// The item with this ticket, if it is still here.
+    /// The item with this key, if it is here.
     #[must_use]
-    pub fn find(&self, ticket: Ticket) -> Option<&T> {
-        self.places.get(self.position(ticket)?)?.1.as_ref()
+    pub fn find(&self, key: Key) -> Option<&T> {
+        self.places.get(self.position(key)?)?.1.as_ref()
     }
 
     /// Removes all items for which `leaves` returns true, in their order.
@@ -134,15 +122,18 @@ impl<T> Line<T> {
         });
     }
 
-    fn position(&self, ticket: Ticket) -> Option<usize> {
-        ticket.number_in_line()?.checked_sub(self.number)?.try_into().ok()
+    fn position(&self, key: Key) -> Option<usize> {
+        if self.len == 0 || self.last < key {
+            return None;
+        }
+        let position = self.places.partition_point(|(place, _)| *place < key);
+        self.places.get(position).filter(|(place, _)| *place == key).map(|_| position)
     }
 
     /// Drops the empty places before the first item.
     fn trim(&mut self) {
         while let Some((_, None)) = self.places.front() {
             self.places.pop_front();
-            self.number += 1;
         }
     }
 }
@@ -161,30 +152,26 @@ mod tests {
     #[test]
     fn an_item_before_the_last_one_is_refused_until_the_line_is_empty() {
         let mut line = Line::new();
-        assert!(line.admits(key(5)).is_some());
+        assert!(line.admits(key(5)));
         line.push(key(5), ());
-        assert!(line.admits(key(5)).is_none() && line.admits(key(4)).is_none());
-        assert!(line.admits(key(6)).is_some());
+        assert!(!line.admits(key(5)) && !line.admits(key(4)) && line.admits(key(6)));
         line.pop().unwrap();
-        assert!(line.admits(key(4)).is_some());
+        assert!(line.admits(key(4)));
     }
 
     #[test]
     fn a_line_takes_no_item_while_most_places_are_empty() {
         let mut line = Line::new();
-        let tickets: Vec<Ticket> = (0..=LEFT_MAX as u64)
-            .map(|due| {
-                let ticket = line.admits(key(due)).unwrap();
-                line.push(key(due), due);
-                ticket
-            })
-            .collect();
-        for ticket in &tickets[1..] {
-            assert!(line.remove(*ticket).is_some());
+        for due in 0..=LEFT_MAX as u64 {
+            assert!(line.admits(key(due)));
+            line.push(key(due), due);
         }
-        assert!(line.admits(Key { due: u64::MAX, sequence: 0 }).is_none());
+        for due in 1..=LEFT_MAX as u64 {
+            assert_eq!(line.remove(key(due)), Some(due));
+        }
+        assert!(!line.admits(key(u64::MAX)));
         assert_eq!((line.len(), line.pop(), line.len()), (1, Some((key(0), 0)), 0));
-        assert!(line.admits(key(0)).is_some());
+        assert!(line.admits(key(0)));
     }
 
     proptest! {
@@ -193,29 +180,27 @@ mod tests {
         fn a_line_is_a_sorted_list(steps in prop::collection::vec((0..6u8, 0..40u64), 0..300)) {
             let mut line = Line::new();
             let mut model: BTreeMap<Key, u64> = BTreeMap::new();
-            let mut tickets: Vec<(Ticket, Key)> = Vec::new();
+            let mut keys: Vec<Key> = Vec::new();
             let mut last = None;
             for (value, (step, choice)) in (0..).zip(steps) {
                 match step {
                     0..=2 => {
                         let key = Key { due: choice / 4 + value / 3, sequence: value };
                         last = last.filter(|_| !model.is_empty());
-                        let ticket = line.admits(key);
-                        prop_assert_eq!(ticket.is_some(), last.is_none_or(|last| last < key));
-                        if let Some(ticket) = ticket {
+                        let is_admitted = line.admits(key);
+                        prop_assert_eq!(is_admitted, last.is_none_or(|last| last < key));
+                        if is_admitted {
                             line.push(key, value);
                             model.insert(key, value);
-                            tickets.push((ticket, key));
+                            keys.push(key);
                             last = Some(key);
                         }
                     }
                     3 => prop_assert_eq!(line.pop(), model.pop_first()),
-                    4 if !tickets.is_empty() => {
-                        let (ticket, key) = tickets[choice as usize % tickets.len()];
-                        prop_assert_eq!(line.find(ticket), model.get(&key));
-                        let sought = line.seek(key).filter(|ticket| line.find(*ticket).is_some());
-                        prop_assert_eq!(sought, model.get(&key).map(|_| ticket));
-                        prop_assert_eq!(line.remove(ticket), model.remove(&key));
+                    4 if !keys.is_empty() => {
+                        let key = keys[choice as usize % keys.len()];
+                        prop_assert_eq!(line.find(key), model.get(&key));
+                        prop_assert_eq!(line.remove(key), model.remove(&key));
                     }
                     _ if choice == 0 => {
                         let out = line.extract(&mut |key, _| key.due % 2 == 0);

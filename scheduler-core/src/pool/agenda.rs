@@ -3,11 +3,16 @@
 //! Two queues, because a wall-clock instant stays one until it is reached. Each look compares it with
 //! what the wall clock says *then*, so a wall clock that is set, or that went on while the machine was
 //! suspended, needs no re-keying: the instant simply is reached sooner or later. The price is that a
-//! wait for a wall-clock instant has to be bounded, by [`WALL_CHECK`]. What is due when it comes stands in
-//! line beside them, because most of it leaves as it came.
+//! wait for a wall-clock instant has to be bounded, by [`WALL_CHECK`]. What is due stands in line beside them, behind a
+//! lock of its own: see `ready`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::ready::Front;
+use super::ready::Ready;
+use super::ready::Wall;
+use crate::sync::planted;
 use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
@@ -15,42 +20,48 @@ use crate::time::WallTime;
 use scheduler_queue::DelayQueue;
 use scheduler_queue::HeapQueue;
 use scheduler_queue::Key;
-use scheduler_queue::Line;
 use scheduler_queue::Ticket;
 use scheduler_queue::WheelQueue;
 
 /// After at most this long a wait for a wall-clock instant looks at the wall clock again.
 pub(crate) const WALL_CHECK: Duration = Duration::from_millis(500);
 
-/// By how much the wall clock has to be set back to be noticed, in nanoseconds. Within less than that
-/// the fire times have been served.
-const SET_BACK_MIN: i128 = 500_000_000;
+/// So many items that have become due are put into the line at once, so that no lock is held for long.
+const BATCH: usize = 64;
 
 /// Everything that waits to be run, in the order in which it is due.
 #[derive(Debug)]
 pub(crate) struct Agenda<T> {
-    /// What was due on the monotonic clock when it came.
-    line: Line<T>,
+    /// What was due on the monotonic clock when it came, or has become due since.
+    ready: Arc<Ready<T>>,
     ticks: WheelQueue<T>,
     walls: HeapQueue<T>,
-    /// By how much the wall clock was ahead of the monotonic one, in nanoseconds: at the last look, or when
-    /// something came since then, whichever is more.
-    ///
-    /// INVARIANT: there is one while anything waits for it.
-    lead: Option<i128>,
+    /// What the line knows as the first of the rest, or something before it.
+    limit: Option<Key>,
+    /// Whether anything waits for the wall clock, or has since the last look at it.
+    watches_wall: bool,
 }
 
-impl<T> Agenda<T> {
-    pub(crate) fn new() -> Self
-    where
-        T: Ticketed,
-    {
-        let (line, ticks, walls) = (Line::new(), WheelQueue::new(T::look), HeapQueue::new());
-        Self { line, ticks, walls, lead: None }
+impl<T: Placed> Agenda<T> {
+    pub(crate) fn new() -> Self {
+        let (ticks, walls) = (WheelQueue::new(T::look), HeapQueue::new());
+        Self { ready: Arc::new(Ready::new()), ticks, walls, limit: None, watches_wall: false }
+    }
+
+    /// What is due, for whoever takes it without the lock of the pool.
+    pub(crate) fn ready(&self) -> &Arc<Ready<T>> {
+        &self.ready
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.line.len() + self.ticks.len() + self.walls.len()
+        self.len_and(|| ()).0
+    }
+
+    /// The number of items, and what else is seen while none is taken.
+    pub(crate) fn len_and<R>(&self, look: impl FnOnce() -> R) -> (usize, R) {
+        let front = self.ready.lock();
+        let len = front.line.len() + self.ticks.len() + self.walls.len();
+        (len, look())
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -58,73 +69,108 @@ impl<T> Agenda<T> {
     }
 
     /// Puts an item in. The lead of the wall clock is noted if it may have been set back at the next look.
-    pub(crate) fn push(&mut self, due: Due, sequence: u64, item: T, now: Now) -> Ticket
-    where
-        T: Ticketed,
-    {
-        let ticket = match due {
+    pub(crate) fn push(&mut self, due: Due, sequence: u64, item: T, now: Now) {
+        match due {
             Due::Tick(tick) => {
-                let key = Key { due: tick.as_nanos(), sequence };
-                match self.line.admits(key).filter(|_| tick <= now.tick) {
-                    Some(ticket) => {
-                        self.line.push(key, item);
-                        ticket
-                    }
-                    None => self.ticks.push(key, item),
-                }
+                item.set_ticket(Ticket::STAGED);
+                self.collect([Newcomer { due: tick, sequence, item, is_due: tick <= now.tick }]);
             }
             Due::Wall(due) => {
-                self.lead = self.lead.max(Some(now.wall.lead(now.tick)));
-                self.walls.push(Key { due: due.key(), sequence }, item).marked()
+                let key = Key { due: due.key(), sequence };
+                let ticket = self.walls.push(key, item).marked();
+                if let Some(item) = self.walls.find(ticket.unmarked().0) {
+                    item.set_ticket(ticket);
+                }
+                self.watches_wall = true;
+                let mut front = self.ready.lock();
+                let lead = now.wall.lead(now.tick);
+                let wall = front.wall.get_or_insert(Wall { due: None, lead });
+                let due = wall.due.map_or(key.due, |due| due.min(key.due));
+                *wall = Wall { due: Some(due), lead: wall.lead.max(lead) };
             }
-        };
-        if let Some(item) = self.find(ticket) {
-            item.set_ticket(ticket);
         }
-        ticket
     }
 
-    /// Puts in an item of the monotonic clock that notes that it is staged. One that stands in line goes on
-    /// to, and is not touched: whoever wants it there has to [`seek`](Self::seek) it.
+    /// Puts in items of the monotonic clock.
     #[inline]
-    pub(crate) fn collect(&mut self, due: Tick, sequence: u64, item: T, is_due: bool)
-    where
-        T: Ticketed,
-    {
-        let key = Key { due: due.as_nanos(), sequence };
-        if is_due && self.line.admits(key).is_some() {
-            self.line.push(key, item);
-            return;
+    pub(crate) fn collect(&mut self, items: impl IntoIterator<Item = Newcomer<T>>) {
+        let Self { ready, ticks, limit, .. } = self;
+        let mut front = ready.lock();
+        put_in(&mut front, ticks, limit, items);
+        ready.note(&front);
+    }
+
+    /// Takes the first item that is due, of either clock, and tells its sequence. Then puts what has become due into
+    /// the line, as far as it comes after what stands there, and lets all be taken that comes before the rest.
+    pub(crate) fn take(&mut self, now: Now) -> Option<(u64, T)> {
+        self.collect_and_take([], now)
+    }
+
+    /// As [`collect`](Self::collect), and then [`take`](Self::take).
+    #[inline]
+    pub(crate) fn collect_and_take(
+        &mut self,
+        items: impl IntoIterator<Item = Newcomer<T>>,
+        now: Now,
+    ) -> Option<(u64, T)> {
+        let Self { ready, ticks, walls, limit, .. } = self;
+        let mut front = ready.lock();
+        put_in(&mut front, ticks, limit, items);
+        let taken = pop_due(&mut front, ticks, walls, now);
+        let tick = now.tick.as_nanos();
+        let mut first = ticks.first();
+        for _ in 0..BATCH {
+            let Some(key) = first.filter(|key| is_due(key.due, tick)) else { break };
+            if !front.line.admits(key) {
+                break;
+            }
+            let Some((key, item)) = ticks.pop() else { break };
+            if !item.may_stand_in_line() {
+                ticks.push_with(key, item, T::set_ticket);
+                break;
+            }
+            front.line.push(key, item);
+            first = ticks.first();
         }
-        self.ticks.push_with(key, item, T::set_ticket);
+        *limit = first;
+        front.limit = first;
+        if let Some(wall) = &mut front.wall {
+            wall.due = walls.first().map(|wall| wall.due);
+        }
+        ready.note(&front);
+        taken
     }
 
-    /// The ticket of an item that stands in line, or else one that no item has.
-    pub(crate) fn seek(&self, due: Due, sequence: u64) -> Ticket {
-        let Due::Tick(tick) = due else { return Ticket::NONE };
-        self.line.seek(Key { due: tick.as_nanos(), sequence }).unwrap_or(Ticket::NONE)
-    }
-
-    pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<T> {
-        match ticket.unmarked() {
+    pub(crate) fn remove(&mut self, place: Place) -> Option<T> {
+        match place.ticket.unmarked() {
             (ticket, true) => self.walls.remove(ticket),
-            (ticket, false) if ticket.number_in_line().is_some() => self.line.remove(ticket),
-            (ticket, false) => self.ticks.remove(ticket),
+            (ticket, false) => {
+                let found = self.ticks.remove(ticket);
+                found.or_else(|| self.ready.lock().line.remove(place.key))
+            }
         }
     }
 
-    pub(crate) fn find(&self, ticket: Ticket) -> Option<&T> {
-        match ticket.unmarked() {
-            (ticket, true) => self.walls.find(ticket),
-            (ticket, false) if ticket.number_in_line().is_some() => self.line.find(ticket),
-            (ticket, false) => self.ticks.find(ticket),
+    /// Looks at an item, where it is.
+    pub(crate) fn find<R>(&self, place: Place, look: impl FnOnce(&T) -> R) -> Option<R> {
+        match place.ticket.unmarked() {
+            (ticket, true) => self.walls.find(ticket).map(look),
+            (ticket, false) => match self.ticks.find(ticket) {
+                Some(item) => Some(look(item)),
+                None => self.ready.lock().line.find(place.key).map(look),
+            },
         }
     }
 
     /// Whether anything waits for the wall clock, or has since the last look at it.
     #[inline]
-    pub(crate) fn waits_for_the_wall(&self) -> bool {
-        self.lead.is_some()
+    pub(crate) fn watches_wall(&self) -> bool {
+        self.watches_wall
+    }
+
+    /// Has the memory of an item come that is to be removed.
+    pub(crate) fn prefetch(&self, place: Place) {
+        std::hint::black_box(self.ticks.find(place.ticket).is_some());
     }
 
     /// Takes out what waits for a time ahead on the wall clock, if that was set back since the last look.
@@ -132,64 +178,36 @@ impl<T> Agenda<T> {
     /// A clock set forward needs nothing: what is due then is due. But a clock set back shows times
     /// again at which something could be due, and that nobody waits for.
     pub(crate) fn extract_if_set_back(&mut self, now: Now) -> Vec<T> {
+        if !self.watches_wall {
+            return Vec::new();
+        }
+        let mut front = self.ready.lock();
         if self.walls.len() == 0 {
-            self.lead = None;
+            (self.watches_wall, front.wall) = (false, None);
             return Vec::new();
         }
-        let lead = now.wall.lead(now.tick);
-        let last = self.lead.replace(lead);
-        if last.is_none_or(|last| last - lead <= SET_BACK_MIN) {
+        if !front.wall.as_mut().is_some_and(|wall| wall.look(now)) {
             return Vec::new();
         }
+        drop(front);
         // What is due all the same keeps its turn.
         let ahead = self.walls.extract(&mut |key, _| key.due > now.wall.key());
         ahead.into_iter().map(|(_, item)| item).collect()
     }
 
-    /// Takes the first item that is due, of either clock, and tells its sequence.
-    pub(crate) fn pop_due(&mut self, now: Now) -> Option<(u64, T)> {
-        let tick = self.first_tick().filter(|key| is_due(key.due, now.tick.as_nanos()));
-        let wall = self.walls.first().filter(|key| is_due(key.due, now.wall.key()));
-        let is_wall_first = match (tick, wall) {
-            (None, None) => return None,
-            (Some(_), None) => false,
-            (None, Some(_)) => true,
-            (Some(tick), Some(wall)) => reached_at(wall, now) < tick,
-        };
-        let (key, item) = if is_wall_first {
-            self.walls.pop()?
-        } else if self.line.first() == tick {
-            self.line.pop()?
-        } else {
-            self.ticks.pop()?
-        };
-        Some((key.sequence, item))
-    }
-
-    /// Takes the first item of the monotonic clock, if it is due now and before this time, and tells its sequence.
-    #[inline]
-    pub(crate) fn pop_due_before(&mut self, earliest: Tick, now: Now) -> Option<(u64, T)> {
-        let (line, tick) = (self.line.first(), self.ticks.first());
-        let first = earlier(line, tick)?;
-        let due = Tick::from_nanos(first.due);
-        if due >= earliest || due > now.tick {
-            return None;
-        }
-        let (key, item) = if line == Some(first) { self.line.pop()? } else { self.ticks.pop()? };
-        Some((key.sequence, item))
-    }
-
     /// The key of the first item of the monotonic clock.
     #[inline]
     fn first_tick(&mut self) -> Option<Key> {
-        earlier(self.line.first(), self.ticks.first())
+        let line = if planted("L16 look") { None } else { self.ready.lock().line.first() };
+        earlier(line, self.ticks.first())
     }
 
-    /// Whether the first item is due now, and before this time; not if it could be one of the wall clock.
-    #[inline]
-    pub(crate) fn has_due_before(&mut self, earliest: Tick, now: Now) -> bool {
-        let due = self.first_tick().map(|key| Tick::from_nanos(key.due));
-        self.walls.len() == 0 && due.is_some_and(|due| due < earliest && due <= now.tick)
+    /// When the only item is due that is due now, where nothing waits for the wall clock.
+    pub(crate) fn lone_due(&self, now: Now) -> Option<Tick> {
+        let front = self.ready.lock();
+        let first = front.line.first().filter(|_| front.line.len() == 1 && !self.watches_wall)?;
+        let is_lone = self.limit.is_none_or(|limit| !is_due(limit.due, now.tick.as_nanos()));
+        (is_lone && is_due(first.due, now.tick.as_nanos())).then(|| Tick::from_nanos(first.due))
     }
 
     /// When to look again, on the monotonic clock: so much later than the first item is due, or may be.
@@ -204,8 +222,11 @@ impl<T> Agenda<T> {
 
     /// When to look again after the next look, on the monotonic clock, as far as that is at hand.
     pub(crate) fn second_look(&mut self, now: Now, slack: Duration) -> Option<Tick> {
-        let mut keys =
-            [self.line.first(), self.line.second(), self.ticks.first(), self.ticks.second()];
+        let in_line = {
+            let front = self.ready.lock();
+            [front.line.first(), front.line.second()]
+        };
+        let mut keys = [in_line[0], in_line[1], self.ticks.first(), self.ticks.second()];
         keys.sort_unstable_by_key(|key| key.map_or((true, 0), |key| (false, key.due)));
         let [first, second, ..] = keys.map(|key| key.map(|key| Tick::from_nanos(key.due) + slack));
         let wall = self.wall_look(now, slack);
@@ -231,7 +252,10 @@ impl<T> Agenda<T> {
     /// Takes out what `leaves` picks; it is asked with whether the item is due.
     pub(crate) fn extract(&mut self, now: Now, leaves: &mut dyn FnMut(bool, &T) -> bool) -> Vec<T> {
         // What stands in line was due when it came, which may have been after this reading.
-        let mut out = self.line.extract(&mut |_, item| leaves(true, item));
+        let mut out = self.ready.lock().line.extract(&mut |_, item| leaves(true, item));
+        if planted("L16 drain") {
+            out.clear();
+        }
         let mut tick_leaves =
             |key: Key, item: &T| leaves(is_due(key.due, now.tick.as_nanos()), item);
         out.append(&mut self.ticks.extract(&mut tick_leaves));
@@ -244,7 +268,7 @@ impl<T> Agenda<T> {
 
     /// Takes out everything, in no particular order.
     pub(crate) fn clear(&mut self) -> Vec<T> {
-        let mut out = self.line.extract(&mut |_, _| true);
+        let mut out = self.ready.lock().line.extract(&mut |_, _| true);
         out.append(&mut self.ticks.extract(&mut |_, _| true));
         out.append(&mut self.walls.extract(&mut |_, _| true));
         out.into_iter().map(|(_, item)| item).collect()
@@ -252,18 +276,90 @@ impl<T> Agenda<T> {
 
     pub(crate) fn for_each(&self, visit: &mut dyn FnMut(Due, &T)) {
         let mut visit_tick = |key: Key, item: &T| visit(Due::Tick(Tick::from_nanos(key.due)), item);
-        self.line.for_each(&mut visit_tick);
+        self.ready.lock().line.for_each(&mut visit_tick);
         self.ticks.for_each(&mut visit_tick);
         self.walls.for_each(&mut |key, item| visit(Due::Wall(WallTime::from_key(key.due)), item));
     }
 }
 
-/// What is told where it stands in the queue.
-pub(crate) trait Ticketed {
+/// Puts items in: one that stands in line is not touched, it is found by its key.
+#[inline]
+fn put_in<T: Placed>(
+    front: &mut Front<T>,
+    ticks: &mut WheelQueue<T>,
+    limit: &mut Option<Key>,
+    items: impl IntoIterator<Item = Newcomer<T>>,
+) {
+    for Newcomer { due, sequence, item, is_due } in items {
+        let key = Key { due: due.as_nanos(), sequence };
+        // What is due at the end of time never is.
+        if is_due && due != Tick::MAX && item.may_stand_in_line() && front.line.admits(key) {
+            front.line.push(key, item);
+            continue;
+        }
+        // Before anybody can take what comes after it.
+        if limit.is_none_or(|limit| key < limit) {
+            *limit = Some(key);
+            front.limit = *limit;
+        }
+        ticks.push_with(key, item, T::set_ticket);
+    }
+}
+
+/// Takes the first item that is due, and tells its sequence.
+fn pop_due<T>(
+    front: &mut Front<T>,
+    ticks: &mut WheelQueue<T>,
+    walls: &mut HeapQueue<T>,
+    now: Now,
+) -> Option<(u64, T)> {
+    let line = front.line.first().filter(|key| is_due(key.due, now.tick.as_nanos()));
+    let rest = ticks.first().filter(|key| is_due(key.due, now.tick.as_nanos()));
+    let tick = earlier(line, rest);
+    let wall = walls.first().filter(|key| is_due(key.due, now.wall.key()));
+    let is_wall_first = match (tick, wall) {
+        (None, None) => return None,
+        (Some(_), None) => false,
+        (None, Some(_)) => true,
+        (Some(tick), Some(wall)) => reached_at(wall, now) < tick,
+    };
+    let (key, item) = if is_wall_first {
+        walls.pop()?
+    } else if line == tick {
+        front.line.pop()?
+    } else {
+        ticks.pop()?
+    };
+    Some((key.sequence, item))
+}
+
+/// What knows where it stands in the queue.
+pub(crate) trait Placed {
+    /// Notes where it is found, unless it stands in line.
     fn set_ticket(&self, ticket: Ticket);
+
+    /// Whether it may be taken without the lock of the pool.
+    fn may_stand_in_line(&self) -> bool;
 
     /// Has what is behind it brought into the cache.
     fn look(&self);
+}
+
+/// An item of the monotonic clock on its way in.
+#[derive(Debug)]
+pub(crate) struct Newcomer<T> {
+    pub(crate) due: Tick,
+    pub(crate) sequence: u64,
+    pub(crate) item: T,
+    /// Whether it was due when it came.
+    pub(crate) is_due: bool,
+}
+
+/// Where an item is found: by its ticket, unless it stands in line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) ticket: Ticket,
+    pub(crate) key: Key,
 }
 
 #[inline]
@@ -294,6 +390,8 @@ fn reached_at(wall: Key, now: Now) -> Key {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
+    use std::rc::Rc;
 
     fn at(seconds: i64) -> Now {
         let tick = Tick::from_nanos(u64::try_from(seconds).unwrap() * 1_000_000_000);
@@ -308,17 +406,37 @@ mod tests {
         Due::Wall(at(seconds).wall)
     }
 
+    /// Notes where it stands.
+    #[derive(Clone, Debug, Default)]
+    struct Noting(Rc<Cell<Option<Ticket>>>);
+
+    impl Placed for Noting {
+        fn set_ticket(&self, ticket: Ticket) {
+            self.0.set(Some(ticket));
+        }
+
+        fn may_stand_in_line(&self) -> bool {
+            true
+        }
+
+        fn look(&self) {}
+    }
+
     /// What does not look where it stands.
-    macro_rules! unticketed {
+    macro_rules! unplaced {
         ($($type:ty)*) => {$(
-            impl Ticketed for $type {
+            impl Placed for $type {
                 fn set_ticket(&self, _: Ticket) {}
+
+                fn may_stand_in_line(&self) -> bool {
+                    true
+                }
 
                 fn look(&self) {}
             }
         )*};
     }
-    unticketed!(() char u64 &str);
+    unplaced!(() char u64 &str);
 
     #[test]
     fn items_of_both_clocks_leave_in_one_order() {
@@ -327,7 +445,7 @@ mod tests {
             agenda.push(due, sequence, sequence, at(0));
         }
         let order: Vec<u64> =
-            std::iter::from_fn(|| agenda.pop_due(at(3))).map(|(_, item)| item).collect();
+            std::iter::from_fn(|| agenda.take(at(3))).map(|(_, item)| item).collect();
         assert_eq!(order, [2, 1, 4, 0, 3]);
         assert_eq!(agenda.next_look(at(3), Duration::ZERO), Some(at(9).tick));
         assert_eq!(agenda.len(), 1);
@@ -339,10 +457,10 @@ mod tests {
         agenda.push(wall(100), 0, "wall", at(0));
         agenda.push(tick(100), 1, "tick", at(0));
         let mut now = at(1);
-        assert_eq!(agenda.pop_due(now), None);
+        assert_eq!(agenda.take(now), None);
         now.wall = now.wall + Duration::from_secs(99);
-        assert_eq!(agenda.pop_due(now), Some((0, "wall")));
-        assert_eq!(agenda.pop_due(now), None);
+        assert_eq!(agenda.take(now), Some((0, "wall")));
+        assert_eq!(agenda.take(now), None);
     }
 
     #[test]
@@ -380,7 +498,7 @@ mod tests {
     fn what_came_while_the_clock_was_ahead_is_given_back_too() {
         let mut agenda = Agenda::new();
         agenda.push(wall(1), 0, "first", at(0));
-        assert_eq!(agenda.pop_due(at(1)), Some((0, "first")));
+        assert_eq!(agenda.take(at(1)), Some((0, "first")));
         let mut ahead = at(2);
         ahead.wall = ahead.wall + Duration::from_secs(1_000);
         agenda.push(wall(1_005), 1, "by the clock ahead", ahead);
@@ -391,41 +509,62 @@ mod tests {
     }
 
     #[test]
-    fn tickets_of_the_two_clocks_are_not_mistaken_for_each_other() {
+    fn an_item_is_found_where_it_stands() {
         let mut agenda = Agenda::new();
-        let first = agenda.push(tick(5), 0, 'a', at(0));
-        let second = agenda.push(wall(5), 1, 'b', at(0));
-        assert_ne!(first, second);
-        assert_eq!((agenda.find(first), agenda.find(second)), (Some(&'a'), Some(&'b')));
-        assert_eq!(agenda.remove(second), Some('b'));
-        assert_eq!(agenda.remove(second), None);
-        assert_eq!(agenda.remove(first), Some('a'));
+        let dues = [tick(5), wall(5), tick(1), tick(4)];
+        let items: Vec<_> = (0..4).map(|_| Noting::default()).collect();
+        for ((due, item), sequence) in dues.into_iter().zip(&items).zip(0..) {
+            agenda.push(due, sequence, item.clone(), at(1));
+        }
+        let place = |number: usize| Place {
+            ticket: items[number].0.get().unwrap(),
+            key: Key { due: dues[number].into_parts().1, sequence: number as u64 },
+        };
+        assert_ne!(place(0).ticket, place(1).ticket);
+        assert_eq!(place(2).ticket, Ticket::STAGED, "it stands in line");
+        agenda.take(at(4)).unwrap();
+        for number in [0, 1, 3] {
+            let is_it = |item: &Noting| Rc::ptr_eq(&item.0, &items[number].0);
+            assert_eq!(agenda.find(place(number), is_it), Some(true));
+            assert!(agenda.remove(place(number)).is_some_and(|item| is_it(&item)));
+            assert!(agenda.remove(place(number)).is_none());
+        }
         assert!(agenda.is_empty());
     }
 
     /// What was due when it came stands in line, and everything leaves in the order of its key.
     #[test]
     fn the_line_and_the_queues_are_one_order() {
-        let mut agenda = Agenda::new();
-        // In line are those that are due when they come and later than those before them.
-        let dues = [(3, 5), (7, 5), (4, 5), (5, 5), (6, 6), (2, 6), (6, 6), (9, 6)];
-        let mut keys = Vec::new();
-        for (sequence, (due, now)) in (0..).zip(dues) {
-            let ticket = agenda.push(tick(due), sequence, sequence, at(now));
-            assert_eq!(agenda.find(ticket), Some(&sequence));
-            keys.push((due, sequence));
+        for is_claimed in [false, true] {
+            let mut agenda = Agenda::new();
+            // In line are those that are due when they come and later than those before them.
+            let dues = [(3, 5), (7, 5), (4, 5), (5, 5), (6, 6), (2, 6), (6, 6), (9, 6)];
+            let mut keys = Vec::new();
+            for (sequence, (due, now)) in (0..).zip(dues) {
+                agenda.push(tick(due), sequence, sequence, at(now));
+                keys.push((due, sequence));
+            }
+            assert!(agenda.ready.lock().line.len() > 1 && agenda.ticks.len() > 1);
+            assert_eq!(agenda.second_look(at(0), Duration::ZERO), Some(at(3).tick));
+            agenda.push(wall(4), 50, 50, at(6));
+            keys.push((4, 50));
+            keys.sort_unstable();
+            assert_eq!(agenda.first_due(at(6)), Some(at(2).tick));
+            let ready = Arc::clone(agenda.ready());
+            let mut claims = 0;
+            let take = || {
+                let now = at(8);
+                let claimed = if is_claimed { ready.claim(now, |_, _| ()) } else { None };
+                claims += usize::from(claimed.is_some());
+                claimed.map(|(item, ())| item).or_else(|| agenda.take(now).map(|(_, item)| item))
+            };
+            let order: Vec<u64> = std::iter::from_fn(take).collect();
+            let expected: Vec<u64> = keys.iter().map(|(_, sequence)| *sequence).collect();
+            assert_eq!(order, expected[..expected.len() - 1]);
+            assert_eq!(claims > 2, is_claimed, "{claims}");
+            let look = agenda.next_look(at(8), Duration::ZERO);
+            assert_eq!((agenda.len(), look), (1, Some(at(9).tick)));
         }
-        assert!(agenda.line.len() > 1 && agenda.ticks.len() > 1);
-        assert_eq!(agenda.second_look(at(0), Duration::ZERO), Some(at(3).tick));
-        agenda.push(wall(4), 50, 50, at(6));
-        keys.push((4, 50));
-        keys.sort_unstable();
-        assert_eq!(agenda.first_due(at(6)), Some(at(2).tick));
-        let order: Vec<u64> =
-            std::iter::from_fn(|| agenda.pop_due(at(8))).map(|(_, item)| item).collect();
-        let expected: Vec<u64> = keys.iter().map(|(_, sequence)| *sequence).collect();
-        assert_eq!(order, expected[..expected.len() - 1]);
-        assert_eq!((agenda.len(), agenda.next_look(at(8), Duration::ZERO)), (1, Some(at(9).tick)));
     }
 
     /// Who looks second would find nothing at the time of the first.
@@ -487,20 +626,8 @@ mod tests {
         let mut agenda = Agenda::new();
         agenda.push(Due::Tick(Tick::MAX), 0, (), at(0));
         let now = Now { tick: Tick::MAX, wall: at(0).wall };
-        assert_eq!(agenda.pop_due(now), None);
+        assert_eq!(agenda.take(now), None);
         assert_eq!(agenda.next_look(now, Duration::ZERO), None);
         assert_eq!(agenda.first_due(now), None);
-    }
-
-    #[test]
-    fn what_is_due_when_it_comes_stands_in_line_and_is_taken_at_that_instant() {
-        let mut agenda = Agenda::new();
-        let is_in_line = |ticket: Ticket| ticket.number_in_line().is_some();
-        assert!(is_in_line(agenda.push(tick(1), 0, (), at(1))));
-        assert!(!is_in_line(agenda.push(tick(2), 1, (), at(1))));
-        assert_eq!(agenda.pop_due_before(Tick::MAX, at(1)), Some((0, ())));
-        assert_eq!(agenda.pop_due_before(Tick::MAX, at(1)), None);
-        assert_eq!(agenda.pop_due_before(at(2).tick, at(2)), None);
-        assert_eq!(agenda.pop_due_before(Tick::MAX, at(2)), Some((1, ())));
     }
 }

@@ -1,8 +1,9 @@
 //! How timers come into the queue and leave it again, any number of times.
 
+use super::agenda::Place;
 use super::core::Core;
-use super::core::Entry;
-use super::core::disarmed;
+use super::entry::Entry;
+use super::entry::disarmed;
 use super::shutdown::Kind;
 use super::shutdown::RunState;
 use super::step::Effects;
@@ -33,7 +34,7 @@ impl<I: Item> Core<I> {
         if armed == Some(due) {
             return Ok(Some(timer));
         }
-        let former = armed.and_then(|_| self.agenda.remove(timer.ticket()));
+        let former = armed.and_then(|_| self.agenda.remove(timer.place()));
         // First, as where a task enters.
         self.hire_if_missing(effects);
         timer.set_armed(Some(due));
@@ -45,11 +46,11 @@ impl<I: Item> Core<I> {
     }
 
     /// Takes a timer out of the queue, if it is there.
-    pub(crate) fn disarm(&mut self, ticket: Ticket, effects: &mut Effects<I>) -> Option<I> {
-        if ticket == Ticket::NONE {
+    pub(crate) fn disarm(&mut self, place: Place, effects: &mut Effects<I>) -> Option<I> {
+        if place.ticket == Ticket::NONE {
             return None;
         }
-        let Entry { kind, item } = self.agenda.remove(ticket)?;
+        let Entry { kind, item } = self.agenda.remove(place)?;
         disarmed(kind, &item);
         self.after_removal(effects);
         Some(item)

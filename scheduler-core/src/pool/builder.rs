@@ -14,8 +14,8 @@ use super::core::Core;
 use super::crew::Crew;
 use super::crew::StdThreads;
 use super::crew::ThreadFactory;
+use super::ease::Ease;
 use super::hooks::Hooks;
-use super::looks::Ease;
 use super::rejection::RejectionPolicy;
 use super::roster::Roster;
 use super::shell::Parts;
@@ -297,7 +297,6 @@ impl PoolBuilder {
             thread_name_prefix: self.prefix.unwrap_or_else(default_prefix),
             crew: self.crew.unwrap_or_else(|| Crew::Threads(Arc::new(threads))),
             is_precise: self.is_precise,
-            wake_up,
             core: Core::new(roster, self.policy, self.remove_on_cancel, ease),
             owner,
         };

@@ -4,13 +4,15 @@
 //! what is to be done after unlocking ([`Effects`]). A step never blocks, and never calls back.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::agenda::Agenda;
-use super::agenda::Ticketed;
-use super::looks::Crowd;
-use super::looks::Ease;
+use super::ease::Ease;
+use super::entry::Entry;
+use super::entry::disarmed;
+use super::inbox::Letter;
+use super::ready::Ready;
 use super::roster::Roster;
-use super::roster::Running;
 use super::roster::WorkerNumber;
 use super::shutdown::Kind;
 use super::shutdown::RunState;
@@ -19,14 +21,14 @@ use super::shutdown::may_run;
 use super::step::Done;
 use super::step::Effects;
 use super::step::Item;
-use super::step::Others;
+use super::step::Submitter;
 use super::step::Take;
+use super::turn::Running;
 use crate::observe::PoolStats;
 use crate::sync::planted;
 use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
-use scheduler_queue::Ticket;
 
 /// The state of a pool.
 #[derive(Debug)]
@@ -40,35 +42,12 @@ pub(crate) struct Core<I> {
     pub(super) parting: usize,
     /// How many alarms there are in the agenda.
     pub(super) alarms: usize,
-    /// How many workers are making the call of an alarm.
-    ringing: usize,
     pub(super) roster: Roster,
     pub(super) state: RunState,
     pub(super) is_tidying: bool,
     pub(super) policy: ShutdownPolicy,
     pub(super) remove_on_cancel: bool,
     pub(super) ease: Ease,
-    pub(super) crowd: Crowd,
-    /// Who has taken the last task; zero for nobody.
-    last_taker: WorkerNumber,
-    completed: u64,
-}
-
-#[derive(Debug)]
-pub(super) struct Entry<I> {
-    pub(super) kind: Kind,
-    pub(super) item: I,
-}
-
-impl<I: Item> Ticketed for Entry<I> {
-    #[inline]
-    fn set_ticket(&self, ticket: Ticket) {
-        self.item.set_ticket(ticket);
-    }
-
-    fn look(&self) {
-        self.item.look();
-    }
 }
 
 impl<I: Item> Core<I> {
@@ -84,16 +63,12 @@ impl<I: Item> Core<I> {
             in_transit: 0,
             parting: 0,
             alarms: 0,
-            ringing: 0,
             roster,
             state: RunState::Running,
             is_tidying: false,
             policy,
             remove_on_cancel,
             ease,
-            crowd: Crowd::default(),
-            last_taker: 0,
-            completed: 0,
         }
     }
 
@@ -113,11 +88,11 @@ impl<I: Item> Core<I> {
         now: Now,
         effects: &mut Effects<I>,
     ) -> Take<I> {
-        self.settle(worker, done, now, effects);
+        self.settle(done, now, effects);
         if effects.cancels() > 0 && !planted("L10 late") {
             return Take::Again;
         }
-        self.roster.arrive(worker);
+        let came_for = self.roster.arrive(worker);
         if self.state >= RunState::Stopping {
             return self.leave(worker, now, effects);
         }
@@ -127,14 +102,12 @@ impl<I: Item> Core<I> {
             self.see_to_the_queue(now, effects);
             return Take::Again;
         }
-        if let Some((sequence, Entry { kind, item })) = self.agenda.pop_due(now) {
-            let is_alarm = usize::from(kind == Kind::Alarm);
-            self.alarms -= is_alarm;
+        let leaves = self.leaves_to_others(worker, came_for, now);
+        let taken = if leaves { None } else { self.agenda.take(now) };
+        if let Some((sequence, Entry { kind, item })) = taken {
+            self.alarms -= usize::from(kind == Kind::Alarm);
             let armed = disarmed(kind, &item);
-            self.ringing += is_alarm;
             self.roster.occupy(worker, Running { kind, sequence });
-            self.crowd.note_task(self.roster.busy() > 1);
-            self.last_taker = worker;
             if !planted("L5") {
                 self.see_to_what_is_left(now, effects);
             }
@@ -142,57 +115,48 @@ impl<I: Item> Core<I> {
         }
         let is_over = self.state == RunState::ShuttingDown && self.is_exhausted();
         let may_leave = self.roster.live() > 1 || self.is_empty() || planted("L7");
-        if is_over || may_leave && self.roster.has_timed_out(worker, now.tick) {
+        // Who leaves a task to others comes back for it.
+        let may_time_out = may_leave && !leaves;
+        if is_over || may_time_out && self.roster.has_timed_out(worker, now.tick) {
             return self.leave(worker, now, effects);
         }
-        let looks = self.looks(now);
-        Take::Wait(self.roster.park(worker, now.tick, looks, may_leave))
+        let looks = self.looks(now, leaves);
+        let until = self.roster.park(worker, now.tick, looks, may_leave);
+        let earliest = if leaves { now.tick + self.ease.wake_up } else { Tick::ZERO };
+        Take::Wait(until.map(|until| until.max(earliest)))
     }
 
-    /// Whether a worker that takes one task after the other changes nothing else: nobody waits who would have to
-    /// lead instead, and nothing for the wall clock.
+    /// Puts in what was staged, and gives a worker that is awake the first task. To be asked while it
+    /// [may](Self::may_take_on).
     #[inline]
-    pub(crate) fn may_relay(&self) -> bool {
-        self.state == RunState::Running
-            && self.roster.anyone_waiting().is_none()
-            && !self.agenda.waits_for_the_wall()
-    }
-
-    /// Gives a worker whose task has ended the first task, if that is due and before all that are due at
-    /// `earliest` or later. To be asked while it [may](Self::may_relay).
-    #[inline]
-    pub(crate) fn relay(
+    pub(crate) fn take_on(
         &mut self,
         worker: WorkerNumber,
-        has_run: bool,
-        earliest: Tick,
+        letters: impl IntoIterator<Item = Letter<I>>,
         now: Now,
     ) -> Option<(I, Option<Due>)> {
-        let running = self.roster.running_mut(worker)?;
-        let (sequence, Entry { kind, item }) = self.agenda.pop_due_before(earliest, now)?;
-        let former = std::mem::replace(running, Running { kind, sequence });
-        let (rang, rings) = (former.kind == Kind::Alarm, kind == Kind::Alarm);
-        self.alarms -= usize::from(rings);
-        self.ringing = self.ringing + usize::from(rings) - usize::from(rang);
-        self.completed += u64::from(has_run && !rang);
-        self.last_taker = worker;
+        let turn = self.roster.turn(worker)?;
+        let letters = letters.into_iter().map(Letter::into_newcomer);
+        let (sequence, Entry { kind, item }) = self.agenda.collect_and_take(letters, now)?;
+        turn.begin(Running { kind, sequence });
+        self.alarms -= usize::from(kind == Kind::Alarm);
         let armed = disarmed(kind, &item);
         Some((item, armed))
     }
 
-    /// Whether there is a task to run before all that are due at this time or later.
+    /// Whether a worker that is awake takes the first task and changes nothing else: nobody waits who would have to be
+    /// told, nothing waits for the wall clock, and no other worker could have it in less time.
     #[inline]
-    pub(crate) fn has_due_before(&mut self, earliest: Tick, now: Now) -> bool {
-        self.state == RunState::Running && self.agenda.has_due_before(earliest, now)
+    pub(crate) fn may_take_on(&self) -> bool {
+        self.state == RunState::Running
+            && self.roster.anyone_waiting().is_none()
+            && !self.agenda.watches_wall()
+            && (self.ease.wake_up.is_zero() || self.roster.live() == 1)
     }
 
-    /// Beside whom a worker that runs nothing may rest, if it may: another one was the last to take a task, somebody
-    /// is at one, and the pool does not end, which would have to wait for who rests.
-    pub(crate) fn others(&self, worker: WorkerNumber) -> Option<Others> {
-        let others = Others { completed: self.completed, busy: self.roster.busy() };
-        let is_beside_others = self.last_taker != worker && others.busy > 0;
-        let may_rest = is_beside_others && (self.state == RunState::Running || planted("L16"));
-        may_rest.then_some(others)
+    /// What workers take without the core.
+    pub(crate) fn ready(&self) -> &Arc<Ready<Entry<I>>> {
+        self.agenda.ready()
     }
 
     /// Notes that the future of a worker's run is pending.
@@ -210,22 +174,11 @@ impl<I: Item> Core<I> {
             return;
         };
         effects.release.push(kept);
-        self.enter(item, Kind::Resumed, Due::Tick(now.tick), now, effects);
+        self.enter(item, Kind::Resumed, Due::Tick(now.tick), now, Submitter::Other, effects);
     }
 
     pub(crate) fn contains(&self, item: &I) -> bool {
-        self.agenda.find(self.ticket_of(item)).is_some()
-    }
-
-    /// The ticket under which a task is found, if it waits in the queue.
-    pub(super) fn ticket_of(&self, item: &I) -> Ticket {
-        self.settled(item.ticket(), item.due(), item.sequence())
-    }
-
-    /// The ticket of a task that notes this one: one that has come by the inbox and stands in line has not
-    /// been told its place.
-    pub(super) fn settled(&self, noted: Ticket, due: Due, sequence: u64) -> Ticket {
-        if noted == Ticket::STAGED { self.agenda.seek(due, sequence) } else { noted }
+        self.agenda.find(item.place(), |_| ()).is_some()
     }
 
     /// Shows all tasks that wait; alarms and timers are none.
@@ -249,13 +202,13 @@ impl<I: Item> Core<I> {
     ) {
         let suspended = left.as_ref().and_then(|left| self.suspended.remove(&left.sequence()));
         effects.release.extend(suspended);
-        let fired = self.roster.running_mut(worker).is_some_and(|run| run.kind == Kind::Timer);
+        let fired = self.roster.running_of(worker).is_some_and(|run| run.kind == Kind::Timer);
         match left {
             Some(timer) if fired => effects.release.push(timer),
             Some(left) => self.cancel(effects, left),
             None => {}
         }
-        self.dismiss(worker);
+        self.roster.dismiss(worker);
         self.see_to_the_queue(now, effects);
         if self.roster.live() == 0 {
             self.abandon_what_waits(now, effects);
@@ -287,8 +240,9 @@ impl<I: Item> Core<I> {
 
     pub(crate) fn stats(&self) -> PoolStats {
         let live = if self.is_tidying { 0 } else { self.roster.live() };
-        let active = self.roster.busy() - self.ringing;
-        let queued = self.agenda.len() - self.alarms + self.in_transit;
+        // None is taken meanwhile: so no task is counted twice, or not at all.
+        let (len, (active, completed)) = self.agenda.len_and(|| self.roster.tally());
+        let queued = len - self.alarms + self.in_transit;
         let suspended = self.suspended.len();
         PoolStats {
             core_size: self.roster.core_size,
@@ -297,8 +251,8 @@ impl<I: Item> Core<I> {
             active,
             queued,
             suspended,
-            completed: self.completed,
-            tasks: self.completed + (active + queued + suspended) as u64,
+            completed,
+            tasks: completed + (active + queued + suspended) as u64,
         }
     }
 
@@ -311,16 +265,15 @@ impl<I: Item> Core<I> {
         now: Now,
         effects: &mut Effects<I>,
     ) {
-        self.alarms += usize::from(kind == Kind::Alarm);
-        let ticket = self.agenda.push(due, item.sequence(), Entry { kind, item }, now);
-        // RACE: a cancel between the task becoming `Scheduled` again and this push has found nothing
-        // to take out. It had changed the state before, so it is seen here.
-        let is_ended = || self.agenda.find(ticket).is_some_and(|entry| entry.item.is_ended());
-        if self.remove_on_cancel && is_ended() && !planted("L4") {
-            let removed = self.agenda.remove(ticket);
-            effects.release.extend(removed.map(|entry| self.taken(entry)));
+        // RACE: a cancel between the task becoming `Scheduled` again and this has found nothing to take out. It had
+        // changed the state before, so it is seen here.
+        if self.remove_on_cancel && item.is_ended() && !planted("L4") {
+            effects.release.push(item);
             self.after_removal(effects);
+            return;
         }
+        self.alarms += usize::from(kind == Kind::Alarm);
+        self.agenda.push(due, item.sequence(), Entry { kind, item }, now);
     }
 
     /// What was in an entry that has left the agenda.
@@ -330,23 +283,8 @@ impl<I: Item> Core<I> {
         entry.item
     }
 
-    /// Takes note of what a worker has done since it last asked.
-    pub(crate) fn settle(
-        &mut self,
-        worker: WorkerNumber,
-        done: Done<I>,
-        now: Now,
-        effects: &mut Effects<I>,
-    ) {
-        if matches!(done, Done::Nothing) {
-            return;
-        }
-        if let Some(Running { kind, .. }) = self.roster.vacate(worker) {
-            let rang = kind == Kind::Alarm;
-            let counts = matches!(done, Done::Ended | Done::Recurs(..)) && !rang;
-            self.ringing -= usize::from(rang);
-            self.completed += u64::from(counts);
-        }
+    /// Takes back what a worker has in hand.
+    pub(crate) fn settle(&mut self, done: Done<I>, now: Now, effects: &mut Effects<I>) {
         if let Done::Recurs(item, due) = done {
             // Nobody is woken for it: its worker is about to look at the queue.
             self.take_back(item, due, now, effects);
@@ -359,16 +297,12 @@ impl<I: Item> Core<I> {
             self.cancel(effects, item);
             return;
         }
-        if item.wants_renewal() && !item.is_ended() {
-            self.send_off(item, effects);
-        } else {
-            self.put(item, Kind::Recurring, due.not_overtaking(now), now, effects);
-        }
+        self.put(item, Kind::Recurring, due.not_overtaking(now), now, effects);
         self.hire_if_missing(effects);
     }
 
     fn leave(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) -> Take<I> {
-        self.dismiss(worker);
+        self.roster.dismiss(worker);
         if self.state != RunState::Running {
             effects.wake.extend(self.roster.anyone_waiting());
             self.try_terminate(effects);
@@ -376,12 +310,6 @@ impl<I: Item> Core<I> {
             self.see_to_the_queue(now, effects);
         }
         Take::Leave
-    }
-
-    fn dismiss(&mut self, worker: WorkerNumber) {
-        let running = self.roster.dismiss(worker);
-        let rings = running.is_some_and(|running| running.kind == Kind::Alarm);
-        self.ringing -= usize::from(rings);
     }
 
     /// Whether nothing waits at all.
@@ -396,17 +324,4 @@ impl<I: Item> Core<I> {
         let has_tasks = self.agenda.len() > self.alarms || has_suspended || self.in_transit > 0;
         !has_tasks && (self.alarms == 0 || self.roster.busy() == 0)
     }
-}
-
-/// Notes that a timer has left the queue, and says for when it was armed; none for anything else.
-///
-/// Of a task nothing is touched here: see `post`.
-#[inline]
-pub(super) fn disarmed<I: Item>(kind: Kind, item: &I) -> Option<Due> {
-    if kind != Kind::Timer {
-        return None;
-    }
-    let armed = item.armed();
-    item.set_armed(None);
-    armed
 }

@@ -35,7 +35,7 @@ impl<I: Item> Core<I> {
         if self.roster.live() == 0 && self.agenda.len() > self.alarms {
             self.hire_if_missing(effects);
         }
-        effects.wake.extend(self.roster.everyone_free());
+        effects.wake.extend(self.roster.everyone_waiting());
         self.try_terminate(effects);
     }
 
@@ -62,7 +62,7 @@ impl<I: Item> Core<I> {
         }
         let running = self.roster.running().map(|(worker, run)| (worker, run.sequence));
         effects.rare().interrupt.extend(running);
-        effects.wake.extend(self.roster.everyone_free());
+        effects.wake.extend(self.roster.everyone_waiting());
         self.try_terminate(effects);
         drained
     }

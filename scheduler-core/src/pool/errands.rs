@@ -4,28 +4,22 @@ use std::collections::VecDeque;
 
 use super::item::AnyItem;
 use super::shell::Shell;
-use crate::task::any::Verdict;
+use crate::task::run::Verdict;
 use crate::time::Now;
 
 impl Shell {
-    /// Asks tasks that are in transit when they are due, each until the answer is one to go by.
+    /// Asks tasks that are in transit when they are due.
     pub(super) fn ask_anew(&self, tasks: Vec<AnyItem>) {
         let mut errand = Errand { shell: self, tasks: tasks.into() };
         while let Some(task) = errand.tasks.front().cloned() {
             let verdict = task.renew(Now::read(&*self.clock));
-            if let Verdict::Ended(state) = verdict {
-                self.announce_end(&*task, state);
-            }
-            let back = match verdict {
-                Verdict::Requeue(due) => self.step(|core, now, effects| {
-                    let is_settled = core.enter_again(&task, due, now, effects);
-                    if is_settled { errand.tasks.pop_front() } else { None }
-                }),
-                Verdict::Ended(_) => self.alter(|core, effects| {
-                    core.retire(effects);
-                    errand.tasks.pop_front()
-                }),
-            };
+            let back = self.step(|core, now, effects| {
+                match verdict {
+                    Verdict::Requeue(due) => core.enter_again(task, due, now, effects),
+                    Verdict::Ended(_) => core.retire(effects),
+                }
+                errand.tasks.pop_front()
+            });
             drop(back);
         }
     }

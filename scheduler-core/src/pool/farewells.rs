@@ -3,8 +3,8 @@
 use super::item::AnyItem;
 use super::shell::Shell;
 use crate::task::TaskState;
-use crate::task::any::Farewell;
 use crate::task::current;
+use crate::task::run::Farewell;
 
 impl Shell {
     /// Cancels a task that the pool has let go of.
@@ -18,7 +18,7 @@ impl Shell {
 
     fn tell(&self, task: &AnyItem, farewell: Farewell) {
         let was_waiting = farewell.was_waiting;
-        farewell.say(task.header());
+        farewell.say();
         if was_waiting {
             self.announce_end(&**task, TaskState::Cancelled);
         }

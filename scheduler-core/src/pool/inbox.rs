@@ -2,8 +2,8 @@
 //! without the lock of the pool.
 //!
 //! Most submissions change nothing that anybody is to be told: all workers are there, and one of them
-//! looks at the queue before the task is due; or none waits, and each looks when it is through with its
-//! task, or with a moment's rest (see `meetings`: one that works goes on). The core says so beforehand, as
+//! looks at the queue before the task is due; or none waits, and each looks when it is through with what
+//! is due. The core says so beforehand, as
 //! its *patience*: the earliest due time that it need not hear of at once. What is due no earlier is
 //! *staged* here, behind a lock that is held for as long as it takes to append to a list. Most removals
 //! change nothing either, while the pool runs and no worker waits for it to be empty. Whoever next takes
@@ -14,20 +14,21 @@
 //! only under this lock, and who changes it takes out what is staged, so nothing is left behind that
 //! was staged under a greater one.
 //!
-//! A worker that finds something due before all that is staged takes that, and leaves the rest for later: for
-//! when it is needed, or until there is so much of it that its submitter brings it himself. So while there is
+//! A worker that takes what is due from the line (see `ready`) does not come by here. So while there is
 //! more to do than workers can, they do not meet submitters at all.
 
 use std::mem;
+use std::time::Duration;
 
+use super::agenda::Newcomer;
+use super::agenda::Place;
+use super::entry::Entry;
 use super::shutdown::Kind;
 use crate::sync::AtomicBool;
-use crate::sync::AtomicU64;
 use crate::sync::Mutex;
 use crate::sync::Ordering;
 use crate::sync::planted;
 use crate::time::Tick;
-use scheduler_queue::Ticket;
 
 /// After so many staged tasks their submitter puts them into the queue, so that they take little room
 /// while the workers sleep for long, and so that submitters wait where others have to. As many removals
@@ -48,11 +49,14 @@ pub(super) struct Letter<I> {
     pub(super) is_due: bool,
 }
 
-/// A task that has ended and is to leave the pool.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Withdrawal {
-    pub(super) sequence: u64,
-    pub(super) ticket: Ticket,
+impl<I> Letter<I> {
+    /// What is to be put into the queue.
+    #[inline]
+    pub(super) fn into_newcomer(self) -> Newcomer<Entry<I>> {
+        let Self { item, sequence, kind, due, is_due } = self;
+        debug_assert!(kind != Kind::Alarm, "a pool's own alarms do not come by the inbox");
+        Newcomer { due, sequence, item: Entry { kind, item }, is_due }
+    }
 }
 
 /// What the core need not hear of at once.
@@ -62,15 +66,14 @@ pub(super) struct Calm {
     pub(super) patience: Option<Tick>,
     /// Whether removals may be staged.
     pub(super) lets_go: bool,
-    /// Whether a task that is cancelled on its way need not come into the queue.
-    pub(super) recalls: bool,
 }
 
 /// What is staged.
 #[derive(Debug)]
 pub(super) struct Mail<I> {
     pub(super) letters: Vec<Letter<I>>,
-    pub(super) withdrawals: Vec<Withdrawal>,
+    /// Where those stand that have ended and are to leave the pool.
+    pub(super) withdrawals: Vec<Place>,
 }
 
 impl<I> Mail<I> {
@@ -99,8 +102,6 @@ pub(super) struct Inbox<I> {
     staged: Mutex<Staged<I>>,
     /// Whether anything is staged; changed under the lock only.
     is_filled: AtomicBool,
-    /// When the first of the staged tasks is due; changed under the lock only.
-    earliest: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -112,50 +113,25 @@ struct Staged<I> {
 impl<I> Inbox<I> {
     pub(super) fn new() -> Self {
         let staged = Staged { mail: Mail::new(), calm: Calm::default() };
-        let (is_filled, earliest) = (AtomicBool::new(false), AtomicU64::new(u64::MAX));
-        Self { staged: Mutex::new(staged), is_filled, earliest }
+        Self { staged: Mutex::new(staged), is_filled: AtomicBool::new(false) }
     }
 
-    /// When the first of the staged tasks is due; the end of time if there is none.
+    /// Takes a task in, or hands it back because the core has to hear of it: nobody looks within this grace after it
+    /// is due. The answer says whether it is time to put what is staged into the queue.
     #[inline]
-    pub(super) fn earliest(&self) -> Tick {
-        // ORDERING: acquire, so that who comes after a submission sees when it is due, at the latest.
-        Tick::from_nanos(self.earliest.load(Ordering::Acquire))
-    }
-
-    /// Takes a task in, or hands it back because the core has to hear of it. The answer says whether
-    /// it is time to put what is staged into the queue.
-    #[inline]
-    pub(super) fn stage(&self, letter: Letter<I>) -> Result<bool, I> {
+    pub(super) fn stage(&self, letter: Letter<I>, grace: Duration) -> Result<bool, I> {
         let mut staged = self.staged.lock();
-        if staged.calm.patience.is_none_or(|patience| letter.due < patience) {
+        if staged.calm.patience.is_none_or(|patience| letter.due + grace < patience) {
             return Err(letter.item);
-        }
-        // ORDERING: relaxed, it is changed under the lock.
-        if letter.due.as_nanos() < self.earliest.load(Ordering::Relaxed) {
-            // ORDERING: release, see `earliest`.
-            self.earliest.store(letter.due.as_nanos(), Ordering::Release);
         }
         staged.mail.letters.push(letter);
         self.announce(&staged.mail);
         Ok(staged.mail.letters.len() >= MANY)
     }
 
-    /// Takes a task back that is still staged and was cancelled. None where it is on its way into the queue,
-    /// or where it has to go there all the same.
-    pub(super) fn recall(&self, is_it: impl Fn(&I) -> bool) -> Option<I> {
-        let mut staged = self.staged.lock();
-        if !staged.calm.recalls {
-            return None;
-        }
-        // The last ones first: most of what is cancelled so soon has only just come.
-        let index = staged.mail.letters.iter().rposition(|letter| is_it(&letter.item))?;
-        Some(staged.mail.letters.remove(index).item)
-    }
-
     /// Takes note of a removal, and says whether it is time to see to what is staged; none where the core
     /// has to hear of it.
-    pub(super) fn stage_withdrawal(&self, withdrawal: Withdrawal) -> Option<bool> {
+    pub(super) fn stage_withdrawal(&self, withdrawal: Place) -> Option<bool> {
         let mut staged = self.staged.lock();
         if !staged.calm.lets_go {
             return None;
@@ -184,13 +160,7 @@ impl<I> Inbox<I> {
         if planted("L11 flag") {
             drop(staged);
         }
-        self.empty();
-    }
-
-    /// Notes that nothing is staged any more.
-    fn empty(&self) {
         self.is_filled.store(false, Ordering::Release);
-        self.earliest.store(u64::MAX, Ordering::Release);
     }
 
     /// Changes the calm, and takes out what was staged under the one before, in exchange for empty lists.
@@ -198,7 +168,7 @@ impl<I> Inbox<I> {
         let mut staged = self.staged.lock();
         staged.calm = calm;
         if !staged.mail.is_empty() && !planted("L11") {
-            self.empty();
+            self.is_filled.store(false, Ordering::Release);
             mem::swap(&mut staged.mail, room);
         }
     }
@@ -207,19 +177,22 @@ impl<I> Inbox<I> {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
+    use scheduler_queue::Key;
+    use scheduler_queue::Ticket;
 
     fn stage(inbox: &Inbox<u8>, item: u8, due: u64) -> Result<bool, u8> {
         let due = Tick::from_nanos(due);
         let sequence = u64::from(item);
-        inbox.stage(Letter { item, sequence, kind: Kind::OneShot, due, is_due: false })
+        let letter = Letter { item, sequence, kind: Kind::OneShot, due, is_due: false };
+        inbox.stage(letter, Duration::ZERO)
     }
 
-    fn withdrawal(sequence: u64) -> Withdrawal {
-        Withdrawal { sequence, ticket: Ticket::NONE }
+    fn withdrawal(sequence: u64) -> Place {
+        Place { ticket: Ticket::NONE, key: Key { due: 0, sequence } }
     }
 
     fn patient_until(due: u64) -> Calm {
-        Calm { patience: Some(Tick::from_nanos(due)), lets_go: true, recalls: true }
+        Calm { patience: Some(Tick::from_nanos(due)), lets_go: true }
     }
 
     fn taken(inbox: &Inbox<u8>) -> (Vec<u8>, Vec<u64>) {
@@ -236,7 +209,7 @@ mod tests {
 
     fn contents(mail: &Mail<u8>) -> (Vec<u8>, Vec<u64>) {
         let letters = mail.letters.iter().map(|letter| letter.item).collect();
-        (letters, mail.withdrawals.iter().map(|withdrawal| withdrawal.sequence).collect())
+        (letters, mail.withdrawals.iter().map(|withdrawal| withdrawal.key.sequence).collect())
     }
 
     #[test]
@@ -266,20 +239,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_still_staged_is_taken_back_unless_the_core_is_to_see_it() {
-        let inbox = Inbox::new();
-        renewed(&inbox, patient_until(0));
-        (1..=3).for_each(|item| assert_eq!(stage(&inbox, item, 0), Ok(false)));
-        assert_eq!(inbox.recall(|item| *item == 2), Some(2));
-        assert_eq!(inbox.recall(|item| *item == 2), None);
-        assert_eq!(taken(&inbox), (vec![1, 3], vec![]));
-        assert_eq!(inbox.recall(|item| *item == 1), None);
-        renewed(&inbox, Calm { recalls: false, ..patient_until(0) });
-        assert_eq!(stage(&inbox, 4, 0), Ok(false));
-        assert_eq!(inbox.recall(|item| *item == 4), None);
-    }
-
-    #[test]
     fn a_full_inbox_says_so() {
         let inbox = Inbox::new();
         renewed(&inbox, patient_until(0));
@@ -288,19 +247,6 @@ mod tests {
         assert!(answers[MANY - 1]);
         let answers = (0..MANY as u64).map(|number| inbox.stage_withdrawal(withdrawal(number)));
         assert_eq!(answers.filter(|is_full| *is_full == Some(true)).count(), 1);
-    }
-
-    #[test]
-    fn it_is_known_when_the_first_of_what_is_staged_is_due() {
-        let inbox = Inbox::new();
-        renewed(&inbox, patient_until(0));
-        assert_eq!(inbox.earliest(), Tick::MAX);
-        for (due, earliest) in [(7, 7), (9, 7), (5, 5)] {
-            assert_eq!(stage(&inbox, 1, due), Ok(false));
-            assert_eq!(inbox.earliest(), Tick::from_nanos(earliest));
-        }
-        assert_eq!(taken(&inbox).0.len(), 3);
-        assert_eq!(inbox.earliest(), Tick::MAX);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! How tasks come into the queue: told at once, or collected from where they were staged.
 
 use super::core::Core;
-use super::core::Entry;
 use super::inbox::Calm;
 use super::inbox::Letter;
 use super::shutdown::Kind;
@@ -9,6 +8,7 @@ use super::shutdown::RunState;
 use super::shutdown::may_run;
 use super::step::Effects;
 use super::step::Item;
+use super::step::Submitter;
 use crate::sync::planted;
 use crate::time::Due;
 use crate::time::Now;
@@ -22,12 +22,13 @@ impl<I: Item> Core<I> {
         kind: Kind,
         due: Due,
         now: Now,
+        submitter: Submitter,
         effects: &mut Effects<I>,
     ) -> Result<(), I> {
         if self.state != RunState::Running && !planted("L2") {
             return Err(item);
         }
-        self.enter(item, kind, due, now, effects);
+        self.enter(item, kind, due, now, submitter, effects);
         Ok(())
     }
 
@@ -36,30 +37,28 @@ impl<I: Item> Core<I> {
     pub(super) fn calm(&self) -> Calm {
         if self.state != RunState::Running {
             let lets_go = planted("L11 removal");
-            return Calm { patience: None, lets_go, recalls: false };
+            return Calm { patience: None, lets_go };
         }
         let is_staffed = self.roster.live() >= self.roster.core_size.max(1);
         let patience = if is_staffed { self.roster.patience() } else { None };
-        let lets_go = !self.roster.is_timed();
-        Calm { patience, lets_go, recalls: lets_go && self.remove_on_cancel }
+        Calm { patience, lets_go: !self.roster.is_timed() }
     }
 
-    /// Puts in a task that was staged and that nobody has to be told of.
+    /// Puts in tasks that were staged and that nobody has to be told of.
     ///
     /// One that was cancelled on its way is not looked at: its canceller comes to take it out.
-    pub(crate) fn collect(&mut self, letter: Letter<I>) {
-        let Letter { item, sequence, kind, due, is_due } = letter;
-        debug_assert!(kind != Kind::Alarm, "a pool's own alarms do not come by the inbox");
-        self.agenda.collect(due, sequence, Entry { kind, item }, is_due);
+    #[inline]
+    pub(crate) fn collect(&mut self, letters: impl IntoIterator<Item = Letter<I>>) {
+        self.agenda.collect(letters.into_iter().map(Letter::into_newcomer));
     }
 
     /// As [`collect`](Self::collect), where those who were to look at the queue may wait for longer now.
     pub(crate) fn collect_late(&mut self, letter: Letter<I>, effects: &mut Effects<I>) {
         let due = letter.due;
         self.hire_if_missing(effects);
-        self.collect(letter);
-        if due != Tick::MAX && !planted("L5 deputy") {
-            effects.wake.extend(self.roster.appoint(self.ease.look(due)));
+        self.collect([letter]);
+        if due != Tick::MAX && !planted("L5 late") {
+            effects.wake.extend(self.roster.appoint(self.ease.look(due), due));
         }
     }
 
@@ -76,7 +75,7 @@ impl<I: Item> Core<I> {
         if self.is_tidying {
             self.cancel(effects, item);
         } else {
-            self.enter(item, kind, due, now, effects);
+            self.enter(item, kind, due, now, Submitter::Other, effects);
         }
     }
 
@@ -86,6 +85,7 @@ impl<I: Item> Core<I> {
         kind: Kind,
         due: Due,
         now: Now,
+        submitter: Submitter,
         effects: &mut Effects<I>,
     ) {
         if !may_run(self.state, kind, due.is_reached(now), self.policy) && !planted("L2") {
@@ -96,6 +96,9 @@ impl<I: Item> Core<I> {
         // First, so that a pool that finds the task ended does not declare its end beside the start.
         self.hire_if_missing(effects);
         self.put(item, kind, due.not_overtaking(now), now, effects);
-        self.see_to_the_queue(now, effects);
+        match submitter {
+            Submitter::Worker => self.see_to_what_is_left(now, effects),
+            Submitter::Other => self.see_to_the_queue(now, effects),
+        }
     }
 }

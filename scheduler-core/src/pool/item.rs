@@ -2,25 +2,30 @@
 
 use std::sync::Arc;
 
+use super::agenda::Place;
 use super::step::Item;
 use crate::task::AnyTask;
+use crate::task::Header;
 use crate::time::Due;
+use scheduler_queue::Key;
 use scheduler_queue::Ticket;
 
 /// A task as the core sees it.
 pub(super) type AnyItem = Arc<dyn AnyTask>;
+
+/// Where a task is found while it waits in the queue.
+pub(super) fn place_of(header: &Header, due: Due) -> Place {
+    let (_, due) = due.into_parts();
+    Place { ticket: header.ticket(), key: Key { due, sequence: header.id().0 } }
+}
 
 impl Item for AnyItem {
     fn sequence(&self) -> u64 {
         self.header().id().0
     }
 
-    fn ticket(&self) -> Ticket {
-        self.header().ticket()
-    }
-
-    fn due(&self) -> Due {
-        (**self).due()
+    fn place(&self) -> Place {
+        place_of(self.header(), (**self).due())
     }
 
     fn set_ticket(&self, ticket: Ticket) {
@@ -43,13 +48,5 @@ impl Item for AnyItem {
 
     fn is_ended(&self) -> bool {
         self.is_over()
-    }
-
-    fn note_renewal(&self) {
-        self.header().note_renewal();
-    }
-
-    fn wants_renewal(&self) -> bool {
-        self.header().wants_renewal()
     }
 }

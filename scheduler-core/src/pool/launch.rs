@@ -7,11 +7,11 @@ use super::core::Core;
 use super::item::AnyItem;
 use super::shutdown::Kind;
 use super::step::Effects;
+use super::step::Submitter;
 use super::unstarted::UnstartedTask;
 use crate::error::Error;
 use crate::task::Header;
 use crate::task::Link;
-use crate::task::Rhythm;
 use crate::task::Task;
 use crate::task::TaskHandle;
 use crate::task::TaskId;
@@ -33,8 +33,7 @@ pub(super) struct Launch {
 
 pub(super) fn first_due<T>(task: &Task<T>, now: Now) -> Result<Due, Error> {
     let first = task.rhythm.first(task.initial_delay, now).map_err(Error::failed)?;
-    let what = if matches!(task.rhythm, Rhythm::Paced(_)) { "pace" } else { "trigger" };
-    first.ok_or_else(|| Error::argument(what, "it never fires"))
+    first.ok_or_else(|| Error::argument("trigger", "it never fires"))
 }
 
 /// A task that is not submitted yet.
@@ -66,10 +65,17 @@ impl ScheduledThreadPool {
         let header = Header::new(id, traits, self.shell().link());
         let handle = TaskHandle::new(TaskCell::new(header, work, due));
         watch(&handle);
-        match self.shell().stage(handle.task(), kind, due, now) {
+        match self.shell().stage(handle.task(), id, kind, due, now) {
             Ok(()) => Ok(handle),
             Err(task) => {
-                self.admit(handle, |core, effects| core.admit(task, kind, due, now, effects))
+                let submitter = if self.shell().is_called_by_worker() {
+                    Submitter::Worker
+                } else {
+                    Submitter::Other
+                };
+                self.admit(handle, |core, effects| {
+                    core.admit(task, kind, due, now, submitter, effects)
+                })
             }
         }
     }

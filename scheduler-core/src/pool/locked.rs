@@ -3,27 +3,26 @@
 use std::sync::Arc;
 
 use super::core::Core;
-use super::few::Few;
 use super::inbox::Calm;
 use super::inbox::Letter;
 use super::inbox::Mail;
-use super::inbox::Withdrawal;
 use super::item::AnyItem;
+use super::item::place_of;
 use super::post::Post;
 use super::roster::WorkerNumber;
 use super::shell::Shell;
 use super::shutdown::Kind;
 use super::step::Effects;
-use super::step::Item;
 use super::step::Rare;
 use crate::error::Error;
 use crate::sync::MutexGuard;
 use crate::sync::planted;
-use crate::task::AnyTask;
+use crate::task::Header;
+use crate::task::TaskId;
 use crate::time::Due;
 use crate::time::Now;
-use crate::time::Tick;
 use crate::unwind::drop_contained;
+use scheduler_queue::Ticket;
 
 pub(super) struct Locked {
     pub(super) core: Core<AnyItem>,
@@ -37,17 +36,17 @@ pub(super) struct Locked {
 
 /// What is to be done after a step, without the lock.
 pub(super) struct Later {
-    wake: Few<Arc<Post>>,
+    wake: Vec<Arc<Post>>,
     rare: Option<Box<Rare<AnyItem>>>,
     interrupted: Vec<(Arc<Post>, u64)>,
-    release: Few<AnyItem>,
+    release: Vec<AnyItem>,
 }
 
 impl Later {
     /// The post of a worker to wake, if there is nothing else to be done.
     pub(super) fn into_only_post(mut self) -> Result<Arc<Post>, Box<Self>> {
-        let is_only = self.rare.is_none() && self.release.is_empty();
-        let only = if is_only { self.wake.take_only() } else { None };
+        let is_only = self.rare.is_none() && self.release.is_empty() && self.wake.len() == 1;
+        let only = if is_only { self.wake.pop() } else { None };
         only.ok_or_else(|| Box::new(self))
     }
 }
@@ -68,10 +67,11 @@ impl Locked {
     fn prepare(&mut self, mut effects: Effects<AnyItem>) -> Later {
         let rare = effects.take_rare();
         for worker in rare.iter().flat_map(|rare| &rare.start) {
-            self.posts.push((*worker, Arc::new(Post::new())));
+            if let Some(turn) = self.core.roster.turn(*worker) {
+                self.posts.push((*worker, Arc::new(Post::new(Arc::clone(turn)))));
+            }
         }
-        let mut wake = Few::new();
-        wake.extend(effects.wake.iter().filter_map(|worker| self.post(*worker).cloned()));
+        let wake = effects.wake.iter().filter_map(|worker| self.post(*worker).cloned()).collect();
         let interrupted = rare.iter().flat_map(|rare| &rare.interrupt);
         let interrupted = interrupted
             .filter_map(|(worker, number)| Some((Arc::clone(self.post(*worker)?), *number)))
@@ -120,17 +120,9 @@ impl Shell {
         self.alter_collected(locked, effects, step)
     }
 
-    /// As [`alter_locked`](Self::alter_locked), for a step to which nothing matters that is staged.
-    pub(super) fn alter_only<R>(
-        &self,
-        locked: MutexGuard<'_, Locked>,
-        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
-    ) -> (R, Starts) {
-        self.alter_collected(locked, Effects::new(), step)
-    }
-
+    /// As [`alter_locked`](Self::alter_locked), when what is staged has been seen to.
     #[inline]
-    fn alter_collected<R>(
+    pub(super) fn alter_collected<R>(
         &self,
         mut locked: MutexGuard<'_, Locked>,
         mut effects: Effects<AnyItem>,
@@ -187,9 +179,30 @@ impl Shell {
         self.perform(*rare, release, interrupted)
     }
 
+    /// What a worker that is awake is to run next, where the core has to see to nothing else.
+    #[inline]
+    pub(super) fn take_on(
+        &self,
+        locked: &mut Locked,
+        worker: WorkerNumber,
+        now: Now,
+    ) -> Option<(AnyItem, Option<Due>)> {
+        let Locked { core, mail, .. } = locked;
+        if !core.may_take_on() {
+            return None;
+        }
+        self.inbox.take(mail);
+        if !mail.withdrawals.is_empty() {
+            return None;
+        }
+        let task = core.take_on(worker, mail.letters.drain(..), now);
+        mail.trim();
+        task
+    }
+
     /// Sees to what is staged. Somebody looks at the queue in time: see `inbox`.
     #[inline]
-    fn collect(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
+    pub(super) fn collect(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
         let Locked { core, mail, .. } = locked;
         if mail.is_empty() {
             self.inbox.take(mail);
@@ -197,35 +210,6 @@ impl Shell {
         if !mail.is_empty() {
             collect_all(core, mail, effects);
         }
-    }
-
-    /// What a worker whose task has ended is to run next, where the core has to see to nothing else: see
-    /// [`Core::relay`].
-    #[inline]
-    pub(super) fn relay(
-        &self,
-        locked: &mut Locked,
-        worker: WorkerNumber,
-        has_run: bool,
-        earliest: Tick,
-        now: Now,
-    ) -> Option<(AnyItem, Option<Due>)> {
-        let Locked { core, mail, .. } = locked;
-        if !core.may_relay() {
-            return None;
-        }
-        let task = core.relay(worker, has_run, earliest, now);
-        if task.is_some() || earliest > now.tick {
-            return task;
-        }
-        // The first of what is staged may be due before all that is in the queue.
-        self.inbox.take(mail);
-        if !mail.withdrawals.is_empty() {
-            return None;
-        }
-        mail.letters.drain(..).for_each(|letter| core.collect(letter));
-        mail.trim();
-        core.relay(worker, has_run, Tick::MAX, now)
     }
 
     /// The lock before a step that closes the pool: what was staged by then is taken in by that step, and
@@ -278,16 +262,18 @@ impl Shell {
     }
 
     /// Puts a task into the inbox, or hands it back because the core has to hear of it.
+    #[inline]
     pub(super) fn stage(
         &self,
         item: AnyItem,
+        id: TaskId,
         kind: Kind,
         due: Due,
         now: Now,
     ) -> Result<(), AnyItem> {
         let Due::Tick(due) = due else { return Err(item) };
-        let (sequence, is_due) = (item.sequence(), due <= now.tick);
-        if self.inbox.stage(Letter { item, sequence, kind, due, is_due })? {
+        let (sequence, is_due) = (id.0, due <= now.tick);
+        if self.inbox.stage(Letter { item, sequence, kind, due, is_due }, self.grace())? {
             // Waits for the lock like anybody else: submitters that never wait would keep those away from
             // it who have something to say, such as that the pool ends.
             self.alter(|_, _| ());
@@ -295,31 +281,20 @@ impl Shell {
         Ok(())
     }
 
-    /// Takes a task out of the pool that was cancelled when it was not known to be in the queue.
-    ///
-    /// RACE: it is in the inbox; or somebody is putting it into the queue, under the lock. Who has had the
-    /// lock after that finds it there, by its ticket, unless a worker has taken it meanwhile, who sees
-    /// that it was cancelled.
-    pub(super) fn recall(&self, task: &dyn AnyTask) {
-        let recalled = self.inbox.recall(|item| std::ptr::addr_eq(Arc::as_ptr(item), task));
-        if recalled.is_some() {
-            drop_contained(recalled);
-        } else if !planted("L11 ticket") {
-            let header = task.header();
-            self.alter(|core, effects| {
-                let sequence = header.id().0;
-                let ticket = core.settled(header.ticket(), task.due(), sequence);
-                core.withdraw_all(&[Withdrawal { sequence, ticket }], effects);
-            });
-        }
-    }
-
     /// Takes a task that was cancelled out of the pool.
-    pub(super) fn let_go(&self, withdrawal: Withdrawal) {
-        match self.inbox.stage_withdrawal(withdrawal) {
+    ///
+    /// RACE: one that is not known to be in the queue is in the inbox; or somebody is putting it into the queue,
+    /// under the lock. Who has had the lock after that finds it there, unless a worker has taken it meanwhile, who
+    /// sees that it was cancelled.
+    pub(super) fn let_go(&self, header: &Header, due: Due) {
+        let place = || place_of(header, due);
+        let staged = place();
+        let is_known = staged.ticket != Ticket::STAGED;
+        match if is_known { self.inbox.stage_withdrawal(staged) } else { None } {
             Some(false) => {}
             Some(true) => self.alter(|_, _| ()),
-            None => self.alter(|core, effects| core.withdraw_all(&[withdrawal], effects)),
+            None if planted("L11 ticket") && !is_known => {}
+            None => self.alter(|core, effects| core.withdraw_all(&[place()], effects)),
         }
     }
 }
@@ -327,7 +302,9 @@ impl Shell {
 /// Puts what was staged into the queue, and what was cancelled out of it, in this order: both may be of one
 /// task.
 fn collect_all(core: &mut Core<AnyItem>, mail: &mut Mail<AnyItem>, effects: &mut Effects<AnyItem>) {
-    mail.letters.drain(..).for_each(|letter| core.collect(letter));
+    if !mail.letters.is_empty() {
+        core.collect(mail.letters.drain(..));
+    }
     if !mail.withdrawals.is_empty() {
         core.withdraw_all(&mail.withdrawals, effects);
         mail.withdrawals.clear();

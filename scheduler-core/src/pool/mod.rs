@@ -20,14 +20,14 @@
 //
 // | layer | files | knows | never |
 // |---|---|---|---|
-// | core | `core`, `intake`, `removal`, `arming`, `ending`, `renewal`, `looks`, `staffing`, `agenda`, `roster`, `shutdown`, `step`, `few` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
+// | core | `core`, `intake`, `removal`, `arming`, `ending`, `renewal`, `looks`, `ease`, `staffing`, `agenda`, `entry`, `ready`, `roster`, `turn`, `shutdown`, `step` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
 // | shell | `shell`, `locked`, `wake`, `errands`, `farewells`, `inbox`, `post`, `item` | the locks; performs the core's effects after unlocking | decides anything |
-// | edge | `worker`, `meetings`, `rests`, `witness`, `crew`, `virtual_crew`, `hooks`, `inside` | threads, user code | looks into the core |
+// | edge | `worker`, `witness`, `crew`, `virtual_crew`, `hooks`, `inside` | threads, user code | looks into the core |
 //
 // # Workers
 //
-// Of those that wait, one leads: see `roster`. Where tasks are so brief that workers only meet at the
-// lock, one of them rests for a moment while another works: see `meetings`.
+// Of those that wait, one leads: see `roster`. Those that work go from one task to the next without the lock of
+// the pool: see `ready`.
 //
 // # What it must never do
 //
@@ -41,10 +41,11 @@ mod builder;
 mod control;
 mod core;
 mod crew;
+mod ease;
 mod ending;
+mod entry;
 mod errands;
 mod farewells;
-mod few;
 mod hooks;
 mod inbox;
 mod inside;
@@ -54,12 +55,11 @@ mod item;
 mod launch;
 mod locked;
 mod looks;
-mod meetings;
 mod post;
+mod ready;
 mod rejection;
 mod removal;
 mod renewal;
-mod rests;
 mod roster;
 mod shell;
 mod shutdown;
@@ -69,6 +69,7 @@ mod step;
 mod tests;
 mod time_limit;
 mod timer;
+mod turn;
 mod unstarted;
 mod virtual_crew;
 mod wake;

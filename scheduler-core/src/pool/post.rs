@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use super::item::AnyItem;
+use super::turn::Turn;
 use crate::sync::Mutex;
 use crate::sync::planted;
 use crate::task::current::Desk;
@@ -17,6 +18,7 @@ use crate::time::Gate;
 #[derive(Debug)]
 pub(super) struct Post {
     pub(super) gate: Arc<Gate>,
+    pub(super) turn: Arc<Turn>,
     desk: Mutex<OnDesk>,
 }
 
@@ -47,8 +49,8 @@ impl Desk for Post {
 }
 
 impl Post {
-    pub(super) fn new() -> Self {
-        Self { gate: Arc::new(Gate::new()), desk: Mutex::new(OnDesk::default()) }
+    pub(super) fn new(turn: Arc<Turn>) -> Self {
+        Self { gate: Arc::new(Gate::new()), turn, desk: Mutex::new(OnDesk::default()) }
     }
 
     /// Takes away what lies on the desk.

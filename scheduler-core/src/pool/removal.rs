@@ -1,10 +1,7 @@
 //! How tasks leave the queue without having been run.
 
-use std::hint::black_box;
-
+use super::agenda::Place;
 use super::core::Core;
-use super::inbox::Withdrawal;
-use super::shutdown::Kind;
 use super::shutdown::RunState;
 use super::step::Effects;
 use super::step::Item;
@@ -12,19 +9,17 @@ use crate::time::Now;
 
 impl<I: Item> Core<I> {
     /// Forgets tasks that were cancelled.
-    pub(super) fn withdraw_all(&mut self, withdrawals: &[Withdrawal], effects: &mut Effects<I>) {
+    pub(super) fn withdraw_all(&mut self, withdrawals: &[Place], effects: &mut Effects<I>) {
         // What all of them wait for in memory comes at the same time if nothing else is done in between.
-        for withdrawal in withdrawals {
-            black_box(self.agenda.find(withdrawal.ticket).map(|entry| entry.kind));
-        }
-        for &Withdrawal { sequence, ticket } in withdrawals {
-            let kind = || self.agenda.find(ticket).map(|entry| entry.kind);
-            if self.remove_on_cancel || kind().is_some_and(Kind::is_internal) {
-                let removed = self.agenda.remove(ticket);
+        withdrawals.iter().for_each(|place| self.agenda.prefetch(*place));
+        for place in withdrawals {
+            let is_internal = || self.agenda.find(*place, |entry| entry.kind.is_internal());
+            if self.remove_on_cancel || is_internal() == Some(true) {
+                let removed = self.agenda.remove(*place);
                 effects.release.extend(removed.map(|entry| self.taken(entry)));
             }
             if !self.suspended.is_empty() {
-                effects.release.extend(self.suspended.remove(&sequence));
+                effects.release.extend(self.suspended.remove(&place.key.sequence));
             }
         }
         self.after_removal(effects);
@@ -32,9 +27,9 @@ impl<I: Item> Core<I> {
 
     /// Takes a task out of the queue, if it waits there.
     pub(crate) fn remove(&mut self, item: &I, effects: &mut Effects<I>) -> Option<I> {
-        let ticket = self.ticket_of(item);
-        let is_internal = self.agenda.find(ticket).is_some_and(|entry| entry.kind.is_internal());
-        let removed = if is_internal { None } else { self.agenda.remove(ticket) };
+        let place = item.place();
+        let is_internal = self.agenda.find(place, |entry| entry.kind.is_internal()) == Some(true);
+        let removed = if is_internal { None } else { self.agenda.remove(place) };
         self.after_removal(effects);
         removed.map(|entry| entry.item)
     }

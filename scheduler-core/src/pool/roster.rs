@@ -7,16 +7,18 @@
 //! deputy, or one that waits for too long, a successor is appointed and woken. A task that becomes the first
 //! one wakes the leader, and nobody else.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::shutdown::Kind;
+use super::turn::Running;
+use super::turn::Turn;
 use crate::sync::planted;
 use crate::time::Tick;
 
 /// The number of a worker in its pool, from 1.
 pub(crate) type WorkerNumber = u64;
 
-/// The workers of a pool; each is busy, leads, is the deputy or idle, or else is about to look or rests for a moment.
+/// The workers of a pool; each is busy, leads, is the deputy or idle, or else is about to look.
 #[derive(Debug)]
 pub(crate) struct Roster {
     pub(crate) core_size: usize,
@@ -29,25 +31,20 @@ pub(crate) struct Roster {
     leader: Option<Watch>,
     /// Who leads when the leader has taken a task.
     deputy: Option<Watch>,
-    busy: usize,
     largest: usize,
+    /// How many runs those have made that have left.
+    completed: u64,
     started: WorkerNumber,
 }
 
 #[derive(Debug)]
 struct Seat {
     worker: WorkerNumber,
-    running: Option<Running>,
+    turn: Arc<Turn>,
+    /// How many runs the others had made when it last came by.
+    seen: u64,
     /// Since when the worker has had nothing to run.
     idle_since: Option<Tick>,
-}
-
-/// What a worker runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Running {
-    pub(crate) kind: Kind,
-    /// The number of the task.
-    pub(crate) sequence: u64,
 }
 
 /// A worker that waits until it is time to look at the queue.
@@ -56,6 +53,8 @@ struct Watch {
     worker: WorkerNumber,
     /// When it will look at the queue again by itself.
     until: Tick,
+    /// When that is due for which it comes.
+    due: Tick,
 }
 
 /// When the queue is to be looked at, as a worker that parks finds it.
@@ -76,8 +75,8 @@ impl Roster {
             idle: Vec::new(),
             leader: None,
             deputy: None,
-            busy: 0,
             largest: 0,
+            completed: 0,
             started: 0,
         }
     }
@@ -86,8 +85,17 @@ impl Roster {
         self.seats.len()
     }
 
+    /// How many are at a task, or make a call.
     pub(crate) fn busy(&self) -> usize {
-        self.busy
+        self.running().count()
+    }
+
+    /// How many are at a task, and how many runs there have been; a task is never in both.
+    pub(crate) fn tally(&self) -> (usize, u64) {
+        let tallies = self.seats.iter().map(|seat| seat.turn.tally());
+        tallies.fold((0, self.completed), |(active, completed), (more, is_active)| {
+            (active + usize::from(is_active), completed + more)
+        })
     }
 
     pub(crate) fn largest(&self) -> usize {
@@ -95,56 +103,66 @@ impl Roster {
     }
 
     pub(crate) fn running(&self) -> impl Iterator<Item = (WorkerNumber, Running)> {
-        self.seats.iter().filter_map(|seat| Some((seat.worker, seat.running?)))
+        self.seats.iter().filter_map(|seat| Some((seat.worker, seat.turn.running()?)))
     }
 
     /// Adds a worker whose thread is about to be started.
     pub(crate) fn hire(&mut self) -> WorkerNumber {
         self.started += 1;
-        self.seats.push(Seat { worker: self.started, running: None, idle_since: None });
+        let turn = Arc::new(Turn::default());
+        self.seats.push(Seat { worker: self.started, turn, seen: 0, idle_since: None });
         self.largest = self.largest.max(self.seats.len());
         self.started
     }
 
-    /// Removes a worker, and says what it was running.
-    pub(crate) fn dismiss(&mut self, worker: WorkerNumber) -> Option<Running> {
+    /// Removes a worker.
+    pub(crate) fn dismiss(&mut self, worker: WorkerNumber) {
         self.arrive(worker);
-        let index = self.seats.iter().position(|seat| seat.worker == worker)?;
-        let running = self.seats.remove(index).running;
-        self.busy -= usize::from(running.is_some());
-        running
+        if let Some(index) = self.seats.iter().position(|seat| seat.worker == worker) {
+            self.completed += self.seats.remove(index).turn.tally().0;
+        }
     }
 
-    /// Notes that a worker is awake: neither leader nor deputy nor idle.
-    pub(crate) fn arrive(&mut self, worker: WorkerNumber) {
+    /// Notes that a worker is awake: neither leader nor deputy nor idle. Says when that was due for which it comes.
+    pub(crate) fn arrive(&mut self, worker: WorkerNumber) -> Option<Tick> {
         let is_worker = |watch: &mut Watch| watch.worker == worker;
-        let watched =
-            self.leader.take_if(is_worker).or_else(|| self.deputy.take_if(is_worker)).is_some();
-        if !watched {
+        let watch = self.leader.take_if(is_worker).or_else(|| self.deputy.take_if(is_worker));
+        if watch.is_none() {
             self.idle.retain(|idle| *idle != worker);
         }
+        watch.map(|watch| watch.due)
+    }
+
+    /// Whether any worker but the one that calls does not wait.
+    pub(crate) fn anyone_else_is_awake(&self) -> bool {
+        self.seats.len() > self.everyone_waiting().count() + 1
+    }
+
+    /// Whether others have made runs since the worker last came by.
+    pub(crate) fn others_are_brisk(&mut self, worker: WorkerNumber) -> bool {
+        let (_, all) = self.tally();
+        let Some(seat) = self.seat_mut(worker) else { return false };
+        let others = all - seat.turn.tally().0;
+        std::mem::replace(&mut seat.seen, others) < others
     }
 
     /// Notes what a worker runs.
     pub(crate) fn occupy(&mut self, worker: WorkerNumber, running: Running) {
         if let Some(seat) = self.seat_mut(worker) {
             seat.idle_since = None;
-            let was_free = seat.running.replace(running).is_none();
-            self.busy += usize::from(was_free);
+            seat.turn.begin(running);
+            seat.turn.set_awake(true);
         }
     }
 
-    /// Notes that a worker has run what it had, and says what that was.
-    pub(crate) fn vacate(&mut self, worker: WorkerNumber) -> Option<Running> {
-        let running = self.seat_mut(worker)?.running.take();
-        self.busy -= usize::from(running.is_some());
-        running
+    /// What a worker runs, if it runs anything.
+    pub(crate) fn running_of(&self, worker: WorkerNumber) -> Option<Running> {
+        self.turn(worker)?.running()
     }
 
-    /// What a worker runs, if it runs anything.
-    #[inline]
-    pub(crate) fn running_mut(&mut self, worker: WorkerNumber) -> Option<&mut Running> {
-        self.seat_mut(worker)?.running.as_mut()
+    /// Where a worker says what it is at.
+    pub(crate) fn turn(&self, worker: WorkerNumber) -> Option<&Arc<Turn>> {
+        self.seats.iter().find(|seat| seat.worker == worker).map(|seat| &seat.turn)
     }
 
     fn seat_mut(&mut self, worker: WorkerNumber) -> Option<&mut Seat> {
@@ -176,8 +194,10 @@ impl Roster {
         may_leave: bool,
     ) -> Option<Tick> {
         let is_timed = self.is_timed() && may_leave;
-        let seat = self.seat_mut(worker);
-        let since = seat.map_or(now, |seat| *seat.idle_since.get_or_insert(now));
+        let since = self.seat_mut(worker).map_or(now, |seat| {
+            seat.turn.set_awake(false);
+            *seat.idle_since.get_or_insert(now)
+        });
         let limit = is_timed.then(|| since + self.keep_alive);
         if self.leader.is_none() {
             let is_in_time =
@@ -187,14 +207,14 @@ impl Roster {
         let leads = looks.next.filter(|look| is_earlier(*look, self.leader));
         let assists = looks.second.filter(|look| leads.is_none() && is_earlier(*look, self.deputy));
         if let Some(until) = leads {
-            let former = self.leader.replace(Watch { worker, until });
+            let former = self.leader.replace(Watch { worker, until, due: until });
             if let Some(former) = former.filter(|former| is_earlier(former.until, self.deputy)) {
                 self.succeed(former);
             } else {
                 self.idle.extend(former.map(|former| former.worker));
             }
         } else if let Some(until) = assists {
-            self.succeed(Watch { worker, until });
+            self.succeed(Watch { worker, until, due: until });
         } else {
             self.idle.push(worker);
         }
@@ -207,8 +227,9 @@ impl Roster {
         self.idle.extend(former.map(|former| former.worker));
     }
 
-    /// Sees to it that somebody looks at the queue at `next_look`, and says whom to wake for that.
-    pub(crate) fn appoint(&mut self, next_look: Tick) -> Option<WorkerNumber> {
+    /// Sees to it that somebody looks at the queue at `next_look`, for what is due then or before, and says whom to wake
+    /// for that.
+    pub(crate) fn appoint(&mut self, next_look: Tick, due: Tick) -> Option<WorkerNumber> {
         let leader = self.leader.take().or_else(|| self.deputy.take());
         let worker = match leader {
             Some(leader) if leader.until <= next_look || planted("L1") => {
@@ -218,12 +239,12 @@ impl Roster {
             Some(leader) => leader.worker,
             None => self.idle.pop()?,
         };
-        self.leader = Some(Watch { worker, until: next_look });
+        self.leader = Some(Watch { worker, until: next_look, due });
         Some(worker)
     }
 
     /// By when somebody looks at the queue, whatever is submitted; None where somebody has to be woken. Zero where
-    /// nobody waits, who could be told: who is at a task looks before it waits, and who rests looks then.
+    /// nobody waits, who could be told: who is at a task looks before it waits.
     pub(crate) fn patience(&self) -> Option<Tick> {
         match self.leader {
             Some(leader) => Some(leader.until),
@@ -242,11 +263,6 @@ impl Roster {
         self.idle.last().copied().or(watches)
     }
 
-    /// All of those who run nothing: they wait, rest, or are about to look.
-    pub(crate) fn everyone_free(&self) -> impl Iterator<Item = WorkerNumber> {
-        self.seats.iter().filter(|seat| seat.running.is_none()).map(|seat| seat.worker)
-    }
-
     /// All of those who wait.
     pub(crate) fn everyone_waiting(&self) -> impl Iterator<Item = WorkerNumber> {
         let watches = [self.deputy, self.leader].into_iter().flatten();
@@ -261,6 +277,7 @@ fn is_earlier(look: Tick, watch: Option<Watch>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::shutdown::Kind;
     use super::*;
 
     const RUNNING: Running = Running { kind: Kind::OneShot, sequence: 0 };
@@ -298,10 +315,10 @@ mod tests {
         let mut roster = roster(2);
         roster.park(1, tick(0), look(50), true);
         roster.park(2, tick(0), look(50), true);
-        assert_eq!(roster.appoint(tick(60)), None);
-        assert_eq!(roster.appoint(tick(40)), Some(1));
-        assert_eq!(roster.appoint(tick(40)), None);
-        assert_eq!(roster.appoint(tick(30)), Some(1));
+        assert_eq!(roster.appoint(tick(60), tick(60)), None);
+        assert_eq!(roster.appoint(tick(40), tick(40)), Some(1));
+        assert_eq!(roster.appoint(tick(40), tick(40)), None);
+        assert_eq!(roster.appoint(tick(30), tick(30)), Some(1));
     }
 
     #[test]
@@ -312,8 +329,8 @@ mod tests {
         }
         roster.arrive(1);
         roster.occupy(1, RUNNING);
-        assert_eq!(roster.appoint(tick(70)), Some(3));
-        assert_eq!(roster.appoint(tick(70)), None);
+        assert_eq!(roster.appoint(tick(70), tick(70)), Some(3));
+        assert_eq!(roster.appoint(tick(70), tick(70)), None);
         assert_eq!(roster.busy(), 1);
     }
 
@@ -336,7 +353,7 @@ mod tests {
         for due in [50, 60, 70, 80] {
             let leader = roster.leader.unwrap().worker;
             roster.arrive(leader);
-            assert_eq!(roster.appoint(tick(due + 10)), None, "{due}");
+            assert_eq!(roster.appoint(tick(due + 10), tick(due + 10)), None, "{due}");
             let until = roster.park(leader, tick(due), looks(due + 10, due + 20), true);
             assert_eq!(until, Some(tick(due + 20)));
             assert_ne!(roster.leader.unwrap().worker, leader);
@@ -350,8 +367,8 @@ mod tests {
         roster.park(1, tick(0), looks(50, 90), true);
         assert_eq!(roster.park(2, tick(0), looks(50, 90), true), Some(tick(90)));
         roster.arrive(1);
-        assert_eq!(roster.appoint(tick(70)), Some(2));
-        assert_eq!(roster.leader, Some(Watch { worker: 2, until: tick(70) }));
+        assert_eq!(roster.appoint(tick(70), tick(70)), Some(2));
+        assert_eq!(roster.leader, Some(Watch { worker: 2, until: tick(70), due: tick(70) }));
     }
 
     #[test]
@@ -361,7 +378,7 @@ mod tests {
         roster.park(2, tick(0), looks(50, 60), true);
         roster.arrive(1);
         assert_eq!(roster.park(1, tick(50), looks(60, 80), true), Some(tick(80)));
-        assert_eq!(roster.leader, Some(Watch { worker: 2, until: tick(60) }));
+        assert_eq!(roster.leader, Some(Watch { worker: 2, until: tick(60), due: tick(60) }));
     }
 
     #[test]

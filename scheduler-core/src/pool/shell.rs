@@ -12,21 +12,23 @@ use super::Owner;
 use super::core::Core;
 use super::crew::Crew;
 use super::crew::WorkerThread;
-use super::few::Few;
+use super::entry::Entry;
+use super::entry::disarmed;
 use super::hooks::Hooks;
 use super::inbox::Inbox;
-use super::inbox::Withdrawal;
 use super::item::AnyItem;
 use super::locked::Locked;
 use super::locked::Starts;
 use super::post::Post;
+use super::ready::Ready;
 use super::roster::WorkerNumber;
 use super::shutdown::RunState;
 use super::step::Done;
 use super::step::Effects;
-use super::step::Others;
 use super::step::Rare;
 use super::step::Take;
+use super::turn::Running;
+use super::turn::Turn;
 use crate::error::Failure;
 use crate::observe::Announcer;
 use crate::observe::Event;
@@ -34,8 +36,8 @@ use crate::sync::Apart;
 use crate::sync::AtomicU64;
 use crate::sync::Mutex;
 use crate::sync::Ordering;
+use crate::sync::UnexploredU64;
 use crate::sync::planted;
-use crate::sync::thread_number;
 use crate::task::AnyTask;
 use crate::task::Header;
 use crate::task::Home;
@@ -45,15 +47,13 @@ use crate::task::TaskId;
 use crate::task::TaskState;
 use crate::task::current;
 use crate::time::Clock;
+use crate::time::Due;
 use crate::time::Epoch;
 use crate::time::Gate;
 use crate::time::Now;
 use crate::time::Tick;
 use crate::unwind::drop_contained;
-use scheduler_queue::Ticket;
-
-/// More than threads that submit at the same time, as a rule.
-const LINKS: usize = 8;
+use scheduler_queue::Key;
 
 /// What all ends of a pool share.
 pub(super) struct Shell {
@@ -64,11 +64,14 @@ pub(super) struct Shell {
     pub(super) is_silent: bool,
     thread_name_prefix: String,
     is_precise: bool,
-    pub(super) wake_up: Duration,
+    /// How long a task may wait for the worker that has submitted it, in nanoseconds: a wake-up, as it was last.
+    wake_up: UnexploredU64,
     crew: Mutex<Crew>,
     /// Why the last worker was refused that was.
     pub(super) refusal: Mutex<String>,
     pub(super) locked: Apart<Mutex<Locked>>,
+    /// Its lock is taken under the one before, never the other way round.
+    ready: Arc<Ready<Entry<AnyItem>>>,
     /// Its lock is taken under the other, never the other way round.
     pub(super) inbox: Apart<Inbox<AnyItem>>,
     sequence: Apart<AtomicU64>,
@@ -77,9 +80,8 @@ pub(super) struct Shell {
     pub(super) me: Weak<Shell>,
     /// The ends of the pool, while there is one.
     pub(super) owner: Weak<Owner>,
-    /// What the tasks of this pool know it by: several, so that threads do not take turns in counting
-    /// the shares of one.
-    links: [Arc<Link>; LINKS],
+    /// What the tasks of this pool know it by.
+    link: Arc<Link>,
 }
 
 /// What a shell is made of.
@@ -89,7 +91,6 @@ pub(super) struct Parts {
     pub(super) announcer: Announcer,
     pub(super) thread_name_prefix: String,
     pub(super) is_precise: bool,
-    pub(super) wake_up: Duration,
     pub(super) crew: Crew,
     pub(super) core: Core<AnyItem>,
     pub(super) owner: Weak<Owner>,
@@ -105,16 +106,17 @@ impl Shell {
             announcer: parts.announcer,
             thread_name_prefix: parts.thread_name_prefix,
             is_precise: parts.is_precise,
-            wake_up: parts.wake_up,
+            wake_up: UnexploredU64::new(0),
             crew: Mutex::new(parts.crew),
             refusal: Mutex::new(String::new()),
+            ready: Arc::clone(parts.core.ready()),
             locked: Apart(Mutex::new(Locked::new(parts.core))),
             inbox: Apart(Inbox::new()),
             sequence: Apart(AtomicU64::new(0)),
             termination: Arc::new(Gate::new()),
             me: Weak::clone(me),
             owner: parts.owner,
-            links: [(); LINKS].map(|()| Arc::new(Link(Weak::clone(me) as Weak<dyn Home>))),
+            link: Arc::new(Link(Weak::clone(me) as Weak<dyn Home>)),
         })
     }
 
@@ -123,28 +125,58 @@ impl Shell {
         self.alter(|core, _| look(core))
     }
 
-    /// What a worker is to do next, and whether it has met another thread at the lock.
+    /// The first of what is due, for a worker that goes from one task to the next, and for a timer what it was armed
+    /// for.
+    #[inline]
+    pub(super) fn claim(&self, turn: &Turn, now: Now) -> Option<(AnyItem, Option<Due>)> {
+        let note = |key: Key, entry: &Entry<AnyItem>| {
+            turn.begin(Running { kind: entry.kind, sequence: key.sequence });
+            disarmed(entry.kind, &entry.item)
+        };
+        self.ready.claim(now, note).map(|(entry, armed)| (entry.item, armed))
+    }
+
+    /// What a wake-up takes, which may be another time than it was; none where that has to be nothing.
+    fn learn(&self) -> Option<Duration> {
+        let wake_up = if self.is_precise { return None } else { self.clock.wake_up() };
+        let nanos = u64::try_from(wake_up.as_nanos()).unwrap_or(u64::MAX);
+        // ORDERING: relaxed, it is a figure.
+        self.wake_up.store(nanos, Ordering::Relaxed);
+        Some(wake_up)
+    }
+
+    /// How long a task may wait that the calling thread submits: it looks at the queue after its run if it is a worker's.
+    #[inline]
+    pub(super) fn grace(&self) -> Duration {
+        let nanos =
+            if self.is_called_by_worker() { self.wake_up.load(Ordering::Relaxed) } else { 0 };
+        Duration::from_nanos(nanos)
+    }
+
+    /// What a worker is to do next.
     pub(super) fn next(
         &self,
         worker: WorkerNumber,
+        is_awake: bool,
         done: Done<AnyItem>,
         now: Now,
-    ) -> (Take<AnyItem>, bool) {
-        let (mut locked, has_met) = self.locked.lock_and_look();
-        let earliest = self.inbox.earliest();
-        if let Done::Ended | Done::Skipped = done {
-            let has_run = matches!(done, Done::Ended);
-            if let Some((task, armed)) = self.relay(&mut locked, worker, has_run, earliest, now) {
-                return (Take::Run(task, armed), has_met);
-            }
+    ) -> Take<AnyItem> {
+        let wake_up = if is_awake { None } else { self.learn() };
+        let (mut locked, mut effects) = (self.locked.lock(), Effects::new());
+        if let Some(wake_up) = wake_up {
+            locked.core.ease.wake_up = wake_up;
         }
-        let is_first = locked.core.has_due_before(earliest, now);
-        let step = |core: &mut Core<AnyItem>, effects: &mut Effects<AnyItem>| {
+        if is_awake
+            && matches!(done, Done::Nothing)
+            && let Some((task, armed)) = self.take_on(&mut locked, worker, now)
+        {
+            return Take::Run(task, armed);
+        }
+        self.collect(&mut locked, &mut effects);
+        let next = |core: &mut Core<AnyItem>, effects: &mut Effects<AnyItem>| {
             core.next(worker, done, now, effects)
         };
-        let (take, _) =
-            if is_first { self.alter_only(locked, step) } else { self.alter_locked(locked, step) };
-        (take, has_met)
+        self.alter_collected(locked, effects, next).0
     }
 
     /// Starts a worker if there are fewer than core, and says whether it did.
@@ -152,25 +184,22 @@ impl Shell {
         self.alter_and_count(|core, effects| core.prestart(1, effects)).1.started > 0
     }
 
-    pub(super) fn settle(&self, worker: WorkerNumber, done: Done<AnyItem>) {
-        self.step(|core, now, effects| core.settle(worker, done, now, effects));
+    /// Takes a task back in that has been run and is due again.
+    pub(super) fn settle(&self, done: Done<AnyItem>) {
+        self.step(|core, now, effects| core.settle(done, now, effects));
     }
 
-    /// Beside whom a worker that runs nothing may rest. Takes no step: whoever works sees to what is staged.
-    pub(super) fn others(&self, worker: WorkerNumber) -> Option<Others> {
-        self.locked.lock().core.others(worker)
-    }
-
-    pub(super) fn suspend(&self, worker: WorkerNumber, task: &AnyItem) {
-        self.step(|core, now, effects| {
-            core.settle(worker, Done::Suspended, now, effects);
+    /// Takes note that the future of a run is pending.
+    pub(super) fn suspend(&self, turn: &Turn, task: &AnyItem) {
+        self.alter(|core, effects| {
+            turn.end(false);
             core.suspend(task, effects);
         });
     }
 
-    /// What a task that this thread makes knows the pool by.
+    /// What a task of this pool knows it by.
     pub(super) fn link(&self) -> Arc<Link> {
-        Arc::clone(&self.links[thread_number() % LINKS])
+        Arc::clone(&self.link)
     }
 
     /// The number of a new task.
@@ -288,6 +317,12 @@ impl Shell {
         self.announcer.announce(&Event::TaskEnded { id, name, state });
     }
 
+    /// Whether a worker of the pool calls, which looks at the queue when its run is over.
+    #[inline]
+    pub(super) fn is_called_by_worker(&self) -> bool {
+        current::works_for(self.me.as_ptr().addr())
+    }
+
     /// Whether the pool cannot end before the calling thread goes on: it executes a task of the pool, is one of its
     /// workers, which calls others beside its tasks, too, or is dropping
     /// tasks that it cancels.
@@ -305,7 +340,7 @@ impl Shell {
     pub(super) fn perform(
         &self,
         rare: Rare<AnyItem>,
-        release: Few<AnyItem>,
+        release: Vec<AnyItem>,
         interrupted: Vec<(Arc<Post>, u64)>,
     ) -> Starts {
         let mut starts = Starts::default();
@@ -350,13 +385,9 @@ impl Home for Shell {
         &self.clock
     }
 
-    fn withdraw(&self, task: &dyn AnyTask) {
+    fn withdraw(&self, task: &dyn AnyTask, due: Due) {
         let header = task.header();
-        if header.ticket() == Ticket::STAGED {
-            self.recall(task);
-        } else {
-            self.let_go(Withdrawal { sequence: header.id().0, ticket: header.ticket() });
-        }
+        self.let_go(header, due);
         // A one-shot has let go of its body. But a trigger or a pace stays in the task, and may keep what
         // keeps the pool, which then would not end before somebody looks at the queue.
         if header.rhythm().is_recurring() {
@@ -382,10 +413,6 @@ impl Home for Shell {
 
     fn resume(&self, task: AnyItem) {
         self.step(|core, now, effects| core.resume(task, now, effects));
-    }
-
-    fn renew(&self, task: &AnyItem) {
-        self.alter(|core, effects| core.renew(task, effects));
     }
 }
 

@@ -1,6 +1,6 @@
 //! The vocabulary of a step of the core: what it is told, what it answers, what it wants done.
 
-use super::few::Few;
+use super::agenda::Place;
 use super::roster::WorkerNumber;
 use crate::time::Due;
 use crate::time::Tick;
@@ -9,8 +9,8 @@ use scheduler_queue::Ticket;
 /// What the core has to know of a task.
 pub(crate) trait Item: Clone {
     fn sequence(&self) -> u64;
-    fn ticket(&self) -> Ticket;
-    fn due(&self) -> Due;
+    /// Where it is found while it waits in the queue.
+    fn place(&self) -> Place;
     fn set_ticket(&self, ticket: Ticket);
     /// Has what is behind it brought into the cache.
     fn look(&self);
@@ -20,19 +20,14 @@ pub(crate) trait Item: Clone {
     fn set_armed(&self, due: Option<Due>);
     /// Whether the task has ended or is about to, so that there is no point in keeping it.
     fn is_ended(&self) -> bool;
-    /// Notes that the due time the task is about to come with may be too old.
-    fn note_renewal(&self);
-    /// Whether the due time with which the task comes may be too old.
-    fn wants_renewal(&self) -> bool;
 }
 
-/// What a worker that rests sees of the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Others {
-    /// How many tasks have been run until now.
-    pub(crate) completed: u64,
-    /// How many workers are at one.
-    pub(crate) busy: usize,
+/// Who has submitted a task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Submitter {
+    /// A worker, in its run: it looks at the queue when that is over, and has a head start.
+    Worker,
+    Other,
 }
 
 /// What a worker is to do next.
@@ -51,19 +46,12 @@ pub(crate) enum Take<I> {
     Again,
 }
 
-/// What a worker has done since it last asked.
+/// What a worker has in hand that comes back into the queue.
 #[derive(Debug)]
 pub(crate) enum Done<I> {
-    /// Nothing: it has just started, or has waited.
     Nothing,
-    /// It found that its task had ended before.
-    Skipped,
-    /// It has run its task, which will not run again.
-    Ended,
-    /// It has run its task, which is due again.
+    /// A task that it has run, and that is due again.
     Recurs(I, Due),
-    /// The future of the run is pending, and the task is among the suspended.
-    Suspended,
 }
 
 /// What is to be done after unlocking: waking, starting, telling, dropping.
@@ -74,9 +62,9 @@ pub(crate) enum Done<I> {
 #[must_use = "effects are to be performed after unlocking"]
 pub(crate) struct Effects<I> {
     /// Workers to wake.
-    pub(crate) wake: Few<WorkerNumber>,
+    pub(crate) wake: Vec<WorkerNumber>,
     /// Tasks that have ended and that the core no longer holds.
-    pub(crate) release: Few<I>,
+    pub(crate) release: Vec<I>,
     /// What most steps do not ask for.
     rare: Option<Box<Rare<I>>>,
 }
@@ -105,7 +93,7 @@ impl<I> Default for Rare<I> {
 
 impl<I> Effects<I> {
     pub(crate) const fn new() -> Self {
-        Self { wake: Few::new(), release: Few::new(), rare: None }
+        Self { wake: Vec::new(), release: Vec::new(), rare: None }
     }
 
     /// What few steps ask for, made where it is not there yet.
@@ -123,7 +111,7 @@ impl<I> Effects<I> {
         self.rare.as_ref().map_or(0, |rare| rare.cancel.len())
     }
 
-    /// Whether there is something to be done that may take as long as others please: their triggers and paces are
+    /// Whether there is something to be done that may take as long as others please: their triggers are
     /// asked, their factory starts threads.
     pub(crate) fn has_errands(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| !rare.renew.is_empty() || !rare.start.is_empty())

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::ScheduledThreadPool;
 use super::item::AnyItem;
+use super::item::place_of;
 use super::launch::make_handle;
 use super::shell::Shell;
 use super::shutdown::Kind;
@@ -65,8 +66,9 @@ impl<T: Fire> Timer<T> {
     /// Disarms the timer; a worker that has taken it fires it all the same.
     pub fn disarm(&self) -> Wake {
         let Some(shell) = shell_of(self.header()) else { return Wake::none() };
-        let (_, later) =
-            shell.alter_later(|core, effects| core.disarm(self.header().ticket(), effects));
+        let (_, later) = shell.alter_later(|core, effects| {
+            core.disarm(place_of(self.header(), AnyTask::due(self)), effects)
+        });
         Wake::new(shell, later, false)
     }
 

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::Weak;
-use std::time::Duration;
 
 use super::crew::WorkerThread;
-use super::meetings::Meetings;
 use super::post::Post;
 use super::roster::WorkerNumber;
 use super::shell::Shell;
@@ -136,8 +134,7 @@ impl VirtualCrew {
             self.workers.lock().remove(&worker);
             return Begun::Left;
         };
-        let meetings = Meetings::new(Duration::ZERO);
-        let bench = worker::Bench { shell: &shell, worker, post: &post, meetings: &meetings };
+        let bench = worker::Bench { shell: &shell, worker, post: &post };
         match bench.take() {
             worker::Taken::Run(run) => {
                 let executed = Some(worker::execute(&bench, run));

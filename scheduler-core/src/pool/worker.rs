@@ -7,21 +7,21 @@
 use std::sync::Arc;
 
 use super::item::AnyItem;
-use super::meetings::Meetings;
 use super::post::Post;
 use super::roster::WorkerNumber;
 use super::shell::Shell;
 use super::step::Done;
 use super::step::Take;
+use super::turn::Turn;
 use crate::sync::planted;
 use crate::task::Home;
 use crate::task::Run;
 use crate::task::TaskState;
-use crate::task::any;
-use crate::task::any::RanThrough;
-use crate::task::any::Verdict;
 use crate::task::current;
 use crate::task::current::Desk;
+use crate::task::run;
+use crate::task::run::RanThrough;
+use crate::task::run::Verdict;
 use crate::task::state::Suspend;
 use crate::time::Due;
 use crate::time::Now;
@@ -40,7 +40,6 @@ pub(super) struct Bench<'a> {
     pub(super) shell: &'a Arc<Shell>,
     pub(super) worker: WorkerNumber,
     pub(super) post: &'a Post,
-    pub(super) meetings: &'a Meetings,
 }
 
 /// What a worker has taken from the queue, when, and for a timer what it was armed for.
@@ -55,7 +54,7 @@ struct Claimed {
 pub(super) struct Executed {
     worker: WorkerNumber,
     run: Run,
-    result: any::Executed,
+    result: run::Executed,
 }
 
 impl Executed {
@@ -65,12 +64,12 @@ impl Executed {
 
     /// Whether nothing is left of which the end is to be made known.
     pub(super) fn is_spent(&self) -> bool {
-        self.result == any::Executed::Spent
+        self.result == run::Executed::Spent
     }
 
     /// Whether the future of the run is pending.
     pub(super) fn is_pending(&self) -> bool {
-        self.result == any::Executed::Pending
+        self.result == run::Executed::Pending
     }
 }
 
@@ -78,21 +77,15 @@ impl Executed {
 pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
     let presence = Presence { shell, worker, has_left: false };
     let Some(post) = shell.post(worker) else { return };
-    let seat = current::sit_down(Arc::clone(&post) as Arc<dyn Desk>);
-    let meetings = Meetings::new(shell.wake_up);
-    let bench = Bench { shell, worker, post: &post, meetings: &meetings };
+    let seat = current::sit_down(Arc::as_ptr(shell).addr(), Arc::clone(&post) as Arc<dyn Desk>);
+    let bench = Bench { shell, worker, post: &post };
     shell.clock.sharpen();
     shell.worker_arrived(worker);
     let mut done = Done::Nothing;
     loop {
         let seen = post.gate.epoch();
         match bench.claim(std::mem::replace(&mut done, Done::Nothing)) {
-            Taken::Run(claimed) => {
-                done = bench.run_through(claimed);
-                if meetings.are_too_many() {
-                    bench.rest(&mut done, seen);
-                }
-            }
+            Taken::Run(claimed) => done = bench.run_through(claimed),
             Taken::Waits(until) => shell.wait(&post.gate, seen, until),
             Taken::Leaves => break,
         }
@@ -102,14 +95,16 @@ pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
 }
 
 impl Bench<'_> {
-    /// Gives back what the worker has run, and claims the next task, which may have ended.
+    /// Gives back what the worker has in hand, and claims the next task, which may have ended.
     fn claim(&self, done: Done<AnyItem>) -> Taken<Claimed> {
         let mut in_hand = InHand { post: self.post, done };
         loop {
             let now = Now::read(&*self.shell.clock);
-            let (take, has_met) = self.shell.next(self.worker, in_hand.release(), now);
-            self.meetings.note(has_met, now.tick);
-            match take {
+            let may_claim = matches!(in_hand.done, Done::Nothing) && self.post.turn.is_awake();
+            if may_claim && let Some((task, armed)) = self.shell.claim(&self.post.turn, now) {
+                return Taken::Run(Claimed { task, now, armed });
+            }
+            match self.shell.next(self.worker, may_claim, in_hand.release(), now) {
                 Take::Wait(until) => return Taken::Waits(until),
                 Take::Leave => return Taken::Leaves,
                 Take::Again => {}
@@ -120,9 +115,8 @@ impl Bench<'_> {
 
     /// Claims the next task that can be run, for a virtual worker.
     pub(super) fn take(&self) -> Taken<Run> {
-        let mut done = Done::Nothing;
         loop {
-            let Claimed { task, now, armed } = match self.claim(done) {
+            let Claimed { task, now, armed } = match self.claim(Done::Nothing) {
                 Taken::Run(claimed) => claimed,
                 Taken::Waits(until) => return Taken::Waits(until),
                 Taken::Leaves => return Taken::Leaves,
@@ -133,7 +127,7 @@ impl Bench<'_> {
                 return Taken::Run(Run::new(task, begun));
             }
             self.post.clear();
-            done = Done::Skipped;
+            self.post.turn.end(false);
         }
     }
 
@@ -145,10 +139,16 @@ impl Bench<'_> {
         let Claimed { task, now, armed } = claimed;
         cancel_if_overdue(self.shell, &task, now);
         match task.run_through(now, armed, &**self.shell, true) {
-            None => Done::Skipped,
-            Some(RanThrough::Over(verdict, task)) => done(verdict, task),
+            None => {
+                self.post.turn.end(false);
+                Done::Nothing
+            }
+            Some(RanThrough::Over(verdict, task)) => {
+                self.post.turn.end(true);
+                done(verdict, task)
+            }
             Some(RanThrough::Pending(run)) => {
-                run.pass_through(true, |run| suspend(self.shell, self.worker, run.task()));
+                run.pass_through(true, |run| suspend(self.shell, &self.post.turn, run.task()));
                 Done::Nothing
             }
         }
@@ -181,7 +181,7 @@ impl Drop for InHand<'_> {
 fn done(verdict: Verdict, task: AnyItem) -> Done<AnyItem> {
     match verdict {
         Verdict::Requeue(due) => Done::Recurs(task, due),
-        Verdict::Ended(_) => Done::Ended,
+        Verdict::Ended(_) => Done::Nothing,
     }
 }
 
@@ -194,20 +194,18 @@ pub(super) fn execute(bench: &Bench<'_>, run: Run) -> Executed {
 /// Makes the outcome of a virtual worker's run known, and gives the task back to the pool.
 pub(super) fn finish(shell: &Arc<Shell>, executed: Executed) {
     let Executed { worker, run, result } = executed;
-    let post = shell.post(worker);
-    let done = match result {
-        any::Executed::Pending => {
-            suspend(shell, worker, run.task());
-            Done::Nothing
-        }
-        any::Executed::Over | any::Executed::Spent => {
-            let verdict = run.clone().enter(|run| run.task().settle(run, &**shell));
-            done(verdict, run.into_task())
-        }
-    };
-    if let Some(post) = post {
+    let Some(post) = shell.post(worker) else { return };
+    if result == run::Executed::Pending {
+        suspend(shell, &post.turn, run.task());
         post.clear();
-        shell.settle(worker, done);
+        return;
+    }
+    let verdict = run.clone().enter(|run| run.task().settle(run, result, &**shell));
+    let done = done(verdict, run.into_task());
+    post.clear();
+    post.turn.end(true);
+    if let Done::Recurs(..) = done {
+        shell.settle(done);
     }
 }
 
@@ -222,13 +220,13 @@ fn cancel_if_overdue(shell: &Arc<Shell>, task: &AnyItem, now: Now) {
 ///
 /// RACE: the waker may be called at any time. The pool lists the task among the suspended *before*
 /// the state says so, because from then on a wake puts the task back into the queue.
-fn suspend(shell: &Arc<Shell>, worker: WorkerNumber, task: &AnyItem) {
-    shell.suspend(worker, task);
+fn suspend(shell: &Arc<Shell>, turn: &Turn, task: &AnyItem) {
+    shell.suspend(turn, task);
     match task.suspend() {
         Suspend::Suspended => {}
         Suspend::Woken => shell.resume(Arc::clone(task)),
         Suspend::WasCancelled if planted("L12 cancel") => {}
-        Suspend::WasCancelled => shell.withdraw(&**task),
+        Suspend::WasCancelled => shell.withdraw(&**task, task.due()),
     }
 }
 

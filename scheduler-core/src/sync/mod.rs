@@ -80,15 +80,6 @@ impl<T> Deref for Apart<T> {
     }
 }
 
-/// A number of the calling thread: small, and mostly its own.
-pub(crate) fn thread_number() -> usize {
-    static THREADS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-    std::thread_local! {
-        static NUMBER: usize = THREADS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    }
-    NUMBER.try_with(|number| *number).unwrap_or_default()
-}
-
 /// A mutual exclusion lock without poisoning.
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T>(platform::Mutex<T>);
@@ -116,17 +107,6 @@ impl<T> Mutex<T> {
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         let guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         MutexGuard { guard, _held: Held::new() }
-    }
-
-    /// Takes the lock, and says whether another thread had it just then. Model checkers take it without a look:
-    /// what follows from the answer is a matter of speed.
-    #[inline]
-    pub(crate) fn lock_and_look(&self) -> (MutexGuard<'_, T>, bool) {
-        #[cfg(not(any(loom, shuttle)))]
-        if let Ok(guard) = self.0.try_lock() {
-            return (MutexGuard { guard, _held: Held::new() }, false);
-        }
-        (self.lock(), true)
     }
 }
 
@@ -228,8 +208,7 @@ impl Drop for Held {
 
 #[cfg(all(test, debug_assertions, not(any(loom, shuttle))))]
 mod tests {
-    use super::{AtomicBool, Mutex, Ordering, assert_unlocked};
-    use std::thread;
+    use super::{Mutex, assert_unlocked};
 
     #[test]
     fn a_held_lock_is_noticed_at_the_door() {
@@ -239,35 +218,6 @@ mod tests {
         let caught = std::panic::catch_unwind(assert_unlocked);
         drop(guard);
         assert!(caught.is_err());
-        assert_unlocked();
-    }
-
-    #[test]
-    fn who_takes_a_lock_hears_whether_another_has_it() {
-        let (lock, is_coming) = (Mutex::new(1), AtomicBool::new(false));
-        let meets = || {
-            is_coming.store(false, Ordering::SeqCst);
-            let guard = lock.lock();
-            thread::scope(|scope| {
-                let other = scope.spawn(|| {
-                    is_coming.store(true, Ordering::SeqCst);
-                    lock.lock_and_look().1
-                });
-                while !is_coming.load(Ordering::SeqCst) {
-                    thread::yield_now();
-                }
-                (0..100).for_each(|_| thread::yield_now());
-                drop(guard);
-                other.join().unwrap()
-            })
-        };
-        assert!(!lock.lock_and_look().1);
-        // Nobody can see that another one waits for a lock: it may come too late.
-        assert!((0..1_000).any(|_| meets()));
-        let (guard, has_met) = lock.lock_and_look();
-        assert_eq!((*guard, has_met), (1, false), "it was given back");
-        assert!(std::panic::catch_unwind(assert_unlocked).is_err());
-        drop(guard);
         assert_unlocked();
     }
 }

@@ -9,25 +9,24 @@ use std::task::Waker;
 
 use super::Header;
 use super::Home;
-use super::any::AnyTask;
-use super::any::Begun;
-use super::any::Executed;
-use super::any::Farewell;
-use super::any::RanThrough;
-use super::any::Verdict;
-use super::any::Witness;
-use super::conclusion::Tried;
-use super::conclusion::last_outcome;
 use super::current;
 use super::header::EVERY_RUN;
 use super::rhythm::LastRun;
+use super::run::AnyTask;
+use super::run::Begun;
 use super::run::Entry;
+use super::run::Executed;
+use super::run::Farewell;
+use super::run::RanThrough;
 use super::run::Run;
+use super::run::Verdict;
+use super::run::Witness;
 use super::slot::Ended;
-use super::slot::Outcome;
 use super::slot::Slot;
+use super::slot::Tried;
 use super::slot::Work;
 use super::slot::discard;
+use super::slot::unit;
 use super::state;
 use super::state::Begin;
 use super::state::Cancel;
@@ -83,6 +82,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     }
 
     /// Claims the task whose lock this is for a run; none when it has ended.
+    #[inline]
     fn claim(&self, slot: &mut Slot<T, B>, now: Now) -> Option<Begun> {
         match slot.state.begin() {
             Begin::Ended => None,
@@ -102,6 +102,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     ///
     /// Others have to find a run that hooks or listeners look at, or whose future may have been given
     /// it before; so they do that of a task which may have kept it from an earlier run.
+    #[inline]
     fn attempt(&self, mut work: Work<B>, run: &Run, witness: &dyn Witness) -> Tried<T, B> {
         let goes_unnoticed = self.goes_unnoticed(witness);
         if !goes_unnoticed || run.is_resumed() {
@@ -183,7 +184,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
         if is_pending { Executed::Pending } else { Executed::Over }
     }
 
-    fn settle(&self, run: &Run, witness: &dyn Witness) -> Verdict {
+    fn settle(&self, run: &Run, _: Executed, witness: &dyn Witness) -> Verdict {
         let mut slot = self.slot.lock();
         let (work, step) = (slot.take_work(), slot.take_step());
         drop(slot);
@@ -234,18 +235,9 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
             }
             slot.due()
         };
-        self.header.begin_question();
-        match self.header.rhythm().renew(due, now) {
-            Ok(Some(next)) => {
-                self.slot.lock().set_due(next);
-                Verdict::Requeue(next)
-            }
-            Ok(None) => {
-                let (end, outcome) = last_outcome(self.slot.lock().body.as_ref());
-                self.retire(end, outcome)
-            }
-            Err(failure) => self.retire(End::Failed, Outcome::Failed(failure)),
-        }
+        let next = self.header.rhythm().renew(due, now);
+        self.slot.lock().set_due(next);
+        Verdict::Requeue(next)
     }
 
     fn waker(self: Arc<Self>) -> Waker {
@@ -274,12 +266,14 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
         match slot.state.cancel() {
             Cancel::Refused => None,
             Cancel::WhileRunning => {
-                Some(Farewell { waiters: slot.take_waiters(), was_waiting: false })
+                let due = slot.due();
+                Some(Farewell { waiters: slot.take_waiters(), was_waiting: false, due })
             }
             Cancel::WhileWaiting => {
                 let mut slot = self.strip(slot);
                 slot.state.left(End::Cancelled);
-                Some(Farewell { waiters: slot.take_waiters(), was_waiting: true })
+                let due = slot.due();
+                Some(Farewell { waiters: slot.take_waiters(), was_waiting: true, due })
             }
         }
     }
@@ -330,13 +324,8 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
     }
 }
 
-/// The value of a task that has none to speak of: `()`, if that is what `T` is.
-pub(super) fn unit<T: 'static>() -> Option<&'static T> {
-    const UNIT: &dyn Any = &();
-    UNIT.downcast_ref()
-}
-
 /// Runs one step of the body, inside what surrounds it.
+#[inline]
 fn perform<T, B: Steps<T>>(
     work: &mut Work<B>,
     waker: &dyn Fn() -> Waker,

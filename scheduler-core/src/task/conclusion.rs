@@ -1,16 +1,17 @@
 //! What becomes of a task after a step of its body: it goes on, or it ends and all are told.
 
-use super::any::Verdict;
-use super::any::Witness;
 use super::cell::TaskCell;
-use super::cell::unit;
 use super::current;
 use super::rhythm::LastRun;
 use super::run::Run;
+use super::run::Verdict;
+use super::run::Witness;
 use super::slot::Outcome;
 use super::slot::Slot;
+use super::slot::Tried;
 use super::slot::Work;
 use super::slot::discard;
+use super::slot::unit;
 use super::state::End;
 use super::state::Settle;
 use super::state::TaskState;
@@ -22,30 +23,8 @@ use crate::sync::MutexGuard;
 use crate::time::Due;
 use crate::time::Now;
 
-/// A body of which one step has been run, in the hands of its worker.
-pub(super) struct Tried<T, B> {
-    pub(super) work: Work<B>,
-    pub(super) step: Result<Step<T>, Failure>,
-}
-
-impl<T, B> Tried<T, B> {
-    /// Whether the future of the run is pending.
-    pub(super) fn is_pending(&self) -> bool {
-        matches!(self.step, Ok(Step::Pending))
-    }
-
-    /// What came of a run that is over.
-    fn outcome(&self) -> Result<(), Failure> {
-        match &self.step {
-            Ok(Step::Value(_) | Step::Pending) => Ok(()),
-            Ok(Step::Ran(result)) => result.clone(),
-            Ok(Step::Refused(failure)) | Err(failure) => Err(failure.clone()),
-        }
-    }
-}
-
 /// How a task ends that has no further due time.
-pub(super) fn last_outcome<T>(body: Option<&impl Steps<T>>) -> (End, Outcome<T>) {
+fn last_outcome<T>(body: Option<&impl Steps<T>>) -> (End, Outcome<T>) {
     match body.and_then(Steps::last_value) {
         Some(value) => (End::Completed, Outcome::Value(value)),
         None => (End::Failed, Outcome::Cancelled),
@@ -54,6 +33,7 @@ pub(super) fn last_outcome<T>(body: Option<&impl Steps<T>>) -> (End, Outcome<T>)
 
 impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     /// Ends a task whose body its worker holds.
+    #[inline]
     fn end(&self, end: End, outcome: Outcome<T>, work: Work<B>) -> Verdict {
         if !work.is_spent() {
             discard(&self.header, work);
@@ -84,6 +64,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     }
 
     /// Publishes the outcome of a task that has just ended, and tells all who wait for it.
+    #[inline]
     fn part(&self, mut slot: MutexGuard<'_, Slot<T, B>>, outcome: Outcome<T>) -> Verdict {
         let late = match outcome {
             Outcome::Value(_) if unit::<T>().is_some() => Ok(()),
@@ -100,7 +81,6 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         if let Some(waiters) = waiters {
             tell(waiters, state);
         }
-        self.header.rhythm().ended();
         if late.is_err() {
             discard(&self.header, late);
         }
@@ -130,6 +110,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     }
 
     /// Makes the outcome of a run known, to whom it concerns.
+    #[inline]
     pub(super) fn close(&self, tried: Tried<T, B>, run: &Run, witness: &dyn Witness) -> Verdict {
         if self.goes_unnoticed(witness) {
             return self.conclude(tried, run.last(), run.started());
@@ -142,6 +123,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         verdict
     }
 
+    #[inline]
     fn conclude(&self, tried: Tried<T, B>, last: LastRun, now: Now) -> Verdict {
         let Tried { work, step } = tried;
         match step {
@@ -173,8 +155,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         {
             return self.end(End::Failed, Outcome::Failed(failure.clone()), work);
         }
-        self.header.begin_question();
-        match self.header.rhythm().next(last, outcome, now) {
+        match self.header.rhythm().next(last, now) {
             Ok(Some(next)) => self.requeue(next, work),
             Ok(None) => self.end_without_next(work),
             Err(failure) => self.end(End::Failed, Outcome::Failed(failure), work),
@@ -184,26 +165,5 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     fn end_without_next(&self, work: Work<B>) -> Verdict {
         let (end, outcome) = last_outcome(Some(&work.body));
         self.end(end, outcome, work)
-    }
-
-    /// Ends a task that waits.
-    ///
-    /// RACE: one that was cancelled meanwhile goes back into the queue, where the pool treats it as any
-    /// that was cancelled there; its canceller has told of its end.
-    pub(super) fn retire(&self, end: End, outcome: Outcome<T>) -> Verdict {
-        let mut slot = self.slot.lock();
-        match slot.state.retire() {
-            Settle::Done => {
-                let mut slot = self.strip(slot);
-                slot.state.left(end);
-                self.part(slot, outcome)
-            }
-            Settle::WasCancelled => {
-                let due = slot.due();
-                drop(slot);
-                discard(&self.header, outcome);
-                Verdict::Requeue(due)
-            }
-        }
     }
 }

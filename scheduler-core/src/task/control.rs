@@ -1,4 +1,4 @@
-//! What the caller's end can tell a task: to end, to stop its run, to ask anew when it is due.
+//! What the caller's end can tell a task: to end, or to stop its run.
 
 use super::handle::TaskHandle;
 
@@ -14,10 +14,10 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     #[doc(alias = "cancel(false)")]
     pub fn cancel(&self) -> bool {
         let Some(farewell) = self.cell.cancel() else { return false };
-        let was_waiting = farewell.was_waiting;
-        farewell.say(self.cell.header());
+        let (was_waiting, due) = (farewell.was_waiting, farewell.due);
+        farewell.say();
         if was_waiting && let Some(home) = self.cell.header().home() {
-            home.withdraw(&*self.cell);
+            home.withdraw(&*self.cell, due);
         }
         true
     }
@@ -43,23 +43,5 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     /// progress it has no effect.
     pub fn ask_to_stop(&self) {
         self.task().ask_to_stop(None);
-    }
-
-    /// Asks anew when a waiting task is due: its [`Pace`](crate::Pace), or its trigger.
-    ///
-    /// The pace is asked before this returns, on this thread, unless another thread is asking it or
-    /// running the task at this moment; then that thread asks. In any case it is asked after the call
-    /// began, so an answer never stays that was made before it. A task that is being run is not disturbed:
-    /// its pace is asked at the end of the run anyway. No effect on a task that has ended, or that has
-    /// neither pace nor trigger.
-    ///
-    /// Whoever calls this must not hold a lock that the pace takes. A pace that renews its own task each
-    /// time it is asked is asked for ever.
-    pub fn renew(&self) {
-        if self.cell.header().rhythm().is_renewable()
-            && let Some(home) = self.cell.header().home()
-        {
-            home.renew(&self.task());
-        }
     }
 }

@@ -4,9 +4,9 @@ use std::cell::Cell;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use super::any::AnyTask;
 use super::header::Header;
 use super::header::TaskId;
+use super::run::AnyTask;
 use super::run::Run;
 use crate::sync::local;
 
@@ -16,6 +16,7 @@ local! {
             current: RefCell::new(None),
             inner: RefCell::new(Vec::new()),
             desk: RefCell::new(None),
+            home: Cell::new(0),
             is_hidden: Cell::new(false),
             parted: RefCell::new(Vec::new()),
         }
@@ -36,6 +37,8 @@ struct Executed {
     inner: RefCell<Vec<Run>>,
     /// The desk of the worker whose thread this is.
     desk: RefCell<Option<Arc<dyn Desk>>>,
+    /// The address of the pool of that worker.
+    home: Cell<usize>,
     /// Whether the current run is a worker's and does not lie on its desk yet.
     is_hidden: Cell<bool>,
     /// The pools and tasks whose end waits for what this thread is dropping or telling: a wait for them here
@@ -56,10 +59,52 @@ impl Executed {
     }
 }
 
-/// The calling thread is that of a worker with this desk, while the answer lives.
-pub(crate) fn sit_down(desk: Arc<dyn Desk>) -> Seat {
-    EXECUTED.with(|executed| *executed.desk.borrow_mut() = Some(desk));
+impl Run {
+    /// The run that the calling thread executes; none outside a task.
+    ///
+    /// Hooks, listeners and callbacks that a worker calls for a run are part of it.
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        with(Self::clone)
+    }
+
+    /// Looks at the run that the calling thread executes, without a share in it; none outside a task.
+    ///
+    /// The look is not to be one that runs other tasks on this thread.
+    pub fn with_current<R>(look: impl FnOnce(&Self) -> R) -> Option<R> {
+        with(look)
+    }
+
+    /// Calls `step` as part of this run.
+    #[inline]
+    pub(crate) fn enter<R>(self, step: impl FnOnce(&Self) -> R) -> R {
+        enter(self, false, step).0
+    }
+
+    /// As [`enter`](Self::enter), on the thread of a worker if `is_hidden`, and gives the task back.
+    #[inline]
+    pub(crate) fn pass_through<R>(
+        self,
+        is_hidden: bool,
+        step: impl FnOnce(&Self) -> R,
+    ) -> (R, Arc<dyn AnyTask>) {
+        enter(self, is_hidden, step)
+    }
+}
+
+/// The calling thread is that of a worker of this pool with this desk, while the answer lives.
+pub(crate) fn sit_down(home: usize, desk: Arc<dyn Desk>) -> Seat {
+    EXECUTED.with(|executed| {
+        executed.home.set(home);
+        *executed.desk.borrow_mut() = Some(desk);
+    });
     Seat
+}
+
+/// Whether the calling thread is that of a worker of this pool.
+#[inline]
+pub(crate) fn works_for(home: usize) -> bool {
+    EXECUTED.try_with(|executed| executed.home.get() == home).unwrap_or(false)
 }
 
 /// Whether the calling thread is that of a worker with such a desk.
@@ -76,7 +121,10 @@ pub(crate) struct Seat;
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        drop(EXECUTED.try_with(|executed| executed.desk.take()));
+        drop(EXECUTED.try_with(|executed| {
+            executed.home.set(0);
+            executed.desk.take()
+        }));
     }
 }
 

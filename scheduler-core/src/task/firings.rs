@@ -32,7 +32,6 @@ struct List {
 struct Firing {
     number: u64,
     is_asked: bool,
-    is_unfinished: bool,
 }
 
 impl List {
@@ -51,7 +50,7 @@ impl Firings {
         let mut list = self.list.lock();
         list.last += 1;
         let number = list.last;
-        list.in_progress.push(Firing { number, is_asked: false, is_unfinished: false });
+        list.in_progress.push(Firing { number, is_asked: false });
         number
     }
 
@@ -65,17 +64,6 @@ impl Firings {
                 list.is_every_asked || list.in_progress.iter().any(|firing| firing.is_asked);
             self.is_any_asked.store(is_any_asked, Ordering::Release);
         }
-    }
-
-    /// Notes that a firing is not over, but left something in progress.
-    pub(super) fn note_unfinished(&self, number: u64) {
-        if let Some(firing) = self.list.lock().find(number) {
-            firing.is_unfinished = true;
-        }
-    }
-
-    pub(super) fn is_unfinished(&self, number: u64) -> bool {
-        self.list.lock().find(number).is_some_and(|firing| firing.is_unfinished)
     }
 
     /// Asks one firing to stop, if it is in progress.

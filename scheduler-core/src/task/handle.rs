@@ -10,10 +10,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use super::Home;
-use super::any::AnyTask;
 use super::cell::Awaited;
 use super::current;
 use super::header::TaskId;
+use super::run::AnyTask;
 use super::run::Interruptible;
 use super::run::Run;
 use super::slot::Ended;

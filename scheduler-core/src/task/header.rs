@@ -7,7 +7,6 @@ use super::Home;
 use super::Link;
 use super::rhythm::Rhythm;
 use super::spec::OnError;
-use crate::sync::AtomicBool;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering;
 use crate::sync::UnexploredU64;
@@ -55,8 +54,6 @@ pub(crate) struct Traits {
     runs: AtomicU64,
     /// The number of the last run that was asked to stop, or [`EVERY_RUN`]; zero for none.
     stop_asked: AtomicU64,
-    /// Whether the task is to ask anew when it is due, since the last question has begun.
-    renewal_asked: AtomicBool,
     /// Whether this is no task, but a call that the pool makes at a time: of an alarm or a timer.
     is_call: bool,
 }
@@ -91,10 +88,7 @@ impl Traits {
         let is_timed = rhythm.is_recurring() || deadline != Tick::MAX;
         (name.is_some() || is_timed || is_call).then(|| {
             let (runs, stop_asked) = (AtomicU64::new(0), AtomicU64::new(0));
-            let renewal_asked = AtomicBool::new(false);
-            let traits =
-                Self { name, rhythm, on_error, deadline, runs, stop_asked, renewal_asked, is_call };
-            Box::new(traits)
+            Box::new(Self { name, rhythm, on_error, deadline, runs, stop_asked, is_call })
         })
     }
 }
@@ -151,8 +145,7 @@ impl Header {
     }
 
     pub(crate) fn ends_on_failure(&self) -> bool {
-        let on_error = self.traits.as_ref().map_or(OnError::Stop, |traits| traits.on_error);
-        on_error == OnError::Stop && !self.rhythm().decides_on_failure()
+        self.traits.as_ref().is_none_or(|traits| traits.on_error == OnError::Stop)
     }
 
     /// Whether the task is more than a nameless one-shot without a limit.
@@ -222,31 +215,6 @@ impl Header {
         };
         let asked = traits.stop_asked.load(Ordering::Acquire);
         asked == run || asked == EVERY_RUN
-    }
-
-    /// Notes that the task is to ask anew when it is due; called under the pool's lock.
-    pub(crate) fn note_renewal(&self) {
-        // ORDERING: release, so that the question that takes the note off sees what led to it.
-        if let Some(traits) = &self.traits {
-            traits.renewal_asked.store(true, Ordering::Release);
-        }
-    }
-
-    /// Takes the note off, because a question begins.
-    pub(crate) fn begin_question(&self) {
-        // ORDERING: acquire, see `note_renewal`. The plain load saves a run that nobody renews the
-        // exchange; what it does not see yet stays noted, and is asked for once more.
-        if let Some(traits) = &self.traits
-            && traits.renewal_asked.load(Ordering::Relaxed)
-        {
-            traits.renewal_asked.swap(false, Ordering::Acquire);
-        }
-    }
-
-    /// Whether the last answer may be too old; called under the pool's lock.
-    pub(crate) fn wants_renewal(&self) -> bool {
-        // ORDERING: relaxed is enough, the pool's lock orders it after `note_renewal`.
-        self.traits.as_ref().is_some_and(|traits| traits.renewal_asked.load(Ordering::Relaxed))
     }
 }
 

@@ -32,15 +32,10 @@
 //   queue. A cancel in between finds nothing to take out of the queue, so the pool looks at the
 //   state again, under its own lock, when it puts the task in.
 // * *Wake against suspend*: a wake during a poll is noted and answers the suspend.
-// * *Renew against begin, the end of a run, and another renew*: a task that waits in the queue is taken
-//   out of it by one of them only. One that is not in the queue is marked; the mark is taken off when a
-//   question to its pace or trigger begins. A task that comes (back) to the queue with a mark has an
-//   answer that may be older than the renewal, and is asked once more.
-// * *Renew against cancel*: a task that is being asked is in no queue. The cancel changes its state
-//   and finds nothing to take out; the pool sees it when the task comes back, as with the end of a run.
-// * *Renew that ends the task against cancel*: both take the lock; the first wins.
+// * *Asking anew against cancel*: a task whose trigger is asked, because the wall clock was set back, is in no
+//   queue. The cancel changes its state and finds nothing to take out; the pool sees it when the task comes
+//   back, as with the end of a run.
 
-pub(crate) mod any;
 pub(crate) mod cell;
 mod conclusion;
 mod control;
@@ -49,7 +44,6 @@ mod firings;
 mod handle;
 mod header;
 mod once;
-mod pace;
 mod rhythm;
 pub(crate) mod run;
 pub(crate) mod slot;
@@ -63,7 +57,6 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::Weak;
 
-pub(crate) use any::AnyTask;
 pub use handle::TaskHandle;
 pub(crate) use header::Header;
 pub use header::TaskId;
@@ -72,10 +65,8 @@ pub use once::Fallible;
 pub use once::OnceBody;
 pub use once::OnceFutureBody;
 pub use once::fallible;
-pub use pace::Asked;
-pub use pace::Occasion;
-pub use pace::Pace;
 pub(crate) use rhythm::Rhythm;
+pub(crate) use run::AnyTask;
 pub use run::Run;
 pub use spec::Body;
 pub use spec::OnError;
@@ -88,6 +79,7 @@ pub use timer::Timer;
 
 use crate::error::Failure;
 use crate::time::Clock;
+use crate::time::Due;
 
 /// The way from a task to its pool, while that exists. Tasks share it; its count of shares has a cache
 /// line of its own.
@@ -99,8 +91,8 @@ pub(crate) trait Home: Any + Send + Sync {
     /// The clock by which the pool and the waits of its handles go.
     fn clock(&self) -> &Arc<dyn Clock>;
 
-    /// Takes a task that has been cancelled out of the queue, where it is still in there.
-    fn withdraw(&self, task: &dyn AnyTask);
+    /// Takes a task that has been cancelled, and was due then, out of the queue, where it is still in there.
+    fn withdraw(&self, task: &dyn AnyTask, due: Due);
 
     /// Reports that a destructor of something that belonged to a task has panicked.
     fn drop_panicked(&self, header: &Header, failure: &Failure);
@@ -113,7 +105,4 @@ pub(crate) trait Home: Any + Send + Sync {
 
     /// Puts a suspended run back into the queue, to be polled on.
     fn resume(&self, task: Arc<dyn AnyTask>);
-
-    /// Has a waiting task ask anew when it is due, or sees to it that it does when it next can.
-    fn renew(&self, task: &Arc<dyn AnyTask>);
 }

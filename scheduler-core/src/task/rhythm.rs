@@ -1,18 +1,14 @@
-//! When a task fires again: once only, on a grid, after a pause, when its trigger or its pace says.
+//! When a task fires again: once only, on a grid, after a pause, when its trigger says.
 
 use std::fmt;
 use std::time::Duration;
 
-use super::pace::Asked;
-use super::pace::Occasion;
-use super::pace::Pace;
 use crate::error::Failure;
 use crate::time::Due;
 use crate::time::Now;
 use crate::time::WallTime;
 use crate::trigger::FireTimes;
 use crate::trigger::MisfirePolicy;
-use crate::unwind::catch;
 
 /// The rule by which a task fires again.
 pub(crate) enum Rhythm {
@@ -20,7 +16,6 @@ pub(crate) enum Rhythm {
     FixedRate { period: Duration, misfire: MisfirePolicy },
     FixedDelay { delay: Duration },
     Trigger(Box<FireTimes>),
-    Paced(Box<dyn Pace>),
 }
 
 /// The run after which the next fire time is asked.
@@ -38,34 +33,15 @@ impl LastRun {
 }
 
 impl Rhythm {
-    /// Tells the pace of the task that it has ended.
-    #[inline]
-    pub(crate) fn ended(&self) {
-        if let Self::Paced(pace) = self {
-            drop(catch(|| pace.ended()));
-        }
-    }
-
     /// Whether the task is meant to run more than once.
     pub(crate) fn is_recurring(&self) -> bool {
         !matches!(self, Self::Once)
-    }
-
-    /// Whether a waiting task may ask anew when it is due.
-    pub(crate) fn is_renewable(&self) -> bool {
-        matches!(self, Self::Trigger(_) | Self::Paced(_))
-    }
-
-    /// Whether it decides by itself what becomes of a task whose run has failed.
-    pub(crate) fn decides_on_failure(&self) -> bool {
-        matches!(self, Self::Paced(_))
     }
 
     /// The first due time, or none when there is none.
     pub(crate) fn first(&self, delay: Duration, now: Now) -> Result<Option<Due>, Failure> {
         match self {
             Self::Trigger(times) => Ok(times.first(now.wall)?.map(Due::Wall)),
-            Self::Paced(pace) => ask(&**pace, Occasion::First, now),
             Self::Once | Self::FixedRate { .. } | Self::FixedDelay { .. } => {
                 Ok(Some(Due::Tick(now.tick + delay)))
             }
@@ -73,12 +49,7 @@ impl Rhythm {
     }
 
     /// The due time after a run that has just ended, or none when the task is over.
-    pub(crate) fn next(
-        &self,
-        last: LastRun,
-        outcome: &Result<(), Failure>,
-        now: Now,
-    ) -> Result<Option<Due>, Failure> {
+    pub(crate) fn next(&self, last: LastRun, now: Now) -> Result<Option<Due>, Failure> {
         match self {
             Self::Once => Ok(None),
             Self::FixedRate { period, misfire } => {
@@ -90,44 +61,17 @@ impl Rhythm {
                 let next = times.after_run(last.scheduled(), last.started.wall, now.wall)?;
                 Ok(next.map(Due::Wall))
             }
-            Self::Paced(pace) => {
-                let LastRun { due, started } = last;
-                ask(&**pace, Occasion::RunEnded { due, started, outcome }, now)
-            }
         }
     }
 
-    /// The due time of a waiting task that is asked anew, or none when the task is over.
+    /// The due time of a waiting task that is asked anew, because the wall clock was set back.
     ///
     /// A trigger that has no answer, or fails, leaves the task as it is.
-    pub(crate) fn renew(&self, due: Due, now: Now) -> Result<Option<Due>, Failure> {
+    pub(crate) fn renew(&self, due: Due, now: Now) -> Due {
         match self {
-            Self::Trigger(times) => {
-                let renewed = times.renew(now.wall).ok().flatten();
-                Ok(Some(renewed.map_or(due, Due::Wall)))
-            }
-            Self::Paced(pace) => ask(&**pace, Occasion::Renewed, now),
-            Self::Once | Self::FixedRate { .. } | Self::FixedDelay { .. } => Ok(Some(due)),
+            Self::Trigger(times) => times.renew(now.wall).ok().flatten().map_or(due, Due::Wall),
+            Self::Once | Self::FixedRate { .. } | Self::FixedDelay { .. } => due,
         }
-    }
-}
-
-/// Asks a pace, which is user code.
-fn ask(pace: &dyn Pace, occasion: Occasion<'_>, now: Now) -> Result<Option<Due>, Failure> {
-    let question = Question { pace, asked: Asked { occasion, now } };
-    catch(|| question.put())
-}
-
-/// A question and who is asked, in one place: what a door is entered with is moved.
-struct Question<'a> {
-    pace: &'a dyn Pace,
-    asked: Asked<'a>,
-}
-
-impl Question<'_> {
-    #[inline]
-    fn put(&self) -> Option<Due> {
-        self.pace.next(&self.asked)
     }
 }
 
@@ -138,7 +82,6 @@ impl fmt::Debug for Rhythm {
             Self::FixedRate { period, .. } => write!(f, "FixedRate({period:?})"),
             Self::FixedDelay { delay } => write!(f, "FixedDelay({delay:?})"),
             Self::Trigger(_) => f.write_str("Trigger"),
-            Self::Paced(_) => f.write_str("Paced"),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What a task's lock guards, and how what it frees is dropped outside of it.
 
+use std::any::Any;
+
 use super::Header;
 use super::rhythm::LastRun;
 use super::state::StateMachine;
@@ -94,6 +96,34 @@ impl<B> Work<B> {
     {
         self.around.is_none() && (!std::mem::needs_drop::<B>() || self.body.is_spent())
     }
+}
+
+/// A body of which one step has been run, in the hands of its worker.
+pub(super) struct Tried<T, B> {
+    pub(super) work: Work<B>,
+    pub(super) step: Result<Step<T>, Failure>,
+}
+
+impl<T, B> Tried<T, B> {
+    /// Whether the future of the run is pending.
+    pub(super) fn is_pending(&self) -> bool {
+        matches!(self.step, Ok(Step::Pending))
+    }
+
+    /// What came of a run that is over.
+    pub(super) fn outcome(&self) -> Result<(), Failure> {
+        match &self.step {
+            Ok(Step::Value(_) | Step::Pending) => Ok(()),
+            Ok(Step::Ran(result)) => result.clone(),
+            Ok(Step::Refused(failure)) | Err(failure) => Err(failure.clone()),
+        }
+    }
+}
+
+/// The value of a task that has none to speak of: `()`, if that is what `T` is.
+pub(super) fn unit<T: 'static>() -> Option<&'static T> {
+    const UNIT: &dyn Any = &();
+    UNIT.downcast_ref()
 }
 
 /// Drops what a task no longer needs; a panic of its destructors is reported and goes no further.

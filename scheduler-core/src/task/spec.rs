@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use super::once::OnceBody;
 use super::once::OnceFutureBody;
-use super::pace::Pace;
 use super::rhythm::Rhythm;
 use super::steps::Once;
 use super::steps::OnceFuture;
@@ -187,17 +186,7 @@ impl Task<()> {
         Self::with(body.body, Rhythm::Trigger(Box::new(FireTimes::new(trigger))))
     }
 
-    /// A task whose due times are decided by a [`Pace`], asked before the first run and after each.
-    ///
-    /// It counts as recurring for the shutdown policy, and its runs never overlap. Initial delay, misfire
-    /// policy and `on_error` are the pace's own affair: they have no effect here.
-    pub fn paced(pace: impl Pace + 'static, body: Body) -> Self {
-        Self::with(body.body, Rhythm::Paced(Box::new(pace)))
-    }
-
     /// What happens after a run that panicked or returned an error; [`OnError::Stop`] by default.
-    ///
-    /// No effect on a task with a pace, which decides itself.
     pub fn on_error(mut self, on_error: OnError) -> Self {
         self.on_error = on_error;
         self
@@ -221,7 +210,7 @@ impl<T> Task<T> {
         let (what, length) = match &self.rhythm {
             Rhythm::FixedRate { period, .. } => ("period", *period),
             Rhythm::FixedDelay { delay } => ("delay", *delay),
-            Rhythm::Once | Rhythm::Trigger(_) | Rhythm::Paced(_) => return Ok(()),
+            Rhythm::Once | Rhythm::Trigger(_) => return Ok(()),
         };
         if length.is_zero() {
             return Err(Error::argument(what, "it must be longer than zero"));

@@ -9,7 +9,7 @@
 //! | suspended | its waker | woken |
 //! | woken | a worker polls on | running |
 //! | running | cancel | ended: cancelled |
-//! | queued, suspended or woken | cancel, or its pace that has no more due times | leaving |
+//! | queued, suspended or woken | cancel | leaving |
 //! | leaving | its body has been dropped | ended |
 //!
 //! An ended task never changes again. The thread that makes a task leave owns its body from then on; while it runs, its
@@ -108,7 +108,7 @@ pub(crate) enum Begin {
     Ended,
 }
 
-/// The answer to a worker that has run the task, or to whoever has asked its pace.
+/// The answer to a worker that has run the task, or to whoever wants it back in the queue.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Settle {
@@ -196,16 +196,6 @@ impl StateMachine {
 
     pub(crate) fn end(&mut self, end: End) -> Settle {
         self.leave_running(Phase::Ended(end))
-    }
-
-    /// Makes a task leave that waits, because its pace says so. It is in no queue meanwhile, so that no thread
-    /// can begin it.
-    pub(crate) fn retire(&mut self) -> Settle {
-        match self.cancel() {
-            Cancel::WhileWaiting => Settle::Done,
-            Cancel::Refused => Settle::WasCancelled,
-            Cancel::WhileRunning => unreachable!("a task in no queue is not run"),
-        }
     }
 
     /// Ends a task that is leaving, because its body has been dropped.
@@ -321,20 +311,6 @@ mod tests {
         assert_eq!(state.requeue(), Settle::WasCancelled);
         assert_eq!(state.end(End::Completed), Settle::WasCancelled);
         assert_eq!(state.suspend(), Suspend::WasCancelled);
-        assert_eq!(state.visible(), TaskState::Cancelled);
-    }
-
-    #[test]
-    fn a_task_that_waits_is_retired_unless_it_was_cancelled() {
-        let mut state = StateMachine::new();
-        assert_eq!(state.retire(), Settle::Done);
-        assert_eq!((state.visible(), state.is_ended()), (TaskState::Scheduled, false));
-        state.left(End::Completed);
-        assert_eq!(state.visible(), TaskState::Completed);
-        let mut state = StateMachine::new();
-        assert_eq!(state.cancel(), Cancel::WhileWaiting);
-        assert_eq!(state.retire(), Settle::WasCancelled);
-        state.left(End::Cancelled);
         assert_eq!(state.visible(), TaskState::Cancelled);
     }
 

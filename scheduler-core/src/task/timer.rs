@@ -11,20 +11,20 @@ use std::sync::Arc;
 use std::sync::Weak;
 use std::task::Waker;
 
-use super::any::AnyTask;
-use super::any::Begun;
-use super::any::Executed;
-use super::any::Farewell;
-use super::any::RanThrough;
-use super::any::Verdict;
-use super::any::Witness;
 use super::current;
 use super::firings::Firings;
 use super::header::Header;
 use super::header::TaskId;
 use super::rhythm::LastRun;
+use super::run::AnyTask;
+use super::run::Begun;
 use super::run::Entry;
+use super::run::Executed;
+use super::run::Farewell;
+use super::run::RanThrough;
 use super::run::Run;
+use super::run::Verdict;
+use super::run::Witness;
 use super::slot::Around;
 use super::slot::discard;
 use super::state::Suspend;
@@ -281,18 +281,14 @@ impl<T: Fire> AnyTask for Timer<T> {
     fn execute(&self, run: &Run, _: &dyn Witness) -> Executed {
         current::show();
         match self.share().map(|timer| timer.fire(run)) {
-            Some(Fired::InProgress) => {
-                self.firings.note_unfinished(run.number());
-                Executed::Over
-            }
+            Some(Fired::InProgress) => Executed::Over,
             Some(Fired::Done) | None => Executed::Spent,
         }
     }
 
-    fn settle(&self, run: &Run, witness: &dyn Witness) -> Verdict {
-        let number = run.number();
-        let _underway = Underway { firings: &self.firings, number };
-        if self.firings.is_unfinished(number)
+    fn settle(&self, run: &Run, executed: Executed, witness: &dyn Witness) -> Verdict {
+        let _underway = Underway { firings: &self.firings, number: run.number() };
+        if executed == Executed::Over
             && let Some(timer) = self.share()
         {
             timer.finish(run, witness);
@@ -384,6 +380,7 @@ impl<T: Fire> AnyTask for Timer<T> {
 
     fn set_armed(&self, due: Option<Due>) {
         let Some(due) = due else { return self.header.set_ticket(Ticket::NONE) };
+        self.header.set_ticket(Ticket::STAGED);
         let (is_by_wall, due) = due.into_parts();
         // ORDERING: relaxed is enough, see `armed`.
         self.armed.is_by_wall.store(is_by_wall, Ordering::Relaxed);

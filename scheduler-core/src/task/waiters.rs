@@ -55,7 +55,15 @@ impl Waiters {
 }
 
 /// Tells everyone; a panic of a waker or a callback is contained and counted.
+#[inline]
 pub(crate) fn tell(waiters: Vec<(u64, Waiter)>, state: TaskState) {
+    if !waiters.is_empty() {
+        tell_all(waiters, state);
+    }
+}
+
+#[inline(never)]
+fn tell_all(waiters: Vec<(u64, Waiter)>, state: TaskState) {
     for (_, waiter) in waiters {
         match waiter {
             Waiter::Thread(_) if planted("L6 wake") => {}

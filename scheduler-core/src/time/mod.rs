@@ -80,7 +80,8 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// its thread begins. Does nothing unless a clock knows how.
     fn sharpen(&self) {}
 
-    /// About how long a thread takes to wake up; by default nothing, as where time is moved by hand.
+    /// About how long a thread takes to wake up; by default nothing, as where time is moved by hand. The system's clock
+    /// learns it from the waits of the process.
     ///
     /// A pool is no more exact than this, so as not to be busy with waking up, unless it is
     /// [`precise`](crate::PoolBuilder::precise):
@@ -88,15 +89,12 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// - No wait of its workers is shorter, but for those of up to a twentieth, which
     ///   [`wait`](Self::wait) should spin.
     /// - The worker that looks at the queue first is given so much time to run what is due before the
-    ///   next one looks; four times as much after it has run several tasks at each look. What is due
-    ///   while it is at a long task starts later by up to that.
-    /// - Where tasks are so brief that workers keep meeting at the pool's lock, one of them rests for
-    ///   three wake-ups while another works; and again, up to sixteen times in a row, where each of the
-    ///   others has run 192 tasks or more during the rest just over. Where they are at long tasks then,
-    ///   what comes due waits for the end of that rest and of one more: up to six wake-ups, and what it
-    ///   takes to wake up twice.
+    ///   next one looks. What is due while it is at a long task starts later by up to that; so does what a task
+    ///   submits.
+    /// - A worker that finds only a task that has come within this time leaves it to the others for so long, if they
+    ///   have taken what it was to come for, or are at brief tasks.
     ///
-    /// Must be nothing where somebody moves the time by hand, because a worker would rest until then.
+    /// Must be nothing where somebody moves the time by hand, because a worker would wait until then.
     fn wake_up(&self) -> Duration {
         Duration::ZERO
     }

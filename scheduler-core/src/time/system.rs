@@ -5,6 +5,7 @@
 )]
 
 use std::cell::Cell;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ use super::Tick;
 use super::WallTime;
 use super::is_brief;
 use super::tick;
+use crate::sync::Ordering;
+use crate::sync::UnexploredU64;
 use crate::sync::local;
 
 /// The clocks of the operating system; the epoch is the moment of creation.
@@ -94,8 +97,29 @@ impl SystemClock {
 /// A wall clock that is set is noticed that much later; the reading costs a third less.
 const LOOK_IS_GOOD_FOR: Duration = Duration::from_millis(1);
 
-/// What a wake-up takes, roughly. It costs the processor half of that, so that what is due closer together shares one.
-const WAKE_UP: Duration = Duration::from_micros(40);
+/// What a wake-up takes on this machine, in nanoseconds, as the waits of this process have shown so far. It costs the
+/// processor half of that, so that what is due closer together shares one.
+static WAKE_UP: UnexploredU64 = UnexploredU64::new(40_000);
+
+/// What a wake-up may be taken for: whatever the machine, another thread needs some time, and no task is to wait for long.
+const WAKE_UP_BOUNDS: RangeInclusive<u64> = 5_000..=200_000;
+
+/// What is known of wake-ups, when another one was so late: a sixteenth of the way to that, which counts as no more than
+/// twice of what is known, because a thread is also late where others keep it from running.
+fn learned(known: u64, late: u64) -> u64 {
+    let late = late.min(2 * known);
+    let next = known - known / 16 + late / 16;
+    next.clamp(*WAKE_UP_BOUNDS.start(), *WAKE_UP_BOUNDS.end())
+}
+
+/// Takes note of a wait that was to end then.
+fn note_wake_up(until: Tick, now: Tick) {
+    if now >= until {
+        // ORDERING: relaxed, it is a figure. Of two that are noted at once one may be lost.
+        let known = WAKE_UP.load(Ordering::Relaxed);
+        WAKE_UP.store(learned(known, tick::nanos(now.since(until))), Ordering::Relaxed);
+    }
+}
 
 /// For how long a precise wait spins: longer than a thread takes to wake up, as a rule.
 const SPIN: Duration = Duration::from_micros(200);
@@ -177,7 +201,8 @@ impl Clock for SystemClock {
     }
 
     fn wake_up(&self) -> Duration {
-        WAKE_UP
+        // ORDERING: relaxed, it is a figure.
+        Duration::from_nanos(WAKE_UP.load(Ordering::Relaxed))
     }
 
     /// Linux may end a wait 50 µs late, so that several threads wake up together; a thread can ask it
@@ -206,10 +231,11 @@ impl Clock for SystemClock {
             None | Some(Tick::MAX) => gate.wait(seen),
             Some(until) => {
                 let left = until.since(self.now());
-                if is_brief(left, WAKE_UP) {
+                if is_brief(left, self.wake_up()) {
                     self.spin(gate, seen, until);
                 } else {
                     gate.wait_timeout(seen, left);
+                    note_wake_up(until, self.now());
                 }
             }
         }
@@ -223,6 +249,7 @@ mod tests {
     use super::Look;
     use super::SystemClock;
     use super::count;
+    use super::learned;
     use crate::time::Clock;
     use crate::time::Gate;
     use crate::time::Tick;
@@ -257,6 +284,20 @@ mod tests {
         assert_eq!(lead_of_a_look(&[9_000_000_000, 40_000, 3]), 1_003);
         let always = [90_000, 80_000, 70_000, 60_000, 70_000, 80_000, 90_000, 90_000];
         assert_eq!(lead_of_a_look(&always), 61_000);
+    }
+
+    #[test]
+    fn a_wake_up_is_learned_from_those_that_were() {
+        let after = |known, late, times| (0..times).fold(known, |known, _| learned(known, late));
+        assert_eq!(after(40_000, 40_000, 100), 40_000);
+        assert_eq!(
+            after(40_000, u64::MAX, 1),
+            42_500,
+            "one that was kept from running counts for little"
+        );
+        assert!((95_000..=100_000).contains(&after(40_000, 100_000, 100)));
+        assert!((10_000..=11_000).contains(&after(40_000, 10_000, 100)));
+        assert_eq!((after(40_000, 0, 1_000), after(40_000, u64::MAX, 1_000)), (5_000, 200_000));
     }
 
     /// Whoever looks often sees the wall clock by way of the monotonic one.

@@ -7,7 +7,7 @@
 //! # How a trigger is asked
 //!
 //! A [`Trigger`] alone may name a fire time twice, when the wall clock is set back. So it is asked through
-//! [`FireTimes`], which remembers what was served.
+//! `FireTimes`, which remembers what was served.
 //!
 //! The pool asks once when the task is scheduled and once after each run, on the thread that
 //! scheduled or ran it and never under a lock: a trigger is user code. An answer is an instant of
@@ -33,7 +33,7 @@ use chrono::DateTime;
 use chrono::Utc;
 
 pub use cron::CronTrigger;
-pub use fire_times::FireTimes;
+pub(crate) use fire_times::FireTimes;
 pub use misfire::MisfirePolicy;
 pub use scheduler_expr::{DstGap, DstOverlap};
 pub use zone::{SystemZoneError, Zone, ZoneChange};

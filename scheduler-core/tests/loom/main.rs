@@ -13,7 +13,7 @@
 //! | L2 | submission, and shutdown | `submission` |
 //! | L3 | cancel, and a worker taking the task | `cancel` |
 //! | L4 | cancel of a periodic task, and its way back into the queue | `cancel` |
-//! | L5 | two due tasks, and the hand-over between two workers, or to a deputy that waits for too long | `workers` |
+//! | L5 | two due tasks, and the hand-over between two workers, or one that comes meanwhile | `workers` |
 //! | L6 | completion, and waiting: blocked, polled with another waker, called back | `completion` |
 //! | L7 | an idle worker's time-out, and submission | `workers` |
 //! | L8 | a smaller pool, and a task that comes and is taken | `workers` |
@@ -24,7 +24,7 @@
 //! | L13 | events, a slow listener, and a flush | `events` |
 //! | L14 | a clock being moved, and a wait being registered at it | `clock` |
 //! | L15 | futures that sleep, their time, and the end of the pool | `sleepers` |
-//! | L16 | a worker that rests, and the end of the pool | `rests` |
+//! | L16 | what workers take from the line, and what comes before it, the end of the pool, and who is to come for the next | `line` |
 //!
 //! # Planted bugs
 //!
@@ -47,7 +47,7 @@ mod ending;
 mod events;
 mod futures;
 mod kit;
-mod rests;
+mod line;
 mod sleepers;
 mod staging;
 mod submission;

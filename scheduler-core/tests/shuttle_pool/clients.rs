@@ -2,12 +2,9 @@
 
 use std::time::Duration;
 
-use scheduler_core::Asked;
 use scheduler_core::Body;
 use scheduler_core::Clock;
-use scheduler_core::Due;
 use scheduler_core::ManualClock;
-use scheduler_core::Pace;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Task;
 
@@ -20,8 +17,8 @@ const MS: Duration = Duration::from_millis(1);
 pub(super) enum Client {
     /// Submits tasks that run once, and cancels every third.
     Submitter,
-    /// Submits tasks that recur, renews them, asks them to stop, and cancels one.
-    Renewer,
+    /// Submits tasks that recur, asks them to stop, and cancels two.
+    Recurrer,
     /// Submits futures that sleep on the pool's clock, and cancels one.
     Dreamer,
     /// Changes the number of workers.
@@ -32,12 +29,12 @@ pub(super) enum Client {
 
 impl Client {
     pub(super) const ALL: [Self; 5] =
-        [Self::Submitter, Self::Renewer, Self::Dreamer, Self::Resizer, Self::Mover];
+        [Self::Submitter, Self::Recurrer, Self::Dreamer, Self::Resizer, Self::Mover];
 
     pub(super) fn act(self, pool: &ScheduledThreadPool, clock: &ManualClock, watches: &Watches) {
         match self {
             Self::Submitter => submit(pool, clock, watches),
-            Self::Renewer => renew(pool, clock, watches),
+            Self::Recurrer => recur(pool, clock, watches),
             Self::Dreamer => dream(pool, clock, watches),
             Self::Resizer => resize(pool),
             Self::Mover => (0..4).for_each(|_| clock.advance(MS)),
@@ -59,21 +56,12 @@ fn submit(pool: &ScheduledThreadPool, clock: &ManualClock, watches: &Watches) {
     }
 }
 
-/// Due a millisecond after whatever it is asked.
-struct Steady;
-
-impl Pace for Steady {
-    fn next(&self, asked: &Asked<'_>) -> Option<Due> {
-        Some(Due::Tick(asked.now.tick + MS))
-    }
-}
-
-fn renew(pool: &ScheduledThreadPool, clock: &ManualClock, watches: &Watches) {
+fn recur(pool: &ScheduledThreadPool, clock: &ManualClock, watches: &Watches) {
     let tasks: [fn(Body) -> Task<()>; 4] = [
         |body| Task::at_fixed_rate(MS, body),
         |body| Task::with_fixed_delay(MS, body),
-        |body| Task::paced(Steady, body),
-        |body| Task::paced(Steady, body),
+        |body| Task::at_fixed_rate(MS * 2, body),
+        |body| Task::with_fixed_delay(MS * 2, body),
     ];
     let mut accepted = Vec::new();
     for task in tasks {
@@ -81,14 +69,8 @@ fn renew(pool: &ScheduledThreadPool, clock: &ManualClock, watches: &Watches) {
         let task = task(Body::new(watch.body(clock)));
         accepted.extend(pool.submit_task(task).ok().map(|handle| watches.add(watch, handle)));
     }
-    for round in 0..2 {
-        for (number, accepted) in accepted.iter().enumerate() {
-            match (number + round) % 3 {
-                0 => accepted.handle.renew(),
-                1 => accepted.handle.ask_to_stop(),
-                _ => accepted.handle.renew(),
-            }
-        }
+    for accepted in &accepted {
+        accepted.handle.ask_to_stop();
     }
     for accepted in accepted.iter().skip(1).step_by(2) {
         accepted.cancel();

@@ -3,7 +3,7 @@
 //! # What this room is for
 //!
 //! `watch` knows what has happened to each task and what must have; `clients` does things to a pool;
-//! here they meet, once per schedule. Other scenes: `rests`, of workers that only meet at the lock, and `timers`.
+//! here they meet, once per schedule. Other scenes: `order`, of many workers that take what is due, and `timers`.
 //!
 //! # What it must never do
 //!
@@ -12,7 +12,7 @@
 #![expect(clippy::print_stderr, reason = "what was sampled is told to whoever runs the test")]
 
 mod clients;
-mod rests;
+mod order;
 mod timers;
 mod watch;
 
@@ -68,8 +68,7 @@ fn planted_bugs_are_found() {
     }
     // The other sampler has not come upon this one in as many.
     check_found("L14", "random_schedules");
-    // "L16 epoch" has the pool end between two steps that follow each other: loom comes upon it.
-    check_found("L16", "rests::random_schedules");
+    check_found("L16 limit", "order::random_schedules");
 }
 
 fn check_found(plant: &str, sampler: &str) {

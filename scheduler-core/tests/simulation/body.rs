@@ -5,19 +5,14 @@ use super::op::{Blueprint, Script};
 use super::plan::{EQUAL, FAR, NEAR};
 use super::plant::Plant;
 use super::prng::hash;
-use super::score::{Question, Score};
 use super::stage::{Note, Stage};
-use super::words::{self, Beat, Outcome, Rhythm, Shape};
+use super::words::{Beat, Outcome, Rhythm, Shape};
 use chrono::DateTime;
-use scheduler_core::{
-    Asked, Body, Due, Occasion, OnError, Pace, Run, Task, Tick, Trigger, TriggerContext, WallTime,
-    fallible,
-};
+use scheduler_core::{Body, OnError, Run, Task, Trigger, TriggerContext, fallible};
 use std::future::Future;
 use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -70,7 +65,7 @@ pub(crate) fn build(blueprint: &Blueprint, stage: &Arc<Stage>, task: usize) -> T
         (Rhythm::Once, Shape::FallibleFuture) => {
             Task::once_async(fallible(async move { Scene::new(&guard.0).await }))
         }
-        (rhythm, shape) => recurring(rhythm, Arc::clone(&guard.0), body(shape, guard)),
+        (rhythm, shape) => recurring(rhythm, body(shape, guard)),
     };
     let on_error = if blueprint.survives_failure { OnError::Continue } else { OnError::Stop };
     let built = built.initial_delay(Duration::from_nanos(blueprint.delay)).on_error(on_error);
@@ -87,48 +82,12 @@ fn body(shape: Shape, guard: Guard) -> Body {
     }
 }
 
-fn recurring(rhythm: Rhythm, role: Arc<Role>, body: Body) -> Task<()> {
+fn recurring(rhythm: Rhythm, body: Body) -> Task<()> {
     match rhythm {
         Rhythm::Once => unreachable!("it does not recur"),
         Rhythm::Rate(period, _) => Task::at_fixed_rate(Duration::from_nanos(period), body),
         Rhythm::Delay(delay) => Task::with_fixed_delay(Duration::from_nanos(delay), body),
         Rhythm::Beat(beat) => Task::on_trigger(beat, body),
-        Rhythm::Paced(score) => Task::paced(Player { role, score, questions: 0.into() }, body),
-    }
-}
-
-/// The pace of a task: answers as its score says.
-struct Player {
-    role: Arc<Role>,
-    score: Score,
-    questions: AtomicU64,
-}
-
-impl Pace for Player {
-    fn next(&self, asked: &Asked<'_>) -> Option<Due> {
-        let number = self.questions.fetch_add(1, Ordering::Relaxed);
-        let Role { stage, task, .. } = &*self.role;
-        let now = words::Now { tick: asked.now.tick.as_nanos(), wall: asked.now.wall.as_nanos() };
-        let question = match asked.occasion {
-            Occasion::First => Question::First,
-            Occasion::Renewed => Question::Renewed,
-            Occasion::RunEnded { due, outcome, .. } => {
-                let due = match due {
-                    Due::Tick(tick) => words::Due::Tick(tick.as_nanos()),
-                    Due::Wall(wall) => words::Due::Wall(wall.as_nanos()),
-                };
-                Question::Ended { due, is_ok: outcome.is_ok() }
-            }
-        };
-        if self.score.renews_itself(number)
-            && let Some(handle) = stage.handle(*task)
-        {
-            handle.renew();
-        }
-        self.score.answer(number, question, now).map(|due| match due {
-            words::Due::Tick(tick) => Due::Tick(Tick::from_nanos(tick)),
-            words::Due::Wall(wall) => Due::Wall(WallTime::from_nanos(wall)),
-        })
     }
 }
 

@@ -16,7 +16,6 @@ impl World {
         if is_refused && self.model.state == RunState::ShuttingDown {
             self.model.abandon();
         }
-        self.reads_max += 8 * std::mem::take(&mut self.model.asked);
         let reads = self.stage.clock.take_reads();
         Invariant::ClockReads.holds(reads <= self.reads_max, || {
             format!("{reads} reads of the clock, where {} are enough", self.reads_max)
@@ -191,10 +190,12 @@ impl World {
         })?;
         let now = self.now();
         let may_time_out = self.may_time_out();
-        let keep_alive = self.limits.keep_alive;
+        let Limits { keep_alive, wake_up, .. } = self.limits;
         let lingers = |index: &usize| match (&self.workers[*index].mode, self.idle_since(*index)) {
             (Mode::Parked(until), Some(since)) => {
-                may_time_out && until.is_none_or(|until| until > since.saturating_add(keep_alive))
+                // One that has left a task to others waits for no less than a wake-up.
+                let limit = since.saturating_add(keep_alive).max(now.tick.saturating_add(wake_up));
+                may_time_out && until.is_none_or(|until| until > limit)
             }
             _ => false,
         };

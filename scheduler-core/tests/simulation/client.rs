@@ -46,12 +46,6 @@ pub(crate) fn perform(stage: &Arc<Stage>, op: &ClientOp, me: Option<usize>) -> A
     match op {
         ClientOp::Cancel { pick, interrupts } => cancel(stage, *pick, *interrupts, me),
         ClientOp::Wake { pick, keeps_waker } => wake(stage, *pick, *keeps_waker, me),
-        ClientOp::Renew(pick) => {
-            find(stage, *pick, me).map_or(Answer::Nothing, |(task, handle)| {
-                handle.renew();
-                Answer::To(task)
-            })
-        }
         ClientOp::AskToStop(pick) => {
             find(stage, *pick, me).map_or(Answer::Nothing, |(task, handle)| {
                 handle.ask_to_stop();
@@ -104,7 +98,6 @@ fn ask_pool(stage: &Arc<Stage>, op: &ClientOp) -> Answer {
         ClientOp::Shutdown => pool.shutdown(),
         ClientOp::Cancel { .. }
         | ClientOp::Wake { .. }
-        | ClientOp::Renew(_)
         | ClientOp::AskToStop(_)
         | ClientOp::DropHeld(_)
         | ClientOp::RunHeld(_)

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `plan`, `op`, `prng` | what is done: a seed becomes settings and a list of operations |
 //! | `client`, `body`, `stage`, `clock` | doing it to the real pool, and writing down what is noticed |
-//! | `model`, `walls`, `score`, `words` | what should come of it |
+//! | `model`, `walls`, `words` | what should come of it |
 //! | `world`, `reflect`, `judge`, `checks`, `tally`, `verdict` | driving both, and comparing |
 //! | `campaign`, `corners` | many seeds; shortening the one that fails; what the plans reach |
 //! | `plant`, `planted` | planted bugs: the proof that the simulation can fail |
@@ -72,7 +72,6 @@ mod plant;
 mod planted;
 mod prng;
 mod reflect;
-mod score;
 mod stage;
 mod tally;
 mod verdict;

@@ -5,7 +5,7 @@
 use super::words::{Next, Now, Outcome, Place, Rhythm, Task};
 use scheduler_core::{RunState, ShutdownPolicy, TaskState};
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Model {
     pub(crate) tasks: Vec<Task>,
     pub(crate) state: RunState,
@@ -14,8 +14,6 @@ pub(crate) struct Model {
     pub(crate) completed: u64,
     /// By how much the wall clock was ahead when a worker looked, while a task waits for it.
     pub(crate) lead: Option<i128>,
-    /// How often tasks were asked anew since this was last looked at: each costs looks at the clock.
-    pub(crate) asked: u64,
 }
 
 impl Model {
@@ -73,8 +71,7 @@ impl Model {
         let is_last = is_held || state >= RunState::Stopping;
         let recurs = !matches!(task.rhythm, Rhythm::Once);
         let survives = state != RunState::ShuttingDown || policy.continue_recurring;
-        let next = task.next(outcome, now);
-        task.answer = if let Next::At(due) = next { Some(due) } else { None };
+        let next = task.next(now);
         match (outcome, next) {
             _ if task.end.is_some() => {}
             (Outcome::Pending, _) if is_last => task.end = Some(TaskState::Cancelled),
@@ -88,7 +85,6 @@ impl Model {
             _ if is_last || !survives => task.end = Some(TaskState::Cancelled),
             (_, Next::At(due)) => {
                 (task.place, task.due) = (Place::Queue, due);
-                self.asked += task.enter_asked(next, now);
             }
         }
         self.queued(id, now);
@@ -107,18 +103,6 @@ impl Model {
         let task = &mut self.tasks[id];
         task.stop_asked |= matches!(task.place, Place::Worker | Place::Suspended | Place::Resumed);
         self.wake(id, now);
-    }
-
-    /// A task that waits asks anew; one that runs does so at the end of its run.
-    pub(crate) fn renew(&mut self, id: usize, now: Now) -> bool {
-        let task = &mut self.tasks[id];
-        let may_ask = matches!(task.rhythm, Rhythm::Beat(_) | Rhythm::Paced(_));
-        let asks = may_ask && task.place == Place::Queue && task.end.is_none();
-        if asks {
-            self.asked += task.renew(now);
-            self.queued_again(id, now);
-        }
-        asks
     }
 
     pub(crate) fn cancel(&mut self, id: usize) -> bool {

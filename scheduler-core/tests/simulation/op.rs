@@ -36,7 +36,6 @@ pub(crate) enum ClientOp {
     Submit(Box<Blueprint>),
     Cancel { pick: u64, interrupts: bool },
     Wake { pick: u64, keeps_waker: bool },
-    Renew(u64),
     AskToStop(u64),
     Remove(u64),
     Purge,

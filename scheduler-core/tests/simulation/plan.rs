@@ -5,7 +5,6 @@
 
 use super::op::{Blueprint, ClientOp, MYSELF, Op, Script};
 use super::prng::{Prng, hash};
-use super::score::Score;
 use super::words::{Beat, Rhythm, Shape};
 use scheduler_core::{MisfirePolicy, ShutdownPolicy};
 
@@ -114,9 +113,9 @@ impl Plan {
         let mix = Mix::draw(prng);
         let length = 30 + prng.below(60);
         let mut ops: Vec<Op> = (0..length).map(|_| mix.op(prng)).collect();
-        // The odd seeds mean what they meant before there were paces: some of them are kept.
+        // The odd seeds mean what they meant before: some of them are kept.
         if seed.is_multiple_of(2) {
-            mix.weave_paced(&mut Prng::new(hash(seed, 2)), &mut ops);
+            mix.weave_requests(&mut Prng::new(hash(seed, 2)), &mut ops);
         }
         Self { settings, ops }
     }
@@ -181,29 +180,29 @@ impl Mix {
         }
     }
 
-    /// Puts tasks with a pace between the other operations, and what is done to them.
-    fn weave_paced(&self, prng: &mut Prng, ops: &mut Vec<Op>) {
-        let (tasks, renewals, requests) = (1 + prng.below(6), prng.below(16), prng.below(8));
-        let tasks = (0..tasks).map(|_| ClientOp::Submit(Box::new(self.paced(prng))));
-        let mut woven: Vec<ClientOp> = tasks.collect();
-        woven.extend((0..renewals).map(|_| ClientOp::Renew(prng.draw())));
+    /// Puts futures between the other operations, and requests to stop their runs.
+    fn weave_requests(&self, prng: &mut Prng, ops: &mut Vec<Op>) {
+        let (tasks, requests) = (1 + prng.below(6), prng.below(16));
+        let mut woven: Vec<ClientOp> = Vec::new();
+        for _ in 0..tasks {
+            let mut script = self.script(Shape::FallibleFuture, prng, true);
+            script.is_bomb = false;
+            if prng.chance(30) {
+                let pick = if prng.chance(50) { MYSELF } else { prng.draw() };
+                script.deed = Some(ClientOp::AskToStop(pick));
+            }
+            let period = prng.pick(&[1, NEAR, EQUAL, FAR]);
+            let rhythm = if prng.chance(50) { Rhythm::Delay(period) } else { Rhythm::Once };
+            let survives_failure = prng.chance(50);
+            let shape = Shape::FallibleFuture;
+            let blueprint = Blueprint { shape, rhythm, delay: 0, survives_failure, script };
+            woven.push(ClientOp::Submit(Box::new(blueprint)));
+        }
         woven.extend((0..requests).map(|_| ClientOp::AskToStop(prng.draw())));
         for op in woven {
             let place = prng.below(ops.len() as u64 + 1) as usize;
             ops.insert(place, Op::Client(op));
         }
-    }
-
-    fn paced(&self, prng: &mut Prng) -> Blueprint {
-        let shape = prng.pick(&[Shape::Fallible, Shape::FallibleFuture]);
-        let rhythm = Rhythm::Paced(Score { seed: prng.draw() });
-        let mut script = self.script(shape, prng, true);
-        if prng.chance(30) {
-            let pick = if prng.chance(50) { MYSELF } else { prng.draw() };
-            let deeds = [ClientOp::Renew(pick), ClientOp::AskToStop(pick)];
-            script.deed = Some(deeds[prng.below(2) as usize].clone());
-        }
-        Blueprint { shape, rhythm, delay: 0, survives_failure: prng.chance(50), script }
     }
 
     fn client_op(&self, kind: Kind, prng: &mut Prng, may_nest: bool) -> ClientOp {

@@ -3,7 +3,6 @@
 use super::client::{Answer, Rejected};
 use super::corners::Corner;
 use super::op::{Blueprint, ClientOp};
-use super::score::Question;
 use super::stage::Note;
 use super::tally::Tally;
 use super::verdict::{Invariant, Verdict};
@@ -123,12 +122,6 @@ impl World {
                 });
             }
             (ClientOp::Wake { .. }, Answer::To(task)) => self.model.wake(task, now),
-            (ClientOp::Renew(_), Answer::To(task)) => {
-                if self.model.renew(task, now) {
-                    let has_ended = self.model.tasks[task].end.is_some();
-                    self.reach(if has_ended { Corner::EndedByRenewal } else { Corner::Renewed });
-                }
-            }
             (ClientOp::AskToStop(_), Answer::To(task)) => {
                 if self.model.tasks[task].place == Place::Suspended {
                     self.reach(Corner::AskedWhileSuspended);
@@ -167,7 +160,6 @@ impl World {
         let now = self.now();
         let due = match blueprint.rhythm {
             Rhythm::Beat(beat) => beat.next(now.wall, None).map(Due::Wall),
-            Rhythm::Paced(score) => score.answer(0, Question::First, now),
             _ => Some(Due::Tick(now.tick.saturating_add(blueprint.delay))),
         };
         let Some(due) = due else {
@@ -177,21 +169,17 @@ impl World {
                 "a trigger that never fires was accepted".to_owned()
             });
         };
-        let is_paced = matches!(blueprint.rhythm, Rhythm::Paced(_));
         let known = Task {
             due,
             turn: due,
             fired: due,
             rhythm: blueprint.rhythm,
             served: Served::default(),
-            // A pace decides itself, whatever the client has said.
-            survives_failure: blueprint.survives_failure || is_paced,
+            survives_failure: blueprint.survives_failure,
             place: Place::Queue,
             end: None,
             was_woken: false,
             stop_asked: false,
-            questions: 1,
-            answer: None,
         };
         self.model.submit(known, now);
         self.tally(task).has_handle = rejected.is_none();

@@ -2,8 +2,7 @@
 //! lets waiting tasks ask their triggers anew.
 
 use super::model::Model;
-use super::score::Question;
-use super::words::{Beat, Due, Next, Now, Outcome, Place, Rhythm, Task};
+use super::words::{Beat, Due, Next, Now, Place, Rhythm, Task};
 
 /// By how much the wall clock has to be set back to be noticed, and what is no jump between two runs.
 const TOLERANCE: i64 = 500_000_000;
@@ -70,13 +69,9 @@ impl Task {
         }
     }
 
-    /// When the task is due after the run that has ended now, which its pace is asked.
-    pub(crate) fn next(&mut self, outcome: Outcome, now: Now) -> Next {
+    /// When the task is due after the run that has ended now.
+    pub(crate) fn next(&self, now: Now) -> Next {
         match (self.rhythm, self.fired) {
-            (Rhythm::Paced(_), _) if outcome == Outcome::Pending => Next::Over,
-            (Rhythm::Paced(score), due) => {
-                self.ask(score, Question::Ended { due, is_ok: outcome == Outcome::Ok }, now)
-            }
             (Rhythm::Beat(_), Due::Wall(last)) if now.wall < last => self.next_anew(now),
             (Rhythm::Beat(beat), Due::Wall(last)) => {
                 self.first_unserved(beat, beat.next(now.wall, Some(last)), last)
@@ -141,12 +136,10 @@ impl Model {
             let was_cancelled = task.end.is_some();
             let leaves = was_cancelled && self.removes_on_cancel;
             task.place = if leaves { Place::Gone } else { Place::Queue };
-            if was_cancelled {
-                task.enter(task.due, now);
-                asked += 1;
-            } else {
-                asked += task.renew(now);
-            }
+            let anew = if was_cancelled { Next::Over } else { task.next_anew(now) };
+            let due = if let Next::At(due) = anew { due } else { task.due };
+            task.enter(due, now);
+            asked += 1;
         }
         asked
     }

@@ -1,6 +1,5 @@
 //! The words in which the model, the client and the bodies speak of tasks and times.
 
-use super::score::Score;
 use super::walls::Served;
 use scheduler_core::{MisfirePolicy, TaskState};
 
@@ -70,8 +69,6 @@ pub(crate) enum Rhythm {
     Rate(u64, MisfirePolicy),
     Delay(u64),
     Beat(Beat),
-    /// Its pace is asked.
-    Paced(Score),
 }
 
 impl Rhythm {
@@ -136,10 +133,6 @@ pub(crate) struct Task {
     pub(crate) was_woken: bool,
     /// Whether its present run was asked to stop.
     pub(crate) stop_asked: bool,
-    /// How often its pace was asked.
-    pub(crate) questions: u64,
-    /// What its rhythm answered at the end of its last run.
-    pub(crate) answer: Option<Due>,
 }
 
 impl Task {

@@ -96,7 +96,6 @@ impl World {
                 removes_on_cancel: settings.removes_on_cancel,
                 completed: 0,
                 lead: None,
-                asked: 0,
             },
             workers: Vec::new(),
             tallies: Vec::new(),
@@ -223,8 +222,12 @@ impl World {
         let (number, now) = (self.workers[index].number, self.now());
         let begun = self.crew.begin(number);
         self.fold(&[1, number]);
+        let (before, idle_since) = (self.model.clone(), self.workers[index].idle_since);
         let (expected, surfaced, asked) = self.model.take(now);
         self.reads_max += 4 * surfaced + 8 * asked;
+        if asked > 0 {
+            self.reach(Corner::AskedAnew);
+        }
         if surfaced > 0 {
             self.reach(Corner::DeadTaskSurfaced);
             // It had something in its hands, if only to throw it away.
@@ -247,9 +250,22 @@ impl World {
             }
             Begun::Waits(until) => {
                 let until = until.map(scheduler_core::Tick::as_nanos);
-                self.judge_rest(expected, until, now)?;
+                let after = std::mem::replace(&mut self.model, before);
+                let after_count = after.tasks.iter().filter(|task| task.is_queued()).count();
+                // Of one that has ended it is not seen otherwise whether it was left.
+                let queued = self.stage.pool().map(|pool| pool.stats().queued);
+                let is_left = surfaced > 0 && queued != Some(after_count);
+                let leaves =
+                    (expected.is_some() || is_left) && self.may_leave_to_others(until, now);
+                if leaves {
+                    self.workers[index].idle_since = idle_since;
+                    self.reach(Corner::LeftToOthers);
+                } else {
+                    self.model = after;
+                    self.judge_rest(expected, until, now)?;
+                }
                 // One that was woken while it was about to rest looks again.
-                if !self.crew.is_woken(number) {
+                if !leaves && !self.crew.is_woken(number) {
                     self.judge_patience(index, until, now)?;
                 }
                 let worker = &mut self.workers[index];

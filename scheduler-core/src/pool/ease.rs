@@ -1,0 +1,52 @@
+//! By how much looks at the queue may be late, so that wake-ups are shared.
+
+use std::time::Duration;
+
+use crate::time::Tick;
+use crate::time::is_brief;
+
+/// By how much looks at the queue may come after due times.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ease {
+    pub(crate) slack: Duration,
+    /// What a wake-up takes.
+    pub(crate) wake_up: Duration,
+}
+
+impl Ease {
+    /// When to look for what is due at a time.
+    pub(crate) fn look(self, due: Tick) -> Tick {
+        due + self.slack
+    }
+
+    /// When to look where another worker looks at this time, which has a head start: if its tasks are short it takes
+    /// what is due then, too, and whoever looks soon after it is awake in vain.
+    pub(crate) fn look_after(self, other: Tick, look: Tick) -> Tick {
+        let head_start = self.wake_up.max(self.slack);
+        look.max(other + head_start).min(look + head_start)
+    }
+
+    /// When a worker that begins to wait now looks, if it is to do so at this time: no wait is shorter than a wake-up,
+    /// but for one that is so brief that it is spun.
+    ///
+    /// So the others know when it is there, and do not look together with it.
+    pub(crate) fn wait(self, now: Tick, look: Tick) -> Tick {
+        if is_brief(look.since(now), self.wake_up) { look } else { look.max(now + self.wake_up) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_looks_first_has_a_head_start_of_a_wake_up_or_of_the_slack() {
+        let micros = Duration::from_micros;
+        let at = |micros: u64| Tick::from_nanos(1_000 * micros);
+        let ease = Ease { slack: Duration::ZERO, wake_up: micros(40) };
+        assert_eq!(ease.look_after(at(100), at(104)), at(140));
+        assert_eq!(ease.look_after(at(100), at(300)), at(300));
+        let slack = Ease { slack: micros(1_000), ..ease };
+        assert_eq!(slack.look_after(at(100), at(104)), at(1_100));
+    }
+}

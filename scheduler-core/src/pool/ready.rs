@@ -1,0 +1,199 @@
+//! What is due, in its order, behind a lock of its own: a worker that goes from one task to the next takes no other.
+//!
+//! With a monotonic clock and delays that are not negative nothing that is submitted later comes before what is due
+//! already. So what is due stands in a line, and whoever is through with a task takes the first of it. The rest of
+//! the queue is the agenda's, behind the lock of the pool. It says what may be taken without it: all that comes
+//! before the *limit*, the first of the rest, and before the wall clock shows another time than it shows now.
+//!
+//! # Rules
+//!
+//! 1. *What stands in line was due when it came.* So what is staged later, and not known here yet, comes after it. But
+//!    it may have come after the clock was read by which it is taken.
+//! 2. *The limit is never after the first of the rest.* It is lowered before anything earlier can be taken, and raised
+//!    by whoever has the pool's lock.
+//! 3. *What a worker takes is published under this lock*, in its [`Turn`](super::turn::Turn). So whoever has drained
+//!    the line sees all that were taken from it.
+//! 4. *A claim owes nothing.* Who looks at the queue next, and when, counts what stands in line as due: so whoever is
+//!    to come for the second one comes, however soon the first is over.
+//! 5. *Whoever has waited comes by the core*, and gives up the lead before it takes anything.
+
+use crate::sync::Apart;
+use crate::sync::Mutex;
+use crate::sync::MutexGuard;
+use crate::sync::Ordering;
+use crate::sync::UnexploredU64;
+use crate::sync::planted;
+use crate::time::Now;
+use scheduler_queue::Key;
+use scheduler_queue::Line;
+
+/// By how much the wall clock has to be set back to be noticed, in nanoseconds. Within less than that
+/// the fire times have been served.
+pub(crate) const SET_BACK_MIN: i128 = 500_000_000;
+
+/// What is due, and what of it may be taken.
+///
+/// INVARIANT: the lock is taken under that of the pool, never the other way round; under it nothing is locked, and no
+/// user code runs.
+#[derive(Debug)]
+pub(crate) struct Ready<T> {
+    front: Apart<Mutex<Front<T>>>,
+    /// Whether anything stands in line; written under the lock, and only a hint without it.
+    is_filled: UnexploredU64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Front<T> {
+    pub(crate) line: Line<T>,
+    /// The first of the rest of the queue by the monotonic clock.
+    pub(crate) limit: Option<Key>,
+    /// What the queue knows of the wall clock, while anything waits for that.
+    pub(crate) wall: Option<Wall>,
+}
+
+/// What waits for the wall clock, as far as a look at the queue needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wall {
+    /// When the first is due; none where nothing waits any more.
+    pub(crate) due: Option<u64>,
+    /// By how much the wall clock was ahead of the monotonic one, in nanoseconds: at the last look, or when
+    /// something came since then, whichever is more.
+    pub(crate) lead: i128,
+}
+
+impl Wall {
+    /// Looks at the wall clock, and says whether it was set back since the last look.
+    pub(crate) fn look(&mut self, now: Now) -> bool {
+        let lead = now.wall.lead(now.tick);
+        std::mem::replace(&mut self.lead, lead) - lead > SET_BACK_MIN
+    }
+}
+
+impl<T> Ready<T> {
+    pub(crate) fn new() -> Self {
+        let front = Front { line: Line::new(), limit: None, wall: None };
+        Self { front: Apart(Mutex::new(front)), is_filled: UnexploredU64::new(0) }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Front<T>> {
+        self.front.lock()
+    }
+
+    /// Notes whether anything stands in line; called under the lock.
+    #[inline]
+    pub(crate) fn note(&self, front: &Front<T>) {
+        self.is_filled.store(u64::from(!front.line.is_empty()), Ordering::Relaxed);
+    }
+
+    /// Takes the first item, if that is allowed; `note` takes note of it under the lock.
+    #[inline]
+    pub(crate) fn claim<R>(&self, now: Now, note: impl FnOnce(Key, &T) -> R) -> Option<(T, R)> {
+        // ORDERING: relaxed, it is a hint: who misses something finds it with the pool's lock.
+        if self.is_filled.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let mut front = self.front.lock();
+        let first = front.line.first()?;
+        if !front.admits(first, now) {
+            return None;
+        }
+        let (key, item) = front.line.pop()?;
+        if front.line.is_empty() {
+            self.is_filled.store(0, Ordering::Relaxed);
+        }
+        if planted("L16 note") {
+            drop(front);
+            let noted = note(key, &item);
+            return Some((item, noted));
+        }
+        let noted = note(key, &item);
+        Some((item, noted))
+    }
+}
+
+impl<T> Front<T> {
+    /// Whether an item comes before all of the rest.
+    fn admits(&mut self, first: Key, now: Now) -> bool {
+        // RACE: it may have become due after this reading of the clock.
+        let is_due = first.due <= now.tick.as_nanos();
+        let is_first = self.limit.is_none_or(|limit| first < limit) || planted("L16 limit");
+        if !is_due || !is_first {
+            return false;
+        }
+        let Some(wall) = &mut self.wall else { return true };
+        let Some(due) = wall.due else {
+            self.wall = None;
+            return true;
+        };
+        let before = wall.lead;
+        let is_reached = due <= now.wall.key();
+        if !is_reached && !wall.look(now) {
+            return true;
+        }
+        // Whoever has the lock of the pool sees to it.
+        wall.lead = before;
+        false
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::time::Tick;
+    use crate::time::WallTime;
+
+    fn key(due: u64) -> Key {
+        Key { due, sequence: 0 }
+    }
+
+    fn at(wall: i64) -> Now {
+        Now { tick: Tick::from_nanos(100), wall: WallTime::from_nanos(wall) }
+    }
+
+    fn ready(dues: impl IntoIterator<Item = u64>) -> Ready<u64> {
+        let ready = Ready::new();
+        let mut front = ready.lock();
+        for due in dues {
+            front.line.push(key(due), due);
+        }
+        ready.note(&front);
+        drop(front);
+        ready
+    }
+
+    fn claim(ready: &Ready<u64>, now: Now) -> Option<u64> {
+        ready.claim(now, |key, item| assert_eq!(key.due, *item)).map(|(item, ())| item)
+    }
+
+    #[test]
+    fn what_comes_before_the_limit_is_taken_in_its_order() {
+        let ready = ready(1..=5);
+        ready.lock().limit = Some(key(4));
+        let taken = [(); 5].map(|()| claim(&ready, at(0)));
+        assert_eq!(taken, [Some(1), Some(2), Some(3), None, None]);
+        ready.lock().limit = None;
+        assert_eq!(claim(&ready, at(0)), Some(4));
+    }
+
+    #[test]
+    fn nothing_is_taken_when_the_wall_clock_shows_a_time_that_something_waits_for() {
+        let ready = ready(1..=3);
+        let due = Some(WallTime::from_nanos(10).key());
+        ready.lock().wall = Some(Wall { due, lead: -100 });
+        assert_eq!(claim(&ready, at(9)), Some(1));
+        assert_eq!(claim(&ready, at(10)), None);
+        assert_eq!(claim(&ready, at(0)), Some(2));
+    }
+
+    #[test]
+    fn nothing_is_taken_when_the_wall_clock_was_set_back_until_somebody_has_seen_to_it() {
+        let ready = ready(1..=3);
+        let second = 1_000_000_000;
+        ready.lock().wall = Some(Wall { due: Some(u64::MAX), lead: 10 * i128::from(second) });
+        assert_eq!(claim(&ready, at(10 * second)), Some(1));
+        assert_eq!(claim(&ready, at(9 * second)), None);
+        assert_eq!(claim(&ready, at(9 * second)), None);
+        assert!(ready.lock().wall.as_mut().unwrap().look(at(9 * second)));
+        assert_eq!(claim(&ready, at(9 * second)), Some(2));
+    }
+}

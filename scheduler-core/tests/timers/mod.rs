@@ -1,0 +1,106 @@
+//! A timer that notes what it is told, for the tests of timers.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use crate::kit::Journal;
+use crate::kit::VirtualPool;
+use scheduler_core::Begun;
+use scheduler_core::Due;
+use scheduler_core::Fire;
+use scheduler_core::Fired;
+use scheduler_core::ManualClock;
+use scheduler_core::Now;
+use scheduler_core::Run;
+use scheduler_core::ScheduledThreadPool;
+use scheduler_core::Tick;
+use scheduler_core::Timer;
+use scheduler_core::VirtualRun;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a timer was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    Fired(u64, Due),
+    Finished(u64, Tick),
+    SetBack(Tick),
+    Dropped,
+}
+
+pub(crate) type OnFire = Box<dyn Fn(&Arc<Timer<Probe>>, &Run) -> Fired + Send + Sync>;
+
+/// Notes what it is told.
+pub(crate) struct Probe {
+    pub(crate) told: Journal<Told>,
+    pub(crate) on_fire: OnFire,
+    pub(crate) on_set_back: fn(&Arc<Timer<Probe>>, Now),
+    pub(crate) on_dropped: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Fire for Probe {
+    fn fire(timer: &Arc<Timer<Self>>, run: &Run) -> Fired {
+        timer.told.note(Told::Fired(run.number(), run.due()));
+        (timer.on_fire)(timer, run)
+    }
+
+    fn finish(timer: &Arc<Timer<Self>>, run: &Run, now: Now) {
+        assert_eq!(Run::with_current(Run::number), Some(run.number()));
+        timer.told.note(Told::Finished(run.number(), now.tick));
+    }
+
+    fn clock_set_back(timer: &Arc<Timer<Self>>, now: Now) {
+        assert_eq!(timer.due(), None);
+        timer.told.note(Told::SetBack(now.tick));
+        (timer.on_set_back)(timer, now);
+    }
+
+    fn dropped(timer: &Arc<Timer<Self>>) {
+        assert_eq!(timer.due(), None);
+        timer.told.note(Told::Dropped);
+        (timer.on_dropped)();
+    }
+}
+
+pub(crate) fn probe_with(
+    on_fire: impl Fn(&Arc<Timer<Probe>>, &Run) -> Fired + Send + Sync + 'static,
+) -> Probe {
+    let (on_fire, on_dropped) = (Box::new(on_fire), Box::new(|| ()));
+    Probe { told: Journal::new(), on_fire, on_set_back: |_, _| (), on_dropped }
+}
+
+pub(crate) fn timer_with(
+    pool: &ScheduledThreadPool,
+    on_fire: impl Fn(&Arc<Timer<Probe>>, &Run) -> Fired + Send + Sync + 'static,
+) -> Arc<Timer<Probe>> {
+    pool.timer("probe", probe_with(on_fire))
+}
+
+pub(crate) fn timer(pool: &ScheduledThreadPool) -> Arc<Timer<Probe>> {
+    timer_with(pool, |_, _| Fired::Done)
+}
+
+pub(crate) const fn tick(millis: u64) -> Tick {
+    Tick::from_nanos(1_000_000 * millis)
+}
+
+pub(crate) const fn due(millis: u64) -> Due {
+    Due::Tick(tick(millis))
+}
+
+pub(crate) fn arm(timer: &Arc<Timer<Probe>>, clock: &ManualClock, due: Due) {
+    let wake = timer.arm(due, Now::read(clock));
+    assert!(!wake.is_refused());
+    wake.perform();
+}
+
+/// Arms a timer for some time after the one that a run was due at, which is on the monotonic clock.
+pub(crate) fn arm_again(timer: &Arc<Timer<Probe>>, run: &Run, after: Duration) {
+    let Due::Tick(due) = run.due() else { panic!("it was armed for a tick") };
+    timer.arm(Due::Tick(due + after), run.started()).perform();
+}
+
+pub(crate) fn begin(stage: &VirtualPool, worker: u64) -> VirtualRun {
+    match stage.crew.begin(worker) {
+        Begun::Run(run) => run,
+        other => panic!("worker {worker}: {other:?}"),
+    }
+}
