@@ -25,8 +25,8 @@ pub use scheduler_core::pool::{
     VirtualRun, Wake, WorkerThread,
 };
 pub use scheduler_core::task::{
-    Asked, Body, Fallible, Fire, Fired, Occasion, OnceBody, OnceFutureBody, Pace, Task, TaskHandle,
-    TaskId, Timer, fallible,
+    Body, Fallible, Fire, Fired, OnceBody, OnceFutureBody, Task, TaskHandle, TaskId, Timer,
+    fallible,
 };
 pub use scheduler_core::time::{Clock, Due, ManualClock, Now, SystemClock, Tick, WallTime};
 pub use scheduler_core::trigger::{

@@ -43,7 +43,7 @@ impl Turn {
             self.add(1);
         }
         // ORDERING: release, beside the lock under which the task was taken, for who looks without it.
-        self.word.store(sequence << KIND_BITS | kind as u64 + 1, Ordering::Release);
+        self.word.store((sequence << KIND_BITS) | (kind as u64 + 1), Ordering::Release);
     }
 
     /// Notes that the run is over, and whether it counts as one.
