@@ -43,7 +43,7 @@ impl Turn {
             self.add(1);
         }
         // ORDERING: release, beside the lock under which the task was taken, for who looks without it.
-        self.word.store(sequence << KIND_BITS | kind as u64 + 1, Ordering::Release);
+        self.word.store((sequence << KIND_BITS) | (kind as u64 + 1), Ordering::Release);
     }
 
     /// Notes that the run is over, and whether it counts as one.
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(turn.running(), None);
         for (index, kind) in KINDS.into_iter().enumerate() {
             assert_eq!(kind as usize, index);
-            let running = Running { kind, sequence: 1 << 60 | 5 };
+            let running = Running { kind, sequence: (1 << 60) | 5 };
             turn.begin(running);
             assert_eq!(turn.running(), Some(running));
             assert_eq!(turn.tally().1, kind != Kind::Alarm);
