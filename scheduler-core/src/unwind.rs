@@ -2,7 +2,7 @@
 //!
 //! # What this room is for
 //!
-//! Every call into user code — a body, a destructor, a waker, a callback, a trigger, a pace, a hook —
+//! Every call into user code — a body, a destructor, a waker, a callback, a trigger, a hook —
 //! goes through [`catch`] or [`catch_drop`]. Both first make sure that no lock is held.
 //!
 //! # What it must never do

@@ -143,11 +143,23 @@ impl<T: Placed> Agenda<T> {
 
     pub(crate) fn remove(&mut self, place: Place) -> Option<T> {
         match place.ticket.unmarked() {
-            (ticket, true) => self.walls.remove(ticket),
+            (ticket, true) => {
+                let found = self.walls.remove(ticket);
+                self.note_walls();
+                found
+            }
             (ticket, false) => {
                 let found = self.ticks.remove(ticket);
                 found.or_else(|| self.ready.lock().line.remove(place.key))
             }
+        }
+    }
+
+    /// Notes when the first is due that waits for the wall clock, or that none does any more.
+    fn note_walls(&mut self) {
+        let due = self.walls.first().map(|wall| wall.due);
+        if let Some(wall) = &mut self.ready.lock().wall {
+            wall.due = due;
         }
     }
 
@@ -192,6 +204,7 @@ impl<T: Placed> Agenda<T> {
         drop(front);
         // What is due all the same keeps its turn.
         let ahead = self.walls.extract(&mut |key, _| key.due > now.wall.key());
+        self.note_walls();
         ahead.into_iter().map(|(_, item)| item).collect()
     }
 
@@ -202,12 +215,13 @@ impl<T: Placed> Agenda<T> {
         earlier(line, self.ticks.first())
     }
 
-    /// When the only item is due that is due now, where nothing waits for the wall clock.
+    /// When the only item is due that is due now, where nothing waits for the wall clock. It may have come after this
+    /// reading of the clock.
     pub(crate) fn lone_due(&self, now: Now) -> Option<Tick> {
         let front = self.ready.lock();
         let first = front.line.first().filter(|_| front.line.len() == 1 && !self.watches_wall)?;
         let is_lone = self.limit.is_none_or(|limit| !is_due(limit.due, now.tick.as_nanos()));
-        (is_lone && is_due(first.due, now.tick.as_nanos())).then(|| Tick::from_nanos(first.due))
+        is_lone.then(|| Tick::from_nanos(first.due))
     }
 
     /// When to look again, on the monotonic clock: so much later than the first item is due, or may be.
@@ -262,6 +276,7 @@ impl<T: Placed> Agenda<T> {
         let walls =
             self.walls.extract(&mut |key, item| leaves(is_due(key.due, now.wall.key()), item));
         out.extend(walls.into_iter().map(|(key, item)| (reached_at(key, now), item)));
+        self.note_walls();
         out.sort_by_key(|(key, _)| *key);
         out.into_iter().map(|(_, item)| item).collect()
     }
@@ -271,6 +286,7 @@ impl<T: Placed> Agenda<T> {
         let mut out = self.ready.lock().line.extract(&mut |_, _| true);
         out.append(&mut self.ticks.extract(&mut |_, _| true));
         out.append(&mut self.walls.extract(&mut |_, _| true));
+        self.note_walls();
         out.into_iter().map(|(_, item)| item).collect()
     }
 

@@ -119,9 +119,14 @@ impl<I> Inbox<I> {
     /// Takes a task in, or hands it back because the core has to hear of it: nobody looks within this grace after it
     /// is due. The answer says whether it is time to put what is staged into the queue.
     #[inline]
-    pub(super) fn stage(&self, letter: Letter<I>, grace: Duration) -> Result<bool, I> {
+    pub(super) fn stage(
+        &self,
+        letter: Letter<I>,
+        grace: impl FnOnce() -> Duration,
+    ) -> Result<bool, I> {
         let mut staged = self.staged.lock();
-        if staged.calm.patience.is_none_or(|patience| letter.due + grace < patience) {
+        let is_too_early = |patience| letter.due < patience && letter.due + grace() < patience;
+        if staged.calm.patience.is_none_or(is_too_early) {
             return Err(letter.item);
         }
         staged.mail.letters.push(letter);
@@ -184,7 +189,7 @@ mod tests {
         let due = Tick::from_nanos(due);
         let sequence = u64::from(item);
         let letter = Letter { item, sequence, kind: Kind::OneShot, due, is_due: false };
-        inbox.stage(letter, Duration::ZERO)
+        inbox.stage(letter, || Duration::ZERO)
     }
 
     fn withdrawal(sequence: u64) -> Place {

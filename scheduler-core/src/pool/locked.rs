@@ -273,7 +273,7 @@ impl Shell {
     ) -> Result<(), AnyItem> {
         let Due::Tick(due) = due else { return Err(item) };
         let (sequence, is_due) = (id.0, due <= now.tick);
-        if self.inbox.stage(Letter { item, sequence, kind, due, is_due }, self.grace())? {
+        if self.inbox.stage(Letter { item, sequence, kind, due, is_due }, || self.grace())? {
             // Waits for the lock like anybody else: submitters that never wait would keep those away from
             // it who have something to say, such as that the pool ends.
             self.alter(|_, _| ());

@@ -388,7 +388,7 @@ impl Home for Shell {
     fn withdraw(&self, task: &dyn AnyTask, due: Due) {
         let header = task.header();
         self.let_go(header, due);
-        // A one-shot has let go of its body. But a trigger or a pace stays in the task, and may keep what
+        // A one-shot has let go of its body. But a trigger stays in the task, and may keep what
         // keeps the pool, which then would not end before somebody looks at the queue.
         if header.rhythm().is_recurring() {
             self.alter(|_, _| ());

@@ -76,7 +76,7 @@ fn letter(sequence: u64, due: Tick) -> Letter<Plain> {
 }
 
 fn woken(effects: &Effects<Plain>) -> Vec<u64> {
-    effects.wake.to_vec()
+    effects.wake.clone()
 }
 
 /// Its submitter had been told that somebody would look in time, and that one has gone to rest since.

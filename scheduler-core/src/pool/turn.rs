@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(turn.running(), None);
         for (index, kind) in KINDS.into_iter().enumerate() {
             assert_eq!(kind as usize, index);
-            let running = Running { kind, sequence: 1 << 60 | 5 };
+            let running = Running { kind, sequence: (1 << 60) | 5 };
             turn.begin(running);
             assert_eq!(turn.running(), Some(running));
             assert_eq!(turn.tally().1, kind != Kind::Alarm);

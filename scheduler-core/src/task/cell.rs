@@ -82,7 +82,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     }
 
     /// Claims the task whose lock this is for a run; none when it has ended.
-    #[inline]
+    #[inline(always)]
     fn claim(&self, slot: &mut Slot<T, B>, now: Now) -> Option<Begun> {
         match slot.state.begin() {
             Begin::Ended => None,
@@ -102,7 +102,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     ///
     /// Others have to find a run that hooks or listeners look at, or whose future may have been given
     /// it before; so they do that of a task which may have kept it from an earlier run.
-    #[inline]
+    #[inline(always)]
     fn attempt(&self, mut work: Work<B>, run: &Run, witness: &dyn Witness) -> Tried<T, B> {
         let goes_unnoticed = self.goes_unnoticed(witness);
         if !goes_unnoticed || run.is_resumed() {
@@ -325,7 +325,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
 }
 
 /// Runs one step of the body, inside what surrounds it.
-#[inline]
+#[inline(always)]
 fn perform<T, B: Steps<T>>(
     work: &mut Work<B>,
     waker: &dyn Fn() -> Waker,

@@ -33,7 +33,7 @@ fn last_outcome<T>(body: Option<&impl Steps<T>>) -> (End, Outcome<T>) {
 
 impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     /// Ends a task whose body its worker holds.
-    #[inline]
+    #[inline(always)]
     fn end(&self, end: End, outcome: Outcome<T>, work: Work<B>) -> Verdict {
         if !work.is_spent() {
             discard(&self.header, work);
@@ -64,7 +64,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     }
 
     /// Publishes the outcome of a task that has just ended, and tells all who wait for it.
-    #[inline]
+    #[inline(always)]
     fn part(&self, mut slot: MutexGuard<'_, Slot<T, B>>, outcome: Outcome<T>) -> Verdict {
         let late = match outcome {
             Outcome::Value(_) if unit::<T>().is_some() => Ok(()),
@@ -110,7 +110,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     }
 
     /// Makes the outcome of a run known, to whom it concerns.
-    #[inline]
+    #[inline(always)]
     pub(super) fn close(&self, tried: Tried<T, B>, run: &Run, witness: &dyn Witness) -> Verdict {
         if self.goes_unnoticed(witness) {
             return self.conclude(tried, run.last(), run.started());
@@ -123,7 +123,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         verdict
     }
 
-    #[inline]
+    #[inline(always)]
     fn conclude(&self, tried: Tried<T, B>, last: LastRun, now: Now) -> Verdict {
         let Tried { work, step } = tried;
         match step {

@@ -38,8 +38,8 @@ const STARVED_AFTER: Duration = Duration::from_secs(1);
 ///
 /// The body of a task, with all that it has captured, is dropped before its end is seen: by a wait, a callback, or
 /// [`state`](Self::state). So what the body shared with the caller is the caller's alone then. There is one exception:
-/// a task that is cancelled during a run has ended at once, and its body is dropped when the run is over. A trigger or
-/// a pace stays as long as there is a handle.
+/// a task that is cancelled during a run has ended at once, and its body is dropped when the run is over. A trigger stays
+/// as long as there is a handle.
 ///
 /// Every handle resolves: a task that is dropped before it could run, in whatever way, is cancelled.
 /// (In the JDK some futures stay pending for ever: discarded ones, drained ones, and those whose
