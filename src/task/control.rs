@@ -271,7 +271,7 @@ impl Control {
             return Err(ControlError::ended(self.name(), end));
         }
         transition.state.end = Some(TaskState::Cancelled);
-        transition.state.planner.stop();
+        transition.state.planner.stop(transition.now);
         transition.cancel_runs();
         transition.commit();
         Ok(())

@@ -125,7 +125,7 @@ impl<'a> Transition<'a> {
     /// Starts no further run, nor attempt.
     pub(super) fn start_no_more(&mut self, end: TaskState) {
         self.state.end.get_or_insert(end);
-        self.state.planner.stop();
+        self.state.planner.stop(self.now);
     }
 
     /// Reports the end of the task, once, when its last run is over.

@@ -301,8 +301,9 @@ impl Planner {
         self.begin(now);
     }
 
-    /// Starts no more runs, and forgets what waits.
-    pub(super) fn stop(&mut self) {
+    /// Starts no more runs, and forgets what waits. What was skipped until now counts.
+    pub(super) fn stop(&mut self, now: Now) {
+        self.settle(Limit::Before(now), now);
         (self.next, self.queued, self.pause, self.restarts) = (None, None, None, None);
         self.waiting.clear();
         self.manual.clear();

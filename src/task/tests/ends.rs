@@ -12,7 +12,7 @@ use crate::calendar::Calendar;
 use crate::observe::TaskState;
 use crate::task::{Policy, Rule};
 use scheduler_core::WallTime;
-use scheduler_expr::{Misfire, Overlap};
+use scheduler_expr::{Misfire, OnError, Overlap};
 
 fn until(seconds: u64) -> Policy {
     Policy { until: Some(start() + s(seconds)), ..Policy::default() }
@@ -191,4 +191,20 @@ fn a_task_at_an_instant_that_has_passed_runs_at_once() {
     let _control = stage.task(at(5), Policy::default(), |_| ok(0));
     stage.until(20_000);
     assert_eq!(stage.heard(), "start 10 (5) | completed 10");
+}
+
+#[test]
+fn what_was_skipped_until_the_end_counts() {
+    let policy = Policy { on_error: OnError::Stop, ..Policy::default() };
+    let mut stage = Stage::new();
+    let control = stage.task(rate(1_000), policy, |_| fails(30_500));
+    stage.until(31_000);
+    assert_eq!(control.snapshot().state, TaskState::Failed);
+    assert_eq!(control.snapshot().counters.skipped_overlap, 30);
+
+    let mut stage = Stage::new();
+    let control = stage.task(rate(1), Policy::default(), |_| ok(60_000));
+    stage.until(1_999);
+    control.cancel().unwrap();
+    assert_eq!(control.snapshot().counters.skipped_overlap, 1_998);
 }
