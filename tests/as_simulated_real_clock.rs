@@ -95,12 +95,15 @@ impl Scenario {
         });
         let attempts = attempts.collect();
         let is_async = random.below(2) == 0;
-        let commands: &[Command] = match (are_beside, is_async && rule != Rule::Delay) {
-            (true, _) => &[Command::Pause, Command::Resume],
-            // In a simulation the body of a plain task is over before another command can come. A delay that begins at a
-            // command would be over at another one.
-            (_, false) => &[Command::Pause, Command::Resume, Command::RunNow],
-            _ => &[Command::Pause, Command::Resume, Command::RunNow, Command::CancelRun],
+        let commands: &[Command] = match rule {
+            // A delay that begins at a command would be over at another one.
+            Rule::Delay => &[Command::RunNow],
+            _ if are_beside => &[Command::Pause, Command::Resume],
+            _ if is_async => {
+                &[Command::Pause, Command::Resume, Command::RunNow, Command::CancelRun]
+            }
+            // In a simulation the body of a plain task is over before another command can come.
+            _ => &[Command::Pause, Command::Resume, Command::RunNow],
         };
         let drawn = (0..PERIODS - 1).map(|period| (period, random.below(4), random.pick(commands)));
         let drawn = drawn.filter(|&(_, is_given, _)| is_given == 0);
