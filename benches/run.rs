@@ -70,7 +70,7 @@ impl Fire for Rate {
         if let Some(end) = &timer.end
             && timer.fired.fetch_add(1, Ordering::Relaxed) % BATCH == BATCH - 1
         {
-            // The bench is over when nobody listens.
+            // Sending fails once the benchmark has ended.
             let _ = end.send(());
         }
         if timer.is_in_progress { Fired::InProgress } else { Fired::Done }
@@ -141,7 +141,7 @@ fn submit_busy(pool: &ScheduledThreadPool) -> Receiver<()> {
     let body = Body::new(move || {
         runs += 1;
         if runs % BATCH == 0 {
-            // The bench is over when nobody listens.
+            // Sending fails once the benchmark has ended.
             let _ = end.send(());
         }
     });

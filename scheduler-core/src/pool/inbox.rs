@@ -6,8 +6,8 @@
 //! is due. The core says so beforehand, as
 //! its *patience*: the earliest due time that it need not hear of at once. What is due no earlier is
 //! *staged* here, behind a lock that is held for as long as it takes to append to a list. Most removals
-//! change nothing either, while the pool runs and no worker waits for it to be empty. Whoever next takes
-//! a step of the core, for whatever reason, sees to all that is staged before; so a task whose submission
+//! change nothing either, while the pool runs and no worker waits for it to be empty. The next thread that
+//! takes a step of the core first puts all that is staged into the queue; so a task whose submission
 //! has returned is seen by every later step, and a cancelled one by none.
 //!
 //! INVARIANT: what is staged is what the calm that stands here allows. The core's changes
