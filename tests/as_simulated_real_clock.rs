@@ -96,7 +96,7 @@ impl Scenario {
         let attempts = attempts.collect();
         let is_async = random.below(2) == 0;
         let commands: &[Command] = match rule {
-            // A delay that begins at a command would be over at another one.
+            // One of them at most: a delay that begins at a command would be over at another one.
             Rule::Delay => &[Command::RunNow],
             _ if are_beside => &[Command::Pause, Command::Resume],
             _ if is_async => {
@@ -106,7 +106,8 @@ impl Scenario {
             _ => &[Command::Pause, Command::Resume, Command::RunNow],
         };
         let drawn = (0..PERIODS - 1).map(|period| (period, random.below(4), random.pick(commands)));
-        let drawn = drawn.filter(|&(_, is_given, _)| is_given == 0);
+        let at_most = if rule == Rule::Delay { 1 } else { usize::MAX };
+        let drawn = drawn.filter(|&(_, is_given, _)| is_given == 0).take(at_most);
         let commands = drawn.map(|(period, _, command)| (period, command)).collect();
         Self {
             rule,
