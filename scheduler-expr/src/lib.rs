@@ -3,7 +3,7 @@
 //! The rule of a scheduled task is text: in an annotation, in a settings file, in an environment
 //! variable. This crate turns the text into values and says, when it cannot, what is wrong, where,
 //! and what to write instead. The annotation uses it while the program is compiled and the engine
-//! uses it while the program runs, so that both judge by the same code.
+//! uses it while the program runs, so that both accept the same texts.
 //!
 //! * [`CronExpression`]: Spring's six fields, strictly read. It knows which days match, what the
 //!   expression says in English, and whether it can ever match at all.

@@ -2,7 +2,7 @@
 //!
 //! Only the names: what a zone's offsets are is known to the engine. The list is that of the IANA
 //! database which the engine carries; a test of the engine holds the two together. No file is
-//! opened to judge a name.
+//! opened to check a name.
 
 use std::error::Error;
 use std::fmt;

@@ -19,7 +19,7 @@ pub type BoxFuture = Pin<Box<dyn Future<Output = TaskResult> + Send>>;
 /// #[scheduled(cron = "@daily")]
 /// fn report(run: Run) {
 ///     if run.cause() == Cause::Manual {
-///         println!("somebody asked for it");
+///         println!("a manual run");
 ///     }
 /// }
 /// ```

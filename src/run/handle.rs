@@ -76,7 +76,7 @@ impl Run {
         self.attempt.due.to_utc()
     }
 
-    /// When this attempt did start, as the wall clock told it.
+    /// When this attempt started, by the wall clock.
     #[must_use]
     #[doc(alias = "getFireTime")]
     pub fn started_at(&self) -> DateTime<Utc> {

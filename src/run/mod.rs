@@ -18,8 +18,7 @@
 //! # How a neighbour uses it
 //!
 //! The room of tasks [begins](Run::begin) a run for each attempt, and calls the task inside [`Run::enter`], so that
-//! [`Run::current`] answers. The next run of the task is made of the last one if nobody has kept it, so that a run costs no
-//! allocation.
+//! [`Run::current`] answers. The next run of the task reuses the allocation of the last one, unless a clone of that is kept.
 
 mod attempt;
 mod cause;

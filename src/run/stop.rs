@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 pub(crate) enum StopCause {
     /// Its time is over.
     Timeout,
-    /// Somebody cancelled it.
+    /// The run or its task was cancelled.
     Cancelled,
 }
 

@@ -105,7 +105,7 @@ fn shared() -> MutexGuard<'static, Shared> {
 fn install() -> io::Result<()> {
     let before = SignalStates::read();
     let (give, given) = mpsc::channel::<signal_hook::iterator::Signals>();
-    let hear = move || {
+    let handle_signals = move || {
         let Ok(mut signals) = given.recv() else { return };
         for signal in signals.forever() {
             on_signal(|| {
@@ -117,7 +117,7 @@ fn install() -> io::Result<()> {
         }
     };
     // Start the thread first: without it the handler would swallow the signals.
-    thread::Builder::new().name("scheduler-signals".to_owned()).spawn(hear)?;
+    thread::Builder::new().name("scheduler-signals".to_owned()).spawn(handle_signals)?;
     let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     give.send(signals).map_err(io::Error::other)
 }

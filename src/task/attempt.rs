@@ -119,6 +119,7 @@ fn take_verdict(
     let now = ticker.now();
     let mut transition = Transition::begin(ticker, now);
     let is_stopped = run.stop_cause().is_some();
+    // Always there: only this attempt takes its run out.
     let Some(index) = transition.state.find(run) else { return false };
     let active = &mut transition.state.active[index];
     let (permits, is_admitted) = match verdict {

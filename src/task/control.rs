@@ -1,4 +1,4 @@
-//! What a task can be told while it lives. Each command is a transition on the caller's thread.
+//! The commands of a task. Each is a transition on the caller's thread.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -49,7 +49,7 @@ impl Control {
         &self.ticker.name
     }
 
-    /// Returns what does not keep the task; a run in progress does.
+    /// Returns a weak reference. A run in progress keeps the task alive.
     pub(crate) fn downgrade(&self) -> Weak<Timer<Ticker>> {
         Arc::downgrade(&self.ticker)
     }
@@ -62,7 +62,7 @@ impl Control {
         Arc::ptr_eq(&self.ticker, &other.ticker)
     }
 
-    /// Adds what the task's runs have come to, and will, to a sum.
+    /// Adds the totals of the task, now and later, to a sum.
     pub(crate) fn count_in(&self, sum: &SharedTotals) {
         self.ticker.lock().history.count_in(sum);
     }
@@ -111,7 +111,7 @@ impl Control {
             return Err(NotBegun::Stopping);
         }
         if transition.state.end.is_some() {
-            // Others have found it already, and one of them has cancelled it.
+            // Another thread has already cancelled it.
             transition.commit();
             return Ok(());
         }
@@ -219,8 +219,8 @@ impl Control {
         if was_paused { Ok(()) } else { Err(ControlError::not_paused(self.name())) }
     }
 
-    /// Goes by another rule from now on; a rate or delay without an initial delay begins after one period. A run in
-    /// progress goes on. A disabled task stays so, and goes by the rule when it is enabled.
+    /// Replaces the rule; a rate or delay without an initial delay begins after one period. A run in
+    /// progress goes on. A disabled task stays so, and has the rule when it is enabled.
     ///
     /// # Errors
     ///

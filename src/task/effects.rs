@@ -1,4 +1,4 @@
-//! What a transition leaves to be done after the task's lock is open again: waking, telling, dropping.
+//! What a transition leaves to be done after it has unlocked the task: deliver, wake, drop.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -15,7 +15,7 @@ use crate::observe::{Event, Outcome};
 use crate::run::Run;
 use crate::unwind::wake_all;
 
-/// What is to be done after unlocking; nothing for a run in time that nobody listens to.
+/// What is to be done after unlocking. Empty for a run that starts on time and has no listener.
 #[must_use = "effects are to be performed after unlocking"]
 #[derive(Default)]
 pub(super) struct Effects {
@@ -38,7 +38,7 @@ pub(super) struct Rare {
     /// The function of a task that has ended.
     pub(super) call: Option<Call>,
     pub(super) has_ended: bool,
-    /// Whether a run starts so late that somebody should know who held the threads.
+    /// Whether a run starts so late that the tasks that held the threads are reported.
     pub(super) is_late: bool,
 }
 

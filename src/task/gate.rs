@@ -1,4 +1,4 @@
-//! Hooks around runs: they may refuse a run before its first attempt, and hear how it ended.
+//! Gates: hooks that may refuse a run before its first attempt, and learn how it ended.
 
 use std::error::Error;
 use std::fmt;
@@ -40,8 +40,8 @@ impl GateContext {
 
 /// Decides whether a run may start: a lock, a feature flag, a rate limit.
 ///
-/// It is called once a run, on the thread that is to execute it, after the next fire time has been scheduled: one that
-/// takes long delays nobody's schedule, but holds a thread. Closures implement it.
+/// It is called once a run, on the thread that is to execute it, after the next fire time has been scheduled. A slow gate
+/// delays no schedule, but holds a thread. Closures implement it.
 ///
 /// ```rust,standalone_crate
 /// use scheduler::{Admission, GateContext, Schedule, Scheduler};

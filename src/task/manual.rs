@@ -1,4 +1,4 @@
-//! The handle of a run by hand, which one can wait for.
+//! The handle of a manual run, to wait for it.
 
 use std::fmt;
 use std::future::Future;

@@ -357,15 +357,9 @@ impl Transition<'_> {
             self.state.planner.run_ended(&active.start, active.began, now, true);
         }
         let at = active.start.fire.at.as_wall(active.began).to_utc();
-        self.state.history.skip(SkipReason::Refused, 1);
-        let reason_kind = SkipReason::Refused;
-        self.report(EventKind::Skipped {
-            reason: reason_kind,
-            first: at,
-            last: at,
-            count: 1,
-            at_least: false,
-        });
+        let (refused, first, last) = (SkipReason::Refused, at, at);
+        self.state.history.skip(refused, 1);
+        self.report(EventKind::Skipped { reason: refused, first, last, count: 1, at_least: false });
         if let Some(permits) = active.permits.take() {
             let outcome = Outcome::Refused(reason.into());
             self.effects.rare().permits.push((permits, outcome));

@@ -1,4 +1,4 @@
-//! The fire times of a schedule that nobody runs, without jitter.
+//! The fire times of a schedule, computed without running it and without jitter.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Which fire times start a run, and which are skipped: the policies, as plain data and arithmetic.
 //!
-//! **Each fire time is judged by the state that held when it came.** The state changes only at transitions: a start, the
+//! **The state that held when a fire time came decides what becomes of it.** The state changes only at transitions: a start, the
 //! end of a run, pause, resume, run now, reschedule. Each first [settles](Planner::settle) the fire times that came since the
 //! last one: it decides what becomes of them. So a delayed wake-up gives the same result as one on time.
 //!

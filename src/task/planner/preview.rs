@@ -1,4 +1,4 @@
-//! When the next run starts if nobody does anything: a clone of the planner goes on by itself.
+//! When the next run starts without further commands: a clone of the planner is advanced.
 
 use scheduler_core::{Due, Now};
 
@@ -8,8 +8,8 @@ use super::Planner;
 const PREVIEW_STEPS_MAX: usize = 1_000;
 
 impl Planner {
-    /// Returns when the next run starts if nobody does anything; a run in progress counts as over by then. `None` if that is
-    /// not known, too: it follows the run in progress, or only a trigger will say.
+    /// Returns when the next run starts without further commands; a run in progress counts as over by then. Returns `None`
+    /// also if that is not known: the run follows the one in progress, or the trigger has not answered.
     pub(in crate::task) fn next_start(&self, now: Now) -> Option<Due> {
         let is_plain = self.waiting.is_empty() && self.manual.is_empty() && self.queued.is_none();
         // With jitter a later fire time may come before the next one.
