@@ -1,0 +1,99 @@
+//! What every store can keep, checked before anything is sent.
+
+use crate::error::Refusal;
+use crate::job::NewJob;
+use crate::request::Command;
+use crate::schedule::Definition;
+
+/// How long the name of a task, a queue or a schedule, or a key, may be, in bytes.
+pub const NAME_MAX: usize = 250;
+/// How long a payload may be, in bytes.
+pub const PAYLOAD_MAX: usize = 16 << 20;
+/// How long the text of an error or a reason may be, in bytes; longer ones are cut.
+pub const TEXT_MAX: usize = 16 << 10;
+
+impl NewJob {
+    /// Checks that every store can keep the job.
+    ///
+    /// # Errors
+    ///
+    /// A name or the key is empty, too long, or has a NUL, which PostgreSQL cannot keep; or the payload is too long.
+    pub fn check(&self) -> Result<(), Refusal> {
+        name("task", &self.task)?;
+        name("queue", &self.queue)?;
+        self.key.as_ref().map_or(Ok(()), |key| name("key", &key.text))?;
+        payload(&self.payload.bytes)
+    }
+}
+
+impl Definition {
+    /// Checks that every store can keep the schedule.
+    ///
+    /// # Errors
+    ///
+    /// As [`NewJob::check`].
+    pub fn check(&self) -> Result<(), Refusal> {
+        name("schedule", &self.name)?;
+        name("task", &self.task)?;
+        name("queue", &self.queue)?;
+        long_text("rule", &self.rule.text)?;
+        long_text("calculator", &self.calculator)?;
+        payload(&self.payload.bytes)
+    }
+}
+
+impl Command {
+    /// Checks that every store can keep what the command says.
+    ///
+    /// # Errors
+    ///
+    /// As [`NewJob::check`].
+    pub fn check(&self) -> Result<(), Refusal> {
+        match self {
+            Self::Put { definition } => definition.check(),
+            Self::Reschedule { rule: Some(rule), .. } => long_text("rule", &rule.text),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A text for people as every store can keep it: cut to [`TEXT_MAX`], with NUL replaced.
+#[must_use]
+pub fn storable(text: &str) -> String {
+    let mut end = text.len().min(TEXT_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text[..end].replace('\0', "\u{FFFD}")
+}
+
+fn name(field: &'static str, text: &str) -> Result<(), Refusal> {
+    match text.len() {
+        0 => Err(unstorable(field, "it is empty")),
+        1..=NAME_MAX => long_text(field, text),
+        long => Err(unstorable(
+            field,
+            &format!("it has {long} bytes, and at most {NAME_MAX} are allowed"),
+        )),
+    }
+}
+
+fn long_text(field: &'static str, text: &str) -> Result<(), Refusal> {
+    match (text.contains('\0'), text.len() > TEXT_MAX) {
+        (true, _) => Err(unstorable(field, "it has a NUL character, which no store keeps")),
+        (_, true) => Err(unstorable(field, &format!("it has more than {TEXT_MAX} bytes"))),
+        _ => Ok(()),
+    }
+}
+
+fn payload(bytes: &[u8]) -> Result<(), Refusal> {
+    if bytes.len() > PAYLOAD_MAX {
+        let reason = format!("it has {} bytes, and at most {PAYLOAD_MAX} are allowed", bytes.len());
+        return Err(unstorable("payload", &reason));
+    }
+    Ok(())
+}
+
+fn unstorable(field: &'static str, reason: &str) -> Refusal {
+    Refusal::Unstorable { field, reason: reason.to_owned() }
+}

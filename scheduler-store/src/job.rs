@@ -1,0 +1,256 @@
+//! Jobs: what is enqueued, and what a store keeps of it.
+
+use std::time::Duration;
+
+use crate::id::{Fence, JobId, SessionId};
+use crate::time::StoreTime;
+
+/// The argument of a job: bytes that only its code understands, and the version of their type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Payload {
+    /// The version of the type, from 1; 0 if the job has no argument.
+    pub version: u32,
+    /// The encoded value.
+    pub bytes: Vec<u8>,
+}
+
+/// The order of jobs that are due: higher ones first, then by due time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Priority {
+    /// After all others.
+    Low,
+    /// The default.
+    #[default]
+    Normal,
+    /// Before normal ones.
+    High,
+    /// Before all others.
+    Urgent,
+}
+
+impl Priority {
+    /// All priorities, the highest first.
+    pub const ALL: [Self; 4] = [Self::Urgent, Self::High, Self::Normal, Self::Low];
+}
+
+/// What becomes of a job whose process died during its run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnLost {
+    /// It runs again: at least once.
+    #[default]
+    Rerun,
+    /// It is parked: at most once, also if it was claimed and did not begin.
+    Abandon,
+}
+
+/// When a job is due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum When {
+    /// At once.
+    #[default]
+    Now,
+    /// That long after the store has accepted it.
+    After(Duration),
+    /// At an instant of the store's clock.
+    At(StoreTime),
+}
+
+/// Until when a key keeps other jobs out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum KeyUntil {
+    /// Until the job has ended.
+    #[default]
+    End,
+    /// Until its first run starts.
+    Start,
+}
+
+/// What happens to a job whose key another unfinished job of the task has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnConflict {
+    /// The other one stays as it is, and this one is not accepted.
+    #[default]
+    Keep,
+    /// The other one gets the payload, the priority and the due time of this one, unless it is running.
+    Replace,
+}
+
+/// A key: at most one unfinished job of a task has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// The text.
+    pub text: String,
+    /// Until when it keeps others out.
+    pub until: KeyUntil,
+    /// What happens to the job if another has the key.
+    pub on_conflict: OnConflict,
+}
+
+/// A job to enqueue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewJob {
+    /// Its identity, made by the caller.
+    pub id: JobId,
+    /// The name of the task that runs it.
+    pub task: String,
+    /// Its argument.
+    pub payload: Payload,
+    /// The queue in which it waits.
+    pub queue: String,
+    /// Its priority.
+    pub priority: Priority,
+    /// When it is due.
+    pub when: When,
+    /// Its key, if it has one.
+    pub key: Option<Key>,
+    /// After how many attempts it is parked; at least 1.
+    pub max_attempts: u32,
+    /// What becomes of it if its process dies.
+    pub on_lost: OnLost,
+}
+
+/// The name of the queue of jobs that name none.
+pub const DEFAULT_QUEUE: &str = "default";
+
+impl NewJob {
+    /// A job without an argument, due at once.
+    #[must_use]
+    pub fn new(id: JobId, task: impl Into<String>) -> Self {
+        Self {
+            id,
+            task: task.into(),
+            payload: Payload::default(),
+            queue: DEFAULT_QUEUE.to_owned(),
+            priority: Priority::default(),
+            when: When::Now,
+            key: None,
+            max_attempts: 1,
+            on_lost: OnLost::default(),
+        }
+    }
+}
+
+/// What a store answers for one enqueued job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enqueued {
+    /// The store keeps it: now, or since it was sent before with the same identity.
+    Accepted,
+    /// Another unfinished job has its key, and stays as it is.
+    Kept(JobId),
+    /// Another job that waits has its key, and now has its payload, priority and due time.
+    Replaced(JobId),
+}
+
+/// The state of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum JobState {
+    /// It waits until it is due and claimed; also between attempts.
+    Ready,
+    /// A session has claimed it.
+    Running,
+    /// It has succeeded.
+    Done,
+    /// It has been given up, is kept with its last error, and can be retried by hand.
+    Parked,
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl JobState {
+    /// All states.
+    pub const ALL: [Self; 5] =
+        [Self::Ready, Self::Running, Self::Done, Self::Parked, Self::Cancelled];
+
+    /// Returns true if the job may still run by itself.
+    #[must_use]
+    pub const fn is_unfinished(self) -> bool {
+        matches!(self, Self::Ready | Self::Running)
+    }
+
+    /// The lower-case word that stores keep and people read.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Parked => "parked",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// A job as a store keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Its identity.
+    pub id: JobId,
+    /// The name of the task that runs it.
+    pub task: String,
+    /// Its argument.
+    pub payload: Payload,
+    /// The queue in which it waits.
+    pub queue: String,
+    /// Its priority.
+    pub priority: Priority,
+    /// Its key; none after its first start if the key was until then.
+    pub key: Option<String>,
+    /// Its state.
+    pub state: JobState,
+    /// When it is due, or was when it was claimed.
+    pub run_at: StoreTime,
+    /// How often it was claimed, without the claims that were given back.
+    pub attempt: u32,
+    /// How often a session died that had it.
+    pub lost: u32,
+    /// How often its payload could not be decoded since it last ran.
+    pub undecoded: u32,
+    /// After how many attempts it is parked.
+    pub max_attempts: u32,
+    /// What becomes of it if its process dies.
+    pub on_lost: OnLost,
+    /// The fence of its last change of hands; 0 before the first.
+    pub fence: Fence,
+    /// The session that has it, or had it when it ended.
+    pub session: Option<SessionId>,
+    /// The schedule that made it, and the tick it is for; a run by hand has no tick.
+    pub origin: Option<Origin>,
+    /// True if a running job is to be cancelled: its session asks it to stop.
+    pub is_cancel_requested: bool,
+    /// When the store accepted it.
+    pub created_at: StoreTime,
+    /// When it was last claimed.
+    pub started_at: Option<StoreTime>,
+    /// When it ended.
+    pub finished_at: Option<StoreTime>,
+    /// The error of its last attempt, or why it was parked.
+    pub error: Option<String>,
+}
+
+/// Which schedule made a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The name of the schedule.
+    pub schedule: String,
+    /// The tick; none for a run by hand.
+    pub tick: Option<StoreTime>,
+    /// How many ticks before this one were missed and not run.
+    pub missed: u64,
+}
+
+/// A job, and the fence with which a session has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Held {
+    /// The job.
+    pub job: JobId,
+    /// The fence of the claim.
+    pub fence: Fence,
+}
+
+impl Job {
+    /// The job with its fence.
+    #[must_use]
+    pub fn held(&self) -> Held {
+        Held { job: self.id, fence: self.fence }
+    }
+}

@@ -1,0 +1,54 @@
+//! Where durable jobs are kept: the contract of a store.
+//!
+//! # What this crate is for
+//!
+//! A [`Store`] keeps *jobs*, *schedules* and *sessions* for all processes that use it. A **session** is the life of one
+//! process; it lives as long as its **lease** is renewed, and is dead for ever once that has run out. A **schedule** is a
+//! cursor over its **ticks**; a tick that fires becomes a **job** in the transaction that moves the cursor. A job is
+//! **claimed** by a session, with a **fence** that grows each time work changes hands, run, and **finished**. Every write of
+//! a run names its session and fence, so that a process that has lost its session changes nothing.
+//!
+//! `Model` is the contract as a program, in memory. Each store answers as it does: `conformance` tests that.
+//!
+//! # What it must never do
+//!
+//! Read a clock, start a thread, know SQL or the facade. A payload is bytes here.
+//!
+//! # States
+//!
+//! ```text
+//! job:      ready -> running -> done | parked | cancelled     (running -> ready: failed, given back, lost)
+//! session:  open -> ended                                    (closed, replaced, or reaped after its lease)
+//! ```
+//!
+//! # The rules
+//!
+//! `R1` to `R20` in comments are the rules of `docs/durable-rules.md`: each was found by a model or a race, and taking one
+//! away brings the fault back.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod check;
+mod error;
+mod id;
+mod job;
+mod request;
+mod schedule;
+mod store;
+mod time;
+
+pub use check::{NAME_MAX, PAYLOAD_MAX, TEXT_MAX, storable};
+pub use error::{Refusal, StoreError};
+pub use id::{Fence, JobId, SessionId};
+pub use job::{
+    DEFAULT_QUEUE, Enqueued, Held, Job, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost,
+    Origin, Payload, Priority, When,
+};
+pub use request::{
+    Close, Command, Commanded, Damage, Depth, DueSchedule, End, Enqueue, Finish, Finished, Fire,
+    Fired, JobFilter, Lease, OnBusy, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register,
+    Registered, Registration, Renew, Renewed, SessionInfo, TaskRoom, reap_wait,
+};
+pub use schedule::{Definition, Next, Overlap, Pause, Rule, Schedule, Skips, TickJob, Timing};
+pub use store::{EnqueueIn, Store, Watch};
+pub use time::{StoreTime, micros};
+pub use uuid::Uuid;

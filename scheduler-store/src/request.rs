@@ -1,0 +1,496 @@
+//! What a process asks a store, and what the store answers.
+//!
+//! Requests and answers are plain data, so that a simulated network can delay, drop and repeat them. Each writing request
+//! has a `not_after`: a store that executes it later changes nothing and answers [`Refusal::TooLate`] (R2).
+//!
+//! [`Refusal::TooLate`]: crate::Refusal::TooLate
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::id::{JobId, SessionId};
+use crate::job::{Held, Job, JobState, NewJob};
+use crate::schedule::{Definition, Next, Rule, Schedule, Skips, TickJob};
+use crate::time::StoreTime;
+
+/// Opens a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Open {
+    /// Its identity, which was never used before; also not for an open whose answer is unknown (R5).
+    pub id: SessionId,
+    /// The session of this process that it replaces, which ends in the same transaction.
+    pub replaces: Option<SessionId>,
+    /// What people call the process, such as `web-1`. It identifies nothing.
+    pub label: String,
+    /// The build of the process, for people.
+    pub build: String,
+    /// How long the session lives after each renewal.
+    pub lease: Duration,
+    /// When the request expires.
+    pub not_after: StoreTime,
+}
+
+/// A session was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// The store's clock.
+    pub now: StoreTime,
+}
+
+/// Renews a session's lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Renew {
+    /// The session.
+    pub session: SessionId,
+    /// How long it lives from now.
+    pub lease: Duration,
+    /// When the request expires.
+    pub not_after: StoreTime,
+}
+
+/// The lease of a session: the mark changes with each renewal, and means nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lease {
+    /// The session.
+    pub session: SessionId,
+    /// The mark.
+    pub mark: i64,
+    /// True if it has run out by the clock of the store, or can never be renewed because its machine has restarted.
+    pub has_run_out: bool,
+}
+
+/// Whether a lease was renewed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Renewed {
+    /// The store's clock.
+    pub now: StoreTime,
+    /// True if the session lives; false if it has ended for ever.
+    pub is_alive: bool,
+    /// The leases of all other sessions, in the order of their identities.
+    pub others: Vec<Lease>,
+}
+
+/// Ends a session: gives back what never began, then deletes the session, in one transaction (R7).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Close {
+    /// The session.
+    pub session: SessionId,
+    /// Jobs whose run never began: they are ready again, and the claim does not count as an attempt.
+    pub give_back: Vec<Held>,
+    /// When the request expires.
+    pub not_after: StoreTime,
+}
+
+/// Registers the schedules of a process, once in its life.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Register {
+    /// The session.
+    pub session: SessionId,
+    /// When the process first opened a session, by the store's clock. Of two processes, the later one counts (R15).
+    pub first_opened: StoreTime,
+    /// The schedules.
+    pub definitions: Vec<Definition>,
+    /// When the request expires.
+    pub not_after: StoreTime,
+}
+
+/// What became of a registered schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Registration {
+    /// It is new.
+    New,
+    /// The rule of the code is the same as before. Other options were written.
+    Same,
+    /// The rule of the code has changed, and counts from now. An override by hand is gone.
+    Changed,
+    /// A process that started later has registered it, and nothing was written.
+    Older,
+}
+
+/// The schedules of a process were registered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registered {
+    /// The store's clock.
+    pub now: StoreTime,
+    /// True unless the session has ended, and nothing was written.
+    pub is_alive: bool,
+    /// One answer for each definition.
+    pub outcomes: Vec<Registration>,
+}
+
+/// A task that a process runs, and how many jobs of it the process can take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskRoom {
+    /// The name.
+    pub task: Arc<str>,
+    /// How many jobs of it may be claimed now.
+    pub room: u32,
+}
+
+/// Repairs what a lost statement may have left, claims jobs, and returns what is due.
+///
+/// The repairs: a tick that waits behind a job that has ended becomes a job (R12); a delay whose job has ended gets its next
+/// tick (R19).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Poll {
+    /// The session that claims.
+    pub session: SessionId,
+    /// The tasks that the process knows. Jobs and schedules of others are left alone.
+    pub tasks: Arc<[TaskRoom]>,
+    /// The queues that the process serves; none for all.
+    pub queues: Option<Arc<[Arc<str>]>>,
+    /// How many jobs to claim at most. They are taken in the order of priority, due time, identity.
+    pub limit: u32,
+    /// How many of them may be [`OnLost::Abandon`](crate::OnLost::Abandon): no more than begin at once.
+    pub abandon_limit: u32,
+    /// How many of them may have been lost before: one at most, so that a job that kills its process takes no others
+    /// with it (R14).
+    pub lost_limit: u32,
+    /// When the request expires.
+    pub not_after: StoreTime,
+}
+
+/// The answer to a [`Poll`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Polled {
+    /// The store's clock.
+    pub now: StoreTime,
+    /// False if the session has ended: then nothing was claimed.
+    pub is_alive: bool,
+    /// The claimed jobs, which are running now, in the order in which they were taken.
+    pub jobs: Vec<Job>,
+    /// Schedules of known tasks that have something to decide, by name: their next tick is due, or unknown. Those that are
+    /// paused are left out.
+    pub due: Vec<DueSchedule>,
+    /// When the next job of a known task becomes due that is not now.
+    pub next_job: Option<StoreTime>,
+    /// When the next schedule of a known task has something to decide.
+    pub next_tick: Option<StoreTime>,
+    /// Jobs of this session that are to be cancelled, by identity.
+    pub cancels: Vec<Held>,
+    /// Rows that could not be read, each reported once by this store.
+    pub damaged: Vec<Damage>,
+}
+
+/// A schedule that has something to decide.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DueSchedule {
+    /// The schedule.
+    pub schedule: Schedule,
+    /// When the latest unfinished job of it was accepted, unless its overlap is allowed.
+    pub busy_since: Option<StoreTime>,
+}
+
+/// A row that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Which row.
+    pub row: String,
+    /// What is wrong with it, and what was done.
+    pub reason: String,
+}
+
+/// What happens to a tick that fires while a job of the schedule is unfinished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OnBusy {
+    /// The cursor moves, and the tick is counted as skipped.
+    Skip,
+    /// The cursor moves, and the tick waits for the end of the job. One that waits already is counted as skipped.
+    Queue,
+    /// Nothing changes.
+    Wait,
+}
+
+/// Moves the cursor of a schedule, and makes a job of a tick: both or neither.
+///
+/// It is a compare-and-set on the cursor and the rule that the process computed from (R6).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fire {
+    /// The session.
+    pub session: SessionId,
+    /// The name of the schedule.
+    pub schedule: String,
+    /// The text of the rule that counted.
+    pub rule: String,
+    /// The cursor that was seen.
+    pub seen: StoreTime,
+    /// The cursor as it shall be, at least the one that was seen.
+    pub cursor: StoreTime,
+    /// When the schedule fires next.
+    pub next: Next,
+    /// The tick that becomes a job; none if only the cursor moves.
+    pub job: Option<TickJob>,
+    /// What happens to the tick if the schedule is busy.
+    pub on_busy: OnBusy,
+    /// Ticks that are skipped with it.
+    pub skips: Skips,
+    /// True to claim the job in the same transaction, if it is due.
+    pub claim: bool,
+    /// When the request expires.
+    pub not_after: StoreTime,
+}
+
+/// What became of a [`Fire`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fired {
+    /// The cursor has moved, and the tick, if there was one, is a job. The job is here if it was claimed.
+    Moved(Option<Box<Job>>),
+    /// The cursor has moved, and the tick was skipped: a job is unfinished.
+    Skipped,
+    /// The cursor has moved, and the tick waits for the end of a job.
+    Queued,
+    /// Nothing has changed: a job is unfinished.
+    Busy,
+    /// Nothing has changed: by the store's clock the tick is yet to come.
+    TooEarly,
+    /// Nothing has changed: the cursor or the rule is another by now, or the tick is paused. The schedule as it is; none if
+    /// it is gone.
+    Refused(Option<Box<Schedule>>),
+    /// Nothing has changed: the session has ended.
+    Ended,
+}
+
+/// How a claimed job goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The attempt succeeded.
+    Done,
+    /// The attempt failed. The job is due again after the wait, or is parked if this was its last attempt.
+    Failed {
+        /// The wait.
+        after: Duration,
+        /// The error.
+        error: String,
+    },
+    /// It is parked whatever attempts it has left.
+    Park {
+        /// The error.
+        error: String,
+    },
+    /// It is cancelled.
+    Cancelled,
+    /// It runs again after the wait, and this was no attempt.
+    Snooze {
+        /// The wait.
+        after: Duration,
+    },
+    /// It never began: it is ready again, and the claim was no attempt.
+    GiveBack,
+    /// Its payload could not be decoded. It is ready again after the wait, and the claim was no attempt; or it is parked if
+    /// that has happened `limit` times.
+    Undecodable {
+        /// The wait.
+        after: Duration,
+        /// The error.
+        error: String,
+        /// After how many times it is parked.
+        limit: u32,
+    },
+}
+
+/// Ends the claim of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finish {
+    /// The session that has claimed it.
+    pub session: SessionId,
+    /// The job and the fence of the claim.
+    pub held: Held,
+    /// How it goes on.
+    pub end: End,
+}
+
+/// What became of a [`Finish`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finished {
+    /// It is stored, and the job has this state. A failed job whose cancellation was requested is cancelled.
+    Stored(JobState),
+    /// It was stored before: the request came twice. The job has this state.
+    AlreadyMine(JobState),
+    /// The job is no longer this session's, and nothing has changed.
+    Lost,
+}
+
+/// Ends sessions that were seen dead, and gives their jobs back.
+///
+/// It takes all running jobs whose session is gone, too, by session and fence: a claim may be committed into a session that
+/// is already deleted (R10).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reap {
+    /// The sessions with the leases that were seen; those that were renewed since live on (R8, R9).
+    pub dead: Vec<Lease>,
+    /// After how many losses a job is parked.
+    pub max_lost: u32,
+    /// A lost job is due again after a wait below this one, which differs from job to job and follows from `draw` (R14).
+    pub spread: Duration,
+    /// A random number.
+    pub draw: u64,
+    /// When the request expires.
+    pub not_after: StoreTime,
+}
+
+/// The wait of a lost job before it is due again.
+#[must_use]
+pub fn reap_wait(job: JobId, reap: &Reap) -> Duration {
+    let (high, low) = job.as_uuid().as_u64_pair();
+    let mixed = (high ^ low.rotate_left(32) ^ reap.draw).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let spread = reap.spread.as_micros().max(1);
+    let micros = (u128::from(mixed) * spread) >> 64;
+    Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
+}
+
+/// What was reaped.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reaped {
+    /// The sessions that have ended now.
+    pub sessions: Vec<SessionId>,
+    /// The jobs that were lost, as they are now, by identity.
+    pub jobs: Vec<Job>,
+}
+
+/// Enqueues jobs: all in one transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Enqueue {
+    /// The jobs.
+    pub jobs: Vec<NewJob>,
+    /// When the request expires.
+    pub not_after: StoreTime,
+}
+
+/// A command of a person or of the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Pauses a schedule; a pause that holds gets a new end and reason.
+    Pause {
+        /// The schedule.
+        schedule: String,
+        /// When the pause ends; none until it is resumed.
+        until: Option<StoreTime>,
+        /// Who pauses it.
+        by: String,
+        /// Why.
+        reason: String,
+    },
+    /// Ends the pause of a schedule.
+    Resume {
+        /// The schedule.
+        schedule: String,
+    },
+    /// Makes a job without a tick; also while the schedule is paused.
+    RunNow {
+        /// The schedule.
+        schedule: String,
+        /// The identity of the job.
+        job: JobId,
+    },
+    /// Replaces the rule of a schedule from now on, or restores that of the code.
+    Reschedule {
+        /// The schedule.
+        schedule: String,
+        /// The rule; none for that of the code.
+        rule: Option<Rule>,
+    },
+    /// Makes a dynamic schedule, or changes it.
+    Put {
+        /// The schedule.
+        definition: Box<Definition>,
+    },
+    /// Removes a schedule. Its jobs stay.
+    Remove {
+        /// The schedule.
+        schedule: String,
+    },
+    /// Cancels a job: at once if it waits; else its session asks it to stop.
+    Cancel {
+        /// The job.
+        job: JobId,
+    },
+    /// Makes a job ready at once that waits or has ended, and gives it one attempt at least.
+    Retry {
+        /// The job.
+        job: JobId,
+    },
+    /// Deletes a job that is not running.
+    Delete {
+        /// The job.
+        job: JobId,
+    },
+}
+
+/// What became of a [`Command`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Commanded {
+    /// It is done.
+    Done,
+    /// There is no such schedule or job.
+    NotFound,
+    /// Another unfinished job is in the way: of the same key, or of the same schedule.
+    Conflict(JobId),
+    /// Not possible for a job in this state.
+    State(JobState),
+    /// The schedule stands in the code of a process, and is not dynamic.
+    InCode,
+}
+
+/// Deletes jobs that have ended long ago.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prune {
+    /// How long jobs are kept that are done or cancelled.
+    pub keep_done: Duration,
+    /// How long jobs are kept that are parked.
+    pub keep_parked: Duration,
+    /// How many are deleted at most: those that ended first.
+    pub limit: u32,
+    /// When the request expires.
+    pub not_after: StoreTime,
+}
+
+/// Selects jobs: all conditions hold. Texts are compared exactly.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobFilter {
+    /// Of this task.
+    pub task: Option<String>,
+    /// In this queue.
+    pub queue: Option<String>,
+    /// In this state.
+    pub state: Option<JobState>,
+    /// With this key.
+    pub key: Option<String>,
+    /// Made by this schedule.
+    pub schedule: Option<String>,
+    /// With a greater identity: the next page.
+    pub after: Option<JobId>,
+}
+
+/// How many jobs of a task are in a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Depth {
+    /// The queue.
+    pub queue: String,
+    /// The task.
+    pub task: String,
+    /// Jobs that are due.
+    pub due: u64,
+    /// Jobs that become due later.
+    pub later: u64,
+    /// Jobs that are running.
+    pub running: u64,
+    /// Jobs that are parked.
+    pub parked: u64,
+    /// How long the oldest job that is due has waited.
+    pub oldest: Option<Duration>,
+}
+
+/// A session, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionInfo {
+    /// Its identity.
+    pub id: SessionId,
+    /// What people call the process.
+    pub label: String,
+    /// The build of the process.
+    pub build: String,
+    /// When it was opened.
+    pub opened_at: StoreTime,
+    /// True if its lease has run out.
+    pub has_run_out: bool,
+}

@@ -1,0 +1,204 @@
+//! Schedules: what a process registers, and what a store keeps of it.
+//!
+//! A schedule is a *cursor*: all ticks up to it are decided. A tick that fires becomes a job in the same transaction that
+//! moves the cursor.
+
+use std::time::Duration;
+
+use crate::id::JobId;
+use crate::job::{OnLost, Payload, Priority};
+use crate::time::StoreTime;
+
+/// What happens to a tick that comes while a job of the schedule is unfinished.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Overlap {
+    /// It is skipped.
+    #[default]
+    Skip,
+    /// The latest one waits for the end of the job.
+    QueueOne,
+    /// It becomes a job beside the other.
+    Allow,
+}
+
+/// How the next tick follows from the cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Timing {
+    /// A process computes it from the rule, as for cron.
+    Computed,
+    /// Every period, counted from the first tick, which comes that long after the registration.
+    Rate {
+        /// From the registration to the first tick.
+        first: Duration,
+        /// From tick to tick.
+        period: Duration,
+    },
+    /// That long after the end of the last job; the first tick comes that long after the registration.
+    Delay {
+        /// From the registration to the first tick.
+        first: Duration,
+        /// From the end of a job to the next tick.
+        delay: Duration,
+    },
+    /// A single tick, at an instant.
+    Once(StoreTime),
+    /// A single tick, that long after the registration.
+    OnceAfter(Duration),
+}
+
+/// A rule: a text that the processes understand, and its timing, which the store needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// The text. Two rules are the same if their texts are.
+    pub text: String,
+    /// How the next tick follows from the cursor.
+    pub timing: Timing,
+}
+
+/// A schedule as a process registers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// Its name, unique in the store.
+    pub name: String,
+    /// The task that runs its jobs.
+    pub task: String,
+    /// The argument of its jobs.
+    pub payload: Payload,
+    /// The queue of its jobs.
+    pub queue: String,
+    /// The priority of its jobs.
+    pub priority: Priority,
+    /// When it fires.
+    pub rule: Rule,
+    /// The version of the code and the time zone data that compute its ticks. If it changes, the next tick is computed
+    /// again from the cursor (R16).
+    pub calculator: String,
+    /// What happens to a tick that comes while a job is unfinished.
+    pub overlap: Overlap,
+    /// After how many attempts its jobs are parked.
+    pub max_attempts: u32,
+    /// What becomes of its jobs if their process dies.
+    pub on_lost: OnLost,
+    /// True if it was made while the program runs, and any process that knows the task may fire it; false if it stands in
+    /// the code, and only processes with the same code fire it.
+    pub is_dynamic: bool,
+}
+
+/// A pause of a schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// When it began.
+    pub since: StoreTime,
+    /// When it ends, or has ended; none until it is resumed by hand. Ticks in it are skipped as paused, also after it
+    /// (R18).
+    pub until: Option<StoreTime>,
+    /// Who paused it.
+    pub by: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl Pause {
+    /// Returns true if the pause holds at this instant.
+    #[must_use]
+    pub fn holds(&self, now: StoreTime) -> bool {
+        self.until.is_none_or(|until| now < until)
+    }
+
+    /// Returns true if a tick falls into the pause.
+    #[must_use]
+    pub fn contains(&self, tick: StoreTime) -> bool {
+        self.since < tick && self.until.is_none_or(|until| tick <= until)
+    }
+}
+
+/// How many ticks were skipped, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Skips {
+    /// They came while a job was unfinished.
+    pub overlap: u64,
+    /// They came while no process could fire them.
+    pub missed: u64,
+    /// They came during a pause.
+    pub paused: u64,
+}
+
+impl Skips {
+    /// The sum over all reasons.
+    #[must_use]
+    pub const fn total(self) -> u64 {
+        self.overlap.saturating_add(self.missed).saturating_add(self.paused)
+    }
+
+    /// Both together.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            overlap: self.overlap.saturating_add(other.overlap),
+            missed: self.missed.saturating_add(other.missed),
+            paused: self.paused.saturating_add(other.paused),
+        }
+    }
+}
+
+/// A tick that becomes a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TickJob {
+    /// The identity of the job.
+    pub id: JobId,
+    /// The tick.
+    pub tick: StoreTime,
+    /// How many ticks before this one were missed and are not run.
+    pub missed: u64,
+    /// When the job is due: the tick plus jitter.
+    pub run_at: StoreTime,
+}
+
+/// When a schedule fires next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// At this tick.
+    At(StoreTime),
+    /// Not known: a process computes it from the cursor.
+    Unknown,
+    /// After the unfinished job has ended.
+    AfterJob,
+    /// Never: it has ended.
+    Never,
+}
+
+/// A schedule as a store keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// As it was last registered.
+    pub definition: Definition,
+    /// A rule that replaces that of the definition, set by hand.
+    pub override_rule: Option<Rule>,
+    /// All ticks up to this instant are decided. Ticks count from the registration, a change of the rule, or an end of a
+    /// pause.
+    pub cursor: StoreTime,
+    /// The first tick of a rate, from which the others are counted.
+    pub anchor: Option<StoreTime>,
+    /// When it fires next.
+    pub next: Next,
+    /// How many ticks have become jobs.
+    pub fired: u64,
+    /// The last tick that became a job.
+    pub last_fired: Option<StoreTime>,
+    /// How many ticks were skipped.
+    pub skips: Skips,
+    /// The last pause.
+    pub pause: Option<Pause>,
+    /// With [`Overlap::QueueOne`]: the tick that waits for the end of the job.
+    pub waiting: Option<TickJob>,
+    /// When the process that registered it first opened a session, by the store's clock (R15).
+    pub registrant_opened: StoreTime,
+}
+
+impl Schedule {
+    /// The rule that counts.
+    #[must_use]
+    pub fn rule(&self) -> &Rule {
+        self.override_rule.as_ref().unwrap_or(&self.definition.rule)
+    }
+}

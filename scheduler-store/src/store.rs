@@ -1,0 +1,170 @@
+//! The contract of a store.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::error::StoreError;
+use crate::id::{JobId, SessionId};
+use crate::job::{Enqueued, Held, Job};
+use crate::request::{
+    Close, Command, Commanded, Depth, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open,
+    Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
+};
+use crate::schedule::Schedule;
+
+/// Where durable jobs, schedules and sessions are kept, for all processes that use it.
+///
+/// Each method is one transaction, blocks until it is committed, and may be called by several threads at once. All times are
+/// by the clock of the store. The conditions under which a method changes something are part of the same transaction, so
+/// that no two processes can both find them true.
+///
+/// The conformance suite holds a store against this contract, and `Model` is the
+/// contract as a program: any sequence of calls has the same answers on each store.
+pub trait Store: Send + Sync + fmt::Debug + 'static {
+    /// What people call the store, without passwords.
+    fn describe(&self) -> String;
+
+    /// Opens a session, and ends the one that it replaces. Opening a session that is open does nothing.
+    ///
+    /// # Errors
+    ///
+    /// The store does not answer, or the request came too late.
+    fn open(&self, request: &Open) -> Result<Opened, StoreError>;
+
+    /// Renews a lease that has not run out, and returns the leases of the others.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    fn renew(&self, request: &Renew) -> Result<Renewed, StoreError>;
+
+    /// Gives back jobs that never began, and ends the session.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    fn close(&self, request: &Close) -> Result<(), StoreError>;
+
+    /// Registers schedules.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open); or a text cannot be stored, and nothing is registered.
+    fn register(&self, request: &Register) -> Result<Registered, StoreError>;
+
+    /// Repairs, claims jobs, and returns what is due.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    fn poll(&self, request: &Poll) -> Result<Polled, StoreError>;
+
+    /// Moves the cursor of a schedule, and makes a job of a tick.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    fn fire(&self, request: &Fire) -> Result<Fired, StoreError>;
+
+    /// Ends claims, each by itself, all in one transaction. They never come too late.
+    ///
+    /// # Errors
+    ///
+    /// The store does not answer.
+    fn finish(&self, requests: &[Finish]) -> Result<Vec<Finished>, StoreError>;
+
+    /// The jobs that a session has claimed, by identity.
+    ///
+    /// # Errors
+    ///
+    /// The store does not answer.
+    fn held(&self, session: SessionId) -> Result<Vec<Held>, StoreError>;
+
+    /// Ends dead sessions, and gives back the jobs of sessions that are gone.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    fn reap(&self, request: &Reap) -> Result<Reaped, StoreError>;
+
+    /// Enqueues jobs, all in one transaction; one answer for each.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open); or a text or payload cannot be stored, and no job is accepted.
+    fn enqueue(&self, request: &Enqueue) -> Result<Vec<Enqueued>, StoreError>;
+
+    /// Executes a command.
+    ///
+    /// # Errors
+    ///
+    /// The store does not answer, or a text cannot be stored.
+    fn command(&self, command: &Command) -> Result<Commanded, StoreError>;
+
+    /// Deletes jobs that ended long ago, and returns how many.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    fn prune(&self, request: &Prune) -> Result<u64, StoreError>;
+
+    /// A job.
+    ///
+    /// # Errors
+    ///
+    /// The store does not answer.
+    fn job(&self, id: JobId) -> Result<Option<Job>, StoreError>;
+
+    /// Jobs by identity, at most so many.
+    ///
+    /// # Errors
+    ///
+    /// The store does not answer.
+    fn jobs(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, StoreError>;
+
+    /// All schedules, by name.
+    ///
+    /// # Errors
+    ///
+    /// The store does not answer.
+    fn schedules(&self) -> Result<Vec<Schedule>, StoreError>;
+
+    /// All sessions, by identity.
+    ///
+    /// # Errors
+    ///
+    /// The store does not answer.
+    fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError>;
+
+    /// How many unfinished and parked jobs there are, by queue and task.
+    ///
+    /// # Errors
+    ///
+    /// The store does not answer.
+    fn depths(&self) -> Result<Vec<Depth>, StoreError>;
+
+    /// What tells this process early that another has enqueued something; none if only polling does.
+    fn watch(&self) -> Option<Box<dyn Watch>> {
+        None
+    }
+}
+
+/// Waits for changes that other processes make. It is a hint: polling finds everything without it.
+pub trait Watch: Send {
+    /// Blocks until something may have changed, at most for the limit. Returns true if something may have.
+    ///
+    /// # Errors
+    ///
+    /// The store does not answer.
+    fn wait(&mut self, limit: Duration) -> Result<bool, StoreError>;
+}
+
+/// A transaction of the caller, in which jobs can be enqueued: they exist if and when it is committed.
+pub trait EnqueueIn {
+    /// Enqueues jobs in this transaction.
+    ///
+    /// # Errors
+    ///
+    /// The store does not answer, or a text or payload cannot be stored.
+    fn enqueue(&mut self, jobs: &[crate::NewJob]) -> Result<Vec<Enqueued>, StoreError>;
+}
