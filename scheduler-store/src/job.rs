@@ -248,6 +248,12 @@ pub struct Held {
 }
 
 impl Job {
+    /// The error of a job that is parked because its process died.
+    #[must_use]
+    pub fn lost_error(&self) -> String {
+        format!("lost: the session of attempt {} ended before its outcome was stored", self.attempt)
+    }
+
     /// The job with its fence.
     #[must_use]
     pub fn held(&self) -> Held {

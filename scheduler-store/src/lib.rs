@@ -8,7 +8,7 @@
 //! **claimed** by a session, with a **fence** that grows each time work changes hands, run, and **finished**. Every write of
 //! a run names its session and fence, so that a process that has lost its session changes nothing.
 //!
-//! `Model` is the contract as a program, in memory. Each store answers as it does: `conformance` tests that.
+//! [`Model`] is the contract as a program, in memory. Each store answers as it does: `conformance` tests that.
 //!
 //! # What it must never do
 //!
@@ -31,6 +31,7 @@ mod check;
 mod error;
 mod id;
 mod job;
+mod model;
 mod request;
 mod schedule;
 mod store;
@@ -43,6 +44,7 @@ pub use job::{
     DEFAULT_QUEUE, Enqueued, Held, Job, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost,
     Origin, Payload, Priority, When,
 };
+pub use model::{Model, State};
 pub use request::{
     Close, Command, Commanded, Damage, Depth, DueSchedule, End, Enqueue, Finish, Finished, Fire,
     Fired, JobFilter, Lease, OnBusy, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register,

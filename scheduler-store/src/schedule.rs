@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::check::storable;
 use crate::id::JobId;
 use crate::job::{OnLost, Payload, Priority};
 use crate::time::StoreTime;
@@ -196,6 +197,90 @@ pub struct Schedule {
 }
 
 impl Schedule {
+    /// A schedule that is registered now.
+    #[must_use]
+    pub fn new(definition: Definition, registrant_opened: StoreTime, now: StoreTime) -> Self {
+        let mut schedule = Self {
+            definition,
+            override_rule: None,
+            cursor: now,
+            anchor: None,
+            next: Next::Unknown,
+            fired: 0,
+            last_fired: None,
+            skips: Skips::default(),
+            pause: None,
+            waiting: None,
+            registrant_opened,
+        };
+        schedule.restart(now, false);
+        schedule
+    }
+
+    /// Its rule counts from now on.
+    pub fn restart(&mut self, now: StoreTime, is_busy: bool) {
+        (self.cursor, self.anchor) = (now, None);
+        self.next = match self.rule().timing {
+            Timing::Computed => Next::Unknown,
+            Timing::Rate { first, .. } => {
+                self.anchor = Some(now.after(first));
+                Next::At(now.after(first))
+            }
+            Timing::Delay { .. } if is_busy => Next::AfterJob,
+            Timing::Delay { first, .. } | Timing::OnceAfter(first) => Next::At(now.after(first)),
+            Timing::Once(at) => Next::At(at),
+        };
+        if let Next::At(first) = self.next {
+            // A single tick may have passed already, and is not decided.
+            self.cursor = now.min(first.before(Duration::from_micros(1)));
+        }
+    }
+
+    /// Writes what a process registers, which may have another rule. Returns true if the rule of the code has changed.
+    pub fn register(&mut self, definition: Definition, now: StoreTime, is_busy: bool) -> bool {
+        let is_changed = self.definition.rule.text != definition.rule.text
+            || self.definition.is_dynamic != definition.is_dynamic;
+        let is_other_calculator = self.definition.calculator != definition.calculator;
+        self.definition = definition;
+        if is_changed {
+            self.override_rule = None;
+            self.restart(now, is_busy);
+        } else if is_other_calculator && self.rule().timing == Timing::Computed {
+            self.next = Next::Unknown;
+        }
+        is_changed
+    }
+
+    /// Pauses it; a pause that holds, or has ticks that are not decided yet, gets longer.
+    pub fn pause(&mut self, until: Option<StoreTime>, by: &str, reason: &str, now: StoreTime) {
+        let former = self.pause.take().filter(|former| {
+            former.holds(now) || former.until.is_some_and(|until| self.cursor < until)
+        });
+        let since = former.map_or(now, |former| former.since);
+        self.pause = Some(Pause { since, until, by: storable(by), reason: storable(reason) });
+    }
+
+    /// Ends a pause that holds.
+    pub fn resume(&mut self, now: StoreTime) {
+        if let Some(pause) = self.pause.as_mut().filter(|pause| pause.holds(now)) {
+            pause.until = Some(now);
+        }
+    }
+
+    /// The jobs of the schedule keep each other out.
+    #[must_use]
+    pub fn is_exclusive(&self) -> bool {
+        self.definition.overlap != Overlap::Allow
+            || matches!(self.rule().timing, Timing::Delay { .. })
+    }
+
+    /// A job of it has ended, and none is unfinished: the next tick of a delay counts from now.
+    pub fn job_ended(&mut self, now: StoreTime) {
+        if let (Timing::Delay { delay, .. }, Next::AfterJob) = (self.rule().timing, self.next) {
+            (self.cursor, self.next) = (now, Next::At(now.after(delay)));
+        }
+    }
+
     /// The rule that counts.
     #[must_use]
     pub fn rule(&self) -> &Rule {

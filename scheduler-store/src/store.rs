@@ -11,6 +11,7 @@ use crate::request::{
     Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
 };
 use crate::schedule::Schedule;
+use crate::time::StoreTime;
 
 /// Where durable jobs, schedules and sessions are kept, for all processes that use it.
 ///
@@ -18,7 +19,7 @@ use crate::schedule::Schedule;
 /// by the clock of the store. The conditions under which a method changes something are part of the same transaction, so
 /// that no two processes can both find them true.
 ///
-/// The conformance suite holds a store against this contract, and `Model` is the
+/// The conformance suite holds a store against this contract, and [`Model`](crate::Model) is the
 /// contract as a program: any sequence of calls has the same answers on each store.
 pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// What people call the store, without passwords.
@@ -98,8 +99,8 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     ///
     /// # Errors
     ///
-    /// The store does not answer, or a text cannot be stored.
-    fn command(&self, command: &Command) -> Result<Commanded, StoreError>;
+    /// As [`open`](Self::open); or a text cannot be stored.
+    fn command(&self, command: &Command, not_after: StoreTime) -> Result<Commanded, StoreError>;
 
     /// Deletes jobs that ended long ago, and returns how many.
     ///

@@ -1,0 +1,35 @@
+//! Jobs that are enqueued.
+
+use super::state::State;
+use crate::job::{Enqueued, JobState, NewJob, OnConflict, When};
+use crate::time::StoreTime;
+
+impl State {
+    pub(super) fn enqueue(&mut self, new: &NewJob, now: StoreTime) -> Enqueued {
+        if self.jobs.contains_key(&new.id) {
+            return Enqueued::Accepted;
+        }
+        let run_at = match new.when {
+            When::Now => now,
+            When::After(wait) => now.after(wait),
+            When::At(at) => at,
+        };
+        let Some(key) = &new.key else {
+            self.insert(new, run_at, now);
+            return Enqueued::Accepted;
+        };
+        let Some(other) = self.with_key(&new.task, &key.text) else {
+            self.insert(new, run_at, now);
+            return Enqueued::Accepted;
+        };
+        let row = self.jobs.get_mut(&other).filter(|row| row.job.state == JobState::Ready);
+        match row {
+            Some(row) if key.on_conflict == OnConflict::Replace => {
+                row.job.payload = new.payload.clone();
+                (row.job.priority, row.job.run_at) = (new.priority, run_at);
+                Enqueued::Replaced(other)
+            }
+            _ => Enqueued::Kept(other),
+        }
+    }
+}

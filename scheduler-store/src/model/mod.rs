@@ -1,0 +1,215 @@
+//! The contract as a program, in memory.
+//!
+//! # What this room is for
+//!
+//! [`Model`] is the store of tests and simulations, and what the other stores are compared with. Each request is executed
+//! under one lock, at one instant of its clock.
+//!
+//! # What it must never do
+//!
+//! Be fast at the price of being plain. Read a clock of its own: the caller sets it, or gives one.
+
+mod claim;
+mod commands;
+mod enqueue;
+mod finish;
+mod fire;
+mod read;
+mod sessions;
+mod state;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+pub use state::State;
+
+use crate::error::{Refusal, StoreError};
+use crate::id::{JobId, SessionId};
+use crate::job::{Enqueued, Held, Job};
+use crate::request::{
+    Close, Command, Commanded, Depth, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open,
+    Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
+};
+use crate::schedule::Schedule;
+use crate::store::Store;
+use crate::time::StoreTime;
+
+type Clock = Arc<dyn Fn() -> StoreTime + Send + Sync>;
+
+/// A store in memory. Clones are the same store.
+///
+/// ```
+/// use scheduler_store::{Enqueue, Enqueued, JobId, Model, NewJob, Store, StoreTime, Uuid};
+///
+/// let store = Model::new();
+/// let job = NewJob::new(JobId::from_uuid(Uuid::from_u128(1)), "send");
+/// let request = Enqueue { jobs: vec![job], not_after: StoreTime::MAX };
+/// assert_eq!(store.enqueue(&request)?, [Enqueued::Accepted]);
+/// assert_eq!(store.enqueue(&request)?, [Enqueued::Accepted]);
+/// assert_eq!(store.depths()?[0].due, 1);
+/// # Ok::<(), scheduler_store::StoreError>(())
+/// ```
+#[derive(Clone)]
+pub struct Model {
+    shared: Arc<Mutex<Timed>>,
+    clock: Option<Clock>,
+}
+
+#[derive(Debug, Default)]
+struct Timed {
+    state: State,
+    now: StoreTime,
+}
+
+impl Model {
+    /// An empty store whose clock stands at the Unix epoch until it is [moved](Self::advance).
+    #[must_use]
+    pub fn new() -> Self {
+        Self { shared: Arc::default(), clock: None }
+    }
+
+    /// An empty store with a clock that runs.
+    #[must_use]
+    pub fn with_clock(clock: impl Fn() -> StoreTime + Send + Sync + 'static) -> Self {
+        Self { shared: Arc::default(), clock: Some(Arc::new(clock)) }
+    }
+
+    /// Moves the clock forward.
+    pub fn advance(&self, time: Duration) {
+        let mut timed = self.lock();
+        timed.now = timed.now.after(time);
+    }
+
+    /// Sets the clock, also back.
+    pub fn set_now(&self, now: StoreTime) {
+        self.lock().now = now;
+    }
+
+    /// The clock.
+    #[must_use]
+    pub fn now(&self) -> StoreTime {
+        self.clock.as_ref().map_or_else(|| self.lock().now, |clock| clock())
+    }
+
+    /// All that is stored, to be compared.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.lock().state.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Timed> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Executes a step at an instant.
+    fn at<R>(&self, step: impl FnOnce(&mut State, StoreTime) -> R) -> R {
+        let now = self.clock.as_ref().map(|clock| clock());
+        let mut timed = self.lock();
+        let now = now.unwrap_or(timed.now);
+        step(&mut timed.state, now)
+    }
+
+    /// As [`at`](Self::at), unless it is too late.
+    fn until<R>(
+        &self,
+        not_after: StoreTime,
+        step: impl FnOnce(&mut State, StoreTime) -> R,
+    ) -> Result<R, StoreError> {
+        self.at(|state, now| match now > not_after {
+            true => Err(Refusal::TooLate.into()),
+            false => Ok(step(state, now)),
+        })
+    }
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Model").finish_non_exhaustive()
+    }
+}
+
+impl Store for Model {
+    fn describe(&self) -> String {
+        "memory".to_owned()
+    }
+
+    fn open(&self, request: &Open) -> Result<Opened, StoreError> {
+        self.until(request.not_after, |state, now| state.open(request, now))
+    }
+
+    fn renew(&self, request: &Renew) -> Result<Renewed, StoreError> {
+        self.until(request.not_after, |state, now| state.renew(request, now))
+    }
+
+    fn close(&self, request: &Close) -> Result<(), StoreError> {
+        self.until(request.not_after, |state, now| state.close(request, now))
+    }
+
+    fn register(&self, request: &Register) -> Result<Registered, StoreError> {
+        request.definitions.iter().try_for_each(|definition| definition.check())?;
+        self.until(request.not_after, |state, now| state.register(request, now))
+    }
+
+    fn poll(&self, request: &Poll) -> Result<Polled, StoreError> {
+        self.until(request.not_after, |state, now| state.poll(request, now))
+    }
+
+    fn fire(&self, request: &Fire) -> Result<Fired, StoreError> {
+        self.until(request.not_after, |state, now| state.fire(request, now))
+    }
+
+    fn finish(&self, requests: &[Finish]) -> Result<Vec<Finished>, StoreError> {
+        Ok(self.at(|state, now| requests.iter().map(|each| state.finish(each, now)).collect()))
+    }
+
+    fn held(&self, session: SessionId) -> Result<Vec<Held>, StoreError> {
+        Ok(self.at(|state, _| state.held(session)))
+    }
+
+    fn reap(&self, request: &Reap) -> Result<Reaped, StoreError> {
+        self.until(request.not_after, |state, now| state.reap(request, now))
+    }
+
+    fn enqueue(&self, request: &Enqueue) -> Result<Vec<Enqueued>, StoreError> {
+        request.jobs.iter().try_for_each(|job| job.check())?;
+        self.until(request.not_after, |state, now| {
+            request.jobs.iter().map(|job| state.enqueue(job, now)).collect()
+        })
+    }
+
+    fn command(&self, command: &Command, not_after: StoreTime) -> Result<Commanded, StoreError> {
+        command.check()?;
+        self.until(not_after, |state, now| state.command(command, now))
+    }
+
+    fn prune(&self, request: &Prune) -> Result<u64, StoreError> {
+        self.until(request.not_after, |state, now| state.prune(request, now))
+    }
+
+    fn job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
+        Ok(self.at(|state, _| state.jobs.get(&id).map(|row| row.job.clone())))
+    }
+
+    fn jobs(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, StoreError> {
+        Ok(self.at(|state, _| state.select(filter, limit)))
+    }
+
+    fn schedules(&self) -> Result<Vec<Schedule>, StoreError> {
+        Ok(self.at(|state, _| state.schedules.values().cloned().collect()))
+    }
+
+    fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {
+        Ok(self.at(|state, now| state.session_infos(now)))
+    }
+
+    fn depths(&self) -> Result<Vec<Depth>, StoreError> {
+        Ok(self.at(|state, now| state.depths(now)))
+    }
+}

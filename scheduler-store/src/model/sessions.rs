@@ -1,0 +1,142 @@
+//! Sessions: opened, renewed, closed, reaped; and what they register.
+
+use super::state::{SessionRow, State};
+use crate::id::SessionId;
+use crate::job::{Held, Job, JobState, OnLost};
+use crate::request::{
+    Close, End, Lease, Open, Opened, Reap, Reaped, Register, Registered, Registration, Renew,
+    Renewed, SessionInfo, reap_wait,
+};
+use crate::schedule::{Definition, Schedule};
+use crate::time::StoreTime;
+
+impl State {
+    pub(super) fn open(&mut self, request: &Open, now: StoreTime) -> Opened {
+        if let Some(replaced) = request.replaces {
+            self.sessions.remove(&replaced);
+        }
+        self.sessions.entry(request.id).or_insert_with(|| SessionRow {
+            label: request.label.clone(),
+            build: request.build.clone(),
+            opened_at: now,
+            lease_until: now.after(request.lease),
+            renewals: 0,
+        });
+        Opened { now }
+    }
+
+    pub(super) fn renew(&mut self, request: &Renew, now: StoreTime) -> Renewed {
+        let is_alive = self.is_alive(request.session, now);
+        if let Some(row) = self.sessions.get_mut(&request.session).filter(|_| is_alive) {
+            row.lease_until = now.after(request.lease);
+            row.renewals += 1;
+        }
+        let others = self.sessions.iter().filter(|(id, _)| **id != request.session);
+        let others = others.map(|(id, row)| Lease {
+            session: *id,
+            mark: row.renewals,
+            has_run_out: row.lease_until <= now,
+        });
+        Renewed { now, is_alive, others: others.collect() }
+    }
+
+    pub(super) fn close(&mut self, request: &Close, now: StoreTime) {
+        for held in &request.give_back {
+            self.end_claim(request.session, *held, &End::GiveBack, now);
+        }
+        self.sessions.remove(&request.session);
+    }
+
+    pub(super) fn register(&mut self, request: &Register, now: StoreTime) -> Registered {
+        let is_alive = self.is_alive(request.session, now);
+        let definitions = if is_alive { &*request.definitions } else { &[] };
+        let register = |definition| self.register_one(definition, request.first_opened, now);
+        Registered { now, is_alive, outcomes: definitions.iter().map(register).collect() }
+    }
+
+    fn register_one(
+        &mut self,
+        definition: &Definition,
+        opened: StoreTime,
+        now: StoreTime,
+    ) -> Registration {
+        let is_busy = self.busy(&definition.name).is_some();
+        let Some(schedule) = self.schedules.get_mut(&definition.name) else {
+            let schedule = Schedule::new(definition.clone(), opened, now);
+            self.schedules.insert(definition.name.clone(), schedule);
+            return Registration::New;
+        };
+        if opened < schedule.registrant_opened && !schedule.definition.is_dynamic {
+            return Registration::Older;
+        }
+        schedule.registrant_opened = opened;
+        match schedule.register(definition.clone(), now, is_busy) {
+            true => Registration::Changed,
+            false => Registration::Same,
+        }
+    }
+
+    pub(super) fn reap(&mut self, request: &Reap, now: StoreTime) -> Reaped {
+        let mut reaped = Reaped::default();
+        for lease in &request.dead {
+            let is_dead = self
+                .sessions
+                .get(&lease.session)
+                .is_some_and(|row| row.renewals == lease.mark && row.lease_until <= now);
+            if is_dead {
+                self.sessions.remove(&lease.session);
+                reaped.sessions.push(lease.session);
+            }
+        }
+        let is_orphan = |job: &Job| {
+            job.state == JobState::Running
+                && job.session.is_none_or(|session| !self.sessions.contains_key(&session))
+        };
+        let orphans = self.jobs.values().map(|row| &row.job).filter(|job| is_orphan(job));
+        let orphans: Vec<_> = orphans.map(|job| job.id).collect();
+        for id in orphans {
+            let fence = self.next_fence();
+            let Some(job) = self.jobs.get_mut(&id).map(|row| &mut row.job) else { continue };
+            job.lost += 1;
+            (job.fence, job.session) = (fence, None);
+            let is_over = job.on_lost == OnLost::Abandon
+                || job.lost >= request.max_lost
+                || job.attempt >= job.max_attempts;
+            job.state = match (job.is_cancel_requested, is_over) {
+                (true, _) => JobState::Cancelled,
+                (_, true) => JobState::Parked,
+                _ => JobState::Ready,
+            };
+            job.error = Some(job.lost_error());
+            job.is_cancel_requested = false;
+            match job.state {
+                JobState::Ready => job.run_at = now.after(reap_wait(id, request)),
+                _ => job.finished_at = Some(now),
+            }
+            let ended = (job.state != JobState::Ready).then(|| job.origin.clone()).flatten();
+            reaped.jobs.push(job.clone());
+            if let Some(origin) = ended {
+                self.after_job(&origin.schedule, now);
+            }
+        }
+        reaped
+    }
+
+    pub(super) fn held(&self, session: SessionId) -> Vec<Held> {
+        let jobs = self.jobs.values().map(|row| &row.job);
+        let held =
+            jobs.filter(|job| job.state == JobState::Running && job.session == Some(session));
+        held.map(Job::held).collect()
+    }
+
+    pub(super) fn session_infos(&self, now: StoreTime) -> Vec<SessionInfo> {
+        let sessions = self.sessions.iter().map(|(id, row)| SessionInfo {
+            id: *id,
+            label: row.label.clone(),
+            build: row.build.clone(),
+            opened_at: row.opened_at,
+            has_run_out: row.lease_until <= now,
+        });
+        sessions.collect()
+    }
+}

@@ -1,0 +1,138 @@
+//! What the model stores.
+
+use std::collections::BTreeMap;
+
+use crate::id::{Fence, JobId, SessionId};
+use crate::job::{Job, JobState, KeyUntil, NewJob, Origin, Payload};
+use crate::schedule::{Definition, Schedule, TickJob};
+use crate::time::StoreTime;
+
+/// All that a store keeps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    pub(super) sessions: BTreeMap<SessionId, SessionRow>,
+    pub(super) schedules: BTreeMap<String, Schedule>,
+    pub(super) jobs: BTreeMap<JobId, JobRow>,
+    /// The last fence given out.
+    pub(super) fence: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SessionRow {
+    pub(super) label: String,
+    pub(super) build: String,
+    pub(super) opened_at: StoreTime,
+    pub(super) lease_until: StoreTime,
+    /// How often it was renewed: the mark of its lease.
+    pub(super) renewals: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct JobRow {
+    pub(super) job: Job,
+    pub(super) key_until: KeyUntil,
+    /// True if no other job of its schedule may be unfinished beside it (R11).
+    pub(super) is_exclusive: bool,
+}
+
+impl State {
+    pub(super) fn next_fence(&mut self) -> Fence {
+        self.fence += 1;
+        Fence(self.fence)
+    }
+
+    /// Returns true if the session is open and its lease has not run out.
+    pub(super) fn is_alive(&self, session: SessionId, now: StoreTime) -> bool {
+        self.sessions.get(&session).is_some_and(|row| now < row.lease_until)
+    }
+
+    /// The unfinished job that keeps others of its schedule out. INVARIANT: there is at most one.
+    pub(super) fn busy(&self, schedule: &str) -> Option<&Job> {
+        let rows = self.jobs.values().filter(|row| row.is_exclusive);
+        rows.map(|row| &row.job).find(|job| job.is_of(schedule) && job.state.is_unfinished())
+    }
+
+    /// The unfinished job of a task that has the key.
+    pub(super) fn with_key(&self, task: &str, key: &str) -> Option<JobId> {
+        let mut jobs = self.jobs.values().map(|row| &row.job);
+        let job = jobs.find(|job| {
+            job.task == task && job.key.as_deref() == Some(key) && job.state.is_unfinished()
+        });
+        job.map(|job| job.id)
+    }
+
+    pub(super) fn insert(&mut self, new: &NewJob, run_at: StoreTime, now: StoreTime) {
+        let key = new.key.as_ref();
+        let job = Job {
+            id: new.id,
+            task: new.task.clone(),
+            payload: new.payload.clone(),
+            queue: new.queue.clone(),
+            priority: new.priority,
+            key: key.map(|key| key.text.clone()),
+            state: JobState::Ready,
+            run_at,
+            attempt: 0,
+            lost: 0,
+            undecoded: 0,
+            max_attempts: new.max_attempts.max(1),
+            on_lost: new.on_lost,
+            fence: Fence::default(),
+            session: None,
+            origin: None,
+            is_cancel_requested: false,
+            created_at: now,
+            started_at: None,
+            finished_at: None,
+            error: None,
+        };
+        let key_until = key.map_or(KeyUntil::End, |key| key.until);
+        self.jobs.insert(new.id, JobRow { job, key_until, is_exclusive: false });
+    }
+
+    /// Makes a job of a schedule: for a tick, or by hand.
+    pub(super) fn insert_of(
+        &mut self,
+        definition: &Definition,
+        is_exclusive: bool,
+        tick: &TickJob,
+        is_by_hand: bool,
+        now: StoreTime,
+    ) {
+        let new = NewJob {
+            payload: Payload::clone(&definition.payload),
+            queue: definition.queue.clone(),
+            priority: definition.priority,
+            max_attempts: definition.max_attempts,
+            on_lost: definition.on_lost,
+            ..NewJob::new(tick.id, definition.task.clone())
+        };
+        self.insert(&new, tick.run_at, now);
+        if let Some(row) = self.jobs.get_mut(&tick.id) {
+            let tick_of = (!is_by_hand).then_some(tick.tick);
+            let (schedule, missed) = (definition.name.clone(), tick.missed);
+            row.job.origin = Some(Origin { schedule, tick: tick_of, missed });
+            row.is_exclusive = is_exclusive;
+        }
+    }
+
+    /// A job of a schedule has ended or is gone: the tick that waits becomes a job, or the next delay begins.
+    pub(super) fn after_job(&mut self, schedule: &str, now: StoreTime) {
+        if self.busy(schedule).is_some() {
+            return;
+        }
+        let Some(row) = self.schedules.get_mut(schedule) else { return };
+        row.job_ended(now);
+        let Some(waiting) = row.waiting.take() else { return };
+        row.fired += 1;
+        row.last_fired = Some(waiting.tick);
+        let (definition, is_exclusive) = (row.definition.clone(), row.is_exclusive());
+        self.insert_of(&definition, is_exclusive, &waiting, false, now);
+    }
+}
+
+impl Job {
+    pub(super) fn is_of(&self, schedule: &str) -> bool {
+        self.origin.as_ref().is_some_and(|origin| origin.schedule == schedule)
+    }
+}
