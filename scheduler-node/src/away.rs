@@ -1,0 +1,56 @@
+//! How often a store that does not answer is asked.
+
+use std::time::Duration;
+
+use crate::draws::Draws;
+use crate::tick::Tick;
+
+/// A store that does not answer, over both connections.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Away {
+    since: Option<Tick>,
+    failures: u32,
+    next: Tick,
+    is_told: bool,
+}
+
+/// The shortest time between two attempts: at most two a second.
+const SHORTEST: Duration = Duration::from_millis(500);
+/// The longest: what is due when the store is back begins within a few seconds.
+const LONGEST: Duration = Duration::from_millis(1_500);
+
+impl Away {
+    /// A request was not answered. Returns true if that is to be told.
+    pub(crate) fn failed(&mut self, is_certain: bool, now: Tick, draws: &mut Draws) -> bool {
+        self.since.get_or_insert(now);
+        self.failures = self.failures.saturating_add(1);
+        self.wait(now, draws);
+        let is_news = !self.is_told && (is_certain || self.failures > 1);
+        self.is_told |= is_news;
+        is_news
+    }
+
+    /// A request was answered. Returns for how long none was, if that was told.
+    pub(crate) fn answered(&mut self, now: Tick) -> Option<Duration> {
+        let former = std::mem::take(self);
+        former.since.filter(|_| former.is_told).map(|since| now.since(since))
+    }
+
+    /// A request is sent: while the store is away, the next one waits.
+    pub(crate) fn asked(&mut self, now: Tick, draws: &mut Draws) {
+        if self.failures > 0 {
+            self.wait(now, draws);
+        }
+    }
+
+    /// When the store may be asked.
+    pub(crate) fn next(&self) -> Tick {
+        self.next
+    }
+
+    fn wait(&mut self, now: Tick, draws: &mut Draws) {
+        let wait = (SHORTEST * self.failures.clamp(1, 3)).min(LONGEST);
+        let jitter = Duration::from_nanos(draws.below(wait.as_nanos() as u64 / 5 + 1));
+        self.next = self.next.max(now.after(wait + jitter));
+    }
+}

@@ -1,0 +1,75 @@
+//! What is known of the store's clock.
+
+use std::time::Duration;
+
+use scheduler_store::StoreTime;
+
+use crate::tick::Tick;
+
+/// The store's clock, estimated from the last answers: when an answer shows an instant, that instant lay between the sending
+/// of its request and its arrival.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct StoreClock {
+    sample: Option<Sample>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Sample {
+    shown: StoreTime,
+    sent: Tick,
+    arrived: Tick,
+}
+
+/// How fast two clocks may drift apart: a thousandth.
+const DRIFT: u32 = 1_000;
+
+impl StoreClock {
+    /// An answer shows an instant.
+    pub(crate) fn observe(&mut self, shown: StoreTime, sent: Tick, arrived: Tick) {
+        let new = Sample { shown, sent, arrived };
+        let is_better = self.sample.is_none_or(|old| {
+            let doubt = arrived.since(old.arrived) / DRIFT;
+            let is_narrower = arrived.since(sent) <= old.arrived.since(old.sent) + doubt;
+            // A clock that was set contradicts the old sample, and only the new one counts.
+            let is_consistent = new.at(arrived, sent) >= old.at(arrived, old.arrived).before(doubt)
+                && shown <= old.at(arrived, old.sent).after(doubt);
+            is_narrower || !is_consistent
+        });
+        if is_better {
+            self.sample = Some(new);
+        }
+    }
+
+    /// The store has refused a request as too late: its clock was set.
+    pub(crate) fn forget(&mut self) {
+        self.sample = None;
+    }
+
+    /// What it shows now at the latest.
+    pub(crate) fn latest(&self, now: Tick) -> Option<StoreTime> {
+        self.sample.map(|sample| sample.at(now, sample.sent))
+    }
+
+    /// What it shows now at the earliest.
+    pub(crate) fn earliest(&self, now: Tick) -> Option<StoreTime> {
+        self.sample.map(|sample| sample.at(now, sample.arrived))
+    }
+
+    /// When it shows an instant, probably.
+    pub(crate) fn tick_of(&self, shown: StoreTime) -> Option<Tick> {
+        let sample = self.sample?;
+        let middle = sample.sent.after(sample.arrived.since(sample.sent) / 2);
+        Some(middle.after(shown.since(sample.shown)))
+    }
+}
+
+impl Sample {
+    fn at(&self, now: Tick, shown_at: Tick) -> StoreTime {
+        self.shown.after(now.since(shown_at))
+    }
+}
+
+/// A length by the store's clock, as one by this process's clock, whatever their drift.
+pub(crate) fn surely(length: Duration) -> Duration {
+    length + length / DRIFT
+}

@@ -1,0 +1,159 @@
+//! What a node is told, and what it wants done.
+
+use std::time::Duration;
+
+use scheduler_store::{
+    Damage, End, Held, Job, JobId, Refusal, Registration, SessionId, Skips, StoreError, StoreTime,
+};
+
+use crate::request::{Answer, Channel, Request, RequestId};
+use crate::tick::Tick;
+
+/// What a node is told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// A store has answered.
+    Answer {
+        /// The request.
+        request: RequestId,
+        /// The answer.
+        result: Result<Answer, StoreError>,
+    },
+    /// The thread gave a request up at its deadline, and closed the connection: whether it was or will be executed is not
+    /// known. An answer that comes later is ignored.
+    NoAnswer {
+        /// The request.
+        request: RequestId,
+    },
+    /// A run has ended that [`Node::begin`](crate::Node::begin) had let begin.
+    Ended {
+        /// The job and its fence.
+        held: Held,
+        /// How.
+        end: End,
+    },
+    /// Something may have become due.
+    Nudge,
+    /// The thread of this channel waits for work: at its wake time, or earlier.
+    Timer(Channel),
+    /// The process is to stop.
+    Stop,
+}
+
+/// What a node wants done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Ask the store, and tell the answer; or [`Input::NoAnswer`] at the deadline.
+    Ask {
+        /// The thread that asks.
+        channel: Channel,
+        /// The number of the request.
+        request: RequestId,
+        /// What to ask.
+        what: Request,
+        /// When to give it up.
+        deadline: Tick,
+    },
+    /// Run a job on the next free worker, if [`Node::begin`](crate::Node::begin) then allows it.
+    Start(Box<Job>),
+    /// Forget a job that was to start: it may not begin any more.
+    Withdraw(Held),
+    /// Tell a run that it is lost, and ask it to stop: its outcome will not be stored.
+    Lost(Held),
+    /// Ask a run to stop: somebody has cancelled its job.
+    Cancel(Held),
+    /// Tell what happened.
+    Event(NodeEvent),
+    /// The node has stopped, and wants nothing any more.
+    Stopped,
+}
+
+/// Something that people may want to know.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum NodeEvent {
+    /// A session was opened.
+    Opened {
+        /// The session.
+        session: SessionId,
+        /// The session of this process that it replaces.
+        replaces: Option<SessionId>,
+    },
+    /// The session has ended, and its runs are lost.
+    SessionLost {
+        /// The session.
+        session: SessionId,
+        /// Why.
+        reason: LostReason,
+        /// How many runs were in progress.
+        runs: u32,
+    },
+    /// Dead sessions of other processes were ended.
+    TookOver {
+        /// The sessions.
+        sessions: Vec<SessionId>,
+    },
+    /// A job was lost with its session: it is ready again, or parked. This is the job as it is now.
+    JobLost(Box<Job>),
+    /// A run has ended whose job was another's already: its outcome is not stored.
+    FinishRefused {
+        /// The job.
+        held: Held,
+    },
+    /// A job was parked.
+    Parked {
+        /// The job.
+        job: JobId,
+    },
+    /// A claim was given back that this process did not know of, since its answer was lost.
+    GivenBack {
+        /// The job.
+        held: Held,
+    },
+    /// Ticks of a schedule were skipped.
+    Skipped {
+        /// The schedule.
+        schedule: String,
+        /// How many, by reason.
+        skips: Skips,
+        /// All ticks up to this one are decided.
+        until: StoreTime,
+    },
+    /// A schedule was registered.
+    Registered {
+        /// Its name.
+        schedule: String,
+        /// What became of it.
+        outcome: Registration,
+    },
+    /// This process does not fire a schedule, since another build has registered another rule. Told once for each rule.
+    Silent {
+        /// The schedule.
+        schedule: String,
+        /// The rule that is registered.
+        rule: String,
+    },
+    /// The store does not answer. Told once until it does.
+    StoreAway {
+        /// Why.
+        reason: String,
+    },
+    /// The store answers again.
+    StoreBack {
+        /// For how long it did not.
+        after: Duration,
+    },
+    /// The store refuses a request.
+    Refused(Refusal),
+    /// A row could not be read.
+    Damaged(Damage),
+}
+
+/// Why a session has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LostReason {
+    /// No renewal was answered in time, by the clock of this process.
+    NotRenewed,
+    /// The store says that it has ended.
+    Ended,
+}

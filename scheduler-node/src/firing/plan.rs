@@ -1,0 +1,268 @@
+//! From the row of a schedule to the statements that decide its ticks.
+
+use scheduler_store::{DueSchedule, Next, OnBusy, Overlap, Pause, Skips, StoreTime, Timing};
+
+use super::sequence::{STEP, Sequence};
+use crate::draws::mix;
+use crate::rule::{LATE, Misfire, Policy, Rules};
+use crate::safeguard::{Safeguard, Safeguards};
+
+/// One statement: the cursor moves, and a tick becomes a job or none does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) seen: StoreTime,
+    pub(crate) cursor: StoreTime,
+    pub(crate) next: Next,
+    pub(crate) tick: Option<PlannedTick>,
+    pub(crate) on_busy: OnBusy,
+    pub(crate) skips: Skips,
+}
+
+/// A tick that becomes a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PlannedTick {
+    pub(crate) tick: StoreTime,
+    pub(crate) missed: u64,
+    pub(crate) run_at: StoreTime,
+}
+
+/// The statements for all ticks that have come by an instant of the store's clock, in order; at most so many. None if
+/// nothing can be decided before a job has ended.
+pub(crate) fn plan(
+    due: &DueSchedule,
+    now: StoreTime,
+    rules: &dyn Rules,
+    limit: u32,
+    safeguards: Safeguards,
+) -> Vec<Plan> {
+    let schedule = &due.schedule;
+    let planner = Planner {
+        due,
+        now,
+        sequence: Sequence::of(schedule, rules),
+        policy: rules.policy(schedule),
+        pause: schedule.pause.as_ref().filter(|_| safeguards.hold(Safeguard::R18)),
+        safeguards,
+    };
+    match schedule.rule().timing {
+        Timing::Delay { .. } | Timing::Once(_) | Timing::OnceAfter(_) => {
+            planner.single().into_iter().collect()
+        }
+        Timing::Computed | Timing::Rate { .. } => planner.recurring(limit),
+    }
+}
+
+struct Planner<'a> {
+    due: &'a DueSchedule,
+    now: StoreTime,
+    sequence: Sequence<'a>,
+    policy: Policy,
+    pause: Option<&'a Pause>,
+    safeguards: Safeguards,
+}
+
+/// Ticks in stretches without a pause: how many, and the last one.
+#[derive(Clone, Copy, Default)]
+struct Ticks {
+    count: u64,
+    last: Option<StoreTime>,
+}
+
+impl Planner<'_> {
+    fn recurring(&self, limit: u32) -> Vec<Plan> {
+        let cursor = self.due.schedule.cursor;
+        let Some(last) = self.sequence.last_in(cursor, self.now) else {
+            // Nothing has come; only the next tick was not known.
+            return vec![self.moves(cursor, cursor)];
+        };
+        let plan = match (self.due.busy_since, self.policy.misfire) {
+            (Some(since), _) => return self.busy(since, last).into_iter().collect(),
+            (None, Misfire::CatchUp(window)) => {
+                return self.catch_up(self.now.before(window), last, limit);
+            }
+            (None, misfire) => self.free(misfire, last),
+        };
+        vec![plan]
+    }
+
+    /// No job is unfinished, and at most the latest tick fires.
+    fn free(&self, misfire: Misfire, last: StoreTime) -> Plan {
+        let cursor = self.due.schedule.cursor;
+        let came = self.unpaused(cursor, self.now);
+        let runs = came.last.filter(|tick| match misfire {
+            Misfire::Skip => *tick == last && self.now.since(*tick) <= LATE,
+            _ => true,
+        });
+        let missed = came.count - u64::from(runs.is_some());
+        let skips = Skips { missed, paused: self.paused(cursor, self.now), overlap: 0 };
+        let is_missed = missed > 0 || runs.is_some_and(|tick| self.now.since(tick) > LATE);
+        let on_busy = match (is_missed, misfire) {
+            (true, Misfire::RunOnce) => OnBusy::Wait,
+            _ => self.on_overlap(),
+        };
+        let plan = Plan { skips, on_busy, ..self.moves(cursor, last) };
+        runs.map_or(plan.clone(), |tick| self.with(plan, tick, missed))
+    }
+
+    /// No job is unfinished: what is not too old fires, one after the other if the jobs keep each other out.
+    fn catch_up(&self, oldest: StoreTime, last: StoreTime, limit: u32) -> Vec<Plan> {
+        let mut seen = self.due.schedule.cursor;
+        let limit = if self.due.schedule.is_exclusive() { 1 } else { limit.max(1) };
+        let mut plans = Vec::new();
+        let old_until = seen.max(oldest.before(STEP));
+        let mut missed = self.unpaused(seen, old_until).count;
+        let mut at = old_until;
+        while plans.len() < limit as usize {
+            let Some(tick) = self.first_unpaused(at) else {
+                if seen < last {
+                    let paused = self.paused(seen, self.now);
+                    let skips = Skips { missed, paused, overlap: 0 };
+                    plans.push(Plan { skips, ..self.moves(seen, last) });
+                }
+                break;
+            };
+            let skips = Skips { missed, paused: self.paused(seen, tick), overlap: 0 };
+            let is_missed = self.now.since(tick) > LATE || tick < last;
+            let on_busy = if is_missed { OnBusy::Wait } else { self.on_overlap() };
+            let plan = Plan { skips, on_busy, ..self.moves(seen, tick) };
+            plans.push(self.with(plan, tick, 0));
+            (seen, at, missed) = (tick, tick, 0);
+        }
+        plans
+    }
+
+    /// A job is unfinished that was accepted then: what came before was missed, what came after overlaps.
+    fn busy(&self, since: StoreTime, last: StoreTime) -> Option<Plan> {
+        let cursor = self.due.schedule.cursor;
+        let before = self.unpaused(cursor, since.min(self.now));
+        let during = self.unpaused(since.max(cursor), self.now);
+        match self.policy.misfire {
+            Misfire::CatchUp(window) => {
+                let oldest = self.now.before(window);
+                if before.last.is_some_and(|tick| tick >= oldest) {
+                    return None;
+                }
+            }
+            Misfire::RunOnce if before.count > 0 && during.count == 0 => {
+                if self.due.schedule.definition.overlap != Overlap::QueueOne {
+                    return None;
+                }
+            }
+            Misfire::RunOnce | Misfire::Skip => {}
+        }
+        let follows = match (self.due.schedule.definition.overlap, self.policy.misfire) {
+            (Overlap::QueueOne, Misfire::RunOnce) => during.last.or(before.last),
+            (Overlap::QueueOne, _) => during.last,
+            (Overlap::Skip | Overlap::Allow, _) => None,
+        };
+        let of_during = u64::from(follows.is_some() && follows == during.last);
+        let of_before = u64::from(follows.is_some() && follows != during.last);
+        let skips = Skips {
+            overlap: during.count - of_during,
+            missed: before.count - of_before,
+            paused: self.paused(cursor, self.now),
+        };
+        let plan = Plan { skips, on_busy: OnBusy::Queue, ..self.moves(cursor, last) };
+        Some(follows.map_or(plan.clone(), |tick| self.with(plan, tick, before.count - of_before)))
+    }
+
+    /// A fixed delay, or a single tick: never missed, and late if need be.
+    fn single(&self) -> Option<Plan> {
+        let schedule = &self.due.schedule;
+        let is_delay = matches!(schedule.rule().timing, Timing::Delay { .. });
+        let Next::At(tick) = schedule.next else { return None };
+        // The cursor moves also with a delay of zero, so that two processes do not both fire.
+        let cursor = tick.max(schedule.cursor.after(STEP));
+        let moves = Plan {
+            seen: schedule.cursor,
+            cursor,
+            next: if is_delay { Next::AfterJob } else { Next::Never },
+            tick: None,
+            on_busy: if is_delay { self.on_overlap() } else { OnBusy::Wait },
+            skips: Skips::default(),
+        };
+        if let Some(pause) = self.pause.filter(|pause| pause.contains(tick)) {
+            let next = match (schedule.rule().timing, pause.until) {
+                (Timing::Delay { delay, .. }, Some(until)) => Next::At(until.after(delay)),
+                _ => Next::Never,
+            };
+            return Some(Plan { next, skips: Skips { paused: 1, ..Skips::default() }, ..moves });
+        }
+        match (self.due.busy_since, is_delay, schedule.definition.overlap) {
+            (Some(_), false, _) => return None,
+            (Some(_), true, Overlap::Skip | Overlap::Allow) => {
+                return Some(Plan { skips: Skips { overlap: 1, ..Skips::default() }, ..moves });
+            }
+            _ => {}
+        }
+        let mut plan = self.with(moves, tick, 0);
+        if let Timing::Delay { delay, .. } = schedule.rule().timing
+            && !self.safeguards.hold(Safeguard::R19)
+        {
+            plan.next = Next::At(self.now.after(delay));
+        }
+        Some(plan)
+    }
+
+    /// The cursor moves, and no tick becomes a job.
+    fn moves(&self, seen: StoreTime, cursor: StoreTime) -> Plan {
+        let next = self.sequence.first_after(cursor).map_or(Next::Never, Next::At);
+        let (on_busy, skips) = (OnBusy::Skip, Skips::default());
+        Plan { seen, cursor, next, tick: None, on_busy, skips }
+    }
+
+    fn with(&self, mut plan: Plan, tick: StoreTime, missed: u64) -> Plan {
+        let run_at = tick.after(jitter(&self.due.schedule.definition.name, tick, self.policy));
+        plan.tick = Some(PlannedTick { tick, missed, run_at });
+        plan
+    }
+
+    fn on_overlap(&self) -> OnBusy {
+        match self.due.schedule.definition.overlap {
+            Overlap::QueueOne => OnBusy::Queue,
+            Overlap::Skip | Overlap::Allow => OnBusy::Skip,
+        }
+    }
+
+    /// The ticks in `(from, until]` outside the pause.
+    fn unpaused(&self, from: StoreTime, until: StoreTime) -> Ticks {
+        let Some(pause) = self.pause else { return self.ticks(from, until) };
+        let before = self.ticks(from, until.min(pause.since));
+        let after = pause.until.map_or(Ticks::default(), |end| self.ticks(from.max(end), until));
+        Ticks { count: before.count + after.count, last: after.last.or(before.last) }
+    }
+
+    fn ticks(&self, from: StoreTime, until: StoreTime) -> Ticks {
+        if until <= from {
+            return Ticks::default();
+        }
+        let last = self.sequence.last_in(from, until);
+        Ticks { count: last.map_or(0, |_| self.sequence.count_in(from, until)), last }
+    }
+
+    /// How many ticks in `(from, until]` are in the pause.
+    fn paused(&self, from: StoreTime, until: StoreTime) -> u64 {
+        let Some(pause) = self.pause else { return 0 };
+        let end = pause.until.map_or(until, |end| end.min(until));
+        self.sequence.count_in(from.max(pause.since), end)
+    }
+
+    /// The first tick after an instant that has come, outside the pause.
+    fn first_unpaused(&self, after: StoreTime) -> Option<StoreTime> {
+        let mut tick = self.sequence.first_after(after)?;
+        if let Some(pause) = self.pause.filter(|pause| pause.contains(tick)) {
+            tick = self.sequence.first_after(pause.until?)?;
+        }
+        (tick <= self.now).then_some(tick)
+    }
+}
+
+/// A part of the jitter, the same in each process.
+fn jitter(schedule: &str, tick: StoreTime, policy: Policy) -> std::time::Duration {
+    let seed = schedule.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
+    });
+    let number = mix(seed ^ mix(tick.as_micros().cast_unsigned()));
+    let nanos = (u128::from(number) * policy.jitter.as_nanos()) >> 64;
+    std::time::Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}

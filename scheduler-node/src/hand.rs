@@ -1,0 +1,165 @@
+//! The jobs that this process has claimed, and how many more it can take.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use scheduler_store::{Held, Job, SessionId, TaskRoom};
+
+use crate::config::{Config, TaskConfig};
+use crate::tick::Tick;
+
+/// The jobs in hand: claimed, and not ended.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hand {
+    jobs: BTreeMap<(scheduler_store::JobId, u64), InHand>,
+    begun: u32,
+    /// How many were lost before.
+    lost: u32,
+    /// How long a run takes, on average.
+    mean: Option<Duration>,
+}
+
+/// A job in hand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InHand {
+    pub(crate) session: SessionId,
+    pub(crate) task: String,
+    /// The schedule that made it.
+    pub(crate) schedule: Option<String>,
+    pub(crate) claimed: Tick,
+    /// When its run began.
+    pub(crate) begun: Option<Tick>,
+    pub(crate) was_lost: bool,
+    pub(crate) is_lost: bool,
+    pub(crate) is_cancelled: bool,
+}
+
+/// How long the work may take that is claimed before a worker is free for it.
+const PREFETCH: Duration = Duration::from_millis(75);
+
+impl Hand {
+    pub(crate) fn take(&mut self, job: &Job, session: SessionId, now: Tick) {
+        let in_hand = InHand {
+            session,
+            task: job.task.clone(),
+            schedule: job.origin.as_ref().map(|origin| origin.schedule.clone()),
+            claimed: now,
+            begun: None,
+            was_lost: job.lost > 0,
+            is_lost: false,
+            is_cancelled: false,
+        };
+        self.lost += u32::from(job.lost > 0);
+        self.jobs.insert(key(job.held()), in_hand);
+    }
+
+    pub(crate) fn get_mut(&mut self, held: Held) -> Option<&mut InHand> {
+        self.jobs.get_mut(&key(held))
+    }
+
+    pub(crate) fn contains(&self, held: Held) -> bool {
+        self.jobs.contains_key(&key(held))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Held, &InHand)> {
+        self.jobs.iter().map(|((job, fence), in_hand)| {
+            (Held { job: *job, fence: scheduler_store::Fence(*fence) }, in_hand)
+        })
+    }
+
+    /// Those that wait for a worker, if a condition holds.
+    pub(crate) fn waiting(&self, is_meant: impl Fn(&InHand) -> bool) -> Vec<Held> {
+        let waiting = self.iter().filter(|(_, job)| job.begun.is_none() && is_meant(job));
+        waiting.map(|(held, _)| held).collect()
+    }
+
+    /// A run begins.
+    pub(crate) fn begin(&mut self, held: Held, now: Tick) {
+        if let Some(job) = self.jobs.get_mut(&key(held))
+            && job.begun.is_none()
+        {
+            job.begun = Some(now);
+            self.begun += 1;
+        }
+    }
+
+    /// A job is not in hand any more: it has ended, or was given back.
+    pub(crate) fn remove(&mut self, held: Held, now: Tick) -> Option<InHand> {
+        let job = self.jobs.remove(&key(held))?;
+        self.lost -= u32::from(job.was_lost);
+        if let Some(begun) = job.begun {
+            self.begun -= 1;
+            self.measure(now.since(begun));
+        }
+        Some(job)
+    }
+
+    fn measure(&mut self, took: Duration) {
+        let took = took.max(Duration::from_micros(1));
+        self.mean = Some(match self.mean {
+            None => took,
+            // What takes far longer than before counts at once: too few jobs in hand are better than too many.
+            Some(mean) if took > mean * 4 => (mean + took) / 2,
+            Some(mean) => mean / 16 * 15 + took / 16,
+        });
+    }
+
+    /// How many workers have neither a run nor a job that waits for them.
+    pub(crate) fn free(&self, config: &Config) -> u32 {
+        config.workers.saturating_sub(u32::try_from(self.jobs.len()).unwrap_or(u32::MAX))
+    }
+
+    /// How many jobs may be claimed: one for each free worker, and as many more as take [`PREFETCH`].
+    pub(crate) fn room(&self, config: &Config) -> u32 {
+        let in_hand = u32::try_from(self.jobs.len()).unwrap_or(u32::MAX);
+        config.workers.saturating_add(self.prefetch(config)).saturating_sub(in_hand)
+    }
+
+    /// INVARIANT: what waits takes less than half a lease, by the average.
+    pub(crate) fn prefetch(&self, config: &Config) -> u32 {
+        let Some(mean) = self.mean else { return 0 };
+        if self.has_lost() {
+            return 0;
+        }
+        let time = PREFETCH.min(config.lease / 2);
+        let each = time.as_nanos() / mean.as_nanos().max(1);
+        let jobs = each.saturating_mul(u128::from(config.workers));
+        u32::try_from(jobs).unwrap_or(u32::MAX).min(config.prefetch_max)
+    }
+
+    /// Returns true if a job is in hand that was lost before.
+    pub(crate) fn has_lost(&self) -> bool {
+        self.lost > 0
+    }
+
+    /// How many jobs of each task may be claimed.
+    pub(crate) fn rooms(&self, tasks: &[TaskConfig]) -> Arc<[TaskRoom]> {
+        let room =
+            |task: &TaskConfig| TaskRoom { task: Arc::clone(&task.name), room: self.room_of(task) };
+        tasks.iter().map(room).collect()
+    }
+
+    pub(crate) fn room_of(&self, task: &TaskConfig) -> u32 {
+        let Some(limit) = task.limit else { return u32::MAX };
+        let count = self.jobs.values().filter(|job| job.task == *task.name).count();
+        limit.saturating_sub(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
+    pub(crate) fn oldest_waiting(&self) -> Option<Tick> {
+        let waiting = self.jobs.values().filter(|job| job.begun.is_none());
+        waiting.map(|job| job.claimed).min()
+    }
+
+    pub(crate) fn begun(&self) -> u32 {
+        self.begun
+    }
+}
+
+fn key(held: Held) -> (scheduler_store::JobId, u64) {
+    (held.job, held.fence.0)
+}

@@ -1,0 +1,47 @@
+//! One process among those that share a store of durable jobs.
+//!
+//! # What this crate is for
+//!
+//! A *node* opens a session and renews its lease, claims jobs, fires the ticks of schedules, stores how runs ended, takes over
+//! the jobs of processes that died, and stops in order. [`Node`] is that as a state machine without I/O: the shell around it
+//! owns the clock, the threads and the connections.
+//!
+//! ```text
+//! shell: a thread for each channel, the pools        node: plain data
+//!   an answer, a run that ended, a timer   ── step ─>
+//!   <── ask the store, start a job, tell a run, tell people
+//!   a worker is about to run a job         ── begin ─> may it?
+//! ```
+//!
+//! # What it must never do
+//!
+//! Know SQL or the facade. Read a clock, start a thread, take a lock, wait. Believe in a lease that it cannot prove.
+//!
+//! # The rules
+//!
+//! `R1` to `R20` in comments are the rules of `docs/durable-rules.md`. With the feature `simulation`, `Safeguards` takes
+//! one away, and `simulation` shows what then goes wrong.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod away;
+mod clock;
+mod config;
+mod draws;
+mod effect;
+mod firing;
+mod hand;
+mod node;
+mod others;
+mod request;
+mod rule;
+mod safeguard;
+mod tick;
+
+pub use config::{Config, TaskConfig};
+pub use draws::Draws;
+pub use effect::{Effect, Input, LostReason, NodeEvent};
+pub use node::Node;
+pub use request::{Answer, Channel, Request, RequestId};
+pub use rule::{LATE, Misfire, Policy, Rules};
+pub use safeguard::{Safeguard, Safeguards};
+pub use tick::Tick;

@@ -1,0 +1,265 @@
+//! What a node does with an answer, and with none.
+
+use scheduler_store::{
+    DueSchedule, OnLost, Poll, Polled, Reaped, Refusal, Register, Registered, SessionId,
+    StoreError, StoreTime, Timing,
+};
+
+use super::state::{InFlight, Node};
+use crate::effect::{Effect, LostReason, NodeEvent};
+use crate::request::{Answer, Request, RequestId};
+use crate::safeguard::Safeguard;
+use crate::tick::Tick;
+
+impl Node {
+    pub(super) fn answered(
+        &mut self,
+        request: RequestId,
+        result: Result<Answer, StoreError>,
+        now: Tick,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(flight) = self.take_flight(request, now) else { return };
+        match result {
+            Ok(answer) => {
+                self.store_answers(now, effects);
+                self.take_answer(&flight, answer, now, effects);
+            }
+            Err(StoreError::Refused(refusal)) => {
+                self.store_answers(now, effects);
+                self.refused(&flight, refusal, now, effects);
+            }
+            Err(StoreError::Unavailable(reason)) => {
+                self.unknown(&flight, Some(reason), now, effects);
+            }
+            Err(error) => self.unknown(&flight, Some(error.to_string()), now, effects),
+        }
+    }
+
+    pub(super) fn not_answered(
+        &mut self,
+        request: RequestId,
+        now: Tick,
+        effects: &mut Vec<Effect>,
+    ) {
+        if let Some(flight) = self.take_flight(request, now) {
+            self.unknown(&flight, None, now, effects);
+        }
+    }
+
+    /// The request with this number. An answer to one that was given up is none.
+    fn take_flight(&mut self, request: RequestId, now: Tick) -> Option<InFlight> {
+        let is_this = |flight: &mut InFlight| flight.id == request;
+        if let Some(flight) = self.store.take_if(is_this) {
+            self.progress = now;
+            return Some(flight);
+        }
+        self.lease.take_if(is_this)
+    }
+
+    fn store_answers(&mut self, now: Tick, effects: &mut Vec<Effect>) {
+        if let Some(after) = self.away.answered(now) {
+            effects.push(Effect::Event(NodeEvent::StoreBack { after }));
+        }
+    }
+
+    fn take_answer(
+        &mut self,
+        flight: &InFlight,
+        answer: Answer,
+        now: Tick,
+        effects: &mut Vec<Effect>,
+    ) {
+        if let Some(shown) = shown(&answer) {
+            self.clock.observe(shown, flight.sent, now);
+        }
+        match (&flight.what, answer) {
+            (Request::Open(open), Answer::Open(opened)) => {
+                self.opened(open, opened, flight.sent, now, effects);
+            }
+            (Request::Renew(renew), Answer::Renew(renewed)) => {
+                self.renewed(flight, renew, &renewed, now, effects);
+            }
+            (Request::Close(_), Answer::Close) => self.stopped(effects),
+            (Request::Register(register), Answer::Register(registered)) => {
+                self.registered(register, &registered, now, effects);
+            }
+            (Request::Poll(poll), Answer::Poll(polled)) => {
+                self.polled(poll, polled, now, effects);
+            }
+            (Request::Fire(fires), Answer::Fire(fired, error)) => {
+                self.fired(fires, fired, now, effects);
+                match error {
+                    Some(StoreError::Refused(refusal)) => {
+                        self.refused(flight, refusal, now, effects);
+                    }
+                    Some(error) => self.unknown(flight, Some(error.to_string()), now, effects),
+                    None => {}
+                }
+            }
+            (Request::Finish(finishes), Answer::Finish(finished)) => {
+                self.finished(finishes, &finished, now, effects);
+            }
+            (Request::Held(session), Answer::Held(held)) => {
+                self.compared(*session, &held, flight.sent, now, effects);
+            }
+            (Request::Reap(_), Answer::Reap(reaped)) => self.reaped(reaped, effects),
+            (Request::Prune(_), Answer::Prune(_)) => {}
+            // An answer to another request is none.
+            _ => self.unknown(flight, None, now, effects),
+        }
+    }
+
+    /// Nobody knows whether the request was executed, or will be until its `not_after`.
+    fn unknown(
+        &mut self,
+        flight: &InFlight,
+        reason: Option<String>,
+        now: Tick,
+        effects: &mut Vec<Effect>,
+    ) {
+        if self.away.failed(reason.is_some(), now, &mut self.draws) {
+            let reason = reason.unwrap_or_else(|| "no answer in time".to_owned());
+            effects.push(Effect::Event(NodeEvent::StoreAway { reason }));
+        }
+        match &flight.what {
+            Request::Poll(poll) => self.doubt_claims(poll.not_after, now),
+            Request::Fire(fires) => {
+                let last = fires.iter().map(|fire| fire.not_after).max();
+                self.doubt_claims(last.unwrap_or_default(), now);
+            }
+            Request::Finish(finishes) if !self.config.safeguards.hold(Safeguard::R4) => {
+                self.finishes.drain(..finishes.len());
+            }
+            _ => {}
+        }
+    }
+
+    fn doubt_claims(&mut self, until: StoreTime, now: Tick) {
+        if self.session.is_some() && self.config.safeguards.hold(Safeguard::R1) {
+            self.doubt = self.doubt.max(Some(until));
+            self.at.compare = now;
+        }
+        self.at.poll = now;
+    }
+
+    fn refused(
+        &mut self,
+        flight: &InFlight,
+        refusal: Refusal,
+        now: Tick,
+        effects: &mut Vec<Effect>,
+    ) {
+        if refusal == Refusal::TooLate {
+            // The clock of the store was set. A renewal asks for it; nothing else is sent before.
+            self.clock.forget();
+            if let Some(session) = self.session.as_mut() {
+                session.renew_at = now;
+            }
+            return;
+        }
+        // What is refused for another reason will be refused again: people have to know, and time has to pass.
+        self.away.failed(false, now, &mut self.draws);
+        if matches!(flight.what, Request::Register(_)) {
+            self.is_registered = true;
+        }
+        effects.push(Effect::Event(NodeEvent::Refused(refusal)));
+    }
+
+    fn registered(
+        &mut self,
+        register: &Register,
+        registered: &Registered,
+        now: Tick,
+        effects: &mut Vec<Effect>,
+    ) {
+        if !registered.is_alive {
+            return self.ended(register.session, now, effects);
+        }
+        self.is_registered = true;
+        self.at.poll = now;
+        for (definition, outcome) in register.definitions.iter().zip(&registered.outcomes) {
+            let (schedule, outcome) = (definition.name.clone(), *outcome);
+            effects.push(Effect::Event(NodeEvent::Registered { schedule, outcome }));
+        }
+    }
+
+    fn polled(&mut self, poll: &Poll, polled: Polled, now: Tick, effects: &mut Vec<Effect>) {
+        if !polled.is_alive {
+            return self.ended(poll.session, now, effects);
+        }
+        let claimed = u32::try_from(polled.jobs.len()).unwrap_or(u32::MAX);
+        self.is_hungry = claimed == poll.limit;
+        let mut jobs = polled.jobs;
+        // Stable: what must begin at once comes first, the rest in the store's order.
+        jobs.sort_by_key(|job| job.on_lost != OnLost::Abandon);
+        for job in jobs {
+            self.claimed(poll.session, Box::new(job), now, effects);
+        }
+        let wait = self.draws.about(self.config.poll_every);
+        self.at.poll = if self.is_nudged { now } else { now.after(wait) };
+        self.aim(polled.next_job);
+        self.aim(polled.next_tick);
+        for held in polled.cancels {
+            self.cancel(held, now, effects);
+        }
+        let damaged = polled.damaged.into_iter();
+        effects.extend(damaged.map(|damage| Effect::Event(NodeEvent::Damaged(damage))));
+        if self.session() == Some(poll.session) {
+            self.have_to_decide(polled.due, now, effects);
+        }
+    }
+
+    fn have_to_decide(&mut self, due: Vec<DueSchedule>, now: Tick, effects: &mut Vec<Effect>) {
+        self.due.clear();
+        for each in due {
+            let schedule = &each.schedule;
+            let is_delay = matches!(schedule.rule().timing, Timing::Delay { .. });
+            let is_queued = schedule.definition.overlap == scheduler_store::Overlap::QueueOne;
+            self.follows.insert(schedule.definition.name.clone(), is_delay || is_queued);
+            if self.may_fire(schedule, effects) {
+                self.due.push(each);
+            }
+        }
+        let is_busy = self.hand.free(&self.config) == 0;
+        self.at.fire = if is_busy { now.after(self.config.yield_for) } else { now };
+    }
+
+    /// Polls again at an instant of the store's clock.
+    pub(super) fn aim(&mut self, at: Option<StoreTime>) {
+        if let Some(at) = at.and_then(|at| self.clock.tick_of(at)) {
+            self.at.poll = self.at.poll.min(at);
+        }
+    }
+
+    fn reaped(&mut self, reaped: Reaped, effects: &mut Vec<Effect>) {
+        self.others.forget(&reaped.sessions);
+        if !reaped.sessions.is_empty() {
+            let sessions = reaped.sessions;
+            effects.push(Effect::Event(NodeEvent::TookOver { sessions }));
+        }
+        let jobs = reaped.jobs.into_iter().map(Box::new);
+        for job in jobs {
+            self.aim(Some(job.run_at));
+            effects.push(Effect::Event(NodeEvent::JobLost(job)));
+        }
+    }
+
+    /// The store says that a session has ended.
+    pub(super) fn ended(&mut self, session: SessionId, now: Tick, effects: &mut Vec<Effect>) {
+        if self.session() == Some(session) {
+            self.lose(LostReason::Ended, now, effects);
+        }
+    }
+}
+
+/// The store's clock, if an answer shows it.
+fn shown(answer: &Answer) -> Option<StoreTime> {
+    match answer {
+        Answer::Open(opened) => Some(opened.now),
+        Answer::Renew(renewed) => Some(renewed.now),
+        Answer::Register(registered) => Some(registered.now),
+        Answer::Poll(polled) => Some(polled.now),
+        _ => None,
+    }
+}

@@ -1,0 +1,168 @@
+//! What a node asks the store next.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use scheduler_store::{Poll, Prune, Reap, Register, StoreTime};
+
+use super::state::{InFlight, Node, Phase, Session};
+use crate::effect::Effect;
+use crate::request::{Channel, Request, RequestId};
+use crate::safeguard::Safeguard;
+use crate::tick::Tick;
+
+/// How many claims are ended with one request.
+const FINISHES: usize = 1_000;
+
+impl Node {
+    pub(super) fn send(
+        &mut self,
+        channel: Channel,
+        what: Request,
+        limit: Duration,
+        now: Tick,
+        effects: &mut Vec<Effect>,
+    ) {
+        self.last_request += 1;
+        let id = RequestId(self.last_request);
+        self.away.asked(now, &mut self.draws);
+        let flight = InFlight { id, what: what.clone(), sent: now };
+        match channel {
+            Channel::Store => self.store = Some(flight),
+            Channel::Lease => self.lease = Some(flight),
+        }
+        effects.push(Effect::Ask { channel, request: id, what, deadline: now.after(limit) });
+    }
+
+    pub(super) fn ask_for_store(&mut self, now: Tick, effects: &mut Vec<Effect>) {
+        if self.phase == Phase::Stopping
+            && self.session.is_none()
+            && self.hand.is_empty()
+            && self.finishes.is_empty()
+        {
+            self.stopped(effects);
+        }
+        if self.store.is_some() || self.phase == Phase::Stopped || now < self.away.next() {
+            return;
+        }
+        let what = match self.session {
+            None => self.without_session(now),
+            Some(session) => self.with_session(session, now),
+        };
+        if let Some(what) = what {
+            self.was_finish = matches!(what, Request::Finish(_));
+            self.send(Channel::Store, what, self.config.answer_limit, now, effects);
+        }
+    }
+
+    /// What is left of the last session comes first: an open ends it, and with it what was not stored (R4).
+    fn without_session(&mut self, now: Tick) -> Option<Request> {
+        match self.finish_request() {
+            Some(finish) => Some(finish),
+            None if self.phase == Phase::Working => Some(self.open_request(now)),
+            None => None,
+        }
+    }
+
+    fn with_session(&mut self, session: Session, now: Tick) -> Option<Request> {
+        if !self.was_finish
+            && let Some(finish) = self.finish_request()
+        {
+            return Some(finish);
+        }
+        let other = match self.not_after(now) {
+            Some(not_after) => self.other_request(session, not_after, now),
+            None => None,
+        };
+        other.or_else(|| self.finish_request())
+    }
+
+    fn other_request(&mut self, session: Session, expiry: StoreTime, now: Tick) -> Option<Request> {
+        if self.at.compare <= now && self.config.safeguards.hold(Safeguard::R1) {
+            return Some(Request::Held(session.id));
+        }
+        if self.phase != Phase::Working {
+            return self.close_request(session.id, now);
+        }
+        if !self.is_registered {
+            return Some(Request::Register(Arc::new(Register {
+                session: session.id,
+                first_opened: self.first_opened?,
+                definitions: self.config.definitions.clone(),
+                not_after: expiry,
+            })));
+        }
+        if self.at.fire <= now
+            && let Some(fire) = self.fire_request(session.id, expiry, now)
+        {
+            return Some(fire);
+        }
+        if self.at.poll <= now || self.may_claim_more() {
+            return Some(self.poll_request(session, expiry));
+        }
+        if self.at.reap <= now {
+            self.at.reap = now.after(self.draws.about(self.config.reap_every));
+            return Some(self.reap_request(expiry));
+        }
+        if self.at.prune <= now {
+            self.at.prune = now.after(self.draws.about(self.config.prune_every));
+            return Some(self.prune_request(expiry));
+        }
+        None
+    }
+
+    fn finish_request(&self) -> Option<Request> {
+        let some = &self.finishes[..self.finishes.len().min(FINISHES)];
+        (!some.is_empty()).then(|| Request::Finish(some.into()))
+    }
+
+    /// More jobs are due than were claimed, and by now there is room: a free worker, or half of what may be claimed.
+    fn may_claim_more(&self) -> bool {
+        let room = self.hand.room(&self.config);
+        let all = self.config.workers.saturating_add(self.hand.prefetch(&self.config));
+        self.is_hungry && room > 0 && (self.hand.free(&self.config) > 0 || room >= all / 2)
+    }
+
+    fn poll_request(&mut self, session: Session, not_after: StoreTime) -> Request {
+        self.is_nudged = false;
+        let limit = self.hand.room(&self.config);
+        let (mut abandon_limit, mut lost_limit) =
+            (self.hand.free(&self.config), u32::from(!self.hand.has_lost()));
+        if !self.config.safeguards.hold(Safeguard::R14) {
+            (abandon_limit, lost_limit) = (limit, limit);
+        }
+        Request::Poll(Poll {
+            session: session.id,
+            tasks: self.hand.rooms(&self.config.tasks),
+            queues: self.config.queues.clone(),
+            limit,
+            abandon_limit,
+            lost_limit,
+            not_after,
+        })
+    }
+
+    fn reap_request(&mut self, not_after: StoreTime) -> Request {
+        Request::Reap(Reap {
+            dead: self.others.dead(self.config.lease, self.config.safeguards),
+            max_lost: self.config.max_lost,
+            spread: self.config.lost_spread,
+            draw: self.draws.number(),
+            not_after,
+        })
+    }
+
+    fn prune_request(&self, not_after: StoreTime) -> Request {
+        // A request that is sent again must find the job that it made before (R2).
+        let least = match self.config.safeguards.hold(Safeguard::R2) {
+            true => self.config.answer_limit * 2,
+            false => Duration::ZERO,
+        };
+        Request::Prune(Prune {
+            keep_done: self.config.keep_done.max(least),
+            keep_parked: self.config.keep_parked.max(least),
+            limit: 1_000,
+            not_after,
+        })
+    }
+}

@@ -1,0 +1,142 @@
+//! Claims: taken, cancelled, finished, and compared with the store.
+
+use std::collections::BTreeSet;
+
+use scheduler_store::{End, Finish, Finished, Held, Job, JobState, SessionId};
+
+use super::state::Node;
+use crate::clock::surely;
+use crate::effect::{Effect, NodeEvent};
+use crate::tick::Tick;
+
+impl Node {
+    /// A job was claimed. If its session has ended by now, it is given back.
+    pub(super) fn claimed(
+        &mut self,
+        session: SessionId,
+        job: Box<Job>,
+        now: Tick,
+        effects: &mut Vec<Effect>,
+    ) {
+        if self.session() != Some(session) || self.phase != super::state::Phase::Working {
+            self.finishes.push(Finish { session, held: job.held(), end: End::GiveBack });
+            return;
+        }
+        self.hand.take(&job, session, now);
+        self.at.stale = self.at.stale.min(now.after(self.config.lease / 2));
+        effects.push(Effect::Start(job));
+    }
+
+    pub(super) fn run_ended(&mut self, held: Held, end: End, now: Tick) {
+        let Some(job) = self.hand.remove(held, now) else { return };
+        // What follows a job of a schedule that this process has not seen is not known.
+        let follows = |schedule: &String| *self.follows.get(schedule).unwrap_or(&true);
+        self.is_followed |= job.schedule.as_ref().is_some_and(follows);
+        self.finishes.push(Finish { session: job.session, held, end });
+    }
+
+    /// Somebody has cancelled a job.
+    pub(super) fn cancel(&mut self, held: Held, now: Tick, effects: &mut Vec<Effect>) {
+        let Some(job) = self.hand.get_mut(held).filter(|job| !job.is_cancelled) else { return };
+        job.is_cancelled = true;
+        if job.begun.is_some() {
+            effects.push(Effect::Cancel(held));
+        } else if let Some(job) = self.hand.remove(held, now) {
+            effects.push(Effect::Withdraw(held));
+            self.finishes.push(Finish { session: job.session, held, end: End::Cancelled });
+        }
+    }
+
+    pub(super) fn finished(
+        &mut self,
+        finishes: &[Finish],
+        finished: &[Finished],
+        now: Tick,
+        effects: &mut Vec<Effect>,
+    ) {
+        // INVARIANT: what was sent is at the front, since ends are only added at the back.
+        self.finishes.drain(..finishes.len().min(self.finishes.len()));
+        if self.finishes.is_empty() && std::mem::take(&mut self.is_followed) {
+            self.at.poll = now;
+        }
+        for (finish, outcome) in finishes.iter().zip(finished) {
+            let held = finish.held;
+            match outcome {
+                Finished::Stored(state) | Finished::AlreadyMine(state) => {
+                    self.is_stored(finish, *state, now, effects);
+                }
+                Finished::Lost if finish.end == End::GiveBack => {}
+                Finished::Lost => {
+                    effects.push(Effect::Event(NodeEvent::FinishRefused { held }));
+                }
+            }
+        }
+    }
+
+    fn is_stored(
+        &mut self,
+        finish: &Finish,
+        state: JobState,
+        now: Tick,
+        effects: &mut Vec<Effect>,
+    ) {
+        match (state, &finish.end) {
+            (JobState::Parked, _) => {
+                let job = finish.held.job;
+                effects.push(Effect::Event(NodeEvent::Parked { job }));
+            }
+            (
+                JobState::Ready,
+                End::Failed { after, .. } | End::Snooze { after } | End::Undecodable { after, .. },
+            ) => self.at.poll = self.at.poll.min(now.after(*after)),
+            _ => {}
+        }
+    }
+
+    /// The store says which jobs the session had, at an instant after the request was sent and with no claim in flight.
+    pub(super) fn compared(
+        &mut self,
+        session: SessionId,
+        stored: &[Held],
+        sent: Tick,
+        now: Tick,
+        effects: &mut Vec<Effect>,
+    ) {
+        if self.session() != Some(session) {
+            return;
+        }
+        // R1: each one by its fence, never "all but these".
+        let ending: BTreeSet<_> = self.finishes.iter().map(|finish| finish.held.job).collect();
+        for held in stored {
+            let is_known = self.hand.contains(*held) || ending.contains(&held.job);
+            if !is_known {
+                self.finishes.push(Finish { session, held: *held, end: End::GiveBack });
+                effects.push(Effect::Event(NodeEvent::GivenBack { held: *held }));
+            }
+        }
+        let stored: BTreeSet<_> = stored.iter().map(|held| (held.job, held.fence)).collect();
+        let is_gone = |held: &Held| !stored.contains(&(held.job, held.fence));
+        let claimed = self
+            .hand
+            .iter()
+            .filter(|(_, job)| job.session == session && job.claimed <= sent && !job.is_lost);
+        let gone: Vec<Held> = claimed.map(|(held, _)| held).filter(is_gone).collect();
+        for held in gone {
+            self.tell_lost(held, effects);
+        }
+        let is_over =
+            self.doubt.is_none_or(|until| self.clock.earliest(now).is_some_and(|at| until < at));
+        self.at.compare = match self.doubt.filter(|_| !is_over) {
+            None => {
+                self.doubt = None;
+                now.after(self.draws.about(self.config.compare_every))
+            }
+            // Until then the claim may still be executed (R2).
+            Some(until) => {
+                let left =
+                    self.clock.earliest(now).map_or(self.config.answer_limit, |at| until.since(at));
+                now.after(surely(left) + std::time::Duration::from_millis(1))
+            }
+        };
+    }
+}

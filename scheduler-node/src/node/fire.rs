@@ -1,0 +1,193 @@
+//! The ticks that a node fires.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use scheduler_store::{
+    Definition, DueSchedule, Fire, Fired, Next, OnBusy, Schedule, SessionId, Skips, StoreTime,
+    TickJob, Timing,
+};
+
+use super::state::Node;
+use crate::effect::{Effect, NodeEvent};
+use crate::firing::{Plan, plan};
+use crate::request::Request;
+use crate::safeguard::Safeguard;
+use crate::tick::Tick;
+
+/// How long a node that was beaten waits before it looks again.
+const BEATEN: Duration = Duration::from_millis(10);
+
+impl Node {
+    /// A schedule of the code is fired by those processes only that have the same rule, and compute its ticks in the same
+    /// way. The others say so once.
+    pub(super) fn may_fire(&mut self, schedule: &Schedule, effects: &mut Vec<Effect>) -> bool {
+        let stored = &schedule.definition;
+        if stored.is_dynamic || !self.config.safeguards.hold(Safeguard::R16) {
+            return true;
+        }
+        let is_same = self.own(&stored.name).is_some_and(|own| {
+            let is_computed = schedule.rule().timing == Timing::Computed;
+            own.rule.text == stored.rule.text
+                && (!is_computed || own.calculator == stored.calculator)
+        });
+        if is_same {
+            self.silent.remove(&stored.name);
+        } else if self.silent.get(&stored.name) != Some(&stored.rule.text) {
+            let rule = stored.rule.text.clone();
+            self.silent.insert(stored.name.clone(), rule.clone());
+            let schedule = stored.name.clone();
+            effects.push(Effect::Event(NodeEvent::Silent { schedule, rule }));
+        }
+        is_same
+    }
+
+    fn own(&self, schedule: &str) -> Option<&Definition> {
+        self.config.definitions.iter().find(|own| own.name == schedule)
+    }
+
+    /// The statements for all schedules of which something is to be decided.
+    pub(super) fn fire_request(
+        &mut self,
+        session: SessionId,
+        not_after: StoreTime,
+        now: Tick,
+    ) -> Option<Request> {
+        self.at.fire = Tick::MAX;
+        let store_now = self.clock.earliest(now)?;
+        let mut free = self.hand.free(&self.config);
+        let mut fires = Vec::new();
+        for mut due in std::mem::take(&mut self.due) {
+            let rule = due.schedule.rule().text.clone();
+            self.mistake(&mut due);
+            let limit = self.config.catch_up_limit;
+            let plans = plan(&due, store_now, &*self.rules, limit, self.config.safeguards);
+            if plans.is_empty() {
+                // It waits for the end of a job.
+                self.follows.insert(due.schedule.definition.name.clone(), true);
+            }
+            for plan in plans {
+                let definition = &due.schedule.definition;
+                let claim = free > 0 && plan.tick.is_some() && self.has_room(definition);
+                free -= u32::from(claim);
+                fires.push(self.fire(session, &due, rule.clone(), plan, claim, not_after));
+            }
+        }
+        (!fires.is_empty()).then(|| Request::Fire(fires.into()))
+    }
+
+    /// What a node without R16 or R17 believes.
+    fn mistake(&self, due: &mut DueSchedule) {
+        if !self.config.safeguards.hold(Safeguard::R17) {
+            due.schedule.override_rule = None;
+        }
+        if !self.config.safeguards.hold(Safeguard::R16)
+            && let Some(own) = self.own(&due.schedule.definition.name)
+        {
+            due.schedule.definition.rule = own.rule.clone();
+        }
+    }
+
+    fn has_room(&self, definition: &Definition) -> bool {
+        let task = self.config.tasks.iter().find(|task| *task.name == definition.task);
+        let serves =
+            |queues: &Arc<[Arc<str>]>| queues.iter().any(|each| **each == definition.queue);
+        task.is_some_and(|task| self.hand.room_of(task) > 0)
+            && self.config.queues.as_ref().is_none_or(serves)
+    }
+
+    fn fire(
+        &mut self,
+        session: SessionId,
+        due: &DueSchedule,
+        rule: String,
+        plan: Plan,
+        claim: bool,
+        not_after: StoreTime,
+    ) -> Fire {
+        let on_busy = match plan.on_busy {
+            OnBusy::Queue if !self.config.safeguards.hold(Safeguard::R12) => OnBusy::Skip,
+            on_busy => on_busy,
+        };
+        let job = plan.tick.map(|tick| TickJob {
+            id: scheduler_store::JobId::from_uuid(self.draws.id(tick.run_at)),
+            tick: tick.tick,
+            missed: tick.missed,
+            run_at: tick.run_at,
+        });
+        Fire {
+            session,
+            schedule: due.schedule.definition.name.clone(),
+            rule,
+            seen: plan.seen,
+            cursor: plan.cursor,
+            next: plan.next,
+            job,
+            on_busy,
+            skips: plan.skips,
+            claim,
+            not_after,
+        }
+    }
+
+    pub(super) fn fired(
+        &mut self,
+        fires: &[Fire],
+        fired: Vec<Fired>,
+        now: Tick,
+        effects: &mut Vec<Effect>,
+    ) {
+        for (fire, fired) in fires.iter().zip(fired) {
+            match fired {
+                Fired::Moved(job) => {
+                    if let Some(job) = job {
+                        self.claimed(fire.session, job, now, effects);
+                    } else if fire
+                        .job
+                        .as_ref()
+                        .is_some_and(|job| !fire.claim && job.run_at <= fire.cursor)
+                    {
+                        self.is_hungry = true;
+                    }
+                    self.skipped(fire, fire.skips, effects);
+                    self.aim_next(fire.next, now);
+                    self.aim(fire.job.as_ref().map(|job| job.run_at).filter(|_| !fire.claim));
+                }
+                Fired::Skipped => {
+                    let overlap = Skips { overlap: 1, ..Skips::default() };
+                    self.skipped(fire, fire.skips.plus(overlap), effects);
+                    self.aim_next(fire.next, now);
+                }
+                Fired::Queued => {
+                    self.skipped(fire, fire.skips, effects);
+                    self.aim_next(fire.next, now);
+                }
+                Fired::Busy => drop(self.follows.insert(fire.schedule.clone(), true)),
+                Fired::TooEarly => self.at.poll = self.at.poll.min(now.after(BEATEN)),
+                Fired::Refused(row) => {
+                    let row = row.filter(|row| row.cursor != fire.seen);
+                    if let Some(row) = row {
+                        self.aim_next(row.next, now);
+                        self.at.poll = self.at.poll.max(now.after(BEATEN));
+                    }
+                }
+                Fired::Ended => self.ended(fire.session, now, effects),
+            }
+        }
+    }
+
+    fn aim_next(&mut self, next: Next, now: Tick) {
+        match next {
+            Next::At(tick) => self.aim(Some(tick)),
+            Next::Unknown => self.at.poll = self.at.poll.min(now.after(BEATEN)),
+            Next::AfterJob | Next::Never => {}
+        }
+    }
+
+    fn skipped(&self, fire: &Fire, skips: Skips, effects: &mut Vec<Effect>) {
+        if skips.total() > 0 {
+            let (schedule, until) = (fire.schedule.clone(), fire.cursor);
+            effects.push(Effect::Event(NodeEvent::Skipped { schedule, skips, until }));
+        }
+    }
+}

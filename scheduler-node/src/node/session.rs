@@ -1,0 +1,160 @@
+//! The session of a node: opened, renewed, lost, closed.
+
+use scheduler_store::{Close, Open, Opened, Renew, Renewed, SessionId, StoreTime};
+
+use super::state::{InFlight, Node, Phase, Session};
+use crate::effect::{Effect, LostReason, NodeEvent};
+use crate::request::{Channel, Request};
+use crate::safeguard::Safeguard;
+use crate::tick::Tick;
+
+impl Node {
+    /// A lease that was not renewed in time has ended, whatever the store will say.
+    pub(super) fn check_lease(&mut self, now: Tick, effects: &mut Vec<Effect>) {
+        if self.session.is_some_and(|session| session.valid_until <= now) {
+            self.lose(LostReason::NotRenewed, now, effects);
+        }
+    }
+
+    /// The session has ended for ever. What has not begun is given back, and runs are told.
+    pub(super) fn lose(&mut self, reason: LostReason, now: Tick, effects: &mut Vec<Effect>) {
+        let Some(session) = self.session.take() else { return };
+        self.former = Some(session.id);
+        if !self.config.safeguards.hold(Safeguard::R15) {
+            self.is_registered = self.config.definitions.is_empty();
+        }
+        self.due.clear();
+        self.doubt = None;
+        let waiting = self.hand.waiting(|job| job.session == session.id);
+        self.withdraw(&waiting, now, effects);
+        let begun: Vec<_> = self
+            .hand
+            .iter()
+            .filter(|(_, job)| job.session == session.id && !job.is_lost)
+            .map(|(held, _)| held)
+            .collect();
+        let runs = u32::try_from(begun.len()).unwrap_or(u32::MAX);
+        for held in begun {
+            self.tell_lost(held, effects);
+        }
+        let event = NodeEvent::SessionLost { session: session.id, reason, runs };
+        effects.push(Effect::Event(event));
+    }
+
+    pub(super) fn tell_lost(&mut self, held: scheduler_store::Held, effects: &mut Vec<Effect>) {
+        if let Some(job) = self.hand.get_mut(held).filter(|job| !job.is_lost) {
+            job.is_lost = true;
+            effects.push(Effect::Lost(held));
+        }
+    }
+
+    pub(super) fn open_request(&mut self, now: Tick) -> Request {
+        let shown = self.clock.latest(now);
+        let fresh = SessionId::from_uuid(self.draws.id(shown.unwrap_or_default()));
+        let id = match self.former {
+            Some(former) if !self.config.safeguards.hold(Safeguard::R5) => former,
+            _ => fresh,
+        };
+        Request::Open(Open {
+            id,
+            replaces: self.former.filter(|former| *former != id),
+            label: self.config.label.clone(),
+            build: self.config.build.clone(),
+            lease: self.config.lease,
+            // A session that is opened too late is one that nobody renews.
+            not_after: self.not_after(now).unwrap_or(StoreTime::MAX),
+        })
+    }
+
+    pub(super) fn opened(
+        &mut self,
+        open: &Open,
+        opened: Opened,
+        sent: Tick,
+        now: Tick,
+        effects: &mut Vec<Effect>,
+    ) {
+        let valid_until = sent.after(self.config.valid_for());
+        self.former = Some(open.id);
+        if valid_until <= now {
+            return;
+        }
+        let is_first = self.first_opened.is_none() || !self.config.safeguards.hold(Safeguard::R15);
+        if is_first {
+            self.first_opened = Some(opened.now);
+        }
+        let renew_at = sent.after(self.config.renew_every());
+        self.session = Some(Session { id: open.id, valid_until, renew_at });
+        self.at.poll = now;
+        let event = NodeEvent::Opened { session: open.id, replaces: open.replaces };
+        effects.push(Effect::Event(event));
+    }
+
+    /// Returns true if the thread of the store was seen at work within the last lease (R20).
+    pub(super) fn is_making_progress(&self, now: Tick) -> bool {
+        now.since(self.progress) <= self.config.lease
+            || !self.config.safeguards.hold(Safeguard::R20)
+    }
+
+    pub(super) fn ask_for_lease(&mut self, now: Tick, effects: &mut Vec<Effect>) {
+        let Some(session) = self.session.filter(|_| self.lease.is_none()) else { return };
+        if now < session.renew_at.max(self.away.next()) || !self.is_making_progress(now) {
+            return;
+        }
+        // While the store's clock is not known, a renewal asks for it; one that is late does no harm.
+        let latest = self.clock.latest(now);
+        let not_after = latest.map_or(StoreTime::MAX, |latest| latest.after(self.config.lease));
+        let renew = Renew { session: session.id, lease: self.config.lease, not_after };
+        let limit = self.config.answer_limit.min(self.config.renew_every());
+        self.send(Channel::Lease, Request::Renew(renew), limit, now, effects);
+    }
+
+    pub(super) fn renewed(
+        &mut self,
+        flight: &InFlight,
+        renew: &Renew,
+        renewed: &Renewed,
+        now: Tick,
+        effects: &mut Vec<Effect>,
+    ) {
+        self.others.observe(&renewed.others, flight.sent, now);
+        let Some(session) = self.session.as_mut().filter(|session| session.id == renew.session)
+        else {
+            return;
+        };
+        if !renewed.is_alive {
+            self.lose(LostReason::Ended, now, effects);
+            return;
+        }
+        let valid_until = flight.sent.after(self.config.valid_for());
+        session.valid_until = session.valid_until.max(valid_until);
+        session.renew_at = flight.sent.after(self.config.renew_every());
+    }
+
+    pub(super) fn stop(&mut self, now: Tick, effects: &mut Vec<Effect>) {
+        if self.phase != Phase::Working {
+            return;
+        }
+        self.phase = Phase::Stopping;
+        self.due.clear();
+        let waiting = self.hand.waiting(|_| true);
+        self.withdraw(&waiting, now, effects);
+        if !self.config.safeguards.hold(Safeguard::R7) {
+            self.finishes.retain(|finish| finish.end != scheduler_store::End::GiveBack);
+        }
+    }
+
+    /// The session ends when nothing of it is left; then the node has stopped.
+    pub(super) fn close_request(&self, session: SessionId, now: Tick) -> Option<Request> {
+        let is_over = self.hand.is_empty() && self.finishes.is_empty() && self.doubt.is_none();
+        let not_after = self.not_after(now).filter(|_| is_over)?;
+        Some(Request::Close(Close { session, give_back: Vec::new(), not_after }))
+    }
+
+    pub(super) fn stopped(&mut self, effects: &mut Vec<Effect>) {
+        if self.phase != Phase::Stopped {
+            (self.phase, self.session) = (Phase::Stopped, None);
+            effects.push(Effect::Stopped);
+        }
+    }
+}

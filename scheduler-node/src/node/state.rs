@@ -1,0 +1,171 @@
+//! What a node knows.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use scheduler_store::{DueSchedule, Finish, SessionId, StoreTime};
+
+use crate::away::Away;
+use crate::clock::StoreClock;
+use crate::config::Config;
+use crate::draws::Draws;
+use crate::hand::Hand;
+use crate::others::Others;
+use crate::request::{Request, RequestId};
+use crate::rule::Rules;
+use crate::safeguard::Safeguard;
+use crate::tick::Tick;
+
+/// One process among those that share a store, as a state machine without I/O.
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub(super) config: Arc<Config>,
+    pub(super) rules: Arc<dyn Rules>,
+    pub(super) draws: Draws,
+    pub(super) clock: StoreClock,
+    pub(super) away: Away,
+    pub(super) others: Others,
+    pub(super) phase: Phase,
+
+    pub(super) session: Option<Session>,
+    /// The last session of this process, until a further one was opened.
+    pub(super) former: Option<SessionId>,
+    /// When the first session was opened, by the store's clock (R15).
+    pub(super) first_opened: Option<StoreTime>,
+    pub(super) is_registered: bool,
+
+    pub(super) hand: Hand,
+    /// The ends of claims that the store does not know yet.
+    pub(super) finishes: Vec<Finish>,
+    /// A claim whose answer is unknown may be executed until then (R1).
+    pub(super) doubt: Option<StoreTime>,
+    /// Schedules of which something is to be decided.
+    pub(super) due: Vec<DueSchedule>,
+    /// By schedule: whether the end of a job makes something due.
+    pub(super) follows: BTreeMap<String, bool>,
+    /// By schedule: the rule that was told to be another build's.
+    pub(super) silent: BTreeMap<String, String>,
+
+    pub(super) store: Option<InFlight>,
+    pub(super) lease: Option<InFlight>,
+    pub(super) last_request: u64,
+    /// True if the last request was [`Request::Finish`], so that others have their turn.
+    pub(super) was_finish: bool,
+    /// True if more jobs may be due than were claimed.
+    pub(super) is_hungry: bool,
+    /// True if something may have become due since the last poll was sent.
+    pub(super) is_nudged: bool,
+    /// True if a run has ended whose end may make something due that the store has to be asked for.
+    pub(super) is_followed: bool,
+    /// When the thread of the store was last seen to make progress (R20).
+    pub(super) progress: Tick,
+    pub(super) at: Times,
+}
+
+/// When something is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Times {
+    pub(super) poll: Tick,
+    pub(super) fire: Tick,
+    pub(super) reap: Tick,
+    pub(super) prune: Tick,
+    /// Compare the jobs of the session with those in hand (R1).
+    pub(super) compare: Tick,
+    /// Give back what has waited for too long.
+    pub(super) stale: Tick,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Phase {
+    Working,
+    Stopping,
+    Stopped,
+}
+
+/// A session that is open, as far as this process knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Session {
+    pub(super) id: SessionId,
+    /// The lease counts until then: from before its last acknowledged renewal was sent.
+    pub(super) valid_until: Tick,
+    pub(super) renew_at: Tick,
+}
+
+/// A request that was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct InFlight {
+    pub(super) id: RequestId,
+    pub(super) what: Request,
+    pub(super) sent: Tick,
+}
+
+impl Node {
+    /// A node that has asked nothing yet. The seed of the draws has to differ from process to process.
+    #[must_use]
+    pub fn new(config: Arc<Config>, rules: Arc<dyn Rules>, draws: Draws, now: Tick) -> Self {
+        let at = Times {
+            poll: now,
+            fire: Tick::MAX,
+            reap: now.after(config.reap_every),
+            prune: now.after(config.prune_every),
+            compare: now.after(config.compare_every),
+            stale: Tick::MAX,
+        };
+        Self {
+            is_registered: config.definitions.is_empty(),
+            config,
+            rules,
+            draws,
+            clock: StoreClock::default(),
+            away: Away::default(),
+            others: Others::default(),
+            phase: Phase::Working,
+            session: None,
+            former: None,
+            first_opened: None,
+            hand: Hand::default(),
+            finishes: Vec::new(),
+            doubt: None,
+            due: Vec::new(),
+            follows: BTreeMap::new(),
+            silent: BTreeMap::new(),
+            store: None,
+            lease: None,
+            last_request: 0,
+            was_finish: false,
+            is_hungry: false,
+            is_nudged: false,
+            is_followed: false,
+            progress: now,
+            at,
+        }
+    }
+
+    /// The session that is open, as far as this process knows.
+    #[must_use]
+    pub fn session(&self) -> Option<SessionId> {
+        self.session.map(|session| session.id)
+    }
+
+    /// The store's clock now, as far as it is known: not later than it really is.
+    #[must_use]
+    pub fn store_time(&self, now: Tick) -> Option<StoreTime> {
+        self.clock.earliest(now)
+    }
+
+    /// Until when the store may execute a request that is sent now; for what the program itself asks, such as an enqueue.
+    /// None while the store's clock is not known.
+    #[must_use]
+    pub fn not_after(&self, now: Tick) -> Option<StoreTime> {
+        if !self.config.safeguards.hold(Safeguard::R2) {
+            return Some(StoreTime::MAX);
+        }
+        self.clock.latest(now).map(|latest| latest.after(self.config.answer_limit))
+    }
+
+    /// How many runs are in progress.
+    #[must_use]
+    pub fn runs(&self) -> u32 {
+        self.hand.begun()
+    }
+}

@@ -1,0 +1,116 @@
+//! One step: an input, and what follows from it.
+
+use scheduler_store::{Finish, Held};
+
+use super::state::{Node, Phase};
+use crate::effect::{Effect, Input};
+use crate::request::Channel;
+use crate::tick::Tick;
+
+impl Node {
+    /// Takes an input, and adds what follows from it to the effects, in the order in which it is to be done.
+    pub fn step(&mut self, input: Input, now: Tick, effects: &mut Vec<Effect>) {
+        // First of all, so that an answer which comes too late revives nothing.
+        self.check_lease(now, effects);
+        match input {
+            Input::Answer { request, result } => self.answered(request, result, now, effects),
+            Input::NoAnswer { request } => self.not_answered(request, now, effects),
+            Input::Ended { held, end } => self.run_ended(held, end, now),
+            Input::Nudge => {
+                // RACE: a poll that is under way may have missed it.
+                (self.is_nudged, self.at.poll) = (true, now);
+            }
+            Input::Timer(Channel::Store) => self.progress = now,
+            Input::Timer(Channel::Lease) => {}
+            Input::Stop => self.stop(now, effects),
+        }
+        if self.at.stale <= now {
+            self.give_back_stale(now, effects);
+        }
+        self.ask_for_lease(now, effects);
+        self.ask_for_store(now, effects);
+    }
+
+    /// Returns true if a started job may begin now. To be asked just before its run begins, on the worker.
+    #[must_use]
+    pub fn begin(&mut self, held: Held, now: Tick) -> bool {
+        let Some(session) = self.session.filter(|session| now < session.valid_until) else {
+            return false;
+        };
+        let may_begin = self
+            .hand
+            .get_mut(held)
+            .is_some_and(|job| job.session == session.id && !job.is_lost && job.begun.is_none());
+        if may_begin {
+            self.hand.begin(held, now);
+        }
+        may_begin
+    }
+
+    /// When a thread has to look again, by [`Input::Timer`], if nothing happens before; none while it waits for an answer.
+    #[must_use]
+    pub fn wake(&self, channel: Channel) -> Option<Tick> {
+        if self.phase == Phase::Stopped {
+            return None;
+        }
+        match channel {
+            Channel::Store => self.wake_store(),
+            Channel::Lease => self.wake_lease(),
+        }
+    }
+
+    fn wake_store(&self) -> Option<Tick> {
+        if self.store.is_some() {
+            return None;
+        }
+        let heartbeat = self.progress.after(self.config.lease / 3);
+        let ready = self.away.next();
+        let work = match (self.session, self.phase) {
+            _ if !self.finishes.is_empty() => ready,
+            (None, Phase::Working) => ready,
+            (None, _) => heartbeat,
+            (Some(_), Phase::Working) => {
+                let at = &self.at;
+                let fire = if self.due.is_empty() { Tick::MAX } else { at.fire };
+                let first = at.poll.min(fire).min(at.reap).min(at.prune).min(at.compare);
+                first.max(ready).min(at.stale)
+            }
+            (Some(_), _) if self.hand.is_empty() => self.at.compare.max(ready),
+            (Some(_), _) => self.at.compare.max(ready).min(heartbeat),
+        };
+        Some(work.min(heartbeat))
+    }
+
+    fn wake_lease(&self) -> Option<Tick> {
+        let session = self.session?;
+        if self.lease.is_some() {
+            return Some(session.valid_until);
+        }
+        // RACE: a thread of the store that hangs must not be woken for; then only the end of the lease counts (R20).
+        let renew = session.renew_at.max(self.away.next());
+        Some(if self.is_making_progress(renew) {
+            renew.min(session.valid_until)
+        } else {
+            session.valid_until
+        })
+    }
+
+    /// Tells the shell to forget jobs that have not begun, and gives them back.
+    pub(super) fn withdraw(&mut self, jobs: &[Held], now: Tick, effects: &mut Vec<Effect>) {
+        for held in jobs {
+            // INVARIANT: what is given back is not in hand, so that it cannot begin (R20).
+            let Some(job) = self.hand.remove(*held, now) else { continue };
+            effects.push(Effect::Withdraw(*held));
+            let end = scheduler_store::End::GiveBack;
+            self.finishes.push(Finish { session: job.session, held: *held, end });
+        }
+    }
+
+    fn give_back_stale(&mut self, now: Tick, effects: &mut Vec<Effect>) {
+        let limit = self.config.lease / 2;
+        let stale = self.hand.waiting(|job| now.since(job.claimed) >= limit);
+        self.withdraw(&stale, now, effects);
+        self.at.stale =
+            self.hand.oldest_waiting().map_or(Tick::MAX, |claimed| claimed.after(limit));
+    }
+}

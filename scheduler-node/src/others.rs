@@ -1,0 +1,78 @@
+//! The sessions of other processes, and which of them are dead.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use scheduler_store::{Lease, SessionId};
+
+use crate::safeguard::{Safeguard, Safeguards};
+use crate::tick::Tick;
+
+/// The leases of other sessions, as they were last seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Others {
+    seen: BTreeMap<SessionId, Seen>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Seen {
+    lease: Lease,
+    /// When this mark was first seen, at the latest.
+    since: Tick,
+    /// When it was last seen, at the earliest.
+    until: Tick,
+}
+
+impl Others {
+    /// A renewal that was sent and answered at these instants has shown all leases.
+    pub(crate) fn observe(&mut self, leases: &[Lease], sent: Tick, arrived: Tick) {
+        let former = std::mem::take(&mut self.seen);
+        self.seen.extend(leases.iter().map(|lease| {
+            let same = former.get(&lease.session).filter(|seen| seen.lease.mark == lease.mark);
+            let since = same.map_or(arrived, |seen| seen.since);
+            (lease.session, Seen { lease: *lease, since, until: sent })
+        }));
+    }
+
+    /// The sessions that are dead: each has not been renewed for a whole lease by the clock of this process, and has run out
+    /// by that of the store. One of the two may have been set (R8).
+    pub(crate) fn dead(&self, lease: Duration, safeguards: Safeguards) -> Vec<Lease> {
+        let is_dead = |seen: &&Seen| {
+            seen.lease.has_run_out
+                && (seen.until.since(seen.since) >= lease || !safeguards.hold(Safeguard::R8))
+        };
+        self.seen.values().filter(is_dead).map(|seen| seen.lease).collect()
+    }
+
+    /// Sessions have ended.
+    pub(crate) fn forget(&mut self, sessions: &[SessionId]) {
+        for session in sessions {
+            self.seen.remove(session);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scheduler_store::Uuid;
+
+    const LEASE: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn a_session_is_dead_when_its_mark_stood_still_for_a_lease_and_it_has_run_out() {
+        let at = |seconds: u64| Tick::from_nanos(seconds * 1_000_000_000);
+        let session = SessionId::from_uuid(Uuid::from_u128(1));
+        let lease = |mark, has_run_out| [Lease { session, mark, has_run_out }];
+        let mut others = Others::default();
+        others.observe(&lease(1, true), at(0), at(1));
+        others.observe(&lease(1, true), at(10), at(11));
+        assert_eq!(others.dead(LEASE, Safeguards::default()), [], "seen for 9 s only");
+        others.observe(&lease(1, false), at(11), at(12));
+        assert_eq!(others.dead(LEASE, Safeguards::default()), [], "the store's clock says no");
+        others.observe(&lease(1, true), at(12), at(13));
+        assert_eq!(others.dead(LEASE, Safeguards::default()), lease(1, true));
+        others.observe(&lease(2, true), at(14), at(15));
+        assert_eq!(others.dead(LEASE, Safeguards::default()), [], "it was renewed");
+    }
+}

@@ -1,0 +1,41 @@
+//! What a node has to know of schedules beyond what the store keeps.
+
+use std::fmt;
+use std::time::Duration;
+
+use scheduler_store::{Next, Schedule, StoreTime};
+
+/// What happens to ticks that no process could fire in time. A tick is *missed* when the next one has come too, or when it
+/// is more than [`LATE`] late.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Misfire {
+    /// The latest one runs.
+    #[default]
+    RunOnce,
+    /// They are skipped.
+    Skip,
+    /// They all run, in their order, unless they are older than that.
+    CatchUp(Duration),
+}
+
+/// A tick that is later than that is missed, also if no other has come.
+pub const LATE: Duration = Duration::from_secs(60);
+
+/// How the ticks of a schedule are treated that the store leaves to the processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Policy {
+    /// What happens to ticks that were missed.
+    pub misfire: Misfire,
+    /// A job is due later than its tick by a part of this, which follows from the schedule's name and the tick.
+    pub jitter: Duration,
+}
+
+/// The rules of schedules, as the program understands them.
+pub trait Rules: Send + Sync + fmt::Debug {
+    /// The first tick after an instant, of a rule whose timing is computed: [`Next::At`] or [`Next::Never`]. It has to be
+    /// the same in each process with the same calculator.
+    fn next_after(&self, rule: &str, after: StoreTime) -> Next;
+
+    /// The policy of a schedule.
+    fn policy(&self, schedule: &Schedule) -> Policy;
+}
