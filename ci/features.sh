@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-features=(tokio tracing log metrics testing serde)
+features=(tokio tracing log metrics testing serde durable)
 export RUSTFLAGS="-D warnings"
 # Other flags, and so other artefacts, than those of everything else.
 check=(cargo check --quiet --target-dir target/features)

@@ -2,7 +2,7 @@
 //!
 //! # What this room is for
 //!
-//! `#[scheduled]` leaves one [`Entry`] per annotation in the binary: the texts of the annotation, its place, and a function
+//! `#[scheduled]` and `#[job]` leave one [`Entry`] per annotation in the binary: the texts of the annotation, its place, and a function
 //! that resolves the arguments and returns a [`Call`]. [`entries`] returns all of them, in an order that does not depend
 //! on the linker.
 //!
@@ -48,6 +48,7 @@ pub struct Entry {
     origin: Origin,
     attributes: &'static [(Attribute, &'static str)],
     receiver: Option<Receiver>,
+    job: Option<JobFacts>,
     wire: Wire,
 }
 
@@ -61,7 +62,7 @@ impl Entry {
         attributes: &'static [(Attribute, &'static str)],
         wire: Wire,
     ) -> Self {
-        Self { name, origin, attributes, receiver: None, wire }
+        Self { name, origin, attributes, receiver: None, job: None, wire }
     }
 
     /// The same entry for a method, which is called on managed values.
@@ -69,6 +70,20 @@ impl Entry {
     #[must_use]
     pub const fn with_receiver(self, receiver: Receiver) -> Self {
         Self { receiver: Some(receiver), ..self }
+    }
+
+    /// The same entry for a function that runs jobs.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn of_job(self, job: JobFacts) -> Self {
+        Self { job: Some(job), ..self }
+    }
+
+    /// What the annotation says of jobs; `None` of a function with a schedule.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn job(&self) -> Option<JobFacts> {
+        self.job
     }
 
     /// The task's name: `name = "…"`, or else the function's path, such as `shop::jobs::report`,
@@ -127,6 +142,16 @@ impl Entry {
         let Location { file, line } = self.origin.location;
         (self.origin.module_path, line, self.name, file)
     }
+}
+
+/// What `#[job]` says beside the attributes that settings can override.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobFacts {
+    /// The version of the payload's type; 0 if there is no payload.
+    pub version: u32,
+    /// The names that the job had before.
+    pub aliases: &'static [&'static str],
 }
 
 /// The identity and the place of an annotated function.

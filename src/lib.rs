@@ -36,6 +36,7 @@
 //! | `log` | messages are records at target `scheduler` if a logger is installed |
 //! | `metrics` | counters, histograms and gauges for each task through the `metrics` facade, in native names and as Spring's `tasks.scheduled.execution` |
 //! | `serde` | [`Event`], [`TaskSnapshot`] and what they contain serialize |
+//! | `durable` | schedules and jobs that a store keeps, for all processes together, across restarts |
 //! | `testing` | for `[dev-dependencies]`: tests of schedules and whole simulations on a virtual clock, in `testing` |
 //! | `serde` | events, snapshots and records implement `Serialize` |
 //!
@@ -117,6 +118,9 @@ pub use scheduler_core::trigger::Zone;
 pub use scheduler_core::{Clock, ManualClock, NextFireTime, SystemClock, Trigger, TriggerContext};
 pub use scheduler_expr::{Attribute, DstGap, DstOverlap, Misfire, OnError, Overlap};
 pub use scheduler_macros::scheduled;
+#[cfg(feature = "durable")]
+#[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+pub use scheduler_store::{OnLost, Priority};
 pub use task::{
     Admission, AsyncGate, ControlError, Gate, GateContext, GateError, GateFuture, ManualRun,
     Permit, Until, failures, runs, successes,

@@ -216,6 +216,64 @@ impl Schedule {
         self.set(Attribute::DstOverlap, overlap.name())
     }
 
+    /// Keeps the schedule in the [store](crate::Builder::store): all processes run each tick once, together, and ticks
+    /// that come while none of them runs are not forgotten.
+    ///
+    /// ```
+    /// use scheduler::{OnLost, Priority, Schedule};
+    ///
+    /// let schedule = Schedule::cron("0 0 3 * * *")
+    ///     .zone("UTC")
+    ///     .durable()
+    ///     .on_lost(OnLost::Abandon)
+    ///     .misfire_window("6h")
+    ///     .queue("reports")
+    ///     .priority(Priority::Low);
+    /// ```
+    #[cfg(feature = "durable")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+    pub fn durable(self) -> Self {
+        self.set(Attribute::Durable, "true")
+    }
+
+    /// What becomes of a run whose process died; only of a [durable](Self::durable) schedule.
+    #[cfg(feature = "durable")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+    pub fn on_lost(self, on_lost: scheduler_store::OnLost) -> Self {
+        let word = match on_lost {
+            scheduler_store::OnLost::Rerun => scheduler_expr::OnLost::Rerun,
+            scheduler_store::OnLost::Abandon => scheduler_expr::OnLost::Abandon,
+        };
+        self.set(Attribute::OnLost, word.name())
+    }
+
+    /// How old a missed tick may be that still runs; only of a [durable](Self::durable) schedule.
+    #[cfg(feature = "durable")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+    pub fn misfire_window(self, length: impl Length) -> Self {
+        self.set(Attribute::MisfireWindow, length.into_text())
+    }
+
+    /// The queue in which its jobs wait; only of a [durable](Self::durable) schedule.
+    #[cfg(feature = "durable")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+    pub fn queue(self, name: impl Into<String>) -> Self {
+        self.set(Attribute::Queue, name)
+    }
+
+    /// The priority of its jobs; only of a [durable](Self::durable) schedule.
+    #[cfg(feature = "durable")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+    pub fn priority(self, priority: scheduler_store::Priority) -> Self {
+        let word = match priority {
+            scheduler_store::Priority::Low => scheduler_expr::Priority::Low,
+            scheduler_store::Priority::Normal => scheduler_expr::Priority::Normal,
+            scheduler_store::Priority::High => scheduler_expr::Priority::High,
+            scheduler_store::Priority::Urgent => scheduler_expr::Priority::Urgent,
+        };
+        self.set(Attribute::Priority, word.name())
+    }
+
     /// Disables the task with `false`.
     pub fn enabled(self, is_enabled: bool) -> Self {
         self.set(Attribute::Enabled, is_enabled.to_string())

@@ -48,7 +48,7 @@ mod placeholder;
 mod zone;
 
 pub use attribute::{Attribute, AttributeError, Kind, Role, Row, RuleKind, assignment};
-pub use attribute::{DstGap, DstOverlap, Misfire, OnError, Overlap, Word};
+pub use attribute::{DstGap, DstOverlap, Misfire, OnError, OnLost, Overlap, Priority, Word};
 pub use calendar::CalendarDays;
 pub use cron::ParseCronErrorKind;
 pub use cron::{CronExpression, CronField, FieldValues, NeverFires, ParseCronError};

@@ -341,6 +341,8 @@ pub enum StopReason {
     Cancelled,
     /// The scheduler stops, and the time for runs to finish is over.
     Shutdown,
+    /// This process has lost the durable job that runs: it could not reach the store for too long.
+    Lost,
 }
 
 /// The task that has held a thread for longest: by a run of a plain function, or by one poll of a future.

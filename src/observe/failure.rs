@@ -35,6 +35,11 @@ pub enum Outcome {
     Cancelled,
     /// A hook refused it, for this reason: neither a success nor a failure.
     Refused(Arc<str>),
+    /// A durable job asked to run again after this time: neither a success nor a failure.
+    Snoozed(Duration),
+    /// This process had lost the durable job before the run was over, and another one may run it: neither a success nor a
+    /// failure.
+    Lost,
 }
 
 impl Outcome {
@@ -55,11 +60,14 @@ impl Outcome {
     pub fn failure(&self) -> Option<&Failure> {
         match self {
             Self::Error(failure) | Self::Panic(failure) | Self::Timeout(failure) => Some(failure),
-            Self::Success | Self::Cancelled | Self::Refused(_) => None,
+            Self::Success | Self::Cancelled | Self::Refused(_) | Self::Snoozed(_) | Self::Lost => {
+                None
+            }
         }
     }
 
-    /// The outcome in one word: `success`, `error`, `panic`, `timeout`, `cancelled` or `refused`.
+    /// The outcome in one word: `success`, `error`, `panic`, `timeout`, `cancelled`, `refused`,
+    /// `snoozed` or `lost`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -69,6 +77,8 @@ impl Outcome {
             Self::Timeout(_) => "timeout",
             Self::Cancelled => "cancelled",
             Self::Refused(_) => "refused",
+            Self::Snoozed(_) => "snoozed",
+            Self::Lost => "lost",
         }
     }
 }
@@ -78,7 +88,7 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
         match self {
-            Self::Success | Self::Cancelled => Ok(()),
+            Self::Success | Self::Cancelled | Self::Snoozed(_) | Self::Lost => Ok(()),
             Self::Refused(reason) => write!(f, ": {reason}"),
             Self::Error(failure) | Self::Panic(failure) | Self::Timeout(failure) => {
                 write!(f, ": {}", failure.message())

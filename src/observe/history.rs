@@ -95,6 +95,8 @@ impl History {
             Outcome::Panic(_) => &mut counters.panics,
             Outcome::Timeout(_) => &mut counters.timeouts,
             Outcome::Cancelled => &mut counters.cancelled,
+            Outcome::Snoozed(_) => &mut counters.snoozed,
+            Outcome::Lost => &mut counters.lost,
             // A skipped fire time, not a run.
             Outcome::Refused(_) => {
                 self.skip(SkipReason::Refused, 1);
@@ -103,7 +105,7 @@ impl History {
         };
         *count += 1;
         counters.runs += 1;
-        counters.attempts += u64::from(run.attempt());
+        counters.attempts += u64::from(run.attempts());
         let is_news = !outcome.is_success() || is_first || past.streak > 0;
         if outcome.is_success() {
             past.streak = 0;
@@ -117,7 +119,7 @@ impl History {
             fire_time: run.planned_for(),
             started_at: began,
             took,
-            attempts: run.attempt(),
+            attempts: run.attempts(),
             outcome: outcome.clone(),
             notes: run.take_notes(),
         };
@@ -234,6 +236,8 @@ mod tests {
             (Failure::from_timeout(Duration::from_secs(5)).into(), 2, true),
             (Outcome::Cancelled, 2, true),
             (Outcome::Refused("locked".into()), 2, true),
+            (Outcome::Snoozed(Duration::from_secs(1)), 2, true),
+            (Outcome::Lost, 2, true),
             (panicked(), 3, true),
             (Outcome::Success, 0, true),
             (Outcome::Success, 0, false),
@@ -286,6 +290,8 @@ mod tests {
             panics: 1,
             timeouts: 1,
             cancelled: 1,
+            snoozed: 0,
+            lost: 0,
             attempts: 8,
             skipped_overlap: 2,
             skipped_paused: 3,

@@ -191,6 +191,10 @@ pub struct Counters {
     pub timeouts: u64,
     /// Runs that were cancelled.
     pub cancelled: u64,
+    /// Runs of durable jobs that asked to run again later.
+    pub snoozed: u64,
+    /// Runs of durable jobs that this process had lost before they were over.
+    pub lost: u64,
     /// Attempts of all finished runs.
     pub attempts: u64,
     /// Fire times skipped because a run was in progress.

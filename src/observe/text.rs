@@ -122,6 +122,7 @@ fn of_run(kind: &EventKind, after: &dyn Fn(&Option<DateTime<Utc>>) -> String) ->
                 StopReason::Timeout => "its time is over",
                 StopReason::Cancelled => "it was cancelled",
                 StopReason::Shutdown => "the scheduler stops",
+                StopReason::Lost => "its job was lost",
             };
             format!("run {} is asked to stop: {reason}", run.number)
         }
@@ -133,6 +134,8 @@ fn of_run(kind: &EventKind, after: &dyn Fn(&Option<DateTime<Utc>>) -> String) ->
                 Outcome::Success => format!("succeeded{took}"),
                 Outcome::Cancelled => format!("was cancelled{took}"),
                 Outcome::Refused(reason) => format!("was refused: {reason}"),
+                Outcome::Snoozed(time) => format!("is put off for {}", duration(*time)),
+                Outcome::Lost => format!("has lost its job{took}, which another process may run"),
                 Outcome::Error(failure) | Outcome::Panic(failure) | Outcome::Timeout(failure) => {
                     format!("failed{took}: {}{streak}", full(failure))
                 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use scheduler_core::{Clock, Trigger};
 use scheduler_expr::{Attribute, RuleKind};
 
-use crate::entry::Entry;
+use crate::entry::{Entry, JobFacts};
 use crate::facts::Location;
 use crate::inject::{Call, States, TaskReturn, Wiring};
 use crate::run::{Run, Shutdown};
@@ -23,6 +23,8 @@ pub(crate) struct Definition {
     pub(crate) location: Location,
     pub(crate) texts: Vec<(Attribute, String)>,
     pub(crate) trigger: Option<Arc<dyn Trigger>>,
+    /// Of a function that runs jobs: what the annotation says of them.
+    pub(crate) job: Option<JobFacts>,
     pub(crate) call: Call,
 }
 
@@ -69,6 +71,7 @@ impl Definition {
                 location: entry.location(),
                 texts: texts.collect(),
                 trigger: None,
+                job: entry.job(),
                 call: call?,
             })
         });
@@ -85,6 +88,7 @@ impl Definition {
     /// The kind of its rule, if no attribute is a rule.
     pub(super) fn rule_alone(&self) -> RuleKind {
         match self.trigger {
+            _ if self.job.is_some() => RuleKind::Job,
             Some(_) => RuleKind::Custom,
             None => RuleKind::Once,
         }
@@ -92,7 +96,7 @@ impl Definition {
 
     pub(crate) fn in_code(name: &str, schedule: Schedule, call: Call, location: Location) -> Self {
         let (texts, trigger) = schedule.into_parts();
-        Self { name: name.into(), function: None, location, texts, trigger, call }
+        Self { name: name.into(), function: None, location, texts, trigger, job: None, call }
     }
 }
 

@@ -21,6 +21,7 @@ mod definition;
 mod name;
 mod planned;
 mod resolve;
+mod stored;
 #[cfg(test)]
 mod tests;
 

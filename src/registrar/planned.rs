@@ -1,15 +1,30 @@
 //! One task as planned.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
+use scheduler_expr::{Attribute, OnLost, Priority};
 
+use crate::entry::JobFacts;
 use crate::facts::Location;
 use crate::inject::Call;
 use crate::observe::TaskFacts;
 use crate::settings::word;
 use crate::task::{Policy, Rule};
+
+/// How a store keeps the jobs of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) on_lost: OnLost,
+    /// How old a missed tick may be that still runs; none for any age.
+    pub(crate) misfire_window: Option<Duration>,
+    pub(crate) queue: String,
+    pub(crate) priority: Priority,
+    /// The attributes that say when it fires, as the resolver read them; none of a job.
+    pub(crate) timing: Vec<(Attribute, String)>,
+}
 
 /// A task of which everything is known, and nothing has begun.
 #[derive(Clone, Debug)]
@@ -22,6 +37,10 @@ pub(crate) struct Planned {
     /// The text of the rule, if it is known already.
     pub(crate) text: Option<Arc<str>>,
     pub(crate) policy: Policy,
+    /// If a store keeps what it runs: how.
+    pub(crate) stored: Option<Stored>,
+    /// Of a function that runs jobs: what the annotation says of them.
+    pub(crate) job: Option<JobFacts>,
     pub(crate) pool: Arc<str>,
     pub(crate) tags: Arc<[Arc<str>]>,
     /// The zone in which times of the task are shown.

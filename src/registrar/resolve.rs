@@ -27,6 +27,8 @@ pub(crate) struct PlanContext<'a> {
     /// The cron rules that other tasks have.
     pub(crate) crons: &'a Crons,
     pub(crate) seed: u64,
+    /// Whether there is a store for what is durable.
+    pub(crate) has_store: bool,
 }
 
 /// Plans one task, or returns all its faults. Those of a disabled task are kept until it is enabled.
@@ -42,6 +44,7 @@ pub(crate) fn resolve(
     resolver.check_together();
     let rule = resolver.rule();
     let policy = resolver.policy();
+    let stored = resolver.stored(rule.as_ref(), &policy);
     let pool = resolver.pool();
     let tags = resolver.tags();
     if !resolver.faults.is_empty() && !effective.is_off() {
@@ -60,6 +63,8 @@ pub(crate) fn resolve(
         rule,
         text: resolver.text,
         policy,
+        stored,
+        job: definition.job,
         pool,
         tags,
         call: definition.call.clone(),
@@ -67,10 +72,10 @@ pub(crate) fn resolve(
     })
 }
 
-struct Resolver<'a> {
-    definition: &'a Definition,
-    effective: &'a Effective,
-    context: PlanContext<'a>,
+pub(super) struct Resolver<'a> {
+    pub(super) definition: &'a Definition,
+    pub(super) effective: &'a Effective,
+    pub(super) context: PlanContext<'a>,
     unit: Option<DurationUnit>,
     /// The text of a cron rule.
     text: Option<Arc<str>>,
@@ -79,7 +84,7 @@ struct Resolver<'a> {
 
 impl Resolver<'_> {
     /// Parses an attribute, if it is set.
-    fn read<T>(
+    pub(super) fn read<T>(
         &mut self,
         attribute: Attribute,
         parse: impl Fn(&str) -> Result<T, AttributeError>,
@@ -93,11 +98,11 @@ impl Resolver<'_> {
     }
 
     /// Parses an attribute that is one of a few words.
-    fn word<T: Word>(&mut self) -> T {
+    pub(super) fn word<T: Word>(&mut self) -> T {
         self.read(T::ATTRIBUTE, str::parse).unwrap_or_default()
     }
 
-    fn duration(&mut self, attribute: Attribute) -> Option<Duration> {
+    pub(super) fn duration(&mut self, attribute: Attribute) -> Option<Duration> {
         let unit = self.unit;
         self.read(attribute, |text| attribute.parse_duration(text, unit))
     }
@@ -154,16 +159,24 @@ impl Resolver<'_> {
         }
     }
 
-    fn refuse(&mut self, attribute: Attribute, reason: &str, help: String) {
+    pub(super) fn refuse(&mut self, attribute: Attribute, reason: &str, help: String) {
         self.faults.push(self.effective.fault(attribute, reason, help));
     }
 
     /// The rule; none if the cron expression is `-`, or after a fault.
     fn rule(&mut self) -> Option<Rule> {
-        if let Some(trigger) = &self.definition.trigger
-            && self.rules().next().is_none()
-        {
-            return Some(Rule::Custom(Arc::clone(trigger)));
+        let own = self.rules().next();
+        match (&self.definition.trigger, own) {
+            (Some(trigger), None) => return Some(Rule::Custom(Arc::clone(trigger))),
+            (None, rule) if self.definition.rule_alone() == RuleKind::Job => {
+                if let Some(rule) = rule {
+                    let reason =
+                        format!("`{rule}` is no option of a job, which runs when it is enqueued");
+                    self.refuse(rule, &reason, "remove it".to_owned());
+                }
+                return Some(Rule::Job);
+            }
+            _ => {}
         }
         if self.effective.get(Attribute::Cron).is_some() {
             return self.cron();

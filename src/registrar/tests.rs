@@ -48,7 +48,14 @@ fn plan(entries: &'static [Entry]) -> Result<Vec<Planned>, StartError> {
     let crons = Crons::default();
     let calendars = BTreeMap::new();
     let (zone, pools) = (Zone::UTC, &pools);
-    let context = PlanContext { zone, pools, calendars: &calendars, crons: &crons, seed: 0 };
+    let context = PlanContext {
+        zone,
+        pools,
+        calendars: &calendars,
+        crons: &crons,
+        seed: 0,
+        has_store: false,
+    };
     let mut unfit = Vec::new();
     let apply = |number, task: &Definition| application.task(number, &task.written());
     let planned = super::plan(definitions, apply, context, &mut unfit);
@@ -95,6 +102,7 @@ fn the_remedy_for_a_name_given_twice_is_for_where_it_was_given() {
         location,
         texts: Vec::new(),
         trigger: None,
+        job: None,
         call: call(),
     };
     let help = |definitions: &[Definition]| {

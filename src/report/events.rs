@@ -97,7 +97,7 @@ fn message(event: &Event) -> Option<Message> {
         | EventKind::Resumed { .. }
         | EventKind::Rescheduled { .. }
         | EventKind::Enabled { .. }
-        | EventKind::RunFinished { outcome: Outcome::Cancelled, .. } => {
+        | EventKind::RunFinished { outcome: Outcome::Cancelled | Outcome::Snoozed(_), .. } => {
             Message::about(event, Level::Info)
         }
         EventKind::Starved { .. } => starved(event)?,
@@ -115,6 +115,8 @@ fn message(event: &Event) -> Option<Message> {
             "help: let one task not wait for another, or raise `{}`",
             size_key(pool)
         )),
+        EventKind::RunFinished { outcome: Outcome::Lost, .. } => Message::about(event, Level::Warn)
+            .note("this process could not reach the store for too long"),
         EventKind::StopAsked { reason: StopReason::Timeout, .. } => {
             let message =
                 Message::about(event, Level::Warn).note("it runs longer than its `timeout`");

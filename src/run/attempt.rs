@@ -7,6 +7,7 @@ use std::time::Duration;
 use scheduler_core::{Clock, ScheduledThreadPool, Tick, WallTime};
 
 use super::cause::Cause;
+use super::job::Claimed;
 use super::notes::Notes;
 use super::poll::Polls;
 use super::stop::Stop;
@@ -28,6 +29,8 @@ pub(super) struct Attempt {
     pub(super) notes: Notes,
     /// Of a future.
     pub(super) polls: Polls,
+    /// The job that runs.
+    pub(super) claimed: Option<Claimed>,
 }
 
 /// How an attempt is executed.
@@ -57,6 +60,7 @@ pub(crate) struct AttemptStart<'a> {
     pub(crate) engine: &'a scheduler_core::Run,
     pub(crate) pool: &'a Weak<ScheduledThreadPool>,
     pub(crate) clock: &'a Arc<dyn Clock>,
+    pub(crate) claimed: Option<&'a Claimed>,
 }
 
 impl Attempt {
@@ -75,6 +79,7 @@ impl Attempt {
             stop: Stop::default(),
             notes: Notes::default(),
             polls: Polls::default(),
+            claimed: None,
         }
     }
 
@@ -111,6 +116,7 @@ impl Attempt {
             stop: Stop::default(),
             notes: Notes::default(),
             polls: Polls::default(),
+            claimed: start.claimed.cloned(),
         }
     }
 
@@ -130,6 +136,7 @@ impl Attempt {
         self.stop = Stop::default();
         self.notes.clear();
         self.polls = Polls::default();
+        self.claimed = start.claimed.cloned();
     }
 }
 

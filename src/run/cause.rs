@@ -35,15 +35,18 @@ pub enum Cause {
     Schedule,
     /// A request: [`run_now`](crate::TaskControl::run_now).
     Manual,
+    /// A durable job that code has enqueued.
+    Job,
 }
 
 impl Cause {
-    /// The cause in one word: `schedule` or `manual`.
+    /// The cause in one word: `schedule`, `manual` or `job`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Schedule => "schedule",
             Self::Manual => "manual",
+            Self::Job => "job",
         }
     }
 }

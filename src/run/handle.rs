@@ -10,6 +10,7 @@ use scheduler_core::{ScheduledThreadPool, Tick, WallTime};
 use super::attempt::{Attempt, AttemptStart};
 use super::cause::Cause;
 use super::info::RunInfo;
+use super::job::Claimed;
 use super::poll::Poll;
 use super::stop::StopCause;
 use crate::facts::TaskFacts;
@@ -263,6 +264,17 @@ impl Run {
     /// Its fire time, as a number.
     pub(crate) fn planned_for(&self) -> WallTime {
         self.attempt.fire_time
+    }
+
+    /// How many attempts it has had in this process.
+    pub(crate) fn attempts(&self) -> u32 {
+        if self.claimed().is_some() { 1 } else { self.attempt() }
+    }
+
+    /// The job that runs, if a store keeps it.
+    #[inline]
+    pub(crate) fn claimed(&self) -> Option<&Claimed> {
+        self.attempt.claimed.as_ref()
     }
 
     /// Takes the notes out, for the record or the next attempt.

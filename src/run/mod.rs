@@ -12,7 +12,7 @@
 //!
 //! # States
 //!
-//! An attempt is executed, and may be asked to stop: once, for one cause. A run that is tried again is a new attempt with the
+//! A job that was claimed from a store waits, and then begins or is withdrawn. An attempt is executed, and may be asked to stop: once, for one cause. A run that is tried again is a new attempt with the
 //! same number.
 //!
 //! # How a neighbour uses it
@@ -25,6 +25,11 @@ mod cause;
 mod current;
 mod handle;
 mod info;
+#[cfg(feature = "durable")]
+mod job;
+#[cfg(not(feature = "durable"))]
+#[path = "job_off.rs"]
+mod job;
 mod notes;
 mod poll;
 mod shutdown;
@@ -36,9 +41,13 @@ pub(crate) use attempt::AttemptStart;
 pub use cause::{BoxFuture, Cause, TaskResult};
 pub use handle::Run;
 pub use info::RunInfo;
+pub(crate) use job::Claimed;
+#[cfg(feature = "durable")]
+pub(crate) use job::{JobEnd, JobRun, instant};
 pub(crate) use notes::shortened;
 pub(crate) use poll::Poll;
 pub use shutdown::Shutdown;
 pub(crate) use stop::StopCause;
 pub use stop::Stopped;
 pub use task_error::TaskError;
+pub(crate) use task_error::Verdict;

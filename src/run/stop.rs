@@ -11,6 +11,8 @@ pub(crate) enum StopCause {
     Timeout,
     /// The run or its task was cancelled.
     Cancelled,
+    /// This process has lost the job that runs.
+    Lost,
 }
 
 /// The request to stop: made once, never taken back.
@@ -22,6 +24,7 @@ pub(super) struct Stop {
 const NOT_ASKED: u8 = 0;
 const TIMEOUT: u8 = 1;
 const CANCELLED: u8 = 2;
+const LOST: u8 = 3;
 
 impl Stop {
     /// Makes the request, and says whether it was not made before.
@@ -29,6 +32,7 @@ impl Stop {
         let code = match cause {
             StopCause::Timeout => TIMEOUT,
             StopCause::Cancelled => CANCELLED,
+            StopCause::Lost => LOST,
         };
         // ORDERING: release, so that a run that sees the request sees what was done before it.
         let asked = Ordering::Release;
@@ -44,6 +48,7 @@ impl Stop {
         match self.cause.load(Ordering::Acquire) {
             TIMEOUT => Some(StopCause::Timeout),
             CANCELLED => Some(StopCause::Cancelled),
+            LOST => Some(StopCause::Lost),
             _ => None,
         }
     }

@@ -65,6 +65,8 @@ pub struct Builder {
     pub(super) simulation: Option<Arc<dyn Simulation>>,
     #[cfg(feature = "tokio")]
     pub(super) runtime: Option<tokio::runtime::Handle>,
+    #[cfg(feature = "durable")]
+    pub(super) store: Option<Arc<dyn scheduler_store::Store>>,
     pub(super) sink: Sink,
 }
 
@@ -94,6 +96,8 @@ impl Builder {
             simulation: None,
             #[cfg(feature = "tokio")]
             runtime: None,
+            #[cfg(feature = "durable")]
+            store: None,
             sink: Sink::standard(),
         }
     }
@@ -418,6 +422,26 @@ impl Builder {
     pub fn runtime(mut self, runtime: tokio::runtime::Handle) -> Self {
         self.runtime = Some(runtime);
         self
+    }
+
+    /// Where durable schedules and jobs are kept.
+    ///
+    /// Processes with the same store run each tick of a [`durable`](macro@crate::scheduled#durable) schedule once
+    /// together, and share the jobs that any of them [enqueues](crate::Jobs).
+    #[cfg(feature = "durable")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+    pub fn store(mut self, store: impl scheduler_store::Store) -> Self {
+        self.store = Some(Arc::new(store));
+        self
+    }
+
+    /// Returns true if there is a store.
+    pub(super) fn has_store(&self) -> bool {
+        #[cfg(feature = "durable")]
+        let has_store = self.store.is_some();
+        #[cfg(not(feature = "durable"))]
+        let has_store = false;
+        has_store
     }
 
     /// Where messages go: the start message, failures, warnings.

@@ -33,7 +33,7 @@ pub(super) fn launch(
     be_ready: impl FnOnce() -> Result<(), StartError>,
 ) -> Result<Scheduler, StartError> {
     watch_panics();
-    let context = context(&builder);
+    let (context, has_store) = (context(&builder), builder.has_store());
     let simulation = builder.simulation.clone();
     let messages = messages(&builder)?;
     let gates = Arc::new(std::mem::take(&mut builder.gates));
@@ -46,6 +46,7 @@ pub(super) fn launch(
         settings,
         zone,
         seed,
+        has_store,
         clock: Arc::clone(&clock),
         bus: Arc::clone(&bus),
         names: prepared.pools.iter().map(|pool| pool.name.as_str().into()).collect(),

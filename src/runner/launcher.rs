@@ -22,6 +22,7 @@ pub(super) struct Launcher {
     pub(super) settings: Settings,
     pub(super) zone: Zone,
     pub(super) seed: u64,
+    pub(super) has_store: bool,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) bus: Arc<Bus>,
     /// The names of the pools, the default one first.
@@ -53,6 +54,7 @@ impl Launcher {
             calendars: &self.calendars,
             crons: &self.crons,
             seed: self.seed,
+            has_store: self.has_store,
         };
         resolve(task, &effective.map_err(refuse)?, context).map_err(refuse)
     }

@@ -104,8 +104,14 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     let pool_names: Vec<Arc<str>> = pools.iter().map(|pool| pool.name.as_str().into()).collect();
     let calendars = std::mem::take(&mut builder.calendars);
     let (crons, seed) = (Crons::default(), builder.seed);
-    let context =
-        PlanContext { zone, pools: &pool_names, calendars: &calendars, crons: &crons, seed };
+    let context = PlanContext {
+        zone,
+        pools: &pool_names,
+        calendars: &calendars,
+        crons: &crons,
+        seed,
+        has_store: builder.has_store(),
+    };
     let is_dry_run = purpose == Purpose::Report || settings.is_dry_run();
     let mut reported = Vec::new();
     let apply = |number, definition: &Definition| {

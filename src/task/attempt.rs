@@ -15,6 +15,7 @@ use std::task::{Context, Poll, Waker};
 use scheduler_core::{Fired, Task, Timer};
 
 use super::gate::{GateContext, Permits, Verdict};
+use super::jobs::heed_verdict;
 use super::runs::Begun;
 use super::state::Phase;
 use super::ticker::Ticker;
@@ -68,7 +69,7 @@ fn continue_as_task(engine: &scheduler_core::Run, work: Work) {
 fn call_sync(ticker: &Arc<Timer<Ticker>>, run: Run, call: &Body) {
     let span = span_of(&run);
     run.enter(|run| {
-        if let Err(failure) = flatten(catch_in(span.as_ref(), || call(run))) {
+        if let Err(failure) = flatten(run, catch_in(span.as_ref(), || call(run))) {
             fail(ticker, run, span.as_ref(), failure);
         }
     });
@@ -86,8 +87,12 @@ fn catch_in<R>(span: Option<&Span>, call: impl FnOnce() -> R) -> Result<R, Failu
     }
 }
 
-fn flatten(result: Result<TaskResult, Failure>) -> Result<(), Failure> {
-    result?.map_err(|error| Failure::from_error(&error))
+fn flatten(run: &Run, result: Result<TaskResult, Failure>) -> Result<(), Failure> {
+    let Err(error) = result? else { return Ok(()) };
+    if heed_verdict(run, error.verdict()) {
+        return Ok(());
+    }
+    Err(Failure::from_error(&error))
 }
 
 /// Stores the failure of an attempt until it ends.
@@ -224,7 +229,7 @@ impl Work {
         });
         run.poll_ends();
         match polled {
-            Ok(Poll::Ready(result)) => Some(flatten(Ok(result))),
+            Ok(Poll::Ready(result)) => Some(flatten(run, Ok(result))),
             Err(failure) => Some(Err(failure)),
             // The waker of the first poll does nothing, so a request during it is looked for here.
             Ok(Poll::Pending) => run.stop_cause().map(|_| Ok(())),

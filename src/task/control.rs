@@ -240,6 +240,11 @@ impl Control {
             transition.commit();
             return Err(ControlError::too_much_jitter(self.name(), jitter, period));
         }
+        if matches!(transition.state.rule, Rule::Job) {
+            transition.effects.rare().rules.push(rule);
+            transition.commit();
+            return Err(self.kept_in_store());
+        }
         let is_disabled = transition.state.end.is_some();
         let rule = if is_disabled { rule } else { rule.taking_over() };
         let (now, chance) = (transition.now, self.ticker.chance);
@@ -349,7 +354,7 @@ impl Control {
         transition.commit();
     }
 
-    fn transition(&self) -> Transition<'_> {
+    pub(super) fn transition(&self) -> Transition<'_> {
         Transition::begin(&self.ticker, self.ticker.now())
     }
 
@@ -358,8 +363,18 @@ impl Control {
         match transition.state.end {
             Some(TaskState::Disabled) => Err(ControlError::disabled(self.name())),
             Some(end) => Err(ControlError::ended(self.name(), end)),
+            None if matches!(transition.state.rule, Rule::Job) => {
+                transition.leave(None);
+                Err(self.kept_in_store())
+            }
             None => Ok(transition),
         }
+    }
+
+    /// The task is controlled in the store, for all processes.
+    fn kept_in_store(&self) -> ControlError {
+        let why = "it is durable, and controlled in the store, for all processes: see `Jobs`";
+        ControlError::refused(self.name(), why)
     }
 }
 

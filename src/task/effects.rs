@@ -6,6 +6,7 @@ use std::task::Waker;
 use scheduler_core::Timer;
 
 use super::gate::Permits;
+use super::jobs::{EndedJobs, tell};
 use super::manual::Answer;
 use super::rule::Rule;
 use super::state::ActiveRun;
@@ -33,6 +34,8 @@ pub(super) struct Rare {
     pub(super) permits: Vec<(Permits, Outcome)>,
     /// The results of manual runs.
     pub(super) answers: Vec<Answer>,
+    /// Claimed jobs that are over.
+    pub(super) jobs: EndedJobs,
     pub(super) runs: Vec<Run>,
     pub(super) rules: Vec<Rule>,
     /// The function of a task that has ended.
@@ -84,6 +87,7 @@ impl Rare {
         if self.has_ended {
             ticker.report_end();
         }
+        tell(self.jobs);
         self.answers.into_iter().for_each(Answer::give);
         wake_all(self.wakers);
     }

@@ -134,7 +134,7 @@ impl FireTimes {
             }
             Rule::Once { delay } => Kind::Once { delay: *delay },
             Rule::At(at) => Kind::At(*at),
-            Rule::None => Kind::Once { delay: Duration::MAX },
+            Rule::Job | Rule::None => Kind::Once { delay: Duration::MAX },
             Rule::Custom(_) => Kind::Custom,
         };
         Self { kind, jitter: policy.jitter, chance, skip_days: policy.skip_days.clone() }

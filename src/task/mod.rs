@@ -14,7 +14,7 @@
 //! | layer | files | knows | never |
 //! |---|---|---|---|
 //! | plain data | `rule`, `policy`, `jitter`, `fire_times`, `served`, `question`, `pause`, `planner` | fire times, policies | a clock, a lock, the user's code |
-//! | shell | `gate`, `state`, `ticker`, `effects`, `transition`, `runs`, `attempt`, `fire` | the lock, the timer, runs, events | decides about fire times |
+//! | shell | `gate`, `state`, `ticker`, `effects`, `transition`, `runs`, `attempt`, `fire`, `jobs` | the lock, the timer, runs, events | decides about fire times |
 //! | commands | `control`, `manual`, `wait`, `snapshot`, `error` | what one can tell and ask a task | starts a run by itself |
 //!
 //! # What it must never do
@@ -41,6 +41,11 @@ mod fire;
 mod fire_times;
 mod gate;
 mod jitter;
+#[cfg(feature = "durable")]
+mod jobs;
+#[cfg(not(feature = "durable"))]
+#[path = "jobs_off.rs"]
+mod jobs;
 mod manual;
 mod pause;
 mod planner;

@@ -92,6 +92,14 @@ pub(crate) struct Policy {
     pub(crate) seed: u64,
 }
 
+#[cfg(feature = "durable")]
+impl Policy {
+    /// The policies of a task whose runs are those of jobs: a store decides when one starts, and about further attempts.
+    pub(crate) fn for_jobs(&self) -> Self {
+        Self { overlap: Overlap::Allow, timeout: self.timeout, seed: self.seed, ..Self::default() }
+    }
+}
+
 /// Calendars are equal only if they are the same.
 impl PartialEq for Policy {
     fn eq(&self, other: &Self) -> bool {

@@ -32,6 +32,8 @@ pub(crate) enum Rule {
     /// Once, at an instant of the wall clock.
     At(WallTime),
     Custom(Arc<dyn Trigger>),
+    /// By none: it runs jobs of a store.
+    Job,
     /// The task is disabled, and has none.
     None,
 }
@@ -45,6 +47,7 @@ impl Rule {
             Self::Once { .. } => RuleKind::Once,
             Self::At(_) => RuleKind::At,
             Self::Custom(_) => RuleKind::Custom,
+            Self::Job => RuleKind::Job,
             Self::None => RuleKind::None,
         }
     }
@@ -54,7 +57,12 @@ impl Rule {
         match self {
             Self::FixedRate { period, .. } => Some(*period),
             Self::FixedDelay { delay, .. } => Some(*delay),
-            Self::Cron(_) | Self::Once { .. } | Self::At(_) | Self::Custom(_) | Self::None => None,
+            Self::Cron(_)
+            | Self::Once { .. }
+            | Self::At(_)
+            | Self::Custom(_)
+            | Self::Job
+            | Self::None => None,
         }
     }
 
@@ -87,6 +95,7 @@ impl fmt::Display for Rule {
         let initial_delay = match self {
             Self::Cron(trigger) => return write!(f, "{trigger} in {}", trigger.zone().name()),
             Self::Custom(trigger) => return f.write_str(&text_of(&**trigger)),
+            Self::Job => return f.write_str("jobs"),
             Self::None => return f.write_str("no rule"),
             Self::At(at) => {
                 let at = at.to_utc().to_rfc3339_opts(SecondsFormat::AutoSi, true);

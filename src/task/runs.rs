@@ -6,12 +6,13 @@ use scheduler_core::{Due, Now};
 
 use super::gate::GATE_LIMIT;
 use super::jitter::Draw;
+use super::jobs::{interrupt, outcome_of_success};
 use super::planner::Start;
 use super::state::{ActiveRun, Phase};
 use super::transition::Transition;
 use crate::inject::Call;
 use crate::observe::{EventKind, Failure, LATE, Outcome, SkipReason, StopReason, TaskState};
-use crate::run::{AttemptStart, Cause, Run, StopCause};
+use crate::run::{AttemptStart, Cause, Claimed, Run, StopCause};
 use scheduler_expr::OnError;
 
 /// How often a trigger is asked in a row whose answers are all skipped, before other tasks have their turn.
@@ -58,8 +59,9 @@ impl Transition<'_> {
             return Some(self.begin_attempt(index, engine));
         }
         let now = self.now;
+        let job = self.next_job();
         let start = self.state.planner.fire(now)?;
-        Some(self.start(start, engine))
+        Some(self.start(start, job.as_ref(), engine))
     }
 
     /// Asks attempts to stop whose time is over.
@@ -87,7 +89,12 @@ impl Transition<'_> {
         due.min().map(|(_, index)| index)
     }
 
-    fn start(&mut self, start: Start, engine: &scheduler_core::Run) -> Begun {
+    fn start(
+        &mut self,
+        start: Start,
+        job: Option<&Claimed>,
+        engine: &scheduler_core::Run,
+    ) -> Begun {
         let (now, ticker) = (self.now, self.ticker);
         let state = &mut *self.state;
         state.runs += 1;
@@ -99,16 +106,17 @@ impl Transition<'_> {
             pool: &ticker.pool,
             clock: &ticker.clock,
             number: state.runs,
-            attempt: 1,
-            cause: start.cause,
-            fire_time: if start.fire.at == start.fire.due {
-                due
-            } else {
-                start.fire.at.as_wall(now)
+            attempt: job.map_or(1, |job| job.attempt()),
+            cause: job.map_or(start.cause, |job| job.cause()),
+            fire_time: match job {
+                Some(job) => job.fire_time(),
+                None if start.fire.at == start.fire.due => due,
+                None => start.fire.at.as_wall(now),
             },
-            due,
+            due: job.map_or(due, |job| job.due()),
             deadline: deadline.filter(|_| !is_gated),
             engine,
+            claimed: job,
         };
         let mut spare = state.spare.take();
         let is_reused = spare.as_mut().is_some_and(|spare| spare.run.begin_anew(&attempt));
@@ -119,7 +127,7 @@ impl Transition<'_> {
         self.effects.drop_later(spare);
         active.begin(start, now, engine.number(), deadline);
         active.phase = if is_gated { Phase::Gate } else { Phase::Attempt };
-        if start.cause == Cause::Manual {
+        if start.cause == Cause::Manual && job.is_none() {
             active.promise = state.promises.pop_front();
         }
         let run = active.run.clone();
@@ -171,6 +179,7 @@ impl Transition<'_> {
             due,
             deadline: deadline.filter(|_| !is_gated),
             engine,
+            claimed: last.claimed(),
         });
         run.keep_notes(last.take_notes());
         let former = std::mem::replace(&mut active.run, run.clone());
@@ -207,6 +216,7 @@ impl Transition<'_> {
     pub(super) fn run_dropped(mut self, run: &Run) -> Self {
         if let Some(index) = self.state.find(run) {
             self.state.active[index].is_cancelled = true;
+            interrupt(run);
             run.request_stop(StopCause::Cancelled);
         }
         self.run_over(run)
@@ -224,7 +234,8 @@ impl Transition<'_> {
             active.run.request_stop(StopCause::Timeout);
         }
         if active.failure.is_none() && active.run.stop_cause().is_none() {
-            return self.finish(index, Outcome::Success);
+            let outcome = outcome_of_success(&active.run);
+            return self.finish(index, outcome);
         }
         let outcome = self.outcome_of(index);
         let active = &self.state.active[index];
@@ -247,6 +258,7 @@ impl Transition<'_> {
         let failure = active.failure.take();
         match (active.run.stop_cause(), failure) {
             (Some(StopCause::Cancelled), _) => Outcome::Cancelled,
+            (Some(StopCause::Lost), _) => Outcome::Lost,
             (Some(StopCause::Timeout), _) => {
                 let limit = if active.phase == Phase::Gate {
                     Some(GATE_LIMIT)
@@ -321,6 +333,7 @@ impl Transition<'_> {
             let outcome = outcome.clone();
             self.report(EventKind::RunFinished { run, outcome, took, next, streak });
         }
+        self.end_job(&active.run, &outcome);
         if !self.state.watchers.is_empty() {
             let watchers = self.state.watchers.take();
             self.effects.rare().wakers.extend(watchers);
@@ -337,7 +350,9 @@ impl Transition<'_> {
     }
 
     fn keep_spare(&mut self, active: Box<ActiveRun>) {
-        let is_kept = self.state.end.is_none() && self.state.spare.is_none();
+        let is_kept = self.state.end.is_none()
+            && self.state.spare.is_none()
+            && active.run.claimed().is_none();
         if is_kept {
             self.state.spare = Some(active);
         } else {
@@ -360,8 +375,9 @@ impl Transition<'_> {
         let (refused, first, last) = (SkipReason::Refused, at, at);
         self.state.history.skip(refused, 1);
         self.report(EventKind::Skipped { reason: refused, first, last, count: 1, at_least: false });
+        let outcome = Outcome::Refused(reason.into());
+        self.end_job(&active.run, &outcome);
         if let Some(permits) = active.permits.take() {
-            let outcome = Outcome::Refused(reason.into());
             self.effects.rare().permits.push((permits, outcome));
         }
         if let Some(promise) = active.promise.take() {
@@ -392,7 +408,7 @@ impl Transition<'_> {
         self.end_waiting_runs();
     }
 
-    fn ask_to_stop(&mut self, index: usize, cause: StopCause) {
+    pub(super) fn ask_to_stop(&mut self, index: usize, cause: StopCause) {
         let run = self.state.active[index].run.clone();
         if !run.request_stop(cause) {
             return;
@@ -400,6 +416,7 @@ impl Transition<'_> {
         let reason = match cause {
             StopCause::Timeout => StopReason::Timeout,
             StopCause::Cancelled => StopReason::Cancelled,
+            StopCause::Lost => StopReason::Lost,
         };
         self.report(EventKind::StopAsked { run: run.info(), reason });
         self.effects.rare().stopped.push(run);

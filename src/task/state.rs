@@ -9,6 +9,7 @@ use scheduler_core::Now;
 use scheduler_core::Tick;
 
 use super::gate::Permits;
+use super::jobs::WaitingJobs;
 use super::manual::Promise;
 use super::planner::Planner;
 use super::planner::Start;
@@ -44,6 +45,8 @@ pub(super) struct State {
     pub(super) runs: u64,
     /// Those who asked for manual runs that have not started, in the planner's order.
     pub(super) promises: VecDeque<Promise>,
+    /// Claimed jobs that have not started, in the planner's order.
+    pub(super) jobs: WaitingJobs,
     /// How the task has ended or will with the runs in progress; or that it is disabled.
     pub(super) end: Option<TaskState>,
     pub(super) is_end_reported: bool,
@@ -125,6 +128,7 @@ impl State {
             spare: None,
             runs: 0,
             promises: VecDeque::new(),
+            jobs: WaitingJobs::default(),
             end: None,
             is_end_reported: false,
             trigger_failure: None,

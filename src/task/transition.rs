@@ -136,6 +136,7 @@ impl<'a> Transition<'a> {
             let answer = promise.break_off(&self.ticker.name, end);
             self.effects.rare().answers.push(answer);
         }
+        self.give_jobs_back();
         if self.state.is_end_reported || !self.state.active.is_empty() {
             return;
         }

@@ -84,6 +84,7 @@ fn of_entry(entry: &Entry) -> Definition {
         location: entry.location(),
         texts: attributes.map(|(attribute, text)| (*attribute, (*text).to_owned())).collect(),
         trigger: None,
+        job: entry.job(),
         call: Call::of(|_| ()),
     }
 }
@@ -262,8 +263,14 @@ fn plan(task: &Definition, set: Vec<(String, String)>, zone: Zone) -> Result<Pla
     let pools: Vec<Arc<str>> = ["default"].into_iter().chain(pool).map(Arc::from).collect();
     let calendar = named(Attribute::SkipDays).map(|name| (name.to_owned(), Arc::default()));
     let (calendars, crons) = (calendar.into_iter().collect(), Crons::default());
-    let context =
-        PlanContext { zone, pools: &pools, calendars: &calendars, crons: &crons, seed: 0 };
+    let context = PlanContext {
+        zone,
+        pools: &pools,
+        calendars: &calendars,
+        crons: &crons,
+        seed: 0,
+        has_store: true,
+    };
     resolve(task, &effective, context).map_err(texts)
 }
 

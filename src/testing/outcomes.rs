@@ -61,6 +61,8 @@ impl fmt::Display for Shown<'_> {
             Outcome::Timeout(_) => f.write_str("Timeout"),
             Outcome::Cancelled => f.write_str("Cancelled"),
             Outcome::Refused(reason) => write!(f, "Refused({reason:?})"),
+            Outcome::Snoozed(time) => write!(f, "Snoozed({time:?})"),
+            Outcome::Lost => f.write_str("Lost"),
         }
     }
 }

@@ -32,7 +32,7 @@ pub use rule::RuleKind;
 pub use table::{Attribute, Kind, Role, Row};
 use wording::Wording;
 pub use wording::assignment;
-pub use words::{DstGap, DstOverlap, Misfire, OnError, Overlap, Word};
+pub use words::{DstGap, DstOverlap, Misfire, OnError, OnLost, Overlap, Priority, Word};
 
 /// The words of a flag, that of the default first.
 const FLAG: &[&str] = &["true", "false"];

@@ -54,7 +54,7 @@ impl Attribute {
             Kind::Cron => Self::parse_cron(text).map(drop),
             Kind::Zone => self.check_zone(text),
             Kind::Unit => Self::parse_unit(text).map(drop),
-            Kind::Pool | Kind::Calendar => self.check_called(text),
+            Kind::Pool | Kind::Calendar | Kind::Queue => self.check_called(text),
             Kind::Count { .. } => self.parse_count(text).map(drop),
             Kind::Instant => self.parse_instant(text).map(drop),
             Kind::Tags => self.parse_tags(text).map(drop),
@@ -356,10 +356,14 @@ impl Attribute {
         })
     }
 
-    /// Checks the name of a pool or of a calendar.
+    /// Checks the name of a pool, of a calendar or of a queue.
     fn check_called(self, text: &str) -> Result<(), AttributeError> {
         check_name(text).map_err(|error| {
-            let what = if self.row().kind == Kind::Pool { "pool" } else { "calendar" };
+            let what = match self.row().kind {
+                Kind::Pool => "pool",
+                Kind::Queue => "queue",
+                _ => "calendar",
+            };
             let example = self.row().example_text();
             let example = format!("write the name of a {what}, such as `{example}`");
             let help = error.help().map_or(example, str::to_owned);

@@ -24,16 +24,26 @@ pub enum RuleKind {
     At,
     /// By a trigger of the program's own.
     Custom,
+    /// By none: it runs durable jobs that code enqueues.
+    Job,
     /// By none: the task is disabled, by the cron expression `-`, or without a rule.
     None,
 }
 
 impl RuleKind {
-    /// All kinds of rules by which a task fires.
-    pub const ALL: &'static [Self] =
-        &[Self::Cron, Self::FixedRate, Self::FixedDelay, Self::Once, Self::At, Self::Custom];
+    /// All kinds but [`None`](Self::None).
+    pub const ALL: &'static [Self] = &[
+        Self::Cron,
+        Self::FixedRate,
+        Self::FixedDelay,
+        Self::Once,
+        Self::At,
+        Self::Custom,
+        Self::Job,
+    ];
 
-    /// The kind in one word: `cron`, `fixed_rate`, `fixed_delay`, `once`, `at`, `custom` or `none`.
+    /// The kind in one word: `cron`, `fixed_rate`, `fixed_delay`, `once`, `at`, `custom`, `job` or
+    /// `none`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -43,6 +53,7 @@ impl RuleKind {
             Self::Once => "once",
             Self::At => "at",
             Self::Custom => "custom",
+            Self::Job => "job",
             Self::None => "none",
         }
     }
@@ -55,7 +66,7 @@ impl RuleKind {
             Self::FixedRate => Some(Attribute::FixedRate),
             Self::FixedDelay => Some(Attribute::FixedDelay),
             Self::At => Some(Attribute::At),
-            Self::Once | Self::Custom | Self::None => None,
+            Self::Once | Self::Custom | Self::Job | Self::None => None,
         }
     }
 

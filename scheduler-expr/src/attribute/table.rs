@@ -1,6 +1,6 @@
 //! The attributes of a task, one row each, for macro, settings and documentation.
 
-use super::{DstGap, DstOverlap, Misfire, OnError, Overlap, RuleKind, Word};
+use super::{DstGap, DstOverlap, Misfire, OnError, OnLost, Overlap, Priority, RuleKind, Word};
 
 /// What the text of an attribute is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub enum Kind {
     Tags,
     /// The name of a calendar.
     Calendar,
+    /// The name of a queue of durable jobs.
+    Queue,
     /// A duration, longer than zero.
     Period,
     /// A duration that may be zero.
@@ -63,6 +65,8 @@ pub struct Row {
     pub default: Option<&'static str>,
     /// True if `-` switches it off.
     pub off: bool,
+    /// True if its name alone, without a value, means `true`.
+    pub bare: bool,
     /// The rules that it goes with.
     pub rules: &'static [RuleKind],
     /// Why it does not go with another rule.
@@ -123,6 +127,7 @@ impl Row {
             role: Role::Option,
             default: None,
             off: false,
+            bare: false,
             rules: RuleKind::ALL,
             why_not: |_| "",
             example: "",
@@ -132,20 +137,59 @@ impl Row {
     }
 }
 
-const ONLY_CRON: fn(RuleKind) -> &'static str = |_| "only a cron expression reads the wall clock";
+const ONLY_CRON: fn(RuleKind) -> &'static str = |rule| match rule {
+    RuleKind::Job => ENQUEUED,
+    _ => "only a cron expression reads the wall clock",
+};
+
+/// The rules by which a task fires by itself.
+const SCHEDULED: &[RuleKind] = &[
+    RuleKind::Cron,
+    RuleKind::FixedRate,
+    RuleKind::FixedDelay,
+    RuleKind::Once,
+    RuleKind::At,
+    RuleKind::Custom,
+];
+
+/// The rules that a store can keep.
+const STORED: &[RuleKind] =
+    &[RuleKind::Cron, RuleKind::FixedRate, RuleKind::FixedDelay, RuleKind::Once, RuleKind::At];
+
+/// The same, and the jobs that code enqueues.
+const JOBS: &[RuleKind] = &[
+    RuleKind::Cron,
+    RuleKind::FixedRate,
+    RuleKind::FixedDelay,
+    RuleKind::Once,
+    RuleKind::At,
+    RuleKind::Job,
+];
+
+const ENQUEUED: &str = "a job is due when the code that enqueues it says";
+
+const NOT_STORED: &str =
+    "a trigger is code, and what is durable is computed by other processes, too";
 
 /// The rules by which a task may fire more than once.
 const RECURRING: &[RuleKind] =
     &[RuleKind::Cron, RuleKind::FixedRate, RuleKind::FixedDelay, RuleKind::Custom];
 
-const RUNS_ONCE: fn(RuleKind) -> &'static str =
-    |_| "a one-time task ends after its run in any case";
+const RUNS_ONCE: fn(RuleKind) -> &'static str = |rule| match rule {
+    RuleKind::Job => ENQUEUED,
+    _ => "a one-time task ends after its run in any case",
+};
 
 /// The rules whose fire times may come during a run.
 const INDEPENDENT: &[RuleKind] = &[RuleKind::Cron, RuleKind::FixedRate, RuleKind::Custom];
 
+/// The same, and jobs.
+const LIMITED: &[RuleKind] =
+    &[RuleKind::Cron, RuleKind::FixedRate, RuleKind::Custom, RuleKind::Job];
+
 const NEVER_OVERLAPS: fn(RuleKind) -> &'static str = |rule| match rule {
     RuleKind::FixedDelay => "the delay begins when a run has ended, so that runs never overlap",
+    RuleKind::Job => "jobs overlap as far as `max_concurrent` allows",
     _ => "a one-time task has no second run that could overlap the first",
 };
 
@@ -186,6 +230,7 @@ attributes! {
         rules: &[RuleKind::FixedRate, RuleKind::FixedDelay, RuleKind::Once],
         why_not: |rule| match rule {
             RuleKind::Cron => "the expression alone says when the first run is",
+            RuleKind::Job => ENQUEUED,
             RuleKind::At => "the instant alone says when the run is",
             _ => "the trigger alone says when the first run is",
         },
@@ -212,6 +257,8 @@ attributes! {
     Jitter "jitter" "by how much a run may start later than its fire time, at random" {
         kind: Kind::Delay,
         off: true,
+        rules: SCHEDULED,
+        why_not: |_| ENQUEUED,
         example: r#"jitter = "500ms""#,
         aliases: &["random_delay", "splay"],
     }
@@ -231,7 +278,7 @@ attributes! {
     MaxConcurrent "max_concurrent" "how many runs may be in progress at once" {
         kind: Kind::Count { min: 1, max: u32::MAX as u64 },
         off: true,
-        rules: INDEPENDENT,
+        rules: LIMITED,
         why_not: NEVER_OVERLAPS,
         example: "max_concurrent = 4",
         aliases: &["max_instances", "concurrency_limit", "max_parallel"],
@@ -242,6 +289,7 @@ attributes! {
         rules: INDEPENDENT,
         why_not: |rule| match rule {
             RuleKind::FixedDelay => "the delay begins when a run has ended, so that no fire time is missed",
+            RuleKind::Job => "a job that is late runs late",
             _ => "a one-time task that is late runs late, and no fire time is missed",
         },
         example: r#"misfire = "skip""#,
@@ -291,6 +339,7 @@ attributes! {
         rules: &[RuleKind::Cron],
         why_not: |rule| match rule {
             RuleKind::Custom => "the trigger itself can leave days out",
+            RuleKind::Job => ENQUEUED,
             RuleKind::Once | RuleKind::At => "a one-time task has no other day to run on",
             _ => "a period is counted whatever the day is, and only a cron expression names days",
         },
@@ -317,6 +366,55 @@ attributes! {
         rules: &[RuleKind::Cron],
         why_not: ONLY_CRON,
         example: r#"dst_overlap = "first""#,
+    }
+    Durable "durable" "whether a store keeps the schedule, for all processes together" {
+        kind: Kind::Flag,
+        default: Some("false"),
+        bare: true,
+        rules: STORED,
+        why_not: |rule| match rule {
+            RuleKind::Job => "a job is durable in any case",
+            _ => NOT_STORED,
+        },
+        example: "durable = true",
+        aliases: &["persistent", "clustered", "distributed", "stored"],
+    }
+    OnLost "on_lost" "what becomes of a job whose process died during its run" {
+        kind: Kind::Words(OnLost::WORDS),
+        default: Some("rerun"),
+        rules: JOBS,
+        why_not: |_| NOT_STORED,
+        example: r#"on_lost = "abandon""#,
+        aliases: &["requests_recovery", "on_crash"],
+    }
+    MisfireWindow "misfire_window" "how old a missed tick may be that still runs" {
+        default: Some("1d"),
+        off: true,
+        rules: &[RuleKind::Cron, RuleKind::FixedRate],
+        why_not: |rule| match rule {
+            RuleKind::Custom => NOT_STORED,
+            RuleKind::FixedDelay => "the delay begins when a run has ended, so that no tick is missed",
+            RuleKind::Job => "a job that is late runs late",
+            _ => "a one-time task that is late runs late, and no tick is missed",
+        },
+        example: r#"misfire_window = "1h""#,
+        aliases: &["misfire_threshold", "catch_up_window"],
+    }
+    Queue "queue" "the queue in which its jobs wait" {
+        kind: Kind::Queue,
+        default: Some("default"),
+        rules: JOBS,
+        why_not: |_| NOT_STORED,
+        example: r#"queue = "mail""#,
+        aliases: &["channel", "topic"],
+    }
+    Priority "priority" "which of the jobs that are due runs first" {
+        kind: Kind::Words(Priority::WORDS),
+        default: Some("normal"),
+        rules: JOBS,
+        why_not: |_| NOT_STORED,
+        example: r#"priority = "high""#,
+        aliases: &["prio", "importance"],
     }
 }
 

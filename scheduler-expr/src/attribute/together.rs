@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Attribute, AttributeError, Overlap, RuleKind, Wording};
+use super::{Attribute, AttributeError, OnError, Overlap, RuleKind, Wording};
 use crate::duration::DurationUnit;
 use crate::excerpt::{is_quotable, quoted};
 
@@ -38,6 +38,8 @@ impl Attribute {
             .chain(task.check_max_concurrent())
             .chain(task.check_retry_max())
             .chain(task.check_retry_base())
+            .chain(task.check_stored())
+            .chain(task.check_durable())
             .collect()
     }
 }
@@ -74,6 +76,7 @@ impl Together<'_> {
         let words = Wording::default().name(attribute).text(" is of no use ");
         let words = match (row.rules, rule) {
             (_, RuleKind::Custom) => words.text("beside a trigger of its own"),
+            (_, RuleKind::Job) => words.text("for a job"),
             ([RuleKind::Cron], _) => words.text("without ").name(Attribute::Cron),
             (_, RuleKind::Once) => {
                 words.text("beside ").name(Attribute::InitialDelay).text(" alone")
@@ -116,7 +119,7 @@ impl Together<'_> {
         if !is_alone || self.text(limit).is_none_or(|text| limit.is_off(text)) {
             return None;
         }
-        if self.check_rule(limit).is_some() {
+        if self.check_rule(limit).is_some() || self.rule == RuleKind::Job {
             return None;
         }
         let reason = Wording::default().name(limit).text(" is of no use without ");
@@ -154,6 +157,49 @@ impl Together<'_> {
         let base = self.text(attribute).filter(|base| is_quotable(base));
         let help = base.map(|base| Wording::new("write for example ").set(cap, base));
         Some(AttributeError::new(attribute, reason).with_help(help))
+    }
+}
+
+/// The attributes that are about jobs in a store.
+const ABOUT_JOBS: [Attribute; 4] =
+    [Attribute::OnLost, Attribute::MisfireWindow, Attribute::Queue, Attribute::Priority];
+
+/// What is durable.
+impl Together<'_> {
+    /// Reports an attribute that is about jobs in a store beside a schedule that has none. `durable = false`, which a
+    /// setting may say, keeps the others.
+    fn check_stored(&self) -> Option<AttributeError> {
+        let durable = Attribute::Durable;
+        let attribute = *ABOUT_JOBS.iter().find(|attribute| self.has(**attribute))?;
+        if self.has(durable) || self.rule == RuleKind::Job || self.check_rule(attribute).is_some() {
+            return None;
+        }
+        let reason = Wording::default().name(attribute).text(" is of no use without ");
+        let reason = reason.name(durable).text(": only a durable schedule has jobs in a store");
+        let help = Wording::new("add ").set(durable, "true");
+        Some(AttributeError::new(attribute, reason).about_presence().with_help(help))
+    }
+
+    /// Reports what a single process decides, and a schedule of all processes cannot follow.
+    fn check_durable(&self) -> Option<AttributeError> {
+        let durable = Attribute::Durable;
+        if self.text(durable).is_none_or(|text| durable.parse_flag(text) != Ok(true)) {
+            return None;
+        }
+        let (error, max) = (Attribute::OnError, Attribute::MaxRuns);
+        let (attribute, reason, help) = if self.text(error) == Some(OnError::Stop.name()) {
+            let reason = "one failed run cannot end a schedule that all processes share";
+            (error, reason, "; to stop it by hand, pause it")
+        } else if self.text(max).is_some_and(|text| !max.is_off(text)) {
+            let reason = "a store keeps no number of runs";
+            (max, reason, "; to end the schedule at an instant, set `until`")
+        } else {
+            return None;
+        };
+        let words = Wording::default().name(attribute).text(" does not go with ").name(durable);
+        let words = words.text(format!(": {reason}"));
+        let help = Wording::new("remove ").name(attribute).text(help);
+        Some(AttributeError::new(attribute, words).with_help(help).about_presence())
     }
 }
 

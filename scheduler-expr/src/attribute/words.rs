@@ -120,6 +120,28 @@ words! {
         Stop = "stop",
     }
 
+    /// What becomes of a durable job whose process died during its run.
+    OnLost {
+        /// It runs again: at least once.
+        #[default]
+        Rerun = "rerun",
+        /// It is parked: at most once.
+        Abandon = "abandon",
+    }
+
+    /// Which of the durable jobs that are due runs first.
+    Priority {
+        /// After those of a higher priority.
+        #[default]
+        Normal = "normal",
+        /// After all others.
+        Low = "low",
+        /// Before normal ones.
+        High = "high",
+        /// Before all others.
+        Urgent = "urgent",
+    }
+
     /// What happens to fire times that a change of the clock leaves out, such as 02:30 when clocks go from
     /// 02:00 to 03:00.
     DstGap {

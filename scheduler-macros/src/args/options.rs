@@ -77,6 +77,11 @@ impl Spec {
         matches!(attribute.row().kind, Kind::Count { .. })
     }
 
+    /// Returns true if its name alone means `true`.
+    pub(super) fn is_bare(&self) -> bool {
+        matches!(self.key, Key::Attribute(attribute) if attribute.row().bare)
+    }
+
     fn of(attribute: Attribute) -> Self {
         let row = attribute.row();
         let takes = match row.kind {

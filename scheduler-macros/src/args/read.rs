@@ -2,7 +2,7 @@
 
 use proc_macro2::{Delimiter, Group, Ident, Punct, TokenStream, TokenTree};
 use scheduler_expr::{assignment, intended_period, quoted};
-use syn::{Expr, ExprArray, ExprLit, Lit, LitInt, LitStr, Path};
+use syn::{Expr, ExprArray, ExprLit, Lit, LitBool, LitInt, LitStr, Path};
 
 use super::{Args, Given, Spec, Takes, Value, nameless, options, unknown};
 
@@ -144,6 +144,9 @@ impl Reader<'_> {
     fn value(&mut self, spec: &Spec, word: &Ident, rest: &[TokenTree]) -> Option<Value> {
         let Spec { name, example, .. } = spec;
         let value = match rest.split_first() {
+            None if spec.is_bare() => {
+                return Some(Value::Flag(LitBool { value: true, span: word.span() }));
+            }
             None => {
                 self.faults.push(word, format!("`{name}` needs a value: `{example}`"));
                 return None;

@@ -177,7 +177,7 @@ fn finished_as_in_spring(task: &TaskFacts, outcome: &Outcome, took: Duration) {
     let exception = if outcome.is_failure() { outcome.name() } else { "none" };
     let outcome = match outcome {
         Outcome::Success => "SUCCESS",
-        Outcome::Cancelled | Outcome::Refused(_) => "UNKNOWN",
+        Outcome::Cancelled | Outcome::Refused(_) | Outcome::Snoozed(_) | Outcome::Lost => "UNKNOWN",
         _ => "ERROR",
     };
     histogram!(

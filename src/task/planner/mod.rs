@@ -278,6 +278,18 @@ impl Planner {
         Ok(())
     }
 
+    /// Asks for the run of a job. Jobs overlap, and no pause holds them back.
+    #[cfg(feature = "durable")]
+    pub(super) fn ask_for_job(&mut self, now: Now) {
+        self.manual.push_back(now);
+    }
+
+    /// The job that was asked for first does not run.
+    #[cfg(feature = "durable")]
+    pub(super) fn forget_job(&mut self) {
+        self.manual.pop_front();
+    }
+
     /// Replaces the rule. Fire times of the old one that have come and were not started are skipped, including one whose
     /// jittered start is still ahead. The same cron expression in the same zone keeps which times are served.
     pub(super) fn reschedule(&mut self, rule: &Rule, chance: Chance, now: Now) {

@@ -17,6 +17,8 @@ mod dropped;
 mod ends;
 mod gates;
 mod histories;
+#[cfg(feature = "durable")]
+mod jobs;
 mod limits;
 mod manual_runs;
 mod many_missed;

@@ -215,6 +215,7 @@ impl Tally {
             Outcome::Timeout(_) => (&mut counters.timeouts, streak),
             Outcome::Cancelled => (&mut counters.cancelled, self.streak),
             Outcome::Refused(_) => (&mut counters.skipped_refused, self.streak),
+            Outcome::Snoozed(_) | Outcome::Lost => panic!("no jobs here"),
         };
         *count += 1;
         self.streak = streak;

@@ -110,7 +110,7 @@ impl Times {
                 skipped: None,
             },
             Rule::Once { delay } => Self::Once { at: in_ticks(*delay), is_done: false },
-            Rule::At(_) | Rule::Custom(_) | Rule::None => {
+            Rule::At(_) | Rule::Custom(_) | Rule::Job | Rule::None => {
                 unreachable!("no plan has a trigger of its own")
             }
         }

@@ -1,0 +1,270 @@
+//! A job that this process has claimed: from the node, which has claimed it, to the end of its run.
+//!
+//! It waits, and then it begins or is withdrawn: one of the two, whoever comes first. It begins only while the lease of its
+//! session is valid on this machine (R20).
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use scheduler_core::{Tick, WallTime};
+use scheduler_store::{Fence, Job, JobId, StoreTime};
+
+use super::cause::Cause;
+use super::handle::Run;
+use super::stop::StopCause;
+use super::task_error::Verdict;
+use crate::sync::Mutex;
+
+/// A claimed job, shared by the node and its run.
+pub(crate) type Claimed = Arc<JobRun>;
+
+/// How the run of a claimed job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum JobEnd {
+    Succeeded,
+    /// By an error or a panic: its text.
+    Failed(String),
+    TimedOut(String),
+    /// It was cancelled by a command, in the store or here.
+    Cancelled,
+    /// Its payload could not be decoded.
+    Undecodable(String),
+    /// It asks to run again later, and this was no attempt.
+    Snoozed(Duration),
+    /// It failed, and asks not to be tried again.
+    GivenUp(String),
+    /// A gate has refused it before it began, for this reason.
+    Refused(String),
+    /// The scheduler stopped before it was over.
+    Interrupted,
+    /// The session has ended, and it may run elsewhere.
+    Lost,
+    /// It never began.
+    Unrun,
+}
+
+/// Is told once how the run ended, with no lock held.
+pub(crate) type OnJobEnd = Box<dyn FnOnce(JobEnd) + Send>;
+
+/// Asks the run of a job to stop.
+pub(crate) type StopJob = Box<dyn Fn(&JobRun, StopCause) + Send + Sync>;
+
+const WAITING: u8 = 0;
+const BEGUN: u8 = 1;
+const WITHDRAWN: u8 = 2;
+
+/// A claimed job and its run. See the [module](self).
+pub(crate) struct JobRun {
+    job: Job,
+    state: AtomicU8,
+    is_lost: AtomicBool,
+    is_interrupted: AtomicBool,
+    /// Until when the lease of the session is valid, in nanoseconds of the scheduler's monotonic clock.
+    lease: Arc<AtomicU64>,
+    verdict: Mutex<Option<Verdict>>,
+    stop: OnceLock<StopJob>,
+    on_end: Mutex<Option<OnJobEnd>>,
+}
+
+#[cfg_attr(not(test), expect(dead_code, reason = "the node calls them"))]
+impl JobRun {
+    /// A job that waits. `on_end` is called exactly once, also if the job never begins.
+    pub(crate) fn new(job: Job, lease: Arc<AtomicU64>, on_end: OnJobEnd) -> Claimed {
+        Arc::new(Self {
+            job,
+            state: AtomicU8::new(WAITING),
+            is_lost: AtomicBool::new(false),
+            is_interrupted: AtomicBool::new(false),
+            lease,
+            verdict: Mutex::default(),
+            stop: OnceLock::new(),
+            on_end: Mutex::new(Some(on_end)),
+        })
+    }
+
+    /// The session has ended: asks a run in progress to stop, and keeps a job that waits from beginning.
+    pub(crate) fn set_lost(&self) {
+        // ORDERING: release, so that a run that sees it sees what the node knew.
+        self.is_lost.store(true, Ordering::Release);
+        self.ask_to_stop(StopCause::Lost);
+    }
+
+    /// The job is cancelled: asks a run in progress to stop, and keeps a job that waits from beginning.
+    pub(crate) fn cancel(&self) {
+        self.ask_to_stop(StopCause::Cancelled);
+    }
+
+    fn ask_to_stop(&self, cause: StopCause) {
+        if !self.withdraw()
+            && let Some(stop) = self.stop.get()
+        {
+            stop(self, cause);
+        }
+    }
+}
+
+/// What the room of tasks needs.
+impl JobRun {
+    /// Keeps a job that has not begun from beginning. Returns false if it has begun.
+    pub(crate) fn withdraw(&self) -> bool {
+        // ORDERING: as in `begin`.
+        let (to, ok) = (Ordering::AcqRel, Ordering::Acquire);
+        self.state.compare_exchange(WAITING, WITHDRAWN, to, ok) != Err(BEGUN)
+    }
+
+    /// The job as it was claimed.
+    pub(crate) fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// Begins a job that waits, if the lease is valid at this time. One whose lease is over never begins.
+    pub(crate) fn begin(&self, now: Tick) -> bool {
+        // ORDERING: acquire; the lease was stored before the job was claimed or renewed.
+        if now.as_nanos() >= self.lease.load(Ordering::Acquire) {
+            self.withdraw();
+            return false;
+        }
+        // ORDERING: each side sees what the other did before it won.
+        let (to, ok) = (Ordering::AcqRel, Ordering::Acquire);
+        self.state.compare_exchange(WAITING, BEGUN, to, ok).is_ok()
+    }
+
+    fn has_begun(&self) -> bool {
+        // ORDERING: as in `begin`.
+        self.state.load(Ordering::Acquire) == BEGUN
+    }
+
+    /// Says how its run is asked to stop.
+    pub(crate) fn on_stop(&self, stop: StopJob) {
+        drop(self.stop.set(stop));
+    }
+
+    /// Tells how the run ended, unless that was told.
+    pub(crate) fn end(&self, end: JobEnd) {
+        let on_end = self.on_end.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(on_end) = on_end {
+            on_end(end);
+        }
+    }
+
+    /// Keeps what the job asks for beside its result.
+    pub(crate) fn keep_verdict(&self, verdict: Verdict) {
+        *self.verdict.lock().unwrap_or_else(PoisonError::into_inner) = Some(verdict);
+    }
+
+    pub(crate) fn verdict(&self) -> Option<Verdict> {
+        *self.verdict.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The pool has dropped its run.
+    pub(crate) fn interrupt(&self) {
+        // ORDERING: relaxed; it is read under the lock of the task, as it is written.
+        self.is_interrupted.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_interrupted(&self) -> bool {
+        // ORDERING: see `interrupt`.
+        self.is_interrupted.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        // ORDERING: acquire, see `set_lost`.
+        self.is_lost.load(Ordering::Acquire)
+    }
+
+    /// The number of the attempt, over all processes.
+    pub(crate) fn attempt(&self) -> u32 {
+        self.job.attempt
+    }
+
+    /// Why it runs.
+    pub(crate) fn cause(&self) -> Cause {
+        match &self.job.origin {
+            None => Cause::Job,
+            Some(origin) if origin.tick.is_some() => Cause::Schedule,
+            Some(_) => Cause::Manual,
+        }
+    }
+
+    /// The tick, or when an enqueued job was due.
+    pub(crate) fn fire_time(&self) -> WallTime {
+        let tick = self.job.origin.as_ref().and_then(|origin| origin.tick);
+        instant(tick.unwrap_or(self.job.run_at)).into()
+    }
+
+    pub(crate) fn due(&self) -> WallTime {
+        instant(self.job.run_at).into()
+    }
+}
+
+/// A job that nobody has ended: its run was given up, or never began.
+impl Drop for JobRun {
+    fn drop(&mut self) {
+        self.end(if self.has_begun() { JobEnd::Interrupted } else { JobEnd::Unrun });
+    }
+}
+
+impl fmt::Debug for JobRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (id, task, state) = (self.job.id, &self.job.task, &self.state);
+        f.debug_struct("JobRun")
+            .field("id", &id)
+            .field("task", task)
+            .field("state", state)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An instant of a store's clock.
+pub(crate) fn instant(time: StoreTime) -> DateTime<Utc> {
+    DateTime::from_timestamp_micros(time.as_micros()).unwrap_or_default()
+}
+
+/// What a run of a durable job knows of it.
+#[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+impl Run {
+    /// The identity of the job that runs; none of a run that no store knows.
+    ///
+    /// ```standalone_crate
+    /// use scheduler::{Run, scheduled};
+    ///
+    /// #[scheduled(cron = "0 0 3 * * *", zone = "UTC", durable)]
+    /// fn nightly(run: Run) {
+    ///     println!("job {:?}, attempt {}, after {} missed ticks", run.job_id(), run.attempt(), run.missed());
+    /// }
+    /// ```
+    #[must_use]
+    pub fn job_id(&self) -> Option<JobId> {
+        Some(self.claimed()?.job.id)
+    }
+
+    /// The fence of the job: it grows each time work changes hands. A resource that refuses a fence smaller than the greatest
+    /// it has seen is safe from a run that has [lost](Self::is_lost) its job and does not know yet.
+    #[must_use]
+    pub fn fence(&self) -> Option<Fence> {
+        Some(self.claimed()?.job.fence)
+    }
+
+    /// The tick of a durable schedule for which this runs; none of a manual run, and of an enqueued job.
+    #[must_use]
+    pub fn tick(&self) -> Option<DateTime<Utc>> {
+        self.claimed()?.job.origin.as_ref()?.tick.map(instant)
+    }
+
+    /// How many ticks before this one were missed, and are not run.
+    #[must_use]
+    pub fn missed(&self) -> u64 {
+        let origin = self.claimed().and_then(|claimed| claimed.job.origin.as_ref());
+        origin.map_or(0, |origin| origin.missed)
+    }
+
+    /// Whether this process has lost the job, because it could not reach the store for too long: another one may run it now.
+    /// The run is also [asked to stop](Self::is_cancelled), and what it returns counts no more.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.claimed().is_some_and(|claimed| claimed.is_lost())
+    }
+}

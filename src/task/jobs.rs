@@ -1,0 +1,141 @@
+//! The runs of claimed jobs: by the same code as every other run, but a node says when one starts.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::control::Control;
+use super::rule::Rule;
+use super::transition::Transition;
+use crate::observe::{Failure, Outcome};
+use crate::run::{Claimed, JobEnd, JobRun, Run, StopCause, Verdict};
+
+/// Jobs that wait for a thread, in the order in which the planner has them.
+#[derive(Default)]
+pub(super) struct WaitingJobs(VecDeque<Claimed>);
+
+/// Jobs that are over, to be told with no lock held.
+pub(super) type EndedJobs = Vec<(Claimed, JobEnd)>;
+
+impl Control {
+    /// Runs a claimed job as soon as a thread of the pool is free, beside all others. Returns false if the task has ended or
+    /// runs no jobs: then the job ends as [`JobEnd::Unrun`].
+    #[cfg_attr(not(test), expect(dead_code, reason = "the node calls it"))]
+    pub(crate) fn start_job(&self, job: &Claimed) -> bool {
+        let ticker = Arc::downgrade(&self.ticker);
+        job.on_stop(Box::new(move |job, cause| {
+            if let Some(ticker) = ticker.upgrade() {
+                Self { ticker }.stop_job(job, cause);
+            }
+        }));
+        let mut transition = self.transition();
+        let is_taken = transition.state.end.is_none() && matches!(transition.state.rule, Rule::Job);
+        if is_taken {
+            let now = transition.now;
+            transition.state.planner.ask_for_job(now);
+            transition.state.jobs.0.push_back(Arc::clone(job));
+        } else {
+            transition.effects.rare().jobs.push((Arc::clone(job), JobEnd::Unrun));
+        }
+        transition.commit();
+        is_taken
+    }
+
+    /// Asks the run of a job to stop, if it is in progress.
+    fn stop_job(&self, job: &JobRun, cause: StopCause) {
+        let mut transition = self.transition();
+        transition.stop_job(job, cause);
+        transition.commit();
+    }
+}
+
+impl Transition<'_> {
+    /// Begins the job that waits longest. Those that were withdrawn meanwhile, or whose lease is over, never begin.
+    pub(super) fn next_job(&mut self) -> Option<Claimed> {
+        while let Some(job) = self.state.jobs.0.pop_front() {
+            if job.begin(self.now.tick) {
+                return Some(job);
+            }
+            self.state.planner.forget_job();
+            self.effects.rare().jobs.push((job, JobEnd::Unrun));
+        }
+        None
+    }
+
+    fn stop_job(&mut self, job: &JobRun, cause: StopCause) {
+        let is_its = |run: &Run| run.claimed().is_some_and(|own| std::ptr::eq(&**own, job));
+        let found = self.state.active.iter().position(|active| is_its(&active.run));
+        if let Some(index) = found {
+            self.state.active[index].is_cancelled = true;
+            self.ask_to_stop(index, cause);
+        }
+    }
+
+    /// Tells the end of the run of a job.
+    pub(super) fn end_job(&mut self, run: &Run, outcome: &Outcome) {
+        if let Some(job) = run.claimed() {
+            let end = end_of(job, run, outcome);
+            self.effects.rare().jobs.push((Arc::clone(job), end));
+        }
+    }
+
+    /// The jobs that wait do not begin any more: the task has ended.
+    pub(super) fn give_jobs_back(&mut self) {
+        let jobs = std::mem::take(&mut self.state.jobs.0);
+        if !jobs.is_empty() {
+            let unrun = jobs.into_iter().map(|job| (job, JobEnd::Unrun));
+            self.effects.rare().jobs.extend(unrun);
+        }
+    }
+}
+
+/// Tells how jobs ended. No lock may be held.
+pub(super) fn tell(ended: EndedJobs) {
+    ended.into_iter().for_each(|(job, end)| job.end(end));
+}
+
+/// Keeps what an attempt asks for beside its result. Returns true if that is to run again later.
+pub(super) fn heed_verdict(run: &Run, verdict: Option<Verdict>) -> bool {
+    let (Some(verdict), Some(job)) = (verdict, run.claimed()) else { return false };
+    job.keep_verdict(verdict);
+    matches!(verdict, Verdict::Snooze(_))
+}
+
+/// The outcome of a run that returned well.
+pub(super) fn outcome_of_success(run: &Run) -> Outcome {
+    match run.claimed().and_then(|job| job.verdict()) {
+        Some(Verdict::Snooze(time)) => Outcome::Snoozed(time),
+        _ => Outcome::Success,
+    }
+}
+
+/// The pool has dropped the run of a job.
+pub(super) fn interrupt(run: &Run) {
+    if let Some(job) = run.claimed() {
+        job.interrupt();
+    }
+}
+
+fn end_of(job: &JobRun, run: &Run, outcome: &Outcome) -> JobEnd {
+    if job.is_lost() {
+        return JobEnd::Lost;
+    }
+    match (outcome, job.verdict()) {
+        (Outcome::Success, _) => JobEnd::Succeeded,
+        (Outcome::Snoozed(time), _) => JobEnd::Snoozed(*time),
+        (Outcome::Error(failure), Some(Verdict::Undecodable)) => JobEnd::Undecodable(text(failure)),
+        (Outcome::Error(failure), Some(Verdict::GiveUp)) => JobEnd::GivenUp(text(failure)),
+        (Outcome::Error(failure) | Outcome::Panic(failure), _) => JobEnd::Failed(text(failure)),
+        (Outcome::Timeout(failure), _) => JobEnd::TimedOut(text(failure)),
+        (Outcome::Refused(reason), _) => JobEnd::Refused(reason.to_string()),
+        (Outcome::Lost, _) => JobEnd::Lost,
+        (Outcome::Cancelled, _) if job.is_interrupted() || run.is_stopped_by_pool() => {
+            JobEnd::Interrupted
+        }
+        (Outcome::Cancelled, _) => JobEnd::Cancelled,
+    }
+}
+
+/// A failure with its causes, on one line.
+fn text(failure: &Failure) -> String {
+    format!("{}{}", failure.message(), failure.causes_after(": "))
+}
