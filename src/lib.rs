@@ -106,7 +106,7 @@ pub use facts::{Location, TaskFacts};
 pub use inject::{Extract, Managed, State, TaskReturn, Wiring};
 pub use observe::{
     Counters, Event, EventKind, Failure, Listener, Longest, Outcome, PanicPlace, RuleKind,
-    RunRecord, SkipReason, StopReason, TaskSnapshot, TaskState,
+    RunRecord, SkipReason, StopReason, StoreEvent, TaskSnapshot, TaskState,
 };
 pub use registrar::Registrar;
 pub use run::{Cause, Run, RunInfo, Shutdown, Stopped};

@@ -81,6 +81,12 @@ impl<T> Notice<T> {
         true
     }
 
+    /// Returns true if the value was given.
+    #[cfg(feature = "durable")]
+    pub(crate) fn is_given(&self) -> bool {
+        self.lock().value.is_some()
+    }
+
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.shared.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use super::queue::Priority;
 #[cfg(feature = "serde")]
 use super::serial::seconds;
-use super::{Failure, Outcome, SkipReason, TaskFacts, TaskState};
+use super::{Failure, Outcome, SkipReason, StoreEvent, TaskFacts, TaskState};
 use crate::facts::Location;
 use crate::run::RunInfo;
 
@@ -212,6 +212,12 @@ pub enum EventKind {
         /// The panic.
         failure: Failure,
     },
+    /// Something between this process and the store of durable jobs.
+    #[non_exhaustive]
+    Store {
+        /// What.
+        what: StoreEvent,
+    },
     /// The scheduler has started: its tasks wait for their first fire times.
     #[non_exhaustive]
     SchedulerStarted {
@@ -291,6 +297,7 @@ impl EventKind {
             Self::WorkerRefused { .. } => "worker_refused",
             Self::DropPanicked { .. } => "drop_panicked",
             Self::HookFailed { .. } => "hook_failed",
+            Self::Store { .. } => "store",
             Self::SchedulerStarted { .. } => "scheduler_started",
             Self::SchedulerStopping { .. } => "scheduler_stopping",
             Self::SchedulerStopped { .. } => "scheduler_stopped",

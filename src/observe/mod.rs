@@ -45,6 +45,7 @@
 //! | `worker_refused` | `pool`, `reason` | no thread could be started | first |
 //! | `drop_panicked` | `failure` | a destructor of a task panicked | late |
 //! | `hook_failed` | `hook`, `failure` | a hook or a listener panicked | late |
+//! | `store` | `what`, which has a `kind` | sessions, lost and parked jobs, schedules, the store itself | late |
 //! | `scheduler_started` | `tasks` | once | last |
 //! | `scheduler_stopping` | – | once | last |
 //! | `scheduler_stopped` | `took_seconds`, `unfinished` | once | last |
@@ -79,6 +80,7 @@ pub(crate) mod sample;
 #[cfg(feature = "serde")]
 mod serial;
 mod starvation;
+mod store_event;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -92,6 +94,7 @@ pub use event::{Event, EventKind, Longest, StopReason};
 pub use failure::{Failure, Outcome, PanicPlace};
 pub use listener::Listener;
 pub use record::{Counters, RunRecord, SkipReason, TaskSnapshot, TaskState};
+pub use store_event::StoreEvent;
 
 pub(crate) use crate::facts::TaskFacts;
 pub(crate) use bus::{Bus, BusBuilder};

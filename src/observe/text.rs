@@ -55,6 +55,7 @@ pub(crate) fn what(event: &Event, time: &dyn Fn(DateTime<Utc>) -> String) -> Str
             format!("paused{until}{note}{}", after(next))
         }
         EventKind::Resumed { next } => format!("resumed{}", after(next)),
+        EventKind::Store { what } => what.to_string(),
         EventKind::Rescheduled { rule, next } => format!("rescheduled: {rule}{}", after(next)),
         EventKind::Enabled { next } => format!("enabled{}", after(next)),
         EventKind::TriggerFailed { failure, asked_again_in } => {

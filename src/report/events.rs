@@ -4,7 +4,7 @@ use super::Message;
 use super::limit::{Limit, Show};
 use crate::observe::{
     Event, EventKind, Failure, Level, Longest, Outcome, RuleKind, SkipReason, StopReason,
-    TaskState, duration, instant,
+    StoreEvent, TaskState, duration, instant,
 };
 
 /// How many messages of one kind about a task are shown in full before they are summed up.
@@ -26,7 +26,11 @@ impl Shown {
             }
             _ => {
                 let message = message(event)?;
-                self.limited(event, "", 1, |count, within| match within {
+                let which = match &event.kind {
+                    EventKind::Store { what } => what.name(),
+                    _ => "",
+                };
+                self.limited(event, which, 1, |count, within| match within {
                     None => message,
                     Some(within) => message.note(often(event, count, &within)),
                 })
@@ -91,6 +95,17 @@ pub(super) fn place(event: &Event) -> Option<&str> {
     }
 }
 
+/// The level of a message about the store, if there is one.
+fn level_of(what: &StoreEvent) -> Option<Level> {
+    match what {
+        StoreEvent::SessionOpened { .. } | StoreEvent::Back { .. } => Some(Level::Info),
+        StoreEvent::ScheduleRegistered { is_changed, .. } => is_changed.then_some(Level::Info),
+        StoreEvent::ClaimReturned { .. } => None,
+        StoreEvent::JobParked { .. } | StoreEvent::Damaged { .. } => Some(Level::Error),
+        _ => Some(Level::Warn),
+    }
+}
+
 fn message(event: &Event) -> Option<Message> {
     let message = match &event.kind {
         EventKind::Paused { .. }
@@ -100,6 +115,7 @@ fn message(event: &Event) -> Option<Message> {
         | EventKind::RunFinished { outcome: Outcome::Cancelled | Outcome::Snoozed(_), .. } => {
             Message::about(event, Level::Info)
         }
+        EventKind::Store { what } => Message::about(event, level_of(what)?),
         EventKind::Starved { .. } => starved(event)?,
         EventKind::WorkerRefused { .. } => Message::about(event, Level::Warn)
             .note("the pool continues with its threads, and tries again with the next task"),

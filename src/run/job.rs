@@ -4,12 +4,12 @@
 //! session is valid on this machine (R20).
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use scheduler_core::{Tick, WallTime};
+use scheduler_core::WallTime;
 use scheduler_store::{Fence, Job, JobId, StoreTime};
 
 use super::cause::Cause;
@@ -52,6 +52,9 @@ pub(crate) type OnJobEnd = Box<dyn FnOnce(JobEnd) + Send>;
 /// Asks the run of a job to stop.
 pub(crate) type StopJob = Box<dyn Fn(&JobRun, StopCause) + Send + Sync>;
 
+/// Asks the node whether the run may begin: its lease is valid, and the job was not given back (R20).
+pub(crate) type MayBegin = Box<dyn Fn() -> bool + Send + Sync>;
+
 const WAITING: u8 = 0;
 const BEGUN: u8 = 1;
 const WITHDRAWN: u8 = 2;
@@ -62,23 +65,21 @@ pub(crate) struct JobRun {
     state: AtomicU8,
     is_lost: AtomicBool,
     is_interrupted: AtomicBool,
-    /// Until when the lease of the session is valid, in nanoseconds of the scheduler's monotonic clock.
-    lease: Arc<AtomicU64>,
+    may_begin: MayBegin,
     verdict: Mutex<Option<Verdict>>,
     stop: OnceLock<StopJob>,
     on_end: Mutex<Option<OnJobEnd>>,
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "the node calls them"))]
 impl JobRun {
     /// A job that waits. `on_end` is called exactly once, also if the job never begins.
-    pub(crate) fn new(job: Job, lease: Arc<AtomicU64>, on_end: OnJobEnd) -> Claimed {
+    pub(crate) fn new(job: Job, may_begin: MayBegin, on_end: OnJobEnd) -> Claimed {
         Arc::new(Self {
             job,
             state: AtomicU8::new(WAITING),
             is_lost: AtomicBool::new(false),
             is_interrupted: AtomicBool::new(false),
-            lease,
+            may_begin,
             verdict: Mutex::default(),
             stop: OnceLock::new(),
             on_end: Mutex::new(Some(on_end)),
@@ -120,10 +121,9 @@ impl JobRun {
         &self.job
     }
 
-    /// Begins a job that waits, if the lease is valid at this time. One whose lease is over never begins.
-    pub(crate) fn begin(&self, now: Tick) -> bool {
-        // ORDERING: acquire; the lease was stored before the job was claimed or renewed.
-        if now.as_nanos() >= self.lease.load(Ordering::Acquire) {
+    /// Begins a job that waits, if the node lets it. One whose lease is over never begins.
+    pub(crate) fn begin(&self) -> bool {
+        if !(self.may_begin)() {
             self.withdraw();
             return false;
         }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::control::Control;
 use super::rule::Rule;
 use super::transition::Transition;
-use crate::observe::{Failure, Outcome};
+use chrono::{DateTime, Utc};
+
+use crate::observe::{EventKind, Failure, Outcome, SkipReason};
 use crate::run::{Claimed, JobEnd, JobRun, Run, StopCause, Verdict};
 
 /// Jobs that wait for a thread, in the order in which the planner has them.
@@ -19,7 +21,6 @@ pub(super) type EndedJobs = Vec<(Claimed, JobEnd)>;
 impl Control {
     /// Runs a claimed job as soon as a thread of the pool is free, beside all others. Returns false if the task has ended or
     /// runs no jobs: then the job ends as [`JobEnd::Unrun`].
-    #[cfg_attr(not(test), expect(dead_code, reason = "the node calls it"))]
     pub(crate) fn start_job(&self, job: &Claimed) -> bool {
         let ticker = Arc::downgrade(&self.ticker);
         job.on_stop(Box::new(move |job, cause| {
@@ -40,6 +41,15 @@ impl Control {
         is_taken
     }
 
+    /// Counts and reports ticks of its durable schedule that were skipped, up to this one.
+    pub(crate) fn report_skips(&self, reason: SkipReason, count: u64, last: DateTime<Utc>) {
+        let mut transition = self.transition();
+        transition.state.history.skip(reason, count);
+        let (first, at_least) = (last, false);
+        transition.report(EventKind::Skipped { reason, first, last, count, at_least });
+        transition.commit();
+    }
+
     /// Asks the run of a job to stop, if it is in progress.
     fn stop_job(&self, job: &JobRun, cause: StopCause) {
         let mut transition = self.transition();
@@ -52,7 +62,7 @@ impl Transition<'_> {
     /// Begins the job that waits longest. Those that were withdrawn meanwhile, or whose lease is over, never begin.
     pub(super) fn next_job(&mut self) -> Option<Claimed> {
         while let Some(job) = self.state.jobs.0.pop_front() {
-            if job.begin(self.now.tick) {
+            if job.begin() {
                 return Some(job);
             }
             self.state.planner.forget_job();

@@ -1,0 +1,103 @@
+//! What the node reports, as events of the scheduler.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use scheduler_core::Clock;
+use scheduler_node::{LostReason, NodeEvent};
+use scheduler_store::{JobState, Registration, Skips, StoreTime};
+
+use super::shell::JobTask;
+use crate::observe::{Bus, Event, EventKind, SkipReason, StoreEvent};
+use crate::run::instant;
+
+/// Reports what happens to sessions, schedules and jobs.
+pub(crate) struct Reports {
+    bus: Arc<Bus>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Reports {
+    pub(crate) fn new(bus: Arc<Bus>, clock: Arc<dyn Clock>) -> Self {
+        Self { bus, clock }
+    }
+
+    pub(super) fn report(&self, event: NodeEvent, tasks: &BTreeMap<String, JobTask>) {
+        let event = match event {
+            NodeEvent::Skipped { schedule, skips, until } => {
+                return self.skipped(&schedule, skips, until, tasks);
+            }
+            NodeEvent::Opened { session, replaces } => StoreEvent::SessionOpened {
+                session: text(session),
+                replaces: replaces.map(text),
+            },
+            NodeEvent::SessionLost { session, reason, runs } => StoreEvent::SessionLost {
+                session: text(session),
+                reason: match reason {
+                    LostReason::NotRenewed => "its lease was not renewed in time".into(),
+                    LostReason::Ended => "the store has ended it".into(),
+                },
+                runs,
+            },
+            NodeEvent::TookOver { sessions } => {
+                StoreEvent::TookOver { sessions: sessions.into_iter().map(text).collect() }
+            }
+            NodeEvent::JobLost(job) => StoreEvent::JobLost {
+                job: text(job.id),
+                task: job.task.as_str().into(),
+                attempt: job.attempt,
+                is_parked: job.state == JobState::Parked,
+            },
+            NodeEvent::Parked { job } => StoreEvent::JobParked { job: text(job) },
+            NodeEvent::FinishRefused { held } => StoreEvent::FinishRefused { job: text(held.job) },
+            NodeEvent::GivenBack { held } => StoreEvent::ClaimReturned { job: text(held.job) },
+            NodeEvent::Registered { schedule, outcome } => StoreEvent::ScheduleRegistered {
+                schedule: schedule.into(),
+                is_changed: outcome == Registration::Changed,
+            },
+            NodeEvent::Silent { schedule, rule } => {
+                StoreEvent::ScheduleSilent { schedule: schedule.into(), rule: rule.into() }
+            }
+            NodeEvent::StoreAway { reason } => StoreEvent::Away { reason: reason.into() },
+            NodeEvent::StoreBack { after } => StoreEvent::Back { after },
+            NodeEvent::Refused(refusal) => StoreEvent::Refused { reason: text(refusal) },
+            NodeEvent::Damaged(damage) => {
+                StoreEvent::Damaged { row: damage.row.into(), reason: damage.reason.into() }
+            }
+            _ => return,
+        };
+        self.emit(EventKind::Store { what: event });
+    }
+
+    fn emit(&self, kind: EventKind) {
+        self.bus.emit(Event::global(self.clock.wall(), kind));
+    }
+
+    fn skipped(
+        &self,
+        schedule: &str,
+        skips: Skips,
+        until: StoreTime,
+        tasks: &BTreeMap<String, JobTask>,
+    ) {
+        let last = instant(until);
+        let counts = [
+            (SkipReason::Overlap, skips.overlap),
+            (SkipReason::Misfire, skips.missed),
+            (SkipReason::Paused, skips.paused),
+        ];
+        for (reason, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+            match tasks.get(schedule) {
+                Some(task) => task.control.report_skips(reason, count, last),
+                None => {
+                    let what = StoreEvent::TicksSkipped { schedule: schedule.into(), reason, count };
+                    self.emit(EventKind::Store { what });
+                }
+            }
+        }
+    }
+}
+
+fn text(value: impl ToString) -> Arc<str> {
+    value.to_string().into()
+}

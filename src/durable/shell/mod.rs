@@ -1,0 +1,31 @@
+//! What surrounds the node of this process: its threads, its clock, the runs of its jobs.
+//!
+//! # What this room is for
+//!
+//! The [node](scheduler_node::Node) decides; a [`Shell`] does. It gives the node what happened, asks the store what the node
+//! wants to know, starts claimed jobs as runs of tasks, and reports events.
+//!
+//! ```text
+//! scheduler-node    steps the node when its time has come
+//! scheduler-store   asks the store for everything but renewals
+//! scheduler-lease   renews the lease, so that a slow claim never delays that
+//! scheduler-watch   waits for changes by other processes, if the store can tell
+//! ```
+//!
+//! # What it must never do
+//!
+//! Decide anything about jobs. Perform an effect under the lock of the node: a run that begins asks the node under the
+//! lock of its task, so the lock of the node is always the last one.
+//!
+//! # States
+//!
+//! It works until [`Shell::stop`]; then the node gives back what never began, waits for its runs, and ends its session.
+
+mod channel;
+mod ends;
+mod events;
+mod shell;
+mod threads;
+
+pub(crate) use ends::retry_wait;
+pub(crate) use shell::{JobTask, Parts, Shell};

@@ -1,0 +1,264 @@
+//! The shell: inputs in, effects out.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, PoisonError, Weak};
+use std::time::Duration;
+
+use scheduler_core::Clock;
+use scheduler_core::time::Gate;
+use scheduler_node::{Channel, Effect, Input, Node, Request, RequestId, Tick};
+use scheduler_store::{End, Fence, Held, Job, JobId, Store, StoreTime};
+
+use super::channel::Outgoing;
+use super::ends::end_of;
+use super::events::Reports;
+use crate::notice::{Notice, block_on};
+use crate::run::{Claimed, JobEnd, JobRun};
+use crate::sync::{Mutex, MutexGuard};
+use crate::task::{Control, Retry};
+
+/// A task that runs jobs.
+#[derive(Clone, Debug)]
+pub(crate) struct JobTask {
+    pub(crate) control: Control,
+    /// The waits between attempts, which the store keeps.
+    pub(crate) retry: Retry,
+}
+
+/// What a shell is made of.
+pub(crate) struct Parts {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) node: Node,
+    /// The tasks by the names under which the store knows them.
+    pub(crate) tasks: BTreeMap<String, JobTask>,
+    pub(crate) reports: Reports,
+    /// True to do everything on the calling thread, as a simulation needs it.
+    pub(crate) is_inline: bool,
+}
+
+/// The node of this process with all that it needs. See the [module](self).
+pub(crate) struct Shell {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: Arc<dyn Clock>,
+    node: Mutex<Node>,
+    tasks: BTreeMap<String, JobTask>,
+    reports: Reports,
+    runs: Mutex<BTreeMap<(JobId, Fence), Claimed>>,
+    is_inline: bool,
+    pub(super) outgoing: [Outgoing; 2],
+    /// Opened when the node may have to be stepped earlier than before.
+    pub(super) timer: Arc<Gate>,
+    /// For when the thread of the node waits.
+    pub(super) armed: Mutex<Tick>,
+    stopped: Notice<()>,
+    own: Weak<Self>,
+}
+
+impl Shell {
+    pub(crate) fn new(parts: Parts) -> Arc<Self> {
+        let Parts { store, clock, node, tasks, reports, is_inline } = parts;
+        Arc::new_cyclic(|own| Self {
+            store,
+            clock,
+            node: Mutex::new(node),
+            tasks,
+            reports,
+            runs: Mutex::default(),
+            is_inline,
+            outgoing: <_>::default(),
+            timer: Arc::new(Gate::new()),
+            armed: Mutex::new(Tick::default()),
+            stopped: Notice::new(),
+            own: Weak::clone(own),
+        })
+    }
+
+    /// The time that leases are counted by.
+    pub(super) fn now(&self) -> Tick {
+        Tick::from_nanos(self.clock.boot_time().as_nanos())
+    }
+
+    fn node(&self) -> MutexGuard<'_, Node> {
+        self.node.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the node what happened, and does what it wants done.
+    pub(super) fn input(&self, input: Input) {
+        let mut effects = Vec::new();
+        self.node().step(input, self.now(), &mut effects);
+        self.perform(effects);
+        self.rearm();
+    }
+
+    /// Something may have become due.
+    pub(crate) fn nudge(&self) {
+        self.input(Input::Nudge);
+    }
+
+    /// Claims nothing more, and gives back what has not begun.
+    pub(crate) fn stop(&self) {
+        self.input(Input::Stop);
+    }
+
+    /// Waits until the session has ended, at most for the limit. Returns true if it has.
+    pub(crate) fn await_stop(&self, limit: Duration) -> bool {
+        block_on(self.stopped.clone(), &*self.clock, limit).is_some()
+    }
+
+    /// Returns true once the session has ended.
+    pub(super) fn has_stopped(&self) -> bool {
+        self.stopped.is_given()
+    }
+
+    /// Until when the store may execute a request that is sent now.
+    pub(crate) fn not_after(&self, limit: Duration) -> StoreTime {
+        let (now, node) = (self.now(), self.node());
+        let known = node.not_after(now);
+        drop(node);
+        // Before the first answer the clock of this machine has to do.
+        known.unwrap_or_else(|| {
+            StoreTime::from_micros(self.clock.wall().timestamp_micros()).after(limit)
+        })
+    }
+
+    /// When the node has to be stepped next.
+    pub(super) fn wake(&self) -> (Tick, Option<Channel>) {
+        let node = self.node();
+        let wakes = [Channel::Store, Channel::Lease].map(|channel| (node.wake(channel), channel));
+        drop(node);
+        let wakes = wakes.into_iter().filter_map(|(wake, channel)| Some((wake?, channel)));
+        let first = wakes.min_by_key(|(wake, _)| *wake);
+        first.map_or((Tick::MAX, None), |(wake, channel)| (wake, Some(channel)))
+    }
+
+    /// Steps the node if its time has come. Returns when to look again.
+    pub(crate) fn tend(&self) -> Tick {
+        loop {
+            let (wake, channel) = self.wake();
+            match channel {
+                Some(channel) if wake <= self.now() => self.input(Input::Timer(channel)),
+                _ => return wake,
+            }
+        }
+    }
+
+    /// Wakes the thread of the node if it waits for longer than it may.
+    fn rearm(&self) {
+        if self.is_inline {
+            return;
+        }
+        let (wake, _) = self.wake();
+        let armed = *self.armed.lock().unwrap_or_else(PoisonError::into_inner);
+        if wake < armed {
+            self.timer.open();
+        }
+    }
+
+    fn perform(&self, effects: Vec<Effect>) {
+        let mut effects = VecDeque::from(effects);
+        while let Some(effect) = effects.pop_front() {
+            match effect {
+                Effect::Ask { request, what, .. } if self.is_inline => {
+                    let mut more = Vec::new();
+                    let answer = self.ask(request, &what);
+                    self.node().step(answer, self.now(), &mut more);
+                    effects.extend(more);
+                }
+                Effect::Ask { channel, request, what, .. } => {
+                    self.outgoing(channel).send(request, what);
+                }
+                Effect::Start(job) => self.start(*job),
+                Effect::Withdraw(held) => {
+                    if let Some(claimed) = self.take_run(held) {
+                        claimed.withdraw();
+                    }
+                }
+                Effect::Lost(held) => self.with_run(held, JobRun::set_lost),
+                Effect::Cancel(held) => self.with_run(held, JobRun::cancel),
+                Effect::Event(event) => self.reports.report(event, &self.tasks),
+                Effect::Stopped => {
+                    self.stopped.give(());
+                    self.outgoing.iter().for_each(Outgoing::close);
+                    self.timer.open();
+                }
+            }
+        }
+    }
+
+    /// Asks the store on the calling thread.
+    pub(super) fn ask(&self, request: RequestId, what: &Request) -> Input {
+        // A store may be the user's; one that panics has not answered.
+        let answer = crate::observe::catch(|| what.execute(&*self.store));
+        let result = answer.unwrap_or_else(|failure| {
+            Err(scheduler_store::StoreError::Unavailable(failure.message().to_owned()))
+        });
+        Input::Answer { request, result }
+    }
+
+    pub(super) fn outgoing(&self, channel: Channel) -> &Outgoing {
+        match channel {
+            Channel::Store => &self.outgoing[0],
+            Channel::Lease => &self.outgoing[1],
+        }
+    }
+
+    /// Starts a claimed job as a run of its task.
+    fn start(&self, job: Job) {
+        let held = job.held();
+        let Some(task) = self.tasks.get(&job.task) else {
+            // The node claims only jobs of tasks that it was given.
+            self.input(Input::Ended { held, end: End::GiveBack });
+            return;
+        };
+        let (gate, ended) = (Weak::clone(&self.own), Weak::clone(&self.own));
+        let may_begin = move || gate.upgrade().is_some_and(|shell| shell.may_begin(held));
+        let on_end = move |end| {
+            if let Some(shell) = ended.upgrade() {
+                shell.run_ended(held, end);
+            }
+        };
+        let claimed = JobRun::new(job, Box::new(may_begin), Box::new(on_end));
+        self.runs().insert(key(held), Arc::clone(&claimed));
+        task.control.start_job(&claimed);
+    }
+
+    /// Asked by a run just before its body, under the lock of its task.
+    fn may_begin(&self, held: Held) -> bool {
+        self.node().begin(held, self.now())
+    }
+
+    fn run_ended(&self, held: Held, end: JobEnd) {
+        let Some(claimed) = self.take_run(held) else { return };
+        let job = claimed.job();
+        let retry = self.tasks.get(&job.task).map_or_else(|| Retry::new(0), |task| task.retry);
+        let end = end_of(job, end, retry);
+        self.input(Input::Ended { held, end });
+    }
+
+    fn runs(&self) -> MutexGuard<'_, BTreeMap<(JobId, Fence), Claimed>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take_run(&self, held: Held) -> Option<Claimed> {
+        self.runs().remove(&key(held))
+    }
+
+    fn with_run(&self, held: Held, tell: impl FnOnce(&JobRun)) {
+        let claimed = self.runs().get(&key(held)).cloned();
+        if let Some(claimed) = claimed {
+            tell(&claimed);
+        }
+    }
+}
+
+fn key(held: Held) -> (JobId, Fence) {
+    (held.job, held.fence)
+}
+
+impl fmt::Debug for Shell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shell").field("store", &self.store.describe()).finish_non_exhaustive()
+    }
+}

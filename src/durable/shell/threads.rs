@@ -1,0 +1,83 @@
+//! The threads of a shell.
+
+use std::io;
+use std::sync::{Arc, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use scheduler_core::time::Gate;
+use scheduler_node::{Channel, Tick};
+use scheduler_store::Watch;
+
+use super::shell::Shell;
+
+/// For how long the watch waits at a time, and after an error.
+const WATCH: Duration = Duration::from_secs(1);
+
+impl Shell {
+    /// Starts the threads, and the node with them.
+    ///
+    /// # Errors
+    ///
+    /// A thread cannot be started.
+    pub(crate) fn start_threads(self: &Arc<Self>) -> io::Result<()> {
+        for (name, channel) in [("scheduler-store", Channel::Store), ("scheduler-lease", Channel::Lease)] {
+            let shell = Arc::clone(self);
+            spawn(name, move || shell.ask_for(channel))?;
+        }
+        if let Some(watch) = self.store.watch() {
+            let shell = Arc::clone(self);
+            spawn("scheduler-watch", move || shell.watch_with(watch))?;
+        }
+        let shell = Arc::clone(self);
+        spawn("scheduler-node", move || shell.keep_time())
+    }
+
+    /// Asks the store what the node wants to know.
+    fn ask_for(&self, channel: Channel) {
+        while let Some((request, what)) = self.outgoing(channel).receive(&*self.clock) {
+            let answer = self.ask(request, &what);
+            self.input(answer);
+        }
+    }
+
+    /// Steps the node whenever its time has come, until it has stopped.
+    fn keep_time(&self) {
+        while !self.has_stopped() {
+            let seen = self.timer.epoch();
+            // RACE: whoever steps the node meanwhile sees that this thread is not waiting, or opens the gate.
+            self.arm(Tick::MAX);
+            let wake = self.tend();
+            self.arm(wake);
+            if self.wake().0 < wake {
+                continue;
+            }
+            let left = wake.since(self.now());
+            let until = (wake != Tick::MAX).then(|| self.clock.now() + left);
+            self.clock.wait(&self.timer, seen, until);
+        }
+    }
+
+    fn arm(&self, wake: Tick) {
+        *self.armed.lock().unwrap_or_else(PoisonError::into_inner) = wake;
+    }
+
+    /// Waits for changes by other processes.
+    fn watch_with(&self, mut watch: Box<dyn Watch>) {
+        let pause = Arc::new(Gate::new());
+        while !self.has_stopped() {
+            match watch.wait(WATCH) {
+                Ok(true) => self.nudge(),
+                Ok(false) => {}
+                Err(_) => {
+                    let until = self.clock.now() + WATCH;
+                    self.clock.wait(&pause, pause.epoch(), Some(until));
+                }
+            }
+        }
+    }
+}
+
+fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    thread::Builder::new().name(name.to_owned()).spawn(body).map(drop)
+}

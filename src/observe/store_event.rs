@@ -1,0 +1,197 @@
+//! What happens between this process and the store of durable jobs.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::SkipReason;
+use super::format::{duration, plural};
+
+/// What happened between this process and the store of durable jobs.
+///
+/// A later version may add kinds and fields, so match with `_` and `..`.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(tag = "kind", rename_all = "snake_case")
+)]
+pub enum StoreEvent {
+    /// This process has opened a session.
+    #[non_exhaustive]
+    SessionOpened {
+        /// The session.
+        session: Arc<str>,
+        /// The session of this process that it replaces.
+        replaces: Option<Arc<str>>,
+    },
+    /// The session of this process has ended before its runs: they are lost, and run elsewhere.
+    #[non_exhaustive]
+    SessionLost {
+        /// The session.
+        session: Arc<str>,
+        /// Why.
+        reason: Arc<str>,
+        /// How many runs were in progress.
+        runs: u32,
+    },
+    /// This process has ended sessions of processes that died, and made their jobs ready again.
+    #[non_exhaustive]
+    TookOver {
+        /// The sessions.
+        sessions: Vec<Arc<str>>,
+    },
+    /// The process of a job died before its outcome was stored.
+    #[non_exhaustive]
+    JobLost {
+        /// The job.
+        job: Arc<str>,
+        /// Its task.
+        task: Arc<str>,
+        /// Which attempt was lost.
+        attempt: u32,
+        /// True if it was parked and does not run again by itself.
+        is_parked: bool,
+    },
+    /// A job was given up, and is kept with its last error until it is retried by hand.
+    #[non_exhaustive]
+    JobParked {
+        /// The job.
+        job: Arc<str>,
+    },
+    /// A run has ended whose job was another process's already: its outcome is not stored.
+    #[non_exhaustive]
+    FinishRefused {
+        /// The job.
+        job: Arc<str>,
+    },
+    /// A claim was given back whose answer had been lost.
+    #[non_exhaustive]
+    ClaimReturned {
+        /// The job.
+        job: Arc<str>,
+    },
+    /// A schedule of this program was registered.
+    #[non_exhaustive]
+    ScheduleRegistered {
+        /// The schedule.
+        schedule: Arc<str>,
+        /// True if another rule was registered before: the new one counts from now.
+        is_changed: bool,
+    },
+    /// A process that started later has registered another rule: this one does not fire the schedule.
+    #[non_exhaustive]
+    ScheduleSilent {
+        /// The schedule.
+        schedule: Arc<str>,
+        /// The rule that counts.
+        rule: Arc<str>,
+    },
+    /// Ticks of a schedule made while the program runs were skipped.
+    #[non_exhaustive]
+    TicksSkipped {
+        /// The schedule.
+        schedule: Arc<str>,
+        /// Why.
+        reason: SkipReason,
+        /// How many.
+        count: u64,
+    },
+    /// The store does not answer.
+    #[non_exhaustive]
+    Away {
+        /// Why.
+        reason: Arc<str>,
+    },
+    /// The store answers again.
+    #[non_exhaustive]
+    Back {
+        /// For how long it did not.
+        #[cfg_attr(
+            feature = "serde",
+            serde(rename = "after_seconds", serialize_with = "super::serial::seconds")
+        )]
+        after: Duration,
+    },
+    /// The store has refused a request.
+    #[non_exhaustive]
+    Refused {
+        /// Why.
+        reason: Arc<str>,
+    },
+    /// A row of the store cannot be read.
+    #[non_exhaustive]
+    Damaged {
+        /// Which one.
+        row: Arc<str>,
+        /// What is wrong with it, and what was done.
+        reason: Arc<str>,
+    },
+}
+
+impl StoreEvent {
+    /// The name of the kind in snake case, such as `session_lost`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::SessionOpened { .. } => "session_opened",
+            Self::SessionLost { .. } => "session_lost",
+            Self::TookOver { .. } => "took_over",
+            Self::JobLost { .. } => "job_lost",
+            Self::JobParked { .. } => "job_parked",
+            Self::FinishRefused { .. } => "finish_refused",
+            Self::ClaimReturned { .. } => "claim_returned",
+            Self::ScheduleRegistered { .. } => "schedule_registered",
+            Self::ScheduleSilent { .. } => "schedule_silent",
+            Self::TicksSkipped { .. } => "ticks_skipped",
+            Self::Away { .. } => "away",
+            Self::Back { .. } => "back",
+            Self::Refused { .. } => "refused",
+            Self::Damaged { .. } => "damaged",
+        }
+    }
+}
+
+/// One line.
+impl fmt::Display for StoreEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SessionOpened { session, .. } => write!(f, "session {session} opened"),
+            Self::SessionLost { session, reason, runs } => {
+                let runs = plural(u64::from(*runs), "run");
+                write!(f, "session {session} is lost, and {runs} in progress with it: {reason}")
+            }
+            Self::TookOver { sessions } => {
+                let sessions = plural(sessions.len() as u64, "session");
+                write!(f, "took over from {sessions} whose process died")
+            }
+            Self::JobLost { job, task, attempt, is_parked } => {
+                let then = if *is_parked { "it is parked" } else { "it runs again" };
+                write!(f, "job {job} of task `{task}` lost its process in attempt {attempt}; {then}")
+            }
+            Self::JobParked { job } => write!(f, "job {job} is parked until it is retried by hand"),
+            Self::FinishRefused { job } => {
+                write!(f, "the outcome of job {job} is not stored: the job was lost meanwhile")
+            }
+            Self::ClaimReturned { job } => write!(f, "job {job} was claimed unnoticed, and is given back"),
+            Self::ScheduleRegistered { schedule, is_changed: true } => {
+                write!(f, "schedule `{schedule}` has another rule from now on")
+            }
+            Self::ScheduleRegistered { schedule, .. } => write!(f, "schedule `{schedule}` is registered"),
+            Self::ScheduleSilent { schedule, rule } => write!(
+                f,
+                "schedule `{schedule}` is not fired by this process: one that started later has \
+                 registered {rule}"
+            ),
+            Self::TicksSkipped { schedule, reason, count } => {
+                let ticks = plural(*count, "tick");
+                write!(f, "schedule `{schedule}`: skipped {ticks}: {}", reason.name())
+            }
+            Self::Away { reason } => write!(f, "the store does not answer: {reason}"),
+            Self::Back { after } => write!(f, "the store answers again after {}", duration(*after)),
+            Self::Refused { reason } => write!(f, "the store has refused a request: {reason}"),
+            Self::Damaged { row, reason } => write!(f, "damaged row {row} in the store: {reason}"),
+        }
+    }
+}
