@@ -82,6 +82,8 @@ mod run;
 mod runner;
 mod schedule;
 mod settings;
+#[cfg(feature = "durable")]
+mod durable;
 mod sync;
 mod task;
 #[cfg(feature = "testing")]

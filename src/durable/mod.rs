@@ -1,0 +1,2 @@
+//! Durable jobs.
+pub(crate) mod shell;
