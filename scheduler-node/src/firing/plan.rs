@@ -181,11 +181,10 @@ impl Planner<'_> {
             on_busy: if is_delay { self.on_overlap() } else { OnBusy::Wait },
             skips: Skips::default(),
         };
-        if let Some(pause) = self.pause.filter(|pause| pause.contains(tick)) {
-            let next = match (schedule.rule().timing, pause.until) {
-                (Timing::Delay { delay, .. }, Some(until)) => Next::At(until.after(delay)),
-                _ => Next::Never,
-            };
+        if let (Timing::Delay { delay, .. }, Some(pause)) =
+            (schedule.rule().timing, self.pause.filter(|pause| pause.contains(tick)))
+        {
+            let next = pause.until.map_or(Next::AfterJob, |end| Next::At(end.after(delay)));
             return Some(Plan { next, skips: Skips { paused: 1, ..Skips::default() }, ..moves });
         }
         match (self.due.busy_since, is_delay, schedule.definition.overlap) {
@@ -228,7 +227,9 @@ impl Planner<'_> {
     fn unpaused(&self, from: StoreTime, until: StoreTime) -> Ticks {
         let Some(pause) = self.pause else { return self.ticks(from, until) };
         let before = self.ticks(from, until.min(pause.since));
-        let after = pause.until.map_or(Ticks::default(), |end| self.ticks(from.max(end), until));
+        let after = pause
+            .until
+            .map_or(Ticks::default(), |end| self.ticks(from.max(end.before(STEP)), until));
         Ticks { count: before.count + after.count, last: after.last.or(before.last) }
     }
 
@@ -243,7 +244,7 @@ impl Planner<'_> {
     /// How many ticks in `(from, until]` are in the pause.
     fn paused(&self, from: StoreTime, until: StoreTime) -> u64 {
         let Some(pause) = self.pause else { return 0 };
-        let end = pause.until.map_or(until, |end| end.min(until));
+        let end = pause.until.map_or(until, |end| end.before(STEP).min(until));
         self.sequence.count_in(from.max(pause.since), end)
     }
 
@@ -251,7 +252,7 @@ impl Planner<'_> {
     fn first_unpaused(&self, after: StoreTime) -> Option<StoreTime> {
         let mut tick = self.sequence.first_after(after)?;
         if let Some(pause) = self.pause.filter(|pause| pause.contains(tick)) {
-            tick = self.sequence.first_after(pause.until?)?;
+            tick = self.sequence.first_after(pause.until?.before(STEP))?;
         }
         (tick <= self.now).then_some(tick)
     }
