@@ -1,0 +1,200 @@
+//! What a process ran: one line when a run begins, one when it ends, one for each event that a test judges.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Mutex;
+
+/// Microseconds by the clock since boot, which all processes of a machine share.
+#[must_use]
+pub fn boot_micros() -> i64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    now.tv_sec * 1_000_000 + now.tv_nsec / 1_000
+}
+
+/// A line of a journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// A run begins.
+    Begin {
+        /// The task.
+        task: String,
+        /// The job.
+        job: String,
+        /// The tick, in microseconds since the Unix epoch; 0 if there is none.
+        tick: i64,
+        /// The attempt.
+        attempt: u32,
+        /// The fence.
+        fence: u64,
+        /// How many ticks before it were missed.
+        missed: u64,
+    },
+    /// A run ends.
+    End {
+        /// The job.
+        job: String,
+        /// The fence.
+        fence: u64,
+        /// How.
+        outcome: Outcome,
+    },
+    /// Something else that a test looks for: an event, or an identity that was enqueued.
+    Note {
+        /// What it is.
+        kind: String,
+        /// Its details, without spaces.
+        text: String,
+    },
+}
+
+/// How a run ended, as its body saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It returned.
+    Done,
+    /// It returned an error.
+    Failed,
+    /// It saw that it was lost, or was asked to stop.
+    Stopped,
+}
+
+/// One run of one process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The process.
+    pub process: String,
+    /// The task.
+    pub task: String,
+    /// The job.
+    pub job: String,
+    /// The tick, in microseconds since the Unix epoch; 0 if there is none.
+    pub tick: i64,
+    /// The attempt.
+    pub attempt: u32,
+    /// The fence.
+    pub fence: u64,
+    /// How many ticks before it were missed.
+    pub missed: u64,
+    /// When it began, by the clock since boot.
+    pub began: i64,
+    /// When it ended, and how; none if it never did.
+    pub end: Option<(i64, Outcome)>,
+}
+
+/// The journal that a process writes.
+#[derive(Debug)]
+pub struct Journal {
+    file: Mutex<File>,
+}
+
+impl Journal {
+    /// Appends to a file.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be opened.
+    pub fn open(path: &Path) -> std::io::Result<Self> {
+        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        Ok(Self { file: Mutex::new(file) })
+    }
+
+    /// Writes a line, in one call, so that a kill never leaves half of one.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be written: a test that judges by journals is void then.
+    pub fn write(&self, line: &Line) {
+        let text = format!("{} {line}\n", boot_micros());
+        let mut file = self.file.lock().expect("no writer panics");
+        file.write_all(text.as_bytes()).expect("the journal can be written");
+    }
+
+    /// Reads the lines of a journal with their times.
+    ///
+    /// # Panics
+    ///
+    /// On a line that is not one of ours.
+    #[must_use]
+    pub fn read(path: &Path) -> Vec<(i64, Line)> {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let lines = text.lines().map(|line| {
+            let (at, rest) = line.split_once(' ').expect("a time and the rest");
+            (at.parse().expect("a time"), rest.parse().expect("a line"))
+        });
+        lines.collect()
+    }
+
+    /// The runs in a journal, in the order in which they began.
+    #[must_use]
+    pub fn runs(process: &str, lines: &[(i64, Line)]) -> Vec<Run> {
+        let mut ends = BTreeMap::new();
+        for (at, line) in lines {
+            if let Line::End { job, fence, outcome } = line {
+                ends.insert((job.clone(), *fence), (*at, *outcome));
+            }
+        }
+        let runs = lines.iter().filter_map(|(at, line)| match line {
+            Line::Begin { task, job, tick, attempt, fence, missed } => Some(Run {
+                process: process.to_owned(),
+                task: task.clone(),
+                job: job.clone(),
+                tick: *tick,
+                attempt: *attempt,
+                fence: *fence,
+                missed: *missed,
+                began: *at,
+                end: ends.get(&(job.clone(), *fence)).copied(),
+            }),
+            _ => None,
+        });
+        runs.collect()
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Begin { task, job, tick, attempt, fence, missed } => {
+                write!(f, "begin {task} {job} {tick} {attempt} {fence} {missed}")
+            }
+            Self::End { job, fence, outcome } => write!(f, "end {job} {fence} {outcome:?}"),
+            Self::Note { kind, text } => write!(f, "note {kind} {text}"),
+        }
+    }
+}
+
+impl FromStr for Line {
+    type Err = String;
+
+    fn from_str(line: &str) -> Result<Self, String> {
+        let parts: Vec<&str> = line.split(' ').collect();
+        let bad = || format!("`{line}` is no line of a journal");
+        let number = |text: &str| text.parse().map_err(|_| bad());
+        Ok(match *parts {
+            ["begin", task, job, tick, attempt, fence, missed] => Self::Begin {
+                task: task.to_owned(),
+                job: job.to_owned(),
+                tick: tick.parse().map_err(|_| bad())?,
+                attempt: attempt.parse().map_err(|_| bad())?,
+                fence: number(fence)?,
+                missed: number(missed)?,
+            },
+            ["end", job, fence, outcome] => Self::End {
+                job: job.to_owned(),
+                fence: number(fence)?,
+                outcome: match outcome {
+                    "Done" => Outcome::Done,
+                    "Failed" => Outcome::Failed,
+                    "Stopped" => Outcome::Stopped,
+                    _ => return Err(bad()),
+                },
+            },
+            ["note", kind, text] => Self::Note { kind: kind.to_owned(), text: text.to_owned() },
+            _ => return Err(bad()),
+        })
+    }
+}

@@ -1,0 +1,180 @@
+//! A folder with a store, and the processes that share it.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use scheduler::store::Sqlite;
+use scheduler_store::{
+    Command, Commanded, Enqueue, Job, JobFilter, JobId, JobState, NewJob, Payload, Store, StoreTime,
+    Uuid,
+};
+use tempfile::TempDir;
+
+use crate::process::ProcessBuilder;
+
+/// A store of its own for one test, in a folder that is removed at the end.
+#[derive(Debug)]
+pub struct Lab {
+    folder: TempDir,
+    store: String,
+    program: PathBuf,
+}
+
+impl Lab {
+    /// A lab with a SQLite file. `program` is the path of the program `node`.
+    ///
+    /// # Panics
+    ///
+    /// If there can be no folder.
+    #[must_use]
+    pub fn sqlite(program: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = format!("sqlite:{}", folder.path().join("jobs.db").display());
+        Self { folder, store, program: PathBuf::from(program) }
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The address of the store, as the program `node` takes it.
+    #[must_use]
+    pub fn store(&self) -> &str {
+        &self.store
+    }
+
+    /// The store, as this process sees it.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be opened.
+    #[must_use]
+    pub fn open(&self) -> Sqlite {
+        let path = self.store.strip_prefix("sqlite:").expect("a SQLite file");
+        Sqlite::open(path).expect("the store opens")
+    }
+
+    /// Enqueues jobs of a task with this payload, and returns their identities.
+    ///
+    /// # Panics
+    ///
+    /// If the store does not accept them.
+    pub fn enqueue(&self, task: &str, payload: &str, count: usize) -> Vec<JobId> {
+        let options = match task {
+            "twice" => 3,
+            "work" => 5,
+            _ => 1,
+        };
+        let job = |_| NewJob {
+            payload: Payload { version: 1, bytes: payload.as_bytes().to_vec() },
+            max_attempts: options,
+            on_lost: match task {
+                "abandoned" => scheduler_store::OnLost::Abandon,
+                _ => scheduler_store::OnLost::Rerun,
+            },
+            ..NewJob::new(JobId::from_uuid(Uuid::now_v7()), task)
+        };
+        let jobs: Vec<NewJob> = (0..count).map(job).collect();
+        let ids = jobs.iter().map(|job| job.id).collect();
+        let store = self.open();
+        for chunk in jobs.chunks(1_000) {
+            let request = Enqueue { jobs: chunk.to_vec(), not_after: StoreTime::MAX };
+            store.enqueue(&request).expect("the store accepts them");
+        }
+        ids
+    }
+
+    /// A job as it is stored.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    #[must_use]
+    pub fn job(&self, id: JobId) -> Job {
+        self.open().job(id).expect("the store answers").expect("the job is there")
+    }
+
+    /// Waits until a job has a state, and returns it.
+    ///
+    /// # Panics
+    ///
+    /// If it does not have it in time.
+    pub fn await_state(&self, id: JobId, state: JobState, limit: Duration) -> Job {
+        let store = self.open();
+        eventually(limit, &format!("job {id} is {}", state.word()), || {
+            let job = store.job(id).expect("the store answers").expect("the job is there");
+            (job.state == state).then_some(job)
+        })
+    }
+
+    /// Waits until no job is unfinished.
+    ///
+    /// # Panics
+    ///
+    /// If that takes too long.
+    pub fn await_all_ended(&self, limit: Duration) {
+        let store = self.open();
+        eventually(limit, "no job is unfinished", || {
+            let depths = store.depths().expect("the store answers");
+            depths.iter().all(|it| it.due + it.later + it.running == 0).then_some(())
+        });
+    }
+
+    /// All jobs in a state.
+    ///
+    /// # Panics
+    ///
+    /// If the store does not answer.
+    #[must_use]
+    pub fn jobs(&self, state: JobState) -> Vec<Job> {
+        let filter = JobFilter { state: Some(state), ..JobFilter::default() };
+        self.open().jobs(&filter, u32::MAX).expect("the store answers")
+    }
+
+    /// Executes a command, which has to succeed.
+    ///
+    /// # Panics
+    ///
+    /// If it does not.
+    pub fn command(&self, command: &Command) {
+        let answer = self.open().command(command, StoreTime::MAX).expect("the store answers");
+        assert_eq!(answer, Commanded::Done, "{command:?}");
+    }
+
+    /// A process with the settings of the contract: a lease of 2 s, a poll every 0.2 s, 4 threads.
+    #[must_use]
+    pub fn process(&self, label: &str) -> ProcessBuilder {
+        ProcessBuilder::new(&self.program, label, self.folder(), &self.store)
+    }
+}
+
+/// Returns true if tests take as long as the contract says; else they take a fraction.
+#[must_use]
+pub fn is_full() -> bool {
+    std::env::var_os("SCHEDULER_CLUSTER_FULL").is_some()
+}
+
+/// A length: that of the contract, or a shorter one.
+#[must_use]
+pub fn length(full: u64, brief: u64) -> Duration {
+    Duration::from_secs(if is_full() { full } else { brief })
+}
+
+/// Waits until there is an answer, and returns it.
+///
+/// # Panics
+///
+/// If there is none within the limit. A limit is generous: the machine may be slow.
+#[expect(clippy::disallowed_methods, reason = "processes are watched by the clock of the system")]
+pub fn eventually<T>(limit: Duration, what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(answer) = answer() {
+            return answer;
+        }
+        assert!(begun.elapsed() < limit, "after {limit:?} not yet: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

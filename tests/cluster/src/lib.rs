@@ -1,0 +1,15 @@
+//! Real processes that share a store, and what a test needs to judge them.
+//!
+//! Each process is the program `node`, which writes what it runs to a journal of its own. A test starts processes in a
+//! [`Lab`], kills, stops and continues them, and judges by the journals and the store, never by what a process says of
+//! itself. Times in journals are by the clock since boot, which all processes share whatever their wall clocks show.
+
+mod journal;
+mod judge;
+mod lab;
+mod process;
+
+pub use journal::{Journal, Line, Outcome, Run, boot_micros};
+pub use judge::{by_tick, is_overlapping, second_of};
+pub use lab::{Lab, eventually, is_full, length};
+pub use process::{Process, ProcessBuilder};

@@ -1,0 +1,212 @@
+//! Durable jobs in real processes on SQLite: rows of the contract, each a test named after it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use cluster::{Lab, Outcome, Process, Run, eventually, is_full};
+use scheduler_store::{Command, JobId, JobState};
+
+/// Generous: the machine may be slow.
+const LIMIT: Duration = Duration::from_secs(90);
+
+fn lab() -> Lab {
+    Lab::sqlite(env!("CARGO_BIN_EXE_node"))
+}
+
+fn runs(processes: &[&Process]) -> Vec<Run> {
+    processes.iter().flat_map(|process| process.runs()).collect()
+}
+
+fn runs_of(processes: &[&Process], id: JobId) -> Vec<Run> {
+    let id = id.to_string();
+    let mut runs: Vec<Run> = runs(processes).into_iter().filter(|run| run.job == id).collect();
+    runs.sort_by_key(|run| run.began);
+    runs
+}
+
+#[expect(clippy::disallowed_methods, reason = "processes run in real time")]
+fn pass(time: Duration) {
+    std::thread::sleep(time);
+}
+
+#[test]
+fn d7_what_was_accepted_is_run_after_a_kill() {
+    for _ in 0..if is_full() { 20 } else { 3 } {
+        let lab = lab();
+        let mut first = lab.process("a").with("enqueue-every", 0).start();
+        eventually(LIMIT, "jobs are accepted", || {
+            (first.notes("accepted").len() >= 50).then_some(())
+        });
+        first.kill();
+        let accepted: BTreeSet<String> =
+            first.notes("accepted").into_iter().map(|(_, id)| id).collect();
+        let second = lab.process("b").start();
+        lab.await_all_ended(LIMIT);
+        let ran = runs(&[&first, &second]);
+        let done: BTreeSet<String> = ran
+            .iter()
+            .filter(|run| matches!(run.end, Some((_, Outcome::Done))))
+            .map(|run| run.job.clone())
+            .collect();
+        let missing: Vec<&String> = accepted.difference(&done).collect();
+        // A run that the kill has cut off after its work has no end in the journal, but an outcome in the store.
+        let stored: BTreeSet<String> =
+            lab.jobs(JobState::Done).iter().map(|job| job.id.to_string()).collect();
+        assert!(missing.iter().all(|id| stored.contains(*id)), "{missing:?}");
+        assert!(first.notes("refused-job").is_empty(), "{:?}", first.notes("refused-job"));
+    }
+}
+
+#[test]
+fn d9_many_processes_run_each_job_once() {
+    let lab = lab();
+    let count = if is_full() { 20_000 } else { 4_000 };
+    lab.enqueue("work", "{}", count);
+    let start = |label| lab.process(label).with("threads", 8).start();
+    let all = ["a", "b", "c", "d"].map(start);
+    let all: Vec<&Process> = all.iter().collect();
+    lab.await_all_ended(LIMIT);
+    let of_all = runs(&all);
+    let mut by_job = BTreeMap::<String, usize>::new();
+    for run in &of_all {
+        *by_job.entry(run.job.clone()).or_default() += 1;
+        assert!(matches!(run.end, Some((_, Outcome::Done))), "{run:?}");
+    }
+    assert_eq!(by_job.len(), count);
+    assert!(by_job.values().all(|runs| *runs == 1), "none runs twice");
+    assert!(all.iter().all(|process| process.notes("job_lost").is_empty()));
+}
+
+#[test]
+fn d10_a_job_of_a_killed_process_runs_again_elsewhere() {
+    let lab = lab();
+    let mut first = lab.process("a").start();
+    let id = lab.enqueue("work", r#"{"ms": 60000}"#, 1)[0];
+    let at_most_once = lab.enqueue("abandoned", r#"{"ms": 60000}"#, 1)[0];
+    eventually(LIMIT, "both run", || (first.runs().len() == 2).then_some(()));
+    let second = lab.process("b").start();
+    first.kill();
+    eventually(LIMIT, "the other runs it", || (!second.runs().is_empty()).then_some(()));
+    let of_job = runs_of(&[&first, &second], id);
+    assert_eq!(of_job.iter().map(|run| run.attempt).collect::<Vec<_>>(), [1, 2]);
+    assert!(of_job[1].fence > of_job[0].fence);
+    assert_eq!(lab.job(id).lost, 1);
+    let parked = lab.await_state(at_most_once, JobState::Parked, LIMIT);
+    assert!(parked.error.expect("a reason").starts_with("lost"));
+    assert_eq!(runs_of(&[&first, &second], at_most_once).len(), 1);
+}
+
+#[test]
+fn d11_a_late_outcome_is_refused() {
+    let lab = lab();
+    let first = lab.process("a").start();
+    let id = lab.enqueue("work", r#"{"ms": 4000, "stubborn": true}"#, 1)[0];
+    eventually(LIMIT, "it runs", || (first.runs().len() == 1).then_some(()));
+    first.freeze();
+    let second = lab.process("b").start();
+    eventually(LIMIT, "the other takes it", || (!second.runs().is_empty()).then_some(()));
+    lab.command(&Command::Cancel { job: id });
+    let cancelled = lab.await_state(id, JobState::Cancelled, LIMIT);
+    first.resume();
+    eventually(LIMIT, "the first sees its loss", || {
+        first.notes("session_lost").first().cloned()
+    });
+    eventually(LIMIT, "its body ends", || {
+        first.runs().first().and_then(|run| run.end).map(drop)
+    });
+    // It goes on as a process: a further job runs there or elsewhere, and the old one is as the second has left it.
+    let next = lab.enqueue("work", "{}", 1)[0];
+    lab.await_state(next, JobState::Done, LIMIT);
+    assert_eq!(lab.job(id), cancelled);
+    assert_eq!(runs_of(&[&first, &second], id).len(), 2);
+}
+
+#[test]
+fn d12_retries_and_giving_up() {
+    let lab = lab();
+    let process = lab.process("a").start();
+    let id = lab.enqueue("work", r#"{"fail": 2}"#, 1)[0];
+    lab.await_state(id, JobState::Done, LIMIT);
+    let of_job = runs_of(&[&process], id);
+    assert_eq!(of_job.iter().map(|run| run.attempt).collect::<Vec<_>>(), [1, 2, 3]);
+    for (pair, least) in of_job.windows(2).zip([200_000, 400_000]) {
+        let gap = pair[1].began - pair[0].end.expect("it ended").0;
+        assert!(gap >= least, "{gap} µs");
+    }
+    let never = lab.enqueue("twice", r#"{"fail": 100}"#, 1)[0];
+    let parked = lab.await_state(never, JobState::Parked, LIMIT);
+    assert_eq!(parked.attempt, 3);
+    assert!(parked.error.expect("the last error").contains("attempt 3 fails"));
+    assert_eq!(runs_of(&[&process], never).len(), 3);
+    lab.command(&Command::Retry { job: never });
+    eventually(LIMIT, "it runs once more", || {
+        (runs_of(&[&process], never).len() == 4).then_some(())
+    });
+    lab.await_state(never, JobState::Parked, LIMIT);
+}
+
+#[test]
+fn d13_a_job_that_kills_its_process_is_parked_and_takes_no_other_with_it() {
+    let lab = lab();
+    let poison = lab.enqueue("work", r#"{"abort": true}"#, 1)[0];
+    let others = lab.enqueue("work", r#"{"ms": 5}"#, 200);
+    let start = |number: usize| lab.process(&format!("p{number}")).start();
+    let mut all: Vec<Process> = (0..3).map(start).collect();
+    let parked = eventually(LIMIT * 2, "the poison is parked, and all others are done", || {
+        // A supervisor starts processes again.
+        for index in 0..3 {
+            if all[index].status().is_some() {
+                let number = all.len();
+                let next = start(number);
+                all.push(std::mem::replace(&mut all[index], next));
+            }
+        }
+        let job = lab.job(poison);
+        let is_over = job.state == JobState::Parked && lab.jobs(JobState::Done).len() == 200;
+        is_over.then_some(job)
+    });
+    assert_eq!(parked.lost, 3);
+    assert!(parked.error.expect("a reason").starts_with("lost"));
+    let all: Vec<&Process> = all.iter().collect();
+    assert_eq!(runs_of(&all, poison).len(), 3);
+    assert!(others.iter().all(|id| lab.job(*id).state == JobState::Done));
+}
+
+#[test]
+fn d14_a_payload_that_cannot_be_read_waits_untouched() {
+    let lab = lab();
+    let good = lab.enqueue("work", "{}", 19);
+    let bad = lab.enqueue("work", r#"{"ms": "a word"}"#, 1)[0];
+    let process = lab.process("a").start();
+    for id in good {
+        lab.await_state(id, JobState::Done, LIMIT);
+    }
+    let waiting = eventually(LIMIT, "the bad one was tried", || {
+        Some(lab.job(bad)).filter(|job| job.undecoded >= 1 && job.state == JobState::Ready)
+    });
+    assert_eq!((waiting.attempt, &*waiting.payload.bytes), (0, &br#"{"ms": "a word"}"#[..]));
+    assert!(waiting.error.expect("a reason").contains("word"));
+    assert!(runs_of(&[&process], bad).is_empty(), "its body never began");
+}
+
+#[test]
+fn d15_a_job_whose_task_is_not_here_waits_for_a_process_that_has_it() {
+    let lab = lab();
+    let without = lab.process("a").with("without", "rare").start();
+    let rare = lab.enqueue("rare", "{}", 50);
+    let known = lab.enqueue("work", "{}", 10);
+    for id in known {
+        lab.await_state(id, JobState::Done, LIMIT);
+    }
+    pass(Duration::from_secs(1));
+    for id in &rare {
+        let job = lab.job(*id);
+        assert_eq!((job.state, job.attempt), (JobState::Ready, 0));
+    }
+    let with = lab.process("b").start();
+    for id in &rare {
+        lab.await_state(*id, JobState::Done, LIMIT);
+    }
+    assert_eq!(with.runs().iter().filter(|run| run.task == "rare").count(), 50);
+    assert!(without.runs().iter().all(|run| run.task != "rare"));
+}

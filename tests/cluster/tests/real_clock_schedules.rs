@@ -1,0 +1,275 @@
+//! Durable schedules in real processes on SQLite: rows of the contract, each a test named after it.
+
+use std::time::Duration;
+
+use cluster::{Lab, Process, Run, by_tick, eventually, is_full, is_overlapping, length, second_of};
+use scheduler_store::Store;
+
+/// Generous: the machine may be slow.
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn lab() -> Lab {
+    Lab::sqlite(env!("CARGO_BIN_EXE_node"))
+}
+
+fn each_second(name: &str, more: &str) -> String {
+    format!("name={name};cron=* * * * * *{more}")
+}
+
+fn runs(processes: &[&Process]) -> Vec<Run> {
+    processes.iter().flat_map(|process| process.runs()).collect()
+}
+
+fn await_runs(processes: &[&Process], count: usize) {
+    let what = format!("{count} runs");
+    eventually(LIMIT, &what, || (runs(processes).len() >= count).then_some(()));
+}
+
+#[expect(clippy::disallowed_methods, reason = "processes run in real time")]
+fn pass(time: Duration) {
+    std::thread::sleep(time);
+}
+
+/// Asserts that each tick has one run, and that none of the seconds between the first and the last is missing. A tick that
+/// no process could fire in time was skipped, and the store has counted it.
+fn assert_each_second_once(runs: &[Run], task: &str, skipped: u64) {
+    let ticks = by_tick(runs, task);
+    for (tick, runs) in &ticks {
+        assert_eq!(runs.len(), 1, "tick {tick} of {task}: {runs:?}");
+    }
+    let seconds: Vec<i64> = ticks.keys().map(|tick| second_of(*tick)).collect();
+    let (first, last) = (seconds[0], seconds[seconds.len() - 1]);
+    let expected = u64::try_from(last - first + 1).expect("ticks are sorted");
+    assert_eq!(seconds.len() as u64 + skipped, expected, "{task}: {seconds:?}, skipped {skipped}");
+}
+
+fn skipped(lab: &Lab, name: &str) -> u64 {
+    let schedules = lab.open().schedules().expect("the store answers");
+    let schedule = schedules.iter().find(|each| each.definition.name == name);
+    schedule.expect("it is registered").skips.total()
+}
+
+#[test]
+fn d1_each_tick_runs_once_in_three_processes() {
+    let lab = lab();
+    let start = |label| lab.process(label).with("schedule", each_second("tick", "")).start();
+    let mut all = ["a", "b", "c"].map(start);
+    pass(length(60, 6));
+    await_runs(&[&all[0], &all[1], &all[2]], 5);
+    let of_all = runs(&[&all[0], &all[1], &all[2]]);
+    let last = of_all.iter().max_by_key(|run| run.tick).expect("it ran").process.clone();
+    let stopping = all.iter().position(|process| process.label() == last).expect("it is one");
+    assert!(all[stopping].stop(LIMIT).success());
+    let count = runs(&[&all[0], &all[1], &all[2]]).len();
+    await_runs(&[&all[0], &all[1], &all[2]], count + 2);
+    let all: Vec<Process> = all.into_iter().collect();
+    let of_all = runs(&all.iter().collect::<Vec<_>>());
+    assert_each_second_once(&of_all, "tick", skipped(&lab, "tick"));
+}
+
+#[test]
+fn d3_a_fixed_delay_holds_for_all_processes() {
+    let lab = lab();
+    let start = |label| lab.process(label).with("schedule", "name=sweep;delay=1s;ms=300").start();
+    let all = ["a", "b", "c", "d"].map(start);
+    let all: Vec<&Process> = all.iter().collect();
+    await_runs(&all, if is_full() { 20 } else { 5 });
+    let mut of_all = runs(&all);
+    of_all.sort_by_key(|run| run.began);
+    for pair in of_all.windows(2) {
+        let (end, _) = pair[0].end.expect("it ended before the next began");
+        let gap = pair[1].began - end;
+        assert!(gap >= 990_000, "{gap} µs between {pair:?}");
+    }
+}
+
+#[test]
+fn d4_a_body_longer_than_the_lease_keeps_its_schedule() {
+    let lab = lab();
+    let body = format!(";ms={};busy=1", if is_full() { 10_000 } else { 5_000 });
+    let start = |label| {
+        let process = lab.process(label).with("lease", 1_000).with("renew", 300);
+        process.with("schedule", each_second("long", &body)).with("threads", 2).start()
+    };
+    let all = ["a", "b"].map(start);
+    let all: Vec<&Process> = all.iter().collect();
+    eventually(LIMIT, "two runs end", || {
+        (runs(&all).iter().filter(|run| run.end.is_some()).count() >= 2).then_some(())
+    });
+    let of_all = runs(&all);
+    assert_eq!(is_overlapping(&of_all), None);
+    assert!(of_all.iter().all(|run| run.attempt == 1), "none is lost: {of_all:?}");
+    let skips = all.iter().flat_map(|process| process.notes("skipped"));
+    assert!(skips.clone().any(|(_, text)| text.starts_with("long:overlap:")), "{:?}", skips.collect::<Vec<_>>());
+}
+
+#[test]
+fn d5_the_schedule_of_a_killed_process_goes_on_elsewhere() {
+    let lab = lab();
+    let start = |label| lab.process(label).with("schedule", each_second("held", ";ms=60000")).start();
+    let mut all = ["a", "b"].map(start);
+    let first = eventually(LIMIT, "a run begins", || runs(&[&all[0], &all[1]]).first().cloned());
+    let holder = all.iter().position(|process| process.label() == first.process).expect("one");
+    let killed_at = cluster::boot_micros();
+    all[holder].kill();
+    let other = &all[1 - holder];
+    let next = eventually(LIMIT, "the other runs", || other.runs().first().cloned());
+    // The lost job itself runs again, since a schedule reruns what it has lost; with a greater fence, after the lease.
+    assert!(next.fence > first.fence, "{first:?} {next:?}");
+    assert!(next.began - killed_at > 1_000_000, "the lease was respected: {}", next.began - killed_at);
+    assert!(!other.notes("job_lost").is_empty(), "the loss is reported");
+}
+
+#[test]
+fn d6_a_frozen_process_loses_its_job_and_goes_on_under_a_new_session() {
+    let lab = lab();
+    let register = lab.folder().join("register");
+    let start = |label| {
+        let process = lab.process(label).with("register", register.display());
+        process.with("schedule", each_second("held", ";ms=15000")).start()
+    };
+    let all = ["a", "b"].map(start);
+    let first = eventually(LIMIT, "a run begins", || runs(&[&all[0], &all[1]]).first().cloned());
+    let holder = all.iter().position(|process| process.label() == first.process).expect("one");
+    let (frozen, other) = (&all[holder], &all[1 - holder]);
+    frozen.freeze();
+    pass(Duration::from_secs(6));
+    let taken = eventually(LIMIT, "the other takes over", || other.runs().first().cloned());
+    assert!(taken.fence > first.fence);
+    eventually(LIMIT, "it writes", || other.notes("written").first().cloned());
+    let resumed_at = cluster::boot_micros();
+    frozen.resume();
+    eventually(LIMIT, "it sees that it is lost", || frozen.notes("session_lost").first().cloned());
+    let session = |process: &Process| process.notes("session_opened").len();
+    eventually(LIMIT, "it has a new session", || (session(frozen) >= 2).then_some(()));
+    let late = frozen.notes("written").into_iter().filter(|(at, _)| *at > resumed_at + 1_000);
+    assert_eq!(late.count(), 0, "the register takes no old fence");
+    assert!(other.runs().iter().all(|run| run.attempt >= 1));
+}
+
+#[test]
+fn d16_ticks_missed_while_no_process_ran() {
+    let lab = lab();
+    let schedules = [
+        each_second("skips", ";misfire=skip"),
+        each_second("once", ";misfire=run_once"),
+        each_second("all", ";misfire=catch_up"),
+        each_second("some", ";misfire=catch_up;window=2s"),
+    ];
+    let start = |label| {
+        schedules.iter().fold(lab.process(label), |it, text| it.with("schedule", text)).start()
+    };
+    let mut first = start("a");
+    await_runs(&[&first], 8);
+    assert!(first.stop(LIMIT).success());
+    let outage = length(10, 5);
+    pass(outage);
+    let second = start("b");
+    let count = |task: &str| second.runs().iter().filter(|run| run.task == task).count();
+    eventually(LIMIT, "all run again", || {
+        ["skips", "once", "all", "some"].iter().all(|task| count(task) >= 3).then_some(())
+    });
+    let last_before = |task: &str| *by_tick(&first.runs(), task).keys().last().expect("it ran");
+    let first_after = |task: &str| by_tick(&second.runs(), task).into_values().next().expect("ran");
+    let lag = |task: &str| second_of(first_after(task)[0].tick) - second_of(last_before(task));
+    let missed = i64::try_from(outage.as_secs()).expect("short");
+    assert!(lag("skips") >= missed, "nothing is caught up: {}", lag("skips"));
+    assert!(lag("once") >= missed, "the latest one runs");
+    let once = first_after("once")[0].missed;
+    assert!(once + 2 >= outage.as_secs(), "it sees how many were missed: {once}");
+    assert_eq!(lag("all"), 1, "the first missed one runs first");
+    let ticks: Vec<i64> = by_tick(&second.runs(), "all").keys().map(|it| second_of(*it)).collect();
+    assert!(ticks.windows(2).all(|pair| pair[1] == pair[0] + 1), "each, in order: {ticks:?}");
+    assert!(lag("some") > 1 && lag("some") <= missed, "only the young ones: {}", lag("some"));
+}
+
+#[test]
+fn d17_overlap_in_all_processes() {
+    let lab = lab();
+    let schedules = [
+        each_second("skips", ";overlap=skip;ms=2500"),
+        each_second("queues", ";overlap=queue_one;ms=2500"),
+        each_second("allows", ";overlap=allow;ms=2500"),
+    ];
+    let start = |label| {
+        let process = lab.process(label).with("threads", 8);
+        schedules.iter().fold(process, |it, text| it.with("schedule", text)).start()
+    };
+    let all = ["a", "b"].map(start);
+    let all: Vec<&Process> = all.iter().collect();
+    pass(length(20, 9));
+    let of = |task: &str| -> Vec<Run> {
+        runs(&all).into_iter().filter(|run| run.task == task).collect()
+    };
+    assert_eq!(is_overlapping(&of("skips")), None);
+    assert_eq!(is_overlapping(&of("queues")), None);
+    assert!(is_overlapping(&of("allows")).is_some(), "runs are beside each other");
+    let skips = lab.open().schedules().expect("the store answers");
+    let counted = |name: &str| {
+        let schedule = skips.iter().find(|it| it.definition.name == name).expect("registered");
+        schedule.skips.overlap
+    };
+    assert!(counted("skips") > 0 && counted("queues") > 0);
+    assert_eq!(counted("allows"), 0);
+    assert_each_second_once(&of("allows"), "allows", 0);
+}
+
+#[test]
+fn d18_eight_processes_start_at_once_on_an_empty_store() {
+    for _ in 0..if is_full() { 20 } else { 3 } {
+        let lab = lab();
+        let names = ["one", "two", "three", "four", "five"];
+        let start = |number: usize| {
+            let process = lab.process(&format!("p{number}"));
+            names.iter().fold(process, |it, name| it.with("schedule", each_second(name, ""))).start()
+        };
+        let mut all: Vec<Process> = (0..8).map(start).collect();
+        eventually(LIMIT, "each schedule has run twice", || {
+            let of_all = runs(&all.iter().collect::<Vec<_>>());
+            names.iter().all(|name| by_tick(&of_all, name).len() >= 2).then_some(())
+        });
+        assert!(all.iter_mut().all(|process| process.status().is_none()), "all run");
+        assert_eq!(lab.open().schedules().expect("the store answers").len(), 5);
+        let of_all = runs(&all.iter().collect::<Vec<_>>());
+        for name in names {
+            assert!(by_tick(&of_all, name).values().all(|runs| runs.len() == 1), "{name}");
+        }
+    }
+}
+
+#[test]
+fn d19_a_deploy_changes_a_schedule() {
+    let lab = lab();
+    let start = |label: &str, cron: &str| {
+        lab.process(label).with("schedule", format!("name=shift;cron={cron}")).start()
+    };
+    let (old, new) = ("0/4 * * * * *", "2/4 * * * * *");
+    let mut first = [start("a1", old), start("b1", old)];
+    await_runs(&[&first[0], &first[1]], 2);
+    let second = start("a2", new);
+    let registered = eventually(LIMIT, "the new build has opened", || {
+        second.notes("schedule_registered").first().cloned()
+    });
+    await_runs(&[&second, &first[0], &first[1]], 4);
+    eventually(LIMIT, "the new seconds run", || {
+        let of_all = runs(&[&first[0], &first[1], &second]);
+        let new = of_all.iter().filter(|run| second_of(run.tick) % 4 == 2);
+        (new.count() >= 2).then_some(())
+    });
+    let of_all = runs(&[&first[0], &first[1], &second]);
+    // A run of the old rule may have begun while the new build registered its own.
+    let late_old: Vec<&Run> = of_all
+        .iter()
+        .filter(|run| second_of(run.tick) % 4 == 0 && run.began > registered.0 + 500_000)
+        .collect();
+    assert!(late_old.is_empty(), "{late_old:?}");
+    assert!(by_tick(&of_all, "shift").values().all(|runs| runs.len() == 1));
+    assert!(first[0].stop(LIMIT).success());
+    drop(second);
+    let rollback = start("c1", old);
+    eventually(LIMIT, "the old seconds come back", || {
+        let of_all = runs(&[&rollback, &first[1]]);
+        let back = of_all.iter().filter(|run| run.began > registered.0 + 1_000_000);
+        back.clone().any(|run| second_of(run.tick) % 4 == 0).then_some(())
+    });
+}
