@@ -10,12 +10,13 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 pub use core::option::Option::{self, None, Some};
+pub use core::result::Result::{Err, Ok};
 pub use core::{cfg, concat, file, line, module_path, stringify};
 pub use inventory::submit;
 use scheduler_core::{Clock, ManualClock};
 pub use scheduler_expr::Attribute;
 
-pub use crate::entry::{Entry, FunctionId, Origin, Receiver, entries};
+pub use crate::entry::{Entry, FunctionId, JobFacts, Origin, Receiver, entries};
 pub use crate::facts::Location;
 pub use crate::inject::Call;
 use crate::inject::{self, Extract, Managed, States, TaskReturn, Wiring};
