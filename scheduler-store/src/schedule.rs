@@ -91,7 +91,7 @@ pub struct Pause {
     /// When it began.
     pub since: StoreTime,
     /// When it ends, or has ended; none until it is resumed by hand. Ticks in it are skipped as paused, also after it
-    /// (R18).
+    /// (R18). A tick exactly at its end is not in it.
     pub until: Option<StoreTime>,
     /// Who paused it.
     pub by: String,
@@ -109,7 +109,7 @@ impl Pause {
     /// Returns true if a tick falls into the pause.
     #[must_use]
     pub fn contains(&self, tick: StoreTime) -> bool {
-        self.since < tick && self.until.is_none_or(|until| tick <= until)
+        self.since < tick && self.until.is_none_or(|until| tick < until)
     }
 }
 
@@ -197,6 +197,15 @@ pub struct Schedule {
 }
 
 impl Schedule {
+    /// Returns true if a tick must not fire because of a pause. A single tick waits for the end of the pause; others are
+    /// skipped.
+    #[must_use]
+    pub fn is_paused_at(&self, tick: StoreTime, now: StoreTime) -> bool {
+        let is_single = matches!(self.rule().timing, Timing::Once(_) | Timing::OnceAfter(_));
+        let pause = self.pause.as_ref().filter(|pause| pause.contains(tick));
+        pause.is_some_and(|pause| pause.holds(now) || !is_single)
+    }
+
     /// A schedule that is registered now.
     #[must_use]
     pub fn new(definition: Definition, registrant_opened: StoreTime, now: StoreTime) -> Self {

@@ -71,6 +71,13 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// The wall-clock time.
     fn wall(&self) -> DateTime<Utc>;
 
+    /// The monotonic time as it goes on while the machine is suspended, from any epoch; by default [`now`](Self::now).
+    ///
+    /// Leases are counted by it: a machine that sleeps past the end of a lease has lost it.
+    fn boot_time(&self) -> Tick {
+        self.now()
+    }
+
     /// Both times at one moment; unless a clock has a cheaper way, it is asked for one after the other.
     fn read(&self) -> Now {
         Now { tick: self.now(), wall: self.wall().into() }

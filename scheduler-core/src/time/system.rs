@@ -187,6 +187,12 @@ impl Clock for SystemClock {
         Utc::now()
     }
 
+    #[cfg(target_os = "linux")]
+    fn boot_time(&self) -> Tick {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        Tick::from_nanos(now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned())
+    }
+
     fn read(&self) -> Now {
         let tick = self.now();
         // A thread that is ending may have no thread-locals any more.

@@ -14,9 +14,7 @@ impl State {
             return Fired::Refused(None);
         };
         let tick = request.job.as_ref();
-        let is_paused = tick.is_some_and(|job| {
-            schedule.pause.as_ref().is_some_and(|pause| pause.contains(job.tick))
-        });
+        let is_paused = tick.is_some_and(|job| schedule.is_paused_at(job.tick, now));
         if schedule.rule().text != request.rule
             || schedule.cursor != request.seen
             || request.cursor < request.seen
