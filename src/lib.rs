@@ -67,6 +67,8 @@ struct Readme;
 #[cfg(test)]
 mod api;
 mod calendar;
+#[cfg(feature = "durable")]
+mod durable;
 pub mod engine;
 mod entry;
 mod error;
@@ -82,6 +84,9 @@ mod run;
 mod runner;
 mod schedule;
 mod settings;
+#[cfg(feature = "durable")]
+#[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+pub mod store;
 mod sync;
 mod task;
 #[cfg(feature = "testing")]
@@ -100,6 +105,9 @@ pub mod __private;
 pub use calendar::Calendar;
 /// The crate `chrono`, whose dates and times the API uses.
 pub use chrono;
+#[cfg(feature = "durable")]
+#[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+pub use durable::{EnqueueError, Job, Jobs, JobsError, Payload, Unsent};
 pub use entry::TaskList;
 pub use error::{AddError, StartError, StopError};
 pub use facts::{Location, TaskFacts};
@@ -109,6 +117,9 @@ pub use observe::{
     RunRecord, SkipReason, StopReason, TaskSnapshot, TaskState,
 };
 pub use registrar::Registrar;
+#[cfg(feature = "durable")]
+#[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+pub use run::JobOutcome;
 pub use run::{Cause, Run, RunInfo, Shutdown, Stopped};
 pub use runner::{
     Builder, DryRun, Pause, Pool, Scheduler, Tagged, TaskControl, Tasks, start, start_async,
@@ -117,6 +128,9 @@ pub use schedule::{IntoInstant, Length, Schedule};
 pub use scheduler_core::trigger::Zone;
 pub use scheduler_core::{Clock, ManualClock, NextFireTime, SystemClock, Trigger, TriggerContext};
 pub use scheduler_expr::{Attribute, DstGap, DstOverlap, Misfire, OnError, Overlap};
+#[cfg(feature = "durable")]
+#[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+pub use scheduler_macros::job;
 pub use scheduler_macros::scheduled;
 #[cfg(feature = "durable")]
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]

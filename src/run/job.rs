@@ -2,6 +2,7 @@
 //!
 //! It waits, and then it begins or is withdrawn: one of the two, whoever comes first. It begins only while the lease of its
 //! session is valid on this machine (R20).
+#![allow(dead_code, reason = "until the node is connected")]
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -69,7 +70,6 @@ pub(crate) struct JobRun {
     on_end: Mutex<Option<OnJobEnd>>,
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "the node calls them"))]
 impl JobRun {
     /// A job that waits. `on_end` is called exactly once, also if the job never begins.
     pub(crate) fn new(job: Job, lease: Arc<AtomicU64>, on_end: OnJobEnd) -> Claimed {

@@ -39,7 +39,8 @@ pub(super) fn launch(
     let gates = Arc::new(std::mem::take(&mut builder.gates));
     let bus = Arc::new(bus(builder, &prepared, &messages)?);
     let (pools, pool_events) = pools(&prepared, (&context, simulation.as_deref()), &bus)?;
-    let Prepared { planned, tasks, clock, shutdown, limit, zone, seed, settings, .. } = prepared;
+    let Prepared { planned, tasks, clock, shutdown, limit, zone, seed, settings, durable, .. } =
+        prepared;
     let annotated = simulation.is_none().then(|| Annotated::enter(&planned));
     let (_annotated, twice) = annotated.unzip();
     let launcher = Launcher {
@@ -61,13 +62,23 @@ pub(super) fn launch(
         simulation,
     };
     tasks.all.launch_with(launcher, prepared.keep_ended);
-    let running =
-        Running { pools, bus, messages, limit, clock, shutdown, tasks, _annotated, context };
+    let running = Running {
+        pools,
+        bus,
+        messages,
+        limit,
+        clock,
+        shutdown,
+        tasks,
+        durable,
+        _annotated,
+        context,
+    };
     let Prepared { remarks, mut warnings, pools, .. } = prepared;
     warnings.extend(twice.flatten());
     let start = StartMessage { remarks, warnings, pools: &pools, zone };
-    let scheduler = Scheduler::new(running);
-    match begin(scheduler.running(), planned, start, be_ready) {
+    let mut scheduler = Scheduler::new(running);
+    match begin(scheduler.running_mut(), planned, start, be_ready) {
         Ok(()) => Ok(scheduler),
         Err(error) => {
             scheduler.give_up();
@@ -78,7 +89,7 @@ pub(super) fn launch(
 
 /// Makes all tasks, prints the start message, and starts the tasks.
 fn begin(
-    running: &Running,
+    running: &mut Running,
     planned: Vec<Planned>,
     start: StartMessage<'_>,
     be_ready: impl FnOnce() -> Result<(), StartError>,
@@ -88,6 +99,7 @@ fn begin(
     be_ready()?;
     start.print(&made, has_async, running);
     let count = made.iter().filter(|task| !task.is_disabled).count();
+    running.durable.launch(&running.tasks, &made);
     running.tasks.all.start(made)?;
     let at = running.clock.wall();
     running.bus.emit(Event::global(at, EventKind::SchedulerStarted { tasks: count }));

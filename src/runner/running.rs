@@ -8,6 +8,7 @@ use scheduler_core::Clock;
 
 use super::annotated::Annotated;
 use super::context::Context;
+use super::durable::Durable;
 use super::pools::Pools;
 use super::tasks::Tasks;
 use crate::error::StopError;
@@ -38,6 +39,7 @@ pub(super) struct Running {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) shutdown: Shutdown,
     pub(super) tasks: Tasks,
+    pub(super) durable: Durable,
     /// `None` in a simulation.
     pub(super) _annotated: Option<Arc<Annotated>>,
     /// A runtime that was built for the scheduler ends with it.

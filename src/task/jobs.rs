@@ -1,4 +1,5 @@
 //! The runs of claimed jobs: by the same code as every other run, but a node says when one starts.
+#![allow(dead_code, reason = "until the node is connected")]
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,7 +20,6 @@ pub(super) type EndedJobs = Vec<(Claimed, JobEnd)>;
 impl Control {
     /// Runs a claimed job as soon as a thread of the pool is free, beside all others. Returns false if the task has ended or
     /// runs no jobs: then the job ends as [`JobEnd::Unrun`].
-    #[cfg_attr(not(test), expect(dead_code, reason = "the node calls it"))]
     pub(crate) fn start_job(&self, job: &Claimed) -> bool {
         let ticker = Arc::downgrade(&self.ticker);
         job.on_stop(Box::new(move |job, cause| {
