@@ -58,13 +58,31 @@ fn every_exported_type_implements_the_common_traits() {
         "chrono",
         "failures",
         "runs",
+        "Payload",
+        "job",
         "scheduled",
         "start",
         "start_async",
         "successes",
     ]);
-    let listed = [errors, data, unique, sendable, others].into_iter().flatten().collect();
+    let durable = durable();
+    let listed = [errors, data, unique, sendable, others, durable].into_iter().flatten().collect();
     assert_eq!(exported(include_str!("lib.rs")), listed);
+}
+
+/// The names that come with the feature `durable`.
+#[cfg(feature = "durable")]
+fn durable() -> BTreeSet<&'static str> {
+    let errors = names!(error: EnqueueError JobsError);
+    let data = names!(data: Job JobOutcome Jobs OnLost Priority Unsent);
+    errors.into_iter().chain(data).collect()
+}
+
+/// They stand in the source all the same.
+#[cfg(not(feature = "durable"))]
+fn durable() -> BTreeSet<&'static str> {
+    let names = "EnqueueError Job JobOutcome Jobs JobsError OnLost Priority Unsent";
+    names.split(' ').collect()
 }
 
 /// The engine may repeat a name of the facade only for the same type.

@@ -56,6 +56,18 @@ impl Calendar {
         self.dates.contains(&day) || self.weekdays.contains(&number(day.weekday()))
     }
 
+    /// A number that is the same for equal calendars in all processes, and differs for others but by accident.
+    #[cfg(feature = "durable")]
+    pub(crate) fn fingerprint(&self) -> u64 {
+        // FNV-1a.
+        let days = self.weekdays.iter().map(|day| i32::from(*day));
+        let dates = self.dates.iter().map(Datelike::num_days_from_ce);
+        let bytes = days.chain(std::iter::once(-1)).chain(dates).flat_map(i32::to_le_bytes);
+        bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        })
+    }
+
     /// Returns the first fire time after an instant that is on no day of the calendar.
     pub(crate) fn next_after(
         &self,

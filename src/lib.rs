@@ -37,6 +37,7 @@
 //! | `metrics` | counters, histograms and gauges for each task through the `metrics` facade, in native names and as Spring's `tasks.scheduled.execution` |
 //! | `serde` | [`Event`], [`TaskSnapshot`] and what they contain serialize |
 //! | `durable` | schedules and jobs that a store keeps, for all processes together, across restarts |
+//! | `sqlite` | such a store in a file |
 //! | `testing` | for `[dev-dependencies]`: tests of schedules and whole simulations on a virtual clock, in `testing` |
 //! | `serde` | events, snapshots and records implement `Serialize` |
 //!
@@ -67,6 +68,8 @@ struct Readme;
 #[cfg(test)]
 mod api;
 mod calendar;
+#[cfg(feature = "durable")]
+mod durable;
 pub mod engine;
 mod entry;
 mod error;
@@ -83,7 +86,8 @@ mod runner;
 mod schedule;
 mod settings;
 #[cfg(feature = "durable")]
-mod durable;
+#[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+pub mod store;
 mod sync;
 mod task;
 #[cfg(feature = "testing")]
@@ -102,6 +106,9 @@ pub mod __private;
 pub use calendar::Calendar;
 /// The crate `chrono`, whose dates and times the API uses.
 pub use chrono;
+#[cfg(feature = "durable")]
+#[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+pub use durable::{EnqueueError, Job, Jobs, JobsError, NodeOptions, Payload, Unsent};
 pub use entry::TaskList;
 pub use error::{AddError, StartError, StopError};
 pub use facts::{Location, TaskFacts};
@@ -111,6 +118,9 @@ pub use observe::{
     RunRecord, SkipReason, StopReason, StoreEvent, TaskSnapshot, TaskState,
 };
 pub use registrar::Registrar;
+#[cfg(feature = "durable")]
+#[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+pub use run::JobOutcome;
 pub use run::{Cause, Run, RunInfo, Shutdown, Stopped};
 pub use runner::{
     Builder, DryRun, Pause, Pool, Scheduler, Tagged, TaskControl, Tasks, start, start_async,
@@ -119,6 +129,9 @@ pub use schedule::{IntoInstant, Length, Schedule};
 pub use scheduler_core::trigger::Zone;
 pub use scheduler_core::{Clock, ManualClock, NextFireTime, SystemClock, Trigger, TriggerContext};
 pub use scheduler_expr::{Attribute, DstGap, DstOverlap, Misfire, OnError, Overlap};
+#[cfg(feature = "durable")]
+#[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+pub use scheduler_macros::job;
 pub use scheduler_macros::scheduled;
 #[cfg(feature = "durable")]
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]

@@ -10,12 +10,13 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 pub use core::option::Option::{self, None, Some};
+pub use core::result::Result::{Err, Ok};
 pub use core::{cfg, concat, file, line, module_path, stringify};
 pub use inventory::submit;
 use scheduler_core::{Clock, ManualClock};
 pub use scheduler_expr::Attribute;
 
-pub use crate::entry::{Entry, FunctionId, Origin, Receiver, entries};
+pub use crate::entry::{Entry, FunctionId, JobFacts, Origin, Receiver, entries};
 pub use crate::facts::Location;
 pub use crate::inject::Call;
 use crate::inject::{self, Extract, Managed, States, TaskReturn, Wiring};
@@ -124,6 +125,59 @@ pub fn settle<R: TaskReturn<Kind>, Kind>(returned: R, _nothing: fn(&R)) -> TaskR
 /// Clones a value for one run.
 pub fn share<T: Clone>(value: &T) -> T {
     value.clone()
+}
+
+/// A future that has failed already.
+#[must_use]
+pub fn failed(error: TaskError) -> BoxFuture {
+    Box::pin(std::future::ready(Err(error)))
+}
+
+#[cfg(feature = "durable")]
+pub use durable::*;
+
+/// What `#[job]` generates names these, too.
+#[cfg(feature = "durable")]
+mod durable {
+    use std::fmt::Display;
+
+    use serde_json::Value;
+
+    use super::{Entry, Run, TaskError};
+    pub use crate::durable::Job;
+    use crate::durable::{self, Payload};
+
+    /// A job without a payload.
+    pub fn job(entry: &'static Entry) -> Job {
+        Job::of(entry)
+    }
+
+    /// A job with a payload.
+    pub fn job_with<T: Payload>(entry: &'static Entry, payload: &T) -> Job {
+        Job::with(entry, payload)
+    }
+
+    /// The payload of a run.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be decoded.
+    pub fn payload<T: Payload>(
+        run: &Run,
+        version: u32,
+        upgrade: Option<fn(Value) -> Result<T, String>>,
+    ) -> Result<T, TaskError> {
+        durable::decoded(run, version, upgrade)
+    }
+
+    /// What the program made of the payload of an older version.
+    ///
+    /// # Errors
+    ///
+    /// When it made nothing of it.
+    pub fn upgraded<T, E: Display>(upgraded: Result<T, E>) -> Result<T, String> {
+        durable::told(upgraded)
+    }
 }
 
 /// Boxes the future of one run.

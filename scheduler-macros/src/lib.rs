@@ -1,4 +1,4 @@
-//! The `#[scheduled]` attribute of the [`scheduler`] crate, which re-exports it: depend on that one.
+//! The attributes `#[scheduled]` and `#[job]` of the [`scheduler`] crate, which re-exports it: depend on that one.
 //!
 //! [`scheduler`]: https://docs.rs/scheduler
 //
@@ -14,7 +14,7 @@
 // | `check` | the rules |
 // | `expand` | the code that is generated |
 //
-// What the options mean to a user is in `manual.md`.
+// What the options mean to a user is in `manual.md` and `job.md`.
 //
 // # What it must never do
 //
@@ -28,10 +28,10 @@ mod expand;
 mod item;
 mod repeat;
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::quote;
 
-use crate::args::Args;
+use crate::args::{Args, Form};
 use crate::check::Owner;
 use crate::diagnostic::Faults;
 use crate::expand::Task;
@@ -51,6 +51,38 @@ pub fn scheduled(
     annotate(options.into(), &item.into()).into()
 }
 
+#[doc = include_str!("job.md")]
+#[doc(alias = "enqueue")]
+#[doc(alias = "queue")]
+#[doc(alias = "background job")]
+#[proc_macro_attribute]
+pub fn job(
+    options: proc_macro::TokenStream,
+    item: proc_macro::TokenStream,
+) -> proc_macro::TokenStream {
+    annotate_job(options.into(), &item.into()).into()
+}
+
+/// The function as it was written, but for the mark of its payload, and after it what makes jobs and its entry, or else the
+/// faults.
+fn annotate_job(options: TokenStream, item: &TokenStream) -> TokenStream {
+    let Ok(mut function) = syn::parse2::<Function>(item.clone()) else {
+        return check::not_a_function(Form::Job, item);
+    };
+    let mut faults = Faults::default();
+    let args = Args::parse(options, Form::Job, &mut faults);
+    let arguments = check::function(&function, Form::Job, None, &mut faults);
+    let plan = check::annotation(&args, Form::Job, &function, None, &mut faults);
+    check::take_payload_mark(&mut function);
+    let added = match (plan, arguments) {
+        (Some(plan), Some(arguments)) if faults.is_empty() => {
+            expand::job(&Task::alone(&function, &arguments, &plan))
+        }
+        _ => faults.to_tokens(),
+    };
+    quote!(#function #added)
+}
+
 /// The item as it was written, and after it its entries or else the faults.
 fn annotate(options: TokenStream, item: &TokenStream) -> TokenStream {
     if let Ok(function) = syn::parse2::<Function>(item.clone()) {
@@ -58,31 +90,25 @@ fn annotate(options: TokenStream, item: &TokenStream) -> TokenStream {
     }
     match syn::parse2::<Block>(item.clone()) {
         Ok(block) => annotate_block(options, block),
-        Err(_) => check::not_a_function(item),
+        Err(_) => check::not_a_function(Form::Schedule, item),
     }
 }
 
 /// One annotation of a function. The function itself is checked with its first annotation only.
 fn annotate_function(options: TokenStream, mut function: Function) -> TokenStream {
     let mut faults = Faults::default();
-    let args = Args::parse(options, &mut faults);
+    let args = Args::parse(options, Form::Schedule, &mut faults);
     let mut of_function = Faults::default();
-    let arguments = check::function(&function, None, &mut of_function);
-    let plan = check::annotation(&args, &function, None, &mut faults);
+    let arguments = check::function(&function, Form::Schedule, None, &mut of_function);
+    let plan = check::annotation(&args, Form::Schedule, &function, None, &mut faults);
     if !check::is_repeated(&args) {
         faults.append(of_function);
         repeat::number(&mut function.attrs);
     }
     let added = match (plan, arguments) {
-        (Some(plan), Some(arguments)) if faults.is_empty() => expand::entry(&Task {
-            function: &function,
-            arguments: &arguments,
-            plan: &plan,
-            owner: None,
-            conditions: &[],
-            perhaps_before: &[],
-            span: Span::call_site(),
-        }),
+        (Some(plan), Some(arguments)) if faults.is_empty() => {
+            expand::entry(&Task::alone(&function, &arguments, &plan))
+        }
         _ => faults.to_tokens(),
     };
     quote!(#function #added)
@@ -92,7 +118,7 @@ fn annotate_function(options: TokenStream, mut function: Function) -> TokenStrea
 /// from their entries.
 fn annotate_block(options: TokenStream, mut block: Block) -> TokenStream {
     let mut faults = Faults::default();
-    let args = Args::parse(options, &mut faults);
+    let args = Args::parse(options, Form::Schedule, &mut faults);
     let owner = check::block(&args, &block, &mut faults);
     let mut entries = TokenStream::new();
     let mut is_annotated = false;
@@ -114,7 +140,7 @@ fn annotate_block(options: TokenStream, mut block: Block) -> TokenStream {
 /// The entries of a method, and its faults: neither is there where the method or the annotation is not.
 fn annotate_method(annotations: &[Annotation], method: &Function, owner: &Owner) -> TokenStream {
     let mut of_method = Faults::default();
-    let arguments = check::function(method, Some(owner), &mut of_method);
+    let arguments = check::function(method, Form::Schedule, Some(owner), &mut of_method);
     let conditions = item::conditions(&method.attrs);
     let conditions = quote!(#(#[#conditions])*);
     let is_annotated = repeat::any(annotations);
@@ -123,8 +149,8 @@ fn annotate_method(annotations: &[Annotation], method: &Function, owner: &Owner)
         let mut faults = Faults::default();
         let (certain, perhaps_before) = repeat::before(&annotations[..index]);
         let options = repeat::numbered(&annotation.options, certain + 1);
-        let args = Args::parse(options, &mut faults);
-        let plan = check::annotation(&args, method, Some(owner), &mut faults);
+        let args = Args::parse(options, Form::Schedule, &mut faults);
+        let plan = check::annotation(&args, Form::Schedule, method, Some(owner), &mut faults);
         if let (Some(plan), Some(arguments), true) = (&plan, &arguments, faults.is_empty()) {
             entries.extend(expand::entry(&Task {
                 function: method,

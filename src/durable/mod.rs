@@ -1,2 +1,57 @@
-//! Durable jobs.
-pub(crate) mod shell;
+//! Durable schedules and jobs: what stands between the program and the node that claims jobs from a store.
+//!
+//! # What this room is for
+//!
+//! Code makes [`Job`]s and hands them to [`Jobs`], which enqueues them, and asks and controls the store. The node gets
+//! [`NodeParts`]: the store behind the [`Client`], the tasks that run jobs, and the durable schedules with what computes
+//! their ticks. A claimed job is given to its task by [`Control::start_job`](crate::task::Control::start_job), and is run by
+//! the same code as every other run.
+//!
+//! | files | what |
+//! |---|---|
+//! | `job`, `payload` | a job as code makes it; its argument as JSON |
+//! | `client` | the one way to the store, and what is known of the store's clock |
+//! | `jobs`, `schedules`, `error` | the handle: enqueue, ask, control |
+//! | `rule`, `ticks` | from a planned task to the rule in the store, and from the rule to its ticks |
+//! | `parts` | what the node is given |
+//!
+//! # What it must never do
+//!
+//! Decide when a job runs: the store does. Read a clock but the scheduler's. Enqueue by a second way. Say that a job was not
+//! accepted when nobody knows.
+//!
+//! # States
+//!
+//! A job is made, and is then accepted, kept out by its key, not accepted, or of unknown fate: then it is the same job, with
+//! the same identity, that is sent again (R3).
+//!
+//! # How a neighbour uses it
+//!
+//! The runner makes the handle before arguments are resolved, tells it of the planned tasks, and hands the parts to the node.
+
+mod client;
+mod error;
+mod job;
+mod jobs;
+mod node;
+mod options;
+mod parts;
+mod payload;
+mod rule;
+mod rules;
+mod schedules;
+mod shell;
+#[cfg(test)]
+mod tests;
+mod ticks;
+
+pub(crate) use client::Client;
+pub use error::{EnqueueError, JobsError, Unsent};
+pub use job::Job;
+pub use jobs::Jobs;
+pub(crate) use node::{Node, NodeSetup};
+pub use options::NodeOptions;
+pub(crate) use parts::{NodeParts, PlannedJobs};
+pub use payload::Payload;
+pub(crate) use payload::{decoded, told};
+pub(crate) use rule::faults;

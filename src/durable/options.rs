@@ -154,14 +154,19 @@ impl NodeOptions {
             format!("a lease of {lease:?} that is renewed every {renew:?} may run out in between"),
             "leave out .renew_every(…), which is then a third of the lease",
         );
-        for (name, period) in
-            [("reap_every", config.reap_every), ("poll_every", config.poll_every), ("answer_limit", config.answer_limit)]
-        {
+        for (name, period) in [
+            ("reap_every", config.reap_every),
+            ("poll_every", config.poll_every),
+            ("answer_limit", config.answer_limit),
+        ] {
             fault(period.is_zero(), format!("{name} is zero"), "write a length, or leave it out");
         }
         fault(
             config.answer_limit > lease,
-            format!("an answer limit of {:?} is longer than the lease of {lease:?}", config.answer_limit),
+            format!(
+                "an answer limit of {:?} is longer than the lease of {lease:?}",
+                config.answer_limit
+            ),
             "a request must not be executed when the session may have ended: choose a shorter limit",
         );
         fault(config.workers == 0, "concurrency(0) runs no job".to_owned(), "write at least 1");

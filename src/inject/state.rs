@@ -132,6 +132,8 @@ const POINTERS: [(&str, &str); 4] = [
 /// A managed value of a similar type.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NearMiss {
+    /// It is there if there is a store.
+    Store,
     /// All values of the type have names.
     Named(String),
     /// `Arc<T>`, `Box<T>` or another wrapper of the standard library was given for `T`.

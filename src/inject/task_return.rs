@@ -46,6 +46,9 @@ pub(crate) mod sealed {
         fn into_task_result(self) -> TaskResult;
     }
 
+    #[cfg(feature = "durable")]
+    use crate::run::JobOutcome;
+
     #[derive(Debug)]
     pub enum Unit {}
     #[derive(Debug)]
@@ -62,6 +65,29 @@ pub(crate) mod sealed {
     impl<E: Into<Box<dyn Error + Send + Sync>>> IntoTaskResult<AnyError> for Result<(), E> {
         fn into_task_result(self) -> TaskResult {
             self.map_err(|error| TaskError::from_error(&*error.into()))
+        }
+    }
+
+    #[cfg(feature = "durable")]
+    impl IntoTaskResult<Unit> for JobOutcome {
+        fn into_task_result(self) -> TaskResult {
+            Self::into_task_result(self)
+        }
+    }
+
+    #[cfg(feature = "durable")]
+    impl<E: Into<Box<dyn Error + Send + Sync>>> IntoTaskResult<AnyError> for Result<JobOutcome, E> {
+        fn into_task_result(self) -> TaskResult {
+            let outcome = self.map_err(|error| TaskError::from_error(&*error.into()))?;
+            outcome.into_task_result()
+        }
+    }
+
+    #[cfg(feature = "durable")]
+    impl IntoTaskResult<BoxedError> for Result<JobOutcome, Box<dyn Error>> {
+        fn into_task_result(self) -> TaskResult {
+            let outcome = self.map_err(|error| TaskError::from_error(&*error))?;
+            outcome.into_task_result()
         }
     }
 

@@ -91,6 +91,7 @@ impl<'a> Wiring<'a> {
         if found.is_none() {
             let type_name = type_name::<T>();
             let near_miss = by_value(TypeId::of::<T>());
+            let near_miss = near_miss.or_else(|| of_store(type_name));
             let near_miss = near_miss.or_else(|| self.named(TypeId::of::<T>()));
             let near_miss = near_miss.or_else(|| self.states.near_miss(type_name));
             let missing = Missing { type_name, near_miss };
@@ -119,6 +120,12 @@ fn by_value(wanted: TypeId) -> Option<NearMiss> {
     found.map(|(_, name)| NearMiss::ByValue((*name).to_owned()))
 }
 
+/// The handle of durable jobs is there if there is a store.
+fn of_store(type_name: &str) -> Option<NearMiss> {
+    let is_handle = type_name.starts_with("scheduler::") && type_name.ends_with("::Jobs");
+    is_handle.then_some(NearMiss::Store)
+}
+
 /// The missing value, and help if something similar is managed.
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -128,6 +135,9 @@ impl fmt::Display for Missing {
         match &self.near_miss {
             None if is_object => by_manage_shared(f, &wanted, "Arc::new(…)"),
             None => write!(f, "\nhelp: before the start, .manage::<{wanted}>(…)"),
+            Some(NearMiss::Store) => f.write_str(
+                "\nhelp: give the builder a store: Scheduler::builder().store(Sqlite::open(\"jobs.db\")?)",
+            ),
             Some(NearMiss::Named(name)) => write!(
                 f,
                 "\nnote: one named `{name}` is, which is for methods of the type: \

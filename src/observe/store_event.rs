@@ -168,17 +168,24 @@ impl fmt::Display for StoreEvent {
             }
             Self::JobLost { job, task, attempt, is_parked } => {
                 let then = if *is_parked { "it is parked" } else { "it runs again" };
-                write!(f, "job {job} of task `{task}` lost its process in attempt {attempt}; {then}")
+                write!(
+                    f,
+                    "job {job} of task `{task}` lost its process in attempt {attempt}; {then}"
+                )
             }
             Self::JobParked { job } => write!(f, "job {job} is parked until it is retried by hand"),
             Self::FinishRefused { job } => {
                 write!(f, "the outcome of job {job} is not stored: the job was lost meanwhile")
             }
-            Self::ClaimReturned { job } => write!(f, "job {job} was claimed unnoticed, and is given back"),
+            Self::ClaimReturned { job } => {
+                write!(f, "job {job} was claimed unnoticed, and is given back")
+            }
             Self::ScheduleRegistered { schedule, is_changed: true } => {
                 write!(f, "schedule `{schedule}` has another rule from now on")
             }
-            Self::ScheduleRegistered { schedule, .. } => write!(f, "schedule `{schedule}` is registered"),
+            Self::ScheduleRegistered { schedule, .. } => {
+                write!(f, "schedule `{schedule}` is registered")
+            }
             Self::ScheduleSilent { schedule, rule } => write!(
                 f,
                 "schedule `{schedule}` is not fired by this process: one that started later has \

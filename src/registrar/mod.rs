@@ -32,7 +32,11 @@ pub use definition::Registrar;
 pub(crate) use definition::{Definition, Inputs};
 pub(crate) use name::faults as name_faults;
 pub(crate) use planned::Planned;
+#[cfg(feature = "durable")]
+pub(crate) use planned::Stored;
 pub(crate) use resolve::{PlanContext, resolve};
+#[cfg(feature = "durable")]
+pub(crate) use stored::length as length_text;
 
 use crate::entry::{Entry, TaskList, entries};
 use crate::inject::States;

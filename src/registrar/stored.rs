@@ -100,7 +100,8 @@ impl Resolver<'_> {
     }
 }
 
-fn length(length: Duration) -> String {
+/// The only spelling of a length.
+pub(crate) fn length(length: Duration) -> String {
     let nanos = i128::try_from(length.as_nanos()).ok().and_then(SignedDuration::from_nanos);
     nanos.map_or_else(|| format!("{}s", length.as_secs()), |length| length.to_string())
 }

@@ -168,6 +168,14 @@ impl Run {
         Self { attempt: Arc::new(Attempt::detached(Arc::new(facts))) }
     }
 
+    /// A run of a job outside of any scheduler.
+    #[cfg(all(test, feature = "durable"))]
+    pub(crate) fn detached_job(facts: TaskFacts, job: &Claimed) -> Self {
+        let mut attempt = Attempt::detached(Arc::new(facts));
+        attempt.claimed = Some(Arc::clone(job));
+        Self { attempt: Arc::new(attempt) }
+    }
+
     /// A run that takes place nowhere.
     #[cfg(test)]
     pub(crate) fn of(info: RunInfo, task: Arc<TaskFacts>) -> Self {

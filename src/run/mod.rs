@@ -30,6 +30,8 @@ mod job;
 #[cfg(not(feature = "durable"))]
 #[path = "job_off.rs"]
 mod job;
+#[cfg(feature = "durable")]
+mod job_outcome;
 mod notes;
 mod poll;
 mod shutdown;
@@ -44,6 +46,8 @@ pub use info::RunInfo;
 pub(crate) use job::Claimed;
 #[cfg(feature = "durable")]
 pub(crate) use job::{JobEnd, JobRun, instant};
+#[cfg(feature = "durable")]
+pub use job_outcome::JobOutcome;
 pub(crate) use notes::shortened;
 pub(crate) use poll::Poll;
 pub use shutdown::Shutdown;

@@ -43,6 +43,11 @@ impl AllTasks {
         let planned = launcher
             .resolve(definition, effective)
             .map_err(|faults| AddError::of_faults(name, faults))?;
+        if planned.stored.is_some() {
+            let why = "a schedule that is added while the program runs is no task of its own if it is durable\n\
+                       help: let it enqueue the jobs of a function: scheduler.jobs()?.put(…)";
+            return Err(AddError::of_faults(name, vec![why.to_owned()]));
+        }
         let is_disabled = planned.disabled.is_some();
         let pool = launcher.pool(&planned).ok_or_else(|| AddError::stopping(name))?;
         let no_runtime = |cause| AddError::refused(name, NO_RUNTIME.to_owned(), Some(&cause));

@@ -67,6 +67,8 @@ pub struct Builder {
     pub(super) runtime: Option<tokio::runtime::Handle>,
     #[cfg(feature = "durable")]
     pub(super) store: Option<Arc<dyn scheduler_store::Store>>,
+    #[cfg(feature = "durable")]
+    pub(super) node: crate::durable::NodeOptions,
     pub(super) sink: Sink,
 }
 
@@ -98,6 +100,8 @@ impl Builder {
             runtime: None,
             #[cfg(feature = "durable")]
             store: None,
+            #[cfg(feature = "durable")]
+            node: crate::durable::NodeOptions::default(),
             sink: Sink::standard(),
         }
     }
@@ -432,6 +436,14 @@ impl Builder {
     #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
     pub fn store(mut self, store: impl scheduler_store::Store) -> Self {
         self.store = Some(Arc::new(store));
+        self
+    }
+
+    /// How this process takes part in the work that the [store](Self::store) keeps.
+    #[cfg(feature = "durable")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+    pub fn node(mut self, options: crate::durable::NodeOptions) -> Self {
+        self.node = options;
         self
     }
 

@@ -10,6 +10,7 @@ use super::adding::Kept;
 use super::annotated::Annotated;
 use super::builder::Builder;
 use super::context::Context;
+use super::durable::NodeLaunch;
 use super::launcher::Launcher;
 use super::pools::{PoolPlan, Pools};
 use super::prepare::Prepared;
@@ -35,11 +36,13 @@ pub(super) fn launch(
     watch_panics();
     let (context, has_store) = (context(&builder), builder.has_store());
     let simulation = builder.simulation.clone();
+    let simulated_seed = simulation.is_some().then_some(builder.seed);
     let messages = messages(&builder)?;
     let gates = Arc::new(std::mem::take(&mut builder.gates));
     let bus = Arc::new(bus(builder, &prepared, &messages)?);
     let (pools, pool_events) = pools(&prepared, (&context, simulation.as_deref()), &bus)?;
-    let Prepared { planned, tasks, clock, shutdown, limit, zone, seed, settings, .. } = prepared;
+    let Prepared { planned, tasks, clock, shutdown, limit, zone, seed, settings, durable, .. } =
+        prepared;
     let annotated = simulation.is_none().then(|| Annotated::enter(&planned));
     let (_annotated, twice) = annotated.unzip();
     let launcher = Launcher {
@@ -61,13 +64,23 @@ pub(super) fn launch(
         simulation,
     };
     tasks.all.launch_with(launcher, prepared.keep_ended);
-    let running =
-        Running { pools, bus, messages, limit, clock, shutdown, tasks, _annotated, context };
+    let running = Running {
+        pools,
+        bus,
+        messages,
+        limit,
+        clock,
+        shutdown,
+        tasks,
+        durable,
+        _annotated,
+        context,
+    };
     let Prepared { remarks, mut warnings, pools, .. } = prepared;
     warnings.extend(twice.flatten());
     let start = StartMessage { remarks, warnings, pools: &pools, zone };
-    let scheduler = Scheduler::new(running);
-    match begin(scheduler.running(), planned, start, be_ready) {
+    let mut scheduler = Scheduler::new(running);
+    match begin(scheduler.running_mut(), planned, start, simulated_seed, be_ready) {
         Ok(()) => Ok(scheduler),
         Err(error) => {
             scheduler.give_up();
@@ -78,17 +91,22 @@ pub(super) fn launch(
 
 /// Makes all tasks, prints the start message, and starts the tasks.
 fn begin(
-    running: &Running,
+    running: &mut Running,
     planned: Vec<Planned>,
     start: StartMessage<'_>,
+    simulated_seed: Option<u64>,
     be_ready: impl FnOnce() -> Result<(), StartError>,
 ) -> Result<(), StartError> {
     let has_async = has_async(&planned);
     let made = running.tasks.all.make(planned)?;
     be_ready()?;
+    let threads = start.pools.iter().map(|pool| pool.size).sum();
     start.print(&made, has_async, running);
     let count = made.iter().filter(|task| !task.is_disabled).count();
+    let Running { tasks, clock, bus, .. } = running;
+    running.durable.launch(&made, &NodeLaunch { tasks, clock, bus, threads, simulated_seed })?;
     running.tasks.all.start(made)?;
+    running.durable.start()?;
     let at = running.clock.wall();
     running.bus.emit(Event::global(at, EventKind::SchedulerStarted { tasks: count }));
     Ok(())

@@ -8,6 +8,7 @@ use scheduler_core::trigger::Zone;
 use scheduler_core::{Clock, ScheduledThreadPool};
 
 use super::context::Context;
+use super::durable::as_ticker;
 use super::simulation::Simulation;
 use crate::calendar::Calendar;
 use crate::inject::Call;
@@ -66,13 +67,14 @@ impl Launcher {
 
     pub(super) fn make(
         &self,
-        planned: Planned,
+        mut planned: Planned,
         pool: &Arc<ScheduledThreadPool>,
     ) -> io::Result<Control> {
         if matches!(planned.call, Call::Async(_)) && planned.disabled.is_none() {
             self.context.ensure()?;
         }
         let facts = planned.facts();
+        as_ticker(&mut planned);
         let Planned { rule, policy, call, disabled, .. } = planned;
         let policy = self.shared(policy);
         let call = match &self.simulation {

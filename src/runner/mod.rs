@@ -21,6 +21,11 @@ mod all_tasks;
 mod annotated;
 mod builder;
 mod context;
+#[cfg(feature = "durable")]
+mod durable;
+#[cfg(not(feature = "durable"))]
+#[path = "durable_off.rs"]
+mod durable;
 mod fallbacks;
 mod launch;
 mod launcher;

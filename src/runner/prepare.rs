@@ -11,6 +11,7 @@ use scheduler_core::{Clock, SystemClock};
 use scheduler_expr::RuleKind;
 
 use super::builder::Builder;
+use super::durable::Durable;
 use super::fallbacks::{Values, fallbacks};
 use super::pools;
 use super::pools::{Pool, PoolPlan};
@@ -49,6 +50,7 @@ pub(crate) struct Prepared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) shutdown: Shutdown,
     pub(crate) tasks: Tasks,
+    pub(super) durable: Durable,
     pub(crate) settings: Settings,
     /// Printed before the start message.
     pub(crate) remarks: Vec<Message>,
@@ -88,6 +90,7 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     let (shutdown, tasks) = (Shutdown::new(), Tasks::new());
     let mut states = builder.states.clone();
     states.insert_own(tasks.clone());
+    let mut durable = Durable::of(builder, &clock, &mut states);
     let (mut faults, mut unfit) = (Vec::new(), Vec::new());
     let inputs = Inputs { states: &states, clock: &clock, shutdown: &shutdown };
     let defined = in_code(builder);
@@ -122,6 +125,7 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
         effective
     };
     let planned = plan(definitions, apply, context, &mut unfit);
+    faults.extend(durable.plan(&planned, &calendars));
     let applied = finish(application, &announced, unfit);
     faults.extend(applied.faults.iter().map(ToString::to_string));
     faults.extend(missing);
@@ -151,6 +155,7 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
         clock,
         shutdown,
         tasks,
+        durable,
         settings,
         remarks,
         warnings,

@@ -8,6 +8,7 @@ use scheduler_core::Clock;
 
 use super::annotated::Annotated;
 use super::context::Context;
+use super::durable::Durable;
 use super::pools::Pools;
 use super::tasks::Tasks;
 use crate::error::StopError;
@@ -24,6 +25,9 @@ const GRACE: Duration = Duration::from_millis(500);
 /// The time between two messages about the tasks that a stop waits for.
 const REMINDER: Duration = Duration::from_secs(10);
 
+/// The time that the store has for the last outcomes of durable jobs.
+const STORE_LIMIT: Duration = Duration::from_secs(5);
+
 /// The time that listeners have for the last events.
 const FLUSH: Duration = Duration::from_secs(1);
 
@@ -38,6 +42,7 @@ pub(super) struct Running {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) shutdown: Shutdown,
     pub(super) tasks: Tasks,
+    pub(super) durable: Durable,
     /// `None` in a simulation.
     pub(super) _annotated: Option<Arc<Annotated>>,
     /// A runtime that was built for the scheduler ends with it.
@@ -51,6 +56,7 @@ impl Running {
         let (running, limit) = (self.tasks.all.running(begun), self.limit);
         self.messages.announce(Stopping { running: &running, limit, hint }.message());
         let stopped = if self.await_runs() { Ok(()) } else { self.stop_runs() };
+        self.durable.await_stop(STORE_LIMIT);
         self.announce_end(begun);
         stopped
     }
@@ -58,6 +64,7 @@ impl Running {
     /// Starts no new runs.
     fn begin_stop(&self, at: DateTime<Utc>) {
         self.tasks.all.registry().close();
+        self.durable.stop();
         self.bus.emit(Event::global(at, EventKind::SchedulerStopping {}));
         self.tasks.all.shut_down();
         self.pools.shutdown();

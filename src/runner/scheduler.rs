@@ -100,8 +100,13 @@ impl Scheduler {
         Self { running, is_stopped: false }
     }
 
+    #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "only `jobs` reads it"))]
     pub(super) fn running(&self) -> &Running {
         &self.running
+    }
+
+    pub(super) fn running_mut(&mut self) -> &mut Running {
+        &mut self.running
     }
 
     pub(super) fn stop(self, hint: &'static str) -> Result<(), StopError> {

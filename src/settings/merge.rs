@@ -50,6 +50,19 @@ impl Effective {
         Self { name, place: String::new(), values, is_complete: true }
     }
 
+    /// What a task has that no setting replaces.
+    #[cfg(all(test, feature = "durable"))]
+    pub(crate) fn of_written(task: &TaskTexts<'_>) -> Self {
+        let valued = |text: &str| Valued {
+            text: text.to_owned(),
+            source: Source::Annotation(task.place.clone()),
+            written: text.to_owned(),
+            via: Vec::new(),
+        };
+        let values = task.attributes.iter().map(|(own, text)| (*own, valued(text))).collect();
+        Self { name: task.name.to_owned(), place: task.place.clone(), values, is_complete: true }
+    }
+
     /// Returns true if the task is disabled by `enabled`.
     pub(crate) fn is_off(&self) -> bool {
         self.get(Attribute::Enabled).is_some_and(|enabled| enabled.text == OFF)

@@ -72,9 +72,13 @@ fn globals(applied: &Applied, fallbacks: &[Fallback]) -> Block {
 
 fn task(task: &Effective) -> Block {
     let heading = format!("task {} ({})", visible(&task.name), visible(&task.place));
+    let is_durable = task.get(Attribute::Durable).is_some_and(|durable| durable.text == "true");
     let rows = Attribute::ALL.iter().filter_map(|attribute| match task.get(*attribute) {
         Some(valued) => Some(row(attribute.name(), valued)),
-        None => attribute.row().default.map(|text| row(attribute.name(), &Valued::default(text))),
+        None if is_durable || !(attribute.is_about_jobs() || *attribute == Attribute::Durable) => {
+            attribute.row().default.map(|text| row(attribute.name(), &Valued::default(text)))
+        }
+        None => None,
     });
     Block { heading, rows: rows.collect() }
 }

@@ -69,6 +69,18 @@ impl Zone {
     /// Coordinated universal time.
     pub const UTC: Self = Self(Tz::UTC);
 
+    /// The release of the IANA time zone data that is compiled in, such as `2025b`.
+    ///
+    /// ```
+    /// use scheduler_core::trigger::Zone;
+    ///
+    /// assert!(Zone::data_version().starts_with("20"));
+    /// ```
+    #[must_use]
+    pub fn data_version() -> &'static str {
+        chrono_tz::IANA_TZDB_VERSION
+    }
+
     /// The zone that the operating system is set to. The environment variable `TZ` is not looked
     /// at.
     ///

@@ -63,6 +63,19 @@ impl Attribute {
         matches!(self.row().kind, Kind::Period | Kind::Delay)
     }
 
+    /// Returns true if it is about jobs in a store, so that only what is durable has it.
+    ///
+    /// ```
+    /// use scheduler_expr::Attribute;
+    ///
+    /// assert!(Attribute::Queue.is_about_jobs());
+    /// assert!(!Attribute::Durable.is_about_jobs());
+    /// ```
+    #[must_use]
+    pub fn is_about_jobs(self) -> bool {
+        matches!(self, Self::OnLost | Self::MisfireWindow | Self::Queue | Self::Priority)
+    }
+
     /// The words that its text can be, the default first; empty for other attributes.
     #[must_use]
     pub fn words(self) -> &'static [&'static str] {

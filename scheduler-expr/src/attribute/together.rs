@@ -160,17 +160,14 @@ impl Together<'_> {
     }
 }
 
-/// The attributes that are about jobs in a store.
-const ABOUT_JOBS: [Attribute; 4] =
-    [Attribute::OnLost, Attribute::MisfireWindow, Attribute::Queue, Attribute::Priority];
-
 /// What is durable.
 impl Together<'_> {
     /// Reports an attribute that is about jobs in a store beside a schedule that has none. `durable = false`, which a
     /// setting may say, keeps the others.
     fn check_stored(&self) -> Option<AttributeError> {
         let durable = Attribute::Durable;
-        let attribute = *ABOUT_JOBS.iter().find(|attribute| self.has(**attribute))?;
+        let about_jobs = |attribute: &&(Attribute, &str)| attribute.0.is_about_jobs();
+        let (attribute, _) = *self.given.iter().find(about_jobs)?;
         if self.has(durable) || self.rule == RuleKind::Job || self.check_rule(attribute).is_some() {
             return None;
         }

@@ -30,6 +30,16 @@ impl Value {
     }
 }
 
+impl Value {
+    /// The texts of a list, or the only one.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        match self {
+            Self::List(_, texts) => texts.clone(),
+            other => other.text().into_iter().collect(),
+        }
+    }
+}
+
 impl ToTokens for Value {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         match self {

@@ -1,14 +1,17 @@
 //! Suggestions for unknown and missing names of options.
 
 use proc_macro2::TokenTree;
-use scheduler_expr::{CronExpression, nearest, parse_period, quoted};
+use scheduler_expr::{Attribute, CronExpression, nearest, parse_period, quoted};
 use syn::LitStr;
 
-use super::{Key, Spec, offered};
+use super::{Form, Key, Spec, offered};
 use crate::diagnostic;
 
 /// The message for an unknown option.
-pub(super) fn unknown(word: &str, options: &[Spec], around: Option<Spec>) -> String {
+pub(super) fn unknown(word: &str, form: Form, options: &[Spec], around: Option<Spec>) -> String {
+    if let Some(message) = of_schedules(word, form, around) {
+        return message;
+    }
     let named: Vec<(&str, &str)> = offered(options)
         .flat_map(|spec| {
             std::iter::once(spec.name).chain(spec.aliases.iter().copied()).map(|n| (n, spec.name))
@@ -29,6 +32,20 @@ pub(super) fn unknown(word: &str, options: &[Spec], around: Option<Spec>) -> Str
             format!("unknown option {shown}{place}\nthe options are {}", names.join(", "))
         }
     }
+}
+
+/// The message for an option of `#[scheduled]` in a `#[job]`.
+fn of_schedules(word: &str, form: Form, around: Option<Spec>) -> Option<String> {
+    if form == Form::Schedule || around.is_some() {
+        return None;
+    }
+    Some(match Attribute::from_name(word).filter(|_| !word.contains('-'))? {
+        Attribute::Durable => "a job is durable in any case; remove `durable`".to_owned(),
+        attribute => format!(
+            "`{attribute}` is no option of a job, which is due when the code that enqueues it says\n\
+             remove it, or write `#[scheduled(…, durable)]` for a schedule"
+        ),
+    })
 }
 
 /// A note about a name of other schedulers that has another meaning there.
@@ -70,21 +87,22 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check_aliases(around: Option<Spec>) {
-        let options = options(around);
+    fn check_aliases(form: Form, around: Option<Spec>) {
+        let options = options(form, around);
         for spec in &options {
             for alias in spec.aliases {
                 let expected = format!("did you mean `{}`?", spec.name);
-                assert!(unknown(alias, &options, around).contains(&expected), "`{alias}`");
+                assert!(unknown(alias, form, &options, around).contains(&expected), "`{alias}`");
             }
             if let Takes::Options = spec.takes {
-                check_aliases(Some(*spec));
+                check_aliases(form, Some(*spec));
             }
         }
     }
 
     #[test]
     fn every_alias_leads_to_its_option() {
-        check_aliases(None);
+        check_aliases(Form::Schedule, None);
+        check_aliases(Form::Job, None);
     }
 }

@@ -1,4 +1,4 @@
-//! The options between the parentheses of `#[scheduled(…)]`, as written.
+//! The options between the parentheses of `#[scheduled(…)]` or `#[job(…)]`, as written.
 //!
 //! What this room is for: to parse options by one table ([`options`](mod@options)), most of it the table of
 //! attributes of `scheduler_expr`. Parsing ([`read`]), the check for duplicates and suggestions use it.
@@ -16,5 +16,5 @@ mod read;
 use given::Given;
 pub(crate) use given::{Args, Value};
 use meant::{nameless, unknown};
-pub(crate) use options::{Key, NTH};
+pub(crate) use options::{Form, Key, NTH};
 use options::{Spec, Takes, offered, options};

@@ -1,6 +1,6 @@
 //! The options of the attribute: those of the table of `scheduler_expr`, and a few that no setting overrides.
 
-use scheduler_expr::{Attribute, Kind};
+use scheduler_expr::{Attribute, Kind, Role, RuleKind};
 
 /// An option of the attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,8 +11,40 @@ pub(crate) enum Key {
     Crate,
     /// `retry(…)`, around options of its own.
     Retry,
+    /// Of a job: the version of its payload.
+    Version,
+    /// Of a job: what makes a payload of one of an older version.
+    Upgrade,
+    /// Of a job: its former names.
+    Alias,
     /// Written by the macro itself: which annotation of its function this is, from 2.
     Nth,
+}
+
+/// Which attribute the options belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// `#[scheduled(…)]`
+    Schedule,
+    /// `#[job(…)]`
+    Job,
+}
+
+impl Form {
+    /// The name of the attribute.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Schedule => "scheduled",
+            Self::Job => "job",
+        }
+    }
+
+    /// Returns true if an attribute of the table is one of these options.
+    fn has(self, attribute: Attribute) -> bool {
+        let row = attribute.row();
+        let is_timed = row.role == Role::Rule || !row.rules.contains(&RuleKind::Job);
+        self == Self::Schedule || !is_timed
+    }
 }
 
 /// What an option takes after its `=`.
@@ -45,7 +77,7 @@ pub(super) struct Spec {
 pub(crate) const NTH: &str = "__nth";
 
 /// The options that are no attributes.
-const OTHERS: [Spec; 4] = [
+const OTHERS: [Spec; 7] = [
     Spec {
         key: Key::Name,
         name: "name",
@@ -68,7 +100,31 @@ const OTHERS: [Spec; 4] = [
         aliases: &[],
     },
     Spec { key: Key::Nth, name: NTH, takes: Takes::Number, example: "", aliases: &[] },
+    Spec {
+        key: Key::Version,
+        name: "version",
+        takes: Takes::Number,
+        example: "version = 2",
+        aliases: &["payload_version"],
+    },
+    Spec {
+        key: Key::Upgrade,
+        name: "upgrade",
+        takes: Takes::Path,
+        example: "upgrade = from_v1",
+        aliases: &["migrate", "convert"],
+    },
+    Spec {
+        key: Key::Alias,
+        name: "alias",
+        takes: Takes::TextOrList,
+        example: r#"alias = "send-bill""#,
+        aliases: &["aliases", "former_name", "renamed_from"],
+    },
 ];
+
+/// The options that only a job has.
+const OF_JOBS: [Key; 3] = [Key::Version, Key::Upgrade, Key::Alias];
 
 impl Spec {
     /// Returns true if it takes a number that has no unit.
@@ -100,12 +156,14 @@ impl Spec {
     }
 }
 
-/// The options that may stand between the parentheses of `#[scheduled(…)]`, or of the option `around`.
-pub(super) fn options(around: Option<Spec>) -> Vec<Spec> {
+/// The options that may stand between the parentheses of the attribute, or of the option `around`.
+pub(super) fn options(form: Form, around: Option<Spec>) -> Vec<Spec> {
     let group = around.map(|spec| spec.name);
     let attributes = Attribute::ALL.iter().filter(|attribute| attribute.group() == group);
+    let attributes = attributes.filter(|attribute| form.has(**attribute));
     let others: &[Spec] = if around.is_none() { &OTHERS } else { &[] };
-    attributes.map(|attribute| Spec::of(*attribute)).chain(others.iter().copied()).collect()
+    let others = others.iter().filter(|spec| form == Form::Job || !OF_JOBS.contains(&spec.key));
+    attributes.map(|attribute| Spec::of(*attribute)).chain(others.copied()).collect()
 }
 
 impl Key {
@@ -121,6 +179,9 @@ impl Key {
             Self::Retry => OTHERS[1],
             Self::Crate => OTHERS[2],
             Self::Nth => OTHERS[3],
+            Self::Version => OTHERS[4],
+            Self::Upgrade => OTHERS[5],
+            Self::Alias => OTHERS[6],
         }
     }
 
@@ -146,12 +207,38 @@ mod tests {
 
     #[test]
     fn every_option_is_found_by_its_key() {
-        for spec in options(None) {
-            assert_eq!(spec.key.spec().name, spec.name);
-            assert!(spec.example.starts_with(spec.name) || spec.key == Key::Nth);
+        for form in [Form::Schedule, Form::Job] {
+            for spec in options(form, None) {
+                assert_eq!(spec.key.spec().name, spec.name);
+                assert!(spec.example.starts_with(spec.name) || spec.key == Key::Nth);
+            }
+            let parts = options(form, Some(Key::Retry.spec()));
+            assert_eq!(parts.len(), 3);
+            assert!(options(form, Some(Key::Name.spec())).is_empty());
         }
-        let parts = options(Some(Key::Retry.spec()));
-        assert_eq!(parts.len(), 3);
-        assert!(options(Some(Key::Name.spec())).is_empty());
+    }
+
+    #[test]
+    fn a_job_has_no_options_about_when_it_runs() {
+        let names: Vec<&str> = options(Form::Job, None).iter().map(|spec| spec.name).collect();
+        let expected = [
+            "time_unit",
+            "scheduler",
+            "enabled",
+            "timeout",
+            "max_concurrent",
+            "tags",
+            "on_lost",
+            "queue",
+            "priority",
+            "name",
+            "retry",
+            "crate",
+            "__nth",
+            "version",
+            "upgrade",
+            "alias",
+        ];
+        assert_eq!(names, expected);
     }
 }

@@ -4,15 +4,16 @@ use proc_macro2::{Delimiter, Group, Ident, Punct, TokenStream, TokenTree};
 use scheduler_expr::{assignment, intended_period, quoted};
 use syn::{Expr, ExprArray, ExprLit, Lit, LitBool, LitInt, LitStr, Path};
 
-use super::{Args, Given, Spec, Takes, Value, nameless, options, unknown};
+use super::{Args, Form, Given, Key, Spec, Takes, Value, nameless, options, unknown};
 
 use crate::diagnostic::{self, Faults};
 
 impl Args {
     /// Reads what stands between the parentheses; reports every fault and goes on.
-    pub(crate) fn parse(tokens: TokenStream, faults: &mut Faults) -> Self {
+    pub(crate) fn parse(tokens: TokenStream, form: Form, faults: &mut Faults) -> Self {
         let mut args = Self::default();
-        Reader { args: &mut args, faults, options: options(None), around: None }.read_all(tokens);
+        Reader { args: &mut args, faults, form, options: options(form, None), around: None }
+            .read_all(tokens);
         args
     }
 }
@@ -64,6 +65,7 @@ fn stream(tokens: &[TokenTree]) -> TokenStream {
 struct Reader<'a> {
     args: &'a mut Args,
     faults: &'a mut Faults,
+    form: Form,
     /// The options that may stand here.
     options: Vec<Spec>,
     /// The option around them, if there is one.
@@ -100,7 +102,8 @@ impl Reader<'_> {
         let written = word.to_string();
         let Some(spec) = self.options.iter().find(|spec| spec.name == written).copied() else {
             self.args.is_incomplete = true;
-            self.faults.push(word, unknown(&written, &self.options, self.around));
+            let message = unknown(&written, self.form, &self.options, self.around);
+            self.faults.push(word, message);
             return;
         };
         if self.args.get(spec.key).is_some() {
@@ -122,8 +125,8 @@ impl Reader<'_> {
         let message = match rest {
             [TokenTree::Group(list)] if is_filled(list) => {
                 let around = Some(spec);
-                let options = options(around);
-                Reader { args: self.args, faults: self.faults, options, around }
+                let (form, options) = (self.form, options(self.form, around));
+                Reader { args: self.args, faults: self.faults, form, options, around }
                     .read_all(list.stream());
                 return;
             }
@@ -236,6 +239,7 @@ fn wrong_kind(spec: &Spec, tokens: &TokenStream) -> String {
         }
     }
     let wanted = match takes {
+        Takes::Path if spec.key == Key::Upgrade => "the path of a function",
         Takes::Path => "the path of the `scheduler` crate",
         Takes::TextOrNumber if spec.is_count() => "a whole number",
         Takes::TextOrFlag => "`true`, `false` or a string literal",

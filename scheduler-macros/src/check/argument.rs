@@ -7,6 +7,8 @@ use syn::{FnArg, Receiver, Token, Type};
 
 use super::Owner;
 use super::form::{self, Argument, bare};
+use super::job;
+use crate::args::Form;
 use crate::diagnostic::Faults;
 use crate::item;
 
@@ -16,6 +18,7 @@ const ARGUMENTS_MAX: usize = 12;
 /// Checks the arguments of a function. Returns where each comes from.
 pub(super) fn check(
     inputs: &Punctuated<FnArg, Token![,]>,
+    form: Form,
     owner: Option<&Owner>,
     faults: &mut Faults,
 ) -> Vec<Argument> {
@@ -27,25 +30,35 @@ pub(super) fn check(
         faults.push(extra, message);
     }
     let arguments = inputs.iter().filter_map(|input| match input {
-        FnArg::Receiver(receiver) => check_receiver(receiver, owner, faults),
+        FnArg::Receiver(receiver) => check_receiver(receiver, form, owner, faults),
         FnArg::Typed(argument) => {
             for attr in argument.attrs.iter().filter(|attr| item::condition(&attr.meta).is_some()) {
                 let message = "an argument of a scheduled function cannot be conditional\n\
                                write the function twice, each under a condition of its own";
                 faults.push(attr, message);
             }
+            if let Some(mark) = job::payload_mark(&argument.attrs) {
+                return job::payload(mark, &argument.ty, form, faults);
+            }
             let found = form::classify(&argument.ty);
             found.map_err(|message| faults.push(&argument.ty, message)).ok()
         }
     });
-    arguments.collect()
+    let arguments: Vec<Argument> = arguments.collect();
+    job::check_one_payload(inputs, faults);
+    arguments
 }
 
 fn check_receiver(
     receiver: &Receiver,
+    form: Form,
     owner: Option<&Owner>,
     faults: &mut Faults,
 ) -> Option<Argument> {
+    if form == Form::Job {
+        faults.push(receiver, job::METHOD);
+        return None;
+    }
     let Some(owner) = owner else {
         let message = "a method is scheduled through its `impl` block, \
                        because only there the type of `self` can be seen\n\

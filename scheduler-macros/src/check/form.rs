@@ -21,6 +21,8 @@ pub(crate) enum Argument {
     OptionalState(Type),
     /// By value.
     Extracted(Type),
+    /// `#[payload]`: decoded for each run.
+    Payload(Type),
 }
 
 impl Argument {
@@ -28,9 +30,11 @@ impl Argument {
     pub(crate) fn ty(&self) -> Option<&Type> {
         match self {
             Self::Receiver => None,
-            Self::State(ty) | Self::Lent(ty) | Self::OptionalState(ty) | Self::Extracted(ty) => {
-                Some(ty)
-            }
+            Self::State(ty)
+            | Self::Lent(ty)
+            | Self::OptionalState(ty)
+            | Self::Extracted(ty)
+            | Self::Payload(ty) => Some(ty),
         }
     }
 }
@@ -203,7 +207,7 @@ fn is_clock(word: TokenTree) -> bool {
 }
 
 /// Whether generated code can name the type.
-fn check_named(ty: &Type, wanted: Wanted) -> Result<(), String> {
+pub(super) fn check_named(ty: &Type, wanted: Wanted) -> Result<(), String> {
     match ty {
         Type::ImplTrait(anything) => {
             let (bounds, object) = object(anything);

@@ -5,26 +5,31 @@ use quote::quote;
 use syn::{GenericParam, ReturnType, Signature, Type, TypeImplTrait, TypeParamBound};
 
 use super::{Argument, Owner, argument};
+use crate::args::Form;
 use crate::diagnostic::Faults;
 use crate::item::{self, Function};
 
 /// Checks that the scheduler can call the function. Returns where its arguments come from.
 pub(crate) fn function(
     function: &Function,
+    form: Form,
     owner: Option<&Owner>,
     faults: &mut Faults,
 ) -> Option<Vec<Argument>> {
     let sig = &function.sig;
     if !function.has_body() {
-        let message = "`#[scheduled]` goes on a function with a body, \
-                       not on a declaration in a trait or an `extern` block";
+        let message = format!(
+            "`#[{}]` goes on a function with a body, \
+             not on a declaration in a trait or an `extern` block",
+            form.name()
+        );
         faults.push(&sig.ident, message);
         return None;
     }
     let mut found = Faults::default();
     check_qualifiers(sig, &mut found);
     check_generics(sig, &mut found);
-    let arguments = argument::check(&sig.inputs, owner, &mut found);
+    let arguments = argument::check(&sig.inputs, form, owner, &mut found);
     check_return(sig, &mut found);
     let is_callable = found.is_empty();
     faults.append(found);
@@ -99,12 +104,17 @@ fn is_future(ty: &TypeImplTrait) -> bool {
 }
 
 /// Reports something that is no function, and gives it back together with the report.
-pub(crate) fn not_a_function(item: &TokenStream) -> TokenStream {
+pub(crate) fn not_a_function(form: Form, item: &TokenStream) -> TokenStream {
     let other = item::name_of_other_item(item);
     let is_item = other.is_some();
     let (noun, place) = other.unwrap_or_else(|| ("an expression", item.clone()));
     let mut faults = Faults::default();
-    let message = format!("`#[scheduled]` goes on a function or an `impl` block, not on {noun}");
+    let message = match form {
+        Form::Schedule => {
+            format!("`#[scheduled]` goes on a function or an `impl` block, not on {noun}")
+        }
+        Form::Job => format!("`#[job]` goes on a function, not on {noun}"),
+    };
     faults.push(place, message);
     let report = faults.to_tokens();
     if is_item { quote!(#item #report) } else { quote!({ #report #item }) }

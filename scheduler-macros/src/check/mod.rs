@@ -4,6 +4,7 @@
 //! * [`argument`]: what the scheduler can hand to it.
 //! * [`form`]: by what type, and how to write it instead ([`shown`](mod@shown)).
 //! * [`block`](mod@block): what an `impl` block with annotated methods is like.
+//! * [`job`](mod@job): what a function is like that runs jobs, and what its options say of them.
 //! * [`options`]: which options an annotation needs.
 //! * [`words`]: whether a text is valid, by the parsers of `scheduler-expr`, which the program calls again at its
 //!   start.
@@ -16,6 +17,7 @@ mod argument;
 mod block;
 mod form;
 mod function;
+mod job;
 mod options;
 mod shown;
 mod words;
@@ -25,13 +27,14 @@ use scheduler_expr::Attribute;
 use syn::ext::IdentExt;
 use syn::{Path, parse_quote};
 
-use crate::args::{Args, Key, Value};
+use crate::args::{Args, Form, Key, Value};
 use crate::diagnostic::Faults;
 use crate::item::Function;
 
 pub(crate) use block::{Owner, block, nothing_annotated};
 pub(crate) use form::Argument;
 pub(crate) use function::{function, not_a_function};
+pub(crate) use job::{Job, take_payload_mark};
 use shown::{Wanted, object, shown};
 
 /// An annotation that was found to be right.
@@ -41,6 +44,8 @@ pub(crate) struct Plan {
     pub(crate) attributes: Vec<(Attribute, String)>,
     /// The facade, as the user's crate can name it.
     pub(crate) facade: Path,
+    /// Of a `#[job]`.
+    pub(crate) job: Option<Job>,
 }
 
 /// What the task is called.
@@ -55,18 +60,21 @@ pub(crate) enum Name {
 /// Checks an annotation of a function; `None` after a fault.
 pub(crate) fn annotation(
     args: &Args,
+    form: Form,
     function: &Function,
     owner: Option<&Owner>,
     faults: &mut Faults,
 ) -> Option<Plan> {
     let mut found = Faults::default();
     let ident = &function.sig.ident;
-    let attributes = options::check(args, ident, &mut found);
+    let attributes = options::check(args, form, ident, &mut found);
+    let job = job::check(args, form, function, &mut found);
     let is_right = found.is_empty();
     faults.append(found);
     is_right.then(|| Plan {
         name: name(args, ident, owner),
         attributes,
+        job,
         facade: facade(args).or_else(|| owner?.facade.clone()).unwrap_or_else(default_facade),
     })
 }

@@ -4,18 +4,21 @@ use proc_macro2::Ident;
 use scheduler_expr::{Attribute, AttributeError, Role, RuleKind};
 
 use super::words;
-use crate::args::{Args, Key};
+use crate::args::{Args, Form, Key};
 use crate::diagnostic::{Faults, remedy};
 
 /// Checks the options. Returns the texts of those that settings can override.
 pub(super) fn check(
     args: &Args,
+    form: Form,
     function: &Ident,
     faults: &mut Faults,
 ) -> Vec<(Attribute, String)> {
-    check_triggers(args, function, faults);
+    if form == Form::Schedule {
+        check_triggers(args, function, faults);
+    }
     let texts = words::check(args, faults);
-    check_together(args, &texts, faults);
+    check_together(args, form, &texts, faults);
     texts.into_iter().map(|text| (text.attribute, text.written)).collect()
 }
 
@@ -49,7 +52,7 @@ fn no_trigger() -> String {
 }
 
 /// Checks options against each other.
-fn check_together(args: &Args, texts: &[words::Text], faults: &mut Faults) {
+fn check_together(args: &Args, form: Form, texts: &[words::Text], faults: &mut Faults) {
     let mut given: Vec<(Attribute, &str)> =
         texts.iter().map(|text| (text.attribute, text.resolved.as_str())).collect();
     // An option whose value could not be read is there all the same.
@@ -60,8 +63,11 @@ fn check_together(args: &Args, texts: &[words::Text], faults: &mut Faults) {
             given.push((attribute, ""));
         }
     }
-    let has_rule = args.rules().next().is_some() || args.get(Key::INITIAL_DELAY).is_some();
-    for fault in Attribute::check_together(&given, RuleKind::Once, words::Unit::of(args).any()) {
+    let rule = if form == Form::Job { RuleKind::Job } else { RuleKind::Once };
+    let has_rule = form == Form::Job
+        || args.rules().next().is_some()
+        || args.get(Key::INITIAL_DELAY).is_some();
+    for fault in Attribute::check_together(&given, rule, words::Unit::of(args).any()) {
         let is_certain = !args.is_incomplete && has_rule;
         if is_certain || fault.attribute() == Attribute::InitialDelay {
             push(args, &fault, faults);

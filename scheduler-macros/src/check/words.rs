@@ -22,6 +22,9 @@ pub(super) fn check(args: &Args, faults: &mut Faults) -> Vec<Text> {
     if let Some(value) = args.value(Key::Name) {
         name(value, faults);
     }
+    if let Some(value) = args.value(Key::Alias) {
+        alias(value, faults);
+    }
     let unit = Unit::of(args);
     let is_off = args.value(Key::CRON).and_then(Value::text).as_deref() == Some("-");
     let mut texts = Vec::new();
@@ -105,6 +108,18 @@ fn resolve(
 
 fn worded(error: &AttributeError, place: &str) -> String {
     remedy(&format!("{place}{error}"), error.caret().as_deref(), error.help())
+}
+
+/// Reports a former name that no job could have had.
+fn alias(value: &Value, faults: &mut Faults) {
+    for text in value.texts() {
+        if let Err(error) = check_name(&text) {
+            let help = error
+                .help()
+                .map_or_else(|| format!("write `{}`", Key::Alias.example()), str::to_owned);
+            faults.push(value, remedy(&format!("`alias` {error}"), None, Some(&help)));
+        }
+    }
 }
 
 /// Reports a name that would be hard to find again in settings and messages.

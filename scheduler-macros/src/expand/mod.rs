@@ -9,6 +9,7 @@
 //! hygiene of `macro_rules!`. After a fault there is only the item, and nothing that could fail
 //! because of the fault.
 
+mod job;
 mod own_type;
 mod task;
 mod wire;
@@ -16,6 +17,7 @@ mod wire;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 
+pub(crate) use job::job;
 pub(crate) use task::Task;
 
 use crate::check::{self, Argument, Name, Owner, Plan};
@@ -26,7 +28,11 @@ use task::path;
 
 /// Generates the entry of an annotation; the function itself is not part of it.
 pub(crate) fn entry(task: &Task<'_>) -> TokenStream {
-    let names = &Names::unlike(task);
+    entry_and(task, &Names::unlike(task), &TokenStream::new())
+}
+
+/// The entry, and beside it what needs it.
+fn entry_and(task: &Task<'_>, names: &Names, beside: &TokenStream) -> TokenStream {
     let Names { private, constant, .. } = names;
     let facade = &task.plan.facade;
     let function = check::path(&task.function.sig.ident, task.owner);
@@ -34,6 +40,7 @@ pub(crate) fn entry(task: &Task<'_>) -> TokenStream {
     let attributes = attributes(task.plan, private);
     let path = task::path(task);
     let receiver = receiver(task, private);
+    let of_job = job::facts(task, private);
     let own_type = own_type::own_type(task, names);
     let wire = wire::wire(task, names);
     let attrs = attrs(task);
@@ -60,8 +67,10 @@ pub(crate) fn entry(task: &Task<'_>) -> TokenStream {
                 &[#(#attributes),*],
                 #wire,
             )
-            #receiver;
+            #receiver
+            #of_job;
             #private::submit! { #constant }
+            #beside
         };
     }
 }

@@ -21,6 +21,14 @@ pub(crate) struct Task<'a> {
     pub(crate) span: Span,
 }
 
+impl<'a> Task<'a> {
+    /// A free function.
+    pub(crate) fn alone(function: &'a Function, arguments: &'a [Argument], plan: &'a Plan) -> Self {
+        let span = Span::call_site();
+        Self { function, arguments, plan, owner: None, conditions: &[], perhaps_before: &[], span }
+    }
+}
+
 /// The names that generated code brings into scope.
 pub(super) struct Names {
     pub(super) private: Ident,

@@ -7,7 +7,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{ReturnType, Type};
 
-use super::{Names, Task, path, without_self};
+use super::{Names, Task, job, path, without_self};
 use crate::check::Argument;
 
 /// Generates the wire function of an entry.
@@ -44,8 +44,9 @@ fn local(name: &str) -> Ident {
 
 /// How the run is named, if anything is extracted from it.
 fn run_parameter(arguments: &[Argument]) -> TokenStream {
-    let is_used =
-        arguments.iter().any(|each| matches!(each, Argument::Extracted(_) | Argument::Lent(_)));
+    let is_used = arguments.iter().any(|each| {
+        matches!(each, Argument::Extracted(_) | Argument::Lent(_) | Argument::Payload(_))
+    });
     if is_used { local("run").to_token_stream() } else { quote!(_) }
 }
 
@@ -57,6 +58,10 @@ fn source(argument: &Argument, task: &Task<'_>, names: &Names, wiring: &Ident) -
         Argument::Lent(ty) => return lending(ty, "__scheduler_find", &quote!(#wiring), names),
         Argument::OptionalState(ty) => ("optional_state", Some(named(ty, names))),
         Argument::Extracted(ty) => ("resolve", Some(named(ty, names))),
+        Argument::Payload(_) => {
+            let private = &names.private;
+            return quote!(#private::Some(()));
+        }
     };
     let ty = ty.unwrap_or_default();
     FacadeCall { function, generic: Some(&ty), arguments: quote!(#wiring) }.seen_at(&ty, names)
@@ -74,6 +79,7 @@ fn argument(argument: &Argument, found: &Ident, names: &Names) -> TokenStream {
             let private = &names.private;
             quote!(#private::lend(&#found))
         }
+        Argument::Payload(_) => local("payload").to_token_stream(),
         Argument::Extracted(ty) => {
             let ty = named(ty, names);
             let run = local("run");
@@ -105,7 +111,8 @@ fn sync_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident])
     let arguments = task.arguments.iter().zip(found);
     let arguments = arguments.map(|(each, found)| argument(each, found, names));
     let settle = settle(&quote!((#path)(#(#arguments),*)), task, names);
-    quote!(#private::sync_call(move |#run| #settle))
+    let decoded = decoded(task, names, &quote!(#private::Err));
+    quote!(#private::sync_call(move |#run| { #decoded #settle }))
 }
 
 /// Begins the future of an async function. What it borrows goes into the future, which is checked at
@@ -122,6 +129,7 @@ fn async_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident]
         Argument::Lent(_) => {
             quote!(let #found = (#private::share(&#found), #private::share(#run));)
         }
+        Argument::Payload(_) => TokenStream::new(),
         _ => quote!(let #found = #private::share(&#found);),
     });
     let passed = task.arguments.iter().zip(found).map(|(each, found)| match each {
@@ -136,12 +144,31 @@ fn async_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident]
     let ident = task.function.sig.ident.to_token_stream();
     let begin = FacadeCall { function: "begin", generic: None, arguments: future };
     let begin = begin.seen_at(&ident, names);
+    let decoded = decoded(task, names, &quote!(#private::failed));
     quote! {
         #private::async_call(move |#run| {
+            #decoded
             #(#given)*
             #begin
         })
     }
+}
+
+/// Decodes the payload, if there is one, before anything is called.
+fn decoded(task: &Task<'_>, names: &Names, failed: &TokenStream) -> Option<TokenStream> {
+    let ty = task.arguments.iter().find_map(|argument| match argument {
+        Argument::Payload(ty) => Some(ty),
+        _ => None,
+    })?;
+    let private = &names.private;
+    let (payload, error) = (local("payload"), local("error"));
+    let decode = job::decode(task, ty, names, &local("run"));
+    Some(quote! {
+        let #payload = match #decode {
+            #private::Ok(#payload) => #payload,
+            #private::Err(#error) => return #failed(#error),
+        };
+    })
 }
 
 /// Converts what the function returned, with errors at its return type.

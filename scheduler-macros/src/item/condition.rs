@@ -10,7 +10,7 @@ use quote::quote;
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Attribute, Meta, MetaList, Token, parse_quote};
+use syn::{Attribute, Meta, MetaList, Path, Token, parse_quote};
 
 /// A `#[scheduled(…)]` that was taken from a method.
 pub(crate) struct Annotation {
@@ -61,6 +61,11 @@ fn take(meta: &Meta, conditions: &[TokenStream], taken: &mut Vec<Annotation>) ->
 pub(crate) fn is_annotation(meta: &Meta) -> bool {
     meta.path().segments.last().is_some_and(|word| word.ident == "scheduled")
         && !matches!(meta, Meta::NameValue(_))
+}
+
+/// Returns true if the last segment of the path is this word.
+pub(crate) fn is_named(path: &Path, name: &str) -> bool {
+    path.segments.last().is_some_and(|word| word.ident == name)
 }
 
 /// The condition of a `cfg_attr(…)`, and what stands under it.

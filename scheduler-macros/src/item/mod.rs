@@ -17,14 +17,14 @@ use syn::{Attribute, Signature, Token, Visibility, token};
 
 pub(crate) use block::{Block, Member};
 pub(crate) use condition::{
-    Annotation, allowances, condition, conditions, is_annotation, take_annotations,
+    Annotation, allowances, condition, conditions, is_annotation, is_named, take_annotations,
 };
 pub(crate) use other::name_of_other_item;
 
 /// A function: attributes, visibility and signature, and the rest as it stands.
 pub(crate) struct Function {
     pub(crate) attrs: Vec<Attribute>,
-    vis: Visibility,
+    pub(crate) vis: Visibility,
     pub(crate) sig: Signature,
     /// The body in braces, or the semicolon of a function without one.
     rest: TokenStream,

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-use crate::annotate;
+use crate::{annotate, annotate_job};
 
 /// Files whose messages are rustc's own, or that need rustc to evaluate a condition or to know a name.
 const LEFT_TO_RUSTC: [&str; 7] = [
@@ -75,10 +75,15 @@ fn expand(tokens: &TokenStream, found: &mut BTreeSet<String>) {
             [TokenTree::Punct(hash), TokenTree::Group(attribute), rest @ ..]
                 if hash.as_char() == '#' =>
             {
-                if let Some(options) = options(attribute.stream()) {
+                if let Some((is_job, options)) = options(attribute.stream()) {
                     let end = rest.iter().position(is_end).map_or(rest.len(), |end| end + 1);
                     let item = rest[..end].iter().cloned().collect();
-                    tokens.splice(at..at + 2 + end, annotate(options, &item));
+                    let expanded = if is_job {
+                        annotate_job(options, &item)
+                    } else {
+                        annotate(options, &item)
+                    };
+                    tokens.splice(at..at + 2 + end, expanded);
                 } else {
                     at += 2;
                 }
@@ -97,8 +102,8 @@ fn expand(tokens: &TokenStream, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The options, where an attribute is the annotation.
-fn options(attribute: TokenStream) -> Option<TokenStream> {
+/// Whether it is `#[job]`, and the options, where an attribute is an annotation.
+fn options(attribute: TokenStream) -> Option<(bool, TokenStream)> {
     let mut tokens: Vec<TokenTree> = attribute.into_iter().collect();
     let options = match tokens.last() {
         Some(TokenTree::Group(group)) => {
@@ -108,8 +113,11 @@ fn options(attribute: TokenStream) -> Option<TokenStream> {
         }
         _ => TokenStream::new(),
     };
-    let is_ours = matches!(tokens.last(), Some(TokenTree::Ident(name)) if name == "scheduled");
-    is_ours.then_some(options)
+    match tokens.last() {
+        Some(TokenTree::Ident(name)) if name == "scheduled" => Some((false, options)),
+        Some(TokenTree::Ident(name)) if name == "job" => Some((true, options)),
+        _ => None,
+    }
 }
 
 fn is_end(token: &TokenTree) -> bool {

@@ -7,7 +7,7 @@ use scheduler_core::Clock;
 use scheduler_node::{LostReason, NodeEvent};
 use scheduler_store::{JobState, Registration, Skips, StoreTime};
 
-use super::shell::JobTask;
+use super::super::parts::JobTask;
 use crate::observe::{Bus, Event, EventKind, SkipReason, StoreEvent};
 use crate::run::instant;
 
@@ -22,15 +22,14 @@ impl Reports {
         Self { bus, clock }
     }
 
-    pub(super) fn report(&self, event: NodeEvent, tasks: &BTreeMap<String, JobTask>) {
+    pub(super) fn report(&self, event: NodeEvent, tasks: &BTreeMap<Arc<str>, JobTask>) {
         let event = match event {
             NodeEvent::Skipped { schedule, skips, until } => {
                 return self.skipped(&schedule, skips, until, tasks);
             }
-            NodeEvent::Opened { session, replaces } => StoreEvent::SessionOpened {
-                session: text(session),
-                replaces: replaces.map(text),
-            },
+            NodeEvent::Opened { session, replaces } => {
+                StoreEvent::SessionOpened { session: text(session), replaces: replaces.map(text) }
+            }
             NodeEvent::SessionLost { session, reason, runs } => StoreEvent::SessionLost {
                 session: text(session),
                 reason: match reason {
@@ -78,7 +77,7 @@ impl Reports {
         schedule: &str,
         skips: Skips,
         until: StoreTime,
-        tasks: &BTreeMap<String, JobTask>,
+        tasks: &BTreeMap<Arc<str>, JobTask>,
     ) {
         let last = instant(until);
         let counts = [
@@ -90,7 +89,8 @@ impl Reports {
             match tasks.get(schedule) {
                 Some(task) => task.control.report_skips(reason, count, last),
                 None => {
-                    let what = StoreEvent::TicksSkipped { schedule: schedule.into(), reason, count };
+                    let what =
+                        StoreEvent::TicksSkipped { schedule: schedule.into(), reason, count };
                     self.emit(EventKind::Store { what });
                 }
             }
@@ -98,6 +98,6 @@ impl Reports {
     }
 }
 
-fn text(value: impl ToString) -> Arc<str> {
+fn text<T: ToString>(value: T) -> Arc<str> {
     value.to_string().into()
 }

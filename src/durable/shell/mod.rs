@@ -22,10 +22,10 @@
 //! It works until [`Shell::stop`]; then the node gives back what never began, waits for its runs, and ends its session.
 
 mod channel;
+mod effects;
 mod ends;
 mod events;
-mod shell;
 mod threads;
 
-pub(crate) use ends::retry_wait;
-pub(crate) use shell::{JobTask, Parts, Shell};
+pub(super) use effects::{Parts, Shell};
+pub(super) use events::Reports;

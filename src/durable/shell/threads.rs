@@ -9,7 +9,7 @@ use scheduler_core::time::Gate;
 use scheduler_node::{Channel, Tick};
 use scheduler_store::Watch;
 
-use super::shell::Shell;
+use super::effects::Shell;
 
 /// For how long the watch waits at a time, and after an error.
 const WATCH: Duration = Duration::from_secs(1);
@@ -21,7 +21,9 @@ impl Shell {
     ///
     /// A thread cannot be started.
     pub(crate) fn start_threads(self: &Arc<Self>) -> io::Result<()> {
-        for (name, channel) in [("scheduler-store", Channel::Store), ("scheduler-lease", Channel::Lease)] {
+        for (name, channel) in
+            [("scheduler-store", Channel::Store), ("scheduler-lease", Channel::Lease)]
+        {
             let shell = Arc::clone(self);
             spawn(name, move || shell.ask_for(channel))?;
         }

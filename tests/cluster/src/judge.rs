@@ -26,6 +26,7 @@ pub fn second_of(tick: i64) -> i64 {
 pub fn is_overlapping(runs: &[Run]) -> Option<(Run, Run)> {
     let mut runs: Vec<&Run> = runs.iter().filter(|run| run.end.is_some()).collect();
     runs.sort_by_key(|run| run.began);
-    let found = runs.windows(2).find(|pair| pair[0].end.is_some_and(|(end, _)| end > pair[1].began));
+    let found =
+        runs.windows(2).find(|pair| pair[0].end.is_some_and(|(end, _)| end > pair[1].began));
     found.map(|pair| (pair[0].clone(), pair[1].clone()))
 }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use scheduler::store::Sqlite;
 use scheduler_store::{
-    Command, Commanded, Enqueue, Job, JobFilter, JobId, JobState, NewJob, Payload, Store, StoreTime,
-    Uuid,
+    Command, Commanded, Enqueue, Job, JobFilter, JobId, JobState, NewJob, Payload, Store,
+    StoreTime, Uuid,
 };
 use tempfile::TempDir;
 

@@ -108,12 +108,8 @@ fn d11_a_late_outcome_is_refused() {
     lab.command(&Command::Cancel { job: id });
     let cancelled = lab.await_state(id, JobState::Cancelled, LIMIT);
     first.resume();
-    eventually(LIMIT, "the first sees its loss", || {
-        first.notes("session_lost").first().cloned()
-    });
-    eventually(LIMIT, "its body ends", || {
-        first.runs().first().and_then(|run| run.end).map(drop)
-    });
+    eventually(LIMIT, "the first sees its loss", || first.notes("session_lost").first().cloned());
+    eventually(LIMIT, "its body ends", || first.runs().first().and_then(|run| run.end).map(drop));
     // It goes on as a process: a further job runs there or elsewhere, and the old one is as the second has left it.
     let next = lab.enqueue("work", "{}", 1)[0];
     lab.await_state(next, JobState::Done, LIMIT);
@@ -158,7 +154,8 @@ fn d13_a_job_that_kills_its_process_is_parked_and_takes_no_other_with_it() {
             if all[index].status().is_some() {
                 let number = all.len();
                 let next = start(number);
-                all.push(std::mem::replace(&mut all[index], next));
+                let former = std::mem::replace(&mut all[index], next);
+                all.push(former);
             }
         }
         let job = lab.job(poison);

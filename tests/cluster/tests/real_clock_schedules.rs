@@ -100,13 +100,18 @@ fn d4_a_body_longer_than_the_lease_keeps_its_schedule() {
     assert_eq!(is_overlapping(&of_all), None);
     assert!(of_all.iter().all(|run| run.attempt == 1), "none is lost: {of_all:?}");
     let skips = all.iter().flat_map(|process| process.notes("skipped"));
-    assert!(skips.clone().any(|(_, text)| text.starts_with("long:overlap:")), "{:?}", skips.collect::<Vec<_>>());
+    assert!(
+        skips.clone().any(|(_, text)| text.starts_with("long:overlap:")),
+        "{:?}",
+        skips.collect::<Vec<_>>()
+    );
 }
 
 #[test]
 fn d5_the_schedule_of_a_killed_process_goes_on_elsewhere() {
     let lab = lab();
-    let start = |label| lab.process(label).with("schedule", each_second("held", ";ms=60000")).start();
+    let start =
+        |label| lab.process(label).with("schedule", each_second("held", ";ms=60000")).start();
     let mut all = ["a", "b"].map(start);
     let first = eventually(LIMIT, "a run begins", || runs(&[&all[0], &all[1]]).first().cloned());
     let holder = all.iter().position(|process| process.label() == first.process).expect("one");
@@ -116,7 +121,11 @@ fn d5_the_schedule_of_a_killed_process_goes_on_elsewhere() {
     let next = eventually(LIMIT, "the other runs", || other.runs().first().cloned());
     // The lost job itself runs again, since a schedule reruns what it has lost; with a greater fence, after the lease.
     assert!(next.fence > first.fence, "{first:?} {next:?}");
-    assert!(next.began - killed_at > 1_000_000, "the lease was respected: {}", next.began - killed_at);
+    assert!(
+        next.began - killed_at > 1_000_000,
+        "the lease was respected: {}",
+        next.began - killed_at
+    );
     assert!(!other.notes("job_lost").is_empty(), "the loss is reported");
 }
 
@@ -221,7 +230,10 @@ fn d18_eight_processes_start_at_once_on_an_empty_store() {
         let names = ["one", "two", "three", "four", "five"];
         let start = |number: usize| {
             let process = lab.process(&format!("p{number}"));
-            names.iter().fold(process, |it, name| it.with("schedule", each_second(name, ""))).start()
+            names
+                .iter()
+                .fold(process, |it, name| it.with("schedule", each_second(name, "")))
+                .start()
         };
         let mut all: Vec<Process> = (0..8).map(start).collect();
         eventually(LIMIT, "each schedule has run twice", || {

@@ -113,7 +113,10 @@ fn take_time(work: &Work, run: &Run, fence: u64) -> bool {
             // A stubborn run waits on, although it was asked to stop.
             let wait = left.min(Duration::from_millis(100));
             if run.sleep(wait).is_err() && work.stubborn {
-                #[expect(clippy::disallowed_methods, reason = "the run ignores that it is to stop")]
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "the run ignores that it is to stop"
+                )]
                 std::thread::sleep(wait);
             }
         }
@@ -150,12 +153,12 @@ impl Options {
         Self(pairs.collect())
     }
 
-    fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| &**value)
+    fn all<'a>(&'a self, name: &str) -> Vec<&'a str> {
+        self.0.iter().filter(|(known, _)| known == name).map(|(_, value)| &**value).collect()
     }
 
     fn one(&self, name: &str) -> Option<&str> {
-        self.all(name).last()
+        self.all(name).last().copied()
     }
 
     fn millis(&self, name: &str, default: u64) -> Duration {

@@ -8,31 +8,26 @@ use std::time::Duration;
 use scheduler_core::Clock;
 use scheduler_core::time::Gate;
 use scheduler_node::{Channel, Effect, Input, Node, Request, RequestId, Tick};
-use scheduler_store::{End, Fence, Held, Job, JobId, Store, StoreTime};
+use scheduler_store::{End, Fence, Held, Job, JobId, Store};
 
+use super::super::client::Client;
+use super::super::parts::JobTask;
 use super::channel::Outgoing;
 use super::ends::end_of;
 use super::events::Reports;
 use crate::notice::{Notice, block_on};
 use crate::run::{Claimed, JobEnd, JobRun};
 use crate::sync::{Mutex, MutexGuard};
-use crate::task::{Control, Retry};
-
-/// A task that runs jobs.
-#[derive(Clone, Debug)]
-pub(crate) struct JobTask {
-    pub(crate) control: Control,
-    /// The waits between attempts, which the store keeps.
-    pub(crate) retry: Retry,
-}
+use crate::task::Retry;
 
 /// What a shell is made of.
 pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) client: Client,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) node: Node,
     /// The tasks by the names under which the store knows them.
-    pub(crate) tasks: BTreeMap<String, JobTask>,
+    pub(crate) tasks: BTreeMap<Arc<str>, JobTask>,
     pub(crate) reports: Reports,
     /// True to do everything on the calling thread, as a simulation needs it.
     pub(crate) is_inline: bool,
@@ -41,9 +36,10 @@ pub(crate) struct Parts {
 /// The node of this process with all that it needs. See the [module](self).
 pub(crate) struct Shell {
     pub(super) store: Arc<dyn Store>,
+    client: Client,
     pub(super) clock: Arc<dyn Clock>,
     node: Mutex<Node>,
-    tasks: BTreeMap<String, JobTask>,
+    tasks: BTreeMap<Arc<str>, JobTask>,
     reports: Reports,
     runs: Mutex<BTreeMap<(JobId, Fence), Claimed>>,
     is_inline: bool,
@@ -58,9 +54,10 @@ pub(crate) struct Shell {
 
 impl Shell {
     pub(crate) fn new(parts: Parts) -> Arc<Self> {
-        let Parts { store, clock, node, tasks, reports, is_inline } = parts;
+        let Parts { store, client, clock, node, tasks, reports, is_inline } = parts;
         Arc::new_cyclic(|own| Self {
             store,
+            client,
             clock,
             node: Mutex::new(node),
             tasks,
@@ -86,8 +83,14 @@ impl Shell {
 
     /// Gives the node what happened, and does what it wants done.
     pub(super) fn input(&self, input: Input) {
-        let mut effects = Vec::new();
-        self.node().step(input, self.now(), &mut effects);
+        let (mut effects, now) = (Vec::new(), self.now());
+        let mut node = self.node();
+        node.step(input, now, &mut effects);
+        let store_time = node.store_time(now);
+        drop(node);
+        if let Some(store_time) = store_time {
+            self.client.heard(store_time, self.clock.now());
+        }
         self.perform(effects);
         self.rearm();
     }
@@ -112,17 +115,6 @@ impl Shell {
         self.stopped.is_given()
     }
 
-    /// Until when the store may execute a request that is sent now.
-    pub(crate) fn not_after(&self, limit: Duration) -> StoreTime {
-        let (now, node) = (self.now(), self.node());
-        let known = node.not_after(now);
-        drop(node);
-        // Before the first answer the clock of this machine has to do.
-        known.unwrap_or_else(|| {
-            StoreTime::from_micros(self.clock.wall().timestamp_micros()).after(limit)
-        })
-    }
-
     /// When the node has to be stepped next.
     pub(super) fn wake(&self) -> (Tick, Option<Channel>) {
         let node = self.node();
@@ -131,6 +123,13 @@ impl Shell {
         let wakes = wakes.into_iter().filter_map(|(wake, channel)| Some((wake?, channel)));
         let first = wakes.min_by_key(|(wake, _)| *wake);
         first.map_or((Tick::MAX, None), |(wake, channel)| (wake, Some(channel)))
+    }
+
+    /// Ends the threads, whatever the node still wants: the store does not answer, and the process is to end.
+    pub(crate) fn give_up(&self) {
+        self.stopped.give(());
+        self.outgoing.iter().for_each(Outgoing::close);
+        self.timer.open();
     }
 
     /// Steps the node if its time has come. Returns when to look again.
@@ -178,11 +177,7 @@ impl Shell {
                 Effect::Lost(held) => self.with_run(held, JobRun::set_lost),
                 Effect::Cancel(held) => self.with_run(held, JobRun::cancel),
                 Effect::Event(event) => self.reports.report(event, &self.tasks),
-                Effect::Stopped => {
-                    self.stopped.give(());
-                    self.outgoing.iter().for_each(Outgoing::close);
-                    self.timer.open();
-                }
+                Effect::Stopped => self.give_up(),
             }
         }
     }
@@ -207,7 +202,7 @@ impl Shell {
     /// Starts a claimed job as a run of its task.
     fn start(&self, job: Job) {
         let held = job.held();
-        let Some(task) = self.tasks.get(&job.task) else {
+        let Some(task) = self.tasks.get(&*job.task) else {
             // The node claims only jobs of tasks that it was given.
             self.input(Input::Ended { held, end: End::GiveBack });
             return;
@@ -232,7 +227,7 @@ impl Shell {
     fn run_ended(&self, held: Held, end: JobEnd) {
         let Some(claimed) = self.take_run(held) else { return };
         let job = claimed.job();
-        let retry = self.tasks.get(&job.task).map_or_else(|| Retry::new(0), |task| task.retry);
+        let retry = self.tasks.get(&*job.task).map_or_else(|| Retry::new(0), |task| task.retry);
         let end = end_of(job, end, retry);
         self.input(Input::Ended { held, end });
     }

@@ -1,0 +1,154 @@
+//! What a function is like that runs jobs: it is free, and one argument may be the payload.
+
+use syn::punctuated::Punctuated;
+use syn::{Attribute, FnArg, Path, Token, Type};
+
+use super::Argument;
+use super::form::{bare, check_named};
+use super::{Wanted, shown};
+use crate::args::{Args, Form, Key, Value};
+use crate::diagnostic::Faults;
+use crate::item::{self, Function};
+
+/// What `#[job]` says beside the options that settings can override.
+pub(crate) struct Job {
+    /// The version of the payload; 0 if there is none.
+    pub(crate) version: u32,
+    /// What makes a payload of one of an older version.
+    pub(crate) upgrade: Option<Path>,
+    /// The former names.
+    pub(crate) aliases: Vec<String>,
+    /// True if the name is written, and no move of the function changes it.
+    pub(crate) is_named: bool,
+}
+
+/// The message for a job that is a method.
+pub(super) const METHOD: &str = "a job is no method, because its name is also that of what makes it: \
+     `send_invoice::job(…)`\nmove it out of the `impl` block, and take the value as `&T`";
+
+/// Checks what an annotation says of jobs; `None` of a schedule.
+pub(super) fn check(
+    args: &Args,
+    form: Form,
+    function: &Function,
+    faults: &mut Faults,
+) -> Option<Job> {
+    if form == Form::Schedule {
+        return None;
+    }
+    check_alone(function, faults);
+    let has_payload = function.sig.inputs.iter().any(is_payload);
+    let version = version(args, has_payload, faults);
+    check_upgrade(args, version, faults);
+    Some(Job {
+        version: if has_payload { version } else { 0 },
+        upgrade: match args.value(Key::Upgrade) {
+            Some(Value::Path(path)) => Some(path.clone()),
+            _ => None,
+        },
+        aliases: args.value(Key::Alias).map(Value::texts).unwrap_or_default(),
+        is_named: args.get(Key::Name).is_some(),
+    })
+}
+
+fn check_alone(function: &Function, faults: &mut Faults) {
+    for other in function.attrs.iter().filter(|attr| item::is_named(attr.meta.path(), "job")) {
+        let message = "a function is one job; remove one `#[job]`";
+        faults.push(other, message);
+    }
+}
+
+/// The version of the payload, which is 1 unless it is written.
+fn version(args: &Args, has_payload: bool, faults: &mut Faults) -> u32 {
+    let Some(given) = args.get(Key::Version) else { return 1 };
+    let Some(value) = &given.value else { return 1 };
+    if !has_payload && !args.is_incomplete {
+        let message = "`version` is of no use without a payload\n\
+                       remove `version`, or mark an argument `#[payload]`";
+        faults.push(&given.word, message);
+    }
+    match value.text().and_then(|text| text.parse().ok()) {
+        Some(version @ 1..) => version,
+        _ => {
+            let message = "the versions of a payload are `1`, `2` and so on";
+            faults.push(value, message);
+            1
+        }
+    }
+}
+
+fn check_upgrade(args: &Args, version: u32, faults: &mut Faults) {
+    if let Some(given) = args.get(Key::Upgrade)
+        && version == 1
+        && !args.is_incomplete
+    {
+        let message =
+            "`upgrade` is of no use for the first version of a payload\nadd `version = 2`";
+        faults.push(&given.word, message);
+    }
+}
+
+/// The mark of a payload.
+pub(super) fn payload_mark(attrs: &[Attribute]) -> Option<&Attribute> {
+    attrs.iter().find(|attr| item::is_named(attr.meta.path(), "payload"))
+}
+
+fn is_payload(input: &FnArg) -> bool {
+    matches!(input, FnArg::Typed(argument) if payload_mark(&argument.attrs).is_some())
+}
+
+/// The argument that is marked as the payload.
+pub(super) fn payload(
+    mark: &Attribute,
+    ty: &Type,
+    form: Form,
+    faults: &mut Faults,
+) -> Option<Argument> {
+    if form == Form::Schedule {
+        let message = "only a job has a payload, which the code that enqueues it gives\n\
+                       write `#[job(…)]` in place of `#[scheduled(…)]`, or remove `#[payload]`";
+        faults.push(mark, message);
+        return None;
+    }
+    if mark.meta.require_path_only().is_err() {
+        faults.push(mark, "`#[payload]` has no options; write `#[payload]`");
+        return None;
+    }
+    let found = match bare(ty) {
+        Type::Reference(reference) => Err(format!(
+            "a payload is decoded for each run, which owns it\nwrite `{}`",
+            owned(&reference.elem)
+        )),
+        Type::Ptr(pointer) => {
+            Err(format!("a pointer cannot be kept in a store\nwrite `{}`", owned(&pointer.elem)))
+        }
+        other => check_named(other, Wanted::Always),
+    };
+    found.map_err(|message| faults.push(ty, message)).ok()?;
+    Some(Argument::Payload(ty.clone()))
+}
+
+fn owned(ty: &Type) -> String {
+    match bare(ty) {
+        Type::Path(path) if path.path.is_ident("str") => "String".to_owned(),
+        Type::Slice(slice) => format!("Vec<{}>", shown(&slice.elem)),
+        other => shown(other),
+    }
+}
+
+/// Reports a second payload.
+pub(super) fn check_one_payload(inputs: &Punctuated<FnArg, Token![,]>, faults: &mut Faults) {
+    for input in inputs.iter().filter(|input| is_payload(input)).skip(1) {
+        let message = "a job has one payload\nput what belongs together into one type";
+        faults.push(input, message);
+    }
+}
+
+/// Removes the mark of the payload, which rustc does not know.
+pub(crate) fn take_payload_mark(function: &mut Function) {
+    for input in &mut function.sig.inputs {
+        if let FnArg::Typed(argument) = input {
+            argument.attrs.retain(|attr| !item::is_named(attr.meta.path(), "payload"));
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What makes jobs: a type of the function's name, so that `send_invoice::job(invoice)` works wherever the function is
+//! imported.
+//!
+//! A type and a function of the same name do not meet, because a type without values has no name among the functions. Its
+//! name has the place of the function, and is made by the macro, so that no lint about names speaks of it.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::Type;
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+
+use super::task::Names;
+use super::{Task, entry_and};
+use crate::check::Argument;
+
+/// Generates the entry of a job, and what makes jobs.
+pub(crate) fn job(task: &Task<'_>) -> TokenStream {
+    let names = &Names::unlike(task);
+    let ident = &task.function.sig.ident;
+    let vis = &task.function.vis;
+    let maker = maker(ident);
+    let doc = format!("Makes jobs that run [`{0}`](fn@{0}).", ident.unraw());
+    let make = make(task, &maker, names);
+    let unnamed = unnamed(task);
+    let entry = entry_and(task, names, &quote!(#make #unnamed));
+    quote! {
+        #[doc = #doc]
+        #[allow(non_camel_case_types)]
+        #vis enum #maker {}
+        #entry
+    }
+}
+
+/// The name of the type.
+fn maker(function: &Ident) -> Ident {
+    let mut maker = function.clone();
+    maker.set_span(Span::mixed_site().located_at(function.span()));
+    maker
+}
+
+/// The function that makes a job.
+fn make(task: &Task<'_>, maker: &Ident, names: &Names) -> TokenStream {
+    let Names { private, constant, .. } = names;
+    let name = task.function.sig.ident.unraw();
+    let payload = payload(task);
+    let doc = match payload {
+        Some(_) => format!("A job that runs `{name}` with this payload."),
+        None => format!("A job that runs `{name}`."),
+    };
+    let parameter = Ident::new("payload", Span::mixed_site());
+    let (parameters, made) = match payload {
+        Some(ty) => {
+            // Where the type stands, if it is no payload.
+            let span = ty.span();
+            let here = Ident::new(&private.to_string(), span);
+            let new = quote_spanned!(span=> #here::job_with);
+            (quote!(#parameter: #ty), quote!(#new(&#constant, &#parameter)))
+        }
+        None => (TokenStream::new(), quote!(#private::job(&#constant))),
+    };
+    quote! {
+        impl #maker {
+            #[doc = #doc]
+            #[must_use]
+            pub fn job(#parameters) -> #private::Job {
+                #made
+            }
+        }
+    }
+}
+
+fn payload<'a>(task: &Task<'a>) -> Option<&'a Type> {
+    task.arguments.iter().find_map(|argument| match argument {
+        Argument::Payload(ty) => Some(ty),
+        _ => None,
+    })
+}
+
+/// A warning at the function's name, if a move of the function would change the name under which jobs are kept.
+fn unnamed(task: &Task<'_>) -> Option<TokenStream> {
+    task.plan.job.as_ref().filter(|job| !job.is_named)?;
+    let ident = &task.function.sig.ident;
+    let name = ident.unraw();
+    let note = format!(
+        "its jobs are kept under its path, and a function that is moved or renamed does not find them again: \
+         write `#[job(name = \"{name}\")]`"
+    );
+    let used = Ident::new("JOB_WITHOUT_NAME", Span::mixed_site().located_at(ident.span()));
+    let mut seen = used.clone();
+    seen.set_span(ident.span());
+    Some(quote! {
+        #[deprecated(note = #note)]
+        const #used: () = ();
+        const _: () = #seen;
+    })
+}
+
+/// What the entry says of jobs.
+pub(super) fn facts(task: &Task<'_>, private: &Ident) -> Option<TokenStream> {
+    let job = task.plan.job.as_ref()?;
+    let (version, aliases) = (job.version, &job.aliases);
+    Some(quote!(.of_job(#private::JobFacts { version: #version, aliases: &[#(#aliases),*] })))
+}
+
+/// Decodes the payload of a run.
+pub(super) fn decode(task: &Task<'_>, ty: &Type, names: &Names, run: &Ident) -> TokenStream {
+    let private = &names.private;
+    let (version, upgrade) = match &task.plan.job {
+        Some(job) => (job.version, job.upgrade.as_ref()),
+        None => (0, None),
+    };
+    let upgrade = match upgrade {
+        None => quote!(#private::None),
+        Some(path) => {
+            let old = Ident::new("old", Span::mixed_site());
+            quote!(#private::Some(|#old| #private::upgraded((#path)(#old))))
+        }
+    };
+    let span = ty.span();
+    let here = Ident::new(&private.to_string(), span);
+    let ty = ty.to_token_stream();
+    let decode = quote_spanned!(span=> #here::payload::<#ty>);
+    quote!(#decode(#run, #version, #upgrade))
+}

@@ -1,0 +1,119 @@
+//! The one way to the store, and what is known of the store's clock.
+#![allow(dead_code, reason = "until the node is connected")]
+
+use std::fmt;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use scheduler_core::{Clock, Tick};
+use scheduler_store::{Store, StoreTime};
+
+use crate::notice::Notice;
+use crate::observe::catch;
+use crate::sync::Mutex;
+
+/// How long after it was sent a request is still executed (R2).
+const EXPIRES_AFTER: Duration = Duration::from_secs(10);
+
+/// Is called when something was enqueued.
+pub(crate) type Nudge = Arc<dyn Fn() + Send + Sync>;
+
+/// A store, as the whole program calls it. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Client(Arc<Inner>);
+
+struct Inner {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    /// The store's clock less the monotonic clock, in microseconds.
+    ahead: AtomicI64,
+    nudge: OnceLock<Nudge>,
+}
+
+impl Client {
+    /// A store of which nothing is known: its clock is taken for the wall clock.
+    pub(crate) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
+        let wall = StoreTime::from_micros(clock.wall().timestamp_micros());
+        let ahead = AtomicI64::new(ahead_of(wall, clock.now()));
+        Self(Arc::new(Inner { store, clock, ahead, nudge: OnceLock::new() }))
+    }
+
+    /// The store itself, for the node.
+    pub(super) fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.0.store)
+    }
+
+    /// Calls the store on this thread, and returns what it answers.
+    pub(crate) fn call<R>(&self, ask: impl FnOnce(&dyn Store) -> R) -> R {
+        ask(&*self.0.store)
+    }
+
+    /// Calls the store on a thread of its own, so that a thread of a runtime does not wait. `None` if no thread can be
+    /// started, or the store panics.
+    pub(crate) async fn call_async<R: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&dyn Store) -> R + Send + 'static,
+    ) -> Option<R> {
+        let (answer, client) = (Notice::<Slot<R>>::new(), self.clone());
+        let given = answer.clone();
+        let thread = thread::Builder::new().name("scheduler-enqueue".to_owned());
+        let spawned = thread.spawn(move || {
+            let answer = catch(|| client.call(ask)).ok();
+            given.give(Arc::new(Mutex::new(answer)));
+        });
+        if spawned.is_err() {
+            return None;
+        }
+        let slot = answer.await;
+        slot.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// The store's clock now, as far as that is known.
+    pub(crate) fn store_now(&self) -> StoreTime {
+        // ORDERING: relaxed; it is a number by itself.
+        let ahead = self.0.ahead.load(Ordering::Relaxed);
+        StoreTime::from_micros(ahead.saturating_add(micros(self.0.clock.now())))
+    }
+
+    /// When a request that is sent now expires.
+    pub(crate) fn not_after(&self) -> StoreTime {
+        self.store_now().after(EXPIRES_AFTER)
+    }
+
+    /// Takes note of what the store's clock showed when the monotonic clock showed this.
+    pub(crate) fn heard(&self, now: StoreTime, at: Tick) {
+        // ORDERING: see `store_now`.
+        self.0.ahead.store(ahead_of(now, at), Ordering::Relaxed);
+    }
+
+    /// Has this called when something was enqueued. Only the first call counts.
+    pub(crate) fn on_nudge(&self, nudge: Nudge) {
+        drop(self.0.nudge.set(nudge));
+    }
+
+    /// Something was enqueued.
+    pub(crate) fn nudge(&self) {
+        if let Some(nudge) = self.0.nudge.get() {
+            nudge();
+        }
+    }
+}
+
+/// An answer, to be taken once.
+type Slot<R> = Arc<Mutex<Option<R>>>;
+
+fn ahead_of(store: StoreTime, at: Tick) -> i64 {
+    store.as_micros().saturating_sub(micros(at))
+}
+
+fn micros(at: Tick) -> i64 {
+    i64::try_from(at.as_nanos() / 1_000).unwrap_or(i64::MAX)
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Client").field(&self.0.store.describe()).finish()
+    }
+}

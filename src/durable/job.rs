@@ -1,0 +1,217 @@
+//! A job as code makes it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use scheduler_expr::Attribute;
+use scheduler_store::{
+    JobId, Key, KeyUntil, NewJob, OnConflict, OnLost, Payload as Stored, Priority, StoreTime, When,
+};
+
+use uuid::Uuid;
+
+use super::jobs::JobOptions;
+use super::payload::{Payload, encoded};
+use crate::entry::Entry;
+
+/// A job to enqueue: which task runs it, with what, and when.
+///
+/// The function that runs it makes it: see [`job`](macro@crate::job). It has its [identity](Self::id) from the start, and the
+/// same job sent twice is accepted once. What is not set here, such as the queue, is as the annotation and the settings of the
+/// function say.
+///
+/// ```
+/// use scheduler::{Jobs, Priority, job};
+/// use std::time::Duration;
+///
+/// #[job(name = "remind")]
+/// fn remind(#[payload] number: u32) {
+///     println!("invoice {number} is not paid");
+/// }
+///
+/// fn order(jobs: &Jobs) -> Result<(), scheduler::EnqueueError> {
+///     jobs.enqueue(remind::job(17))?;
+///     jobs.enqueue(remind::job(18).after(Duration::from_secs(3_600)).key("remind-18"))?;
+///     jobs.enqueue(remind::job(19).priority(Priority::High).max_attempts(3))?;
+///     Ok(())
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "a job does nothing until it is enqueued"]
+pub struct Job {
+    new: NewJob,
+    key: Option<(String, KeyUntil)>,
+    replaces: bool,
+    given: Given,
+    /// Why it cannot be enqueued.
+    fault: Option<Arc<str>>,
+}
+
+/// Which options the code has set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Given {
+    queue: bool,
+    priority: bool,
+    max_attempts: bool,
+}
+
+impl Job {
+    /// A job without a payload.
+    pub(crate) fn of(entry: &'static Entry) -> Self {
+        let new = NewJob::new(new_id(), entry.name());
+        let (given, key, fault) = <_>::default();
+        let mut job = Self { new, key, replaces: false, given, fault };
+        job.take_options(&JobOptions::of_entry(entry));
+        job
+    }
+
+    /// A job with a payload. That it cannot be encoded is said when it is enqueued.
+    pub(crate) fn with<T: Payload>(entry: &'static Entry, payload: &T) -> Self {
+        let mut job = Self::of(entry);
+        let version = entry.job().map_or(1, |facts| facts.version);
+        match encoded(payload) {
+            Ok(bytes) => job.new.payload = Stored { version, bytes },
+            Err(fault) => job.fault = Some(fault.into()),
+        }
+        job
+    }
+
+    /// Its identity.
+    #[must_use]
+    pub fn id(&self) -> JobId {
+        self.new.id
+    }
+
+    /// The name of the task that runs it.
+    #[must_use]
+    pub fn task_name(&self) -> &str {
+        &self.new.task
+    }
+
+    /// Runs at this instant of the store's clock, or at once if it has passed.
+    pub fn at(mut self, instant: impl Into<DateTime<Utc>>) -> Self {
+        self.new.when = When::At(StoreTime::from_micros(instant.into().timestamp_micros()));
+        self
+    }
+
+    /// Runs this long after the store has accepted it.
+    pub fn after(mut self, wait: Duration) -> Self {
+        self.new.when = When::After(wait);
+        self
+    }
+
+    /// While a job of the same task with this key is unfinished, no other one is accepted.
+    #[doc(alias = "unique")]
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = Some((key.into(), KeyUntil::End));
+        self
+    }
+
+    /// Until a job of the same task with this key has started, no other one is accepted. So what changes during a run is
+    /// seen by the next one.
+    pub fn key_until_start(mut self, key: impl Into<String>) -> Self {
+        self.key = Some((key.into(), KeyUntil::Start));
+        self
+    }
+
+    /// A job that waits with the same key gets the payload, the priority and the due time of this one.
+    #[doc(alias = "debounce")]
+    pub fn replace(mut self) -> Self {
+        self.replaces = true;
+        self
+    }
+
+    /// Runs before jobs of a lower priority that are due.
+    pub fn priority(mut self, priority: Priority) -> Self {
+        (self.new.priority, self.given.priority) = (priority, true);
+        self
+    }
+
+    /// The queue in which it waits.
+    pub fn queue(mut self, name: impl Into<String>) -> Self {
+        (self.new.queue, self.given.queue) = (name.into(), true);
+        self
+    }
+
+    /// After how many attempts it is given up, the first included; at least 1.
+    pub fn max_attempts(mut self, attempts: u32) -> Self {
+        (self.new.max_attempts, self.given.max_attempts) = (attempts.max(1), true);
+        self
+    }
+
+    /// Takes the options of the task that the code has not set.
+    pub(super) fn take_options(&mut self, options: &JobOptions) {
+        let JobOptions { queue, priority, max_attempts, on_lost } = options;
+        if !self.given.queue {
+            self.new.queue.clone_from(queue);
+        }
+        if !self.given.priority {
+            self.new.priority = *priority;
+        }
+        if !self.given.max_attempts {
+            self.new.max_attempts = *max_attempts;
+        }
+        self.new.on_lost = *on_lost;
+    }
+
+    /// The job as it is sent, or why it cannot be.
+    pub(super) fn to_new(&self) -> Result<NewJob, String> {
+        if let Some(fault) = &self.fault {
+            return Err(fault.to_string());
+        }
+        let on_conflict = if self.replaces { OnConflict::Replace } else { OnConflict::Keep };
+        let key = self.key.clone().map(|(text, until)| Key { text, until, on_conflict });
+        if key.is_none() && self.replaces {
+            return Err("it replaces none, because it has no key: add `.key(…)`".to_owned());
+        }
+        let new = NewJob { key, ..self.new.clone() };
+        new.check().map_err(|refusal| refusal.to_string())?;
+        Ok(new)
+    }
+
+    /// Whether it has what a schedule decides for each of its jobs.
+    pub(super) fn is_timed(&self) -> bool {
+        self.new.when != When::Now || self.key.is_some() || self.replaces
+    }
+}
+
+/// A new identity, later ones greater.
+pub(super) fn new_id() -> JobId {
+    JobId::from_uuid(Uuid::now_v7())
+}
+
+impl JobOptions {
+    /// The options as the annotation has them. A text with a placeholder has to wait for the settings.
+    fn of_entry(entry: &Entry) -> Self {
+        let text = |attribute: Attribute| {
+            entry.attribute(attribute).filter(|text| attribute.check(text, None).is_ok())
+        };
+        let retries = text(Attribute::RetryMax).and_then(|text| text.parse::<u32>().ok());
+        let queue = text(Attribute::Queue).unwrap_or(scheduler_store::DEFAULT_QUEUE);
+        let priority = text(Attribute::Priority).and_then(|text| text.parse().ok());
+        let on_lost = text(Attribute::OnLost).and_then(|text| text.parse().ok());
+        Self {
+            queue: queue.to_owned(),
+            priority: priority_of(priority.unwrap_or_default()),
+            max_attempts: retries.unwrap_or_default().saturating_add(1),
+            on_lost: on_lost_of(on_lost.unwrap_or_default()),
+        }
+    }
+}
+
+pub(super) fn priority_of(word: scheduler_expr::Priority) -> Priority {
+    match word {
+        scheduler_expr::Priority::Low => Priority::Low,
+        scheduler_expr::Priority::Normal => Priority::Normal,
+        scheduler_expr::Priority::High => Priority::High,
+        scheduler_expr::Priority::Urgent => Priority::Urgent,
+    }
+}
+
+pub(super) fn on_lost_of(word: scheduler_expr::OnLost) -> OnLost {
+    match word {
+        scheduler_expr::OnLost::Rerun => OnLost::Rerun,
+        scheduler_expr::OnLost::Abandon => OnLost::Abandon,
+    }
+}

@@ -1,0 +1,260 @@
+//! The handle of durable jobs: enqueue, ask, control.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use scheduler_store::{
+    Command, Depth, Enqueue, EnqueueIn, Enqueued, Job as StoredJob, JobFilter, JobId, NewJob,
+    OnLost, Priority, SessionInfo, StoreError,
+};
+
+use super::client::Client;
+use super::error::{EnqueueError, JobsError, answered};
+use super::job::Job;
+use super::schedules::Rules;
+use crate::inject::{Extract, Wiring};
+use crate::run::Run;
+
+/// The durable jobs and schedules of a scheduler's store.
+///
+/// [`Scheduler::jobs`](crate::Scheduler::jobs) returns it, and a task or a job takes it as `Jobs` or `&Jobs`. Clones are the
+/// same. It works until the program ends, also when the scheduler has stopped.
+///
+/// All but [`enqueue_async`](Self::enqueue_async) call the store on the calling thread, and return when it has answered.
+///
+/// ```
+/// use scheduler::store::Model;
+/// use scheduler::{Scheduler, job};
+///
+/// #[job(name = "welcome")]
+/// fn welcome(#[payload] name: String) {
+///     println!("hello, {name}");
+/// }
+///
+/// let scheduler = Scheduler::builder().store(Model::new()).spawn()?;
+/// let jobs = scheduler.jobs()?;
+/// let job = welcome::job("Ada".to_owned());
+/// let id = job.id();
+/// jobs.enqueue(job)?;
+/// assert_eq!(jobs.get(id)?.expect("it was accepted").task, "welcome");
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Jobs {
+    pub(super) inner: Arc<Inner>,
+}
+
+pub(super) struct Inner {
+    pub(super) client: Client,
+    /// The options of the tasks of this process, by name.
+    tasks: OnceLock<BTreeMap<Arc<str>, JobOptions>>,
+    pub(super) rules: OnceLock<Rules>,
+}
+
+/// What the annotation and the settings of a task say of its jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct JobOptions {
+    pub(crate) queue: String,
+    pub(crate) priority: Priority,
+    pub(crate) max_attempts: u32,
+    pub(crate) on_lost: OnLost,
+}
+
+impl Jobs {
+    pub(crate) fn new(client: Client) -> Self {
+        let (tasks, rules) = (OnceLock::new(), OnceLock::new());
+        Self { inner: Arc::new(Inner { client, tasks, rules }) }
+    }
+
+    /// Says what the tasks of this process are.
+    pub(crate) fn know_tasks(&self, tasks: BTreeMap<Arc<str>, JobOptions>) {
+        drop(self.inner.tasks.set(tasks));
+    }
+
+    /// Says what makes rules of schedules.
+    pub(crate) fn know_rules(&self, rules: Rules) {
+        drop(self.inner.rules.set(rules));
+    }
+
+    /// Enqueues a job. It runs once the store has accepted it, in any process that knows its task.
+    ///
+    /// # Errors
+    ///
+    /// The job cannot be stored, or the store did not answer. The error has the job, to be sent again.
+    pub fn enqueue(&self, job: Job) -> Result<Enqueued, EnqueueError> {
+        let answers = self.enqueue_all(vec![job])?;
+        Ok(sole(&answers))
+    }
+
+    /// Enqueues jobs, all or none; returns an answer for each.
+    ///
+    /// # Errors
+    ///
+    /// A job cannot be stored, or the store did not answer. The error has all of them.
+    pub fn enqueue_all(&self, jobs: Vec<Job>) -> Result<Vec<Enqueued>, EnqueueError> {
+        let (jobs, request) = self.request(jobs)?;
+        if request.jobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let answer = self.inner.client.call(|store| store.enqueue(&request));
+        self.accepted(jobs, answer)
+    }
+
+    /// As [`enqueue`](Self::enqueue), on a thread of its own: for async code.
+    ///
+    /// # Errors
+    ///
+    /// As [`enqueue`](Self::enqueue).
+    pub async fn enqueue_async(&self, job: Job) -> Result<Enqueued, EnqueueError> {
+        let (jobs, request) = self.request(vec![job])?;
+        let answer = self.inner.client.call_async(move |store| store.enqueue(&request)).await;
+        let no_answer = || StoreError::Unavailable("no thread could ask it".to_owned());
+        let answers = self.accepted(jobs, answer.unwrap_or_else(|| Err(no_answer())))?;
+        Ok(sole(&answers))
+    }
+
+    /// Enqueues a job in a transaction of yours: it is there if and when that is committed. A process that waits finds it
+    /// when it next asks the store.
+    ///
+    /// # Errors
+    ///
+    /// As [`enqueue`](Self::enqueue). The transaction should then be rolled back.
+    pub fn enqueue_in(
+        &self,
+        transaction: &mut impl EnqueueIn,
+        job: Job,
+    ) -> Result<Enqueued, EnqueueError> {
+        let (jobs, request) = self.request(vec![job])?;
+        match transaction.enqueue(&request.jobs) {
+            Ok(answers) => Ok(sole(&answers)),
+            Err(error) => Err(EnqueueError::of(jobs, &error)),
+        }
+    }
+
+    /// A job by its identity. One that has ended is there until its retention is over.
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer.
+    pub fn get(&self, id: JobId) -> Result<Option<StoredJob>, JobsError> {
+        Ok(self.inner.client.call(|store| store.job(id))?)
+    }
+
+    /// Jobs by identity, at most so many. The next page is that [after](JobFilter::after) the last one.
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer.
+    pub fn list(&self, filter: &JobFilter, limit: u32) -> Result<Vec<StoredJob>, JobsError> {
+        Ok(self.inner.client.call(|store| store.jobs(filter, limit))?)
+    }
+
+    /// Cancels a job: at once if it waits; a run in progress is asked to stop, wherever it is.
+    ///
+    /// # Errors
+    ///
+    /// There is no such job, or it has ended; or the store did not answer.
+    pub fn cancel(&self, id: JobId) -> Result<(), JobsError> {
+        self.command(&Command::Cancel { job: id })
+    }
+
+    /// Makes a job due at once that waits or has ended, with one attempt at least.
+    ///
+    /// # Errors
+    ///
+    /// There is no such job, it is running, or another one has its key; or the store did not answer.
+    pub fn retry(&self, id: JobId) -> Result<(), JobsError> {
+        self.command(&Command::Retry { job: id })?;
+        self.inner.client.nudge();
+        Ok(())
+    }
+
+    /// Deletes a job that is not running.
+    ///
+    /// # Errors
+    ///
+    /// There is no such job, or it is running; or the store did not answer.
+    pub fn delete(&self, id: JobId) -> Result<(), JobsError> {
+        self.command(&Command::Delete { job: id })
+    }
+
+    /// How many jobs wait, run and are parked, by queue and task.
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer.
+    pub fn depths(&self) -> Result<Vec<Depth>, JobsError> {
+        Ok(self.inner.client.call(|store| store.depths())?)
+    }
+
+    /// The processes that use the store.
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer.
+    pub fn sessions(&self) -> Result<Vec<SessionInfo>, JobsError> {
+        Ok(self.inner.client.call(|store| store.sessions())?)
+    }
+
+    pub(super) fn command(&self, command: &Command) -> Result<(), JobsError> {
+        let client = &self.inner.client;
+        answered(client.call(|store| store.command(command, client.not_after())))
+    }
+
+    /// Gives a job the options of its task that it does not have of its own.
+    pub(super) fn complete(&self, job: &mut Job) {
+        let tasks = self.inner.tasks.get();
+        if let Some(options) = tasks.and_then(|tasks| tasks.get(job.task_name())) {
+            job.take_options(options);
+        }
+    }
+
+    fn request(&self, mut jobs: Vec<Job>) -> Result<(Vec<Job>, Enqueue), EnqueueError> {
+        jobs.iter_mut().for_each(|job| self.complete(job));
+        let new = |job: &Job| job.to_new().map_err(|why| format!("`{}`: {why}", job.task_name()));
+        let new: Result<Vec<NewJob>, String> = jobs.iter().map(new).collect();
+        match new {
+            Ok(new) => Ok((jobs, Enqueue { jobs: new, not_after: self.inner.client.not_after() })),
+            Err(reason) => Err(EnqueueError::refused(jobs, reason)),
+        }
+    }
+
+    fn accepted(
+        &self,
+        jobs: Vec<Job>,
+        answer: Result<Vec<Enqueued>, StoreError>,
+    ) -> Result<Vec<Enqueued>, EnqueueError> {
+        match answer {
+            Ok(answers) => {
+                self.inner.client.nudge();
+                Ok(answers)
+            }
+            Err(error) => Err(EnqueueError::of(jobs, &error)),
+        }
+    }
+}
+
+/// The only answer. A store gives one for each job.
+fn sole(answers: &[Enqueued]) -> Enqueued {
+    answers.first().copied().unwrap_or(Enqueued::Accepted)
+}
+
+impl Extract for Jobs {
+    type Source = Arc<Self>;
+
+    fn resolve(wiring: &mut Wiring<'_>) -> Option<Arc<Self>> {
+        wiring.state::<Self>()
+    }
+
+    fn extract(source: &Arc<Self>, _run: &Run) -> Self {
+        Self::clone(source)
+    }
+}
+
+impl fmt::Debug for Jobs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Jobs").field(&self.inner.client).finish()
+    }
+}

@@ -1,0 +1,118 @@
+//! The node of a scheduler: made of what was planned, started, stopped.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use scheduler_core::Clock;
+use scheduler_node::{Draws, TaskConfig, Tick};
+use scheduler_store::Uuid;
+
+use super::options::NodeOptions;
+use super::parts::NodeParts;
+use super::rules::TextRules;
+use super::shell::{Parts, Reports, Shell};
+use crate::observe::Bus;
+
+/// What a node needs of the scheduler.
+pub(crate) struct NodeSetup {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) bus: Arc<Bus>,
+    /// How many threads the pools have.
+    pub(crate) threads: usize,
+    /// The seed of a simulation, which has no threads.
+    pub(crate) simulated_seed: Option<u64>,
+}
+
+/// The node of this process, which claims jobs and gives them to their tasks. Dropping it stops it.
+#[derive(Debug)]
+pub(crate) struct Node {
+    shell: Arc<Shell>,
+    is_simulated: bool,
+}
+
+impl Node {
+    /// Makes a node that has asked nothing yet, or returns all that is wrong with the options.
+    pub(crate) fn new(
+        parts: NodeParts,
+        options: &NodeOptions,
+        setup: NodeSetup,
+    ) -> Result<Self, Vec<String>> {
+        let NodeParts { client, tasks, schedules, calendars } = parts;
+        let NodeSetup { clock, bus, threads, simulated_seed } = setup;
+        let threads = u32::try_from(threads).unwrap_or(u32::MAX);
+        let mut config = options.config(threads, &process())?;
+        config.definitions = schedules.iter().map(|it| it.definition.clone()).collect();
+        config.tasks = tasks
+            .iter()
+            .flat_map(|task| {
+                let limit = task.max_concurrent.map(Into::into);
+                task.names.iter().map(move |name| TaskConfig { name: Arc::clone(name), limit })
+            })
+            .collect();
+        let rules = Arc::new(TextRules::new(&schedules, calendars));
+        let seed = simulated_seed.map_or_else(|| Uuid::now_v7().as_u128(), u128::from);
+        let now = Tick::from_nanos(clock.boot_time().as_nanos());
+        let node = scheduler_node::Node::new(Arc::new(config), rules, Draws::new(seed), now);
+        let by_name = tasks
+            .into_iter()
+            .flat_map(|task| task.names.clone().into_iter().map(move |name| (name, task.clone())));
+        let shell = Shell::new(Parts {
+            store: client.store(),
+            client: client.clone(),
+            tasks: by_name.collect(),
+            reports: Reports::new(bus, Arc::clone(&clock)),
+            clock,
+            node,
+            is_inline: simulated_seed.is_some(),
+        });
+        let nudged = Arc::downgrade(&shell);
+        client.on_nudge(Arc::new(move || {
+            if let Some(shell) = nudged.upgrade() {
+                shell.nudge();
+            }
+        }));
+        Ok(Self { shell, is_simulated: simulated_seed.is_some() })
+    }
+
+    /// Starts to claim jobs.
+    ///
+    /// # Errors
+    ///
+    /// A thread cannot be started.
+    pub(crate) fn start(&self) -> io::Result<()> {
+        if self.is_simulated {
+            self.shell.tend();
+            return Ok(());
+        }
+        self.shell.start_threads()
+    }
+
+    /// Claims nothing more, and gives back what has not begun.
+    pub(crate) fn stop(&self) {
+        self.shell.stop();
+    }
+
+    /// Waits until the session has ended, for at most the limit; then the node is given up.
+    pub(crate) fn await_stop(&self, limit: Duration) {
+        if !self.shell.await_stop(limit) {
+            self.shell.give_up();
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.shell.stop();
+    }
+}
+
+/// What this process is called: the name of its program, and its number.
+fn process() -> String {
+    let program = std::env::current_exe().ok();
+    let name = program
+        .as_deref()
+        .and_then(|path| path.file_stem())
+        .map_or_else(|| "process".to_owned(), |name| name.to_string_lossy().into_owned());
+    format!("{name}-{}", std::process::id())
+}

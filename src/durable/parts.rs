@@ -1,0 +1,110 @@
+//! What the node is given: the store, the tasks that run jobs, the durable schedules.
+#![allow(dead_code, reason = "until the node is connected")]
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use scheduler_store::{Definition, OnLost};
+
+use super::client::Client;
+use super::jobs::JobOptions;
+use super::rule::{definition_of, misfires_of, options_of};
+use super::ticks::{Misfires, TextRule, Ticks};
+use crate::calendar::Calendar;
+use crate::registrar::Planned;
+use crate::task::{Control, Retry};
+
+/// All that a node needs of the facade.
+#[derive(Debug)]
+pub(crate) struct NodeParts {
+    pub(crate) client: Client,
+    /// The tasks that run jobs here.
+    pub(crate) tasks: Vec<JobTask>,
+    /// The schedules in the code of this process, to be registered.
+    pub(crate) schedules: Vec<DurableSchedule>,
+    /// What rules of other schedules may name.
+    pub(crate) calendars: BTreeMap<String, Arc<Calendar>>,
+}
+
+/// A task that runs jobs.
+#[derive(Clone, Debug)]
+pub(crate) struct JobTask {
+    /// Its name, and those that it had before.
+    pub(crate) names: Vec<Arc<str>>,
+    pub(crate) control: Control,
+    /// How many of its jobs may run at once in this process; none for any number.
+    pub(crate) max_concurrent: Option<NonZeroU32>,
+    /// After what time a failed job is tried again.
+    pub(crate) retry: Retry,
+    pub(crate) on_lost: OnLost,
+}
+
+/// A durable schedule in the code.
+#[derive(Clone)]
+pub(crate) struct DurableSchedule {
+    pub(crate) definition: Definition,
+    pub(crate) ticks: Arc<dyn Ticks>,
+    pub(crate) misfires: Misfires,
+}
+
+/// What of a planned task the node needs; its [`Control`] comes later.
+#[derive(Debug)]
+pub(crate) struct PlannedJobs {
+    names: Vec<Arc<str>>,
+    options: JobOptions,
+    max_concurrent: Option<NonZeroU32>,
+    retry: Retry,
+    schedule: Option<DurableSchedule>,
+}
+
+impl PlannedJobs {
+    /// What a planned task says; `None` if no store keeps its jobs, or it is disabled.
+    pub(crate) fn of(
+        planned: &Planned,
+        calendars: &BTreeMap<String, Arc<Calendar>>,
+    ) -> Option<Self> {
+        let stored = planned.stored.as_ref().filter(|_| planned.disabled.is_none())?;
+        let former = planned.job.iter().flat_map(|job| job.aliases).map(|name| Arc::from(*name));
+        let schedule = definition_of(planned).and_then(|definition| {
+            // INVARIANT: the registrar has written the text, from what it has parsed, so it can be read.
+            let ticks = TextRule::parse(&definition.rule.text, calendars).ok()?;
+            let misfires = misfires_of(planned, stored);
+            Some(DurableSchedule { definition, ticks: Arc::new(ticks), misfires })
+        });
+        Some(Self {
+            names: std::iter::once(Arc::clone(&planned.name)).chain(former).collect(),
+            options: options_of(planned)?,
+            max_concurrent: planned.policy.max_concurrent,
+            retry: planned.policy.retry,
+            schedule,
+        })
+    }
+
+    /// The name of the task.
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.names[0]
+    }
+
+    /// What is enqueued for the task, unless the code says otherwise.
+    pub(crate) fn options(&self) -> &JobOptions {
+        &self.options
+    }
+
+    /// The same with the task itself.
+    pub(crate) fn with(self, control: Control) -> (JobTask, Option<DurableSchedule>) {
+        let Self { names, options, max_concurrent, retry, schedule } = self;
+        let on_lost = options.on_lost;
+        (JobTask { names, control, max_concurrent, retry, on_lost }, schedule)
+    }
+}
+
+impl fmt::Debug for DurableSchedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DurableSchedule")
+            .field("definition", &self.definition)
+            .field("misfires", &self.misfires)
+            .finish_non_exhaustive()
+    }
+}

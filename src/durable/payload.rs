@@ -1,0 +1,83 @@
+//! The argument of a job: a value of the program here, JSON in the store.
+
+use std::fmt::Display;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::observe::catch;
+use crate::run::{Run, TaskError, Verdict};
+
+/// What can be the payload of a job. There is nothing to implement but `serde`'s traits.
+///
+/// ```
+/// use scheduler::Payload;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Invoice {
+///     number: u32,
+/// }
+///
+/// fn is_payload<T: Payload>(_: &T) {}
+/// is_payload(&Invoice { number: 17 });
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the payload of a job",
+    label = "not a payload",
+    note = "a store keeps payloads as JSON: write `#[derive(serde::Serialize, serde::Deserialize)]` on `{Self}`",
+    note = "a payload owns what it has, and can be sent to other threads: \
+            `Serialize + DeserializeOwned + Send + 'static`"
+)]
+pub trait Payload: Serialize + DeserializeOwned + Send + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned + Send + 'static> Payload for T {}
+
+/// Makes a payload of the value of an older version.
+pub(crate) type Upgrade<T> = fn(Value) -> Result<T, String>;
+
+/// The bytes that a store keeps, or why there are none.
+pub(super) fn encoded<T: Payload>(payload: &T) -> Result<Vec<u8>, String> {
+    serde_json::to_vec(payload).map_err(|error| format!("its payload cannot be encoded: {error}"))
+}
+
+/// The payload of a run, whose type has this version.
+pub(crate) fn decoded<T: Payload>(
+    run: &Run,
+    version: u32,
+    upgrade: Option<Upgrade<T>>,
+) -> Result<T, TaskError> {
+    let Some(claimed) = run.claimed() else {
+        let why = "it was not called as a job, and so has no payload";
+        return Err(TaskError::from_display(why));
+    };
+    let stored = &claimed.job().payload;
+    // The program's code: it may panic.
+    let decoded = catch(|| match upgrade {
+        Some(upgrade) if stored.version < version => upgraded(&stored.bytes, upgrade),
+        _ => serde_json::from_slice(&stored.bytes).map_err(|error| error.to_string()),
+    });
+    let why = match decoded {
+        Ok(Ok(payload)) => return Ok(payload),
+        Ok(Err(why)) => why,
+        Err(failure) => format!("it panicked: {}", failure.message()),
+    };
+    let which = match stored.version {
+        own if own == version => String::new(),
+        other => format!(" of version {other} as version {version}"),
+    };
+    let error = TaskError::from_display(&format!("its payload cannot be decoded{which}: {why}"));
+    Err(error.asking_for(Verdict::Undecodable))
+}
+
+fn upgraded<T>(bytes: &[u8], upgrade: Upgrade<T>) -> Result<T, String> {
+    let value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    upgrade(value)
+}
+
+/// The text of an error, for generated code.
+pub(crate) fn told<T, E: Display>(upgraded: Result<T, E>) -> Result<T, String> {
+    upgraded.map_err(|error| error.to_string())
+}

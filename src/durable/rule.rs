@@ -1,0 +1,129 @@
+//! From a planned task to what a store keeps of it: its rule as a text, and its options.
+
+use std::collections::BTreeMap;
+
+use scheduler_expr::{Attribute, Misfire, Overlap};
+use scheduler_store::{Definition, Payload, Rule as StoredRule, StoreTime, Timing};
+
+use super::job::{on_lost_of, priority_of};
+use super::jobs::JobOptions;
+use super::ticks::Misfires;
+use crate::registrar::{Planned, Stored};
+use crate::settings::word;
+use crate::task::{Policy, Rule};
+
+/// The options of the jobs of a task; `None` if no store keeps them.
+pub(super) fn options_of(planned: &Planned) -> Option<JobOptions> {
+    let stored = planned.stored.as_ref()?;
+    Some(JobOptions {
+        queue: stored.queue.clone(),
+        priority: priority_of(stored.priority),
+        max_attempts: planned.policy.retry.max.saturating_add(1),
+        on_lost: on_lost_of(stored.on_lost),
+    })
+}
+
+/// What becomes of missed ticks, and by how much ticks are put off.
+pub(super) fn misfires_of(planned: &Planned, stored: &Stored) -> Misfires {
+    let Policy { misfire, jitter, seed, .. } = planned.policy;
+    Misfires { policy: misfire, window: stored.misfire_window, jitter, seed }
+}
+
+/// A durable schedule as this process registers it; `None` if the task has none.
+pub(super) fn definition_of(planned: &Planned) -> Option<Definition> {
+    let stored = planned.stored.as_ref()?;
+    let JobOptions { queue, priority, max_attempts, on_lost } = options_of(planned)?;
+    Some(Definition {
+        name: planned.name.to_string(),
+        task: planned.name.to_string(),
+        payload: Payload::default(),
+        queue,
+        priority,
+        rule: rule_of(planned, stored, false)?,
+        calculator: calculator(&planned.policy),
+        overlap: match planned.policy.overlap {
+            Overlap::Skip => scheduler_store::Overlap::Skip,
+            Overlap::QueueOne => scheduler_store::Overlap::QueueOne,
+            Overlap::Allow => scheduler_store::Overlap::Allow,
+        },
+        max_attempts,
+        on_lost,
+        is_dynamic: false,
+    })
+}
+
+/// The rule as a store keeps it. A dynamic schedule is known to other processes by its text alone, which then has all that
+/// they need.
+pub(super) fn rule_of(planned: &Planned, stored: &Stored, is_dynamic: bool) -> Option<StoredRule> {
+    let timing = timing_of(&planned.rule)?;
+    let mut texts: BTreeMap<&str, String> =
+        stored.timing.iter().map(|(own, text)| (own.name(), text.clone())).collect();
+    if is_dynamic {
+        texts.extend(misfires_of(planned, stored).texts().map(|(own, text)| (own.name(), text)));
+    }
+    // A map of texts can always be written.
+    let text = serde_json::to_string(&texts).unwrap_or_default();
+    Some(StoredRule { text, timing })
+}
+
+/// How the next tick follows; `None` of a rule that no store can keep.
+fn timing_of(rule: &Rule) -> Option<Timing> {
+    Some(match rule {
+        Rule::Cron(_) => Timing::Computed,
+        Rule::FixedRate { period, initial_delay } => {
+            Timing::Rate { first: initial_delay.unwrap_or_default(), period: *period }
+        }
+        Rule::FixedDelay { delay, initial_delay } => {
+            Timing::Delay { first: initial_delay.unwrap_or_default(), delay: *delay }
+        }
+        Rule::Once { delay } => Timing::OnceAfter(*delay),
+        Rule::At(at) => Timing::Once(StoreTime::from_micros(at.to_utc().timestamp_micros())),
+        Rule::Custom(_) | Rule::Job | Rule::None => return None,
+    })
+}
+
+/// The version of all that computes ticks: if it changes, the next tick is computed again (R16).
+fn calculator(policy: &Policy) -> String {
+    let (version, zones) =
+        (env!("CARGO_PKG_VERSION"), scheduler_core::trigger::Zone::data_version());
+    match &policy.skip_days {
+        None => format!("scheduler {version}, tzdata {zones}"),
+        Some(days) => {
+            format!("scheduler {version}, tzdata {zones}, days {:016x}", days.fingerprint())
+        }
+    }
+}
+
+/// What is wrong with planned tasks that a store has to keep: a name that is too long for it.
+pub(crate) fn faults(planned: &[Planned]) -> impl Iterator<Item = String> + '_ {
+    planned.iter().filter(|task| task.stored.is_some()).filter_map(|task| {
+        let name = scheduler_store::NAME_MAX;
+        let is_long = task.name.len() > name;
+        is_long.then(|| {
+            format!(
+                "{}: the name {} has more than {name} bytes, and no store keeps it\n\
+                 help: give it a shorter one: name = \"…\"",
+                task.location,
+                word(&task.name)
+            )
+        })
+    })
+}
+
+impl Misfires {
+    /// The attributes that are not as by default.
+    fn texts(&self) -> impl Iterator<Item = (Attribute, String)> + use<> {
+        let misfire = (self.policy != Misfire::default())
+            .then(|| (Attribute::Misfire, self.policy.name().to_owned()));
+        let window = (self.window != Some(Self::DAY)).then(|| {
+            let text = self.window.map_or_else(|| "-".to_owned(), length);
+            (Attribute::MisfireWindow, text)
+        });
+        let jitter = (!self.jitter.is_zero()).then(|| (Attribute::Jitter, length(self.jitter)));
+        [misfire, window, jitter].into_iter().flatten()
+    }
+}
+
+fn length(length: std::time::Duration) -> String {
+    crate::registrar::length_text(length)
+}

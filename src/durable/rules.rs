@@ -1,0 +1,78 @@
+//! The rules of schedules as the node asks for them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use scheduler_node::{Misfire, Policy, Rules};
+use scheduler_store::{Next, Schedule, StoreTime};
+
+use super::parts::DurableSchedule;
+use super::ticks::{Misfires, TextRule, Ticks};
+use crate::calendar::Calendar;
+use crate::sync::Mutex;
+
+/// Reads the rules of schedules, each text once.
+pub(super) struct TextRules {
+    /// The policies of schedules in the code, by name; those of others stand in their texts.
+    policies: BTreeMap<String, Misfires>,
+    calendars: BTreeMap<String, Arc<Calendar>>,
+    /// `None` for a text that this build does not understand.
+    read: Mutex<BTreeMap<String, Option<Arc<TextRule>>>>,
+}
+
+/// How many texts are kept.
+const KEPT: usize = 10_000;
+
+impl TextRules {
+    pub(super) fn new(
+        schedules: &[DurableSchedule],
+        calendars: BTreeMap<String, Arc<Calendar>>,
+    ) -> Self {
+        let policies =
+            schedules.iter().map(|it| (it.definition.name.clone(), it.misfires.clone())).collect();
+        Self { policies, calendars, read: Mutex::default() }
+    }
+
+    fn rule(&self, text: &str) -> Option<Arc<TextRule>> {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(rule) = read.get(text) {
+            return rule.clone();
+        }
+        let rule = TextRule::parse(text, &self.calendars).ok().map(Arc::new);
+        if read.len() >= KEPT {
+            read.clear();
+        }
+        read.insert(text.to_owned(), rule.clone());
+        rule
+    }
+}
+
+impl Rules for TextRules {
+    fn next_after(&self, rule: &str, after: StoreTime) -> Next {
+        let next = self.rule(rule).and_then(|rule| rule.next_after(after));
+        next.map_or(Next::Never, Next::At)
+    }
+
+    fn policy(&self, schedule: &Schedule) -> Policy {
+        let rule = self.rule(&schedule.rule().text);
+        let in_code = self.policies.get(&schedule.definition.name);
+        let misfires = in_code.or(rule.as_deref().map(TextRule::misfires));
+        let window = misfires.and_then(|it| it.window).unwrap_or(Duration::MAX);
+        Policy {
+            misfire: match misfires.map(|it| it.policy) {
+                None | Some(scheduler_expr::Misfire::RunOnce) => Misfire::RunOnce,
+                Some(scheduler_expr::Misfire::Skip) => Misfire::Skip,
+                Some(scheduler_expr::Misfire::CatchUp) => Misfire::CatchUp(window),
+            },
+            jitter: misfires.map(|it| it.jitter).unwrap_or_default(),
+        }
+    }
+}
+
+impl fmt::Debug for TextRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TextRules").finish_non_exhaustive()
+    }
+}

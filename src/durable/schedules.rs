@@ -1,0 +1,177 @@
+//! The durable schedules of a store, and the commands that hold for all processes.
+
+use chrono::{DateTime, Utc};
+use scheduler_store::{
+    Command, Definition, JobId, Rule as StoredRule, Schedule as StoredSchedule, StoreTime,
+};
+
+use super::error::JobsError;
+use super::job::{Job, new_id};
+use super::jobs::Jobs;
+use super::rule::{definition_of, rule_of};
+use crate::registrar::Planned;
+use crate::schedule::Schedule;
+
+/// What plans a schedule that code gives while the program runs, under a name.
+pub(crate) type Rules = Box<dyn Fn(&str, Schedule) -> Result<Planned, String> + Send + Sync>;
+
+/// Schedules: each command holds in all processes, and after restarts.
+impl Jobs {
+    /// All schedules, by name.
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer.
+    pub fn schedules(&self) -> Result<Vec<StoredSchedule>, JobsError> {
+        Ok(self.inner.client.call(|store| store.schedules())?)
+    }
+
+    /// Pauses a schedule: its ticks are skipped until it is resumed, or until an instant. Jobs that are there already run. One
+    /// that is paused gets the new reason and end.
+    ///
+    /// # Errors
+    ///
+    /// There is no such schedule, or the store did not answer.
+    pub fn pause(
+        &self,
+        schedule: &str,
+        by: impl Into<String>,
+        reason: impl Into<String>,
+        until: Option<DateTime<Utc>>,
+    ) -> Result<(), JobsError> {
+        let until = until.map(|until| StoreTime::from_micros(until.timestamp_micros()));
+        let (schedule, by, reason) = (schedule.to_owned(), by.into(), reason.into());
+        self.command(&Command::Pause { schedule, until, by, reason })
+    }
+
+    /// Ends the pause of a schedule. The ticks in it are not run.
+    ///
+    /// # Errors
+    ///
+    /// There is no such schedule, or the store did not answer.
+    pub fn resume(&self, schedule: &str) -> Result<(), JobsError> {
+        self.changed(&Command::Resume { schedule: schedule.to_owned() })
+    }
+
+    /// Runs a schedule's task once, beside its ticks, also while it is paused. Returns the job.
+    ///
+    /// # Errors
+    ///
+    /// There is no such schedule; a job of it is unfinished, unless its overlap is allowed; or the store did not answer.
+    pub fn run_now(&self, schedule: &str) -> Result<JobId, JobsError> {
+        let job = new_id();
+        self.changed(&Command::RunNow { schedule: schedule.to_owned(), job })?;
+        Ok(job)
+    }
+
+    /// Gives a schedule another rule, from now on, until the code has another one or [`reset`](Self::reset) is called.
+    ///
+    /// ```no_run
+    /// use scheduler::{Jobs, JobsError, Schedule};
+    ///
+    /// fn less_often(jobs: &Jobs) -> Result<(), JobsError> {
+    ///     jobs.reschedule("report", Schedule::cron("0 0 6 * * *").zone("UTC"))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// There is no such schedule, or the rule is faulty or cannot be durable; or the store did not answer.
+    pub fn reschedule(&self, schedule: &str, rule: Schedule) -> Result<(), JobsError> {
+        if let Some(policy) = rule.policy() {
+            let why = format!("`{policy}` is no part of a rule; only the rule can be changed");
+            return Err(JobsError::refused(why));
+        }
+        let (_, rule) = self.planned(schedule, rule, false)?;
+        self.changed(&Command::Reschedule { schedule: schedule.to_owned(), rule: Some(rule) })
+    }
+
+    /// Gives a schedule the rule that stands in the code.
+    ///
+    /// # Errors
+    ///
+    /// There is no such schedule, or the store did not answer.
+    pub fn reset(&self, schedule: &str) -> Result<(), JobsError> {
+        self.changed(&Command::Reschedule { schedule: schedule.to_owned(), rule: None })
+    }
+
+    /// Makes a schedule whose ticks are jobs like this one, or changes it: for schedules that are data, such as one for each
+    /// customer. Any process that knows the task fires it. The retries, the queue and the priority are those of the job; the
+    /// rule, `overlap`, `misfire`, `misfire_window` and `jitter` those of the schedule.
+    ///
+    /// ```no_run
+    /// use scheduler::{Jobs, JobsError, Schedule, job};
+    ///
+    /// #[job(name = "digest")]
+    /// fn digest(#[payload] customer: u64) {
+    ///     println!("the digest of customer {customer}");
+    /// }
+    ///
+    /// fn subscribe(jobs: &Jobs, customer: u64) -> Result<(), JobsError> {
+    ///     let weekly = Schedule::cron("0 0 9 * * MON").zone("Europe/Berlin");
+    ///     jobs.put(&format!("digest-{customer}"), weekly, digest::job(customer))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The schedule is faulty or cannot be durable; a schedule in the code has the name; or the store did not answer.
+    pub fn put(&self, name: &str, schedule: Schedule, mut job: Job) -> Result<(), JobsError> {
+        if job.is_timed() {
+            let why =
+                "the job of a schedule has no due time and no key of its own: ticks give both";
+            return Err(JobsError::refused(why.to_owned()));
+        }
+        self.complete(&mut job);
+        let new = job.to_new().map_err(JobsError::refused)?;
+        let (planned, rule) = self.planned(name, schedule, true)?;
+        let Some(own) = definition_of(&planned) else { return Err(no_rule()) };
+        let definition = Definition {
+            task: new.task,
+            payload: new.payload,
+            queue: new.queue,
+            priority: new.priority,
+            max_attempts: new.max_attempts,
+            on_lost: new.on_lost,
+            rule,
+            is_dynamic: true,
+            ..own
+        };
+        self.changed(&Command::Put { definition: Box::new(definition) })
+    }
+
+    /// Removes a schedule that [`put`](Self::put) made. Its jobs stay.
+    ///
+    /// # Errors
+    ///
+    /// There is no such schedule, or it stands in the code; or the store did not answer.
+    pub fn remove(&self, schedule: &str) -> Result<(), JobsError> {
+        self.command(&Command::Remove { schedule: schedule.to_owned() })
+    }
+
+    /// A command after which something may be due.
+    fn changed(&self, command: &Command) -> Result<(), JobsError> {
+        self.command(command)?;
+        self.inner.client.nudge();
+        Ok(())
+    }
+
+    fn planned(
+        &self,
+        name: &str,
+        schedule: Schedule,
+        is_dynamic: bool,
+    ) -> Result<(Planned, StoredRule), JobsError> {
+        let Some(rules) = self.inner.rules.get() else {
+            return Err(JobsError::refused("the scheduler has not started".to_owned()));
+        };
+        let planned = rules(name, schedule.durable()).map_err(JobsError::refused)?;
+        let rule = planned.stored.as_ref().and_then(|stored| rule_of(&planned, stored, is_dynamic));
+        let rule = rule.ok_or_else(no_rule)?;
+        Ok((planned, rule))
+    }
+}
+
+fn no_rule() -> JobsError {
+    JobsError::refused("`-` is no rule; pause the schedule instead".to_owned())
+}

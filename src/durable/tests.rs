@@ -1,0 +1,283 @@
+//! Payloads, rules and ticks, without a scheduler.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use scheduler_core::trigger::Zone;
+use scheduler_expr::{Attribute, Misfire, RuleKind};
+use scheduler_store::{
+    Fence, Job as StoredJob, JobId, JobState, NewJob, Payload as Stored, StoreTime, Timing, Uuid,
+};
+use serde::{Deserialize, Serialize};
+
+use super::payload::{decoded, encoded};
+use super::rule::{definition_of, rule_of};
+use super::ticks::{Misfires, TextRule, Ticks};
+use crate::calendar::Calendar;
+use crate::facts::{Location, TaskFacts};
+use crate::inject::Call;
+use crate::registrar::{Crons, Definition, PlanContext, Planned, resolve};
+use crate::run::{JobRun, Run, TaskError, Verdict};
+use crate::schedule::Schedule;
+use crate::settings::Effective;
+
+fn utc(text: &str) -> DateTime<Utc> {
+    text.parse().expect("an instant")
+}
+
+fn time(text: &str) -> StoreTime {
+    StoreTime::from_micros(utc(text).timestamp_micros())
+}
+
+fn calendars() -> BTreeMap<String, Arc<Calendar>> {
+    let day = NaiveDate::from_ymd_opt(2027, 1, 1).expect("a date");
+    BTreeMap::from([("holidays".to_owned(), Arc::new(Calendar::new().dates([day])))])
+}
+
+fn planned(schedule: Schedule) -> Planned {
+    let (calendars, crons, pools) = (calendars(), Crons::default(), [Arc::from("default")]);
+    let zone = "Europe/Berlin".parse().expect("a zone");
+    let context = PlanContext {
+        zone,
+        pools: &pools,
+        calendars: &calendars,
+        crons: &crons,
+        seed: 7,
+        has_store: true,
+    };
+    let location = Location { file: "src/main.rs", line: 7 };
+    let task = Definition::in_code("task", schedule.durable(), Call::nothing(), location);
+    let effective = Effective::of_written(&task.written());
+    resolve(&task, &effective, context).expect("a right schedule")
+}
+
+fn text(schedule: Schedule) -> String {
+    definition_of(&planned(schedule)).expect("a rule").rule.text
+}
+
+#[test]
+fn equal_rules_have_equal_texts_and_others_have_not() {
+    assert_eq!(
+        text(Schedule::cron("@daily")),
+        r#"{"cron":"0 0 0 * * *","dst_gap":"skip","dst_overlap":"both","zone":"Europe/Berlin"}"#
+    );
+    let berlin = Schedule::cron("@daily").zone("Europe/Berlin").jitter("5s").timeout("1m");
+    assert_eq!(text(berlin), text(Schedule::cron("@daily")));
+    assert_ne!(text(Schedule::cron("@daily").zone("UTC")), text(Schedule::cron("@daily")));
+    assert_eq!(text(Schedule::fixed_rate("90s")), r#"{"fixed_rate":"1m30s"}"#);
+    assert_eq!(text(Schedule::fixed_rate("1m30s")), text(Schedule::fixed_rate("90s")));
+    let until = Schedule::fixed_delay("1h").initial_delay("0s").until("2027-01-01T01:00:00+01:00");
+    assert_eq!(
+        text(until),
+        r#"{"fixed_delay":"1h","initial_delay":"0s","until":"2027-01-01T00:00:00Z"}"#
+    );
+    assert_eq!(text(Schedule::once("5s")), r#"{"initial_delay":"5s"}"#);
+    let at = Schedule::at("2027-01-01T01:00:00+01:00");
+    assert_eq!(text(at), r#"{"at":"2027-01-01T00:00:00Z"}"#);
+}
+
+#[test]
+fn a_store_is_told_how_the_next_tick_follows() {
+    let timing =
+        |schedule: Schedule| definition_of(&planned(schedule)).expect("a rule").rule.timing;
+    let (zero, second) = (Duration::ZERO, Duration::from_secs(1));
+    assert_eq!(timing(Schedule::cron("@daily")), Timing::Computed);
+    assert_eq!(timing(Schedule::fixed_rate("1s")), Timing::Rate { first: zero, period: second });
+    let delay = Schedule::fixed_delay("1s").initial_delay("1s");
+    assert_eq!(timing(delay), Timing::Delay { first: second, delay: second });
+    assert_eq!(timing(Schedule::once("1s")), Timing::OnceAfter(second));
+    let at = Schedule::at("2027-01-01T00:00:00Z");
+    assert_eq!(timing(at), Timing::Once(time("2027-01-01T00:00:00Z")));
+}
+
+#[test]
+fn the_calculator_changes_with_the_days_that_are_left_out() {
+    let calculator = |schedule| definition_of(&planned(schedule)).expect("a rule").calculator;
+    let plain = calculator(Schedule::cron("@daily"));
+    assert!(plain.contains(Zone::data_version()), "{plain}");
+    let days = calculator(Schedule::cron("@daily").skip_days("holidays"));
+    assert!(days.starts_with(&plain) && days.contains(", days "), "{days}");
+    let calendar = Calendar::new();
+    let sundays = Calendar::new().weekdays([chrono::Weekday::Sun]);
+    assert_eq!(calendar.fingerprint(), Calendar::new().fingerprint());
+    assert_ne!(calendar.fingerprint(), sundays.fingerprint());
+}
+
+#[test]
+fn ticks_are_those_of_the_rule_in_its_zone_without_the_days_left_out() {
+    let schedule = Schedule::cron("0 30 0 * * *").skip_days("holidays");
+    let text = text(schedule.until("2027-01-02T23:30:00Z"));
+    let rule = TextRule::parse(&text, &calendars()).expect("a rule");
+    let mut at = time("2026-12-30T12:00:00Z");
+    let mut ticks = Vec::new();
+    while let Some(next) = rule.next_after(at) {
+        ticks.push(crate::run::instant(next).to_rfc3339());
+        at = next;
+    }
+    let expected =
+        ["2026-12-30T23:30:00+00:00", "2027-01-01T23:30:00+00:00", "2027-01-02T23:30:00+00:00"];
+    assert_eq!(ticks, expected);
+    assert_eq!(rule.until(), Some(time("2027-01-02T23:30:00Z")));
+}
+
+#[test]
+fn a_local_time_that_comes_twice_is_as_the_rule_says() {
+    for (overlap, expected) in [("both", 2), ("first", 1), ("last", 1)] {
+        let schedule = Schedule::cron("0 30 2 * * *").set(Attribute::DstOverlap, overlap);
+        let rule = TextRule::parse(&text(schedule), &calendars()).expect("a rule");
+        let (from, until) = (time("2026-10-25T00:00:00Z"), time("2026-10-25T12:00:00Z"));
+        let ticks = std::iter::successors(rule.next_after(from), |at| rule.next_after(*at));
+        assert_eq!(ticks.take_while(|tick| *tick < until).count(), expected, "{overlap}");
+    }
+}
+
+#[test]
+fn a_rule_that_the_store_computes_has_no_ticks_here() {
+    let text = text(Schedule::fixed_rate("1s").until("2027-01-01T00:00:00Z"));
+    let rule = TextRule::parse(&text, &calendars()).expect("a rule");
+    assert_eq!(rule.next_after(StoreTime::MIN), None);
+    assert_eq!(rule.until(), Some(time("2027-01-01T00:00:00Z")));
+}
+
+#[test]
+fn a_text_that_is_not_understood_is_refused_with_the_reason() {
+    let refused = |text: &str| TextRule::parse(text, &BTreeMap::new()).expect_err("a fault");
+    assert!(refused("0 0 * * * *").contains("is no map"));
+    assert!(refused(r#"{"lunar":"full"}"#).contains("`lunar` that is not known"));
+    assert!(refused(r#"{"cron":"0 0 25 * * *"}"#).contains("hour"));
+    let days = r#"{"cron":"@daily","skip_days":"holidays"}"#;
+    assert!(refused(days).contains("no calendar `holidays`"));
+    assert!(refused(r#"{"cron":"@daily","zone":"Nowhere/Land"}"#).contains("Nowhere/Land"));
+}
+
+#[test]
+fn what_becomes_of_missed_ticks_goes_with_a_dynamic_schedule() {
+    let schedule = Schedule::fixed_rate("1h").misfire(Misfire::CatchUp).jitter("5m");
+    let task = planned(schedule.misfire_window("2h"));
+    let stored = task.stored.as_ref().expect("it is durable");
+    let in_code = rule_of(&task, stored, false).expect("a rule");
+    assert_eq!(in_code.text, r#"{"fixed_rate":"1h"}"#);
+    let dynamic = rule_of(&task, stored, true).expect("a rule");
+    let rule = TextRule::parse(&dynamic.text, &calendars()).expect("a rule");
+    let (window, jitter) = (Some(Duration::from_secs(7_200)), Duration::from_secs(300));
+    let expected = Misfires { policy: Misfire::CatchUp, window, jitter, seed: 0 };
+    assert_eq!(*rule.misfires(), expected);
+    let plain = TextRule::parse(&in_code.text, &calendars()).expect("a rule");
+    let (policy, window, jitter) = (Misfire::RunOnce, Some(Misfires::DAY), Duration::ZERO);
+    assert_eq!(*plain.misfires(), Misfires { policy, window, jitter, seed: 0 });
+}
+
+#[test]
+fn jitter_is_the_same_for_the_same_tick_in_all_processes() {
+    let misfires = |jitter| Misfires { policy: Misfire::RunOnce, window: None, jitter, seed: 7 };
+    let (none, some) = (misfires(Duration::ZERO), misfires(Duration::from_secs(60)));
+    let ticks: Vec<StoreTime> =
+        (0..50).map(|n| StoreTime::from_micros(n * 3_600_000_000)).collect();
+    for tick in ticks.iter().copied() {
+        assert_eq!(none.run_at("task", tick), tick);
+        assert_eq!(some.run_at("task", tick), some.run_at("task", tick));
+        assert!(some.run_at("task", tick).since(tick) < Duration::from_secs(60));
+    }
+    assert!(ticks.iter().any(|tick| some.run_at("task", *tick) != some.run_at("other", *tick)));
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Mail {
+    to: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Bomb;
+
+impl<'de> Deserialize<'de> for Bomb {
+    fn deserialize<D: serde::Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        panic!("tick tock")
+    }
+}
+
+fn run(version: u32, text: &str) -> Run {
+    let new = NewJob::new(JobId::from_uuid(Uuid::nil()), "mail");
+    let job = StoredJob {
+        id: new.id,
+        task: new.task,
+        payload: Stored { version, bytes: text.as_bytes().to_vec() },
+        queue: new.queue,
+        priority: new.priority,
+        key: None,
+        state: JobState::Running,
+        run_at: StoreTime::default(),
+        attempt: 1,
+        lost: 0,
+        undecoded: 0,
+        max_attempts: 1,
+        on_lost: new.on_lost,
+        fence: Fence(1),
+        session: None,
+        origin: None,
+        is_cancel_requested: false,
+        created_at: StoreTime::default(),
+        started_at: None,
+        finished_at: None,
+        error: None,
+    };
+    let lease = Arc::new(AtomicU64::new(u64::MAX));
+    Run::detached_job(
+        TaskFacts::unknown("mail".into(), &Arc::from("none")),
+        &JobRun::new(job, lease, Box::new(drop)),
+    )
+}
+
+fn from_v1(old: serde_json::Value) -> Result<Mail, String> {
+    let to = old["to"].as_str().ok_or("no receiver")?;
+    Ok(Mail { to: vec![to.to_owned()] })
+}
+
+fn mail(to: &str) -> Mail {
+    Mail { to: vec![to.to_owned()] }
+}
+
+fn undecodable<T: std::fmt::Debug>(decoded: Result<T, TaskError>) -> String {
+    let error = decoded.expect_err("it cannot be decoded");
+    assert_eq!(error.verdict(), Some(Verdict::Undecodable));
+    error.to_string()
+}
+
+#[test]
+fn a_payload_comes_back_and_unknown_fields_are_passed_over() {
+    let bytes = encoded(&mail("ada")).expect("it can be encoded");
+    let text = String::from_utf8(bytes).expect("JSON");
+    assert_eq!(text, r#"{"to":["ada"]}"#);
+    assert_eq!(decoded::<Mail>(&run(1, &text), 1, None), Ok(mail("ada")));
+    let newer = r#"{"to":["ada"],"cc":[]}"#;
+    assert_eq!(decoded::<Mail>(&run(2, newer), 1, None), Ok(mail("ada")));
+}
+
+#[test]
+fn a_payload_of_an_older_version_is_upgraded() {
+    let (old, new) = (r#"{"to":"ada"}"#, r#"{"to":["ada"]}"#);
+    assert_eq!(decoded::<Mail>(&run(1, old), 2, Some(from_v1)), Ok(mail("ada")));
+    assert_eq!(decoded::<Mail>(&run(2, new), 2, Some(from_v1)), Ok(mail("ada")));
+    let why = undecodable(decoded::<Mail>(&run(1, "{}"), 2, Some(from_v1)));
+    assert_eq!(why, "its payload cannot be decoded of version 1 as version 2: no receiver");
+    let why = undecodable(decoded::<Mail>(&run(3, old), 2, Some(from_v1)));
+    assert!(why.contains("of version 3 as version 2: invalid type"), "{why}");
+}
+
+#[test]
+fn a_payload_that_cannot_be_decoded_says_why_also_if_that_panics() {
+    let why = undecodable(decoded::<Mail>(&run(1, "{"), 1, None));
+    assert!(why.starts_with("its payload cannot be decoded: EOF"), "{why}");
+    let why = undecodable(decoded::<Bomb>(&run(1, "{}"), 1, None));
+    assert_eq!(why, "its payload cannot be decoded: it panicked: tick tock");
+    let alone = decoded::<Mail>(&Run::detached("mail"), 1, None).expect_err("no job");
+    assert_eq!(alone.verdict(), None);
+}
+
+#[test]
+fn a_job_is_no_rule_of_a_schedule() {
+    assert_eq!(definition_of(&planned(Schedule::cron("-"))), None);
+    assert!(RuleKind::ALL.contains(&RuleKind::Job));
+}

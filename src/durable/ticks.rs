@@ -1,0 +1,153 @@
+//! The ticks of a durable schedule, computed from the text of its rule: the same in every process with the same
+//! [calculator](scheduler_store::Definition::calculator).
+#![allow(dead_code, reason = "until the node is connected")]
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use scheduler_core::trigger::{CronTrigger, Zone};
+use scheduler_expr::{Attribute, Misfire, Word};
+use scheduler_store::StoreTime;
+
+use crate::calendar::Calendar;
+use crate::run::instant;
+use crate::task::jitter_at;
+
+/// What computes ticks.
+pub(crate) trait Ticks: fmt::Debug + Send + Sync {
+    /// The first tick after an instant; `None` if there is none. A rule whose timing the store knows has none here.
+    fn next_after(&self, after: StoreTime) -> Option<StoreTime>;
+
+    /// The last instant at which the schedule may fire, whatever its timing is.
+    fn until(&self) -> Option<StoreTime>;
+}
+
+/// What becomes of missed ticks, and by how much ticks are put off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Misfires {
+    pub(crate) policy: Misfire,
+    /// How old a missed tick may be that still runs; none for any age.
+    pub(crate) window: Option<Duration>,
+    /// The longest time by which a tick is put off.
+    pub(crate) jitter: Duration,
+    /// What the jitter is drawn from, beside the name of the schedule and the tick.
+    pub(crate) seed: u64,
+}
+
+/// A rule as its text says it.
+pub(crate) struct TextRule {
+    trigger: Option<CronTrigger>,
+    skip_days: Option<Arc<Calendar>>,
+    until: Option<DateTime<Utc>>,
+    misfires: Misfires,
+}
+
+impl Misfires {
+    pub(super) const DAY: Duration = Duration::from_secs(86_400);
+
+    /// When a tick's job is due: the tick plus jitter, which is the same in all processes.
+    pub(crate) fn run_at(&self, schedule: &str, tick: StoreTime) -> StoreTime {
+        tick.after(jitter_at(self.seed, schedule, self.jitter, instant(tick)))
+    }
+}
+
+impl TextRule {
+    /// Reads the text of a rule, by the parsers that read annotations.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it: a newer version has written it, or it names a calendar that this process does not have.
+    pub(crate) fn parse(
+        text: &str,
+        calendars: &BTreeMap<String, Arc<Calendar>>,
+    ) -> Result<Self, String> {
+        let texts: BTreeMap<String, String> =
+            serde_json::from_str(text).map_err(|error| format!("the rule is no map: {error}"))?;
+        let mut known = BTreeMap::new();
+        for (name, text) in texts {
+            let attribute = Attribute::from_name(&name)
+                .ok_or_else(|| format!("the rule has an attribute `{name}` that is not known"))?;
+            attribute.check(&text, None).map_err(|error| error.to_string())?;
+            known.insert(attribute, text);
+        }
+        let text = |attribute| known.get(&attribute).map(String::as_str);
+        let skip_days = text(Attribute::SkipDays).map(|name| {
+            let found = calendars.get(name).map(Arc::clone);
+            found.ok_or_else(|| format!("there is no calendar `{name}`"))
+        });
+        let until = text(Attribute::Until).and_then(|text| {
+            let until = Attribute::Until.parse_instant(text).ok()?;
+            DateTime::from_timestamp(until.seconds(), until.nanos())
+        });
+        Ok(Self {
+            trigger: trigger(&text)?,
+            skip_days: skip_days.transpose()?,
+            until,
+            misfires: misfires(&text),
+        })
+    }
+
+    /// What the text says of missed ticks; that of a schedule in code says nothing.
+    pub(crate) fn misfires(&self) -> &Misfires {
+        &self.misfires
+    }
+}
+
+fn trigger<'a>(
+    text: &impl Fn(Attribute) -> Option<&'a str>,
+) -> Result<Option<CronTrigger>, String> {
+    let Some(cron) = text(Attribute::Cron) else { return Ok(None) };
+    let expression = Attribute::parse_cron(cron).map_err(|error| error.to_string())?;
+    let Some(expression) = expression else { return Ok(None) };
+    let zone: Zone = match text(Attribute::Zone) {
+        Some(name) => name.parse().map_err(|_| format!("there is no zone `{name}`"))?,
+        None => Zone::UTC,
+    };
+    let trigger = CronTrigger::new(expression, zone);
+    Ok(Some(trigger.dst_gap(parsed(text)).dst_overlap(parsed(text))))
+}
+
+fn misfires<'a>(text: &impl Fn(Attribute) -> Option<&'a str>) -> Misfires {
+    let length = |attribute: Attribute| attribute.parse_duration(text(attribute)?, None).ok();
+    Misfires {
+        policy: parsed(text),
+        window: match text(Attribute::MisfireWindow) {
+            None => Some(Misfires::DAY),
+            Some(_) => length(Attribute::MisfireWindow),
+        },
+        jitter: length(Attribute::Jitter).unwrap_or_default(),
+        seed: 0,
+    }
+}
+
+fn parsed<'a, T: Word>(text: &impl Fn(Attribute) -> Option<&'a str>) -> T {
+    text(T::ATTRIBUTE).and_then(|word| word.parse().ok()).unwrap_or_default()
+}
+
+impl Ticks for TextRule {
+    fn next_after(&self, after: StoreTime) -> Option<StoreTime> {
+        let (trigger, after) = (self.trigger.as_ref()?, instant(after));
+        let next = match &self.skip_days {
+            None => trigger.next_after(after)?,
+            Some(days) => days.next_after(trigger, after)?,
+        };
+        if self.until.is_some_and(|until| next > until) {
+            return None;
+        }
+        let tick = StoreTime::from_micros(next.timestamp_micros());
+        (tick < StoreTime::MAX).then_some(tick)
+    }
+
+    fn until(&self) -> Option<StoreTime> {
+        self.until.map(|until| StoreTime::from_micros(until.timestamp_micros()))
+    }
+}
+
+impl fmt::Debug for TextRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TextRule").field("until", &self.until).finish_non_exhaustive()
+    }
+}

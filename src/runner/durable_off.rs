@@ -1,0 +1,65 @@
+//! Without the feature `durable` there is no store.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use scheduler_core::Clock;
+
+use super::adding::Kept;
+use super::builder::Builder;
+use super::tasks::Tasks;
+use crate::calendar::Calendar;
+use crate::error::StartError;
+use crate::inject::States;
+use crate::observe::Bus;
+use crate::registrar::Planned;
+
+/// What a node would need.
+#[expect(dead_code, reason = "there is none")]
+pub(super) struct NodeLaunch<'a> {
+    pub(super) tasks: &'a Tasks,
+    pub(super) clock: &'a Arc<dyn Clock>,
+    pub(super) bus: &'a Arc<Bus>,
+    pub(super) threads: usize,
+    pub(super) simulated_seed: Option<u64>,
+}
+
+/// Nothing is durable.
+#[derive(Debug, Default)]
+pub(super) struct Durable;
+
+impl Durable {
+    pub(super) fn of(_builder: &Builder, _clock: &Arc<dyn Clock>, _states: &mut States) -> Self {
+        Self
+    }
+
+    pub(super) fn plan(
+        &mut self,
+        _planned: &[Planned],
+        _calendars: &BTreeMap<String, Arc<Calendar>>,
+    ) -> Vec<String> {
+        Vec::new()
+    }
+
+    pub(super) fn launch(
+        &mut self,
+        _made: &[Kept],
+        _launch: &NodeLaunch<'_>,
+    ) -> Result<(), StartError> {
+        Ok(())
+    }
+
+    pub(super) fn start(&self) -> Result<(), StartError> {
+        Ok(())
+    }
+
+    pub(super) fn stop(&self) {}
+
+    pub(super) fn await_stop(&self, _limit: Duration) {}
+}
+
+/// INVARIANT: without the feature no task is planned that a store keeps.
+pub(super) fn as_ticker(planned: &mut Planned) {
+    debug_assert!(planned.stored.is_none() && planned.job.is_none());
+}

@@ -1,0 +1,37 @@
+//! Where durable schedules and jobs are kept: the types of the crate `scheduler-store`.
+//!
+//! A store is given to [`Builder::store`](crate::Builder::store). [`Model`] keeps everything in memory, for tests.
+//!
+//! Instants are those of the store's clock: [`utc`] and [`store_time`] convert them.
+
+use chrono::{DateTime, Utc};
+
+pub use scheduler_store::{
+    DEFAULT_QUEUE, Definition, Depth, EnqueueIn, Enqueued, Fence, Job, JobFilter, JobId, JobState,
+    Model, Next, OnLost, Origin, Overlap, Pause, Priority, Refusal, Rule, Schedule, SessionId,
+    SessionInfo, Skips, Store, StoreError, StoreTime, TickJob, Timing, Uuid,
+};
+
+#[cfg(feature = "sqlite")]
+#[cfg_attr(docsrs, doc(cfg(feature = "sqlite")))]
+pub use scheduler_sqlite::{OpenError, Sqlite};
+
+/// An instant of a store's clock.
+///
+/// ```
+/// use scheduler::store::{StoreTime, store_time, utc};
+///
+/// let instant = utc(StoreTime::from_micros(1_500_000));
+/// assert_eq!(instant.to_rfc3339(), "1970-01-01T00:00:01.500+00:00");
+/// assert_eq!(store_time(instant), StoreTime::from_micros(1_500_000));
+/// ```
+#[must_use]
+pub fn utc(time: StoreTime) -> DateTime<Utc> {
+    crate::run::instant(time)
+}
+
+/// An instant, as a store keeps it: to the microsecond, between the years 1 and 9999.
+#[must_use]
+pub fn store_time(instant: DateTime<Utc>) -> StoreTime {
+    StoreTime::from_micros(instant.timestamp_micros())
+}
