@@ -56,6 +56,17 @@ impl Lab {
         Sqlite::open(path).expect("the store opens")
     }
 
+    /// A connection of the test's own to the file of the store.
+    ///
+    /// # Panics
+    ///
+    /// If there can be none.
+    #[must_use]
+    pub fn connection(&self) -> scheduler_sqlite::rusqlite::Connection {
+        let path = self.store.strip_prefix("sqlite:").expect("a SQLite file");
+        scheduler_sqlite::rusqlite::Connection::open(path).expect("the file opens")
+    }
+
     /// Enqueues jobs of a task with this payload, and returns their identities.
     ///
     /// # Panics

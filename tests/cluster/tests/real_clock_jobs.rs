@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use cluster::{Lab, Outcome, Process, Run, eventually, is_full};
-use scheduler_store::{Command, JobId, JobState};
+use scheduler_sqlite::Within;
+use scheduler_store::{Command, EnqueueIn, JobId, JobState, NewJob, Payload, Uuid};
 
 /// Generous: the machine may be slow.
 const LIMIT: Duration = Duration::from_secs(90);
@@ -55,6 +56,30 @@ fn d7_what_was_accepted_is_run_after_a_kill() {
         assert!(missing.iter().all(|id| stored.contains(*id)), "{missing:?}");
         assert!(first.notes("refused-job").is_empty(), "{:?}", first.notes("refused-job"));
     }
+}
+
+#[test]
+fn d8_a_job_in_a_transaction_of_the_caller_exists_once_that_is_committed() {
+    let lab = lab();
+    let process = lab.process("a").start();
+    let new = |number| NewJob::new(JobId::from_uuid(Uuid::from_u128(number)), "work");
+    let payload = Payload { version: 1, bytes: b"{}".to_vec() };
+    let mut connection = lab.connection();
+    eventually(LIMIT, "the process has opened a session", || {
+        process.notes("session_opened").first().cloned()
+    });
+    let rolled_back = connection.transaction().expect("a transaction");
+    let job = NewJob { payload: payload.clone(), ..new(1) };
+    Within::new(&rolled_back).enqueue(&[job]).expect("it is accepted");
+    rolled_back.rollback().expect("it is rolled back");
+    let committed = connection.transaction().expect("a transaction");
+    let job = NewJob { payload, ..new(2) };
+    Within::new(&committed).enqueue(std::slice::from_ref(&job)).expect("it is accepted");
+    pass(Duration::from_secs(1));
+    assert!(process.runs().is_empty(), "nothing runs before the commit");
+    committed.commit().expect("it is committed");
+    lab.await_state(job.id, JobState::Done, LIMIT);
+    assert_eq!(process.runs().len(), 1, "what was rolled back never ran");
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Durable schedules in real processes on SQLite: rows of the contract, each a test named after it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use cluster::{Lab, Process, Run, by_tick, eventually, is_full, is_overlapping, length, second_of};
+use scheduler_sqlite::rusqlite::TransactionBehavior;
 use scheduler_store::Store;
 
 /// Generous: the machine may be slow.
@@ -127,6 +129,23 @@ fn d5_the_schedule_of_a_killed_process_goes_on_elsewhere() {
         next.began - killed_at
     );
     assert!(!other.notes("job_lost").is_empty(), "the loss is reported");
+}
+
+#[test]
+fn d5_a_tick_that_runs_at_most_once_is_not_run_again() {
+    let lab = lab();
+    let body = each_second("held", ";ms=60000;on_lost=abandon;misfire=skip");
+    let start = |label| lab.process(label).with("schedule", &body).start();
+    let mut all = ["a", "b"].map(start);
+    let first = eventually(LIMIT, "a run begins", || runs(&[&all[0], &all[1]]).first().cloned());
+    let holder = all.iter().position(|process| process.label() == first.process).expect("one");
+    all[holder].kill();
+    let other = &all[1 - holder];
+    let next = eventually(LIMIT, "the other runs", || other.runs().first().cloned());
+    assert!(next.tick > first.tick && next.fence > first.fence, "{first:?} {next:?}");
+    assert!(!other.notes("job_lost").is_empty(), "the loss is reported");
+    let parked = lab.jobs(scheduler_store::JobState::Parked);
+    assert!(parked[0].error.as_ref().expect("a reason").starts_with("lost"), "{parked:?}");
 }
 
 #[test]
@@ -284,4 +303,51 @@ fn d19_a_deploy_changes_a_schedule() {
         let back = of_all.iter().filter(|run| run.began > registered.0 + 1_000_000);
         back.clone().any(|run| second_of(run.tick) % 4 == 0).then_some(())
     });
+}
+
+#[test]
+fn d20_the_store_goes_away_and_comes_back() {
+    let lab = lab();
+    let start = |label| {
+        let process = lab.process(label).with("schedule", each_second("tick", ";misfire=skip"));
+        process.with("enqueue-every", 100).start()
+    };
+    let mut all = ["a", "b"].map(start);
+    await_runs(&[&all[0], &all[1]], 30);
+    let accepted = |all: &[Process; 2]| -> BTreeSet<String> {
+        all.iter().flat_map(|process| process.notes("accepted")).map(|(_, id)| id).collect()
+    };
+    let mut connection = lab.connection();
+    let before: u64 = all.iter().map(Process::processor_ticks).sum();
+    let away = connection.transaction_with_behavior(TransactionBehavior::Exclusive);
+    let away = away.expect("the file is locked");
+    pass(length(20, 8));
+    let used = all.iter().map(Process::processor_ticks).sum::<u64>() - before;
+    let events = |all: &[Process; 2], kind: &str| {
+        all.iter().map(|process| process.notes(kind).len()).sum::<usize>()
+    };
+    // A tick of the processor's time is 10 ms: both together use less than a tenth of a processor.
+    assert!(used < length(20, 8).as_secs() * 10, "{used} ticks");
+    drop(away);
+    let at = accepted(&all).len();
+    eventually(LIMIT, "jobs are accepted again", || (accepted(&all).len() > at + 10).then_some(()));
+    for p in &all { for (t,l) in p.lines() { let l=l.to_string(); if l.starts_with("note") && !l.contains("accepted") { eprintln!("{} {t} {l}", p.label()) } } }
+    assert!(events(&all, "away") >= 1 && events(&all, "back") >= 1);
+    assert!(all.iter_mut().all(|process| process.status().is_none()), "no process has ended");
+    let last = runs(&[&all[0], &all[1]]).iter().map(|run| run.tick).max().expect("ticks");
+    eventually(LIMIT, "ticks run again", || {
+        runs(&[&all[0], &all[1]]).iter().any(|run| run.tick > last).then_some(())
+    });
+    for process in &mut all {
+        process.kill();
+    }
+    let accepted = accepted(&all);
+    let mut last = lab.process("c").start();
+    lab.await_all_ended(LIMIT);
+    assert!(last.stop(LIMIT).success());
+    let stored = lab.jobs(scheduler_store::JobState::Done);
+    let stored: BTreeSet<String> = stored.iter().map(|job| job.id.to_string()).collect();
+    assert!(accepted.is_subset(&stored), "{:?}", accepted.difference(&stored).collect::<Vec<_>>());
+    let of_all = runs(&[&all[0], &all[1]]);
+    assert!(by_tick(&of_all, "tick").values().all(|runs| runs.len() == 1), "no tick runs twice");
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cluster::{Journal, Line, Outcome};
 use rustix::fs::{FlockOperation, flock};
-use scheduler::store::Sqlite;
+use scheduler::store::{OnLost, Sqlite};
 use scheduler::{
     Builder, Event, EventKind, Jobs, Misfire, NodeOptions, Overlap, Run, Schedule, Scheduler, job,
 };
@@ -186,6 +186,9 @@ fn with_schedule(builder: Builder, text: &str) -> Builder {
     }
     if let Some(window) = part("window") {
         schedule = schedule.misfire_window(window);
+    }
+    if part("on_lost") == Some("abandon") {
+        schedule = schedule.on_lost(OnLost::Abandon);
     }
     let work = Work {
         ms: part("ms").map_or(1, |text| text.parse().expect("a number")),
