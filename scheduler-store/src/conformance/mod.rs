@@ -38,6 +38,7 @@ pub use schedules::*;
 pub use sessions::*;
 
 use crate::model::Model;
+use crate::schedule::{Definition, Overlap};
 use crate::store::Store;
 use crate::time::StoreTime;
 
@@ -163,4 +164,10 @@ impl TestStore for TestModel {
     fn set_now(&self, now: StoreTime) {
         self.0.set_now(now);
     }
+}
+
+/// A cron schedule of a task, for tests of a store beyond these.
+#[must_use]
+pub fn definition(name: &str, task: &str) -> Definition {
+    Definition { task: task.to_owned(), ..given::cron(name, Overlap::Skip) }
 }
