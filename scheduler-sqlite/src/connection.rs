@@ -78,8 +78,11 @@ impl Shared {
         not_after: Option<StoreTime>,
         step: impl FnOnce(&Tx<'_>) -> rusqlite::Result<R>,
     ) -> Result<R, StoreError> {
+        if self.is_over(not_after) {
+            return Err(Refusal::TooLate.into());
+        }
         let deadline = self.deadline(not_after);
-        let mut turn = self.take(deadline).ok_or_else(|| self.too_late(not_after))?;
+        let mut turn = self.take(deadline).ok_or_else(locked)?;
         let db = turn.connection(&self.settings)?;
         match self.transaction(db, deadline, not_after, step) {
             Ok(answer) => answer,
@@ -88,7 +91,7 @@ impl Shared {
                 if is_broken(&error) || !is_over {
                     turn.connection = None;
                 }
-                Err(if is_busy(&error) { self.too_late(not_after) } else { unavailable(&error) })
+                Err(if is_busy(&error) { locked() } else { unavailable(&error) })
             }
         }
     }
@@ -107,7 +110,7 @@ impl Shared {
         let now = self.settings.clock.now();
         if not_after.is_some_and(|not_after| now > not_after) {
             db.execute_batch("ROLLBACK")?;
-            return Ok(Err(Refusal::TooLate.into()));
+            return Ok(Err(locked()));
         }
         let tx = self.begin(db, now)?;
         if let Some(refusal) = tx.refusal() {
@@ -194,13 +197,9 @@ impl Shared {
         Deadline::after(left.min(patience))
     }
 
-    /// Why the lock was not had in time.
-    fn too_late(&self, not_after: Option<StoreTime>) -> StoreError {
-        if not_after.is_some_and(|not_after| self.settings.clock.now() > not_after) {
-            return Refusal::TooLate.into();
-        }
-        let reason = "the write lock of the file was held by others all the time that the request could wait";
-        StoreError::Unavailable(reason.to_owned())
+    /// Returns true if the time of a request is up.
+    fn is_over(&self, not_after: Option<StoreTime>) -> bool {
+        not_after.is_some_and(|not_after| self.settings.clock.now() > not_after)
     }
 
     fn take(&self, deadline: Deadline) -> Option<Turn<'_>> {
@@ -240,7 +239,8 @@ impl Turn<'_> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         let mut writer = lock(&self.shared.writer);
-        writer.connection = self.connection.take();
+        // After a panic a transaction may be open; the next one begins on a new connection.
+        writer.connection = self.connection.take().filter(Connection::is_autocommit);
         writer.is_taken = false;
         drop(writer);
         self.shared.is_free.notify_one();
@@ -322,4 +322,43 @@ fn retry<R>(
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+    use crate::clock::SystemClock;
+
+    #[test]
+    fn a_panic_in_a_step_leaves_nothing_behind() {
+        let folder = std::env::temp_dir().join(format!("scheduler-panic-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let settings = Settings {
+            path: folder.join("jobs.db"),
+            tables: Tables::DEFAULT,
+            synchronous: "normal",
+            patience: Duration::from_secs(30),
+            max_pages: None,
+            clock: Arc::new(SystemClock),
+        };
+        let shared = Shared::open(settings).unwrap();
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            shared.write(None, |tx| -> rusqlite::Result<()> {
+                tx.execute("UPDATE scheduler_meta SET fence = 77", []).unwrap();
+                panic!("as planned");
+            })
+        }));
+        assert!(panicked.is_err());
+        let fence = shared.write(None, |tx| Ok(tx.next_fence())).unwrap();
+        assert_eq!(fence.0, 1);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
+
+/// The lock of the file was not had in time.
+fn locked() -> StoreError {
+    let reason = "others held the write lock of the file for as long as the request could wait";
+    StoreError::Unavailable(reason.to_owned())
 }

@@ -13,9 +13,7 @@ impl Tx<'_> {
             return Ok(Fired::Refused(None));
         };
         let tick = request.job.as_ref();
-        let is_paused = tick.is_some_and(|job| {
-            schedule.pause.as_ref().is_some_and(|pause| pause.contains(job.tick))
-        });
+        let is_paused = tick.is_some_and(|job| schedule.is_paused_at(job.tick, self.now));
         if schedule.rule().text != request.rule
             || schedule.cursor != request.seen
             || request.cursor < request.seen

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::imports::Imports;
 
 /// The rooms of each crate, lowest first. Changing these arrays is a change of design.
-pub(crate) const CRATES: [(&str, &[&str]); 7] = [
+pub(crate) const CRATES: [(&str, &[&str]); 8] = [
     (
         "scheduler-expr/src",
         &[
@@ -28,6 +28,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 7] = [
             "error",
             "id",
             "time",
+            "text",
             "job",
             "schedule",
             "request",
@@ -54,6 +55,32 @@ pub(crate) const CRATES: [(&str, &[&str]); 7] = [
             "firing",
             "node",
             "simulation",
+        ],
+    ),
+    (
+        "scheduler-sqlite/src",
+        &[
+            "error",
+            "tables",
+            "clock",
+            "volume",
+            "schema",
+            "fields",
+            "tx",
+            "job_row",
+            "schedule_row",
+            "sessions",
+            "finish",
+            "enqueue",
+            "lines",
+            "fire",
+            "commands",
+            "read",
+            "connection",
+            "poll",
+            "watch",
+            "within",
+            "store",
         ],
     ),
     (

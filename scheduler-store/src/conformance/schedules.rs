@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::TestStore;
 use super::given::{Given, SECOND, cron, delay, job};
+use super::test_store::TestStore;
 use crate::error::{Refusal, StoreError};
 use crate::job::{JobState, Origin};
 use crate::request::{Command, Commanded, End, Fire, Fired, OnBusy, Register, Registration};
@@ -141,6 +141,25 @@ pub fn r19_a_delay_counts_from_the_end_of_the_job<T: TestStore>() {
     assert_eq!((schedule.cursor, schedule.next), (given.now, Next::At(given.now.after(SECOND))));
 }
 
+/// A tick that waits behind a job of a delay runs first, and the delay counts from its end.
+pub fn r19_a_delay_counts_from_the_end_of_the_tick_that_waits<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    given.register(id, &delay("s"));
+    given.wait(SECOND);
+    let after_job =
+        Fire { next: Next::AfterJob, on_busy: OnBusy::Queue, ..given.fire_of(id, "s", 1) };
+    given.fire(&after_job);
+    given.wait(SECOND);
+    let queued = Fire { next: Next::AfterJob, on_busy: OnBusy::Queue, ..given.fire_of(id, "s", 2) };
+    assert_eq!(given.fire(&queued), Fired::Queued);
+    for (number, next) in [(1, Next::AfterJob), (2, Next::At(given.now.after(SECOND)))] {
+        let claimed = given.claim(id, "tick");
+        assert_eq!(claimed.id, job(number));
+        given.finish(id, claimed.held(), End::Done);
+        assert_eq!(given.schedule("s").next, next);
+    }
+}
+
 /// A delay whose job is gone gets its next tick by a poll.
 pub fn r19_a_poll_repairs_a_delay_whose_job_is_gone<T: TestStore>() {
     let (mut given, id) = Given::<T>::session();
@@ -222,10 +241,11 @@ pub fn r18_ticks_of_a_pause_do_not_fire<T: TestStore>() {
     given.wait(SECOND * 11);
     assert_eq!(given.poll(id, &["tick"]).due.len(), 1);
     let mut fire = given.fire_of(id, "s", 1);
-    let tick = given.now.before(SECOND);
-    fire.job = Some(TickJob { id: job(1), tick, missed: 0, run_at: tick });
-    assert!(matches!(given.fire(&fire), Fired::Refused(Some(_))));
-    assert_eq!(given.fire(&given.fire_of(id, "s", 1)), Fired::Moved(None));
+    let end = given.now.before(SECOND);
+    for (tick, fires) in [(end.before(Duration::from_micros(1)), false), (end, true)] {
+        fire.job = Some(TickJob { id: job(1), tick, missed: 0, run_at: tick });
+        assert_eq!(given.fire(&fire) == Fired::Moved(None), fires, "{tick}");
+    }
 }
 
 /// A poll tells which schedules of known tasks have something to decide, by name, and when the next one has.
