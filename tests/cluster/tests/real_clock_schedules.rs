@@ -331,14 +331,6 @@ fn d20_the_store_goes_away_and_comes_back() {
     drop(away);
     let at = accepted(&all).len();
     eventually(LIMIT, "jobs are accepted again", || (accepted(&all).len() > at + 10).then_some(()));
-    for p in &all {
-        for (t, l) in p.lines() {
-            let l = l.to_string();
-            if l.starts_with("note") && !l.contains("accepted") {
-                eprintln!("{} {t} {l}", p.label())
-            }
-        }
-    }
     assert!(events(&all, "away") >= 1 && events(&all, "back") >= 1);
     assert!(all.iter_mut().all(|process| process.status().is_none()), "no process has ended");
     let last = runs(&[&all[0], &all[1]]).iter().map(|run| run.tick).max().expect("ticks");
@@ -351,6 +343,7 @@ fn d20_the_store_goes_away_and_comes_back() {
     let accepted = accepted(&all);
     let mut last = lab.process("c").start();
     lab.await_all_ended(LIMIT);
+    eventually(LIMIT, "it has opened a session", || last.notes("session_opened").first().cloned());
     assert!(last.stop(LIMIT).success());
     let stored = lab.jobs(scheduler_store::JobState::Done);
     let stored: BTreeSet<String> = stored.iter().map(|job| job.id.to_string()).collect();
