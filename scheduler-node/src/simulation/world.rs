@@ -131,8 +131,9 @@ impl World {
             0 => {}
             1 => {
                 let late = self.very_late();
-                self.after(latency + late, Event::Reach(message.clone()));
+                let again = Message { is_repeated: true, ..Message::clone(&message) };
                 self.after(latency, Event::Reach(message));
+                self.after(latency + late, Event::Reach(Box::new(again)));
             }
             _ => {
                 let late = self.very_late();
@@ -160,6 +161,17 @@ impl World {
         self.model.set_now(store_now);
         self.checker.before(message, &self.model, self.now);
         let reply = self.execute(message, store_now);
+        if std::env::var_os("TRACE").is_some() {
+            println!(
+                "{} {} [sent {}] {:?} {:?}\n      -> {:?}",
+                self.now / 1000000,
+                store_now,
+                message.sent / 1000000,
+                message.sender,
+                message.what,
+                reply
+            );
+        }
         self.checker.after(message, &reply, &self.model, self.now, store_now);
         let late = match (self.has_fault(), self.draws.below(2)) {
             (true, 0) => return,
@@ -237,7 +249,7 @@ impl World {
             Wanted::Command(command) => What::Command(command.clone(), not_after),
         };
         let sender = Sender::Client { wish: index };
-        self.send(Message { sender, sent: self.now, what });
+        self.send(Message { sender, sent: self.now, is_repeated: false, what });
         self.after(nanos(patience) * 9 / 10, Event::Wish(index));
     }
 

@@ -122,8 +122,8 @@ impl State {
             return;
         }
         let Some(row) = self.schedules.get_mut(schedule) else { return };
-        row.job_ended(now);
-        let Some(waiting) = row.waiting.take() else { return };
+        // A delay counts from the end of the tick that waits, if there is one.
+        let Some(waiting) = row.waiting.take() else { return row.job_ended(now) };
         row.fired += 1;
         row.last_fired = Some(waiting.tick);
         let (definition, is_exclusive) = (row.definition.clone(), row.is_exclusive());

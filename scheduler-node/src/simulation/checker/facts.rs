@@ -15,11 +15,13 @@ use crate::tick::Tick;
 pub(in super::super) struct Checker {
     pub(super) fault: Option<String>,
     pub(super) now: u64,
+    pub(super) is_repeated: bool,
     pub(super) answer_limit: Duration,
     pub(super) is_poison: bool,
     pub(super) was_set: bool,
     pub(super) is_retried: bool,
     pub(super) has_builds: bool,
+    pub(super) has_rescheduled: bool,
 
     pub(super) sessions: BTreeMap<SessionId, SessionFacts>,
     pub(super) jobs: BTreeMap<JobId, JobFacts>,
@@ -71,6 +73,10 @@ pub(super) struct JobFacts {
     pub(super) is_exclusive: bool,
     pub(super) last_run: Option<usize>,
     pub(super) is_deleted: bool,
+    /// Claimed by a statement that was repeated, of which its process cannot know.
+    pub(super) is_repeated: bool,
+    pub(super) was_retried: bool,
+    pub(super) is_of_tick: bool,
 }
 
 #[derive(Debug, Default)]

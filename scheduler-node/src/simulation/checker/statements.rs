@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use scheduler_store::{
-    Command, Commanded, Finish, Finished, Job, JobId, JobState, Model, Open, Opened, Reaped,
-    Register, Schedule, SessionId, Store, StoreTime,
+    Command, Commanded, Finish, Finished, Job, JobId, JobState, Model, Open, Reaped, Register,
+    Schedule, SessionId, Store, StoreTime,
 };
 
 use super::super::body::POISON;
@@ -16,7 +16,7 @@ use crate::tick::Tick;
 impl Checker {
     /// A statement is about to be executed.
     pub(in super::super) fn before(&mut self, message: &Message, model: &Model, now: u64) {
-        self.now = now;
+        (self.now, self.is_repeated) = (now, message.is_repeated);
         self.frozen = None;
         let reason = if self.is_of_ended(message) {
             Some("a session that has ended")
@@ -95,7 +95,7 @@ impl Checker {
         (now, store_now): (u64, StoreTime),
     ) {
         match (request, answer) {
-            (Request::Open(open), Answer::Open(opened)) => self.opened(by, open, *opened, now),
+            (Request::Open(open), Answer::Open(_)) => self.opened(by, open, now),
             (Request::Renew(renew), Answer::Renew(renewed)) if renewed.is_alive => {
                 if let Some(session) = self.sessions.get_mut(&renew.session) {
                     session.renewed = now;
@@ -133,7 +133,6 @@ impl Checker {
         &mut self,
         (process, life, request): (usize, u64, crate::request::RequestId),
         open: &Open,
-        opened: Opened,
         now: u64,
     ) {
         if let Some(known) = self.sessions.get(&open.id) {
@@ -144,8 +143,6 @@ impl Checker {
         if let Some(replaced) = open.replaces {
             self.ends(replaced, Ended::Replaced);
         }
-        let registrant = self.registrants.entry((process, life)).or_default();
-        registrant.first_opened.get_or_insert(opened.now);
         let session = SessionFacts {
             process,
             life,
@@ -187,8 +184,11 @@ impl Checker {
             let run = &self.runs[run];
             !run.is_done || self.sessions.get(&run.session).is_none_or(|it| it.ended.is_some())
         });
+        let is_repeated = self.is_repeated;
         let facts = self.job(job.id);
+        facts.is_repeated = is_repeated;
         let (fence, is_over) = (facts.fence, facts.is_over);
+        facts.is_of_tick = job.origin.as_ref().is_some_and(|origin| origin.tick.is_some());
         (facts.fence, facts.holder) = (job.fence, Some(session));
         (facts.schedule, facts.is_exclusive) = (schedule.clone(), is_exclusive);
         self.must(fence < job.fence, || format!("the fence of {name} does not grow"));
@@ -224,7 +224,9 @@ impl Checker {
     fn over(&mut self, job: JobId, model: &Model, store_now: StoreTime) {
         let facts = self.job(job);
         let was_over = std::mem::replace(&mut facts.is_over, true);
-        let schedule = facts.schedule.clone();
+        // A job by hand, or one that is retried, moves no delay.
+        let is_own = !facts.was_retried && facts.is_of_tick;
+        let schedule = facts.schedule.clone().filter(|_| is_own);
         self.must(!was_over, || format!("{} has a second outcome", short(job)));
         if let Some(schedule) = schedule
             && let Some(row) = self.row(model, &schedule)
@@ -245,11 +247,11 @@ impl Checker {
         }
         for job in &reaped.jobs {
             let facts = self.job(job.id);
-            let holder = facts.holder.take();
+            let (holder, is_repeated) = (facts.holder.take(), facts.is_repeated);
             let grows = std::mem::replace(&mut facts.fence, job.fence) < job.fence;
             self.must(grows, || format!("the fence of {} does not grow", short(job.id)));
             let how = holder.and_then(|holder| self.sessions.get(&holder)?.ended);
-            self.must(how != Some(Ended::Closed), || {
+            self.must(how != Some(Ended::Closed) || is_repeated, || {
                 format!("{} was lost by a process that stopped in order", short(job.id))
             });
             let is_innocent = job.task != POISON && job.lost >= 3;
@@ -277,9 +279,10 @@ impl Checker {
                 let is_ready = state(*job).is_some_and(JobState::is_unfinished);
                 self.must(is_ready, || format!("the retry of {} does nothing", short(*job)));
                 let facts = self.job(*job);
-                (facts.is_over, facts.last_run) = (false, None);
+                (facts.is_over, facts.last_run, facts.was_retried) = (false, None, true);
                 self.is_retried = true;
             }
+            Command::Reschedule { .. } => self.has_rescheduled = true,
             Command::Cancel { job } if state(*job) == Some(JobState::Cancelled) => {
                 self.over(*job, model, store_now);
             }

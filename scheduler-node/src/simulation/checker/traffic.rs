@@ -104,6 +104,11 @@ impl Checker {
         if let Some(session) = session.filter(|_| is_yes) {
             let is_first = matches!(result, Ok(Answer::Open(_)));
             if is_first && now < valid_until || now < session.valid_until {
+                if let Ok(Answer::Open(opened)) = result {
+                    let by = (session.process, session.life);
+                    let registrant = self.registrants.entry(by).or_default();
+                    registrant.first_opened.get_or_insert(opened.now);
+                }
                 session.valid_until = session.valid_until.max(valid_until);
             }
         }
