@@ -129,7 +129,8 @@ impl World {
         }
         match self.draws.below(4) {
             0 => {}
-            1 => {
+            // No driver opens a session twice by itself.
+            1 if !matches!(message.what, What::Node(Request::Open(_))) => {
                 let late = self.very_late();
                 let again = Message { is_repeated: true, ..Message::clone(&message) };
                 self.after(latency, Event::Reach(message));

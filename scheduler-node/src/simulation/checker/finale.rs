@@ -8,8 +8,8 @@ use super::super::body::POISON;
 use super::super::wire::Reply;
 use super::facts::{Checker, short};
 
-/// Longer than any process needs for a tick that is due, when nothing is wrong.
-const GRACE: Duration = Duration::from_secs(8);
+/// Longer than any process needs for a tick that is due when nothing is wrong, and than the longest window of `catch_up`.
+const GRACE: Duration = Duration::from_secs(14);
 
 impl Checker {
     /// A client is about to send a job.
