@@ -108,7 +108,10 @@ impl Node {
             fire: Tick::MAX,
             reap: now.after(config.reap_every),
             prune: now.after(config.prune_every),
-            compare: now.after(config.compare_every),
+            compare: match config.safeguards.hold(Safeguard::R1) {
+                true => now.after(config.compare_every),
+                false => Tick::MAX,
+            },
             stale: Tick::MAX,
         };
         Self {

@@ -82,23 +82,3 @@ noticed! {
     r19_a_delay_counts_from_the_end: R19 within 2_000;
     r20_who_makes_no_progress_does_not_renew: R20 within 2_000;
 }
-
-#[test]
-#[ignore]
-fn explore() {
-    let first = number("SCHEDULER_NODE_FIRST", 0);
-    let count = number("SCHEDULER_NODE_SEEDS", 100);
-    for seed in first..first + count {
-        let t = std::time::Instant::now();
-        let r = live(seed, Safeguards::default());
-        let d = t.elapsed();
-        match r {
-            Ok(f) => {
-                if d.as_millis() > 200 {
-                    println!("{seed} slow {d:?} {f:?}");
-                }
-            }
-            Err(f) => println!("{seed} {d:?} FAULT {}", f.what),
-        }
-    }
-}

@@ -132,9 +132,9 @@ impl World {
             // No driver opens a session twice by itself.
             1 if !matches!(message.what, What::Node(Request::Open(_))) => {
                 let late = self.very_late();
-                let again = Message { is_repeated: true, ..Message::clone(&message) };
-                self.after(latency, Event::Reach(message));
-                self.after(latency + late, Event::Reach(Box::new(again)));
+                let twice = Box::new(Message { is_repeated: true, ..*message });
+                self.after(latency, Event::Reach(twice.clone()));
+                self.after(latency + late, Event::Reach(twice));
             }
             _ => {
                 let late = self.very_late();
@@ -162,17 +162,6 @@ impl World {
         self.model.set_now(store_now);
         self.checker.before(message, &self.model, self.now);
         let reply = self.execute(message, store_now);
-        if std::env::var_os("TRACE").is_some() {
-            println!(
-                "{} {} [sent {}] {:?} {:?}\n      -> {:?}",
-                self.now / 1000000,
-                store_now,
-                message.sent / 1000000,
-                message.sender,
-                message.what,
-                reply
-            );
-        }
         self.checker.after(message, &reply, &self.model, self.now, store_now);
         let late = match (self.has_fault(), self.draws.below(2)) {
             (true, 0) => return,
