@@ -25,9 +25,10 @@ pub(crate) const CRATES: [(&str, &[&str]); 7] = [
     (
         "scheduler-store/src",
         &[
-            "error",
-            "id",
+            "text",
             "time",
+            "id",
+            "error",
             "job",
             "schedule",
             "request",
