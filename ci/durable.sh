@@ -5,5 +5,5 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-SCHEDULER_NODE_SEEDS="${1:-1000000}" SCHEDULER_NODE_FIRST="${2:-0}" \
+SCHEDULER_NODE_SEEDS="${1:-1000000}" SCHEDULER_NODE_FIRST="${2:-0}" SCHEDULER_NODE_SMALL=900 \
   cargo test --release -p scheduler-node --lib -- --nocapture

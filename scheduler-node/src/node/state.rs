@@ -171,4 +171,15 @@ impl Node {
     pub fn runs(&self) -> u32 {
         self.hand.begun()
     }
+
+    /// All that changes, as text.
+    #[cfg(test)]
+    pub(crate) fn trace(&self, text: &mut impl std::fmt::Write) -> std::fmt::Result {
+        let session = (&self.session, &self.former, self.first_opened, self.is_registered);
+        let work = (&self.hand, &self.finishes, self.doubt, &self.due, &self.follows);
+        let asked = (&self.store, &self.lease, self.was_finish, self.is_hungry, self.is_nudged);
+        write!(text, "{session:?}{work:?}{asked:?}{:?}{:?}", self.is_followed, self.at)?;
+        write!(text, "{:?}{:?}{:?}{:?}", self.phase, self.clock, self.away, self.others)?;
+        write!(text, "{:?}{:?}{:?}", self.draws, self.progress, self.silent)
+    }
 }

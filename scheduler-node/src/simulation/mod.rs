@@ -29,6 +29,8 @@ mod process;
 mod rules;
 mod setup;
 #[cfg(test)]
+mod small;
+#[cfg(test)]
 mod tests;
 mod wire;
 mod world;

@@ -131,17 +131,22 @@ fn definition(index: usize, draws: &mut Draws, rules: &mut SimRules) -> Definiti
     let on_lost = if draws.below(4) == 0 { OnLost::Abandon } else { OnLost::Rerun };
     let name = format!("s{index}");
     rules.policies.insert(name.clone(), Policy { misfire, jitter });
+    Definition { overlap, on_lost, ..plain(&name, rule) }
+}
+
+/// A schedule without anything special.
+pub(super) fn plain(name: &str, rule: Rule) -> Definition {
     Definition {
-        name,
+        name: name.to_owned(),
         task: WORK.to_owned(),
         payload: Payload::default(),
         queue: scheduler_store::DEFAULT_QUEUE.to_owned(),
         priority: Priority::Normal,
         rule,
         calculator: "1".to_owned(),
-        overlap,
+        overlap: Overlap::Skip,
         max_attempts: 20,
-        on_lost,
+        on_lost: OnLost::Rerun,
         is_dynamic: false,
     }
 }
