@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::body::{POISON, WORK};
 use super::rules;
-use super::setup::Setup;
+use super::setup::{Setup, plain};
 use super::wire::{Event, Happening};
 use super::world::{MILLI, SECOND, Wanted, Wish, World};
 use crate::draws::Draws;
@@ -35,6 +35,8 @@ pub struct Fault {
     pub what: String,
 }
 
+/// A schedule that is made while programs run.
+const DYNAMIC: &str = "d0";
 /// When the faults end.
 const CALM: u64 = 26 * SECOND;
 /// When schedules are paused.
@@ -197,14 +199,18 @@ impl World {
             })
             .collect();
         let job = jobs[self.draws.below(jobs.len() as u64) as usize];
-        let schedule = format!("s{}", self.draws.below(self.setup.schedules.len().max(1) as u64));
+        let count = self.setup.schedules.len() as u64;
+        let schedule = match self.draws.below(count + 1) {
+            index if index < count => format!("s{index}"),
+            _ => DYNAMIC.to_owned(),
+        };
         let until = match self.draws.below(2) {
             0 => None,
             _ => Some(self.pause_end()),
         };
         let id = self.job_id();
         let period = Duration::from_millis(500 + self.draws.below(3_000));
-        let command = match self.draws.below(9) {
+        let command = match self.draws.below(12) {
             0 | 1 => {
                 let (by, reason) = ("me".to_owned(), "so".to_owned());
                 Command::Pause { schedule, until, by, reason }
@@ -221,7 +227,16 @@ impl World {
             }
             6 => Command::Cancel { job },
             7 => Command::Retry { job },
-            _ => Command::Delete { job },
+            8 => Command::Delete { job },
+            9 => Command::Remove { schedule: DYNAMIC.to_owned() },
+            _ => {
+                let rule = match self.draws.below(3) {
+                    0 => rules::rate(period, period),
+                    1 => rules::delay(period, period),
+                    _ => rules::computed(period, Duration::from_millis(30)),
+                };
+                Command::Put { definition: Box::new(plain(DYNAMIC, rule)) }
+            }
         };
         self.prepare_wish(Wanted::Command(command));
     }

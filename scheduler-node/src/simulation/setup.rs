@@ -29,7 +29,7 @@ pub(super) struct Setup {
     pub(super) commands: bool,
     pub(super) lease: Duration,
     pub(super) schedules: Vec<Definition>,
-    /// The rule of the first schedule in the second build, and its calculator.
+    /// The rule of the first schedule in the second build; its second schedule has another calculator.
     pub(super) other_rule: Rule,
     pub(super) rules: Arc<SimRules>,
     pub(super) keep_done: Duration,
@@ -84,6 +84,9 @@ impl Setup {
         let mut definitions = self.schedules.clone();
         if let Some(first) = definitions.first_mut().filter(|_| other_build) {
             first.rule = self.other_rule.clone();
+        }
+        if let Some(second) = definitions.get_mut(1).filter(|_| other_build) {
+            second.calculator = "2".to_owned();
         }
         let task = |name: &str, limit| TaskConfig { name: Arc::from(name), limit };
         Config {

@@ -304,7 +304,7 @@ impl Small {
     }
 
     /// The faults end: what was late arrives, runs end, and the rest follows.
-    fn is_done_soon(mut self) {
+    fn ends_well(mut self) {
         let until = self.millis + 6_000;
         loop {
             let all = Model::with_state(self.state.clone(), StoreTime::default());
@@ -337,7 +337,7 @@ fn explore(safeguards: Safeguards, millis: u64, most: usize) -> (usize, usize) {
     while let Some(world) = left.pop() {
         if world.millis > millis {
             ends += 1;
-            world.is_done_soon();
+            world.ends_well();
             continue;
         }
         for choice in world.choices(true) {

@@ -282,7 +282,7 @@ impl Checker {
                 (facts.is_over, facts.last_run, facts.was_retried) = (false, None, true);
                 self.is_retried = true;
             }
-            Command::Reschedule { .. } => self.has_rescheduled = true,
+            Command::Reschedule { .. } | Command::Put { .. } => self.has_rescheduled = true,
             Command::Cancel { job } if state(*job) == Some(JobState::Cancelled) => {
                 self.over(*job, model, store_now);
             }
