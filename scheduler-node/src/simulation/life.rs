@@ -210,7 +210,7 @@ impl World {
         };
         let id = self.job_id();
         let period = Duration::from_millis(500 + self.draws.below(3_000));
-        let command = match self.draws.below(12) {
+        let command = match self.draws.below(14) {
             0 | 1 => {
                 let (by, reason) = ("me".to_owned(), "so".to_owned());
                 Command::Pause { schedule, until, by, reason }
@@ -226,7 +226,7 @@ impl World {
                 Command::Reschedule { schedule, rule }
             }
             6 => Command::Cancel { job },
-            7 => Command::Retry { job },
+            7 | 12 | 13 => Command::Retry { job },
             8 => Command::Delete { job },
             9 => Command::Remove { schedule: DYNAMIC.to_owned() },
             _ => {

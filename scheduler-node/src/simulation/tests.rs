@@ -73,7 +73,7 @@ noticed! {
     r7_a_stop_gives_back_what_has_not_begun: R7 within 2_000;
     r8_a_session_is_dead_by_two_clocks: R8 within 2_000;
     r12_one_tick_waits: R12 within 2_000;
-    r13_a_retry_may_conflict: R13 within 2_000;
+    r13_a_retry_may_conflict: R13 within 4_000;
     r14_one_lost_job_at_a_time: R14 within 2_000;
     r15_a_process_registers_once: R15 within 2_000;
     r16_another_rule_is_not_fired: R16 within 2_000;
