@@ -1,16 +1,33 @@
 #!/usr/bin/env bash
-# Durable jobs: what `cargo test` does a little of, at length and in an optimized build. All steps, or those that are named:
+# Durable jobs: what `cargo test` does a little of, at length and in an optimized build. All steps, or the one that is named:
 #
-#   ci/durable.sh differential [10000000]   random requests to SQLite are answered as by the model: 10⁶ of them
+#   ci/durable.sh lives [10000000 [FIRST]]  nodes that share a store in simulated lives, and small worlds in all their states
+#   ci/durable.sh differential [10000000]   random requests to SQLite are answered as by the model
+#   ci/durable.sh processes                 the contract with real processes, in its full length
+#
+# A life that fails prints the command that replays it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+step_lives() {
+  SCHEDULER_NODE_SEEDS="${1:-1000000}" SCHEDULER_NODE_FIRST="${2:-0}" SCHEDULER_NODE_SMALL=900 \
+    cargo test --release -p scheduler-node --lib -- --nocapture
+}
 
 step_differential() {
   SCHEDULER_DIFFERENTIAL_STEPS="${1:-1000000}" \
     cargo test --release -p scheduler-sqlite --test differential -- --nocapture
 }
 
+step_processes() {
+  SCHEDULER_CLUSTER_FULL=1 cargo test --release -p cluster
+}
+
 case "${1:-}" in
-  "") step_differential ;;
+  "")
+    step_lives
+    step_differential
+    step_processes
+    ;;
   *) "step_$1" "${@:2}" ;;
 esac

@@ -35,6 +35,9 @@ mod others;
 mod request;
 mod rule;
 mod safeguard;
+#[cfg(any(test, feature = "simulation"))]
+#[cfg_attr(docsrs, doc(cfg(feature = "simulation")))]
+pub mod simulation;
 mod tick;
 
 pub use config::{Config, TaskConfig};

@@ -44,6 +44,11 @@ impl Others {
         self.seen.values().filter(is_dead).map(|seen| seen.lease).collect()
     }
 
+    /// Returns true if no other session is known.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.seen.is_empty()
+    }
+
     /// Sessions have ended.
     pub(crate) fn forget(&mut self, sessions: &[SessionId]) {
         for session in sessions {

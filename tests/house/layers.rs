@@ -25,10 +25,10 @@ pub(crate) const CRATES: [(&str, &[&str]); 8] = [
     (
         "scheduler-store/src",
         &[
-            "error",
-            "id",
-            "time",
             "text",
+            "time",
+            "id",
+            "error",
             "job",
             "schedule",
             "request",

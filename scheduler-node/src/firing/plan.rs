@@ -41,7 +41,10 @@ pub(crate) fn plan(
         now,
         sequence: Sequence::of(schedule, rules),
         policy: rules.policy(schedule),
-        pause: schedule.pause.as_ref().filter(|_| safeguards.hold(Safeguard::R18)),
+        pause: schedule.pause.as_ref().filter(|pause| {
+            // One whose end was before its beginning has no ticks.
+            pause.until.is_none_or(|until| pause.since < until) && safeguards.hold(Safeguard::R18)
+        }),
         safeguards,
     };
     match schedule.rule().timing {

@@ -1,5 +1,7 @@
 //! What a node does with an answer, and with none.
 
+use std::time::Duration;
+
 use scheduler_store::{
     DueSchedule, OnLost, Poll, Polled, Reaped, Refusal, Register, Registered, SessionId,
     StoreError, StoreTime, Timing,
@@ -199,7 +201,7 @@ impl Node {
         let wait = self.draws.about(self.config.poll_every);
         self.at.poll = if self.is_nudged { now } else { now.after(wait) };
         self.aim(polled.next_job);
-        self.aim(polled.next_tick);
+        self.aim_tick(polled.next_tick);
         for held in polled.cancels {
             self.cancel(held, now, effects);
         }
@@ -230,6 +232,18 @@ impl Node {
         if let Some(at) = at.and_then(|at| self.clock.tick_of(at)) {
             self.at.poll = self.at.poll.min(at);
         }
+    }
+
+    /// Polls again when a tick comes. Of several processes one is usually first, and the others then find that it has fired;
+    /// those without a free worker leave it to the others.
+    pub(super) fn aim_tick(&mut self, at: Option<StoreTime>) {
+        let order = u64::try_from(self.config.yield_for.as_nanos()).unwrap_or(u64::MAX);
+        let wait = match (self.others.is_empty(), self.hand.free(&self.config)) {
+            (true, _) => Duration::ZERO,
+            (false, 0) => self.config.yield_for,
+            (false, _) => Duration::from_nanos(self.draws.below(order.max(1))),
+        };
+        self.aim(at.map(|at| at.after(wait)));
     }
 
     fn reaped(&mut self, reaped: Reaped, effects: &mut Vec<Effect>) {

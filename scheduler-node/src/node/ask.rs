@@ -78,7 +78,7 @@ impl Node {
     }
 
     fn other_request(&mut self, session: Session, expiry: StoreTime, now: Tick) -> Option<Request> {
-        if self.at.compare <= now && self.config.safeguards.hold(Safeguard::R1) {
+        if self.at.compare <= now {
             return Some(Request::Held(session.id));
         }
         if self.phase != Phase::Working {

@@ -106,9 +106,10 @@ impl Node {
             return;
         }
         // R1: each one by its fence, never "all but these".
-        let ending: BTreeSet<_> = self.finishes.iter().map(|finish| finish.held.job).collect();
+        let ending: BTreeSet<_> =
+            self.finishes.iter().map(|finish| (finish.held.job, finish.held.fence)).collect();
         for held in stored {
-            let is_known = self.hand.contains(*held) || ending.contains(&held.job);
+            let is_known = self.hand.contains(*held) || ending.contains(&(held.job, held.fence));
             if !is_known {
                 self.finishes.push(Finish { session, held: *held, end: End::GiveBack });
                 effects.push(Effect::Event(NodeEvent::GivenBack { held: *held }));

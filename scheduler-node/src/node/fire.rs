@@ -178,7 +178,7 @@ impl Node {
 
     fn aim_next(&mut self, next: Next, now: Tick) {
         match next {
-            Next::At(tick) => self.aim(Some(tick)),
+            Next::At(tick) => self.aim_tick(Some(tick)),
             Next::Unknown => self.at.poll = self.at.poll.min(now.after(BEATEN)),
             Next::AfterJob | Next::Never => {}
         }

@@ -27,5 +27,7 @@ mod fire;
 mod session;
 mod state;
 mod step;
+#[cfg(test)]
+mod tests;
 
 pub use state::Node;

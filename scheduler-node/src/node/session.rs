@@ -98,7 +98,14 @@ impl Node {
 
     pub(super) fn ask_for_lease(&mut self, now: Tick, effects: &mut Vec<Effect>) {
         let Some(session) = self.session.filter(|_| self.lease.is_none()) else { return };
-        if now < session.renew_at.max(self.away.next()) || !self.is_making_progress(now) {
+        if now < session.renew_at.max(self.away.next()) {
+            return;
+        }
+        if !self.is_making_progress(now) {
+            // A thread that hangs must not keep the lease; should it go on, there may be time left.
+            if let Some(session) = self.session.as_mut() {
+                session.renew_at = now.after(self.config.lease / 20);
+            }
             return;
         }
         // While the store's clock is not known, a renewal asks for it; one that is late does no harm.

@@ -108,7 +108,10 @@ impl Node {
             fire: Tick::MAX,
             reap: now.after(config.reap_every),
             prune: now.after(config.prune_every),
-            compare: now.after(config.compare_every),
+            compare: match config.safeguards.hold(Safeguard::R1) {
+                true => now.after(config.compare_every),
+                false => Tick::MAX,
+            },
             stale: Tick::MAX,
         };
         Self {
@@ -167,5 +170,16 @@ impl Node {
     #[must_use]
     pub fn runs(&self) -> u32 {
         self.hand.begun()
+    }
+
+    /// All that changes, as text.
+    #[cfg(test)]
+    pub(crate) fn trace(&self, text: &mut impl std::fmt::Write) -> std::fmt::Result {
+        let session = (&self.session, &self.former, self.first_opened, self.is_registered);
+        let work = (&self.hand, &self.finishes, self.doubt, &self.due, &self.follows);
+        let asked = (&self.store, &self.lease, self.was_finish, self.is_hungry, self.is_nudged);
+        write!(text, "{session:?}{work:?}{asked:?}{:?}{:?}", self.is_followed, self.at)?;
+        write!(text, "{:?}{:?}{:?}{:?}", self.phase, self.clock, self.away, self.others)?;
+        write!(text, "{:?}{:?}{:?}", self.draws, self.progress, self.silent)
     }
 }

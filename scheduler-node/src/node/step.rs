@@ -69,6 +69,8 @@ impl Node {
             _ if !self.finishes.is_empty() => ready,
             (None, Phase::Working) => ready,
             (None, _) => heartbeat,
+            // A renewal asks for the store's clock first.
+            (Some(_), _) if self.not_after(self.progress).is_none() => heartbeat,
             (Some(_), Phase::Working) => {
                 let at = &self.at;
                 let fire = if self.due.is_empty() { Tick::MAX } else { at.fire };
@@ -86,13 +88,7 @@ impl Node {
         if self.lease.is_some() {
             return Some(session.valid_until);
         }
-        // RACE: a thread of the store that hangs must not be woken for; then only the end of the lease counts (R20).
-        let renew = session.renew_at.max(self.away.next());
-        Some(if self.is_making_progress(renew) {
-            renew.min(session.valid_until)
-        } else {
-            session.valid_until
-        })
+        Some(session.renew_at.max(self.away.next()).min(session.valid_until))
     }
 
     /// Tells the shell to forget jobs that have not begun, and gives them back.

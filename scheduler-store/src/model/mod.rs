@@ -75,6 +75,12 @@ impl Model {
         Self { shared: Arc::default(), clock: Some(Arc::new(clock)) }
     }
 
+    /// A store with these contents, whose clock stands still until it is moved.
+    #[must_use]
+    pub fn with_state(state: State, now: StoreTime) -> Self {
+        Self { shared: Arc::new(Mutex::new(Timed { state, now })), clock: None }
+    }
+
     /// Moves the clock forward.
     pub fn advance(&self, time: Duration) {
         let mut timed = self.lock();

@@ -1,0 +1,347 @@
+//! One node on a model store, with a shell in a few lines.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use scheduler_store::{
+    Command, Definition, End, Enqueue, Held, Job, JobFilter, JobId, JobState, Model, NewJob, Next,
+    Overlap, Priority, Rule, Schedule, Store, StoreError, StoreTime, Timing, Uuid,
+};
+
+use super::Node;
+use crate::config::{Config, TaskConfig};
+use crate::draws::Draws;
+use crate::effect::{Effect, Input, LostReason, NodeEvent};
+use crate::request::{Channel, Request, RequestId};
+use crate::rule::{Misfire, Policy, Rules};
+use crate::tick::Tick;
+
+const START: StoreTime = StoreTime::from_micros(1_700_000_000_000_000);
+
+#[derive(Debug, Default)]
+struct Every(Policy);
+
+impl Rules for Every {
+    fn next_after(&self, _: &str, after: StoreTime) -> Next {
+        Next::At(after.after(Duration::from_secs(1)))
+    }
+
+    fn policy(&self, _: &Schedule) -> Policy {
+        self.0
+    }
+}
+
+struct Shell {
+    node: Node,
+    model: Model,
+    now: Tick,
+    /// What was sent, and when its answer comes.
+    asked: Vec<(Tick, Channel, RequestId, Request)>,
+    /// Runs, and when they end.
+    runs: Vec<(Tick, Held)>,
+    queue: Vec<Job>,
+    workers: usize,
+    lasts: Duration,
+    is_away: bool,
+    /// By how much the store's clock was set forward.
+    set_by: Duration,
+    cancels: u32,
+    latency: Duration,
+    sent: Vec<(Tick, Request)>,
+    events: Vec<NodeEvent>,
+    is_stopped: bool,
+}
+
+fn config() -> Config {
+    let task = TaskConfig { name: "work".into(), limit: None };
+    Config { tasks: vec![task], ..Config::default() }
+}
+
+fn definition(timing: Timing) -> Definition {
+    Definition {
+        name: "s".into(),
+        task: "work".into(),
+        payload: scheduler_store::Payload::default(),
+        queue: scheduler_store::DEFAULT_QUEUE.into(),
+        priority: Priority::Normal,
+        rule: Rule { text: format!("{timing:?}"), timing },
+        calculator: "1".into(),
+        overlap: Overlap::Skip,
+        max_attempts: 3,
+        on_lost: scheduler_store::OnLost::Rerun,
+        is_dynamic: false,
+    }
+}
+
+fn after(seconds: f64) -> Tick {
+    Tick::default().after(Duration::from_secs_f64(seconds))
+}
+
+impl Shell {
+    fn new(config: Config, policy: Policy) -> Self {
+        let workers = config.workers as usize;
+        let now = Tick::default();
+        let node = Node::new(Arc::new(config), Arc::new(Every(policy)), Draws::new(1), now);
+        Self {
+            node,
+            model: Model::new(),
+            now,
+            asked: Vec::new(),
+            runs: Vec::new(),
+            queue: Vec::new(),
+            workers,
+            lasts: Duration::from_millis(1),
+            is_away: false,
+            set_by: Duration::ZERO,
+            cancels: 0,
+            latency: Duration::from_millis(1),
+            sent: Vec::new(),
+            events: Vec::new(),
+            is_stopped: false,
+        }
+    }
+
+    fn store_now(&self) -> StoreTime {
+        START.after(self.now.since(Tick::default()) + self.set_by)
+    }
+
+    fn enqueue(&mut self, count: u32) {
+        let job = |number: u32| {
+            let id = JobId::from_uuid(Uuid::from_u128(u128::from(number) + 1));
+            NewJob::new(id, "work")
+        };
+        self.model.set_now(self.store_now());
+        let jobs = (0..count).map(job).collect();
+        let request = Enqueue { jobs, not_after: StoreTime::MAX };
+        self.model.enqueue(&request).expect("a model answers");
+    }
+
+    fn step(&mut self, input: Input) {
+        let mut effects = Vec::new();
+        self.node.step(input, self.now, &mut effects);
+        for effect in effects {
+            match effect {
+                Effect::Ask { channel, request, what, .. } => {
+                    self.sent.push((self.now, what.clone()));
+                    self.asked.push((self.now.after(self.latency), channel, request, what));
+                }
+                Effect::Start(job) => self.queue.push(*job),
+                Effect::Withdraw(held) => self.queue.retain(|job| job.held() != held),
+                Effect::Event(event) => self.events.push(event),
+                Effect::Stopped => self.is_stopped = true,
+                Effect::Cancel(_) => self.cancels += 1,
+                Effect::Lost(_) => {}
+            }
+        }
+        while self.runs.len() < self.workers && !self.queue.is_empty() {
+            let held = self.queue.remove(0).held();
+            if self.node.begin(held, self.now) {
+                self.runs.push((self.now.after(self.lasts), held));
+            }
+        }
+    }
+
+    fn until(&mut self, end: Tick) {
+        loop {
+            let answer = self.asked.iter().map(|(at, ..)| *at).min();
+            let run = self.runs.iter().map(|(at, _)| *at).min();
+            let [store, lease] = [Channel::Store, Channel::Lease]
+                .map(|channel| self.node.wake(channel).map(|at| at.max(self.now)));
+            let next = [answer, run, store, lease].into_iter().flatten().min();
+            let Some(next) = next.filter(|next| *next <= end) else { break };
+            self.now = next;
+            if answer == Some(next) {
+                let index =
+                    self.asked.iter().position(|(at, ..)| *at == next).expect("it is there");
+                let (_, _, request, what) = self.asked.remove(index);
+                self.model.set_now(self.store_now());
+                let result = match self.is_away {
+                    true => Err(StoreError::Unavailable("away".into())),
+                    false => what.execute(&self.model),
+                };
+                self.step(Input::Answer { request, result });
+            } else if run == Some(next) {
+                let index = self.runs.iter().position(|(at, _)| *at == next).expect("it is there");
+                let (_, held) = self.runs.remove(index);
+                self.step(Input::Ended { held, end: End::Done });
+            } else if store == Some(next) {
+                self.step(Input::Timer(Channel::Store));
+            } else {
+                self.step(Input::Timer(Channel::Lease));
+            }
+        }
+        self.now = end;
+    }
+
+    fn jobs(&self, state: JobState) -> Vec<Job> {
+        let filter = JobFilter { state: Some(state), ..JobFilter::default() };
+        self.model.jobs(&filter, u32::MAX).expect("a model answers")
+    }
+
+    fn count(&self, is_meant: impl Fn(&Request) -> bool) -> usize {
+        self.sent.iter().filter(|(_, request)| is_meant(request)).count()
+    }
+}
+
+#[test]
+fn an_idle_node_sends_at_most_three_statements_in_two_seconds() {
+    let mut shell = Shell::new(config(), Policy::default());
+    shell.until(after(1_000.0));
+    assert!((1_200..=1_500).contains(&shell.sent.len()), "{}", shell.sent.len());
+}
+
+#[test]
+fn jobs_without_work_are_claimed_in_large_numbers() {
+    let mut shell = Shell::new(config(), Policy::default());
+    shell.lasts = Duration::from_micros(1);
+    shell.enqueue(5_000);
+    shell.until(after(1.0));
+    assert_eq!(shell.jobs(JobState::Done).len(), 5_000);
+    let polls = shell.count(|request| matches!(request, Request::Poll(_)));
+    assert!(polls < 20, "{polls} polls");
+}
+
+#[test]
+fn jobs_that_take_long_are_claimed_for_free_workers_only() {
+    let mut shell = Shell::new(config(), Policy::default());
+    shell.lasts = Duration::from_secs(2);
+    shell.enqueue(20);
+    shell.until(after(9.0));
+    assert_eq!(shell.jobs(JobState::Running).len(), 4);
+    shell.until(after(12.0));
+    assert_eq!(shell.jobs(JobState::Done).len(), 20);
+}
+
+#[test]
+fn a_nudge_during_a_poll_is_not_lost() {
+    let mut shell = Shell::new(config(), Policy::default());
+    shell.until(after(5.0));
+    shell.step(Input::Nudge);
+    shell.until(shell.now.after(Duration::from_micros(1_100)));
+    // The poll was executed; now a job comes, and a nudge before its answer is used.
+    shell.step(Input::Nudge);
+    shell.enqueue(1);
+    shell.step(Input::Nudge);
+    shell.until(shell.now.after(Duration::from_millis(10)));
+    assert_eq!(shell.jobs(JobState::Done).len(), 1);
+}
+
+#[test]
+fn a_store_that_is_away_is_asked_twice_a_second() {
+    let mut shell = Shell::new(config(), Policy::default());
+    shell.until(after(10.0));
+    shell.is_away = true;
+    shell.sent.clear();
+    shell.until(after(70.0));
+    assert!((30..=122).contains(&shell.sent.len()), "{}", shell.sent.len());
+    shell.is_away = false;
+    shell.enqueue(1);
+    shell.until(after(73.0));
+    assert_eq!(shell.jobs(JobState::Done).len(), 1);
+    let told =
+        |is_meant: fn(&NodeEvent) -> bool| shell.events.iter().filter(|it| is_meant(it)).count();
+    assert_eq!(told(|it| matches!(it, NodeEvent::StoreAway { .. })), 1);
+    assert_eq!(told(|it| matches!(it, NodeEvent::StoreBack { .. })), 1);
+    assert_eq!(told(|it| matches!(it, NodeEvent::SessionLost { .. })), 1);
+}
+
+#[test]
+fn a_late_yes_is_a_no() {
+    let mut shell = Shell::new(config(), Policy::default());
+    shell.enqueue(8);
+    shell.lasts = Duration::from_secs(60);
+    shell.until(after(4.9));
+    let session = shell.node.session().expect("it is open");
+    shell.latency = Duration::from_millis(7_900);
+    shell.until(after(12.7));
+    assert_eq!(shell.node.session(), Some(session), "0.85 of 15 s are 12.75 s");
+    shell.until(after(12.9));
+    assert_ne!(shell.node.session(), Some(session));
+    let lost = NodeEvent::SessionLost { session, reason: LostReason::NotRenewed, runs: 4 };
+    assert!(shell.events.contains(&lost), "{:?}", shell.events);
+}
+
+#[test]
+fn a_stop_gives_back_waits_and_closes() {
+    let mut shell = Shell::new(Config { workers: 1, ..config() }, Policy::default());
+    shell.lasts = Duration::from_millis(10);
+    shell.enqueue(30);
+    shell.until(after(0.1));
+    assert!(!shell.queue.is_empty(), "some wait for the worker");
+    shell.step(Input::Stop);
+    assert!(shell.queue.is_empty());
+    shell.until(after(0.2));
+    assert!(shell.is_stopped);
+    assert!(matches!(shell.sent.last(), Some((_, Request::Close(_)))));
+    assert_eq!(shell.jobs(JobState::Running), []);
+    assert!(shell.jobs(JobState::Ready).iter().all(|job| job.attempt == 0));
+    assert_eq!(shell.model.sessions(), Ok(Vec::new()));
+}
+
+#[test]
+fn a_store_clock_that_is_set_forward_is_asked_for_again() {
+    let mut shell = Shell::new(config(), Policy::default());
+    shell.until(after(3.0));
+    shell.set_by = Duration::from_secs(8);
+    shell.enqueue(1);
+    shell.until(after(5.0));
+    assert_eq!(shell.jobs(JobState::Done).len(), 1);
+    let is_loss = |event: &NodeEvent| matches!(event, NodeEvent::SessionLost { .. });
+    assert!(!shell.events.iter().any(is_loss), "the lease had not run out");
+    // Further than the lease: the session has ended, and another is opened.
+    shell.set_by = Duration::from_secs(60);
+    shell.until(after(8.0));
+    assert!(shell.events.iter().any(is_loss));
+    assert!(shell.node.session().is_some());
+}
+
+#[test]
+fn a_year_of_missed_ticks_is_decided_with_few_statements() {
+    for timing in [
+        Timing::Computed,
+        Timing::Rate { first: Duration::from_secs(1), period: Duration::from_secs(1) },
+    ] {
+        let window = Duration::from_secs(3);
+        let policy = Policy { misfire: Misfire::CatchUp(window), ..Policy::default() };
+        let definitions = vec![Definition { overlap: Overlap::Allow, ..definition(timing) }];
+        let config = Config { definitions, ..config() };
+        let mut shell = Shell::new(config.clone(), policy);
+        shell.until(after(2.0));
+        shell.step(Input::Stop);
+        shell.until(after(3.0));
+        assert!(shell.is_stopped);
+        let mut again = Shell::new(config.clone(), policy);
+        again.model = shell.model.clone();
+        again.now = Tick::default().after(Duration::from_secs(365 * 86_400));
+        let rules = Arc::new(Every(policy));
+        again.node = Node::new(Arc::new(config), rules, Draws::new(2), again.now);
+        again.until(again.now.after(Duration::from_secs(2)));
+        let row = again.model.schedules().expect("a model answers").remove(0);
+        assert!(row.skips.missed >= 10_000, "{:?}", row.skips);
+        assert!((4..=8).contains(&row.fired), "{} fired", row.fired);
+        assert!(again.sent.len() < 20, "{} statements", again.sent.len());
+    }
+}
+
+#[test]
+fn a_delay_runs_at_its_time() {
+    let timing = Timing::Delay { first: Duration::ZERO, delay: Duration::from_millis(100) };
+    let definitions = vec![definition(timing)];
+    let mut shell = Shell::new(Config { definitions, ..config() }, Policy::default());
+    shell.until(after(10.0));
+    let count = shell.jobs(JobState::Done).len();
+    assert!((85..=100).contains(&count), "{count} runs");
+}
+
+#[test]
+fn a_cancelled_run_is_asked_to_stop_once() {
+    let mut shell = Shell::new(config(), Policy::default());
+    shell.enqueue(1);
+    shell.lasts = Duration::from_secs(3);
+    shell.until(after(1.0));
+    let job = shell.jobs(JobState::Running)[0].id;
+    shell.model.command(&Command::Cancel { job }, StoreTime::MAX).expect("a model answers");
+    shell.until(after(9.0));
+    assert_eq!(shell.cancels, 1);
+    assert_eq!(shell.jobs(JobState::Done).len(), 1, "it went on to its end");
+}

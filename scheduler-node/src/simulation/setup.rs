@@ -1,0 +1,155 @@
+//! What a life is like: drawn from its seed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use scheduler_store::{Definition, OnLost, Overlap, Payload, Priority, Rule};
+
+use super::body::{POISON, WORK};
+use super::rules::{self, SimRules};
+use crate::config::{Config, TaskConfig};
+use crate::draws::Draws;
+use crate::rule::{Misfire, Policy};
+use crate::safeguard::Safeguards;
+
+/// Which faults a life has.
+#[derive(Clone, Debug)]
+pub(super) struct Setup {
+    pub(super) processes: usize,
+    /// One message in so many is dropped, repeated, or arrives very late; none if 0.
+    pub(super) network: u64,
+    pub(super) crashes: bool,
+    pub(super) freezes: bool,
+    pub(super) hangs: bool,
+    pub(super) stops: bool,
+    pub(super) steps: bool,
+    pub(super) outages: bool,
+    pub(super) poison: bool,
+    pub(super) builds: bool,
+    pub(super) commands: bool,
+    pub(super) lease: Duration,
+    pub(super) schedules: Vec<Definition>,
+    /// The rule of the first schedule in the second build; its second schedule has another calculator.
+    pub(super) other_rule: Rule,
+    pub(super) rules: Arc<SimRules>,
+    pub(super) keep_done: Duration,
+    pub(super) safeguards: Safeguards,
+}
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+impl Setup {
+    pub(super) fn draw(draws: &mut Draws, safeguards: Safeguards) -> Self {
+        let poison = draws.below(8) == 0;
+        let mut some = |parts: u64| draws.below(parts) == 0;
+        let (crashes, freezes, hangs) =
+            (!poison && some(2), !poison && some(3), !poison && some(8));
+        let (stops, steps, outages) = (some(2), some(4), !poison && some(4));
+        let (builds, commands, is_short) = (some(3), some(2), some(3));
+        let is_network = !poison && some(2);
+        let network = if is_network { 4 + draws.below(30) } else { 0 };
+        let mut sim_rules = SimRules::default();
+        let count = draws.below(4) as usize;
+        let schedules = (0..count).map(|index| definition(index, draws, &mut sim_rules)).collect();
+        Self {
+            processes: 1 + draws.below(3) as usize + usize::from(hangs),
+            network,
+            crashes,
+            freezes,
+            hangs,
+            stops,
+            steps,
+            outages,
+            poison,
+            builds,
+            commands,
+            lease: Duration::from_secs(if is_short { 2 } else { 4 }),
+            schedules,
+            other_rule: rules::computed(ms(1_700), ms(300)),
+            rules: Arc::new(sim_rules),
+            // A clock that is set forward may end a retention at once.
+            keep_done: if draws.below(3) == 0 && !steps {
+                ms(500)
+            } else {
+                Duration::from_secs(3_600)
+            },
+            safeguards,
+        }
+    }
+
+    /// The configuration of a process.
+    pub(super) fn config(&self, process: usize, other_build: bool, draws: &mut Draws) -> Config {
+        let mut definitions = self.schedules.clone();
+        if let Some(first) = definitions.first_mut().filter(|_| other_build) {
+            first.rule = self.other_rule.clone();
+        }
+        if let Some(second) = definitions.get_mut(1).filter(|_| other_build) {
+            second.calculator = "2".to_owned();
+        }
+        let task = |name: &str, limit| TaskConfig { name: Arc::from(name), limit };
+        Config {
+            label: format!("process {process}"),
+            build: if other_build { "2".into() } else { "1".into() },
+            lease: self.lease,
+            reap_every: self.lease / 3,
+            poll_every: ms(700),
+            prune_every: Duration::from_secs(3),
+            compare_every: Duration::from_secs(6),
+            answer_limit: self.lease / 4,
+            workers: 1 + draws.below(4) as u32,
+            prefetch_max: draws.below(3) as u32 * 5,
+            tasks: vec![task(WORK, (draws.below(3) == 0).then_some(2)), task(POISON, None)],
+            definitions,
+            lost_spread: ms(300),
+            keep_done: self.keep_done,
+            keep_parked: Duration::from_secs(3_600),
+            catch_up_limit: 1 + draws.below(5) as u32,
+            safeguards: self.safeguards,
+            ..Config::default()
+        }
+    }
+}
+
+fn definition(index: usize, draws: &mut Draws, rules: &mut SimRules) -> Definition {
+    let period = ms(400 + draws.below(16) * 250);
+    let rule = match draws.below(6) {
+        0 | 1 => rules::rate(ms(draws.below(2_000)), period),
+        2 => rules::delay(ms(draws.below(2_000)), period),
+        3 => rules::once(ms(draws.below(15_000))),
+        _ => rules::computed(period, ms(draws.below(1_000))),
+    };
+    let misfire = match draws.below(3) {
+        0 => Misfire::RunOnce,
+        1 => Misfire::Skip,
+        _ => Misfire::CatchUp(ms(1_000 + draws.below(10) * 1_000)),
+    };
+    let jitter = if draws.below(4) == 0 { ms(200) } else { Duration::ZERO };
+    let overlap = match draws.below(3) {
+        0 => Overlap::Skip,
+        1 => Overlap::QueueOne,
+        _ => Overlap::Allow,
+    };
+    let on_lost = if draws.below(4) == 0 { OnLost::Abandon } else { OnLost::Rerun };
+    let name = format!("s{index}");
+    rules.policies.insert(name.clone(), Policy { misfire, jitter });
+    Definition { overlap, on_lost, ..plain(&name, rule) }
+}
+
+/// A schedule without anything special.
+pub(super) fn plain(name: &str, rule: Rule) -> Definition {
+    Definition {
+        name: name.to_owned(),
+        task: WORK.to_owned(),
+        payload: Payload::default(),
+        queue: scheduler_store::DEFAULT_QUEUE.to_owned(),
+        priority: Priority::Normal,
+        rule,
+        calculator: "1".to_owned(),
+        overlap: Overlap::Skip,
+        max_attempts: 20,
+        on_lost: OnLost::Rerun,
+        is_dynamic: false,
+    }
+}
