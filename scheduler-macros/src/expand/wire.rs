@@ -182,10 +182,10 @@ fn settle(returned: &TokenStream, task: &Task<'_>, names: &Names) -> TokenStream
 }
 
 /// A call of a function of the facade.
-struct FacadeCall<'a> {
-    function: &'a str,
-    generic: Option<&'a TokenStream>,
-    arguments: TokenStream,
+pub(super) struct FacadeCall<'a> {
+    pub(super) function: &'a str,
+    pub(super) generic: Option<&'a TokenStream>,
+    pub(super) arguments: TokenStream,
 }
 
 impl FacadeCall<'_> {
@@ -193,7 +193,7 @@ impl FacadeCall<'_> {
     ///
     /// Rustc reports an unfulfilled bound at the path of the function that has it, at the type that
     /// it is given, or at the call; all three are then the same place, and it reports it once.
-    fn seen_at(self, part: &TokenStream, names: &Names) -> TokenStream {
+    pub(super) fn seen_at(self, part: &TokenStream, names: &Names) -> TokenStream {
         let Self { function, generic, arguments } = self;
         let mut spans = part.clone().into_iter().map(|token| token.span());
         let first = spans.next().unwrap_or_else(Span::call_site);
