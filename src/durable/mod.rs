@@ -9,7 +9,7 @@
 //!
 //! | files | what |
 //! |---|---|
-//! | `job`, `payload` | a job as code makes it; its argument as JSON |
+//! | `options`, `job`, `payload` | a job as code makes it; its argument as JSON |
 //! | `client` | the one way to the store, and what is known of the store's clock |
 //! | `jobs`, `schedules`, `error` | the handle: enqueue, ask, control |
 //! | `rule`, `ticks` | from a planned task to the rule in the store, and from the rule to its ticks |
@@ -33,6 +33,7 @@ mod client;
 mod error;
 mod job;
 mod jobs;
+mod options;
 mod parts;
 mod payload;
 mod rule;

@@ -31,8 +31,3 @@ impl Durable {
 
     pub(super) fn launch(&mut self, _tasks: &Tasks, _made: &[Kept]) {}
 }
-
-/// INVARIANT: without the feature no task is planned that a store keeps.
-pub(super) fn as_ticker(planned: &mut Planned) {
-    debug_assert!(planned.stored.is_none() && planned.job.is_none());
-}

@@ -45,6 +45,8 @@ pub(crate) const CRATES: [(&str, &[&str]); 5] = [
             "observe",
             "task",
             "registrar",
+            "durable",
+            "store",
             "report",
             "runner",
             "testing",

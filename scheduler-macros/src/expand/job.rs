@@ -10,31 +10,29 @@ use syn::Type;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 
+use super::Task;
+use super::facade_call::FacadeCall;
 use super::task::Names;
-use super::wire::FacadeCall;
-use super::{Task, entry_and};
 use crate::check::Argument;
 
-/// Generates the entry of a job, and what makes jobs.
-pub(crate) fn job(task: &Task<'_>) -> TokenStream {
-    let names = &Names::unlike(task);
+/// The type, and what stands beside the entry.
+pub(super) fn maker(task: &Task<'_>, names: &Names) -> (TokenStream, TokenStream) {
     let ident = &task.function.sig.ident;
     let vis = &task.function.vis;
-    let maker = maker(ident);
+    let maker = maker_name(ident);
     let doc = format!("Makes jobs that run [`{0}`](fn@{0}).", ident.unraw());
     let make = make(task, &maker, names);
     let unnamed = unnamed(task);
-    let entry = entry_and(task, names, &quote!(#make #unnamed));
-    quote! {
+    let maker = quote! {
         #[doc = #doc]
         #[allow(non_camel_case_types)]
         #vis enum #maker {}
-        #entry
-    }
+    };
+    (maker, quote!(#make #unnamed))
 }
 
 /// The name of the type.
-fn maker(function: &Ident) -> Ident {
+fn maker_name(function: &Ident) -> Ident {
     let mut maker = function.clone();
     maker.set_span(Span::mixed_site().located_at(function.span()));
     maker
