@@ -105,6 +105,8 @@ fn annotate_function(options: TokenStream, mut function: Function) -> TokenStrea
         faults.append(of_function);
         repeat::number(&mut function.attrs);
     }
+    // It was reported, and rustc does not know it.
+    check::take_payload_mark(&mut function);
     let added = match (plan, arguments) {
         (Some(plan), Some(arguments)) if faults.is_empty() => {
             expand::entry(&Task::alone(&function, &arguments, &plan))

@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use scheduler_expr::Attribute;
 use scheduler_store::{
-    JobId, Key, KeyUntil, NewJob, OnConflict, OnLost, Payload as Stored, Priority, StoreTime, When,
+    JobId, Key, KeyUntil, NewJob, OnConflict, Payload as Stored, Priority, StoreTime, When,
 };
 
 use uuid::Uuid;
 
-use super::jobs::JobOptions;
+use super::options::JobOptions;
 use super::payload::{Payload, encoded};
 use crate::entry::Entry;
 
@@ -179,39 +178,4 @@ impl Job {
 /// A new identity, later ones greater.
 pub(super) fn new_id() -> JobId {
     JobId::from_uuid(Uuid::now_v7())
-}
-
-impl JobOptions {
-    /// The options as the annotation has them. A text with a placeholder has to wait for the settings.
-    fn of_entry(entry: &Entry) -> Self {
-        let text = |attribute: Attribute| {
-            entry.attribute(attribute).filter(|text| attribute.check(text, None).is_ok())
-        };
-        let retries = text(Attribute::RetryMax).and_then(|text| text.parse::<u32>().ok());
-        let queue = text(Attribute::Queue).unwrap_or(scheduler_store::DEFAULT_QUEUE);
-        let priority = text(Attribute::Priority).and_then(|text| text.parse().ok());
-        let on_lost = text(Attribute::OnLost).and_then(|text| text.parse().ok());
-        Self {
-            queue: queue.to_owned(),
-            priority: priority_of(priority.unwrap_or_default()),
-            max_attempts: retries.unwrap_or_default().saturating_add(1),
-            on_lost: on_lost_of(on_lost.unwrap_or_default()),
-        }
-    }
-}
-
-pub(super) fn priority_of(word: scheduler_expr::Priority) -> Priority {
-    match word {
-        scheduler_expr::Priority::Low => Priority::Low,
-        scheduler_expr::Priority::Normal => Priority::Normal,
-        scheduler_expr::Priority::High => Priority::High,
-        scheduler_expr::Priority::Urgent => Priority::Urgent,
-    }
-}
-
-pub(super) fn on_lost_of(word: scheduler_expr::OnLost) -> OnLost {
-    match word {
-        scheduler_expr::OnLost::Rerun => OnLost::Rerun,
-        scheduler_expr::OnLost::Abandon => OnLost::Abandon,
-    }
 }

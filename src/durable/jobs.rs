@@ -6,15 +6,17 @@ use std::sync::{Arc, OnceLock};
 
 use scheduler_store::{
     Command, Depth, Enqueue, EnqueueIn, Enqueued, Job as StoredJob, JobFilter, JobId, NewJob,
-    OnLost, Priority, SessionInfo, StoreError,
+    SessionInfo, StoreError,
 };
 
 use super::client::Client;
 use super::error::{EnqueueError, JobsError, answered};
 use super::job::Job;
-use super::schedules::Rules;
+use super::options::JobOptions;
 use crate::inject::{Extract, Wiring};
+use crate::registrar::Planned;
 use crate::run::Run;
+use crate::schedule::Schedule;
 
 /// The durable jobs and schedules of a scheduler's store.
 ///
@@ -46,20 +48,14 @@ pub struct Jobs {
     pub(super) inner: Arc<Inner>,
 }
 
+/// What plans a schedule that code gives while the program runs, under a name.
+pub(crate) type Rules = Box<dyn Fn(&str, Schedule) -> Result<Planned, String> + Send + Sync>;
+
 pub(super) struct Inner {
     pub(super) client: Client,
     /// The options of the tasks of this process, by name.
     tasks: OnceLock<BTreeMap<Arc<str>, JobOptions>>,
     pub(super) rules: OnceLock<Rules>,
-}
-
-/// What the annotation and the settings of a task say of its jobs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct JobOptions {
-    pub(crate) queue: String,
-    pub(crate) priority: Priority,
-    pub(crate) max_attempts: u32,
-    pub(crate) on_lost: OnLost,
 }
 
 impl Jobs {

@@ -9,7 +9,7 @@
 //!
 //! | files | what |
 //! |---|---|
-//! | `job`, `payload` | a job as code makes it; its argument as JSON |
+//! | `options`, `job`, `payload` | a job as code makes it; its argument as JSON |
 //! | `client` | the one way to the store, and what is known of the store's clock |
 //! | `jobs`, `schedules`, `error` | the handle: enqueue, ask, control |
 //! | `rule`, `ticks` | from a planned task to the rule in the store, and from the rule to its ticks |
@@ -34,6 +34,7 @@ mod error;
 mod job;
 mod jobs;
 mod node;
+mod node_options;
 mod options;
 mod parts;
 mod payload;
@@ -50,7 +51,7 @@ pub use error::{EnqueueError, JobsError, Unsent};
 pub use job::Job;
 pub use jobs::Jobs;
 pub(crate) use node::{Node, NodeSetup};
-pub use options::NodeOptions;
+pub use node_options::NodeOptions;
 pub(crate) use parts::{NodeParts, PlannedJobs};
 pub use payload::Payload;
 pub(crate) use payload::{decoded, told};

@@ -8,7 +8,7 @@ use scheduler_core::Clock;
 use scheduler_node::{Draws, TaskConfig, Tick};
 use scheduler_store::Uuid;
 
-use super::options::NodeOptions;
+use super::node_options::NodeOptions;
 use super::parts::NodeParts;
 use super::rules::TextRules;
 use super::shell::{Parts, Reports, Shell};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use scheduler_store::{Definition, OnLost};
 
 use super::client::Client;
-use super::jobs::JobOptions;
+use super::options::JobOptions;
 use super::rule::{definition_of, misfires_of, options_of};
 use super::ticks::{Misfires, TextRule, Ticks};
 use crate::calendar::Calendar;

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use scheduler_expr::{Attribute, Misfire, Overlap};
 use scheduler_store::{Definition, Payload, Rule as StoredRule, StoreTime, Timing};
 
-use super::job::{on_lost_of, priority_of};
-use super::jobs::JobOptions;
+use super::options::{JobOptions, on_lost_of, priority_of};
 use super::ticks::Misfires;
 use crate::registrar::{Planned, Stored};
 use crate::settings::word;

@@ -12,9 +12,6 @@ use super::rule::{definition_of, rule_of};
 use crate::registrar::Planned;
 use crate::schedule::Schedule;
 
-/// What plans a schedule that code gives while the program runs, under a name.
-pub(crate) type Rules = Box<dyn Fn(&str, Schedule) -> Result<Planned, String> + Send + Sync>;
-
 /// Schedules: each command holds in all processes, and after restarts.
 impl Jobs {
     /// All schedules, by name.

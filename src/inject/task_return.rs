@@ -26,6 +26,7 @@ use crate::run::{TaskError, TaskResult};
     message = "a task cannot return `{Self}`",
     label = "not a return type of a task",
     note = "return `()`, or `Result<(), E>` where `E` is an error, a text, `Box<dyn Error>` or `anyhow::Error`",
+    note = "a durable job may return `JobOutcome` in place of `()`",
     note = "a closure that returns a future goes to `task_async` or `add_async`"
 )]
 pub trait TaskReturn<Kind>: sealed::IntoTaskResult<Kind> {}

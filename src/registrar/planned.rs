@@ -66,6 +66,17 @@ impl Planned {
         }
     }
 
+    /// The store says when a durable task runs: its ticker has no rule of its own, and no further attempts.
+    pub(crate) fn leave_to_store(&mut self) {
+        // Without the feature the start has refused it.
+        debug_assert!(cfg!(feature = "durable") || self.job.is_none());
+        #[cfg(feature = "durable")]
+        if self.stored.is_some() {
+            self.rule = Rule::Job;
+            self.policy = self.policy.for_jobs();
+        }
+    }
+
     /// The public facts of the task.
     pub(crate) fn facts(&self) -> TaskFacts {
         TaskFacts {

@@ -11,10 +11,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use scheduler_core::WallTime;
-use scheduler_store::{Fence, Job, JobId, StoreTime};
+use scheduler_store::{Job, StoreTime};
 
 use super::cause::Cause;
-use super::handle::Run;
 use super::stop::StopCause;
 use super::task_error::Verdict;
 use crate::sync::Mutex;
@@ -222,50 +221,4 @@ impl fmt::Debug for JobRun {
 /// An instant of a store's clock.
 pub(crate) fn instant(time: StoreTime) -> DateTime<Utc> {
     DateTime::from_timestamp_micros(time.as_micros()).unwrap_or_default()
-}
-
-/// What a run of a durable job knows of it.
-#[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
-impl Run {
-    /// The identity of the job that runs; none of a run that no store knows.
-    ///
-    /// ```standalone_crate
-    /// use scheduler::{Run, scheduled};
-    ///
-    /// #[scheduled(cron = "0 0 3 * * *", zone = "UTC", durable)]
-    /// fn nightly(run: Run) {
-    ///     println!("job {:?}, attempt {}, after {} missed ticks", run.job_id(), run.attempt(), run.missed());
-    /// }
-    /// ```
-    #[must_use]
-    pub fn job_id(&self) -> Option<JobId> {
-        Some(self.claimed()?.job.id)
-    }
-
-    /// The fence of the job: it grows each time work changes hands. A resource that refuses a fence smaller than the greatest
-    /// it has seen is safe from a run that has [lost](Self::is_lost) its job and does not know yet.
-    #[must_use]
-    pub fn fence(&self) -> Option<Fence> {
-        Some(self.claimed()?.job.fence)
-    }
-
-    /// The tick of a durable schedule for which this runs; none of a manual run, and of an enqueued job.
-    #[must_use]
-    pub fn tick(&self) -> Option<DateTime<Utc>> {
-        self.claimed()?.job.origin.as_ref()?.tick.map(instant)
-    }
-
-    /// How many ticks before this one were missed, and are not run.
-    #[must_use]
-    pub fn missed(&self) -> u64 {
-        let origin = self.claimed().and_then(|claimed| claimed.job.origin.as_ref());
-        origin.map_or(0, |origin| origin.missed)
-    }
-
-    /// Whether this process has lost the job, because it could not reach the store for too long: another one may run it now.
-    /// The run is also [asked to stop](Self::is_cancelled), and what it returns counts no more.
-    #[must_use]
-    pub fn is_lost(&self) -> bool {
-        self.claimed().is_some_and(|claimed| claimed.is_lost())
-    }
 }

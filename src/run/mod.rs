@@ -33,6 +33,8 @@ mod job;
 #[cfg(feature = "durable")]
 mod job_outcome;
 mod notes;
+#[cfg(feature = "durable")]
+mod of_job;
 mod poll;
 mod shutdown;
 mod stop;

@@ -9,19 +9,15 @@ use scheduler_core::Clock;
 use super::adding::Kept;
 use super::all_tasks::AllTasks;
 use super::builder::Builder;
-use super::scheduler::Scheduler;
 use super::tasks::Tasks;
 use crate::calendar::Calendar;
-use crate::durable::{
-    Client, Jobs, JobsError, Node, NodeOptions, NodeParts, NodeSetup, PlannedJobs, faults,
-};
+use crate::durable::{Client, Jobs, Node, NodeOptions, NodeParts, NodeSetup, PlannedJobs, faults};
 use crate::error::StartError;
 use crate::facts::Location;
 use crate::inject::{Call, States};
 use crate::observe::Bus;
 use crate::registrar::{Definition, Planned};
 use crate::schedule::Schedule;
-use crate::task::Rule;
 
 /// The durable part of a scheduler, as far as it is known.
 #[derive(Debug, Default)]
@@ -121,7 +117,8 @@ impl Durable {
         }
     }
 
-    fn jobs(&self) -> Option<&Jobs> {
+    /// The handle; none without a store.
+    pub(super) fn jobs(&self) -> Option<&Jobs> {
         self.known.as_ref().map(|(_, jobs)| jobs)
     }
 }
@@ -134,24 +131,4 @@ fn plan(all: &Weak<AllTasks>, name: &str, schedule: Schedule) -> Result<Planned,
     let definition = Definition::in_code(name, schedule, Call::nothing(), location);
     let effective = launcher.settings.resolve(&definition.written());
     launcher.resolve(&definition, effective).map_err(|faults| faults.join("; "))
-}
-
-/// A planned task, as its ticker has it: a store says when it runs.
-pub(super) fn as_ticker(planned: &mut Planned) {
-    if planned.stored.is_some() {
-        planned.rule = Rule::Job;
-        planned.policy = planned.policy.for_jobs();
-    }
-}
-
-impl Scheduler {
-    /// The durable jobs, to enqueue, to look at and to control.
-    ///
-    /// # Errors
-    ///
-    /// The scheduler has no [store](Builder::store).
-    #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
-    pub fn jobs(&self) -> Result<Jobs, JobsError> {
-        self.running().durable.jobs().cloned().ok_or_else(JobsError::no_store)
-    }
 }

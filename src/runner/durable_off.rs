@@ -58,8 +58,3 @@ impl Durable {
 
     pub(super) fn await_stop(&self, _limit: Duration) {}
 }
-
-/// INVARIANT: without the feature no task is planned that a store keeps.
-pub(super) fn as_ticker(planned: &mut Planned) {
-    debug_assert!(planned.stored.is_none() && planned.job.is_none());
-}

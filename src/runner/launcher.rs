@@ -8,7 +8,6 @@ use scheduler_core::trigger::Zone;
 use scheduler_core::{Clock, ScheduledThreadPool};
 
 use super::context::Context;
-use super::durable::as_ticker;
 use super::simulation::Simulation;
 use crate::calendar::Calendar;
 use crate::inject::Call;
@@ -74,7 +73,7 @@ impl Launcher {
             self.context.ensure()?;
         }
         let facts = planned.facts();
-        as_ticker(&mut planned);
+        planned.leave_to_store();
         let Planned { rule, policy, call, disabled, .. } = planned;
         let policy = self.shared(policy);
         let call = match &self.simulation {

@@ -104,17 +104,11 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     let (zone, doubt) = zone(builder, &application.globals, &variable, &mut faults);
     let pools = pools(builder, &application);
     faults.extend(pool_faults(builder, &pools));
-    let pool_names: Vec<Arc<str>> = pools.iter().map(|pool| pool.name.as_str().into()).collect();
+    let known: Vec<Arc<str>> = pools.iter().map(|pool| pool.name.as_str().into()).collect();
     let calendars = std::mem::take(&mut builder.calendars);
-    let (crons, seed) = (Crons::default(), builder.seed);
-    let context = PlanContext {
-        zone,
-        pools: &pool_names,
-        calendars: &calendars,
-        crons: &crons,
-        seed,
-        has_store: builder.has_store(),
-    };
+    let (crons, seed, has_store) = (Crons::default(), builder.seed, builder.has_store());
+    let context =
+        PlanContext { zone, pools: &known, calendars: &calendars, crons: &crons, seed, has_store };
     let is_dry_run = purpose == Purpose::Report || settings.is_dry_run();
     let mut reported = Vec::new();
     let apply = |number, definition: &Definition| {

@@ -87,6 +87,17 @@ impl Scheduler {
         self.running.tasks.clone()
     }
 
+    /// The durable jobs, to enqueue, to look at and to control.
+    ///
+    /// # Errors
+    ///
+    /// The scheduler has no [store](Builder::store).
+    #[cfg(feature = "durable")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+    pub fn jobs(&self) -> Result<crate::Jobs, crate::JobsError> {
+        self.running.durable.jobs().cloned().ok_or_else(crate::JobsError::no_store)
+    }
+
     /// Blocks until a task has had some number of runs: see [`TaskControl::wait_for`](super::TaskControl::wait_for).
     ///
     /// # Errors
@@ -100,9 +111,9 @@ impl Scheduler {
         Self { running, is_stopped: false }
     }
 
-    #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "only `jobs` reads it"))]
-    pub(super) fn running(&self) -> &Running {
-        &self.running
+    #[cfg(test)]
+    pub(super) fn wall(&self) -> chrono::DateTime<chrono::Utc> {
+        self.running.clock.wall()
     }
 
     pub(super) fn running_mut(&mut self) -> &mut Running {

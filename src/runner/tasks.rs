@@ -254,7 +254,7 @@ mod tests {
         let found = [tasks.get("x").unwrap(), tasks.get("x").unwrap()];
         assert!(tasks.all.remove(found[0].control()).is_ok());
         assert!(tasks.all.remove(found[1].control()).unwrap_err().is_unknown());
-        let running = tasks.all.running(scheduler.running().clock.wall());
+        let running = tasks.all.running(scheduler.wall());
         finish.send(()).unwrap();
         assert_eq!(running.len(), 1);
         scheduler.shutdown().unwrap();

@@ -51,7 +51,8 @@ impl Effective {
     }
 
     /// What a task has that no setting replaces.
-    #[cfg(all(test, feature = "durable"))]
+    #[cfg(test)]
+    #[allow(dead_code, reason = "the tests of durable rules use it")]
     pub(crate) fn of_written(task: &TaskTexts<'_>) -> Self {
         let valued = |text: &str| Valued {
             text: text.to_owned(),

@@ -14,8 +14,8 @@ use std::task::{Context, Poll, Waker};
 
 use scheduler_core::{Fired, Task, Timer};
 
+use super::claimed::heed_verdict;
 use super::gate::{GateContext, Permits, Verdict};
-use super::jobs::heed_verdict;
 use super::runs::Begun;
 use super::state::Phase;
 use super::ticker::Ticker;

@@ -5,8 +5,8 @@ use std::task::Waker;
 
 use scheduler_core::Timer;
 
+use super::claimed::{EndedJobs, tell};
 use super::gate::Permits;
-use super::jobs::{EndedJobs, tell};
 use super::manual::Answer;
 use super::rule::Rule;
 use super::state::ActiveRun;

@@ -1,23 +1,16 @@
 //! The runs of claimed jobs: by the same code as every other run, but a node says when one starts.
 #![allow(dead_code, reason = "until the node is connected")]
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
+
+use super::claimed::end_of;
 use super::control::Control;
 use super::rule::Rule;
 use super::transition::Transition;
-use chrono::{DateTime, Utc};
-
-use crate::observe::{EventKind, Failure, Outcome, SkipReason};
-use crate::run::{Claimed, JobEnd, JobRun, Run, StopCause, Verdict};
-
-/// Jobs that wait for a thread, in the order in which the planner has them.
-#[derive(Default)]
-pub(super) struct WaitingJobs(VecDeque<Claimed>);
-
-/// Jobs that are over, to be told with no lock held.
-pub(super) type EndedJobs = Vec<(Claimed, JobEnd)>;
+use crate::observe::{EventKind, Outcome, SkipReason};
+use crate::run::{Claimed, JobEnd, JobRun, Run, StopCause};
 
 impl Control {
     /// Runs a claimed job as soon as a thread of the pool is free, beside all others. Returns false if the task has ended or
@@ -97,56 +90,4 @@ impl Transition<'_> {
             self.effects.rare().jobs.extend(unrun);
         }
     }
-}
-
-/// Tells how jobs ended. No lock may be held.
-pub(super) fn tell(ended: EndedJobs) {
-    ended.into_iter().for_each(|(job, end)| job.end(end));
-}
-
-/// Keeps what an attempt asks for beside its result. Returns true if that is to run again later.
-pub(super) fn heed_verdict(run: &Run, verdict: Option<Verdict>) -> bool {
-    let (Some(verdict), Some(job)) = (verdict, run.claimed()) else { return false };
-    job.keep_verdict(verdict);
-    matches!(verdict, Verdict::Snooze(_))
-}
-
-/// The outcome of a run that returned well.
-pub(super) fn outcome_of_success(run: &Run) -> Outcome {
-    match run.claimed().and_then(|job| job.verdict()) {
-        Some(Verdict::Snooze(time)) => Outcome::Snoozed(time),
-        _ => Outcome::Success,
-    }
-}
-
-/// The pool has dropped the run of a job.
-pub(super) fn interrupt(run: &Run) {
-    if let Some(job) = run.claimed() {
-        job.interrupt();
-    }
-}
-
-fn end_of(job: &JobRun, run: &Run, outcome: &Outcome) -> JobEnd {
-    if job.is_lost() {
-        return JobEnd::Lost;
-    }
-    match (outcome, job.verdict()) {
-        (Outcome::Success, _) => JobEnd::Succeeded,
-        (Outcome::Snoozed(time), _) => JobEnd::Snoozed(*time),
-        (Outcome::Error(failure), Some(Verdict::Undecodable)) => JobEnd::Undecodable(text(failure)),
-        (Outcome::Error(failure), Some(Verdict::GiveUp)) => JobEnd::GivenUp(text(failure)),
-        (Outcome::Error(failure) | Outcome::Panic(failure), _) => JobEnd::Failed(text(failure)),
-        (Outcome::Timeout(failure), _) => JobEnd::TimedOut(text(failure)),
-        (Outcome::Refused(reason), _) => JobEnd::Refused(reason.to_string()),
-        (Outcome::Lost, _) => JobEnd::Lost,
-        (Outcome::Cancelled, _) if job.is_interrupted() || run.is_stopped_by_pool() => {
-            JobEnd::Interrupted
-        }
-        (Outcome::Cancelled, _) => JobEnd::Cancelled,
-    }
-}
-
-/// A failure with its causes, on one line.
-fn text(failure: &Failure) -> String {
-    format!("{}{}", failure.message(), failure.causes_after(": "))
 }

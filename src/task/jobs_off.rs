@@ -1,15 +1,9 @@
 //! Without the feature `durable` there are no jobs.
 
+use super::claimed::WaitingJobs;
 use super::transition::Transition;
 use crate::observe::Outcome;
-use crate::run::{Claimed, Run, Verdict};
-
-/// None wait.
-#[derive(Default)]
-pub(super) struct WaitingJobs;
-
-/// None end.
-pub(super) type EndedJobs = ();
+use crate::run::{Claimed, Run};
 
 impl Transition<'_> {
     pub(super) fn next_job(&mut self) -> Option<Claimed> {
@@ -22,15 +16,3 @@ impl Transition<'_> {
         let WaitingJobs = self.state.jobs;
     }
 }
-
-pub(super) fn tell((): EndedJobs) {}
-
-pub(super) fn heed_verdict(_run: &Run, _verdict: Option<Verdict>) -> bool {
-    false
-}
-
-pub(super) fn outcome_of_success(_run: &Run) -> Outcome {
-    Outcome::Success
-}
-
-pub(super) fn interrupt(_run: &Run) {}

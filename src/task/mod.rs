@@ -13,7 +13,7 @@
 //!
 //! | layer | files | knows | never |
 //! |---|---|---|---|
-//! | plain data | `rule`, `policy`, `jitter`, `fire_times`, `served`, `question`, `pause`, `planner` | fire times, policies | a clock, a lock, the user's code |
+//! | plain data | `rule`, `policy`, `jitter`, `fire_times`, `served`, `question`, `pause`, `planner`, `claimed` | fire times, policies | a clock, a lock, the user's code |
 //! | shell | `gate`, `state`, `ticker`, `effects`, `transition`, `runs`, `attempt`, `fire`, `jobs` | the lock, the timer, runs, events | decides about fire times |
 //! | commands | `control`, `manual`, `wait`, `snapshot`, `error` | what one can tell and ask a task | starts a run by itself |
 //!
@@ -34,6 +34,11 @@
 mod attempt;
 #[cfg(scheduler_bench)]
 mod bench;
+#[cfg(feature = "durable")]
+mod claimed;
+#[cfg(not(feature = "durable"))]
+#[path = "claimed_off.rs"]
+mod claimed;
 mod control;
 mod effects;
 mod error;

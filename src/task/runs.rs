@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use scheduler_core::{Due, Now};
 
+use super::claimed::{interrupt, outcome_of_success};
 use super::gate::GATE_LIMIT;
 use super::jitter::Draw;
-use super::jobs::{interrupt, outcome_of_success};
 use super::planner::Start;
 use super::state::{ActiveRun, Phase};
 use super::transition::Transition;

@@ -8,8 +8,8 @@ use scheduler_core::Due;
 use scheduler_core::Now;
 use scheduler_core::Tick;
 
+use super::claimed::WaitingJobs;
 use super::gate::Permits;
-use super::jobs::WaitingJobs;
 use super::manual::Promise;
 use super::planner::Planner;
 use super::planner::Start;

@@ -106,6 +106,8 @@ pub(crate) const CRATES: [(&str, &[&str]); 8] = [
             "observe",
             "task",
             "registrar",
+            "durable",
+            "store",
             "report",
             "runner",
             "testing",

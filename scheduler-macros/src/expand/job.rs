@@ -10,30 +10,29 @@ use syn::Type;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 
+use super::Task;
+use super::facade_call::FacadeCall;
 use super::task::Names;
-use super::{Task, entry_and};
 use crate::check::Argument;
 
-/// Generates the entry of a job, and what makes jobs.
-pub(crate) fn job(task: &Task<'_>) -> TokenStream {
-    let names = &Names::unlike(task);
+/// The type, and what stands beside the entry.
+pub(super) fn maker(task: &Task<'_>, names: &Names) -> (TokenStream, TokenStream) {
     let ident = &task.function.sig.ident;
     let vis = &task.function.vis;
-    let maker = maker(ident);
+    let maker = maker_name(ident);
     let doc = format!("Makes jobs that run [`{0}`](fn@{0}).", ident.unraw());
     let make = make(task, &maker, names);
     let unnamed = unnamed(task);
-    let entry = entry_and(task, names, &quote!(#make #unnamed));
-    quote! {
+    let maker = quote! {
         #[doc = #doc]
         #[allow(non_camel_case_types)]
         #vis enum #maker {}
-        #entry
-    }
+    };
+    (maker, quote!(#make #unnamed))
 }
 
 /// The name of the type.
-fn maker(function: &Ident) -> Ident {
+fn maker_name(function: &Ident) -> Ident {
     let mut maker = function.clone();
     maker.set_span(Span::mixed_site().located_at(function.span()));
     maker
@@ -51,11 +50,10 @@ fn make(task: &Task<'_>, maker: &Ident, names: &Names) -> TokenStream {
     let parameter = Ident::new("payload", Span::mixed_site());
     let (parameters, made) = match payload {
         Some(ty) => {
-            // Where the type stands, if it is no payload.
-            let span = ty.span();
-            let here = Ident::new(&private.to_string(), span);
-            let new = quote_spanned!(span=> #here::job_with);
-            (quote!(#parameter: #ty), quote!(#new(&#constant, &#parameter)))
+            let ty = ty.to_token_stream();
+            let arguments = quote!(&#constant, &#parameter);
+            let new = FacadeCall { function: "job_with", generic: Some(&ty), arguments };
+            (quote!(#parameter: #ty), new.seen_at(&ty, names))
         }
         None => (TokenStream::new(), quote!(#private::job(&#constant))),
     };
@@ -113,13 +111,13 @@ pub(super) fn decode(task: &Task<'_>, ty: &Type, names: &Names, run: &Ident) -> 
     let upgrade = match upgrade {
         None => quote!(#private::None),
         Some(path) => {
-            let old = Ident::new("old", Span::mixed_site());
-            quote!(#private::Some(|#old| #private::upgraded((#path)(#old))))
+            let old = Ident::new("old", Span::mixed_site().located_at(path.span()));
+            // Where the path stands, if it is of another function.
+            let here = Ident::new(&private.to_string(), path.span());
+            quote_spanned!(path.span()=> #here::Some(|#old| #here::upgraded(#path(#old))))
         }
     };
-    let span = ty.span();
-    let here = Ident::new(&private.to_string(), span);
     let ty = ty.to_token_stream();
-    let decode = quote_spanned!(span=> #here::payload::<#ty>);
-    quote!(#decode(#run, #version, #upgrade))
+    let arguments = quote!(#run, #version, #upgrade);
+    FacadeCall { function: "payload", generic: Some(&ty), arguments }.seen_at(&ty, names)
 }

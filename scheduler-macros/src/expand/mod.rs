@@ -9,6 +9,7 @@
 //! hygiene of `macro_rules!`. After a fault there is only the item, and nothing that could fail
 //! because of the fault.
 
+mod facade_call;
 mod job;
 mod own_type;
 mod task;
@@ -17,7 +18,6 @@ mod wire;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 
-pub(crate) use job::job;
 pub(crate) use task::Task;
 
 use crate::check::{self, Argument, Name, Owner, Plan};
@@ -29,6 +29,14 @@ use task::path;
 /// Generates the entry of an annotation; the function itself is not part of it.
 pub(crate) fn entry(task: &Task<'_>) -> TokenStream {
     entry_and(task, &Names::unlike(task), &TokenStream::new())
+}
+
+/// Generates the entry of a job, and what makes jobs.
+pub(crate) fn job(task: &Task<'_>) -> TokenStream {
+    let names = &Names::unlike(task);
+    let (maker, beside) = job::maker(task, names);
+    let entry = entry_and(task, names, &beside);
+    quote!(#maker #entry)
 }
 
 /// The entry, and beside it what needs it.

@@ -10,11 +10,12 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use crate::{annotate, annotate_job};
 
 /// Files whose messages are rustc's own, or that need rustc to evaluate a condition or to know a name.
-const LEFT_TO_RUSTC: [&str; 7] = [
+const LEFT_TO_RUSTC: [&str; 8] = [
     "block_without_annotation",
     "body_does_not_parse",
     "future_not_send",
     "future_with_state_not_send",
+    "job_unnamed",
     "method_body_does_not_parse",
     "method_in_impl",
     "method_under_a_condition",

@@ -27,11 +27,12 @@ impl Reports {
             NodeEvent::Skipped { schedule, skips, until } => {
                 return self.skipped(&schedule, skips, until, tasks);
             }
-            NodeEvent::Opened { session, replaces } => {
-                StoreEvent::SessionOpened { session: text(session), replaces: replaces.map(text) }
-            }
+            NodeEvent::Opened { session, replaces } => StoreEvent::SessionOpened {
+                session: text(&session),
+                replaces: replaces.as_ref().map(text),
+            },
             NodeEvent::SessionLost { session, reason, runs } => StoreEvent::SessionLost {
-                session: text(session),
+                session: text(&session),
                 reason: match reason {
                     LostReason::NotRenewed => "its lease was not renewed in time".into(),
                     LostReason::Ended => "the store has ended it".into(),
@@ -39,17 +40,17 @@ impl Reports {
                 runs,
             },
             NodeEvent::TookOver { sessions } => {
-                StoreEvent::TookOver { sessions: sessions.into_iter().map(text).collect() }
+                StoreEvent::TookOver { sessions: sessions.iter().map(text).collect() }
             }
             NodeEvent::JobLost(job) => StoreEvent::JobLost {
-                job: text(job.id),
+                job: text(&job.id),
                 task: job.task.as_str().into(),
                 attempt: job.attempt,
                 is_parked: job.state == JobState::Parked,
             },
-            NodeEvent::Parked { job } => StoreEvent::JobParked { job: text(job) },
-            NodeEvent::FinishRefused { held } => StoreEvent::FinishRefused { job: text(held.job) },
-            NodeEvent::GivenBack { held } => StoreEvent::ClaimReturned { job: text(held.job) },
+            NodeEvent::Parked { job } => StoreEvent::JobParked { job: text(&job) },
+            NodeEvent::FinishRefused { held } => StoreEvent::FinishRefused { job: text(&held.job) },
+            NodeEvent::GivenBack { held } => StoreEvent::ClaimReturned { job: text(&held.job) },
             NodeEvent::Registered { schedule, outcome } => StoreEvent::ScheduleRegistered {
                 schedule: schedule.into(),
                 is_changed: outcome == Registration::Changed,
@@ -59,7 +60,7 @@ impl Reports {
             }
             NodeEvent::StoreAway { reason } => StoreEvent::Away { reason: reason.into() },
             NodeEvent::StoreBack { after } => StoreEvent::Back { after },
-            NodeEvent::Refused(refusal) => StoreEvent::Refused { reason: text(refusal) },
+            NodeEvent::Refused(refusal) => StoreEvent::Refused { reason: text(&refusal) },
             NodeEvent::Damaged(damage) => {
                 StoreEvent::Damaged { row: damage.row.into(), reason: damage.reason.into() }
             }
@@ -98,6 +99,6 @@ impl Reports {
     }
 }
 
-fn text<T: ToString>(value: T) -> Arc<str> {
+fn text(value: &impl ToString) -> Arc<str> {
     value.to_string().into()
 }

@@ -1,7 +1,7 @@
 //! The runs of claimed jobs.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use scheduler_store::{Fence, Job, JobId, JobState, NewJob, OnLost, Origin, StoreTime, Uuid};
 
@@ -16,7 +16,7 @@ use crate::task::{Control, Policy, Rule};
 #[derive(Clone, Default)]
 struct Node {
     ended: Arc<Mutex<Vec<(u128, JobEnd)>>>,
-    lease: Arc<AtomicU64>,
+    has_lease: Arc<AtomicBool>,
 }
 
 fn job(number: u128) -> Job {
@@ -49,14 +49,15 @@ fn job(number: u128) -> Job {
 impl Node {
     fn new() -> Self {
         let node = Self::default();
-        node.lease.store(u64::MAX, Ordering::SeqCst);
+        node.has_lease.store(true, Ordering::SeqCst);
         node
     }
 
     fn claim(&self, job: Job) -> Claimed {
         let (ended, number) = (Arc::clone(&self.ended), job.id.as_uuid().as_u128());
         let on_end = Box::new(move |end| ended.lock().unwrap().push((number, end)));
-        JobRun::new(job, Arc::clone(&self.lease), on_end)
+        let has_lease = Arc::clone(&self.has_lease);
+        JobRun::new(job, Box::new(move || has_lease.load(Ordering::SeqCst)), on_end)
     }
 
     fn start(&self, control: &Control, number: u128) -> Claimed {
@@ -195,8 +196,9 @@ fn a_job_begins_or_is_withdrawn_and_is_told_once() {
 fn r20_no_job_begins_after_the_lease_on_this_machine() {
     let (mut stage, node) = (Stage::with_workers(1), Node::new());
     let control = stage.task(Rule::Job, policy(), |_| ok(1_000));
-    node.lease.store(1_000_000_000, Ordering::SeqCst);
     let _jobs = [node.start(&control, 1), node.start(&control, 2)];
+    stage.until(500);
+    node.has_lease.store(false, Ordering::SeqCst);
     stage.until(3_000);
     assert_eq!(node.ended(), [(1, JobEnd::Succeeded), (2, JobEnd::Unrun)]);
     assert_eq!(control.snapshot().counters.runs, 1);

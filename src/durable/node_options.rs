@@ -1,0 +1,213 @@
+//! How this process takes part: its lease, how often it asks, how much it takes.
+
+use std::time::Duration;
+
+use scheduler_node::Config;
+use scheduler_store::NAME_MAX;
+
+/// How this process takes part in the work that its [store](crate::Builder::store) keeps.
+///
+/// The defaults suit a store on the same machine and one far away. A process that dies is noticed after one to two leases.
+///
+/// ```
+/// use scheduler::{NodeOptions, Scheduler};
+/// use std::time::Duration;
+///
+/// let options = NodeOptions::default()
+///     .label("web-1")
+///     .lease(Duration::from_secs(5))
+///     .queues(["default", "mail"]);
+/// let builder = Scheduler::builder().node(options);
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct NodeOptions {
+    lease: Option<Duration>,
+    renew_every: Option<Duration>,
+    reap_every: Option<Duration>,
+    poll_every: Option<Duration>,
+    answer_limit: Option<Duration>,
+    concurrency: Option<u32>,
+    queues: Option<Vec<String>>,
+    label: Option<String>,
+    build: Option<String>,
+    keep_done: Option<Duration>,
+    keep_parked: Option<Duration>,
+}
+
+/// The longest lease: what runs for longer without the store is not worth waiting for.
+const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl NodeOptions {
+    /// How long the session lives after each renewal; 15 seconds by default. A process that cannot reach the store for 0.85
+    /// of it stops its durable runs, and after all of it others take them over.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = Some(lease);
+        self
+    }
+
+    /// How often the lease is renewed: a third of it by default, and at most half.
+    pub fn renew_every(mut self, period: Duration) -> Self {
+        self.renew_every = Some(period);
+        self
+    }
+
+    /// How often this process looks for others that died; every 5 seconds by default.
+    pub fn reap_every(mut self, period: Duration) -> Self {
+        self.reap_every = Some(period);
+        self
+    }
+
+    /// How often this process asks for work when nothing is known to be due; every second by default. What this process
+    /// enqueues itself starts at once.
+    pub fn poll_every(mut self, period: Duration) -> Self {
+        self.poll_every = Some(period);
+        self
+    }
+
+    /// How long the store may take to answer, and how late it may execute what it is asked; 5 seconds by default, and at most
+    /// a lease.
+    pub fn answer_limit(mut self, limit: Duration) -> Self {
+        self.answer_limit = Some(limit);
+        self
+    }
+
+    /// How many jobs run at once: by default as many as the pools have threads. Async jobs hold no thread while they wait,
+    /// so that a process with such may take more.
+    pub fn concurrency(mut self, runs: u32) -> Self {
+        self.concurrency = Some(runs);
+        self
+    }
+
+    /// The queues whose jobs this process runs; all by default.
+    pub fn queues<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.queues = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// What people call this process; by default its name and number. It identifies nothing.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// The build of this process, for people.
+    pub fn build(mut self, build: impl Into<String>) -> Self {
+        self.build = Some(build.into());
+        self
+    }
+
+    /// How long jobs are kept that are done or cancelled; a day by default, and at least twice the
+    /// [limit of an answer](Self::answer_limit) (R2).
+    pub fn keep_done(mut self, time: Duration) -> Self {
+        self.keep_done = Some(time);
+        self
+    }
+
+    /// How long parked jobs are kept; 30 days by default.
+    pub fn keep_parked(mut self, time: Duration) -> Self {
+        self.keep_parked = Some(time);
+        self
+    }
+
+    /// The configuration of a node, or all that is wrong with the options.
+    pub(crate) fn config(&self, threads: u32, process: &str) -> Result<Config, Vec<String>> {
+        let default = Config::default();
+        let lease = self.lease.unwrap_or(default.lease);
+        let mut config = Config {
+            lease,
+            renew_every: self.renew_every,
+            reap_every: self.reap_every.unwrap_or(default.reap_every),
+            poll_every: self.poll_every.unwrap_or(default.poll_every),
+            answer_limit: self.answer_limit.unwrap_or(default.answer_limit.min(lease)),
+            workers: self.concurrency.unwrap_or(threads),
+            queues: self
+                .queues
+                .as_ref()
+                .map(|queues| queues.iter().map(|queue| queue.as_str().into()).collect()),
+            label: self.label.clone().unwrap_or_else(|| process.to_owned()),
+            build: self.build.clone().unwrap_or_default(),
+            keep_parked: self.keep_parked.unwrap_or(default.keep_parked),
+            ..default
+        };
+        config.keep_done = self.keep_done.unwrap_or(config.keep_done).max(config.answer_limit * 2);
+        let faults = self.faults(&config);
+        if faults.is_empty() { Ok(config) } else { Err(faults) }
+    }
+
+    fn faults(&self, config: &Config) -> Vec<String> {
+        let (lease, renew) = (config.lease, config.renew_every());
+        let mut faults = Vec::new();
+        let mut fault = |is_wrong: bool, what: String, help: &str| {
+            if is_wrong {
+                faults.push(format!("NodeOptions: {what}\nhelp: {help}"));
+            }
+        };
+        let least = Duration::from_millis(100);
+        fault(
+            lease < least || lease > LEASE_MAX,
+            format!("a lease of {lease:?} cannot work: it lasts from {least:?} to a day"),
+            "write for example .lease(Duration::from_secs(15))",
+        );
+        fault(
+            renew.is_zero() || renew * 2 > lease,
+            format!("a lease of {lease:?} that is renewed every {renew:?} may run out in between"),
+            "leave out .renew_every(…), which is then a third of the lease",
+        );
+        for (name, period) in [
+            ("reap_every", config.reap_every),
+            ("poll_every", config.poll_every),
+            ("answer_limit", config.answer_limit),
+        ] {
+            fault(period.is_zero(), format!("{name} is zero"), "write a length, or leave it out");
+        }
+        fault(
+            config.answer_limit > lease,
+            format!(
+                "an answer limit of {:?} is longer than the lease of {lease:?}",
+                config.answer_limit
+            ),
+            "a request must not be executed when the session may have ended: choose a shorter limit",
+        );
+        fault(config.workers == 0, "concurrency(0) runs no job".to_owned(), "write at least 1");
+        let queues = self.queues.iter().flatten();
+        for queue in queues.filter(|name| name.is_empty() || name.len() > NAME_MAX) {
+            let shown: String = queue.chars().take(40).collect();
+            fault(true, format!("`{shown}` cannot name a queue"), "a name has 1 to 250 bytes");
+        }
+        faults
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(options: &NodeOptions) -> Vec<String> {
+        options.config(4, "shop").err().unwrap_or_default()
+    }
+
+    #[test]
+    fn the_defaults_work_and_a_short_lease_brings_a_short_limit() {
+        let config = NodeOptions::default().config(4, "shop").expect("no faults");
+        assert_eq!((config.workers, &*config.label), (4, "shop"));
+        let short = NodeOptions::default().lease(Duration::from_secs(2)).config(4, "shop");
+        assert_eq!(short.expect("no faults").answer_limit, Duration::from_secs(2));
+    }
+
+    #[test]
+    fn f_lk1_settings_that_cannot_work_name_both_values() {
+        let second = Duration::from_secs(1);
+        let zero = faults(&NodeOptions::default().lease(Duration::ZERO));
+        assert!(zero[0].contains("a lease of 0ns cannot work"), "{zero:?}");
+        let renew = faults(&NodeOptions::default().lease(second * 3).renew_every(second * 2));
+        assert!(renew[0].contains("3s that is renewed every 2s"), "{renew:?}");
+        let limit = faults(&NodeOptions::default().lease(second).answer_limit(second * 2));
+        assert!(limit[0].contains("limit of 2s is longer than the lease of 1s"), "{limit:?}");
+        let long = faults(&NodeOptions::default().lease(Duration::MAX));
+        assert!(long[0].contains("to a day"), "{long:?}");
+        let names = faults(&NodeOptions::default().queues([String::new(), "q".repeat(300)]));
+        assert_eq!(names.len(), 2, "{names:?}");
+        assert_eq!(faults(&NodeOptions::default().concurrency(0)).len(), 1);
+    }
+}

@@ -1,0 +1,322 @@
+//! Durable schedules and jobs as a program sees them, on the model store. No node runs here: what is enqueued stays.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
+
+use scheduler::chrono::{DateTime, Utc};
+use scheduler::store::{
+    self, EnqueueIn, Enqueued, JobFilter, JobState, Model, StoreError, StoreTime, Timing,
+};
+use scheduler::{
+    EnqueueError, Job, Jobs, OnLost, Priority, Schedule, Scheduler, StartError, job, scheduled,
+    tasks,
+};
+use serde_json::Value;
+
+type Checked = Result<(), Box<dyn Error>>;
+
+#[job(name = "send-invoice", retry(max = 4), queue = "mail", priority = "low", on_lost = "abandon")]
+fn send_invoice(#[payload] number: u32) {
+    assert!(number > 0);
+}
+
+#[job(name = "sweep")]
+fn sweep() {}
+
+#[job(name = "order")]
+fn order(jobs: &Jobs, again: Jobs) -> Result<(), EnqueueError> {
+    jobs.enqueue(sweep::job())?;
+    again.enqueue(send_invoice::job(1)).map(drop)
+}
+
+#[scheduled(cron = "0 0 3 * * *", zone = "UTC", durable, name = "nightly")]
+fn nightly() {}
+
+struct Opaque;
+
+impl serde::Serialize for Opaque {
+    fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        Err(serde::ser::Error::custom("it is secret"))
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Opaque {
+    fn deserialize<D: serde::Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Ok(Self)
+    }
+}
+
+#[job(name = "opaque")]
+fn opaque(#[payload] _it: Opaque) {}
+
+/// A scheduler on a store whose clock runs, and what it enqueues.
+fn started(set: &[(&str, &str)]) -> Result<(Scheduler, Jobs, Model), Box<dyn Error>> {
+    let model = Model::with_clock(|| store::store_time(Utc::now()));
+    let builder = Scheduler::builder().environment([("PATH", "")]).messages(|_| {});
+    let builder = set.iter().fold(builder, |builder, (key, value)| builder.set(*key, *value));
+    let scheduler = builder.store(model.clone()).spawn()?;
+    let jobs = scheduler.jobs()?;
+    Ok((scheduler, jobs, model))
+}
+
+#[test]
+fn a_job_is_stored_as_code_annotation_and_settings_say() -> Checked {
+    let (_scheduler, jobs, _) = started(&[("tasks.send-invoice.queue", "post")])?;
+    let job = send_invoice::job(17);
+    let id = job.id();
+    assert_eq!(jobs.enqueue(job)?, Enqueued::Accepted);
+    let stored = jobs.get(id)?.expect("it was accepted");
+    assert_eq!((&*stored.task, &*stored.queue), ("send-invoice", "post"));
+    assert_eq!((stored.priority, stored.max_attempts), (Priority::Low, 5));
+    assert_eq!(stored.on_lost, OnLost::Abandon);
+    assert_eq!((stored.payload.version, &*stored.payload.bytes), (1, &b"17"[..]));
+    let own = send_invoice::job(18).queue("own").priority(Priority::Urgent).max_attempts(1);
+    let id = own.id();
+    jobs.enqueue(own)?;
+    let stored = jobs.get(id)?.expect("it was accepted");
+    let options = (&*stored.queue, stored.priority, stored.max_attempts);
+    assert_eq!(options, ("own", Priority::Urgent, 1));
+    let plain = sweep::job();
+    let id = plain.id();
+    jobs.enqueue(plain)?;
+    assert_eq!(jobs.get(id)?.expect("it was accepted").payload.version, 0);
+    Ok(())
+}
+
+#[test]
+fn a_job_is_accepted_once_and_a_key_keeps_others_out() -> Checked {
+    let (_scheduler, jobs, _) = started(&[])?;
+    let first = send_invoice::job(1).key("inv-1");
+    let id = first.id();
+    assert_eq!(jobs.enqueue(first.clone())?, Enqueued::Accepted);
+    assert_eq!(jobs.enqueue(first)?, Enqueued::Accepted);
+    assert_eq!(jobs.enqueue(send_invoice::job(2).key("inv-1"))?, Enqueued::Kept(id));
+    let replaces = send_invoice::job(3).replace().key("inv-1");
+    assert_eq!(jobs.enqueue(replaces)?, Enqueued::Replaced(id));
+    assert_eq!(jobs.get(id)?.expect("it is there").payload.bytes, b"3");
+    let all = jobs.list(&JobFilter::default(), 10)?;
+    assert_eq!(all.len(), 1);
+    let alone = jobs.enqueue(send_invoice::job(3).replace()).expect_err("it has no key");
+    assert!(alone.to_string().contains("add `.key(…)`") && !alone.is_unknown(), "{alone}");
+    Ok(())
+}
+
+#[test]
+fn a_job_is_due_when_the_code_says() -> Checked {
+    let (_scheduler, jobs, _) = started(&[])?;
+    let at: DateTime<Utc> = "2099-01-01T00:00:00Z".parse()?;
+    let (one, other) = (sweep::job().at(at), sweep::job().after(Duration::from_secs(3_600)));
+    let ids = [one.id(), other.id()];
+    assert_eq!(jobs.enqueue_all(vec![one, other])?, [Enqueued::Accepted; 2]);
+    assert_eq!(store::utc(jobs.get(ids[0])?.expect("it is there").run_at), at);
+    let later = jobs.get(ids[1])?.expect("it is there");
+    assert_eq!(later.run_at.since(later.created_at), Duration::from_secs(3_600));
+    assert_eq!(jobs.enqueue_all(Vec::new())?, []);
+    Ok(())
+}
+
+#[test]
+fn a_payload_that_cannot_be_encoded_is_reported_with_the_whole_batch() -> Checked {
+    let (_scheduler, jobs, _) = started(&[])?;
+    let error = jobs.enqueue_all(vec![sweep::job(), opaque::job(Opaque)]).expect_err("a fault");
+    let EnqueueError::NotAccepted(unsent) = &error else { panic!("{error:?}") };
+    assert_eq!(unsent.jobs.len(), 2);
+    assert!(error.to_string().contains("`opaque`: its payload cannot be encoded: it is secret"));
+    assert_eq!(jobs.list(&JobFilter::default(), 10)?, []);
+    let long = jobs.enqueue(sweep::job().queue("x".repeat(251))).expect_err("it is too long");
+    assert!(long.to_string().contains("at most 250 are allowed"), "{long}");
+    Ok(())
+}
+
+#[test]
+fn a_job_is_cancelled_retried_and_deleted_by_hand() -> Checked {
+    let (_scheduler, jobs, _) = started(&[])?;
+    let job = sweep::job();
+    let id = job.id();
+    jobs.enqueue(job)?;
+    jobs.cancel(id)?;
+    assert_eq!(jobs.get(id)?.expect("it is kept").state, JobState::Cancelled);
+    jobs.retry(id)?;
+    assert_eq!(jobs.get(id)?.expect("it is kept").state, JobState::Ready);
+    let depths = jobs.depths()?;
+    assert_eq!((&*depths[0].task, depths[0].due), ("sweep", 1));
+    jobs.delete(id)?;
+    assert_eq!(jobs.get(id)?, None);
+    assert!(jobs.delete(id).expect_err("it is gone").is_not_found());
+    assert_eq!(jobs.sessions()?, []);
+    Ok(())
+}
+
+#[test]
+fn a_schedule_for_each_customer_is_put_changed_and_removed() -> Checked {
+    let (_scheduler, jobs, _) = started(&[])?;
+    let daily = Schedule::cron("0 0 9 * * *").zone("Europe/Berlin");
+    jobs.put("customer-7", daily, send_invoice::job(7).queue("own"))?;
+    let found = jobs.schedules()?;
+    let definition = &found[0].definition;
+    assert_eq!((&*definition.name, &*definition.task), ("customer-7", "send-invoice"));
+    assert_eq!((&*definition.queue, &*definition.payload.bytes), ("own", &b"7"[..]));
+    assert!(definition.is_dynamic && definition.max_attempts == 5);
+    assert_eq!(definition.rule.timing, Timing::Computed);
+    jobs.pause("customer-7", "ada", "holidays", None)?;
+    let paused = jobs.schedules()?[0].pause.clone().expect("it is paused");
+    assert_eq!((&*paused.by, &*paused.reason, paused.until), ("ada", "holidays", None));
+    let id = jobs.run_now("customer-7")?;
+    assert_eq!(jobs.get(id)?.expect("it is there").task, "send-invoice");
+    jobs.resume("customer-7")?;
+    jobs.reschedule("customer-7", Schedule::fixed_rate("1h"))?;
+    let rule = jobs.schedules()?[0].rule().text.clone();
+    assert_eq!(rule, r#"{"fixed_rate":"1h"}"#);
+    jobs.reset("customer-7")?;
+    assert!(jobs.schedules()?[0].rule().text.contains("Europe/Berlin"));
+    jobs.remove("customer-7")?;
+    assert!(jobs.remove("customer-7").expect_err("it is gone").is_not_found());
+    Ok(())
+}
+
+#[test]
+fn a_schedule_that_cannot_be_kept_is_refused_with_the_reason() -> Checked {
+    let (_scheduler, jobs, _) = started(&[])?;
+    let refused = |schedule: Schedule, job: Job| {
+        jobs.put("x", schedule, job).expect_err("a fault").to_string()
+    };
+    let hourly = || Schedule::fixed_rate("1h");
+    assert!(refused(hourly(), sweep::job().key("x")).contains("no key of its own"));
+    assert!(refused(Schedule::cron("0 0 25 * * *"), sweep::job()).contains("hour"));
+    assert!(refused(Schedule::cron("-"), sweep::job()).contains("`-` is no rule"));
+    let stops = hourly().on_error(scheduler::OnError::Stop);
+    assert!(refused(stops, sweep::job()).contains("does not go with `durable`"));
+    let policy = jobs.reschedule("x", hourly().timeout("1s")).expect_err("a fault");
+    assert!(policy.to_string().contains("`timeout` is no part of a rule"), "{policy}");
+    Ok(())
+}
+
+#[test]
+fn a_stopped_scheduler_still_enqueues() -> Checked {
+    let (scheduler, jobs, _) = started(&[])?;
+    scheduler.shutdown()?;
+    jobs.enqueue(sweep::job())?;
+    let gone = jobs.put("x", Schedule::fixed_rate("1h"), sweep::job()).expect_err("it stopped");
+    assert!(!gone.to_string().is_empty());
+    Ok(())
+}
+
+/// A transaction of the caller, which is rolled back unless it is committed.
+struct Transaction(Vec<scheduler_store::NewJob>, bool);
+
+impl EnqueueIn for Transaction {
+    fn enqueue(&mut self, jobs: &[scheduler_store::NewJob]) -> Result<Vec<Enqueued>, StoreError> {
+        if self.1 {
+            return Err(StoreError::Unavailable("the connection is closed".to_owned()));
+        }
+        self.0.extend(jobs.iter().cloned());
+        Ok(vec![Enqueued::Accepted; jobs.len()])
+    }
+}
+
+#[test]
+fn a_job_is_enqueued_in_a_transaction_of_the_caller() -> Checked {
+    let (_scheduler, jobs, _) = started(&[])?;
+    let mut transaction = Transaction(Vec::new(), false);
+    assert_eq!(jobs.enqueue_in(&mut transaction, sweep::job())?, Enqueued::Accepted);
+    assert_eq!(transaction.0[0].task, "sweep");
+    transaction.1 = true;
+    let job = sweep::job();
+    let error = jobs.enqueue_in(&mut transaction, job.clone()).expect_err("it is closed");
+    assert!(error.is_unknown());
+    assert_eq!(error.unsent().jobs, [job]);
+    assert_eq!(jobs.list(&JobFilter::default(), 1)?, []);
+    Ok(())
+}
+
+#[test]
+fn async_code_enqueues_on_another_thread() -> Checked {
+    struct Wake(AtomicBool);
+    impl std::task::Wake for Wake {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, SeqCst);
+        }
+    }
+    let (_scheduler, jobs, _) = started(&[])?;
+    let wake = Arc::new(Wake(AtomicBool::new(true)));
+    let (waker, mut future) =
+        (Arc::clone(&wake).into(), Box::pin(jobs.enqueue_async(sweep::job())));
+    let answer = loop {
+        if wake.0.swap(false, SeqCst)
+            && let std::task::Poll::Ready(answer) =
+                future.as_mut().poll(&mut std::task::Context::from_waker(&waker))
+        {
+            break answer;
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!(answer?, Enqueued::Accepted);
+    assert_eq!(jobs.list(&JobFilter::default(), 10)?.len(), 1);
+    Ok(())
+}
+
+fn faults(error: &StartError) -> String {
+    error.to_string()
+}
+
+#[test]
+fn what_is_durable_needs_a_store() {
+    let builder = || Scheduler::builder().environment([("PATH", "")]).messages(|_| {});
+    let error = builder().tasks(tasks![nightly, sweep]).spawn().expect_err("there is no store");
+    let text = faults(&error);
+    assert!(text.contains("`durable` needs a store, which keeps its jobs"), "{text}");
+    assert!(text.contains("a job needs a store"), "{text}");
+    let line = "Scheduler::builder().store(Sqlite::open(\"jobs.db\")?)";
+    assert!(text.contains(line), "{text}");
+    let error = builder().tasks(tasks![order]).spawn().expect_err("there is no store");
+    assert!(faults(&error).contains("wants `&"), "{error}");
+    let plain = builder().tasks(tasks![]).spawn().expect("it starts");
+    let none = plain.jobs().expect_err("there is no store");
+    assert!(none.to_string().contains(line), "{none}");
+    let switched_off = builder().set("tasks.nightly.durable", "false").tasks(tasks![nightly]);
+    drop(switched_off.spawn().expect("it needs no store"));
+}
+
+#[test]
+fn faults_of_durable_tasks_come_at_the_start() {
+    let start = |schedule: Schedule| {
+        let builder = Scheduler::builder().environment([("PATH", "")]).messages(|_| {});
+        let builder = builder.tasks(tasks![]).store(Model::new());
+        let started = builder.task("task", schedule.durable(), |_| {}).spawn();
+        started.map(drop).expect_err("a fault").to_string()
+    };
+    let stops = Schedule::fixed_rate("1s").on_error(scheduler::OnError::Stop);
+    assert!(start(stops).contains("`on_error` does not go with `durable`"));
+    struct Never;
+    impl scheduler::Trigger for Never {
+        fn next_fire_time(&self, _: &scheduler::TriggerContext) -> scheduler::NextFireTime {
+            Ok(None)
+        }
+    }
+    let text = start(Schedule::on_trigger(Never));
+    assert!(text.contains("`durable` is of no use beside a trigger of its own"), "{text}");
+    let builder = Scheduler::builder().environment([("PATH", "")]).messages(|_| {});
+    let builder = builder.tasks(tasks![sweep]).store(Model::new());
+    let error = builder.set("tasks.sweep.cron", "@daily").spawn().expect_err("a job has no rule");
+    assert!(error.to_string().contains("is no option of a job"), "{error}");
+}
+
+#[test]
+fn a_durable_task_is_controlled_through_the_store() -> Checked {
+    let (scheduler, _, _) = started(&[])?;
+    let nightly = scheduler.tasks().get("nightly")?;
+    assert_eq!(nightly.snapshot().facts.kind, scheduler::RuleKind::Cron);
+    assert!(nightly.run_now().is_err_and(|error| error.to_string().contains("see `Jobs`")));
+    let added = scheduler.tasks().add("later", Schedule::fixed_rate("1h").durable(), |_| {});
+    assert!(added.expect_err("it is durable").to_string().contains("scheduler.jobs()?.put(…)"));
+    Ok(())
+}
+
+#[test]
+fn a_value_of_json_is_a_payload() {
+    fn is_payload<T: scheduler::Payload>() {}
+    is_payload::<Value>();
+    assert_eq!(StoreTime::default(), store::store_time(DateTime::UNIX_EPOCH));
+}
