@@ -13,6 +13,16 @@
 //!   a worker is about to run a job         ── begin ─> may it?
 //! ```
 //!
+//! # The shell
+//!
+//! * One node under one lock. A thread for each [`Channel`]: it waits until [`Node::wake`] or until another thread has left
+//!   it an [`Effect::Ask`]; then it steps with [`Input::Timer`], or executes the request without the lock, and steps with
+//!   [`Input::Answer`], at the deadline at the latest with [`Input::NoAnswer`] and a new connection.
+//! * [`Effect::Start`] goes to the pool. On the worker, just before the body: [`Node::begin`]. If it says no, the job is
+//!   dropped without a word. A job that began ends with [`Input::Ended`], once, also if it is lost.
+//! * An instant is read under the lock, so that it does not run back from step to step.
+//! * After [`Effect::Stopped`] no thread is needed any more. Before it, the shell decides how long runs are waited for.
+//!
 //! # What it must never do
 //!
 //! Know SQL or the facade. Read a clock, start a thread, take a lock, wait. Believe in a lease that it cannot prove.

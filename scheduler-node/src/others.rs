@@ -44,6 +44,14 @@ impl Others {
         self.seen.values().filter(is_dead).map(|seen| seen.lease).collect()
     }
 
+    /// When to look again: a session that was not renewed for half a lease may be dead by then.
+    pub(crate) fn look_at(&self, lease: Duration) -> Option<Tick> {
+        let is_doubtful = |seen: &&Seen| seen.until.since(seen.since) >= lease / 2;
+        let ends =
+            self.seen.values().filter(is_doubtful).map(|seen| (seen, seen.since.after(lease)));
+        ends.filter(|(seen, end)| seen.until < *end).map(|(_, end)| end).min()
+    }
+
     /// Returns true if no other session is known.
     pub(crate) fn is_empty(&self) -> bool {
         self.seen.is_empty()
@@ -73,10 +81,12 @@ mod tests {
         others.observe(&lease(1, true), at(0), at(1));
         others.observe(&lease(1, true), at(10), at(11));
         assert_eq!(others.dead(LEASE, Safeguards::default()), [], "seen for 9 s only");
+        assert_eq!(others.look_at(LEASE), Some(at(11)));
         others.observe(&lease(1, false), at(11), at(12));
         assert_eq!(others.dead(LEASE, Safeguards::default()), [], "the store's clock says no");
         others.observe(&lease(1, true), at(12), at(13));
         assert_eq!(others.dead(LEASE, Safeguards::default()), lease(1, true));
+        assert_eq!(others.look_at(LEASE), None);
         others.observe(&lease(2, true), at(14), at(15));
         assert_eq!(others.dead(LEASE, Safeguards::default()), [], "it was renewed");
     }

@@ -12,5 +12,7 @@
 
 mod plan;
 mod sequence;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use plan::{Plan, plan};

@@ -324,6 +324,25 @@ fn a_year_of_missed_ticks_is_decided_with_few_statements() {
 }
 
 #[test]
+fn the_job_of_a_process_that_died_runs_elsewhere_soon() {
+    let mut dead = Shell::new(config(), Policy::default());
+    dead.enqueue(1);
+    dead.lasts = Duration::from_secs(1_000);
+    let mut other = Shell::new(config(), Policy::default());
+    other.node = Node::new(Arc::new(config()), Arc::new(Every::default()), Draws::new(9), dead.now);
+    other.model = dead.model.clone();
+    for second in 1..=17 {
+        dead.until(after(f64::from(second)));
+        other.until(after(f64::from(second)));
+    }
+    assert_eq!(other.jobs(JobState::Running)[0].attempt, 1);
+    // It dies at 17 s, and its last renewal was at 15 s: the other one has seen that at 15 or 20 s.
+    other.until(after(37.0));
+    let done = other.jobs(JobState::Parked);
+    assert_eq!(done.len(), 1, "with a single attempt it is parked: {:?}", other.events);
+}
+
+#[test]
 fn a_delay_runs_at_its_time() {
     let timing = Timing::Delay { first: Duration::ZERO, delay: Duration::from_millis(100) };
     let definitions = vec![definition(timing)];
