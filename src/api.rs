@@ -33,7 +33,7 @@ fn every_exported_type_implements_the_common_traits() {
     let errors = names!(error: AddError ControlError StartError StopError Stopped);
     let data = names!(data: Attribute Calendar Cause Counters DryRun DstGap DstOverlap Event EventKind Failure GateContext
         Location Longest ManualClock Misfire OnError Outcome Overlap PanicPlace Pause Pool RuleKind Run RunInfo RunRecord
-        Schedule Shutdown SkipReason StopReason Tagged TaskControl TaskFacts TaskList TaskSnapshot TaskState Tasks
+        Schedule Shutdown SkipReason StopReason StoreEvent Tagged TaskControl TaskFacts TaskList TaskSnapshot TaskState Tasks
         TriggerContext Until Zone);
     let unique = names!(unique: ManualRun Scheduler SystemClock);
     fn sendable<T: Debug + Send + 'static>() {}
@@ -74,14 +74,14 @@ fn every_exported_type_implements_the_common_traits() {
 #[cfg(feature = "durable")]
 fn durable() -> BTreeSet<&'static str> {
     let errors = names!(error: EnqueueError JobsError);
-    let data = names!(data: Job JobOutcome Jobs OnLost Priority Unsent);
+    let data = names!(data: Job JobOutcome Jobs NodeOptions OnLost Priority Unsent);
     errors.into_iter().chain(data).collect()
 }
 
 /// They stand in the source all the same.
 #[cfg(not(feature = "durable"))]
 fn durable() -> BTreeSet<&'static str> {
-    let names = "EnqueueError Job JobOutcome Jobs JobsError OnLost Priority Unsent";
+    let names = "EnqueueError Job JobOutcome Jobs JobsError NodeOptions OnLost Priority Unsent";
     names.split(' ').collect()
 }
 

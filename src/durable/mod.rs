@@ -50,7 +50,7 @@ pub(crate) use client::Client;
 pub use error::{EnqueueError, JobsError, Unsent};
 pub use job::Job;
 pub use jobs::Jobs;
-pub(crate) use node::{Node, NodeSetup};
+pub(crate) use node::{Node, NodeSetup, Simulated};
 pub use node_options::NodeOptions;
 pub(crate) use parts::{NodeParts, PlannedJobs};
 pub use payload::Payload;

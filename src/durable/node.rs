@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_core::Clock;
+use scheduler_core::{Clock, VirtualCrew};
 use scheduler_node::{Draws, TaskConfig, Tick};
 use scheduler_store::Uuid;
 
@@ -20,15 +20,21 @@ pub(crate) struct NodeSetup {
     pub(crate) bus: Arc<Bus>,
     /// How many threads the pools have.
     pub(crate) threads: usize,
-    /// The seed of a simulation, which has no threads.
-    pub(crate) simulated_seed: Option<u64>,
+    /// In a simulation, which has no threads.
+    pub(crate) simulated: Option<Simulated>,
+}
+
+/// What a simulated node has in place of threads and chance.
+pub(crate) struct Simulated {
+    pub(crate) seed: u64,
+    pub(crate) crew: VirtualCrew,
 }
 
 /// The node of this process, which claims jobs and gives them to their tasks. Dropping it stops it.
 #[derive(Debug)]
 pub(crate) struct Node {
     shell: Arc<Shell>,
-    is_simulated: bool,
+    simulated: Option<VirtualCrew>,
 }
 
 impl Node {
@@ -39,7 +45,7 @@ impl Node {
         setup: NodeSetup,
     ) -> Result<Self, Vec<String>> {
         let NodeParts { client, tasks, schedules, calendars } = parts;
-        let NodeSetup { clock, bus, threads, simulated_seed } = setup;
+        let NodeSetup { clock, bus, threads, simulated } = setup;
         let threads = u32::try_from(threads).unwrap_or(u32::MAX);
         let mut config = options.config(threads, &process())?;
         config.definitions = schedules.iter().map(|it| it.definition.clone()).collect();
@@ -51,7 +57,9 @@ impl Node {
             })
             .collect();
         let rules = Arc::new(TextRules::new(&schedules, calendars));
-        let seed = simulated_seed.map_or_else(|| Uuid::now_v7().as_u128(), u128::from);
+        let seed = simulated
+            .as_ref()
+            .map_or_else(|| Uuid::now_v7().as_u128(), |simulated| simulated.seed.into());
         let now = Tick::from_nanos(clock.boot_time().as_nanos());
         let node = scheduler_node::Node::new(Arc::new(config), rules, Draws::new(seed), now);
         let by_name = tasks
@@ -64,7 +72,7 @@ impl Node {
             reports: Reports::new(bus, Arc::clone(&clock)),
             clock,
             node,
-            is_inline: simulated_seed.is_some(),
+            is_inline: simulated.is_some(),
         });
         let nudged = Arc::downgrade(&shell);
         client.on_nudge(Arc::new(move || {
@@ -72,7 +80,7 @@ impl Node {
                 shell.nudge();
             }
         }));
-        Ok(Self { shell, is_simulated: simulated_seed.is_some() })
+        Ok(Self { shell, simulated: simulated.map(|simulated| simulated.crew) })
     }
 
     /// Starts to claim jobs.
@@ -81,11 +89,10 @@ impl Node {
     ///
     /// A thread cannot be started.
     pub(crate) fn start(&self) -> io::Result<()> {
-        if self.is_simulated {
-            self.shell.tend();
-            return Ok(());
+        match &self.simulated {
+            Some(crew) => self.shell.start_simulated(crew).map_err(io::Error::other),
+            None => self.shell.start_threads(),
         }
-        self.shell.start_threads()
     }
 
     /// Claims nothing more, and gives back what has not begun.

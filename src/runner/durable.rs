@@ -9,9 +9,12 @@ use scheduler_core::Clock;
 use super::adding::Kept;
 use super::all_tasks::AllTasks;
 use super::builder::Builder;
+use super::simulation::Simulation;
 use super::tasks::Tasks;
 use crate::calendar::Calendar;
-use crate::durable::{Client, Jobs, Node, NodeOptions, NodeParts, NodeSetup, PlannedJobs, faults};
+use crate::durable::{
+    Client, Jobs, Node, NodeOptions, NodeParts, NodeSetup, PlannedJobs, Simulated, faults,
+};
 use crate::error::StartError;
 use crate::facts::Location;
 use crate::inject::{Call, States};
@@ -36,8 +39,8 @@ pub(super) struct NodeLaunch<'a> {
     pub(super) bus: &'a Arc<Bus>,
     /// How many threads the pools have.
     pub(super) threads: usize,
-    /// The seed of a simulation.
-    pub(super) simulated_seed: Option<u64>,
+    /// In a simulation, with its seed.
+    pub(super) simulation: Option<(&'a dyn Simulation, u64)>,
 }
 
 impl Durable {
@@ -89,7 +92,9 @@ impl Durable {
             clock: Arc::clone(launch.clock),
             bus: Arc::clone(launch.bus),
             threads: launch.threads,
-            simulated_seed: launch.simulated_seed,
+            simulated: launch
+                .simulation
+                .map(|(simulation, seed)| Simulated { seed, crew: simulation.node_crew() }),
         };
         let node = Node::new(parts, &self.options, setup).map_err(StartError::of_faults)?;
         self.node = Some(node);

@@ -8,6 +8,7 @@ use scheduler_core::Clock;
 
 use super::adding::Kept;
 use super::builder::Builder;
+use super::simulation::Simulation;
 use super::tasks::Tasks;
 use crate::calendar::Calendar;
 use crate::error::StartError;
@@ -22,7 +23,7 @@ pub(super) struct NodeLaunch<'a> {
     pub(super) clock: &'a Arc<dyn Clock>,
     pub(super) bus: &'a Arc<Bus>,
     pub(super) threads: usize,
-    pub(super) simulated_seed: Option<u64>,
+    pub(super) simulation: Option<(&'a dyn Simulation, u64)>,
 }
 
 /// Nothing is durable.

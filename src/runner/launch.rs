@@ -36,7 +36,7 @@ pub(super) fn launch(
     watch_panics();
     let (context, has_store) = (context(&builder), builder.has_store());
     let simulation = builder.simulation.clone();
-    let simulated_seed = simulation.is_some().then_some(builder.seed);
+    let of_node = simulation.clone();
     let messages = messages(&builder)?;
     let gates = Arc::new(std::mem::take(&mut builder.gates));
     let bus = Arc::new(bus(builder, &prepared, &messages)?);
@@ -80,7 +80,8 @@ pub(super) fn launch(
     warnings.extend(twice.flatten());
     let start = StartMessage { remarks, warnings, pools: &pools, zone };
     let mut scheduler = Scheduler::new(running);
-    match begin(scheduler.running_mut(), planned, start, simulated_seed, be_ready) {
+    let simulated = of_node.as_deref().map(|simulation| (simulation, seed));
+    match begin(scheduler.running_mut(), planned, start, simulated, be_ready) {
         Ok(()) => Ok(scheduler),
         Err(error) => {
             scheduler.give_up();
@@ -94,7 +95,7 @@ fn begin(
     running: &mut Running,
     planned: Vec<Planned>,
     start: StartMessage<'_>,
-    simulated_seed: Option<u64>,
+    simulation: Option<(&dyn Simulation, u64)>,
     be_ready: impl FnOnce() -> Result<(), StartError>,
 ) -> Result<(), StartError> {
     let has_async = has_async(&planned);
@@ -104,7 +105,7 @@ fn begin(
     start.print(&made, has_async, running);
     let count = made.iter().filter(|task| !task.is_disabled).count();
     let Running { tasks, clock, bus, .. } = running;
-    running.durable.launch(&made, &NodeLaunch { tasks, clock, bus, threads, simulated_seed })?;
+    running.durable.launch(&made, &NodeLaunch { tasks, clock, bus, threads, simulation })?;
     running.tasks.all.start(made)?;
     running.durable.start()?;
     let at = running.clock.wall();

@@ -13,6 +13,10 @@ pub(crate) trait Simulation: fmt::Debug + Send + Sync {
     /// The workers of one more pool.
     fn crew(&self) -> VirtualCrew;
 
+    /// The worker of the node, which is not waited for: it always has something to do later.
+    #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "there is no node"))]
+    fn node_crew(&self) -> VirtualCrew;
+
     /// The size of a pool without a size. It must not depend on the machine.
     fn pool_size(&self) -> usize;
 

@@ -6,6 +6,9 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
+#[cfg(feature = "durable")]
+use scheduler_core::Clock;
+
 use super::moment::{IntoMoment, moment};
 use super::sim::Sim;
 use super::started::{Setup, Started};
@@ -115,6 +118,39 @@ impl Sim {
     #[track_caller]
     pub fn manage_named<T: Managed>(self, name: &str, value: T) -> Self {
         self.builder(|builder| builder.manage_named(name, value))
+    }
+
+    /// Gives the scheduler a store in memory, by the clock of the simulation: durable schedules and jobs run in it.
+    ///
+    /// ```standalone_crate
+    /// use scheduler::testing::*;
+    /// use scheduler::{Jobs, job, scheduled};
+    ///
+    /// #[scheduled(cron = "0 0 * * * *", zone = "UTC", name = "remind", durable)]
+    /// fn remind(jobs: Jobs) {
+    ///     jobs.enqueue(mail::job("Ada".to_owned()).after(minutes(5))).expect("it is stored");
+    /// }
+    ///
+    /// #[job(name = "mail")]
+    /// fn mail(#[payload] to: String) {
+    ///     println!("dear {to}");
+    /// }
+    ///
+    /// let mut sim = Sim::at("2026-01-01T00:30:00Z").with_store().discovered();
+    /// sim.advance(hours(2));
+    /// assert_eq!(sim.starts("remind"), [minutes(30), minutes(90)]);
+    /// assert_eq!(sim.starts("mail"), [minutes(35), minutes(95)]);
+    /// ```
+    #[cfg(feature = "durable")]
+    #[track_caller]
+    pub fn with_store(self) -> Self {
+        let setup = self.take_setup();
+        let world = Arc::downgrade(&setup.shared.world);
+        let store = scheduler_store::Model::with_clock(move || {
+            let wall = world.upgrade().map(|world| Clock::wall(&*world).timestamp_micros());
+            scheduler_store::StoreTime::from_micros(wall.unwrap_or_default())
+        });
+        Self::of(Setup { builder: setup.builder.store(store), ..setup })
     }
 
     /// Sets a setting: see [`Builder::set`]. No other settings count: neither the environment nor

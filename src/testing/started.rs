@@ -110,6 +110,10 @@ impl Simulation for Shared {
         self.world.new_crew()
     }
 
+    fn node_crew(&self) -> VirtualCrew {
+        self.world.new_node_crew()
+    }
+
     fn pool_size(&self) -> usize {
         POOL_SIZE
     }

@@ -48,6 +48,8 @@ enum Next {
 pub(super) struct World {
     clock: ManualClock,
     crews: Mutex<Arc<Vec<VirtualCrew>>>,
+    /// Which of them is the worker of the node.
+    node: Mutex<Option<usize>>,
     /// Runs whose bodies have been executed, by the end of their time, and then by their order.
     busy: Mutex<BTreeMap<(Tick, u64), Busy>>,
     order: AtomicU64,
@@ -85,6 +87,7 @@ impl World {
         Arc::new(Self {
             clock: ManualClock::at(start),
             crews: Mutex::default(),
+            node: Mutex::default(),
             busy: Mutex::default(),
             order: AtomicU64::new(0),
             inside: Inside::default(),
@@ -109,6 +112,12 @@ impl World {
         let crew = VirtualCrew::new();
         Arc::make_mut(&mut *lock(&self.crews)).push(crew.clone());
         crew
+    }
+
+    /// The worker of a node, for which [`is_idle`](Self::is_idle) does not wait.
+    pub(super) fn new_node_crew(&self) -> VirtualCrew {
+        *lock(&self.node) = Some(lock(&self.crews).len());
+        self.new_crew()
     }
 
     /// The script of a task, by its full name.
@@ -151,9 +160,11 @@ impl World {
 
     /// Returns true if nothing is in progress, and nothing waits.
     pub(super) fn is_idle(&self) -> bool {
-        let is_empty = |crew: &VirtualCrew| crew.next_due().is_none();
+        let node = *lock(&self.node);
+        let is_empty =
+            |(index, crew): (usize, &VirtualCrew)| Some(index) == node || crew.next_due().is_none();
         lock(&self.busy).is_empty()
-            && self.crews().iter().all(is_empty)
+            && self.crews().iter().enumerate().all(is_empty)
             && !self.driver.has_pending()
     }
 

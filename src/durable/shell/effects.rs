@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use scheduler_core::Clock;
 use scheduler_core::time::Gate;
+use scheduler_core::{Clock, Error, VirtualCrew};
 use scheduler_node::{Channel, Effect, Input, Node, Request, RequestId, Tick};
 use scheduler_store::{End, Fence, Held, Job, JobId, Store};
 
@@ -15,6 +15,7 @@ use super::super::parts::JobTask;
 use super::channel::Outgoing;
 use super::ends::end_of;
 use super::events::Reports;
+use super::timer::NodeTimer;
 use crate::notice::{Notice, block_on};
 use crate::run::{Claimed, JobEnd, JobRun};
 use crate::sync::{Mutex, MutexGuard};
@@ -49,6 +50,8 @@ pub(crate) struct Shell {
     /// For when the thread of the node waits.
     pub(super) armed: Mutex<Tick>,
     stopped: Notice<()>,
+    /// Of a simulated node.
+    node_timer: OnceLock<NodeTimer>,
     own: Weak<Self>,
 }
 
@@ -68,6 +71,7 @@ impl Shell {
             timer: Arc::new(Gate::new()),
             armed: Mutex::new(Tick::default()),
             stopped: Notice::new(),
+            node_timer: OnceLock::new(),
             own: Weak::clone(own),
         })
     }
@@ -79,6 +83,18 @@ impl Shell {
 
     fn node(&self) -> MutexGuard<'_, Node> {
         self.node.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the node stepped by a virtual worker.
+    ///
+    /// # Errors
+    ///
+    /// There can be no such worker.
+    pub(crate) fn start_simulated(self: &Arc<Self>, crew: &VirtualCrew) -> Result<(), Error> {
+        drop(self.node_timer.set(NodeTimer::new(self, &self.clock, crew)?));
+        self.tend();
+        self.rearm();
+        Ok(())
     }
 
     /// Gives the node what happened, and does what it wants done.
@@ -145,10 +161,14 @@ impl Shell {
 
     /// Wakes the thread of the node if it waits for longer than it may.
     fn rearm(&self) {
+        let (wake, _) = self.wake();
         if self.is_inline {
+            if let Some(timer) = self.node_timer.get().filter(|_| wake != Tick::MAX) {
+                let now = self.clock.read();
+                timer.arm(now.tick + wake.since(self.now()), now);
+            }
             return;
         }
-        let (wake, _) = self.wake();
         let armed = *self.armed.lock().unwrap_or_else(PoisonError::into_inner);
         if wake < armed {
             self.timer.open();

@@ -26,6 +26,7 @@ mod effects;
 mod ends;
 mod events;
 mod threads;
+mod timer;
 
 pub(super) use effects::{Parts, Shell};
 pub(super) use events::Reports;

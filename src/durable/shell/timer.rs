@@ -1,0 +1,51 @@
+//! The timer of a simulated node: the simulation makes the step for which a real node has a thread.
+
+use std::sync::{Arc, Weak};
+
+use scheduler_core::{
+    Clock, Due, Error, Fire, Fired, Now, Run, ScheduledThreadPool, Tick, Timer, VirtualCrew,
+};
+
+use super::effects::Shell;
+
+/// Steps the node whenever its time has come, on a virtual worker of its own.
+pub(super) struct NodeTimer {
+    /// Keeps the timer's pool.
+    _pool: Arc<ScheduledThreadPool>,
+    timer: Arc<Timer<Step>>,
+}
+
+struct Step(Weak<Shell>);
+
+impl NodeTimer {
+    pub(super) fn new(
+        shell: &Arc<Shell>,
+        clock: &Arc<dyn Clock>,
+        crew: &VirtualCrew,
+    ) -> Result<Self, Error> {
+        let pool = ScheduledThreadPool::builder().core_size(1).clock(Arc::clone(clock));
+        let pool = Arc::new(pool.virtual_crew(crew).build()?);
+        let timer = pool.timer("scheduler-node", Step(Arc::downgrade(shell)));
+        Ok(Self { _pool: pool, timer })
+    }
+
+    /// Arms the timer.
+    pub(super) fn arm(&self, at: Tick, now: Now) {
+        self.timer.arm(Due::Tick(at), now).perform();
+    }
+}
+
+impl Fire for Step {
+    fn fire(timer: &Arc<Timer<Self>>, _run: &Run) -> Fired {
+        if let Some(shell) = timer.0.upgrade() {
+            shell.tend();
+        }
+        Fired::Done
+    }
+
+    fn finish(_timer: &Arc<Timer<Self>>, _run: &Run, _now: Now) {}
+
+    fn clock_set_back(_timer: &Arc<Timer<Self>>, _now: Now) {}
+
+    fn dropped(_timer: &Arc<Timer<Self>>) {}
+}
