@@ -111,6 +111,11 @@ impl Scheduler {
         Self { running, is_stopped: false }
     }
 
+    #[cfg(test)]
+    pub(super) fn running(&self) -> &Running {
+        &self.running
+    }
+
     pub(super) fn running_mut(&mut self) -> &mut Running {
         &mut self.running
     }
