@@ -120,7 +120,7 @@ pub use observe::{
 pub use registrar::Registrar;
 #[cfg(feature = "durable")]
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
-pub use run::JobOutcome;
+pub use run::JobError;
 pub use run::{Cause, Run, RunInfo, Shutdown, Stopped};
 pub use runner::{
     Builder, DryRun, Pause, Pool, Scheduler, Tagged, TaskControl, Tasks, start, start_async,

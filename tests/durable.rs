@@ -10,8 +10,8 @@ use scheduler::store::{
     self, EnqueueIn, Enqueued, JobFilter, JobState, Model, StoreError, StoreTime, Timing,
 };
 use scheduler::{
-    EnqueueError, Job, Jobs, OnLost, Priority, Schedule, Scheduler, StartError, job, scheduled,
-    tasks,
+    Clock, EnqueueError, Job, Jobs, OnLost, Priority, Schedule, Scheduler, StartError, SystemClock,
+    job, scheduled, tasks,
 };
 use serde_json::Value;
 
@@ -26,6 +26,7 @@ fn send_invoice(#[payload] number: u32) {
 fn sweep() {}
 
 #[job(name = "order")]
+#[expect(clippy::needless_pass_by_value, reason = "both forms of the argument")]
 fn order(jobs: &Jobs, again: Jobs) -> Result<(), EnqueueError> {
     jobs.enqueue(sweep::job())?;
     again.enqueue(send_invoice::job(1)).map(drop)
@@ -53,7 +54,8 @@ fn opaque(#[payload] _it: Opaque) {}
 
 /// A scheduler on a store whose clock runs, and what it enqueues.
 fn started(set: &[(&str, &str)]) -> Result<(Scheduler, Jobs, Model), Box<dyn Error>> {
-    let model = Model::with_clock(|| store::store_time(Utc::now()));
+    let clock = SystemClock::new();
+    let model = Model::with_clock(move || store::store_time(clock.wall()));
     let builder = Scheduler::builder().environment([("PATH", "")]).messages(|_| {});
     let builder = set.iter().fold(builder, |builder, (key, value)| builder.set(*key, *value));
     let scheduler = builder.store(model.clone()).spawn()?;

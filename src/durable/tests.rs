@@ -228,6 +228,7 @@ fn run(version: u32, text: &str) -> Run {
     )
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "an upgrade owns what it reads")]
 fn from_v1(old: serde_json::Value) -> Result<Mail, String> {
     let to = old["to"].as_str().ok_or("no receiver")?;
     Ok(Mail { to: vec![to.to_owned()] })

@@ -26,7 +26,7 @@ use crate::run::{TaskError, TaskResult};
     message = "a task cannot return `{Self}`",
     label = "not a return type of a task",
     note = "return `()`, or `Result<(), E>` where `E` is an error, a text, `Box<dyn Error>` or `anyhow::Error`",
-    note = "a durable job may return `JobOutcome` in place of `()`",
+    note = "a durable job may return `Result<(), JobError>`",
     note = "a closure that returns a future goes to `task_async` or `add_async`"
 )]
 pub trait TaskReturn<Kind>: sealed::IntoTaskResult<Kind> {}
@@ -46,9 +46,6 @@ pub(crate) mod sealed {
     pub trait IntoTaskResult<Kind> {
         fn into_task_result(self) -> TaskResult;
     }
-
-    #[cfg(feature = "durable")]
-    use crate::run::JobOutcome;
 
     #[derive(Debug)]
     pub enum Unit {}
@@ -70,25 +67,13 @@ pub(crate) mod sealed {
     }
 
     #[cfg(feature = "durable")]
-    impl IntoTaskResult<Unit> for JobOutcome {
-        fn into_task_result(self) -> TaskResult {
-            Self::into_task_result(self)
-        }
-    }
+    #[derive(Debug)]
+    pub enum OfJob {}
 
     #[cfg(feature = "durable")]
-    impl<E: Into<Box<dyn Error + Send + Sync>>> IntoTaskResult<AnyError> for Result<JobOutcome, E> {
+    impl IntoTaskResult<OfJob> for Result<(), crate::run::JobError> {
         fn into_task_result(self) -> TaskResult {
-            let outcome = self.map_err(|error| TaskError::from_error(&*error.into()))?;
-            outcome.into_task_result()
-        }
-    }
-
-    #[cfg(feature = "durable")]
-    impl IntoTaskResult<BoxedError> for Result<JobOutcome, Box<dyn Error>> {
-        fn into_task_result(self) -> TaskResult {
-            let outcome = self.map_err(|error| TaskError::from_error(&*error))?;
-            outcome.into_task_result()
+            self.map_err(crate::run::JobError::into_task_error)
         }
     }
 

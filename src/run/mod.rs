@@ -31,7 +31,7 @@ mod job;
 #[path = "job_off.rs"]
 mod job;
 #[cfg(feature = "durable")]
-mod job_outcome;
+mod job_error;
 mod notes;
 #[cfg(feature = "durable")]
 mod of_job;
@@ -49,7 +49,7 @@ pub(crate) use job::Claimed;
 #[cfg(feature = "durable")]
 pub(crate) use job::{JobEnd, JobRun, instant};
 #[cfg(feature = "durable")]
-pub use job_outcome::JobOutcome;
+pub use job_error::JobError;
 pub(crate) use notes::shortened;
 pub(crate) use poll::Poll;
 pub use shutdown::Shutdown;

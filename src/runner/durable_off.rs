@@ -28,11 +28,11 @@ pub(super) struct NodeLaunch<'a> {
 
 /// Nothing is durable.
 #[derive(Debug, Default)]
-pub(super) struct Durable;
+pub(super) struct Durable {}
 
 impl Durable {
     pub(super) fn of(_builder: &Builder, _clock: &Arc<dyn Clock>, _states: &mut States) -> Self {
-        Self
+        Self {}
     }
 
     pub(super) fn plan(

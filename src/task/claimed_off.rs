@@ -5,12 +5,13 @@ use crate::run::{Run, Verdict};
 
 /// None wait.
 #[derive(Default)]
-pub(super) struct WaitingJobs(());
+pub(super) struct WaitingJobs {}
 
 /// None end.
-pub(super) type EndedJobs = Option<std::convert::Infallible>;
+#[derive(Default)]
+pub(super) struct EndedJobs {}
 
-pub(super) fn tell(_ended: EndedJobs) {}
+pub(super) fn tell(EndedJobs {}: EndedJobs) {}
 
 pub(super) fn heed_verdict(_run: &Run, _verdict: Option<Verdict>) -> bool {
     false

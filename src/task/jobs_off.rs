@@ -13,6 +13,6 @@ impl Transition<'_> {
     pub(super) fn end_job(&mut self, _run: &Run, _outcome: &Outcome) {}
 
     pub(super) fn give_jobs_back(&mut self) {
-        let _: &WaitingJobs = &self.state.jobs;
+        let WaitingJobs {} = self.state.jobs;
     }
 }

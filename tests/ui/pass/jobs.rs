@@ -5,7 +5,7 @@
 #![deny(unused_qualifications, unused_results, unused_lifetimes, let_underscore_drop)]
 #![deny(rust_2018_idioms, future_incompatible, nonstandard_style)]
 
-use scheduler::{Attribute, Job, JobOutcome, Priority, Run, job};
+use scheduler::{Attribute, Job, JobError, Priority, Run, job};
 
 mod mail {
     use scheduler::{Run, State, job};
@@ -53,17 +53,17 @@ mod mail {
 pub fn sweep() {}
 
 #[job(name = "puts_off")]
-fn r#try(run: &Run, #[payload] days: u32) -> Result<JobOutcome, Box<dyn std::error::Error>> {
+fn r#try(run: &Run, #[payload] days: u32) -> Result<(), JobError> {
     if run.is_lost() {
-        return Ok(JobOutcome::give_up(days.to_string()));
+        return Err(JobError::give_up(days));
     }
-    Ok(JobOutcome::Done)
+    let _ = std::fs::exists("x")?;
+    Ok(())
 }
 
 #[job(name = "plain_outcome")]
-fn plain(_: &String, #[payload] (_first, second): (u8, Option<String>)) -> JobOutcome {
-    drop(second);
-    JobOutcome::Done
+fn plain(_: &String, #[payload] (_first, second): (u8, Option<String>)) -> Result<(), &'static str> {
+    second.map(drop).ok_or("nothing")
 }
 
 fn main() {

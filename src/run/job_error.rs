@@ -1,0 +1,70 @@
+//! What the function of a job may return as its error, to say more than that it failed.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use super::task_error::{TaskError, Verdict};
+
+/// Why a run of a durable job has not done its work: it failed, asks to run again later, or not to be tried again.
+///
+/// A function returns it in a `Result<(), JobError>`. Every error becomes one by `?`, and is a failure that is tried again
+/// as `retry` says.
+///
+/// ```
+/// use scheduler::{JobError, job};
+/// use std::time::Duration;
+///
+/// #[job(name = "send-invoice", retry(max = 5))]
+/// fn send_invoice(#[payload] number: u32) -> Result<(), JobError> {
+///     if number == 0 {
+///         return Err(JobError::give_up("there is no invoice 0"));
+///     }
+///     let is_printed = std::fs::exists(format!("{number}.pdf"))?; // a failure, which is tried again
+///     if !is_printed {
+///         return Err(JobError::snooze(Duration::from_secs(60)));
+///     }
+///     Ok(())
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobError(TaskError);
+
+// Like `anyhow::Error` it is no `Error` itself, so that every error can become one. It is no other value in `Ok` either:
+// then nothing would say what `Err("no")` is a result of.
+impl JobError {
+    /// It has failed for this reason, and is tried again as `retry` says.
+    #[must_use]
+    pub fn failed(reason: impl fmt::Display) -> Self {
+        Self(TaskError::from_display(&reason))
+    }
+
+    /// It runs again after this time, and this was no attempt. A run that is not that of a job fails.
+    #[must_use]
+    pub fn snooze(time: Duration) -> Self {
+        let error = TaskError::from_display("only a durable job can be put off");
+        Self(error.asking_for(Verdict::Snooze(time)))
+    }
+
+    /// It has failed for this reason, and is not tried again.
+    #[must_use]
+    pub fn give_up(reason: impl fmt::Display) -> Self {
+        Self(TaskError::from_display(&reason).asking_for(Verdict::GiveUp))
+    }
+
+    pub(crate) fn into_task_error(self) -> TaskError {
+        self.0
+    }
+}
+
+impl<E: Error> From<E> for JobError {
+    fn from(error: E) -> Self {
+        Self(TaskError::from_error(&error))
+    }
+}
+
+impl fmt::Display for JobError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
