@@ -15,7 +15,7 @@ use super::super::parts::JobTask;
 use super::channel::Outgoing;
 use super::ends::end_of;
 use super::events::Reports;
-use super::timer::NodeTimer;
+use super::timer::{NodeTimer, Tend};
 use crate::notice::{Notice, block_on};
 use crate::run::{Claimed, JobEnd, JobRun};
 use crate::sync::{Mutex, MutexGuard};
@@ -91,7 +91,8 @@ impl Shell {
     ///
     /// There can be no such worker.
     pub(crate) fn start_simulated(self: &Arc<Self>, crew: &VirtualCrew) -> Result<(), Error> {
-        drop(self.node_timer.set(NodeTimer::new(self, &self.clock, crew)?));
+        let tended: Weak<dyn Tend> = Arc::<Self>::downgrade(self);
+        drop(self.node_timer.set(NodeTimer::new(tended, &self.clock, crew)?));
         self.tend();
         self.rearm();
         Ok(())
@@ -265,6 +266,12 @@ impl Shell {
         if let Some(claimed) = claimed {
             tell(&claimed);
         }
+    }
+}
+
+impl Tend for Shell {
+    fn tend(&self) {
+        Self::tend(self);
     }
 }
 

@@ -6,7 +6,11 @@ use scheduler_core::{
     Clock, Due, Error, Fire, Fired, Now, Run, ScheduledThreadPool, Tick, Timer, VirtualCrew,
 };
 
-use super::effects::Shell;
+/// What the timer steps.
+pub(super) trait Tend: Send + Sync {
+    /// Steps the node if its time has come.
+    fn tend(&self);
+}
 
 /// Steps the node whenever its time has come, on a virtual worker of its own.
 pub(super) struct NodeTimer {
@@ -15,17 +19,17 @@ pub(super) struct NodeTimer {
     timer: Arc<Timer<Step>>,
 }
 
-struct Step(Weak<Shell>);
+struct Step(Weak<dyn Tend>);
 
 impl NodeTimer {
     pub(super) fn new(
-        shell: &Arc<Shell>,
+        tended: Weak<dyn Tend>,
         clock: &Arc<dyn Clock>,
         crew: &VirtualCrew,
     ) -> Result<Self, Error> {
         let pool = ScheduledThreadPool::builder().core_size(1).clock(Arc::clone(clock));
         let pool = Arc::new(pool.virtual_crew(crew).build()?);
-        let timer = pool.timer("scheduler-node", Step(Arc::downgrade(shell)));
+        let timer = pool.timer("scheduler-node", Step(tended));
         Ok(Self { _pool: pool, timer })
     }
 
@@ -37,8 +41,8 @@ impl NodeTimer {
 
 impl Fire for Step {
     fn fire(timer: &Arc<Timer<Self>>, _run: &Run) -> Fired {
-        if let Some(shell) = timer.0.upgrade() {
-            shell.tend();
+        if let Some(tended) = timer.0.upgrade() {
+            tended.tend();
         }
         Fired::Done
     }
