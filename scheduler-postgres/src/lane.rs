@@ -1,0 +1,183 @@
+//! A lane: one connection on a thread of its own, to which requests go over a channel.
+//!
+//! The library `postgres` runs a small runtime inside each call, and must not be called on a thread of another runtime. A
+//! store may be called from anywhere; so each connection lives on a thread that nobody else has, and the caller waits for the
+//! answer. That also bounds the wait: a caller whose deadline has come leaves the lane with its thread behind, and the next
+//! request gets a new one.
+
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use postgres::error::SqlState;
+use postgres::{Client, Error};
+use scheduler_store::{Refusal, StoreError};
+
+use crate::connect::Connect;
+
+/// How often a transaction is repeated that the server has rolled back because of another.
+const ROLLBACKS_MAX: u32 = 5;
+
+type Work = Box<dyn FnOnce(&mut Line) + Send>;
+
+/// Whether a request may be sent again if its connection turns out to be broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// Once, on a new connection: twice is the same as once.
+    Once,
+    /// Never.
+    Never,
+}
+
+/// One connection, made when it is needed.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    name: &'static str,
+    connect: Arc<Connect>,
+    sender: Mutex<Option<Sender<Work>>>,
+}
+
+impl Lane {
+    pub(crate) fn new(name: &'static str, connect: Arc<Connect>) -> Self {
+        Self { name, connect, sender: Mutex::default() }
+    }
+
+    /// Executes a request on the lane's thread, and waits for its answer until the deadline.
+    pub(crate) fn call<R: Send + 'static>(
+        &self,
+        again: Again,
+        mut work: impl FnMut(&mut Client) -> Result<R, Error> + Send + 'static,
+    ) -> Result<R, StoreError> {
+        let (reply, answer) = mpsc::sync_channel(1);
+        let work: Work = Box::new(move |line| {
+            // The caller may be gone.
+            let _ = reply.send(line.run(again, &mut work));
+        });
+        self.send(work)?;
+        match answer.recv_timeout(self.connect.patience()) {
+            Ok(answer) => answer,
+            Err(RecvTimeoutError::Timeout) => {
+                self.lock().take();
+                Err(unavailable("no answer before the deadline"))
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(unavailable("the connection's thread ended"))
+            }
+        }
+    }
+
+    fn send(&self, work: Work) -> Result<(), StoreError> {
+        let mut sender = self.lock();
+        // A thread that has ended, by a panic, is replaced.
+        let unsent = match sender.as_ref() {
+            Some(sender) => sender.send(work).err().map(|unsent| unsent.0),
+            None => Some(work),
+        };
+        unsent.map_or(Ok(()), |work| self.start(&mut sender, work))
+    }
+
+    fn start(&self, sender: &mut Option<Sender<Work>>, work: Work) -> Result<(), StoreError> {
+        let (new, requests) = mpsc::channel::<Work>();
+        let mut line = Line { name: self.name, connect: Arc::clone(&self.connect), client: None };
+        let thread = thread::Builder::new().name(format!("scheduler-{}", self.name));
+        let started = thread.spawn(move || {
+            while let Ok(work) = requests.recv() {
+                work(&mut line);
+            }
+        });
+        started.map_err(|error| unavailable(&format!("no thread for a connection: {error}")))?;
+        let _ = new.send(work);
+        *sender = Some(new);
+        Ok(())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Sender<Work>>> {
+        self.sender.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the thread of a lane has.
+struct Line {
+    name: &'static str,
+    connect: Arc<Connect>,
+    client: Option<Client>,
+}
+
+impl Line {
+    fn run<R>(
+        &mut self,
+        again: Again,
+        work: &mut impl FnMut(&mut Client) -> Result<R, Error>,
+    ) -> Result<R, StoreError> {
+        let (mut rollbacks, mut may_repeat) = (0, again == Again::Once);
+        loop {
+            let is_new = self.client.is_none();
+            let client = match self.client.as_mut() {
+                Some(client) => client,
+                None => self.client.insert(self.connect.open(self.name)?),
+            };
+            let error = match work(client) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            if client.is_closed() || is_fatal(&error) {
+                self.client = None;
+                self.connect.pace().tell(false);
+                if may_repeat && !is_new {
+                    may_repeat = false;
+                    continue;
+                }
+            } else if is_rolled_back(&error) && rollbacks < ROLLBACKS_MAX {
+                rollbacks += 1;
+                continue;
+            }
+            return Err(store_error(&error));
+        }
+    }
+}
+
+/// The server ends the connection, or is one that cannot write: another one may be behind the same name by now.
+fn is_fatal(error: &Error) -> bool {
+    error.code().is_none_or(|code| {
+        let text = code.code();
+        text.starts_with("57P")
+            || text.starts_with("08")
+            || *code == SqlState::READ_ONLY_SQL_TRANSACTION
+    })
+}
+
+/// The transaction was rolled back because of another one, and would succeed by now.
+fn is_rolled_back(error: &Error) -> bool {
+    error.code().is_some_and(|code| {
+        [
+            SqlState::T_R_SERIALIZATION_FAILURE,
+            SqlState::T_R_DEADLOCK_DETECTED,
+            SqlState::UNIQUE_VIOLATION,
+        ]
+        .contains(code)
+    })
+}
+
+/// The error code that the functions of the schema raise for a request that came too late.
+const TOO_LATE: &str = "SCH01";
+
+pub(crate) fn store_error(error: &Error) -> StoreError {
+    match error.as_db_error() {
+        Some(db) if db.code().code() == TOO_LATE => Refusal::TooLate.into(),
+        Some(db) => unavailable(&format!("{} ({})", db.message(), db.code().code())),
+        None => {
+            let causes =
+                std::iter::successors(std::error::Error::source(error), |error| error.source());
+            let texts = causes.map(|cause| format!(": {cause}"));
+            unavailable(&format!("{error}{}", texts.collect::<String>()))
+        }
+    }
+}
+
+pub(crate) fn unavailable(reason: &str) -> StoreError {
+    StoreError::Unavailable(reason.to_owned())
+}
+
+/// How much longer the caller waits than the server executes.
+pub(crate) const GRACE: Duration = Duration::from_secs(1);

@@ -1,0 +1,850 @@
+//! The store: each request with its statement.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use postgres::types::{ToSql, Type};
+use postgres::{Client, Error, GenericClient, Row, Transaction};
+use scheduler_store::{
+    Close, Command, Commanded, Damage, Depth, DueSchedule, End, Enqueue, Enqueued, Fence, Finish,
+    Finished, Fire, Fired, Held, Job, JobFilter, JobId, Lease, OnBusy, Open, Opened, Poll, Polled,
+    Prune, Reap, Reaped, Register, Registered, Registration, Renew, Renewed, Schedule, SessionId,
+    SessionInfo, Store, StoreError, StoreTime, Uuid, Watch, reap_wait, storable,
+};
+
+use crate::builder::{Builder, Options, Wakeup};
+use crate::connect::CLAIMS;
+use crate::job::{self, Batch, ENQUEUE, held, wait};
+use crate::lane::{Again, Lane, unavailable};
+use crate::schedule;
+use crate::transaction::InTransaction;
+use crate::value::{At, count, long};
+use crate::watch::Listener;
+
+/// A store in PostgreSQL. Clones are the same store.
+///
+/// ```no_run
+/// use scheduler_postgres::Postgres;
+///
+/// let store = Postgres::connect("postgres://user:password@localhost/app")?;
+/// # Ok::<(), scheduler_store::StoreError>(())
+/// ```
+#[derive(Clone)]
+pub struct Postgres {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    options: Options,
+    /// Polls, ticks, outcomes.
+    claims: Lane,
+    /// Leases: a slow claim must not delay a renewal.
+    leases: Lane,
+    /// What callers enqueue and ask.
+    callers: Vec<Lane>,
+    next_caller: AtomicUsize,
+    /// Damaged rows that were reported.
+    reported: Mutex<HashSet<String>>,
+}
+
+type Params<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
+
+impl Postgres {
+    /// Connects, and makes or updates the tables in the schema `scheduler`.
+    ///
+    /// # Errors
+    ///
+    /// The address is wrong, the server does not answer, or a newer version of this library has changed the tables.
+    pub fn connect(url: &str) -> Result<Self, StoreError> {
+        Self::builder(url).connect()
+    }
+
+    /// A store with other options.
+    #[must_use]
+    pub fn builder(url: &str) -> Builder {
+        Builder::new(url)
+    }
+
+    /// The SQL that makes the tables in an empty database, to be executed by other tools as one script.
+    ///
+    /// # Errors
+    ///
+    /// The name cannot be that of a schema.
+    pub fn migrations(schema: &str) -> Result<String, StoreError> {
+        let schema = crate::sql::Schema::new(schema)
+            .ok_or_else(|| unavailable("the schema is not a lower-case identifier"))?;
+        Ok(crate::migrate::script(&schema))
+    }
+
+    /// The name of the schema.
+    #[must_use]
+    pub fn schema(&self) -> &str {
+        self.shared.options.schema.name()
+    }
+
+    /// A transaction of the caller, in which jobs can be enqueued: they exist if and when it is committed.
+    pub fn in_transaction<'a, 't>(
+        &self,
+        transaction: &'a mut Transaction<'t>,
+    ) -> InTransaction<'a, 't> {
+        let nudge = self.shared.options.wakeup == Wakeup::Notify;
+        InTransaction::new(transaction, self.sql(ENQUEUE), nudge)
+    }
+
+    pub(crate) fn new(options: Options) -> Self {
+        let lane = |name| Lane::new(name, Arc::clone(&options.connect));
+        let callers = (0..options.callers).map(|_| lane("callers")).collect();
+        let (claims, leases) = (lane(CLAIMS), lane("leases"));
+        let next_caller = AtomicUsize::new(0);
+        let reported = Mutex::default();
+        Self {
+            shared: Arc::new(Shared { options, claims, leases, callers, next_caller, reported }),
+        }
+    }
+
+    fn sql(&self, template: &str) -> String {
+        self.shared.options.schema.sql(template)
+    }
+
+    fn caller(&self) -> &Lane {
+        let next = self.shared.next_caller.fetch_add(1, Ordering::Relaxed);
+        &self.shared.callers[next % self.shared.callers.len()]
+    }
+
+    /// Rows that callers ask for.
+    fn ask<R: Send + 'static>(
+        &self,
+        template: &str,
+        query: impl Fn(&mut Client, &str) -> Result<R, Error> + Send + 'static,
+    ) -> Result<R, StoreError> {
+        let sql = self.sql(template);
+        self.caller().call(Again::Once, move |client| query(client, &sql))
+    }
+
+    /// Due schedules, read by name.
+    fn due(&self, names: Vec<String>) -> Result<(Vec<DueSchedule>, Vec<Damage>), StoreError> {
+        let sql = self.sql(&format!(
+            "select {}, (select j.created_at from {{s}}.job j where j.schedule = s.name and j.is_exclusive
+               and j.state in ('ready', 'running')) as busy_since
+             from {{s}}.schedule s where s.name = any($1) order by s.name",
+            schedule::COLUMNS
+        ));
+        let rows = self.shared.claims.call(Again::Once, move |client| {
+            client.query_typed(&sql, &[(&names, Type::TEXT_ARRAY)])
+        })?;
+        let (mut due, mut damaged) = (Vec::new(), Vec::new());
+        for row in rows {
+            match schedule::read(&row) {
+                Ok(schedule) => {
+                    let busy_since: Option<At> = row.try_get("busy_since").unwrap_or_default();
+                    due.push(DueSchedule { schedule, busy_since: busy_since.map(|at| at.0) });
+                }
+                Err(reason) => damaged.extend(self.damage(&row, reason)),
+            }
+        }
+        Ok((due, damaged))
+    }
+
+    /// A damaged row, unless it was reported before.
+    fn damage(&self, row: &Row, reason: String) -> Option<Damage> {
+        let name: String = row.try_get("name").unwrap_or_default();
+        let mut reported = self.shared.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let row = format!("schedule `{name}`");
+        let reason = format!("{reason}; it is left alone");
+        reported.insert(name).then_some(Damage { row, reason })
+    }
+
+    /// Locks schedules, lets a step change them, and writes those that have changed, all in one transaction.
+    ///
+    /// READ COMMITTED suffices: the advisory lock keeps out whoever may make a schedule, and the row locks those that change
+    /// one; what the step needs is read after both.
+    fn change_schedules<R: Send + 'static>(
+        &self,
+        names: Vec<String>,
+        session: Option<SessionId>,
+        not_after: StoreTime,
+        step: impl Fn(&mut Schedules) -> R + Send + 'static,
+    ) -> Result<R, StoreError> {
+        let lock =
+            self.sql("select pg_advisory_xact_lock(hashtextextended('schedules of {s}', 0))");
+        let rows = self.sql(&format!(
+            "select {} from {{s}}.schedule where name = any($1) order by name for update",
+            schedule::COLUMNS
+        ));
+        let look = self.sql(
+            "select {s}.in_time($1), exists (select from {s}.session where id = $2 and lease_until > {s}.clock()),
+               array(select n from unnest($3) n where {s}.is_busy(n))",
+        );
+        let (write, remove) = (
+            self.sql(&schedule::upsert()),
+            self.sql("delete from {s}.schedule where name = any($1)"),
+        );
+        let lane = if session.is_some() { &self.shared.claims } else { self.caller() };
+        lane.call(Again::Never, move |client| {
+            let mut tx = client.transaction()?;
+            tx.query_typed(&lock, &[])?;
+            let found = tx.query_typed(&rows, &[(&names, Type::TEXT_ARRAY)])?;
+            let session = session.map(SessionId::as_uuid);
+            let params: Params<'_> = &[
+                (&At(not_after), Type::TIMESTAMPTZ),
+                (&session, Type::UUID),
+                (&names, Type::TEXT_ARRAY),
+            ];
+            let row = tx.query_typed_one(&look, params)?;
+            let found = found.iter().filter_map(|row| schedule::read(row).ok());
+            let before: Vec<Schedule> = found.collect();
+            let mut schedules = Schedules {
+                now: row.try_get::<_, At>(0)?.0,
+                is_alive: row.try_get(1)?,
+                busy: row.try_get::<_, Vec<String>>(2)?.into_iter().collect(),
+                rows: before.clone(),
+                removed: Vec::new(),
+            };
+            let answer = step(&mut schedules);
+            for row in schedules.rows.iter().filter(|row| !before.contains(row)) {
+                schedule::write(&mut tx, &write, row)?;
+            }
+            if !schedules.removed.is_empty() {
+                tx.query_typed(&remove, &[(&schedules.removed, Type::TEXT_ARRAY)])?;
+            }
+            tx.commit()?;
+            Ok(answer)
+        })
+    }
+
+    fn job_command(
+        &self,
+        function: &str,
+        first: Option<String>,
+        id: JobId,
+        not_after: StoreTime,
+    ) -> Result<Commanded, StoreError> {
+        let sql = self.sql(&match first {
+            Some(_) => format!("select {{s}}.{function}($3, $1, $2)"),
+            None => format!("select {{s}}.{function}($1, $2)"),
+        });
+        let answer: String = self.caller().call(Again::Never, move |client| {
+            let mut params: Vec<(&(dyn ToSql + Sync), Type)> = Vec::new();
+            let (id, not_after) = (id.as_uuid(), At(not_after));
+            params.push((&id, Type::UUID));
+            params.push((&not_after, Type::TIMESTAMPTZ));
+            if let Some(first) = &first {
+                params.push((first, Type::TEXT));
+            }
+            client.query_typed_one(&sql, &params)?.try_get(0)
+        })?;
+        Ok(match (&*answer, answer.parse::<JobId>()) {
+            ("done", _) => Commanded::Done,
+            ("not_found", _) => Commanded::NotFound,
+            (_, Ok(other)) => Commanded::Conflict(other),
+            (word, Err(_)) => Commanded::State(job::state(word)),
+        })
+    }
+}
+
+/// Schedules that a transaction has locked.
+struct Schedules {
+    now: StoreTime,
+    is_alive: bool,
+    busy: HashSet<String>,
+    rows: Vec<Schedule>,
+    removed: Vec<String>,
+}
+
+impl Schedules {
+    fn get(&mut self, name: &str) -> Option<&mut Schedule> {
+        self.rows.iter_mut().find(|row| row.definition.name == name)
+    }
+
+    fn change(&mut self, name: &str, change: impl FnOnce(&mut Schedule)) -> Commanded {
+        match self.get(name) {
+            Some(row) => {
+                change(row);
+                Commanded::Done
+            }
+            None => Commanded::NotFound,
+        }
+    }
+
+    fn register(
+        &mut self,
+        definition: &scheduler_store::Definition,
+        opened: StoreTime,
+    ) -> Registration {
+        let (now, is_busy) = (self.now, self.busy.contains(&definition.name));
+        let Some(row) = self.get(&definition.name) else {
+            self.rows.push(Schedule::new(definition.clone(), opened, now));
+            return Registration::New;
+        };
+        if opened < row.registrant_opened && !row.definition.is_dynamic {
+            return Registration::Older;
+        }
+        row.registrant_opened = opened;
+        match row.register(definition.clone(), now, is_busy) {
+            true => Registration::Changed,
+            false => Registration::Same,
+        }
+    }
+
+    fn put(&mut self, definition: &scheduler_store::Definition) -> Commanded {
+        let (now, is_busy) = (self.now, self.busy.contains(&definition.name));
+        let definition = scheduler_store::Definition { is_dynamic: true, ..definition.clone() };
+        match self.get(&definition.name) {
+            Some(row) if !row.definition.is_dynamic => return Commanded::InCode,
+            Some(row) => {
+                row.register(definition, now, is_busy);
+            }
+            None => self.rows.push(Schedule::new(definition, now, now)),
+        }
+        Commanded::Done
+    }
+}
+
+impl Store for Postgres {
+    fn describe(&self) -> String {
+        self.shared.options.described.clone()
+    }
+
+    /// The oldest reader is checked in the statement that writes (R20).
+    fn open(&self, request: &Open) -> Result<Opened, StoreError> {
+        let sql = self.sql(
+            "with t as materialized (select {s}.in_time($6) as now),
+             meta as materialized (select version, min_reader from {s}.meta),
+             gone as (delete from {s}.session using t, meta where id = $2 and min_reader <= $7),
+             new as (insert into {s}.session (id, label, build, opened_at, lease_until)
+               select $1, $3, $4, t.now, {s}.after(t.now, $5) from t, meta where min_reader <= $7
+               on conflict (id) do nothing)
+             select t.now, meta.version, meta.min_reader from t, meta",
+        );
+        let request = request.clone();
+        let (label, build) = (storable(&request.label), storable(&request.build));
+        let (now, stored) = self.shared.leases.call(Again::Once, move |client| {
+            let row = client.query_typed_one(
+                &sql,
+                &[
+                    (&request.id.as_uuid(), Type::UUID),
+                    (&request.replaces.map(SessionId::as_uuid), Type::UUID),
+                    (&label, Type::TEXT),
+                    (&build, Type::TEXT),
+                    (&wait(request.lease), Type::INT8),
+                    (&At(request.not_after), Type::TIMESTAMPTZ),
+                    (&crate::migrate::VERSION, Type::INT4),
+                ],
+            )?;
+            Ok((row.try_get::<_, At>(0)?.0, (row.try_get(1)?, row.try_get(2)?)))
+        })?;
+        crate::migrate::is_current(&self.shared.options.schema, Some(stored))?;
+        Ok(Opened { now })
+    }
+
+    /// READ COMMITTED suffices: the update compares the lease with the clock again after it has waited for the row.
+    fn renew(&self, request: &Renew) -> Result<Renewed, StoreError> {
+        let sql = self.sql(
+            "with t as materialized (select {s}.in_time($3) as now),
+             mine as (update {s}.session set lease_until = {s}.after({s}.clock(), $2), renewals = renewals + 1
+               from t where id = $1 and lease_until > {s}.clock() and {s}.clock() <= $3 returning id),
+             others as (select array_agg(id order by id) as ids, array_agg(renewals order by id) as marks,
+               array_agg(lease_until <= t.now order by id) as ends from {s}.session, t where id <> $1)
+             select t.now, exists (select from mine), ids, marks, ends from t, others",
+        );
+        let request = request.clone();
+        self.shared.leases.call(Again::Once, move |client| {
+            let row = client.query_typed_one(
+                &sql,
+                &[
+                    (&request.session.as_uuid(), Type::UUID),
+                    (&wait(request.lease), Type::INT8),
+                    (&At(request.not_after), Type::TIMESTAMPTZ),
+                ],
+            )?;
+            let ids: Vec<Uuid> = row.try_get::<_, Option<_>>(2)?.unwrap_or_default();
+            let marks: Vec<i64> = row.try_get::<_, Option<_>>(3)?.unwrap_or_default();
+            let ends: Vec<bool> = row.try_get::<_, Option<_>>(4)?.unwrap_or_default();
+            let others = ids.into_iter().zip(marks).zip(ends).map(|((id, mark), has_run_out)| {
+                Lease { session: SessionId::from_uuid(id), mark, has_run_out }
+            });
+            Ok(Renewed {
+                now: row.try_get::<_, At>(0)?.0,
+                is_alive: row.try_get(1)?,
+                others: others.collect(),
+            })
+        })
+    }
+
+    fn close(&self, request: &Close) -> Result<(), StoreError> {
+        let sql = self.sql("select {s}.close($1, $2, $3, $4)");
+        let request = request.clone();
+        let (ids, fences) = columns(&request.give_back);
+        self.shared.claims.call(Again::Once, move |client| {
+            let params: Params<'_> = &[
+                (&request.session.as_uuid(), Type::UUID),
+                (&ids, Type::UUID_ARRAY),
+                (&fences, Type::INT8_ARRAY),
+                (&At(request.not_after), Type::TIMESTAMPTZ),
+            ];
+            client.query_typed(&sql, params).map(drop)
+        })
+    }
+
+    fn register(&self, request: &Register) -> Result<Registered, StoreError> {
+        request.definitions.iter().try_for_each(scheduler_store::Definition::check)?;
+        let names = request.definitions.iter().map(|each| each.name.clone()).collect();
+        let (session, not_after) = (Some(request.session), request.not_after);
+        let request = request.clone();
+        self.change_schedules(names, session, not_after, move |schedules| {
+            let definitions = if schedules.is_alive { &*request.definitions } else { &[] };
+            let outcomes = definitions
+                .iter()
+                .map(|definition| schedules.register(definition, request.first_opened))
+                .collect();
+            Registered { now: schedules.now, is_alive: schedules.is_alive, outcomes }
+        })
+    }
+
+    fn poll(&self, request: &Poll) -> Result<Polled, StoreError> {
+        let sql = self.sql("select * from {s}.poll($1, $2, $3, $4, $5, $6, $7, $8, $9)");
+        let (mut tasks, mut rooms): (Vec<String>, Vec<i64>) = (Vec::new(), Vec::new());
+        let mut seen = HashSet::new();
+        for each in request.tasks.iter().rev().filter(|each| seen.insert(&each.task)) {
+            tasks.push(each.task.to_string());
+            rooms.push(i64::from(each.room));
+        }
+        let queues = request.queues.as_ref();
+        let queues: Option<Vec<String>> =
+            queues.map(|queues| queues.iter().map(ToString::to_string).collect());
+        let is_relaxed = self.shared.options.is_relaxed;
+        let Poll { session, limit, abandon_limit, lost_limit, not_after, .. } = *request;
+        let (mut polled, due) = self.shared.claims.call(Again::Never, move |client| {
+            let params: Params<'_> = &[
+                (&session.as_uuid(), Type::UUID),
+                (&tasks, Type::TEXT_ARRAY),
+                (&rooms, Type::INT8_ARRAY),
+                (&queues, Type::TEXT_ARRAY),
+                (&i64::from(limit), Type::INT8),
+                (&i64::from(abandon_limit), Type::INT8),
+                (&i64::from(lost_limit), Type::INT8),
+                (&At(not_after), Type::TIMESTAMPTZ),
+                (&is_relaxed, Type::BOOL),
+            ];
+            read_poll(&client.query_typed(&sql, params)?)
+        })?;
+        // What is due is read by a second statement: rare, and a tick compares again what it saw.
+        if !due.is_empty() {
+            (polled.due, polled.damaged) = self.due(due)?;
+        }
+        Ok(polled)
+    }
+
+    fn fire(&self, request: &Fire) -> Result<Fired, StoreError> {
+        let sql = self.sql(
+            "select * from {s}.fire($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
+        );
+        let row_sql =
+            self.sql(&format!("select {} from {{s}}.schedule where name = $1", schedule::COLUMNS));
+        let request = request.clone();
+        self.shared.claims.call(Again::Never, move |client| {
+            let (next, next_at) = schedule::next_words(request.next);
+            let tick = request.job.as_ref();
+            let on_busy = match request.on_busy {
+                OnBusy::Skip => "skip",
+                OnBusy::Queue => "queue",
+                OnBusy::Wait => "wait",
+            };
+            let params: Params<'_> = &[
+                (&request.session.as_uuid(), Type::UUID),
+                (&request.schedule, Type::TEXT),
+                (&request.rule, Type::TEXT),
+                (&At(request.seen), Type::TIMESTAMPTZ),
+                (&At(request.cursor), Type::TIMESTAMPTZ),
+                (&next, Type::TEXT),
+                (&next_at, Type::TIMESTAMPTZ),
+                (&tick.map(|tick| tick.id.as_uuid()), Type::UUID),
+                (&tick.map(|tick| At(tick.tick)), Type::TIMESTAMPTZ),
+                (&tick.map(|tick| long(tick.missed)), Type::INT8),
+                (&tick.map(|tick| At(tick.run_at)), Type::TIMESTAMPTZ),
+                (&on_busy, Type::TEXT),
+                (&long(request.skips.overlap), Type::INT8),
+                (&long(request.skips.missed), Type::INT8),
+                (&long(request.skips.paused), Type::INT8),
+                (&request.claim, Type::BOOL),
+                (&At(request.not_after), Type::TIMESTAMPTZ),
+            ];
+            let row = client.query_typed_one(&sql, params)?;
+            Ok(match row.try_get(0)? {
+                "moved" => {
+                    let is_claimed = row.try_get::<_, Option<Uuid>>(1)?.is_some();
+                    let job = is_claimed.then(|| job::read(&row, 1)).transpose()?;
+                    Fired::Moved(job.map(Box::new))
+                }
+                "skipped" => Fired::Skipped,
+                "queued" => Fired::Queued,
+                "busy" => Fired::Busy,
+                "too_early" => Fired::TooEarly,
+                "ended" => Fired::Ended,
+                _ => {
+                    let params: Params<'_> = &[(&request.schedule, Type::TEXT)];
+                    let row = client.query_typed_opt(&row_sql, params)?;
+                    let schedule = row.and_then(|row| schedule::read(&row).ok());
+                    Fired::Refused(schedule.map(Box::new))
+                }
+            })
+        })
+    }
+
+    fn finish(&self, requests: &[Finish]) -> Result<Vec<Finished>, StoreError> {
+        let sql = self.sql(
+            "select f.was_stored, f.state
+             from (select case when $8 then set_config('synchronous_commit', 'off', true) end) c,
+               {s}.finish($1, $2, $3, $4, $5, $6, $7) f",
+        );
+        let is_relaxed = self.shared.options.relaxed_finishes;
+        let batches = Ends::split(requests);
+        self.shared.claims.call(Again::Once, move |client| match &*batches {
+            [] => Ok(Vec::new()),
+            [one] => one.send(client, &sql, is_relaxed),
+            several => {
+                let mut tx = client.transaction()?;
+                let mut answers = Vec::new();
+                for batch in several {
+                    answers.extend(batch.send(&mut tx, &sql, is_relaxed)?);
+                }
+                tx.commit()?;
+                Ok(answers)
+            }
+        })
+    }
+
+    fn held(&self, session: SessionId) -> Result<Vec<Held>, StoreError> {
+        let sql = self.sql(
+            "select array_agg(id order by id), array_agg(fence order by id) from {s}.job
+             where state = 'running' and session = $1",
+        );
+        self.shared.claims.call(Again::Once, move |client| {
+            held(&client.query_typed_one(&sql, &[(&session.as_uuid(), Type::UUID)])?, 0, 1)
+        })
+    }
+
+    fn reap(&self, request: &Reap) -> Result<Reaped, StoreError> {
+        let sessions = self.sql("select * from {s}.reap_sessions($1, $2, $3)");
+        let jobs = self.sql("select {job_names} from {s}.reap_jobs($1, $2, $3, $4, $5)");
+        let request = request.clone();
+        self.shared.claims.call(Again::Never, move |client| {
+            let dead: Vec<Uuid> =
+                request.dead.iter().map(|lease| lease.session.as_uuid()).collect();
+            let marks: Vec<i64> = request.dead.iter().map(|lease| lease.mark).collect();
+            let mut tx = client.transaction()?;
+            let params: Params<'_> = &[
+                (&dead, Type::UUID_ARRAY),
+                (&marks, Type::INT8_ARRAY),
+                (&At(request.not_after), Type::TIMESTAMPTZ),
+            ];
+            let row = tx.query_typed_one(&sessions, params)?;
+            let ended: Vec<Uuid> = row.try_get::<_, Option<_>>(0)?.unwrap_or_default();
+            let ids: Vec<Uuid> = row.try_get::<_, Option<_>>(1)?.unwrap_or_default();
+            let owners: Option<Vec<Option<Uuid>>> = row.try_get(2)?;
+            let fences: Option<Vec<i64>> = row.try_get(3)?;
+            let ended_order = |id: &Uuid| ended.contains(id);
+            let sessions =
+                dead.iter().filter(|id| ended_order(id)).copied().map(SessionId::from_uuid);
+            let mut reaped = Reaped { sessions: sessions.collect(), jobs: Vec::new() };
+            if !ids.is_empty() {
+                let waits: Vec<i64> =
+                    ids.iter().map(|id| wait(reap_wait(JobId::from_uuid(*id), &request))).collect();
+                let params: Params<'_> = &[
+                    (&ids, Type::UUID_ARRAY),
+                    (&owners, Type::UUID_ARRAY),
+                    (&fences, Type::INT8_ARRAY),
+                    (&waits, Type::INT8_ARRAY),
+                    (&i64::from(request.max_lost), Type::INT8),
+                ];
+                let rows = tx.query_typed(&jobs, params)?;
+                reaped.jobs = rows.iter().map(|row| job::read(row, 0)).collect::<Result<_, _>>()?;
+            }
+            tx.commit()?;
+            Ok(reaped)
+        })
+    }
+
+    fn enqueue(&self, request: &Enqueue) -> Result<Vec<Enqueued>, StoreError> {
+        request.jobs.iter().try_for_each(scheduler_store::NewJob::check)?;
+        let sql = self.sql(ENQUEUE);
+        let nudge = self.shared.options.wakeup == Wakeup::Notify;
+        let batches = Batch::split(&request.jobs);
+        let not_after = request.not_after;
+        self.caller().call(Again::Once, move |client| {
+            let mut answers = Vec::new();
+            match &*batches {
+                [one] => one.send(client, &sql, not_after, nudge, &mut answers)?,
+                several => {
+                    let mut tx = client.transaction()?;
+                    for batch in several {
+                        batch.send(&mut tx, &sql, not_after, nudge, &mut answers)?;
+                    }
+                    tx.commit()?;
+                }
+            }
+            Ok(answers)
+        })
+    }
+
+    fn command(&self, command: &Command, not_after: StoreTime) -> Result<Commanded, StoreError> {
+        command.check()?;
+        let name = match command {
+            Command::Cancel { job } => return self.job_command("cancel", None, *job, not_after),
+            Command::Retry { job } => return self.job_command("retry", None, *job, not_after),
+            Command::Delete { job } => return self.job_command("remove", None, *job, not_after),
+            Command::RunNow { schedule, job } => {
+                return self.job_command("run_now", Some(schedule.clone()), *job, not_after);
+            }
+            Command::Pause { schedule, .. }
+            | Command::Resume { schedule }
+            | Command::Reschedule { schedule, .. }
+            | Command::Remove { schedule } => schedule.clone(),
+            Command::Put { definition } => definition.name.clone(),
+        };
+        let command = command.clone();
+        self.change_schedules(vec![name], None, not_after, move |schedules| {
+            change(schedules, &command)
+        })
+    }
+
+    fn prune(&self, request: &Prune) -> Result<u64, StoreError> {
+        let sql = self.sql("select {s}.prune($1, $2, $3, $4)");
+        let request = request.clone();
+        self.shared.claims.call(Again::Never, move |client| {
+            let params: Params<'_> = &[
+                (&wait(request.keep_done), Type::INT8),
+                (&wait(request.keep_parked), Type::INT8),
+                (&i64::from(request.limit), Type::INT8),
+                (&At(request.not_after), Type::TIMESTAMPTZ),
+            ];
+            Ok(count(client.query_typed_one(&sql, params)?.try_get(0)?))
+        })
+    }
+
+    fn job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
+        self.ask("select {job_names} from {s}.job where id = $1", move |client, sql| {
+            let row = client.query_typed_opt(sql, &[(&id.as_uuid(), Type::UUID)])?;
+            row.map(|row| job::read(&row, 0)).transpose()
+        })
+    }
+
+    fn jobs(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, StoreError> {
+        let filter = filter.clone();
+        let template = "select {job_names} from {s}.job
+             where ($1::text is null or task = $1) and ($2::text is null or queue = $2)
+               and ($3::text is null or state = $3) and ($4::text is null or key = $4)
+               and ($5::text is null or schedule = $5) and ($6::uuid is null or id > $6)
+             order by id limit $7";
+        self.ask(template, move |client, sql| {
+            let params: Params<'_> = &[
+                (&filter.task, Type::TEXT),
+                (&filter.queue, Type::TEXT),
+                (&filter.state.map(scheduler_store::JobState::word), Type::TEXT),
+                (&filter.key, Type::TEXT),
+                (&filter.schedule, Type::TEXT),
+                (&filter.after.map(JobId::as_uuid), Type::UUID),
+                (&i64::from(limit), Type::INT8),
+            ];
+            client.query_typed(sql, params)?.iter().map(|row| job::read(row, 0)).collect()
+        })
+    }
+
+    fn schedules(&self) -> Result<Vec<Schedule>, StoreError> {
+        let template = format!("select {} from {{s}}.schedule order by name", schedule::COLUMNS);
+        let rows = self.ask(&template, |client, sql| client.query_typed(sql, &[]))?;
+        Ok(rows.iter().filter_map(|row| schedule::read(row).ok()).collect())
+    }
+
+    fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {
+        let template = "select id, label, build, opened_at, lease_until <= t.now
+             from {s}.session, (select {s}.clock() as now offset 0) t order by id";
+        self.ask(template, |client, sql| {
+            let rows = client.query_typed(sql, &[])?;
+            let sessions = rows.iter().map(|row| {
+                Ok(SessionInfo {
+                    id: SessionId::from_uuid(row.try_get(0)?),
+                    label: row.try_get(1)?,
+                    build: row.try_get(2)?,
+                    opened_at: row.try_get::<_, At>(3)?.0,
+                    has_run_out: row.try_get(4)?,
+                })
+            });
+            sessions.collect()
+        })
+    }
+
+    fn depths(&self) -> Result<Vec<Depth>, StoreError> {
+        let template = "select queue, task,
+               count(*) filter (where state = 'ready' and run_at <= t.now),
+               count(*) filter (where state = 'ready' and run_at > t.now),
+               count(*) filter (where state = 'running'), count(*) filter (where state = 'parked'),
+               min(run_at) filter (where state = 'ready' and run_at <= t.now), t.now
+             from {s}.job, (select {s}.clock() as now offset 0) t
+             where state in ('ready', 'running', 'parked') group by queue, task, t.now order by queue, task";
+        self.ask(template, |client, sql| {
+            let rows = client.query_typed(sql, &[])?;
+            let depths = rows.iter().map(|row| {
+                let oldest: Option<At> = row.try_get(6)?;
+                let now: At = row.try_get(7)?;
+                Ok(Depth {
+                    queue: row.try_get(0)?,
+                    task: row.try_get(1)?,
+                    due: count(row.try_get(2)?),
+                    later: count(row.try_get(3)?),
+                    running: count(row.try_get(4)?),
+                    parked: count(row.try_get(5)?),
+                    oldest: oldest.map(|oldest| now.0.since(oldest.0)),
+                })
+            });
+            depths.collect()
+        })
+    }
+
+    fn watch(&self) -> Option<Box<dyn Watch>> {
+        let options = &self.shared.options;
+        (options.wakeup == Wakeup::Notify)
+            .then(|| Box::new(Listener::new(&options.connect, &options.schema)) as Box<dyn Watch>)
+    }
+}
+
+impl fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Postgres").field(&self.shared.options.described).finish()
+    }
+}
+
+/// Executes a command about a schedule.
+fn change(schedules: &mut Schedules, command: &Command) -> Commanded {
+    let now = schedules.now;
+    match command {
+        Command::Pause { schedule, until, by, reason } => {
+            schedules.change(schedule, |row| row.pause(*until, by, reason, now))
+        }
+        Command::Resume { schedule } => schedules.change(schedule, |row| row.resume(now)),
+        Command::Reschedule { schedule, rule } => {
+            let is_busy = schedules.busy.contains(schedule);
+            schedules.change(schedule, |row| {
+                let text = |rule: &Option<scheduler_store::Rule>| {
+                    rule.as_ref().map(|rule| rule.text.clone())
+                };
+                if text(rule) != text(&row.override_rule) {
+                    row.override_rule.clone_from(rule);
+                    row.restart(now, is_busy);
+                }
+            })
+        }
+        Command::Put { definition } => schedules.put(definition),
+        Command::Remove { schedule } => {
+            let answer = schedules.change(schedule, |_| ());
+            if answer == Commanded::Done {
+                schedules.removed.push(schedule.clone());
+            }
+            answer
+        }
+        _ => Commanded::NotFound,
+    }
+}
+
+fn columns(held: &[Held]) -> (Vec<Uuid>, Vec<i64>) {
+    held.iter().map(|held| (held.job.as_uuid(), long(held.fence.0))).unzip()
+}
+
+fn read_poll(rows: &[Row]) -> Result<(Polled, Vec<String>), Error> {
+    let (mut polled, mut due) = (Polled::default(), Vec::new());
+    for row in rows {
+        if !row.try_get::<_, bool>(0)? {
+            polled.jobs.push(job::read(row, 8)?);
+            continue;
+        }
+        polled.now = row.try_get::<_, At>(1)?.0;
+        polled.is_alive = row.try_get(2)?;
+        due = row.try_get::<_, Option<_>>(3)?.unwrap_or_default();
+        polled.next_job = row.try_get::<_, Option<At>>(4)?.map(|at| at.0);
+        polled.next_tick = row.try_get::<_, Option<At>>(5)?.map(|at| at.0);
+        polled.cancels = held(row, 6, 7)?;
+    }
+    Ok((polled, due))
+}
+
+/// Ends of claims, column by column.
+#[derive(Debug, Default)]
+struct Ends {
+    sessions: Vec<Uuid>,
+    jobs: Vec<Uuid>,
+    fences: Vec<i64>,
+    words: Vec<&'static str>,
+    waits: Vec<i64>,
+    errors: Vec<Option<String>>,
+    limits: Vec<i64>,
+}
+
+impl Ends {
+    /// Batches in which no job stands twice: what the second means follows from the first.
+    fn split(requests: &[Finish]) -> Vec<Self> {
+        let mut batches: Vec<Self> = Vec::new();
+        let mut seen = HashSet::new();
+        for request in requests {
+            if batches.is_empty() || !seen.insert(request.held.job) {
+                batches.push(Self::default());
+                seen = [request.held.job].into();
+            }
+            if let Some(batch) = batches.last_mut() {
+                batch.push(request);
+            }
+        }
+        batches
+    }
+
+    fn push(&mut self, request: &Finish) {
+        let Fence(fence) = request.held.fence;
+        let (word, after, error, limit) = match &request.end {
+            End::Done => ("done", None, None, 0),
+            End::Failed { after, error } => ("failed", Some(*after), Some(error), 0),
+            End::Park { error } => ("park", None, Some(error), 0),
+            End::Cancelled => ("cancelled", None, None, 0),
+            End::Snooze { after } => ("snooze", Some(*after), None, 0),
+            End::GiveBack => ("give_back", None, None, 0),
+            End::Undecodable { after, error, limit } => {
+                ("undecodable", Some(*after), Some(error), *limit)
+            }
+        };
+        self.sessions.push(request.session.as_uuid());
+        self.jobs.push(request.held.job.as_uuid());
+        self.fences.push(long(fence));
+        self.words.push(word);
+        self.waits.push(after.map_or(0, wait));
+        self.errors.push(error.map(|error| storable(error)));
+        self.limits.push(i64::from(limit));
+    }
+
+    fn send(
+        &self,
+        client: &mut impl GenericClient,
+        sql: &str,
+        is_relaxed: bool,
+    ) -> Result<Vec<Finished>, Error> {
+        let params: Params<'_> = &[
+            (&self.sessions, Type::UUID_ARRAY),
+            (&self.jobs, Type::UUID_ARRAY),
+            (&self.fences, Type::INT8_ARRAY),
+            (&self.words, Type::TEXT_ARRAY),
+            (&self.waits, Type::INT8_ARRAY),
+            (&self.errors, Type::TEXT_ARRAY),
+            (&self.limits, Type::INT8_ARRAY),
+            (&is_relaxed, Type::BOOL),
+        ];
+        let rows = client.query_typed(sql, params)?;
+        let answers = rows.iter().map(|row| {
+            let state: Option<&str> = row.try_get(1)?;
+            Ok(match (row.try_get(0)?, state) {
+                (true, Some(word)) => Finished::Stored(job::state(word)),
+                (_, Some(word)) => Finished::AlreadyMine(job::state(word)),
+                (_, None) => Finished::Lost,
+            })
+        });
+        answers.collect()
+    }
+}

@@ -1,0 +1,4 @@
+//! The store against a server of its own.
+
+mod store;
+mod support;
