@@ -1,0 +1,230 @@
+//! Measures the store against a server of its own with syncs on: `cargo run --release -p scheduler-postgres --example figures`.
+//!
+//! Arguments: how many jobs (default 200000), and words that select cells (`burn`, `enqueue`, `future`).
+#![allow(clippy::disallowed_methods, reason = "it measures real time, on threads of its own")]
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use postgres_server::Server;
+use scheduler_postgres::postgres::{Client, NoTls};
+use scheduler_postgres::{Builder, Postgres};
+use scheduler_store::{
+    End, Enqueue, Finish, JobId, NewJob, Open, Poll, Priority, SessionId, Store, StoreTime,
+    TaskRoom, Uuid, When,
+};
+
+fn main() {
+    let settings = [
+        "shared_buffers=1GB",
+        "max_wal_size=8GB",
+        "checkpoint_timeout=30min",
+        "shared_preload_libraries=pg_stat_statements",
+        "pg_stat_statements.track=top",
+    ];
+    let Some(server) = Server::start_with(&settings) else { return };
+    let mut args = std::env::args().skip(1);
+    let jobs: u64 = args.next().and_then(|text| text.parse().ok()).unwrap_or(200_000);
+    let cells: Vec<String> = args.collect();
+    let wants = |cell: &str| cells.is_empty() || cells.iter().any(|each| each == cell);
+    let mut admin = Client::connect(&server.url(), NoTls).expect("a connection");
+    admin.batch_execute("create extension pg_stat_statements").expect("the extension");
+    if wants("enqueue") {
+        enqueue(&server, &mut admin, 2_000, 1);
+        enqueue(&server, &mut admin, 50_000, 500);
+    }
+    if wants("burn") {
+        for workers in [1, 4] {
+            for batch in [50, 200, 500] {
+                burn(&server, &mut admin, jobs, workers, batch, 0, false);
+            }
+        }
+        burn(&server, &mut admin, jobs, 1, 200, 0, true);
+    }
+    if wants("future") {
+        burn(&server, &mut admin, 20_000, 1, 50, 0, false);
+        burn(&server, &mut admin, 20_000, 1, 50, 300_000, false);
+    }
+}
+
+fn builder(server: &Server, schema: &str) -> Builder {
+    Postgres::builder(&server.url()).schema(schema)
+}
+
+fn fresh(server: &Server, admin: &mut Client) -> Postgres {
+    admin.batch_execute("drop schema if exists scheduler cascade").expect("the old one goes");
+    builder(server, "scheduler").connect().expect("a store")
+}
+
+fn fill(store: &Postgres, count: u64, batch: usize, change: impl Fn(NewJob) -> NewJob) {
+    let job = |n| {
+        let id = JobId::from_uuid(Uuid::from_u128((u128::from(n) << 64) | random(n)));
+        change(NewJob::new(id, "noop"))
+    };
+    let ids: Vec<u64> = (0..count).collect();
+    for chunk in ids.chunks(batch) {
+        let jobs = chunk.iter().copied().map(job).collect();
+        store.enqueue(&Enqueue { jobs, not_after: StoreTime::MAX }).expect("accepted");
+    }
+}
+
+fn random(n: u64) -> u128 {
+    u128::from((n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+}
+
+fn enqueue(server: &Server, admin: &mut Client, count: u64, batch: usize) {
+    let store = fresh(server, admin);
+    fill(&store, 10, 1, |mut job| {
+        job.task = "warm".to_owned();
+        job.id = JobId::from_uuid(Uuid::from_u128(job.id.as_uuid().as_u128() ^ 1));
+        job
+    });
+    let meter = Meter::start(admin);
+    fill(&store, count, batch, |job| job);
+    meter.print(admin, &format!("enqueue by {batch}"), count);
+}
+
+fn burn(
+    server: &Server,
+    admin: &mut Client,
+    count: u64,
+    workers: u64,
+    batch: u32,
+    future: u64,
+    relaxed: bool,
+) {
+    let store = fresh(server, admin);
+    fill(&store, count, 1000, |job| job);
+    if future > 0 {
+        fill(&store, future, 1000, |job| NewJob {
+            id: JobId::from_uuid(Uuid::from_u128(!job.id.as_uuid().as_u128())),
+            priority: Priority::High,
+            when: When::After(Duration::from_secs(86_400)),
+            ..job
+        });
+    }
+    for each in ["vacuum analyze", "checkpoint"] {
+        admin.batch_execute(each).expect("a vacuum");
+    }
+    let done = Arc::new(AtomicU64::new(0));
+    let meter = Meter::start(admin);
+    let threads: Vec<_> = (0..workers)
+        .map(|worker| {
+            let store = builder(server, "scheduler").relaxed_finishes(relaxed);
+            let done = Arc::clone(&done);
+            thread::spawn(move || work(&store.connect().expect("a store"), worker, batch, count, &done))
+        })
+        .collect();
+    let shares: Vec<u64> = threads.into_iter().map(|each| each.join().expect("a worker")).collect();
+    assert_eq!(shares.iter().sum::<u64>(), count, "each job once");
+    let relaxed = if relaxed { ", relaxed" } else { "" };
+    let label = format!("burn {workers} x {batch}{relaxed}, {future} future");
+    meter.print(admin, &label, count);
+    if workers > 1 {
+        println!("    shares {shares:?}");
+    }
+}
+
+fn work(store: &Postgres, worker: u64, batch: u32, count: u64, done: &AtomicU64) -> u64 {
+    let session = SessionId::from_uuid(Uuid::from_u128(u128::from(worker) + 1));
+    let open = Open {
+        id: session,
+        replaces: None,
+        label: "figures".to_owned(),
+        build: String::new(),
+        lease: Duration::from_secs(600),
+        not_after: StoreTime::MAX,
+    };
+    store.open(&open).expect("a session");
+    let poll = Poll {
+        session,
+        tasks: vec![
+            TaskRoom { task: "noop".into(), room: batch },
+            TaskRoom { task: "other".into(), room: batch },
+        ]
+        .into(),
+        queues: None,
+        limit: batch,
+        abandon_limit: 1,
+        lost_limit: 1,
+        not_after: StoreTime::MAX,
+    };
+    let mut mine = 0;
+    while done.load(Ordering::Relaxed) < count {
+        let polled = store.poll(&poll).expect("a poll");
+        let ends: Vec<_> = polled
+            .jobs
+            .iter()
+            .map(|job| Finish { session, held: job.held(), end: End::Done })
+            .collect();
+        store.finish(&ends).expect("an end");
+        mine += ends.len() as u64;
+        done.fetch_add(ends.len() as u64, Ordering::Relaxed);
+    }
+    mine
+}
+
+struct Meter {
+    started: Instant,
+    wal: i64,
+    cpu: u64,
+    own: u64,
+}
+
+impl Meter {
+    fn start(admin: &mut Client) -> Self {
+        admin.batch_execute("select pg_stat_statements_reset()").expect("a reset");
+        let wal = wal(admin);
+        Self { started: Instant::now(), wal, cpu: server_cpu(admin), own: cpu_of("self") }
+    }
+
+    fn print(self, admin: &mut Client, label: &str, count: u64) {
+        let seconds = self.started.elapsed().as_secs_f64();
+        let each = |ticks: u64| ticks as f64 * 10_000.0 / count as f64;
+        let cpu = each(server_cpu(admin).saturating_sub(self.cpu));
+        let own = each(cpu_of("self") - self.own);
+        let wal = (wal(admin) - self.wal) as f64 / count as f64;
+        let statements: i64 = admin
+            .query_one("select coalesce(sum(calls), 0)::bigint from pg_stat_statements", &[])
+            .expect("a row")
+            .get(0);
+        let statements = statements as f64 / count as f64;
+        let rate = count as f64 / seconds;
+        println!(
+            "{label}: {rate:.0} /s; of each: server {cpu:.1} us, client {own:.1} us, WAL {wal:.0} bytes, {statements:.4} statements"
+        );
+    }
+}
+
+fn wal(admin: &mut Client) -> i64 {
+    let sql = "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint";
+    admin.query_one(sql, &[]).expect("a row").get(0)
+}
+
+/// The time of the server and all its children, in hundredths of a second.
+fn server_cpu(admin: &mut Client) -> u64 {
+    let pid: i32 = admin.query_one("select pg_backend_pid()", &[]).expect("a row").get(0);
+    let parent = stat(&pid.to_string())[1].clone();
+    let processes = fs::read_dir("/proc").expect("/proc").flatten();
+    let names = processes.filter_map(|entry| entry.file_name().into_string().ok());
+    let all = names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
+    all.filter(|name| *name == parent || stat(name).get(1) == Some(&parent))
+        .map(|name| cpu_of(&name))
+        .sum()
+}
+
+/// The fields of a process after its name.
+fn stat(pid: &str) -> Vec<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = text.rsplit(')').next().unwrap_or_default();
+    fields.split_whitespace().map(str::to_owned).collect()
+}
+
+/// User and system time, with that of children that have ended.
+fn cpu_of(pid: &str) -> u64 {
+    let stat = stat(pid);
+    stat.iter().skip(11).take(4).filter_map(|text| text.parse::<u64>().ok()).sum()
+}
