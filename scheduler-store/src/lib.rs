@@ -28,6 +28,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod check;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod error;
 mod id;
 mod job;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::check::storable;
 use crate::id::JobId;
 use crate::job::{OnLost, Payload, Priority};
-use crate::time::StoreTime;
+use crate::time::{StoreTime, micros};
 
 /// What happens to a tick that comes while a job of the schedule is unfinished.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -54,6 +54,33 @@ pub struct Rule {
     pub text: String,
     /// How the next tick follows from the cursor.
     pub timing: Timing,
+}
+
+impl Timing {
+    /// With lengths as a store keeps them: in microseconds, rounded up.
+    #[must_use]
+    pub fn stored(self) -> Self {
+        let round = |length| Duration::from_micros(micros(length).unsigned_abs());
+        match self {
+            Self::Computed | Self::Once(_) => self,
+            Self::Rate { first, period } => {
+                Self::Rate { first: round(first), period: round(period) }
+            }
+            Self::Delay { first, delay } => {
+                Self::Delay { first: round(first), delay: round(delay) }
+            }
+            Self::OnceAfter(first) => Self::OnceAfter(round(first)),
+        }
+    }
+}
+
+impl Rule {
+    /// As a store keeps it.
+    #[must_use]
+    pub fn stored(mut self) -> Self {
+        self.timing = self.timing.stored();
+        self
+    }
 }
 
 /// A schedule as a process registers it.
@@ -208,7 +235,8 @@ impl Schedule {
 
     /// A schedule that is registered now.
     #[must_use]
-    pub fn new(definition: Definition, registrant_opened: StoreTime, now: StoreTime) -> Self {
+    pub fn new(mut definition: Definition, registrant_opened: StoreTime, now: StoreTime) -> Self {
+        definition.rule = definition.rule.stored();
         let mut schedule = Self {
             definition,
             override_rule: None,
@@ -246,7 +274,8 @@ impl Schedule {
     }
 
     /// Writes what a process registers, which may have another rule. Returns true if the rule of the code has changed.
-    pub fn register(&mut self, definition: Definition, now: StoreTime, is_busy: bool) -> bool {
+    pub fn register(&mut self, mut definition: Definition, now: StoreTime, is_busy: bool) -> bool {
+        definition.rule = definition.rule.stored();
         let is_changed = self.definition.rule.text != definition.rule.text
             || self.definition.is_dynamic != definition.is_dynamic;
         let is_other_calculator = self.definition.calculator != definition.calculator;

@@ -58,7 +58,7 @@ impl State {
             let is_other = rule.as_ref().map(|rule| &rule.text)
                 != row.override_rule.as_ref().map(|rule| &rule.text);
             if is_other {
-                row.override_rule = rule;
+                row.override_rule = rule.map(Rule::stored);
                 row.restart(now, is_busy);
             }
         })

@@ -41,10 +41,11 @@ impl State {
             schedule.skips.overlap += u64::from(skipped.is_some());
             return if request.on_busy == OnBusy::Queue { Fired::Queued } else { Fired::Skipped };
         }
-        schedule.fired += 1;
-        schedule.last_fired = Some(tick.tick);
         let definition = schedule.definition.clone();
-        self.insert_of(&definition, is_exclusive, tick, false, now);
+        if !self.insert_of(&definition, is_exclusive, tick, false, now) {
+            return Fired::Moved(None);
+        }
+        self.has_fired(&request.schedule, tick.tick);
         let is_claimed = request.claim && tick.run_at <= now;
         let job = is_claimed.then(|| self.claim(tick.id, request.session, now)).flatten();
         Fired::Moved(job.map(Box::new))

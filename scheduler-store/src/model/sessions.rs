@@ -1,6 +1,7 @@
 //! Sessions: opened, renewed, closed, reaped; and what they register.
 
 use super::state::{SessionRow, State};
+use crate::check::storable;
 use crate::id::SessionId;
 use crate::job::{Held, Job, JobState, OnLost};
 use crate::request::{
@@ -16,8 +17,8 @@ impl State {
             self.sessions.remove(&replaced);
         }
         self.sessions.entry(request.id).or_insert_with(|| SessionRow {
-            label: request.label.clone(),
-            build: request.build.clone(),
+            label: storable(&request.label),
+            build: storable(&request.build),
             opened_at: now,
             lease_until: now.after(request.lease),
             renewals: 0,

@@ -90,7 +90,8 @@ impl State {
         self.jobs.insert(new.id, JobRow { job, key_until, is_exclusive: false });
     }
 
-    /// Makes a job of a schedule: for a tick, or by hand.
+    /// Makes a job of a schedule: for a tick, or by hand. Returns false if there is a job of this identity: it was made
+    /// before, and stays as it is (R3).
     pub(super) fn insert_of(
         &mut self,
         definition: &Definition,
@@ -98,7 +99,10 @@ impl State {
         tick: &TickJob,
         is_by_hand: bool,
         now: StoreTime,
-    ) {
+    ) -> bool {
+        if self.jobs.contains_key(&tick.id) {
+            return false;
+        }
         let new = NewJob {
             payload: Payload::clone(&definition.payload),
             queue: definition.queue.clone(),
@@ -114,6 +118,7 @@ impl State {
             row.job.origin = Some(Origin { schedule, tick: tick_of, missed });
             row.is_exclusive = is_exclusive;
         }
+        true
     }
 
     /// A job of a schedule has ended or is gone: the tick that waits becomes a job, or the next delay begins.
@@ -124,10 +129,20 @@ impl State {
         let Some(row) = self.schedules.get_mut(schedule) else { return };
         row.job_ended(now);
         let Some(waiting) = row.waiting.take() else { return };
-        row.fired += 1;
-        row.last_fired = Some(waiting.tick);
         let (definition, is_exclusive) = (row.definition.clone(), row.is_exclusive());
-        self.insert_of(&definition, is_exclusive, &waiting, false, now);
+        if self.insert_of(&definition, is_exclusive, &waiting, false, now) {
+            self.has_fired(schedule, waiting.tick);
+        }
+    }
+}
+
+impl State {
+    /// Counts a tick that has become a job.
+    pub(super) fn has_fired(&mut self, schedule: &str, tick: StoreTime) {
+        if let Some(row) = self.schedules.get_mut(schedule) {
+            row.fired += 1;
+            row.last_fired = Some(tick);
+        }
     }
 }
 

@@ -1,0 +1,151 @@
+//! Commands of people and of the program.
+
+use rusqlite::params;
+use scheduler_store::{Command, Commanded, Definition, JobId, JobState, Rule, Schedule, TickJob};
+
+use crate::job_row::JobRow;
+use crate::tx::Tx;
+
+impl Tx<'_> {
+    pub(crate) fn command(&self, command: &Command) -> rusqlite::Result<Commanded> {
+        match command {
+            Command::Pause { schedule, until, by, reason } => {
+                self.change(schedule, |row| row.pause(*until, by, reason, self.now))
+            }
+            Command::Resume { schedule } => self.change(schedule, |row| row.resume(self.now)),
+            Command::RunNow { schedule, job } => self.run_now(schedule, *job),
+            Command::Reschedule { schedule, rule } => self.reschedule(schedule, rule.as_ref()),
+            Command::Put { definition } => self.put(definition),
+            Command::Remove { schedule } => {
+                let sql = "DELETE FROM scheduler_schedule WHERE name = ?1";
+                Ok(done_if(self.execute(sql, params![schedule])? > 0))
+            }
+            Command::Cancel { job } => self.with_job(*job, |row| self.cancel(row)),
+            Command::Retry { job } => self.with_job(*job, |row| self.retry(row)),
+            Command::Delete { job } => self.with_job(*job, |row| self.delete(row)),
+        }
+    }
+
+    fn change(
+        &self,
+        name: &str,
+        change: impl FnOnce(&mut Schedule),
+    ) -> rusqlite::Result<Commanded> {
+        let Some(mut schedule) = self.schedule(name)? else { return Ok(Commanded::NotFound) };
+        change(&mut schedule);
+        self.write_schedule(&schedule)?;
+        Ok(Commanded::Done)
+    }
+
+    fn with_job(
+        &self,
+        id: JobId,
+        step: impl FnOnce(&mut JobRow) -> rusqlite::Result<Commanded>,
+    ) -> rusqlite::Result<Commanded> {
+        match self.find(id)? {
+            Some(mut row) => step(&mut row),
+            None => Ok(Commanded::NotFound),
+        }
+    }
+
+    fn run_now(&self, name: &str, id: JobId) -> rusqlite::Result<Commanded> {
+        let Some(schedule) = self.schedule(name)? else { return Ok(Commanded::NotFound) };
+        if self.has(id)? {
+            return Ok(Commanded::Done);
+        }
+        if schedule.is_exclusive()
+            && let Some((busy, _)) = self.busy(name)?
+        {
+            return Ok(Commanded::Conflict(busy));
+        }
+        let job = TickJob { id, tick: self.now, missed: 0, run_at: self.now };
+        self.insert_of(&schedule, &job, true)?;
+        Ok(Commanded::Done)
+    }
+
+    fn reschedule(&self, name: &str, rule: Option<&Rule>) -> rusqlite::Result<Commanded> {
+        let is_busy = self.busy(name)?.is_some();
+        self.change(name, |row| {
+            let former = row.override_rule.as_ref().map(|rule| &rule.text);
+            if rule.map(|rule| &rule.text) != former {
+                row.override_rule = rule.cloned().map(Rule::stored);
+                row.restart(self.now, is_busy);
+            }
+        })
+    }
+
+    fn put(&self, definition: &Definition) -> rusqlite::Result<Commanded> {
+        let definition = Definition { is_dynamic: true, ..definition.clone() };
+        let schedule = match self.schedule(&definition.name)? {
+            Some(schedule) if !schedule.definition.is_dynamic => return Ok(Commanded::InCode),
+            Some(mut schedule) => {
+                let is_busy = self.busy(&definition.name)?.is_some();
+                schedule.register(definition, self.now, is_busy);
+                schedule
+            }
+            None => Schedule::new(definition, self.now, self.now),
+        };
+        self.write_schedule(&schedule)?;
+        Ok(Commanded::Done)
+    }
+
+    fn cancel(&self, row: &mut JobRow) -> rusqlite::Result<Commanded> {
+        match row.job.state {
+            JobState::Running => row.job.is_cancel_requested = true,
+            JobState::Ready => {
+                (row.job.state, row.job.finished_at) = (JobState::Cancelled, Some(self.now));
+            }
+            state => return Ok(Commanded::State(state)),
+        }
+        self.update(row)?;
+        if row.job.state == JobState::Cancelled {
+            self.has_ended(row)?;
+        }
+        Ok(Commanded::Done)
+    }
+
+    /// Row by row, as another job may be in the way (R13).
+    fn retry(&self, row: &mut JobRow) -> rusqlite::Result<Commanded> {
+        let state = row.job.state;
+        if state == JobState::Running {
+            return Ok(Commanded::State(state));
+        }
+        if !state.is_unfinished()
+            && let Some(other) = self.rival(row)?
+        {
+            return Ok(Commanded::Conflict(other));
+        }
+        row.job.retry(self.now);
+        self.update(row)?;
+        Ok(Commanded::Done)
+    }
+
+    fn rival(&self, row: &JobRow) -> rusqlite::Result<Option<JobId>> {
+        if let Some(key) = &row.job.key
+            && let Some(other) = self.with_key(&row.job.task, key)?
+        {
+            return Ok(Some(other));
+        }
+        match row.job.origin.as_ref().filter(|_| row.is_exclusive) {
+            Some(origin) => Ok(self.busy(&origin.schedule)?.map(|(busy, _)| busy)),
+            None => Ok(None),
+        }
+    }
+
+    fn delete(&self, row: &mut JobRow) -> rusqlite::Result<Commanded> {
+        if row.job.state == JobState::Running {
+            return Ok(Commanded::State(JobState::Running));
+        }
+        self.execute("DELETE FROM scheduler_job WHERE seq = ?1", params![row.seq])?;
+        self.has_ended(row)?;
+        Ok(Commanded::Done)
+    }
+
+    fn has_ended(&self, row: &JobRow) -> rusqlite::Result<()> {
+        row.job.origin.as_ref().map_or(Ok(()), |origin| self.after_job(&origin.schedule))
+    }
+}
+
+fn done_if(is_found: bool) -> Commanded {
+    if is_found { Commanded::Done } else { Commanded::NotFound }
+}

@@ -1,0 +1,325 @@
+//! The connections of a process: one that writes, and some that read.
+//!
+//! # What this file is for
+//!
+//! A call becomes one transaction here. It waits for other threads and other processes until its deadline, so that no caller
+//! ever hears that the database is locked while there is time. After an error that may have left a connection
+//! in doubt, it is dropped, and the next call opens another.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+use scheduler_store::{Refusal, StoreError, StoreTime};
+
+use crate::clock::{Backoff, Clock, Deadline};
+use crate::error::{OpenError, is_broken, is_busy, newer_schema, unavailable};
+use crate::schema::{self, MIGRATIONS, Migrated};
+use crate::tables::Tables;
+use crate::tx::Tx;
+
+/// What a program may choose.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) path: PathBuf,
+    pub(crate) tables: Tables,
+    pub(crate) synchronous: &'static str,
+    pub(crate) patience: Duration,
+    pub(crate) max_pages: Option<u32>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// How many statements a connection keeps prepared: all that there are.
+const STATEMENTS: usize = 128;
+
+/// How many connections for reading are kept.
+const READERS: usize = 4;
+
+/// How many damaged rows that cannot be put right are remembered, so that each is reported once.
+const REPORTED_MAX: usize = 10_000;
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    boot_id: String,
+    writer: Mutex<Writer>,
+    /// The connection that writes was put back.
+    is_free: Condvar,
+    readers: Mutex<Vec<Connection>>,
+    reported: Mutex<HashSet<String>>,
+}
+
+#[derive(Debug)]
+struct Writer {
+    is_taken: bool,
+    connection: Option<Connection>,
+}
+
+impl Shared {
+    /// Opens the file, and makes or changes the tables.
+    pub(crate) fn open(settings: Settings) -> Result<Self, OpenError> {
+        let connection = connect(&settings)?;
+        let boot_id = settings.clock.boot_id();
+        Ok(Self {
+            settings,
+            boot_id,
+            writer: Mutex::new(Writer { is_taken: false, connection: Some(connection) }),
+            is_free: Condvar::new(),
+            readers: Mutex::default(),
+            reported: Mutex::default(),
+        })
+    }
+
+    /// Executes a step in a transaction that may write, unless the time is up when it begins.
+    pub(crate) fn write<R>(
+        &self,
+        not_after: Option<StoreTime>,
+        step: impl FnOnce(&Tx<'_>) -> rusqlite::Result<R>,
+    ) -> Result<R, StoreError> {
+        let deadline = self.deadline(not_after);
+        let mut turn = self.take(deadline).ok_or_else(|| self.too_late(not_after))?;
+        let db = turn.connection(&self.settings)?;
+        match self.transaction(db, deadline, not_after, step) {
+            Ok(answer) => answer,
+            Err(error) => {
+                let is_over = db.is_autocommit() || db.execute_batch("ROLLBACK").is_ok();
+                if is_broken(&error) || !is_over {
+                    turn.connection = None;
+                }
+                Err(if is_busy(&error) { self.too_late(not_after) } else { unavailable(&error) })
+            }
+        }
+    }
+
+    /// An error of SQLite is outside, a refusal inside.
+    fn transaction<R>(
+        &self,
+        db: &Connection,
+        deadline: Deadline,
+        not_after: Option<StoreTime>,
+        step: impl FnOnce(&Tx<'_>) -> rusqlite::Result<R>,
+    ) -> rusqlite::Result<Result<R, StoreError>> {
+        retry(deadline, || db.prepare_cached("BEGIN IMMEDIATE")?.execute([]))?;
+        // RACE: the clock is read under the lock of the file. Read before, a statement that waited for it could take
+        // effect after its `not_after` (R2).
+        let now = self.settings.clock.now();
+        if not_after.is_some_and(|not_after| now > not_after) {
+            db.execute_batch("ROLLBACK")?;
+            return Ok(Err(Refusal::TooLate.into()));
+        }
+        let tx = self.begin(db, now)?;
+        if let Some(refusal) = tx.refusal() {
+            db.execute_batch("ROLLBACK")?;
+            return Ok(Err(refusal.into()));
+        }
+        let answer = step(&tx)?;
+        tx.write_fence()?;
+        db.prepare_cached("COMMIT")?.execute([])?;
+        Ok(Ok(answer))
+    }
+
+    /// Executes a step that only reads, on one snapshot.
+    pub(crate) fn read<R>(
+        &self,
+        step: impl Fn(&Tx<'_>) -> rusqlite::Result<R>,
+    ) -> Result<R, StoreError> {
+        let deadline = self.deadline(None);
+        let kept = lock(&self.readers).pop();
+        let db = match kept {
+            Some(db) => db,
+            None => open_reader(&self.settings).map_err(|error| unavailable(&error))?,
+        };
+        let answer = retry(deadline, || {
+            let answer = self.snapshot(&db, &step);
+            if !db.is_autocommit() {
+                db.execute_batch("ROLLBACK")?;
+            }
+            answer
+        });
+        let is_usable = answer.as_ref().err().is_none_or(|error| !is_broken(error));
+        let mut readers = lock(&self.readers);
+        if is_usable && readers.len() < READERS {
+            readers.push(db);
+        }
+        drop(readers);
+        answer.map_err(|error| unavailable(&error))?
+    }
+
+    fn snapshot<R>(
+        &self,
+        db: &Connection,
+        step: impl Fn(&Tx<'_>) -> rusqlite::Result<R>,
+    ) -> rusqlite::Result<Result<R, StoreError>> {
+        db.prepare_cached("BEGIN")?.execute([])?;
+        let tx = self.begin(db, self.settings.clock.now())?;
+        match tx.refusal() {
+            Some(refusal) => Ok(Err(refusal.into())),
+            None => step(&tx).map(Ok),
+        }
+    }
+
+    fn begin<'a>(&'a self, db: &'a Connection, now: StoreTime) -> rusqlite::Result<Tx<'a>> {
+        let since_boot = self.settings.clock.since_boot();
+        Tx::new(db, &self.settings.tables, now, &self.boot_id, since_boot)
+    }
+
+    /// The number that changes when another connection has written; none if the connection is busy.
+    pub(crate) fn data_version(&self) -> Result<Option<i64>, StoreError> {
+        let Some(mut turn) = self.take(Deadline::after(Duration::ZERO)) else { return Ok(None) };
+        let db = turn.connection(&self.settings)?;
+        let version = db
+            .prepare_cached("PRAGMA data_version")
+            .and_then(|mut statement| statement.query_row([], |row| row.get(0)));
+        match version {
+            Ok(version) => Ok(Some(version)),
+            Err(error) if is_busy(&error) => Ok(None),
+            Err(error) => {
+                turn.connection = None;
+                Err(unavailable(&error))
+            }
+        }
+    }
+
+    /// Returns true the first time that it is told of this row.
+    pub(crate) fn is_news(&self, row: &str) -> bool {
+        let mut reported = lock(&self.reported);
+        reported.len() < REPORTED_MAX && reported.insert(row.to_owned())
+    }
+
+    fn deadline(&self, not_after: Option<StoreTime>) -> Deadline {
+        let patience = self.settings.patience;
+        let left = not_after.map_or(patience, |end| end.since(self.settings.clock.now()));
+        Deadline::after(left.min(patience))
+    }
+
+    /// Why the lock was not had in time.
+    fn too_late(&self, not_after: Option<StoreTime>) -> StoreError {
+        if not_after.is_some_and(|not_after| self.settings.clock.now() > not_after) {
+            return Refusal::TooLate.into();
+        }
+        let reason = "the write lock of the file was held by others all the time that the request could wait";
+        StoreError::Unavailable(reason.to_owned())
+    }
+
+    fn take(&self, deadline: Deadline) -> Option<Turn<'_>> {
+        let mut writer = lock(&self.writer);
+        while writer.is_taken {
+            let left = deadline.left();
+            if left.is_zero() {
+                return None;
+            }
+            let waited = self.is_free.wait_timeout(writer, left.min(Duration::from_secs(60)));
+            writer = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        writer.is_taken = true;
+        Some(Turn { shared: self, connection: writer.connection.take() })
+    }
+}
+
+/// The right to write: the connection belongs to one thread until this is dropped.
+struct Turn<'a> {
+    shared: &'a Shared,
+    connection: Option<Connection>,
+}
+
+impl Turn<'_> {
+    fn connection(&mut self, settings: &Settings) -> Result<&Connection, StoreError> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => connect(settings).map_err(|error| match error {
+                OpenError::NewerSchema(reason) => Refusal::NewerSchema(reason).into(),
+                error => StoreError::Unavailable(error.to_string()),
+            })?,
+        };
+        Ok(self.connection.insert(connection))
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut writer = lock(&self.shared.writer);
+        writer.connection = self.connection.take();
+        writer.is_taken = false;
+        drop(writer);
+        self.shared.is_free.notify_one();
+    }
+}
+
+/// Opens a connection that writes, to tables that exist when this returns.
+fn connect(settings: &Settings) -> Result<Connection, OpenError> {
+    let failed = |error| OpenError::Sqlite(settings.path.clone(), error);
+    let deadline = Deadline::after(settings.patience);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = retry(deadline, || open(&settings.path, flags)).map_err(failed)?;
+    let (tables, own) = (&settings.tables, schema::own_version(MIGRATIONS));
+    let versions = retry(deadline, || schema::versions(&db, tables)).map_err(failed)?;
+    if let Some((_, min_reader)) = versions.filter(|(_, min_reader)| *min_reader > own) {
+        return Err(OpenError::NewerSchema(newer_schema(min_reader, own)));
+    }
+    // RACE: SQLite does not call its busy handler while the log is made, so eight processes that start at once would fail.
+    let mode = retry(deadline, || {
+        db.query_row("PRAGMA journal_mode = wal", [], |row| row.get::<_, String>(0))
+    });
+    match mode.map_err(failed)? {
+        mode if mode == "wal" => {}
+        mode => return Err(OpenError::NoLog(mode)),
+    }
+    db.pragma_update(None, "synchronous", settings.synchronous).map_err(failed)?;
+    db.pragma_update(None, "journal_size_limit", 64 << 20).map_err(failed)?;
+    if let Some(pages) = settings.max_pages {
+        db.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).map_err(failed)?;
+    }
+    if versions.is_none_or(|(version, _)| version < own) {
+        let migrated = retry(deadline, || {
+            db.execute_batch("BEGIN EXCLUSIVE")?;
+            let migrated = schema::migrate(&db, tables, MIGRATIONS);
+            db.execute_batch(if matches!(migrated, Ok(Migrated::Yes)) {
+                "COMMIT"
+            } else {
+                "ROLLBACK"
+            })?;
+            migrated
+        });
+        if let Migrated::Newer(error) = migrated.map_err(failed)? {
+            return Err(error);
+        }
+    }
+    Ok(db)
+}
+
+fn open_reader(settings: &Settings) -> rusqlite::Result<Connection> {
+    // Readers of a write-ahead log write to its shared memory.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = open(&settings.path, flags)?;
+    db.pragma_update(None, "query_only", true)?;
+    Ok(db)
+}
+
+fn open(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    let db = Connection::open_with_flags(path, flags)?;
+    db.busy_timeout(Duration::ZERO)?;
+    db.set_prepared_statement_cache_capacity(STATEMENTS);
+    Ok(db)
+}
+
+/// Tries until it is not the lock of another connection that is in the way, or the deadline has come.
+fn retry<R>(
+    deadline: Deadline,
+    mut step: impl FnMut() -> rusqlite::Result<R>,
+) -> rusqlite::Result<R> {
+    let mut backoff = Backoff::new();
+    loop {
+        match step() {
+            Err(error) if is_busy(&error) && backoff.wait(deadline) => {}
+            other => return other,
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,47 @@
+//! Jobs that are enqueued.
+
+use rusqlite::params;
+use scheduler_store::{Enqueued, NewJob, OnConflict, When};
+
+use crate::job_row::number_of;
+use crate::tx::Tx;
+
+impl Tx<'_> {
+    pub(crate) fn enqueue(&self, jobs: &[NewJob]) -> rusqlite::Result<Vec<Enqueued>> {
+        jobs.iter().map(|job| self.enqueue_one(job)).collect()
+    }
+
+    fn enqueue_one(&self, new: &NewJob) -> rusqlite::Result<Enqueued> {
+        let run_at = match new.when {
+            When::Now => self.now,
+            When::After(wait) => self.now.after(wait),
+            When::At(at) => at,
+        };
+        if let Some(key) = &new.key {
+            // The identity comes before the key (R3).
+            if self.has(new.id)? {
+                return Ok(Enqueued::Accepted);
+            }
+            if let Some(other) = self.with_key(&new.task, &key.text)? {
+                let is_replaced = key.on_conflict == OnConflict::Replace
+                    && self.execute(
+                        "UPDATE scheduler_job SET payload_version = ?2, payload = ?3, priority = ?4, run_at = ?5 \
+                         WHERE id = ?1 AND state = 'ready'",
+                        params![
+                            other.as_uuid().into_bytes(),
+                            new.payload.version,
+                            new.payload.bytes,
+                            number_of(new.priority),
+                            run_at.as_micros(),
+                        ],
+                    )? > 0;
+                return Ok(match is_replaced {
+                    true => Enqueued::Replaced(other),
+                    false => Enqueued::Kept(other),
+                });
+            }
+        }
+        self.insert(&self.row_of(new, run_at))?;
+        Ok(Enqueued::Accepted)
+    }
+}

@@ -1,0 +1,92 @@
+//! Why a store could not be opened, and why SQLite did not do what it was asked.
+
+use std::error::Error;
+use std::fmt;
+use std::path::PathBuf;
+
+use rusqlite::ErrorCode;
+use scheduler_store::StoreError;
+
+use crate::tables::PREFIX;
+
+/// Why a store could not be opened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The path stands for a database in memory, which no other process sees and no restart survives.
+    InMemory,
+    /// The file is on a network file system, whose locks and shared memory SQLite cannot trust: the file, and the system.
+    Network(PathBuf, &'static str),
+    /// The prefix of the tables is no identifier.
+    Prefix(String),
+    /// The write-ahead log is not possible for the file; SQLite has chosen this mode.
+    NoLog(String),
+    /// A newer version of this library has changed the tables, and this version does not understand them.
+    NewerSchema(String),
+    /// SQLite could not open the file or make the tables.
+    Sqlite(PathBuf, rusqlite::Error),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InMemory => f.write_str(
+                "a SQLite database in memory is lost with its process\n  \
+                 help: name a file, or use the store `Memory` in tests",
+            ),
+            Self::Network(path, system) => write!(
+                f,
+                "{} is on {system}, a network file system, on which SQLite loses data\n  \
+                 help: choose a local folder, or a store for several hosts (PostgreSQL); \
+                 `Sqlite::builder(path).any_file_system()` opens it all the same",
+                path.display(),
+            ),
+            Self::Prefix(prefix) => write!(
+                f,
+                "the table prefix {prefix:?} is no identifier: at most 32 ASCII letters, digits and underscores, no digit \
+                 first, not `sqlite_`\n  help: table_prefix(\"{PREFIX}\")",
+            ),
+            Self::NoLog(mode) => write!(
+                f,
+                "the file has no write-ahead log: SQLite keeps its journal in the mode {mode:?}",
+            ),
+            Self::NewerSchema(reason) => f.write_str(reason),
+            Self::Sqlite(path, error) => write!(f, "{}: {error}", path.display()),
+        }
+    }
+}
+
+impl Error for OpenError {}
+
+/// What a user reads of an error of SQLite.
+pub(crate) fn unavailable(error: &rusqlite::Error) -> StoreError {
+    StoreError::Unavailable(format!("SQLite: {error}"))
+}
+
+/// Returns true if another connection has what this one needs, and it can be tried again.
+pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(
+            ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::FileLockingProtocolFailed
+        )
+    )
+}
+
+/// Returns true if the connection may be in a state of its own making, so that a new one is better.
+pub(crate) fn is_broken(error: &rusqlite::Error) -> bool {
+    !matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::ConstraintViolation)
+    )
+}
+
+/// What is said of a schema that this version does not understand.
+pub(crate) fn newer_schema(min_reader: i64, own: i64) -> String {
+    format!(
+        "the tables were changed by a newer version of this library: they need version {min_reader} or later, and this is \
+         version {own}\n  help: update `scheduler` in this program"
+    )
+}

@@ -1,0 +1,57 @@
+//! Durable jobs in a SQLite file: for one host, and several processes on it.
+//!
+//! # What this crate is for
+//!
+//! [`Sqlite`] is a [`Store`](scheduler_store::Store): it answers as [`Model`](scheduler_store::Model) does, and what it has
+//! accepted survives the process and, unless told otherwise, a loss of power.
+//!
+//! # How it works
+//!
+//! Each request is one transaction. SQLite lets one connection write at a time; a process has one that writes, for which
+//! its threads queue, and some that read a snapshot meanwhile. Requests of other processes are waited for until the
+//! request expires, so "database is locked" is never an answer.
+//!
+//! A decision is made by reading rows, changing them as plain data by the same code that the model uses, and writing
+//! them back, all under the write lock. Two indexes guard what must never be: two unfinished jobs with one key, and two of a
+//! schedule whose jobs keep each other out.
+//!
+//! A long transaction of the program on the same file stops all of this, renewals of leases included. Keep them short.
+//!
+//! # What it must never do
+//!
+//! Join text into a statement, except for the prefix of the tables. Answer from memory what another process may have
+//! changed. Stop because a row is damaged.
+//!
+//! # Files
+//!
+//! Besides `jobs.db` there are `jobs.db-wal` and `jobs.db-shm`, which belong to it: copy a store with SQLite's own
+//! backup, or while no process has it open. Network file systems are refused.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod clock;
+mod commands;
+mod connection;
+mod enqueue;
+mod error;
+mod fields;
+mod finish;
+mod fire;
+mod job_row;
+mod lines;
+mod poll;
+mod read;
+mod schedule_row;
+mod schema;
+mod sessions;
+mod store;
+mod tables;
+mod tx;
+mod volume;
+mod watch;
+mod within;
+
+pub use clock::Clock;
+pub use error::OpenError;
+pub use rusqlite;
+pub use store::{Builder, Sqlite, Synchronous};
+pub use within::Within;

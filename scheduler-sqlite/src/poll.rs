@@ -1,0 +1,131 @@
+//! A poll: repairs, claims, what is due.
+
+use std::collections::BTreeMap;
+
+use rusqlite::params;
+use scheduler_store::{Damage, DueSchedule, JobState, Poll, Polled, StoreTime};
+
+use crate::connection::Shared;
+use crate::job_row::{JobRow, job_columns};
+use crate::lines::Lines;
+use crate::schedule_row::{self, schedule_columns};
+use crate::schema::damaged;
+use crate::sessions::held_at;
+use crate::tx::Tx;
+
+impl Tx<'_> {
+    pub(crate) fn poll(&self, request: &Poll, shared: &Shared) -> rusqlite::Result<Polled> {
+        if !self.is_alive(request.session)? {
+            return Ok(Polled { now: self.now, ..Polled::default() });
+        }
+        let mut polled = Polled { now: self.now, is_alive: true, ..Polled::default() };
+        self.park_damaged(&mut polled.damaged)?;
+        self.repair()?;
+        let rooms: BTreeMap<&str, u32> =
+            request.tasks.iter().map(|each| (&*each.task, each.room)).collect();
+        let mut lines = Lines::find(self, request, &rooms)?;
+        polled.next_job = lines.next_job(self)?;
+        while let Some(row) = lines.next(self)? {
+            match row.damage() {
+                Some(_) => polled.damaged.push(self.park(row)?),
+                None => {
+                    lines.has_taken(&row);
+                    polled.jobs.push(self.claim(row, request.session)?);
+                }
+            }
+        }
+        for task in rooms.keys() {
+            self.due(task, shared, &mut polled)?;
+        }
+        polled.due.sort_by(|a, b| a.schedule.definition.name.cmp(&b.schedule.definition.name));
+        polled.cancels = self.all(
+            "SELECT id, fence FROM scheduler_job INDEXED BY scheduler_job_cancel \
+             WHERE state = 'running' AND is_cancel_requested <> 0 AND session = ?1 ORDER BY id",
+            params![request.session.as_uuid().into_bytes()],
+            held_at,
+        )?;
+        Ok(polled)
+    }
+
+    /// What lost statements may have left (R12, R19).
+    fn repair(&self) -> rusqlite::Result<()> {
+        let names = self.all(
+            "SELECT name FROM scheduler_schedule INDEXED BY scheduler_schedule_repair \
+             WHERE waiting_id IS NOT NULL OR next = 'after_job' ORDER BY name",
+            [],
+            |row| row.get::<_, String>(0),
+        )?;
+        names.iter().try_for_each(|name| self.after_job(name))
+    }
+
+    /// The schedules of a task that have something to decide, and when the next one has.
+    fn due(&self, task: &str, shared: &Shared, polled: &mut Polled) -> rusqlite::Result<()> {
+        let rows = self.all(
+            concat!(
+                "SELECT ",
+                schedule_columns!(),
+                " FROM scheduler_schedule INDEXED BY scheduler_schedule_due WHERE task = ?1 AND decide_at <= ?2"
+            ),
+            params![task, self.now.as_micros()],
+            |row| Ok((row.get::<_, String>(0)?, schedule_row::read(row)?)),
+        )?;
+        for (name, schedule) in rows {
+            match schedule {
+                Ok(schedule) => {
+                    let busy_since = self.busy(&name)?.map(|(_, since)| since);
+                    polled.due.push(DueSchedule { schedule, busy_since });
+                }
+                Err(reason) => {
+                    let row = format!("schedule {name}");
+                    if shared.is_news(&row) {
+                        polled.damaged.push(Damage { row, reason });
+                    }
+                }
+            }
+        }
+        let next = self.first(
+            "SELECT decide_at FROM scheduler_schedule INDEXED BY scheduler_schedule_due \
+             WHERE task = ?1 AND decide_at > ?2 ORDER BY decide_at LIMIT 1",
+            params![task, self.now.as_micros()],
+            |row| Ok(StoreTime::from_micros(row.get(0)?)),
+        )?;
+        polled.next_tick = [polled.next_tick, next].into_iter().flatten().min();
+        Ok(())
+    }
+
+    /// Parks rows that cannot be right, so that people see them and no poll reads them again.
+    fn park_damaged(&self, damaged: &mut Vec<Damage>) -> rusqlite::Result<()> {
+        let rows = self.all(
+            concat!(
+                "SELECT ",
+                job_columns!(),
+                " FROM scheduler_job INDEXED BY scheduler_job_damaged WHERE ",
+                damaged!(),
+                " LIMIT 16"
+            ),
+            [],
+            JobRow::read,
+        )?;
+        for row in rows {
+            damaged.push(self.park(row)?);
+        }
+        Ok(())
+    }
+
+    /// Puts a damaged row right; one that waits, or whose state is unknown, is parked. Its payload stays as it is.
+    fn park(&self, mut row: JobRow) -> rusqlite::Result<Damage> {
+        let reason = row.damage().unwrap_or_default();
+        let job = &mut row.job;
+        let is_parked = matches!(job.state, JobState::Ready | JobState::Parked);
+        if is_parked {
+            (job.state, job.error) = (JobState::Parked, Some(reason.clone()));
+            job.finished_at = Some(job.finished_at.unwrap_or(self.now));
+        }
+        let done = if is_parked { "the job is parked" } else { "it was put right" };
+        self.put_right(&row)?;
+        if let Some(origin) = row.job.origin.as_ref().filter(|_| is_parked) {
+            self.after_job(&origin.schedule)?;
+        }
+        Ok(Damage { row: format!("job {}", row.job.id), reason: format!("{reason}; {done}") })
+    }
+}

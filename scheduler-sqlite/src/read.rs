@@ -1,0 +1,88 @@
+//! What can be asked.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Row, params};
+use scheduler_store::{Depth, Job, JobFilter, JobId, Schedule};
+
+use crate::job_row::{JobRow, job_columns};
+use crate::schedule_row::{self, schedule_columns};
+use crate::tx::Tx;
+
+impl Tx<'_> {
+    pub(crate) fn job(&self, id: JobId) -> rusqlite::Result<Option<Job>> {
+        let sql = concat!("SELECT ", job_columns!(), " FROM scheduler_job WHERE id = ?1");
+        self.first(sql, params![id.as_uuid().into_bytes()], JobRow::read_job)
+    }
+
+    pub(crate) fn jobs(&self, filter: &JobFilter, limit: u32) -> rusqlite::Result<Vec<Job>> {
+        self.all(
+            concat!(
+                "SELECT ",
+                job_columns!(),
+                " FROM scheduler_job WHERE id > ?1 AND (?2 IS NULL OR task = ?2) AND (?3 IS NULL OR queue = ?3) \
+                 AND (?4 IS NULL OR state = ?4) AND (?5 IS NULL OR key = ?5) AND (?6 IS NULL OR schedule = ?6) \
+                 ORDER BY id LIMIT ?7"
+            ),
+            params![
+                filter.after.map_or(Vec::new(), |after| after.as_uuid().as_bytes().to_vec()),
+                filter.task,
+                filter.queue,
+                filter.state.map(scheduler_store::JobState::word),
+                filter.key,
+                filter.schedule,
+                limit,
+            ],
+            JobRow::read_job,
+        )
+    }
+
+    /// Damaged rows are left out; a poll reports them.
+    pub(crate) fn schedules(&self) -> rusqlite::Result<Vec<Schedule>> {
+        let sql = concat!("SELECT ", schedule_columns!(), " FROM scheduler_schedule ORDER BY name");
+        let rows = self.all(sql, [], schedule_row::read)?;
+        Ok(rows.into_iter().filter_map(Result::ok).collect())
+    }
+
+    pub(crate) fn depths(&self) -> rusqlite::Result<Vec<Depth>> {
+        let mut depths = BTreeMap::<(String, String), Depth>::new();
+        let mut add = |row: &Row<'_>, count: &dyn Fn(&mut Depth) -> rusqlite::Result<()>| {
+            let (queue, task): (String, String) = (row.get(0)?, row.get(1)?);
+            let depth = depths.entry((queue.clone(), task.clone()));
+            let none = Depth { queue, task, due: 0, later: 0, running: 0, parked: 0, oldest: None };
+            count(depth.or_insert(none))
+        };
+        let ready = "SELECT queue, task, count(*), count(*) FILTER (WHERE run_at <= ?1), min(run_at) \
+                     FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' GROUP BY task, queue";
+        self.all(ready, params![self.now.as_micros()], |row| {
+            add(row, &|depth| {
+                depth.due = number(row, 3)?;
+                depth.later = number(row, 2)? - depth.due;
+                let oldest = scheduler_store::StoreTime::from_micros(row.get(4)?);
+                depth.oldest = (depth.due > 0).then(|| self.now.since(oldest));
+                Ok(())
+            })
+        })?;
+        let running = "SELECT queue, task, count(*) FROM scheduler_job INDEXED BY scheduler_job_running \
+                       WHERE state = 'running' GROUP BY task, queue";
+        self.all(running, [], |row| {
+            add(row, &|depth| {
+                depth.running = number(row, 2)?;
+                Ok(())
+            })
+        })?;
+        let parked = "SELECT queue, task, count(*) FROM scheduler_job INDEXED BY scheduler_job_parked \
+                      WHERE state = 'parked' GROUP BY task, queue";
+        self.all(parked, [], |row| {
+            add(row, &|depth| {
+                depth.parked = number(row, 2)?;
+                Ok(())
+            })
+        })?;
+        Ok(depths.into_values().collect())
+    }
+}
+
+fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    Ok(row.get::<_, i64>(column)?.unsigned_abs())
+}

@@ -1,0 +1,231 @@
+//! The tables, and how they came to be.
+//!
+//! Migrations are numbered. Those that are missing are executed in one transaction under the lock of the file, so that of
+//! several processes that start at once one makes the tables. `min_reader` is the oldest version of this list that
+//! understands the tables: an older program changes nothing, while one in between works on.
+
+use rusqlite::{Connection, OptionalExtension as _};
+
+use crate::error::{OpenError, newer_schema};
+use crate::tables::Tables;
+
+/// A row that cannot be right, in what SQLite can tell. The same text is the condition of an index, so that looking for such
+/// rows costs nothing.
+macro_rules! damaged {
+    () => {
+        "(state NOT IN ('ready', 'running', 'done', 'parked', 'cancelled') \
+          OR run_at NOT BETWEEN -62135596800000000 AND 253402300799999999 \
+          OR attempt NOT BETWEEN 0 AND 2147483647 OR lost NOT BETWEEN 0 AND 2147483647 \
+          OR undecoded NOT BETWEEN 0 AND 2147483647 OR max_attempts NOT BETWEEN 1 AND 4294967295 \
+          OR payload_version NOT BETWEEN 0 AND 4294967295 OR priority NOT BETWEEN 0 AND 3 \
+          OR on_lost NOT IN ('rerun', 'abandon') OR key_until NOT IN ('end', 'start') OR length(id) <> 16)"
+    };
+}
+pub(crate) use damaged;
+
+/// One step from a version of the tables to the next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Migration {
+    /// The statements.
+    pub(crate) sql: &'static str,
+    /// The oldest version of the tables whose programs understand them after this step.
+    pub(crate) min_reader: i64,
+}
+
+/// All steps; the number of a step is its place, from 1.
+pub(crate) const MIGRATIONS: &[Migration] = &[Migration { min_reader: 1, sql: TABLES }];
+
+const META: &str = "\
+CREATE TABLE IF NOT EXISTS scheduler_meta (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  version INTEGER NOT NULL,
+  min_reader INTEGER NOT NULL,
+  fence INTEGER NOT NULL
+) STRICT;
+INSERT OR IGNORE INTO scheduler_meta (id, version, min_reader, fence) VALUES (1, 0, 1, 0);
+";
+
+const TABLES: &str = concat!(
+    "\
+-- One row is the life of one process. Its lease is in microseconds since the start of the machine.
+CREATE TABLE scheduler_session (
+  id BLOB PRIMARY KEY NOT NULL,
+  label TEXT NOT NULL,
+  build TEXT NOT NULL,
+  opened_at INTEGER NOT NULL,
+  boot TEXT NOT NULL,
+  lease_until INTEGER NOT NULL,
+  renewals INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- One row is one schedule: a cursor over its ticks. All instants are microseconds since the Unix epoch.
+CREATE TABLE scheduler_schedule (
+  name TEXT PRIMARY KEY NOT NULL,
+  task TEXT NOT NULL,
+  payload_version INTEGER NOT NULL,
+  payload BLOB NOT NULL,
+  queue TEXT NOT NULL,
+  priority INTEGER NOT NULL,
+  rule TEXT NOT NULL,
+  timing TEXT NOT NULL,
+  timing_first INTEGER,
+  timing_every INTEGER,
+  calculator TEXT NOT NULL,
+  overlap TEXT NOT NULL,
+  max_attempts INTEGER NOT NULL,
+  on_lost TEXT NOT NULL,
+  is_dynamic INTEGER NOT NULL,
+  override_rule TEXT,
+  override_timing TEXT,
+  override_first INTEGER,
+  override_every INTEGER,
+  cursor INTEGER NOT NULL,
+  anchor INTEGER,
+  next TEXT NOT NULL,
+  next_tick INTEGER,
+  fired INTEGER NOT NULL,
+  last_fired INTEGER,
+  skipped_overlap INTEGER NOT NULL,
+  skipped_missed INTEGER NOT NULL,
+  skipped_paused INTEGER NOT NULL,
+  pause_since INTEGER,
+  pause_until INTEGER,
+  pause_by TEXT,
+  pause_reason TEXT,
+  waiting_id BLOB,
+  waiting_tick INTEGER,
+  waiting_missed INTEGER,
+  waiting_run_at INTEGER,
+  registrant_opened INTEGER NOT NULL,
+  decide_at INTEGER
+) STRICT;
+
+CREATE INDEX scheduler_schedule_due ON scheduler_schedule (task, decide_at);
+
+CREATE INDEX scheduler_schedule_repair ON scheduler_schedule (name)
+  WHERE waiting_id IS NOT NULL OR next = 'after_job';
+
+-- One row is one piece of work. `band` is the priority with the highest first; `care` is 1 if the job is parked when its
+-- process dies, plus 2 if one has died.
+CREATE TABLE scheduler_job (
+  seq INTEGER PRIMARY KEY,
+  id BLOB NOT NULL UNIQUE,
+  task TEXT NOT NULL,
+  payload_version INTEGER NOT NULL,
+  payload BLOB NOT NULL,
+  queue TEXT NOT NULL,
+  priority INTEGER NOT NULL,
+  key TEXT,
+  key_until TEXT NOT NULL,
+  state TEXT NOT NULL,
+  run_at INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  lost INTEGER NOT NULL,
+  undecoded INTEGER NOT NULL,
+  max_attempts INTEGER NOT NULL,
+  on_lost TEXT NOT NULL,
+  fence INTEGER NOT NULL,
+  session BLOB,
+  schedule TEXT,
+  tick INTEGER,
+  missed INTEGER NOT NULL,
+  is_exclusive INTEGER NOT NULL,
+  is_cancel_requested INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  started_at INTEGER,
+  finished_at INTEGER,
+  error TEXT,
+  band INTEGER NOT NULL AS (3 - priority) VIRTUAL,
+  care INTEGER NOT NULL AS ((on_lost = 'abandon') + 2 * (lost > 0)) VIRTUAL
+) STRICT;
+
+CREATE INDEX scheduler_job_ready ON scheduler_job (task, queue, band, care, run_at, id) WHERE state = 'ready';
+
+CREATE INDEX scheduler_job_running ON scheduler_job (session, id) WHERE state = 'running';
+
+CREATE INDEX scheduler_job_cancel ON scheduler_job (session, id) WHERE state = 'running' AND is_cancel_requested <> 0;
+
+CREATE INDEX scheduler_job_ended ON scheduler_job (finished_at, id) WHERE state IN ('done', 'cancelled');
+
+CREATE INDEX scheduler_job_parked ON scheduler_job (finished_at, id) WHERE state = 'parked';
+
+-- At most one unfinished job has a key.
+CREATE UNIQUE INDEX scheduler_job_key ON scheduler_job (task, key)
+  WHERE key IS NOT NULL AND state IN ('ready', 'running');
+
+-- At most one unfinished job of a schedule whose jobs keep each other out.
+CREATE UNIQUE INDEX scheduler_job_exclusive ON scheduler_job (schedule)
+  WHERE is_exclusive <> 0 AND state IN ('ready', 'running');
+
+-- Rows that cannot be right.
+CREATE INDEX scheduler_job_damaged ON scheduler_job (seq)
+  WHERE ",
+    damaged!(),
+    ";
+"
+);
+
+/// The version that these migrations lead to.
+pub(crate) fn own_version(migrations: &[Migration]) -> i64 {
+    migrations.len() as i64
+}
+
+/// All statements, for people who make their tables themselves.
+pub(crate) fn printed(tables: &Tables, migrations: &[Migration]) -> String {
+    let mut text = format!("BEGIN EXCLUSIVE;\n\n{META}\n");
+    for (number, migration) in (1..).zip(migrations) {
+        text += &format!(
+            "-- Version {number}\n\n{}\n{}\n",
+            migration.sql,
+            update_meta(number, migration.min_reader)
+        );
+    }
+    text += "COMMIT;\n";
+    tables.sql(&text).into_owned()
+}
+
+fn update_meta(version: i64, min_reader: i64) -> String {
+    format!("UPDATE scheduler_meta SET version = {version}, min_reader = {min_reader};\n")
+}
+
+/// The version of the tables and the oldest that reads them; none if there are no tables.
+pub(crate) fn versions(db: &Connection, tables: &Tables) -> rusqlite::Result<Option<(i64, i64)>> {
+    let found = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1";
+    let name = tables.sql("scheduler_meta");
+    if db.query_row(found, [&*name], |_| Ok(())).optional()?.is_none() {
+        return Ok(None);
+    }
+    let select = tables.sql("SELECT version, min_reader FROM scheduler_meta");
+    db.query_row(&select, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+}
+
+/// What migrating came to.
+pub(crate) enum Migrated {
+    Yes,
+    /// The tables need a program of this version.
+    Newer(OpenError),
+}
+
+/// Executes what is missing, in a transaction that is begun already. The caller commits.
+pub(crate) fn migrate(
+    db: &Connection,
+    tables: &Tables,
+    migrations: &[Migration],
+) -> rusqlite::Result<Migrated> {
+    let own = own_version(migrations);
+    let version = match versions(db, tables)? {
+        Some((_, min_reader)) if min_reader > own => {
+            return Ok(Migrated::Newer(OpenError::NewerSchema(newer_schema(min_reader, own))));
+        }
+        Some((version, _)) => version,
+        None => {
+            db.execute_batch(&tables.sql(META))?;
+            0
+        }
+    };
+    for (number, migration) in (1..).zip(migrations).filter(|(number, _)| *number > version) {
+        db.execute_batch(&tables.sql(migration.sql))?;
+        db.execute_batch(&tables.sql(&update_meta(number, migration.min_reader)))?;
+    }
+    Ok(Migrated::Yes)
+}

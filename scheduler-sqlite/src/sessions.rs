@@ -1,0 +1,203 @@
+//! Sessions: opened, renewed, closed, reaped; and what they register.
+
+use rusqlite::{Row, params};
+use scheduler_store::{
+    Close, Definition, End, Held, JobState, Lease, OnLost, Open, Opened, Reap, Reaped, Register,
+    Registered, Registration, Renew, Renewed, Schedule, SessionId, SessionInfo, StoreTime, micros,
+    reap_wait, storable,
+};
+
+use crate::fields::Fields;
+use crate::job_row::{JobRow, id_at, job_columns};
+use crate::tx::Tx;
+
+impl Tx<'_> {
+    pub(crate) fn open(&self, request: &Open) -> rusqlite::Result<Opened> {
+        if let Some(replaced) = request.replaces {
+            self.delete_session(replaced)?;
+        }
+        self.execute(
+            "INSERT INTO scheduler_session (id, label, build, opened_at, boot, lease_until, renewals) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0) ON CONFLICT (id) DO NOTHING",
+            params![
+                request.id.as_uuid().into_bytes(),
+                storable(&request.label),
+                storable(&request.build),
+                self.now.as_micros(),
+                self.boot_id,
+                self.since_boot.saturating_add(micros(request.lease)),
+            ],
+        )?;
+        Ok(Opened { now: self.now })
+    }
+
+    fn delete_session(&self, session: SessionId) -> rusqlite::Result<bool> {
+        let sql = "DELETE FROM scheduler_session WHERE id = ?1";
+        Ok(self.execute(sql, params![session.as_uuid().into_bytes()])? > 0)
+    }
+
+    /// Returns true if the session is open and its lease has not run out.
+    pub(crate) fn is_alive(&self, session: SessionId) -> rusqlite::Result<bool> {
+        let sql =
+            "SELECT 1 FROM scheduler_session WHERE id = ?1 AND boot = ?2 AND lease_until > ?3";
+        let params = params![session.as_uuid().into_bytes(), self.boot_id, self.since_boot];
+        Ok(self.first(sql, params, |_| Ok(()))?.is_some())
+    }
+
+    /// Returns true if the session has not ended.
+    pub(crate) fn is_open(&self, session: SessionId) -> rusqlite::Result<bool> {
+        let sql = "SELECT 1 FROM scheduler_session WHERE id = ?1";
+        Ok(self.first(sql, params![session.as_uuid().into_bytes()], |_| Ok(()))?.is_some())
+    }
+
+    pub(crate) fn renew(&self, request: &Renew) -> rusqlite::Result<Renewed> {
+        let renewed = self.execute(
+            "UPDATE scheduler_session SET lease_until = ?4, renewals = renewals + 1 \
+             WHERE id = ?1 AND boot = ?2 AND lease_until > ?3",
+            params![
+                request.session.as_uuid().into_bytes(),
+                self.boot_id,
+                self.since_boot,
+                self.since_boot.saturating_add(micros(request.lease)),
+            ],
+        )?;
+        let others = self.all(
+            "SELECT id, renewals, boot <> ?2 OR lease_until <= ?3 FROM scheduler_session WHERE id <> ?1 ORDER BY id",
+            params![request.session.as_uuid().into_bytes(), self.boot_id, self.since_boot],
+            |row| Ok(Lease { session: session_at(row, 0)?, mark: row.get(1)?, has_run_out: row.get(2)? }),
+        )?;
+        Ok(Renewed { now: self.now, is_alive: renewed > 0, others })
+    }
+
+    pub(crate) fn close(&self, request: &Close) -> rusqlite::Result<()> {
+        for held in &request.give_back {
+            self.end_claim(request.session, *held, &End::GiveBack)?;
+        }
+        self.delete_session(request.session)?;
+        Ok(())
+    }
+
+    pub(crate) fn register(&self, request: &Register) -> rusqlite::Result<Registered> {
+        let is_alive = self.is_alive(request.session)?;
+        let definitions = if is_alive { &*request.definitions } else { &[] };
+        let register = |definition| self.register_one(definition, request.first_opened);
+        let outcomes = definitions.iter().map(register).collect::<Result<_, _>>()?;
+        Ok(Registered { now: self.now, is_alive, outcomes })
+    }
+
+    /// A damaged row is replaced by a new one.
+    fn register_one(
+        &self,
+        definition: &Definition,
+        opened: StoreTime,
+    ) -> rusqlite::Result<Registration> {
+        let Some(mut schedule) = self.schedule(&definition.name)? else {
+            self.write_schedule(&Schedule::new(definition.clone(), opened, self.now))?;
+            return Ok(Registration::New);
+        };
+        if opened < schedule.registrant_opened && !schedule.definition.is_dynamic {
+            return Ok(Registration::Older);
+        }
+        let is_busy = self.busy(&definition.name)?.is_some();
+        schedule.registrant_opened = opened;
+        let is_changed = schedule.register(definition.clone(), self.now, is_busy);
+        self.write_schedule(&schedule)?;
+        Ok(if is_changed { Registration::Changed } else { Registration::Same })
+    }
+
+    pub(crate) fn reap(&self, request: &Reap) -> rusqlite::Result<Reaped> {
+        let mut reaped = Reaped::default();
+        for lease in &request.dead {
+            // Only what was seen, and only if it was not renewed since (R8, R9).
+            let deleted = self.execute(
+                "DELETE FROM scheduler_session \
+                 WHERE id = ?1 AND renewals = ?2 AND (boot <> ?3 OR lease_until <= ?4)",
+                params![
+                    lease.session.as_uuid().into_bytes(),
+                    lease.mark,
+                    self.boot_id,
+                    self.since_boot
+                ],
+            )?;
+            if deleted > 0 {
+                reaped.sessions.push(lease.session);
+            }
+        }
+        let orphans = self.all(
+            concat!(
+                "SELECT ",
+                job_columns!(),
+                " FROM scheduler_job WHERE state = 'running' AND NOT EXISTS \
+                 (SELECT 1 FROM scheduler_session WHERE scheduler_session.id = scheduler_job.session) ORDER BY id"
+            ),
+            [],
+            JobRow::read,
+        )?;
+        for mut row in orphans {
+            self.lose(&mut row, request);
+            self.update(&row)?;
+            let ended = row.job.origin.as_ref().filter(|_| row.job.state != JobState::Ready);
+            if let Some(origin) = ended {
+                self.after_job(&origin.schedule)?;
+            }
+            reaped.jobs.push(row.job);
+        }
+        Ok(reaped)
+    }
+
+    /// The session of a job has died.
+    fn lose(&self, row: &mut JobRow, request: &Reap) {
+        let job = &mut row.job;
+        job.lost += 1;
+        (job.fence, job.session) = (self.next_fence(), None);
+        let is_over = job.on_lost == OnLost::Abandon
+            || job.lost >= request.max_lost
+            || job.attempt >= job.max_attempts;
+        job.state = match (job.is_cancel_requested, is_over) {
+            (true, _) => JobState::Cancelled,
+            (_, true) => JobState::Parked,
+            _ => JobState::Ready,
+        };
+        job.error = Some(job.lost_error());
+        job.is_cancel_requested = false;
+        match job.state {
+            JobState::Ready => job.run_at = self.now.after(reap_wait(job.id, request)),
+            _ => job.finished_at = Some(self.now),
+        }
+    }
+
+    pub(crate) fn held(&self, session: SessionId) -> rusqlite::Result<Vec<Held>> {
+        self.all(
+            "SELECT id, fence FROM scheduler_job INDEXED BY scheduler_job_running \
+             WHERE state = 'running' AND session = ?1 ORDER BY id",
+            params![session.as_uuid().into_bytes()],
+            held_at,
+        )
+    }
+
+    pub(crate) fn sessions(&self) -> rusqlite::Result<Vec<SessionInfo>> {
+        self.all(
+            "SELECT id, label, build, opened_at, boot <> ?1 OR lease_until <= ?2 FROM scheduler_session ORDER BY id",
+            params![self.boot_id, self.since_boot],
+            |row| {
+                let mut fields = Fields::new(row);
+                Ok(SessionInfo {
+                    id: session_at(row, 0)?,
+                    label: fields.text(1)?,
+                    build: fields.text(2)?,
+                    opened_at: fields.time(3)?,
+                    has_run_out: row.get(4)?,
+                })
+            },
+        )
+    }
+}
+
+/// A job and its fence, from the first two columns.
+pub(crate) fn held_at(row: &Row<'_>) -> rusqlite::Result<Held> {
+    Ok(Held { job: id_at(row, 0)?, fence: Fields::new(row).fence(1)? })
+}
+
+fn session_at(row: &Row<'_>, column: usize) -> rusqlite::Result<SessionId> {
+    Ok(SessionId::from_uuid(Fields::new(row).opt_uuid(column)?.unwrap_or_default()))
+}

@@ -1,0 +1,258 @@
+//! The store: what a program opens.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::Transaction;
+use scheduler_store::{
+    Close, Command, Commanded, Definition, Depth, Enqueue, Enqueued, Finish, Finished, Fire, Fired,
+    Held, Job, JobFilter, JobId, NewJob, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register,
+    Registered, Renew, Renewed, Schedule, SessionId, SessionInfo, Store, StoreError, StoreTime,
+    Watch,
+};
+
+use crate::clock::{Clock, SystemClock};
+use crate::connection::{Settings, Shared};
+use crate::error::OpenError;
+use crate::schema::{self, MIGRATIONS};
+use crate::tables::Tables;
+use crate::volume;
+use crate::watch::FileWatch;
+use crate::within::Within;
+
+/// How long a request waits for the lock of the file that has no end of its own.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What survives a loss of power.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Synchronous {
+    /// Everything that was accepted: each transaction waits for the disk.
+    #[default]
+    Full,
+    /// The last transactions may be lost when the power fails, also jobs that were accepted. Nothing is lost when only
+    /// the process dies.
+    Normal,
+}
+
+/// Durable jobs in a SQLite file. Clones are the same store.
+///
+/// Several processes of one host may use the file.
+///
+/// ```
+/// use scheduler_sqlite::Sqlite;
+/// use scheduler_store::{Enqueue, Enqueued, JobId, NewJob, Store, StoreTime, Uuid};
+///
+/// # let folder = std::env::temp_dir().join(format!("scheduler-doc-{}", std::process::id()));
+/// # std::fs::create_dir_all(&folder)?;
+/// let store = Sqlite::open(folder.join("jobs.db"))?;
+/// let job = NewJob::new(JobId::from_uuid(Uuid::from_u128(1)), "send");
+/// let request = Enqueue { jobs: vec![job], not_after: StoreTime::MAX };
+/// assert_eq!(store.enqueue(&request)?, [Enqueued::Accepted]);
+/// # std::fs::remove_dir_all(&folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Sqlite {
+    shared: Arc<Shared>,
+}
+
+/// What a [`Sqlite`] store can be told before it opens.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Builder {
+    path: PathBuf,
+    prefix: Option<String>,
+    synchronous: Synchronous,
+    patience: Duration,
+    max_pages: Option<u32>,
+    is_any_file_system: bool,
+    clock: Arc<dyn Clock>,
+}
+
+impl Sqlite {
+    /// Opens a file, and makes it and the tables if they are not there.
+    ///
+    /// # Errors
+    ///
+    /// See [`OpenError`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        Self::builder(path).open()
+    }
+
+    /// A store that is to be told more.
+    pub fn builder(path: impl AsRef<Path>) -> Builder {
+        Builder {
+            path: path.as_ref().to_owned(),
+            prefix: None,
+            synchronous: Synchronous::default(),
+            patience: PATIENCE,
+            max_pages: None,
+            is_any_file_system: false,
+            clock: Arc::new(SystemClock),
+        }
+    }
+
+    /// The statements that make the tables, for those who make them by tools of their own. [`open`](Self::open) executes them.
+    #[must_use]
+    pub fn migrations() -> String {
+        schema::printed(&Tables::DEFAULT, MIGRATIONS)
+    }
+
+    /// A transaction of the program on the same file, in which jobs can be enqueued.
+    #[must_use]
+    pub fn within<'a>(&self, transaction: &'a Transaction<'_>) -> Within<'a> {
+        let settings = &self.shared.settings;
+        Within::with(transaction, settings.tables.clone(), Arc::clone(&settings.clock))
+    }
+}
+
+impl Builder {
+    /// What survives a loss of power.
+    pub fn synchronous(mut self, synchronous: Synchronous) -> Self {
+        self.synchronous = synchronous;
+        self
+    }
+
+    /// What the names of all tables and indexes begin with: `scheduler_` by default.
+    pub fn table_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = Some(prefix.into());
+        self
+    }
+
+    /// How long a request waits at most while others write: 30 seconds by default. One that expires earlier waits until then.
+    pub fn busy_timeout(mut self, timeout: Duration) -> Self {
+        self.patience = timeout;
+        self
+    }
+
+    /// How many pages the file may have at most.
+    pub fn max_pages(mut self, pages: u32) -> Self {
+        self.max_pages = Some(pages);
+        self
+    }
+
+    /// Opens the file wherever it is: you know that all its processes are on one host.
+    pub fn any_file_system(mut self) -> Self {
+        self.is_any_file_system = true;
+        self
+    }
+
+    /// The clock, for tests.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Opens the file.
+    ///
+    /// # Errors
+    ///
+    /// See [`OpenError`].
+    pub fn open(self) -> Result<Sqlite, OpenError> {
+        let text = self.path.as_os_str();
+        if text.is_empty()
+            || text == ":memory:"
+            || text.to_string_lossy().starts_with("file::memory:")
+        {
+            return Err(OpenError::InMemory);
+        }
+        let network = volume::network(&self.path).filter(|_| !self.is_any_file_system);
+        if let Some(system) = network {
+            return Err(OpenError::Network(self.path, system));
+        }
+        let settings = Settings {
+            path: self.path,
+            tables: self.prefix.map_or(Ok(Tables::DEFAULT), |prefix| Tables::new(&prefix))?,
+            synchronous: match self.synchronous {
+                Synchronous::Full => "full",
+                Synchronous::Normal => "normal",
+            },
+            patience: self.patience,
+            max_pages: self.max_pages,
+            clock: self.clock,
+        };
+        Ok(Sqlite { shared: Arc::new(Shared::open(settings)?) })
+    }
+}
+
+impl Store for Sqlite {
+    fn describe(&self) -> String {
+        format!("SQLite {}", self.shared.settings.path.display())
+    }
+
+    fn open(&self, request: &Open) -> Result<Opened, StoreError> {
+        self.shared.write(Some(request.not_after), |tx| tx.open(request))
+    }
+
+    fn renew(&self, request: &Renew) -> Result<Renewed, StoreError> {
+        self.shared.write(Some(request.not_after), |tx| tx.renew(request))
+    }
+
+    fn close(&self, request: &Close) -> Result<(), StoreError> {
+        self.shared.write(Some(request.not_after), |tx| tx.close(request))
+    }
+
+    fn register(&self, request: &Register) -> Result<Registered, StoreError> {
+        request.definitions.iter().try_for_each(Definition::check)?;
+        self.shared.write(Some(request.not_after), |tx| tx.register(request))
+    }
+
+    fn poll(&self, request: &Poll) -> Result<Polled, StoreError> {
+        self.shared.write(Some(request.not_after), |tx| tx.poll(request, &self.shared))
+    }
+
+    fn fire(&self, request: &Fire) -> Result<Fired, StoreError> {
+        self.shared.write(Some(request.not_after), |tx| tx.fire(request))
+    }
+
+    fn finish(&self, requests: &[Finish]) -> Result<Vec<Finished>, StoreError> {
+        self.shared.write(None, |tx| tx.finish(requests))
+    }
+
+    fn held(&self, session: SessionId) -> Result<Vec<Held>, StoreError> {
+        self.shared.read(|tx| tx.held(session))
+    }
+
+    fn reap(&self, request: &Reap) -> Result<Reaped, StoreError> {
+        self.shared.write(Some(request.not_after), |tx| tx.reap(request))
+    }
+
+    fn enqueue(&self, request: &Enqueue) -> Result<Vec<Enqueued>, StoreError> {
+        request.jobs.iter().try_for_each(NewJob::check)?;
+        self.shared.write(Some(request.not_after), |tx| tx.enqueue(&request.jobs))
+    }
+
+    fn command(&self, command: &Command, not_after: StoreTime) -> Result<Commanded, StoreError> {
+        command.check()?;
+        self.shared.write(Some(not_after), |tx| tx.command(command))
+    }
+
+    fn prune(&self, request: &Prune) -> Result<u64, StoreError> {
+        self.shared.write(Some(request.not_after), |tx| tx.prune(request))
+    }
+
+    fn job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
+        self.shared.read(|tx| tx.job(id))
+    }
+
+    fn jobs(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, StoreError> {
+        self.shared.read(|tx| tx.jobs(filter, limit))
+    }
+
+    fn schedules(&self) -> Result<Vec<Schedule>, StoreError> {
+        self.shared.read(|tx| tx.schedules())
+    }
+
+    fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {
+        self.shared.read(|tx| tx.sessions())
+    }
+
+    fn depths(&self) -> Result<Vec<Depth>, StoreError> {
+        self.shared.read(|tx| tx.depths())
+    }
+
+    fn watch(&self) -> Option<Box<dyn Watch>> {
+        Some(Box::new(FileWatch::new(Arc::clone(&self.shared))))
+    }
+}

@@ -1,0 +1,98 @@
+//! Commands of people.
+
+use super::TestStore;
+use super::enqueues::with_key;
+use super::given::{Given, SECOND, cron, job};
+use crate::error::Refusal;
+use crate::job::{Enqueued, JobState, OnConflict};
+use crate::request::{Command, Commanded, End, Finished};
+use crate::schedule::{Overlap, Rule, Timing};
+
+/// A job that another one keeps out stays as it is, and the other one is named.
+pub fn r13_a_retry_that_would_collide_changes_nothing<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    given.enqueue(with_key(1, "a", OnConflict::Keep));
+    let claimed = given.claim(id, "a");
+    given.finish(id, claimed.held(), End::Park { error: "no".to_owned() });
+    assert_eq!(given.enqueue(with_key(2, "a", OnConflict::Keep)), Enqueued::Accepted);
+    let retry = Command::Retry { job: job(1) };
+    assert_eq!(given.command(&retry), Commanded::Conflict(job(2)));
+    assert_eq!(given.state(job(1)), JobState::Parked);
+    assert_eq!(given.command(&Command::Delete { job: job(2) }), Commanded::Done);
+    assert_eq!(given.command(&retry), Commanded::Done);
+    assert_eq!(given.claim(id, "a").max_attempts, 2);
+}
+
+/// The same of two jobs of a schedule.
+pub fn r13_a_retry_beside_another_job_of_the_schedule_changes_nothing<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    given.register(id, &cron("s", Overlap::Skip));
+    given.wait(SECOND);
+    given.fire(&given.fire_of(id, "s", 1));
+    let claimed = given.claim(id, "tick");
+    given.finish(id, claimed.held(), End::Park { error: "no".to_owned() });
+    given.wait(SECOND);
+    given.fire(&given.fire_of(id, "s", 2));
+    assert_eq!(given.command(&Command::Retry { job: job(1) }), Commanded::Conflict(job(2)));
+}
+
+/// A job that waits is cancelled at once; a running one is asked to stop, and is cancelled when it fails.
+pub fn a_job_is_cancelled_at_once_or_asked_to_stop<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    let waiting = given.job_of(1, "a");
+    assert_eq!(given.command(&Command::Cancel { job: waiting }), Commanded::Done);
+    assert_eq!(given.state(waiting), JobState::Cancelled);
+    let again = given.command(&Command::Cancel { job: waiting });
+    assert_eq!(again, Commanded::State(JobState::Cancelled));
+    let running = given.job_of(2, "a");
+    let claimed = given.claim(id, "a");
+    assert_eq!(given.poll(id, &[]).cancels, []);
+    assert_eq!(given.command(&Command::Cancel { job: running }), Commanded::Done);
+    assert_eq!(given.poll(id, &[]).cancels, [claimed.held()]);
+    let other = given.open(2);
+    assert_eq!(given.poll(other, &[]).cancels, []);
+    let failed = End::Failed { after: SECOND, error: "stopped".to_owned() };
+    let stored = given.finish(id, claimed.held(), failed);
+    assert_eq!(stored, Finished::Stored(JobState::Cancelled));
+    assert_eq!(given.poll(id, &[]).cancels, []);
+}
+
+/// A running job is neither deleted nor retried.
+pub fn a_running_job_is_not_deleted<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    let running = given.job_of(1, "a");
+    given.claim(id, "a");
+    let wanted = Commanded::State(JobState::Running);
+    assert_eq!(given.command(&Command::Delete { job: running }), wanted);
+    assert_eq!(given.command(&Command::Retry { job: running }), wanted);
+    assert_eq!(given.command(&Command::Delete { job: job(2) }), Commanded::NotFound);
+}
+
+/// A schedule made while programs run is changed by the same command, and one of the code is not.
+pub fn a_dynamic_schedule_is_made_changed_and_removed<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    given.register(id, &cron("code", Overlap::Skip));
+    let put = |name: &str, text: &str| {
+        let mut definition = cron(name, Overlap::Skip);
+        definition.rule = Rule { text: text.to_owned(), timing: Timing::Computed };
+        given.command(&Command::Put { definition: Box::new(definition) })
+    };
+    assert_eq!(put("code", "x"), Commanded::InCode);
+    assert_eq!(put("tenant", "x"), Commanded::Done);
+    assert_eq!(put("tenant", "y"), Commanded::Done);
+    let schedule = given.schedule("tenant");
+    assert_eq!((schedule.definition.is_dynamic, &*schedule.rule().text), (true, "y"));
+    let remove = Command::Remove { schedule: "tenant".to_owned() };
+    assert_eq!(given.command(&remove), Commanded::Done);
+    assert_eq!(given.command(&remove), Commanded::NotFound);
+}
+
+/// A command that comes too late changes nothing.
+pub fn r2_a_command_that_comes_too_late_changes_nothing<T: TestStore>() {
+    let given = Given::<T>::store();
+    let id = given.job_of(1, "a");
+    let late = given.now.before(SECOND);
+    let answer = given.ask().command(&Command::Cancel { job: id }, late);
+    assert_eq!(answer, Err(Refusal::TooLate.into()));
+    assert_eq!(given.state(id), JobState::Ready);
+}

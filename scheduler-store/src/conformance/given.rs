@@ -1,0 +1,224 @@
+//! What tests begin with.
+
+use std::time::Duration;
+
+use super::TestStore;
+use crate::id::{Fence, JobId, SessionId};
+use crate::job::{Enqueued, Held, Job, JobState, NewJob};
+use crate::request::{
+    Command, Commanded, End, Enqueue, Finish, Finished, Fire, Fired, Lease, OnBusy, Open, Poll,
+    Polled, Reap, Reaped, Register, Registration, Renew, Renewed, TaskRoom,
+};
+use crate::schedule::{Definition, Next, Overlap, Rule, Schedule, Skips, TickJob, Timing};
+use crate::store::Store;
+use crate::time::StoreTime;
+use crate::{OnLost, Payload, Priority, Uuid};
+
+/// A store with a clock, and short ways to ask it.
+pub(super) struct Given<T> {
+    pub(super) test: T,
+    pub(super) now: StoreTime,
+}
+
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+pub(super) const LEASE: Duration = Duration::from_secs(10);
+const DAY: Duration = Duration::from_secs(86_400);
+
+impl<T: TestStore> Given<T> {
+    /// An empty store.
+    pub(super) fn store() -> Self {
+        let (test, now) = (T::fresh(), StoreTime::from_micros(1_700_000_000_000_000));
+        test.set_now(now);
+        Self { test, now }
+    }
+
+    /// A store with an open session.
+    pub(super) fn session() -> (Self, SessionId) {
+        let given = Self::store();
+        let session = given.open(1);
+        (given, session)
+    }
+
+    pub(super) fn ask(&self) -> &dyn Store {
+        self.test.store()
+    }
+
+    pub(super) fn wait(&mut self, time: Duration) {
+        self.now = self.now.after(time);
+        self.test.set_now(self.now);
+    }
+
+    /// When requests expire, unless it is about that.
+    pub(super) fn in_time(&self) -> StoreTime {
+        self.now.after(DAY)
+    }
+
+    pub(super) fn open(&self, number: u128) -> SessionId {
+        self.open_for(number, DAY, None)
+    }
+
+    pub(super) fn open_for(
+        &self,
+        number: u128,
+        lease: Duration,
+        replaces: Option<SessionId>,
+    ) -> SessionId {
+        let id = session(number);
+        let (label, build) = ("node".to_owned(), "1".to_owned());
+        let request = Open { id, replaces, label, build, lease, not_after: self.in_time() };
+        assert_eq!(self.ask().open(&request).unwrap().now, self.now);
+        id
+    }
+
+    pub(super) fn renew(&self, session: SessionId) -> Renewed {
+        let request = Renew { session, lease: LEASE, not_after: self.in_time() };
+        self.ask().renew(&request).unwrap()
+    }
+
+    pub(super) fn enqueue(&self, job: NewJob) -> Enqueued {
+        let request = Enqueue { jobs: vec![job], not_after: self.in_time() };
+        self.ask().enqueue(&request).unwrap()[0]
+    }
+
+    /// Enqueues a job of a task, and returns its identity.
+    pub(super) fn job_of(&self, number: u128, task: &str) -> JobId {
+        assert_eq!(self.enqueue(NewJob::new(job(number), task)), Enqueued::Accepted);
+        job(number)
+    }
+
+    /// What a poll without limits would ask.
+    pub(super) fn poll_of(&self, session: SessionId, tasks: &[&str]) -> Poll {
+        let room = |task: &&str| TaskRoom { task: (*task).into(), room: 100 };
+        Poll {
+            session,
+            tasks: tasks.iter().map(room).collect(),
+            queues: None,
+            limit: 100,
+            abandon_limit: 100,
+            lost_limit: 100,
+            not_after: self.in_time(),
+        }
+    }
+
+    pub(super) fn poll(&self, session: SessionId, tasks: &[&str]) -> Polled {
+        self.ask().poll(&self.poll_of(session, tasks)).unwrap()
+    }
+
+    /// Claims the only job of a task that is due.
+    pub(super) fn claim(&self, session: SessionId, task: &str) -> Job {
+        let mut jobs = self.poll(session, &[task]).jobs;
+        assert_eq!(jobs.len(), 1, "jobs of {task:?} that are due");
+        jobs.remove(0)
+    }
+
+    pub(super) fn finish(&self, session: SessionId, held: Held, end: End) -> Finished {
+        self.ask().finish(&[Finish { session, held, end }]).unwrap()[0]
+    }
+
+    pub(super) fn job(&self, id: JobId) -> Job {
+        self.ask().job(id).unwrap().expect("the job is there")
+    }
+
+    pub(super) fn state(&self, id: JobId) -> JobState {
+        self.job(id).state
+    }
+
+    pub(super) fn command(&self, command: &Command) -> Commanded {
+        self.ask().command(command, self.in_time()).unwrap()
+    }
+
+    pub(super) fn register(&self, session: SessionId, definition: &Definition) -> Registration {
+        self.register_of(session, definition, self.now)
+    }
+
+    pub(super) fn register_of(
+        &self,
+        session: SessionId,
+        definition: &Definition,
+        first_opened: StoreTime,
+    ) -> Registration {
+        let definitions = vec![definition.clone()];
+        let request = Register { session, first_opened, definitions, not_after: self.in_time() };
+        self.ask().register(&request).unwrap().outcomes[0]
+    }
+
+    pub(super) fn schedule(&self, name: &str) -> Schedule {
+        let schedules = self.ask().schedules().unwrap();
+        schedules
+            .into_iter()
+            .find(|each| each.definition.name == name)
+            .expect("the schedule is there")
+    }
+
+    /// The next tick is now, and becomes a job.
+    pub(super) fn fire_of(&self, session: SessionId, name: &str, number: u128) -> Fire {
+        let schedule = self.schedule(name);
+        let (id, tick) = (job(number), self.now);
+        Fire {
+            session,
+            schedule: name.to_owned(),
+            rule: schedule.rule().text.clone(),
+            seen: schedule.cursor,
+            cursor: tick,
+            next: Next::Unknown,
+            job: Some(TickJob { id, tick, missed: 0, run_at: tick }),
+            on_busy: OnBusy::Skip,
+            skips: Skips::default(),
+            claim: false,
+            not_after: self.in_time(),
+        }
+    }
+
+    pub(super) fn fire(&self, request: &Fire) -> Fired {
+        self.ask().fire(request).unwrap()
+    }
+
+    /// Reaps sessions as they are now.
+    pub(super) fn reap(&self, dead: Vec<Lease>) -> Reaped {
+        let request =
+            Reap { dead, max_lost: 3, spread: SECOND, draw: 7, not_after: self.in_time() };
+        self.ask().reap(&request).unwrap()
+    }
+
+    /// The lease of a session as another one sees it.
+    pub(super) fn lease_of(&self, session: SessionId) -> Lease {
+        let others = self.renew(SessionId::from_uuid(Uuid::max())).others;
+        others.into_iter().find(|lease| lease.session == session).expect("the session is open")
+    }
+}
+
+pub(super) fn session(number: u128) -> SessionId {
+    SessionId::from_uuid(Uuid::from_u128(number))
+}
+
+pub(super) fn job(number: u128) -> JobId {
+    JobId::from_uuid(Uuid::from_u128(number))
+}
+
+pub(super) fn held(number: u128, fence: u64) -> Held {
+    Held { job: job(number), fence: Fence(fence) }
+}
+
+/// A cron schedule of the task `tick` with this overlap.
+pub(super) fn cron(name: &str, overlap: Overlap) -> Definition {
+    Definition {
+        name: name.to_owned(),
+        task: "tick".to_owned(),
+        payload: Payload { version: 1, bytes: b"{}".to_vec() },
+        queue: "default".to_owned(),
+        priority: Priority::Normal,
+        rule: Rule { text: "each second".to_owned(), timing: Timing::Computed },
+        calculator: "1".to_owned(),
+        overlap,
+        max_attempts: 1,
+        on_lost: OnLost::Rerun,
+        is_dynamic: false,
+    }
+}
+
+/// A schedule with a delay of a second.
+pub(super) fn delay(name: &str) -> Definition {
+    let timing = Timing::Delay { first: SECOND, delay: SECOND };
+    let rule = Rule { text: "a second after".to_owned(), timing };
+    Definition { rule, ..cron(name, Overlap::Skip) }
+}

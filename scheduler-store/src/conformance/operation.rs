@@ -1,0 +1,99 @@
+//! One request to a store, and its answer, as data that can be compared and printed.
+
+use crate::error::StoreError;
+use crate::id::{JobId, SessionId};
+use crate::job::{Enqueued, Held, Job};
+use crate::request::{
+    Close, Command, Commanded, Depth, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open,
+    Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
+};
+use crate::schedule::Schedule;
+use crate::store::Store;
+use crate::time::StoreTime;
+
+/// A step of a sequence.
+#[derive(Clone, Debug)]
+pub(super) enum Operation {
+    SetNow(StoreTime),
+    /// All handles are dropped, and the store is opened again.
+    Reopen,
+    Open(Open),
+    Renew(Renew),
+    Close(Close),
+    Register(Register),
+    Poll(Poll),
+    Fire(Fire),
+    Finish(Vec<Finish>),
+    Held(SessionId),
+    Reap(Reap),
+    Enqueue(Enqueue),
+    Command(Command, StoreTime),
+    Prune(Prune),
+    Job(JobId),
+    Jobs(JobFilter, u32),
+}
+
+/// What a store has answered.
+#[derive(Debug, PartialEq)]
+pub(super) enum Answer {
+    None,
+    Opened(Result<Opened, StoreError>),
+    Renewed(Result<Renewed, StoreError>),
+    Closed(Result<(), StoreError>),
+    Registered(Result<Registered, StoreError>),
+    Polled(Result<Polled, StoreError>),
+    Fired(Result<Fired, StoreError>),
+    Finished(Result<Vec<Finished>, StoreError>),
+    Held(Result<Vec<Held>, StoreError>),
+    Reaped(Result<Reaped, StoreError>),
+    Enqueued(Result<Vec<Enqueued>, StoreError>),
+    Commanded(Result<Commanded, StoreError>),
+    Pruned(Result<u64, StoreError>),
+    Job(Result<Option<Job>, StoreError>),
+    Jobs(Result<Vec<Job>, StoreError>),
+}
+
+impl Operation {
+    /// Asks a store. What only the test can do has no answer.
+    pub(super) fn ask(&self, store: &dyn Store) -> Answer {
+        match self {
+            Self::SetNow(_) | Self::Reopen => Answer::None,
+            Self::Open(request) => Answer::Opened(store.open(request)),
+            Self::Renew(request) => Answer::Renewed(store.renew(request)),
+            Self::Close(request) => Answer::Closed(store.close(request)),
+            Self::Register(request) => Answer::Registered(store.register(request)),
+            Self::Poll(request) => Answer::Polled(store.poll(request)),
+            Self::Fire(request) => Answer::Fired(store.fire(request)),
+            Self::Finish(requests) => Answer::Finished(store.finish(requests)),
+            Self::Held(session) => Answer::Held(store.held(*session)),
+            Self::Reap(request) => Answer::Reaped(store.reap(request)),
+            Self::Enqueue(request) => Answer::Enqueued(store.enqueue(request)),
+            Self::Command(command, not_after) => {
+                Answer::Commanded(store.command(command, *not_after))
+            }
+            Self::Prune(request) => Answer::Pruned(store.prune(request)),
+            Self::Job(id) => Answer::Job(store.job(*id)),
+            Self::Jobs(filter, limit) => Answer::Jobs(store.jobs(filter, *limit)),
+        }
+    }
+}
+
+/// Everything that a store shows.
+#[derive(Debug, PartialEq)]
+pub(super) struct Contents {
+    pub(super) jobs: Result<Vec<Job>, StoreError>,
+    pub(super) schedules: Result<Vec<Schedule>, StoreError>,
+    pub(super) sessions: Result<Vec<SessionInfo>, StoreError>,
+    pub(super) depths: Result<Vec<Depth>, StoreError>,
+}
+
+impl Contents {
+    pub(super) fn of(store: &dyn Store) -> Self {
+        Self {
+            jobs: store.jobs(&JobFilter::default(), u32::MAX),
+            schedules: store.schedules(),
+            sessions: store.sessions(),
+            depths: store.depths(),
+        }
+    }
+}
