@@ -140,10 +140,11 @@ pub(crate) struct Batch {
 impl Batch {
     /// Batches in which no identity stands twice: what an identity means follows from what is stored before it.
     pub(crate) fn split(jobs: &[NewJob]) -> Vec<Self> {
-        let mut batches: Vec<Self> = Vec::new();
+        // One at least: it finds out whether the request came too late.
+        let mut batches: Vec<Self> = vec![Self::default()];
         let mut seen = std::collections::HashSet::new();
         for job in jobs {
-            if batches.is_empty() || !seen.insert(job.id) {
+            if !seen.insert(job.id) {
                 batches.push(Self::default());
                 seen = [job.id].into();
             }

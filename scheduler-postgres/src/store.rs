@@ -236,7 +236,7 @@ impl Postgres {
             client.query_typed_one(&sql, &params)?.try_get(0)
         })?;
         Ok(match (&*answer, answer.parse::<JobId>()) {
-            ("done", _) => Commanded::Done,
+            ("ok", _) => Commanded::Done,
             ("not_found", _) => Commanded::NotFound,
             (_, Ok(other)) => Commanded::Conflict(other),
             (word, Err(_)) => Commanded::State(job::state(word)),
@@ -310,13 +310,7 @@ impl Store for Postgres {
     /// The oldest reader is checked in the statement that writes (R20).
     fn open(&self, request: &Open) -> Result<Opened, StoreError> {
         let sql = self.sql(
-            "with t as materialized (select {s}.in_time($6) as now),
-             meta as materialized (select version, min_reader from {s}.meta),
-             gone as (delete from {s}.session using t, meta where id = $2 and min_reader <= $7),
-             new as (insert into {s}.session (id, label, build, opened_at, lease_until)
-               select $1, $3, $4, t.now, {s}.after(t.now, $5) from t, meta where min_reader <= $7
-               on conflict (id) do nothing)
-             select t.now, meta.version, meta.min_reader from t, meta",
+            "select now, version, min_reader from {s}.open($1, $2, $3, $4, $5, $6, $7)",
         );
         let request = request.clone();
         let (label, build) = (storable(&request.label), storable(&request.build));
@@ -545,9 +539,9 @@ impl Store for Postgres {
             let ids: Vec<Uuid> = row.try_get::<_, Option<_>>(1)?.unwrap_or_default();
             let owners: Option<Vec<Option<Uuid>>> = row.try_get(2)?;
             let fences: Option<Vec<i64>> = row.try_get(3)?;
-            let ended_order = |id: &Uuid| ended.contains(id);
-            let sessions =
-                dead.iter().filter(|id| ended_order(id)).copied().map(SessionId::from_uuid);
+            let mut seen = HashSet::new();
+            let sessions = dead.iter().filter(|id| ended.contains(id) && seen.insert(**id));
+            let sessions = sessions.copied().map(SessionId::from_uuid);
             let mut reaped = Reaped { sessions: sessions.collect(), jobs: Vec::new() };
             if !ids.is_empty() {
                 let waits: Vec<i64> =

@@ -1,4 +1,4 @@
 //! The store against a server of its own.
 
-mod store;
+mod contract;
 mod support;

@@ -1,13 +1,14 @@
-//! A server for all tests of a file, and a store in a schema of its own for each.
+//! A server for all tests, and a store in a schema of its own for each.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use postgres_server::Server;
 use scheduler_postgres::postgres::{Client, NoTls};
 use scheduler_postgres::{Builder, Postgres};
-use scheduler_store::{JobId, SessionId, StoreTime, Uuid};
+use scheduler_store::conformance::{TestModel, TestStore};
+use scheduler_store::{JobId, Open, Poll, SessionId, Store, StoreTime, TaskRoom, Uuid};
 
 /// The server of this process; none if there is no PostgreSQL, and the test is to end.
 pub(crate) fn server() -> Option<&'static Server> {
@@ -29,47 +30,108 @@ pub(crate) fn client(server: &Server) -> Client {
     Client::connect(&server.url(), NoTls).expect("a connection")
 }
 
-/// A store whose clock is moved by hand.
-#[derive(Debug)]
-pub(crate) struct Timed {
-    pub(crate) store: Postgres,
-    url: String,
+/// A store whose clock is moved by hand, for the suite. Without a server it is the model, so that the suite passes over it.
+pub(crate) enum TestPostgres {
+    Real { store: Postgres, url: String, clock: Mutex<Client> },
+    Skipped(TestModel),
 }
 
-impl Timed {
+impl TestPostgres {
     pub(crate) fn new(server: &Server) -> Self {
-        let store = builder(server).relaxed_claims(false).connect().expect("a store");
-        let schema = store.schema();
-        client(server)
+        let (store, mut clock) = (timed(server), client(server));
+        clock
             .batch_execute(&format!(
-                "create unlogged table {schema}.test_clock (now timestamptz not null);
-                 insert into {schema}.test_clock values ('1970-01-01 00:00:00+00');
-                 create or replace function {schema}.clock() returns timestamptz language sql volatile
-                   as 'select now from {schema}.test_clock';"
+                "create unlogged table {0}.test_clock (now timestamptz not null);
+                 insert into {0}.test_clock values ('2000-01-01 00:00:00+00');
+                 create or replace function {0}.clock() returns timestamptz language sql volatile
+                   as 'select now from {0}.test_clock';
+                 set synchronous_commit = off;",
+                store.schema()
             ))
             .expect("a clock");
-        Self { store, url: server.url() }
-    }
-
-    pub(crate) fn set_now(&self, now: StoreTime) {
-        let mut client = Client::connect(&self.url, NoTls).expect("a connection");
-        let schema = self.store.schema();
-        client
-            .batch_execute(&format!(
-                "update {schema}.test_clock set now = '1970-01-01 00:00:00+00'::timestamptz
-                   + ({0} / 1000000) * interval '1 second' + ({0} % 1000000) * interval '1 microsecond'",
-                now.as_micros()
-            ))
-            .expect("the clock moves");
+        Self::Real { store, url: server.url(), clock: Mutex::new(clock) }
     }
 }
+
+fn timed(server: &Server) -> Postgres {
+    builder(server).relaxed_claims(false).connect().expect("a store")
+}
+
+impl TestStore for TestPostgres {
+    fn fresh() -> Self {
+        server().map_or_else(|| Self::Skipped(TestModel::fresh()), Self::new)
+    }
+
+    fn store(&self) -> &dyn Store {
+        match self {
+            Self::Real { store, .. } => store,
+            Self::Skipped(model) => model.store(),
+        }
+    }
+
+    fn second(&self) -> Box<dyn Store> {
+        match self {
+            Self::Real { store, url, .. } => {
+                let other = Postgres::builder(url).schema(store.schema()).relaxed_claims(false);
+                Box::new(other.connect().expect("a store"))
+            }
+            Self::Skipped(model) => model.second(),
+        }
+    }
+
+    fn reopen(&mut self) {
+        match self {
+            Self::Real { store, url, .. } => {
+                let other = Postgres::builder(url).schema(store.schema()).relaxed_claims(false);
+                *store = other.connect().expect("a store");
+            }
+            Self::Skipped(model) => model.reopen(),
+        }
+    }
+
+    fn set_now(&self, now: StoreTime) {
+        match self {
+            Self::Real { store, clock, .. } => {
+                let set = format!(
+                    "update {}.test_clock set now = '1970-01-01 00:00:00+00'::timestamptz
+                       + ({1} / 1000000) * interval '1 second' + ({1} % 1000000) * interval '1 microsecond'",
+                    store.schema(),
+                    now.as_micros()
+                );
+                clock.lock().expect("the clock").batch_execute(&set).expect("the clock moves");
+            }
+            Self::Skipped(model) => model.set_now(now),
+        }
+    }
+
+    fn seeds() -> u64 {
+        12
+    }
+}
+
+pub(crate) const END: StoreTime = StoreTime::MAX;
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
 pub(crate) fn id(number: u128) -> JobId {
     JobId::from_uuid(Uuid::from_u128(number))
 }
 
-pub(crate) fn session(number: u128) -> SessionId {
-    SessionId::from_uuid(Uuid::from_u128(number))
+pub(crate) fn open(store: &dyn Store, number: u128) -> SessionId {
+    let id = SessionId::from_uuid(Uuid::from_u128(number));
+    let (label, build) = ("test".to_owned(), "1".to_owned());
+    let lease = SECOND * 3_600;
+    store.open(&Open { id, replaces: None, label, build, lease, not_after: END }).unwrap();
+    id
 }
 
-pub(crate) const SECOND: Duration = Duration::from_secs(1);
+pub(crate) fn poll_of(session: SessionId, task: &str, limit: u32) -> Poll {
+    Poll {
+        session,
+        tasks: [TaskRoom { task: task.into(), room: limit }].into(),
+        queues: None,
+        limit,
+        abandon_limit: limit,
+        lost_limit: limit,
+        not_after: END,
+    }
+}

@@ -140,3 +140,19 @@ begin
     end if;
   end loop;
 end $$;
+
+-- Opens a session, unless a newer library has changed the tables (R20); ends the one that it replaces.
+create function {s}.open(
+  p_id uuid, p_replaces uuid, p_label text, p_build text, p_lease bigint, p_not_after timestamptz, p_reader integer)
+returns table (now timestamptz, version integer, min_reader integer) language plpgsql volatile as $$
+#variable_conflict use_column
+begin
+  now := {s}.in_time(p_not_after);
+  select meta.version, meta.min_reader into open.version, open.min_reader from {s}.meta;
+  if open.min_reader <= p_reader then
+    delete from {s}.session where id = p_replaces;
+    insert into {s}.session (id, label, build, opened_at, lease_until)
+    values (p_id, p_label, p_build, open.now, {s}.after(open.now, p_lease)) on conflict (id) do nothing;
+  end if;
+  return next;
+end $$;

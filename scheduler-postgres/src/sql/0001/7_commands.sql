@@ -1,4 +1,4 @@
--- Commands about jobs, for any client too. Each returns 'done', 'not_found', the state that forbids it, or the identity of the
+-- Commands about jobs, for any client too. Each returns 'ok', 'not_found', the state that forbids it, or the identity of the
 -- job that is in the way.
 create function {s}.run_now(p_schedule text, p_job uuid, p_not_after timestamptz default 'infinity')
 returns text language plpgsql volatile as $$
@@ -14,7 +14,7 @@ begin
   end if;
   for v_attempt in 1..3 loop
     if exists (select from {s}.job where id = p_job) then
-      return 'done';
+      return 'ok';
     end if;
     if v.is_exclusive then
       select id into v_other from {s}.job where schedule = p_schedule and is_exclusive and state in ('ready', 'running');
@@ -24,7 +24,7 @@ begin
     end if;
     if {s}.insert_of(v, p_job, null, 0, v_now, v_now) then
       perform {s}.nudge();
-      return 'done';
+      return 'ok';
     end if;
   end loop;
   raise exception 'the schedule changed too often' using errcode = '40001';
@@ -61,7 +61,7 @@ begin
   else
     return v.state;
   end if;
-  return 'done';
+  return 'ok';
 end $$;
 
 -- Row by row: what is in the way is named (R13).
@@ -95,7 +95,7 @@ begin
         undecoded = case when v.state = 'ready' then undecoded else 0 end
       where id = p_job;
       perform {s}.nudge();
-      return 'done';
+      return 'ok';
     exception when unique_violation then
       -- RACE: another job took the key since the look.
       null;
@@ -119,7 +119,7 @@ begin
   if v.schedule is not null then
     perform {s}.after_job(v.schedule, v_now);
   end if;
-  return 'done';
+  return 'ok';
 end $$;
 
 create function {s}.prune(p_keep_done bigint, p_keep_parked bigint, p_limit bigint, p_not_after timestamptz)
