@@ -23,7 +23,7 @@ fn main() {
         "max_wal_size=8GB",
         "checkpoint_timeout=30min",
         "shared_preload_libraries=pg_stat_statements",
-        "pg_stat_statements.track=top",
+        if std::env::var_os("FIGURES_NESTED").is_some() { "pg_stat_statements.track=all" } else { "pg_stat_statements.track=top" },
     ];
     let Some(server) = Server::start_with(&settings) else { return };
     let mut args = std::env::args().skip(1);
@@ -191,6 +191,13 @@ impl Meter {
             .query_one("select coalesce(sum(calls), 0)::bigint from pg_stat_statements", &[])
             .expect("a row")
             .get(0);
+        if std::env::var_os("FIGURES_NESTED").is_some() {
+            let sql = "select total_exec_time, calls, shared_blks_hit, left(regexp_replace(query, '[[:space:]]+', ' ', 'g'), 150) from pg_stat_statements order by 1 desc limit 14";
+            for row in admin.query(sql, &[]).expect("rows") {
+                let (time, calls, hit, text): (f64, i64, i64, String) = (row.get(0), row.get(1), row.get(2), row.get(3));
+                println!("  {:8.2} us {calls:6} {:8.1} {text}", time * 1000.0 / count as f64, hit as f64 / count as f64);
+            }
+        }
         let statements = statements as f64 / count as f64;
         let rate = count as f64 / seconds;
         println!(

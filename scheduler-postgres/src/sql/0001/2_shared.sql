@@ -1,4 +1,4 @@
--- What the other functions share. A function that writes locks the rows of schedules first, by name, then those of jobs:
+-- What the other functions share. They are in PL/pgSQL, which plans a statement once for each connection. A function that writes locks the rows of schedules first, by name, then those of jobs:
 -- two transactions never wait for each other (R12). Each statement of a function sees what was committed before it began,
 -- so that a look after a lock sees what the lock has waited for.
 
@@ -29,9 +29,10 @@ begin
   return v_now;
 end $$;
 
-create function {s}.is_busy(p_schedule text) returns boolean language sql volatile as $$
-  select exists (select from {s}.job where schedule = p_schedule and is_exclusive and state in ('ready', 'running'))
-$$;
+create function {s}.is_busy(p_schedule text) returns boolean language plpgsql volatile as $$
+begin
+  return exists (select from {s}.job where schedule = p_schedule and is_exclusive and state in ('ready', 'running'));
+end $$;
 
 -- Makes a job of a schedule, unless there is one of this identity (R3), or another is in the way (R11).
 create function {s}.insert_of(
@@ -46,9 +47,10 @@ begin
   return found;
 end $$;
 
-create function {s}.nudge() returns void language sql volatile as $$
-  select pg_catalog.pg_notify('{channel}', '')
-$$;
+create function {s}.nudge() returns void language plpgsql volatile as $$
+begin
+  perform pg_catalog.pg_notify('{channel}', '');
+end $$;
 
 -- A job of a schedule has ended or is gone: the tick that waits becomes a job, or the next delay begins.
 create function {s}.after_job(p_schedule text, p_now timestamptz) returns void language plpgsql volatile as $$
@@ -75,9 +77,10 @@ begin
   end if;
 end $$;
 
-create function {s}.lock_schedules(p_names text[]) returns void language sql volatile as $$
-  select from {s}.schedule where name = any(p_names) order by name for update
-$$;
+create function {s}.lock_schedules(p_names text[]) returns void language plpgsql volatile as $$
+begin
+  perform from {s}.schedule where name = any(p_names) order by name for update;
+end $$;
 
 -- After a crash of the server, commits that were not flushed are gone, and with them fences that were given out. Each process
 -- that does not flush its claims skips more fences than can be lost, before its first claim on a connection.

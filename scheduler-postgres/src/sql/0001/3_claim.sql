@@ -130,9 +130,10 @@ begin
 end $$;
 
 create function {s}.next_job(p_now timestamptz, p_tasks text[], p_queues text[])
-returns timestamptz language sql volatile
+returns timestamptz language plpgsql volatile
 set enable_seqscan = off set enable_bitmapscan = off as $$
-  select least(
+begin
+  return least(
     (select min(x.run_at) from unnest(p_tasks) u(task)
      cross join (values (3::smallint), (2::smallint), (1::smallint), (0::smallint)) b(priority)
      cross join lateral (
@@ -143,8 +144,8 @@ set enable_seqscan = off set enable_bitmapscan = off as $$
        order by j.run_at limit 1) x),
     (select min(j.run_at) from {s}.job j
      where j.state = 'ready' and (j.lost > 0 or j.is_abandoned)
-       and j.task = any(p_tasks) and j.run_at > p_now and (p_queues is null or j.queue = any(p_queues))))
-$$;
+       and j.task = any(p_tasks) and j.run_at > p_now and (p_queues is null or j.queue = any(p_queues))));
+end $$;
 
 create function {s}.poll(
   p_session uuid, p_tasks text[], p_rooms bigint[], p_queues text[], p_limit bigint, p_abandon bigint, p_lost bigint,

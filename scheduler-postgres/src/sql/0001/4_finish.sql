@@ -25,6 +25,8 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as
 declare
   v_schedules text[];
   v_states text[];
+  v_numbers bigint[];
+  v_at integer;
   v_now timestamptz;
   v_schedule text;
 begin
@@ -53,26 +55,33 @@ begin
         then j.finished_at else v_now end,
       is_cancel_requested = false
     from f join {s}.session s on s.id = f.session
-    where j.id = f.job and j.session = f.session and j.fence = f.fence and j.state = 'running'
+    -- The state is compared so that no index of running jobs is walked for each of the batch.
+    where j.id = f.job and j.session = f.session and j.fence = f.fence and j.state = any(array['running', ''])
     returning f.n, j.state, j.schedule)
-  select array_agg(e.state order by f.n), array_agg(distinct e.schedule) filter (where e.state <> 'ready' and e.schedule is not null)
-  into v_states, v_schedules
-  from f left join ended e on e.n = f.n;
+  select coalesce(array_agg(e.n), '{}'), coalesce(array_agg(e.state), '{}'),
+    array_agg(distinct e.schedule) filter (where e.state <> 'ready' and e.schedule is not null)
+  into v_numbers, v_states, v_schedules from ended e;
   if v_schedules is not null then
     foreach v_schedule in array v_schedules loop
       perform {s}.after_job(v_schedule, v_now);
     end loop;
   end if;
-  if array_position(v_states, null::text) is null then
-    return query select true, u.state from unnest(v_states) with ordinality u(state, n) order by u.n;
-  else
-    -- A finished row keeps its session and fence: a second look tells whether it was this request that finished it.
-    return query
-    select u.state is not null, coalesce(u.state, (
-      select j.state from {s}.job j join {s}.session s on s.id = j.session
-      where j.id = p_jobs[u.n] and j.session = p_sessions[u.n] and j.fence = p_fences[u.n] and j.state <> 'running'))
-    from unnest(v_states) with ordinality u(state, n) order by u.n;
+  if cardinality(v_numbers) = cardinality(p_jobs) then
+    return query select true, u.state from unnest(v_numbers, v_states) u(n, state) order by u.n;
+    return;
   end if;
+  -- A finished row keeps its session and fence: a second look tells whether it was this request that finished it.
+  for v_n in 1..cardinality(p_jobs) loop
+    v_at := array_position(v_numbers, v_n::bigint);
+    was_stored := v_at is not null;
+    if was_stored then
+      state := v_states[v_at];
+    else
+      select j.state into finish.state from {s}.job j join {s}.session s on s.id = j.session
+      where j.id = p_jobs[v_n] and j.session = p_sessions[v_n] and j.fence = p_fences[v_n] and j.state <> 'running';
+    end if;
+    return next;
+  end loop;
 end $$;
 
 create function {s}.close(p_session uuid, p_jobs uuid[], p_fences bigint[], p_not_after timestamptz)
