@@ -8,7 +8,11 @@ use postgres_server::Server;
 use scheduler_postgres::postgres::{Client, NoTls};
 use scheduler_postgres::{Builder, Postgres};
 use scheduler_store::conformance::{TestModel, TestStore};
-use scheduler_store::{JobId, Open, Poll, SessionId, Store, StoreTime, TaskRoom, Uuid};
+use scheduler_store::{
+    Command, Commanded, DEFAULT_QUEUE, Definition, Enqueue, Enqueued, Fire, JobId, NewJob, Next,
+    OnBusy, OnLost, Open, Overlap, Payload, Poll, Priority, Rule, SessionId, Skips, Store,
+    StoreTime, TaskRoom, TickJob, Timing, Uuid,
+};
 
 /// The server of this process; none if there is no PostgreSQL, and the test is to end.
 pub(crate) fn server() -> Option<&'static Server> {
@@ -116,6 +120,10 @@ pub(crate) fn id(number: u128) -> JobId {
     JobId::from_uuid(Uuid::from_u128(number))
 }
 
+pub(crate) fn session(number: u128) -> SessionId {
+    SessionId::from_uuid(Uuid::from_u128(number))
+}
+
 pub(crate) fn open(store: &dyn Store, number: u128) -> SessionId {
     let id = SessionId::from_uuid(Uuid::from_u128(number));
     let (label, build) = ("test".to_owned(), "1".to_owned());
@@ -132,6 +140,72 @@ pub(crate) fn poll_of(session: SessionId, task: &str, limit: u32) -> Poll {
         limit,
         abandon_limit: limit,
         lost_limit: limit,
+        not_after: END,
+    }
+}
+
+pub(crate) fn enqueue(store: &dyn Store, jobs: Vec<NewJob>) -> Vec<Enqueued> {
+    store.enqueue(&Enqueue { jobs, not_after: END }).expect("an answer")
+}
+
+/// An address in SQL.
+pub(crate) fn uuid(number: u128) -> String {
+    format!("'{}'::uuid", Uuid::from_u128(number))
+}
+
+/// Waits until a backend of this schema's statements waits for a lock: then the race is on.
+pub(crate) fn until_one_waits(client: &mut Client, schema: &str) {
+    let sql = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%' || $1 || '%'";
+    while client.query_one(sql, &[&schema]).expect("a count").get::<_, i64>(0) == 0 {
+        std::thread::yield_now();
+    }
+}
+
+/// A definition of a schedule whose ticks are computed.
+pub(crate) fn definition(name: &str, overlap: Overlap) -> Definition {
+    Definition {
+        name: name.to_owned(),
+        task: "tick".to_owned(),
+        payload: Payload::default(),
+        queue: DEFAULT_QUEUE.to_owned(),
+        priority: Priority::Normal,
+        rule: Rule { text: "rule".to_owned(), timing: Timing::Computed },
+        calculator: "1".to_owned(),
+        overlap,
+        max_attempts: 3,
+        on_lost: OnLost::Rerun,
+        is_dynamic: true,
+    }
+}
+
+/// Makes a schedule, and returns its cursor.
+pub(crate) fn put(store: &dyn Store, name: &str, overlap: Overlap) -> StoreTime {
+    let definition = Box::new(definition(name, overlap));
+    assert_eq!(store.command(&Command::Put { definition }, END), Ok(Commanded::Done));
+    let schedules = store.schedules().expect("schedules");
+    schedules.iter().find(|each| each.definition.name == name).expect("it is there").cursor
+}
+
+/// A tick of a schedule one microsecond after the cursor.
+pub(crate) fn fire_of(
+    session: SessionId,
+    schedule: &str,
+    seen: StoreTime,
+    job: u128,
+    on_busy: OnBusy,
+) -> Fire {
+    let tick = seen.after(Duration::from_micros(1));
+    Fire {
+        session,
+        schedule: schedule.to_owned(),
+        rule: "rule".to_owned(),
+        seen,
+        cursor: tick,
+        next: Next::Unknown,
+        job: Some(TickJob { id: id(job), tick, missed: 0, run_at: tick }),
+        on_busy,
+        skips: Skips::default(),
+        claim: false,
         not_after: END,
     }
 }
