@@ -56,7 +56,7 @@ impl Connect {
         self.deadline.saturating_add(GRACE)
     }
 
-    /// Connects, unless the last try was less than half a second ago and failed.
+    /// Connects, unless two tries of the last second have failed.
     pub(crate) fn open(&self, lane: &str) -> Result<Client, StoreError> {
         self.pace.connect().map_err(|wait| {
             unavailable(&format!("not connected; the next try is in {} ms", wait.as_millis()))
@@ -67,7 +67,10 @@ impl Connect {
             }
             Ok(client)
         });
-        self.pace.tell(client.is_ok());
+        match &client {
+            Ok(_) => self.pace.succeeded(),
+            Err(_) => self.pace.failed(),
+        }
         client
     }
 

@@ -123,7 +123,7 @@ impl Line {
             };
             if client.is_closed() || is_fatal(&error) {
                 self.client = None;
-                self.connect.pace().tell(false);
+                self.connect.pace().broke();
                 if may_repeat && !is_new {
                     may_repeat = false;
                     continue;

@@ -77,7 +77,7 @@ impl Ear {
                     // What was enqueued while nobody listened.
                     self.nudge();
                     let _ = self.listen(&mut client);
-                    self.connect.pace().tell(false);
+                    self.connect.pace().broke();
                 }
                 Err(_) => {
                     let _ = paused.recv_timeout(STEP);
