@@ -23,7 +23,11 @@ fn main() {
         "max_wal_size=8GB",
         "checkpoint_timeout=30min",
         "shared_preload_libraries=pg_stat_statements",
-        if std::env::var_os("FIGURES_NESTED").is_some() { "pg_stat_statements.track=all" } else { "pg_stat_statements.track=top" },
+        if std::env::var_os("FIGURES_NESTED").is_some() {
+            "pg_stat_statements.track=all"
+        } else {
+            "pg_stat_statements.track=top"
+        },
     ];
     let Some(server) = Server::start_with(&settings) else { return };
     let mut args = std::env::args().skip(1);
@@ -115,7 +119,9 @@ fn burn(
         .map(|worker| {
             let store = builder(server, "scheduler").relaxed_finishes(relaxed);
             let done = Arc::clone(&done);
-            thread::spawn(move || work(&store.connect().expect("a store"), worker, batch, count, &done))
+            thread::spawn(move || {
+                work(&store.connect().expect("a store"), worker, batch, count, &done)
+            })
         })
         .collect();
     let shares: Vec<u64> = threads.into_iter().map(|each| each.join().expect("a worker")).collect();
@@ -194,8 +200,13 @@ impl Meter {
         if std::env::var_os("FIGURES_NESTED").is_some() {
             let sql = "select total_exec_time, calls, shared_blks_hit, left(regexp_replace(query, '[[:space:]]+', ' ', 'g'), 150) from pg_stat_statements order by 1 desc limit 14";
             for row in admin.query(sql, &[]).expect("rows") {
-                let (time, calls, hit, text): (f64, i64, i64, String) = (row.get(0), row.get(1), row.get(2), row.get(3));
-                println!("  {:8.2} us {calls:6} {:8.1} {text}", time * 1000.0 / count as f64, hit as f64 / count as f64);
+                let (time, calls, hit, text): (f64, i64, i64, String) =
+                    (row.get(0), row.get(1), row.get(2), row.get(3));
+                println!(
+                    "  {:8.2} us {calls:6} {:8.1} {text}",
+                    time * 1000.0 / count as f64,
+                    hit as f64 / count as f64
+                );
             }
         }
         let statements = statements as f64 / count as f64;

@@ -8,20 +8,10 @@ use postgres::Config;
 use scheduler_store::StoreError;
 
 use crate::connect::Connect;
-use crate::lane::unavailable;
+use crate::fault::unavailable;
+use crate::options::{Options, Wakeup};
 use crate::sql::Schema;
 use crate::store::Postgres;
-
-/// How a process learns early that another has enqueued something.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Wakeup {
-    /// By a notification, on a connection of its own.
-    #[default]
-    Notify,
-    /// By polling only. Connections have no state between transactions, as a pool such as PgBouncer needs that gives each
-    /// transaction another connection.
-    Poll,
-}
 
 /// Options of a [`Postgres`] store.
 #[derive(Clone)]
@@ -138,22 +128,39 @@ impl Builder {
     }
 }
 
+impl Postgres {
+    /// Connects, and makes or updates the tables in the schema `scheduler`.
+    ///
+    /// # Errors
+    ///
+    /// The address is wrong, the server does not answer, or a newer version of this library has changed the tables.
+    pub fn connect(url: &str) -> Result<Self, StoreError> {
+        Self::builder(url).connect()
+    }
+
+    /// A store with other options.
+    #[must_use]
+    pub fn builder(url: &str) -> Builder {
+        Builder::new(url)
+    }
+
+    /// The SQL that makes the tables in an empty database, to be executed by other tools as one script.
+    ///
+    /// # Errors
+    ///
+    /// The name cannot be that of a schema.
+    pub fn migrations(schema: &str) -> Result<String, StoreError> {
+        let schema = Schema::new(schema)
+            .ok_or_else(|| unavailable("the schema is not a lower-case identifier"))?;
+        Ok(crate::migrate::script(&schema))
+    }
+}
+
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The address may have a password.
         f.debug_struct("Builder").field("schema", &self.schema).finish_non_exhaustive()
     }
-}
-
-/// What a store is made from.
-pub(crate) struct Options {
-    pub(crate) connect: Arc<Connect>,
-    pub(crate) schema: Schema,
-    pub(crate) described: String,
-    pub(crate) wakeup: Wakeup,
-    pub(crate) is_relaxed: bool,
-    pub(crate) relaxed_finishes: bool,
-    pub(crate) callers: usize,
 }
 
 fn describe(config: &Config, schema: &Schema) -> String {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use postgres::{Client, Config, NoTls};
 use scheduler_store::StoreError;
 
-use crate::lane::{GRACE, store_error, unavailable};
+use crate::fault::{store_error, unavailable};
 use crate::pace::Pace;
 use crate::sql::Schema;
 
@@ -18,6 +18,9 @@ pub(crate) struct Connect {
     /// A statement for the connection that claims.
     skip_fences: Option<String>,
 }
+
+/// How much longer the caller waits than the server executes.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// The name of the lane that claims.
 pub(crate) const CLAIMS: &str = "claims";

@@ -27,12 +27,18 @@
 //! enqueue, and for notifications. Each is on a thread of its own, and is made again by itself.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod builder;
 mod connect;
+mod ends;
+mod fault;
 mod job;
 mod lane;
 mod migrate;
+mod options;
 mod pace;
+mod polled;
 mod schedule;
+mod schedules;
 mod sql;
 mod store;
 #[cfg(feature = "tls")]
@@ -41,9 +47,8 @@ mod transaction;
 mod value;
 mod watch;
 
-mod builder;
-
-pub use builder::{Builder, Wakeup};
+pub use builder::Builder;
+pub use options::Wakeup;
 pub use postgres;
 pub use store::Postgres;
 pub use transaction::InTransaction;

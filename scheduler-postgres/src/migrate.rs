@@ -3,7 +3,7 @@
 use postgres::{Client, Error};
 use scheduler_store::{Refusal, StoreError};
 
-use crate::lane::store_error;
+use crate::fault::store_error;
 use crate::sql::Schema;
 
 /// The migrations, from 1. One that was released never changes.

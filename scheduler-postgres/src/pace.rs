@@ -1,5 +1,8 @@
 //! How often the process tries to connect: at most twice a second while the server is away.
-#![allow(clippy::disallowed_methods, reason = "a pause between connects is real time, also in tests")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a pause between connects is real time, also in tests"
+)]
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -6,21 +6,25 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use postgres::types::{ToSql, Type};
-use postgres::{Client, Error, GenericClient, Row, Transaction};
+use postgres::{Client, Error, Row, Transaction};
 use scheduler_store::{
-    Close, Command, Commanded, Damage, Depth, DueSchedule, End, Enqueue, Enqueued, Fence, Finish,
-    Finished, Fire, Fired, Held, Job, JobFilter, JobId, Lease, OnBusy, Open, Opened, Poll, Polled,
-    Prune, Reap, Reaped, Register, Registered, Registration, Renew, Renewed, Schedule, SessionId,
-    SessionInfo, Store, StoreError, StoreTime, Uuid, Watch, reap_wait, storable,
+    Close, Command, Commanded, Damage, Depth, DueSchedule, Enqueue, Enqueued, Finish, Finished,
+    Fire, Fired, Held, Job, JobFilter, JobId, Lease, OnBusy, Open, Opened, Poll, Polled, Prune,
+    Reap, Reaped, Register, Registered, Renew, Renewed, Schedule, SessionId, SessionInfo, Store,
+    StoreError, StoreTime, Uuid, Watch, reap_wait, storable,
 };
 
-use crate::builder::{Builder, Options, Wakeup};
 use crate::connect::CLAIMS;
+use crate::ends::Ends;
 use crate::job::{self, Batch, ENQUEUE, held, wait};
-use crate::lane::{Again, Lane, unavailable};
+use crate::lane::{Again, Lane};
+use crate::options::{Options, Wakeup};
+use crate::polled::read_poll;
 use crate::schedule;
+use crate::schedules::{change, change_locked};
+use crate::sql::Schema;
 use crate::transaction::InTransaction;
-use crate::value::{At, count, long};
+use crate::value::{At, Params, count, long};
 use crate::watch::Listener;
 
 /// A store in PostgreSQL. Clones are the same store.
@@ -49,35 +53,7 @@ struct Shared {
     reported: Mutex<HashSet<String>>,
 }
 
-type Params<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
-
 impl Postgres {
-    /// Connects, and makes or updates the tables in the schema `scheduler`.
-    ///
-    /// # Errors
-    ///
-    /// The address is wrong, the server does not answer, or a newer version of this library has changed the tables.
-    pub fn connect(url: &str) -> Result<Self, StoreError> {
-        Self::builder(url).connect()
-    }
-
-    /// A store with other options.
-    #[must_use]
-    pub fn builder(url: &str) -> Builder {
-        Builder::new(url)
-    }
-
-    /// The SQL that makes the tables in an empty database, to be executed by other tools as one script.
-    ///
-    /// # Errors
-    ///
-    /// The name cannot be that of a schema.
-    pub fn migrations(schema: &str) -> Result<String, StoreError> {
-        let schema = crate::sql::Schema::new(schema)
-            .ok_or_else(|| unavailable("the schema is not a lower-case identifier"))?;
-        Ok(crate::migrate::script(&schema))
-    }
-
     /// The name of the schema.
     #[must_use]
     pub fn schema(&self) -> &str {
@@ -106,6 +82,10 @@ impl Postgres {
 
     fn sql(&self, template: &str) -> String {
         self.shared.options.schema.sql(template)
+    }
+
+    fn schema_of(&self) -> &Schema {
+        &self.shared.options.schema
     }
 
     fn caller(&self) -> &Lane {
@@ -141,77 +121,19 @@ impl Postgres {
                     let busy_since: Option<At> = row.try_get("busy_since").unwrap_or_default();
                     due.push(DueSchedule { schedule, busy_since: busy_since.map(|at| at.0) });
                 }
-                Err(reason) => damaged.extend(self.damage(&row, reason)),
+                Err(reason) => damaged.extend(self.damage(&row, &reason)),
             }
         }
         Ok((due, damaged))
     }
 
     /// A damaged row, unless it was reported before.
-    fn damage(&self, row: &Row, reason: String) -> Option<Damage> {
+    fn damage(&self, row: &Row, reason: &str) -> Option<Damage> {
         let name: String = row.try_get("name").unwrap_or_default();
         let mut reported = self.shared.reported.lock().unwrap_or_else(PoisonError::into_inner);
         let row = format!("schedule `{name}`");
         let reason = format!("{reason}; it is left alone");
         reported.insert(name).then_some(Damage { row, reason })
-    }
-
-    /// Locks schedules, lets a step change them, and writes those that have changed, all in one transaction.
-    ///
-    /// READ COMMITTED suffices: the advisory lock keeps out whoever may make a schedule, and the row locks those that change
-    /// one; what the step needs is read after both.
-    fn change_schedules<R: Send + 'static>(
-        &self,
-        names: Vec<String>,
-        session: Option<SessionId>,
-        not_after: StoreTime,
-        step: impl Fn(&mut Schedules) -> R + Send + 'static,
-    ) -> Result<R, StoreError> {
-        let lock =
-            self.sql("select pg_advisory_xact_lock(hashtextextended('schedules of {s}', 0))");
-        let rows = self.sql(&format!(
-            "select {} from {{s}}.schedule where name = any($1) order by name for update",
-            schedule::COLUMNS
-        ));
-        let look = self.sql(
-            "select {s}.in_time($1), exists (select from {s}.session where id = $2 and lease_until > {s}.clock()),
-               array(select n from unnest($3) n where {s}.is_busy(n))",
-        );
-        let (write, remove) = (
-            self.sql(&schedule::upsert()),
-            self.sql("delete from {s}.schedule where name = any($1)"),
-        );
-        let lane = if session.is_some() { &self.shared.claims } else { self.caller() };
-        lane.call(Again::Never, move |client| {
-            let mut tx = client.transaction()?;
-            tx.query_typed(&lock, &[])?;
-            let found = tx.query_typed(&rows, &[(&names, Type::TEXT_ARRAY)])?;
-            let session = session.map(SessionId::as_uuid);
-            let params: Params<'_> = &[
-                (&At(not_after), Type::TIMESTAMPTZ),
-                (&session, Type::UUID),
-                (&names, Type::TEXT_ARRAY),
-            ];
-            let row = tx.query_typed_one(&look, params)?;
-            let found = found.iter().filter_map(|row| schedule::read(row).ok());
-            let before: Vec<Schedule> = found.collect();
-            let mut schedules = Schedules {
-                now: row.try_get::<_, At>(0)?.0,
-                is_alive: row.try_get(1)?,
-                busy: row.try_get::<_, Vec<String>>(2)?.into_iter().collect(),
-                rows: before.clone(),
-                removed: Vec::new(),
-            };
-            let answer = step(&mut schedules);
-            for row in schedules.rows.iter().filter(|row| !before.contains(row)) {
-                schedule::write(&mut tx, &write, row)?;
-            }
-            if !schedules.removed.is_empty() {
-                tx.query_typed(&remove, &[(&schedules.removed, Type::TEXT_ARRAY)])?;
-            }
-            tx.commit()?;
-            Ok(answer)
-        })
     }
 
     fn job_command(
@@ -244,64 +166,6 @@ impl Postgres {
     }
 }
 
-/// Schedules that a transaction has locked.
-struct Schedules {
-    now: StoreTime,
-    is_alive: bool,
-    busy: HashSet<String>,
-    rows: Vec<Schedule>,
-    removed: Vec<String>,
-}
-
-impl Schedules {
-    fn get(&mut self, name: &str) -> Option<&mut Schedule> {
-        self.rows.iter_mut().find(|row| row.definition.name == name)
-    }
-
-    fn change(&mut self, name: &str, change: impl FnOnce(&mut Schedule)) -> Commanded {
-        match self.get(name) {
-            Some(row) => {
-                change(row);
-                Commanded::Done
-            }
-            None => Commanded::NotFound,
-        }
-    }
-
-    fn register(
-        &mut self,
-        definition: &scheduler_store::Definition,
-        opened: StoreTime,
-    ) -> Registration {
-        let (now, is_busy) = (self.now, self.busy.contains(&definition.name));
-        let Some(row) = self.get(&definition.name) else {
-            self.rows.push(Schedule::new(definition.clone(), opened, now));
-            return Registration::New;
-        };
-        if opened < row.registrant_opened && !row.definition.is_dynamic {
-            return Registration::Older;
-        }
-        row.registrant_opened = opened;
-        match row.register(definition.clone(), now, is_busy) {
-            true => Registration::Changed,
-            false => Registration::Same,
-        }
-    }
-
-    fn put(&mut self, definition: &scheduler_store::Definition) -> Commanded {
-        let (now, is_busy) = (self.now, self.busy.contains(&definition.name));
-        let definition = scheduler_store::Definition { is_dynamic: true, ..definition.clone() };
-        match self.get(&definition.name) {
-            Some(row) if !row.definition.is_dynamic => return Commanded::InCode,
-            Some(row) => {
-                row.register(definition, now, is_busy);
-            }
-            None => self.rows.push(Schedule::new(definition, now, now)),
-        }
-        Commanded::Done
-    }
-}
-
 impl Store for Postgres {
     fn describe(&self) -> String {
         self.shared.options.described.clone()
@@ -309,9 +173,8 @@ impl Store for Postgres {
 
     /// The oldest reader is checked in the statement that writes (R20).
     fn open(&self, request: &Open) -> Result<Opened, StoreError> {
-        let sql = self.sql(
-            "select now, version, min_reader from {s}.open($1, $2, $3, $4, $5, $6, $7)",
-        );
+        let sql =
+            self.sql("select now, version, min_reader from {s}.open($1, $2, $3, $4, $5, $6, $7)");
         let request = request.clone();
         let (label, build) = (storable(&request.label), storable(&request.build));
         let (now, stored) = self.shared.leases.call(Again::Once, move |client| {
@@ -387,14 +250,21 @@ impl Store for Postgres {
         let names = request.definitions.iter().map(|each| each.name.clone()).collect();
         let (session, not_after) = (Some(request.session), request.not_after);
         let request = request.clone();
-        self.change_schedules(names, session, not_after, move |schedules| {
-            let definitions = if schedules.is_alive { &*request.definitions } else { &[] };
-            let outcomes = definitions
-                .iter()
-                .map(|definition| schedules.register(definition, request.first_opened))
-                .collect();
-            Registered { now: schedules.now, is_alive: schedules.is_alive, outcomes }
-        })
+        change_locked(
+            &self.shared.claims,
+            self.schema_of(),
+            names,
+            session,
+            not_after,
+            move |schedules| {
+                let definitions = if schedules.is_alive { &*request.definitions } else { &[] };
+                let outcomes = definitions
+                    .iter()
+                    .map(|definition| schedules.register(definition, request.first_opened))
+                    .collect();
+                Registered { now: schedules.now, is_alive: schedules.is_alive, outcomes }
+            },
+        )
     }
 
     fn poll(&self, request: &Poll) -> Result<Polled, StoreError> {
@@ -599,9 +469,14 @@ impl Store for Postgres {
             Command::Put { definition } => definition.name.clone(),
         };
         let command = command.clone();
-        self.change_schedules(vec![name], None, not_after, move |schedules| {
-            change(schedules, &command)
-        })
+        change_locked(
+            self.caller(),
+            self.schema_of(),
+            vec![name],
+            None,
+            not_after,
+            move |schedules| change(schedules, &command),
+        )
     }
 
     fn prune(&self, request: &Prune) -> Result<u64, StoreError> {
@@ -710,135 +585,6 @@ impl fmt::Debug for Postgres {
     }
 }
 
-/// Executes a command about a schedule.
-fn change(schedules: &mut Schedules, command: &Command) -> Commanded {
-    let now = schedules.now;
-    match command {
-        Command::Pause { schedule, until, by, reason } => {
-            schedules.change(schedule, |row| row.pause(*until, by, reason, now))
-        }
-        Command::Resume { schedule } => schedules.change(schedule, |row| row.resume(now)),
-        Command::Reschedule { schedule, rule } => {
-            let is_busy = schedules.busy.contains(schedule);
-            schedules.change(schedule, |row| {
-                let text = |rule: &Option<scheduler_store::Rule>| {
-                    rule.as_ref().map(|rule| rule.text.clone())
-                };
-                if text(rule) != text(&row.override_rule) {
-                    row.override_rule.clone_from(rule);
-                    row.restart(now, is_busy);
-                }
-            })
-        }
-        Command::Put { definition } => schedules.put(definition),
-        Command::Remove { schedule } => {
-            let answer = schedules.change(schedule, |_| ());
-            if answer == Commanded::Done {
-                schedules.removed.push(schedule.clone());
-            }
-            answer
-        }
-        _ => Commanded::NotFound,
-    }
-}
-
 fn columns(held: &[Held]) -> (Vec<Uuid>, Vec<i64>) {
     held.iter().map(|held| (held.job.as_uuid(), long(held.fence.0))).unzip()
-}
-
-fn read_poll(rows: &[Row]) -> Result<(Polled, Vec<String>), Error> {
-    let (mut polled, mut due) = (Polled::default(), Vec::new());
-    for row in rows {
-        if !row.try_get::<_, bool>(0)? {
-            polled.jobs.push(job::read(row, 8)?);
-            continue;
-        }
-        polled.now = row.try_get::<_, At>(1)?.0;
-        polled.is_alive = row.try_get(2)?;
-        due = row.try_get::<_, Option<_>>(3)?.unwrap_or_default();
-        polled.next_job = row.try_get::<_, Option<At>>(4)?.map(|at| at.0);
-        polled.next_tick = row.try_get::<_, Option<At>>(5)?.map(|at| at.0);
-        polled.cancels = held(row, 6, 7)?;
-    }
-    Ok((polled, due))
-}
-
-/// Ends of claims, column by column.
-#[derive(Debug, Default)]
-struct Ends {
-    sessions: Vec<Uuid>,
-    jobs: Vec<Uuid>,
-    fences: Vec<i64>,
-    words: Vec<&'static str>,
-    waits: Vec<i64>,
-    errors: Vec<Option<String>>,
-    limits: Vec<i64>,
-}
-
-impl Ends {
-    /// Batches in which no job stands twice: what the second means follows from the first.
-    fn split(requests: &[Finish]) -> Vec<Self> {
-        let mut batches: Vec<Self> = Vec::new();
-        let mut seen = HashSet::new();
-        for request in requests {
-            if batches.is_empty() || !seen.insert(request.held.job) {
-                batches.push(Self::default());
-                seen = [request.held.job].into();
-            }
-            if let Some(batch) = batches.last_mut() {
-                batch.push(request);
-            }
-        }
-        batches
-    }
-
-    fn push(&mut self, request: &Finish) {
-        let Fence(fence) = request.held.fence;
-        let (word, after, error, limit) = match &request.end {
-            End::Done => ("done", None, None, 0),
-            End::Failed { after, error } => ("failed", Some(*after), Some(error), 0),
-            End::Park { error } => ("park", None, Some(error), 0),
-            End::Cancelled => ("cancelled", None, None, 0),
-            End::Snooze { after } => ("snooze", Some(*after), None, 0),
-            End::GiveBack => ("give_back", None, None, 0),
-            End::Undecodable { after, error, limit } => {
-                ("undecodable", Some(*after), Some(error), *limit)
-            }
-        };
-        self.sessions.push(request.session.as_uuid());
-        self.jobs.push(request.held.job.as_uuid());
-        self.fences.push(long(fence));
-        self.words.push(word);
-        self.waits.push(after.map_or(0, wait));
-        self.errors.push(error.map(|error| storable(error)));
-        self.limits.push(i64::from(limit));
-    }
-
-    fn send(
-        &self,
-        client: &mut impl GenericClient,
-        sql: &str,
-        is_relaxed: bool,
-    ) -> Result<Vec<Finished>, Error> {
-        let params: Params<'_> = &[
-            (&self.sessions, Type::UUID_ARRAY),
-            (&self.jobs, Type::UUID_ARRAY),
-            (&self.fences, Type::INT8_ARRAY),
-            (&self.words, Type::TEXT_ARRAY),
-            (&self.waits, Type::INT8_ARRAY),
-            (&self.errors, Type::TEXT_ARRAY),
-            (&self.limits, Type::INT8_ARRAY),
-            (&is_relaxed, Type::BOOL),
-        ];
-        let rows = client.query_typed(sql, params)?;
-        let answers = rows.iter().map(|row| {
-            let state: Option<&str> = row.try_get(1)?;
-            Ok(match (row.try_get(0)?, state) {
-                (true, Some(word)) => Finished::Stored(job::state(word)),
-                (_, Some(word)) => Finished::AlreadyMine(job::state(word)),
-                (_, None) => Finished::Lost,
-            })
-        });
-        answers.collect()
-    }
 }

@@ -6,7 +6,7 @@ use rustls::{ClientConfig, RootCertStore};
 use scheduler_store::StoreError;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::lane::unavailable;
+use crate::fault::unavailable;
 
 /// What encrypts a connection. A certificate is always checked.
 pub(crate) fn connector() -> Result<MakeRustlsConnect, StoreError> {

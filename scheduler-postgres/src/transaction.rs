@@ -3,8 +3,8 @@
 use postgres::Transaction;
 use scheduler_store::{EnqueueIn, Enqueued, NewJob, StoreError, StoreTime};
 
+use crate::fault::store_error;
 use crate::job::Batch;
-use crate::lane::store_error;
 
 /// A transaction of the caller, in which jobs can be enqueued: see [`Postgres::in_transaction`](crate::Postgres::in_transaction).
 ///

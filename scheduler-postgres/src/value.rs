@@ -9,6 +9,9 @@ use scheduler_store::StoreTime;
 /// From 1970 to 2000, where PostgreSQL begins to count, in microseconds.
 const EPOCH: i64 = 946_684_800_000_000;
 
+/// What a statement takes.
+pub(crate) type Params<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
+
 /// An instant as `timestamptz`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct At(pub(crate) StoreTime);

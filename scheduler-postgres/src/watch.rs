@@ -11,7 +11,7 @@ use postgres::fallible_iterator::FallibleIterator;
 use scheduler_store::{StoreError, Watch};
 
 use crate::connect::Connect;
-use crate::lane::{store_error, unavailable};
+use crate::fault::{store_error, unavailable};
 use crate::sql::Schema;
 
 /// How long the thread waits for a notification before it looks whether it is still wanted.

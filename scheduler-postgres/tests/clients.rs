@@ -34,9 +34,17 @@ fn any_client_enqueues_in_its_own_transaction() {
     let later = JobFilter { task: Some("later".to_owned()), ..JobFilter::default() };
     assert_eq!(store.jobs(&later, 10).expect("jobs")[0].run_at, scheduler_store::StoreTime::MAX);
     // Refused before anything is stored.
-    for call in ["enqueue('')", "enqueue('a', priority => 'High')", "enqueue(repeat('x', 251))", "enqueue('a', key => '')"] {
+    for call in [
+        "enqueue('')",
+        "enqueue('a', priority => 'High')",
+        "enqueue(repeat('x', 251))",
+        "enqueue('a', key => '')",
+    ] {
         let error = client(server).batch_execute(&format!("select {schema}.{call}"));
-        assert_eq!(error.expect_err(call).code().map(|code| code.code().to_owned()), Some("22023".to_owned()));
+        assert_eq!(
+            error.expect_err(call).code().map(|code| code.code().to_owned()),
+            Some("22023".to_owned())
+        );
     }
     let answers = server.psql(&format!(
         "select {schema}.cancel('{0}'); select {schema}.retry('{0}'); select {schema}.cancel('00000000-0000-0000-0000-0000000000ff')",
@@ -50,10 +58,13 @@ fn an_asynchronous_client_enqueues_and_the_store_is_called_inside_its_runtime() 
     let Some(server) = server() else { return };
     let store = builder(server).connect().expect("a store");
     let schema = store.schema().to_owned();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let (mut client, connection) =
-            tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.expect("a connection");
+            tokio_postgres::connect(&server.url(), tokio_postgres::NoTls)
+                .await
+                .expect("a connection");
         let connection = tokio::spawn(connection);
         let enqueue_sql = format!("select {schema}.enqueue('send', '{{}}')");
         let transaction = client.transaction().await.expect("a transaction");
@@ -128,7 +139,11 @@ fn a_watch_whose_connection_breaks_listens_again() {
         store.schema()
     );
     client(server).query_one(&broken, &[]).expect("one connection is broken");
-    assert_eq!(watch.wait(WAIT), Ok(true), "what came meanwhile may be lost: once after it has connected");
+    assert_eq!(
+        watch.wait(WAIT),
+        Ok(true),
+        "what came meanwhile may be lost: once after it has connected"
+    );
     enqueue(&store, vec![NewJob::new(id(3), "a")]);
     assert_eq!(watch.wait(WAIT), Ok(true));
 }

@@ -28,7 +28,8 @@ fn damaged_rows_are_refused_or_read_and_the_others_run() {
     let mut client = client(server);
     enqueue(&store, (1..=200).map(|number| NewJob::new(id(number), "a")).collect());
     for (number, (change, is_taken)) in (1..).zip(DAMAGE) {
-        let update = format!("update {}.job set {change} where id = {}", store.schema(), uuid(number));
+        let update =
+            format!("update {}.job set {change} where id = {}", store.schema(), uuid(number));
         assert_eq!(client.batch_execute(&update).is_ok(), is_taken, "{change}");
     }
     // Somebody has removed the checks.
@@ -38,7 +39,8 @@ fn damaged_rows_are_refused_or_read_and_the_others_run() {
         client.batch_execute(&drop).expect("no check");
     }
     for (number, (change, _)) in (1..).zip(DAMAGE) {
-        let update = format!("update {}.job set {change} where id = {}", store.schema(), uuid(number));
+        let update =
+            format!("update {}.job set {change} where id = {}", store.schema(), uuid(number));
         client.batch_execute(&update).expect(change);
     }
     assert_eq!(store.jobs(&JobFilter::default(), 1000).expect("a list").len(), 200);
@@ -96,11 +98,15 @@ fn no_statement_is_made_from_text() {
         assert!(!text.contains("execute"), "{:?}", entry.path());
         assert!(!text.contains("format("), "{:?}", entry.path());
     }
-    for entry in fs::read_dir(&root).expect("a folder").flatten().filter(|entry| entry.path().is_file()) {
+    for entry in
+        fs::read_dir(&root).expect("a folder").flatten().filter(|entry| entry.path().is_file())
+    {
         let text = fs::read_to_string(entry.path()).expect("a file");
         for call in [".query(", ".execute(", ".simple_query(", ".query_one(", ".query_opt("] {
             // These prepare a statement by name, or take one without parameters.
-            let found = text.lines().any(|line| line.contains(call) && !line.trim_start().starts_with("//"));
+            let found = text
+                .lines()
+                .any(|line| line.contains(call) && !line.trim_start().starts_with("//"));
             assert!(!found, "{:?} calls {call}", entry.path());
         }
     }

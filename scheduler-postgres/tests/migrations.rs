@@ -22,7 +22,9 @@ fn eight_that_start_at_once_make_one_schema() {
             })
             .collect();
         threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
-        let count = format!("select (select count(*) from {schema}.meta), (select count(*) from {schema}.session)");
+        let count = format!(
+            "select (select count(*) from {schema}.meta), (select count(*) from {schema}.session)"
+        );
         let row = client(server).query_one(&count, &[]).expect("counts");
         assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1)), (1, 8));
     }
@@ -44,7 +46,8 @@ fn tables_that_a_newer_library_has_changed_are_refused_and_stay_as_they_are() {
     Postgres::builder(&url).schema(&schema).connect().expect("it is understood");
     set(99, 98);
     let refused = Postgres::builder(&url).schema(&schema).connect();
-    let StoreError::Refused(Refusal::NewerSchema(text)) = refused.expect_err("it is refused") else {
+    let StoreError::Refused(Refusal::NewerSchema(text)) = refused.expect_err("it is refused")
+    else {
         panic!("another error");
     };
     assert!(text.contains("99") && text.contains("98") && text.contains("help:"), "{text}");

@@ -114,7 +114,8 @@ fn a_server_that_is_away_is_asked_twice_a_second_at_most() {
     // Between the store and the server: it passes bytes on until it is told to refuse.
     let (address, is_away) = proxy(server.port(), &connects);
     let url = format!("postgres://test@{address}/postgres");
-    let store = Postgres::builder(&url).schema(crate::support::schema()).connect().expect("a store");
+    let store =
+        Postgres::builder(&url).schema(crate::support::schema()).connect().expect("a store");
     let me = open(&store, 1);
     enqueue(&store, vec![NewJob::new(id(1), "a")]);
     is_away.store(true, Ordering::Relaxed);
@@ -153,7 +154,8 @@ fn proxy(port: u16, connects: &Arc<AtomicU32>) -> (std::net::SocketAddr, Arc<Ato
                 continue;
             }
             let outgoing = std::net::TcpStream::connect(("127.0.0.1", port)).expect("the server");
-            let back = (outgoing.try_clone().expect("a copy"), incoming.try_clone().expect("a copy"));
+            let back =
+                (outgoing.try_clone().expect("a copy"), incoming.try_clone().expect("a copy"));
             thread::spawn(move || pass(incoming, outgoing));
             thread::spawn(move || pass(back.0, back.1));
         }
@@ -186,7 +188,8 @@ fn a_statement_that_takes_too_long_is_given_up_and_the_next_one_is_not_delayed()
     // A renewal has a connection of its own.
     let store_of_leases = store.clone();
     let claim = thread::spawn(move || store_of_leases.poll(&poll_of(me, "a", 1)));
-    let renew = scheduler_store::Renew { session: me, lease: Duration::from_secs(60), not_after: END };
+    let renew =
+        scheduler_store::Renew { session: me, lease: Duration::from_secs(60), not_after: END };
     assert!(store.renew(&renew).expect("a renewal").is_alive);
     assert!(claim.join().expect("no panic").is_err());
     blocker.batch_execute("commit").expect("the table is free");

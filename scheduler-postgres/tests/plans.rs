@@ -19,7 +19,10 @@ fn jobs_of_the_future_and_of_others_are_not_walked() {
     enqueue(&store, future.collect());
     let others = (9_000..14_000).map(|number| NewJob::new(id(number), "unknown"));
     enqueue(&store, others.collect());
-    enqueue(&store, (1..=500).map(|number| NewJob::new(id(number), ["a", "b"][number as usize % 2])).collect());
+    enqueue(
+        &store,
+        (1..=500).map(|number| NewJob::new(id(number), ["a", "b"][number as usize % 2])).collect(),
+    );
     let mut client = client(server);
     client.batch_execute(&format!("vacuum analyze {schema}.job")).expect("a vacuum");
     for tasks in ["array['a']", "array['a', 'b', 'c', 'd']"] {
@@ -35,7 +38,10 @@ fn jobs_of_the_future_and_of_others_are_not_walked() {
         );
         let walked = format!("select ({walked})::bigint");
         let walked: i64 = transaction.query_one(&walked, &[]).expect("a count").get(0);
-        assert!((claimed..=10 * claimed).contains(&walked), "{walked} rows were walked for {claimed} jobs");
+        assert!(
+            (claimed..=10 * claimed).contains(&walked),
+            "{walked} rows were walked for {claimed} jobs"
+        );
         transaction.commit().expect("a commit");
     }
 }

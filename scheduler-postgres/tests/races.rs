@@ -100,7 +100,11 @@ fn r9_a_bare_anti_join_would_steal_it() {
     let naive = "update {s}.job set state = 'ready', session = null, lost = lost + 1
         where state = 'running' and not exists (select from {s}.session s where s.id = job.session)";
     race.against_sql(server, naive).expect("an update");
-    assert_eq!(race.state(1), JobState::Ready, "the live job was not stolen: this test sees nothing");
+    assert_eq!(
+        race.state(1),
+        JobState::Ready,
+        "the live job was not stolen: this test sees nothing"
+    );
 }
 
 /// A claim that is committed after its session was reaped.
@@ -112,7 +116,8 @@ fn claim_into_a_dead_session(server: &Server, reap_now: impl FnOnce(&mut Race, L
         "select * from {{s}}.poll({}, array['a'], array[1::bigint], null, 1, 1, 1, 'infinity', false)",
         uuid(1)
     ));
-    let end = format!("update {}.session set lease_until = now() where id = {}", race.schema, uuid(1));
+    let end =
+        format!("update {}.session set lease_until = now() where id = {}", race.schema, uuid(1));
     race.look.execute(&end, &[]).expect("the lease ends");
     let renew = Renew { session: other, lease: SECOND * 3_600, not_after: END };
     let others = race.store.renew(&renew).expect("leases").others;
@@ -155,7 +160,10 @@ fn r6_of_two_that_fire_one_tick_one_moves() {
     let mut race = race(server);
     let me = open(&race.store, 1);
     let cursor = put(&race.store, "s", Overlap::Allow);
-    let at = format!("'1970-01-01 00:00:00+00'::timestamptz + {} * interval '1 microsecond'", cursor.as_micros() + 1);
+    let at = format!(
+        "'1970-01-01 00:00:00+00'::timestamptz + {} * interval '1 microsecond'",
+        cursor.as_micros() + 1
+    );
     race.begin(&format!("update {{s}}.schedule set cursor_at = {at}"));
     let fired = race.against(move |store| store.fire(&fire_of(me, "s", cursor, 1, OnBusy::Skip)));
     assert!(matches!(fired, Ok(Fired::Refused(Some(_)))), "{fired:?}");
@@ -190,12 +198,14 @@ fn r11_not_exists_alone_would_make_two_unfinished_jobs() {
     let Some(server) = server() else { return };
     let mut race = race(server);
     put(&race.store, "s", Overlap::Skip);
-    race.look.batch_execute(&format!("drop index {}.job_exclusive", race.schema)).expect("no index");
+    race.look
+        .batch_execute(&format!("drop index {}.job_exclusive", race.schema))
+        .expect("no index");
     race.begin(&unfinished());
-    let naive = unfinished()
-        .replace(&uuid(7), &uuid(8))
-        .replace("values (", "select ")
-        .replace("true, 's', now())", "true, 's', now() where not exists (select from {s}.job where schedule = 's')");
+    let naive = unfinished().replace(&uuid(7), &uuid(8)).replace("values (", "select ").replace(
+        "true, 's', now())",
+        "true, 's', now() where not exists (select from {s}.job where schedule = 's')",
+    );
     let naive = naive.replace("{s}", &race.schema);
     race.look.batch_execute(&naive).expect("the naive insert sees nothing");
     race.one.batch_execute("commit").expect("a commit");
@@ -244,7 +254,10 @@ fn r12_a_look_before_the_lock_would_let_it_wait_for_a_job_that_has_ended() {
     );
     race.against_sql(server, &naive).expect("an update");
     let waiting = race.store.schedules().expect("schedules").remove(0).waiting;
-    assert!(waiting.is_some() && race.state(1) == JobState::Done, "nothing waits: this test sees nothing");
+    assert!(
+        waiting.is_some() && race.state(1) == JobState::Done,
+        "nothing waits: this test sees nothing"
+    );
     // Every poll repeats the promotion.
     let polled = race.store.poll(&poll_of(me, "tick", 1)).expect("a poll");
     assert_eq!(polled.jobs.iter().map(|job| job.id).collect::<Vec<_>>(), [id(2)]);

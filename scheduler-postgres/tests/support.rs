@@ -36,7 +36,7 @@ pub(crate) fn client(server: &Server) -> Client {
 
 /// A store whose clock is moved by hand, for the suite. Without a server it is the model, so that the suite passes over it.
 pub(crate) enum TestPostgres {
-    Real { store: Postgres, url: String, clock: Mutex<Client> },
+    Real { store: Postgres, url: String, clock: Box<Mutex<Client>> },
     Skipped(TestModel),
 }
 
@@ -53,7 +53,7 @@ impl TestPostgres {
                 store.schema()
             ))
             .expect("a clock");
-        Self::Real { store, url: server.url(), clock: Mutex::new(clock) }
+        Self::Real { store, url: server.url(), clock: Box::new(Mutex::new(clock)) }
     }
 }
 

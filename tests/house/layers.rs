@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::imports::Imports;
 
 /// The rooms of each crate, lowest first. Changing these arrays is a change of design.
-pub(crate) const CRATES: [(&str, &[&str]); 5] = [
+pub(crate) const CRATES: [(&str, &[&str]); 6] = [
     (
         "scheduler-expr/src",
         &[
@@ -22,6 +22,29 @@ pub(crate) const CRATES: [(&str, &[&str]); 5] = [
         ],
     ),
     ("scheduler-queue/src", &["chunked", "delay_queue", "heap", "line", "wheel"]),
+    (
+        "scheduler-postgres/src",
+        &[
+            "value",
+            "sql",
+            "fault",
+            "pace",
+            "tls",
+            "connect",
+            "lane",
+            "migrate",
+            "job",
+            "polled",
+            "ends",
+            "schedule",
+            "schedules",
+            "watch",
+            "transaction",
+            "options",
+            "store",
+            "builder",
+        ],
+    ),
     (
         "scheduler-core/src",
         &["error", "sync", "unwind", "time", "trigger", "task", "observe", "pool"],

@@ -14,6 +14,7 @@ fn files_are_short_and_say_what_they_are_for() {
         "src",
         "scheduler-queue/src",
         "scheduler-expr/src",
+        "scheduler-postgres/src",
         "scheduler-core/src",
         "scheduler-macros/src",
     ];
