@@ -7,8 +7,6 @@ use std::path::PathBuf;
 use rusqlite::ErrorCode;
 use scheduler_store::StoreError;
 
-use crate::tables::PREFIX;
-
 /// Why a store could not be opened.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -44,7 +42,7 @@ impl fmt::Display for OpenError {
             Self::Prefix(prefix) => write!(
                 f,
                 "the table prefix {prefix:?} is no identifier: at most 32 ASCII letters, digits and underscores, no digit \
-                 first, not `sqlite_`\n  help: table_prefix(\"{PREFIX}\")",
+                 first, not `sqlite_`\n  help: table_prefix(\"scheduler_\")",
             ),
             Self::NoLog(mode) => write!(
                 f,

@@ -87,8 +87,7 @@ impl Lines {
         let mut next = None;
         for line in &self.lines {
             let first = tx.first(
-                "SELECT run_at FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
-                 AND task = ?1 AND queue = ?2 AND band = ?3 AND care = ?4 AND run_at > ?5 ORDER BY run_at LIMIT 1",
+                FIRST_LATER,
                 params![line.task, line.queue, line.band, line.care, tx.now.as_micros()],
                 |row| Ok(StoreTime::from_micros(row.get(0)?)),
             )?;
@@ -163,12 +162,7 @@ impl Line {
             return Ok(());
         }
         let rows = tx.all(
-            concat!(
-                "SELECT ",
-                job_columns!(),
-                " FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' AND task = ?1 AND queue = ?2 \
-                 AND band = ?3 AND care = ?4 AND run_at <= ?5 AND (run_at, id) > (?6, ?7) ORDER BY run_at, id LIMIT ?8"
-            ),
+            DUE,
             params![
                 self.task,
                 self.queue,
@@ -200,16 +194,33 @@ impl JobRow {
     }
 }
 
-/// The place after which the next line is looked for.
+/// Queue, priority and care of a line.
 type Place = (String, i64, i64);
 
+/// The first line of a task from a place on. It is `>=` and not `>`: SQLite looks for the first row that is not smaller in both
+/// cases, and with `>` would walk over all rows of the line that was named.
+const NEXT: &str = "SELECT queue, band, care FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
+                    AND task = ?1 AND (queue, band, care) >= (?2, ?3, ?4) ORDER BY queue, band, care LIMIT 1";
+
+/// The same in one queue.
+const NEXT_OF_QUEUE: &str = "SELECT queue, band, care FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
+     AND task = ?1 AND queue = ?2 AND (band, care) >= (?3, ?4) ORDER BY band, care LIMIT 1";
+
+const FIRST_LATER: &str = "SELECT run_at FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
+     AND task = ?1 AND queue = ?2 AND band = ?3 AND care = ?4 AND run_at > ?5 ORDER BY run_at LIMIT 1";
+
+const DUE: &str = concat!(
+    "SELECT ",
+    job_columns!(),
+    " FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' AND task = ?1 AND queue = ?2 \
+     AND band = ?3 AND care = ?4 AND run_at <= ?5 AND (run_at, id) > (?6, ?7) ORDER BY run_at, id LIMIT ?8"
+);
+
 fn add_all(tx: &Tx<'_>, task: &str, lines: &mut Vec<Line>) -> rusqlite::Result<()> {
-    let mut after: Place = (String::new(), i64::MIN, 0);
-    let next = "SELECT queue, band, care FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
-                AND task = ?1 AND (queue, band, care) > (?2, ?3, ?4) ORDER BY queue, band, care LIMIT 1";
-    while let Some(place) = tx.first(next, params![task, after.0, after.1, after.2], place_at)? {
+    let (mut queue, mut from) = (String::new(), (i64::MIN, 0));
+    while let Some(place) = tx.first(NEXT, params![task, queue, from.0, from.1], place_at)? {
         lines.push(Line::new(task, place.0.clone(), place.1, place.2));
-        after = place;
+        (queue, from) = (place.0, (place.1, place.2 + 1));
     }
     Ok(())
 }
@@ -220,14 +231,12 @@ fn add_of_queue(
     queue: &str,
     lines: &mut Vec<Line>,
 ) -> rusqlite::Result<()> {
-    let mut after = (i64::MIN, 0);
-    let next = "SELECT queue, band, care FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
-                AND task = ?1 AND queue = ?2 AND (band, care) > (?3, ?4) ORDER BY band, care LIMIT 1";
+    let mut from = (i64::MIN, 0);
     while let Some((_, band, care)) =
-        tx.first(next, params![task, queue, after.0, after.1], place_at)?
+        tx.first(NEXT_OF_QUEUE, params![task, queue, from.0, from.1], place_at)?
     {
         lines.push(Line::new(task, queue.to_owned(), band, care));
-        after = (band, care);
+        from = (band, care + 1);
     }
     Ok(())
 }
@@ -258,5 +267,35 @@ impl Tx<'_> {
             ],
         )?;
         Ok(job)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{self, MIGRATIONS};
+    use crate::tables::Tables;
+
+    /// What costs nothing by these plans: jobs of other tasks, and those that are due later.
+    #[test]
+    fn each_statement_is_a_range_of_one_index() {
+        let db = rusqlite::Connection::open_in_memory().unwrap();
+        assert!(schema::migrate(&db, &Tables::DEFAULT, MIGRATIONS).is_ok());
+        let line = "task=? AND queue=? AND band=? AND care=?";
+        for (sql, range) in [
+            (NEXT, "task=? AND (queue,band,care)>(?,?,?)".to_owned()),
+            (NEXT_OF_QUEUE, "task=? AND queue=? AND (band,care)>(?,?)".to_owned()),
+            (FIRST_LATER, format!("{line} AND run_at>?")),
+            (DUE, format!("{line} AND (run_at,id)>(?,?) AND run_at<?")),
+        ] {
+            let mut plan = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            for number in 1..=plan.parameter_count() {
+                plan.raw_bind_parameter(number, 1).unwrap();
+            }
+            let mut rows = plan.raw_query();
+            let text: String = rows.next().unwrap().expect("a plan").get(3).unwrap();
+            assert!(text.ends_with(&format!("INDEX scheduler_job_ready ({range})")), "{text}");
+            assert!(rows.next().unwrap().is_none(), "a second step: {sql}");
+        }
     }
 }

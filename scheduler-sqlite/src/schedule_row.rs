@@ -323,12 +323,15 @@ impl Tx<'_> {
             return Ok(());
         }
         let before = schedule.clone();
-        schedule.job_ended(self.now);
-        if let Some(waiting) = schedule.waiting.take()
-            && self.insert_of(&schedule, &waiting, false)?
-        {
-            schedule.fired += 1;
-            schedule.last_fired = Some(waiting.tick);
+        match schedule.waiting.take() {
+            // A delay counts from the end of the tick that waits, if there is one.
+            None => schedule.job_ended(self.now),
+            Some(waiting) => {
+                if self.insert_of(&schedule, &waiting, false)? {
+                    schedule.fired += 1;
+                    schedule.last_fired = Some(waiting.tick);
+                }
+            }
         }
         // A poll repairs again and again what cannot be repaired, and must not write each time.
         if schedule != before { self.write_schedule(&schedule) } else { Ok(()) }

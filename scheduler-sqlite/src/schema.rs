@@ -229,3 +229,68 @@ pub(crate) fn migrate(
     }
     Ok(Migrated::Yes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Migration =
+        Migration { min_reader: 1, sql: "ALTER TABLE scheduler_job ADD COLUMN colour TEXT;" };
+    const THIRD: Migration = Migration { min_reader: 3, sql: "DROP TABLE scheduler_session;" };
+    const BAD: Migration =
+        Migration { min_reader: 1, sql: "ALTER TABLE scheduler_job ADD; nonsense" };
+
+    fn to(db: &Connection, migrations: &[Migration]) -> rusqlite::Result<Migrated> {
+        db.execute_batch("BEGIN EXCLUSIVE")?;
+        let migrated = migrate(db, &Tables::DEFAULT, migrations);
+        let is_done = matches!(migrated, Ok(Migrated::Yes));
+        db.execute_batch(if is_done { "COMMIT" } else { "ROLLBACK" })?;
+        migrated
+    }
+
+    fn versions_of(db: &Connection) -> Option<(i64, i64)> {
+        versions(db, &Tables::DEFAULT).unwrap()
+    }
+
+    #[test]
+    fn what_is_missing_is_made_and_nothing_twice() {
+        let db = Connection::open_in_memory().unwrap();
+        let (one, two) = (MIGRATIONS, [MIGRATIONS, &[SECOND]].concat());
+        assert_eq!(versions_of(&db), None);
+        for _ in 0..2 {
+            assert!(matches!(to(&db, one), Ok(Migrated::Yes)));
+            assert_eq!(versions_of(&db), Some((1, 1)));
+        }
+        for _ in 0..2 {
+            assert!(matches!(to(&db, &two), Ok(Migrated::Yes)));
+            assert_eq!(versions_of(&db), Some((2, 1)));
+            db.execute_batch("SELECT colour FROM scheduler_job").unwrap();
+        }
+        // An older program starts beside the newer one, and changes nothing.
+        assert!(matches!(to(&db, one), Ok(Migrated::Yes)));
+        assert_eq!(versions_of(&db), Some((2, 1)));
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_the_version_before() {
+        let db = Connection::open_in_memory().unwrap();
+        assert!(to(&db, &[MIGRATIONS, &[BAD]].concat()).is_err());
+        assert_eq!(versions_of(&db), None);
+        assert!(matches!(to(&db, MIGRATIONS), Ok(Migrated::Yes)));
+        assert!(to(&db, &[MIGRATIONS, &[SECOND, BAD]].concat()).is_err());
+        assert_eq!(versions_of(&db), Some((1, 1)));
+        assert!(db.execute_batch("SELECT colour FROM scheduler_job").is_err());
+    }
+
+    #[test]
+    fn a_version_that_does_not_understand_the_tables_is_refused() {
+        let db = Connection::open_in_memory().unwrap();
+        let three = [MIGRATIONS, &[SECOND, THIRD]].concat();
+        assert!(matches!(to(&db, &three), Ok(Migrated::Yes)));
+        for older in [MIGRATIONS, &three[..2]] {
+            let refused = to(&db, older);
+            assert!(matches!(refused, Ok(Migrated::Newer(OpenError::NewerSchema(_)))));
+        }
+        assert_eq!(versions_of(&db), Some((3, 3)));
+    }
+}

@@ -4,13 +4,12 @@ use crate::error::Refusal;
 use crate::job::NewJob;
 use crate::request::Command;
 use crate::schedule::Definition;
+use crate::text::TEXT_MAX;
 
 /// How long the name of a task, a queue or a schedule, or a key, may be, in bytes.
 pub const NAME_MAX: usize = 250;
 /// How long a payload may be, in bytes.
 pub const PAYLOAD_MAX: usize = 16 << 20;
-/// How long the text of an error or a reason may be, in bytes; longer ones are cut.
-pub const TEXT_MAX: usize = 16 << 10;
 
 impl NewJob {
     /// Checks that every store can keep the job.
@@ -55,16 +54,6 @@ impl Command {
             _ => Ok(()),
         }
     }
-}
-
-/// A text for people as every store can keep it: cut to [`TEXT_MAX`], with NUL replaced.
-#[must_use]
-pub fn storable(text: &str) -> String {
-    let mut end = text.len().min(TEXT_MAX);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text[..end].replace('\0', "\u{FFFD}")
 }
 
 fn name(field: &'static str, text: &str) -> Result<(), Refusal> {

@@ -37,9 +37,10 @@ mod model;
 mod request;
 mod schedule;
 mod store;
+mod text;
 mod time;
 
-pub use check::{NAME_MAX, PAYLOAD_MAX, TEXT_MAX, storable};
+pub use check::{NAME_MAX, PAYLOAD_MAX};
 pub use error::{Refusal, StoreError};
 pub use id::{Fence, JobId, SessionId};
 pub use job::{
@@ -54,5 +55,6 @@ pub use request::{
 };
 pub use schedule::{Definition, Next, Overlap, Pause, Rule, Schedule, Skips, TickJob, Timing};
 pub use store::{EnqueueIn, Store, Watch};
+pub use text::{TEXT_MAX, storable};
 pub use time::{StoreTime, micros};
 pub use uuid::Uuid;

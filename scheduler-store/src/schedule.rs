@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use crate::check::storable;
 use crate::id::JobId;
 use crate::job::{OnLost, Payload, Priority};
+use crate::text::storable;
 use crate::time::{StoreTime, micros};
 
 /// What happens to a tick that comes while a job of the schedule is unfinished.

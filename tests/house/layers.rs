@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::imports::Imports;
 
 /// The rooms of each crate, lowest first. Changing these arrays is a change of design.
-pub(crate) const CRATES: [(&str, &[&str]); 6] = [
+pub(crate) const CRATES: [(&str, &[&str]); 8] = [
     (
         "scheduler-expr/src",
         &[
@@ -22,6 +22,48 @@ pub(crate) const CRATES: [(&str, &[&str]); 6] = [
         ],
     ),
     ("scheduler-queue/src", &["chunked", "delay_queue", "heap", "line", "wheel"]),
+    (
+        "scheduler-store/src",
+        &[
+            "error",
+            "id",
+            "time",
+            "text",
+            "job",
+            "schedule",
+            "request",
+            "check",
+            "store",
+            "model",
+            "conformance",
+        ],
+    ),
+    (
+        "scheduler-sqlite/src",
+        &[
+            "error",
+            "tables",
+            "clock",
+            "volume",
+            "schema",
+            "fields",
+            "tx",
+            "job_row",
+            "schedule_row",
+            "sessions",
+            "finish",
+            "enqueue",
+            "lines",
+            "fire",
+            "commands",
+            "read",
+            "connection",
+            "poll",
+            "watch",
+            "within",
+            "store",
+        ],
+    ),
     (
         "scheduler-postgres/src",
         &[

@@ -20,10 +20,12 @@ const DOCUMENTS: [&str; 7] = [
 ];
 
 /// From where paths count, beside the folder of the document.
-const ORIGINS: [&str; 7] = [
+const ORIGINS: [&str; 9] = [
     "",
     "src",
     "scheduler-queue/src",
+    "scheduler-store/src",
+    "scheduler-sqlite/src",
     "scheduler-core",
     "scheduler-core/src",
     "scheduler-macros/src",

@@ -13,6 +13,8 @@ fn files_are_short_and_say_what_they_are_for() {
     let folders = [
         "src",
         "scheduler-queue/src",
+        "scheduler-store/src",
+        "scheduler-sqlite/src",
         "scheduler-expr/src",
         "scheduler-postgres/src",
         "scheduler-core/src",

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::TestStore;
 use super::given::{Given, LEASE, SECOND, job};
+use super::test_store::TestStore;
 use crate::job::{JobState, NewJob, OnLost, Priority, When};
 use crate::request::{End, Enqueue, Poll, TaskRoom};
 

@@ -1,8 +1,8 @@
 //! Commands of people.
 
-use super::TestStore;
 use super::enqueues::with_key;
 use super::given::{Given, SECOND, cron, job};
+use super::test_store::TestStore;
 use crate::error::Refusal;
 use crate::job::{Enqueued, JobState, OnConflict};
 use crate::request::{Command, Commanded, End, Finished};

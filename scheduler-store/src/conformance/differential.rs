@@ -1,8 +1,8 @@
 //! The same random sequence of requests on the model and on a store: all answers and all rows are the same.
 
-use super::TestStore;
 use super::generate::Generator;
 use super::operation::{Contents, Operation};
+use super::test_store::TestStore;
 use crate::model::Model;
 use crate::time::StoreTime;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::TestStore;
 use super::given::{Given, SECOND, held, job};
+use super::test_store::TestStore;
 use crate::id::Fence;
 use crate::job::{Held, Job, JobState, NewJob};
 use crate::request::{Depth, End, Finish, Finished, JobFilter, Prune};

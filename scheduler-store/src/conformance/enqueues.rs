@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::TestStore;
 use super::given::{Given, SECOND, job};
+use super::test_store::TestStore;
 use crate::check::{NAME_MAX, PAYLOAD_MAX};
 use crate::error::{Refusal, StoreError};
 use crate::job::{Enqueued, JobState, Key, KeyUntil, NewJob, OnConflict, Payload, Priority, When};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::TestStore;
+use super::test_store::TestStore;
 use crate::id::{Fence, JobId, SessionId};
 use crate::job::{Enqueued, Held, Job, JobState, NewJob};
 use crate::request::{
@@ -221,4 +221,10 @@ pub(super) fn delay(name: &str) -> Definition {
     let timing = Timing::Delay { first: SECOND, delay: SECOND };
     let rule = Rule { text: "a second after".to_owned(), timing };
     Definition { rule, ..cron(name, Overlap::Skip) }
+}
+
+/// A cron schedule of a task, for tests of a store beyond these.
+#[must_use]
+pub fn definition(name: &str, task: &str) -> Definition {
+    Definition { task: task.to_owned(), ..cron(name, Overlap::Skip) }
 }

@@ -4,7 +4,7 @@
 //!
 //! [`store_conformance!`](crate::store_conformance) makes a test of each behaviour in the contract, for a store that a
 //! [`TestStore`] makes. Where one of the rules R1 to R20 is the reason, its number is in the name. One of the tests is
-//! [`Differential`]: random requests, answered as by the [`Model`].
+//! [`Differential`]: random requests, answered as by the [`Model`](crate::Model).
 //!
 //! ```
 //! # #[cfg(test)]
@@ -28,18 +28,17 @@ mod operation;
 mod random;
 mod schedules;
 mod sessions;
+mod test_store;
 
 pub use claims::*;
 pub use commands::*;
 pub use differential::{Differential, a_few_thousand_random_requests_are_answered_as_by_the_model};
 pub use ends::*;
 pub use enqueues::*;
+pub use given::definition;
 pub use schedules::*;
 pub use sessions::*;
-
-use crate::model::Model;
-use crate::store::Store;
-use crate::time::StoreTime;
+pub use test_store::{TestModel, TestStore};
 
 /// Makes a test of each behaviour that a store must have, for a [`TestStore`](crate::conformance::TestStore).
 #[macro_export]
@@ -89,6 +88,7 @@ macro_rules! store_conformance {
             r11_jobs_of_a_schedule_do_not_overlap
             r12_a_tick_that_waits_becomes_a_job_when_the_other_ends
             r19_a_delay_counts_from_the_end_of_the_job
+            r19_a_delay_counts_from_the_end_of_the_tick_that_waits
             r19_a_poll_repairs_a_delay_whose_job_is_gone
             r15_a_process_that_started_earlier_does_not_register
             r16_another_calculator_computes_again_from_the_cursor
@@ -113,54 +113,4 @@ macro_rules! store_conformance {
             }
         )*
     };
-}
-
-/// Makes a store for a test.
-pub trait TestStore: Sized {
-    /// An empty store of its own.
-    fn fresh() -> Self;
-
-    /// The store.
-    fn store(&self) -> &dyn Store;
-
-    /// The same store as another process has it.
-    fn second(&self) -> Box<dyn Store>;
-
-    /// Closes the store, and opens it again with what it has kept.
-    fn reopen(&mut self);
-
-    /// Sets the clock of the store, for all handles. It is not set before the year 2000, and is the clock of leases, too.
-    fn set_now(&self, now: StoreTime);
-
-    /// How many seeds the random test takes.
-    #[must_use]
-    fn seeds() -> u64 {
-        20
-    }
-}
-
-/// The model as a store for tests.
-#[derive(Debug, Default)]
-pub struct TestModel(Model);
-
-impl TestStore for TestModel {
-    fn fresh() -> Self {
-        Self::default()
-    }
-
-    fn store(&self) -> &dyn Store {
-        &self.0
-    }
-
-    fn second(&self) -> Box<dyn Store> {
-        Box::new(self.0.clone())
-    }
-
-    fn reopen(&mut self) {
-        self.0 = self.0.clone();
-    }
-
-    fn set_now(&self, now: StoreTime) {
-        self.0.set_now(now);
-    }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::TestStore;
 use super::given::{Given, SECOND, cron, delay, job};
+use super::test_store::TestStore;
 use crate::error::{Refusal, StoreError};
 use crate::job::{JobState, Origin};
 use crate::request::{Command, Commanded, End, Fire, Fired, OnBusy, Register, Registration};
@@ -139,6 +139,25 @@ pub fn r19_a_delay_counts_from_the_end_of_the_job<T: TestStore>() {
     given.finish(id, claimed.held(), End::Done);
     let schedule = given.schedule("s");
     assert_eq!((schedule.cursor, schedule.next), (given.now, Next::At(given.now.after(SECOND))));
+}
+
+/// A tick that waits behind a job of a delay runs first, and the delay counts from its end.
+pub fn r19_a_delay_counts_from_the_end_of_the_tick_that_waits<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    given.register(id, &delay("s"));
+    given.wait(SECOND);
+    let after_job =
+        Fire { next: Next::AfterJob, on_busy: OnBusy::Queue, ..given.fire_of(id, "s", 1) };
+    given.fire(&after_job);
+    given.wait(SECOND);
+    let queued = Fire { next: Next::AfterJob, on_busy: OnBusy::Queue, ..given.fire_of(id, "s", 2) };
+    assert_eq!(given.fire(&queued), Fired::Queued);
+    for (number, next) in [(1, Next::AfterJob), (2, Next::At(given.now.after(SECOND)))] {
+        let claimed = given.claim(id, "tick");
+        assert_eq!(claimed.id, job(number));
+        given.finish(id, claimed.held(), End::Done);
+        assert_eq!(given.schedule("s").next, next);
+    }
 }
 
 /// A delay whose job is gone gets its next tick by a poll.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::TestStore;
 use super::given::{Given, LEASE, SECOND, held, session};
+use super::test_store::TestStore;
 use crate::error::{Refusal, StoreError};
 use crate::job::{JobState, NewJob, OnLost};
 use crate::request::{Close, End, Finished, Lease, Open, Poll, Reap, Renew};

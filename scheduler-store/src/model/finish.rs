@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::state::State;
-use crate::check::storable;
 use crate::id::SessionId;
 use crate::job::{Held, Job, JobState};
 use crate::request::{End, Finish, Finished, Prune};
+use crate::text::storable;
 use crate::time::StoreTime;
 
 impl State {

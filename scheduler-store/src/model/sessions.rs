@@ -1,7 +1,6 @@
 //! Sessions: opened, renewed, closed, reaped; and what they register.
 
 use super::state::{SessionRow, State};
-use crate::check::storable;
 use crate::id::SessionId;
 use crate::job::{Held, Job, JobState, OnLost};
 use crate::request::{
@@ -9,6 +8,7 @@ use crate::request::{
     Renewed, SessionInfo, reap_wait,
 };
 use crate::schedule::{Definition, Schedule};
+use crate::text::storable;
 use crate::time::StoreTime;
 
 impl State {

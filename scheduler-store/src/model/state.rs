@@ -127,8 +127,8 @@ impl State {
             return;
         }
         let Some(row) = self.schedules.get_mut(schedule) else { return };
-        row.job_ended(now);
-        let Some(waiting) = row.waiting.take() else { return };
+        // A delay counts from the end of the tick that waits, if there is one.
+        let Some(waiting) = row.waiting.take() else { return row.job_ended(now) };
         let (definition, is_exclusive) = (row.definition.clone(), row.is_exclusive());
         if self.insert_of(&definition, is_exclusive, &waiting, false, now) {
             self.has_fired(schedule, waiting.tick);

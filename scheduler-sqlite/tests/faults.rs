@@ -1,0 +1,346 @@
+//! What disks, other programs and older versions do to a file.
+
+mod common;
+
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::{END, Folder, HandClock, TestSqlite, id, jobs, open, poll_of};
+use scheduler_sqlite::{Clock, OpenError, Sqlite, Synchronous, rusqlite};
+use scheduler_store::conformance::{TestStore as _, definition};
+use scheduler_store::{
+    Command as Order, Commanded, End, Enqueue, Enqueued, Finish, Finished, JobFilter, JobState,
+    NewJob, Reap, Refusal, Register, Renew, Store, StoreError,
+};
+
+fn raw(folder: &Folder) -> rusqlite::Connection {
+    rusqlite::Connection::open(folder.file()).unwrap()
+}
+
+fn schema(db: &rusqlite::Connection) -> Vec<String> {
+    let mut names =
+        db.prepare("SELECT name || coalesce(sql, '') FROM sqlite_schema ORDER BY name").unwrap();
+    names.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+/// Each is damaged in one way; the good ones run, and the damaged are seen, parked and told of once.
+#[test]
+fn damaged_rows_are_parked_and_the_good_ones_run() {
+    const DAMAGES: [&str; 12] = [
+        "state = 'flying'",
+        "attempt = -1",
+        "attempt = 9000000000",
+        "run_at = 9200000000000000000",
+        "run_at = -9223372036854775808",
+        "priority = 77",
+        "on_lost = 'maybe'",
+        "lost = -1",
+        "max_attempts = 0",
+        "payload_version = -5",
+        "key_until = ''",
+        "id = x'0102'",
+    ];
+    let test = TestSqlite::fresh();
+    let store = test.store();
+    let count = DAMAGES.len() as u128;
+    store.enqueue(&jobs(0..count * 2, "a")).unwrap();
+    let db = raw(&test.folder);
+    for (number, damage) in DAMAGES.iter().enumerate() {
+        let sql = format!("UPDATE scheduler_job SET {damage} WHERE seq = {}", number * 2 + 1);
+        assert_eq!(db.execute(&sql, []).unwrap(), 1, "{damage}");
+    }
+    assert_eq!(store.jobs(&JobFilter::default(), 100).unwrap().len(), DAMAGES.len() * 2);
+    let session = open(store, 1);
+    let polled = store.poll(&poll_of(session, "a", 100)).unwrap();
+    assert_eq!((polled.jobs.len(), polled.damaged.len()), (DAMAGES.len(), DAMAGES.len()));
+    let again = store.poll(&poll_of(session, "a", 100)).unwrap();
+    assert_eq!((again.jobs.len(), again.damaged.len()), (0, 0));
+    let parked = JobFilter { state: Some(JobState::Parked), ..JobFilter::default() };
+    let parked = store.jobs(&parked, 100).unwrap();
+    assert_eq!(parked.len(), DAMAGES.len());
+    for job in &parked {
+        let error = job.error.as_deref().unwrap();
+        assert!(error.starts_with("damaged: "), "{error}");
+        assert_eq!(store.command(&Order::Retry { job: job.id }, END).unwrap(), Commanded::Done);
+    }
+    let retried = store.poll(&poll_of(session, "a", 100)).unwrap();
+    assert_eq!((retried.jobs.len(), retried.damaged.len()), (DAMAGES.len(), 0));
+}
+
+/// A running job stays its holder's; numbers that cannot be are put right.
+#[test]
+fn a_running_job_whose_row_is_damaged_can_be_finished() {
+    let test = TestSqlite::fresh();
+    let store = test.store();
+    store.enqueue(&jobs(0..1, "a")).unwrap();
+    let session = open(store, 1);
+    let job = store.poll(&poll_of(session, "a", 1)).unwrap().jobs.remove(0);
+    raw(&test.folder).execute("UPDATE scheduler_job SET lost = -4, priority = 9", []).unwrap();
+    let polled = store.poll(&poll_of(session, "a", 1)).unwrap();
+    assert_eq!(polled.damaged.len(), 1);
+    let failed = End::Failed { after: Duration::ZERO, error: "no".to_owned() };
+    let answer = store.finish(&[Finish { session, held: job.held(), end: failed }]).unwrap();
+    assert_eq!(answer, [Finished::Stored(JobState::Parked)]);
+}
+
+/// A damaged schedule is told of once, left out of lists, and made anew by a registration.
+#[test]
+fn a_damaged_schedule_is_left_alone_and_told_of_once() {
+    let test = TestSqlite::fresh();
+    let store = test.store();
+    let session = open(store, 1);
+    let definitions = vec![definition("good", "tick"), definition("bad", "tick")];
+    let first_opened = test.clock.now();
+    let request = Register { session, first_opened, definitions, not_after: END };
+    store.register(&request).unwrap();
+    let db = raw(&test.folder);
+    db.execute("UPDATE scheduler_schedule SET timing = 'sometimes' WHERE name = 'bad'", [])
+        .unwrap();
+    let polled = store.poll(&poll_of(session, "tick", 1)).unwrap();
+    assert_eq!((polled.due.len(), polled.damaged.len()), (1, 1));
+    assert!(polled.damaged[0].reason.contains("sometimes"), "{:?}", polled.damaged);
+    assert_eq!(store.poll(&poll_of(session, "tick", 1)).unwrap().damaged, []);
+    assert_eq!(store.schedules().unwrap().len(), 1);
+    store.register(&request).unwrap();
+    assert_eq!(store.poll(&poll_of(session, "tick", 1)).unwrap().due.len(), 2);
+}
+
+/// Text is no number, also for other programs.
+#[test]
+fn sqlite_refuses_text_in_a_number() {
+    let test = TestSqlite::fresh();
+    test.store().enqueue(&jobs(0..1, "a")).unwrap();
+    let db = raw(&test.folder);
+    for column in ["attempt", "run_at", "priority", "fence"] {
+        let sql = format!("UPDATE scheduler_job SET {column} = 'many'");
+        assert!(db.execute(&sql, []).is_err(), "{column}");
+    }
+}
+
+/// Statements are written down; nothing is ever joined to them but the prefix, in one place.
+#[test]
+fn no_statement_is_made_of_text() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
+    let words =
+        ["SELECT ", "INSERT ", "UPDATE ", "DELETE ", "REPLACE ", "WHERE ", "PRAGMA ", "CREATE "];
+    let mut files = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let file = entry.unwrap().path();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap();
+        let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        for line in code.filter(|line| {
+            line.contains("format!") || line.contains("push_str") || line.contains("+=")
+        }) {
+            // The numbers of a migration, which are constants.
+            let is_known = line.contains("UPDATE scheduler_meta SET version = {version}");
+            let is_statement = words.iter().any(|word| line.contains(word));
+            assert!(!is_statement || is_known, "{}: {line}", file.display());
+        }
+        files += 1;
+    }
+    assert!(files > 15);
+}
+
+#[test]
+fn hostile_texts_leave_the_schema_as_it_was() {
+    let test = TestSqlite::fresh();
+    let before = schema(&raw(&test.folder));
+    let text = "x'); DROP TABLE scheduler_job; --";
+    let mut job = NewJob::new(id(1), text);
+    text.clone_into(&mut job.queue);
+    test.store().enqueue(&Enqueue { jobs: vec![job], not_after: END }).unwrap();
+    let filter = JobFilter {
+        key: Some(text.to_owned()),
+        schedule: Some(text.to_owned()),
+        ..JobFilter::default()
+    };
+    test.store().jobs(&filter, 10).unwrap();
+    test.store().command(&Order::Remove { schedule: text.to_owned() }, END).unwrap();
+    assert_eq!(schema(&raw(&test.folder)), before);
+}
+
+/// Enqueues until the store says no, and makes sure that it kept what it had said yes to, and works when there is room.
+fn fill(store: &Sqlite, make_room: impl FnOnce()) {
+    let mut accepted = Vec::new();
+    let job = |number: u128| {
+        let mut job = NewJob::new(id(number), "a");
+        job.payload.bytes = vec![7; 10_000];
+        Enqueue { jobs: vec![job], not_after: END }
+    };
+    let refused = (0..10_000).find_map(|number| match store.enqueue(&job(number)) {
+        Ok(answers) => {
+            assert_eq!(answers, [Enqueued::Accepted]);
+            accepted.push(id(number));
+            None
+        }
+        Err(StoreError::Unavailable(reason)) => Some((number, reason)),
+        Err(other) => panic!("{other}"),
+    });
+    let (refused, reason) = refused.expect("the disk is full at some time");
+    assert!(reason.contains("full") || reason.contains("I/O"), "{reason}");
+    assert!(store.enqueue(&job(refused)).is_err());
+    make_room();
+    assert_eq!(store.enqueue(&job(refused)).unwrap(), [Enqueued::Accepted]);
+    accepted.push(id(refused));
+    let all = store.jobs(&JobFilter::default(), u32::MAX).unwrap();
+    assert_eq!(all.iter().map(|job| job.id).collect::<Vec<_>>(), accepted);
+}
+
+/// A second handle may have more pages: where no small disk can be mounted, this is the disk.
+#[test]
+fn a_file_that_is_full_says_no_and_goes_on_when_there_is_room() {
+    let folder = Folder::new();
+    let builder = Sqlite::builder(folder.file()).synchronous(Synchronous::Normal);
+    let store = builder.clone().max_pages(200).open().unwrap();
+    store.enqueue(&padding()).unwrap();
+    fill(&store, || {
+        raw(&folder).execute("DELETE FROM scheduler_job WHERE task = 'padding'", []).unwrap();
+    });
+}
+
+/// Something to delete.
+fn padding() -> Enqueue {
+    let mut job = NewJob::new(id(u128::MAX), "padding");
+    job.payload.bytes = vec![0; 100_000];
+    Enqueue { jobs: vec![job], not_after: END }
+}
+
+#[test]
+fn a_disk_that_is_full_says_no_and_goes_on_when_there_is_room() {
+    let folder = Folder::new();
+    let mount =
+        |arguments: &[&str]| Command::new("mount").args(arguments).arg(folder.path()).status();
+    if !mount(&["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).is_ok_and(|status| status.success()) {
+        eprintln!("not run: this user may not mount a small disk");
+        return;
+    }
+    let store = Sqlite::open(folder.file()).unwrap();
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        fill(&store, || {
+            let status = mount(&["-o", "remount,size=8m"]).unwrap();
+            assert!(status.success());
+        });
+        let check =
+            raw(&folder).query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0));
+        assert_eq!(check.unwrap(), "ok");
+    }));
+    drop(store);
+    let _ = Command::new("umount").arg("-l").arg(folder.path()).status();
+    result.unwrap();
+}
+
+/// A writer that does not let go is waited for as long as the request may wait, and no longer.
+#[test]
+fn a_file_that_is_locked_is_waited_for_until_the_request_expires() {
+    let folder = Folder::new();
+    let builder = Sqlite::builder(folder.file()).synchronous(Synchronous::Normal);
+    let store = builder.clone().open().unwrap();
+    let impatient = builder.busy_timeout(Duration::from_millis(20)).open().unwrap();
+    let db = raw(&folder);
+    db.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert!(matches!(impatient.enqueue(&jobs(0..1, "a")), Err(StoreError::Unavailable(_))));
+    let soon = store.enqueue(&Enqueue { not_after: now_and(20), ..jobs(0..1, "a") });
+    assert_eq!(soon, Err(StoreError::Refused(Refusal::TooLate)));
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| store.enqueue(&jobs(0..1, "a")));
+        db.execute_batch("COMMIT").unwrap();
+        assert_eq!(waiting.join().unwrap(), Ok(vec![Enqueued::Accepted]));
+    });
+}
+
+fn now_and(millis: i64) -> scheduler_store::StoreTime {
+    #[expect(clippy::disallowed_methods, reason = "the store under test has the real clock")]
+    let since = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
+    let micros = i64::try_from(since.unwrap().as_micros()).unwrap() + millis * 1_000;
+    scheduler_store::StoreTime::from_micros(micros)
+}
+
+#[test]
+fn r8_a_lease_of_before_a_restart_has_run_out_for_ever() {
+    let (folder, clock) = (Folder::new(), HandClock::new());
+    let builder = Sqlite::builder(folder.file()).clock(Arc::clone(&clock) as Arc<dyn Clock>);
+    let store = builder.clone().open().unwrap();
+    let session = open(&store, 1);
+    store.enqueue(&jobs(0..1, "a")).unwrap();
+    let job = store.poll(&poll_of(session, "a", 1)).unwrap().jobs.remove(0);
+    drop(store);
+    clock.restart("second");
+    let store = builder.open().unwrap();
+    let renew = |session| {
+        store.renew(&Renew { session, lease: Duration::from_secs(9), not_after: END }).unwrap()
+    };
+    assert!(!renew(session).is_alive);
+    let other = open(&store, 2);
+    let dead = renew(other).others;
+    assert!(dead[0].has_run_out);
+    let reap = Reap { dead, max_lost: 3, spread: Duration::ZERO, draw: 1, not_after: END };
+    let reaped = store.reap(&reap).unwrap();
+    assert_eq!((reaped.sessions, reaped.jobs[0].id), (vec![session], job.id));
+}
+
+#[test]
+fn a_newer_schema_is_refused_without_a_change() {
+    let folder = Folder::new();
+    let store = Sqlite::open(folder.file()).unwrap();
+    let session = open(&store, 1);
+    raw(&folder).execute("UPDATE scheduler_meta SET version = 9, min_reader = 2", []).unwrap();
+    let before = schema(&raw(&folder));
+    let newer = |answer: Result<(), StoreError>| {
+        assert!(matches!(answer, Err(StoreError::Refused(Refusal::NewerSchema(_)))), "{answer:?}");
+    };
+    newer(store.enqueue(&jobs(0..1, "a")).map(drop));
+    newer(store.poll(&poll_of(session, "a", 1)).map(drop));
+    newer(store.schedules().map(drop));
+    assert!(matches!(Sqlite::open(folder.file()), Err(OpenError::NewerSchema(_))));
+    assert_eq!(schema(&raw(&folder)), before);
+    // A version in between that understands the tables works on.
+    raw(&folder).execute("UPDATE scheduler_meta SET version = 9, min_reader = 1", []).unwrap();
+    let store = Sqlite::open(folder.file()).unwrap();
+    assert_eq!(store.enqueue(&jobs(0..1, "a")).unwrap(), [Enqueued::Accepted]);
+}
+
+#[test]
+fn what_cannot_be_a_store_is_refused_with_the_reason() {
+    let folder = Folder::new();
+    for path in [":memory:", "", "file::memory:?cache=shared"] {
+        assert!(matches!(Sqlite::open(path), Err(OpenError::InMemory)), "{path:?}");
+    }
+    for prefix in ["", "1a", "a-b", "a b", "é", "x\"; --", "sqlite_", &"x".repeat(33)] {
+        let opened = Sqlite::builder(folder.file()).table_prefix(prefix).open();
+        assert!(matches!(opened, Err(OpenError::Prefix(_))), "{prefix:?}");
+    }
+    std::fs::write(
+        folder.file(),
+        "this is a text, and longer than the head of a database".repeat(40),
+    )
+    .unwrap();
+    assert!(matches!(Sqlite::open(folder.file()), Err(OpenError::Sqlite(..))));
+    assert!(matches!(Sqlite::open(folder.path().join("no/folder.db")), Err(OpenError::Sqlite(..))));
+}
+
+#[test]
+fn stores_of_different_prefixes_share_a_file_and_nothing_else() {
+    let folder = Folder::new();
+    let first = Sqlite::open(folder.file()).unwrap();
+    let second = Sqlite::builder(folder.file()).table_prefix("billing_").open().unwrap();
+    first.enqueue(&jobs(0..3, "a")).unwrap();
+    second.enqueue(&jobs(0..1, "a")).unwrap();
+    let count = |store: &Sqlite| store.jobs(&JobFilter::default(), 10).unwrap().len();
+    assert_eq!((count(&first), count(&second)), (3, 1));
+    let session = open(&second, 1);
+    assert_eq!(second.poll(&poll_of(session, "a", 9)).unwrap().jobs.len(), 1);
+    assert_eq!(count(&first), 3);
+}
+
+/// The statements that are printed make the tables that are used.
+#[test]
+fn printed_migrations_make_the_same_tables() {
+    let (printed, made) = (Folder::new(), Folder::new());
+    raw(&printed).execute_batch(&Sqlite::migrations()).unwrap();
+    Sqlite::open(made.file()).unwrap();
+    assert_eq!(schema(&raw(&printed)), schema(&raw(&made)));
+    let store = Sqlite::open(printed.file()).unwrap();
+    assert_eq!(store.enqueue(&jobs(0..1, "a")).unwrap(), [Enqueued::Accepted]);
+}
