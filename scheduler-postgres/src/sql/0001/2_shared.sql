@@ -61,10 +61,6 @@ begin
   if not found or {s}.is_busy(p_schedule) then
     return;
   end if;
-  if v.delay is not null and v.next_kind = 'job' then
-    update {s}.schedule set cursor_at = p_now, next_kind = 'at', next_at = {s}.after(p_now, v.delay)
-    where name = p_schedule;
-  end if;
   if v.waiting_id is not null then
     update {s}.schedule set waiting_id = null, waiting_tick = null, waiting_missed = null, waiting_run_at = null
     where name = p_schedule;
@@ -74,6 +70,10 @@ begin
         perform {s}.nudge();
       end if;
     end if;
+  elsif v.delay is not null and v.next_kind = 'job' then
+    -- A delay counts from the end of the tick that waits, if there is one.
+    update {s}.schedule set cursor_at = p_now, next_kind = 'at', next_at = {s}.after(p_now, v.delay)
+    where name = p_schedule;
   end if;
 end $$;
 
