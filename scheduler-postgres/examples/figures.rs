@@ -4,6 +4,8 @@
 #![allow(clippy::disallowed_methods, reason = "it measures real time, on threads of its own")]
 
 use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -47,6 +49,11 @@ fn main() {
             }
         }
         burn(&server, &mut admin, jobs, 1, 200, 0, true);
+    }
+    if let Some(folder) = std::env::var_os("FIGURES_FLOOR").filter(|_| wants("floor")) {
+        for (workers, batch) in [(1, 50), (1, 200), (4, 50), (4, 200)] {
+            floor(&server, &mut admin, Path::new(&folder), jobs, workers, batch);
+        }
     }
     if wants("future") {
         burn(&server, &mut admin, 20_000, 1, 50, 0, false);
@@ -171,6 +178,36 @@ fn work(store: &Postgres, worker: u64, batch: u32, count: u64, done: &AtomicU64)
         done.fetch_add(ends.len() as u64, Ordering::Relaxed);
     }
     mine
+}
+
+/// The same work by `pgbench`, without a scheduler around it: `floor.sql`, `claim-array.sql` and `complete.sql` of a folder.
+fn floor(server: &Server, admin: &mut Client, folder: &Path, count: u64, workers: u64, batch: u64) {
+    let read = |name: &str| fs::read_to_string(folder.join(name)).expect("a script");
+    admin.batch_execute("drop table if exists job, session").expect("the old ones go");
+    admin.batch_execute(&read("floor.sql")).expect("tables");
+    let fill =
+        "insert into job (task, payload) select 'noop', '{}' from generate_series(1, $1::bigint)";
+    admin.execute(fill, &[&(count as i64)]).expect("jobs");
+    for each in ["vacuum analyze", "checkpoint"] {
+        admin.batch_execute(each).expect("a vacuum");
+    }
+    let script = std::env::temp_dir().join(format!("floor-{}.sql", server.port()));
+    fs::write(&script, read("claim-array.sql") + "\n" + &read("complete.sql")).expect("a script");
+    let meter = Meter::start(admin);
+    // It ends by itself: with nothing left, a script divides by zero.
+    Command::new(server.programs().join("pgbench"))
+        .args(["-n", "-M", "prepared", "-T", "60", "-D", &format!("batch={batch}")])
+        .args(["-c", &workers.to_string(), "-j", &workers.to_string(), "-f"])
+        .arg(&script)
+        .arg(server.url())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .expect("pgbench");
+    meter.print(admin, &format!("floor {workers} x {batch}"), count);
+    let left: i64 = admin.query_one("select count(*) from job", &[]).expect("a count").get(0);
+    assert_eq!(left, 0, "jobs are left");
+    let _ = fs::remove_file(script);
 }
 
 struct Meter {

@@ -7,6 +7,7 @@ use scheduler_store::StoreError;
 
 use crate::fault::{store_error, unavailable};
 use crate::pace::Pace;
+use crate::session::Session;
 use crate::sql::Schema;
 
 /// What all connections of a store are made from.
@@ -14,6 +15,7 @@ use crate::sql::Schema;
 pub(crate) struct Connect {
     config: Config,
     deadline: Duration,
+    is_pooled: bool,
     pace: Pace,
     /// A statement for the connection that claims.
     skip_fences: Option<String>,
@@ -43,7 +45,7 @@ impl Connect {
             let options = format!("{options} -c statement_timeout={}", deadline.as_millis().max(1));
             config.options(options.trim_start());
         }
-        Self { config, deadline, pace: Pace::default(), skip_fences: None }
+        Self { config, deadline, is_pooled, pace: Pace::default(), skip_fences: None }
     }
 
     pub(crate) fn skip_fences(&mut self, schema: &Schema) {
@@ -75,6 +77,11 @@ impl Connect {
             Err(_) => self.pace.failed(),
         }
         client
+    }
+
+    /// Connects for a lane.
+    pub(crate) fn session(&self, lane: &str) -> Result<Session, StoreError> {
+        Ok(Session::new(self.open(lane)?, !self.is_pooled))
     }
 
     #[cfg(not(feature = "tls"))]

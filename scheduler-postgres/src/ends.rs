@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
+use postgres::Error;
 use postgres::types::Type;
-use postgres::{Error, GenericClient};
 use scheduler_store::{End, Fence, Finish, Finished, Uuid, storable};
 
 use crate::job::{self, wait};
+use crate::session::Run;
 use crate::value::{Params, long};
 
 /// Ends of claims, column by column.
@@ -62,7 +63,7 @@ impl Ends {
 
     pub(crate) fn send(
         &self,
-        client: &mut impl GenericClient,
+        client: &mut impl Run,
         sql: &str,
         is_relaxed: bool,
     ) -> Result<Vec<Finished>, Error> {
@@ -76,7 +77,7 @@ impl Ends {
             (&self.limits, Type::INT8_ARRAY),
             (&is_relaxed, Type::BOOL),
         ];
-        let rows = client.query_typed(sql, params)?;
+        let rows = client.rows(sql, params)?;
         let answers = rows.iter().map(|row| {
             let state: Option<&str> = row.try_get(1)?;
             Ok(match (row.try_get(0)?, state) {

@@ -11,6 +11,8 @@ pub(crate) fn is_fatal(error: &Error) -> bool {
         text.starts_with("57P")
             || text.starts_with("08")
             || *code == SqlState::READ_ONLY_SQL_TRANSACTION
+            // A statement was prepared before a migration changed what it returns.
+            || *code == SqlState::FEATURE_NOT_SUPPORTED
     })
 }
 

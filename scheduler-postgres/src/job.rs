@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use postgres::types::{ToSql, Type};
-use postgres::{Error, GenericClient, Row};
+use postgres::{Error, Row};
 use scheduler_store::{
     Enqueued, Fence, Held, Job, JobId, JobState, KeyUntil, NewJob, OnConflict, OnLost, Origin,
     Payload, Priority, SessionId, StoreTime, Uuid, When, micros,
 };
 
+use crate::session::Run;
 use crate::value::{At, count, small};
 
 /// Reads a job whose columns begin at an index.
@@ -181,7 +182,7 @@ impl Batch {
     /// Enqueues the batch, and adds one answer for each job.
     pub(crate) fn send(
         &self,
-        client: &mut impl GenericClient,
+        client: &mut impl Run,
         sql: &str,
         not_after: StoreTime,
         nudge: bool,
@@ -204,7 +205,7 @@ impl Batch {
             (&At(not_after), Type::TIMESTAMPTZ),
             (&nudge, Type::BOOL),
         ];
-        for row in client.query_typed(sql, &params)? {
+        for row in client.rows(sql, &params)? {
             let other: Option<Uuid> = row.try_get(1)?;
             answers.push(match (row.try_get(0)?, other.map(JobId::from_uuid)) {
                 ("kept", Some(other)) => Enqueued::Kept(other),

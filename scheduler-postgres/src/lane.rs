@@ -9,11 +9,12 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use postgres::{Client, Error};
+use postgres::Error;
 use scheduler_store::StoreError;
 
 use crate::connect::Connect;
 use crate::fault::{is_fatal, is_rolled_back, store_error, unavailable};
+use crate::session::Session;
 
 /// How often a transaction is repeated that the server has rolled back because of another.
 const ROLLBACKS_MAX: u32 = 5;
@@ -46,7 +47,7 @@ impl Lane {
     pub(crate) fn call<R: Send + 'static>(
         &self,
         again: Again,
-        mut work: impl FnMut(&mut Client) -> Result<R, Error> + Send + 'static,
+        mut work: impl FnMut(&mut Session) -> Result<R, Error> + Send + 'static,
     ) -> Result<R, StoreError> {
         let (reply, answer) = mpsc::sync_channel(1);
         let work: Work = Box::new(move |line| {
@@ -78,7 +79,7 @@ impl Lane {
 
     fn start(&self, sender: &mut Option<Sender<Work>>, work: Work) -> Result<(), StoreError> {
         let (new, requests) = mpsc::channel::<Work>();
-        let mut line = Line { name: self.name, connect: Arc::clone(&self.connect), client: None };
+        let mut line = Line { name: self.name, connect: Arc::clone(&self.connect), session: None };
         let thread = thread::Builder::new().name(format!("scheduler-{}", self.name));
         let started = thread.spawn(move || {
             while let Ok(work) = requests.recv() {
@@ -100,28 +101,28 @@ impl Lane {
 struct Line {
     name: &'static str,
     connect: Arc<Connect>,
-    client: Option<Client>,
+    session: Option<Session>,
 }
 
 impl Line {
     fn run<R>(
         &mut self,
         again: Again,
-        work: &mut impl FnMut(&mut Client) -> Result<R, Error>,
+        work: &mut impl FnMut(&mut Session) -> Result<R, Error>,
     ) -> Result<R, StoreError> {
         let (mut rollbacks, mut may_repeat) = (0, again == Again::Once);
         loop {
-            let is_new = self.client.is_none();
-            let client = match self.client.as_mut() {
-                Some(client) => client,
-                None => self.client.insert(self.connect.open(self.name)?),
+            let is_new = self.session.is_none();
+            let session = match self.session.as_mut() {
+                Some(session) => session,
+                None => self.session.insert(self.connect.session(self.name)?),
             };
-            let error = match work(client) {
+            let error = match work(session) {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            if client.is_closed() || is_fatal(&error) {
-                self.client = None;
+            if session.is_closed() || is_fatal(&error) {
+                self.session = None;
                 self.connect.pace().broke();
                 if may_repeat && !is_new {
                     may_repeat = false;

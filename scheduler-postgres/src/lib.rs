@@ -39,6 +39,7 @@ mod pace;
 mod polled;
 mod schedule;
 mod schedules;
+mod session;
 mod sql;
 mod store;
 #[cfg(feature = "tls")]

@@ -34,8 +34,8 @@ pub(crate) fn change_locked<R: Send + 'static>(
         );
     let (write, remove) =
         (schema.sql(&upsert()), schema.sql("delete from {s}.schedule where name = any($1)"));
-    lane.call(Again::Never, move |client| {
-        let mut tx = client.transaction()?;
+    lane.call(Again::Never, move |connection| {
+        let mut tx = connection.client().transaction()?;
         tx.query_typed(&lock, &[])?;
         let found = tx.query_typed(&rows, &[(&names, Type::TEXT_ARRAY)])?;
         let session = session.map(SessionId::as_uuid);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use postgres::types::{ToSql, Type};
-use postgres::{Client, Error, Row, Transaction};
+use postgres::{Error, Row, Transaction};
 use scheduler_store::{
     Close, Command, Commanded, Damage, Depth, DueSchedule, Enqueue, Enqueued, Finish, Finished,
     Fire, Fired, Held, Job, JobFilter, JobId, Lease, OnBusy, Open, Opened, Poll, Polled, Prune,
@@ -22,6 +22,7 @@ use crate::options::{Options, Wakeup};
 use crate::polled::read_poll;
 use crate::schedule;
 use crate::schedules::{change, change_locked};
+use crate::session::Run;
 use crate::sql::Schema;
 use crate::transaction::InTransaction;
 use crate::value::{At, Params, count, long};
@@ -97,10 +98,10 @@ impl Postgres {
     fn ask<R: Send + 'static>(
         &self,
         template: &str,
-        query: impl Fn(&mut Client, &str) -> Result<R, Error> + Send + 'static,
+        query: impl Fn(&mut postgres::Client, &str) -> Result<R, Error> + Send + 'static,
     ) -> Result<R, StoreError> {
         let sql = self.sql(template);
-        self.caller().call(Again::Once, move |client| query(client, &sql))
+        self.caller().call(Again::Once, move |session| query(session.client(), &sql))
     }
 
     /// Due schedules, read by name.
@@ -111,8 +112,8 @@ impl Postgres {
              from {{s}}.schedule s where s.name = any($1) order by s.name",
             schedule::COLUMNS
         ));
-        let rows = self.shared.claims.call(Again::Once, move |client| {
-            client.query_typed(&sql, &[(&names, Type::TEXT_ARRAY)])
+        let rows = self.shared.claims.call(Again::Once, move |connection| {
+            connection.client().query_typed(&sql, &[(&names, Type::TEXT_ARRAY)])
         })?;
         let (mut due, mut damaged) = (Vec::new(), Vec::new());
         for row in rows {
@@ -147,7 +148,7 @@ impl Postgres {
             Some(_) => format!("select {{s}}.{function}($3, $1, $2)"),
             None => format!("select {{s}}.{function}($1, $2)"),
         });
-        let answer: String = self.caller().call(Again::Never, move |client| {
+        let answer: String = self.caller().call(Again::Never, move |connection| {
             let mut params: Vec<(&(dyn ToSql + Sync), Type)> = Vec::new();
             let (id, not_after) = (id.as_uuid(), At(not_after));
             params.push((&id, Type::UUID));
@@ -155,7 +156,7 @@ impl Postgres {
             if let Some(first) = &first {
                 params.push((first, Type::TEXT));
             }
-            client.query_typed_one(&sql, &params)?.try_get(0)
+            connection.client().query_typed_one(&sql, &params)?.try_get(0)
         })?;
         Ok(match (&*answer, answer.parse::<JobId>()) {
             ("ok", _) => Commanded::Done,
@@ -177,8 +178,8 @@ impl Store for Postgres {
             self.sql("select now, version, min_reader from {s}.open($1, $2, $3, $4, $5, $6, $7)");
         let request = request.clone();
         let (label, build) = (storable(&request.label), storable(&request.build));
-        let (now, stored) = self.shared.leases.call(Again::Once, move |client| {
-            let row = client.query_typed_one(
+        let (now, stored) = self.shared.leases.call(Again::Once, move |connection| {
+            let row = connection.client().query_typed_one(
                 &sql,
                 &[
                     (&request.id.as_uuid(), Type::UUID),
@@ -207,8 +208,8 @@ impl Store for Postgres {
              select t.now, exists (select from mine), ids, marks, ends from t, others",
         );
         let request = request.clone();
-        self.shared.leases.call(Again::Once, move |client| {
-            let row = client.query_typed_one(
+        self.shared.leases.call(Again::Once, move |connection| {
+            let row = connection.client().query_typed_one(
                 &sql,
                 &[
                     (&request.session.as_uuid(), Type::UUID),
@@ -234,14 +235,14 @@ impl Store for Postgres {
         let sql = self.sql("select {s}.close($1, $2, $3, $4)");
         let request = request.clone();
         let (ids, fences) = columns(&request.give_back);
-        self.shared.claims.call(Again::Once, move |client| {
+        self.shared.claims.call(Again::Once, move |connection| {
             let params: Params<'_> = &[
                 (&request.session.as_uuid(), Type::UUID),
                 (&ids, Type::UUID_ARRAY),
                 (&fences, Type::INT8_ARRAY),
                 (&At(request.not_after), Type::TIMESTAMPTZ),
             ];
-            client.query_typed(&sql, params).map(drop)
+            connection.client().query_typed(&sql, params).map(drop)
         })
     }
 
@@ -280,7 +281,7 @@ impl Store for Postgres {
             queues.map(|queues| queues.iter().map(ToString::to_string).collect());
         let is_relaxed = self.shared.options.is_relaxed;
         let Poll { session, limit, abandon_limit, lost_limit, not_after, .. } = *request;
-        let (mut polled, due) = self.shared.claims.call(Again::Never, move |client| {
+        let (mut polled, due) = self.shared.claims.call(Again::Never, move |connection| {
             let params: Params<'_> = &[
                 (&session.as_uuid(), Type::UUID),
                 (&tasks, Type::TEXT_ARRAY),
@@ -292,7 +293,7 @@ impl Store for Postgres {
                 (&At(not_after), Type::TIMESTAMPTZ),
                 (&is_relaxed, Type::BOOL),
             ];
-            read_poll(&client.query_typed(&sql, params)?)
+            read_poll(&connection.rows(&sql, params)?)
         })?;
         // What is due is read by a second statement: rare, and a tick compares again what it saw.
         if !due.is_empty() {
@@ -308,7 +309,7 @@ impl Store for Postgres {
         let row_sql =
             self.sql(&format!("select {} from {{s}}.schedule where name = $1", schedule::COLUMNS));
         let request = request.clone();
-        self.shared.claims.call(Again::Never, move |client| {
+        self.shared.claims.call(Again::Never, move |connection| {
             let (next, next_at) = schedule::next_words(request.next);
             let tick = request.job.as_ref();
             let on_busy = match request.on_busy {
@@ -335,11 +336,12 @@ impl Store for Postgres {
                 (&request.claim, Type::BOOL),
                 (&At(request.not_after), Type::TIMESTAMPTZ),
             ];
-            let row = client.query_typed_one(&sql, params)?;
+            let rows = connection.rows(&sql, params)?;
+            let Some(row) = rows.first() else { return Ok(Fired::Ended) };
             Ok(match row.try_get(0)? {
                 "moved" => {
                     let is_claimed = row.try_get::<_, Option<Uuid>>(1)?.is_some();
-                    let job = is_claimed.then(|| job::read(&row, 1)).transpose()?;
+                    let job = is_claimed.then(|| job::read(row, 1)).transpose()?;
                     Fired::Moved(job.map(Box::new))
                 }
                 "skipped" => Fired::Skipped,
@@ -349,7 +351,7 @@ impl Store for Postgres {
                 "ended" => Fired::Ended,
                 _ => {
                     let params: Params<'_> = &[(&request.schedule, Type::TEXT)];
-                    let row = client.query_typed_opt(&row_sql, params)?;
+                    let row = connection.client().query_typed_opt(&row_sql, params)?;
                     let schedule = row.and_then(|row| schedule::read(&row).ok());
                     Fired::Refused(schedule.map(Box::new))
                 }
@@ -365,11 +367,11 @@ impl Store for Postgres {
         );
         let is_relaxed = self.shared.options.relaxed_finishes;
         let batches = Ends::split(requests);
-        self.shared.claims.call(Again::Once, move |client| match &*batches {
+        self.shared.claims.call(Again::Once, move |connection| match &*batches {
             [] => Ok(Vec::new()),
-            [one] => one.send(client, &sql, is_relaxed),
+            [one] => one.send(connection, &sql, is_relaxed),
             several => {
-                let mut tx = client.transaction()?;
+                let mut tx = connection.client().transaction()?;
                 let mut answers = Vec::new();
                 for batch in several {
                     answers.extend(batch.send(&mut tx, &sql, is_relaxed)?);
@@ -385,8 +387,12 @@ impl Store for Postgres {
             "select array_agg(id order by id), array_agg(fence order by id) from {s}.job
              where state = 'running' and session = $1",
         );
-        self.shared.claims.call(Again::Once, move |client| {
-            held(&client.query_typed_one(&sql, &[(&session.as_uuid(), Type::UUID)])?, 0, 1)
+        self.shared.claims.call(Again::Once, move |connection| {
+            held(
+                &connection.client().query_typed_one(&sql, &[(&session.as_uuid(), Type::UUID)])?,
+                0,
+                1,
+            )
         })
     }
 
@@ -394,11 +400,11 @@ impl Store for Postgres {
         let sessions = self.sql("select * from {s}.reap_sessions($1, $2, $3)");
         let jobs = self.sql("select {job_names} from {s}.reap_jobs($1, $2, $3, $4, $5)");
         let request = request.clone();
-        self.shared.claims.call(Again::Never, move |client| {
+        self.shared.claims.call(Again::Never, move |connection| {
             let dead: Vec<Uuid> =
                 request.dead.iter().map(|lease| lease.session.as_uuid()).collect();
             let marks: Vec<i64> = request.dead.iter().map(|lease| lease.mark).collect();
-            let mut tx = client.transaction()?;
+            let mut tx = connection.client().transaction()?;
             let params: Params<'_> = &[
                 (&dead, Type::UUID_ARRAY),
                 (&marks, Type::INT8_ARRAY),
@@ -437,12 +443,12 @@ impl Store for Postgres {
         let nudge = self.shared.options.wakeup == Wakeup::Notify;
         let batches = Batch::split(&request.jobs);
         let not_after = request.not_after;
-        self.caller().call(Again::Once, move |client| {
+        self.caller().call(Again::Once, move |connection| {
             let mut answers = Vec::new();
             match &*batches {
-                [one] => one.send(client, &sql, not_after, nudge, &mut answers)?,
+                [one] => one.send(connection, &sql, not_after, nudge, &mut answers)?,
                 several => {
-                    let mut tx = client.transaction()?;
+                    let mut tx = connection.client().transaction()?;
                     for batch in several {
                         batch.send(&mut tx, &sql, not_after, nudge, &mut answers)?;
                     }
@@ -482,14 +488,14 @@ impl Store for Postgres {
     fn prune(&self, request: &Prune) -> Result<u64, StoreError> {
         let sql = self.sql("select {s}.prune($1, $2, $3, $4)");
         let request = request.clone();
-        self.shared.claims.call(Again::Never, move |client| {
+        self.shared.claims.call(Again::Never, move |connection| {
             let params: Params<'_> = &[
                 (&wait(request.keep_done), Type::INT8),
                 (&wait(request.keep_parked), Type::INT8),
                 (&i64::from(request.limit), Type::INT8),
                 (&At(request.not_after), Type::TIMESTAMPTZ),
             ];
-            Ok(count(client.query_typed_one(&sql, params)?.try_get(0)?))
+            Ok(count(connection.client().query_typed_one(&sql, params)?.try_get(0)?))
         })
     }
 

@@ -103,7 +103,7 @@ fn no_statement_is_made_from_text() {
     {
         let text = fs::read_to_string(entry.path()).expect("a file");
         for call in [".query(", ".execute(", ".simple_query(", ".query_one(", ".query_opt("] {
-            // These prepare a statement by name, or take one without parameters.
+            // These prepare a statement, or take one without parameters.
             let found = text
                 .lines()
                 .any(|line| line.contains(call) && !line.trim_start().starts_with("//"));

@@ -71,6 +71,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 8] = [
             "sql",
             "fault",
             "pace",
+            "session",
             "tls",
             "connect",
             "lane",

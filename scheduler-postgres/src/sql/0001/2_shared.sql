@@ -1,4 +1,5 @@
--- What the other functions share. They are in PL/pgSQL, which plans a statement once for each connection. A function that writes locks the rows of schedules first, by name, then those of jobs:
+-- What the other functions share. They are in PL/pgSQL, which plans a statement once for each
+-- connection; those that are called often forbid it to plan again for the values of each call. A function that writes locks the rows of schedules first, by name, then those of jobs:
 -- two transactions never wait for each other (R12). Each statement of a function sees what was committed before it began,
 -- so that a look after a lock sees what the lock has waited for.
 

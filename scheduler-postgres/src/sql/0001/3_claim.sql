@@ -6,7 +6,7 @@
 create function {s}.shares(
   p_now timestamptz, p_tasks text[], p_rooms bigint[], p_queues text[], p_limit bigint, p_abandon bigint, p_lost bigint)
 returns integer[] language plpgsql volatile
-set enable_seqscan = off set enable_bitmapscan = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan as $$
 declare
   v_shares integer[] := array_fill(0, array[16 * cardinality(p_tasks)]);
   v_left bigint[] := p_rooms;
@@ -131,7 +131,7 @@ end $$;
 
 create function {s}.next_job(p_now timestamptz, p_tasks text[], p_queues text[])
 returns timestamptz language plpgsql volatile
-set enable_seqscan = off set enable_bitmapscan = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan as $$
 begin
   return least(
     (select min(x.run_at) from unnest(p_tasks) u(task)
@@ -153,7 +153,7 @@ create function {s}.poll(
 returns table (
   is_answer boolean, now timestamptz, is_alive boolean, due text[], next_job timestamptz, next_tick timestamptz,
   cancel_jobs uuid[], cancel_fences bigint[], {job_types})
-language plpgsql volatile as $$
+language plpgsql volatile set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
   v_schedule text;

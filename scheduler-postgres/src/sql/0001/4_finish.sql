@@ -20,7 +20,7 @@ $$;
 create function {s}.finish(
   p_sessions uuid[], p_jobs uuid[], p_fences bigint[], p_ends text[], p_waits bigint[], p_errors text[], p_limits bigint[])
 returns table (was_stored boolean, state text) language plpgsql volatile
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
   v_schedules text[];

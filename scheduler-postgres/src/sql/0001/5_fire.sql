@@ -4,7 +4,8 @@ create function {s}.fire(
   p_session uuid, p_schedule text, p_rule text, p_seen timestamptz, p_cursor timestamptz, p_next_kind text,
   p_next_at timestamptz, p_job uuid, p_tick timestamptz, p_missed bigint, p_run_at timestamptz, p_on_busy text,
   p_skipped_overlap bigint, p_skipped_missed bigint, p_skipped_paused bigint, p_claim boolean, p_not_after timestamptz)
-returns table (outcome text, {job_types}) language plpgsql volatile as $$
+returns table (outcome text, {job_types}) language plpgsql volatile
+set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
   v {s}.schedule;

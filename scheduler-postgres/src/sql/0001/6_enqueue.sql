@@ -5,7 +5,8 @@ create function {s}.enqueue_jobs(
   p_ids uuid[], p_tasks text[], p_payloads bytea[], p_versions bigint[], p_queues text[], p_priorities smallint[],
   p_waits bigint[], p_ats timestamptz[], p_keys text[], p_until_start boolean[], p_replaces boolean[],
   p_max_attempts bigint[], p_abandoned boolean[], p_not_after timestamptz, p_nudge boolean)
-returns table (outcome text, other uuid) language plpgsql volatile as $$
+returns table (outcome text, other uuid) language plpgsql volatile
+set plan_cache_mode = force_generic_plan as $$
 declare
   v_now timestamptz := {s}.in_time(p_not_after);
   v_is_due boolean;
@@ -25,6 +26,13 @@ begin
     where u.key is null and not exists (select from {s}.job j where j.id = u.id)
     returning run_at)
   select coalesce(bool_or(n.run_at <= v_now), false) into v_is_due from new n;
+  if array_remove(p_keys, null) = '{}' then
+    if v_is_due and p_nudge then
+      perform {s}.nudge();
+    end if;
+    return query select 'accepted', null::uuid from generate_series(1, cardinality(p_ids));
+    return;
+  end if;
   for r in
     select u.*, coalesce(u.at, {s}.after(v_now, u.wait)) as run_at
     from unnest(p_ids, p_tasks, p_payloads, p_versions, p_queues, p_priorities, p_waits, p_ats, p_keys, p_until_start,
