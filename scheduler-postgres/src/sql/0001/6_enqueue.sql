@@ -16,6 +16,18 @@ declare
   v_other uuid;
   r record;
 begin
+  -- One job is the usual case.
+  if cardinality(p_ids) = 1 and p_keys[1] is null then
+    insert into {s}.job (id, task, payload, payload_version, queue, priority, run_at, max_attempts, is_abandoned, created_at)
+    values (p_ids[1], p_tasks[1], p_payloads[1], p_versions[1], p_queues[1], p_priorities[1],
+      coalesce(p_ats[1], {s}.after(v_now, p_waits[1])), greatest(p_max_attempts[1], 1), p_abandoned[1], v_now)
+    on conflict (id) do nothing returning run_at <= v_now into v_is_due;
+    if v_is_due and p_nudge then
+      perform {s}.nudge();
+    end if;
+    return query select 'accepted', null::uuid;
+    return;
+  end if;
   -- The identity is checked before the key (R3).
   with new as (
     insert into {s}.job (id, task, payload, payload_version, queue, priority, run_at, max_attempts, is_abandoned, created_at)
