@@ -240,7 +240,8 @@ impl Turn<'_> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         let mut writer = lock(&self.shared.writer);
-        writer.connection = self.connection.take();
+        // After a panic a transaction may be open; the next one begins on a new connection.
+        writer.connection = self.connection.take().filter(Connection::is_autocommit);
         writer.is_taken = false;
         drop(writer);
         self.shared.is_free.notify_one();
@@ -322,4 +323,37 @@ fn retry<R>(
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+    use crate::clock::SystemClock;
+
+    #[test]
+    fn a_panic_in_a_step_leaves_nothing_behind() {
+        let folder = std::env::temp_dir().join(format!("scheduler-panic-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let settings = Settings {
+            path: folder.join("jobs.db"),
+            tables: Tables::DEFAULT,
+            synchronous: "normal",
+            patience: Duration::from_secs(30),
+            max_pages: None,
+            clock: Arc::new(SystemClock),
+        };
+        let shared = Shared::open(settings).unwrap();
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            shared.write(None, |tx| -> rusqlite::Result<()> {
+                tx.execute("UPDATE scheduler_meta SET fence = 77", []).unwrap();
+                panic!("as planned");
+            })
+        }));
+        assert!(panicked.is_err());
+        let fence = shared.write(None, |tx| Ok(tx.next_fence())).unwrap();
+        assert_eq!(fence.0, 1);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

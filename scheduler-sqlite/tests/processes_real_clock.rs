@@ -3,7 +3,7 @@
 mod common;
 
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -12,7 +12,8 @@ use common::{END, Folder, id, jobs, open, poll_of};
 use scheduler_sqlite::{Sqlite, Synchronous, rusqlite};
 use scheduler_store::conformance::definition;
 use scheduler_store::{
-    End, Finish, Finished, JobFilter, JobState, Poll, Register, Store, StoreTime,
+    End, Enqueued, Finish, Finished, JobFilter, JobState, Poll, Register, Store, StoreError,
+    StoreTime,
 };
 
 const PART: &str = "SCHEDULER_SQLITE_PART";
@@ -31,6 +32,7 @@ fn a_part_of_another_test() {
         "register" => register(&store, number),
         "write" => write(&store),
         "work" => work(&store, number),
+        "fail" => fail(&store),
         _ => panic!("no such part"),
     }
 }
@@ -146,6 +148,64 @@ fn processes_that_contend_do_each_job_once_and_see_no_error() {
     let done = store.jobs(&done, u32::MAX).unwrap();
     let once: BTreeSet<_> = did.iter().cloned().collect();
     assert_eq!((did.len(), once.len(), done.len()), (1_200, 1_200, 1_200));
+    assert!(is_whole(&folder.file()));
+}
+
+/// Enqueues until that fails, waits for a word, and goes on with what has failed.
+fn fail(store: &Sqlite) {
+    let request = |number: u128| {
+        let mut request = jobs(number..number + 1, "a");
+        request.jobs[0].payload.bytes = vec![7; 5_000];
+        request
+    };
+    // A connection that is closed after an error writes its log back, which may make room once more.
+    let (mut number, mut failures) = (0, 0);
+    let reason = loop {
+        match store.enqueue(&request(number)) {
+            Ok(_) => (number, failures) = (number + 1, 0),
+            Err(StoreError::Unavailable(reason)) if failures == 3 => break reason,
+            Err(StoreError::Unavailable(_)) => failures += 1,
+            Err(other) => panic!("{other}"),
+        }
+    };
+    println!("\nfailed {number} {reason}");
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+    assert_eq!(store.enqueue(&request(number)).unwrap(), [Enqueued::Accepted]);
+    let all = store.jobs(&JobFilter::default(), u32::MAX).unwrap();
+    assert_eq!(all.len() as u128, number + 1);
+}
+
+/// A limit on the size of files lets writes fail with an error of the device that is not "full".
+#[cfg(target_os = "linux")]
+#[test]
+fn a_device_that_fails_says_no_and_goes_on_when_it_works() {
+    let limit = |child: &Child, size: &str| {
+        let pid = child.id().to_string();
+        Command::new("prlimit")
+            .args(["--pid", &pid, size])
+            .status()
+            .is_ok_and(|done| done.success())
+    };
+    let folder = Folder::new();
+    drop(Sqlite::open(folder.file()).unwrap());
+    let program = std::env::current_exe().unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' XFSZ; ulimit -S -f 1000; exec \"$0\" \"$@\""]).arg(program);
+    command.args(["--exact", "a_part_of_another_test", "--nocapture"]);
+    command.env(PART, "fail").env(FILE, folder.file()).env(NUMBER, "0");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let failed = lines.find_map(|line| line.unwrap().strip_prefix("failed ").map(str::to_owned));
+    let failed = failed.expect("it fails");
+    assert!(failed.contains("I/O"), "{failed}");
+    if !limit(&child, "--fsize=unlimited") {
+        eprintln!("not run to its end: there is no `prlimit`");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        return;
+    }
+    child.stdin.take().unwrap().write_all(b"go on\n").unwrap();
+    assert!(child.wait().unwrap().success(), "{:?}", lines.collect::<Vec<_>>());
     assert!(is_whole(&folder.file()));
 }
 

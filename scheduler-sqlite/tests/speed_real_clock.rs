@@ -62,6 +62,16 @@ fn jobs_a_second() {
     }
 }
 
+/// The same work each time, for a profiler.
+#[test]
+#[ignore = "a measurement"]
+fn one_burn_down() {
+    let folder = Folder::new();
+    let store = Sqlite::builder(folder.file()).synchronous(Synchronous::Normal).open().unwrap();
+    enqueue(&store, 50_000, 500);
+    println!("{:.0}/s", burn_down(&store, 50_000, 50));
+}
+
 /// Future jobs of a higher priority and jobs of unknown tasks cost nothing.
 #[test]
 #[ignore = "a measurement"]

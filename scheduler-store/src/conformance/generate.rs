@@ -365,6 +365,10 @@ impl Generator {
         let mut dead = model.renew(&asker).map_or(Vec::new(), |renewed| renewed.others);
         let is_strict = self.random.once_in(2);
         dead.retain(|lease| lease.has_run_out || !is_strict);
+        // As it was seen before the session was renewed.
+        for lease in &mut dead {
+            lease.mark -= i64::from(self.random.once_in(4));
+        }
         if self.random.once_in(6) {
             dead.push(Lease { session: self.any_session(), mark: 1, has_run_out: true });
         }

@@ -40,7 +40,7 @@ pub use schedules::*;
 pub use sessions::*;
 pub use test_store::{TestModel, TestStore};
 
-/// Makes a test of each behaviour that a store must have, for a [`TestStore`](crate::conformance::TestStore).
+/// Makes a test of each behaviour that a store must have, for a [`TestStore`].
 #[macro_export]
 macro_rules! store_conformance {
     ($store:ty) => {
@@ -55,6 +55,7 @@ macro_rules! store_conformance {
             a_lost_job_runs_again_until_it_has_been_lost_too_often
             an_abandoned_job_does_not_run_again
             a_renewal_tells_the_leases_of_the_others
+            the_label_of_a_session_is_kept_without_nul
             what_one_process_does_another_one_sees
             r3_the_same_job_sent_twice_is_accepted_once
             a_request_is_accepted_as_a_whole

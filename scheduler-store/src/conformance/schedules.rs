@@ -27,6 +27,9 @@ pub fn r6_a_tick_fires_once_and_only_from_the_cursor_that_was_seen<T: TestStore>
     assert_eq!(given.fire(&fire), refused);
     let other_rule = Fire { rule: "other".to_owned(), ..given.fire_of(id, "s", 2) };
     assert_eq!(given.fire(&other_rule), refused);
+    let seen = given.now;
+    let other_cursor = Fire { seen, ..given.fire_of(id, "s", 2) };
+    assert_eq!(given.fire(&other_cursor), refused);
     assert_eq!(given.fire(&Fire { schedule: "t".to_owned(), ..fire }), Fired::Refused(None));
 }
 

@@ -7,6 +7,7 @@ use super::test_store::TestStore;
 use crate::error::{Refusal, StoreError};
 use crate::job::{JobState, NewJob, OnLost};
 use crate::request::{Close, End, Finished, Lease, Open, Poll, Reap, Renew};
+use crate::text::TEXT_MAX;
 
 /// A session lives until its lease has run out, and each renewal counts from its own time.
 pub fn a_session_lives_as_long_as_it_is_renewed<T: TestStore>() {
@@ -169,6 +170,24 @@ pub fn a_renewal_tells_the_leases_of_the_others<T: TestStore>() {
     assert_eq!(after.iter().map(run_out).collect::<Vec<_>>(), [true, false]);
     assert_ne!(before[0].mark, after[0].mark);
     assert_eq!(before[1].mark, after[1].mark);
+}
+
+/// What people call a process is kept as every store can keep it.
+pub fn the_label_of_a_session_is_kept_without_nul<T: TestStore>() {
+    let given = Given::<T>::store();
+    let open = Open {
+        id: session(1),
+        replaces: None,
+        label: "web\0".to_owned() + &"x".repeat(TEXT_MAX),
+        build: "'; --".to_owned(),
+        lease: LEASE,
+        not_after: given.in_time(),
+    };
+    given.ask().open(&open).unwrap();
+    let kept = given.ask().sessions().unwrap().remove(0);
+    assert!(kept.label.starts_with("web\u{FFFD}x"), "{}", &kept.label[..9]);
+    assert!(kept.label.len() < open.label.len() + 2);
+    assert_eq!((kept.id, kept.build, kept.opened_at), (open.id, open.build, given.now));
 }
 
 /// What one process has done, another one sees, and so does one that starts later.
