@@ -12,7 +12,7 @@ use scheduler_store::{
 use crate::job::{priority, priority_number};
 use crate::value::{At, count, long, small};
 
-/// The columns of a schedule, in the order in which [`read`] and [`write`] take them.
+/// The columns of a schedule, in the order in which `read` and `write` take them.
 pub(crate) const COLUMNS: &str = "name, task, payload, payload_version, queue, priority, rule, timing, timing_first, \
      timing_every, calculator, overlap, max_attempts, is_abandoned, is_dynamic, override_rule, override_timing, \
      override_first, override_every, cursor_at, anchor, next_kind, next_at, fired, last_fired, skipped_overlap, \

@@ -133,7 +133,7 @@ pub(crate) fn change(schedules: &mut Schedules, command: &Command) -> Commanded 
             schedules.change(schedule, |row| {
                 let text = |rule: &Option<Rule>| rule.as_ref().map(|rule| rule.text.clone());
                 if text(rule) != text(&row.override_rule) {
-                    row.override_rule.clone_from(rule);
+                    row.override_rule = rule.clone().map(Rule::stored);
                     row.restart(now, is_busy);
                 }
             })

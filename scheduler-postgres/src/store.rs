@@ -411,13 +411,17 @@ impl Store for Postgres {
                 (&At(request.not_after), Type::TIMESTAMPTZ),
             ];
             let row = tx.query_typed_one(&sessions, params)?;
-            let ended: Vec<Uuid> = row.try_get::<_, Option<_>>(0)?.unwrap_or_default();
-            let ids: Vec<Uuid> = row.try_get::<_, Option<_>>(1)?.unwrap_or_default();
-            let owners: Option<Vec<Option<Uuid>>> = row.try_get(2)?;
-            let fences: Option<Vec<i64>> = row.try_get(3)?;
-            let mut seen = HashSet::new();
-            let sessions = dead.iter().filter(|id| ended.contains(id) && seen.insert(**id));
-            let sessions = sessions.copied().map(SessionId::from_uuid);
+            let ended: Option<Vec<Uuid>> = row.try_get(0)?;
+            let ended_marks: Option<Vec<i64>> = row.try_get(1)?;
+            let mut ended: HashSet<(Uuid, i64)> =
+                ended.into_iter().flatten().zip(ended_marks.into_iter().flatten()).collect();
+            let ids: Vec<Uuid> = row.try_get::<_, Option<_>>(2)?.unwrap_or_default();
+            let owners: Option<Vec<Option<Uuid>>> = row.try_get(3)?;
+            let fences: Option<Vec<i64>> = row.try_get(4)?;
+            let leases = request.dead.iter();
+            let sessions = leases
+                .filter(|lease| ended.remove(&(lease.session.as_uuid(), lease.mark)))
+                .map(|lease| lease.session);
             let mut reaped = Reaped { sessions: sessions.collect(), jobs: Vec::new() };
             if !ids.is_empty() {
                 let waits: Vec<i64> =

@@ -100,15 +100,15 @@ end $$;
 
 -- Ends sessions that were seen dead, and names the running jobs whose session is gone (R8, R9, R10).
 create function {s}.reap_sessions(p_sessions uuid[], p_marks bigint[], p_not_after timestamptz)
-returns table (sessions uuid[], jobs uuid[], job_sessions uuid[], fences bigint[])
+returns table (sessions uuid[], marks bigint[], jobs uuid[], job_sessions uuid[], fences bigint[])
 language plpgsql volatile as $$
 declare
   v_now timestamptz := {s}.in_time(p_not_after);
 begin
   with dead as (
     delete from {s}.session s using unnest(p_sessions, p_marks) d(id, mark)
-    where s.id = d.id and s.renewals = d.mark and s.lease_until <= v_now returning s.id)
-  select array_agg(d.id) into sessions from dead d;
+    where s.id = d.id and s.renewals = d.mark and s.lease_until <= v_now returning s.id, s.renewals)
+  select array_agg(d.id), array_agg(d.renewals) into sessions, marks from dead d;
   select array_agg(j.id order by j.id), array_agg(j.session order by j.id), array_agg(j.fence order by j.id)
   into jobs, job_sessions, fences
   from {s}.job j
