@@ -16,6 +16,7 @@ fn files_are_short_and_say_what_they_are_for() {
         "scheduler-store/src",
         "scheduler-sqlite/src",
         "scheduler-expr/src",
+        "scheduler-postgres/src",
         "scheduler-core/src",
         "scheduler-macros/src",
     ];

@@ -1,0 +1,175 @@
+//! How a store is opened.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use postgres::Config;
+use scheduler_store::StoreError;
+
+use crate::connect::Connect;
+use crate::fault::unavailable;
+use crate::options::{Options, Wakeup};
+use crate::sql::Schema;
+use crate::store::Postgres;
+
+/// Options of a [`Postgres`] store.
+#[derive(Clone)]
+pub struct Builder {
+    url: String,
+    schema: String,
+    wakeup: Wakeup,
+    relaxed_claims: Option<bool>,
+    relaxed_finishes: bool,
+    deadline: Duration,
+    callers: usize,
+    migrate: bool,
+}
+
+impl Builder {
+    pub(crate) fn new(url: &str) -> Self {
+        Self {
+            url: url.to_owned(),
+            schema: "scheduler".to_owned(),
+            wakeup: Wakeup::default(),
+            relaxed_claims: None,
+            relaxed_finishes: false,
+            deadline: Duration::from_secs(10),
+            callers: 2,
+            migrate: true,
+        }
+    }
+
+    /// The schema, by default `scheduler`: a lower-case identifier. Each application has its own.
+    #[must_use]
+    pub fn schema(mut self, name: impl Into<String>) -> Self {
+        self.schema = name.into();
+        self
+    }
+
+    /// How this process learns that another has enqueued something.
+    #[must_use]
+    pub fn wakeup(mut self, wakeup: Wakeup) -> Self {
+        self.wakeup = wakeup;
+        self
+    }
+
+    /// Whether a claim may be forgotten if the server crashes within a second after it; then the job runs again. Jobs that
+    /// must not run twice are claimed for good in any case. By default true, and false with [`Wakeup::Poll`].
+    #[must_use]
+    pub fn relaxed_claims(mut self, is_relaxed: bool) -> Self {
+        self.relaxed_claims = Some(is_relaxed);
+        self
+    }
+
+    /// Whether outcomes may be forgotten if the server crashes within a second after they were stored; then jobs that had
+    /// ended run again. By default false.
+    #[must_use]
+    pub fn relaxed_finishes(mut self, is_relaxed: bool) -> Self {
+        self.relaxed_finishes = is_relaxed;
+        self
+    }
+
+    /// How long a request may take, by default 10 seconds.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// How many connections there are for what callers enqueue and ask, by default 2.
+    #[must_use]
+    pub fn caller_connections(mut self, count: usize) -> Self {
+        self.callers = count.max(1);
+        self
+    }
+
+    /// Whether missing tables are made, by default true. If not, [`Postgres::migrations`] has what is to be executed.
+    #[must_use]
+    pub fn migrate(mut self, migrate: bool) -> Self {
+        self.migrate = migrate;
+        self
+    }
+
+    /// Connects, and makes or updates the tables.
+    ///
+    /// # Errors
+    ///
+    /// The address or the name of the schema is wrong, the server does not answer, or a newer version of this library has
+    /// changed the tables.
+    pub fn connect(self) -> Result<Postgres, StoreError> {
+        let schema = Schema::new(&self.schema).ok_or_else(|| {
+            unavailable(&format!(
+                "`{}` cannot be the name of a schema\nhelp: use up to 50 lower-case letters, digits and `_`",
+                self.schema.escape_debug()
+            ))
+        })?;
+        // The text of the error does not have the address, in which a password may be.
+        let config: Config =
+            self.url.parse().map_err(|error| unavailable(&format!("the address: {error}")))?;
+        let described = describe(&config, &schema);
+        let mut connect = Connect::new(config, self.deadline, self.wakeup == Wakeup::Poll);
+        let is_relaxed = self.relaxed_claims.unwrap_or(self.wakeup == Wakeup::Notify);
+        let mut client = connect.open("migrations")?;
+        crate::migrate::run(&mut client, &schema, self.migrate)?;
+        drop(client);
+        if is_relaxed {
+            connect.skip_fences(&schema);
+        }
+        Ok(Postgres::new(Options {
+            connect: Arc::new(connect),
+            schema,
+            described,
+            wakeup: self.wakeup,
+            is_relaxed,
+            relaxed_finishes: self.relaxed_finishes,
+            callers: self.callers,
+        }))
+    }
+}
+
+impl Postgres {
+    /// Connects, and makes or updates the tables in the schema `scheduler`.
+    ///
+    /// # Errors
+    ///
+    /// The address is wrong, the server does not answer, or a newer version of this library has changed the tables.
+    pub fn connect(url: &str) -> Result<Self, StoreError> {
+        Self::builder(url).connect()
+    }
+
+    /// A store with other options.
+    #[must_use]
+    pub fn builder(url: &str) -> Builder {
+        Builder::new(url)
+    }
+
+    /// The SQL that makes the tables in an empty database, to be executed by other tools as one script.
+    ///
+    /// # Errors
+    ///
+    /// The name cannot be that of a schema.
+    pub fn migrations(schema: &str) -> Result<String, StoreError> {
+        let schema = Schema::new(schema)
+            .ok_or_else(|| unavailable("the schema is not a lower-case identifier"))?;
+        Ok(crate::migrate::script(&schema))
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The address may have a password.
+        f.debug_struct("Builder").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
+fn describe(config: &Config, schema: &Schema) -> String {
+    let host = match config.get_hosts().first() {
+        Some(postgres::config::Host::Tcp(host)) => host.clone(),
+        #[cfg(unix)]
+        Some(postgres::config::Host::Unix(path)) => path.display().to_string(),
+        None => config.get_hostaddrs().first().map_or_else(String::new, ToString::to_string),
+    };
+    let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
+    format!("PostgreSQL, database `{database}` at {host}, schema `{}`", schema.name())
+}

@@ -1,0 +1,55 @@
+//! Durable jobs in PostgreSQL: the store of a cluster.
+//!
+//! # What this crate is for
+//!
+//! [`Postgres`] implements [`Store`](scheduler_store::Store), the contract of `scheduler-store`. All processes that name the
+//! same database and schema are one cluster; there is no leader, and nothing between them but rows. Any other client
+//! enqueues with a function of the schema, in its own transaction:
+//!
+//! ```sql
+//! select scheduler.enqueue('send_invoice', '{"invoice": 17}', run_at => now() + interval '1 hour', key => 'inv-17');
+//! ```
+//!
+//! It needs PostgreSQL 13 or later.
+//!
+//! # What it must never do
+//!
+//! Decide something in this process that another process could decide at the same time: every decision is made by a statement
+//! that states its conditions. Join a text of a user into a statement. Read the clock of this machine to decide what is due.
+//!
+//! # How a request is executed
+//!
+//! Each is one transaction; most are one call of a function of the schema, that is one round trip. The statements in those
+//! functions see what was committed before each of them began (`READ COMMITTED`), and lock what they then look at; where that
+//! is why it suffices, the function says so. What two processes must not both do, a unique index forbids.
+//!
+//! There are separate connections for claims and outcomes, for leases (a slow claim never delays a renewal), for what callers
+//! enqueue, and for notifications. Each is on a thread of its own, and is made again by itself.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod builder;
+mod connect;
+mod ends;
+mod fault;
+mod job;
+mod lane;
+mod migrate;
+mod options;
+mod pace;
+mod polled;
+mod schedule;
+mod schedules;
+mod session;
+mod sql;
+mod store;
+#[cfg(feature = "tls")]
+mod tls;
+mod transaction;
+mod value;
+mod watch;
+
+pub use builder::Builder;
+pub use options::Wakeup;
+pub use postgres;
+pub use store::Postgres;
+pub use transaction::InTransaction;

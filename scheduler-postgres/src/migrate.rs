@@ -1,0 +1,119 @@
+//! Migrations: numbered, all that are missing in one transaction.
+
+use postgres::{Client, Error};
+use scheduler_store::{Refusal, StoreError};
+
+use crate::fault::store_error;
+use crate::sql::Schema;
+
+/// The migrations, from 1. One that was released never changes.
+const MIGRATIONS: [&str; 1] = [concat!(
+    include_str!("sql/0001/1_tables.sql"),
+    include_str!("sql/0001/2_shared.sql"),
+    include_str!("sql/0001/3_claim.sql"),
+    include_str!("sql/0001/4_finish.sql"),
+    include_str!("sql/0001/5_fire.sql"),
+    include_str!("sql/0001/6_enqueue.sql"),
+    include_str!("sql/0001/7_commands.sql"),
+)];
+
+/// The version of the tables that this library knows, and the oldest that still reads what it writes.
+pub(crate) const VERSION: i32 = MIGRATIONS.len() as i32;
+const MIN_READER: i32 = 1;
+
+/// Also if eight processes begin at once, one of them makes the schema, and the others wait for it.
+const LOCK: &str =
+    "select pg_advisory_xact_lock(hashtextextended('scheduler migrations of {s}', 0))";
+
+const META: &str = "
+create schema if not exists {s};
+create table if not exists {s}.meta (
+  -- One row.
+  is_meta boolean primary key default true check (is_meta),
+  version integer not null,
+  -- The oldest version of the library that may still write here.
+  min_reader integer not null
+);
+";
+
+/// The SQL of all migrations, for tools: one transaction.
+pub(crate) fn script(schema: &Schema) -> String {
+    let mut script = format!("begin;\n{LOCK};\n{META}");
+    for migration in MIGRATIONS {
+        script.push_str(migration);
+    }
+    script.push_str(&format!(
+        "\ninsert into {{s}}.meta (version, min_reader) values ({VERSION}, {MIN_READER});\ncommit;\n"
+    ));
+    schema.sql(&script)
+}
+
+/// Brings the tables to this version, if they are older; refuses them, if they are too new.
+pub(crate) fn run(
+    client: &mut Client,
+    schema: &Schema,
+    is_allowed: bool,
+) -> Result<(), StoreError> {
+    let found = stored(client, schema).map_err(|error| store_error(&error))?;
+    if is_current(schema, found)? {
+        return Ok(());
+    }
+    if !is_allowed {
+        let version = found.map_or(0, |(version, _)| version);
+        return Err(StoreError::Unavailable(format!(
+            "the tables in schema `{}` have version {version}, and {VERSION} is needed\n\
+             help: execute `Postgres::migrations`, or allow `migrate`",
+            schema.name()
+        )));
+    }
+    let found = migrate(client, schema).map_err(|error| store_error(&error))?;
+    is_current(schema, found).map(drop)
+}
+
+/// Refuses tables that a newer library has changed so that this one does not understand them. Returns true if no migration
+/// is missing.
+pub(crate) fn is_current(schema: &Schema, found: Option<(i32, i32)>) -> Result<bool, StoreError> {
+    let Some((version, min_reader)) = found else { return Ok(false) };
+    if min_reader > VERSION {
+        return Err(Refusal::NewerSchema(format!(
+            "the tables in schema `{}` have version {version}, which only libraries from version {min_reader} of the tables \
+             on understand; this one has {VERSION}\nhelp: deploy the newer build everywhere",
+            schema.name()
+        ))
+        .into());
+    }
+    Ok(version >= VERSION)
+}
+
+/// Returns version and oldest reader.
+fn stored(client: &mut Client, schema: &Schema) -> Result<Option<(i32, i32)>, Error> {
+    let exists = schema.sql("select to_regclass('{s}.meta') is not null");
+    if !client.query_typed_one(&exists, &[])?.try_get::<_, bool>(0)? {
+        return Ok(None);
+    }
+    let meta =
+        client.query_typed_opt(&schema.sql("select version, min_reader from {s}.meta"), &[])?;
+    meta.map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).transpose()
+}
+
+fn migrate(client: &mut Client, schema: &Schema) -> Result<Option<(i32, i32)>, Error> {
+    let mut tx = client.transaction()?;
+    // The schema itself is made under the lock, too: `if not exists` alone fails in a race.
+    tx.batch_execute(&schema.sql(&format!("set local statement_timeout = 0; {LOCK}; {META}")))?;
+    let row = tx.query_typed_opt(&schema.sql("select version, min_reader from {s}.meta"), &[])?;
+    let found = row.map(|row| Ok::<_, Error>((row.try_get(0)?, row.try_get(1)?))).transpose()?;
+    let version = found.map_or(0, |(version, _): (i32, i32)| version);
+    if found.is_some_and(|(_, min_reader)| min_reader > VERSION) || version >= VERSION {
+        tx.rollback()?;
+        return Ok(found);
+    }
+    for migration in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or(0)) {
+        tx.batch_execute(&schema.sql(migration))?;
+    }
+    tx.batch_execute(&schema.sql(&format!(
+        "insert into {{s}}.meta (version, min_reader) values ({VERSION}, {MIN_READER})
+         on conflict (is_meta) do update set version = excluded.version, min_reader = excluded.min_reader"
+    )))?;
+    tx.commit()?;
+    Ok(Some((VERSION, MIN_READER)))
+}

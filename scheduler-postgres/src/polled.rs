@@ -1,0 +1,25 @@
+//! The answer to a poll: from rows.
+
+use postgres::{Error, Row};
+use scheduler_store::Polled;
+
+use crate::job::{self, held};
+use crate::value::At;
+
+/// Reads the rows of the function `poll`: the claimed jobs, then the rest. Also returns the names of schedules that are due.
+pub(crate) fn read_poll(rows: &[Row]) -> Result<(Polled, Vec<String>), Error> {
+    let (mut polled, mut due) = (Polled::default(), Vec::new());
+    for row in rows {
+        if !row.try_get::<_, bool>(0)? {
+            polled.jobs.push(job::read(row, 8)?);
+            continue;
+        }
+        polled.now = row.try_get::<_, At>(1)?.0;
+        polled.is_alive = row.try_get(2)?;
+        due = row.try_get::<_, Option<_>>(3)?.unwrap_or_default();
+        polled.next_job = row.try_get::<_, Option<At>>(4)?.map(|at| at.0);
+        polled.next_tick = row.try_get::<_, Option<At>>(5)?.map(|at| at.0);
+        polled.cancels = held(row, 6, 7)?;
+    }
+    Ok((polled, due))
+}

@@ -1,0 +1,145 @@
+-- Commands about jobs, for any client too. Each returns 'ok', 'not_found', the state that forbids it, or the identity of the
+-- job that is in the way.
+create function {s}.run_now(p_schedule text, p_job uuid, p_not_after timestamptz default 'infinity')
+returns text language plpgsql volatile as $$
+declare
+  v {s}.schedule;
+  v_now timestamptz;
+  v_other uuid;
+begin
+  select * into v from {s}.schedule where name = p_schedule for update;
+  v_now := {s}.in_time(p_not_after);
+  if v.name is null then
+    return 'not_found';
+  end if;
+  for v_attempt in 1..3 loop
+    if exists (select from {s}.job where id = p_job) then
+      return 'ok';
+    end if;
+    if v.is_exclusive then
+      select id into v_other from {s}.job where schedule = p_schedule and is_exclusive and state in ('ready', 'running');
+      if found then
+        return v_other::text;
+      end if;
+    end if;
+    if {s}.insert_of(v, p_job, null, 0, v_now, v_now) then
+      perform {s}.nudge();
+      return 'ok';
+    end if;
+  end loop;
+  raise exception 'the schedule changed too often' using errcode = '40001';
+end $$;
+
+-- Locks the row of a job, after that of its schedule, and returns it.
+create function {s}.lock_job(p_job uuid) returns {s}.job language plpgsql volatile as $$
+declare
+  v {s}.job;
+begin
+  select * into v from {s}.job where id = p_job;
+  if v.schedule is not null then
+    perform {s}.lock_schedules(array[v.schedule]);
+  end if;
+  select * into v from {s}.job where id = p_job for update;
+  return v;
+end $$;
+
+create function {s}.cancel(p_job uuid, p_not_after timestamptz default 'infinity')
+returns text language plpgsql volatile as $$
+declare
+  v {s}.job := {s}.lock_job(p_job);
+  v_now timestamptz := {s}.in_time(p_not_after);
+begin
+  if v.id is null then
+    return 'not_found';
+  elsif v.state = 'running' then
+    update {s}.job set is_cancel_requested = true where id = p_job;
+  elsif v.state = 'ready' then
+    update {s}.job set state = 'cancelled', finished_at = v_now where id = p_job;
+    if v.schedule is not null then
+      perform {s}.after_job(v.schedule, v_now);
+    end if;
+  else
+    return v.state;
+  end if;
+  return 'ok';
+end $$;
+
+-- Row by row: what is in the way is named (R13).
+create function {s}.retry(p_job uuid, p_not_after timestamptz default 'infinity')
+returns text language plpgsql volatile as $$
+declare
+  v {s}.job := {s}.lock_job(p_job);
+  v_now timestamptz := {s}.in_time(p_not_after);
+  v_other uuid;
+begin
+  if v.id is null then
+    return 'not_found';
+  elsif v.state = 'running' then
+    return v.state;
+  end if;
+  for v_attempt in 1..3 loop
+    if v.state <> 'ready' then
+      select id into v_other from {s}.job where task = v.task and key = v.key and state in ('ready', 'running');
+      if not found and v.is_exclusive then
+        select id into v_other from {s}.job
+        where schedule = v.schedule and is_exclusive and state in ('ready', 'running');
+      end if;
+      if v_other is not null then
+        return v_other::text;
+      end if;
+    end if;
+    begin
+      update {s}.job set state = 'ready', run_at = v_now, finished_at = null,
+        max_attempts = case when v.state = 'ready' then max_attempts else greatest(max_attempts, attempt + 1) end,
+        lost = case when v.state = 'ready' then lost else 0 end,
+        undecoded = case when v.state = 'ready' then undecoded else 0 end
+      where id = p_job;
+      perform {s}.nudge();
+      return 'ok';
+    exception when unique_violation then
+      -- RACE: another job took the key since the look.
+      null;
+    end;
+  end loop;
+  raise exception 'the jobs of the key changed too often' using errcode = '40001';
+end $$;
+
+create function {s}.remove(p_job uuid, p_not_after timestamptz default 'infinity')
+returns text language plpgsql volatile as $$
+declare
+  v {s}.job := {s}.lock_job(p_job);
+  v_now timestamptz := {s}.in_time(p_not_after);
+begin
+  if v.id is null then
+    return 'not_found';
+  elsif v.state = 'running' then
+    return v.state;
+  end if;
+  delete from {s}.job where id = p_job;
+  if v.schedule is not null then
+    perform {s}.after_job(v.schedule, v_now);
+  end if;
+  return 'ok';
+end $$;
+
+create function {s}.prune(p_keep_done bigint, p_keep_parked bigint, p_limit bigint, p_not_after timestamptz)
+returns bigint language plpgsql volatile as $$
+declare
+  v_now timestamptz := {s}.in_time(p_not_after);
+  v_count bigint;
+begin
+  with old as materialized (
+    select o.id from (
+      (select id, finished_at from {s}.job
+       where state in ('done', 'cancelled') and finished_at <= {s}.before(v_now, p_keep_done)
+       order by finished_at, id limit p_limit)
+      union all
+      (select id, finished_at from {s}.job
+       where state = 'parked' and finished_at <= {s}.before(v_now, p_keep_parked)
+       order by finished_at, id limit p_limit)) o
+    order by o.finished_at, o.id limit p_limit),
+  gone as (
+    delete from {s}.job j using old where j.id = old.id and j.state in ('done', 'cancelled', 'parked') returning 1)
+  select count(*) into v_count from gone;
+  return v_count;
+end $$;

@@ -1,0 +1,600 @@
+//! The store: each request with its statement.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use postgres::types::{ToSql, Type};
+use postgres::{Error, Row, Transaction};
+use scheduler_store::{
+    Close, Command, Commanded, Damage, Depth, DueSchedule, Enqueue, Enqueued, Finish, Finished,
+    Fire, Fired, Held, Job, JobFilter, JobId, Lease, OnBusy, Open, Opened, Poll, Polled, Prune,
+    Reap, Reaped, Register, Registered, Renew, Renewed, Schedule, SessionId, SessionInfo, Store,
+    StoreError, StoreTime, Uuid, Watch, reap_wait, storable,
+};
+
+use crate::connect::CLAIMS;
+use crate::ends::Ends;
+use crate::job::{self, Batch, ENQUEUE, held, wait};
+use crate::lane::{Again, Lane};
+use crate::options::{Options, Wakeup};
+use crate::polled::read_poll;
+use crate::schedule;
+use crate::schedules::{change, change_locked};
+use crate::session::Run;
+use crate::sql::Schema;
+use crate::transaction::InTransaction;
+use crate::value::{At, Params, count, long};
+use crate::watch::Listener;
+
+/// A store in PostgreSQL. Clones are the same store.
+///
+/// ```no_run
+/// use scheduler_postgres::Postgres;
+///
+/// let store = Postgres::connect("postgres://user:password@localhost/app")?;
+/// # Ok::<(), scheduler_store::StoreError>(())
+/// ```
+#[derive(Clone)]
+pub struct Postgres {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    options: Options,
+    /// Polls, ticks, outcomes.
+    claims: Lane,
+    /// Leases: a slow claim must not delay a renewal.
+    leases: Lane,
+    /// What callers enqueue and ask.
+    callers: Vec<Lane>,
+    next_caller: AtomicUsize,
+    /// Damaged rows that were reported.
+    reported: Mutex<HashSet<String>>,
+}
+
+impl Postgres {
+    /// The name of the schema.
+    #[must_use]
+    pub fn schema(&self) -> &str {
+        self.shared.options.schema.name()
+    }
+
+    /// A transaction of the caller, in which jobs can be enqueued: they exist if and when it is committed.
+    pub fn in_transaction<'a, 't>(
+        &self,
+        transaction: &'a mut Transaction<'t>,
+    ) -> InTransaction<'a, 't> {
+        let nudge = self.shared.options.wakeup == Wakeup::Notify;
+        InTransaction::new(transaction, self.sql(ENQUEUE), nudge)
+    }
+
+    pub(crate) fn new(options: Options) -> Self {
+        let lane = |name| Lane::new(name, Arc::clone(&options.connect));
+        let callers = (0..options.callers).map(|_| lane("callers")).collect();
+        let (claims, leases) = (lane(CLAIMS), lane("leases"));
+        let next_caller = AtomicUsize::new(0);
+        let reported = Mutex::default();
+        Self {
+            shared: Arc::new(Shared { options, claims, leases, callers, next_caller, reported }),
+        }
+    }
+
+    fn sql(&self, template: &str) -> String {
+        self.shared.options.schema.sql(template)
+    }
+
+    fn schema_of(&self) -> &Schema {
+        &self.shared.options.schema
+    }
+
+    fn caller(&self) -> &Lane {
+        let next = self.shared.next_caller.fetch_add(1, Ordering::Relaxed);
+        &self.shared.callers[next % self.shared.callers.len()]
+    }
+
+    /// Rows that callers ask for.
+    fn ask<R: Send + 'static>(
+        &self,
+        template: &str,
+        query: impl Fn(&mut postgres::Client, &str) -> Result<R, Error> + Send + 'static,
+    ) -> Result<R, StoreError> {
+        let sql = self.sql(template);
+        self.caller().call(Again::Once, move |session| query(session.client(), &sql))
+    }
+
+    /// Due schedules, read by name.
+    fn due(&self, names: Vec<String>) -> Result<(Vec<DueSchedule>, Vec<Damage>), StoreError> {
+        let sql = self.sql(&format!(
+            "select {}, (select j.created_at from {{s}}.job j where j.schedule = s.name and j.is_exclusive
+               and j.state in ('ready', 'running')) as busy_since
+             from {{s}}.schedule s where s.name = any($1) order by s.name",
+            schedule::COLUMNS
+        ));
+        let rows = self.shared.claims.call(Again::Once, move |connection| {
+            connection.client().query_typed(&sql, &[(&names, Type::TEXT_ARRAY)])
+        })?;
+        let (mut due, mut damaged) = (Vec::new(), Vec::new());
+        for row in rows {
+            match schedule::read(&row) {
+                Ok(schedule) => {
+                    let busy_since: Option<At> = row.try_get("busy_since").unwrap_or_default();
+                    due.push(DueSchedule { schedule, busy_since: busy_since.map(|at| at.0) });
+                }
+                Err(reason) => damaged.extend(self.damage(&row, &reason)),
+            }
+        }
+        Ok((due, damaged))
+    }
+
+    /// A damaged row, unless it was reported before.
+    fn damage(&self, row: &Row, reason: &str) -> Option<Damage> {
+        let name: String = row.try_get("name").unwrap_or_default();
+        let mut reported = self.shared.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let row = format!("schedule `{name}`");
+        let reason = format!("{reason}; it is left alone");
+        reported.insert(name).then_some(Damage { row, reason })
+    }
+
+    fn job_command(
+        &self,
+        function: &str,
+        first: Option<String>,
+        id: JobId,
+        not_after: StoreTime,
+    ) -> Result<Commanded, StoreError> {
+        let sql = self.sql(&match first {
+            Some(_) => format!("select {{s}}.{function}($3, $1, $2)"),
+            None => format!("select {{s}}.{function}($1, $2)"),
+        });
+        let answer: String = self.caller().call(Again::Never, move |connection| {
+            let mut params: Vec<(&(dyn ToSql + Sync), Type)> = Vec::new();
+            let (id, not_after) = (id.as_uuid(), At(not_after));
+            params.push((&id, Type::UUID));
+            params.push((&not_after, Type::TIMESTAMPTZ));
+            if let Some(first) = &first {
+                params.push((first, Type::TEXT));
+            }
+            connection.client().query_typed_one(&sql, &params)?.try_get(0)
+        })?;
+        Ok(match (&*answer, answer.parse::<JobId>()) {
+            ("ok", _) => Commanded::Done,
+            ("not_found", _) => Commanded::NotFound,
+            (_, Ok(other)) => Commanded::Conflict(other),
+            (word, Err(_)) => Commanded::State(job::state(word)),
+        })
+    }
+}
+
+impl Store for Postgres {
+    fn describe(&self) -> String {
+        self.shared.options.described.clone()
+    }
+
+    /// The oldest reader is checked in the statement that writes (R20).
+    fn open(&self, request: &Open) -> Result<Opened, StoreError> {
+        let sql =
+            self.sql("select now, version, min_reader from {s}.open($1, $2, $3, $4, $5, $6, $7)");
+        let request = request.clone();
+        let (label, build) = (storable(&request.label), storable(&request.build));
+        let (now, stored) = self.shared.leases.call(Again::Once, move |connection| {
+            let row = connection.client().query_typed_one(
+                &sql,
+                &[
+                    (&request.id.as_uuid(), Type::UUID),
+                    (&request.replaces.map(SessionId::as_uuid), Type::UUID),
+                    (&label, Type::TEXT),
+                    (&build, Type::TEXT),
+                    (&wait(request.lease), Type::INT8),
+                    (&At(request.not_after), Type::TIMESTAMPTZ),
+                    (&crate::migrate::VERSION, Type::INT4),
+                ],
+            )?;
+            Ok((row.try_get::<_, At>(0)?.0, (row.try_get(1)?, row.try_get(2)?)))
+        })?;
+        crate::migrate::is_current(&self.shared.options.schema, Some(stored))?;
+        Ok(Opened { now })
+    }
+
+    /// READ COMMITTED suffices: the update compares the lease with the clock again after it has waited for the row.
+    fn renew(&self, request: &Renew) -> Result<Renewed, StoreError> {
+        let sql = self.sql(
+            "with t as materialized (select {s}.in_time($3) as now),
+             mine as (update {s}.session set lease_until = {s}.after({s}.clock(), $2), renewals = renewals + 1
+               from t where id = $1 and lease_until > {s}.clock() and {s}.clock() <= $3 returning id),
+             others as (select array_agg(id order by id) as ids, array_agg(renewals order by id) as marks,
+               array_agg(lease_until <= t.now order by id) as ends from {s}.session, t where id <> $1)
+             select t.now, exists (select from mine), ids, marks, ends from t, others",
+        );
+        let request = request.clone();
+        self.shared.leases.call(Again::Once, move |connection| {
+            let row = connection.client().query_typed_one(
+                &sql,
+                &[
+                    (&request.session.as_uuid(), Type::UUID),
+                    (&wait(request.lease), Type::INT8),
+                    (&At(request.not_after), Type::TIMESTAMPTZ),
+                ],
+            )?;
+            let ids: Vec<Uuid> = row.try_get::<_, Option<_>>(2)?.unwrap_or_default();
+            let marks: Vec<i64> = row.try_get::<_, Option<_>>(3)?.unwrap_or_default();
+            let ends: Vec<bool> = row.try_get::<_, Option<_>>(4)?.unwrap_or_default();
+            let others = ids.into_iter().zip(marks).zip(ends).map(|((id, mark), has_run_out)| {
+                Lease { session: SessionId::from_uuid(id), mark, has_run_out }
+            });
+            Ok(Renewed {
+                now: row.try_get::<_, At>(0)?.0,
+                is_alive: row.try_get(1)?,
+                others: others.collect(),
+            })
+        })
+    }
+
+    fn close(&self, request: &Close) -> Result<(), StoreError> {
+        let sql = self.sql("select {s}.close($1, $2, $3, $4)");
+        let request = request.clone();
+        let (ids, fences) = columns(&request.give_back);
+        self.shared.claims.call(Again::Once, move |connection| {
+            let params: Params<'_> = &[
+                (&request.session.as_uuid(), Type::UUID),
+                (&ids, Type::UUID_ARRAY),
+                (&fences, Type::INT8_ARRAY),
+                (&At(request.not_after), Type::TIMESTAMPTZ),
+            ];
+            connection.client().query_typed(&sql, params).map(drop)
+        })
+    }
+
+    fn register(&self, request: &Register) -> Result<Registered, StoreError> {
+        request.definitions.iter().try_for_each(scheduler_store::Definition::check)?;
+        let names = request.definitions.iter().map(|each| each.name.clone()).collect();
+        let (session, not_after) = (Some(request.session), request.not_after);
+        let request = request.clone();
+        change_locked(
+            &self.shared.claims,
+            self.schema_of(),
+            names,
+            session,
+            not_after,
+            move |schedules| {
+                let definitions = if schedules.is_alive { &*request.definitions } else { &[] };
+                let outcomes = definitions
+                    .iter()
+                    .map(|definition| schedules.register(definition, request.first_opened))
+                    .collect();
+                Registered { now: schedules.now, is_alive: schedules.is_alive, outcomes }
+            },
+        )
+    }
+
+    fn poll(&self, request: &Poll) -> Result<Polled, StoreError> {
+        let sql = self.sql("select * from {s}.poll($1, $2, $3, $4, $5, $6, $7, $8, $9)");
+        let (mut tasks, mut rooms): (Vec<String>, Vec<i64>) = (Vec::new(), Vec::new());
+        let mut seen = HashSet::new();
+        for each in request.tasks.iter().rev().filter(|each| seen.insert(&each.task)) {
+            tasks.push(each.task.to_string());
+            rooms.push(i64::from(each.room));
+        }
+        let queues = request.queues.as_ref();
+        let queues: Option<Vec<String>> =
+            queues.map(|queues| queues.iter().map(ToString::to_string).collect());
+        let is_relaxed = self.shared.options.is_relaxed;
+        let Poll { session, limit, abandon_limit, lost_limit, not_after, .. } = *request;
+        let (mut polled, due) = self.shared.claims.call(Again::Never, move |connection| {
+            let params: Params<'_> = &[
+                (&session.as_uuid(), Type::UUID),
+                (&tasks, Type::TEXT_ARRAY),
+                (&rooms, Type::INT8_ARRAY),
+                (&queues, Type::TEXT_ARRAY),
+                (&i64::from(limit), Type::INT8),
+                (&i64::from(abandon_limit), Type::INT8),
+                (&i64::from(lost_limit), Type::INT8),
+                (&At(not_after), Type::TIMESTAMPTZ),
+                (&is_relaxed, Type::BOOL),
+            ];
+            read_poll(&connection.rows(&sql, params)?)
+        })?;
+        // What is due is read by a second statement: rare, and a tick compares again what it saw.
+        if !due.is_empty() {
+            (polled.due, polled.damaged) = self.due(due)?;
+        }
+        Ok(polled)
+    }
+
+    fn fire(&self, request: &Fire) -> Result<Fired, StoreError> {
+        let sql = self.sql(
+            "select * from {s}.fire($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
+        );
+        let row_sql =
+            self.sql(&format!("select {} from {{s}}.schedule where name = $1", schedule::COLUMNS));
+        let request = request.clone();
+        self.shared.claims.call(Again::Never, move |connection| {
+            let (next, next_at) = schedule::next_words(request.next);
+            let tick = request.job.as_ref();
+            let on_busy = match request.on_busy {
+                OnBusy::Skip => "skip",
+                OnBusy::Queue => "queue",
+                OnBusy::Wait => "wait",
+            };
+            let params: Params<'_> = &[
+                (&request.session.as_uuid(), Type::UUID),
+                (&request.schedule, Type::TEXT),
+                (&request.rule, Type::TEXT),
+                (&At(request.seen), Type::TIMESTAMPTZ),
+                (&At(request.cursor), Type::TIMESTAMPTZ),
+                (&next, Type::TEXT),
+                (&next_at, Type::TIMESTAMPTZ),
+                (&tick.map(|tick| tick.id.as_uuid()), Type::UUID),
+                (&tick.map(|tick| At(tick.tick)), Type::TIMESTAMPTZ),
+                (&tick.map(|tick| long(tick.missed)), Type::INT8),
+                (&tick.map(|tick| At(tick.run_at)), Type::TIMESTAMPTZ),
+                (&on_busy, Type::TEXT),
+                (&long(request.skips.overlap), Type::INT8),
+                (&long(request.skips.missed), Type::INT8),
+                (&long(request.skips.paused), Type::INT8),
+                (&request.claim, Type::BOOL),
+                (&At(request.not_after), Type::TIMESTAMPTZ),
+            ];
+            let rows = connection.rows(&sql, params)?;
+            let Some(row) = rows.first() else { return Ok(Fired::Ended) };
+            Ok(match row.try_get(0)? {
+                "moved" => {
+                    let is_claimed = row.try_get::<_, Option<Uuid>>(1)?.is_some();
+                    let job = is_claimed.then(|| job::read(row, 1)).transpose()?;
+                    Fired::Moved(job.map(Box::new))
+                }
+                "skipped" => Fired::Skipped,
+                "queued" => Fired::Queued,
+                "busy" => Fired::Busy,
+                "too_early" => Fired::TooEarly,
+                "ended" => Fired::Ended,
+                _ => {
+                    let params: Params<'_> = &[(&request.schedule, Type::TEXT)];
+                    let row = connection.client().query_typed_opt(&row_sql, params)?;
+                    let schedule = row.and_then(|row| schedule::read(&row).ok());
+                    Fired::Refused(schedule.map(Box::new))
+                }
+            })
+        })
+    }
+
+    fn finish(&self, requests: &[Finish]) -> Result<Vec<Finished>, StoreError> {
+        let sql = self.sql(
+            "select f.was_stored, f.state
+             from (select case when $8 then set_config('synchronous_commit', 'off', true) end) c,
+               {s}.finish($1, $2, $3, $4, $5, $6, $7) f",
+        );
+        let is_relaxed = self.shared.options.relaxed_finishes;
+        let batches = Ends::split(requests);
+        self.shared.claims.call(Again::Once, move |connection| match &*batches {
+            [] => Ok(Vec::new()),
+            [one] => one.send(connection, &sql, is_relaxed),
+            several => {
+                let mut tx = connection.client().transaction()?;
+                let mut answers = Vec::new();
+                for batch in several {
+                    answers.extend(batch.send(&mut tx, &sql, is_relaxed)?);
+                }
+                tx.commit()?;
+                Ok(answers)
+            }
+        })
+    }
+
+    fn held(&self, session: SessionId) -> Result<Vec<Held>, StoreError> {
+        let sql = self.sql(
+            "select array_agg(id order by id), array_agg(fence order by id) from {s}.job
+             where state = 'running' and session = $1",
+        );
+        self.shared.claims.call(Again::Once, move |connection| {
+            held(
+                &connection.client().query_typed_one(&sql, &[(&session.as_uuid(), Type::UUID)])?,
+                0,
+                1,
+            )
+        })
+    }
+
+    fn reap(&self, request: &Reap) -> Result<Reaped, StoreError> {
+        let sessions = self.sql("select * from {s}.reap_sessions($1, $2, $3)");
+        let jobs = self.sql("select {job_names} from {s}.reap_jobs($1, $2, $3, $4, $5)");
+        let request = request.clone();
+        self.shared.claims.call(Again::Never, move |connection| {
+            let dead: Vec<Uuid> =
+                request.dead.iter().map(|lease| lease.session.as_uuid()).collect();
+            let marks: Vec<i64> = request.dead.iter().map(|lease| lease.mark).collect();
+            let mut tx = connection.client().transaction()?;
+            let params: Params<'_> = &[
+                (&dead, Type::UUID_ARRAY),
+                (&marks, Type::INT8_ARRAY),
+                (&At(request.not_after), Type::TIMESTAMPTZ),
+            ];
+            let row = tx.query_typed_one(&sessions, params)?;
+            let ended: Option<Vec<Uuid>> = row.try_get(0)?;
+            let ended_marks: Option<Vec<i64>> = row.try_get(1)?;
+            let mut ended: HashSet<(Uuid, i64)> =
+                ended.into_iter().flatten().zip(ended_marks.into_iter().flatten()).collect();
+            let ids: Vec<Uuid> = row.try_get::<_, Option<_>>(2)?.unwrap_or_default();
+            let owners: Option<Vec<Option<Uuid>>> = row.try_get(3)?;
+            let fences: Option<Vec<i64>> = row.try_get(4)?;
+            let leases = request.dead.iter();
+            let sessions = leases
+                .filter(|lease| ended.remove(&(lease.session.as_uuid(), lease.mark)))
+                .map(|lease| lease.session);
+            let mut reaped = Reaped { sessions: sessions.collect(), jobs: Vec::new() };
+            if !ids.is_empty() {
+                let waits: Vec<i64> =
+                    ids.iter().map(|id| wait(reap_wait(JobId::from_uuid(*id), &request))).collect();
+                let params: Params<'_> = &[
+                    (&ids, Type::UUID_ARRAY),
+                    (&owners, Type::UUID_ARRAY),
+                    (&fences, Type::INT8_ARRAY),
+                    (&waits, Type::INT8_ARRAY),
+                    (&i64::from(request.max_lost), Type::INT8),
+                ];
+                let rows = tx.query_typed(&jobs, params)?;
+                reaped.jobs = rows.iter().map(|row| job::read(row, 0)).collect::<Result<_, _>>()?;
+            }
+            tx.commit()?;
+            Ok(reaped)
+        })
+    }
+
+    fn enqueue(&self, request: &Enqueue) -> Result<Vec<Enqueued>, StoreError> {
+        request.jobs.iter().try_for_each(scheduler_store::NewJob::check)?;
+        let sql = self.sql(ENQUEUE);
+        let nudge = self.shared.options.wakeup == Wakeup::Notify;
+        let batches = Batch::split(&request.jobs);
+        let not_after = request.not_after;
+        self.caller().call(Again::Once, move |connection| {
+            let mut answers = Vec::new();
+            match &*batches {
+                [one] => one.send(connection, &sql, not_after, nudge, &mut answers)?,
+                several => {
+                    let mut tx = connection.client().transaction()?;
+                    for batch in several {
+                        batch.send(&mut tx, &sql, not_after, nudge, &mut answers)?;
+                    }
+                    tx.commit()?;
+                }
+            }
+            Ok(answers)
+        })
+    }
+
+    fn command(&self, command: &Command, not_after: StoreTime) -> Result<Commanded, StoreError> {
+        command.check()?;
+        let name = match command {
+            Command::Cancel { job } => return self.job_command("cancel", None, *job, not_after),
+            Command::Retry { job } => return self.job_command("retry", None, *job, not_after),
+            Command::Delete { job } => return self.job_command("remove", None, *job, not_after),
+            Command::RunNow { schedule, job } => {
+                return self.job_command("run_now", Some(schedule.clone()), *job, not_after);
+            }
+            Command::Pause { schedule, .. }
+            | Command::Resume { schedule }
+            | Command::Reschedule { schedule, .. }
+            | Command::Remove { schedule } => schedule.clone(),
+            Command::Put { definition } => definition.name.clone(),
+        };
+        let command = command.clone();
+        change_locked(
+            self.caller(),
+            self.schema_of(),
+            vec![name],
+            None,
+            not_after,
+            move |schedules| change(schedules, &command),
+        )
+    }
+
+    fn prune(&self, request: &Prune) -> Result<u64, StoreError> {
+        let sql = self.sql("select {s}.prune($1, $2, $3, $4)");
+        let request = request.clone();
+        self.shared.claims.call(Again::Never, move |connection| {
+            let params: Params<'_> = &[
+                (&wait(request.keep_done), Type::INT8),
+                (&wait(request.keep_parked), Type::INT8),
+                (&i64::from(request.limit), Type::INT8),
+                (&At(request.not_after), Type::TIMESTAMPTZ),
+            ];
+            Ok(count(connection.client().query_typed_one(&sql, params)?.try_get(0)?))
+        })
+    }
+
+    fn job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
+        self.ask("select {job_names} from {s}.job where id = $1", move |client, sql| {
+            let row = client.query_typed_opt(sql, &[(&id.as_uuid(), Type::UUID)])?;
+            row.map(|row| job::read(&row, 0)).transpose()
+        })
+    }
+
+    fn jobs(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, StoreError> {
+        let filter = filter.clone();
+        let template = "select {job_names} from {s}.job
+             where ($1::text is null or task = $1) and ($2::text is null or queue = $2)
+               and ($3::text is null or state = $3) and ($4::text is null or key = $4)
+               and ($5::text is null or schedule = $5) and ($6::uuid is null or id > $6)
+             order by id limit $7";
+        self.ask(template, move |client, sql| {
+            let params: Params<'_> = &[
+                (&filter.task, Type::TEXT),
+                (&filter.queue, Type::TEXT),
+                (&filter.state.map(scheduler_store::JobState::word), Type::TEXT),
+                (&filter.key, Type::TEXT),
+                (&filter.schedule, Type::TEXT),
+                (&filter.after.map(JobId::as_uuid), Type::UUID),
+                (&i64::from(limit), Type::INT8),
+            ];
+            client.query_typed(sql, params)?.iter().map(|row| job::read(row, 0)).collect()
+        })
+    }
+
+    fn schedules(&self) -> Result<Vec<Schedule>, StoreError> {
+        let template = format!("select {} from {{s}}.schedule order by name", schedule::COLUMNS);
+        let rows = self.ask(&template, |client, sql| client.query_typed(sql, &[]))?;
+        Ok(rows.iter().filter_map(|row| schedule::read(row).ok()).collect())
+    }
+
+    fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {
+        let template = "select id, label, build, opened_at, lease_until <= t.now
+             from {s}.session, (select {s}.clock() as now offset 0) t order by id";
+        self.ask(template, |client, sql| {
+            let rows = client.query_typed(sql, &[])?;
+            let sessions = rows.iter().map(|row| {
+                Ok(SessionInfo {
+                    id: SessionId::from_uuid(row.try_get(0)?),
+                    label: row.try_get(1)?,
+                    build: row.try_get(2)?,
+                    opened_at: row.try_get::<_, At>(3)?.0,
+                    has_run_out: row.try_get(4)?,
+                })
+            });
+            sessions.collect()
+        })
+    }
+
+    fn depths(&self) -> Result<Vec<Depth>, StoreError> {
+        let template = "select queue, task,
+               count(*) filter (where state = 'ready' and run_at <= t.now),
+               count(*) filter (where state = 'ready' and run_at > t.now),
+               count(*) filter (where state = 'running'), count(*) filter (where state = 'parked'),
+               min(run_at) filter (where state = 'ready' and run_at <= t.now), t.now
+             from {s}.job, (select {s}.clock() as now offset 0) t
+             where state in ('ready', 'running', 'parked') group by queue, task, t.now order by queue, task";
+        self.ask(template, |client, sql| {
+            let rows = client.query_typed(sql, &[])?;
+            let depths = rows.iter().map(|row| {
+                let oldest: Option<At> = row.try_get(6)?;
+                let now: At = row.try_get(7)?;
+                Ok(Depth {
+                    queue: row.try_get(0)?,
+                    task: row.try_get(1)?,
+                    due: count(row.try_get(2)?),
+                    later: count(row.try_get(3)?),
+                    running: count(row.try_get(4)?),
+                    parked: count(row.try_get(5)?),
+                    oldest: oldest.map(|oldest| now.0.since(oldest.0)),
+                })
+            });
+            depths.collect()
+        })
+    }
+
+    fn watch(&self) -> Option<Box<dyn Watch>> {
+        let options = &self.shared.options;
+        (options.wakeup == Wakeup::Notify)
+            .then(|| Box::new(Listener::new(&options.connect, &options.schema)) as Box<dyn Watch>)
+    }
+}
+
+impl fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Postgres").field(&self.shared.options.described).finish()
+    }
+}
+
+fn columns(held: &[Held]) -> (Vec<Uuid>, Vec<i64>) {
+    held.iter().map(|held| (held.job.as_uuid(), long(held.fence.0))).unzip()
+}

@@ -1,0 +1,170 @@
+//! Other clients: `psql`, an asynchronous library, a transaction of the caller; and notifications.
+
+use std::time::Duration;
+
+use scheduler_postgres::{InTransaction, Wakeup};
+use scheduler_store::{EnqueueIn, Enqueued, JobFilter, JobState, NewJob, Priority, Store, When};
+
+use crate::support::{SECOND, builder, client, enqueue, id, open, poll_of, server};
+
+const WAIT: Duration = Duration::from_secs(10);
+const QUIET: Duration = Duration::from_millis(300);
+
+#[test]
+fn any_client_enqueues_in_its_own_transaction() {
+    let Some(server) = server() else { return };
+    let store = builder(server).connect().expect("a store");
+    let me = open(&store, 1);
+    let schema = store.schema();
+    let printed = server.psql(&format!(
+        "begin; select 'gone ' || {schema}.enqueue('send', '{{\"invoice\": 1}}'); rollback;
+         begin; select 'kept ' || {schema}.enqueue('send', '{{\"invoice\": 17}}', key => 'inv-17', priority => 'high',
+           queue => 'mail', max_attempts => 5, run_at => now() - interval '1 hour'); commit;
+         select 'same ' || {schema}.enqueue('send', '{{\"invoice\": 18}}', key => 'inv-17');
+         select {schema}.enqueue('later', run_at => 'infinity');"
+    ));
+    let lines: Vec<_> = printed.lines().map(|line| line.split(' ').collect::<Vec<_>>()).collect();
+    assert_eq!(lines[1][1], lines[2][1], "the key has one job: {printed}");
+    let polled = store.poll(&poll_of(me, "send", 10)).expect("a poll");
+    assert_eq!(polled.jobs.len(), 1);
+    let job = &polled.jobs[0];
+    assert_eq!((job.id.to_string(), job.payload.version), (lines[1][1].to_owned(), 1));
+    assert_eq!(String::from_utf8_lossy(&job.payload.bytes), "{\"invoice\": 17}");
+    assert_eq!((&*job.queue, job.priority, job.max_attempts), ("mail", Priority::High, 5));
+    let later = JobFilter { task: Some("later".to_owned()), ..JobFilter::default() };
+    assert_eq!(store.jobs(&later, 10).expect("jobs")[0].run_at, scheduler_store::StoreTime::MAX);
+    // Refused before anything is stored.
+    for call in [
+        "enqueue('')",
+        "enqueue('a', priority => 'High')",
+        "enqueue(repeat('x', 251))",
+        "enqueue('a', key => '')",
+    ] {
+        let error = client(server).batch_execute(&format!("select {schema}.{call}"));
+        assert_eq!(
+            error.expect_err(call).code().map(|code| code.code().to_owned()),
+            Some("22023".to_owned())
+        );
+    }
+    let answers = server.psql(&format!(
+        "select {schema}.cancel('{0}'); select {schema}.retry('{0}'); select {schema}.cancel('00000000-0000-0000-0000-0000000000ff')",
+        lines[1][1]
+    ));
+    assert_eq!(answers.lines().collect::<Vec<_>>(), ["ok", "running", "not_found"]);
+}
+
+#[test]
+fn an_asynchronous_client_enqueues_and_the_store_is_called_inside_its_runtime() {
+    let Some(server) = server() else { return };
+    let store = builder(server).connect().expect("a store");
+    let schema = store.schema().to_owned();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let (mut client, connection) =
+            tokio_postgres::connect(&server.url(), tokio_postgres::NoTls)
+                .await
+                .expect("a connection");
+        let connection = tokio::spawn(connection);
+        let enqueue_sql = format!("select {schema}.enqueue('send', '{{}}')");
+        let transaction = client.transaction().await.expect("a transaction");
+        transaction.execute(&enqueue_sql, &[]).await.expect("it is enqueued");
+        transaction.rollback().await.expect("it is undone");
+        let transaction = client.transaction().await.expect("a transaction");
+        transaction.execute(&enqueue_sql, &[]).await.expect("it is enqueued");
+        // On a thread of a runtime, where the library `postgres` itself panics.
+        assert!(store.jobs(&JobFilter::default(), 10).expect("jobs").is_empty());
+        transaction.commit().await.expect("it is there");
+        assert_eq!(store.jobs(&JobFilter::default(), 10).expect("jobs").len(), 1);
+        assert_eq!(enqueue(&store, vec![NewJob::new(id(5), "send")]), [Enqueued::Accepted]);
+        drop(client);
+        connection.await.expect("no panic").expect("no error");
+    });
+}
+
+#[test]
+fn a_transaction_of_the_caller_decides_whether_there_is_a_job() {
+    let Some(server) = server() else { return };
+    let store = builder(server).connect().expect("a store");
+    let me = open(&store, 1);
+    let mut client = client(server);
+    for (number, is_committed) in [(1, false), (2, true)] {
+        let mut transaction = client.transaction().expect("a transaction");
+        let mut inside: InTransaction<'_, '_> = store.in_transaction(&mut transaction);
+        let twice = [NewJob::new(id(number), "a"), NewJob::new(id(number), "a")];
+        assert_eq!(inside.enqueue(&twice), Ok(vec![Enqueued::Accepted; 2]));
+        assert!(inside.enqueue(&[NewJob::new(id(9), "a\0")]).is_err(), "refused before it is sent");
+        assert_eq!(store.poll(&poll_of(me, "a", 10)).expect("a poll").jobs, []);
+        match is_committed {
+            true => transaction.commit().expect("a commit"),
+            false => transaction.rollback().expect("a rollback"),
+        }
+        let polled = store.poll(&poll_of(me, "a", 10)).expect("a poll");
+        assert_eq!(polled.jobs.len(), usize::from(is_committed));
+    }
+}
+
+#[test]
+fn a_notification_comes_with_the_commit_and_only_if_something_is_due() {
+    let Some(server) = server() else { return };
+    let store = builder(server).connect().expect("a store");
+    let other = builder(server).connect().expect("a store in another schema");
+    let mut watch = store.watch().expect("a watch");
+    assert_eq!(watch.wait(WAIT), Ok(true), "once after it has connected");
+    enqueue(&other, vec![NewJob::new(id(1), "a")]);
+    assert_eq!(watch.wait(QUIET), Ok(false), "another schema is another channel");
+    let when = When::After(SECOND * 3_600);
+    enqueue(&store, vec![NewJob { when, ..NewJob::new(id(2), "a") }]);
+    assert_eq!(watch.wait(QUIET), Ok(false), "nothing is due");
+    let mut client = client(server);
+    let mut transaction = client.transaction().expect("a transaction");
+    store.in_transaction(&mut transaction).enqueue(&[NewJob::new(id(3), "a")]).expect("accepted");
+    assert_eq!(watch.wait(QUIET), Ok(false), "nothing is committed");
+    transaction.commit().expect("a commit");
+    assert_eq!(watch.wait(WAIT), Ok(true));
+    let many = (10..60).map(|number| NewJob::new(id(number), "a")).collect();
+    enqueue(&store, many);
+    assert_eq!(watch.wait(WAIT), Ok(true));
+    assert_eq!(watch.wait(QUIET), Ok(false), "one notification for each transaction");
+}
+
+#[test]
+fn a_watch_whose_connection_breaks_listens_again() {
+    let Some(server) = server() else { return };
+    let store = builder(server).connect().expect("a store");
+    let mut watch = store.watch().expect("a watch");
+    assert_eq!(watch.wait(WAIT), Ok(true));
+    let broken = format!(
+        "select pg_terminate_backend(pid) from pg_stat_activity where query = 'listen \"{}_nudge\"'",
+        store.schema()
+    );
+    client(server).query_one(&broken, &[]).expect("one connection is broken");
+    assert_eq!(
+        watch.wait(WAIT),
+        Ok(true),
+        "what came meanwhile may be lost: once after it has connected"
+    );
+    enqueue(&store, vec![NewJob::new(id(3), "a")]);
+    assert_eq!(watch.wait(WAIT), Ok(true));
+}
+
+#[test]
+fn a_store_behind_a_pool_of_connections_keeps_no_state_in_one() {
+    let Some(server) = server() else { return };
+    let store = builder(server).wakeup(Wakeup::Poll).connect().expect("a store");
+    assert!(store.watch().is_none());
+    let me = open(&store, 1);
+    enqueue(&store, vec![NewJob::new(id(1), "a")]);
+    assert_eq!(store.poll(&poll_of(me, "a", 10)).expect("a poll").jobs.len(), 1);
+    assert_eq!(store.job(id(1)).expect("an answer").expect("a job").state, JobState::Running);
+    // A pool gives each transaction another connection: nothing may be prepared, set or locked beyond its end.
+    let store = store.clone();
+    let seen = format!(
+        "select count(*) filter (where query like '%{0}%'), count(*) filter (where query like '%{0}%' and query ilike any
+           (array['%prepare%', '%set session%', 'set %', 'listen%'])) from pg_stat_activity where pid <> pg_backend_pid()",
+        store.schema()
+    );
+    let row = client(server).query_one(&seen, &[]).expect("what connections did last");
+    assert!(row.get::<_, i64>(0) > 0);
+    assert_eq!(row.get::<_, i64>(1), 0);
+}

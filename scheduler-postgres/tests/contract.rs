@@ -1,0 +1,25 @@
+//! The store answers as the contract says, and as the model does.
+//!
+//! `SCHEDULER_DIFFERENTIAL_STEPS` asks for more random requests than each run has, in sequences of 500, and
+//! `SCHEDULER_DIFFERENTIAL_SEED` says where to begin.
+
+use scheduler_store::conformance::Differential;
+
+use crate::support::TestPostgres;
+
+scheduler_store::store_conformance!(TestPostgres);
+
+const STEPS: u32 = 500;
+
+#[test]
+fn random_requests_are_answered_as_by_the_model() {
+    let seed = number("SCHEDULER_DIFFERENTIAL_SEED", 1_000_000);
+    let steps = number("SCHEDULER_DIFFERENTIAL_STEPS", 2_000);
+    let seeds = steps.div_ceil(u64::from(STEPS));
+    Differential { seed, seeds, steps: STEPS, every: 20 }.run::<TestPostgres>();
+    println!("{seeds} seeds from {seed}, {STEPS} requests each: no difference");
+}
+
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |text| text.parse().expect("a number"))
+}

@@ -1,0 +1,14 @@
+//! The store against a server of its own.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "these tests race threads and servers of their own, in real time"
+)]
+
+mod clients;
+mod contract;
+mod damage;
+mod migrations;
+mod outage;
+mod plans;
+mod races;
+mod support;

@@ -1,0 +1,98 @@
+//! How the tables are made, and when they are refused.
+
+use std::thread;
+
+use scheduler_postgres::Postgres;
+use scheduler_store::{Open, Refusal, SessionId, Store, StoreError, Uuid};
+
+use crate::support::{END, SECOND, client, id, open, schema, server};
+
+#[test]
+fn eight_that_start_at_once_make_one_schema() {
+    let Some(server) = server() else { return };
+    for _ in 0..5 {
+        let (url, schema) = (server.url(), schema());
+        let threads: Vec<_> = (0..8_u128)
+            .map(|number| {
+                let builder = Postgres::builder(&url).schema(&schema);
+                thread::spawn(move || {
+                    let store = builder.connect().expect("no error");
+                    open(&store, number);
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+        let count = format!(
+            "select (select count(*) from {schema}.meta), (select count(*) from {schema}.session)"
+        );
+        let row = client(server).query_one(&count, &[]).expect("counts");
+        assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1)), (1, 8));
+    }
+}
+
+#[test]
+fn tables_that_a_newer_library_has_changed_are_refused_and_stay_as_they_are() {
+    let Some(server) = server() else { return };
+    let (url, schema) = (server.url(), schema());
+    let store = Postgres::builder(&url).schema(&schema).connect().expect("a store");
+    let mut client = client(server);
+    let mut set = |version: i32, min_reader: i32| {
+        let set = format!("update {schema}.meta set version = $1, min_reader = $2");
+        client.execute(&set, &[&version, &min_reader]).expect("an update");
+    };
+    // Newer, but this library still understands it: a rolling deploy.
+    set(99, 1);
+    open(&store, 1);
+    Postgres::builder(&url).schema(&schema).connect().expect("it is understood");
+    set(99, 98);
+    let refused = Postgres::builder(&url).schema(&schema).connect();
+    let StoreError::Refused(Refusal::NewerSchema(text)) = refused.expect_err("it is refused")
+    else {
+        panic!("another error");
+    };
+    assert!(text.contains("99") && text.contains("98") && text.contains("help:"), "{text}");
+    // A store that was opened before finds out when it opens a session (R20).
+    let request = Open {
+        id: SessionId::from_uuid(Uuid::from_u128(2)),
+        replaces: Some(SessionId::from_uuid(Uuid::from_u128(1))),
+        label: String::new(),
+        build: String::new(),
+        lease: SECOND,
+        not_after: END,
+    };
+    let answer = store.open(&request);
+    assert!(matches!(answer, Err(StoreError::Refused(Refusal::NewerSchema(_)))), "{answer:?}");
+    let sessions = store.sessions().expect("sessions");
+    assert_eq!(sessions.iter().map(|each| each.id.as_uuid().as_u128()).collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn the_printed_migrations_are_enough() {
+    let Some(server) = server() else { return };
+    let schema = schema();
+    let builder = || Postgres::builder(&server.url()).schema(&schema).migrate(false);
+    let missing = builder().connect().expect_err("there is nothing yet").to_string();
+    assert!(missing.contains("Postgres::migrations"), "{missing}");
+    let _ = server.psql(&Postgres::migrations(&schema).expect("a script"));
+    let store = builder().connect().expect("all is there");
+    open(&store, 1);
+    assert_eq!(store.job(id(1)), Ok(None));
+}
+
+#[test]
+fn two_schemas_share_nothing() {
+    let Some(server) = server() else { return };
+    let stores = [(); 2].map(|()| crate::support::builder(server).connect().expect("a store"));
+    open(&stores[0], 1);
+    assert_eq!(stores[0].sessions().expect("sessions").len(), 1);
+    assert_eq!(stores[1].sessions().expect("sessions").len(), 0);
+}
+
+#[test]
+fn a_schema_that_is_no_identifier_is_refused_before_anything_is_sent() {
+    for name in ["", "Robert'); drop table job; --", "a.b", "\"", &"x".repeat(51)] {
+        let error = Postgres::builder("postgres://nobody@127.0.0.1:1/none").schema(name).connect();
+        let text = error.expect_err("no schema").to_string();
+        assert!(text.contains("help: use up to 50 lower-case letters"), "{text}");
+    }
+}

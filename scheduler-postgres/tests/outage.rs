@@ -1,0 +1,198 @@
+//! The server goes away and comes back.
+
+use std::io::Read;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use postgres_server::Server;
+use scheduler_postgres::Postgres;
+use scheduler_store::{Enqueue, JobFilter, NewJob, Store, StoreError};
+
+use crate::support::{END, builder, client, enqueue, id, open, poll_of, server};
+
+fn send(store: &Postgres, number: u128) -> Result<(), StoreError> {
+    let jobs = vec![NewJob::new(id(number), "a")];
+    store.enqueue(&Enqueue { jobs, not_after: END }).map(drop)
+}
+
+#[test]
+fn what_was_accepted_survives_a_crash_of_the_server_and_calls_succeed_again() {
+    // A server of its own, which keeps what was committed when it is ended at once.
+    if server().is_none() {
+        return;
+    }
+    let server = Server::start_with(&["fsync=off"]).expect("a second server");
+    let store = builder(&server).connect().expect("a store");
+    let me = open(&store, 1);
+    let is_over = Arc::new(AtomicBool::new(false));
+    let (writer, over) = (store.clone(), Arc::clone(&is_over));
+    let writer = thread::spawn(move || {
+        let (mut accepted, mut failed) = (Vec::new(), 0);
+        for number in 1.. {
+            match send(&writer, number) {
+                Ok(()) => accepted.push(id(number)),
+                Err(StoreError::Unavailable(_)) => {
+                    failed += 1;
+                    thread::sleep(Duration::from_millis(20));
+                }
+                Err(other) => panic!("{other}"),
+            }
+            if over.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        (accepted, failed)
+    });
+    thread::sleep(Duration::from_millis(300));
+    server.stop();
+    let start = Instant::now();
+    assert!(matches!(store.poll(&poll_of(me, "a", 1)), Err(StoreError::Unavailable(_))));
+    assert!(start.elapsed() < Duration::from_secs(2), "a call while it is away ends soon");
+    thread::sleep(Duration::from_millis(700));
+    server.begin();
+    let start = Instant::now();
+    while store.depths().is_err() || send(&store, 1 << 80).is_err() {
+        assert!(start.elapsed() < Duration::from_secs(5), "it does not come back");
+        thread::sleep(Duration::from_millis(20));
+    }
+    thread::sleep(Duration::from_millis(300));
+    is_over.store(true, Ordering::Relaxed);
+    let (accepted, failed) = writer.join().expect("no panic");
+    assert!(failed > 0 && accepted.len() > 10, "{failed} failed, {} were accepted", accepted.len());
+    let kept = store.jobs(&JobFilter::default(), u32::MAX).expect("jobs");
+    let kept: std::collections::HashSet<_> = kept.iter().map(|job| job.id).collect();
+    assert!(accepted.iter().all(|job| kept.contains(job)), "an accepted job is gone");
+    // The session has outlived the crash, and goes on.
+    assert!(!store.poll(&poll_of(me, "a", 10)).expect("a poll").jobs.is_empty());
+}
+
+#[test]
+fn fences_grow_over_a_new_connection() {
+    let Some(server) = server() else { return };
+    let store = builder(server).connect().expect("a store");
+    let me = open(&store, 1);
+    enqueue(&store, (1..=2).map(|number| NewJob::new(id(number), "a")).collect());
+    let first = store.poll(&poll_of(me, "a", 1)).expect("a poll").jobs.remove(0).fence;
+    let broken = format!(
+        "select pg_terminate_backend(pid) from pg_stat_activity where query like '%\"{}\".poll(%' and pid <> pg_backend_pid()",
+        store.schema()
+    );
+    client(server).query_one(&broken, &[]).expect("the connection is broken");
+    let start = Instant::now();
+    let second = loop {
+        match store.poll(&poll_of(me, "a", 1)) {
+            Ok(mut polled) => break polled.jobs.remove(0).fence,
+            Err(StoreError::Unavailable(_)) => assert!(start.elapsed() < Duration::from_secs(5)),
+            Err(other) => panic!("{other}"),
+        }
+    };
+    // Fences whose commit was lost in a crash are never given out again.
+    assert!(second.0 >= first.0 + 1_000_000, "{first} and {second}");
+}
+
+#[test]
+fn an_idle_connection_that_broke_is_made_again_without_an_error() {
+    let Some(server) = server() else { return };
+    let store = builder(server).caller_connections(1).connect().expect("a store");
+    enqueue(&store, vec![NewJob::new(id(1), "a")]);
+    let broken = format!(
+        "select pg_terminate_backend(pid) from pg_stat_activity where query like '%\"{}\".enqueue_jobs(%' and pid <> pg_backend_pid()",
+        store.schema()
+    );
+    client(server).query_one(&broken, &[]).expect("the connection is broken");
+    // The same identity sent twice is accepted once, so that it may be sent again.
+    enqueue(&store, vec![NewJob::new(id(2), "a")]);
+}
+
+#[test]
+fn a_server_that_is_away_is_asked_twice_a_second_at_most() {
+    let Some(server) = server() else { return };
+    let connects = Arc::new(AtomicU32::new(0));
+    // Between the store and the server: it passes bytes on until it is told to refuse.
+    let (address, is_away) = proxy(server.port(), &connects);
+    let url = format!("postgres://test@{address}/postgres");
+    let store =
+        Postgres::builder(&url).schema(crate::support::schema()).connect().expect("a store");
+    let me = open(&store, 1);
+    enqueue(&store, vec![NewJob::new(id(1), "a")]);
+    is_away.store(true, Ordering::Relaxed);
+    let all = format!(
+        "select pg_terminate_backend(pid) from pg_stat_activity where query like '%\"{}\".%' and pid <> pg_backend_pid()",
+        store.schema()
+    );
+    client(server).query(&all, &[]).expect("all connections are broken");
+    connects.store(0, Ordering::Relaxed);
+    let (start, mut calls) = (Instant::now(), 0);
+    let mut fail = |answer: bool| {
+        assert!(answer, "an answer without a server");
+        calls += 1;
+        thread::sleep(Duration::from_millis(2));
+    };
+    while start.elapsed() < Duration::from_secs(2) {
+        fail(store.poll(&poll_of(me, "a", 1)).is_err());
+        fail(send(&store, 2).is_err());
+        fail(store.sessions().is_err());
+    }
+    let connects = connects.load(Ordering::Relaxed);
+    assert!(calls > 100, "only {calls} calls: they wait");
+    assert!((2..=6).contains(&connects), "{connects} connects in two seconds");
+}
+
+/// Passes connections on to a port, and counts them; drops them at once while it is away.
+fn proxy(port: u16, connects: &Arc<AtomicU32>) -> (std::net::SocketAddr, Arc<AtomicBool>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let is_away = Arc::new(AtomicBool::new(false));
+    let (away, connects) = (Arc::clone(&is_away), Arc::clone(connects));
+    thread::spawn(move || {
+        for incoming in listener.incoming().flatten() {
+            connects.fetch_add(1, Ordering::Relaxed);
+            if away.load(Ordering::Relaxed) {
+                continue;
+            }
+            let outgoing = std::net::TcpStream::connect(("127.0.0.1", port)).expect("the server");
+            let back =
+                (outgoing.try_clone().expect("a copy"), incoming.try_clone().expect("a copy"));
+            thread::spawn(move || pass(incoming, outgoing));
+            thread::spawn(move || pass(back.0, back.1));
+        }
+    });
+    (address, is_away)
+}
+
+fn pass(mut from: std::net::TcpStream, mut to: std::net::TcpStream) {
+    let mut buffer = [0; 4096];
+    while let Ok(length @ 1..) = from.read(&mut buffer) {
+        if std::io::Write::write_all(&mut to, &buffer[..length]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(std::net::Shutdown::Both);
+}
+
+#[test]
+fn a_statement_that_takes_too_long_is_given_up_and_the_next_one_is_not_delayed() {
+    let Some(server) = server() else { return };
+    let deadline = Duration::from_millis(300);
+    let store = builder(server).deadline(deadline).connect().expect("a store");
+    let me = open(&store, 1);
+    let mut blocker = client(server);
+    let lock = format!("begin; lock table {}.job", store.schema());
+    blocker.batch_execute(&lock).expect("the table is locked");
+    let start = Instant::now();
+    assert!(matches!(send(&store, 1), Err(StoreError::Unavailable(_))));
+    assert!(start.elapsed() < Duration::from_secs(2));
+    // A renewal has a connection of its own.
+    let store_of_leases = store.clone();
+    let claim = thread::spawn(move || store_of_leases.poll(&poll_of(me, "a", 1)));
+    let renew =
+        scheduler_store::Renew { session: me, lease: Duration::from_secs(60), not_after: END };
+    assert!(store.renew(&renew).expect("a renewal").is_alive);
+    assert!(claim.join().expect("no panic").is_err());
+    blocker.batch_execute("commit").expect("the table is free");
+    send(&store, 2).expect("it is accepted");
+    assert_eq!(store.job(id(1)), Ok(None), "what was given up does not happen later");
+}

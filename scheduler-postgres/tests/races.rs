@@ -1,0 +1,326 @@
+//! Two connections that race, step by step: what random requests, one after the other, cannot find. Each rule stands beside
+//! the statement that breaks it, which has to fail here.
+
+use std::thread;
+
+use postgres_server::Server;
+use scheduler_postgres::Postgres;
+use scheduler_postgres::postgres::Client;
+use scheduler_store::{
+    Command, Commanded, Fired, JobState, Lease, NewJob, OnBusy, Overlap, Reap, Renew, Store,
+};
+
+use crate::support::{
+    END, SECOND, builder, client, enqueue, fire_of, id, open, poll_of, put, server, session,
+    until_one_waits, uuid,
+};
+
+struct Race {
+    store: Postgres,
+    schema: String,
+    one: Client,
+    look: Client,
+}
+
+fn race(server: &Server) -> Race {
+    let store = builder(server).connect().expect("a store");
+    let schema = store.schema().to_owned();
+    Race { store, schema, one: client(server), look: client(server) }
+}
+
+impl Race {
+    /// Runs a request on another thread until it waits for what the first connection has locked, and then commits that.
+    fn against<R: Send + 'static>(
+        &mut self,
+        request: impl FnOnce(Postgres) -> R + Send + 'static,
+    ) -> R {
+        let store = self.store.clone();
+        let thread = thread::spawn(move || request(store));
+        until_one_waits(&mut self.look, &self.schema);
+        self.one.batch_execute("commit").expect("a commit");
+        thread.join().expect("no panic")
+    }
+
+    /// The same for a statement on a connection.
+    fn against_sql(&mut self, server: &Server, sql: &str) -> Result<(), String> {
+        let (mut two, sql) = (client(server), sql.replace("{s}", &self.schema));
+        self.against(move |_| two.batch_execute(&sql).map_err(|error| error.to_string()))
+    }
+
+    fn begin(&mut self, sql: &str) {
+        let sql = format!("begin; {}", sql.replace("{s}", &self.schema));
+        self.one.batch_execute(&sql).expect("the first half");
+    }
+
+    fn state(&self, job: u128) -> JobState {
+        self.store.job(id(job)).expect("an answer").expect("the job").state
+    }
+}
+
+fn reap(dead: Vec<Lease>) -> Reap {
+    Reap { dead, max_lost: 3, spread: SECOND, draw: 1, not_after: END }
+}
+
+/// A job of a session that is gone.
+fn orphan(race: &mut Race) {
+    let me = open(&race.store, 1);
+    enqueue(&race.store, vec![NewJob::new(id(1), "a")]);
+    assert_eq!(race.store.poll(&poll_of(me, "a", 1)).expect("a poll").jobs.len(), 1);
+    race.one.execute(&format!("delete from {}.session", race.schema), &[]).expect("it is gone");
+}
+
+/// In one transaction another one reaps the job, opens a session, and claims it.
+fn take_over() -> String {
+    format!(
+        "insert into {{s}}.session values ({0}, '', '', now(), now() + interval '1 hour', 0);
+         update {{s}}.job set session = {0}, fence = fence + 2 where id = {1}",
+        uuid(2),
+        uuid(1)
+    )
+}
+
+#[test]
+fn r9_a_reap_never_takes_a_job_that_another_has_taken_over() {
+    let Some(server) = server() else { return };
+    let mut race = race(server);
+    orphan(&mut race);
+    race.begin(&take_over());
+    let reaped = race.against(|store| store.reap(&reap(Vec::new()))).expect("an answer");
+    assert_eq!(reaped.jobs, []);
+    let job = race.store.job(id(1)).expect("an answer").expect("the job");
+    assert_eq!((job.state, job.session, job.lost), (JobState::Running, Some(session(2)), 0));
+}
+
+#[test]
+fn r9_a_bare_anti_join_would_steal_it() {
+    let Some(server) = server() else { return };
+    let mut race = race(server);
+    orphan(&mut race);
+    race.begin(&take_over());
+    let naive = "update {s}.job set state = 'ready', session = null, lost = lost + 1
+        where state = 'running' and not exists (select from {s}.session s where s.id = job.session)";
+    race.against_sql(server, naive).expect("an update");
+    assert_eq!(
+        race.state(1),
+        JobState::Ready,
+        "the live job was not stolen: this test sees nothing"
+    );
+}
+
+/// A claim that is committed after its session was reaped.
+fn claim_into_a_dead_session(server: &Server, reap_now: impl FnOnce(&mut Race, Lease)) -> Race {
+    let mut race = race(server);
+    let (me, other) = (open(&race.store, 1), open(&race.store, 2));
+    enqueue(&race.store, vec![NewJob::new(id(1), "a")]);
+    race.begin(&format!(
+        "select * from {{s}}.poll({}, array['a'], array[1::bigint], null, 1, 1, 1, 'infinity', false)",
+        uuid(1)
+    ));
+    let end =
+        format!("update {}.session set lease_until = now() where id = {}", race.schema, uuid(1));
+    race.look.execute(&end, &[]).expect("the lease ends");
+    let renew = Renew { session: other, lease: SECOND * 3_600, not_after: END };
+    let others = race.store.renew(&renew).expect("leases").others;
+    let lease = *others.iter().find(|lease| lease.session == me).expect("the lease");
+    assert!(lease.has_run_out);
+    reap_now(&mut race, lease);
+    race.one.batch_execute("commit").expect("the claim is committed");
+    assert_eq!(race.state(1), JobState::Running);
+    race
+}
+
+#[test]
+fn r10_a_claim_that_is_committed_into_a_dead_session_is_found_by_the_next_reap() {
+    let Some(server) = server() else { return };
+    let race = claim_into_a_dead_session(server, |race, lease| {
+        let reaped = race.store.reap(&reap(vec![lease])).expect("a reap");
+        assert_eq!((reaped.sessions.len(), reaped.jobs.len()), (1, 0));
+    });
+    let reaped = race.store.reap(&reap(Vec::new())).expect("a reap");
+    assert_eq!(reaped.jobs.iter().map(|job| (job.id, job.lost)).collect::<Vec<_>>(), [(id(1), 1)]);
+}
+
+#[test]
+fn r10_a_reap_of_the_jobs_of_the_sessions_it_ends_would_leave_it_running_for_ever() {
+    let Some(server) = server() else { return };
+    let naive = "with dead as (delete from {s}.session where lease_until <= now() returning id)
+        update {s}.job set state = 'ready', session = null from dead where session = dead.id and state = 'running'";
+    let mut race = claim_into_a_dead_session(server, |race, _| {
+        let naive = naive.replace("{s}", &race.schema);
+        race.look.batch_execute(&naive).expect("a naive reap");
+    });
+    let naive = naive.replace("{s}", &race.schema);
+    race.look.batch_execute(&naive).expect("a naive reap");
+    assert_eq!(race.state(1), JobState::Running, "it was found: this test sees nothing");
+}
+
+#[test]
+fn r6_of_two_that_fire_one_tick_one_moves() {
+    let Some(server) = server() else { return };
+    let mut race = race(server);
+    let me = open(&race.store, 1);
+    let cursor = put(&race.store, "s", Overlap::Allow);
+    let at = format!(
+        "'1970-01-01 00:00:00+00'::timestamptz + {} * interval '1 microsecond'",
+        cursor.as_micros() + 1
+    );
+    race.begin(&format!("update {{s}}.schedule set cursor_at = {at}"));
+    let fired = race.against(move |store| store.fire(&fire_of(me, "s", cursor, 1, OnBusy::Skip)));
+    assert!(matches!(fired, Ok(Fired::Refused(Some(_)))), "{fired:?}");
+    assert_eq!(race.store.job(id(1)), Ok(None));
+}
+
+#[test]
+fn r11_a_tick_beside_a_job_that_is_not_committed_yet_is_skipped() {
+    let Some(server) = server() else { return };
+    let mut race = race(server);
+    let me = open(&race.store, 1);
+    let cursor = put(&race.store, "s", Overlap::Skip);
+    race.begin(&unfinished());
+    let fired = race.against(move |store| store.fire(&fire_of(me, "s", cursor, 1, OnBusy::Skip)));
+    assert_eq!(fired, Ok(Fired::Skipped));
+    let schedule = &race.store.schedules().expect("schedules")[0];
+    assert_eq!((schedule.fired, schedule.skips.overlap), (0, 1));
+}
+
+/// An unfinished job of the schedule, made without the lock of its row.
+fn unfinished() -> String {
+    format!(
+        "insert into {{s}}.job (id, task, payload, payload_version, queue, priority, run_at, max_attempts, is_abandoned,
+           is_exclusive, schedule, created_at)
+         values ({}, 'tick', '', 0, 'default', 1, now(), 1, false, true, 's', now())",
+        uuid(7)
+    )
+}
+
+#[test]
+fn r11_not_exists_alone_would_make_two_unfinished_jobs() {
+    let Some(server) = server() else { return };
+    let mut race = race(server);
+    put(&race.store, "s", Overlap::Skip);
+    race.look
+        .batch_execute(&format!("drop index {}.job_exclusive", race.schema))
+        .expect("no index");
+    race.begin(&unfinished());
+    let naive = unfinished().replace(&uuid(7), &uuid(8)).replace("values (", "select ").replace(
+        "true, 's', now())",
+        "true, 's', now() where not exists (select from {s}.job where schedule = 's')",
+    );
+    let naive = naive.replace("{s}", &race.schema);
+    race.look.batch_execute(&naive).expect("the naive insert sees nothing");
+    race.one.batch_execute("commit").expect("a commit");
+    let jobs = race.store.jobs(&scheduler_store::JobFilter::default(), 10).expect("jobs");
+    assert_eq!(jobs.len(), 2, "one was kept out: this test sees nothing");
+}
+
+/// A schedule with a running job, whose end is not committed yet.
+fn ending(race: &mut Race) -> (scheduler_store::SessionId, scheduler_store::StoreTime) {
+    let me = open(&race.store, 1);
+    let cursor = put(&race.store, "s", Overlap::QueueOne);
+    let fire = fire_of(me, "s", cursor, 1, OnBusy::Queue);
+    let fired = race.store.fire(&scheduler_store::Fire { claim: true, ..fire }).expect("a tick");
+    let Fired::Moved(Some(job)) = fired else { panic!("{fired:?}") };
+    race.begin(&format!(
+        "select * from {{s}}.finish(array[{}], array[{}], array[{}::bigint], array['done'], array[0::bigint], array[null::text],
+           array[0::bigint])",
+        uuid(1),
+        uuid(1),
+        job.fence.0
+    ));
+    let schedule = race.store.schedules().expect("schedules").remove(0);
+    (me, schedule.cursor)
+}
+
+#[test]
+fn r12_a_tick_that_fires_while_the_job_ends_is_not_forgotten() {
+    let Some(server) = server() else { return };
+    let mut race = race(server);
+    let (me, cursor) = ending(&mut race);
+    let fired = race.against(move |store| store.fire(&fire_of(me, "s", cursor, 2, OnBusy::Queue)));
+    assert_eq!(fired, Ok(Fired::Moved(None)));
+    assert_eq!(race.state(2), JobState::Ready);
+}
+
+#[test]
+fn r12_a_look_before_the_lock_would_let_it_wait_for_a_job_that_has_ended() {
+    let Some(server) = server() else { return };
+    let mut race = race(server);
+    let (me, _) = ending(&mut race);
+    let naive = format!(
+        "update {{s}}.schedule set waiting_id = {}, waiting_tick = now(), waiting_missed = 0, waiting_run_at = now()
+         where name = 's' and exists (
+           select from {{s}}.job j where j.schedule = 's' and j.state in ('ready', 'running'))",
+        uuid(2)
+    );
+    race.against_sql(server, &naive).expect("an update");
+    let waiting = race.store.schedules().expect("schedules").remove(0).waiting;
+    assert!(
+        waiting.is_some() && race.state(1) == JobState::Done,
+        "nothing waits: this test sees nothing"
+    );
+    // Every poll repeats the promotion.
+    let polled = race.store.poll(&poll_of(me, "tick", 1)).expect("a poll");
+    assert_eq!(polled.jobs.iter().map(|job| job.id).collect::<Vec<_>>(), [id(2)]);
+}
+
+/// A parked job with a key, and another with the same key that is not committed yet.
+fn parked(race: &mut Race) {
+    let me = open(&race.store, 1);
+    let keyed = "insert into {s}.job (id, task, payload, payload_version, queue, priority, run_at, max_attempts, is_abandoned,
+        key, state, finished_at, created_at)
+        values (ID, 'a', '', 0, 'default', 1, now(), 1, false, 'k', STATE, END, now())";
+    let with = |number, state: &str, end: &str| {
+        keyed.replace("ID", &uuid(number)).replace("STATE", state).replace("END", end)
+    };
+    let first = with(1, "'parked'", "now()").replace("{s}", &race.schema);
+    race.look.batch_execute(&first).expect("a parked job");
+    race.begin(&with(2, "'ready'", "null"));
+    let _ = me;
+}
+
+#[test]
+fn r13_a_retry_that_meets_a_new_job_of_its_key_names_it() {
+    let Some(server) = server() else { return };
+    let mut race = race(server);
+    parked(&mut race);
+    let answer = race.against(|store| store.command(&Command::Retry { job: id(1) }, END));
+    assert_eq!(answer, Ok(Commanded::Conflict(id(2))));
+    assert_eq!(race.state(1), JobState::Parked);
+}
+
+#[test]
+fn r13_a_look_and_an_update_would_fail() {
+    let Some(server) = server() else { return };
+    let mut race = race(server);
+    parked(&mut race);
+    let naive = "update {s}.job set state = 'ready' where state = 'parked' and not exists (
+        select from {s}.job o where o.key = job.key and o.state in ('ready', 'running'))";
+    let failed = race.against_sql(server, naive);
+    assert!(failed.is_err(), "it did not fail: this test sees nothing");
+}
+
+#[test]
+fn two_that_enqueue_one_key_make_one_job() {
+    let Some(server) = server() else { return };
+    let mut race = race(server);
+    race.begin("select {s}.enqueue('a', key => 'k', id => '00000000-0000-0000-0000-000000000001')");
+    let mut job = NewJob::new(id(2), "a");
+    job.key = Some(scheduler_store::Key {
+        text: "k".to_owned(),
+        until: scheduler_store::KeyUntil::End,
+        on_conflict: scheduler_store::OnConflict::Keep,
+    });
+    let answers = race.against(move |store| enqueue(&store, vec![job]));
+    assert_eq!(answers, [scheduler_store::Enqueued::Kept(id(1))]);
+}
+
+#[test]
+fn the_same_job_sent_twice_at_once_is_accepted_once() {
+    let Some(server) = server() else { return };
+    let mut race = race(server);
+    race.begin("select {s}.enqueue('a', id => '00000000-0000-0000-0000-000000000001')");
+    let answers = race.against(|store| enqueue(&store, vec![NewJob::new(id(1), "a")]));
+    assert_eq!(answers, [scheduler_store::Enqueued::Accepted]);
+    let jobs = race.store.jobs(&scheduler_store::JobFilter::default(), 10).expect("jobs");
+    assert_eq!(jobs.len(), 1);
+}

@@ -1,0 +1,211 @@
+//! A server for all tests, and a store in a schema of its own for each.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+use postgres_server::Server;
+use scheduler_postgres::postgres::{Client, NoTls};
+use scheduler_postgres::{Builder, Postgres};
+use scheduler_store::conformance::{TestModel, TestStore};
+use scheduler_store::{
+    Command, Commanded, DEFAULT_QUEUE, Definition, Enqueue, Enqueued, Fire, JobId, NewJob, Next,
+    OnBusy, OnLost, Open, Overlap, Payload, Poll, Priority, Rule, SessionId, Skips, Store,
+    StoreTime, TaskRoom, TickJob, Timing, Uuid,
+};
+
+/// The server of this process; none if there is no PostgreSQL, and the test is to end.
+pub(crate) fn server() -> Option<&'static Server> {
+    static SERVER: OnceLock<Option<Server>> = OnceLock::new();
+    SERVER.get_or_init(Server::start).as_ref()
+}
+
+/// A schema that no other test has.
+pub(crate) fn schema() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("test_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+pub(crate) fn builder(server: &Server) -> Builder {
+    Postgres::builder(&server.url()).schema(schema())
+}
+
+pub(crate) fn client(server: &Server) -> Client {
+    Client::connect(&server.url(), NoTls).expect("a connection")
+}
+
+/// A store whose clock is moved by hand, for the suite. Without a server it is the model, so that the suite passes over it.
+pub(crate) enum TestPostgres {
+    Real { store: Postgres, url: String, clock: Box<Mutex<Client>> },
+    Skipped(TestModel),
+}
+
+impl TestPostgres {
+    pub(crate) fn new(server: &Server) -> Self {
+        let (store, mut clock) = (timed(server), client(server));
+        clock
+            .batch_execute(&format!(
+                "create unlogged table {0}.test_clock (now timestamptz not null);
+                 insert into {0}.test_clock values ('2000-01-01 00:00:00+00');
+                 create or replace function {0}.clock() returns timestamptz language sql volatile
+                   as 'select now from {0}.test_clock';
+                 set synchronous_commit = off;",
+                store.schema()
+            ))
+            .expect("a clock");
+        Self::Real { store, url: server.url(), clock: Box::new(Mutex::new(clock)) }
+    }
+}
+
+fn timed(server: &Server) -> Postgres {
+    builder(server).relaxed_claims(false).connect().expect("a store")
+}
+
+impl TestStore for TestPostgres {
+    fn fresh() -> Self {
+        server().map_or_else(|| Self::Skipped(TestModel::fresh()), Self::new)
+    }
+
+    fn store(&self) -> &dyn Store {
+        match self {
+            Self::Real { store, .. } => store,
+            Self::Skipped(model) => model.store(),
+        }
+    }
+
+    fn second(&self) -> Box<dyn Store> {
+        match self {
+            Self::Real { store, url, .. } => {
+                let other = Postgres::builder(url).schema(store.schema()).relaxed_claims(false);
+                Box::new(other.connect().expect("a store"))
+            }
+            Self::Skipped(model) => model.second(),
+        }
+    }
+
+    fn reopen(&mut self) {
+        match self {
+            Self::Real { store, url, .. } => {
+                let other = Postgres::builder(url).schema(store.schema()).relaxed_claims(false);
+                *store = other.connect().expect("a store");
+            }
+            Self::Skipped(model) => model.reopen(),
+        }
+    }
+
+    fn set_now(&self, now: StoreTime) {
+        match self {
+            Self::Real { store, clock, .. } => {
+                let set = format!(
+                    "update {}.test_clock set now = '1970-01-01 00:00:00+00'::timestamptz
+                       + ({1} / 1000000) * interval '1 second' + ({1} % 1000000) * interval '1 microsecond'",
+                    store.schema(),
+                    now.as_micros()
+                );
+                clock.lock().expect("the clock").batch_execute(&set).expect("the clock moves");
+            }
+            Self::Skipped(model) => model.set_now(now),
+        }
+    }
+
+    fn seeds() -> u64 {
+        12
+    }
+}
+
+pub(crate) const END: StoreTime = StoreTime::MAX;
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+
+pub(crate) fn id(number: u128) -> JobId {
+    JobId::from_uuid(Uuid::from_u128(number))
+}
+
+pub(crate) fn session(number: u128) -> SessionId {
+    SessionId::from_uuid(Uuid::from_u128(number))
+}
+
+pub(crate) fn open(store: &dyn Store, number: u128) -> SessionId {
+    let id = SessionId::from_uuid(Uuid::from_u128(number));
+    let (label, build) = ("test".to_owned(), "1".to_owned());
+    let lease = SECOND * 3_600;
+    store.open(&Open { id, replaces: None, label, build, lease, not_after: END }).unwrap();
+    id
+}
+
+pub(crate) fn poll_of(session: SessionId, task: &str, limit: u32) -> Poll {
+    Poll {
+        session,
+        tasks: [TaskRoom { task: task.into(), room: limit }].into(),
+        queues: None,
+        limit,
+        abandon_limit: limit,
+        lost_limit: limit,
+        not_after: END,
+    }
+}
+
+pub(crate) fn enqueue(store: &dyn Store, jobs: Vec<NewJob>) -> Vec<Enqueued> {
+    store.enqueue(&Enqueue { jobs, not_after: END }).expect("an answer")
+}
+
+/// An address in SQL.
+pub(crate) fn uuid(number: u128) -> String {
+    format!("'{}'::uuid", Uuid::from_u128(number))
+}
+
+/// Waits until a backend of this schema's statements waits for a lock: then the race is on.
+pub(crate) fn until_one_waits(client: &mut Client, schema: &str) {
+    let sql = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%' || $1 || '%'";
+    while client.query_one(sql, &[&schema]).expect("a count").get::<_, i64>(0) == 0 {
+        std::thread::yield_now();
+    }
+}
+
+/// A definition of a schedule whose ticks are computed.
+pub(crate) fn definition(name: &str, overlap: Overlap) -> Definition {
+    Definition {
+        name: name.to_owned(),
+        task: "tick".to_owned(),
+        payload: Payload::default(),
+        queue: DEFAULT_QUEUE.to_owned(),
+        priority: Priority::Normal,
+        rule: Rule { text: "rule".to_owned(), timing: Timing::Computed },
+        calculator: "1".to_owned(),
+        overlap,
+        max_attempts: 3,
+        on_lost: OnLost::Rerun,
+        is_dynamic: true,
+    }
+}
+
+/// Makes a schedule, and returns its cursor.
+pub(crate) fn put(store: &dyn Store, name: &str, overlap: Overlap) -> StoreTime {
+    let definition = Box::new(definition(name, overlap));
+    assert_eq!(store.command(&Command::Put { definition }, END), Ok(Commanded::Done));
+    let schedules = store.schedules().expect("schedules");
+    schedules.iter().find(|each| each.definition.name == name).expect("it is there").cursor
+}
+
+/// A tick of a schedule one microsecond after the cursor.
+pub(crate) fn fire_of(
+    session: SessionId,
+    schedule: &str,
+    seen: StoreTime,
+    job: u128,
+    on_busy: OnBusy,
+) -> Fire {
+    let tick = seen.after(Duration::from_micros(1));
+    Fire {
+        session,
+        schedule: schedule.to_owned(),
+        rule: "rule".to_owned(),
+        seen,
+        cursor: tick,
+        next: Next::Unknown,
+        job: Some(TickJob { id: id(job), tick, missed: 0, run_at: tick }),
+        on_busy,
+        skips: Skips::default(),
+        claim: false,
+        not_after: END,
+    }
+}
