@@ -21,7 +21,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 5] = [
             "attribute",
         ],
     ),
-    ("scheduler-queue/src", &["chunked", "delay_queue", "heap", "line", "wheel"]),
+    ("scheduler-queue/src", &["delay_queue", "heap", "line", "wheel"]),
     (
         "scheduler-core/src",
         &["error", "sync", "unwind", "time", "trigger", "task", "observe", "pool"],
