@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::ready::Front;
+use super::ready::Newcomer;
+use super::ready::Place;
 use super::ready::Ready;
 use super::ready::Wall;
 use crate::sync::planted;
@@ -73,7 +75,8 @@ impl<T: Placed> Agenda<T> {
         match due {
             Due::Tick(tick) => {
                 item.set_ticket(Ticket::STAGED);
-                self.collect([Newcomer { due: tick, sequence, item, is_due: tick <= now.tick }]);
+                let is_due = is_due(tick.as_nanos(), now.tick.as_nanos());
+                self.collect([Newcomer { due: tick, sequence, item, is_due }]);
             }
             Due::Wall(due) => {
                 let key = Key { due: due.key(), sequence };
@@ -91,31 +94,33 @@ impl<T: Placed> Agenda<T> {
         }
     }
 
-    /// Puts in items of the monotonic clock.
+    /// Puts in items of the monotonic clock. One that stands in line is not touched, it is found by its key.
     #[inline]
     pub(crate) fn collect(&mut self, items: impl IntoIterator<Item = Newcomer<T>>) {
         let Self { ready, ticks, limit, .. } = self;
         let mut front = ready.lock();
-        put_in(&mut front, ticks, limit, items);
+        for newcomer in items {
+            let key = newcomer.key();
+            let Newcomer { item, is_due, .. } = newcomer;
+            if is_due && item.may_stand_in_line() && front.line.admits(key) {
+                front.line.push(key, item);
+                continue;
+            }
+            // Before anybody can take what comes after it.
+            if limit.is_none_or(|limit| key < limit) {
+                *limit = Some(key);
+                front.limit = *limit;
+            }
+            ticks.push_with(key, item, T::set_ticket);
+        }
         ready.note(&front);
     }
 
     /// Takes the first item that is due, of either clock, and tells its sequence. Then puts what has become due into
     /// the line, as far as it comes after what stands there, and lets all be taken that comes before the rest.
     pub(crate) fn take(&mut self, now: Now) -> Option<(u64, T)> {
-        self.collect_and_take([], now)
-    }
-
-    /// As [`collect`](Self::collect), and then [`take`](Self::take).
-    #[inline]
-    pub(crate) fn collect_and_take(
-        &mut self,
-        items: impl IntoIterator<Item = Newcomer<T>>,
-        now: Now,
-    ) -> Option<(u64, T)> {
         let Self { ready, ticks, walls, limit, .. } = self;
         let mut front = ready.lock();
-        put_in(&mut front, ticks, limit, items);
         let taken = pop_due(&mut front, ticks, walls, now);
         let tick = now.tick.as_nanos();
         let mut first = ticks.first();
@@ -172,12 +177,6 @@ impl<T: Placed> Agenda<T> {
                 None => self.ready.lock().line.find(place.key).map(look),
             },
         }
-    }
-
-    /// Whether anything waits for the wall clock, or has since the last look at it.
-    #[inline]
-    pub(crate) fn watches_wall(&self) -> bool {
-        self.watches_wall
     }
 
     /// Has the memory of an item come that is to be removed.
@@ -298,30 +297,6 @@ impl<T: Placed> Agenda<T> {
     }
 }
 
-/// Puts items in: one that stands in line is not touched, it is found by its key.
-#[inline]
-fn put_in<T: Placed>(
-    front: &mut Front<T>,
-    ticks: &mut WheelQueue<T>,
-    limit: &mut Option<Key>,
-    items: impl IntoIterator<Item = Newcomer<T>>,
-) {
-    for Newcomer { due, sequence, item, is_due } in items {
-        let key = Key { due: due.as_nanos(), sequence };
-        // What is due at the end of time never is.
-        if is_due && due != Tick::MAX && item.may_stand_in_line() && front.line.admits(key) {
-            front.line.push(key, item);
-            continue;
-        }
-        // Before anybody can take what comes after it.
-        if limit.is_none_or(|limit| key < limit) {
-            *limit = Some(key);
-            front.limit = *limit;
-        }
-        ticks.push_with(key, item, T::set_ticket);
-    }
-}
-
 /// Takes the first item that is due, and tells its sequence.
 fn pop_due<T>(
     front: &mut Front<T>,
@@ -361,23 +336,6 @@ pub(crate) trait Placed {
     fn look(&self);
 }
 
-/// An item of the monotonic clock on its way in.
-#[derive(Debug)]
-pub(crate) struct Newcomer<T> {
-    pub(crate) due: Tick,
-    pub(crate) sequence: u64,
-    pub(crate) item: T,
-    /// Whether it was due when it came.
-    pub(crate) is_due: bool,
-}
-
-/// Where an item is found: by its ticket, unless it stands in line.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    pub(crate) ticket: Ticket,
-    pub(crate) key: Key,
-}
-
 #[inline]
 fn earlier(one: Option<Key>, other: Option<Key>) -> Option<Key> {
     match (one, other) {
@@ -387,7 +345,7 @@ fn earlier(one: Option<Key>, other: Option<Key>) -> Option<Key> {
 }
 
 /// The end of time is never reached, not even by a clock that has come to its own end.
-fn is_due(due: u64, now: u64) -> bool {
+pub(crate) fn is_due(due: u64, now: u64) -> bool {
     due <= now && due != u64::MAX
 }
 

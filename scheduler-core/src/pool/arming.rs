@@ -1,9 +1,9 @@
 //! How timers come into the queue and leave it again, any number of times.
 
-use super::agenda::Place;
 use super::core::Core;
 use super::entry::Entry;
 use super::entry::disarmed;
+use super::ready::Place;
 use super::shutdown::Kind;
 use super::shutdown::RunState;
 use super::step::Effects;

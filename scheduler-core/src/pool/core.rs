@@ -10,7 +10,6 @@ use super::agenda::Agenda;
 use super::ease::Ease;
 use super::entry::Entry;
 use super::entry::disarmed;
-use super::inbox::Letter;
 use super::ready::Ready;
 use super::roster::Roster;
 use super::roster::WorkerNumber;
@@ -124,34 +123,6 @@ impl<I: Item> Core<I> {
         let until = self.roster.park(worker, now.tick, looks, may_leave);
         let earliest = if leaves { now.tick + self.ease.wake_up } else { Tick::ZERO };
         Take::Wait(until.map(|until| until.max(earliest)))
-    }
-
-    /// Puts in what was staged, and gives a worker that is awake the first task. To be asked while it
-    /// [may](Self::may_take_on).
-    #[inline]
-    pub(crate) fn take_on(
-        &mut self,
-        worker: WorkerNumber,
-        letters: impl IntoIterator<Item = Letter<I>>,
-        now: Now,
-    ) -> Option<(I, Option<Due>)> {
-        let turn = self.roster.turn(worker)?;
-        let letters = letters.into_iter().map(Letter::into_newcomer);
-        let (sequence, Entry { kind, item }) = self.agenda.collect_and_take(letters, now)?;
-        turn.begin(Running { kind, sequence });
-        self.alarms -= usize::from(kind == Kind::Alarm);
-        let armed = disarmed(kind, &item);
-        Some((item, armed))
-    }
-
-    /// Whether a worker that is awake takes the first task and changes nothing else: nobody waits who would have to be
-    /// told, nothing waits for the wall clock, and no other worker could have it in less time.
-    #[inline]
-    pub(crate) fn may_take_on(&self) -> bool {
-        self.state == RunState::Running
-            && self.roster.anyone_waiting().is_none()
-            && !self.agenda.watches_wall()
-            && (self.ease.wake_up.is_zero() || self.roster.live() == 1)
     }
 
     /// What workers take without the core.

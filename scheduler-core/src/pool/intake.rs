@@ -1,8 +1,9 @@
 //! How tasks come into the queue: told at once, or collected from where they were staged.
 
 use super::core::Core;
-use super::inbox::Calm;
-use super::inbox::Letter;
+use super::entry::Entry;
+use super::ready::MayStage;
+use super::ready::Newcomer;
 use super::shutdown::Kind;
 use super::shutdown::RunState;
 use super::shutdown::may_run;
@@ -32,31 +33,35 @@ impl<I: Item> Core<I> {
         Ok(())
     }
 
-    /// What need not be told at once: tasks, because somebody will look at the queue before they are due;
-    /// removals, because nobody waits for the pool to be empty.
-    pub(super) fn calm(&self) -> Calm {
+    /// What may be staged: tasks, because somebody will look at the queue before they are due; removals, because
+    /// nobody waits for the pool to be empty.
+    pub(super) fn may_stage(&self) -> MayStage {
         if self.state != RunState::Running {
-            let lets_go = planted("L11 removal");
-            return Calm { patience: None, lets_go };
+            return MayStage { from: None, removals: planted("L11 removal") };
         }
         let is_staffed = self.roster.live() >= self.roster.core_size.max(1);
-        let patience = if is_staffed { self.roster.patience() } else { None };
-        Calm { patience, lets_go: !self.roster.is_timed() }
+        let from = if is_staffed { self.roster.looks_by() } else { None };
+        MayStage { from, removals: !self.roster.is_timed() }
     }
 
     /// Puts in tasks that were staged and that nobody has to be told of.
     ///
     /// One that was cancelled on its way is not looked at: its canceller comes to take it out.
     #[inline]
-    pub(crate) fn collect(&mut self, letters: impl IntoIterator<Item = Letter<I>>) {
-        self.agenda.collect(letters.into_iter().map(Letter::into_newcomer));
+    pub(crate) fn collect(&mut self, newcomers: impl IntoIterator<Item = Newcomer<Entry<I>>>) {
+        self.agenda.collect(newcomers);
     }
 
     /// As [`collect`](Self::collect), where those who were to look at the queue may wait for longer now.
-    pub(crate) fn collect_late(&mut self, letter: Letter<I>, effects: &mut Effects<I>) {
-        let due = letter.due;
+    pub(crate) fn collect_late(&mut self, newcomer: Newcomer<Entry<I>>, effects: &mut Effects<I>) {
+        let due = newcomer.due;
+        self.collect([newcomer]);
+        self.came_late(due, effects);
+    }
+
+    /// Sees to it that somebody looks for what has come while those who were to look may have begun to wait for longer.
+    pub(crate) fn came_late(&mut self, due: Tick, effects: &mut Effects<I>) {
         self.hire_if_missing(effects);
-        self.collect([letter]);
         if due != Tick::MAX && !planted("L5 late") {
             effects.wake.extend(self.roster.appoint(self.ease.look(due), due));
         }

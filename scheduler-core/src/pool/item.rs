@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::agenda::Place;
+use super::ready::Place;
 use super::step::Item;
 use crate::task::AnyTask;
 use crate::task::Header;

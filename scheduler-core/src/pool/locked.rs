@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use super::agenda::is_due;
 use super::core::Core;
-use super::inbox::Calm;
-use super::inbox::Letter;
-use super::inbox::Mail;
+use super::entry::Entry;
 use super::item::AnyItem;
 use super::item::place_of;
 use super::post::Post;
+use super::ready::MayStage;
+use super::ready::Newcomer;
+use super::ready::Staged;
 use super::roster::WorkerNumber;
 use super::shell::Shell;
 use super::shutdown::Kind;
@@ -28,10 +30,10 @@ pub(super) struct Locked {
     pub(super) core: Core<AnyItem>,
     /// The post of each worker; entered before its thread is started.
     pub(super) posts: Vec<(WorkerNumber, Arc<Post>)>,
-    /// What the inbox knows of [`Core::calm`].
-    calm: Calm,
+    /// What submitters know of [`Core::may_stage`].
+    may_stage: MayStage,
     /// What the next step begins with: between steps nothing, and room for what is staged.
-    mail: Mail<AnyItem>,
+    staged: Staged<Entry<AnyItem>>,
 }
 
 /// What is to be done after a step, without the lock.
@@ -60,7 +62,7 @@ pub(super) struct Starts {
 
 impl Locked {
     pub(super) fn new(core: Core<AnyItem>) -> Self {
-        Self { core, posts: Vec::new(), calm: Calm::default(), mail: Mail::new() }
+        Self { core, posts: Vec::new(), may_stage: MayStage::default(), staged: Staged::new() }
     }
 
     /// What a step asks for, so that it can be done without the lock.
@@ -129,7 +131,7 @@ impl Shell {
         step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
     ) -> (R, Starts) {
         let result = step(&mut locked.core, &mut effects);
-        self.publish_calm(&mut locked, &mut effects);
+        self.publish_may_stage(&mut locked, &mut effects);
         if effects.is_for_nobody() {
             drop(locked);
             if !effects.release.is_empty() {
@@ -160,7 +162,7 @@ impl Shell {
     ) -> (R, Option<Later>) {
         let (mut locked, mut effects) = (self.locked.lock(), Effects::new());
         let result = step(&mut locked.core, &mut effects);
-        self.publish_calm(&mut locked, &mut effects);
+        self.publish_may_stage(&mut locked, &mut effects);
         let is_done = effects.is_for_nobody() && effects.release.is_empty();
         let later = if is_done { None } else { Some(locked.prepare(effects)) };
         (result, later)
@@ -179,36 +181,15 @@ impl Shell {
         self.perform(*rare, release, interrupted)
     }
 
-    /// What a worker that is awake is to run next, where the core has to see to nothing else.
-    #[inline]
-    pub(super) fn take_on(
-        &self,
-        locked: &mut Locked,
-        worker: WorkerNumber,
-        now: Now,
-    ) -> Option<(AnyItem, Option<Due>)> {
-        let Locked { core, mail, .. } = locked;
-        if !core.may_take_on() {
-            return None;
-        }
-        self.inbox.take(mail);
-        if !mail.withdrawals.is_empty() {
-            return None;
-        }
-        let task = core.take_on(worker, mail.letters.drain(..), now);
-        mail.trim();
-        task
-    }
-
-    /// Sees to what is staged. Somebody looks at the queue in time: see `inbox`.
+    /// Sees to what is staged. Somebody looks at the queue in time: see `ready`.
     #[inline]
     pub(super) fn collect(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
-        let Locked { core, mail, .. } = locked;
-        if mail.is_empty() {
-            self.inbox.take(mail);
+        let Locked { core, staged, .. } = locked;
+        if staged.is_empty() {
+            self.ready.take(staged);
         }
-        if !mail.is_empty() {
-            collect_all(core, mail, effects);
+        if !staged.is_empty() {
+            collect_all(core, staged, effects);
         }
     }
 
@@ -217,34 +198,36 @@ impl Shell {
     pub(super) fn lock_closed(&self) -> MutexGuard<'_, Locked> {
         let mut locked = self.locked.lock();
         if !planted("L11 end") {
-            locked.calm = Calm::default();
-            self.inbox.renew(Calm::default(), &mut locked.mail);
+            locked.may_stage = MayStage::default();
+            self.ready.renew(MayStage::default(), &mut locked.staged);
         }
         locked
     }
 
     /// Tells submitters what the core need not hear of at once.
     ///
-    /// RACE: a task may have been staged since the step has begun, when somebody was to look at the queue
-    /// who now waits for longer. Whoever changes the calm finds it, and sees to it.
+    /// RACE: a task may have come since the step has begun, when somebody was to look at the queue
+    /// who now waits for longer. Whoever changes what may be staged finds it, and sees to it.
     #[inline]
-    fn publish_calm(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
-        while locked.calm != locked.core.calm() {
-            self.renew_calm(locked, effects);
+    fn publish_may_stage(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
+        while locked.may_stage != locked.core.may_stage() {
+            self.renew_may_stage(locked, effects);
         }
     }
 
     #[inline(never)]
-    fn renew_calm(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
-        let Locked { core, calm, mail, .. } = locked;
-        *calm = core.calm();
-        self.inbox.renew(*calm, mail);
-        mail.letters.drain(..).for_each(|letter| core.collect_late(letter, effects));
-        if !mail.withdrawals.is_empty() {
-            core.withdraw_all(&mail.withdrawals, effects);
-            mail.withdrawals.clear();
+    fn renew_may_stage(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
+        let Locked { core, may_stage, staged, .. } = locked;
+        *may_stage = core.may_stage();
+        if let Some(due) = self.ready.renew(*may_stage, staged) {
+            core.came_late(due, effects);
         }
-        mail.trim();
+        staged.newcomers.drain(..).for_each(|newcomer| core.collect_late(newcomer, effects));
+        if !staged.removals.is_empty() {
+            core.withdraw_all(&staged.removals, effects);
+            staged.removals.clear();
+        }
+        staged.trim();
     }
 
     /// Takes a task that was just admitted out again, where no worker is there to run it.
@@ -261,7 +244,7 @@ impl Shell {
         Err(Error::no_thread(removed.header().label(), reason))
     }
 
-    /// Puts a task into the inbox, or hands it back because the core has to hear of it.
+    /// Puts a task in line or stages it, or hands it back because the core has to hear of it.
     #[inline]
     pub(super) fn stage(
         &self,
@@ -272,8 +255,10 @@ impl Shell {
         now: Now,
     ) -> Result<(), AnyItem> {
         let Due::Tick(due) = due else { return Err(item) };
-        let (sequence, is_due) = (id.0, due <= now.tick);
-        if self.inbox.stage(Letter { item, sequence, kind, due, is_due }, || self.grace())? {
+        let (sequence, item) = (id.0, Entry { kind, item });
+        let is_due = is_due(due.as_nanos(), now.tick.as_nanos());
+        let newcomer = Newcomer { due, sequence, item, is_due };
+        if self.ready.submit(newcomer, || self.grace()).map_err(|entry| entry.item)? {
             // Waits for the lock like anybody else: submitters that never wait would keep those away from
             // it who have something to say, such as that the pool ends.
             self.alter(|_, _| ());
@@ -283,14 +268,14 @@ impl Shell {
 
     /// Takes a task that was cancelled out of the pool.
     ///
-    /// RACE: one that is not known to be in the queue is in the inbox; or somebody is putting it into the queue,
+    /// RACE: one that is not known to be in the queue is staged or in line; or somebody is putting it into the queue,
     /// under the lock. Who has had the lock after that finds it there, unless a worker has taken it meanwhile, who
     /// sees that it was cancelled.
     pub(super) fn let_go(&self, header: &Header, due: Due) {
         let place = || place_of(header, due);
         let staged = place();
         let is_known = staged.ticket != Ticket::STAGED;
-        match if is_known { self.inbox.stage_withdrawal(staged) } else { None } {
+        match if is_known { self.ready.stage_removal(staged) } else { None } {
             Some(false) => {}
             Some(true) => self.alter(|_, _| ()),
             None if planted("L11 ticket") && !is_known => {}
@@ -301,13 +286,17 @@ impl Shell {
 
 /// Puts what was staged into the queue, and what was cancelled out of it, in this order: both may be of one
 /// task.
-fn collect_all(core: &mut Core<AnyItem>, mail: &mut Mail<AnyItem>, effects: &mut Effects<AnyItem>) {
-    if !mail.letters.is_empty() {
-        core.collect(mail.letters.drain(..));
+fn collect_all(
+    core: &mut Core<AnyItem>,
+    staged: &mut Staged<Entry<AnyItem>>,
+    effects: &mut Effects<AnyItem>,
+) {
+    if !staged.newcomers.is_empty() {
+        core.collect(staged.newcomers.drain(..));
     }
-    if !mail.withdrawals.is_empty() {
-        core.withdraw_all(&mail.withdrawals, effects);
-        mail.withdrawals.clear();
+    if !staged.removals.is_empty() {
+        core.withdraw_all(&staged.removals, effects);
+        staged.removals.clear();
     }
-    mail.trim();
+    staged.trim();
 }

@@ -1,7 +1,7 @@
 //! How tasks leave the queue without having been run.
 
-use super::agenda::Place;
 use super::core::Core;
+use super::ready::Place;
 use super::shutdown::RunState;
 use super::step::Effects;
 use super::step::Item;

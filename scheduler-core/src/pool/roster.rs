@@ -245,7 +245,7 @@ impl Roster {
 
     /// By when somebody looks at the queue, whatever is submitted; None where somebody has to be woken. Zero where
     /// nobody waits, who could be told: who is at a task looks before it waits.
-    pub(crate) fn patience(&self) -> Option<Tick> {
+    pub(crate) fn looks_by(&self) -> Option<Tick> {
         match self.leader {
             Some(leader) => Some(leader.until),
             None => self.anyone_waiting().is_none().then_some(Tick::ZERO),

@@ -15,7 +15,6 @@ use super::crew::WorkerThread;
 use super::entry::Entry;
 use super::entry::disarmed;
 use super::hooks::Hooks;
-use super::inbox::Inbox;
 use super::item::AnyItem;
 use super::locked::Locked;
 use super::locked::Starts;
@@ -71,9 +70,7 @@ pub(super) struct Shell {
     pub(super) refusal: Mutex<String>,
     pub(super) locked: Apart<Mutex<Locked>>,
     /// Its lock is taken under the one before, never the other way round.
-    ready: Arc<Ready<Entry<AnyItem>>>,
-    /// Its lock is taken under the other, never the other way round.
-    pub(super) inbox: Apart<Inbox<AnyItem>>,
+    pub(super) ready: Arc<Ready<Entry<AnyItem>>>,
     sequence: Apart<AtomicU64>,
     /// Opened when the pool has terminated.
     termination: Arc<Gate>,
@@ -111,7 +108,6 @@ impl Shell {
             refusal: Mutex::new(String::new()),
             ready: Arc::clone(parts.core.ready()),
             locked: Apart(Mutex::new(Locked::new(parts.core))),
-            inbox: Apart(Inbox::new()),
             sequence: Apart(AtomicU64::new(0)),
             termination: Arc::new(Gate::new()),
             me: Weak::clone(me),
@@ -165,12 +161,6 @@ impl Shell {
         let (mut locked, mut effects) = (self.locked.lock(), Effects::new());
         if let Some(wake_up) = wake_up {
             locked.core.ease.wake_up = wake_up;
-        }
-        if is_awake
-            && matches!(done, Done::Nothing)
-            && let Some((task, armed)) = self.take_on(&mut locked, worker, now)
-        {
-            return Take::Run(task, armed);
         }
         self.collect(&mut locked, &mut effects);
         let next = |core: &mut Core<AnyItem>, effects: &mut Effects<AnyItem>| {

@@ -1,6 +1,6 @@
 //! The vocabulary of a step of the core: what it is told, what it answers, what it wants done.
 
-use super::agenda::Place;
+use super::ready::Place;
 use super::roster::WorkerNumber;
 use crate::time::Due;
 use crate::time::Tick;

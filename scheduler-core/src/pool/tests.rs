@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use super::agenda::Place;
 use super::core::Core;
 use super::ease::Ease;
+use super::entry::Entry;
 use super::entry::disarmed;
-use super::inbox::Letter;
+use super::ready::Newcomer;
+use super::ready::Place;
 use super::roster::Roster;
 use super::shutdown::Kind;
 use super::shutdown::ShutdownPolicy;
@@ -71,8 +72,9 @@ fn core(workers: usize) -> Core<Plain> {
     core
 }
 
-fn letter(sequence: u64, due: Tick) -> Letter<Plain> {
-    Letter { item: Plain(sequence), sequence, kind: Kind::OneShot, due, is_due: false }
+fn newcomer(sequence: u64, due: Tick) -> Newcomer<Entry<Plain>> {
+    let item = Entry { kind: Kind::OneShot, item: Plain(sequence) };
+    Newcomer { due, sequence, item, is_due: false }
 }
 
 fn woken(effects: &Effects<Plain>) -> Vec<u64> {
@@ -81,13 +83,13 @@ fn woken(effects: &Effects<Plain>) -> Vec<u64> {
 
 /// Its submitter had been told that somebody would look in time, and that one has gone to rest since.
 #[test]
-fn somebody_is_woken_for_a_task_that_comes_late_by_the_inbox() {
+fn somebody_is_woken_for_a_task_that_comes_late() {
     let (mut core, mut effects) = (core(2), Effects::new());
-    core.collect_late(letter(1, Tick::MAX), &mut effects);
+    core.collect_late(newcomer(1, Tick::MAX), &mut effects);
     assert_eq!(woken(&effects), [0; 0], "it is never due");
-    core.collect_late(letter(2, Tick::from_nanos(50)), &mut effects);
+    core.collect_late(newcomer(2, Tick::from_nanos(50)), &mut effects);
     let [leader] = woken(&effects)[..] else { panic!("one is to be woken") };
-    core.collect_late(letter(3, Tick::from_nanos(60)), &mut effects);
+    core.collect_late(newcomer(3, Tick::from_nanos(60)), &mut effects);
     assert_eq!(woken(&effects), [leader], "that one looks before");
     let take = core.next(leader, Done::Nothing, at(40), &mut effects);
     assert_eq!(take, Take::Wait(Some(Tick::from_nanos(50))));
@@ -168,17 +170,17 @@ fn a_worker_with_an_errand_goes_on_in_a_later_step() {
 #[test]
 fn a_core_need_not_hear_of_what_is_due_after_somebody_looks() {
     let (mut core, mut effects) = (core(1), Effects::new());
-    assert_eq!(core.calm().patience, None, "its worker waits for ever");
+    assert_eq!(core.may_stage().from, None, "its worker waits for ever");
     let (due, then) = (Tick::from_nanos(50), at(50));
     assert_eq!(
         core.admit(Plain(1), Kind::OneShot, Due::Tick(due), at(0), Submitter::Other, &mut effects),
         Ok(())
     );
-    assert_eq!(core.calm().patience, Some(due));
+    assert_eq!(core.may_stage().from, Some(due));
     assert_eq!(core.next(1, Done::Nothing, then, &mut effects), Take::Run(Plain(1), None));
-    assert_eq!(core.calm().patience, Some(Tick::ZERO), "its worker looks before it waits");
+    assert_eq!(core.may_stage().from, Some(Tick::ZERO), "its worker looks before it waits");
     core.shutdown(then, &mut effects);
-    assert_eq!(core.calm().patience, None);
+    assert_eq!(core.may_stage().from, None);
 }
 
 /// What a worker got to run, if anything: who looks when depends on whom the core has seen.
@@ -195,7 +197,7 @@ fn short_step(
 ) -> (Option<u64>, bool) {
     let turn = std::sync::Arc::clone(core.roster.turn(worker).expect("it is there"));
     if matches!(done, Done::Nothing) && turn.is_awake() {
-        let note = |key: Key, entry: &super::entry::Entry<Plain>| {
+        let note = |key: Key, entry: &Entry<Plain>| {
             turn.begin(Running { kind: entry.kind, sequence: key.sequence });
             disarmed(entry.kind, &entry.item)
         };
