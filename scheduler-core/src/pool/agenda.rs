@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::ready::Front;
-use super::ready::Newcomer;
-use super::ready::Place;
 use super::ready::Ready;
 use super::ready::Wall;
+use super::staging::Newcomer;
+use super::staging::Place;
 use crate::sync::planted;
 use crate::time::Due;
 use crate::time::Now;
@@ -121,6 +121,7 @@ impl<T: Placed> Agenda<T> {
     pub(crate) fn take(&mut self, now: Now) -> Option<(u64, T)> {
         let Self { ready, ticks, walls, limit, .. } = self;
         let mut front = ready.lock();
+        front.look();
         let taken = pop_due(&mut front, ticks, walls, now);
         let tick = now.tick.as_nanos();
         let mut first = ticks.first();
@@ -210,7 +211,7 @@ impl<T: Placed> Agenda<T> {
     /// The key of the first item of the monotonic clock.
     #[inline]
     fn first_tick(&mut self) -> Option<Key> {
-        let line = if planted("L16 look") { None } else { self.ready.lock().line.first() };
+        let line = if planted("L16 look") { None } else { self.ready.lock().look() };
         earlier(line, self.ticks.first())
     }
 

@@ -3,9 +3,9 @@
 use super::core::Core;
 use super::entry::Entry;
 use super::entry::disarmed;
-use super::ready::Place;
 use super::shutdown::Kind;
 use super::shutdown::RunState;
+use super::staging::Place;
 use super::step::Effects;
 use super::step::Item;
 use crate::time::Due;

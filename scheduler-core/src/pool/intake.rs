@@ -2,11 +2,11 @@
 
 use super::core::Core;
 use super::entry::Entry;
-use super::ready::MayStage;
-use super::ready::Newcomer;
 use super::shutdown::Kind;
 use super::shutdown::RunState;
 use super::shutdown::may_run;
+use super::staging::MayStage;
+use super::staging::Newcomer;
 use super::step::Effects;
 use super::step::Item;
 use super::step::Submitter;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::ready::Place;
+use super::staging::Place;
 use super::step::Item;
 use crate::task::AnyTask;
 use crate::task::Header;

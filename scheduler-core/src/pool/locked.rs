@@ -8,12 +8,12 @@ use super::entry::Entry;
 use super::item::AnyItem;
 use super::item::place_of;
 use super::post::Post;
-use super::ready::MayStage;
-use super::ready::Newcomer;
-use super::ready::Staged;
 use super::roster::WorkerNumber;
 use super::shell::Shell;
 use super::shutdown::Kind;
+use super::staging::MayStage;
+use super::staging::Newcomer;
+use super::staging::Staged;
 use super::step::Effects;
 use super::step::Rare;
 use crate::error::Error;
@@ -181,12 +181,12 @@ impl Shell {
         self.perform(*rare, release, interrupted)
     }
 
-    /// Sees to what is staged. Somebody looks at the queue in time: see `ready`.
+    /// Sees to what is staged. Somebody looks at the queue in time: see `staging`.
     #[inline]
     pub(super) fn collect(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
         let Locked { core, staged, .. } = locked;
         if staged.is_empty() {
-            self.ready.take(staged);
+            self.staging.take(staged);
         }
         if !staged.is_empty() {
             collect_all(core, staged, effects);
@@ -199,7 +199,8 @@ impl Shell {
         let mut locked = self.locked.lock();
         if !planted("L11 end") {
             locked.may_stage = MayStage::default();
-            self.ready.renew(MayStage::default(), &mut locked.staged);
+            self.staging.renew(MayStage::default(), &mut locked.staged);
+            self.ready.renew(MayStage::default());
         }
         locked
     }
@@ -219,7 +220,8 @@ impl Shell {
     fn renew_may_stage(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
         let Locked { core, may_stage, staged, .. } = locked;
         *may_stage = core.may_stage();
-        if let Some(due) = self.ready.renew(*may_stage, staged) {
+        self.staging.renew(*may_stage, staged);
+        if let Some(due) = self.ready.renew(*may_stage) {
             core.came_late(due, effects);
         }
         staged.newcomers.drain(..).for_each(|newcomer| core.collect_late(newcomer, effects));
@@ -258,7 +260,14 @@ impl Shell {
         let (sequence, item) = (id.0, Entry { kind, item });
         let is_due = is_due(due.as_nanos(), now.tick.as_nanos());
         let newcomer = Newcomer { due, sequence, item, is_due };
-        if self.ready.submit(newcomer, || self.grace()).map_err(|entry| entry.item)? {
+        let grace = || self.grace();
+        let newcomer = if is_due && self.staging.is_empty() {
+            let Err(newcomer) = self.ready.submit(newcomer, grace) else { return Ok(()) };
+            newcomer
+        } else {
+            newcomer
+        };
+        if self.staging.stage(newcomer, grace).map_err(|entry| entry.item)? {
             // Waits for the lock like anybody else: submitters that never wait would keep those away from
             // it who have something to say, such as that the pool ends.
             self.alter(|_, _| ());
@@ -275,7 +284,7 @@ impl Shell {
         let place = || place_of(header, due);
         let staged = place();
         let is_known = staged.ticket != Ticket::STAGED;
-        match if is_known { self.ready.stage_removal(staged) } else { None } {
+        match if is_known { self.staging.stage_removal(staged) } else { None } {
             Some(false) => {}
             Some(true) => self.alter(|_, _| ()),
             None if planted("L11 ticket") && !is_known => {}

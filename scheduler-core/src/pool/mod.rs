@@ -21,7 +21,7 @@
 // | layer | files | knows | never |
 // |---|---|---|---|
 // | core | `core`, `intake`, `removal`, `arming`, `ending`, `renewal`, `looks`, `ease`, `staffing`, `agenda`, `entry`, `ready`, `roster`, `turn`, `shutdown`, `step` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
-// | shell | `shell`, `locked`, `wake`, `errands`, `farewells`, `post`, `item` | the locks; performs the core's effects after unlocking | decides anything |
+// | shell | `shell`, `locked`, `wake`, `errands`, `farewells`, `staging`, `post`, `item` | the locks; performs the core's effects after unlocking | decides anything |
 // | edge | `worker`, `witness`, `crew`, `virtual_crew`, `hooks`, `inside` | threads, user code | looks into the core |
 //
 // # Workers
@@ -63,6 +63,7 @@ mod roster;
 mod shell;
 mod shutdown;
 mod staffing;
+mod staging;
 mod step;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

@@ -1,8 +1,8 @@
 //! How tasks leave the queue without having been run.
 
 use super::core::Core;
-use super::ready::Place;
 use super::shutdown::RunState;
+use super::staging::Place;
 use super::step::Effects;
 use super::step::Item;
 use crate::time::Now;

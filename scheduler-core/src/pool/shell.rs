@@ -22,6 +22,7 @@ use super::post::Post;
 use super::ready::Ready;
 use super::roster::WorkerNumber;
 use super::shutdown::RunState;
+use super::staging::Staging;
 use super::step::Done;
 use super::step::Effects;
 use super::step::Rare;
@@ -71,6 +72,8 @@ pub(super) struct Shell {
     pub(super) locked: Apart<Mutex<Locked>>,
     /// Its lock is taken under the one before, never the other way round.
     pub(super) ready: Arc<Ready<Entry<AnyItem>>>,
+    /// Its lock is taken under that of the pool, never the other way round.
+    pub(super) staging: Apart<Staging<Entry<AnyItem>>>,
     sequence: Apart<AtomicU64>,
     /// Opened when the pool has terminated.
     termination: Arc<Gate>,
@@ -107,6 +110,7 @@ impl Shell {
             crew: Mutex::new(parts.crew),
             refusal: Mutex::new(String::new()),
             ready: Arc::clone(parts.core.ready()),
+            staging: Apart(Staging::new()),
             locked: Apart(Mutex::new(Locked::new(parts.core))),
             sequence: Apart(AtomicU64::new(0)),
             termination: Arc::new(Gate::new()),

@@ -1,7 +1,7 @@
 //! The vocabulary of a step of the core: what it is told, what it answers, what it wants done.
 
-use super::ready::Place;
 use super::roster::WorkerNumber;
+use super::staging::Place;
 use crate::time::Due;
 use crate::time::Tick;
 use scheduler_queue::Ticket;
