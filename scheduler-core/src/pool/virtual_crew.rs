@@ -9,6 +9,7 @@ use super::crew::WorkerThread;
 use super::post::Post;
 use super::roster::WorkerNumber;
 use super::shell::Shell;
+use super::step::Done;
 use super::worker;
 use crate::sync::AtomicU64;
 use crate::sync::Mutex;
@@ -134,14 +135,19 @@ impl VirtualCrew {
             self.workers.lock().remove(&worker);
             return Begun::Left;
         };
-        let bench = worker::Bench { shell: &shell, worker, post: &post };
-        match bench.take() {
-            worker::Taken::Run(run) => {
-                let executed = Some(worker::execute(&bench, run));
-                Begun::Run(VirtualRun { shell, executed })
+        let bench = worker::Bench { shell: &shell, worker, post: &post, holds: true };
+        let seat = bench.sit_down();
+        let step = loop {
+            let step = bench.step(Done::Nothing);
+            if !matches!(step, worker::Step::Ran(_)) {
+                break step;
             }
-            worker::Taken::Waits(until) => Begun::Waits(until),
-            worker::Taken::Leaves => {
+        };
+        drop(seat);
+        match step {
+            worker::Step::Held(held) => Begun::Run(VirtualRun { shell, held: Some(held) }),
+            worker::Step::Waits(until) => Begun::Waits(until),
+            worker::Step::Ran(_) | worker::Step::Leaves => {
                 self.workers.lock().remove(&worker);
                 shell.worker_left(worker);
                 Begun::Left
@@ -230,34 +236,34 @@ pub enum Begun {
 pub struct VirtualRun {
     shell: Arc<Shell>,
     /// None after the end.
-    executed: Option<worker::Executed>,
+    held: Option<worker::Held>,
 }
 
 impl VirtualRun {
     /// The number of the task that is run.
     #[must_use]
     pub fn task_id(&self) -> TaskId {
-        self.executed().run().task_id()
+        self.held().run().task_id()
     }
 
     /// The name of the task that is run, where it has one.
     #[must_use]
     pub fn task_name(&self) -> Option<&str> {
-        self.executed().run().task_name()
+        self.held().run().task_name()
     }
 
     /// Whether the run's future is pending: then [`finish`](Self::finish) does not end the run, but
     /// suspends it until its waker is called.
     #[must_use]
     pub fn is_pending(&self) -> bool {
-        self.executed().is_pending()
+        self.held().is_pending()
     }
 
     /// Whether nothing is left of the run: it was the firing of a [`Timer`](crate::Timer) that has nothing in progress.
     /// Then [`finish`](Self::finish) calls nothing, it only frees the worker.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.executed().is_spent()
+        self.held().is_spent()
     }
 
     /// Ends the run, or the step of a run that is pending: its outcome becomes known, and a recurring
@@ -266,22 +272,22 @@ impl VirtualRun {
         drop(self);
     }
 
-    fn executed(&self) -> &worker::Executed {
-        self.executed.as_ref().expect("only the drop takes it")
+    fn held(&self) -> &worker::Held {
+        self.held.as_ref().expect("only the drop takes it")
     }
 }
 
 impl Drop for VirtualRun {
     fn drop(&mut self) {
-        if let Some(executed) = self.executed.take() {
-            worker::finish(&self.shell, executed);
+        if let Some(held) = self.held.take() {
+            worker::finish(&self.shell, held);
         }
     }
 }
 
 impl fmt::Debug for VirtualRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VirtualRun").field("executed", &self.executed).finish_non_exhaustive()
+        f.debug_struct("VirtualRun").field("held", &self.held).finish_non_exhaustive()
     }
 }
 

@@ -15,10 +15,6 @@ impl Witness for Shell {
         Now::read(&*self.clock)
     }
 
-    fn is_indifferent(&self) -> bool {
-        self.is_silent
-    }
-
     /// A hook may refuse the run.
     fn begins(&self, run: &Run) -> Option<Failure> {
         if self.is_silent || run.task().header().is_call() {

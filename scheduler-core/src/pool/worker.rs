@@ -1,8 +1,7 @@
-//! One worker's life: take, run, settle, again.
+//! One worker's life: it takes a task, runs it, hands back what recurs, again and again.
 //!
-//! A thread claims a task, runs it and makes the outcome known in one ([`Bench::run_through`]). A virtual worker
-//! takes the steps one by one: [`Bench::take`] claims a task, [`execute`] runs its body, [`finish`] makes the
-//! outcome known.
+//! A thread and a virtual worker make the same [`step`](Bench::step). That of a virtual worker holds the outcome of the
+//! run back, until [`finish`] makes it known.
 
 use std::sync::Arc;
 
@@ -19,17 +18,22 @@ use crate::task::Run;
 use crate::task::TaskState;
 use crate::task::current;
 use crate::task::current::Desk;
-use crate::task::run;
-use crate::task::run::RanThrough;
+use crate::task::current::Seat;
+use crate::task::run::Claim;
+use crate::task::run::Ran;
+use crate::task::run::Rest;
 use crate::task::run::Verdict;
 use crate::task::state::Suspend;
 use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
 
-/// What a worker got when it asked for something to do.
-pub(super) enum Taken<R> {
-    Run(R),
+/// What a worker has done in one step.
+pub(super) enum Step {
+    /// It has run a task, or found that it had ended.
+    Ran(Done<AnyItem>),
+    /// It has run a task whose outcome is held back.
+    Held(Held),
     Waits(Option<Tick>),
     Leaves,
 }
@@ -39,37 +43,32 @@ pub(super) enum Taken<R> {
 pub(super) struct Bench<'a> {
     pub(super) shell: &'a Arc<Shell>,
     pub(super) worker: WorkerNumber,
-    pub(super) post: &'a Post,
+    pub(super) post: &'a Arc<Post>,
+    /// Whether the outcomes of runs are held back.
+    pub(super) holds: bool,
 }
 
-/// What a worker has taken from the queue, when, and for a timer what it was armed for.
-struct Claimed {
-    task: AnyItem,
-    now: Now,
-    armed: Option<Due>,
-}
-
-/// A task whose body has been executed by a worker, and whose outcome is not known yet.
+/// A run whose outcome is held back.
 #[derive(Debug)]
-pub(super) struct Executed {
+pub(super) struct Held {
     worker: WorkerNumber,
     run: Run,
-    result: run::Executed,
+    rest: Rest,
 }
 
-impl Executed {
+impl Held {
     pub(super) fn run(&self) -> &Run {
         &self.run
     }
 
     /// Whether nothing is left of which the end is to be made known.
     pub(super) fn is_spent(&self) -> bool {
-        self.result == run::Executed::Spent
+        self.rest == Rest::Spent
     }
 
     /// Whether the future of the run is pending.
     pub(super) fn is_pending(&self) -> bool {
-        self.result == run::Executed::Pending
+        self.rest == Rest::Pending
     }
 }
 
@@ -77,17 +76,18 @@ impl Executed {
 pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
     let presence = Presence { shell, worker, has_left: false };
     let Some(post) = shell.post(worker) else { return };
-    let seat = current::sit_down(Arc::as_ptr(shell).addr(), Arc::clone(&post) as Arc<dyn Desk>);
-    let bench = Bench { shell, worker, post: &post };
+    let bench = Bench { shell, worker, post: &post, holds: false };
+    let seat = bench.sit_down();
     shell.clock.sharpen();
     shell.worker_arrived(worker);
     let mut done = Done::Nothing;
     loop {
         let seen = post.gate.epoch();
-        match bench.claim(std::mem::replace(&mut done, Done::Nothing)) {
-            Taken::Run(claimed) => done = bench.run_through(claimed),
-            Taken::Waits(until) => shell.wait(&post.gate, seen, until),
-            Taken::Leaves => break,
+        match bench.step(std::mem::replace(&mut done, Done::Nothing)) {
+            Step::Ran(next) => done = next,
+            Step::Held(_) => unreachable!("a thread holds nothing back"),
+            Step::Waits(until) => shell.wait(&post.gate, seen, until),
+            Step::Leaves => break,
         }
     }
     drop(seat);
@@ -95,61 +95,55 @@ pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
 }
 
 impl Bench<'_> {
-    /// Gives back what the worker has in hand, and claims the next task, which may have ended.
-    fn claim(&self, done: Done<AnyItem>) -> Taken<Claimed> {
+    /// The calling thread is the worker's while the answer lives.
+    pub(super) fn sit_down(&self) -> Seat {
+        let desk = Arc::clone(self.post) as Arc<dyn Desk>;
+        current::sit_down(Arc::as_ptr(self.shell).addr(), desk)
+    }
+
+    /// Gives back what the worker has in hand, takes the next task, and runs it.
+    pub(super) fn step(&self, done: Done<AnyItem>) -> Step {
         let mut in_hand = InHand { post: self.post, done };
         loop {
             let now = Now::read(&*self.shell.clock);
             let may_claim = matches!(in_hand.done, Done::Nothing) && self.post.turn.is_awake();
             if may_claim && let Some((task, armed)) = self.shell.claim(&self.post.turn, now) {
-                return Taken::Run(Claimed { task, now, armed });
+                return self.run(task, now, armed);
             }
             match self.shell.next(self.worker, may_claim, in_hand.release(), now) {
-                Take::Wait(until) => return Taken::Waits(until),
-                Take::Leave => return Taken::Leaves,
+                Take::Wait(until) => return Step::Waits(until),
+                Take::Leave => return Step::Leaves,
                 Take::Again => {}
-                Take::Run(task, armed) => return Taken::Run(Claimed { task, now, armed }),
+                Take::Run(task, armed) => return self.run(task, now, armed),
             }
         }
     }
 
-    /// Claims the next task that can be run, for a virtual worker.
-    pub(super) fn take(&self) -> Taken<Run> {
-        loop {
-            let Claimed { task, now, armed } = match self.claim(Done::Nothing) {
-                Taken::Run(claimed) => claimed,
-                Taken::Waits(until) => return Taken::Waits(until),
-                Taken::Leaves => return Taken::Leaves,
-            };
-            self.post.lay(&task);
-            cancel_if_overdue(self.shell, &task, now);
-            if let Some(begun) = task.begin(now, armed) {
-                return Taken::Run(Run::new(task, begun));
-            }
-            self.post.clear();
-            self.post.turn.end(false);
-        }
-    }
-
-    /// Runs a claimed task, and makes the outcome known.
+    /// Runs a task that was taken from the queue.
     ///
     /// What has ended is dropped before the pool hears of that, which may be its end; it contains by itself
     /// what its user's destructors do.
-    fn run_through(&self, claimed: Claimed) -> Done<AnyItem> {
-        let Claimed { task, now, armed } = claimed;
-        cancel_if_overdue(self.shell, &task, now);
-        match task.run_through(now, armed, &**self.shell, true) {
-            None => {
-                self.post.turn.end(false);
-                Done::Nothing
+    fn run(&self, task: AnyItem, now: Now, armed: Option<Due>) -> Step {
+        let Self { shell, worker, post, holds } = *self;
+        cancel_if_overdue(shell, &task, now);
+        let is_silent = shell.is_silent;
+        let claim = Claim { now, armed, is_silent, by_worker: true, is_held: holds };
+        match task.run(claim, &**shell) {
+            Ran::Nothing => {
+                post.turn.end(false);
+                Step::Ran(Done::Nothing)
             }
-            Some(RanThrough::Over(verdict, task)) => {
-                self.post.turn.end(true);
-                done(verdict, task)
+            Ran::Over(verdict, task) => {
+                post.turn.end(true);
+                Step::Ran(done(verdict, task))
             }
-            Some(RanThrough::Pending(run)) => {
-                run.pass_through(true, |run| suspend(self.shell, &self.post.turn, run.task()));
-                Done::Nothing
+            Ran::Open(run, rest) if holds => {
+                post.lay(run.task());
+                Step::Held(Held { worker, run, rest })
+            }
+            Ran::Open(run, _) => {
+                run.enter(true, |run| suspend(shell, &post.turn, run.task()));
+                Step::Ran(Done::Nothing)
             }
         }
     }
@@ -185,23 +179,19 @@ fn done(verdict: Verdict, task: AnyItem) -> Done<AnyItem> {
     }
 }
 
-/// Executes the body of a task that a virtual worker has claimed.
-pub(super) fn execute(bench: &Bench<'_>, run: Run) -> Executed {
-    let result = run.clone().enter(|run| run.task().execute(run, &**bench.shell));
-    Executed { worker: bench.worker, run, result }
-}
-
-/// Makes the outcome of a virtual worker's run known, and gives the task back to the pool.
-pub(super) fn finish(shell: &Arc<Shell>, executed: Executed) {
-    let Executed { worker, run, result } = executed;
+/// Makes the outcome of a run known that was held back, and gives the task back to the pool.
+pub(super) fn finish(shell: &Arc<Shell>, held: Held) {
+    let Held { worker, run, rest } = held;
     let Some(post) = shell.post(worker) else { return };
-    if result == run::Executed::Pending {
+    let _seat = Bench { shell, worker, post: &post, holds: true }.sit_down();
+    if rest == Rest::Pending {
         suspend(shell, &post.turn, run.task());
         post.clear();
         return;
     }
-    let verdict = run.clone().enter(|run| run.task().settle(run, result, &**shell));
-    let done = done(verdict, run.into_task());
+    let (verdict, task) = run.clone().enter(true, |run| run.task().settle(run, rest, &**shell));
+    let done = done(verdict, task);
+    drop(run);
     post.clear();
     post.turn.end(true);
     if let Done::Recurs(..) = done {
@@ -257,14 +247,18 @@ impl Drop for Presence<'_> {
 pub(super) fn run_outside(shell: &Arc<Shell>, task: &AnyItem) {
     let now = Now::read(&*shell.clock);
     cancel_if_overdue(shell, task, now);
-    match Arc::clone(task).run_through(now, None, &**shell, false) {
-        None => return,
-        Some(RanThrough::Over(..)) => {}
-        Some(RanThrough::Pending(run)) => run.enter(|_| {
-            if task.suspend() == Suspend::WasCancelled {
-                shell.announce_end(&**task, TaskState::Cancelled);
-            }
-        }),
+    let is_silent = shell.is_silent;
+    let claim = Claim { now, armed: None, is_silent, by_worker: false, is_held: false };
+    match Arc::clone(task).run(claim, &**shell) {
+        Ran::Nothing => return,
+        Ran::Over(..) => {}
+        Ran::Open(run, _) => {
+            run.enter(false, |_| {
+                if task.suspend() == Suspend::WasCancelled {
+                    shell.announce_end(&**task, TaskState::Cancelled);
+                }
+            });
+        }
     }
     shell.cancel(task);
 }

@@ -14,10 +14,11 @@ use super::header::EVERY_RUN;
 use super::rhythm::LastRun;
 use super::run::AnyTask;
 use super::run::Begun;
+use super::run::Claim;
 use super::run::Entry;
-use super::run::Executed;
 use super::run::Farewell;
-use super::run::RanThrough;
+use super::run::Ran;
+use super::run::Rest;
 use super::run::Run;
 use super::run::Verdict;
 use super::run::Witness;
@@ -103,8 +104,13 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     /// Others have to find a run that hooks or listeners look at, or whose future may have been given
     /// it before; so they do that of a task which may have kept it from an earlier run.
     #[inline(always)]
-    fn attempt(&self, mut work: Work<B>, run: &Run, witness: &dyn Witness) -> Tried<T, B> {
-        let goes_unnoticed = self.goes_unnoticed(witness);
+    fn attempt(
+        &self,
+        mut work: Work<B>,
+        run: &Run,
+        goes_unnoticed: bool,
+        witness: &dyn Witness,
+    ) -> Tried<T, B> {
         if !goes_unnoticed || run.is_resumed() {
             current::show();
         }
@@ -171,56 +177,41 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
         self.slot.lock().due()
     }
 
-    fn begin(&self, now: Now, _: Option<Due>) -> Option<Begun> {
-        self.claim(&mut self.slot.lock(), now)
-    }
-
-    fn execute(&self, run: &Run, witness: &dyn Witness) -> Executed {
-        let work = self.slot.lock().take_work();
-        let Some(work) = work else { unreachable!("a claimed task has its body") };
-        let tried = self.attempt(work, run, witness);
-        let is_pending = tried.is_pending();
-        self.put_back(tried, run);
-        if is_pending { Executed::Pending } else { Executed::Over }
-    }
-
-    fn settle(&self, run: &Run, _: Executed, witness: &dyn Witness) -> Verdict {
-        let mut slot = self.slot.lock();
-        let (work, step) = (slot.take_work(), slot.take_step());
-        drop(slot);
-        match work.zip(step) {
-            Some((work, step)) => self.close(Tried { work, step }, run, witness),
-            None => unreachable!("only an executed run is settled"),
-        }
-    }
-
-    fn run_through(
-        self: Arc<Self>,
-        now: Now,
-        _: Option<Due>,
-        witness: &dyn Witness,
-        is_hidden: bool,
-    ) -> Option<RanThrough> {
+    fn run(self: Arc<Self>, claim: Claim, witness: &dyn Witness) -> Ran {
         let (begun, work) = {
             let mut slot = self.slot.lock();
-            (self.claim(&mut slot, now)?, slot.take_work()?)
+            let Some(begun) = self.claim(&mut slot, claim.now) else { return Ran::Nothing };
+            let Some(work) = slot.take_work() else { return Ran::Nothing };
+            (begun, work)
         };
-        let (verdict, task) = Run::new(self, begun).pass_through(is_hidden, |run| {
+        let goes_unnoticed = claim.is_silent && !self.header.is_special();
+        let (closed, task) = Run::new(self, begun).enter(claim.by_worker, |run| {
             // The run has the only share that this thread needs.
             let Some(cell) = run.task().as_any().downcast_ref::<Self>() else {
                 unreachable!("the task is what it was")
             };
-            let tried = cell.attempt(work, run, witness);
-            if tried.is_pending() {
+            let tried = cell.attempt(work, run, goes_unnoticed, witness);
+            if claim.is_held || tried.is_pending() {
+                let rest = if tried.is_pending() { Rest::Pending } else { Rest::Held };
                 cell.put_back(tried, run);
-                return Err(run.clone());
+                return Err(rest);
             }
-            Ok(cell.close(tried, run, witness))
+            Ok(cell.close(tried, run, goes_unnoticed, witness))
         });
-        Some(match verdict {
-            Ok(verdict) => RanThrough::Over(verdict, task),
-            Err(run) => RanThrough::Pending(run),
-        })
+        match closed {
+            Ok(verdict) => Ran::Over(verdict, task),
+            Err(rest) => Ran::Open(Run::new(task, begun), rest),
+        }
+    }
+
+    fn settle(&self, run: &Run, _: Rest, witness: &dyn Witness) -> Verdict {
+        let mut slot = self.slot.lock();
+        let (work, step) = (slot.take_work(), slot.take_step());
+        drop(slot);
+        match work.zip(step) {
+            Some((work, step)) => self.close(Tried { work, step }, run, false, witness),
+            None => unreachable!("only an outcome that is held back is settled"),
+        }
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -103,16 +103,17 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         }
     }
 
-    /// Whether nobody takes note of the runs of this task, and it matters to nobody when they end: it does
-    /// not recur and has no limit.
-    pub(super) fn goes_unnoticed(&self, witness: &dyn Witness) -> bool {
-        !self.header.is_special() && witness.is_indifferent()
-    }
-
-    /// Makes the outcome of a run known, to whom it concerns.
+    /// Makes the outcome of a run known, to whom it concerns. A run goes unnoticed if nobody takes note of it, and it
+    /// matters to nobody when it ends: its task does not recur and has no limit.
     #[inline(always)]
-    pub(super) fn close(&self, tried: Tried<T, B>, run: &Run, witness: &dyn Witness) -> Verdict {
-        if self.goes_unnoticed(witness) {
+    pub(super) fn close(
+        &self,
+        tried: Tried<T, B>,
+        run: &Run,
+        goes_unnoticed: bool,
+        witness: &dyn Witness,
+    ) -> Verdict {
+        if goes_unnoticed {
             return self.conclude(tried, run.last(), run.started());
         }
         let outcome = tried.outcome();

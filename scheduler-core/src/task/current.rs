@@ -75,30 +75,23 @@ impl Run {
         with(look)
     }
 
-    /// Calls `step` as part of this run.
+    /// Calls `step` as part of this run, and gives the task back. The run of a worker is hidden until somebody looks at
+    /// it.
     #[inline]
-    pub(crate) fn enter<R>(self, step: impl FnOnce(&Self) -> R) -> R {
-        enter(self, false, step).0
-    }
-
-    /// As [`enter`](Self::enter), on the thread of a worker if `is_hidden`, and gives the task back.
-    #[inline]
-    pub(crate) fn pass_through<R>(
+    pub(crate) fn enter<R>(
         self,
-        is_hidden: bool,
+        by_worker: bool,
         step: impl FnOnce(&Self) -> R,
     ) -> (R, Arc<dyn AnyTask>) {
-        enter(self, is_hidden, step)
+        enter(self, by_worker, step)
     }
 }
 
 /// The calling thread is that of a worker of this pool with this desk, while the answer lives.
 pub(crate) fn sit_down(home: usize, desk: Arc<dyn Desk>) -> Seat {
-    EXECUTED.with(|executed| {
-        executed.home.set(home);
-        *executed.desk.borrow_mut() = Some(desk);
-    });
-    Seat
+    let former = EXECUTED
+        .with(|executed| (executed.home.replace(home), executed.desk.borrow_mut().replace(desk)));
+    Seat { former: Some(former) }
 }
 
 /// Whether the calling thread is that of a worker of this pool.
@@ -117,13 +110,16 @@ pub(crate) fn sits_at(is_it: impl FnOnce(*const ()) -> bool) -> bool {
 }
 
 /// See [`sit_down`].
-pub(crate) struct Seat;
+pub(crate) struct Seat {
+    former: Option<(usize, Option<Arc<dyn Desk>>)>,
+}
 
 impl Drop for Seat {
     fn drop(&mut self) {
+        let (home, desk) = self.former.take().unwrap_or_default();
         drop(EXECUTED.try_with(|executed| {
-            executed.home.set(0);
-            executed.desk.take()
+            executed.home.set(home);
+            executed.desk.replace(desk)
         }));
     }
 }

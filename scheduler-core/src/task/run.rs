@@ -237,22 +237,10 @@ pub(crate) trait AnyTask: Send + Sync {
     fn look(&self);
     fn state(&self) -> TaskState;
     fn due(&self) -> Due;
-    /// Claims the task for a run; none when it has ended. A timer is told the due time that it was armed for.
-    fn begin(&self, now: Now, armed: Option<Due>) -> Option<Begun>;
-    /// Runs one step of the body of a claimed task, or notes why it was not run. To be called inside
-    /// the run.
-    fn execute(&self, run: &Run, witness: &dyn Witness) -> Executed;
-    /// Makes the outcome of an executed step known, and says what the pool is to do.
-    fn settle(&self, run: &Run, executed: Executed, witness: &dyn Witness) -> Verdict;
-    /// Claims the task, executes one step and settles it, where one thread does it all; none when the task
-    /// has ended. The run of a worker is `hidden` until somebody looks at it.
-    fn run_through(
-        self: Arc<Self>,
-        now: Now,
-        armed: Option<Due>,
-        witness: &dyn Witness,
-        is_hidden: bool,
-    ) -> Option<RanThrough>;
+    /// Begins a run, or goes on with one: runs one step of the body, and makes the outcome known unless it is held back.
+    fn run(self: Arc<Self>, claim: Claim, witness: &dyn Witness) -> Ran;
+    /// Makes the outcome of a step known that was held back, and says what the pool is to do. To be called inside the run.
+    fn settle(&self, run: &Run, rest: Rest, witness: &dyn Witness) -> Verdict;
     /// The task as what it is.
     fn as_any(&self) -> &dyn Any;
     /// Asks the trigger of a waiting task anew, or tells a timer, because the wall clock was set back. The pool holds
@@ -288,9 +276,6 @@ pub(crate) trait Witness {
     /// What time it is.
     fn now(&self) -> Now;
 
-    /// Whether it takes note of nothing.
-    fn is_indifferent(&self) -> bool;
-
     /// A run is about to begin; the answer is why it must not.
     fn begins(&self, run: &Run) -> Option<Failure>;
 
@@ -301,7 +286,21 @@ pub(crate) trait Witness {
     fn is_settled(&self, run: &Run, outcome: &Result<(), Failure>, verdict: Verdict, now: Now);
 }
 
-/// A run that a worker has claimed.
+/// How a task was taken to be run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim {
+    pub(crate) now: Now,
+    /// What a timer was armed for.
+    pub(crate) armed: Option<Due>,
+    /// Whether nobody takes note of runs.
+    pub(crate) is_silent: bool,
+    /// Whether a worker runs it.
+    pub(crate) by_worker: bool,
+    /// Whether the outcome is held back until it is [settled](AnyTask::settle).
+    pub(crate) is_held: bool,
+}
+
+/// A run that has begun, or goes on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begun {
     pub(crate) number: u64,
@@ -326,22 +325,25 @@ impl Farewell {
     }
 }
 
-/// What has become of a run of which one step has been executed and settled.
+/// What has become of a task that was to be run.
 #[derive(Debug)]
-pub(crate) enum RanThrough {
+pub(crate) enum Ran {
+    /// It had ended before.
+    Nothing,
+    /// The run is over.
     Over(Verdict, Arc<dyn AnyTask>),
-    /// The run's future is pending.
-    Pending(Run),
+    /// The run goes on.
+    Open(Run, Rest),
 }
 
-/// What executing one step has led to.
+/// What is left of a run of which a step was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Executed {
-    /// The run is over.
-    Over,
+pub(crate) enum Rest {
+    /// The outcome is held back.
+    Held,
     /// The run's future is pending.
     Pending,
-    /// The run is over, and nothing is left of which the end could be reported: a timer has fired.
+    /// The outcome is held back, and nobody is told of it: a timer has fired.
     Spent,
 }
 

@@ -18,10 +18,11 @@ use super::header::TaskId;
 use super::rhythm::LastRun;
 use super::run::AnyTask;
 use super::run::Begun;
+use super::run::Claim;
 use super::run::Entry;
-use super::run::Executed;
 use super::run::Farewell;
-use super::run::RanThrough;
+use super::run::Ran;
+use super::run::Rest;
 use super::run::Run;
 use super::run::Verdict;
 use super::run::Witness;
@@ -182,10 +183,10 @@ impl<T: Fire> Timer<T> {
         &self.header
     }
 
-    fn claim(&self, armed: Option<Due>, now: Now) -> Begun {
-        let due = armed.unwrap_or(Due::Tick(now.tick));
+    fn begin(&self, claim: Claim) -> Begun {
+        let due = claim.armed.unwrap_or(Due::Tick(claim.now.tick));
         let number = self.firings.begin();
-        Begun { number, last: LastRun { due, started: now }, entry: Entry::Begun }
+        Begun { number, last: LastRun { due, started: claim.now }, entry: Entry::Begun }
     }
 
     /// Calls the content, inside what surrounds it.
@@ -205,12 +206,15 @@ impl<T: Fire> Timer<T> {
         fired.unwrap_or(Fired::Done)
     }
 
-    /// Reports the end of what a firing has left in progress.
+    /// Ends a firing, and reports the end of what it has left in progress.
     ///
     /// Where the clock panics the firing ends all the same, and the worker is lost.
-    fn finish(self: &Arc<Self>, run: &Run, witness: &dyn Witness) {
-        let mut unfinished = Unfinished { timer: self, run, now: run.started() };
-        unfinished.now = witness.now();
+    fn close(self: &Arc<Self>, run: &Run, rest: Rest, witness: &dyn Witness) {
+        let _underway = Underway { firings: &self.firings, number: run.number() };
+        if rest == Rest::Held {
+            let mut unfinished = Unfinished { timer: self, run, now: run.started() };
+            unfinished.now = witness.now();
+        }
     }
 
     fn call(&self, name: &'static str, call: impl FnOnce()) {
@@ -274,45 +278,30 @@ impl<T: Fire> AnyTask for Timer<T> {
         self.armed().unwrap_or(Due::Tick(Tick::MAX))
     }
 
-    fn begin(&self, now: Now, armed: Option<Due>) -> Option<Begun> {
-        Some(self.claim(armed, now))
-    }
-
-    fn execute(&self, run: &Run, _: &dyn Witness) -> Executed {
-        current::show();
-        match self.share().map(|timer| timer.fire(run)) {
-            Some(Fired::InProgress) => Executed::Over,
-            Some(Fired::Done) | None => Executed::Spent,
+    fn run(self: Arc<Self>, claim: Claim, witness: &dyn Witness) -> Ran {
+        let begun = self.begin(claim);
+        let timer = Arc::clone(&self);
+        let (held, task) = Run::new(self, begun).enter(claim.by_worker, |run| {
+            current::show();
+            let fired = timer.fire(run);
+            let rest = if fired == Fired::InProgress { Rest::Held } else { Rest::Spent };
+            if claim.is_held {
+                return Some(rest);
+            }
+            timer.close(run, rest, witness);
+            None
+        });
+        match held {
+            None => Ran::Over(Verdict::Ended(TaskState::Completed), task),
+            Some(rest) => Ran::Open(Run::new(task, begun), rest),
         }
     }
 
-    fn settle(&self, run: &Run, executed: Executed, witness: &dyn Witness) -> Verdict {
-        let _underway = Underway { firings: &self.firings, number: run.number() };
-        if executed == Executed::Over
-            && let Some(timer) = self.share()
-        {
-            timer.finish(run, witness);
+    fn settle(&self, run: &Run, rest: Rest, witness: &dyn Witness) -> Verdict {
+        if let Some(timer) = self.share() {
+            timer.close(run, rest, witness);
         }
         Verdict::Ended(TaskState::Completed)
-    }
-
-    fn run_through(
-        self: Arc<Self>,
-        now: Now,
-        armed: Option<Due>,
-        witness: &dyn Witness,
-        is_hidden: bool,
-    ) -> Option<RanThrough> {
-        let begun = self.claim(armed, now);
-        let timer = Arc::clone(&self);
-        let ((), task) = Run::new(self, begun).pass_through(is_hidden, |run| {
-            current::show();
-            let _underway = Underway { firings: &timer.firings, number: begun.number };
-            if timer.fire(run) == Fired::InProgress {
-                timer.finish(run, witness);
-            }
-        });
-        Some(RanThrough::Over(Verdict::Ended(TaskState::Completed), task))
     }
 
     fn as_any(&self) -> &dyn Any {
