@@ -79,21 +79,14 @@ impl<T> Line<T> {
     pub fn push(&mut self, key: Key, item: T) {
         self.last = key;
         self.len += 1;
-        if self.front.len() < PIECE {
-            self.front.push((key, Some(item)));
-        } else {
-            self.push_behind((key, Some(item)));
+        let mut piece = self.others.back_mut().unwrap_or(&mut self.front);
+        if piece.len() == PIECE {
+            let mut next = mem::take(&mut self.spare);
+            next.reserve_exact(PIECE);
+            self.others.push_back(next);
+            piece = self.others.back_mut().unwrap_or(&mut self.front);
         }
-    }
-
-    fn push_behind(&mut self, place: Place<T>) {
-        if let Some(last) = self.others.back_mut().filter(|last| last.len() < PIECE) {
-            return last.push(place);
-        }
-        let mut piece = mem::take(&mut self.spare);
-        piece.reserve_exact(PIECE);
-        piece.push(place);
-        self.others.push_back(piece);
+        piece.push((key, Some(item)));
     }
 
     /// The key of the first item.

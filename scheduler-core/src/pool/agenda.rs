@@ -121,7 +121,7 @@ impl<T: Placed> Agenda<T> {
     pub(crate) fn take(&mut self, now: Now) -> Option<(u64, T)> {
         let Self { ready, ticks, walls, limit, .. } = self;
         let mut front = ready.lock();
-        front.look();
+        front.came = None;
         let taken = pop_due(&mut front, ticks, walls, now);
         let tick = now.tick.as_nanos();
         let mut first = ticks.first();
@@ -208,17 +208,23 @@ impl<T: Placed> Agenda<T> {
         ahead.into_iter().map(|(_, item)| item).collect()
     }
 
+    /// Whether a submitter has put anything in line since this was asked, or the line was looked at.
+    pub(crate) fn has_come(&mut self) -> bool {
+        self.ready.lock().came.take().is_some()
+    }
+
     /// The key of the first item of the monotonic clock.
     #[inline]
     fn first_tick(&mut self) -> Option<Key> {
-        let line = if planted("L16 look") { None } else { self.ready.lock().look() };
+        let line = if planted("L16 look") { None } else { self.ready.lock().line.first() };
         earlier(line, self.ticks.first())
     }
 
     /// When the only item is due that is due now, where nothing waits for the wall clock. It may have come after this
     /// reading of the clock.
     pub(crate) fn lone_due(&self, now: Now) -> Option<Tick> {
-        let front = self.ready.lock();
+        let mut front = self.ready.lock();
+        front.came = None;
         let first = front.line.first().filter(|_| front.line.len() == 1 && !self.watches_wall)?;
         let is_lone = self.limit.is_none_or(|limit| !is_due(limit.due, now.tick.as_nanos()));
         is_lone.then(|| Tick::from_nanos(first.due))

@@ -120,6 +120,10 @@ impl<I: Item> Core<I> {
             return self.leave(worker, now, effects);
         }
         let looks = self.looks(now, leaves);
+        if self.agenda.has_come() {
+            // RACE: it may be among what is to be looked at, so that nobody would be woken for it.
+            return Take::Again;
+        }
         let until = self.roster.park(worker, now.tick, looks, may_leave);
         let earliest = if leaves { now.tick + self.ease.wake_up } else { Tick::ZERO };
         Take::Wait(until.map(|until| until.max(earliest)))

@@ -59,11 +59,15 @@ impl ScheduledThreadPool {
     ) -> Result<TaskHandle<T>, Error> {
         let Launch { traits, kind, due, now } = launch;
         let id = self.shell().draw_id();
-        let name = traits.as_ref().and_then(|traits| traits.name.as_deref());
-        let around = self.shell().hooks.decorate(id, name).map_err(Error::failed)?;
+        let hooks = &self.shell().hooks;
+        let around = if hooks.decorate.is_some() {
+            let name = traits.as_ref().and_then(|traits| traits.name.as_deref());
+            hooks.decorate(id, name).map_err(Error::failed)?
+        } else {
+            None
+        };
         let work = Work { body, around };
-        let header = Header::new(id, traits, self.shell().link());
-        let handle = TaskHandle::new(TaskCell::new(header, work, due));
+        let handle = TaskHandle::new(self.shell().arena.make(id, traits, work, due));
         watch(&handle);
         match self.shell().stage(handle.task(), id, kind, due, now) {
             Ok(()) => Ok(handle),
@@ -104,7 +108,7 @@ impl ScheduledThreadPool {
         around: Option<Around>,
         due: Due,
     ) -> TaskHandle<T> {
-        make_handle(id, task, self.shell().link(), around, due)
+        make_handle(id, task, self.shell().arena.link(), around, due)
     }
 
     fn reject(&self, refused: AnyItem) -> Result<(), Error> {

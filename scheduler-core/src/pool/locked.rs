@@ -23,7 +23,6 @@ use crate::task::Header;
 use crate::task::TaskId;
 use crate::time::Due;
 use crate::time::Now;
-use crate::unwind::drop_contained;
 use scheduler_queue::Ticket;
 
 pub(super) struct Locked {
@@ -135,7 +134,7 @@ impl Shell {
         if effects.is_for_nobody() {
             drop(locked);
             if !effects.release.is_empty() {
-                drop_contained(effects.release);
+                self.arena.give_back(&mut effects.release);
             }
             return (result, Starts::default());
         }
@@ -170,12 +169,12 @@ impl Shell {
 
     /// Does what a step has asked for.
     pub(super) fn perform_later(&self, later: Later) -> Starts {
-        let Later { wake, rare, interrupted, release } = later;
+        let Later { wake, rare, interrupted, mut release } = later;
         for post in wake {
             post.gate.open();
         }
         let Some(rare) = rare else {
-            drop_contained(release);
+            self.arena.give_back(&mut release);
             return Starts::default();
         };
         self.perform(*rare, release, interrupted)
@@ -257,17 +256,16 @@ impl Shell {
         now: Now,
     ) -> Result<(), AnyItem> {
         let Due::Tick(due) = due else { return Err(item) };
-        let (sequence, item) = (id.0, Entry { kind, item });
         let is_due = is_due(due.as_nanos(), now.tick.as_nanos());
-        let newcomer = Newcomer { due, sequence, item, is_due };
-        let grace = || self.grace();
-        let newcomer = if is_due && self.staging.is_empty() {
-            let Err(newcomer) = self.ready.submit(newcomer, grace) else { return Ok(()) };
-            newcomer
-        } else {
-            newcomer
-        };
-        if self.staging.stage(newcomer, grace).map_err(|entry| entry.item)? {
+        let mut entry = Entry { kind, item };
+        if is_due && self.staging.is_empty() && self.ready.is_empty() {
+            match self.ready.submit(due, id.0, entry, || self.grace()) {
+                Ok(()) => return Ok(()),
+                Err(back) => entry = back,
+            }
+        }
+        let newcomer = Newcomer { due, sequence: id.0, item: entry, is_due };
+        if self.staging.stage(newcomer, || self.grace()).map_err(|entry| entry.item)? {
             // Waits for the lock like anybody else: submitters that never wait would keep those away from
             // it who have something to say, such as that the pool ends.
             self.alter(|_, _| ());

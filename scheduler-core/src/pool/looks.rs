@@ -32,6 +32,7 @@ impl<I: Item> Core<I> {
             // Whoever is at work looks before it waits.
             return;
         }
+        self.agenda.has_come();
         if let Some(look) = self.agenda.next_look(now, self.ease.slack) {
             effects.wake.extend(self.roster.appoint(at_ease(self.ease, look), look));
         }

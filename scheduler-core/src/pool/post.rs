@@ -46,6 +46,10 @@ impl Desk for Post {
     fn clear(&self) {
         drop(self.take());
     }
+
+    fn end_turn(&self) {
+        self.turn.end(false);
+    }
 }
 
 impl Post {

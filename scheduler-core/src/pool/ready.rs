@@ -23,7 +23,6 @@
 use std::time::Duration;
 
 use super::staging::MayStage;
-use super::staging::Newcomer;
 use crate::sync::Apart;
 use crate::sync::Mutex;
 use crate::sync::MutexGuard;
@@ -59,7 +58,7 @@ pub(crate) struct Front<T> {
     pub(crate) wall: Option<Wall>,
     may_stage: MayStage,
     /// When the first is due that a submitter has put in line since the core looked.
-    came: Option<Tick>,
+    pub(crate) came: Option<Tick>,
 }
 
 /// What waits for the wall clock, as far as a look at the queue needs it.
@@ -97,24 +96,30 @@ impl<T> Ready<T> {
         self.is_filled.store(u64::from(!front.line.is_empty()), Ordering::Relaxed);
     }
 
-    /// Puts an item that is due in line, or hands it back.
+    /// Whether nothing stands in line, as far as the calling thread knows.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        // ORDERING: relaxed, it is a hint: who misses something finds it with the pool's lock, and a line that is not
+        // empty takes another item as well.
+        self.is_filled.load(Ordering::Relaxed) == 0
+    }
+
+    /// Puts an item that is due in line, or hands it back because the core has to hear of it.
     #[inline]
     pub(crate) fn submit(
         &self,
-        newcomer: Newcomer<T>,
+        due: Tick,
+        sequence: u64,
+        item: T,
         grace: impl FnOnce() -> Duration,
-    ) -> Result<(), Newcomer<T>> {
-        // ORDERING: relaxed, it is a hint: a line that is not empty takes the item as well.
-        if self.is_filled.load(Ordering::Relaxed) != 0 {
-            return Err(newcomer);
-        }
-        let (due, key) = (newcomer.due, newcomer.key());
+    ) -> Result<(), T> {
+        let key = Key { due: due.as_nanos(), sequence };
         let mut front = self.front.lock();
         if !front.may_stage.admits(due, grace) || !front.line.admits(key) {
-            return Err(newcomer);
+            return Err(item);
         }
         front.came.get_or_insert(due);
-        front.line.push(key, newcomer.item);
+        front.line.push(key, item);
         self.is_filled.store(1, Ordering::Relaxed);
         Ok(())
     }
@@ -129,8 +134,7 @@ impl<T> Ready<T> {
     /// Takes the first item, if that is allowed; `note` takes note of it under the lock.
     #[inline]
     pub(crate) fn claim<R>(&self, now: Now, note: impl FnOnce(Key, &T) -> R) -> Option<(T, R)> {
-        // ORDERING: relaxed, it is a hint: who misses something finds it with the pool's lock.
-        if self.is_filled.load(Ordering::Relaxed) == 0 {
+        if self.is_empty() {
             return None;
         }
         let mut front = self.front.lock();
@@ -153,12 +157,6 @@ impl<T> Ready<T> {
 }
 
 impl<T> Front<T> {
-    /// The key of the first in line, as the core sees it.
-    pub(crate) fn look(&mut self) -> Option<Key> {
-        self.came = None;
-        self.line.first()
-    }
-
     /// Whether an item comes before all of the rest.
     fn admits(&mut self, first: Key, now: Now) -> bool {
         // RACE: it may have become due after this reading of the clock.
@@ -244,9 +242,7 @@ mod tests {
     }
 
     fn submit(ready: &Ready<u64>, due: u64) -> bool {
-        let newcomer =
-            Newcomer { due: Tick::from_nanos(due), sequence: 0, item: due, is_due: true };
-        ready.submit(newcomer, || Duration::ZERO).is_ok()
+        ready.is_empty() && ready.submit(Tick::from_nanos(due), 0, due, || Duration::ZERO).is_ok()
     }
 
     #[test]

@@ -45,6 +45,7 @@ use crate::task::Link;
 use crate::task::Run;
 use crate::task::TaskId;
 use crate::task::TaskState;
+use crate::task::arena::Arena;
 use crate::task::current;
 use crate::time::Clock;
 use crate::time::Due;
@@ -80,8 +81,8 @@ pub(super) struct Shell {
     pub(super) me: Weak<Shell>,
     /// The ends of the pool, while there is one.
     pub(super) owner: Weak<Owner>,
-    /// What the tasks of this pool know it by.
-    link: Arc<Link>,
+    /// Makes the tasks of this pool.
+    pub(super) arena: Arena,
 }
 
 /// What a shell is made of.
@@ -116,7 +117,7 @@ impl Shell {
             termination: Arc::new(Gate::new()),
             me: Weak::clone(me),
             owner: parts.owner,
-            link: Arc::new(Link(Weak::clone(me) as Weak<dyn Home>)),
+            arena: Arena::new(Link(Weak::clone(me) as Weak<dyn Home>)),
         })
     }
 
@@ -181,19 +182,6 @@ impl Shell {
     /// Takes a task back in that has been run and is due again.
     pub(super) fn settle(&self, done: Done<AnyItem>) {
         self.step(|core, now, effects| core.settle(done, now, effects));
-    }
-
-    /// Takes note that the future of a run is pending.
-    pub(super) fn suspend(&self, turn: &Turn, task: &AnyItem) {
-        self.alter(|core, effects| {
-            turn.end(false);
-            core.suspend(task, effects);
-        });
-    }
-
-    /// What a task of this pool knows it by.
-    pub(super) fn link(&self) -> Arc<Link> {
-        Arc::clone(&self.link)
     }
 
     /// The number of a new task.
@@ -334,7 +322,7 @@ impl Shell {
     pub(super) fn perform(
         &self,
         rare: Rare<AnyItem>,
-        release: Vec<AnyItem>,
+        mut release: Vec<AnyItem>,
         interrupted: Vec<(Arc<Post>, u64)>,
     ) -> Starts {
         let mut starts = Starts::default();
@@ -352,7 +340,7 @@ impl Shell {
         for (post, number) in interrupted {
             post.interrupt(number);
         }
-        drop_contained(release);
+        self.arena.give_back(&mut release);
         if rare.tidy {
             self.hooks.terminated(&self.announcer);
             self.locked.lock().core.terminate();

@@ -15,6 +15,8 @@ use crate::sync::AtomicU64;
 use crate::sync::Mutex;
 use crate::sync::Ordering;
 use crate::task::TaskId;
+use crate::task::run;
+use crate::task::run::Held;
 use crate::time::Epoch;
 use crate::time::Tick;
 
@@ -145,7 +147,7 @@ impl VirtualCrew {
         };
         drop(seat);
         match step {
-            worker::Step::Held(held) => Begun::Run(VirtualRun { shell, held: Some(held) }),
+            worker::Step::Held(held) => Begun::Run(VirtualRun { shell, worker, held: Some(held) }),
             worker::Step::Waits(until) => Begun::Waits(until),
             worker::Step::Ran(_) | worker::Step::Leaves => {
                 self.workers.lock().remove(&worker);
@@ -235,35 +237,36 @@ pub enum Begun {
 #[must_use = "the run is in progress until it is finished"]
 pub struct VirtualRun {
     shell: Arc<Shell>,
+    worker: WorkerNumber,
     /// None after the end.
-    held: Option<worker::Held>,
+    held: Option<Box<Held>>,
 }
 
 impl VirtualRun {
     /// The number of the task that is run.
     #[must_use]
     pub fn task_id(&self) -> TaskId {
-        self.held().run().task_id()
+        self.held().run.task_id()
     }
 
     /// The name of the task that is run, where it has one.
     #[must_use]
     pub fn task_name(&self) -> Option<&str> {
-        self.held().run().task_name()
+        self.held().run.task_name()
     }
 
     /// Whether the run's future is pending: then [`finish`](Self::finish) does not end the run, but
     /// suspends it until its waker is called.
     #[must_use]
     pub fn is_pending(&self) -> bool {
-        self.held().is_pending()
+        self.held().rest == run::Rest::Pending
     }
 
     /// Whether nothing is left of the run: it was the firing of a [`Timer`](crate::Timer) that has nothing in progress.
     /// Then [`finish`](Self::finish) calls nothing, it only frees the worker.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.held().is_spent()
+        self.held().rest == run::Rest::Spent
     }
 
     /// Ends the run, or the step of a run that is pending: its outcome becomes known, and a recurring
@@ -272,7 +275,7 @@ impl VirtualRun {
         drop(self);
     }
 
-    fn held(&self) -> &worker::Held {
+    fn held(&self) -> &Held {
         self.held.as_ref().expect("only the drop takes it")
     }
 }
@@ -280,7 +283,7 @@ impl VirtualRun {
 impl Drop for VirtualRun {
     fn drop(&mut self) {
         if let Some(held) = self.held.take() {
-            worker::finish(&self.shell, held);
+            worker::finish(&self.shell, self.worker, *held);
         }
     }
 }

@@ -11,19 +11,15 @@ use super::roster::WorkerNumber;
 use super::shell::Shell;
 use super::step::Done;
 use super::step::Take;
-use super::turn::Turn;
-use crate::sync::planted;
-use crate::task::Home;
-use crate::task::Run;
-use crate::task::TaskState;
 use crate::task::current;
 use crate::task::current::Desk;
 use crate::task::current::Seat;
 use crate::task::run::Claim;
+use crate::task::run::Held;
 use crate::task::run::Ran;
 use crate::task::run::Rest;
 use crate::task::run::Verdict;
-use crate::task::state::Suspend;
+use crate::task::run::Witness;
 use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
@@ -33,7 +29,7 @@ pub(super) enum Step {
     /// It has run a task, or found that it had ended.
     Ran(Done<AnyItem>),
     /// It has run a task whose outcome is held back.
-    Held(Held),
+    Held(Box<Held>),
     Waits(Option<Tick>),
     Leaves,
 }
@@ -46,30 +42,6 @@ pub(super) struct Bench<'a> {
     pub(super) post: &'a Arc<Post>,
     /// Whether the outcomes of runs are held back.
     pub(super) holds: bool,
-}
-
-/// A run whose outcome is held back.
-#[derive(Debug)]
-pub(super) struct Held {
-    worker: WorkerNumber,
-    run: Run,
-    rest: Rest,
-}
-
-impl Held {
-    pub(super) fn run(&self) -> &Run {
-        &self.run
-    }
-
-    /// Whether nothing is left of which the end is to be made known.
-    pub(super) fn is_spent(&self) -> bool {
-        self.rest == Rest::Spent
-    }
-
-    /// Whether the future of the run is pending.
-    pub(super) fn is_pending(&self) -> bool {
-        self.rest == Rest::Pending
-    }
 }
 
 /// The life of a worker on its own thread.
@@ -86,7 +58,10 @@ pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
         match bench.step(std::mem::replace(&mut done, Done::Nothing)) {
             Step::Ran(next) => done = next,
             Step::Held(_) => unreachable!("a thread holds nothing back"),
-            Step::Waits(until) => shell.wait(&post.gate, seen, until),
+            Step::Waits(until) => {
+                shell.arena.give_away();
+                shell.wait(&post.gate, seen, until);
+            }
             Step::Leaves => break,
         }
     }
@@ -124,26 +99,27 @@ impl Bench<'_> {
     /// What has ended is dropped before the pool hears of that, which may be its end; it contains by itself
     /// what its user's destructors do.
     fn run(&self, task: AnyItem, now: Now, armed: Option<Due>) -> Step {
-        let Self { shell, worker, post, holds } = *self;
+        let Self { shell, post, holds, .. } = *self;
         cancel_if_overdue(shell, &task, now);
         let is_silent = shell.is_silent;
         let claim = Claim { now, armed, is_silent, by_worker: true, is_held: holds };
-        match task.run(claim, &**shell) {
+        match task.run(&claim, &**shell) {
             Ran::Nothing => {
                 post.turn.end(false);
                 Step::Ran(Done::Nothing)
             }
             Ran::Over(verdict, task) => {
                 post.turn.end(true);
-                Step::Ran(done(verdict, task))
-            }
-            Ran::Open(run, rest) if holds => {
-                post.lay(run.task());
-                Step::Held(Held { worker, run, rest })
-            }
-            Ran::Open(run, _) => {
-                run.enter(true, |run| suspend(shell, &post.turn, run.task()));
+                if let Verdict::Requeue(due) = verdict {
+                    return Step::Ran(Done::Recurs(task, due));
+                }
+                shell.arena.spend(task);
                 Step::Ran(Done::Nothing)
+            }
+            Ran::Suspended => Step::Ran(Done::Nothing),
+            Ran::Held(held) => {
+                post.lay(held.run.task());
+                Step::Held(held)
             }
         }
     }
@@ -171,31 +147,23 @@ impl Drop for InHand<'_> {
     }
 }
 
-#[inline]
-fn done(verdict: Verdict, task: AnyItem) -> Done<AnyItem> {
-    match verdict {
-        Verdict::Requeue(due) => Done::Recurs(task, due),
-        Verdict::Ended(_) => Done::Nothing,
-    }
-}
-
 /// Makes the outcome of a run known that was held back, and gives the task back to the pool.
-pub(super) fn finish(shell: &Arc<Shell>, held: Held) {
-    let Held { worker, run, rest } = held;
+pub(super) fn finish(shell: &Arc<Shell>, worker: WorkerNumber, held: Held) {
+    let Held { run, rest } = held;
     let Some(post) = shell.post(worker) else { return };
-    let _seat = Bench { shell, worker, post: &post, holds: true }.sit_down();
+    let bench = Bench { shell, worker, post: &post, holds: true };
+    let _seat = bench.sit_down();
     if rest == Rest::Pending {
-        suspend(shell, &post.turn, run.task());
+        shell.suspend(run.task(), true);
         post.clear();
         return;
     }
     let (verdict, task) = run.clone().enter(true, |run| run.task().settle(run, rest, &**shell));
-    let done = done(verdict, task);
     drop(run);
     post.clear();
     post.turn.end(true);
-    if let Done::Recurs(..) = done {
-        shell.settle(done);
+    if let Verdict::Requeue(due) = verdict {
+        shell.settle(Done::Recurs(task, due));
     }
 }
 
@@ -203,20 +171,6 @@ pub(super) fn finish(shell: &Arc<Shell>, held: Held) {
 fn cancel_if_overdue(shell: &Arc<Shell>, task: &AnyItem, now: Now) {
     if task.header().is_overdue(now.tick) {
         shell.cancel(task);
-    }
-}
-
-/// Lets go of a run whose future is pending.
-///
-/// RACE: the waker may be called at any time. The pool lists the task among the suspended *before*
-/// the state says so, because from then on a wake puts the task back into the queue.
-fn suspend(shell: &Arc<Shell>, turn: &Turn, task: &AnyItem) {
-    shell.suspend(turn, task);
-    match task.suspend() {
-        Suspend::Suspended => {}
-        Suspend::Woken => shell.resume(Arc::clone(task)),
-        Suspend::WasCancelled if planted("L12 cancel") => {}
-        Suspend::WasCancelled => shell.withdraw(&**task, task.due()),
     }
 }
 
@@ -249,18 +203,9 @@ pub(super) fn run_outside(shell: &Arc<Shell>, task: &AnyItem) {
     cancel_if_overdue(shell, task, now);
     let is_silent = shell.is_silent;
     let claim = Claim { now, armed: None, is_silent, by_worker: false, is_held: false };
-    match Arc::clone(task).run(claim, &**shell) {
-        Ran::Nothing => return,
-        Ran::Over(..) => {}
-        Ran::Open(run, _) => {
-            run.enter(false, |_| {
-                if task.suspend() == Suspend::WasCancelled {
-                    shell.announce_end(&**task, TaskState::Cancelled);
-                }
-            });
-        }
+    if !matches!(Arc::clone(task).run(&claim, &**shell), Ran::Nothing) {
+        shell.cancel(task);
     }
-    shell.cancel(task);
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -268,8 +213,10 @@ mod tests {
     use super::*;
     use crate::Begun;
     use crate::Event;
+    use crate::Run;
     use crate::ScheduledThreadPool;
     use crate::TaskHandle;
+    use crate::TaskState;
     use crate::VirtualCrew;
     use std::sync::Mutex;
     use std::time::Duration;

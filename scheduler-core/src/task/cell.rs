@@ -11,12 +11,15 @@ use super::Header;
 use super::Home;
 use super::current;
 use super::header::EVERY_RUN;
+use super::header::TaskId;
+use super::header::Traits;
 use super::rhythm::LastRun;
 use super::run::AnyTask;
 use super::run::Begun;
 use super::run::Claim;
 use super::run::Entry;
 use super::run::Farewell;
+use super::run::Held;
 use super::run::Ran;
 use super::run::Rest;
 use super::run::Run;
@@ -72,6 +75,20 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     pub(crate) fn new(header: Header, work: Work<B>, due: Due) -> Arc<Self> {
         let slot = Mutex::new(Slot::new(work, due));
         Arc::new(Self { header, slot, value: OnceLock::new() })
+    }
+
+    /// Makes it another task, of which nothing is left of the former one.
+    pub(super) fn renew(
+        &mut self,
+        id: TaskId,
+        traits: Option<Box<Traits>>,
+        work: Work<B>,
+        due: Due,
+    ) {
+        self.header.renew(id, traits);
+        *self.slot.get_mut() = Slot::new(work, due);
+        // It has no destructor, or there is none.
+        self.value.take();
     }
 
     fn resume_if(self: Arc<Self>, answer: state::Wake) {
@@ -177,7 +194,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
         self.slot.lock().due()
     }
 
-    fn run(self: Arc<Self>, claim: Claim, witness: &dyn Witness) -> Ran {
+    fn run(self: Arc<Self>, claim: &Claim, witness: &dyn Witness) -> Ran {
         let (begun, work) = {
             let mut slot = self.slot.lock();
             let Some(begun) = self.claim(&mut slot, claim.now) else { return Ran::Nothing };
@@ -192,15 +209,21 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
             };
             let tried = cell.attempt(work, run, goes_unnoticed, witness);
             if claim.is_held || tried.is_pending() {
-                let rest = if tried.is_pending() { Rest::Pending } else { Rest::Held };
+                let rest = if tried.is_pending() { Rest::Pending } else { Rest::Over };
                 cell.put_back(tried, run);
+                if !claim.is_held {
+                    witness.suspend(run.task(), claim.by_worker);
+                }
                 return Err(rest);
             }
             Ok(cell.close(tried, run, goes_unnoticed, witness))
         });
         match closed {
             Ok(verdict) => Ran::Over(verdict, task),
-            Err(rest) => Ran::Open(Run::new(task, begun), rest),
+            Err(rest) if claim.is_held => {
+                Ran::Held(Box::new(Held { run: Run::new(task, begun), rest }))
+            }
+            Err(_) => Ran::Suspended,
         }
     }
 
@@ -216,6 +239,15 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
 
     fn as_any(&self) -> &dyn Any {
         self
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
+    fn is_spent(&mut self) -> bool {
+        let has_value = std::mem::needs_drop::<T>() && self.value.get().is_some();
+        !has_value && !self.header.is_special() && self.slot.get_mut().is_spent()
     }
 
     fn renew(&self, now: Now) -> Verdict {

@@ -19,6 +19,7 @@ local! {
             home: Cell::new(0),
             is_hidden: Cell::new(false),
             parted: RefCell::new(Vec::new()),
+            spent: RefCell::new(Vec::new()),
         }
     };
 }
@@ -27,6 +28,8 @@ local! {
 pub(crate) trait Desk: Send + Sync {
     fn lay(&self, task: &Arc<dyn AnyTask>);
     fn clear(&self);
+    /// Notes that the worker runs nothing any more, because its run is suspended.
+    fn end_turn(&self);
 }
 
 /// What this thread executes.
@@ -44,6 +47,8 @@ struct Executed {
     /// The pools and tasks whose end waits for what this thread is dropping or telling: a wait for them here
     /// would not end. Without a task, it is the end of the pool.
     parted: RefCell<Vec<(usize, Option<TaskId>)>>,
+    /// Tasks that this worker has ended, whose memory may be taken for others.
+    spent: RefCell<Vec<Arc<dyn AnyTask>>>,
 }
 
 impl Executed {
@@ -100,6 +105,27 @@ pub(crate) fn works_for(home: usize) -> bool {
     EXECUTED.try_with(|executed| executed.home.get() == home).unwrap_or(false)
 }
 
+/// The tasks that the calling thread has ended, if it is that of a worker of this pool.
+#[inline]
+pub(crate) fn with_spent<R>(
+    home: usize,
+    look: impl FnOnce(&mut Vec<Arc<dyn AnyTask>>) -> R,
+) -> Option<R> {
+    let looked = EXECUTED.try_with(|executed| {
+        (executed.home.get() == home).then(|| look(&mut executed.spent.borrow_mut()))
+    });
+    looked.ok().flatten()
+}
+
+/// Notes that the run of the calling worker is suspended.
+pub(crate) fn end_turn() {
+    let _ = EXECUTED.try_with(|executed| {
+        if let Some(desk) = &*executed.desk.borrow() {
+            desk.end_turn();
+        }
+    });
+}
+
 /// Whether the calling thread is that of a worker with such a desk.
 pub(crate) fn sits_at(is_it: impl FnOnce(*const ()) -> bool) -> bool {
     let looked = EXECUTED.try_with(|executed| {
@@ -119,7 +145,7 @@ impl Drop for Seat {
         let (home, desk) = self.former.take().unwrap_or_default();
         drop(EXECUTED.try_with(|executed| {
             executed.home.set(home);
-            executed.desk.replace(desk)
+            (executed.desk.replace(desk), executed.spent.take())
         }));
     }
 }

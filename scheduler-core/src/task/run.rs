@@ -238,11 +238,14 @@ pub(crate) trait AnyTask: Send + Sync {
     fn state(&self) -> TaskState;
     fn due(&self) -> Due;
     /// Begins a run, or goes on with one: runs one step of the body, and makes the outcome known unless it is held back.
-    fn run(self: Arc<Self>, claim: Claim, witness: &dyn Witness) -> Ran;
+    fn run(self: Arc<Self>, claim: &Claim, witness: &dyn Witness) -> Ran;
     /// Makes the outcome of a step known that was held back, and says what the pool is to do. To be called inside the run.
     fn settle(&self, run: &Run, rest: Rest, witness: &dyn Witness) -> Verdict;
     /// The task as what it is.
     fn as_any(&self) -> &dyn Any;
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+    /// Whether nothing is left of it that could be dropped, so that another task may be made in its memory.
+    fn is_spent(&mut self) -> bool;
     /// Asks the trigger of a waiting task anew, or tells a timer, because the wall clock was set back. The pool holds
     /// it, but not in its queue.
     fn renew(&self, now: Now) -> Verdict;
@@ -281,6 +284,9 @@ pub(crate) trait Witness {
 
     /// A run is over, but not settled; it may have been refused when it began. Says what time it is.
     fn is_over(&self, run: &Run, outcome: &Result<(), Failure>, was_refused: bool) -> Now;
+
+    /// The future of a run is pending.
+    fn suspend(&self, task: &Arc<dyn AnyTask>, by_worker: bool);
 
     /// It is known what came of a run.
     fn is_settled(&self, run: &Run, outcome: &Result<(), Failure>, verdict: Verdict, now: Now);
@@ -332,18 +338,27 @@ pub(crate) enum Ran {
     Nothing,
     /// The run is over.
     Over(Verdict, Arc<dyn AnyTask>),
-    /// The run goes on.
-    Open(Run, Rest),
+    /// The run waits for its waker.
+    Suspended,
+    /// The outcome is held back.
+    Held(Box<Held>),
 }
 
-/// What is left of a run of which a step was made.
+/// A run of which a step was made whose outcome is held back.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) run: Run,
+    pub(crate) rest: Rest,
+}
+
+/// What is left of a run whose outcome is held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
-    /// The outcome is held back.
-    Held,
+    /// It is over.
+    Over,
     /// The run's future is pending.
     Pending,
-    /// The outcome is held back, and nobody is told of it: a timer has fired.
+    /// It is over, and nobody is told of that: a timer has fired.
     Spent,
 }
 

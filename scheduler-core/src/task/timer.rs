@@ -21,6 +21,7 @@ use super::run::Begun;
 use super::run::Claim;
 use super::run::Entry;
 use super::run::Farewell;
+use super::run::Held;
 use super::run::Ran;
 use super::run::Rest;
 use super::run::Run;
@@ -183,7 +184,7 @@ impl<T: Fire> Timer<T> {
         &self.header
     }
 
-    fn begin(&self, claim: Claim) -> Begun {
+    fn begin(&self, claim: &Claim) -> Begun {
         let due = claim.armed.unwrap_or(Due::Tick(claim.now.tick));
         let number = self.firings.begin();
         Begun { number, last: LastRun { due, started: claim.now }, entry: Entry::Begun }
@@ -211,7 +212,7 @@ impl<T: Fire> Timer<T> {
     /// Where the clock panics the firing ends all the same, and the worker is lost.
     fn close(self: &Arc<Self>, run: &Run, rest: Rest, witness: &dyn Witness) {
         let _underway = Underway { firings: &self.firings, number: run.number() };
-        if rest == Rest::Held {
+        if rest == Rest::Over {
             let mut unfinished = Unfinished { timer: self, run, now: run.started() };
             unfinished.now = witness.now();
         }
@@ -278,13 +279,13 @@ impl<T: Fire> AnyTask for Timer<T> {
         self.armed().unwrap_or(Due::Tick(Tick::MAX))
     }
 
-    fn run(self: Arc<Self>, claim: Claim, witness: &dyn Witness) -> Ran {
+    fn run(self: Arc<Self>, claim: &Claim, witness: &dyn Witness) -> Ran {
         let begun = self.begin(claim);
         let timer = Arc::clone(&self);
         let (held, task) = Run::new(self, begun).enter(claim.by_worker, |run| {
             current::show();
             let fired = timer.fire(run);
-            let rest = if fired == Fired::InProgress { Rest::Held } else { Rest::Spent };
+            let rest = if fired == Fired::InProgress { Rest::Over } else { Rest::Spent };
             if claim.is_held {
                 return Some(rest);
             }
@@ -293,7 +294,7 @@ impl<T: Fire> AnyTask for Timer<T> {
         });
         match held {
             None => Ran::Over(Verdict::Ended(TaskState::Completed), task),
-            Some(rest) => Ran::Open(Run::new(task, begun), rest),
+            Some(rest) => Ran::Held(Box::new(Held { run: Run::new(task, begun), rest })),
         }
     }
 
@@ -306,6 +307,14 @@ impl<T: Fire> AnyTask for Timer<T> {
 
     fn as_any(&self) -> &dyn Any {
         self
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
+    fn is_spent(&mut self) -> bool {
+        false
     }
 
     /// The pool has taken the timer out of its queue, because the wall clock was set back.
