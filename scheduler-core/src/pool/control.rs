@@ -1,14 +1,15 @@
 //! Everything one can ask of a pool and tell it while it lives: its end, its size, its queue.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ScheduledThreadPool;
-use super::crew::Crew;
-use super::crew::ThreadFactory;
-use super::rejection::RejectionPolicy;
+use super::executor::RejectionPolicy;
+use super::executor::ScheduledThreadPool;
 use super::shutdown::RunState;
 use super::shutdown::ShutdownPolicy;
+use super::threads::ThreadFactory;
+use super::threads::Threads;
 use super::unstarted::UnstartedTask;
 use crate::error::Error;
 use crate::observe::PoolStats;
@@ -241,16 +242,14 @@ impl ScheduledThreadPool {
     /// What starts the threads of workers; none for a virtual crew.
     #[must_use]
     pub fn thread_factory(&self) -> Option<Arc<dyn ThreadFactory>> {
-        match self.shell().crew() {
-            Crew::Threads(factory) => Some(factory),
-            Crew::Virtual(_) => None,
-        }
+        let starter: Arc<dyn Any + Send + Sync> = self.shell().starter();
+        starter.downcast::<Threads>().ok().map(|threads| Arc::clone(&threads.0))
     }
 
     /// Changes what starts the threads of workers from now on. No effect on a virtual crew.
     pub fn set_thread_factory(&self, factory: impl ThreadFactory + 'static) {
-        if matches!(self.shell().crew(), Crew::Threads(_)) {
-            self.shell().replace_crew(Crew::Threads(Arc::new(factory)));
+        if self.thread_factory().is_some() {
+            self.shell().replace_starter(Arc::new(Threads(Arc::new(factory))));
         }
     }
 

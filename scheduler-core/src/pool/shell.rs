@@ -4,20 +4,17 @@
 //! Tasks that the core cancels are dropped and end after unlocking; the core counts them, so that no handle is
 //! unresolved, and no body is left, when another thread sees the pool terminated.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::Weak;
 use std::time::Duration;
 
-use super::Owner;
 use super::core::Core;
-use super::crew::Crew;
-use super::crew::WorkerThread;
 use super::entry::Entry;
 use super::entry::disarmed;
 use super::hooks::Hooks;
 use super::item::AnyItem;
 use super::locked::Locked;
-use super::locked::Starts;
 use super::post::Post;
 use super::ready::Ready;
 use super::roster::WorkerNumber;
@@ -25,7 +22,6 @@ use super::shutdown::RunState;
 use super::staging::Staging;
 use super::step::Done;
 use super::step::Effects;
-use super::step::Rare;
 use super::step::Take;
 use super::turn::Running;
 use super::turn::Turn;
@@ -63,11 +59,11 @@ pub(super) struct Shell {
     pub(super) announcer: Announcer,
     /// Whether nobody has to be told of a run that begins or ends.
     pub(super) is_silent: bool,
-    thread_name_prefix: String,
+    pub(super) thread_name_prefix: String,
     is_precise: bool,
     /// How long a task may wait for the worker that has submitted it, in nanoseconds: a wake-up, as it was last.
     wake_up: UnexploredU64,
-    crew: Mutex<Crew>,
+    starter: Mutex<Arc<dyn StartWorker>>,
     /// Why the last worker was refused that was.
     pub(super) refusal: Mutex<String>,
     pub(super) locked: Apart<Mutex<Locked>>,
@@ -77,12 +73,18 @@ pub(super) struct Shell {
     pub(super) staging: Apart<Staging<Entry<AnyItem>>>,
     sequence: Apart<AtomicU64>,
     /// Opened when the pool has terminated.
-    termination: Arc<Gate>,
+    pub(super) termination: Arc<Gate>,
     pub(super) me: Weak<Shell>,
-    /// The ends of the pool, while there is one.
-    pub(super) owner: Weak<Owner>,
+    /// What the user's ends of the pool share, while there is one.
+    pub(super) owner: Weak<dyn Any + Send + Sync>,
     /// Makes the tasks of this pool.
     pub(super) arena: Arena,
+}
+
+/// What starts the workers of a pool.
+pub(super) trait StartWorker: Any + Send + Sync {
+    /// Starts a worker, or says why not.
+    fn start(&self, shell: Arc<Shell>, name: String, number: WorkerNumber) -> Result<(), String>;
 }
 
 /// What a shell is made of.
@@ -92,9 +94,9 @@ pub(super) struct Parts {
     pub(super) announcer: Announcer,
     pub(super) thread_name_prefix: String,
     pub(super) is_precise: bool,
-    pub(super) crew: Crew,
+    pub(super) starter: Arc<dyn StartWorker>,
     pub(super) core: Core<AnyItem>,
-    pub(super) owner: Weak<Owner>,
+    pub(super) owner: Weak<dyn Any + Send + Sync>,
 }
 
 impl Shell {
@@ -108,7 +110,7 @@ impl Shell {
             thread_name_prefix: parts.thread_name_prefix,
             is_precise: parts.is_precise,
             wake_up: UnexploredU64::new(0),
-            crew: Mutex::new(parts.crew),
+            starter: Mutex::new(parts.starter),
             refusal: Mutex::new(String::new()),
             ready: Arc::clone(parts.core.ready()),
             staging: Apart(Staging::new()),
@@ -245,12 +247,12 @@ impl Shell {
         &self.termination
     }
 
-    pub(super) fn crew(&self) -> Crew {
-        self.crew.lock().clone()
+    pub(super) fn starter(&self) -> Arc<dyn StartWorker> {
+        Arc::clone(&self.starter.lock())
     }
 
-    pub(super) fn replace_crew(&self, crew: Crew) {
-        let old = std::mem::replace(&mut *self.crew.lock(), crew);
+    pub(super) fn replace_starter(&self, starter: Arc<dyn StartWorker>) {
+        let old = std::mem::replace(&mut *self.starter.lock(), starter);
         drop_contained(old);
     }
 
@@ -316,49 +318,6 @@ impl Shell {
                 let locked = self.locked.lock();
                 locked.posts.iter().any(|(_, post)| std::ptr::addr_eq(Arc::as_ptr(post), desk))
             })
-    }
-
-    /// Performs what a step asked for, and says how the starts of workers went.
-    pub(super) fn perform(
-        &self,
-        rare: Rare<AnyItem>,
-        mut release: Vec<AnyItem>,
-        interrupted: Vec<(Arc<Post>, u64)>,
-    ) -> Starts {
-        let mut starts = Starts::default();
-        for worker in rare.start {
-            let is_started = self.start_worker(worker);
-            starts.started += u32::from(is_started);
-            starts.refused += u32::from(!is_started);
-        }
-        if !rare.cancel.is_empty() {
-            self.cancel_all(rare.cancel);
-        }
-        if !rare.renew.is_empty() {
-            self.ask_anew(rare.renew);
-        }
-        for (post, number) in interrupted {
-            post.interrupt(number);
-        }
-        self.arena.give_back(&mut release);
-        if rare.tidy {
-            self.hooks.terminated(&self.announcer);
-            self.locked.lock().core.terminate();
-            self.termination.open();
-        }
-        starts
-    }
-
-    /// Starts a worker's thread, and says whether that worked.
-    fn start_worker(&self, number: WorkerNumber) -> bool {
-        let Some(me) = self.me.upgrade() else { return false };
-        let name = format!("{}{number}", self.thread_name_prefix);
-        let Err(reason) = self.crew().start(WorkerThread::new(name, number, me)) else {
-            return true;
-        };
-        self.announce_refusal(number, &reason);
-        *self.refusal.lock() = reason;
-        false
     }
 }
 

@@ -4,12 +4,12 @@ use std::any::Any;
 use std::mem;
 use std::sync::Arc;
 
-use super::ScheduledThreadPool;
+use super::executor::ScheduledThreadPool;
 use super::item::AnyItem;
 use super::item::place_of;
-use super::launch::make_handle;
 use super::shell::Shell;
 use super::shutdown::Kind;
+use super::submit::make_handle;
 use super::wake::Wake;
 use crate::observe::Event;
 use crate::task::AnyTask;

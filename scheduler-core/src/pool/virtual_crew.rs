@@ -5,11 +5,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::Weak;
 
-use super::crew::WorkerThread;
 use super::post::Post;
 use super::roster::WorkerNumber;
 use super::shell::Shell;
+use super::shell::StartWorker;
 use super::step::Done;
+use super::threads::WorkerThread;
 use super::worker;
 use crate::sync::AtomicU64;
 use crate::sync::Mutex;
@@ -186,7 +187,7 @@ impl VirtualCrew {
     }
 
     /// Takes a worker in, or refuses it.
-    pub(super) fn join(&self, mut worker: WorkerThread) {
+    fn join(&self, mut worker: WorkerThread) {
         // ORDERING: relaxed, a mere counter.
         let one_less = |count: u64| count.checked_sub(1);
         if self.refusals.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
@@ -197,6 +198,15 @@ impl VirtualCrew {
         *self.shell.lock() = Some(Arc::downgrade(&shell));
         self.workers.lock().insert(worker.number, Rest { post, seen: None });
         shell.worker_arrived(worker.number);
+    }
+}
+
+impl StartWorker for VirtualCrew {
+    fn start(&self, shell: Arc<Shell>, name: String, number: WorkerNumber) -> Result<(), String> {
+        WorkerThread::new(name, number, shell).start(|worker| {
+            self.join(worker);
+            Ok(())
+        })
     }
 }
 

@@ -86,16 +86,13 @@ impl Arena {
     fn take<C: Send + Sync + 'static>(&self) -> Option<Arc<C>> {
         let own =
             current::with_spent(self.home, |spent| spent.pop_if(|task| task.as_any().is::<C>()));
-        let task = own.flatten().or_else(|| self.take_kept(TypeId::of::<C>()))?;
-        task.into_any().downcast().ok()
+        // ORDERING: relaxed, it is a hint.
+        let has_kept = self.count.load(Ordering::Relaxed) > 0;
+        let kept = || if has_kept { self.take_kept(TypeId::of::<C>()) } else { None };
+        own.flatten().or_else(kept)?.into_any().downcast().ok()
     }
 
-    #[inline]
     fn take_kept(&self, of: TypeId) -> Option<Arc<dyn AnyTask>> {
-        // ORDERING: relaxed, it is a hint.
-        if self.count.load(Ordering::Relaxed) == 0 {
-            return None;
-        }
         let mut kept = self.kept.lock();
         let task = kept.iter_mut().find(|kept| kept.of == of)?.tasks.pop()?;
         self.note(-1);
