@@ -10,12 +10,11 @@ use std::time::Duration;
 
 use super::control::check_keep_alive;
 use super::core::Core;
-use super::ease::Ease;
 use super::executor::Owner;
 use super::executor::RejectionPolicy;
 use super::executor::ScheduledThreadPool;
 use super::hooks::Hooks;
-use super::roster::Roster;
+use super::lateness::Lateness;
 use super::shell::Parts;
 use super::shell::Shell;
 use super::shell::StartWorker;
@@ -24,6 +23,7 @@ use super::threads::StdThreads;
 use super::threads::ThreadFactory;
 use super::threads::Threads;
 use super::virtual_crew::VirtualCrew;
+use super::workers::Workers;
 use crate::error::Error;
 use crate::error::Failure;
 use crate::observe::Announcer;
@@ -300,11 +300,11 @@ impl PoolBuilder {
 
     fn assemble(self) -> ScheduledThreadPool {
         let core_size = self.core_size.unwrap_or_else(default_core_size);
-        let roster = Roster::new(core_size, self.keep_alive, self.core_may_time_out);
+        let workers = Workers::new(core_size, self.keep_alive, self.core_may_time_out);
         let threads = StdThreads { stack_size: self.stack_size };
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
         let wake_up = if self.is_precise { Duration::ZERO } else { clock.wake_up() };
-        let ease = Ease { slack: self.slack, wake_up };
+        let lateness = Lateness { slack: self.slack, wake_up };
         let parts = |owner| Parts {
             clock,
             hooks: self.hooks,
@@ -312,7 +312,7 @@ impl PoolBuilder {
             thread_name_prefix: self.prefix.unwrap_or_else(default_prefix),
             starter: self.starter.unwrap_or_else(|| Arc::new(Threads(Arc::new(threads)))),
             is_precise: self.is_precise,
-            core: Core::new(roster, self.policy, self.remove_on_cancel, ease),
+            core: Core::new(workers, self.policy, self.remove_on_cancel, lateness),
             owner,
         };
         let rejection = Mutex::new(self.rejection);

@@ -179,7 +179,7 @@ impl ScheduledThreadPool {
     #[must_use]
     #[doc(alias = "getKeepAliveTime")]
     pub fn keep_alive(&self) -> Duration {
-        self.shell().look(|core| core.roster.keep_alive)
+        self.shell().look(|core| core.workers.keep_alive)
     }
 
     /// Changes how long a worker stays idle before it leaves.
@@ -190,8 +190,8 @@ impl ScheduledThreadPool {
     #[doc(alias = "setKeepAliveTime")]
     pub fn set_keep_alive(&self, keep_alive: Duration) -> Result<(), Error> {
         self.shell().alter(|core, effects| {
-            check_keep_alive(keep_alive, core.roster.core_may_time_out)?;
-            core.roster.keep_alive = keep_alive;
+            check_keep_alive(keep_alive, core.workers.core_may_time_out)?;
+            core.workers.keep_alive = keep_alive;
             core.reconsider_idle(effects);
             Ok(())
         })
@@ -201,7 +201,7 @@ impl ScheduledThreadPool {
     #[must_use]
     #[doc(alias = "allowsCoreThreadTimeOut")]
     pub fn core_may_time_out(&self) -> bool {
-        self.shell().look(|core| core.roster.core_may_time_out)
+        self.shell().look(|core| core.workers.core_may_time_out)
     }
 
     /// Lets core workers, too, leave when they are idle, or not. One stays while tasks wait.
@@ -212,8 +212,8 @@ impl ScheduledThreadPool {
     #[doc(alias = "allowCoreThreadTimeOut")]
     pub fn set_core_may_time_out(&self, may: bool) -> Result<(), Error> {
         self.shell().alter(|core, effects| {
-            check_keep_alive(core.roster.keep_alive, may)?;
-            core.roster.core_may_time_out = may;
+            check_keep_alive(core.workers.keep_alive, may)?;
+            core.workers.core_may_time_out = may;
             core.reconsider_idle(effects);
             Ok(())
         })

@@ -3,16 +3,16 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::item::AnyItem;
+use super::entry::AnyItem;
 use super::locked::Later;
 use super::locked::Starts;
-use super::post::Post;
-use super::roster::WorkerNumber;
+use super::shared_worker::SharedWorker;
 use super::shell::Shell;
 use super::step::Rare;
+use super::workers::WorkerNumber;
 use crate::task::TaskState;
 use crate::task::current;
-use crate::task::run::Farewell;
+use crate::task::run::Cancelled;
 use crate::task::run::Verdict;
 use crate::time::Now;
 
@@ -20,8 +20,8 @@ impl Shell {
     /// Does what a step has asked for.
     pub(super) fn perform_later(&self, later: Later) -> Starts {
         let Later { wake, rare, interrupted, mut release } = later;
-        for post in wake {
-            post.gate.open();
+        for shared in wake {
+            shared.gate.open();
         }
         let Some(rare) = rare else {
             self.arena.give_back(&mut release);
@@ -35,7 +35,7 @@ impl Shell {
         &self,
         rare: Rare<AnyItem>,
         mut release: Vec<AnyItem>,
-        interrupted: Vec<(Arc<Post>, u64)>,
+        interrupted: Vec<(Arc<SharedWorker>, u64)>,
     ) -> Starts {
         let mut starts = Starts::default();
         for worker in rare.start {
@@ -49,8 +49,8 @@ impl Shell {
         if !rare.renew.is_empty() {
             self.ask_anew(rare.renew);
         }
-        for (post, number) in interrupted {
-            post.interrupt(number);
+        for (shared, number) in interrupted {
+            shared.interrupt(number);
         }
         self.arena.give_back(&mut release);
         if rare.tidy {
@@ -77,14 +77,14 @@ impl Shell {
     ///
     /// The end of a task that is being run is reported by the thread that runs it.
     pub(super) fn cancel(&self, task: &AnyItem) {
-        if let Some(farewell) = task.cancel() {
-            self.tell(task, farewell);
+        if let Some(cancelled) = task.cancel() {
+            self.tell(task, cancelled);
         }
     }
 
-    fn tell(&self, task: &AnyItem, farewell: Farewell) {
-        let was_waiting = farewell.was_waiting;
-        farewell.say();
+    fn tell(&self, task: &AnyItem, cancelled: Cancelled) {
+        let was_waiting = cancelled.was_waiting;
+        cancelled.say();
         if was_waiting {
             self.announce_end(&**task, TaskState::Cancelled);
         }
@@ -100,9 +100,9 @@ impl Shell {
         let cancel = |task: AnyItem| Some((task.cancel()?, task));
         let ended: Vec<_> =
             current::hold_up(&ends, || tasks.into_iter().filter_map(cancel).collect());
-        self.alter(|core, effects| core.parted(count, effects));
-        for (farewell, task) in ended {
-            self.tell(&task, farewell);
+        self.alter(|core, effects| core.cancelled(count, effects));
+        for (cancelled, task) in ended {
+            self.tell(&task, cancelled);
         }
     }
 

@@ -20,13 +20,21 @@
 //
 // | layer | files | knows | never |
 // |---|---|---|---|
-// | core | `core`, `intake`, `removal`, `arming`, `ending`, `renewal`, `looks`, `ease`, `staffing`, `agenda`, `entry`, `ready`, `roster`, `turn`, `shutdown`, `step` | what is queued, who works, what may run | a clock, a lock, a thread, user code |
-// | shell | `shell`, `locked`, `wake`, `errands`, `farewells`, `staging`, `post`, `item` | the locks; performs the core's effects after unlocking | decides anything |
-// | edge | `worker`, `witness`, `crew`, `virtual_crew`, `hooks`, `inside` | threads, user code | looks into the core |
+// | core | `step`, `entry`, `queues`, `ready`, `staging`, `activity`, `workers`, `lateness`, `wake_ups`, `staffing`, `intake`, `removal`, `shutdown`, `ending`, `core` | what is queued, who works, what may run | a clock, a thread, user code; it takes the locks of `ready` and `staging` only |
+// | shell | `shared_worker`, `locked`, `shell`, `stepping`, `effects`, `wake` | the locks; performs the core's effects after unlocking | decides anything |
+// | edge | `worker`, `run_hooks`, `hooks`, `threads`, `virtual_crew`, and all that a user calls, from `executor` on | threads, user code | looks into the core |
+//
+// # The way of a task
+//
+// `submit` makes it (`task::arena`). What is due goes to the line if that is empty (`ready`), or else is staged, as is
+// what is due later (`staging`), unless somebody has to be told of it: then a step of the core takes it in (`stepping`,
+// `intake`). A worker takes the first in line, or has a step of the core find the first and see to it that somebody comes
+// for the next (`worker`, `core`). It runs it in one call (`task::cell`), and gives a recurring one back with its next
+// step.
 //
 // # Workers
 //
-// Of those that wait, one leads: see `roster`. Those that work go from one task to the next without the lock of
+// Of those that wait, one leads: see `workers`. Those that work go from one task to the next without the lock of
 // the pool: see `ready`.
 //
 // # What it must never do
@@ -34,13 +42,11 @@
 // Run user code under its lock; lose an accepted task (it is run, cancelled or handed out); wait
 // with anything but the clock.
 
-mod agenda;
+mod activity;
 mod alarm;
-mod arming;
 mod builder;
 mod control;
 mod core;
-mod ease;
 mod effects;
 mod ending;
 mod entry;
@@ -49,14 +55,13 @@ mod hooks;
 mod inside;
 mod intake;
 mod invoke;
-mod item;
+mod lateness;
 mod locked;
-mod looks;
-mod post;
+mod queues;
 mod ready;
 mod removal;
-mod renewal;
-mod roster;
+mod run_hooks;
+mod shared_worker;
 mod shell;
 mod shutdown;
 mod staffing;
@@ -69,12 +74,12 @@ mod tests;
 mod threads;
 mod time_limit;
 mod timer;
-mod turn;
 mod unstarted;
 mod virtual_crew;
 mod wake;
-mod witness;
+mod wake_ups;
 mod worker;
+mod workers;
 
 pub use alarm::Alarm;
 pub use alarm::Sleep;

@@ -2,7 +2,7 @@
 //!
 //! With a monotonic clock and delays that are not negative nothing that is submitted later comes before what is due
 //! already. So what is due stands in a line, and whoever is through with a task takes the first of it. The rest of
-//! the queue is the agenda's, behind the lock of the pool. It says what may be taken without it: all that comes
+//! the queue is behind the lock of the pool. It says what may be taken without it: all that comes
 //! before the *limit*, the first of the rest, and before the wall clock shows another time than it shows now.
 //!
 //! # Rules
@@ -14,7 +14,7 @@
 //!    line many at a time: so submitters and workers do not meet here.
 //! 3. *The limit is never after the first of the rest.* It is lowered before anything earlier can be taken, and raised
 //!    by whoever has the pool's lock.
-//! 4. *What a worker takes is published under this lock*, in its [`Turn`](super::turn::Turn). So whoever has drained
+//! 4. *What a worker takes is published under this lock*, in its [`Activity`](super::turn::Activity). So whoever has drained
 //!    the line sees all that were taken from it.
 //! 5. *A claim owes nothing.* Who looks at the queue next, and when, counts what stands in line as due: so whoever is
 //!    to come for the second one comes, however soon the first is over.
@@ -72,7 +72,7 @@ pub(crate) struct Wall {
 }
 
 impl Wall {
-    /// Looks at the wall clock, and says whether it was set back since the last look.
+    /// WakeUps at the wall clock, and says whether it was set back since the last look.
     pub(crate) fn look(&mut self, now: Now) -> bool {
         let lead = now.wall.lead(now.tick);
         std::mem::replace(&mut self.lead, lead) - lead > SET_BACK_MIN
@@ -128,7 +128,7 @@ impl<T> Ready<T> {
     pub(crate) fn renew(&self, may_stage: MayStage) -> Option<Tick> {
         let mut front = self.front.lock();
         front.may_stage = may_stage;
-        front.came.take()
+        front.came.take().filter(|_| !planted("L16 late"))
     }
 
     /// Takes the first item, if that is allowed; `note` takes note of it under the lock.

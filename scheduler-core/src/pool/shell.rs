@@ -9,22 +9,22 @@ use std::sync::Arc;
 use std::sync::Weak;
 use std::time::Duration;
 
+use super::activity::Activity;
+use super::activity::Running;
 use super::core::Core;
+use super::entry::AnyItem;
 use super::entry::Entry;
 use super::entry::disarmed;
 use super::hooks::Hooks;
-use super::item::AnyItem;
 use super::locked::Locked;
-use super::post::Post;
 use super::ready::Ready;
-use super::roster::WorkerNumber;
+use super::shared_worker::SharedWorker;
 use super::shutdown::RunState;
 use super::staging::Staging;
 use super::step::Done;
 use super::step::Effects;
 use super::step::Take;
-use super::turn::Running;
-use super::turn::Turn;
+use super::workers::WorkerNumber;
 use crate::error::Failure;
 use crate::observe::Announcer;
 use crate::observe::Event;
@@ -123,7 +123,7 @@ impl Shell {
         })
     }
 
-    /// Looks at the core; nothing follows from it.
+    /// WakeUps at the core; nothing follows from it.
     pub(super) fn look<R>(&self, look: impl FnOnce(&Core<AnyItem>) -> R) -> R {
         self.alter(|core, _| look(core))
     }
@@ -131,9 +131,9 @@ impl Shell {
     /// The first of what is due, for a worker that goes from one task to the next, and for a timer what it was armed
     /// for.
     #[inline]
-    pub(super) fn claim(&self, turn: &Turn, now: Now) -> Option<(AnyItem, Option<Due>)> {
+    pub(super) fn claim(&self, activity: &Activity, now: Now) -> Option<(AnyItem, Option<Due>)> {
         let note = |key: Key, entry: &Entry<AnyItem>| {
-            turn.begin(Running { kind: entry.kind, sequence: key.sequence });
+            activity.begin(Running { kind: entry.kind, sequence: key.sequence });
             disarmed(entry.kind, &entry.item)
         };
         self.ready.claim(now, note).map(|(entry, armed)| (entry.item, armed))
@@ -167,7 +167,7 @@ impl Shell {
         let wake_up = if is_awake { None } else { self.learn() };
         let (mut locked, mut effects) = (self.locked.lock(), Effects::new());
         if let Some(wake_up) = wake_up {
-            locked.core.ease.wake_up = wake_up;
+            locked.core.lateness.wake_up = wake_up;
         }
         self.collect(&mut locked, &mut effects);
         let next = |core: &mut Core<AnyItem>, effects: &mut Effects<AnyItem>| {
@@ -256,8 +256,8 @@ impl Shell {
         drop_contained(old);
     }
 
-    pub(super) fn post(&self, worker: WorkerNumber) -> Option<Arc<Post>> {
-        self.locked.lock().post(worker).cloned()
+    pub(super) fn shared_worker(&self, worker: WorkerNumber) -> Option<Arc<SharedWorker>> {
+        self.locked.lock().shared_worker(worker).cloned()
     }
 
     pub(super) fn worker_arrived(&self, worker: WorkerNumber) {
@@ -265,27 +265,27 @@ impl Shell {
     }
 
     pub(super) fn worker_left(&self, worker: WorkerNumber) {
-        self.close_post(worker);
+        self.forget(worker);
         self.announcer.announce(&Event::WorkerStopped { worker });
     }
 
     /// Takes note that a worker did not start.
     pub(super) fn lose_worker(&self, worker: WorkerNumber) {
-        let left = self.close_post(worker);
+        let left = self.forget(worker);
         self.step(|core, now, effects| core.lose(worker, left, now, effects));
     }
 
     /// Takes note that a worker's thread has died.
     pub(super) fn replace_worker(&self, worker: WorkerNumber) {
-        let left = self.close_post(worker);
+        let left = self.forget(worker);
         self.step(|core, now, effects| core.replace(worker, left, now, effects));
     }
 
-    /// Forgets the post of a worker that is gone, and hands out what it has left there.
-    fn close_post(&self, worker: WorkerNumber) -> Option<AnyItem> {
-        let post = self.post(worker)?;
-        self.locked.lock().posts.retain(|(number, _)| *number != worker);
-        post.take()
+    /// Forgets a worker that is gone, and hands out the task that it has left.
+    fn forget(&self, worker: WorkerNumber) -> Option<AnyItem> {
+        let shared = self.shared_worker(worker)?;
+        self.locked.lock().shared_workers.retain(|(number, _)| *number != worker);
+        shared.take()
     }
 
     pub(super) fn announce_refusal(&self, worker: WorkerNumber, reason: &str) {
@@ -314,9 +314,12 @@ impl Shell {
         let home = run.and_then(|run| run.task().header().home());
         home.is_some_and(|home| std::ptr::addr_eq(Arc::as_ptr(&home), self))
             || current::holds_up(self.me.as_ptr().addr(), None)
-            || current::sits_at(|desk| {
+            || current::is_worker_with(|shown| {
                 let locked = self.locked.lock();
-                locked.posts.iter().any(|(_, post)| std::ptr::addr_eq(Arc::as_ptr(post), desk))
+                locked
+                    .shared_workers
+                    .iter()
+                    .any(|(_, shared)| std::ptr::addr_eq(Arc::as_ptr(shared), shown))
             })
     }
 }

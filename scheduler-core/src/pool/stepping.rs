@@ -1,13 +1,13 @@
 //! A step of the core: the lock is taken, what is staged is seen to, the core is called, and the lock given back.
 
-use super::agenda::is_due;
 use super::core::Core;
+use super::entry::AnyItem;
 use super::entry::Entry;
-use super::item::AnyItem;
-use super::item::place_of;
+use super::entry::place_of;
 use super::locked::Later;
 use super::locked::Locked;
 use super::locked::Starts;
+use super::queues::is_due;
 use super::shell::Shell;
 use super::shutdown::Kind;
 use super::staging::MayStage;
@@ -161,7 +161,7 @@ impl Shell {
         let removed =
             self.alter(
                 |core, effects| {
-                    if core.roster.live() > 0 { None } else { core.remove(task, effects) }
+                    if core.workers.live() > 0 { None } else { core.remove(task, effects) }
                 },
             );
         let Some(removed) = removed else { return Ok(()) };

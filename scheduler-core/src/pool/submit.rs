@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::core::Core;
+use super::entry::AnyItem;
 use super::executor::ScheduledThreadPool;
-use super::item::AnyItem;
 use super::shutdown::Kind;
 use super::step::Effects;
 use super::step::Submitter;

@@ -5,10 +5,10 @@ use std::io;
 use std::sync::Arc;
 use std::thread;
 
-use super::roster::WorkerNumber;
 use super::shell::Shell;
 use super::shell::StartWorker;
 use super::worker;
+use super::workers::WorkerNumber;
 use crate::sync::AtomicBool;
 use crate::sync::Ordering;
 use crate::unwind::catch;

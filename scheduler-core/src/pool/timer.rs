@@ -4,9 +4,9 @@ use std::any::Any;
 use std::mem;
 use std::sync::Arc;
 
+use super::entry::AnyItem;
+use super::entry::place_of;
 use super::executor::ScheduledThreadPool;
-use super::item::AnyItem;
-use super::item::place_of;
 use super::shell::Shell;
 use super::shutdown::Kind;
 use super::submit::make_handle;

@@ -5,13 +5,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::Weak;
 
-use super::post::Post;
-use super::roster::WorkerNumber;
+use super::shared_worker::SharedWorker;
 use super::shell::Shell;
 use super::shell::StartWorker;
 use super::step::Done;
 use super::threads::WorkerThread;
 use super::worker;
+use super::workers::WorkerNumber;
 use crate::sync::AtomicU64;
 use crate::sync::Mutex;
 use crate::sync::Ordering;
@@ -54,7 +54,7 @@ pub struct VirtualCrew {
 
 /// Where a virtual worker waits to be woken, and what it saw there before its last step.
 struct Rest {
-    post: Arc<Post>,
+    shared: Arc<SharedWorker>,
     /// None before the first step.
     seen: Option<Epoch>,
 }
@@ -91,7 +91,7 @@ impl VirtualCrew {
     #[must_use]
     pub fn is_woken(&self, worker: u64) -> bool {
         let workers = self.workers.lock();
-        workers.get(&worker).is_some_and(|rest| rest.seen != Some(rest.post.gate.epoch()))
+        workers.get(&worker).is_some_and(|rest| rest.seen != Some(rest.shared.gate.epoch()))
     }
 
     /// When the first of the tasks and alarms that wait in the pool is due, as its clocks go now.
@@ -134,19 +134,20 @@ impl VirtualCrew {
         // ORDERING: relaxed, a mere counter.
         self.steps.fetch_add(1, Ordering::Relaxed);
         let shell = self.shell.lock().as_ref().and_then(Weak::upgrade);
-        let (Some(shell), Some(post)) = (shell, self.notice(worker)) else {
+        let (Some(shell), Some(shared)) = (shell, self.notice(worker)) else {
             self.workers.lock().remove(&worker);
             return Begun::Left;
         };
-        let bench = worker::Bench { shell: &shell, worker, post: &post, holds: true };
-        let seat = bench.sit_down();
+        let present =
+            worker::Worker { shell: &shell, number: worker, shared: &shared, holds: true };
+        let present_as = present.enter();
         let step = loop {
-            let step = bench.step(Done::Nothing);
+            let step = present.step(Done::Nothing);
             if !matches!(step, worker::Step::Ran(_)) {
                 break step;
             }
         };
-        drop(seat);
+        drop(present_as);
         match step {
             worker::Step::Held(held) => Begun::Run(VirtualRun { shell, worker, held: Some(held) }),
             worker::Step::Waits(until) => Begun::Waits(until),
@@ -178,12 +179,12 @@ impl VirtualCrew {
         self.steps.load(Ordering::Relaxed)
     }
 
-    /// Notes what a worker sees before it looks for work, and hands out its post; none if it has none.
-    fn notice(&self, worker: WorkerNumber) -> Option<Arc<Post>> {
+    /// Notes what a worker sees before it looks for work, and hands out what it shares; none if it has none.
+    fn notice(&self, worker: WorkerNumber) -> Option<Arc<SharedWorker>> {
         let mut workers = self.workers.lock();
         let rest = workers.get_mut(&worker)?;
-        rest.seen = Some(rest.post.gate.epoch());
-        Some(Arc::clone(&rest.post))
+        rest.seen = Some(rest.shared.gate.epoch());
+        Some(Arc::clone(&rest.shared))
     }
 
     /// Takes a worker in, or refuses it.
@@ -194,9 +195,9 @@ impl VirtualCrew {
             return;
         }
         let Some(shell) = worker.shell.take() else { return };
-        let Some(post) = shell.post(worker.number) else { return };
+        let Some(shared) = shell.shared_worker(worker.number) else { return };
         *self.shell.lock() = Some(Arc::downgrade(&shell));
-        self.workers.lock().insert(worker.number, Rest { post, seen: None });
+        self.workers.lock().insert(worker.number, Rest { shared, seen: None });
         shell.worker_arrived(worker.number);
     }
 }

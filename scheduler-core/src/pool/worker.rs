@@ -1,25 +1,25 @@
 //! One worker's life: it takes a task, runs it, hands back what recurs, again and again.
 //!
-//! A thread and a virtual worker make the same [`step`](Bench::step). That of a virtual worker holds the outcome of the
+//! A thread and a virtual worker make the same [`step`](Worker::step). That of a virtual worker holds the outcome of the
 //! run back, until [`finish`] makes it known.
 
 use std::sync::Arc;
 
-use super::item::AnyItem;
-use super::post::Post;
-use super::roster::WorkerNumber;
+use super::entry::AnyItem;
+use super::shared_worker::SharedWorker;
 use super::shell::Shell;
 use super::step::Done;
 use super::step::Take;
+use super::workers::WorkerNumber;
 use crate::task::current;
-use crate::task::current::Desk;
-use crate::task::current::Seat;
+use crate::task::current::AsWorker;
+use crate::task::current::ShownTask;
 use crate::task::run::Claim;
 use crate::task::run::Held;
 use crate::task::run::Ran;
 use crate::task::run::Rest;
+use crate::task::run::RunObserver;
 use crate::task::run::Verdict;
-use crate::task::run::Witness;
 use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
@@ -34,58 +34,59 @@ pub(super) enum Step {
     Leaves,
 }
 
-/// Where a worker works: its pool, and its post there.
+/// A worker as its own thread sees it.
 #[derive(Clone, Copy)]
-pub(super) struct Bench<'a> {
+pub(super) struct Worker<'a> {
     pub(super) shell: &'a Arc<Shell>,
-    pub(super) worker: WorkerNumber,
-    pub(super) post: &'a Arc<Post>,
+    pub(super) number: WorkerNumber,
+    pub(super) shared: &'a Arc<SharedWorker>,
     /// Whether the outcomes of runs are held back.
     pub(super) holds: bool,
 }
 
 /// The life of a worker on its own thread.
-pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
-    let presence = Presence { shell, worker, has_left: false };
-    let Some(post) = shell.post(worker) else { return };
-    let bench = Bench { shell, worker, post: &post, holds: false };
-    let seat = bench.sit_down();
+pub(super) fn work(shell: &Arc<Shell>, number: WorkerNumber) {
+    let presence = Presence { shell, number, has_left: false };
+    let Some(shared) = shell.shared_worker(number) else { return };
+    let worker = Worker { shell, number, shared: &shared, holds: false };
+    let as_worker = worker.enter();
     shell.clock.sharpen();
-    shell.worker_arrived(worker);
+    shell.worker_arrived(number);
     let mut done = Done::Nothing;
     loop {
-        let seen = post.gate.epoch();
-        match bench.step(std::mem::replace(&mut done, Done::Nothing)) {
+        let seen = shared.gate.epoch();
+        match worker.step(std::mem::replace(&mut done, Done::Nothing)) {
             Step::Ran(next) => done = next,
             Step::Held(_) => unreachable!("a thread holds nothing back"),
             Step::Waits(until) => {
                 shell.arena.give_away();
-                shell.wait(&post.gate, seen, until);
+                shell.wait(&shared.gate, seen, until);
             }
             Step::Leaves => break,
         }
     }
-    drop(seat);
+    drop(as_worker);
     presence.leave();
 }
 
-impl Bench<'_> {
+impl Worker<'_> {
     /// The calling thread is the worker's while the answer lives.
-    pub(super) fn sit_down(&self) -> Seat {
-        let desk = Arc::clone(self.post) as Arc<dyn Desk>;
-        current::sit_down(Arc::as_ptr(self.shell).addr(), desk)
+    pub(super) fn enter(&self) -> AsWorker {
+        let shown = Arc::clone(self.shared) as Arc<dyn ShownTask>;
+        current::enter_as_worker(Arc::as_ptr(self.shell).addr(), shown)
     }
 
     /// Gives back what the worker has in hand, takes the next task, and runs it.
     pub(super) fn step(&self, done: Done<AnyItem>) -> Step {
-        let mut in_hand = InHand { post: self.post, done };
+        let mut in_hand = InHand { shared: self.shared, done };
         loop {
             let now = Now::read(&*self.shell.clock);
-            let may_claim = matches!(in_hand.done, Done::Nothing) && self.post.turn.is_awake();
-            if may_claim && let Some((task, armed)) = self.shell.claim(&self.post.turn, now) {
+            let may_claim =
+                matches!(in_hand.done, Done::Nothing) && self.shared.activity.is_awake();
+            if may_claim && let Some((task, armed)) = self.shell.claim(&self.shared.activity, now) {
                 return self.run(task, now, armed);
             }
-            match self.shell.next(self.worker, may_claim, in_hand.release(), now) {
+            match self.shell.next(self.number, may_claim, in_hand.release(), now) {
                 Take::Wait(until) => return Step::Waits(until),
                 Take::Leave => return Step::Leaves,
                 Take::Again => {}
@@ -99,17 +100,17 @@ impl Bench<'_> {
     /// What has ended is dropped before the pool hears of that, which may be its end; it contains by itself
     /// what its user's destructors do.
     fn run(&self, task: AnyItem, now: Now, armed: Option<Due>) -> Step {
-        let Self { shell, post, holds, .. } = *self;
+        let Self { shell, shared, holds, .. } = *self;
         cancel_if_overdue(shell, &task, now);
         let is_silent = shell.is_silent;
         let claim = Claim { now, armed, is_silent, by_worker: true, is_held: holds };
         match task.run(&claim, &**shell) {
             Ran::Nothing => {
-                post.turn.end(false);
+                shared.activity.end(false);
                 Step::Ran(Done::Nothing)
             }
             Ran::Over(verdict, task) => {
-                post.turn.end(true);
+                shared.activity.end(true);
                 if let Verdict::Requeue(due) = verdict {
                     return Step::Ran(Done::Recurs(task, due));
                 }
@@ -118,17 +119,16 @@ impl Bench<'_> {
             }
             Ran::Suspended => Step::Ran(Done::Nothing),
             Ran::Held(held) => {
-                post.lay(held.run.task());
+                shared.show_task(held.run.task());
                 Step::Held(held)
             }
         }
     }
 }
 
-/// What a worker has done that still has it in hand: it lays it on its desk where its clock panics, so that the
-/// pool can cancel it.
+/// A task that a worker has run and not given back: it is shown where its clock panics, so that the pool can cancel it.
 struct InHand<'a> {
-    post: &'a Post,
+    shared: &'a SharedWorker,
     done: Done<AnyItem>,
 }
 
@@ -142,26 +142,26 @@ impl InHand<'_> {
 impl Drop for InHand<'_> {
     fn drop(&mut self) {
         if let Done::Recurs(task, _) = &self.done {
-            self.post.lay(task);
+            self.shared.show_task(task);
         }
     }
 }
 
 /// Makes the outcome of a run known that was held back, and gives the task back to the pool.
-pub(super) fn finish(shell: &Arc<Shell>, worker: WorkerNumber, held: Held) {
+pub(super) fn finish(shell: &Arc<Shell>, number: WorkerNumber, held: Held) {
     let Held { run, rest } = held;
-    let Some(post) = shell.post(worker) else { return };
-    let bench = Bench { shell, worker, post: &post, holds: true };
-    let _seat = bench.sit_down();
+    let Some(shared) = shell.shared_worker(number) else { return };
+    let worker = Worker { shell, number, shared: &shared, holds: true };
+    let _as_worker = worker.enter();
     if rest == Rest::Pending {
         shell.suspend(run.task(), true);
-        post.clear();
+        shared.clear();
         return;
     }
     let (verdict, task) = run.clone().enter(true, |run| run.task().settle(run, rest, &**shell));
     drop(run);
-    post.clear();
-    post.turn.end(true);
+    shared.clear();
+    shared.activity.end(true);
     if let Verdict::Requeue(due) = verdict {
         shell.settle(Done::Recurs(task, due));
     }
@@ -177,22 +177,22 @@ fn cancel_if_overdue(shell: &Arc<Shell>, task: &AnyItem, now: Now) {
 /// A worker's presence in its pool; if its thread unwinds, the pool loses it and replaces it.
 struct Presence<'a> {
     shell: &'a Arc<Shell>,
-    worker: WorkerNumber,
+    number: WorkerNumber,
     has_left: bool,
 }
 
 impl Presence<'_> {
     fn leave(mut self) {
         self.has_left = true;
-        self.shell.worker_left(self.worker);
+        self.shell.worker_left(self.number);
     }
 }
 
 impl Drop for Presence<'_> {
     fn drop(&mut self) {
         if !self.has_left {
-            self.shell.replace_worker(self.worker);
-            self.shell.announce_refusal(self.worker, "the worker's thread has died");
+            self.shell.replace_worker(self.number);
+            self.shell.announce_refusal(self.number, "the worker's thread has died");
         }
     }
 }

@@ -16,15 +16,15 @@ use super::header::Traits;
 use super::rhythm::LastRun;
 use super::run::AnyTask;
 use super::run::Begun;
+use super::run::Cancelled;
 use super::run::Claim;
 use super::run::Entry;
-use super::run::Farewell;
 use super::run::Held;
 use super::run::Ran;
 use super::run::Rest;
 use super::run::Run;
+use super::run::RunObserver;
 use super::run::Verdict;
-use super::run::Witness;
 use super::slot::Ended;
 use super::slot::Slot;
 use super::slot::Tried;
@@ -126,13 +126,13 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         mut work: Work<B>,
         run: &Run,
         goes_unnoticed: bool,
-        witness: &dyn Witness,
+        observer: &dyn RunObserver,
     ) -> Tried<T, B> {
         if !goes_unnoticed || run.is_resumed() {
             current::show();
         }
         let is_new = !goes_unnoticed && !run.is_resumed();
-        let refused = if is_new { witness.begins(run) } else { None };
+        let refused = if is_new { observer.begins(run) } else { None };
         let step = match refused {
             Some(failure) => Ok(Step::Refused(failure)),
             None => perform(&mut work, &|| Arc::clone(run.task()).waker()),
@@ -194,7 +194,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
         self.slot.lock().due()
     }
 
-    fn run(self: Arc<Self>, claim: &Claim, witness: &dyn Witness) -> Ran {
+    fn run(self: Arc<Self>, claim: &Claim, observer: &dyn RunObserver) -> Ran {
         let (begun, work) = {
             let mut slot = self.slot.lock();
             let Some(begun) = self.claim(&mut slot, claim.now) else { return Ran::Nothing };
@@ -207,16 +207,16 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
             let Some(cell) = run.task().as_any().downcast_ref::<Self>() else {
                 unreachable!("the task is what it was")
             };
-            let tried = cell.attempt(work, run, goes_unnoticed, witness);
+            let tried = cell.attempt(work, run, goes_unnoticed, observer);
             if claim.is_held || tried.is_pending() {
                 let rest = if tried.is_pending() { Rest::Pending } else { Rest::Over };
                 cell.put_back(tried, run);
                 if !claim.is_held {
-                    witness.suspend(run.task(), claim.by_worker);
+                    observer.suspend(run.task(), claim.by_worker);
                 }
                 return Err(rest);
             }
-            Ok(cell.close(tried, run, goes_unnoticed, witness))
+            Ok(cell.close(tried, run, goes_unnoticed, observer))
         });
         match closed {
             Ok(verdict) => Ran::Over(verdict, task),
@@ -227,12 +227,12 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
         }
     }
 
-    fn settle(&self, run: &Run, _: Rest, witness: &dyn Witness) -> Verdict {
+    fn settle(&self, run: &Run, _: Rest, observer: &dyn RunObserver) -> Verdict {
         let mut slot = self.slot.lock();
         let (work, step) = (slot.take_work(), slot.take_step());
         drop(slot);
         match work.zip(step) {
-            Some((work, step)) => self.close(Tried { work, step }, run, false, witness),
+            Some((work, step)) => self.close(Tried { work, step }, run, false, observer),
             None => unreachable!("only an outcome that is held back is settled"),
         }
     }
@@ -284,19 +284,19 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
         self.slot.lock().state.is_over()
     }
 
-    fn cancel(&self) -> Option<Farewell> {
+    fn cancel(&self) -> Option<Cancelled> {
         let mut slot = self.slot.lock();
         match slot.state.cancel() {
             Cancel::Refused => None,
             Cancel::WhileRunning => {
                 let due = slot.due();
-                Some(Farewell { waiters: slot.take_waiters(), was_waiting: false, due })
+                Some(Cancelled { waiters: slot.take_waiters(), was_waiting: false, due })
             }
             Cancel::WhileWaiting => {
                 let mut slot = self.strip(slot);
                 slot.state.left(End::Cancelled);
                 let due = slot.due();
-                Some(Farewell { waiters: slot.take_waiters(), was_waiting: true, due })
+                Some(Cancelled { waiters: slot.take_waiters(), was_waiting: true, due })
             }
         }
     }

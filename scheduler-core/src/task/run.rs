@@ -238,9 +238,9 @@ pub(crate) trait AnyTask: Send + Sync {
     fn state(&self) -> TaskState;
     fn due(&self) -> Due;
     /// Begins a run, or goes on with one: runs one step of the body, and makes the outcome known unless it is held back.
-    fn run(self: Arc<Self>, claim: &Claim, witness: &dyn Witness) -> Ran;
+    fn run(self: Arc<Self>, claim: &Claim, observer: &dyn RunObserver) -> Ran;
     /// Makes the outcome of a step known that was held back, and says what the pool is to do. To be called inside the run.
-    fn settle(&self, run: &Run, rest: Rest, witness: &dyn Witness) -> Verdict;
+    fn settle(&self, run: &Run, rest: Rest, observer: &dyn RunObserver) -> Verdict;
     /// The task as what it is.
     fn as_any(&self) -> &dyn Any;
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
@@ -258,7 +258,7 @@ pub(crate) trait AnyTask: Send + Sync {
     /// Drops the body of a task that waits, and ends it as cancelled; none when it had ended before, or another
     /// thread is at it. Those who wait are told by the answer.
     #[must_use = "those who wait are to be told"]
-    fn cancel(&self) -> Option<Farewell>;
+    fn cancel(&self) -> Option<Cancelled>;
     /// Asks the present run to stop, if there is one, and every later one.
     fn interrupt(&self);
     /// Asks the present run to stop, if there is one, and lets its future look at that.
@@ -275,7 +275,7 @@ pub(crate) trait AnyTask: Send + Sync {
 }
 
 /// Who sees the runs of tasks: the pool that runs them.
-pub(crate) trait Witness {
+pub(crate) trait RunObserver {
     /// What time it is.
     fn now(&self) -> Now;
 
@@ -316,7 +316,7 @@ pub(crate) struct Begun {
 
 /// Those who are to be told that a task was cancelled.
 #[must_use = "those who wait are to be told"]
-pub(crate) struct Farewell {
+pub(crate) struct Cancelled {
     pub(super) waiters: Vec<(u64, Waiter)>,
     /// Whether the task was waiting, so that the pool may still hold it. The end of one that is being run is
     /// reported by its worker.
@@ -325,7 +325,7 @@ pub(crate) struct Farewell {
     pub(crate) due: Due,
 }
 
-impl Farewell {
+impl Cancelled {
     pub(crate) fn say(self) {
         tell(self.waiters, TaskState::Cancelled);
     }

@@ -18,15 +18,15 @@ use super::header::TaskId;
 use super::rhythm::LastRun;
 use super::run::AnyTask;
 use super::run::Begun;
+use super::run::Cancelled;
 use super::run::Claim;
 use super::run::Entry;
-use super::run::Farewell;
 use super::run::Held;
 use super::run::Ran;
 use super::run::Rest;
 use super::run::Run;
+use super::run::RunObserver;
 use super::run::Verdict;
-use super::run::Witness;
 use super::slot::Around;
 use super::slot::discard;
 use super::state::Suspend;
@@ -210,11 +210,11 @@ impl<T: Fire> Timer<T> {
     /// Ends a firing, and reports the end of what it has left in progress.
     ///
     /// Where the clock panics the firing ends all the same, and the worker is lost.
-    fn close(self: &Arc<Self>, run: &Run, rest: Rest, witness: &dyn Witness) {
+    fn close(self: &Arc<Self>, run: &Run, rest: Rest, observer: &dyn RunObserver) {
         let _underway = Underway { firings: &self.firings, number: run.number() };
         if rest == Rest::Over {
             let mut unfinished = Unfinished { timer: self, run, now: run.started() };
-            unfinished.now = witness.now();
+            unfinished.now = observer.now();
         }
     }
 
@@ -279,7 +279,7 @@ impl<T: Fire> AnyTask for Timer<T> {
         self.armed().unwrap_or(Due::Tick(Tick::MAX))
     }
 
-    fn run(self: Arc<Self>, claim: &Claim, witness: &dyn Witness) -> Ran {
+    fn run(self: Arc<Self>, claim: &Claim, observer: &dyn RunObserver) -> Ran {
         let begun = self.begin(claim);
         let timer = Arc::clone(&self);
         let (held, task) = Run::new(self, begun).enter(claim.by_worker, |run| {
@@ -289,7 +289,7 @@ impl<T: Fire> AnyTask for Timer<T> {
             if claim.is_held {
                 return Some(rest);
             }
-            timer.close(run, rest, witness);
+            timer.close(run, rest, observer);
             None
         });
         match held {
@@ -298,9 +298,9 @@ impl<T: Fire> AnyTask for Timer<T> {
         }
     }
 
-    fn settle(&self, run: &Run, rest: Rest, witness: &dyn Witness) -> Verdict {
+    fn settle(&self, run: &Run, rest: Rest, observer: &dyn RunObserver) -> Verdict {
         if let Some(timer) = self.share() {
-            timer.close(run, rest, witness);
+            timer.close(run, rest, observer);
         }
         Verdict::Ended(TaskState::Completed)
     }
@@ -338,7 +338,7 @@ impl<T: Fire> AnyTask for Timer<T> {
     }
 
     /// The pool has taken the timer out of its queue, for good. Nobody else waits for it.
-    fn cancel(&self) -> Option<Farewell> {
+    fn cancel(&self) -> Option<Cancelled> {
         if let Some(timer) = self.share() {
             self.call("dropped", || T::dropped(&timer));
         }

@@ -23,6 +23,8 @@ models! {
         with "L16 note" says "deadlock";
     l16_whoever_is_to_look_counts_what_stands_in_line: two_that_meet,
         with "L16 look" says "deadlock";
+    l16_what_is_put_in_line_while_its_worker_begins_to_wait_is_run: put_in_line,
+        with "L16 parks" says "deadlock", with "L16 late" says "deadlock";
     l16_each_task_is_taken_from_the_line_or_handed_out: drain, with "L16 drain" says "one side";
 }
 
@@ -89,6 +91,14 @@ fn two_that_meet() {
     let first = pool.submit(move || awaits.wait()).unwrap();
     pool.execute(move || opens.open()).unwrap();
     first.wait().unwrap();
+    stop(&pool);
+}
+
+/// A task comes when its worker is through with another one, and finds nothing to do.
+fn put_in_line() {
+    let pool = pool(1);
+    pool.submit(|| ()).unwrap().wait().unwrap();
+    assert_eq!(pool.submit(|| 7).unwrap().wait(), Ok(7));
     stop(&pool);
 }
 

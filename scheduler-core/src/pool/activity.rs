@@ -18,7 +18,7 @@ pub(crate) struct Running {
 /// Written by its worker only; a run is written down under the lock under which its task was taken, so that whoever
 /// has that lock later sees it.
 #[derive(Debug, Default)]
-pub(crate) struct Turn {
+pub(crate) struct Activity {
     /// Zero for nothing.
     word: AtomicU64,
     /// Twice the number of runs that are over and count, and one more while such a run is in progress: so both are told
@@ -35,7 +35,7 @@ const KINDS: [Kind; 6] =
 const KIND_BITS: u32 = 3;
 const KIND_MASK: u64 = (1 << KIND_BITS) - 1;
 
-impl Turn {
+impl Activity {
     /// Notes that a run begins.
     #[inline]
     pub(crate) fn begin(&self, running: Running) {
@@ -97,20 +97,20 @@ mod tests {
 
     #[test]
     fn a_run_comes_out_of_its_word_and_counts_unless_it_is_an_alarm() {
-        let turn = Turn::default();
-        assert_eq!(turn.running(), None);
+        let activity = Activity::default();
+        assert_eq!(activity.running(), None);
         for (index, kind) in KINDS.into_iter().enumerate() {
             assert_eq!(kind as usize, index);
             let running = Running { kind, sequence: (1 << 60) | 5 };
-            turn.begin(running);
-            assert_eq!(turn.running(), Some(running));
-            assert_eq!(turn.tally().1, kind != Kind::Alarm);
-            turn.end(true);
-            assert_eq!(turn.running(), None);
-            turn.end(true);
+            activity.begin(running);
+            assert_eq!(activity.running(), Some(running));
+            assert_eq!(activity.tally().1, kind != Kind::Alarm);
+            activity.end(true);
+            assert_eq!(activity.running(), None);
+            activity.end(true);
         }
-        turn.begin(Running { kind: Kind::OneShot, sequence: 0 });
-        turn.end(false);
-        assert_eq!(turn.tally(), (5, false));
+        activity.begin(Running { kind: Kind::OneShot, sequence: 0 });
+        activity.end(false);
+        assert_eq!(activity.tally(), (5, false));
     }
 }

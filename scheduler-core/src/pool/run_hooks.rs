@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::item::AnyItem;
+use super::entry::AnyItem;
 use super::shell::Shell;
 use crate::error::Failure;
 use crate::observe::Event;
@@ -11,14 +11,14 @@ use crate::task::Home;
 use crate::task::Run;
 use crate::task::TaskState;
 use crate::task::current;
+use crate::task::run::RunObserver;
 use crate::task::run::Verdict;
-use crate::task::run::Witness;
 use crate::task::state::Suspend;
 use crate::time::Now;
 use crate::time::Tick;
 use crate::time::WallTime;
 
-impl Witness for Shell {
+impl RunObserver for Shell {
     fn now(&self) -> Now {
         Now::read(&*self.clock)
     }
@@ -53,7 +53,7 @@ impl Witness for Shell {
     fn suspend(&self, task: &AnyItem, by_worker: bool) {
         if by_worker {
             self.alter(|core, effects| {
-                current::end_turn();
+                current::end_activity();
                 core.suspend(task, effects);
             });
         }
