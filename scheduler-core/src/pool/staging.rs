@@ -14,7 +14,7 @@
 use std::mem;
 use std::time::Duration;
 
-use crate::sync::AtomicBool;
+use crate::sync::AtomicU64;
 use crate::sync::Mutex;
 use crate::sync::Ordering;
 use crate::sync::planted;
@@ -103,9 +103,16 @@ impl<T> Staged<T> {
 #[derive(Debug)]
 pub(crate) struct Staging<T> {
     lists: Mutex<Lists<T>>,
-    /// Whether anything is staged; changed under the lock only.
-    is_filled: AtomicBool,
+    /// One of the three below.
+    state: AtomicU64,
 }
+
+/// Nothing is staged.
+const EMPTY: u64 = 0;
+/// Something is staged.
+const FILLED: u64 = 1;
+/// What was staged is on its way into the queue, and nothing has come since.
+const IN_TRANSIT: u64 = 2;
 
 #[derive(Debug)]
 struct Lists<T> {
@@ -116,14 +123,14 @@ struct Lists<T> {
 impl<T> Staging<T> {
     pub(crate) fn new() -> Self {
         let lists = Lists { staged: Staged::new(), may_stage: MayStage::default() };
-        Self { lists: Mutex::new(lists), is_filled: AtomicBool::new(false) }
+        Self { lists: Mutex::new(lists), state: AtomicU64::new(EMPTY) }
     }
 
-    /// Whether nothing is staged, as far as the calling thread can know.
+    /// Whether all that was staged is in the queue, as far as the calling thread can know.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        // ORDERING: acquire, see `announce`.
-        !self.is_filled.load(Ordering::Acquire)
+        // ORDERING: acquire, see `announce` and `arrived`.
+        self.state.load(Ordering::Acquire) == EMPTY
     }
 
     /// Stages a task, or hands it back because the core has to hear of it. The answer says whether it is time to put
@@ -158,11 +165,11 @@ impl<T> Staging<T> {
         if staged.newcomers.len() + staged.removals.len() == 1 {
             // ORDERING: release, so that who comes after this submission sees the flag, and then the lock
             // shows what is staged. Only the first of many sets it: the others find it set.
-            self.is_filled.store(true, Ordering::Release);
+            self.state.store(FILLED, Ordering::Release);
         }
     }
 
-    /// Takes out what is staged, in exchange for empty lists.
+    /// Takes out what is staged, in exchange for empty lists; who has put it into the queue says [so](Self::arrived).
     pub(crate) fn take(&self, room: &mut Staged<T>) {
         if self.is_empty() {
             return;
@@ -172,7 +179,23 @@ impl<T> Staging<T> {
         if planted("L11 flag") {
             drop(lists);
         }
-        self.is_filled.store(false, Ordering::Release);
+        self.leave();
+    }
+
+    /// Notes that what was staged is on its way; called under the lock.
+    ///
+    /// RACE: who submits after that must not take the lists for empty, as long as what was in them is in no queue.
+    fn leave(&self) {
+        let state = if planted("L16 transit") { EMPTY } else { IN_TRANSIT };
+        self.state.store(state, Ordering::Release);
+    }
+
+    /// Notes that what was taken out is in the queue.
+    pub(crate) fn arrived(&self) {
+        // ORDERING: release, so that who sees it finds the queue as it is now. Whoever has staged something since then
+        // has changed the state.
+        let (relaxed, release) = (Ordering::Relaxed, Ordering::Release);
+        let _ = self.state.compare_exchange(IN_TRANSIT, EMPTY, release, relaxed);
     }
 
     /// Changes what may be staged, and takes out what was staged under the rule before, in exchange for empty lists.
@@ -180,7 +203,7 @@ impl<T> Staging<T> {
         let mut lists = self.lists.lock();
         lists.may_stage = may_stage;
         if !lists.staged.is_empty() && !planted("L11") {
-            self.is_filled.store(false, Ordering::Release);
+            self.leave();
             mem::swap(&mut lists.staged, room);
         }
     }

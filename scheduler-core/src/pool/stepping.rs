@@ -114,6 +114,7 @@ impl Shell {
         }
         if !staged.is_empty() {
             collect_all(core, staged, effects);
+            self.staging.arrived();
         }
     }
 
@@ -154,6 +155,7 @@ impl Shell {
             staged.removals.clear();
         }
         staged.trim();
+        self.staging.arrived();
     }
 
     /// Takes a task that was just admitted out again, where no worker is there to run it.
