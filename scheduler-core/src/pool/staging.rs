@@ -186,8 +186,7 @@ impl<T> Staging<T> {
     ///
     /// RACE: who submits after that must not take the lists for empty, as long as what was in them is in no queue.
     fn leave(&self) {
-        let state = if planted("L16 transit") { EMPTY } else { IN_TRANSIT };
-        self.state.store(state, Ordering::Release);
+        self.state.store(IN_TRANSIT, Ordering::Release);
     }
 
     /// Notes that what was taken out is in the queue.

@@ -21,7 +21,7 @@ use crate::kit::stop;
 models! {
     l16_what_became_due_before_is_taken_before: in_order, with "L16 limit" says "in order";
     l16_what_is_staged_is_taken_before_what_comes_after_it: in_transit,
-        with "L16 transit" says "in order";
+        with "L16 limit" says "in order";
     l16_a_run_that_was_taken_from_the_line_is_asked_to_stop: stop_of_a_run,
         with "L16 note" says "deadlock";
     l16_whoever_is_to_look_counts_what_stands_in_line: two_that_meet,
