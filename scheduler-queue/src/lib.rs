@@ -34,7 +34,6 @@
 //! whose sequences are distinct. A ticket of an item that has left is never mistaken for another.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod chunked;
 mod delay_queue;
 mod heap;
 mod line;

@@ -5,26 +5,46 @@
 //! come before the last one is refused, and so is any item while many places in the middle are empty: another
 //! queue has to take it.
 
-use crate::chunked::ChunkedDeque;
+use std::collections::VecDeque;
+use std::mem;
+
 use crate::delay_queue::Key;
 
 /// The greatest number of empty places: a place is kept until all items before it have left.
-const LEFT_MAX: usize = 4096;
+const EMPTY_MAX: usize = 4096;
+
+/// The places of a piece. Growing by pieces copies nothing.
+const PIECE: usize = 256;
+
+type Place<T> = (Key, Option<T>);
 
 /// Items in the order of their keys.
 #[derive(Debug)]
 pub struct Line<T> {
-    /// INVARIANT: the keys grow, and the first place holds an item.
-    places: ChunkedDeque<(Key, Option<T>)>,
+    /// The first piece.
+    ///
+    /// INVARIANT: the place at `gone` holds an item, or there is none at all. The keys grow from there on.
+    front: Vec<Place<T>>,
+    /// How many places of the first piece have been left.
+    gone: usize,
+    /// The other pieces.
+    ///
+    /// INVARIANT: all pieces but the last are full.
+    others: VecDeque<Vec<Place<T>>>,
+    /// A piece that has been left: to allocate one is dear, because it is large.
+    spare: Vec<Place<T>>,
     len: usize,
+    /// How many places are empty that have not been left.
+    empty: usize,
     /// The greatest key of those in line.
     last: Key,
 }
 
 impl<T> Default for Line<T> {
     fn default() -> Self {
+        let (front, others, spare) = (Vec::new(), VecDeque::new(), Vec::new());
         let last = Key { due: 0, sequence: 0 };
-        Self { places: ChunkedDeque::new(), len: 0, last }
+        Self { front, gone: 0, others, spare, len: 0, empty: 0, last }
     }
 }
 
@@ -51,8 +71,7 @@ impl<T> Line<T> {
     #[inline]
     #[must_use]
     pub fn admits(&self, key: Key) -> bool {
-        let is_in_order = self.len == 0 || self.last < key;
-        is_in_order && self.places.len() - self.len < LEFT_MAX
+        (self.len == 0 || self.last < key) && self.empty < EMPTY_MAX
     }
 
     /// Adds an item that was [admitted](Self::admits).
@@ -60,38 +79,48 @@ impl<T> Line<T> {
     pub fn push(&mut self, key: Key, item: T) {
         self.last = key;
         self.len += 1;
-        self.places.push_back((key, Some(item)));
+        let mut piece = self.others.back_mut().unwrap_or(&mut self.front);
+        if piece.len() == PIECE {
+            let mut next = mem::take(&mut self.spare);
+            next.reserve_exact(PIECE);
+            self.others.push_back(next);
+            piece = self.others.back_mut().unwrap_or(&mut self.front);
+        }
+        piece.push((key, Some(item)));
     }
 
-    #[inline]
     /// The key of the first item.
+    #[inline]
     #[must_use]
     pub fn first(&self) -> Option<Key> {
-        self.places.front().map(|(key, _)| *key)
+        self.front.get(self.gone).map(|(key, _)| *key)
     }
 
     /// The key of the item after the first.
     #[must_use]
     pub fn second(&self) -> Option<Key> {
-        self.places.iter().filter(|(_, item)| item.is_some()).nth(1).map(|(key, _)| *key)
+        self.places().filter(|(_, item)| item.is_some()).nth(1).map(|(key, _)| *key)
     }
 
-    #[inline]
     /// Removes the first item.
+    #[inline]
     pub fn pop(&mut self) -> Option<(Key, T)> {
-        let (key, item) = self.places.pop_front()?;
+        let (key, place) = self.front.get_mut(self.gone)?;
+        let (key, item) = (*key, place.take()?);
+        self.gone += 1;
         self.len -= 1;
-        if self.places.len() > self.len {
+        if self.gone == PIECE || self.empty > 0 {
             self.trim();
         }
-        Some((key, item?))
+        Some((key, item))
     }
 
     /// Removes the item with this key, if it is here.
     pub fn remove(&mut self, key: Key) -> Option<T> {
         let position = self.position(key)?;
-        let item = self.places.get_mut(position)?.1.take()?;
+        let item = self.place_mut(position)?.1.take()?;
         self.len -= 1;
+        self.empty += 1;
         self.trim();
         Some(item)
     }
@@ -99,41 +128,85 @@ impl<T> Line<T> {
     /// The item with this key, if it is here.
     #[must_use]
     pub fn find(&self, key: Key) -> Option<&T> {
-        self.places.get(self.position(key)?)?.1.as_ref()
+        self.place(self.position(key)?)?.1.as_ref()
     }
 
     /// Removes all items for which `leaves` returns true, in their order.
     pub fn extract(&mut self, leaves: &mut dyn FnMut(Key, &T) -> bool) -> Vec<(Key, T)> {
         let mut out = Vec::new();
-        for (key, place) in self.places.iter_mut() {
+        let places = self.front.iter_mut().skip(self.gone).chain(self.others.iter_mut().flatten());
+        for (key, place) in places {
             out.extend(place.take_if(|item| leaves(*key, item)).map(|item| (*key, item)));
         }
         self.len -= out.len();
+        self.empty += out.len();
         self.trim();
         out
     }
 
     /// Calls `visit` for each item, in their order.
     pub fn for_each(&self, visit: &mut dyn FnMut(Key, &T)) {
-        self.places.iter().for_each(|(key, item)| {
+        self.places().for_each(|(key, item)| {
             if let Some(item) = item {
                 visit(*key, item);
             }
         });
     }
 
-    fn position(&self, key: Key) -> Option<usize> {
-        if self.len == 0 || self.last < key {
-            return None;
-        }
-        let position = self.places.partition_point(|(place, _)| *place < key);
-        self.places.get(position).filter(|(place, _)| *place == key).map(|_| position)
+    fn places(&self) -> impl Iterator<Item = &Place<T>> {
+        self.front.iter().skip(self.gone).chain(self.others.iter().flatten())
     }
 
-    /// Drops the empty places before the first item.
+    fn place(&self, position: usize) -> Option<&Place<T>> {
+        let index = self.gone + position;
+        match index.checked_sub(PIECE) {
+            None => self.front.get(index),
+            Some(behind) => self.others.get(behind / PIECE)?.get(behind % PIECE),
+        }
+    }
+
+    fn place_mut(&mut self, position: usize) -> Option<&mut Place<T>> {
+        let index = self.gone + position;
+        match index.checked_sub(PIECE) {
+            None => self.front.get_mut(index),
+            Some(behind) => self.others.get_mut(behind / PIECE)?.get_mut(behind % PIECE),
+        }
+    }
+
+    /// Searches for the place with this key.
+    fn position(&self, key: Key) -> Option<usize> {
+        let (mut low, mut high) = (0, self.len + self.empty);
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.place(middle).is_some_and(|(place, _)| *place < key) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        self.place(low).filter(|(place, _)| *place == key).map(|_| low)
+    }
+
+    /// Leaves the empty places before the first item.
+    #[inline(never)]
     fn trim(&mut self) {
-        while let Some((_, None)) = self.places.front() {
-            self.places.pop_front();
+        loop {
+            if self.gone == PIECE {
+                let next = self.others.pop_front().unwrap_or_default();
+                self.spare = mem::replace(&mut self.front, next);
+                self.spare.clear();
+                self.gone = 0;
+                if self.others.is_empty() {
+                    self.others = VecDeque::new();
+                }
+            }
+            match self.front.get(self.gone) {
+                Some((_, None)) => {
+                    self.gone += 1;
+                    self.empty -= 1;
+                }
+                _ => return,
+            }
         }
     }
 }
@@ -162,11 +235,11 @@ mod tests {
     #[test]
     fn a_line_takes_no_item_while_most_places_are_empty() {
         let mut line = Line::new();
-        for due in 0..=LEFT_MAX as u64 {
+        for due in 0..=EMPTY_MAX as u64 {
             assert!(line.admits(key(due)));
             line.push(key(due), due);
         }
-        for due in 1..=LEFT_MAX as u64 {
+        for due in 1..=EMPTY_MAX as u64 {
             assert_eq!(line.remove(key(due)), Some(due));
         }
         assert!(!line.admits(key(u64::MAX)));
@@ -174,10 +247,22 @@ mod tests {
         assert!(line.admits(key(0)));
     }
 
+    #[test]
+    fn a_line_that_was_long_keeps_little() {
+        let mut line = Line::new();
+        (0..PIECE as u64 * 5).for_each(|due| line.push(key(due), due));
+        assert_eq!((line.front.len(), line.others.len()), (PIECE, 4));
+        assert!(line.others.iter().all(|piece| piece.len() == PIECE));
+        assert_eq!(line.find(key(PIECE as u64 * 3)), Some(&(PIECE as u64 * 3)));
+        assert!((0..PIECE as u64 * 5).all(|due| line.pop() == Some((key(due), due))));
+        assert_eq!((line.pop(), line.len(), line.others.capacity()), (None, 0, 0));
+        assert!(line.front.capacity() + line.spare.capacity() <= 2 * PIECE);
+    }
+
     proptest! {
         /// A line does what a sorted list does that takes no more than what fits behind its last one.
         #[test]
-        fn a_line_is_a_sorted_list(steps in prop::collection::vec((0..6u8, 0..40u64), 0..300)) {
+        fn a_line_is_a_sorted_list(steps in prop::collection::vec((0..6u8, 0..40u64), 0..1500)) {
             let mut line = Line::new();
             let mut model: BTreeMap<Key, u64> = BTreeMap::new();
             let mut keys: Vec<Key> = Vec::new();

@@ -240,8 +240,20 @@ fn is_test(item: &syn::Item) -> bool {
     };
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg")
-            && attribute.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("test"))
+            && attribute.parse_args::<syn::Meta>().is_ok_and(|condition| needs_test(&condition))
     })
+}
+
+/// Whether a condition holds in tests only: `test`, or `all(test, ..)`.
+fn needs_test(condition: &syn::Meta) -> bool {
+    match condition {
+        syn::Meta::Path(path) => path.is_ident("test"),
+        syn::Meta::List(all) if all.path.is_ident("all") => {
+            let parts = syn::punctuated::Punctuated::<syn::Meta, syn::Token![,]>::parse_terminated;
+            all.parse_args_with(parts).is_ok_and(|parts| parts.iter().any(needs_test))
+        }
+        _ => false,
+    }
 }
 
 /// Collects the paths of several parts in the code of a module.

@@ -7,7 +7,7 @@ use std::task::Context;
 use std::task::Poll;
 use std::time::Duration;
 
-use super::ScheduledThreadPool;
+use super::executor::ScheduledThreadPool;
 use super::shutdown::Kind;
 use crate::task::Task;
 use crate::task::TaskHandle;

@@ -1,5 +1,6 @@
 //! The settings of a pool before it exists.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::Weak;
@@ -7,21 +8,22 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::Owner;
-use super::ScheduledThreadPool;
 use super::control::check_keep_alive;
 use super::core::Core;
-use super::crew::Crew;
-use super::crew::StdThreads;
-use super::crew::ThreadFactory;
-use super::ease::Ease;
+use super::executor::Owner;
+use super::executor::RejectionPolicy;
+use super::executor::ScheduledThreadPool;
 use super::hooks::Hooks;
-use super::rejection::RejectionPolicy;
-use super::roster::Roster;
+use super::lateness::Lateness;
 use super::shell::Parts;
 use super::shell::Shell;
+use super::shell::StartWorker;
 use super::shutdown::ShutdownPolicy;
+use super::threads::StdThreads;
+use super::threads::ThreadFactory;
+use super::threads::Threads;
 use super::virtual_crew::VirtualCrew;
+use super::workers::Workers;
 use crate::error::Error;
 use crate::error::Failure;
 use crate::observe::Announcer;
@@ -59,10 +61,23 @@ pub struct PoolBuilder {
     stack_size: Option<usize>,
     slack: Duration,
     is_precise: bool,
-    crew: Option<Crew>,
+    starter: Option<Arc<dyn StartWorker>>,
     clock: Option<Arc<dyn Clock>>,
     listener: Option<Arc<dyn Listener>>,
     hooks: Hooks,
+}
+
+impl ScheduledThreadPool {
+    /// A pool of `core_size` workers, with the default settings; no thread is started yet.
+    #[must_use]
+    pub fn new(core_size: usize) -> Self {
+        PoolBuilder::new().core_size(core_size).assemble()
+    }
+
+    /// A builder, for everything else.
+    pub fn builder() -> PoolBuilder {
+        PoolBuilder::new()
+    }
 }
 
 impl PoolBuilder {
@@ -78,7 +93,7 @@ impl PoolBuilder {
             stack_size: None,
             slack: Duration::ZERO,
             is_precise: false,
-            crew: None,
+            starter: None,
             clock: None,
             listener: None,
             hooks: Hooks::default(),
@@ -183,13 +198,13 @@ impl PoolBuilder {
 
     /// What starts the threads of workers; threads of the standard library by default.
     pub fn thread_factory(mut self, factory: impl ThreadFactory + 'static) -> Self {
-        self.crew = Some(Crew::Threads(Arc::new(factory)));
+        self.starter = Some(Arc::new(Threads(Arc::new(factory))));
         self
     }
 
     /// Lets a test take the steps of the workers by hand instead of starting threads.
     pub fn virtual_crew(mut self, crew: &VirtualCrew) -> Self {
-        self.crew = Some(Crew::Virtual(crew.clone()));
+        self.starter = Some(Arc::new(crew.clone()));
         self
     }
 
@@ -283,26 +298,28 @@ impl PoolBuilder {
         Ok(self.assemble())
     }
 
-    pub(super) fn assemble(self) -> ScheduledThreadPool {
+    fn assemble(self) -> ScheduledThreadPool {
         let core_size = self.core_size.unwrap_or_else(default_core_size);
-        let roster = Roster::new(core_size, self.keep_alive, self.core_may_time_out);
+        let workers = Workers::new(core_size, self.keep_alive, self.core_may_time_out);
         let threads = StdThreads { stack_size: self.stack_size };
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
         let wake_up = if self.is_precise { Duration::ZERO } else { clock.wake_up() };
-        let ease = Ease { slack: self.slack, wake_up };
+        let lateness = Lateness { slack: self.slack, wake_up };
         let parts = |owner| Parts {
             clock,
             hooks: self.hooks,
             announcer: Announcer::new(self.listener),
             thread_name_prefix: self.prefix.unwrap_or_else(default_prefix),
-            crew: self.crew.unwrap_or_else(|| Crew::Threads(Arc::new(threads))),
+            starter: self.starter.unwrap_or_else(|| Arc::new(Threads(Arc::new(threads)))),
             is_precise: self.is_precise,
-            core: Core::new(roster, self.policy, self.remove_on_cancel, ease),
+            core: Core::new(workers, self.policy, self.remove_on_cancel, lateness),
             owner,
         };
         let rejection = Mutex::new(self.rejection);
-        let make =
-            |owner: &Weak<Owner>| Owner { shell: Shell::new(parts(Weak::clone(owner))), rejection };
+        let make = |owner: &Weak<Owner>| {
+            let weak: Weak<dyn Any + Send + Sync> = Weak::<Owner>::clone(owner);
+            Owner { shell: Shell::new(parts(weak)), rejection }
+        };
         ScheduledThreadPool { owner: Arc::new_cyclic(make) }
     }
 }

@@ -1,14 +1,15 @@
 //! Everything one can ask of a pool and tell it while it lives: its end, its size, its queue.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ScheduledThreadPool;
-use super::crew::Crew;
-use super::crew::ThreadFactory;
-use super::rejection::RejectionPolicy;
+use super::executor::RejectionPolicy;
+use super::executor::ScheduledThreadPool;
 use super::shutdown::RunState;
 use super::shutdown::ShutdownPolicy;
+use super::threads::ThreadFactory;
+use super::threads::Threads;
 use super::unstarted::UnstartedTask;
 use crate::error::Error;
 use crate::observe::PoolStats;
@@ -178,7 +179,7 @@ impl ScheduledThreadPool {
     #[must_use]
     #[doc(alias = "getKeepAliveTime")]
     pub fn keep_alive(&self) -> Duration {
-        self.shell().look(|core| core.roster.keep_alive)
+        self.shell().look(|core| core.workers.keep_alive)
     }
 
     /// Changes how long a worker stays idle before it leaves.
@@ -189,8 +190,8 @@ impl ScheduledThreadPool {
     #[doc(alias = "setKeepAliveTime")]
     pub fn set_keep_alive(&self, keep_alive: Duration) -> Result<(), Error> {
         self.shell().alter(|core, effects| {
-            check_keep_alive(keep_alive, core.roster.core_may_time_out)?;
-            core.roster.keep_alive = keep_alive;
+            check_keep_alive(keep_alive, core.workers.core_may_time_out)?;
+            core.workers.keep_alive = keep_alive;
             core.reconsider_idle(effects);
             Ok(())
         })
@@ -200,7 +201,7 @@ impl ScheduledThreadPool {
     #[must_use]
     #[doc(alias = "allowsCoreThreadTimeOut")]
     pub fn core_may_time_out(&self) -> bool {
-        self.shell().look(|core| core.roster.core_may_time_out)
+        self.shell().look(|core| core.workers.core_may_time_out)
     }
 
     /// Lets core workers, too, leave when they are idle, or not. One stays while tasks wait.
@@ -211,8 +212,8 @@ impl ScheduledThreadPool {
     #[doc(alias = "allowCoreThreadTimeOut")]
     pub fn set_core_may_time_out(&self, may: bool) -> Result<(), Error> {
         self.shell().alter(|core, effects| {
-            check_keep_alive(core.roster.keep_alive, may)?;
-            core.roster.core_may_time_out = may;
+            check_keep_alive(core.workers.keep_alive, may)?;
+            core.workers.core_may_time_out = may;
             core.reconsider_idle(effects);
             Ok(())
         })
@@ -241,16 +242,14 @@ impl ScheduledThreadPool {
     /// What starts the threads of workers; none for a virtual crew.
     #[must_use]
     pub fn thread_factory(&self) -> Option<Arc<dyn ThreadFactory>> {
-        match self.shell().crew() {
-            Crew::Threads(factory) => Some(factory),
-            Crew::Virtual(_) => None,
-        }
+        let starter: Arc<dyn Any + Send + Sync> = self.shell().starter();
+        starter.downcast::<Threads>().ok().map(|threads| Arc::clone(&threads.0))
     }
 
     /// Changes what starts the threads of workers from now on. No effect on a virtual crew.
     pub fn set_thread_factory(&self, factory: impl ThreadFactory + 'static) {
-        if matches!(self.shell().crew(), Crew::Threads(_)) {
-            self.shell().replace_crew(Crew::Threads(Arc::new(factory)));
+        if self.thread_factory().is_some() {
+            self.shell().replace_starter(Arc::new(Threads(Arc::new(factory))));
         }
     }
 

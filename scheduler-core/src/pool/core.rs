@@ -6,14 +6,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::agenda::Agenda;
-use super::ease::Ease;
+use super::activity::Running;
 use super::entry::Entry;
 use super::entry::disarmed;
-use super::inbox::Letter;
+use super::lateness::Lateness;
+use super::queues::Queues;
 use super::ready::Ready;
-use super::roster::Roster;
-use super::roster::WorkerNumber;
 use super::shutdown::Kind;
 use super::shutdown::RunState;
 use super::shutdown::ShutdownPolicy;
@@ -23,7 +21,8 @@ use super::step::Effects;
 use super::step::Item;
 use super::step::Submitter;
 use super::step::Take;
-use super::turn::Running;
+use super::workers::WorkerNumber;
+use super::workers::Workers;
 use crate::observe::PoolStats;
 use crate::sync::planted;
 use crate::time::Due;
@@ -33,42 +32,42 @@ use crate::time::Tick;
 /// The state of a pool.
 #[derive(Debug)]
 pub(crate) struct Core<I> {
-    pub(super) agenda: Agenda<Entry<I>>,
+    pub(super) queues: Queues<Entry<I>>,
     /// Tasks whose run waits for its waker, by sequence.
     pub(super) suspended: BTreeMap<u64, I>,
-    /// How many tasks have left the agenda to ask for a new due time, and will be back or end.
+    /// How many tasks have left the queue to ask for a new due time, and will be back or end.
     pub(super) in_transit: usize,
     /// How many tasks are being cancelled, after unlocking: the pool does not end before that is done.
-    pub(super) parting: usize,
-    /// How many alarms there are in the agenda.
+    pub(super) being_cancelled: usize,
+    /// How many alarms there are in the queue.
     pub(super) alarms: usize,
-    pub(super) roster: Roster,
+    pub(super) workers: Workers,
     pub(super) state: RunState,
     pub(super) is_tidying: bool,
     pub(super) policy: ShutdownPolicy,
     pub(super) remove_on_cancel: bool,
-    pub(super) ease: Ease,
+    pub(super) lateness: Lateness,
 }
 
 impl<I: Item> Core<I> {
     pub(crate) fn new(
-        roster: Roster,
+        workers: Workers,
         policy: ShutdownPolicy,
         remove_on_cancel: bool,
-        ease: Ease,
+        lateness: Lateness,
     ) -> Self {
         Self {
-            agenda: Agenda::new(),
+            queues: Queues::new(),
             suspended: BTreeMap::new(),
             in_transit: 0,
-            parting: 0,
+            being_cancelled: 0,
             alarms: 0,
-            roster,
+            workers,
             state: RunState::Running,
             is_tidying: false,
             policy,
             remove_on_cancel,
-            ease,
+            lateness,
         }
     }
 
@@ -92,71 +91,47 @@ impl<I: Item> Core<I> {
         if effects.cancels() > 0 && !planted("L10 late") {
             return Take::Again;
         }
-        let came_for = self.roster.arrive(worker);
+        let came_for = self.workers.arrive(worker);
         if self.state >= RunState::Stopping {
             return self.leave(worker, now, effects);
         }
         self.renew_if_set_back(now, effects);
-        if effects.has_errands() {
+        if effects.has_slow_effects() {
             // RACE: whoever is listed as waiting has to be free for what is submitted meanwhile.
-            self.see_to_the_queue(now, effects);
+            self.ensure_wake_up(now, effects);
             return Take::Again;
         }
         let leaves = self.leaves_to_others(worker, came_for, now);
-        let taken = if leaves { None } else { self.agenda.take(now) };
+        let taken = if leaves { None } else { self.queues.take(now) };
         if let Some((sequence, Entry { kind, item })) = taken {
             self.alarms -= usize::from(kind == Kind::Alarm);
             let armed = disarmed(kind, &item);
-            self.roster.occupy(worker, Running { kind, sequence });
+            self.workers.occupy(worker, Running { kind, sequence });
             if !planted("L5") {
-                self.see_to_what_is_left(now, effects);
+                self.ensure_wake_up_after(now, effects);
             }
             return Take::Run(item, armed);
         }
         let is_over = self.state == RunState::ShuttingDown && self.is_exhausted();
-        let may_leave = self.roster.live() > 1 || self.is_empty() || planted("L7");
+        let may_leave = self.workers.live() > 1 || self.is_empty() || planted("L7");
         // Who leaves a task to others comes back for it.
         let may_time_out = may_leave && !leaves;
-        if is_over || may_time_out && self.roster.has_timed_out(worker, now.tick) {
+        if is_over || may_time_out && self.workers.has_timed_out(worker, now.tick) {
             return self.leave(worker, now, effects);
         }
-        let looks = self.looks(now, leaves);
-        let until = self.roster.park(worker, now.tick, looks, may_leave);
-        let earliest = if leaves { now.tick + self.ease.wake_up } else { Tick::ZERO };
+        let wake_ups = self.wake_ups(now, leaves);
+        if self.queues.has_come() {
+            // RACE: it may be among what is to be looked at, so that nobody would be woken for it.
+            return Take::Again;
+        }
+        let until = self.workers.park(worker, now.tick, wake_ups, may_leave);
+        let earliest = if leaves { now.tick + self.lateness.wake_up } else { Tick::ZERO };
         Take::Wait(until.map(|until| until.max(earliest)))
-    }
-
-    /// Puts in what was staged, and gives a worker that is awake the first task. To be asked while it
-    /// [may](Self::may_take_on).
-    #[inline]
-    pub(crate) fn take_on(
-        &mut self,
-        worker: WorkerNumber,
-        letters: impl IntoIterator<Item = Letter<I>>,
-        now: Now,
-    ) -> Option<(I, Option<Due>)> {
-        let turn = self.roster.turn(worker)?;
-        let letters = letters.into_iter().map(Letter::into_newcomer);
-        let (sequence, Entry { kind, item }) = self.agenda.collect_and_take(letters, now)?;
-        turn.begin(Running { kind, sequence });
-        self.alarms -= usize::from(kind == Kind::Alarm);
-        let armed = disarmed(kind, &item);
-        Some((item, armed))
-    }
-
-    /// Whether a worker that is awake takes the first task and changes nothing else: nobody waits who would have to be
-    /// told, nothing waits for the wall clock, and no other worker could have it in less time.
-    #[inline]
-    pub(crate) fn may_take_on(&self) -> bool {
-        self.state == RunState::Running
-            && self.roster.anyone_waiting().is_none()
-            && !self.agenda.watches_wall()
-            && (self.ease.wake_up.is_zero() || self.roster.live() == 1)
     }
 
     /// What workers take without the core.
     pub(crate) fn ready(&self) -> &Arc<Ready<Entry<I>>> {
-        self.agenda.ready()
+        self.queues.ready()
     }
 
     /// Notes that the future of a worker's run is pending.
@@ -178,12 +153,12 @@ impl<I: Item> Core<I> {
     }
 
     pub(crate) fn contains(&self, item: &I) -> bool {
-        self.agenda.find(item.place(), |_| ()).is_some()
+        self.queues.find(item.place(), |_| ()).is_some()
     }
 
     /// Shows all tasks that wait; alarms and timers are none.
     pub(crate) fn for_each(&self, visit: &mut dyn FnMut(Due, &I)) {
-        self.agenda.for_each(&mut |due, entry| {
+        self.queues.for_each(&mut |due, entry| {
             if !matches!(entry.kind, Kind::Alarm | Kind::Timer) {
                 visit(due, &entry.item);
             }
@@ -202,19 +177,19 @@ impl<I: Item> Core<I> {
     ) {
         let suspended = left.as_ref().and_then(|left| self.suspended.remove(&left.sequence()));
         effects.release.extend(suspended);
-        let fired = self.roster.running_of(worker).is_some_and(|run| run.kind == Kind::Timer);
+        let fired = self.workers.running_of(worker).is_some_and(|run| run.kind == Kind::Timer);
         match left {
             Some(timer) if fired => effects.release.push(timer),
             Some(left) => self.cancel(effects, left),
             None => {}
         }
-        self.roster.dismiss(worker);
-        self.see_to_the_queue(now, effects);
-        if self.roster.live() == 0 {
+        self.workers.dismiss(worker);
+        self.ensure_wake_up(now, effects);
+        if self.workers.live() == 0 {
             self.abandon_what_waits(now, effects);
         }
         if self.state != RunState::Running {
-            effects.wake.extend(self.roster.anyone_waiting());
+            effects.wake.extend(self.workers.anyone_waiting());
         }
         self.try_terminate(effects);
     }
@@ -235,19 +210,19 @@ impl<I: Item> Core<I> {
 
     /// When the first of what waits is due, as both clocks go now.
     pub(crate) fn first_due(&mut self, now: Now) -> Option<Tick> {
-        self.agenda.first_due(now)
+        self.queues.first_due(now)
     }
 
     pub(crate) fn stats(&self) -> PoolStats {
-        let live = if self.is_tidying { 0 } else { self.roster.live() };
+        let live = if self.is_tidying { 0 } else { self.workers.live() };
         // None is taken meanwhile: so no task is counted twice, or not at all.
-        let (len, (active, completed)) = self.agenda.len_and(|| self.roster.tally());
+        let (len, (active, completed)) = self.queues.len_and(|| self.workers.tally());
         let queued = len - self.alarms + self.in_transit;
         let suspended = self.suspended.len();
         PoolStats {
-            core_size: self.roster.core_size,
+            core_size: self.workers.core_size,
             pool_size: live,
-            largest_pool_size: self.roster.largest(),
+            largest_pool_size: self.workers.largest(),
             active,
             queued,
             suspended,
@@ -273,10 +248,10 @@ impl<I: Item> Core<I> {
             return;
         }
         self.alarms += usize::from(kind == Kind::Alarm);
-        self.agenda.push(due, item.sequence(), Entry { kind, item }, now);
+        self.queues.push(due, item.sequence(), Entry { kind, item }, now);
     }
 
-    /// What was in an entry that has left the agenda.
+    /// What was in an entry that has left the queue.
     pub(super) fn taken(&mut self, entry: Entry<I>) -> I {
         self.alarms -= usize::from(entry.kind == Kind::Alarm);
         disarmed(entry.kind, &entry.item);
@@ -302,26 +277,26 @@ impl<I: Item> Core<I> {
     }
 
     fn leave(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) -> Take<I> {
-        self.roster.dismiss(worker);
+        self.workers.dismiss(worker);
         if self.state != RunState::Running {
-            effects.wake.extend(self.roster.anyone_waiting());
+            effects.wake.extend(self.workers.anyone_waiting());
             self.try_terminate(effects);
         } else if !planted("L8") {
-            self.see_to_the_queue(now, effects);
+            self.ensure_wake_up(now, effects);
         }
         Take::Leave
     }
 
     /// Whether nothing waits at all.
     pub(super) fn is_empty(&self) -> bool {
-        self.agenda.is_empty() && self.suspended.is_empty() && self.in_transit == 0
+        self.queues.is_empty() && self.suspended.is_empty() && self.in_transit == 0
     }
 
     /// Whether there is nothing to wait for any more: no task, and no alarm that could be for a run in
     /// progress.
     pub(super) fn is_exhausted(&self) -> bool {
         let has_suspended = !self.suspended.is_empty() && !planted("L15");
-        let has_tasks = self.agenda.len() > self.alarms || has_suspended || self.in_transit > 0;
-        !has_tasks && (self.alarms == 0 || self.roster.busy() == 0)
+        let has_tasks = self.queues.len() > self.alarms || has_suspended || self.in_transit > 0;
+        !has_tasks && (self.alarms == 0 || self.workers.busy() == 0)
     }
 }

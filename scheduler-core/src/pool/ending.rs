@@ -32,10 +32,10 @@ impl<I: Item> Core<I> {
         }
         self.state = RunState::ShuttingDown;
         self.sweep(now, effects);
-        if self.roster.live() == 0 && self.agenda.len() > self.alarms {
+        if self.workers.live() == 0 && self.queues.len() > self.alarms {
             self.hire_if_missing(effects);
         }
-        effects.wake.extend(self.roster.everyone_waiting());
+        effects.wake.extend(self.workers.everyone_waiting());
         self.try_terminate(effects);
     }
 
@@ -46,7 +46,7 @@ impl<I: Item> Core<I> {
         }
         self.state = RunState::Stopping;
         let mut drained = Vec::new();
-        for entry in self.agenda.extract(now, &mut |_, _| true) {
+        for entry in self.queues.extract(now, &mut |_, _| true) {
             let is_internal = entry.kind.is_internal();
             let item = self.taken(entry);
             if item.is_ended() {
@@ -60,9 +60,9 @@ impl<I: Item> Core<I> {
         for item in std::mem::take(&mut self.suspended).into_values() {
             self.cancel(effects, item);
         }
-        let running = self.roster.running().map(|(worker, run)| (worker, run.sequence));
+        let running = self.workers.running().map(|(worker, run)| (worker, run.sequence));
         effects.rare().interrupt.extend(running);
-        effects.wake.extend(self.roster.everyone_waiting());
+        effects.wake.extend(self.workers.everyone_waiting());
         self.try_terminate(effects);
         drained
     }
@@ -74,7 +74,7 @@ impl<I: Item> Core<I> {
 
     /// Everything the core holds, when nobody will ever run it.
     pub(crate) fn drain(&mut self, now: Now) -> Vec<I> {
-        let queued = self.agenda.extract(now, &mut |_, _| true).into_iter();
+        let queued = self.queues.extract(now, &mut |_, _| true).into_iter();
         let queued: Vec<I> = queued.map(|entry| self.taken(entry)).collect();
         queued.into_iter().chain(std::mem::take(&mut self.suspended).into_values()).collect()
     }
@@ -88,7 +88,7 @@ impl<I: Item> Core<I> {
             }
             return;
         }
-        for timer in self.agenda.extract(now, &mut |_, entry| entry.kind == Kind::Timer) {
+        for timer in self.queues.extract(now, &mut |_, entry| entry.kind == Kind::Timer) {
             let item = self.taken(timer);
             self.cancel(effects, item);
         }
@@ -97,7 +97,7 @@ impl<I: Item> Core<I> {
     /// Drops what may not run any more.
     fn sweep(&mut self, now: Now, effects: &mut Effects<I>) {
         let (state, policy) = (self.state, self.policy);
-        let swept = self.agenda.extract(now, &mut |is_due, entry| {
+        let swept = self.queues.extract(now, &mut |is_due, entry| {
             !may_run(state, entry.kind, is_due, policy) || entry.item.is_ended()
         });
         for entry in swept {
@@ -108,19 +108,19 @@ impl<I: Item> Core<I> {
 
     /// Has a task cancelled that the core has let go of.
     pub(super) fn cancel(&mut self, effects: &mut Effects<I>, item: I) {
-        self.parting += 1;
+        self.being_cancelled += 1;
         effects.rare().cancel.push(item);
     }
 
     /// Takes note that so many tasks have been dropped and cancelled.
-    pub(crate) fn parted(&mut self, count: usize, effects: &mut Effects<I>) {
-        self.parting -= count;
+    pub(crate) fn cancelled(&mut self, count: usize, effects: &mut Effects<I>) {
+        self.being_cancelled -= count;
         self.try_terminate(effects);
     }
 
     /// Whether tasks are being cancelled, apart from those of this step.
-    fn is_parting(&self, effects: &Effects<I>) -> bool {
-        self.parting > effects.cancels() && !planted("L10 drop")
+    fn is_cancelling(&self, effects: &Effects<I>) -> bool {
+        self.being_cancelled > effects.cancels() && !planted("L10 drop")
     }
 
     /// Declares the end if nothing is left to run, and nobody to run it.
@@ -131,10 +131,10 @@ impl<I: Item> Core<I> {
             // Tasks in transit are not resolved yet, though their worker may have left.
             RunState::Stopping => self.in_transit == 0,
         };
-        let is_over = is_over && !self.is_parting(effects) && self.roster.live() == 0;
+        let is_over = is_over && !self.is_cancelling(effects) && self.workers.live() == 0;
         if is_over && (!self.is_tidying || planted("L9")) {
             self.is_tidying = true;
-            for alarm in self.agenda.clear() {
+            for alarm in self.queues.clear() {
                 let item = self.taken(alarm);
                 self.cancel(effects, item);
             }

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use super::ScheduledThreadPool;
+use super::executor::ScheduledThreadPool;
 use super::shell::Shell;
 use crate::task::Run;
 
@@ -34,6 +34,7 @@ impl Run {
     pub fn pool(&self) -> Option<ScheduledThreadPool> {
         let home: Arc<dyn Any + Send + Sync> = self.task().header().home()?;
         let shell = home.downcast::<Shell>().ok()?;
-        shell.owner.upgrade().map(|owner| ScheduledThreadPool { owner })
+        let owner = shell.owner.upgrade()?.downcast().ok()?;
+        Some(ScheduledThreadPool { owner })
     }
 }

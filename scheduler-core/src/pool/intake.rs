@@ -1,11 +1,18 @@
-//! How tasks come into the queue: told at once, or collected from where they were staged.
+//! How tasks and timers come into the queue: told at once, collected from where they were staged, armed, or back from
+//! a question.
+//!
+//! A task that waits is asked anew when it is due if the wall clock was set back. Meanwhile it is *in transit*, in no
+//! queue, so that nobody can begin it; the core knows only how many there are, and does not end before they are back.
 
 use super::core::Core;
-use super::inbox::Calm;
-use super::inbox::Letter;
+use super::entry::Entry;
+use super::entry::disarmed;
 use super::shutdown::Kind;
 use super::shutdown::RunState;
 use super::shutdown::may_run;
+use super::staging::MayStage;
+use super::staging::Newcomer;
+use super::staging::Place;
 use super::step::Effects;
 use super::step::Item;
 use super::step::Submitter;
@@ -13,6 +20,7 @@ use crate::sync::planted;
 use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
+use scheduler_queue::Ticket;
 
 impl<I: Item> Core<I> {
     /// Takes a new task in, or hands it back because the pool takes none.
@@ -32,33 +40,37 @@ impl<I: Item> Core<I> {
         Ok(())
     }
 
-    /// What need not be told at once: tasks, because somebody will look at the queue before they are due;
-    /// removals, because nobody waits for the pool to be empty.
-    pub(super) fn calm(&self) -> Calm {
+    /// What may be staged: tasks, because somebody will look at the queue before they are due; removals, because
+    /// nobody waits for the pool to be empty.
+    pub(super) fn may_stage(&self) -> MayStage {
         if self.state != RunState::Running {
-            let lets_go = planted("L11 removal");
-            return Calm { patience: None, lets_go };
+            return MayStage { from: None, removals: planted("L11 removal") };
         }
-        let is_staffed = self.roster.live() >= self.roster.core_size.max(1);
-        let patience = if is_staffed { self.roster.patience() } else { None };
-        Calm { patience, lets_go: !self.roster.is_timed() }
+        let is_staffed = self.workers.live() >= self.workers.core_size.max(1);
+        let from = if is_staffed { self.workers.wakes_by() } else { None };
+        MayStage { from, removals: !self.workers.is_timed() }
     }
 
     /// Puts in tasks that were staged and that nobody has to be told of.
     ///
     /// One that was cancelled on its way is not looked at: its canceller comes to take it out.
     #[inline]
-    pub(crate) fn collect(&mut self, letters: impl IntoIterator<Item = Letter<I>>) {
-        self.agenda.collect(letters.into_iter().map(Letter::into_newcomer));
+    pub(crate) fn collect(&mut self, newcomers: impl IntoIterator<Item = Newcomer<Entry<I>>>) {
+        self.queues.collect(newcomers);
     }
 
     /// As [`collect`](Self::collect), where those who were to look at the queue may wait for longer now.
-    pub(crate) fn collect_late(&mut self, letter: Letter<I>, effects: &mut Effects<I>) {
-        let due = letter.due;
+    pub(crate) fn collect_late(&mut self, newcomer: Newcomer<Entry<I>>, effects: &mut Effects<I>) {
+        let due = newcomer.due;
+        self.collect([newcomer]);
+        self.came_late(due, effects);
+    }
+
+    /// Sees to it that somebody looks for what has come while those who were to look may have begun to wait for longer.
+    pub(crate) fn came_late(&mut self, due: Tick, effects: &mut Effects<I>) {
         self.hire_if_missing(effects);
-        self.collect([letter]);
         if due != Tick::MAX && !planted("L5 late") {
-            effects.wake.extend(self.roster.appoint(self.ease.look(due), due));
+            effects.wake.extend(self.workers.appoint(self.lateness.look(due), due));
         }
     }
 
@@ -97,8 +109,106 @@ impl<I: Item> Core<I> {
         self.hire_if_missing(effects);
         self.put(item, kind, due.not_overtaking(now), now, effects);
         match submitter {
-            Submitter::Worker => self.see_to_what_is_left(now, effects),
-            Submitter::Other => self.see_to_the_queue(now, effects),
+            Submitter::Worker => self.ensure_wake_up_after(now, effects),
+            Submitter::Other => self.ensure_wake_up(now, effects),
+        }
+    }
+}
+
+/// Timers.
+impl<I: Item> Core<I> {
+    /// Puts a timer into the queue, or at another place there, and hands out a share in it that is not needed; hands the
+    /// timer back if the pool takes none.
+    ///
+    /// It keeps its number as its sequence, as a recurring task does.
+    ///
+    /// RACE: a timer that a worker has taken is not in the queue, whether it has been fired yet or not. So what is put
+    /// in here is one more firing.
+    pub(crate) fn arm(
+        &mut self,
+        timer: I,
+        due: Due,
+        now: Now,
+        effects: &mut Effects<I>,
+    ) -> Result<Option<I>, I> {
+        if self.state >= RunState::Stopping || self.is_tidying {
+            return Err(timer);
+        }
+        let armed = timer.armed();
+        if armed == Some(due) {
+            return Ok(Some(timer));
+        }
+        let former = armed.and_then(|_| self.queues.remove(timer.place()));
+        // First, as where a task enters.
+        self.hire_if_missing(effects);
+        timer.set_armed(Some(due));
+        let sequence = timer.sequence();
+        let entry = Entry { kind: Kind::Timer, item: timer };
+        self.queues.push(due.not_overtaking(now), sequence, entry, now);
+        self.ensure_wake_up(now, effects);
+        Ok(former.map(|entry| entry.item))
+    }
+
+    /// Takes a timer out of the queue, if it is there.
+    pub(crate) fn disarm(&mut self, place: Place, effects: &mut Effects<I>) -> Option<I> {
+        if place.ticket == Ticket::NONE {
+            return None;
+        }
+        let Entry { kind, item } = self.queues.remove(place)?;
+        disarmed(kind, &item);
+        self.after_removal(effects);
+        Some(item)
+    }
+}
+
+/// What asks anew because the wall clock was set back.
+impl<I: Item> Core<I> {
+    /// Takes a task back in that has asked for a new due time.
+    pub(crate) fn enter_again(&mut self, item: I, due: Due, now: Now, effects: &mut Effects<I>) {
+        self.in_transit -= 1;
+        if may_run(self.state, Kind::Recurring, due.is_reached(now), self.policy) {
+            self.hire_if_deserted(effects);
+            self.put(item, Kind::Recurring, due.not_overtaking(now), now, effects);
+            self.ensure_wake_up(now, effects);
+        } else {
+            self.cancel(effects, item);
+            self.after_removal(effects);
+            self.try_terminate(effects);
+        }
+    }
+
+    /// Takes note that a timer was told of the clock, and is not armed by the queue.
+    pub(crate) fn retire(&mut self, effects: &mut Effects<I>) {
+        self.in_transit -= 1;
+        self.after_removal(effects);
+        self.try_terminate(effects);
+    }
+
+    /// Cancels a task whose question has no answer, because who asked it has died.
+    pub(crate) fn abandon(&mut self, item: &I, effects: &mut Effects<I>) {
+        self.cancel(effects, item.clone());
+        self.retire(effects);
+    }
+
+    /// Lets those ask anew that wait for a time ahead on a wall clock that was set back.
+    pub(super) fn renew_if_set_back(&mut self, now: Now, effects: &mut Effects<I>) {
+        for entry in self.queues.extract_if_set_back(now) {
+            let item = self.taken(entry);
+            self.send_off(item, effects);
+        }
+    }
+
+    /// Lets a task that is in no queue ask anew.
+    pub(super) fn send_off(&mut self, item: I, effects: &mut Effects<I>) {
+        self.in_transit += 1;
+        effects.rare().renew.push(item);
+    }
+
+    /// Sees to it that there is somebody at all: a worker may have been refused, or have died, while the
+    /// only task that waits was asked for its due time.
+    fn hire_if_deserted(&mut self, effects: &mut Effects<I>) {
+        if self.workers.live() == 0 {
+            self.hire(effects);
         }
     }
 }

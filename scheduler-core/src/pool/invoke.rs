@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ScheduledThreadPool;
+use super::executor::ScheduledThreadPool;
 use crate::error::Error;
 use crate::sync::Mutex;
 use crate::task::OnceBody;

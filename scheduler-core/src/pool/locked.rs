@@ -1,50 +1,38 @@
-//! What the lock of a pool guards, and how it is taken: the core, the workers' posts, what was staged.
+//! What the lock of a pool guards, and what a step has asked for.
 
 use std::sync::Arc;
 
 use super::core::Core;
-use super::inbox::Calm;
-use super::inbox::Letter;
-use super::inbox::Mail;
-use super::item::AnyItem;
-use super::item::place_of;
-use super::post::Post;
-use super::roster::WorkerNumber;
-use super::shell::Shell;
-use super::shutdown::Kind;
+use super::entry::AnyItem;
+use super::entry::Entry;
+use super::shared_worker::SharedWorker;
+use super::staging::MayStage;
+use super::staging::Staged;
 use super::step::Effects;
 use super::step::Rare;
-use crate::error::Error;
-use crate::sync::MutexGuard;
-use crate::sync::planted;
-use crate::task::Header;
-use crate::task::TaskId;
-use crate::time::Due;
-use crate::time::Now;
-use crate::unwind::drop_contained;
-use scheduler_queue::Ticket;
+use super::workers::WorkerNumber;
 
 pub(super) struct Locked {
     pub(super) core: Core<AnyItem>,
-    /// The post of each worker; entered before its thread is started.
-    pub(super) posts: Vec<(WorkerNumber, Arc<Post>)>,
-    /// What the inbox knows of [`Core::calm`].
-    calm: Calm,
+    /// What is shared with each worker; entered before its thread is started.
+    pub(super) shared_workers: Vec<(WorkerNumber, Arc<SharedWorker>)>,
+    /// What submitters know of [`Core::may_stage`].
+    pub(super) may_stage: MayStage,
     /// What the next step begins with: between steps nothing, and room for what is staged.
-    mail: Mail<AnyItem>,
+    pub(super) staged: Staged<Entry<AnyItem>>,
 }
 
 /// What is to be done after a step, without the lock.
 pub(super) struct Later {
-    wake: Vec<Arc<Post>>,
-    rare: Option<Box<Rare<AnyItem>>>,
-    interrupted: Vec<(Arc<Post>, u64)>,
-    release: Vec<AnyItem>,
+    pub(super) wake: Vec<Arc<SharedWorker>>,
+    pub(super) rare: Option<Box<Rare<AnyItem>>>,
+    pub(super) interrupted: Vec<(Arc<SharedWorker>, u64)>,
+    pub(super) release: Vec<AnyItem>,
 }
 
 impl Later {
-    /// The post of a worker to wake, if there is nothing else to be done.
-    pub(super) fn into_only_post(mut self) -> Result<Arc<Post>, Box<Self>> {
+    /// The worker to wake, if there is nothing else to be done.
+    pub(super) fn into_only_worker(mut self) -> Result<Arc<SharedWorker>, Box<Self>> {
         let is_only = self.rare.is_none() && self.release.is_empty() && self.wake.len() == 1;
         let only = if is_only { self.wake.pop() } else { None };
         only.ok_or_else(|| Box::new(self))
@@ -60,254 +48,35 @@ pub(super) struct Starts {
 
 impl Locked {
     pub(super) fn new(core: Core<AnyItem>) -> Self {
-        Self { core, posts: Vec::new(), calm: Calm::default(), mail: Mail::new() }
+        Self {
+            core,
+            shared_workers: Vec::new(),
+            may_stage: MayStage::default(),
+            staged: Staged::new(),
+        }
     }
 
     /// What a step asks for, so that it can be done without the lock.
-    fn prepare(&mut self, mut effects: Effects<AnyItem>) -> Later {
+    pub(super) fn prepare(&mut self, mut effects: Effects<AnyItem>) -> Later {
         let rare = effects.take_rare();
         for worker in rare.iter().flat_map(|rare| &rare.start) {
-            if let Some(turn) = self.core.roster.turn(*worker) {
-                self.posts.push((*worker, Arc::new(Post::new(Arc::clone(turn)))));
+            if let Some(activity) = self.core.workers.activity(*worker) {
+                self.shared_workers
+                    .push((*worker, Arc::new(SharedWorker::new(Arc::clone(activity)))));
             }
         }
-        let wake = effects.wake.iter().filter_map(|worker| self.post(*worker).cloned()).collect();
+        let wake =
+            effects.wake.iter().filter_map(|worker| self.shared_worker(*worker).cloned()).collect();
         let interrupted = rare.iter().flat_map(|rare| &rare.interrupt);
         let interrupted = interrupted
-            .filter_map(|(worker, number)| Some((Arc::clone(self.post(*worker)?), *number)))
+            .filter_map(|(worker, number)| {
+                Some((Arc::clone(self.shared_worker(*worker)?), *number))
+            })
             .collect();
         Later { wake, rare, interrupted, release: effects.release }
     }
 
-    pub(super) fn post(&self, worker: WorkerNumber) -> Option<&Arc<Post>> {
-        self.posts.iter().find(|(number, _)| *number == worker).map(|(_, post)| post)
+    pub(super) fn shared_worker(&self, worker: WorkerNumber) -> Option<&Arc<SharedWorker>> {
+        self.shared_workers.iter().find(|(number, _)| *number == worker).map(|(_, shared)| shared)
     }
-}
-
-impl Shell {
-    /// Takes one step of the core at the present time.
-    pub(super) fn step<R>(
-        &self,
-        step: impl FnOnce(&mut Core<AnyItem>, Now, &mut Effects<AnyItem>) -> R,
-    ) -> R {
-        let now = Now::read(&*self.clock);
-        self.alter(|core, effects| step(core, now, effects))
-    }
-
-    /// Takes one step of the core under the lock, and performs what it asks for after unlocking.
-    pub(super) fn alter<R>(
-        &self,
-        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
-    ) -> R {
-        self.alter_and_count(step).0
-    }
-
-    /// As [`alter`](Self::alter), and says how the starts of workers went.
-    pub(super) fn alter_and_count<R>(
-        &self,
-        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
-    ) -> (R, Starts) {
-        self.alter_locked(self.locked.lock(), step)
-    }
-
-    pub(super) fn alter_locked<R>(
-        &self,
-        mut locked: MutexGuard<'_, Locked>,
-        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
-    ) -> (R, Starts) {
-        let mut effects = Effects::new();
-        self.collect(&mut locked, &mut effects);
-        self.alter_collected(locked, effects, step)
-    }
-
-    /// As [`alter_locked`](Self::alter_locked), when what is staged has been seen to.
-    #[inline]
-    pub(super) fn alter_collected<R>(
-        &self,
-        mut locked: MutexGuard<'_, Locked>,
-        mut effects: Effects<AnyItem>,
-        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
-    ) -> (R, Starts) {
-        let result = step(&mut locked.core, &mut effects);
-        self.publish_calm(&mut locked, &mut effects);
-        if effects.is_for_nobody() {
-            drop(locked);
-            if !effects.release.is_empty() {
-                drop_contained(effects.release);
-            }
-            return (result, Starts::default());
-        }
-        (result, self.unlock_and_perform(locked, effects))
-    }
-
-    /// Makes what a step asks for known under the lock, as far as it has to be, and performs it then.
-    fn unlock_and_perform(
-        &self,
-        mut locked: MutexGuard<'_, Locked>,
-        effects: Effects<AnyItem>,
-    ) -> Starts {
-        let later = locked.prepare(effects);
-        drop(locked);
-        self.perform_later(later)
-    }
-
-    /// Takes one step of the core under the lock, to which nothing matters that is staged, and hands out what is to be
-    /// done then, where that is anything.
-    #[inline]
-    pub(super) fn alter_later<R>(
-        &self,
-        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
-    ) -> (R, Option<Later>) {
-        let (mut locked, mut effects) = (self.locked.lock(), Effects::new());
-        let result = step(&mut locked.core, &mut effects);
-        self.publish_calm(&mut locked, &mut effects);
-        let is_done = effects.is_for_nobody() && effects.release.is_empty();
-        let later = if is_done { None } else { Some(locked.prepare(effects)) };
-        (result, later)
-    }
-
-    /// Does what a step has asked for.
-    pub(super) fn perform_later(&self, later: Later) -> Starts {
-        let Later { wake, rare, interrupted, release } = later;
-        for post in wake {
-            post.gate.open();
-        }
-        let Some(rare) = rare else {
-            drop_contained(release);
-            return Starts::default();
-        };
-        self.perform(*rare, release, interrupted)
-    }
-
-    /// What a worker that is awake is to run next, where the core has to see to nothing else.
-    #[inline]
-    pub(super) fn take_on(
-        &self,
-        locked: &mut Locked,
-        worker: WorkerNumber,
-        now: Now,
-    ) -> Option<(AnyItem, Option<Due>)> {
-        let Locked { core, mail, .. } = locked;
-        if !core.may_take_on() {
-            return None;
-        }
-        self.inbox.take(mail);
-        if !mail.withdrawals.is_empty() {
-            return None;
-        }
-        let task = core.take_on(worker, mail.letters.drain(..), now);
-        mail.trim();
-        task
-    }
-
-    /// Sees to what is staged. Somebody looks at the queue in time: see `inbox`.
-    #[inline]
-    pub(super) fn collect(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
-        let Locked { core, mail, .. } = locked;
-        if mail.is_empty() {
-            self.inbox.take(mail);
-        }
-        if !mail.is_empty() {
-            collect_all(core, mail, effects);
-        }
-    }
-
-    /// The lock before a step that closes the pool: what was staged by then is taken in by that step, and
-    /// nothing is staged any more.
-    pub(super) fn lock_closed(&self) -> MutexGuard<'_, Locked> {
-        let mut locked = self.locked.lock();
-        if !planted("L11 end") {
-            locked.calm = Calm::default();
-            self.inbox.renew(Calm::default(), &mut locked.mail);
-        }
-        locked
-    }
-
-    /// Tells submitters what the core need not hear of at once.
-    ///
-    /// RACE: a task may have been staged since the step has begun, when somebody was to look at the queue
-    /// who now waits for longer. Whoever changes the calm finds it, and sees to it.
-    #[inline]
-    fn publish_calm(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
-        while locked.calm != locked.core.calm() {
-            self.renew_calm(locked, effects);
-        }
-    }
-
-    #[inline(never)]
-    fn renew_calm(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
-        let Locked { core, calm, mail, .. } = locked;
-        *calm = core.calm();
-        self.inbox.renew(*calm, mail);
-        mail.letters.drain(..).for_each(|letter| core.collect_late(letter, effects));
-        if !mail.withdrawals.is_empty() {
-            core.withdraw_all(&mail.withdrawals, effects);
-            mail.withdrawals.clear();
-        }
-        mail.trim();
-    }
-
-    /// Takes a task that was just admitted out again, where no worker is there to run it.
-    pub(super) fn check_manned(&self, task: &AnyItem) -> Result<(), Error> {
-        let removed =
-            self.alter(
-                |core, effects| {
-                    if core.roster.live() > 0 { None } else { core.remove(task, effects) }
-                },
-            );
-        let Some(removed) = removed else { return Ok(()) };
-        self.cancel(&removed);
-        let reason = self.refusal.lock().clone();
-        Err(Error::no_thread(removed.header().label(), reason))
-    }
-
-    /// Puts a task into the inbox, or hands it back because the core has to hear of it.
-    #[inline]
-    pub(super) fn stage(
-        &self,
-        item: AnyItem,
-        id: TaskId,
-        kind: Kind,
-        due: Due,
-        now: Now,
-    ) -> Result<(), AnyItem> {
-        let Due::Tick(due) = due else { return Err(item) };
-        let (sequence, is_due) = (id.0, due <= now.tick);
-        if self.inbox.stage(Letter { item, sequence, kind, due, is_due }, || self.grace())? {
-            // Waits for the lock like anybody else: submitters that never wait would keep those away from
-            // it who have something to say, such as that the pool ends.
-            self.alter(|_, _| ());
-        }
-        Ok(())
-    }
-
-    /// Takes a task that was cancelled out of the pool.
-    ///
-    /// RACE: one that is not known to be in the queue is in the inbox; or somebody is putting it into the queue,
-    /// under the lock. Who has had the lock after that finds it there, unless a worker has taken it meanwhile, who
-    /// sees that it was cancelled.
-    pub(super) fn let_go(&self, header: &Header, due: Due) {
-        let place = || place_of(header, due);
-        let staged = place();
-        let is_known = staged.ticket != Ticket::STAGED;
-        match if is_known { self.inbox.stage_withdrawal(staged) } else { None } {
-            Some(false) => {}
-            Some(true) => self.alter(|_, _| ()),
-            None if planted("L11 ticket") && !is_known => {}
-            None => self.alter(|core, effects| core.withdraw_all(&[place()], effects)),
-        }
-    }
-}
-
-/// Puts what was staged into the queue, and what was cancelled out of it, in this order: both may be of one
-/// task.
-fn collect_all(core: &mut Core<AnyItem>, mail: &mut Mail<AnyItem>, effects: &mut Effects<AnyItem>) {
-    if !mail.letters.is_empty() {
-        core.collect(mail.letters.drain(..));
-    }
-    if !mail.withdrawals.is_empty() {
-        core.withdraw_all(&mail.withdrawals, effects);
-        mail.withdrawals.clear();
-    }
-    mail.trim();
 }

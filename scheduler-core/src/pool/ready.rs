@@ -2,21 +2,27 @@
 //!
 //! With a monotonic clock and delays that are not negative nothing that is submitted later comes before what is due
 //! already. So what is due stands in a line, and whoever is through with a task takes the first of it. The rest of
-//! the queue is the agenda's, behind the lock of the pool. It says what may be taken without it: all that comes
+//! the queue is behind the lock of the pool. It says what may be taken without it: all that comes
 //! before the *limit*, the first of the rest, and before the wall clock shows another time than it shows now.
 //!
 //! # Rules
 //!
-//! 1. *What stands in line was due when it came.* So what is staged later, and not known here yet, comes after it. But
+//! 1. *What stands in line was due when it came.* So what is submitted later, and not known here yet, comes after it. But
 //!    it may have come after the clock was read by which it is taken.
-//! 2. *The limit is never after the first of the rest.* It is lowered before anything earlier can be taken, and raised
+//! 2. *A submitter puts a task in line only if the line is empty and nothing is staged*, which would have come before.
+//!    While there is more to do than workers can, what is due is [staged](super::staging) instead, and comes to the
+//!    line many at a time: so submitters and workers do not meet here.
+//! 3. *The limit is never after the first of the rest.* It is lowered before anything earlier can be taken, and raised
 //!    by whoever has the pool's lock.
-//! 3. *What a worker takes is published under this lock*, in its [`Turn`](super::turn::Turn). So whoever has drained
+//! 4. *What a worker takes is published under this lock*, in its [`Activity`](super::turn::Activity). So whoever has drained
 //!    the line sees all that were taken from it.
-//! 4. *A claim owes nothing.* Who looks at the queue next, and when, counts what stands in line as due: so whoever is
+//! 5. *A claim owes nothing.* Who looks at the queue next, and when, counts what stands in line as due: so whoever is
 //!    to come for the second one comes, however soon the first is over.
-//! 5. *Whoever has waited comes by the core*, and gives up the lead before it takes anything.
+//! 6. *Whoever has waited comes by the core*, and gives up the lead before it takes anything.
 
+use std::time::Duration;
+
+use super::staging::MayStage;
 use crate::sync::Apart;
 use crate::sync::Mutex;
 use crate::sync::MutexGuard;
@@ -24,6 +30,7 @@ use crate::sync::Ordering;
 use crate::sync::UnexploredU64;
 use crate::sync::planted;
 use crate::time::Now;
+use crate::time::Tick;
 use scheduler_queue::Key;
 use scheduler_queue::Line;
 
@@ -49,6 +56,9 @@ pub(crate) struct Front<T> {
     pub(crate) limit: Option<Key>,
     /// What the queue knows of the wall clock, while anything waits for that.
     pub(crate) wall: Option<Wall>,
+    may_stage: MayStage,
+    /// When the first is due that a submitter has put in line since the core looked.
+    pub(crate) came: Option<Tick>,
 }
 
 /// What waits for the wall clock, as far as a look at the queue needs it.
@@ -62,7 +72,7 @@ pub(crate) struct Wall {
 }
 
 impl Wall {
-    /// Looks at the wall clock, and says whether it was set back since the last look.
+    /// WakeUps at the wall clock, and says whether it was set back since the last look.
     pub(crate) fn look(&mut self, now: Now) -> bool {
         let lead = now.wall.lead(now.tick);
         std::mem::replace(&mut self.lead, lead) - lead > SET_BACK_MIN
@@ -71,7 +81,8 @@ impl Wall {
 
 impl<T> Ready<T> {
     pub(crate) fn new() -> Self {
-        let front = Front { line: Line::new(), limit: None, wall: None };
+        let may_stage = MayStage::default();
+        let front = Front { line: Line::new(), limit: None, wall: None, may_stage, came: None };
         Self { front: Apart(Mutex::new(front)), is_filled: UnexploredU64::new(0) }
     }
 
@@ -85,11 +96,45 @@ impl<T> Ready<T> {
         self.is_filled.store(u64::from(!front.line.is_empty()), Ordering::Relaxed);
     }
 
+    /// Whether nothing stands in line, as far as the calling thread knows.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        // ORDERING: relaxed, it is a hint: who misses something finds it with the pool's lock, and a line that is not
+        // empty takes another item as well.
+        self.is_filled.load(Ordering::Relaxed) == 0
+    }
+
+    /// Puts an item that is due in line, or hands it back because the core has to hear of it.
+    #[inline]
+    pub(crate) fn submit(
+        &self,
+        due: Tick,
+        sequence: u64,
+        item: T,
+        grace: impl FnOnce() -> Duration,
+    ) -> Result<(), T> {
+        let key = Key { due: due.as_nanos(), sequence };
+        let mut front = self.front.lock();
+        if !front.may_stage.admits(due, grace) || !front.line.admits(key) {
+            return Err(item);
+        }
+        front.came.get_or_insert(due);
+        front.line.push(key, item);
+        self.is_filled.store(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Changes what may be staged, and says when the first is due that has come since the core looked.
+    pub(crate) fn renew(&self, may_stage: MayStage) -> Option<Tick> {
+        let mut front = self.front.lock();
+        front.may_stage = may_stage;
+        front.came.take().filter(|_| !planted("L16 late"))
+    }
+
     /// Takes the first item, if that is allowed; `note` takes note of it under the lock.
     #[inline]
     pub(crate) fn claim<R>(&self, now: Now, note: impl FnOnce(Key, &T) -> R) -> Option<(T, R)> {
-        // ORDERING: relaxed, it is a hint: who misses something finds it with the pool's lock.
-        if self.is_filled.load(Ordering::Relaxed) == 0 {
+        if self.is_empty() {
             return None;
         }
         let mut front = self.front.lock();
@@ -139,7 +184,6 @@ impl<T> Front<T> {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
-    use crate::time::Tick;
     use crate::time::WallTime;
 
     fn key(due: u64) -> Key {
@@ -195,5 +239,24 @@ mod tests {
         assert_eq!(claim(&ready, at(9 * second)), None);
         assert!(ready.lock().wall.as_mut().unwrap().look(at(9 * second)));
         assert_eq!(claim(&ready, at(9 * second)), Some(2));
+    }
+
+    fn submit(ready: &Ready<u64>, due: u64) -> bool {
+        ready.is_empty() && ready.submit(Tick::from_nanos(due), 0, due, || Duration::ZERO).is_ok()
+    }
+
+    #[test]
+    fn a_submitter_puts_in_line_what_the_core_can_wait_for_and_the_core_hears_of_it() {
+        let (ready, from) = (Ready::new(), |due| MayStage { from: Some(due), removals: true });
+        assert!(!submit(&ready, 5));
+        assert_eq!(ready.renew(from(Tick::from_nanos(5))), None);
+        assert!(!submit(&ready, 4));
+        assert!(submit(&ready, 6) && !submit(&ready, 7), "it is empty for one only");
+        assert_eq!(claim(&ready, at(0)), Some(6));
+        assert!(submit(&ready, 7));
+        assert_eq!(ready.renew(from(Tick::ZERO)), Some(Tick::from_nanos(6)));
+        assert_eq!(ready.renew(MayStage::default()), None);
+        assert_eq!(claim(&ready, at(0)), Some(7));
+        assert!(!submit(&ready, 8));
     }
 }

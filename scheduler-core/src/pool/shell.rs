@@ -4,31 +4,27 @@
 //! Tasks that the core cancels are dropped and end after unlocking; the core counts them, so that no handle is
 //! unresolved, and no body is left, when another thread sees the pool terminated.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::Weak;
 use std::time::Duration;
 
-use super::Owner;
+use super::activity::Activity;
+use super::activity::Running;
 use super::core::Core;
-use super::crew::Crew;
-use super::crew::WorkerThread;
+use super::entry::AnyItem;
 use super::entry::Entry;
 use super::entry::disarmed;
 use super::hooks::Hooks;
-use super::inbox::Inbox;
-use super::item::AnyItem;
 use super::locked::Locked;
-use super::locked::Starts;
-use super::post::Post;
 use super::ready::Ready;
-use super::roster::WorkerNumber;
+use super::shared_worker::SharedWorker;
 use super::shutdown::RunState;
+use super::staging::Staging;
 use super::step::Done;
 use super::step::Effects;
-use super::step::Rare;
 use super::step::Take;
-use super::turn::Running;
-use super::turn::Turn;
+use super::workers::WorkerNumber;
 use crate::error::Failure;
 use crate::observe::Announcer;
 use crate::observe::Event;
@@ -45,6 +41,7 @@ use crate::task::Link;
 use crate::task::Run;
 use crate::task::TaskId;
 use crate::task::TaskState;
+use crate::task::arena::Arena;
 use crate::task::current;
 use crate::time::Clock;
 use crate::time::Due;
@@ -62,26 +59,32 @@ pub(super) struct Shell {
     pub(super) announcer: Announcer,
     /// Whether nobody has to be told of a run that begins or ends.
     pub(super) is_silent: bool,
-    thread_name_prefix: String,
+    pub(super) thread_name_prefix: String,
     is_precise: bool,
     /// How long a task may wait for the worker that has submitted it, in nanoseconds: a wake-up, as it was last.
     wake_up: UnexploredU64,
-    crew: Mutex<Crew>,
+    starter: Mutex<Arc<dyn StartWorker>>,
     /// Why the last worker was refused that was.
     pub(super) refusal: Mutex<String>,
     pub(super) locked: Apart<Mutex<Locked>>,
     /// Its lock is taken under the one before, never the other way round.
-    ready: Arc<Ready<Entry<AnyItem>>>,
-    /// Its lock is taken under the other, never the other way round.
-    pub(super) inbox: Apart<Inbox<AnyItem>>,
+    pub(super) ready: Arc<Ready<Entry<AnyItem>>>,
+    /// Its lock is taken under that of the pool, never the other way round.
+    pub(super) staging: Apart<Staging<Entry<AnyItem>>>,
     sequence: Apart<AtomicU64>,
     /// Opened when the pool has terminated.
-    termination: Arc<Gate>,
+    pub(super) termination: Arc<Gate>,
     pub(super) me: Weak<Shell>,
-    /// The ends of the pool, while there is one.
-    pub(super) owner: Weak<Owner>,
-    /// What the tasks of this pool know it by.
-    link: Arc<Link>,
+    /// What the user's ends of the pool share, while there is one.
+    pub(super) owner: Weak<dyn Any + Send + Sync>,
+    /// Makes the tasks of this pool.
+    pub(super) arena: Arena,
+}
+
+/// What starts the workers of a pool.
+pub(super) trait StartWorker: Any + Send + Sync {
+    /// Starts a worker, or says why not.
+    fn start(&self, shell: Arc<Shell>, name: String, number: WorkerNumber) -> Result<(), String>;
 }
 
 /// What a shell is made of.
@@ -91,9 +94,9 @@ pub(super) struct Parts {
     pub(super) announcer: Announcer,
     pub(super) thread_name_prefix: String,
     pub(super) is_precise: bool,
-    pub(super) crew: Crew,
+    pub(super) starter: Arc<dyn StartWorker>,
     pub(super) core: Core<AnyItem>,
-    pub(super) owner: Weak<Owner>,
+    pub(super) owner: Weak<dyn Any + Send + Sync>,
 }
 
 impl Shell {
@@ -107,20 +110,20 @@ impl Shell {
             thread_name_prefix: parts.thread_name_prefix,
             is_precise: parts.is_precise,
             wake_up: UnexploredU64::new(0),
-            crew: Mutex::new(parts.crew),
+            starter: Mutex::new(parts.starter),
             refusal: Mutex::new(String::new()),
             ready: Arc::clone(parts.core.ready()),
+            staging: Apart(Staging::new()),
             locked: Apart(Mutex::new(Locked::new(parts.core))),
-            inbox: Apart(Inbox::new()),
             sequence: Apart(AtomicU64::new(0)),
             termination: Arc::new(Gate::new()),
             me: Weak::clone(me),
             owner: parts.owner,
-            link: Arc::new(Link(Weak::clone(me) as Weak<dyn Home>)),
+            arena: Arena::new(Link(Weak::clone(me) as Weak<dyn Home>)),
         })
     }
 
-    /// Looks at the core; nothing follows from it.
+    /// WakeUps at the core; nothing follows from it.
     pub(super) fn look<R>(&self, look: impl FnOnce(&Core<AnyItem>) -> R) -> R {
         self.alter(|core, _| look(core))
     }
@@ -128,9 +131,9 @@ impl Shell {
     /// The first of what is due, for a worker that goes from one task to the next, and for a timer what it was armed
     /// for.
     #[inline]
-    pub(super) fn claim(&self, turn: &Turn, now: Now) -> Option<(AnyItem, Option<Due>)> {
+    pub(super) fn claim(&self, activity: &Activity, now: Now) -> Option<(AnyItem, Option<Due>)> {
         let note = |key: Key, entry: &Entry<AnyItem>| {
-            turn.begin(Running { kind: entry.kind, sequence: key.sequence });
+            activity.begin(Running { kind: entry.kind, sequence: key.sequence });
             disarmed(entry.kind, &entry.item)
         };
         self.ready.claim(now, note).map(|(entry, armed)| (entry.item, armed))
@@ -164,13 +167,7 @@ impl Shell {
         let wake_up = if is_awake { None } else { self.learn() };
         let (mut locked, mut effects) = (self.locked.lock(), Effects::new());
         if let Some(wake_up) = wake_up {
-            locked.core.ease.wake_up = wake_up;
-        }
-        if is_awake
-            && matches!(done, Done::Nothing)
-            && let Some((task, armed)) = self.take_on(&mut locked, worker, now)
-        {
-            return Take::Run(task, armed);
+            locked.core.lateness.wake_up = wake_up;
         }
         self.collect(&mut locked, &mut effects);
         let next = |core: &mut Core<AnyItem>, effects: &mut Effects<AnyItem>| {
@@ -187,19 +184,6 @@ impl Shell {
     /// Takes a task back in that has been run and is due again.
     pub(super) fn settle(&self, done: Done<AnyItem>) {
         self.step(|core, now, effects| core.settle(done, now, effects));
-    }
-
-    /// Takes note that the future of a run is pending.
-    pub(super) fn suspend(&self, turn: &Turn, task: &AnyItem) {
-        self.alter(|core, effects| {
-            turn.end(false);
-            core.suspend(task, effects);
-        });
-    }
-
-    /// What a task of this pool knows it by.
-    pub(super) fn link(&self) -> Arc<Link> {
-        Arc::clone(&self.link)
     }
 
     /// The number of a new task.
@@ -263,17 +247,17 @@ impl Shell {
         &self.termination
     }
 
-    pub(super) fn crew(&self) -> Crew {
-        self.crew.lock().clone()
+    pub(super) fn starter(&self) -> Arc<dyn StartWorker> {
+        Arc::clone(&self.starter.lock())
     }
 
-    pub(super) fn replace_crew(&self, crew: Crew) {
-        let old = std::mem::replace(&mut *self.crew.lock(), crew);
+    pub(super) fn replace_starter(&self, starter: Arc<dyn StartWorker>) {
+        let old = std::mem::replace(&mut *self.starter.lock(), starter);
         drop_contained(old);
     }
 
-    pub(super) fn post(&self, worker: WorkerNumber) -> Option<Arc<Post>> {
-        self.locked.lock().post(worker).cloned()
+    pub(super) fn shared_worker(&self, worker: WorkerNumber) -> Option<Arc<SharedWorker>> {
+        self.locked.lock().shared_worker(worker).cloned()
     }
 
     pub(super) fn worker_arrived(&self, worker: WorkerNumber) {
@@ -281,27 +265,27 @@ impl Shell {
     }
 
     pub(super) fn worker_left(&self, worker: WorkerNumber) {
-        self.close_post(worker);
+        self.forget(worker);
         self.announcer.announce(&Event::WorkerStopped { worker });
     }
 
     /// Takes note that a worker did not start.
     pub(super) fn lose_worker(&self, worker: WorkerNumber) {
-        let left = self.close_post(worker);
+        let left = self.forget(worker);
         self.step(|core, now, effects| core.lose(worker, left, now, effects));
     }
 
     /// Takes note that a worker's thread has died.
     pub(super) fn replace_worker(&self, worker: WorkerNumber) {
-        let left = self.close_post(worker);
+        let left = self.forget(worker);
         self.step(|core, now, effects| core.replace(worker, left, now, effects));
     }
 
-    /// Forgets the post of a worker that is gone, and hands out what it has left there.
-    fn close_post(&self, worker: WorkerNumber) -> Option<AnyItem> {
-        let post = self.post(worker)?;
-        self.locked.lock().posts.retain(|(number, _)| *number != worker);
-        post.take()
+    /// Forgets a worker that is gone, and hands out the task that it has left.
+    fn forget(&self, worker: WorkerNumber) -> Option<AnyItem> {
+        let shared = self.shared_worker(worker)?;
+        self.locked.lock().shared_workers.retain(|(number, _)| *number != worker);
+        shared.take()
     }
 
     pub(super) fn announce_refusal(&self, worker: WorkerNumber, reason: &str) {
@@ -330,53 +314,13 @@ impl Shell {
         let home = run.and_then(|run| run.task().header().home());
         home.is_some_and(|home| std::ptr::addr_eq(Arc::as_ptr(&home), self))
             || current::holds_up(self.me.as_ptr().addr(), None)
-            || current::sits_at(|desk| {
+            || current::is_worker_with(|shown| {
                 let locked = self.locked.lock();
-                locked.posts.iter().any(|(_, post)| std::ptr::addr_eq(Arc::as_ptr(post), desk))
+                locked
+                    .shared_workers
+                    .iter()
+                    .any(|(_, shared)| std::ptr::addr_eq(Arc::as_ptr(shared), shown))
             })
-    }
-
-    /// Performs what a step asked for, and says how the starts of workers went.
-    pub(super) fn perform(
-        &self,
-        rare: Rare<AnyItem>,
-        release: Vec<AnyItem>,
-        interrupted: Vec<(Arc<Post>, u64)>,
-    ) -> Starts {
-        let mut starts = Starts::default();
-        for worker in rare.start {
-            let is_started = self.start_worker(worker);
-            starts.started += u32::from(is_started);
-            starts.refused += u32::from(!is_started);
-        }
-        if !rare.cancel.is_empty() {
-            self.cancel_all(rare.cancel);
-        }
-        if !rare.renew.is_empty() {
-            self.ask_anew(rare.renew);
-        }
-        for (post, number) in interrupted {
-            post.interrupt(number);
-        }
-        drop_contained(release);
-        if rare.tidy {
-            self.hooks.terminated(&self.announcer);
-            self.locked.lock().core.terminate();
-            self.termination.open();
-        }
-        starts
-    }
-
-    /// Starts a worker's thread, and says whether that worked.
-    fn start_worker(&self, number: WorkerNumber) -> bool {
-        let Some(me) = self.me.upgrade() else { return false };
-        let name = format!("{}{number}", self.thread_name_prefix);
-        let Err(reason) = self.crew().start(WorkerThread::new(name, number, me)) else {
-            return true;
-        };
-        self.announce_refusal(number, &reason);
-        *self.refusal.lock() = reason;
-        false
     }
 }
 

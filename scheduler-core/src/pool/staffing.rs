@@ -15,7 +15,7 @@ impl<I: Item> Core<I> {
             RunState::ShuttingDown => !self.is_exhausted(),
             RunState::Stopping | RunState::Terminated => false,
         };
-        let missing = self.roster.core_size.saturating_sub(self.roster.live());
+        let missing = self.workers.core_size.saturating_sub(self.workers.live());
         let hired = if has_work { missing.min(limit) } else { 0 };
         for _ in 0..hired {
             self.hire(effects);
@@ -23,21 +23,21 @@ impl<I: Item> Core<I> {
     }
 
     pub(crate) fn set_core_size(&mut self, core_size: usize, effects: &mut Effects<I>) {
-        let grows_by = core_size.saturating_sub(self.roster.core_size);
-        self.roster.core_size = core_size;
-        self.prestart(grows_by.min(self.agenda.len()), effects);
+        let grows_by = core_size.saturating_sub(self.workers.core_size);
+        self.workers.core_size = core_size;
+        self.prestart(grows_by.min(self.queues.len()), effects);
         self.reconsider_idle(effects);
     }
 
     /// Lets idle workers see new limits.
     pub(crate) fn reconsider_idle(&mut self, effects: &mut Effects<I>) {
-        if self.roster.is_timed() {
-            effects.wake.extend(self.roster.everyone_waiting());
+        if self.workers.is_timed() {
+            effects.wake.extend(self.workers.everyone_waiting());
         }
     }
 
     pub(super) fn hire_if_missing(&mut self, effects: &mut Effects<I>) {
-        if self.roster.live() < self.roster.core_size.max(1) {
+        if self.workers.live() < self.workers.core_size.max(1) {
             self.hire(effects);
         }
     }
@@ -45,7 +45,7 @@ impl<I: Item> Core<I> {
     /// Wants one more worker. One that had to stay because it was the only one now may leave, and is
     /// told: it waits without a limit.
     pub(super) fn hire(&mut self, effects: &mut Effects<I>) {
-        effects.rare().start.push(self.roster.hire());
+        effects.rare().start.push(self.workers.hire());
         self.reconsider_idle(effects);
     }
 }

@@ -1,7 +1,7 @@
 //! The vocabulary of a step of the core: what it is told, what it answers, what it wants done.
 
-use super::agenda::Place;
-use super::roster::WorkerNumber;
+use super::staging::Place;
+use super::workers::WorkerNumber;
 use crate::time::Due;
 use crate::time::Tick;
 use scheduler_queue::Ticket;
@@ -113,7 +113,7 @@ impl<I> Effects<I> {
 
     /// Whether there is something to be done that may take as long as others please: their triggers are
     /// asked, their factory starts threads.
-    pub(crate) fn has_errands(&self) -> bool {
+    pub(crate) fn has_slow_effects(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| !rare.renew.is_empty() || !rare.start.is_empty())
     }
 

@@ -2,20 +2,21 @@
 
 use std::time::Duration;
 
-use super::agenda::Place;
+use super::activity::Running;
 use super::core::Core;
-use super::ease::Ease;
+use super::entry::Entry;
 use super::entry::disarmed;
-use super::inbox::Letter;
-use super::roster::Roster;
+use super::lateness::Lateness;
 use super::shutdown::Kind;
 use super::shutdown::ShutdownPolicy;
+use super::staging::Newcomer;
+use super::staging::Place;
 use super::step::Done;
 use super::step::Effects;
 use super::step::Item;
 use super::step::Submitter;
 use super::step::Take;
-use super::turn::Running;
+use super::workers::Workers;
 use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
@@ -58,12 +59,12 @@ fn at(nanos: u64) -> Now {
 }
 
 /// A core of so many workers, all of whom wait.
-fn core(workers: usize) -> Core<Plain> {
-    let ease = Ease::default();
-    let roster = Roster::new(workers, Duration::from_secs(1), false);
-    let mut core = Core::new(roster, ShutdownPolicy::default(), false, ease);
+fn core(count: usize) -> Core<Plain> {
+    let lateness = Lateness::default();
+    let workers = Workers::new(count, Duration::from_secs(1), false);
+    let mut core = Core::new(workers, ShutdownPolicy::default(), false, lateness);
     let mut effects = Effects::new();
-    core.prestart(workers, &mut effects);
+    core.prestart(count, &mut effects);
     for worker in effects.take_rare().expect("workers are to be started").start {
         let take = core.next(worker, Done::Nothing, at(0), &mut effects);
         assert_eq!(take, Take::Wait(None));
@@ -71,8 +72,9 @@ fn core(workers: usize) -> Core<Plain> {
     core
 }
 
-fn letter(sequence: u64, due: Tick) -> Letter<Plain> {
-    Letter { item: Plain(sequence), sequence, kind: Kind::OneShot, due, is_due: false }
+fn newcomer(sequence: u64, due: Tick) -> Newcomer<Entry<Plain>> {
+    let item = Entry { kind: Kind::OneShot, item: Plain(sequence) };
+    Newcomer { due, sequence, item, is_due: false }
 }
 
 fn woken(effects: &Effects<Plain>) -> Vec<u64> {
@@ -81,14 +83,14 @@ fn woken(effects: &Effects<Plain>) -> Vec<u64> {
 
 /// Its submitter had been told that somebody would look in time, and that one has gone to rest since.
 #[test]
-fn somebody_is_woken_for_a_task_that_comes_late_by_the_inbox() {
+fn somebody_is_woken_for_a_task_that_comes_late() {
     let (mut core, mut effects) = (core(2), Effects::new());
-    core.collect_late(letter(1, Tick::MAX), &mut effects);
+    core.collect_late(newcomer(1, Tick::MAX), &mut effects);
     assert_eq!(woken(&effects), [0; 0], "it is never due");
-    core.collect_late(letter(2, Tick::from_nanos(50)), &mut effects);
+    core.collect_late(newcomer(2, Tick::from_nanos(50)), &mut effects);
     let [leader] = woken(&effects)[..] else { panic!("one is to be woken") };
-    core.collect_late(letter(3, Tick::from_nanos(60)), &mut effects);
-    assert_eq!(woken(&effects), [leader], "that one looks before");
+    core.collect_late(newcomer(3, Tick::from_nanos(60)), &mut effects);
+    assert_eq!(woken(&effects), [leader], "that one wake_ups before");
     let take = core.next(leader, Done::Nothing, at(40), &mut effects);
     assert_eq!(take, Take::Wait(Some(Tick::from_nanos(50))));
 }
@@ -115,7 +117,7 @@ fn a_worker_whose_task_is_cancelled_leaves_in_a_later_step() {
     assert_eq!((rare.cancel, rare.tidy), (vec![Plain(7)], false));
 
     let mut effects = Effects::new();
-    core.parted(1, &mut effects);
+    core.cancelled(1, &mut effects);
     assert!(effects.take_rare().is_none());
     assert_eq!(core.next(1, Done::Nothing, at(0), &mut effects), Take::Leave);
     assert!(effects.take_rare().is_some_and(|rare| rare.tidy && rare.cancel.is_empty()));
@@ -139,13 +141,13 @@ fn a_pool_ends_when_the_tasks_are_gone_that_its_shutdown_cancels() {
     let mut effects = Effects::new();
     assert_eq!(core.next(1, Done::Nothing, at(0), &mut effects), Take::Leave);
     assert!(effects.take_rare().is_none_or(|rare| !rare.tidy));
-    core.parted(1, &mut effects);
+    core.cancelled(1, &mut effects);
     assert!(effects.take_rare().is_some_and(|rare| rare.tidy));
 }
 
 /// Whoever starts threads or asks triggers may be kept by that, and gets its task when it is done.
 #[test]
-fn a_worker_with_an_errand_goes_on_in_a_later_step() {
+fn a_worker_that_has_something_slow_to_do_goes_on_in_a_later_step() {
     let (mut core, mut effects) = (core(1), Effects::new());
     let due = Due::Tick(Tick::ZERO);
     for task in [7, 8] {
@@ -168,17 +170,17 @@ fn a_worker_with_an_errand_goes_on_in_a_later_step() {
 #[test]
 fn a_core_need_not_hear_of_what_is_due_after_somebody_looks() {
     let (mut core, mut effects) = (core(1), Effects::new());
-    assert_eq!(core.calm().patience, None, "its worker waits for ever");
+    assert_eq!(core.may_stage().from, None, "its worker waits for ever");
     let (due, then) = (Tick::from_nanos(50), at(50));
     assert_eq!(
         core.admit(Plain(1), Kind::OneShot, Due::Tick(due), at(0), Submitter::Other, &mut effects),
         Ok(())
     );
-    assert_eq!(core.calm().patience, Some(due));
+    assert_eq!(core.may_stage().from, Some(due));
     assert_eq!(core.next(1, Done::Nothing, then, &mut effects), Take::Run(Plain(1), None));
-    assert_eq!(core.calm().patience, Some(Tick::ZERO), "its worker looks before it waits");
+    assert_eq!(core.may_stage().from, Some(Tick::ZERO), "its worker wake_ups before it waits");
     core.shutdown(then, &mut effects);
-    assert_eq!(core.calm().patience, None);
+    assert_eq!(core.may_stage().from, None);
 }
 
 /// What a worker got to run, if anything: who looks when depends on whom the core has seen.
@@ -193,10 +195,10 @@ fn short_step(
     done: Done<Plain>,
     now: Now,
 ) -> (Option<u64>, bool) {
-    let turn = std::sync::Arc::clone(core.roster.turn(worker).expect("it is there"));
-    if matches!(done, Done::Nothing) && turn.is_awake() {
-        let note = |key: Key, entry: &super::entry::Entry<Plain>| {
-            turn.begin(Running { kind: entry.kind, sequence: key.sequence });
+    let activity = std::sync::Arc::clone(core.workers.activity(worker).expect("it is there"));
+    if matches!(done, Done::Nothing) && activity.is_awake() {
+        let note = |key: Key, entry: &Entry<Plain>| {
+            activity.begin(Running { kind: entry.kind, sequence: key.sequence });
             disarmed(entry.kind, &entry.item)
         };
         if let Some((entry, _)) = core.ready().claim(now, note) {
@@ -234,7 +236,7 @@ impl Both {
                 let due = WallTime::from_nanos(if choice == 0 { 0 } else { i64::MAX });
                 self.admit(number, Kind::OneShot, Due::Wall(due));
             }
-            _ => self.turn(number, worker, choice % 3),
+            _ => self.activity(number, worker, choice % 3),
         }
         assert_eq!(format!("{:?}", self.long.stats()), format!("{:?}", self.short.stats()));
         assert_eq!(self.long.first_due(self.now), self.short.first_due(self.now));
@@ -249,12 +251,12 @@ impl Both {
     }
 
     /// A worker comes back with what it has done, or looks for something to do.
-    fn turn(&mut self, number: u64, worker: u64, choice: u64) {
+    fn activity(&mut self, number: u64, worker: u64, choice: u64) {
         let (now, is_busy) = (self.now, &mut self.busy[worker as usize]);
         let is_free = !*is_busy;
         if *is_busy {
             for core in [&self.long, &self.short] {
-                core.roster.turn(worker).expect("it is there").end(choice > 0);
+                core.workers.activity(worker).expect("it is there").end(choice > 0);
             }
         }
         let done = || match choice {

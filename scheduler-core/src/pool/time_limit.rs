@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::ScheduledThreadPool;
+use super::executor::ScheduledThreadPool;
 use super::shutdown::Kind;
 use crate::error::Error;
 use crate::task::OnceBody;

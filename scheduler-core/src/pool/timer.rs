@@ -4,12 +4,12 @@ use std::any::Any;
 use std::mem;
 use std::sync::Arc;
 
-use super::ScheduledThreadPool;
-use super::item::AnyItem;
-use super::item::place_of;
-use super::launch::make_handle;
+use super::entry::AnyItem;
+use super::entry::place_of;
+use super::executor::ScheduledThreadPool;
 use super::shell::Shell;
 use super::shutdown::Kind;
+use super::submit::make_handle;
 use super::wake::Wake;
 use crate::observe::Event;
 use crate::task::AnyTask;
@@ -40,7 +40,7 @@ impl ScheduledThreadPool {
         let (around, _) = shell.decorate(id, Some(&name));
         let traits =
             Traits::if_special(Some(name), Rhythm::Once, OnError::Continue, Tick::MAX, true);
-        Timer::new(Header::new(id, traits, shell.link()), around, content)
+        Timer::new(Header::new(id, traits, shell.arena.link()), around, content)
     }
 }
 
@@ -103,7 +103,7 @@ impl Run {
         let (id, now) = (shell.draw_id(), Now::read(&*shell.clock));
         let (around, is_decorated) = shell.decorate(id, task.name.as_deref());
         let due = Due::Tick(now.tick);
-        let handle = make_handle(id, task, shell.link(), around, due);
+        let handle = make_handle(id, task, shell.arena.link(), around, due);
         let item = handle.task();
         if is_decorated {
             shell.alter(|core, effects| core.admit_own(item, Kind::Resumed, due, now, effects));

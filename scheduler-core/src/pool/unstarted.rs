@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::item::AnyItem;
+use super::entry::AnyItem;
 use super::shell::Shell;
 use super::worker;
 use crate::task::TaskHandle;

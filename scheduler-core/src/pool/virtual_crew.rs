@@ -5,15 +5,19 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::Weak;
 
-use super::crew::WorkerThread;
-use super::post::Post;
-use super::roster::WorkerNumber;
+use super::shared_worker::SharedWorker;
 use super::shell::Shell;
+use super::shell::StartWorker;
+use super::step::Done;
+use super::threads::WorkerThread;
 use super::worker;
+use super::workers::WorkerNumber;
 use crate::sync::AtomicU64;
 use crate::sync::Mutex;
 use crate::sync::Ordering;
 use crate::task::TaskId;
+use crate::task::run;
+use crate::task::run::Held;
 use crate::time::Epoch;
 use crate::time::Tick;
 
@@ -50,7 +54,7 @@ pub struct VirtualCrew {
 
 /// Where a virtual worker waits to be woken, and what it saw there before its last step.
 struct Rest {
-    post: Arc<Post>,
+    shared: Arc<SharedWorker>,
     /// None before the first step.
     seen: Option<Epoch>,
 }
@@ -87,7 +91,7 @@ impl VirtualCrew {
     #[must_use]
     pub fn is_woken(&self, worker: u64) -> bool {
         let workers = self.workers.lock();
-        workers.get(&worker).is_some_and(|rest| rest.seen != Some(rest.post.gate.epoch()))
+        workers.get(&worker).is_some_and(|rest| rest.seen != Some(rest.shared.gate.epoch()))
     }
 
     /// When the first of the tasks and alarms that wait in the pool is due, as its clocks go now.
@@ -130,18 +134,24 @@ impl VirtualCrew {
         // ORDERING: relaxed, a mere counter.
         self.steps.fetch_add(1, Ordering::Relaxed);
         let shell = self.shell.lock().as_ref().and_then(Weak::upgrade);
-        let (Some(shell), Some(post)) = (shell, self.notice(worker)) else {
+        let (Some(shell), Some(shared)) = (shell, self.notice(worker)) else {
             self.workers.lock().remove(&worker);
             return Begun::Left;
         };
-        let bench = worker::Bench { shell: &shell, worker, post: &post };
-        match bench.take() {
-            worker::Taken::Run(run) => {
-                let executed = Some(worker::execute(&bench, run));
-                Begun::Run(VirtualRun { shell, executed })
+        let present =
+            worker::Worker { shell: &shell, number: worker, shared: &shared, holds: true };
+        let present_as = present.enter();
+        let step = loop {
+            let step = present.step(Done::Nothing);
+            if !matches!(step, worker::Step::Ran(_)) {
+                break step;
             }
-            worker::Taken::Waits(until) => Begun::Waits(until),
-            worker::Taken::Leaves => {
+        };
+        drop(present_as);
+        match step {
+            worker::Step::Held(held) => Begun::Run(VirtualRun { shell, worker, held: Some(held) }),
+            worker::Step::Waits(until) => Begun::Waits(until),
+            worker::Step::Ran(_) | worker::Step::Leaves => {
                 self.workers.lock().remove(&worker);
                 shell.worker_left(worker);
                 Begun::Left
@@ -169,26 +179,35 @@ impl VirtualCrew {
         self.steps.load(Ordering::Relaxed)
     }
 
-    /// Notes what a worker sees before it looks for work, and hands out its post; none if it has none.
-    fn notice(&self, worker: WorkerNumber) -> Option<Arc<Post>> {
+    /// Notes what a worker sees before it looks for work, and hands out what it shares; none if it has none.
+    fn notice(&self, worker: WorkerNumber) -> Option<Arc<SharedWorker>> {
         let mut workers = self.workers.lock();
         let rest = workers.get_mut(&worker)?;
-        rest.seen = Some(rest.post.gate.epoch());
-        Some(Arc::clone(&rest.post))
+        rest.seen = Some(rest.shared.gate.epoch());
+        Some(Arc::clone(&rest.shared))
     }
 
     /// Takes a worker in, or refuses it.
-    pub(super) fn join(&self, mut worker: WorkerThread) {
+    fn join(&self, mut worker: WorkerThread) {
         // ORDERING: relaxed, a mere counter.
         let one_less = |count: u64| count.checked_sub(1);
         if self.refusals.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
             return;
         }
         let Some(shell) = worker.shell.take() else { return };
-        let Some(post) = shell.post(worker.number) else { return };
+        let Some(shared) = shell.shared_worker(worker.number) else { return };
         *self.shell.lock() = Some(Arc::downgrade(&shell));
-        self.workers.lock().insert(worker.number, Rest { post, seen: None });
+        self.workers.lock().insert(worker.number, Rest { shared, seen: None });
         shell.worker_arrived(worker.number);
+    }
+}
+
+impl StartWorker for VirtualCrew {
+    fn start(&self, shell: Arc<Shell>, name: String, number: WorkerNumber) -> Result<(), String> {
+        WorkerThread::new(name, number, shell).start(|worker| {
+            self.join(worker);
+            Ok(())
+        })
     }
 }
 
@@ -229,35 +248,36 @@ pub enum Begun {
 #[must_use = "the run is in progress until it is finished"]
 pub struct VirtualRun {
     shell: Arc<Shell>,
+    worker: WorkerNumber,
     /// None after the end.
-    executed: Option<worker::Executed>,
+    held: Option<Box<Held>>,
 }
 
 impl VirtualRun {
     /// The number of the task that is run.
     #[must_use]
     pub fn task_id(&self) -> TaskId {
-        self.executed().run().task_id()
+        self.held().run.task_id()
     }
 
     /// The name of the task that is run, where it has one.
     #[must_use]
     pub fn task_name(&self) -> Option<&str> {
-        self.executed().run().task_name()
+        self.held().run.task_name()
     }
 
     /// Whether the run's future is pending: then [`finish`](Self::finish) does not end the run, but
     /// suspends it until its waker is called.
     #[must_use]
     pub fn is_pending(&self) -> bool {
-        self.executed().is_pending()
+        self.held().rest == run::Rest::Pending
     }
 
     /// Whether nothing is left of the run: it was the firing of a [`Timer`](crate::Timer) that has nothing in progress.
     /// Then [`finish`](Self::finish) calls nothing, it only frees the worker.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.executed().is_spent()
+        self.held().rest == run::Rest::Spent
     }
 
     /// Ends the run, or the step of a run that is pending: its outcome becomes known, and a recurring
@@ -266,22 +286,22 @@ impl VirtualRun {
         drop(self);
     }
 
-    fn executed(&self) -> &worker::Executed {
-        self.executed.as_ref().expect("only the drop takes it")
+    fn held(&self) -> &Held {
+        self.held.as_ref().expect("only the drop takes it")
     }
 }
 
 impl Drop for VirtualRun {
     fn drop(&mut self) {
-        if let Some(executed) = self.executed.take() {
-            worker::finish(&self.shell, executed);
+        if let Some(held) = self.held.take() {
+            worker::finish(&self.shell, self.worker, *held);
         }
     }
 }
 
 impl fmt::Debug for VirtualRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VirtualRun").field("executed", &self.executed).finish_non_exhaustive()
+        f.debug_struct("VirtualRun").field("held", &self.held).finish_non_exhaustive()
     }
 }
 

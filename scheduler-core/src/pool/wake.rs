@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Arc;
 
 use super::locked::Later;
-use super::post::Post;
+use super::shared_worker::SharedWorker;
 use super::shell::Shell;
 
 /// Whom it takes to wake or to start after a timer was armed or disarmed.
@@ -17,7 +17,7 @@ pub struct Wake {
     is_refused: bool,
     /// Kept until it is performed, because it may be the last share in the pool.
     shell: Option<Arc<Shell>>,
-    post: Option<Arc<Post>>,
+    shared: Option<Arc<SharedWorker>>,
     rest: Option<Box<Rest>>,
 }
 
@@ -36,14 +36,14 @@ impl Wake {
 
     /// That of a pool that is gone.
     pub(super) fn refused() -> Self {
-        Self { is_refused: true, shell: None, post: None, rest: None }
+        Self { is_refused: true, shell: None, shared: None, rest: None }
     }
 
     pub(super) fn new(shell: Arc<Shell>, later: Option<Later>, is_refused: bool) -> Self {
-        let mut wake = Self { is_refused, shell: Some(shell), post: None, rest: None };
-        match later.map(Later::into_only_post) {
+        let mut wake = Self { is_refused, shell: Some(shell), shared: None, rest: None };
+        match later.map(Later::into_only_worker) {
             None => {}
-            Some(Ok(post)) => wake.post = Some(post),
+            Some(Ok(shared)) => wake.shared = Some(shared),
             Some(Err(later)) => wake.rest().later = Some(later),
         }
         wake
@@ -73,10 +73,10 @@ impl Wake {
         self.is_refused = is_refused;
         let Some(shell) = &other.shell else { return self };
         let is_same = self.shell.as_ref().is_some_and(|mine| Arc::ptr_eq(mine, shell));
-        if is_same && self.post.is_none() {
-            self.post = other.post.take();
+        if is_same && self.shared.is_none() {
+            self.shared = other.shared.take();
         }
-        if !is_same || other.post.is_some() || other.rest.is_some() {
+        if !is_same || other.shared.is_some() || other.rest.is_some() {
             self.rest().others.push(other);
         }
         self
@@ -85,8 +85,8 @@ impl Wake {
 
 impl Drop for Wake {
     fn drop(&mut self) {
-        if let Some(post) = self.post.take() {
-            post.gate.open();
+        if let Some(shared) = self.shared.take() {
+            shared.gate.open();
         }
         if let Some(rest) = self.rest.take() {
             let Rest { later, others } = *rest;

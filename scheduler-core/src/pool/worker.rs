@@ -1,164 +1,134 @@
-//! One worker's life: take, run, settle, again.
+//! One worker's life: it takes a task, runs it, hands back what recurs, again and again.
 //!
-//! A thread claims a task, runs it and makes the outcome known in one ([`Bench::run_through`]). A virtual worker
-//! takes the steps one by one: [`Bench::take`] claims a task, [`execute`] runs its body, [`finish`] makes the
-//! outcome known.
+//! A thread and a virtual worker make the same [`step`](Worker::step). That of a virtual worker holds the outcome of the
+//! run back, until [`finish`] makes it known.
 
 use std::sync::Arc;
 
-use super::item::AnyItem;
-use super::post::Post;
-use super::roster::WorkerNumber;
+use super::entry::AnyItem;
+use super::shared_worker::SharedWorker;
 use super::shell::Shell;
 use super::step::Done;
 use super::step::Take;
-use super::turn::Turn;
-use crate::sync::planted;
-use crate::task::Home;
-use crate::task::Run;
-use crate::task::TaskState;
+use super::workers::WorkerNumber;
 use crate::task::current;
-use crate::task::current::Desk;
-use crate::task::run;
-use crate::task::run::RanThrough;
+use crate::task::current::AsWorker;
+use crate::task::current::ShownTask;
+use crate::task::run::Claim;
+use crate::task::run::Held;
+use crate::task::run::Ran;
+use crate::task::run::Rest;
+use crate::task::run::RunObserver;
 use crate::task::run::Verdict;
-use crate::task::state::Suspend;
 use crate::time::Due;
 use crate::time::Now;
 use crate::time::Tick;
 
-/// What a worker got when it asked for something to do.
-pub(super) enum Taken<R> {
-    Run(R),
+/// What a worker has done in one step.
+pub(super) enum Step {
+    /// It has run a task, or found that it had ended.
+    Ran(Done<AnyItem>),
+    /// It has run a task whose outcome is held back.
+    Held(Box<Held>),
     Waits(Option<Tick>),
     Leaves,
 }
 
-/// Where a worker works: its pool, and its post there.
+/// A worker as its own thread sees it.
 #[derive(Clone, Copy)]
-pub(super) struct Bench<'a> {
+pub(super) struct Worker<'a> {
     pub(super) shell: &'a Arc<Shell>,
-    pub(super) worker: WorkerNumber,
-    pub(super) post: &'a Post,
-}
-
-/// What a worker has taken from the queue, when, and for a timer what it was armed for.
-struct Claimed {
-    task: AnyItem,
-    now: Now,
-    armed: Option<Due>,
-}
-
-/// A task whose body has been executed by a worker, and whose outcome is not known yet.
-#[derive(Debug)]
-pub(super) struct Executed {
-    worker: WorkerNumber,
-    run: Run,
-    result: run::Executed,
-}
-
-impl Executed {
-    pub(super) fn run(&self) -> &Run {
-        &self.run
-    }
-
-    /// Whether nothing is left of which the end is to be made known.
-    pub(super) fn is_spent(&self) -> bool {
-        self.result == run::Executed::Spent
-    }
-
-    /// Whether the future of the run is pending.
-    pub(super) fn is_pending(&self) -> bool {
-        self.result == run::Executed::Pending
-    }
+    pub(super) number: WorkerNumber,
+    pub(super) shared: &'a Arc<SharedWorker>,
+    /// Whether the outcomes of runs are held back.
+    pub(super) holds: bool,
 }
 
 /// The life of a worker on its own thread.
-pub(super) fn work(shell: &Arc<Shell>, worker: WorkerNumber) {
-    let presence = Presence { shell, worker, has_left: false };
-    let Some(post) = shell.post(worker) else { return };
-    let seat = current::sit_down(Arc::as_ptr(shell).addr(), Arc::clone(&post) as Arc<dyn Desk>);
-    let bench = Bench { shell, worker, post: &post };
+pub(super) fn work(shell: &Arc<Shell>, number: WorkerNumber) {
+    let presence = Presence { shell, number, has_left: false };
+    let Some(shared) = shell.shared_worker(number) else { return };
+    let worker = Worker { shell, number, shared: &shared, holds: false };
+    let as_worker = worker.enter();
     shell.clock.sharpen();
-    shell.worker_arrived(worker);
+    shell.worker_arrived(number);
     let mut done = Done::Nothing;
     loop {
-        let seen = post.gate.epoch();
-        match bench.claim(std::mem::replace(&mut done, Done::Nothing)) {
-            Taken::Run(claimed) => done = bench.run_through(claimed),
-            Taken::Waits(until) => shell.wait(&post.gate, seen, until),
-            Taken::Leaves => break,
+        let seen = shared.gate.epoch();
+        match worker.step(std::mem::replace(&mut done, Done::Nothing)) {
+            Step::Ran(next) => done = next,
+            Step::Held(_) => unreachable!("a thread holds nothing back"),
+            Step::Waits(until) => {
+                shell.arena.give_away();
+                shell.wait(&shared.gate, seen, until);
+            }
+            Step::Leaves => break,
         }
     }
-    drop(seat);
+    drop(as_worker);
     presence.leave();
 }
 
-impl Bench<'_> {
-    /// Gives back what the worker has in hand, and claims the next task, which may have ended.
-    fn claim(&self, done: Done<AnyItem>) -> Taken<Claimed> {
-        let mut in_hand = InHand { post: self.post, done };
+impl Worker<'_> {
+    /// The calling thread is the worker's while the answer lives.
+    pub(super) fn enter(&self) -> AsWorker {
+        let shown = Arc::clone(self.shared) as Arc<dyn ShownTask>;
+        current::enter_as_worker(Arc::as_ptr(self.shell).addr(), shown)
+    }
+
+    /// Gives back what the worker has in hand, takes the next task, and runs it.
+    pub(super) fn step(&self, done: Done<AnyItem>) -> Step {
+        let mut in_hand = InHand { shared: self.shared, done };
         loop {
             let now = Now::read(&*self.shell.clock);
-            let may_claim = matches!(in_hand.done, Done::Nothing) && self.post.turn.is_awake();
-            if may_claim && let Some((task, armed)) = self.shell.claim(&self.post.turn, now) {
-                return Taken::Run(Claimed { task, now, armed });
+            let may_claim =
+                matches!(in_hand.done, Done::Nothing) && self.shared.activity.is_awake();
+            if may_claim && let Some((task, armed)) = self.shell.claim(&self.shared.activity, now) {
+                return self.run(task, now, armed);
             }
-            match self.shell.next(self.worker, may_claim, in_hand.release(), now) {
-                Take::Wait(until) => return Taken::Waits(until),
-                Take::Leave => return Taken::Leaves,
+            match self.shell.next(self.number, may_claim, in_hand.release(), now) {
+                Take::Wait(until) => return Step::Waits(until),
+                Take::Leave => return Step::Leaves,
                 Take::Again => {}
-                Take::Run(task, armed) => return Taken::Run(Claimed { task, now, armed }),
+                Take::Run(task, armed) => return self.run(task, now, armed),
             }
         }
     }
 
-    /// Claims the next task that can be run, for a virtual worker.
-    pub(super) fn take(&self) -> Taken<Run> {
-        loop {
-            let Claimed { task, now, armed } = match self.claim(Done::Nothing) {
-                Taken::Run(claimed) => claimed,
-                Taken::Waits(until) => return Taken::Waits(until),
-                Taken::Leaves => return Taken::Leaves,
-            };
-            self.post.lay(&task);
-            cancel_if_overdue(self.shell, &task, now);
-            if let Some(begun) = task.begin(now, armed) {
-                return Taken::Run(Run::new(task, begun));
-            }
-            self.post.clear();
-            self.post.turn.end(false);
-        }
-    }
-
-    /// Runs a claimed task, and makes the outcome known.
+    /// Runs a task that was taken from the queue.
     ///
     /// What has ended is dropped before the pool hears of that, which may be its end; it contains by itself
     /// what its user's destructors do.
-    fn run_through(&self, claimed: Claimed) -> Done<AnyItem> {
-        let Claimed { task, now, armed } = claimed;
-        cancel_if_overdue(self.shell, &task, now);
-        match task.run_through(now, armed, &**self.shell, true) {
-            None => {
-                self.post.turn.end(false);
-                Done::Nothing
+    fn run(&self, task: AnyItem, now: Now, armed: Option<Due>) -> Step {
+        let Self { shell, shared, holds, .. } = *self;
+        cancel_if_overdue(shell, &task, now);
+        let is_silent = shell.is_silent;
+        let claim = Claim { now, armed, is_silent, by_worker: true, is_held: holds };
+        match task.run(&claim, &**shell) {
+            Ran::Nothing => {
+                shared.activity.end(false);
+                Step::Ran(Done::Nothing)
             }
-            Some(RanThrough::Over(verdict, task)) => {
-                self.post.turn.end(true);
-                done(verdict, task)
+            Ran::Over(verdict, task) => {
+                shared.activity.end(true);
+                if let Verdict::Requeue(due) = verdict {
+                    return Step::Ran(Done::Recurs(task, due));
+                }
+                shell.arena.spend(task);
+                Step::Ran(Done::Nothing)
             }
-            Some(RanThrough::Pending(run)) => {
-                run.pass_through(true, |run| suspend(self.shell, &self.post.turn, run.task()));
-                Done::Nothing
+            Ran::Suspended => Step::Ran(Done::Nothing),
+            Ran::Held(held) => {
+                shared.show_task(held.run.task());
+                Step::Held(held)
             }
         }
     }
 }
 
-/// What a worker has done that still has it in hand: it lays it on its desk where its clock panics, so that the
-/// pool can cancel it.
+/// A task that a worker has run and not given back: it is shown where its clock panics, so that the pool can cancel it.
 struct InHand<'a> {
-    post: &'a Post,
+    shared: &'a SharedWorker,
     done: Done<AnyItem>,
 }
 
@@ -172,40 +142,28 @@ impl InHand<'_> {
 impl Drop for InHand<'_> {
     fn drop(&mut self) {
         if let Done::Recurs(task, _) = &self.done {
-            self.post.lay(task);
+            self.shared.show_task(task);
         }
     }
 }
 
-#[inline]
-fn done(verdict: Verdict, task: AnyItem) -> Done<AnyItem> {
-    match verdict {
-        Verdict::Requeue(due) => Done::Recurs(task, due),
-        Verdict::Ended(_) => Done::Nothing,
-    }
-}
-
-/// Executes the body of a task that a virtual worker has claimed.
-pub(super) fn execute(bench: &Bench<'_>, run: Run) -> Executed {
-    let result = run.clone().enter(|run| run.task().execute(run, &**bench.shell));
-    Executed { worker: bench.worker, run, result }
-}
-
-/// Makes the outcome of a virtual worker's run known, and gives the task back to the pool.
-pub(super) fn finish(shell: &Arc<Shell>, executed: Executed) {
-    let Executed { worker, run, result } = executed;
-    let Some(post) = shell.post(worker) else { return };
-    if result == run::Executed::Pending {
-        suspend(shell, &post.turn, run.task());
-        post.clear();
+/// Makes the outcome of a run known that was held back, and gives the task back to the pool.
+pub(super) fn finish(shell: &Arc<Shell>, number: WorkerNumber, held: Held) {
+    let Held { run, rest } = held;
+    let Some(shared) = shell.shared_worker(number) else { return };
+    let worker = Worker { shell, number, shared: &shared, holds: true };
+    let _as_worker = worker.enter();
+    if rest == Rest::Pending {
+        shell.suspend(run.task(), true);
+        shared.clear();
         return;
     }
-    let verdict = run.clone().enter(|run| run.task().settle(run, result, &**shell));
-    let done = done(verdict, run.into_task());
-    post.clear();
-    post.turn.end(true);
-    if let Done::Recurs(..) = done {
-        shell.settle(done);
+    let (verdict, task) = run.clone().enter(true, |run| run.task().settle(run, rest, &**shell));
+    drop(run);
+    shared.clear();
+    shared.activity.end(true);
+    if let Verdict::Requeue(due) = verdict {
+        shell.settle(Done::Recurs(task, due));
     }
 }
 
@@ -216,39 +174,25 @@ fn cancel_if_overdue(shell: &Arc<Shell>, task: &AnyItem, now: Now) {
     }
 }
 
-/// Lets go of a run whose future is pending.
-///
-/// RACE: the waker may be called at any time. The pool lists the task among the suspended *before*
-/// the state says so, because from then on a wake puts the task back into the queue.
-fn suspend(shell: &Arc<Shell>, turn: &Turn, task: &AnyItem) {
-    shell.suspend(turn, task);
-    match task.suspend() {
-        Suspend::Suspended => {}
-        Suspend::Woken => shell.resume(Arc::clone(task)),
-        Suspend::WasCancelled if planted("L12 cancel") => {}
-        Suspend::WasCancelled => shell.withdraw(&**task, task.due()),
-    }
-}
-
 /// A worker's presence in its pool; if its thread unwinds, the pool loses it and replaces it.
 struct Presence<'a> {
     shell: &'a Arc<Shell>,
-    worker: WorkerNumber,
+    number: WorkerNumber,
     has_left: bool,
 }
 
 impl Presence<'_> {
     fn leave(mut self) {
         self.has_left = true;
-        self.shell.worker_left(self.worker);
+        self.shell.worker_left(self.number);
     }
 }
 
 impl Drop for Presence<'_> {
     fn drop(&mut self) {
         if !self.has_left {
-            self.shell.replace_worker(self.worker);
-            self.shell.announce_refusal(self.worker, "the worker's thread has died");
+            self.shell.replace_worker(self.number);
+            self.shell.announce_refusal(self.number, "the worker's thread has died");
         }
     }
 }
@@ -257,16 +201,11 @@ impl Drop for Presence<'_> {
 pub(super) fn run_outside(shell: &Arc<Shell>, task: &AnyItem) {
     let now = Now::read(&*shell.clock);
     cancel_if_overdue(shell, task, now);
-    match Arc::clone(task).run_through(now, None, &**shell, false) {
-        None => return,
-        Some(RanThrough::Over(..)) => {}
-        Some(RanThrough::Pending(run)) => run.enter(|_| {
-            if task.suspend() == Suspend::WasCancelled {
-                shell.announce_end(&**task, TaskState::Cancelled);
-            }
-        }),
+    let is_silent = shell.is_silent;
+    let claim = Claim { now, armed: None, is_silent, by_worker: false, is_held: false };
+    if !matches!(Arc::clone(task).run(&claim, &**shell), Ran::Nothing) {
+        shell.cancel(task);
     }
-    shell.cancel(task);
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -274,8 +213,10 @@ mod tests {
     use super::*;
     use crate::Begun;
     use crate::Event;
+    use crate::Run;
     use crate::ScheduledThreadPool;
     use crate::TaskHandle;
+    use crate::TaskState;
     use crate::VirtualCrew;
     use std::sync::Mutex;
     use std::time::Duration;

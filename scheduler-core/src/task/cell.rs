@@ -11,16 +11,20 @@ use super::Header;
 use super::Home;
 use super::current;
 use super::header::EVERY_RUN;
+use super::header::TaskId;
+use super::header::Traits;
 use super::rhythm::LastRun;
 use super::run::AnyTask;
 use super::run::Begun;
+use super::run::Cancelled;
+use super::run::Claim;
 use super::run::Entry;
-use super::run::Executed;
-use super::run::Farewell;
-use super::run::RanThrough;
+use super::run::Held;
+use super::run::Ran;
+use super::run::Rest;
 use super::run::Run;
+use super::run::RunObserver;
 use super::run::Verdict;
-use super::run::Witness;
 use super::slot::Ended;
 use super::slot::Slot;
 use super::slot::Tried;
@@ -73,6 +77,20 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         Arc::new(Self { header, slot, value: OnceLock::new() })
     }
 
+    /// Makes it another task, of which nothing is left of the former one.
+    pub(super) fn renew(
+        &mut self,
+        id: TaskId,
+        traits: Option<Box<Traits>>,
+        work: Work<B>,
+        due: Due,
+    ) {
+        self.header.renew(id, traits);
+        *self.slot.get_mut() = Slot::new(work, due);
+        // It has no destructor, or there is none.
+        self.value.take();
+    }
+
     fn resume_if(self: Arc<Self>, answer: state::Wake) {
         if answer == state::Wake::Resume
             && let Some(home) = self.header.home()
@@ -103,13 +121,18 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     /// Others have to find a run that hooks or listeners look at, or whose future may have been given
     /// it before; so they do that of a task which may have kept it from an earlier run.
     #[inline(always)]
-    fn attempt(&self, mut work: Work<B>, run: &Run, witness: &dyn Witness) -> Tried<T, B> {
-        let goes_unnoticed = self.goes_unnoticed(witness);
+    fn attempt(
+        &self,
+        mut work: Work<B>,
+        run: &Run,
+        goes_unnoticed: bool,
+        observer: &dyn RunObserver,
+    ) -> Tried<T, B> {
         if !goes_unnoticed || run.is_resumed() {
             current::show();
         }
         let is_new = !goes_unnoticed && !run.is_resumed();
-        let refused = if is_new { witness.begins(run) } else { None };
+        let refused = if is_new { observer.begins(run) } else { None };
         let step = match refused {
             Some(failure) => Ok(Step::Refused(failure)),
             None => perform(&mut work, &|| Arc::clone(run.task()).waker()),
@@ -171,60 +194,60 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
         self.slot.lock().due()
     }
 
-    fn begin(&self, now: Now, _: Option<Due>) -> Option<Begun> {
-        self.claim(&mut self.slot.lock(), now)
-    }
-
-    fn execute(&self, run: &Run, witness: &dyn Witness) -> Executed {
-        let work = self.slot.lock().take_work();
-        let Some(work) = work else { unreachable!("a claimed task has its body") };
-        let tried = self.attempt(work, run, witness);
-        let is_pending = tried.is_pending();
-        self.put_back(tried, run);
-        if is_pending { Executed::Pending } else { Executed::Over }
-    }
-
-    fn settle(&self, run: &Run, _: Executed, witness: &dyn Witness) -> Verdict {
-        let mut slot = self.slot.lock();
-        let (work, step) = (slot.take_work(), slot.take_step());
-        drop(slot);
-        match work.zip(step) {
-            Some((work, step)) => self.close(Tried { work, step }, run, witness),
-            None => unreachable!("only an executed run is settled"),
-        }
-    }
-
-    fn run_through(
-        self: Arc<Self>,
-        now: Now,
-        _: Option<Due>,
-        witness: &dyn Witness,
-        is_hidden: bool,
-    ) -> Option<RanThrough> {
+    fn run(self: Arc<Self>, claim: &Claim, observer: &dyn RunObserver) -> Ran {
         let (begun, work) = {
             let mut slot = self.slot.lock();
-            (self.claim(&mut slot, now)?, slot.take_work()?)
+            let Some(begun) = self.claim(&mut slot, claim.now) else { return Ran::Nothing };
+            let Some(work) = slot.take_work() else { return Ran::Nothing };
+            (begun, work)
         };
-        let (verdict, task) = Run::new(self, begun).pass_through(is_hidden, |run| {
+        let goes_unnoticed = claim.is_silent && !self.header.is_special();
+        let (closed, task) = Run::new(self, begun).enter(claim.by_worker, |run| {
             // The run has the only share that this thread needs.
             let Some(cell) = run.task().as_any().downcast_ref::<Self>() else {
                 unreachable!("the task is what it was")
             };
-            let tried = cell.attempt(work, run, witness);
-            if tried.is_pending() {
+            let tried = cell.attempt(work, run, goes_unnoticed, observer);
+            if claim.is_held || tried.is_pending() {
+                let rest = if tried.is_pending() { Rest::Pending } else { Rest::Over };
                 cell.put_back(tried, run);
-                return Err(run.clone());
+                if !claim.is_held {
+                    observer.suspend(run.task(), claim.by_worker);
+                }
+                return Err(rest);
             }
-            Ok(cell.close(tried, run, witness))
+            Ok(cell.close(tried, run, goes_unnoticed, observer))
         });
-        Some(match verdict {
-            Ok(verdict) => RanThrough::Over(verdict, task),
-            Err(run) => RanThrough::Pending(run),
-        })
+        match closed {
+            Ok(verdict) => Ran::Over(verdict, task),
+            Err(rest) if claim.is_held => {
+                Ran::Held(Box::new(Held { run: Run::new(task, begun), rest }))
+            }
+            Err(_) => Ran::Suspended,
+        }
+    }
+
+    fn settle(&self, run: &Run, _: Rest, observer: &dyn RunObserver) -> Verdict {
+        let mut slot = self.slot.lock();
+        let (work, step) = (slot.take_work(), slot.take_step());
+        drop(slot);
+        match work.zip(step) {
+            Some((work, step)) => self.close(Tried { work, step }, run, false, observer),
+            None => unreachable!("only an outcome that is held back is settled"),
+        }
     }
 
     fn as_any(&self) -> &dyn Any {
         self
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
+    fn is_spent(&mut self) -> bool {
+        let has_value = std::mem::needs_drop::<T>() && self.value.get().is_some();
+        !has_value && !self.header.is_special() && self.slot.get_mut().is_spent()
     }
 
     fn renew(&self, now: Now) -> Verdict {
@@ -261,19 +284,19 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
         self.slot.lock().state.is_over()
     }
 
-    fn cancel(&self) -> Option<Farewell> {
+    fn cancel(&self) -> Option<Cancelled> {
         let mut slot = self.slot.lock();
         match slot.state.cancel() {
             Cancel::Refused => None,
             Cancel::WhileRunning => {
                 let due = slot.due();
-                Some(Farewell { waiters: slot.take_waiters(), was_waiting: false, due })
+                Some(Cancelled { waiters: slot.take_waiters(), was_waiting: false, due })
             }
             Cancel::WhileWaiting => {
                 let mut slot = self.strip(slot);
                 slot.state.left(End::Cancelled);
                 let due = slot.due();
-                Some(Farewell { waiters: slot.take_waiters(), was_waiting: true, due })
+                Some(Cancelled { waiters: slot.take_waiters(), was_waiting: true, due })
             }
         }
     }

@@ -4,8 +4,8 @@ use super::cell::TaskCell;
 use super::current;
 use super::rhythm::LastRun;
 use super::run::Run;
+use super::run::RunObserver;
 use super::run::Verdict;
-use super::run::Witness;
 use super::slot::Outcome;
 use super::slot::Slot;
 use super::slot::Tried;
@@ -40,7 +40,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         }
         let mut slot = self.slot.lock();
         match slot.state.end(end) {
-            Settle::Done => self.part(slot, outcome),
+            Settle::Done => self.publish(slot, outcome),
             Settle::WasCancelled => {
                 drop(slot);
                 discard(&self.header, outcome);
@@ -59,13 +59,13 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
             return slot;
         }
         drop(slot);
-        current::part(&self.header, || discard(&self.header, (work, step)));
+        current::hold_up_task(&self.header, || discard(&self.header, (work, step)));
         self.slot.lock()
     }
 
     /// Publishes the outcome of a task that has just ended, and tells all who wait for it.
     #[inline(always)]
-    fn part(&self, mut slot: MutexGuard<'_, Slot<T, B>>, outcome: Outcome<T>) -> Verdict {
+    fn publish(&self, mut slot: MutexGuard<'_, Slot<T, B>>, outcome: Outcome<T>) -> Verdict {
         let late = match outcome {
             Outcome::Value(_) if unit::<T>().is_some() => Ok(()),
             Outcome::Value(value) => self.value.set(value),
@@ -103,23 +103,24 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         }
     }
 
-    /// Whether nobody takes note of the runs of this task, and it matters to nobody when they end: it does
-    /// not recur and has no limit.
-    pub(super) fn goes_unnoticed(&self, witness: &dyn Witness) -> bool {
-        !self.header.is_special() && witness.is_indifferent()
-    }
-
-    /// Makes the outcome of a run known, to whom it concerns.
+    /// Makes the outcome of a run known, to whom it concerns. A run goes unnoticed if nobody takes note of it, and it
+    /// matters to nobody when it ends: its task does not recur and has no limit.
     #[inline(always)]
-    pub(super) fn close(&self, tried: Tried<T, B>, run: &Run, witness: &dyn Witness) -> Verdict {
-        if self.goes_unnoticed(witness) {
+    pub(super) fn close(
+        &self,
+        tried: Tried<T, B>,
+        run: &Run,
+        goes_unnoticed: bool,
+        observer: &dyn RunObserver,
+    ) -> Verdict {
+        if goes_unnoticed {
             return self.conclude(tried, run.last(), run.started());
         }
         let outcome = tried.outcome();
         let was_refused = matches!(tried.step, Ok(Step::Refused(_)));
-        let now = witness.is_over(run, &outcome, was_refused);
+        let now = observer.is_over(run, &outcome, was_refused);
         let verdict = self.conclude(tried, run.last(), now);
-        witness.is_settled(run, &outcome, verdict, now);
+        observer.is_settled(run, &outcome, verdict, now);
         verdict
     }
 

@@ -13,9 +13,9 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     /// As `cancel(false)` of the JDK.
     #[doc(alias = "cancel(false)")]
     pub fn cancel(&self) -> bool {
-        let Some(farewell) = self.cell.cancel() else { return false };
-        let (was_waiting, due) = (farewell.was_waiting, farewell.due);
-        farewell.say();
+        let Some(cancelled) = self.cell.cancel() else { return false };
+        let (was_waiting, due) = (cancelled.was_waiting, cancelled.due);
+        cancelled.say();
         if was_waiting && let Some(home) = self.cell.header().home() {
             home.withdraw(&*self.cell, due);
         }

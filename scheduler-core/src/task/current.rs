@@ -15,18 +15,21 @@ local! {
         Executed {
             current: RefCell::new(None),
             inner: RefCell::new(Vec::new()),
-            desk: RefCell::new(None),
+            shown: RefCell::new(None),
             home: Cell::new(0),
             is_hidden: Cell::new(false),
-            parted: RefCell::new(Vec::new()),
+            held_up: RefCell::new(Vec::new()),
+            spent: RefCell::new(Vec::new()),
         }
     };
 }
 
 /// Where a worker lays the task that it runs, so that others can ask the run to stop.
-pub(crate) trait Desk: Send + Sync {
-    fn lay(&self, task: &Arc<dyn AnyTask>);
+pub(crate) trait ShownTask: Send + Sync {
+    fn show_task(&self, task: &Arc<dyn AnyTask>);
     fn clear(&self);
+    /// Notes that the worker runs nothing any more, because its run is suspended.
+    fn end_activity(&self);
 }
 
 /// What this thread executes.
@@ -35,25 +38,27 @@ struct Executed {
     current: RefCell<Option<Run>>,
     /// Runs inside that one, the innermost last: a task may run another by hand.
     inner: RefCell<Vec<Run>>,
-    /// The desk of the worker whose thread this is.
-    desk: RefCell<Option<Arc<dyn Desk>>>,
+    /// Where the worker whose thread this is shows its task.
+    shown: RefCell<Option<Arc<dyn ShownTask>>>,
     /// The address of the pool of that worker.
     home: Cell<usize>,
-    /// Whether the current run is a worker's and does not lie on its desk yet.
+    /// Whether the current run is a worker's, whose task is not shown yet.
     is_hidden: Cell<bool>,
     /// The pools and tasks whose end waits for what this thread is dropping or telling: a wait for them here
     /// would not end. Without a task, it is the end of the pool.
-    parted: RefCell<Vec<(usize, Option<TaskId>)>>,
+    held_up: RefCell<Vec<(usize, Option<TaskId>)>>,
+    /// Tasks that this worker has ended, whose memory may be taken for others.
+    spent: RefCell<Vec<Arc<dyn AnyTask>>>,
 }
 
 impl Executed {
-    /// Lays the task of the current run on the desk, where nobody has until now.
+    /// Shows the task of the current run, where nobody has until now.
     #[inline]
     fn show(&self) {
         if self.is_hidden.get() && self.inner.borrow().is_empty() {
             self.is_hidden.set(false);
-            if let (Some(desk), Some(run)) = (&*self.desk.borrow(), &*self.current.borrow()) {
-                desk.lay(run.task());
+            if let (Some(shown), Some(run)) = (&*self.shown.borrow(), &*self.current.borrow()) {
+                shown.show_task(run.task());
             }
         }
     }
@@ -68,37 +73,30 @@ impl Run {
         with(Self::clone)
     }
 
-    /// Looks at the run that the calling thread executes, without a share in it; none outside a task.
+    /// WakeUps at the run that the calling thread executes, without a share in it; none outside a task.
     ///
     /// The look is not to be one that runs other tasks on this thread.
     pub fn with_current<R>(look: impl FnOnce(&Self) -> R) -> Option<R> {
         with(look)
     }
 
-    /// Calls `step` as part of this run.
+    /// Calls `step` as part of this run, and gives the task back. The run of a worker is hidden until somebody looks at
+    /// it.
     #[inline]
-    pub(crate) fn enter<R>(self, step: impl FnOnce(&Self) -> R) -> R {
-        enter(self, false, step).0
-    }
-
-    /// As [`enter`](Self::enter), on the thread of a worker if `is_hidden`, and gives the task back.
-    #[inline]
-    pub(crate) fn pass_through<R>(
+    pub(crate) fn enter<R>(
         self,
-        is_hidden: bool,
+        by_worker: bool,
         step: impl FnOnce(&Self) -> R,
     ) -> (R, Arc<dyn AnyTask>) {
-        enter(self, is_hidden, step)
+        enter(self, by_worker, step)
     }
 }
 
-/// The calling thread is that of a worker of this pool with this desk, while the answer lives.
-pub(crate) fn sit_down(home: usize, desk: Arc<dyn Desk>) -> Seat {
-    EXECUTED.with(|executed| {
-        executed.home.set(home);
-        *executed.desk.borrow_mut() = Some(desk);
-    });
-    Seat
+/// The calling thread is that of a worker of this pool while the answer lives.
+pub(crate) fn enter_as_worker(home: usize, shown: Arc<dyn ShownTask>) -> AsWorker {
+    let former = EXECUTED
+        .with(|executed| (executed.home.replace(home), executed.shown.borrow_mut().replace(shown)));
+    AsWorker { former: Some(former) }
 }
 
 /// Whether the calling thread is that of a worker of this pool.
@@ -107,42 +105,66 @@ pub(crate) fn works_for(home: usize) -> bool {
     EXECUTED.try_with(|executed| executed.home.get() == home).unwrap_or(false)
 }
 
-/// Whether the calling thread is that of a worker with such a desk.
-pub(crate) fn sits_at(is_it: impl FnOnce(*const ()) -> bool) -> bool {
+/// The tasks that the calling thread has ended, if it is that of a worker of this pool.
+#[inline]
+pub(crate) fn with_spent<R>(
+    home: usize,
+    look: impl FnOnce(&mut Vec<Arc<dyn AnyTask>>) -> R,
+) -> Option<R> {
     let looked = EXECUTED.try_with(|executed| {
-        let desk = executed.desk.borrow().as_ref().map(|desk| Arc::as_ptr(desk).cast::<()>());
-        desk.is_some_and(is_it)
+        (executed.home.get() == home).then(|| look(&mut executed.spent.borrow_mut()))
+    });
+    looked.ok().flatten()
+}
+
+/// Notes that the run of the calling worker is suspended.
+pub(crate) fn end_activity() {
+    let _ = EXECUTED.try_with(|executed| {
+        if let Some(shown) = &*executed.shown.borrow() {
+            shown.end_activity();
+        }
+    });
+}
+
+/// Whether the calling thread is that of such a worker.
+pub(crate) fn is_worker_with(is_it: impl FnOnce(*const ()) -> bool) -> bool {
+    let looked = EXECUTED.try_with(|executed| {
+        let shown = executed.shown.borrow().as_ref().map(|shown| Arc::as_ptr(shown).cast::<()>());
+        shown.is_some_and(is_it)
     });
     looked.unwrap_or(false)
 }
 
-/// See [`sit_down`].
-pub(crate) struct Seat;
+/// See [`enter_as_worker`].
+pub(crate) struct AsWorker {
+    former: Option<(usize, Option<Arc<dyn ShownTask>>)>,
+}
 
-impl Drop for Seat {
+impl Drop for AsWorker {
     fn drop(&mut self) {
+        let (home, shown) = self.former.take().unwrap_or_default();
         drop(EXECUTED.try_with(|executed| {
-            executed.home.set(0);
-            executed.desk.take()
+            executed.home.set(home);
+            (executed.shown.replace(shown), executed.spent.take())
         }));
     }
 }
 
 /// Calls `call`, without which a task does not end.
-pub(super) fn part<R>(header: &Header, call: impl FnOnce() -> R) -> R {
+pub(super) fn hold_up_task<R>(header: &Header, call: impl FnOnce() -> R) -> R {
     hold_up(&[(header.home_address(), Some(header.id()))], call)
 }
 
 /// Calls `call`, without which a pool and tasks of it do not end.
 pub(crate) fn hold_up<R>(ends: &[(usize, Option<TaskId>)], call: impl FnOnce() -> R) -> R {
-    let _ = EXECUTED.try_with(|executed| executed.parted.borrow_mut().extend_from_slice(ends));
+    let _ = EXECUTED.try_with(|executed| executed.held_up.borrow_mut().extend_from_slice(ends));
     let _held = HeldUp(ends.len());
     call()
 }
 
 /// Whether the end of a task, or else of the pool, waits for the calling thread.
 pub(crate) fn holds_up(home: usize, task: Option<TaskId>) -> bool {
-    let held = EXECUTED.try_with(|executed| executed.parted.borrow().contains(&(home, task)));
+    let held = EXECUTED.try_with(|executed| executed.held_up.borrow().contains(&(home, task)));
     held.unwrap_or(false)
 }
 
@@ -152,14 +174,14 @@ struct HeldUp(usize);
 impl Drop for HeldUp {
     fn drop(&mut self) {
         let _ = EXECUTED.try_with(|executed| {
-            let mut parted = executed.parted.borrow_mut();
-            let left = parted.len() - self.0;
-            parted.truncate(left);
+            let mut held_up = executed.held_up.borrow_mut();
+            let left = held_up.len() - self.0;
+            held_up.truncate(left);
         });
     }
 }
 
-/// Looks at the run that the calling thread executes; a thread that is ending may have none any more.
+/// WakeUps at the run that the calling thread executes; a thread that is ending may have none any more.
 ///
 /// Who looks at a run may wait for the request to stop, so that others have to find it from now on.
 pub(super) fn with<R>(look: impl FnOnce(&Run) -> R) -> Option<R> {
@@ -173,7 +195,7 @@ pub(super) fn with<R>(look: impl FnOnce(&Run) -> R) -> Option<R> {
     looked.ok().flatten()
 }
 
-/// Lays the task of the worker's run that the calling thread executes on its desk.
+/// Shows the task of the worker's run that the calling thread executes.
 pub(super) fn show() {
     let _ = EXECUTED.try_with(Executed::show);
 }
@@ -181,7 +203,7 @@ pub(super) fn show() {
 /// Calls `step` while a run is the current one, and gives its task back.
 ///
 /// The thread's share in the run is the one that is handed in, so that an outermost run costs none. A run that
-/// is `hidden` is laid on the desk when somebody looks at it, if at all.
+/// is `hidden` is shown when somebody looks at it, if at all.
 #[inline]
 pub(super) fn enter<R>(
     run: Run,
@@ -194,7 +216,7 @@ pub(super) fn enter<R>(
         EXECUTED.with(|executed| {
             *executed.current.borrow_mut() = Some(run);
             executed.is_hidden.set(is_hidden);
-            let outermost = Outermost { executed, is_at_desk: is_hidden };
+            let outermost = Outermost { executed, is_shown: is_hidden };
             let result = match &*executed.current.borrow() {
                 Some(run) => step(run),
                 None => unreachable!("nobody else takes the run of this thread out"),
@@ -210,18 +232,18 @@ pub(super) fn enter<R>(
 /// While it lives, the thread executes a run that is not inside another.
 struct Outermost<'a> {
     executed: &'a Executed,
-    is_at_desk: bool,
+    is_shown: bool,
 }
 
 impl Outermost<'_> {
     #[inline]
     fn leave(self) -> Arc<dyn AnyTask> {
         let is_hidden = self.executed.is_hidden.replace(false);
-        if self.is_at_desk
+        if self.is_shown
             && !is_hidden
-            && let Some(desk) = &*self.executed.desk.borrow()
+            && let Some(shown) = &*self.executed.shown.borrow()
         {
-            desk.clear();
+            shown.clear();
         }
         match self.executed.current.take() {
             Some(run) => run.into_task(),
@@ -230,7 +252,7 @@ impl Outermost<'_> {
     }
 }
 
-/// A worker whose thread dies leaves what it runs on its desk.
+/// A worker whose thread dies shows what it runs.
 impl Drop for Outermost<'_> {
     fn drop(&mut self) {
         if self.executed.current.borrow().is_some() {

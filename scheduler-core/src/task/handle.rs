@@ -283,8 +283,8 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
             {
                 home.wait_starves(run, self.cell.header());
             }
-            let looks = [until, starves_at].into_iter().flatten().chain(deadlines);
-            clock.wait(gate, seen, looks.min().filter(|look| *look != Tick::MAX));
+            let wake_ups = [until, starves_at].into_iter().flatten().chain(deadlines);
+            clock.wait(gate, seen, wake_ups.min().filter(|look| *look != Tick::MAX));
         }
     }
 

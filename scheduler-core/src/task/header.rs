@@ -104,6 +104,13 @@ impl Header {
         }
     }
 
+    /// Makes it that of another task of the pool.
+    pub(super) fn renew(&mut self, id: TaskId, traits: Option<Box<Traits>>) {
+        *self.number.get_mut() = id.0;
+        self.traits = traits;
+        self.set_ticket(Ticket::STAGED);
+    }
+
     #[inline]
     pub(crate) fn id(&self) -> TaskId {
         // ORDERING: relaxed is enough, the number never changes.

@@ -36,6 +36,7 @@
 //   queue. The cancel changes its state and finds nothing to take out; the pool sees it when the task comes
 //   back, as with the end of a run.
 
+pub(crate) mod arena;
 pub(crate) mod cell;
 mod conclusion;
 mod control;

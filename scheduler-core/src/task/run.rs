@@ -237,24 +237,15 @@ pub(crate) trait AnyTask: Send + Sync {
     fn look(&self);
     fn state(&self) -> TaskState;
     fn due(&self) -> Due;
-    /// Claims the task for a run; none when it has ended. A timer is told the due time that it was armed for.
-    fn begin(&self, now: Now, armed: Option<Due>) -> Option<Begun>;
-    /// Runs one step of the body of a claimed task, or notes why it was not run. To be called inside
-    /// the run.
-    fn execute(&self, run: &Run, witness: &dyn Witness) -> Executed;
-    /// Makes the outcome of an executed step known, and says what the pool is to do.
-    fn settle(&self, run: &Run, executed: Executed, witness: &dyn Witness) -> Verdict;
-    /// Claims the task, executes one step and settles it, where one thread does it all; none when the task
-    /// has ended. The run of a worker is `hidden` until somebody looks at it.
-    fn run_through(
-        self: Arc<Self>,
-        now: Now,
-        armed: Option<Due>,
-        witness: &dyn Witness,
-        is_hidden: bool,
-    ) -> Option<RanThrough>;
+    /// Begins a run, or goes on with one: runs one step of the body, and makes the outcome known unless it is held back.
+    fn run(self: Arc<Self>, claim: &Claim, observer: &dyn RunObserver) -> Ran;
+    /// Makes the outcome of a step known that was held back, and says what the pool is to do. To be called inside the run.
+    fn settle(&self, run: &Run, rest: Rest, observer: &dyn RunObserver) -> Verdict;
     /// The task as what it is.
     fn as_any(&self) -> &dyn Any;
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+    /// Whether nothing is left of it that could be dropped, so that another task may be made in its memory.
+    fn is_spent(&mut self) -> bool;
     /// Asks the trigger of a waiting task anew, or tells a timer, because the wall clock was set back. The pool holds
     /// it, but not in its queue.
     fn renew(&self, now: Now) -> Verdict;
@@ -267,7 +258,7 @@ pub(crate) trait AnyTask: Send + Sync {
     /// Drops the body of a task that waits, and ends it as cancelled; none when it had ended before, or another
     /// thread is at it. Those who wait are told by the answer.
     #[must_use = "those who wait are to be told"]
-    fn cancel(&self) -> Option<Farewell>;
+    fn cancel(&self) -> Option<Cancelled>;
     /// Asks the present run to stop, if there is one, and every later one.
     fn interrupt(&self);
     /// Asks the present run to stop, if there is one, and lets its future look at that.
@@ -284,12 +275,9 @@ pub(crate) trait AnyTask: Send + Sync {
 }
 
 /// Who sees the runs of tasks: the pool that runs them.
-pub(crate) trait Witness {
+pub(crate) trait RunObserver {
     /// What time it is.
     fn now(&self) -> Now;
-
-    /// Whether it takes note of nothing.
-    fn is_indifferent(&self) -> bool;
 
     /// A run is about to begin; the answer is why it must not.
     fn begins(&self, run: &Run) -> Option<Failure>;
@@ -297,11 +285,28 @@ pub(crate) trait Witness {
     /// A run is over, but not settled; it may have been refused when it began. Says what time it is.
     fn is_over(&self, run: &Run, outcome: &Result<(), Failure>, was_refused: bool) -> Now;
 
+    /// The future of a run is pending.
+    fn suspend(&self, task: &Arc<dyn AnyTask>, by_worker: bool);
+
     /// It is known what came of a run.
     fn is_settled(&self, run: &Run, outcome: &Result<(), Failure>, verdict: Verdict, now: Now);
 }
 
-/// A run that a worker has claimed.
+/// How a task was taken to be run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim {
+    pub(crate) now: Now,
+    /// What a timer was armed for.
+    pub(crate) armed: Option<Due>,
+    /// Whether nobody takes note of runs.
+    pub(crate) is_silent: bool,
+    /// Whether a worker runs it.
+    pub(crate) by_worker: bool,
+    /// Whether the outcome is held back until it is [settled](AnyTask::settle).
+    pub(crate) is_held: bool,
+}
+
+/// A run that has begun, or goes on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begun {
     pub(crate) number: u64,
@@ -311,7 +316,7 @@ pub(crate) struct Begun {
 
 /// Those who are to be told that a task was cancelled.
 #[must_use = "those who wait are to be told"]
-pub(crate) struct Farewell {
+pub(crate) struct Cancelled {
     pub(super) waiters: Vec<(u64, Waiter)>,
     /// Whether the task was waiting, so that the pool may still hold it. The end of one that is being run is
     /// reported by its worker.
@@ -320,28 +325,40 @@ pub(crate) struct Farewell {
     pub(crate) due: Due,
 }
 
-impl Farewell {
+impl Cancelled {
     pub(crate) fn say(self) {
         tell(self.waiters, TaskState::Cancelled);
     }
 }
 
-/// What has become of a run of which one step has been executed and settled.
+/// What has become of a task that was to be run.
 #[derive(Debug)]
-pub(crate) enum RanThrough {
+pub(crate) enum Ran {
+    /// It had ended before.
+    Nothing,
+    /// The run is over.
     Over(Verdict, Arc<dyn AnyTask>),
-    /// The run's future is pending.
-    Pending(Run),
+    /// The run waits for its waker.
+    Suspended,
+    /// The outcome is held back.
+    Held(Box<Held>),
 }
 
-/// What executing one step has led to.
+/// A run of which a step was made whose outcome is held back.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) run: Run,
+    pub(crate) rest: Rest,
+}
+
+/// What is left of a run whose outcome is held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Executed {
-    /// The run is over.
+pub(crate) enum Rest {
+    /// It is over.
     Over,
     /// The run's future is pending.
     Pending,
-    /// The run is over, and nothing is left of which the end could be reported: a timer has fired.
+    /// It is over, and nobody is told of that: a timer has fired.
     Spent,
 }
 

@@ -18,13 +18,15 @@ use super::header::TaskId;
 use super::rhythm::LastRun;
 use super::run::AnyTask;
 use super::run::Begun;
+use super::run::Cancelled;
+use super::run::Claim;
 use super::run::Entry;
-use super::run::Executed;
-use super::run::Farewell;
-use super::run::RanThrough;
+use super::run::Held;
+use super::run::Ran;
+use super::run::Rest;
 use super::run::Run;
+use super::run::RunObserver;
 use super::run::Verdict;
-use super::run::Witness;
 use super::slot::Around;
 use super::slot::discard;
 use super::state::Suspend;
@@ -182,10 +184,10 @@ impl<T: Fire> Timer<T> {
         &self.header
     }
 
-    fn claim(&self, armed: Option<Due>, now: Now) -> Begun {
-        let due = armed.unwrap_or(Due::Tick(now.tick));
+    fn begin(&self, claim: &Claim) -> Begun {
+        let due = claim.armed.unwrap_or(Due::Tick(claim.now.tick));
         let number = self.firings.begin();
-        Begun { number, last: LastRun { due, started: now }, entry: Entry::Begun }
+        Begun { number, last: LastRun { due, started: claim.now }, entry: Entry::Begun }
     }
 
     /// Calls the content, inside what surrounds it.
@@ -205,12 +207,15 @@ impl<T: Fire> Timer<T> {
         fired.unwrap_or(Fired::Done)
     }
 
-    /// Reports the end of what a firing has left in progress.
+    /// Ends a firing, and reports the end of what it has left in progress.
     ///
     /// Where the clock panics the firing ends all the same, and the worker is lost.
-    fn finish(self: &Arc<Self>, run: &Run, witness: &dyn Witness) {
-        let mut unfinished = Unfinished { timer: self, run, now: run.started() };
-        unfinished.now = witness.now();
+    fn close(self: &Arc<Self>, run: &Run, rest: Rest, observer: &dyn RunObserver) {
+        let _underway = Underway { firings: &self.firings, number: run.number() };
+        if rest == Rest::Over {
+            let mut unfinished = Unfinished { timer: self, run, now: run.started() };
+            unfinished.now = observer.now();
+        }
     }
 
     fn call(&self, name: &'static str, call: impl FnOnce()) {
@@ -274,49 +279,42 @@ impl<T: Fire> AnyTask for Timer<T> {
         self.armed().unwrap_or(Due::Tick(Tick::MAX))
     }
 
-    fn begin(&self, now: Now, armed: Option<Due>) -> Option<Begun> {
-        Some(self.claim(armed, now))
-    }
-
-    fn execute(&self, run: &Run, _: &dyn Witness) -> Executed {
-        current::show();
-        match self.share().map(|timer| timer.fire(run)) {
-            Some(Fired::InProgress) => Executed::Over,
-            Some(Fired::Done) | None => Executed::Spent,
+    fn run(self: Arc<Self>, claim: &Claim, observer: &dyn RunObserver) -> Ran {
+        let begun = self.begin(claim);
+        let timer = Arc::clone(&self);
+        let (held, task) = Run::new(self, begun).enter(claim.by_worker, |run| {
+            current::show();
+            let fired = timer.fire(run);
+            let rest = if fired == Fired::InProgress { Rest::Over } else { Rest::Spent };
+            if claim.is_held {
+                return Some(rest);
+            }
+            timer.close(run, rest, observer);
+            None
+        });
+        match held {
+            None => Ran::Over(Verdict::Ended(TaskState::Completed), task),
+            Some(rest) => Ran::Held(Box::new(Held { run: Run::new(task, begun), rest })),
         }
     }
 
-    fn settle(&self, run: &Run, executed: Executed, witness: &dyn Witness) -> Verdict {
-        let _underway = Underway { firings: &self.firings, number: run.number() };
-        if executed == Executed::Over
-            && let Some(timer) = self.share()
-        {
-            timer.finish(run, witness);
+    fn settle(&self, run: &Run, rest: Rest, observer: &dyn RunObserver) -> Verdict {
+        if let Some(timer) = self.share() {
+            timer.close(run, rest, observer);
         }
         Verdict::Ended(TaskState::Completed)
     }
 
-    fn run_through(
-        self: Arc<Self>,
-        now: Now,
-        armed: Option<Due>,
-        witness: &dyn Witness,
-        is_hidden: bool,
-    ) -> Option<RanThrough> {
-        let begun = self.claim(armed, now);
-        let timer = Arc::clone(&self);
-        let ((), task) = Run::new(self, begun).pass_through(is_hidden, |run| {
-            current::show();
-            let _underway = Underway { firings: &timer.firings, number: begun.number };
-            if timer.fire(run) == Fired::InProgress {
-                timer.finish(run, witness);
-            }
-        });
-        Some(RanThrough::Over(Verdict::Ended(TaskState::Completed), task))
-    }
-
     fn as_any(&self) -> &dyn Any {
         self
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
+    fn is_spent(&mut self) -> bool {
+        false
     }
 
     /// The pool has taken the timer out of its queue, because the wall clock was set back.
@@ -340,7 +338,7 @@ impl<T: Fire> AnyTask for Timer<T> {
     }
 
     /// The pool has taken the timer out of its queue, for good. Nobody else waits for it.
-    fn cancel(&self) -> Option<Farewell> {
+    fn cancel(&self) -> Option<Cancelled> {
         if let Some(timer) = self.share() {
             self.call("dropped", || T::dropped(&timer));
         }

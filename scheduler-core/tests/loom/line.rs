@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use loom::thread;
 use scheduler_core::Run;
 
 use crate::kit::Counter;
@@ -19,10 +20,14 @@ use crate::kit::stop;
 
 models! {
     l16_what_became_due_before_is_taken_before: in_order, with "L16 limit" says "in order";
+    l16_what_is_staged_is_taken_before_what_comes_after_it: in_transit,
+        with "L16 limit" says "in order";
     l16_a_run_that_was_taken_from_the_line_is_asked_to_stop: stop_of_a_run,
         with "L16 note" says "deadlock";
     l16_whoever_is_to_look_counts_what_stands_in_line: two_that_meet,
         with "L16 look" says "deadlock";
+    l16_what_is_put_in_line_while_its_worker_begins_to_wait_is_run: put_in_line,
+        with "L16 parks" says "deadlock", with "L16 late" says "deadlock";
     l16_each_task_is_taken_from_the_line_or_handed_out: drain, with "L16 drain" says "one side";
 }
 
@@ -53,6 +58,40 @@ fn in_order() {
     free.open();
     handles.iter().for_each(|handle| handle.wait().unwrap());
     assert_eq!(*ran.lock().unwrap(), ["first", "second"], "tasks run in order");
+    stop(&pool);
+}
+
+/// A worker is at a task. One is staged that has become due; while another thread puts it into the queue, one comes that
+/// is due, too.
+fn in_transit() {
+    let (pool, clock) = pool_at_rest(1, builder(1));
+    let (ran, free) = (Arc::new(Mutex::new(Vec::new())), Latch::default());
+    let noting = |name: &'static str| {
+        let ran = Arc::clone(&ran);
+        move || ran.lock().unwrap().push(name)
+    };
+    let first = staged(|| {
+        let (begun, awaited) = (Latch::default(), free.clone());
+        let begins = begun.clone();
+        pool.execute(move || {
+            begins.open();
+            awaited.wait();
+        })
+        .unwrap();
+        begun.wait();
+        let first = pool.schedule(ms(1), noting("first")).unwrap();
+        clock.advance(ms(2));
+        free.open();
+        first
+    });
+    let onlooker = {
+        let pool = pool.clone();
+        thread::spawn(move || drop(pool.queue()))
+    };
+    let second = pool.submit(noting("second")).unwrap();
+    [first, second].iter().for_each(|handle| handle.wait().unwrap());
+    assert_eq!(*ran.lock().unwrap(), ["first", "second"], "tasks run in order");
+    onlooker.join().unwrap();
     stop(&pool);
 }
 
@@ -89,6 +128,14 @@ fn two_that_meet() {
     let first = pool.submit(move || awaits.wait()).unwrap();
     pool.execute(move || opens.open()).unwrap();
     first.wait().unwrap();
+    stop(&pool);
+}
+
+/// A task comes when its worker is through with another one, and finds nothing to do.
+fn put_in_line() {
+    let pool = pool(1);
+    pool.submit(|| ()).unwrap().wait().unwrap();
+    assert_eq!(pool.submit(|| 7).unwrap().wait(), Ok(7));
     stop(&pool);
 }
 

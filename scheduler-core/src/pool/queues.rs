@@ -12,6 +12,8 @@ use std::time::Duration;
 use super::ready::Front;
 use super::ready::Ready;
 use super::ready::Wall;
+use super::staging::Newcomer;
+use super::staging::Place;
 use crate::sync::planted;
 use crate::time::Due;
 use crate::time::Now;
@@ -31,7 +33,7 @@ const BATCH: usize = 64;
 
 /// Everything that waits to be run, in the order in which it is due.
 #[derive(Debug)]
-pub(crate) struct Agenda<T> {
+pub(crate) struct Queues<T> {
     /// What was due on the monotonic clock when it came, or has become due since.
     ready: Arc<Ready<T>>,
     ticks: WheelQueue<T>,
@@ -42,7 +44,7 @@ pub(crate) struct Agenda<T> {
     watches_wall: bool,
 }
 
-impl<T: Placed> Agenda<T> {
+impl<T: Placed> Queues<T> {
     pub(crate) fn new() -> Self {
         let (ticks, walls) = (WheelQueue::new(T::look), HeapQueue::new());
         Self { ready: Arc::new(Ready::new()), ticks, walls, limit: None, watches_wall: false }
@@ -73,7 +75,8 @@ impl<T: Placed> Agenda<T> {
         match due {
             Due::Tick(tick) => {
                 item.set_ticket(Ticket::STAGED);
-                self.collect([Newcomer { due: tick, sequence, item, is_due: tick <= now.tick }]);
+                let is_due = is_due(tick.as_nanos(), now.tick.as_nanos());
+                self.collect([Newcomer { due: tick, sequence, item, is_due }]);
             }
             Due::Wall(due) => {
                 let key = Key { due: due.key(), sequence };
@@ -91,31 +94,34 @@ impl<T: Placed> Agenda<T> {
         }
     }
 
-    /// Puts in items of the monotonic clock.
+    /// Puts in items of the monotonic clock. One that stands in line is not touched, it is found by its key.
     #[inline]
     pub(crate) fn collect(&mut self, items: impl IntoIterator<Item = Newcomer<T>>) {
         let Self { ready, ticks, limit, .. } = self;
         let mut front = ready.lock();
-        put_in(&mut front, ticks, limit, items);
+        for newcomer in items {
+            let key = newcomer.key();
+            let Newcomer { item, is_due, .. } = newcomer;
+            if is_due && item.may_stand_in_line() && front.line.admits(key) {
+                front.line.push(key, item);
+                continue;
+            }
+            // Before anybody can take what comes after it.
+            if limit.is_none_or(|limit| key < limit) {
+                *limit = Some(key);
+                front.limit = *limit;
+            }
+            ticks.push_with(key, item, T::set_ticket);
+        }
         ready.note(&front);
     }
 
     /// Takes the first item that is due, of either clock, and tells its sequence. Then puts what has become due into
     /// the line, as far as it comes after what stands there, and lets all be taken that comes before the rest.
     pub(crate) fn take(&mut self, now: Now) -> Option<(u64, T)> {
-        self.collect_and_take([], now)
-    }
-
-    /// As [`collect`](Self::collect), and then [`take`](Self::take).
-    #[inline]
-    pub(crate) fn collect_and_take(
-        &mut self,
-        items: impl IntoIterator<Item = Newcomer<T>>,
-        now: Now,
-    ) -> Option<(u64, T)> {
         let Self { ready, ticks, walls, limit, .. } = self;
         let mut front = ready.lock();
-        put_in(&mut front, ticks, limit, items);
+        front.came = None;
         let taken = pop_due(&mut front, ticks, walls, now);
         let tick = now.tick.as_nanos();
         let mut first = ticks.first();
@@ -163,7 +169,7 @@ impl<T: Placed> Agenda<T> {
         }
     }
 
-    /// Looks at an item, where it is.
+    /// WakeUps at an item, where it is.
     pub(crate) fn find<R>(&self, place: Place, look: impl FnOnce(&T) -> R) -> Option<R> {
         match place.ticket.unmarked() {
             (ticket, true) => self.walls.find(ticket).map(look),
@@ -172,12 +178,6 @@ impl<T: Placed> Agenda<T> {
                 None => self.ready.lock().line.find(place.key).map(look),
             },
         }
-    }
-
-    /// Whether anything waits for the wall clock, or has since the last look at it.
-    #[inline]
-    pub(crate) fn watches_wall(&self) -> bool {
-        self.watches_wall
     }
 
     /// Has the memory of an item come that is to be removed.
@@ -208,6 +208,11 @@ impl<T: Placed> Agenda<T> {
         ahead.into_iter().map(|(_, item)| item).collect()
     }
 
+    /// Whether a submitter has put anything in line since this was asked, or the line was looked at.
+    pub(crate) fn has_come(&mut self) -> bool {
+        self.ready.lock().came.take().is_some() && !planted("L16 parks")
+    }
+
     /// The key of the first item of the monotonic clock.
     #[inline]
     fn first_tick(&mut self) -> Option<Key> {
@@ -218,7 +223,8 @@ impl<T: Placed> Agenda<T> {
     /// When the only item is due that is due now, where nothing waits for the wall clock. It may have come after this
     /// reading of the clock.
     pub(crate) fn lone_due(&self, now: Now) -> Option<Tick> {
-        let front = self.ready.lock();
+        let mut front = self.ready.lock();
+        front.came = None;
         let first = front.line.first().filter(|_| front.line.len() == 1 && !self.watches_wall)?;
         let is_lone = self.limit.is_none_or(|limit| !is_due(limit.due, now.tick.as_nanos()));
         is_lone.then(|| Tick::from_nanos(first.due))
@@ -228,14 +234,14 @@ impl<T: Placed> Agenda<T> {
     ///
     /// What is due at the end of time needs no look: a wait until then would spin on a clock that has
     /// come there.
-    pub(crate) fn next_look(&mut self, now: Now, slack: Duration) -> Option<Tick> {
+    pub(crate) fn next_wake_up(&mut self, now: Now, slack: Duration) -> Option<Tick> {
         let tick = self.first_tick().map(|key| Tick::from_nanos(key.due) + slack);
-        let looks = [tick, self.wall_look(now, slack)];
-        looks.into_iter().flatten().min().filter(|look| *look != Tick::MAX)
+        let wake_ups = [tick, self.wall_wake_up(now, slack)];
+        wake_ups.into_iter().flatten().min().filter(|look| *look != Tick::MAX)
     }
 
     /// When to look again after the next look, on the monotonic clock, as far as that is at hand.
-    pub(crate) fn second_look(&mut self, now: Now, slack: Duration) -> Option<Tick> {
+    pub(crate) fn second_wake_up(&mut self, now: Now, slack: Duration) -> Option<Tick> {
         let in_line = {
             let front = self.ready.lock();
             [front.line.first(), front.line.second()]
@@ -243,14 +249,14 @@ impl<T: Placed> Agenda<T> {
         let mut keys = [in_line[0], in_line[1], self.ticks.first(), self.ticks.second()];
         keys.sort_unstable_by_key(|key| key.map_or((true, 0), |key| (false, key.due)));
         let [first, second, ..] = keys.map(|key| key.map(|key| Tick::from_nanos(key.due) + slack));
-        let wall = self.wall_look(now, slack);
+        let wall = self.wall_wake_up(now, slack);
         let is_wall_first = wall.is_some_and(|wall| first.is_none_or(|first| wall < first));
         let look = if is_wall_first { first } else { [second, wall].into_iter().flatten().min() };
         look.filter(|look| *look != Tick::MAX)
     }
 
     /// The wall clock may be set meanwhile, so this is never far away, however much slack there is.
-    fn wall_look(&mut self, now: Now, slack: Duration) -> Option<Tick> {
+    fn wall_wake_up(&mut self, now: Now, slack: Duration) -> Option<Tick> {
         let key = self.walls.first()?;
         let left = Duration::from_nanos(key.due.saturating_sub(now.wall.key()));
         Some(now.tick + left.saturating_add(slack).min(WALL_CHECK))
@@ -298,30 +304,6 @@ impl<T: Placed> Agenda<T> {
     }
 }
 
-/// Puts items in: one that stands in line is not touched, it is found by its key.
-#[inline]
-fn put_in<T: Placed>(
-    front: &mut Front<T>,
-    ticks: &mut WheelQueue<T>,
-    limit: &mut Option<Key>,
-    items: impl IntoIterator<Item = Newcomer<T>>,
-) {
-    for Newcomer { due, sequence, item, is_due } in items {
-        let key = Key { due: due.as_nanos(), sequence };
-        // What is due at the end of time never is.
-        if is_due && due != Tick::MAX && item.may_stand_in_line() && front.line.admits(key) {
-            front.line.push(key, item);
-            continue;
-        }
-        // Before anybody can take what comes after it.
-        if limit.is_none_or(|limit| key < limit) {
-            *limit = Some(key);
-            front.limit = *limit;
-        }
-        ticks.push_with(key, item, T::set_ticket);
-    }
-}
-
 /// Takes the first item that is due, and tells its sequence.
 fn pop_due<T>(
     front: &mut Front<T>,
@@ -361,23 +343,6 @@ pub(crate) trait Placed {
     fn look(&self);
 }
 
-/// An item of the monotonic clock on its way in.
-#[derive(Debug)]
-pub(crate) struct Newcomer<T> {
-    pub(crate) due: Tick,
-    pub(crate) sequence: u64,
-    pub(crate) item: T,
-    /// Whether it was due when it came.
-    pub(crate) is_due: bool,
-}
-
-/// Where an item is found: by its ticket, unless it stands in line.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    pub(crate) ticket: Ticket,
-    pub(crate) key: Key,
-}
-
 #[inline]
 fn earlier(one: Option<Key>, other: Option<Key>) -> Option<Key> {
     match (one, other) {
@@ -387,7 +352,7 @@ fn earlier(one: Option<Key>, other: Option<Key>) -> Option<Key> {
 }
 
 /// The end of time is never reached, not even by a clock that has come to its own end.
-fn is_due(due: u64, now: u64) -> bool {
+pub(crate) fn is_due(due: u64, now: u64) -> bool {
     due <= now && due != u64::MAX
 }
 
@@ -456,81 +421,81 @@ mod tests {
 
     #[test]
     fn items_of_both_clocks_leave_in_one_order() {
-        let mut agenda = Agenda::new();
+        let mut queues = Queues::new();
         for (sequence, due) in (0..).zip([wall(3), tick(2), wall(1), tick(3), wall(2), tick(9)]) {
-            agenda.push(due, sequence, sequence, at(0));
+            queues.push(due, sequence, sequence, at(0));
         }
         let order: Vec<u64> =
-            std::iter::from_fn(|| agenda.take(at(3))).map(|(_, item)| item).collect();
+            std::iter::from_fn(|| queues.take(at(3))).map(|(_, item)| item).collect();
         assert_eq!(order, [2, 1, 4, 0, 3]);
-        assert_eq!(agenda.next_look(at(3), Duration::ZERO), Some(at(9).tick));
-        assert_eq!(agenda.len(), 1);
+        assert_eq!(queues.next_wake_up(at(3), Duration::ZERO), Some(at(9).tick));
+        assert_eq!(queues.len(), 1);
     }
 
     #[test]
     fn a_wall_clock_that_is_set_moves_what_waits_for_it_and_nothing_else() {
-        let mut agenda = Agenda::new();
-        agenda.push(wall(100), 0, "wall", at(0));
-        agenda.push(tick(100), 1, "tick", at(0));
+        let mut queues = Queues::new();
+        queues.push(wall(100), 0, "wall", at(0));
+        queues.push(tick(100), 1, "tick", at(0));
         let mut now = at(1);
-        assert_eq!(agenda.take(now), None);
+        assert_eq!(queues.take(now), None);
         now.wall = now.wall + Duration::from_secs(99);
-        assert_eq!(agenda.take(now), Some((0, "wall")));
-        assert_eq!(agenda.take(now), None);
+        assert_eq!(queues.take(now), Some((0, "wall")));
+        assert_eq!(queues.take(now), None);
     }
 
     #[test]
     fn a_wait_for_the_wall_is_bounded_and_ends_at_the_instant() {
-        let mut agenda = Agenda::new();
-        agenda.push(wall(100), 0, (), at(1));
-        assert_eq!(agenda.next_look(at(1), Duration::ZERO), Some(at(1).tick + WALL_CHECK));
-        assert_eq!(agenda.first_due(at(1)), Some(at(100).tick));
+        let mut queues = Queues::new();
+        queues.push(wall(100), 0, (), at(1));
+        assert_eq!(queues.next_wake_up(at(1), Duration::ZERO), Some(at(1).tick + WALL_CHECK));
+        assert_eq!(queues.first_due(at(1)), Some(at(100).tick));
         let mut now = at(100);
         now.wall = now.wall - Duration::from_millis(3);
         assert_eq!(
-            agenda.next_look(now, Duration::ZERO),
+            queues.next_wake_up(now, Duration::ZERO),
             Some(now.tick + Duration::from_millis(3))
         );
     }
 
     #[test]
     fn only_a_wall_clock_that_is_set_back_gives_its_items_back() {
-        let mut agenda = Agenda::new();
-        agenda.push(wall(100), 0, "wall", at(0));
-        agenda.push(tick(100), 1, "tick", at(0));
+        let mut queues = Queues::new();
+        queues.push(wall(100), 0, "wall", at(0));
+        queues.push(tick(100), 1, "tick", at(0));
         let mut now = at(10);
-        assert_eq!(agenda.extract_if_set_back(now), Vec::<&str>::new());
+        assert_eq!(queues.extract_if_set_back(now), Vec::<&str>::new());
         now.wall = now.wall + Duration::from_secs(5);
-        assert_eq!(agenda.extract_if_set_back(now), Vec::<&str>::new());
+        assert_eq!(queues.extract_if_set_back(now), Vec::<&str>::new());
         now.wall = now.wall - Duration::from_millis(400);
-        assert_eq!(agenda.extract_if_set_back(now), Vec::<&str>::new());
+        assert_eq!(queues.extract_if_set_back(now), Vec::<&str>::new());
         now.wall = now.wall - Duration::from_millis(600);
-        assert_eq!(agenda.extract_if_set_back(now), ["wall"]);
-        assert_eq!(agenda.len(), 1);
+        assert_eq!(queues.extract_if_set_back(now), ["wall"]);
+        assert_eq!(queues.len(), 1);
     }
 
     /// Between two looks the clock goes ahead, an item comes by its time, and it goes back.
     #[test]
     fn what_came_while_the_clock_was_ahead_is_given_back_too() {
-        let mut agenda = Agenda::new();
-        agenda.push(wall(1), 0, "first", at(0));
-        assert_eq!(agenda.take(at(1)), Some((0, "first")));
+        let mut queues = Queues::new();
+        queues.push(wall(1), 0, "first", at(0));
+        assert_eq!(queues.take(at(1)), Some((0, "first")));
         let mut ahead = at(2);
         ahead.wall = ahead.wall + Duration::from_secs(1_000);
-        agenda.push(wall(1_005), 1, "by the clock ahead", ahead);
-        agenda.push(wall(7), 2, "by the right clock", at(3));
-        let mut given = agenda.extract_if_set_back(at(4));
+        queues.push(wall(1_005), 1, "by the clock ahead", ahead);
+        queues.push(wall(7), 2, "by the right clock", at(3));
+        let mut given = queues.extract_if_set_back(at(4));
         given.sort_unstable();
         assert_eq!(given, ["by the clock ahead", "by the right clock"]);
     }
 
     #[test]
     fn an_item_is_found_where_it_stands() {
-        let mut agenda = Agenda::new();
+        let mut queues = Queues::new();
         let dues = [tick(5), wall(5), tick(1), tick(4)];
         let items: Vec<_> = (0..4).map(|_| Noting::default()).collect();
         for ((due, item), sequence) in dues.into_iter().zip(&items).zip(0..) {
-            agenda.push(due, sequence, item.clone(), at(1));
+            queues.push(due, sequence, item.clone(), at(1));
         }
         let place = |number: usize| Place {
             ticket: items[number].0.get().unwrap(),
@@ -538,112 +503,112 @@ mod tests {
         };
         assert_ne!(place(0).ticket, place(1).ticket);
         assert_eq!(place(2).ticket, Ticket::STAGED, "it stands in line");
-        agenda.take(at(4)).unwrap();
+        queues.take(at(4)).unwrap();
         for number in [0, 1, 3] {
             let is_it = |item: &Noting| Rc::ptr_eq(&item.0, &items[number].0);
-            assert_eq!(agenda.find(place(number), is_it), Some(true));
-            assert!(agenda.remove(place(number)).is_some_and(|item| is_it(&item)));
-            assert!(agenda.remove(place(number)).is_none());
+            assert_eq!(queues.find(place(number), is_it), Some(true));
+            assert!(queues.remove(place(number)).is_some_and(|item| is_it(&item)));
+            assert!(queues.remove(place(number)).is_none());
         }
-        assert!(agenda.is_empty());
+        assert!(queues.is_empty());
     }
 
     /// What was due when it came stands in line, and everything leaves in the order of its key.
     #[test]
     fn the_line_and_the_queues_are_one_order() {
         for is_claimed in [false, true] {
-            let mut agenda = Agenda::new();
+            let mut queues = Queues::new();
             // In line are those that are due when they come and later than those before them.
             let dues = [(3, 5), (7, 5), (4, 5), (5, 5), (6, 6), (2, 6), (6, 6), (9, 6)];
             let mut keys = Vec::new();
             for (sequence, (due, now)) in (0..).zip(dues) {
-                agenda.push(tick(due), sequence, sequence, at(now));
+                queues.push(tick(due), sequence, sequence, at(now));
                 keys.push((due, sequence));
             }
-            assert!(agenda.ready.lock().line.len() > 1 && agenda.ticks.len() > 1);
-            assert_eq!(agenda.second_look(at(0), Duration::ZERO), Some(at(3).tick));
-            agenda.push(wall(4), 50, 50, at(6));
+            assert!(queues.ready.lock().line.len() > 1 && queues.ticks.len() > 1);
+            assert_eq!(queues.second_wake_up(at(0), Duration::ZERO), Some(at(3).tick));
+            queues.push(wall(4), 50, 50, at(6));
             keys.push((4, 50));
             keys.sort_unstable();
-            assert_eq!(agenda.first_due(at(6)), Some(at(2).tick));
-            let ready = Arc::clone(agenda.ready());
+            assert_eq!(queues.first_due(at(6)), Some(at(2).tick));
+            let ready = Arc::clone(queues.ready());
             let mut claims = 0;
             let take = || {
                 let now = at(8);
                 let claimed = if is_claimed { ready.claim(now, |_, _| ()) } else { None };
                 claims += usize::from(claimed.is_some());
-                claimed.map(|(item, ())| item).or_else(|| agenda.take(now).map(|(_, item)| item))
+                claimed.map(|(item, ())| item).or_else(|| queues.take(now).map(|(_, item)| item))
             };
             let order: Vec<u64> = std::iter::from_fn(take).collect();
             let expected: Vec<u64> = keys.iter().map(|(_, sequence)| *sequence).collect();
             assert_eq!(order, expected[..expected.len() - 1]);
             assert_eq!(claims > 2, is_claimed, "{claims}");
-            let look = agenda.next_look(at(8), Duration::ZERO);
-            assert_eq!((agenda.len(), look), (1, Some(at(9).tick)));
+            let look = queues.next_wake_up(at(8), Duration::ZERO);
+            assert_eq!((queues.len(), look), (1, Some(at(9).tick)));
         }
     }
 
     /// Who looks second would find nothing at the time of the first.
     #[test]
     fn the_second_look_is_after_the_first_of_either_clock() {
-        let (mut agenda, now) = (Agenda::new(), at(1));
+        let (mut queues, now) = (Queues::new(), at(1));
         let look = |millis| Some(now.tick + Duration::from_millis(millis));
-        agenda.push(Due::Tick(Tick::MAX), 0, (), now);
+        queues.push(Due::Tick(Tick::MAX), 0, (), now);
         assert_eq!(
-            (agenda.next_look(now, Duration::ZERO), agenda.second_look(now, Duration::ZERO)),
+            (queues.next_wake_up(now, Duration::ZERO), queues.second_wake_up(now, Duration::ZERO)),
             (None, None)
         );
-        agenda.push(tick(3), 1, (), now);
+        queues.push(tick(3), 1, (), now);
         assert_eq!(
-            (agenda.next_look(now, Duration::ZERO), agenda.second_look(now, Duration::ZERO)),
+            (queues.next_wake_up(now, Duration::ZERO), queues.second_wake_up(now, Duration::ZERO)),
             (look(2000), None)
         );
-        agenda.push(tick(2), 2, (), now);
+        queues.push(tick(2), 2, (), now);
         assert_eq!(
-            (agenda.next_look(now, Duration::ZERO), agenda.second_look(now, Duration::ZERO)),
+            (queues.next_wake_up(now, Duration::ZERO), queues.second_wake_up(now, Duration::ZERO)),
             (look(1000), look(2000))
         );
-        agenda.push(wall(100), 3, (), now);
+        queues.push(wall(100), 3, (), now);
         assert_eq!(
-            (agenda.next_look(now, Duration::ZERO), agenda.second_look(now, Duration::ZERO)),
+            (queues.next_wake_up(now, Duration::ZERO), queues.second_wake_up(now, Duration::ZERO)),
             (look(500), look(1000))
         );
-        agenda.push(Due::Tick(now.tick + Duration::from_millis(200)), 4, (), now);
+        queues.push(Due::Tick(now.tick + Duration::from_millis(200)), 4, (), now);
         assert_eq!(
-            (agenda.next_look(now, Duration::ZERO), agenda.second_look(now, Duration::ZERO)),
+            (queues.next_wake_up(now, Duration::ZERO), queues.second_wake_up(now, Duration::ZERO)),
             (look(200), look(500))
         );
     }
 
     #[test]
     fn the_wall_clock_is_looked_at_twice_a_second_however_much_slack_there_is() {
-        let (mut agenda, now, slack) = (Agenda::new(), at(1), Duration::from_secs(10));
-        agenda.push(wall(100), 1, (), now);
-        assert_eq!(agenda.next_look(now, slack), Some(now.tick + WALL_CHECK));
+        let (mut queues, now, slack) = (Queues::new(), at(1), Duration::from_secs(10));
+        queues.push(wall(100), 1, (), now);
+        assert_eq!(queues.next_wake_up(now, slack), Some(now.tick + WALL_CHECK));
         let before = Now { wall: at(100).wall, ..now };
-        assert_eq!(agenda.next_look(before, slack), Some(now.tick + WALL_CHECK));
+        assert_eq!(queues.next_wake_up(before, slack), Some(now.tick + WALL_CHECK));
         let slack = Duration::from_millis(3);
-        assert_eq!(agenda.next_look(before, slack), Some(now.tick + slack));
-        agenda.push(tick(2), 2, (), now);
-        assert_eq!(agenda.second_look(now, slack), Some(at(2).tick + slack));
+        assert_eq!(queues.next_wake_up(before, slack), Some(now.tick + slack));
+        queues.push(tick(2), 2, (), now);
+        assert_eq!(queues.second_wake_up(now, slack), Some(at(2).tick + slack));
     }
 
     #[test]
     fn what_came_due_after_a_reading_is_due_to_whoever_goes_by_that() {
-        let mut agenda = Agenda::new();
-        agenda.push(tick(2), 1, "due", at(2));
-        agenda.push(tick(3), 2, "later", at(2));
-        assert_eq!(agenda.extract(at(1), &mut |is_due, _| !is_due), ["later"]);
-        assert_eq!(agenda.len(), 1);
+        let mut queues = Queues::new();
+        queues.push(tick(2), 1, "due", at(2));
+        queues.push(tick(3), 2, "later", at(2));
+        assert_eq!(queues.extract(at(1), &mut |is_due, _| !is_due), ["later"]);
+        assert_eq!(queues.len(), 1);
     }
 
     #[test]
     fn what_is_due_at_the_end_of_time_never_is() {
-        let mut agenda = Agenda::new();
-        agenda.push(Due::Tick(Tick::MAX), 0, (), at(0));
+        let mut queues = Queues::new();
+        queues.push(Due::Tick(Tick::MAX), 0, (), at(0));
         let now = Now { tick: Tick::MAX, wall: at(0).wall };
-        assert_eq!(agenda.take(now), None);
-        assert_eq!(agenda.next_look(now, Duration::ZERO), None);
-        assert_eq!(agenda.first_due(now), None);
+        assert_eq!(queues.take(now), None);
+        assert_eq!(queues.next_wake_up(now, Duration::ZERO), None);
+        assert_eq!(queues.first_due(now), None);
     }
 }

@@ -7,13 +7,13 @@ use crate::time::is_brief;
 
 /// By how much looks at the queue may come after due times.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ease {
+pub(crate) struct Lateness {
     pub(crate) slack: Duration,
     /// What a wake-up takes.
     pub(crate) wake_up: Duration,
 }
 
-impl Ease {
+impl Lateness {
     /// When to look for what is due at a time.
     pub(crate) fn look(self, due: Tick) -> Tick {
         due + self.slack
@@ -43,10 +43,10 @@ mod tests {
     fn who_looks_first_has_a_head_start_of_a_wake_up_or_of_the_slack() {
         let micros = Duration::from_micros;
         let at = |micros: u64| Tick::from_nanos(1_000 * micros);
-        let ease = Ease { slack: Duration::ZERO, wake_up: micros(40) };
-        assert_eq!(ease.look_after(at(100), at(104)), at(140));
-        assert_eq!(ease.look_after(at(100), at(300)), at(300));
-        let slack = Ease { slack: micros(1_000), ..ease };
+        let lateness = Lateness { slack: Duration::ZERO, wake_up: micros(40) };
+        assert_eq!(lateness.look_after(at(100), at(104)), at(140));
+        assert_eq!(lateness.look_after(at(100), at(300)), at(300));
+        let slack = Lateness { slack: micros(1_000), ..lateness };
         assert_eq!(slack.look_after(at(100), at(104)), at(1_100));
     }
 }

@@ -1,12 +1,80 @@
-//! What becomes of a task that the pool does not take.
+//! The pool as its user holds it, and what becomes of a task that it does not take.
 
 use std::fmt;
 use std::sync::Arc;
 
-use super::ScheduledThreadPool;
+use super::core::Core;
+use super::shell::Shell;
+use super::shutdown::RunState;
 use super::unstarted::UnstartedTask;
 use crate::error::Error;
+use crate::sync::Mutex;
 use crate::unwind::catch;
+use crate::unwind::drop_contained;
+
+/// A pool of threads that runs tasks at their time.
+///
+/// Tasks run in the exact order of (due time, order of submission). Runs of one task never overlap,
+/// and one run happens before the next, on whichever worker. Clones are ends of the same pool.
+///
+/// # Dropping
+///
+/// Each clone keeps the pool, also one that a task has captured: a recurring task that keeps a clone of its own pool
+/// keeps it running after all others are dropped, until it is shut down. [`Run::pool`](crate::Run::pool) reaches the pool without.
+///
+/// When the last end of a pool is dropped without having been [closed](Self::close), the pool stops
+/// as by [`shutdown_now`](Self::shutdown_now), and waits for nothing: waiting tasks are cancelled,
+/// running ones are asked to stop and deliver if they end. It may be dropped inside one of its tasks.
+///
+/// # Example
+///
+/// ```
+/// use scheduler_core::ScheduledThreadPool;
+/// use std::time::Duration;
+///
+/// let pool = ScheduledThreadPool::new(2);
+/// let answer = pool.schedule(Duration::from_millis(5), || 6 * 7)?;
+/// assert_eq!(answer.wait()?, 42);
+/// pool.close()?;
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
+#[derive(Clone)]
+#[doc(alias = "ScheduledThreadPoolExecutor")]
+#[doc(alias = "ScheduledExecutorService")]
+pub struct ScheduledThreadPool {
+    pub(super) owner: Arc<Owner>,
+}
+
+/// The ends of a pool that its user holds; workers hold the shell only.
+pub(super) struct Owner {
+    pub(super) shell: Arc<Shell>,
+    pub(super) rejection: Mutex<RejectionPolicy>,
+}
+
+impl ScheduledThreadPool {
+    pub(super) fn shell(&self) -> &Arc<Shell> {
+        &self.owner.shell
+    }
+}
+
+/// See "Dropping" at [`ScheduledThreadPool`].
+impl Drop for Owner {
+    fn drop(&mut self) {
+        for task in self.shell.shutdown_now() {
+            self.shell.cancel(&task);
+            drop_contained(task);
+        }
+    }
+}
+
+impl fmt::Debug for ScheduledThreadPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScheduledThreadPool")
+            .field("run_state", &self.shell().state())
+            .field("stats", &self.shell().look(Core::stats))
+            .finish()
+    }
+}
 
 /// Decides what becomes of a task that is submitted to a pool that is shut down.
 ///
@@ -88,10 +156,10 @@ impl RejectionPolicy {
     /// error of the handler.
     pub fn reject(&self, task: UnstartedTask, pool: &ScheduledThreadPool) -> Result<(), Error> {
         match self {
-            Self::Abort => Err(Error::rejected(task.label(), pool.run_state().name())),
+            Self::Abort => Err(Error::rejected(task.label(), pool.shell().state().name())),
             Self::Discard => Ok(()),
             Self::CallerRuns => {
-                if !pool.is_shutdown() {
+                if pool.shell().state() == RunState::Running {
                     task.run();
                 }
                 Ok(())
@@ -100,7 +168,7 @@ impl RejectionPolicy {
                 let label = task.label();
                 catch(|| handler.reject(task, pool)).unwrap_or_else(|failure| {
                     let what = format!("{label} (whose rejection handler {failure})");
-                    Err(Error::rejected(what, pool.run_state().name()))
+                    Err(Error::rejected(what, pool.shell().state().name()))
                 })
             }
         }

@@ -18,7 +18,7 @@ pub(crate) struct Running {
 /// Written by its worker only; a run is written down under the lock under which its task was taken, so that whoever
 /// has that lock later sees it.
 #[derive(Debug, Default)]
-pub(crate) struct Turn {
+pub(crate) struct Activity {
     /// Zero for nothing.
     word: AtomicU64,
     /// Twice the number of runs that are over and count, and one more while such a run is in progress: so both are told
@@ -33,8 +33,9 @@ const KINDS: [Kind; 6] =
 
 /// The bits of a word that say what is run.
 const KIND_BITS: u32 = 3;
+const KIND_MASK: u64 = (1 << KIND_BITS) - 1;
 
-impl Turn {
+impl Activity {
     /// Notes that a run begins.
     #[inline]
     pub(crate) fn begin(&self, running: Running) {
@@ -48,13 +49,13 @@ impl Turn {
 
     /// Notes that the run is over, and whether it counts as one.
     #[inline]
-    pub(crate) fn end(&self, counts: bool) -> Option<Running> {
-        let running = self.running();
-        if running.is_some_and(|running| running.kind != Kind::Alarm) {
+    pub(crate) fn end(&self, counts: bool) {
+        // ORDERING: relaxed, nobody else writes it.
+        let kind = self.word.load(Ordering::Relaxed) & KIND_MASK;
+        if kind != 0 && kind != Kind::Alarm as u64 + 1 {
             self.add(if counts { 1 } else { -1 });
         }
         self.word.store(0, Ordering::Release);
-        running
     }
 
     fn add(&self, more: i64) {
@@ -67,7 +68,7 @@ impl Turn {
     #[inline]
     pub(crate) fn running(&self) -> Option<Running> {
         let word = self.word.load(Ordering::Acquire);
-        let kind = *KINDS.get((word & ((1 << KIND_BITS) - 1)).wrapping_sub(1) as usize)?;
+        let kind = *KINDS.get((word & KIND_MASK).wrapping_sub(1) as usize)?;
         Some(Running { kind, sequence: word >> KIND_BITS })
     }
 
@@ -96,19 +97,20 @@ mod tests {
 
     #[test]
     fn a_run_comes_out_of_its_word_and_counts_unless_it_is_an_alarm() {
-        let turn = Turn::default();
-        assert_eq!(turn.running(), None);
+        let activity = Activity::default();
+        assert_eq!(activity.running(), None);
         for (index, kind) in KINDS.into_iter().enumerate() {
             assert_eq!(kind as usize, index);
             let running = Running { kind, sequence: (1 << 60) | 5 };
-            turn.begin(running);
-            assert_eq!(turn.running(), Some(running));
-            assert_eq!(turn.tally().1, kind != Kind::Alarm);
-            assert_eq!(turn.end(true), Some(running));
-            assert_eq!((turn.running(), turn.end(true)), (None, None));
+            activity.begin(running);
+            assert_eq!(activity.running(), Some(running));
+            assert_eq!(activity.tally().1, kind != Kind::Alarm);
+            activity.end(true);
+            assert_eq!(activity.running(), None);
+            activity.end(true);
         }
-        turn.begin(Running { kind: Kind::OneShot, sequence: 0 });
-        turn.end(false);
-        assert_eq!(turn.tally(), (5, false));
+        activity.begin(Running { kind: Kind::OneShot, sequence: 0 });
+        activity.end(false);
+        assert_eq!(activity.tally(), (5, false));
     }
 }

@@ -10,8 +10,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::turn::Running;
-use super::turn::Turn;
+use super::activity::Activity;
+use super::activity::Running;
 use crate::sync::planted;
 use crate::time::Tick;
 
@@ -20,12 +20,12 @@ pub(crate) type WorkerNumber = u64;
 
 /// The workers of a pool; each is busy, leads, is the deputy or idle, or else is about to look.
 #[derive(Debug)]
-pub(crate) struct Roster {
+pub(crate) struct Workers {
     pub(crate) core_size: usize,
     pub(crate) keep_alive: Duration,
     pub(crate) core_may_time_out: bool,
     /// Few, and the newest last: a search looks at less than a tree would.
-    seats: Vec<Seat>,
+    members: Vec<Member>,
     /// Parked workers without a deadline of the queue, the one who came last at the end.
     idle: Vec<WorkerNumber>,
     leader: Option<Watch>,
@@ -38,9 +38,9 @@ pub(crate) struct Roster {
 }
 
 #[derive(Debug)]
-struct Seat {
+struct Member {
     worker: WorkerNumber,
-    turn: Arc<Turn>,
+    activity: Arc<Activity>,
     /// How many runs the others had made when it last came by.
     seen: u64,
     /// Since when the worker has had nothing to run.
@@ -59,19 +59,19 @@ struct Watch {
 
 /// When the queue is to be looked at, as a worker that parks finds it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Looks {
+pub(crate) struct WakeUps {
     pub(crate) next: Option<Tick>,
     /// The look after that, as far as it is known.
     pub(crate) second: Option<Tick>,
 }
 
-impl Roster {
+impl Workers {
     pub(crate) fn new(core_size: usize, keep_alive: Duration, core_may_time_out: bool) -> Self {
         Self {
             core_size,
             keep_alive,
             core_may_time_out,
-            seats: Vec::new(),
+            members: Vec::new(),
             idle: Vec::new(),
             leader: None,
             deputy: None,
@@ -82,7 +82,7 @@ impl Roster {
     }
 
     pub(crate) fn live(&self) -> usize {
-        self.seats.len()
+        self.members.len()
     }
 
     /// How many are at a task, or make a call.
@@ -92,7 +92,7 @@ impl Roster {
 
     /// How many are at a task, and how many runs there have been; a task is never in both.
     pub(crate) fn tally(&self) -> (usize, u64) {
-        let tallies = self.seats.iter().map(|seat| seat.turn.tally());
+        let tallies = self.members.iter().map(|member| member.activity.tally());
         tallies.fold((0, self.completed), |(active, completed), (more, is_active)| {
             (active + usize::from(is_active), completed + more)
         })
@@ -103,23 +103,23 @@ impl Roster {
     }
 
     pub(crate) fn running(&self) -> impl Iterator<Item = (WorkerNumber, Running)> {
-        self.seats.iter().filter_map(|seat| Some((seat.worker, seat.turn.running()?)))
+        self.members.iter().filter_map(|member| Some((member.worker, member.activity.running()?)))
     }
 
     /// Adds a worker whose thread is about to be started.
     pub(crate) fn hire(&mut self) -> WorkerNumber {
         self.started += 1;
-        let turn = Arc::new(Turn::default());
-        self.seats.push(Seat { worker: self.started, turn, seen: 0, idle_since: None });
-        self.largest = self.largest.max(self.seats.len());
+        let activity = Arc::new(Activity::default());
+        self.members.push(Member { worker: self.started, activity, seen: 0, idle_since: None });
+        self.largest = self.largest.max(self.members.len());
         self.started
     }
 
     /// Removes a worker.
     pub(crate) fn dismiss(&mut self, worker: WorkerNumber) {
         self.arrive(worker);
-        if let Some(index) = self.seats.iter().position(|seat| seat.worker == worker) {
-            self.completed += self.seats.remove(index).turn.tally().0;
+        if let Some(index) = self.members.iter().position(|member| member.worker == worker) {
+            self.completed += self.members.remove(index).activity.tally().0;
         }
     }
 
@@ -135,38 +135,38 @@ impl Roster {
 
     /// Whether any worker but the one that calls does not wait.
     pub(crate) fn anyone_else_is_awake(&self) -> bool {
-        self.seats.len() > self.everyone_waiting().count() + 1
+        self.members.len() > self.everyone_waiting().count() + 1
     }
 
     /// Whether others have made runs since the worker last came by.
     pub(crate) fn others_are_brisk(&mut self, worker: WorkerNumber) -> bool {
         let (_, all) = self.tally();
-        let Some(seat) = self.seat_mut(worker) else { return false };
-        let others = all - seat.turn.tally().0;
-        std::mem::replace(&mut seat.seen, others) < others
+        let Some(member) = self.member_mut(worker) else { return false };
+        let others = all - member.activity.tally().0;
+        std::mem::replace(&mut member.seen, others) < others
     }
 
     /// Notes what a worker runs.
     pub(crate) fn occupy(&mut self, worker: WorkerNumber, running: Running) {
-        if let Some(seat) = self.seat_mut(worker) {
-            seat.idle_since = None;
-            seat.turn.begin(running);
-            seat.turn.set_awake(true);
+        if let Some(member) = self.member_mut(worker) {
+            member.idle_since = None;
+            member.activity.begin(running);
+            member.activity.set_awake(true);
         }
     }
 
     /// What a worker runs, if it runs anything.
     pub(crate) fn running_of(&self, worker: WorkerNumber) -> Option<Running> {
-        self.turn(worker)?.running()
+        self.activity(worker)?.running()
     }
 
     /// Where a worker says what it is at.
-    pub(crate) fn turn(&self, worker: WorkerNumber) -> Option<&Arc<Turn>> {
-        self.seats.iter().find(|seat| seat.worker == worker).map(|seat| &seat.turn)
+    pub(crate) fn activity(&self, worker: WorkerNumber) -> Option<&Arc<Activity>> {
+        self.members.iter().find(|member| member.worker == worker).map(|member| &member.activity)
     }
 
-    fn seat_mut(&mut self, worker: WorkerNumber) -> Option<&mut Seat> {
-        self.seats.iter_mut().find(|seat| seat.worker == worker)
+    fn member_mut(&mut self, worker: WorkerNumber) -> Option<&mut Member> {
+        self.members.iter_mut().find(|member| member.worker == worker)
     }
 
     /// Whether workers leave when they have been idle for long enough.
@@ -176,8 +176,8 @@ impl Roster {
 
     /// Whether a worker has been idle for long enough to leave.
     pub(crate) fn has_timed_out(&self, worker: WorkerNumber, now: Tick) -> bool {
-        let seat = self.seats.iter().find(|seat| seat.worker == worker);
-        let since = seat.and_then(|seat| seat.idle_since);
+        let member = self.members.iter().find(|member| member.worker == worker);
+        let since = member.and_then(|member| member.idle_since);
         self.is_timed() && since.is_some_and(|since| now >= since + self.keep_alive)
     }
 
@@ -190,22 +190,23 @@ impl Roster {
         &mut self,
         worker: WorkerNumber,
         now: Tick,
-        looks: Looks,
+        wake_ups: WakeUps,
         may_leave: bool,
     ) -> Option<Tick> {
         let is_timed = self.is_timed() && may_leave;
-        let since = self.seat_mut(worker).map_or(now, |seat| {
-            seat.turn.set_awake(false);
-            *seat.idle_since.get_or_insert(now)
+        let since = self.member_mut(worker).map_or(now, |member| {
+            member.activity.set_awake(false);
+            *member.idle_since.get_or_insert(now)
         });
         let limit = is_timed.then(|| since + self.keep_alive);
         if self.leader.is_none() {
             let is_in_time =
-                |deputy: &mut Watch| looks.next.is_some_and(|look| deputy.until <= look);
+                |deputy: &mut Watch| wake_ups.next.is_some_and(|look| deputy.until <= look);
             self.leader = self.deputy.take_if(is_in_time);
         }
-        let leads = looks.next.filter(|look| is_earlier(*look, self.leader));
-        let assists = looks.second.filter(|look| leads.is_none() && is_earlier(*look, self.deputy));
+        let leads = wake_ups.next.filter(|look| is_earlier(*look, self.leader));
+        let assists =
+            wake_ups.second.filter(|look| leads.is_none() && is_earlier(*look, self.deputy));
         if let Some(until) = leads {
             let former = self.leader.replace(Watch { worker, until, due: until });
             if let Some(former) = former.filter(|former| is_earlier(former.until, self.deputy)) {
@@ -227,25 +228,25 @@ impl Roster {
         self.idle.extend(former.map(|former| former.worker));
     }
 
-    /// Sees to it that somebody looks at the queue at `next_look`, for what is due then or before, and says whom to wake
+    /// Sees to it that somebody looks at the queue at `next_wake_up`, for what is due then or before, and says whom to wake
     /// for that.
-    pub(crate) fn appoint(&mut self, next_look: Tick, due: Tick) -> Option<WorkerNumber> {
+    pub(crate) fn appoint(&mut self, next_wake_up: Tick, due: Tick) -> Option<WorkerNumber> {
         let leader = self.leader.take().or_else(|| self.deputy.take());
         let worker = match leader {
-            Some(leader) if leader.until <= next_look || planted("L1") => {
+            Some(leader) if leader.until <= next_wake_up || planted("L1") => {
                 self.leader = Some(leader);
                 return None;
             }
             Some(leader) => leader.worker,
             None => self.idle.pop()?,
         };
-        self.leader = Some(Watch { worker, until: next_look, due });
+        self.leader = Some(Watch { worker, until: next_wake_up, due });
         Some(worker)
     }
 
     /// By when somebody looks at the queue, whatever is submitted; None where somebody has to be woken. Zero where
     /// nobody waits, who could be told: who is at a task looks before it waits.
-    pub(crate) fn patience(&self) -> Option<Tick> {
+    pub(crate) fn wakes_by(&self) -> Option<Tick> {
         match self.leader {
             Some(leader) => Some(leader.until),
             None => self.anyone_waiting().is_none().then_some(Tick::ZERO),
@@ -253,7 +254,7 @@ impl Roster {
     }
 
     /// When one of those who wait looks at the queue by itself, as far as the queue is concerned.
-    pub(crate) fn first_look(&self) -> Option<Tick> {
+    pub(crate) fn first_wake_up(&self) -> Option<Tick> {
         self.leader.or(self.deputy).map(|watch| watch.until)
     }
 
@@ -282,115 +283,115 @@ mod tests {
 
     const RUNNING: Running = Running { kind: Kind::OneShot, sequence: 0 };
 
-    fn roster(workers: usize) -> Roster {
-        let mut roster = Roster::new(workers, Duration::from_millis(10), false);
-        for _ in 0..workers {
-            roster.hire();
+    fn started(count: usize) -> Workers {
+        let mut workers = Workers::new(count, Duration::from_millis(10), false);
+        for _ in 0..count {
+            workers.hire();
         }
-        roster
+        workers
     }
 
     const fn tick(nanos: u64) -> Tick {
         Tick::from_nanos(nanos)
     }
 
-    const fn look(next: u64) -> Looks {
-        Looks { next: Some(tick(next)), second: None }
+    const fn look(next: u64) -> WakeUps {
+        WakeUps { next: Some(tick(next)), second: None }
     }
 
-    const fn looks(next: u64, second: u64) -> Looks {
-        Looks { next: Some(tick(next)), second: Some(tick(second)) }
+    const fn wake_ups(next: u64, second: u64) -> WakeUps {
+        WakeUps { next: Some(tick(next)), second: Some(tick(second)) }
     }
 
     #[test]
     fn one_leads_and_the_others_wait_without_a_deadline() {
-        let mut roster = roster(3);
-        assert_eq!(roster.park(1, tick(0), look(50), true), Some(tick(50)));
-        assert_eq!(roster.park(2, tick(0), look(50), true), None);
-        assert_eq!(roster.park(3, tick(0), look(50), true), None);
+        let mut workers = started(3);
+        assert_eq!(workers.park(1, tick(0), look(50), true), Some(tick(50)));
+        assert_eq!(workers.park(2, tick(0), look(50), true), None);
+        assert_eq!(workers.park(3, tick(0), look(50), true), None);
     }
 
     #[test]
     fn a_nearer_task_wakes_the_leader_and_a_farther_one_nobody() {
-        let mut roster = roster(2);
-        roster.park(1, tick(0), look(50), true);
-        roster.park(2, tick(0), look(50), true);
-        assert_eq!(roster.appoint(tick(60), tick(60)), None);
-        assert_eq!(roster.appoint(tick(40), tick(40)), Some(1));
-        assert_eq!(roster.appoint(tick(40), tick(40)), None);
-        assert_eq!(roster.appoint(tick(30), tick(30)), Some(1));
+        let mut workers = started(2);
+        workers.park(1, tick(0), look(50), true);
+        workers.park(2, tick(0), look(50), true);
+        assert_eq!(workers.appoint(tick(60), tick(60)), None);
+        assert_eq!(workers.appoint(tick(40), tick(40)), Some(1));
+        assert_eq!(workers.appoint(tick(40), tick(40)), None);
+        assert_eq!(workers.appoint(tick(30), tick(30)), Some(1));
     }
 
     #[test]
     fn a_leader_that_takes_a_task_is_succeeded_by_one_idle_worker() {
-        let mut roster = roster(3);
+        let mut workers = started(3);
         for worker in 1..=3 {
-            roster.park(worker, tick(0), look(50), true);
+            workers.park(worker, tick(0), look(50), true);
         }
-        roster.arrive(1);
-        roster.occupy(1, RUNNING);
-        assert_eq!(roster.appoint(tick(70), tick(70)), Some(3));
-        assert_eq!(roster.appoint(tick(70), tick(70)), None);
-        assert_eq!(roster.busy(), 1);
+        workers.arrive(1);
+        workers.occupy(1, RUNNING);
+        assert_eq!(workers.appoint(tick(70), tick(70)), Some(3));
+        assert_eq!(workers.appoint(tick(70), tick(70)), None);
+        assert_eq!(workers.busy(), 1);
     }
 
     #[test]
     fn who_comes_back_with_an_earlier_task_takes_the_lead_without_waking_anybody() {
-        let mut roster = roster(2);
-        roster.park(2, tick(0), look(50), true);
-        assert_eq!(roster.park(1, tick(0), look(20), true), Some(tick(20)));
-        assert_eq!(roster.everyone_waiting().collect::<Vec<_>>(), [2, 1]);
-        roster.arrive(2);
-        assert_eq!(roster.park(2, tick(10), look(20), true), None);
+        let mut workers = started(2);
+        workers.park(2, tick(0), look(50), true);
+        assert_eq!(workers.park(1, tick(0), look(20), true), Some(tick(20)));
+        assert_eq!(workers.everyone_waiting().collect::<Vec<_>>(), [2, 1]);
+        workers.arrive(2);
+        assert_eq!(workers.park(2, tick(10), look(20), true), None);
     }
 
     #[test]
     fn leader_and_deputy_take_turns_and_nobody_is_woken() {
-        let mut roster = roster(3);
+        let mut workers = started(3);
         for worker in 1..=3 {
-            roster.park(worker, tick(0), looks(50, 60), true);
+            workers.park(worker, tick(0), wake_ups(50, 60), true);
         }
         for due in [50, 60, 70, 80] {
-            let leader = roster.leader.unwrap().worker;
-            roster.arrive(leader);
-            assert_eq!(roster.appoint(tick(due + 10), tick(due + 10)), None, "{due}");
-            let until = roster.park(leader, tick(due), looks(due + 10, due + 20), true);
+            let leader = workers.leader.unwrap().worker;
+            workers.arrive(leader);
+            assert_eq!(workers.appoint(tick(due + 10), tick(due + 10)), None, "{due}");
+            let until = workers.park(leader, tick(due), wake_ups(due + 10, due + 20), true);
             assert_eq!(until, Some(tick(due + 20)));
-            assert_ne!(roster.leader.unwrap().worker, leader);
+            assert_ne!(workers.leader.unwrap().worker, leader);
         }
-        assert_eq!(roster.idle, [3]);
+        assert_eq!(workers.idle, [3]);
     }
 
     #[test]
     fn a_deputy_that_would_look_too_late_is_woken_when_it_is_to_lead() {
-        let mut roster = roster(2);
-        roster.park(1, tick(0), looks(50, 90), true);
-        assert_eq!(roster.park(2, tick(0), looks(50, 90), true), Some(tick(90)));
-        roster.arrive(1);
-        assert_eq!(roster.appoint(tick(70), tick(70)), Some(2));
-        assert_eq!(roster.leader, Some(Watch { worker: 2, until: tick(70), due: tick(70) }));
+        let mut workers = started(2);
+        workers.park(1, tick(0), wake_ups(50, 90), true);
+        assert_eq!(workers.park(2, tick(0), wake_ups(50, 90), true), Some(tick(90)));
+        workers.arrive(1);
+        assert_eq!(workers.appoint(tick(70), tick(70)), Some(2));
+        assert_eq!(workers.leader, Some(Watch { worker: 2, until: tick(70), due: tick(70) }));
     }
 
     #[test]
     fn a_leader_that_finds_nothing_leaves_the_lead_to_a_deputy_in_time() {
-        let mut roster = roster(2);
-        roster.park(1, tick(0), looks(50, 60), true);
-        roster.park(2, tick(0), looks(50, 60), true);
-        roster.arrive(1);
-        assert_eq!(roster.park(1, tick(50), looks(60, 80), true), Some(tick(80)));
-        assert_eq!(roster.leader, Some(Watch { worker: 2, until: tick(60), due: tick(60) }));
+        let mut workers = started(2);
+        workers.park(1, tick(0), wake_ups(50, 60), true);
+        workers.park(2, tick(0), wake_ups(50, 60), true);
+        workers.arrive(1);
+        assert_eq!(workers.park(1, tick(50), wake_ups(60, 80), true), Some(tick(80)));
+        assert_eq!(workers.leader, Some(Watch { worker: 2, until: tick(60), due: tick(60) }));
     }
 
     #[test]
     fn a_surplus_worker_times_out_after_its_keep_alive() {
-        let mut roster = roster(2);
-        roster.core_size = 1;
+        let mut workers = started(2);
+        workers.core_size = 1;
         let limit = tick(5) + Duration::from_millis(10);
-        assert_eq!(roster.park(2, tick(5), Looks::default(), true), Some(limit));
-        assert!(!roster.has_timed_out(2, tick(6)));
-        assert!(roster.has_timed_out(2, limit));
-        roster.dismiss(2);
-        assert!(!roster.is_timed());
-        assert_eq!((roster.live(), roster.largest()), (1, 2));
+        assert_eq!(workers.park(2, tick(5), WakeUps::default(), true), Some(limit));
+        assert!(!workers.has_timed_out(2, tick(6)));
+        assert!(workers.has_timed_out(2, limit));
+        workers.dismiss(2);
+        assert!(!workers.is_timed());
+        assert_eq!((workers.live(), workers.largest()), (1, 2));
     }
 }

@@ -1,22 +1,26 @@
 //! What a pool does around the runs of its tasks: hooks are called, and its listener is told.
 
+use std::sync::Arc;
+
+use super::entry::AnyItem;
 use super::shell::Shell;
 use crate::error::Failure;
 use crate::observe::Event;
+use crate::sync::planted;
+use crate::task::Home;
 use crate::task::Run;
+use crate::task::TaskState;
+use crate::task::current;
+use crate::task::run::RunObserver;
 use crate::task::run::Verdict;
-use crate::task::run::Witness;
+use crate::task::state::Suspend;
 use crate::time::Now;
 use crate::time::Tick;
 use crate::time::WallTime;
 
-impl Witness for Shell {
+impl RunObserver for Shell {
     fn now(&self) -> Now {
         Now::read(&*self.clock)
-    }
-
-    fn is_indifferent(&self) -> bool {
-        self.is_silent
     }
 
     /// A hook may refuse the run.
@@ -42,6 +46,25 @@ impl Witness for Shell {
             self.cancel(run.task());
         }
         now
+    }
+
+    /// RACE: the waker may be called at any time. The pool lists the task among the suspended *before*
+    /// the state says so, because from then on a wake puts the task back into the queue.
+    fn suspend(&self, task: &AnyItem, by_worker: bool) {
+        if by_worker {
+            self.alter(|core, effects| {
+                current::end_activity();
+                core.suspend(task, effects);
+            });
+        }
+        match task.suspend() {
+            Suspend::Suspended => {}
+            Suspend::Woken if by_worker => self.resume(Arc::clone(task)),
+            Suspend::Woken => {}
+            Suspend::WasCancelled if planted("L12 cancel") => {}
+            Suspend::WasCancelled if by_worker => self.withdraw(&**task, task.due()),
+            Suspend::WasCancelled => self.announce_end(&**task, TaskState::Cancelled),
+        }
     }
 
     fn is_settled(&self, run: &Run, outcome: &Result<(), Failure>, verdict: Verdict, now: Now) {

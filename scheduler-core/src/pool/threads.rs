@@ -1,14 +1,14 @@
-//! Where workers come from: threads that a factory starts, or a virtual crew.
+//! Where workers come from: threads that a factory starts.
 
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::thread;
 
-use super::roster::WorkerNumber;
 use super::shell::Shell;
-use super::virtual_crew::VirtualCrew;
+use super::shell::StartWorker;
 use super::worker;
+use super::workers::WorkerNumber;
 use crate::sync::AtomicBool;
 use crate::sync::Ordering;
 use crate::unwind::catch;
@@ -79,6 +79,21 @@ impl WorkerThread {
         self.number
     }
 
+    /// Has this worker started, or says why not; a panic is a refusal, and so is a dropped worker.
+    pub(super) fn start(self, start: impl FnOnce(Self) -> io::Result<()>) -> Result<(), String> {
+        let is_over = Arc::clone(&self.is_over);
+        let answer = catch(|| start(self));
+        // ORDERING: relaxed, see the drop.
+        let was_dropped = is_over.swap(true, Ordering::Relaxed);
+        let why = match answer {
+            Ok(Ok(())) if was_dropped => DROPPED.to_owned(),
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) => error.to_string(),
+            Err(failure) => failure.to_string(),
+        };
+        Err(format!("no thread could be started: {why}"))
+    }
+
     /// Works until the pool has no more use for this worker.
     pub fn run(mut self) {
         if let Some(shell) = self.shell.take() {
@@ -128,32 +143,11 @@ impl ThreadFactory for StdThreads {
     }
 }
 
-/// Who works for a pool.
-#[derive(Clone)]
-pub(super) enum Crew {
-    Threads(Arc<dyn ThreadFactory>),
-    Virtual(VirtualCrew),
-}
+/// Starts the threads of a pool's workers by a factory.
+pub(super) struct Threads(pub(super) Arc<dyn ThreadFactory>);
 
-impl Crew {
-    /// Starts a worker, or says why not; a panic of the factory is a refusal, and so is a dropped worker.
-    pub(super) fn start(&self, worker: WorkerThread) -> Result<(), String> {
-        let is_over = Arc::clone(&worker.is_over);
-        let answer = match self {
-            Self::Virtual(crew) => {
-                crew.join(worker);
-                Ok(Ok(()))
-            }
-            Self::Threads(factory) => catch(|| factory.start(worker)),
-        };
-        // ORDERING: relaxed, see `WorkerThread::drop`.
-        let was_dropped = is_over.swap(true, Ordering::Relaxed);
-        let why = match answer {
-            Ok(Ok(())) if was_dropped => DROPPED.to_owned(),
-            Ok(Ok(())) => return Ok(()),
-            Ok(Err(error)) => error.to_string(),
-            Err(failure) => failure.to_string(),
-        };
-        Err(format!("no thread could be started: {why}"))
+impl StartWorker for Threads {
+    fn start(&self, shell: Arc<Shell>, name: String, number: WorkerNumber) -> Result<(), String> {
+        WorkerThread::new(name, number, shell).start(|worker| self.0.start(worker))
     }
 }

@@ -1,0 +1,236 @@
+//! A step of the core: the lock is taken, what is staged is seen to, the core is called, and the lock given back.
+
+use super::core::Core;
+use super::entry::AnyItem;
+use super::entry::Entry;
+use super::entry::place_of;
+use super::locked::Later;
+use super::locked::Locked;
+use super::locked::Starts;
+use super::queues::is_due;
+use super::shell::Shell;
+use super::shutdown::Kind;
+use super::staging::MayStage;
+use super::staging::Newcomer;
+use super::staging::Staged;
+use super::step::Effects;
+use crate::error::Error;
+use crate::sync::MutexGuard;
+use crate::sync::planted;
+use crate::task::Header;
+use crate::task::TaskId;
+use crate::time::Due;
+use crate::time::Now;
+use scheduler_queue::Ticket;
+
+impl Shell {
+    /// Takes one step of the core at the present time.
+    pub(super) fn step<R>(
+        &self,
+        step: impl FnOnce(&mut Core<AnyItem>, Now, &mut Effects<AnyItem>) -> R,
+    ) -> R {
+        let now = Now::read(&*self.clock);
+        self.alter(|core, effects| step(core, now, effects))
+    }
+
+    /// Takes one step of the core under the lock, and performs what it asks for after unlocking.
+    pub(super) fn alter<R>(
+        &self,
+        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
+    ) -> R {
+        self.alter_and_count(step).0
+    }
+
+    /// As [`alter`](Self::alter), and says how the starts of workers went.
+    pub(super) fn alter_and_count<R>(
+        &self,
+        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
+    ) -> (R, Starts) {
+        self.alter_locked(self.locked.lock(), step)
+    }
+
+    pub(super) fn alter_locked<R>(
+        &self,
+        mut locked: MutexGuard<'_, Locked>,
+        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
+    ) -> (R, Starts) {
+        let mut effects = Effects::new();
+        self.collect(&mut locked, &mut effects);
+        self.alter_collected(locked, effects, step)
+    }
+
+    /// As [`alter_locked`](Self::alter_locked), when what is staged has been seen to.
+    #[inline]
+    pub(super) fn alter_collected<R>(
+        &self,
+        mut locked: MutexGuard<'_, Locked>,
+        mut effects: Effects<AnyItem>,
+        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
+    ) -> (R, Starts) {
+        let result = step(&mut locked.core, &mut effects);
+        self.publish_may_stage(&mut locked, &mut effects);
+        if effects.is_for_nobody() {
+            drop(locked);
+            if !effects.release.is_empty() {
+                self.arena.give_back(&mut effects.release);
+            }
+            return (result, Starts::default());
+        }
+        (result, self.unlock_and_perform(locked, effects))
+    }
+
+    /// Makes what a step asks for known under the lock, as far as it has to be, and performs it then.
+    fn unlock_and_perform(
+        &self,
+        mut locked: MutexGuard<'_, Locked>,
+        effects: Effects<AnyItem>,
+    ) -> Starts {
+        let later = locked.prepare(effects);
+        drop(locked);
+        self.perform_later(later)
+    }
+
+    /// Takes one step of the core under the lock, to which nothing matters that is staged, and hands out what is to be
+    /// done then, where that is anything.
+    #[inline]
+    pub(super) fn alter_later<R>(
+        &self,
+        step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
+    ) -> (R, Option<Later>) {
+        let (mut locked, mut effects) = (self.locked.lock(), Effects::new());
+        let result = step(&mut locked.core, &mut effects);
+        self.publish_may_stage(&mut locked, &mut effects);
+        let is_done = effects.is_for_nobody() && effects.release.is_empty();
+        let later = if is_done { None } else { Some(locked.prepare(effects)) };
+        (result, later)
+    }
+
+    /// Sees to what is staged. Somebody looks at the queue in time: see `staging`.
+    #[inline]
+    pub(super) fn collect(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
+        let Locked { core, staged, .. } = locked;
+        if staged.is_empty() {
+            self.staging.take(staged);
+        }
+        if !staged.is_empty() {
+            collect_all(core, staged, effects);
+            self.staging.arrived();
+        }
+    }
+
+    /// The lock before a step that closes the pool: what was staged by then is taken in by that step, and
+    /// nothing is staged any more.
+    pub(super) fn lock_closed(&self) -> MutexGuard<'_, Locked> {
+        let mut locked = self.locked.lock();
+        if !planted("L11 end") {
+            locked.may_stage = MayStage::default();
+            self.staging.renew(MayStage::default(), &mut locked.staged);
+            self.ready.renew(MayStage::default());
+        }
+        locked
+    }
+
+    /// Tells submitters what the core need not hear of at once.
+    ///
+    /// RACE: a task may have come since the step has begun, when somebody was to look at the queue
+    /// who now waits for longer. Whoever changes what may be staged finds it, and sees to it.
+    #[inline]
+    fn publish_may_stage(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
+        while locked.may_stage != locked.core.may_stage() {
+            self.renew_may_stage(locked, effects);
+        }
+    }
+
+    #[inline(never)]
+    fn renew_may_stage(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
+        let Locked { core, may_stage, staged, .. } = locked;
+        *may_stage = core.may_stage();
+        self.staging.renew(*may_stage, staged);
+        if let Some(due) = self.ready.renew(*may_stage) {
+            core.came_late(due, effects);
+        }
+        staged.newcomers.drain(..).for_each(|newcomer| core.collect_late(newcomer, effects));
+        if !staged.removals.is_empty() {
+            core.withdraw_all(&staged.removals, effects);
+            staged.removals.clear();
+        }
+        staged.trim();
+        self.staging.arrived();
+    }
+
+    /// Takes a task that was just admitted out again, where no worker is there to run it.
+    pub(super) fn check_manned(&self, task: &AnyItem) -> Result<(), Error> {
+        let removed =
+            self.alter(
+                |core, effects| {
+                    if core.workers.live() > 0 { None } else { core.remove(task, effects) }
+                },
+            );
+        let Some(removed) = removed else { return Ok(()) };
+        self.cancel(&removed);
+        let reason = self.refusal.lock().clone();
+        Err(Error::no_thread(removed.header().label(), reason))
+    }
+
+    /// Puts a task in line or stages it, or hands it back because the core has to hear of it.
+    #[inline]
+    pub(super) fn stage(
+        &self,
+        item: AnyItem,
+        id: TaskId,
+        kind: Kind,
+        due: Due,
+        now: Now,
+    ) -> Result<(), AnyItem> {
+        let Due::Tick(due) = due else { return Err(item) };
+        let is_due = is_due(due.as_nanos(), now.tick.as_nanos());
+        let mut entry = Entry { kind, item };
+        if is_due && self.staging.is_empty() && self.ready.is_empty() {
+            match self.ready.submit(due, id.0, entry, || self.grace()) {
+                Ok(()) => return Ok(()),
+                Err(back) => entry = back,
+            }
+        }
+        let newcomer = Newcomer { due, sequence: id.0, item: entry, is_due };
+        if self.staging.stage(newcomer, || self.grace()).map_err(|entry| entry.item)? {
+            // Waits for the lock like anybody else: submitters that never wait would keep those away from
+            // it who have something to say, such as that the pool ends.
+            self.alter(|_, _| ());
+        }
+        Ok(())
+    }
+
+    /// Takes a task that was cancelled out of the pool.
+    ///
+    /// RACE: one that is not known to be in the queue is staged or in line; or somebody is putting it into the queue,
+    /// under the lock. Who has had the lock after that finds it there, unless a worker has taken it meanwhile, who
+    /// sees that it was cancelled.
+    pub(super) fn let_go(&self, header: &Header, due: Due) {
+        let place = || place_of(header, due);
+        let staged = place();
+        let is_known = staged.ticket != Ticket::STAGED;
+        match if is_known { self.staging.stage_removal(staged) } else { None } {
+            Some(false) => {}
+            Some(true) => self.alter(|_, _| ()),
+            None if planted("L11 ticket") && !is_known => {}
+            None => self.alter(|core, effects| core.withdraw_all(&[place()], effects)),
+        }
+    }
+}
+
+/// Puts what was staged into the queue, and what was cancelled out of it, in this order: both may be of one
+/// task.
+fn collect_all(
+    core: &mut Core<AnyItem>,
+    staged: &mut Staged<Entry<AnyItem>>,
+    effects: &mut Effects<AnyItem>,
+) {
+    if !staged.newcomers.is_empty() {
+        core.collect(staged.newcomers.drain(..));
+    }
+    if !staged.removals.is_empty() {
+        core.withdraw_all(&staged.removals, effects);
+        staged.removals.clear();
+    }
+    staged.trim();
+}
