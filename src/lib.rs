@@ -37,7 +37,8 @@
 //! | `metrics` | counters, histograms and gauges for each task through the `metrics` facade, in native names and as Spring's `tasks.scheduled.execution` |
 //! | `serde` | [`Event`], [`TaskSnapshot`] and what they contain serialize |
 //! | `durable` | schedules and jobs that a store keeps, for all processes together, across restarts |
-//! | `sqlite` | such a store in a file |
+//! | `sqlite` | such a store in a file, for the processes of one machine |
+//! | `postgres` | such a store in PostgreSQL, for those of several machines |
 //! | `testing` | for `[dev-dependencies]`: tests of schedules and whole simulations on a virtual clock, in `testing` |
 //! | `serde` | events, snapshots and records implement `Serialize` |
 //!

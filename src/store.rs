@@ -12,6 +12,9 @@ pub use scheduler_store::{
     SessionInfo, Skips, Store, StoreError, StoreTime, TickJob, Timing, Uuid,
 };
 
+#[cfg(feature = "postgres")]
+#[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
+pub use scheduler_postgres::Postgres;
 #[cfg(feature = "sqlite")]
 #[cfg_attr(docsrs, doc(cfg(feature = "sqlite")))]
 pub use scheduler_sqlite::{OpenError, Sqlite};

@@ -150,9 +150,7 @@ impl Tx<'_> {
         let job = &mut row.job;
         job.lost += 1;
         (job.fence, job.session) = (self.next_fence(), None);
-        let is_over = job.on_lost == OnLost::Abandon
-            || job.lost >= request.max_lost
-            || job.attempt >= job.max_attempts;
+        let is_over = job.on_lost == OnLost::Abandon || job.lost >= request.max_lost;
         job.state = match (job.is_cancel_requested, is_over) {
             (true, _) => JobState::Cancelled,
             (_, true) => JobState::Parked,

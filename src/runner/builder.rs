@@ -434,8 +434,15 @@ impl Builder {
     /// together, and share the jobs that any of them [enqueues](crate::Jobs).
     #[cfg(feature = "durable")]
     #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
-    pub fn store(mut self, store: impl scheduler_store::Store) -> Self {
-        self.store = Some(Arc::new(store));
+    pub fn store(self, store: impl scheduler_store::Store) -> Self {
+        self.store_shared(Arc::new(store))
+    }
+
+    /// As [`store`](Self::store), with a store that other parts of the program use too.
+    #[cfg(feature = "durable")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+    pub fn store_shared(mut self, store: Arc<dyn scheduler_store::Store>) -> Self {
+        self.store = Some(store);
         self
     }
 

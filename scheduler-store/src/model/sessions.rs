@@ -100,9 +100,8 @@ impl State {
             let Some(job) = self.jobs.get_mut(&id).map(|row| &mut row.job) else { continue };
             job.lost += 1;
             (job.fence, job.session) = (fence, None);
-            let is_over = job.on_lost == OnLost::Abandon
-                || job.lost >= request.max_lost
-                || job.attempt >= job.max_attempts;
+            // A loss is no failure: a job whose attempts are used up has not failed them.
+            let is_over = job.on_lost == OnLost::Abandon || job.lost >= request.max_lost;
             job.state = match (job.is_cancel_requested, is_over) {
                 (true, _) => JobState::Cancelled,
                 (_, true) => JobState::Parked,

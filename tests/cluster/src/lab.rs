@@ -1,9 +1,11 @@
 //! A folder with a store, and the processes that share it.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use scheduler::store::Sqlite;
+use postgres_server::Server;
 use scheduler_store::{
     Command, Commanded, Enqueue, Job, JobFilter, JobId, JobState, NewJob, Payload, Store,
     StoreTime, Uuid,
@@ -20,8 +22,28 @@ pub struct Lab {
     program: PathBuf,
 }
 
+/// The server of all tests of a test program. It ends with the process.
+static SERVER: LazyLock<Option<Server>> = LazyLock::new(Server::start);
+
 impl Lab {
-    /// A lab with a SQLite file. `program` is the path of the program `node`.
+    /// A lab with a SQLite file, or with a schema of a PostgreSQL server if `SCHEDULER_CLUSTER_STORE` is `postgres`.
+    /// `program` is the path of the program `node`. None where PostgreSQL is wanted and missing, which is said aloud.
+    #[must_use]
+    pub fn new(program: &str) -> Option<Self> {
+        if !Self::is_postgres() {
+            return Some(Self::sqlite(program));
+        }
+        let server = SERVER.as_ref()?;
+        Some(Self::postgres(program, &server.url()))
+    }
+
+    /// Returns true if the tests use PostgreSQL.
+    #[must_use]
+    pub fn is_postgres() -> bool {
+        std::env::var_os("SCHEDULER_CLUSTER_STORE").is_some_and(|store| store == "postgres")
+    }
+
+    /// A lab with a SQLite file.
     ///
     /// # Panics
     ///
@@ -30,6 +52,20 @@ impl Lab {
     pub fn sqlite(program: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let store = format!("sqlite:{}", folder.path().join("jobs.db").display());
+        Self { folder, store, program: PathBuf::from(program) }
+    }
+
+    /// A lab with a schema of its own in a PostgreSQL server.
+    ///
+    /// # Panics
+    ///
+    /// If there can be no folder.
+    #[must_use]
+    pub fn postgres(program: &str, url: &str) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let folder = tempfile::tempdir().expect("a folder");
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let store = format!("postgres:lab_{}_{number}:{url}", std::process::id());
         Self { folder, store, program: PathBuf::from(program) }
     }
 
@@ -46,14 +82,9 @@ impl Lab {
     }
 
     /// The store, as this process sees it.
-    ///
-    /// # Panics
-    ///
-    /// If it cannot be opened.
     #[must_use]
-    pub fn open(&self) -> Sqlite {
-        let path = self.store.strip_prefix("sqlite:").expect("a SQLite file");
-        Sqlite::open(path).expect("the store opens")
+    pub fn open(&self) -> Arc<dyn Store> {
+        crate::open(&self.store)
     }
 
     /// A connection of the test's own to the file of the store.
@@ -64,7 +95,10 @@ impl Lab {
     #[must_use]
     pub fn connection(&self) -> scheduler_sqlite::rusqlite::Connection {
         let path = self.store.strip_prefix("sqlite:").expect("a SQLite file");
-        scheduler_sqlite::rusqlite::Connection::open(path).expect("the file opens")
+        let connection = scheduler_sqlite::rusqlite::Connection::open(path);
+        let connection = connection.expect("the file opens");
+        connection.busy_timeout(Duration::from_secs(10)).expect("a timeout can be set");
+        connection
     }
 
     /// Enqueues jobs of a task with this payload, and returns their identities.

@@ -4,11 +4,13 @@
 //! [`Lab`], kills, stops and continues them, and judges by the journals and the store, never by what a process says of
 //! itself. Times in journals are by the clock since boot, which all processes share whatever their wall clocks show.
 
+mod address;
 mod journal;
 mod judge;
 mod lab;
 mod process;
 
+pub use address::open;
 pub use journal::{Journal, Line, Outcome, Run, boot_micros};
 pub use judge::{by_tick, is_overlapping, second_of};
 pub use lab::{Lab, eventually, is_full, length};

@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use cluster::{Lab, Outcome, Process, Run, eventually, is_full};
 use scheduler_sqlite::Within;
+use scheduler_sqlite::rusqlite::{Connection, Transaction, TransactionBehavior};
 use scheduler_store::{Command, EnqueueIn, JobId, JobState, NewJob, Payload, Uuid};
 
 /// Generous: the machine may be slow.
 const LIMIT: Duration = Duration::from_secs(90);
 
-fn lab() -> Lab {
-    Lab::sqlite(env!("CARGO_BIN_EXE_node"))
-}
+const NODE: &str = env!("CARGO_BIN_EXE_node");
 
 fn runs(processes: &[&Process]) -> Vec<Run> {
     processes.iter().flat_map(|process| process.runs()).collect()
@@ -33,7 +32,7 @@ fn pass(time: Duration) {
 #[test]
 fn d7_what_was_accepted_is_run_after_a_kill() {
     for _ in 0..if is_full() { 20 } else { 3 } {
-        let lab = lab();
+        let Some(lab) = Lab::new(NODE) else { return };
         let mut first = lab.process("a").with("enqueue-every", 0).start();
         eventually(LIMIT, "jobs are accepted", || {
             (first.notes("accepted").len() >= 50).then_some(())
@@ -58,9 +57,14 @@ fn d7_what_was_accepted_is_run_after_a_kill() {
     }
 }
 
+fn immediate(connection: &mut Connection) -> Transaction<'_> {
+    let behavior = TransactionBehavior::Immediate;
+    connection.transaction_with_behavior(behavior).expect("a transaction")
+}
+
 #[test]
 fn d8_a_job_in_a_transaction_of_the_caller_exists_once_that_is_committed() {
-    let lab = lab();
+    let lab = Lab::sqlite(NODE);
     let process = lab.process("a").start();
     let new = |number| NewJob::new(JobId::from_uuid(Uuid::from_u128(number)), "work");
     let payload = Payload { version: 1, bytes: b"{}".to_vec() };
@@ -68,11 +72,11 @@ fn d8_a_job_in_a_transaction_of_the_caller_exists_once_that_is_committed() {
     eventually(LIMIT, "the process has opened a session", || {
         process.notes("session_opened").first().cloned()
     });
-    let rolled_back = connection.transaction().expect("a transaction");
+    let rolled_back = immediate(&mut connection);
     let job = NewJob { payload: payload.clone(), ..new(1) };
     Within::new(&rolled_back).enqueue(&[job]).expect("it is accepted");
     rolled_back.rollback().expect("it is rolled back");
-    let committed = connection.transaction().expect("a transaction");
+    let committed = immediate(&mut connection);
     let job = NewJob { payload, ..new(2) };
     Within::new(&committed).enqueue(std::slice::from_ref(&job)).expect("it is accepted");
     pass(Duration::from_secs(1));
@@ -84,7 +88,7 @@ fn d8_a_job_in_a_transaction_of_the_caller_exists_once_that_is_committed() {
 
 #[test]
 fn d9_many_processes_run_each_job_once() {
-    let lab = lab();
+    let Some(lab) = Lab::new(NODE) else { return };
     let count = if is_full() { 20_000 } else { 4_000 };
     lab.enqueue("work", "{}", count);
     let start = |label| lab.process(label).with("threads", 8).start();
@@ -104,7 +108,7 @@ fn d9_many_processes_run_each_job_once() {
 
 #[test]
 fn d10_a_job_of_a_killed_process_runs_again_elsewhere() {
-    let lab = lab();
+    let Some(lab) = Lab::new(NODE) else { return };
     let mut first = lab.process("a").start();
     let id = lab.enqueue("work", r#"{"ms": 60000}"#, 1)[0];
     let at_most_once = lab.enqueue("abandoned", r#"{"ms": 60000}"#, 1)[0];
@@ -123,7 +127,7 @@ fn d10_a_job_of_a_killed_process_runs_again_elsewhere() {
 
 #[test]
 fn d11_a_late_outcome_is_refused() {
-    let lab = lab();
+    let Some(lab) = Lab::new(NODE) else { return };
     let first = lab.process("a").start();
     let id = lab.enqueue("work", r#"{"ms": 4000, "stubborn": true}"#, 1)[0];
     eventually(LIMIT, "it runs", || (first.runs().len() == 1).then_some(()));
@@ -144,7 +148,7 @@ fn d11_a_late_outcome_is_refused() {
 
 #[test]
 fn d12_retries_and_giving_up() {
-    let lab = lab();
+    let Some(lab) = Lab::new(NODE) else { return };
     let process = lab.process("a").start();
     let id = lab.enqueue("work", r#"{"fail": 2}"#, 1)[0];
     lab.await_state(id, JobState::Done, LIMIT);
@@ -168,7 +172,7 @@ fn d12_retries_and_giving_up() {
 
 #[test]
 fn d13_a_job_that_kills_its_process_is_parked_and_takes_no_other_with_it() {
-    let lab = lab();
+    let Some(lab) = Lab::new(NODE) else { return };
     let poison = lab.enqueue("work", r#"{"abort": true}"#, 1)[0];
     let others = lab.enqueue("work", r#"{"ms": 5}"#, 200);
     let start = |number: usize| lab.process(&format!("p{number}")).start();
@@ -196,7 +200,7 @@ fn d13_a_job_that_kills_its_process_is_parked_and_takes_no_other_with_it() {
 
 #[test]
 fn d14_a_payload_that_cannot_be_read_waits_untouched() {
-    let lab = lab();
+    let Some(lab) = Lab::new(NODE) else { return };
     let good = lab.enqueue("work", "{}", 19);
     let bad = lab.enqueue("work", r#"{"ms": "a word"}"#, 1)[0];
     let process = lab.process("a").start();
@@ -213,7 +217,7 @@ fn d14_a_payload_that_cannot_be_read_waits_untouched() {
 
 #[test]
 fn d15_a_job_whose_task_is_not_here_waits_for_a_process_that_has_it() {
-    let lab = lab();
+    let Some(lab) = Lab::new(NODE) else { return };
     let without = lab.process("a").with("without", "rare").start();
     let rare = lab.enqueue("rare", "{}", 50);
     let known = lab.enqueue("work", "{}", 10);

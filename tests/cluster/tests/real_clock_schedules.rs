@@ -5,14 +5,11 @@ use std::time::Duration;
 
 use cluster::{Lab, Process, Run, by_tick, eventually, is_full, is_overlapping, length, second_of};
 use scheduler_sqlite::rusqlite::TransactionBehavior;
-use scheduler_store::Store;
 
 /// Generous: the machine may be slow.
 const LIMIT: Duration = Duration::from_secs(60);
 
-fn lab() -> Lab {
-    Lab::sqlite(env!("CARGO_BIN_EXE_node"))
-}
+const NODE: &str = env!("CARGO_BIN_EXE_node");
 
 fn each_second(name: &str, more: &str) -> String {
     format!("name={name};cron=* * * * * *{more}")
@@ -53,7 +50,7 @@ fn skipped(lab: &Lab, name: &str) -> u64 {
 
 #[test]
 fn d1_each_tick_runs_once_in_three_processes() {
-    let lab = lab();
+    let Some(lab) = Lab::new(NODE) else { return };
     let start = |label| lab.process(label).with("schedule", each_second("tick", "")).start();
     let mut all = ["a", "b", "c"].map(start);
     pass(length(60, 6));
@@ -71,7 +68,7 @@ fn d1_each_tick_runs_once_in_three_processes() {
 
 #[test]
 fn d3_a_fixed_delay_holds_for_all_processes() {
-    let lab = lab();
+    let Some(lab) = Lab::new(NODE) else { return };
     let start = |label| lab.process(label).with("schedule", "name=sweep;delay=1s;ms=300").start();
     let all = ["a", "b", "c", "d"].map(start);
     let all: Vec<&Process> = all.iter().collect();
@@ -87,7 +84,7 @@ fn d3_a_fixed_delay_holds_for_all_processes() {
 
 #[test]
 fn d4_a_body_longer_than_the_lease_keeps_its_schedule() {
-    let lab = lab();
+    let Some(lab) = Lab::new(NODE) else { return };
     let body = format!(";ms={};busy=1", if is_full() { 10_000 } else { 5_000 });
     let start = |label| {
         let process = lab.process(label).with("lease", 1_000).with("renew", 300);
@@ -111,7 +108,7 @@ fn d4_a_body_longer_than_the_lease_keeps_its_schedule() {
 
 #[test]
 fn d5_the_schedule_of_a_killed_process_goes_on_elsewhere() {
-    let lab = lab();
+    let Some(lab) = Lab::new(NODE) else { return };
     let start =
         |label| lab.process(label).with("schedule", each_second("held", ";ms=60000")).start();
     let mut all = ["a", "b"].map(start);
@@ -133,7 +130,7 @@ fn d5_the_schedule_of_a_killed_process_goes_on_elsewhere() {
 
 #[test]
 fn d5_a_tick_that_runs_at_most_once_is_not_run_again() {
-    let lab = lab();
+    let Some(lab) = Lab::new(NODE) else { return };
     let body = each_second("held", ";ms=60000;on_lost=abandon;misfire=skip");
     let start = |label| lab.process(label).with("schedule", &body).start();
     let mut all = ["a", "b"].map(start);
@@ -150,7 +147,7 @@ fn d5_a_tick_that_runs_at_most_once_is_not_run_again() {
 
 #[test]
 fn d6_a_frozen_process_loses_its_job_and_goes_on_under_a_new_session() {
-    let lab = lab();
+    let Some(lab) = Lab::new(NODE) else { return };
     let register = lab.folder().join("register");
     let start = |label| {
         let process = lab.process(label).with("register", register.display());
@@ -177,7 +174,7 @@ fn d6_a_frozen_process_loses_its_job_and_goes_on_under_a_new_session() {
 
 #[test]
 fn d16_ticks_missed_while_no_process_ran() {
-    let lab = lab();
+    let Some(lab) = Lab::new(NODE) else { return };
     let schedules = [
         each_second("skips", ";misfire=skip"),
         each_second("once", ";misfire=run_once"),
@@ -213,7 +210,7 @@ fn d16_ticks_missed_while_no_process_ran() {
 
 #[test]
 fn d17_overlap_in_all_processes() {
-    let lab = lab();
+    let Some(lab) = Lab::new(NODE) else { return };
     let schedules = [
         each_second("skips", ";overlap=skip;ms=2500"),
         each_second("queues", ";overlap=queue_one;ms=2500"),
@@ -245,7 +242,7 @@ fn d17_overlap_in_all_processes() {
 #[test]
 fn d18_eight_processes_start_at_once_on_an_empty_store() {
     for _ in 0..if is_full() { 20 } else { 3 } {
-        let lab = lab();
+        let Some(lab) = Lab::new(NODE) else { return };
         let names = ["one", "two", "three", "four", "five"];
         let start = |number: usize| {
             let process = lab.process(&format!("p{number}"));
@@ -270,7 +267,7 @@ fn d18_eight_processes_start_at_once_on_an_empty_store() {
 
 #[test]
 fn d19_a_deploy_changes_a_schedule() {
-    let lab = lab();
+    let Some(lab) = Lab::new(NODE) else { return };
     let start = |label: &str, cron: &str| {
         lab.process(label).with("schedule", format!("name=shift;cron={cron}")).start()
     };
@@ -307,7 +304,7 @@ fn d19_a_deploy_changes_a_schedule() {
 
 #[test]
 fn d20_the_store_goes_away_and_comes_back() {
-    let lab = lab();
+    let lab = Lab::sqlite(NODE);
     let start = |label| {
         let process = lab.process(label).with("schedule", each_second("tick", ";misfire=skip"));
         process.with("enqueue-every", 100).start()

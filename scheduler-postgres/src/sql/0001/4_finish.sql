@@ -136,7 +136,7 @@ begin
       finished_at = case when x.state = 'ready' then j.finished_at else v_now end
     from (
       select y.id, case when y.is_cancel_requested then 'cancelled'
-        when y.is_abandoned or y.lost + 1 >= p_max_lost or y.attempt >= y.max_attempts then 'parked'
+        when y.is_abandoned or y.lost + 1 >= p_max_lost then 'parked'
         else 'ready' end as state
       from {s}.job y where y.id = r.job for update) x
     where j.id = x.id and j.state = 'running' and j.session is not distinct from r.session and j.fence = r.fence

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cluster::{Journal, Line, Outcome};
 use rustix::fs::{FlockOperation, flock};
-use scheduler::store::{OnLost, Sqlite};
+use scheduler::store::OnLost;
 use scheduler::{
     Builder, Event, EventKind, Jobs, Misfire, NodeOptions, Overlap, Run, Schedule, Scheduler, job,
 };
@@ -211,11 +211,6 @@ fn hear(event: &Event) {
     }
 }
 
-fn store(address: &str) -> Sqlite {
-    let path = address.strip_prefix("sqlite:").expect("an address is sqlite:PATH");
-    Sqlite::open(path).expect("the store opens")
-}
-
 /// Enqueues jobs for ever, and notes each after it was accepted.
 fn enqueue(jobs: &Jobs, pause: Duration) {
     loop {
@@ -248,7 +243,7 @@ fn main() {
         .poll_every(options.millis("poll", 200));
     let threads = options.one("threads").map_or(4, |text| text.parse().expect("a number"));
     let mut builder = Scheduler::builder()
-        .store(store(options.one("store").expect("--store is given")))
+        .store_shared(cluster::open(options.one("store").expect("--store is given")))
         .node(node)
         .pool_size(threads)
         .listener(hear);
