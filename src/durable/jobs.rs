@@ -25,7 +25,7 @@ use crate::schedule::Schedule;
 ///
 /// All but [`enqueue_async`](Self::enqueue_async) call the store on the calling thread, and return when it has answered.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use scheduler::store::Model;
 /// use scheduler::{Scheduler, job};
 ///

@@ -113,8 +113,8 @@ pub(super) fn decode(task: &Task<'_>, ty: &Type, names: &Names, run: &Ident) -> 
         Some(path) => {
             let old = Ident::new("old", Span::mixed_site().located_at(path.span()));
             // Where the path stands, if it is of another function.
-            let here = Ident::new(&private.to_string(), path.span());
-            quote_spanned!(path.span()=> #here::Some(|#old| #here::upgraded(#path(#old))))
+            let called = quote_spanned!(path.span()=> #path(#old));
+            quote!(#private::Some(|#old| #private::upgraded(#called)))
         }
     };
     let ty = ty.to_token_stream();
