@@ -104,7 +104,7 @@ pub use error::{AddError, StartError, StopError};
 pub use facts::{Location, TaskFacts};
 pub use inject::{Extract, Managed, State, TaskReturn, Wiring};
 pub use observe::{
-    Counters, Event, EventKind, Failure, Listener, Longest, Outcome, PanicPlace, RuleKind,
+    Counters, Event, EventKind, Failure, Listener, Longest, Outcome, PanicPlace, PoolSnapshot, RuleKind,
     RunRecord, SkipReason, StopReason, TaskSnapshot, TaskState,
 };
 pub use registrar::Registrar;

@@ -8,7 +8,7 @@ use scheduler_core::{ScheduledThreadPool, ShutdownPolicy};
 
 use super::adding::Kept;
 use super::annotated::Annotated;
-use super::builder::Builder;
+use super::builder::{Builder, OnStart};
 use super::context::Context;
 use super::launcher::Launcher;
 use super::pools::{PoolPlan, Pools};
@@ -18,7 +18,7 @@ use super::scheduler::Scheduler;
 use super::simulation::Simulation;
 use crate::error::StartError;
 use crate::inject::Call;
-use crate::observe::{Bus, BusBuilder, Event, EventKind, LookUp, PoolEvents, meter, watch_panics};
+use crate::observe::{Bus, BusBuilder, Event, EventKind, LookUp, PoolEvents, catch, meter, watch_panics};
 use crate::registrar::Planned;
 use crate::report::{Banner, Message, Messages, PoolLine, ROWS_MAX, Reporter, TaskLine};
 use crate::sync::Mutex;
@@ -37,6 +37,7 @@ pub(super) fn launch(
     let simulation = builder.simulation.clone();
     let messages = messages(&builder)?;
     let gates = Arc::new(std::mem::take(&mut builder.gates));
+    let on_start = std::mem::take(&mut builder.on_start);
     let bus = Arc::new(bus(builder, &prepared, &messages)?);
     let (pools, pool_events) = pools(&prepared, (&context, simulation.as_deref()), &bus)?;
     let Prepared { planned, tasks, clock, shutdown, limit, zone, seed, settings, .. } = prepared;
@@ -67,11 +68,21 @@ pub(super) fn launch(
     let start = StartMessage { remarks, warnings, pools: &pools, zone };
     let scheduler = Scheduler::new(running);
     match begin(scheduler.running(), planned, start, be_ready) {
-        Ok(()) => Ok(scheduler),
+        Ok(()) => {
+            on_start.into_iter().for_each(|call| call_on_start(call, scheduler.running()));
+            Ok(scheduler)
+        }
         Err(error) => {
             scheduler.give_up();
             Err(error)
         }
+    }
+}
+
+fn call_on_start(call: OnStart, running: &Running) {
+    if let Err(failure) = catch(|| call(&running.tasks)) {
+        let kind = EventKind::HookFailed { hook: "on_start", failure };
+        running.bus.emit(Event::global(running.clock.wall(), kind));
     }
 }
 
