@@ -104,8 +104,8 @@ pub use error::{AddError, StartError, StopError};
 pub use facts::{Location, TaskFacts};
 pub use inject::{Extract, Managed, State, TaskReturn, Wiring};
 pub use observe::{
-    Counters, Event, EventKind, Failure, Listener, Longest, Outcome, PanicPlace, PoolSnapshot, RuleKind,
-    RunRecord, SkipReason, StopReason, TaskSnapshot, TaskState,
+    Counters, Event, EventKind, Failure, Listener, Longest, Outcome, PanicPlace, PoolSnapshot,
+    RuleKind, RunRecord, SkipReason, StopReason, TaskSnapshot, TaskState,
 };
 pub use registrar::Registrar;
 pub use run::{Cause, Run, RunInfo, Shutdown, Stopped};

@@ -18,7 +18,9 @@ use super::scheduler::Scheduler;
 use super::simulation::Simulation;
 use crate::error::StartError;
 use crate::inject::Call;
-use crate::observe::{Bus, BusBuilder, Event, EventKind, LookUp, PoolEvents, catch, meter, watch_panics};
+use crate::observe::{
+    Bus, BusBuilder, Event, EventKind, LookUp, PoolEvents, catch, meter, watch_panics,
+};
 use crate::registrar::Planned;
 use crate::report::{Banner, Message, Messages, PoolLine, ROWS_MAX, Reporter, TaskLine};
 use crate::sync::Mutex;

@@ -1,0 +1,207 @@
+//! Live updates: server-sent events for each watcher, bounded in number, in rate and in what waits for a slow one.
+//!
+//! While somebody watches, a pump looks four times a second which tasks have changed, and sends their rows, once, to all
+//! watchers. A watcher that has not read its last messages is dropped: its browser connects again, and gets a whole list.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use hyper::body::Frame;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+
+use crate::app::App;
+use crate::clock::now;
+use crate::times::instant;
+use crate::view;
+
+/// How many may watch at the same time.
+pub(crate) const WATCHERS_MAX: usize = 32;
+/// How many messages may wait for a watcher.
+const MESSAGES_MAX: usize = 32;
+const BEAT: Duration = Duration::from_millis(250);
+/// Every so many beats a watcher is told the time, so that it knows that the connection lives.
+const BEATS_PER_TICK: u32 = 60;
+
+/// How often a new watcher tries to begin between two updates.
+const TRIES_MAX: usize = 50;
+const TRY_AGAIN: Duration = Duration::from_millis(10);
+
+/// All watchers.
+#[derive(Debug, Default)]
+pub(crate) struct Hub(Mutex<Watchers>);
+
+#[derive(Debug, Default)]
+struct Watchers {
+    list: Vec<mpsc::Sender<Bytes>>,
+    is_pumping: bool,
+    /// Odd while an update is being made.
+    updates: u64,
+    dropped: u64,
+}
+
+impl Hub {
+    fn lock(&self) -> MutexGuard<'_, Watchers> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many watch, and how many were dropped because they did not read.
+    pub(crate) fn counts(&self) -> (usize, u64) {
+        let watchers = self.lock();
+        let watching = watchers.list.iter().filter(|watcher| !watcher.is_closed()).count();
+        (watching, watchers.dropped)
+    }
+}
+
+impl Hub {
+    /// Adds a watcher with its list; returns whether there is a pump. `None` if the list may be old.
+    ///
+    /// RACE: an update that was made meanwhile may be older than the list, and must not come behind it.
+    fn begin(
+        &self,
+        sender: &mpsc::Sender<Bytes>,
+        list: Bytes,
+        (updates, is_last): (u64, bool),
+    ) -> Option<bool> {
+        let mut watchers = self.lock();
+        if !is_last && (watchers.updates != updates || updates % 2 != 0) {
+            return None;
+        }
+        // The channel is empty.
+        drop(sender.try_send(list));
+        watchers.list.push(sender.clone());
+        Some(std::mem::replace(&mut watchers.is_pumping, true))
+    }
+}
+
+impl Watchers {
+    fn send(&mut self, message: &Bytes) {
+        self.list.retain(|watcher| match watcher.try_send(message.clone()) {
+            Ok(()) => true,
+            Err(TrySendError::Full(_)) => {
+                self.dropped += 1;
+                false
+            }
+            Err(TrySendError::Closed(_)) => false,
+        });
+    }
+
+    fn is_full(&mut self) -> bool {
+        self.list.retain(|watcher| !watcher.is_closed());
+        self.list.len() >= WATCHERS_MAX
+    }
+}
+
+/// Returns a stream of events, which begins with all tasks; `None` if too many watch.
+pub(crate) async fn watch(app: &Arc<App>) -> Option<Response> {
+    let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
+    let mut tries = 0;
+    let is_pumping = loop {
+        tries += 1;
+        let updates = {
+            let mut watchers = app.hub.lock();
+            if watchers.is_full() {
+                return None;
+            }
+            app.recorder.watch(true);
+            watchers.updates
+        };
+        let list = json!({ "now": instant(now()), "tasks": rows(app) });
+        let list = message("snapshot", &list);
+        let begun = app.hub.begin(&sender, list, (updates, tries >= TRIES_MAX));
+        if let Some(is_pumping) = begun {
+            break is_pumping;
+        }
+        tokio::time::sleep(TRY_AGAIN).await;
+    };
+    drop(sender);
+    if !is_pumping {
+        tokio::spawn(pump(Arc::clone(app)));
+    }
+    let mut response = Body::new(Stream(receiver)).into_response();
+    let kind = HeaderValue::from_static("text/event-stream");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    // A proxy would otherwise collect events before it passes them on.
+    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    Some(response)
+}
+
+/// The rows of all tasks. The trigger of a task may describe itself, so no lock may be held.
+fn rows(app: &App) -> Vec<Value> {
+    app.list().iter().map(|task| view::row(app, task)).collect()
+}
+
+/// Sends what has changed, until nobody watches.
+async fn pump(app: Arc<App>) {
+    let (mut beats, mut next_update): (u32, u32) = (0, 0);
+    loop {
+        tokio::time::sleep(BEAT).await;
+        beats = beats.wrapping_add(1);
+        app.hub.lock().updates += 1;
+        let rows = if beats >= next_update { changed(&app) } else { Vec::new() };
+        // Many changes at once come less often, so that the pump takes a small part of a core.
+        let pause = u32::try_from(rows.len() / 200).unwrap_or(u32::MAX).min(8);
+        let update = json!({ "now": instant(now()), "tasks": rows });
+        let update = (!rows.is_empty()).then(|| message("tasks", &update));
+        let tick = beats.is_multiple_of(BEATS_PER_TICK).then(|| message("tick", &tick(&app)));
+        next_update = beats + pause;
+        let mut watchers = app.hub.lock();
+        watchers.updates += 1;
+        update.iter().chain(&tick).for_each(|message| watchers.send(message));
+        watchers.list.retain(|watcher| !watcher.is_closed());
+        if watchers.list.is_empty() {
+            watchers.is_pumping = false;
+            app.recorder.watch(false);
+            return;
+        }
+    }
+}
+
+/// The rows of the tasks that have changed. Without a listener, all that run or have run in the last seconds.
+fn changed(app: &App) -> Vec<Value> {
+    if !app.recorder.has_heard() {
+        let since = now() - Duration::from_secs(2);
+        let tasks = app.list();
+        let is_new = |task: &&scheduler::TaskSnapshot| {
+            let ended = task.last_runs.first().map(|run| run.started_at + run.took);
+            task.running > 0 || ended.is_some_and(|at| at > since) || task.is_paused
+        };
+        return tasks.iter().filter(is_new).map(|task| view::row(app, task)).collect();
+    }
+    let names = app.recorder.take_changed();
+    let rows = names.iter().map(|name| match app.tasks.get(name) {
+        Ok(task) if task.name() == &**name => view::row(app, &task.snapshot()),
+        _ => json!({ "name": name, "isRemoved": true }),
+    });
+    rows.collect()
+}
+
+fn tick(app: &App) -> Value {
+    json!({ "now": instant(now()), "count": app.list().len() })
+}
+
+fn message(event: &str, data: &Value) -> Bytes {
+    // JSON has no line breaks.
+    Bytes::from(format!("event: {event}\ndata: {data}\n\n"))
+}
+
+/// The messages for a watcher as the body of a response; ends when the watcher was dropped.
+struct Stream(mpsc::Receiver<Bytes>);
+
+impl hyper::body::Body for Stream {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        self.0.poll_recv(context).map(|message| message.map(|message| Ok(Frame::data(message))))
+    }
+}
