@@ -48,8 +48,20 @@
   const took = (ms) => ms < 1 ? Math.round(ms * 1000) + " µs" : ms < 1000 ? (ms < 10 ? ms.toFixed(1) : Math.round(ms)) + " ms" : ms < 60000 ? (ms / 1000).toFixed(1) + " s" : span(ms);
   const ago = (at) => { const ms = now() - Date.parse(at); return ms < 1000 ? "just now" : span(ms) + " ago"; };
   const until = (at) => { const ms = Date.parse(at) - now(); return ms <= 0 ? "now" : "in " + (ms < 1000 ? "1 s" : span(ms)); };
-  // "Mon 2026-03-30 09:00:00 +02:00" without the date of today and without what is zero.
+  // "Mon 2026-03-30 09:00:00 +02:00": without the seconds if they are zero, and without the date if it is that of today.
   const short = (local) => local ? local.replace(/:00 ([+-])/, " $1") : "";
+  const brief = (local) => {
+    if (!local) return "";
+    const [, date, offset] = /^\S+ (\S+) \S+ (\S+)$/.exec(local) || [];
+    const [hours, minutes] = (offset || "+00:00").slice(1).split(":").map(Number);
+    const today = new Date(now() + (offset[0] === "-" ? -1 : 1) * (hours * 60 + minutes) * 60000).toISOString().slice(0, 10);
+    return date === today ? short(local).slice(15) : short(local);
+  };
+  // A name may break after its punctuation.
+  const named = (name) => {
+    const cut = name.lastIndexOf("::") + 1, parts = (text) => text.split(/(?<=::|[_./-])/).flatMap((part, index) => index ? [el("wbr"), part] : [part]);
+    return cut ? [el("span", { class: "path" }, ...parts(name.slice(0, cut + 1))), el("wbr"), ...parts(name.slice(cut + 1))] : parts(name);
+  };
   const time = (at, text, local, className) => el("time", { datetime: at, title: local, class: className }, text);
 
   // Requests.
@@ -83,9 +95,8 @@
   $("sign-in-form").addEventListener("submit", (event) => { event.preventDefault(); keep($("token").value.trim()); $("token").value = ""; begin(); });
 
   // What a task looks like.
-  const status = (row) => row.state === "disabled" ? ["–", "disabled", ""] : row.isEnded ? ["■", row.state, row.state === "failed" ? "is-bad" : ""] : row.running ? ["▶", row.state === "retrying" ? "retrying" : "running", "is-run"] : row.isPaused ? ["⏸", "paused", "is-warn"] : row.streak ? ["✖", "failing", "is-bad"] : ["●", "waiting", ""];
+  const status = (row) => row.state === "disabled" ? ["–", "disabled", ""] : row.isEnded ? ["■", row.state, row.state === "failed" ? "is-bad" : ""] : row.running ? ["▶", row.state === "retrying" ? "retrying" : "running", "is-run"] : row.isPaused ? ["⏸", "paused", "is-warn"] : row.streak ? ["✖", row.streak > 1 ? `failing, ${row.streak} in a row` : "failing", "is-bad"] : ["●", "waiting", ""];
   const outcome = (name) => name === "success" ? ["✔", "ok", "is-good"] : name === "cancelled" ? ["■", "cancelled", ""] : ["✖", name, "is-bad"];
-  const ordinal = (n) => n + (n % 100 > 10 && n % 100 < 14 ? "th" : ["th", "st", "nd", "rd"][n % 10] || "th");
   const spark = (recent, width) => {
     const names = recent.outcomes, all = Math.max(names.length, 60), step = width / 60, longest = Math.max(...recent.tookMs, 0.001);
     const bad = [...names].filter((it) => "ept".includes(it)).length;
@@ -107,11 +118,11 @@
   const pausedText = (row) => "paused" + (row.pause && row.pause.by ? " by " + row.pause.by : "") + (row.pause && row.pause.note ? ": “" + row.pause.note + "”" : "");
   const nextText = (row) => {
     if (row.isEnded || row.state === "disabled") return [row.state === "disabled" ? "disabled" : "never again", ""];
-    if (row.isPaused) return [row.pause.until ? "paused until " + short(row.pause.untilLocal) : "paused", row.wouldRunAtLocal ? "would run " + short(row.wouldRunAtLocal) : ""];
+    if (row.isPaused) return [row.pause.until ? "paused until " + brief(row.pause.untilLocal) : "paused", row.wouldRunAtLocal ? "would run " + brief(row.wouldRunAtLocal) : ""];
     if (row.triggerFailure) return ["unknown", "its trigger failed: " + row.triggerFailure];
     if (row.running && !row.next) return ["after this run", ""];
     if (!row.next) return ["unknown", ""];
-    return [until(row.next), short(row.nextLocal)];
+    return [until(row.next), brief(row.nextLocal)];
   };
 
   // A row of the list. Its elements stay, so that focus does.
@@ -125,10 +136,10 @@
     view.run = button("Run now", () => act(name, "run"));
     view.run.setAttribute("aria-label", "Run " + name + " now");
     view.toggle = button("Pause…", () => at().state === "disabled" ? act(name, "enable") : at().isPaused ? act(name, "resume") : pause([name]));
-    view.link = el("a", { href: "#/tasks/" + encodeURIComponent(name) }, name);
+    view.link = el("a", { href: "#/tasks/" + encodeURIComponent(name) }, ...named(name));
     view.tr = el("tr", { role: "row" },
       cell("act pick", null, check),
-      cell("task", null, view.link, part("tags", "span", "tags"), part("status", "span", "status sub")),
+      cell("task", null, view.link, part("status", "span", "status sub"), part("tags", "span", "tags")),
       cell("schedule", "Schedule", part("words", "span"), part("cron", "span", "sub mono")),
       cell("next", "Next run", part("next", "span", "age"), part("nextAt", "span", "sub")),
       cell("last", "Last run", part("last", "span", "outcome"), part("error", "span", "sub error")),
@@ -149,7 +160,7 @@
     const seen = JSON.stringify(row.recent);
     if (view.seen !== seen) { view.seen = seen; parts.spark.replaceChildren(spark(row.recent, 182)); }
     const error = row.last && row.last.message;
-    set(parts.error, error ? error + (row.streak > 1 ? " (" + ordinal(row.streak) + " in a row)" : "") : "");
+    set(parts.error, error || "");
     view.check.checked = selected.has(view.name);
     view.run.hidden = row.isEnded || row.state === "disabled";
     const label = row.state === "disabled" ? "Enable" : row.isPaused ? "Resume" : "Pause…";
@@ -273,14 +284,15 @@
     if (row.isPaused) notes.push(el("p", { class: "note warn" }, "⏸ " + pausedText(row) + ", since " + ago(row.pause.since).replace(" ago", "") + (row.pause.until ? ", until " + short(row.pause.untilLocal) : "") + ". A pause lasts no longer than the program runs."));
     if (row.running) notes.push(el("p", { class: "note run" }, `▶ ${row.running === 1 ? "A run is" : row.running + " runs are"} in progress, for ${span(now() - Date.parse(row.runningSince))}.`));
     if (row.triggerFailure) notes.push(el("p", { class: "note bad" }, "Its trigger failed: " + row.triggerFailure));
+    const shorter = row.upcoming.every((it) => /:00 [+-]/.test(it.local)) ? short : (local) => local;
     const upcoming = row.upcoming.map((it) => el("li", {},
       it.clockChange ? el("span", { class: "change" }, `↷ clocks go ${it.clockChange.isForward ? "forward" : "back"}: ${it.clockChange.offsetBefore} → ${it.clockChange.offsetAfter}`) : null,
-      time(it.at, short(it.local), it.at), el("span", { class: "dim" }, row.isPaused && !row.pause.until ? "if resumed" : until(it.at))));
+      time(it.at, shorter(it.local), it.at), el("span", { class: "dim" }, row.isPaused && !row.pause.until ? "if resumed" : until(it.at))));
     const skipped = Object.entries(row.counters.skipped).filter(([, count]) => count).map(([reason, count]) => `${count} ${reason}`).join(", ");
     const counts = row.counters;
     $("task").replaceChildren(
       el("p", { class: "crumb" }, el("a", { href: "#/tasks", id: "back" }, "← All tasks")),
-      el("div", { class: "title" }, el("h1", { id: "task-title", tabindex: "-1" }, row.name), el("span", { class: "status " + className }, el("i", { "aria-hidden": "true" }, icon), " " + word), el("span", { class: "tags" }, ...row.tags.map((tag) => el("span", { class: "badge" }, tag))), el("div", { class: "buttons" }, ...buttons)),
+      el("div", { class: "title" }, el("h1", { id: "task-title", tabindex: "-1" }, ...named(row.name)), el("span", { class: "status " + className }, el("i", { "aria-hidden": "true" }, icon), " " + word), el("span", { class: "tags" }, ...row.tags.map((tag) => el("span", { class: "badge" }, tag))), el("div", { class: "buttons" }, ...buttons)),
       ...notes,
       el("div", { class: "grid" },
         el("section", { class: "card", "aria-labelledby": "h-schedule" }, el("h2", { id: "h-schedule" }, "Schedule"), el("dl", { class: "facts" },
@@ -289,7 +301,7 @@
         el("section", { class: "card", "aria-labelledby": "h-next" }, el("h2", { id: "h-next" }, upcoming.length > 1 ? `Next ${upcoming.length} runs` : "Next run"), upcoming.length ? el("ol", { class: "upcoming" }, ...upcoming) : el("p", { class: "dim" }, nextText(row)[0])),
         el("section", { class: "card", "aria-labelledby": "h-runs" }, el("h2", { id: "h-runs" }, "Runs"), el("dl", { class: "facts" },
           ...fact("Finished", `${counts.runs}, of which ${counts.failures} failed` + (counts.cancelled ? `, ${counts.cancelled} cancelled` : "")), ...fact("Failed in a row", row.streak ? String(row.streak) : ""),
-          ...fact("Last success", row.lastSuccess ? time(row.lastSuccess, ago(row.lastSuccess), row.lastSuccess) : "never"), ...fact("Duration", row.durations && `median ${took(row.durations.p50Ms)}, 95 % ${took(row.durations.p95Ms)}, longest ${took(row.durations.maxMs)}`), ...fact("Skipped", skipped)), spark(row.recent, 182))),
+          ...fact("Last success", row.lastSuccess ? time(row.lastSuccess, ago(row.lastSuccess), row.lastSuccess) : "never"), ...fact("Duration", row.durations && `median ${took(row.durations.p50Ms)}, 95 %: ${took(row.durations.p95Ms)}, longest ${took(row.durations.maxMs)}`), ...fact("Skipped", skipped)), spark(row.recent, 182))),
       el("h2", { class: "over", id: "h-history" }, "History"),
       runs.length ? el("table", { id: "runs", role: "table", "aria-labelledby": "h-history" },
         el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...["Run", "Started", "Late", "Took", "Outcome", "Attempts", "Details"].map((text) => el("th", { scope: "col", role: "columnheader" }, text)))),
@@ -308,7 +320,7 @@
     if (run.failedAttempts) { const key = String(run.number); details.push(el("details", { "data-key": key, open: open.has(key) }, el("summary", {}, `${run.failedAttempts.length} failed ${run.failedAttempts.length === 1 ? "attempt" : "attempts"} before`), el("ul", {}, ...run.failedAttempts.map((it) => el("li", { class: "small" }, `attempt ${it.attempt}: ${it.message || "failed"}`))))); }
     const last = cell("Details", ...details);
     last.className = "detail wide";
-    return el("tr", { role: "row" }, cell("Run", "#" + run.number + (run.cause === "manual" ? " (manual)" : "")), cell("Started", time(run.startedAt, short(run.startedAtLocal), run.startedAt)), cell("Late", run.lateMs === undefined ? "–" : took(run.lateMs)), cell("Took", took(run.tookMs)),
+    return el("tr", { role: "row" }, cell("Run", "#" + run.number + (run.cause === "manual" ? " (manual)" : "")), cell("Started", time(run.startedAt, run.startedAtLocal, run.startedAt)), cell("Late", run.lateMs === undefined ? "–" : took(run.lateMs)), cell("Took", took(run.tookMs)),
       cell("Outcome", el("span", { class: "outcome " + className }, el("i", { "aria-hidden": "true" }, icon), " " + word)), cell("Attempts", String(run.attempts)), last);
   };
   const moreRuns = async () => {

@@ -1,9 +1,9 @@
 //! The endpoints of Spring Boot's actuator, in its shapes: the index, `scheduledtasks`, `health`.
 //!
 //! In the shape of Boot 4: the four arrays are always there, what is absent is left out, and nothing is added, so that
-//! strict clients decode it. One-time tasks, which Spring does not show, are in `custom`.
+//! strict clients decode it. Disabled tasks are not there. One-time tasks, which Spring does not show, are in `custom`.
 
-use scheduler::{Outcome, RuleKind, TaskSnapshot};
+use scheduler::{Outcome, RuleKind, TaskSnapshot, TaskState};
 use serde_json::{Map, Value, json};
 
 use crate::app::App;
@@ -40,6 +40,9 @@ pub(crate) fn index(base: &str) -> Value {
 pub(crate) fn scheduled_tasks(app: &App) -> Value {
     let mut lists: [Vec<Value>; 4] = Default::default();
     for task in app.list() {
+        if task.state == TaskState::Disabled {
+            continue;
+        }
         let (index, shown) = match task.facts.kind {
             // It has no rule.
             RuleKind::None => continue,

@@ -10,7 +10,7 @@ use crate::access::{Gatekeeper, Visitor};
 use crate::audit::{Action, Audit};
 use crate::clock::now;
 use crate::host::Hosts;
-use crate::live::Hub;
+use crate::hub::Hub;
 use crate::log::Recorder;
 use crate::options::Options;
 

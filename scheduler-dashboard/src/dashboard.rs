@@ -174,7 +174,8 @@ impl Dashboard {
         Arc::clone(&self.recorder)
     }
 
-    /// The dashboard for a server of the program's own. It works under any prefix, and needs no setting for that.
+    /// The dashboard for a server of the program's own. It works under any prefix, and needs no setting for
+    /// that. Mounted by `nest_service` it answers with and without a slash at the end; by `nest` only without.
     ///
     /// Without [tokens](Self::operator) and without [`authorize`](Self::authorize) nobody sees anything.
     ///
@@ -185,7 +186,7 @@ impl Dashboard {
     ///
     /// let dashboard = Dashboard::new().operator("ops", "a token of 16 bytes");
     /// let scheduler = Scheduler::builder().listener(dashboard.listener()).spawn()?;
-    /// let app: Router = Router::new().nest("/admin/jobs", dashboard.router(scheduler.tasks()));
+    /// let app: Router = Router::new().nest_service("/admin/jobs", dashboard.router(scheduler.tasks()));
     /// # drop(app);
     /// scheduler.shutdown()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())

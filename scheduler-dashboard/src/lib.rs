@@ -95,6 +95,7 @@ mod clock;
 mod dashboard;
 mod health;
 mod host;
+mod hub;
 mod live;
 mod log;
 mod options;

@@ -4,7 +4,7 @@
 //! watchers. A watcher that has not read its last messages is dropped: its browser connects again, and gets a whole list.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -14,17 +14,13 @@ use axum::response::{IntoResponse, Response};
 use hyper::body::Frame;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use tokio::sync::mpsc::error::TrySendError;
 
 use crate::app::App;
 use crate::clock::now;
+use crate::hub::MESSAGES_MAX;
 use crate::times::instant;
 use crate::view;
 
-/// How many may watch at the same time.
-pub(crate) const WATCHERS_MAX: usize = 32;
-/// How many messages may wait for a watcher.
-const MESSAGES_MAX: usize = 32;
 const BEAT: Duration = Duration::from_millis(250);
 /// Every so many beats a watcher is told the time, so that it knows that the connection lives.
 const BEATS_PER_TICK: u32 = 60;
@@ -32,71 +28,6 @@ const BEATS_PER_TICK: u32 = 60;
 /// How often a new watcher tries to begin between two updates.
 const TRIES_MAX: usize = 50;
 const TRY_AGAIN: Duration = Duration::from_millis(10);
-
-/// All watchers.
-#[derive(Debug, Default)]
-pub(crate) struct Hub(Mutex<Watchers>);
-
-#[derive(Debug, Default)]
-struct Watchers {
-    list: Vec<mpsc::Sender<Bytes>>,
-    is_pumping: bool,
-    /// Odd while an update is being made.
-    updates: u64,
-    dropped: u64,
-}
-
-impl Hub {
-    fn lock(&self) -> MutexGuard<'_, Watchers> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// How many watch, and how many were dropped because they did not read.
-    pub(crate) fn counts(&self) -> (usize, u64) {
-        let watchers = self.lock();
-        let watching = watchers.list.iter().filter(|watcher| !watcher.is_closed()).count();
-        (watching, watchers.dropped)
-    }
-}
-
-impl Hub {
-    /// Adds a watcher with its list; returns whether there is a pump. `None` if the list may be old.
-    ///
-    /// RACE: an update that was made meanwhile may be older than the list, and must not come behind it.
-    fn begin(
-        &self,
-        sender: &mpsc::Sender<Bytes>,
-        list: Bytes,
-        (updates, is_last): (u64, bool),
-    ) -> Option<bool> {
-        let mut watchers = self.lock();
-        if !is_last && (watchers.updates != updates || updates % 2 != 0) {
-            return None;
-        }
-        // The channel is empty.
-        drop(sender.try_send(list));
-        watchers.list.push(sender.clone());
-        Some(std::mem::replace(&mut watchers.is_pumping, true))
-    }
-}
-
-impl Watchers {
-    fn send(&mut self, message: &Bytes) {
-        self.list.retain(|watcher| match watcher.try_send(message.clone()) {
-            Ok(()) => true,
-            Err(TrySendError::Full(_)) => {
-                self.dropped += 1;
-                false
-            }
-            Err(TrySendError::Closed(_)) => false,
-        });
-    }
-
-    fn is_full(&mut self) -> bool {
-        self.list.retain(|watcher| !watcher.is_closed());
-        self.list.len() >= WATCHERS_MAX
-    }
-}
 
 /// Returns a stream of events, which begins with all tasks; `None` if too many watch.
 pub(crate) async fn watch(app: &Arc<App>) -> Option<Response> {

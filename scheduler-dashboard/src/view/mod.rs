@@ -7,20 +7,13 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `object` | values that may be absent |
 //! | `task` | a row of the list; a task with its next fire times |
 //! | `runs` | the history of a task, of both sources |
 
+mod object;
 mod runs;
 mod task;
 
 pub(crate) use self::runs::{Page, runs};
 pub(crate) use self::task::{detail, next, row};
-
-use serde_json::{Map, Value};
-
-/// Adds a value if there is one.
-fn put(object: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
-    if let Some(value) = value {
-        object.insert(key.to_owned(), value.into());
-    }
-}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use scheduler::{RuleKind, RunRecord, TaskControl, TaskSnapshot};
 use serde_json::{Map, Value, json};
 
-use super::put;
+use super::object::put;
 use crate::app::App;
 use crate::clock::now;
 use crate::times::{instant, local, marked, millis};

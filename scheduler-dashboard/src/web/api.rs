@@ -17,6 +17,7 @@ use crate::access::{Role, Visitor};
 use crate::app::{App, What};
 use crate::audit::Action;
 use crate::clock::now;
+use crate::hub::WATCHERS_MAX;
 use crate::live;
 use crate::problem::Problem;
 use crate::times::{instant, local};
@@ -163,7 +164,7 @@ pub(crate) async fn events(State(app): State<Arc<App>>) -> Result<Response, Prob
     match live::watch(&app).await {
         Some(response) => Ok(response),
         None => {
-            let detail = format!("{} pages watch already, which is the most", live::WATCHERS_MAX);
+            let detail = format!("{} pages watch already, which is the most", WATCHERS_MAX);
             Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail))
         }
     }
