@@ -95,7 +95,7 @@
   $("sign-in-form").addEventListener("submit", (event) => { event.preventDefault(); keep($("token").value.trim()); $("token").value = ""; begin(); });
 
   // What a task looks like.
-  const status = (row) => row.state === "disabled" ? ["–", "disabled", ""] : row.isEnded ? ["■", row.state, row.state === "failed" ? "is-bad" : ""] : row.running ? ["▶", row.state === "retrying" ? "retrying" : "running", "is-run"] : row.isPaused ? ["⏸", "paused", "is-warn"] : row.streak ? ["✖", row.streak > 1 ? `failing, ${row.streak} in a row` : "failing", "is-bad"] : ["●", "waiting", ""];
+  const status = (row) => row.state === "disabled" ? ["–", "disabled", ""] : row.isEnded ? ["■", row.state, row.state === "failed" ? "is-bad" : ""] : row.running ? ["▶", row.state === "retrying" ? "retrying" : "running", "is-run"] : row.isPaused ? ["‖", "paused", "is-warn"] : row.streak ? ["✖", row.streak > 1 ? `failing, ${row.streak} in a row` : "failing", "is-bad"] : ["●", "waiting", ""];
   const outcome = (name) => name === "success" ? ["✔", "ok", "is-good"] : name === "cancelled" ? ["■", "cancelled", ""] : ["✖", name, "is-bad"];
   const spark = (recent, width) => {
     const names = recent.outcomes, all = Math.max(names.length, 60), step = width / 60, longest = Math.max(...recent.tookMs, 0.001);
@@ -142,8 +142,8 @@
       cell("task", null, view.link, part("status", "span", "status sub"), part("tags", "span", "tags")),
       cell("schedule", "Schedule", part("words", "span"), part("cron", "span", "sub mono")),
       cell("next", "Next run", part("next", "span", "age"), part("nextAt", "span", "sub")),
-      cell("last", "Last run", part("last", "span", "outcome"), part("error", "span", "sub error")),
-      cell("spark", "Last 60 runs", part("spark", "span")),
+      cell("last", "Last run", part("last", "span", "outcome"), part("took", "span", "sub"), part("error", "span", "sub error")),
+      view.spark = cell("spark", "Last 60 runs", part("spark", "span")),
       cell("act acts", null, view.run, " ", view.toggle));
     view.check = check;
     return view;
@@ -158,7 +158,7 @@
     const [words, cron] = schedule(row);
     set(parts.words, words); set(parts.cron, cron);
     const seen = JSON.stringify(row.recent);
-    if (view.seen !== seen) { view.seen = seen; parts.spark.replaceChildren(spark(row.recent, 182)); }
+    if (view.seen !== seen) { view.seen = seen; view.spark.classList.toggle("empty", !row.recent.outcomes); parts.spark.replaceChildren(spark(row.recent, 182)); }
     const error = row.last && row.last.message;
     set(parts.error, error || "");
     view.check.checked = selected.has(view.name);
@@ -178,8 +178,8 @@
     if (!row.last) { set(parts.last, "no run yet"); return; }
     const [icon, word, className] = outcome(row.last.outcome);
     parts.last.className = "outcome age " + className;
-    const text = `${icon} ${word}, ${ago(row.last.endedAt)}, took ${took(row.last.tookMs)}`;
-    set(parts.last, text);
+    set(parts.last, `${icon} ${word}, ${ago(row.last.endedAt)}`);
+    set(parts.took, "took " + took(row.last.tookMs));
     parts.last.title = row.last.startedAtLocal;
   };
 
@@ -281,7 +281,7 @@
       row.isPaused ? button("do-resume", "Resume", () => act(row.name, "resume")) : button("do-pause", "Pause…", () => pause([row.name])),
       row.running ? button("do-cancel", row.isAsync ? "Cancel run" : "Ask run to stop", () => act(row.name, "cancel")) : null].filter(Boolean);
     const notes = [];
-    if (row.isPaused) notes.push(el("p", { class: "note warn" }, "⏸ " + pausedText(row) + ", since " + ago(row.pause.since).replace(" ago", "") + (row.pause.until ? ", until " + short(row.pause.untilLocal) : "") + ". A pause lasts no longer than the program runs."));
+    if (row.isPaused) notes.push(el("p", { class: "note warn" }, "‖ " + pausedText(row) + ", since " + ago(row.pause.since).replace(" ago", "") + (row.pause.until ? ", until " + short(row.pause.untilLocal) : "") + ". A pause lasts no longer than the program runs."));
     if (row.running) notes.push(el("p", { class: "note run" }, `▶ ${row.running === 1 ? "A run is" : row.running + " runs are"} in progress, for ${span(now() - Date.parse(row.runningSince))}.`));
     if (row.triggerFailure) notes.push(el("p", { class: "note bad" }, "Its trigger failed: " + row.triggerFailure));
     const shorter = row.upcoming.every((it) => /:00 [+-]/.test(it.local)) ? short : (local) => local;
@@ -401,17 +401,19 @@
   document.addEventListener("visibilitychange", () => { if (document.hidden) { stop(); connection("off", "asleep"); } else connect(); });
   // The clock in the zone of the server, whose offset does not change while somebody looks.
   const offset = () => { const found = /([+-])(\d\d):(\d\d)$/.exec(info.nowLocal); return (found[1] === "-" ? -1 : 1) * (Number(found[2]) * 60 + Number(found[3])) * 60000; };
+  const clock = () => set($("clock"), `${info.zone} ${new Date(now() + offset()).toISOString().slice(11, 19)} ${info.nowLocal.slice(-6)}`);
   setInterval(() => {
     if (!info) return;
     if (lostAt) lost();
     else if (stream && heardAt && Date.now() - heardAt > 40000) { const old = stream; stream = null; old.abort(); lostAt = Date.now(); lost(); connect(); }
-    if (!lostAt) set($("clock"), `${info.zone} ${new Date(now() + offset()).toISOString().slice(11, 19)} ${info.nowLocal.slice(-6)}`);
+    if (!lostAt) clock();
     if (route.view === "tasks" && !lostAt) for (const view of rows.values()) if (view.row) age(view);
   }, 1000);
 
   const about = async () => {
     info = await ask("info");
     shift = Date.parse(info.now) - Date.now();
+    clock();
     set($("title"), info.application);
     document.body.classList.toggle("may-act", info.visitor.mayAct);
     $("visitor").hidden = false;

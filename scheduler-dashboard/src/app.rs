@@ -67,6 +67,7 @@ impl App {
 }
 
 /// What a visitor did.
+#[derive(Clone, Copy)]
 pub(crate) struct What<'a> {
     pub(crate) action: &'static str,
     pub(crate) task: &'a str,

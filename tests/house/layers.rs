@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::imports::Imports;
 
 /// The rooms of each crate, lowest first. Changing these arrays is a change of design.
-pub(crate) const CRATES: [(&str, &[&str]); 5] = [
+pub(crate) const CRATES: [(&str, &[&str]); 6] = [
     (
         "scheduler-expr/src",
         &[
@@ -50,6 +50,29 @@ pub(crate) const CRATES: [(&str, &[&str]); 5] = [
             "testing",
             "private",
             "guide",
+        ],
+    ),
+    (
+        "scheduler-dashboard/src",
+        &[
+            "clock",
+            "times",
+            "problem",
+            "host",
+            "access",
+            "audit",
+            "options",
+            "log",
+            "hub",
+            "app",
+            "view",
+            "live",
+            "health",
+            "actuator",
+            "prometheus",
+            "web",
+            "server",
+            "dashboard",
         ],
     ),
 ];

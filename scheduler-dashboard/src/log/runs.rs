@@ -29,7 +29,7 @@ pub(crate) struct Kept {
     pub(crate) cause: Cause,
     pub(crate) outcome: Ended,
     pub(crate) text: Option<Arc<str>>,
-    pub(crate) failed: Option<Box<Vec<FailedAttempt>>>,
+    pub(crate) failed: Option<Box<[FailedAttempt]>>,
 }
 
 /// How a run ended, without the text.
@@ -170,7 +170,7 @@ impl TaskLog {
             cause: run.cause,
             outcome: ended,
             text: outcome.failure().and_then(|failure| self.text(failure.message())),
-            failed: failed.map(Box::new),
+            failed: failed.map(Vec::into_boxed_slice),
         };
         if self.runs.len() >= keep {
             self.runs.pop_front();

@@ -164,7 +164,7 @@ pub(crate) async fn events(State(app): State<Arc<App>>) -> Result<Response, Prob
     match live::watch(&app).await {
         Some(response) => Ok(response),
         None => {
-            let detail = format!("{} pages watch already, which is the most", WATCHERS_MAX);
+            let detail = format!("{WATCHERS_MAX} pages watch already, which is the most");
             Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail))
         }
     }

@@ -72,7 +72,7 @@ fn a_run_is_shown_with_its_error_its_causes_its_attempts_and_notes() {
 fn more_runs_are_kept_than_a_snapshot_has_and_come_in_pages() {
     let schedule = Schedule::fixed_rate("1ms").max_runs(150).overlap(scheduler::Overlap::QueueOne);
     let schedule = schedule.misfire(scheduler::Misfire::CatchUp);
-    let body = |run: &Run| if run.number() % 10 == 0 { Err("tenth") } else { Ok(()) };
+    let body = |run: &Run| if run.number().is_multiple_of(10) { Err("tenth") } else { Ok(()) };
     let served = serve(&dashboard(), builder().task("tick", schedule, body));
     served.scheduler.wait_for("tick", runs(150), LIMIT).unwrap();
     let page = eventually(|| {
