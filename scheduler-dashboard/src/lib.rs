@@ -87,6 +87,10 @@
 //! In `scheduledtasks` the type of an exception is `error`, `panic`, `timeout` or `cancelled`; `target` has `.` in place of
 //! `::`; one-time tasks are `custom`; and the next time of a cron task is there also while it runs.
 
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/dashboard.md")]
+struct Guide;
+
 mod access;
 mod actuator;
 mod app;
