@@ -39,9 +39,11 @@ impl App {
         Arc::new(Self { tasks, options, recorder, hub, audit, keeper, hosts, is_local, started_at })
     }
 
-    /// All tasks, the failing ones included.
+    /// All tasks.
     pub(crate) fn list(&self) -> Vec<TaskSnapshot> {
-        self.tasks.list()
+        let tasks = self.tasks.list();
+        self.recorder.forget_others(&tasks);
+        tasks
     }
 
     /// Whether metrics and health need no token.

@@ -70,26 +70,42 @@ fn rows(app: &App) -> Vec<Value> {
 
 /// Sends what has changed, until nobody watches.
 async fn pump(app: Arc<App>) {
+    let app = Pumping(app);
     let (mut beats, mut next_update): (u32, u32) = (0, 0);
     loop {
         tokio::time::sleep(BEAT).await;
         beats = beats.wrapping_add(1);
-        app.hub.lock().updates += 1;
-        let rows = if beats >= next_update { changed(&app) } else { Vec::new() };
+        app.0.hub.lock().updates += 1;
+        let rows = if beats >= next_update { changed(&app.0) } else { Vec::new() };
         // Many changes at once come less often, so that the pump takes a small part of a core.
         let pause = u32::try_from(rows.len() / 200).unwrap_or(u32::MAX).min(8);
         let update = json!({ "now": instant(now()), "tasks": rows });
         let update = (!rows.is_empty()).then(|| message("tasks", &update));
-        let tick = beats.is_multiple_of(BEATS_PER_TICK).then(|| message("tick", &tick(&app)));
+        let tick = beats.is_multiple_of(BEATS_PER_TICK).then(|| message("tick", &tick(&app.0)));
         next_update = beats + pause;
-        let mut watchers = app.hub.lock();
+        let mut watchers = app.0.hub.lock();
         watchers.updates += 1;
         update.iter().chain(&tick).for_each(|message| watchers.send(message));
         watchers.list.retain(|watcher| !watcher.is_closed());
         if watchers.list.is_empty() {
             watchers.is_pumping = false;
-            app.recorder.watch(false);
+            app.0.recorder.watch(false);
             return;
+        }
+    }
+}
+
+/// Ends the streams if the pump panics, in code of the program that redacts a text or describes a trigger: then browsers
+/// connect again, which starts another pump.
+struct Pumping(Arc<App>);
+
+impl Drop for Pumping {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let mut watchers = self.0.hub.lock();
+            watchers.list.clear();
+            watchers.is_pumping = false;
+            watchers.updates += watchers.updates % 2;
         }
     }
 }

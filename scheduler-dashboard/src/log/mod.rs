@@ -21,13 +21,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::{Event, EventKind, Listener};
+use scheduler::{Event, EventKind, Listener, TaskSnapshot};
 
 pub(crate) use self::runs::{FailedAttempt, Kept, TaskLog};
 pub(crate) use self::tally::{Buckets, LENGTHS, Sum, Tally};
 
 /// How many tasks that have ended keep their runs.
 const ENDED_MAX: usize = 200;
+/// How many more tasks than there are may be known before the others are forgotten.
+const SLACK: usize = 1_000;
+/// How many tasks are known at most.
+const TASKS_MAX: usize = 100_000;
 
 /// Listens to the tasks of one scheduler.
 pub(crate) struct Recorder {
@@ -89,6 +93,15 @@ impl Recorder {
         self.lock().changed.drain().collect()
     }
 
+    /// Forgets tasks that are gone, if they have become many: the event of a run may come after its task was forgotten.
+    pub(crate) fn forget_others(&self, tasks: &[TaskSnapshot]) {
+        let mut inner = self.lock();
+        if inner.tasks.len() > tasks.len() + ENDED_MAX + SLACK {
+            let known: HashSet<&str> = tasks.iter().map(TaskSnapshot::name).collect();
+            inner.tasks.retain(|name, _| known.contains(&**name));
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -110,7 +123,7 @@ impl Listener for Recorder {
             EventKind::TaskEnded { .. } => inner.ended(&facts.name),
             kind => {
                 // One that was added before this listener heard, or that has ended long ago.
-                if !inner.tasks.contains_key(&facts.name) {
+                if !inner.tasks.contains_key(&facts.name) && inner.tasks.len() < TASKS_MAX {
                     inner.added(&facts.name, event.at);
                 }
                 if let Some(task) = inner.tasks.get_mut(&facts.name) {

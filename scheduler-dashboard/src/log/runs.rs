@@ -29,7 +29,7 @@ pub(crate) struct Kept {
     pub(crate) cause: Cause,
     pub(crate) outcome: Ended,
     pub(crate) text: Option<Arc<str>>,
-    pub(crate) failed: Option<Box<[FailedAttempt]>>,
+    pub(crate) failed: Option<Box<FailedAttempts>>,
 }
 
 /// How a run ended, without the text.
@@ -41,6 +41,10 @@ pub(crate) enum Ended {
     Timeout,
     Cancelled,
 }
+
+/// The failed attempts of one run: most have none, which takes eight bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct FailedAttempts(pub(crate) Vec<FailedAttempt>);
 
 /// An attempt that was followed by another one.
 #[derive(Clone, Debug)]
@@ -170,7 +174,7 @@ impl TaskLog {
             cause: run.cause,
             outcome: ended,
             text: outcome.failure().and_then(|failure| self.text(failure.message())),
-            failed: failed.map(Vec::into_boxed_slice),
+            failed: failed.map(|failed| Box::new(FailedAttempts(failed))),
         };
         if self.runs.len() >= keep {
             self.runs.pop_front();
@@ -189,7 +193,7 @@ impl TaskLog {
                 if is_old(&run.text) {
                     run.text = None;
                 }
-                for attempt in run.failed.iter_mut().flat_map(|failed| failed.iter_mut()) {
+                for attempt in run.failed.iter_mut().flat_map(|failed| failed.0.iter_mut()) {
                     if is_old(&attempt.text) {
                         attempt.text = None;
                     }

@@ -90,7 +90,7 @@ fn add_kept(app: &App, shown: &mut Value, kept: &Kept) {
             }
             shown
         };
-        shown["failedAttempts"] = failed.iter().map(shown_attempt).collect();
+        shown["failedAttempts"] = failed.0.iter().map(shown_attempt).collect();
     }
 }
 

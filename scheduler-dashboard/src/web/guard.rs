@@ -119,9 +119,7 @@ fn is_public(app: &App, path: &str) -> bool {
         "/healthz" | "/readyz" => true,
         "/actuator/health" | "/actuator/prometheus" | "/metrics" => app.has_public_metrics(),
         // The page has nothing in it; a program that knows its users decides also about the page.
-        _ if app.keeper.is_by_token() => {
-            !(path.starts_with("/api") || path.starts_with("/actuator"))
-        }
+        "" | "/" => app.keeper.is_by_token(),
         _ => false,
     }
 }

@@ -2,6 +2,8 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use scheduler::Schedule;
 use serde_json::Value;
@@ -120,11 +122,12 @@ fn a_stream_that_never_reads_is_dropped_and_others_go_on() {
     let served = serve(&dashboard(), builder);
     let deaf = Stream::open(&served);
     let mut other = Stream::open(&served);
-    let dropped = || served.get("/api/v1/info").json()["streams"]["dropped"].as_u64().unwrap();
-    for _ in 0..2_000 {
+    // By the hub, whose messages it does not take, or by the server, whose write stalls: whichever comes first.
+    let open = || served.get("/api/v1/info").json()["streams"]["open"].as_u64().unwrap();
+    for _ in 0..400 {
         assert!(other.next().is_some());
-        if dropped() == 1 {
-            assert_eq!(served.get("/api/v1/info").json()["streams"]["open"], 1);
+        if open() == 1 {
+            assert!(other.next().is_some());
             drop(deaf);
             served.stop();
             return;
@@ -146,5 +149,29 @@ fn without_the_listener_there_are_updates_too() {
     assert_eq!(served.get("/api/v1/info").json()["history"]["runsPerTask"], 20);
     let metrics = served.get("/metrics").body;
     assert!(metrics.contains("scheduler_run_finished_total") && !metrics.contains("_bucket"));
+    served.stop();
+}
+
+/// A redaction that panics breaks one answer, or one stream, and no more.
+#[test]
+fn streams_come_again_when_code_of_the_program_panics() {
+    let is_broken = Arc::new(AtomicBool::new(false));
+    let broken = Arc::clone(&is_broken);
+    let dashboard = dashboard().redact(move |text| {
+        assert!(!broken.load(Ordering::Relaxed), "broken");
+        text.to_owned()
+    });
+    let builder = builder().task("a", hourly(), |_| Err::<(), _>("no"));
+    let served = serve(&dashboard, builder);
+    let mut stream = Stream::open(&served);
+    assert_eq!(stream.next().unwrap().0, "snapshot");
+    is_broken.store(true, Ordering::Relaxed);
+    served.task("a").run_now().unwrap();
+    while stream.next().is_some() {}
+    is_broken.store(false, Ordering::Relaxed);
+    let mut stream = Stream::open(&served);
+    assert_eq!(stream.next().unwrap().0, "snapshot");
+    served.task("a").run_now().unwrap();
+    stream.row("a", |row| row["counters"]["runs"] == 2);
     served.stop();
 }

@@ -74,6 +74,20 @@ async fn it_works_under_any_prefix_with_the_users_of_the_program() {
     }
 }
 
+/// Mounted by `nest`, whose routes are those of the outer router.
+#[tokio::test]
+async fn it_is_guarded_in_the_same_way_when_it_is_nested() {
+    let dashboard = dashboard().allow_host("shop.example");
+    let scheduler = builder().listener(dashboard.listener()).spawn().unwrap();
+    let router = Router::new().nest("/jobs", dashboard.router(scheduler.tasks()));
+    let status = async |path: &str| ask(&router, "GET", path, "nobody").await.0;
+    for (path, wanted) in [("", 200), ("/readyz", 200), ("/api/v1/tasks", 401), ("/metrics", 401)] {
+        assert_eq!(status(&format!("/jobs{path}")).await, wanted, "{path}");
+    }
+    assert_eq!(status("/jobs//api/v1/tasks").await, 401);
+    scheduler.shutdown_async().await.unwrap();
+}
+
 #[tokio::test]
 async fn the_program_decides_who_sees_and_who_acts() {
     let (scheduler, router) = mounted("/jobs");
