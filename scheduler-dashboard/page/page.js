@@ -136,7 +136,7 @@
     view.run = button("Run now", () => act(name, "run"));
     view.run.setAttribute("aria-label", "Run " + name + " now");
     view.toggle = button("Pause…", () => at().state === "disabled" ? act(name, "enable") : at().isPaused ? act(name, "resume") : pause([name]));
-    view.link = el("a", { href: "#/tasks/" + encodeURIComponent(name) }, ...named(name));
+    view.link = el("a", { href: "#/tasks/" + encodeURIComponent(name), "aria-label": name }, ...named(name));
     view.tr = el("tr", { role: "row" },
       cell("act pick", null, check),
       cell("task", null, view.link, part("status", "span", "status sub"), part("tags", "span", "tags")),
